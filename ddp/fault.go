@@ -1,0 +1,32 @@
+package ddp
+
+// A Fault says why an access to memory by STag and offset was refused. It is
+// the common language of the layers about protection: DDP turns it into a
+// Tagged Buffer error (RFC 5041 §7.2), RDMAP into a Remote Protection error
+// (RFC 5040 §4.8), the Verbs into a completion status (Verbs §9.5.2).
+type Fault uint8
+
+const (
+	NoFault          Fault = iota
+	FaultSTag              // no such STag, or it is not valid
+	FaultBounds            // outside the octets registered
+	FaultAccess            // the STag or the stream lacks the right
+	FaultAssociation       // the STag is not of this stream or protection domain
+	FaultWrap              // offset + length exceeds 2^64
+)
+
+var faultNames = [...]string{
+	NoFault:          "no fault",
+	FaultSTag:        "invalid STag",
+	FaultBounds:      "base or bounds violation",
+	FaultAccess:      "access rights violation",
+	FaultAssociation: "STag not associated with the stream",
+	FaultWrap:        "tagged offset wraps",
+}
+
+func (f Fault) String() string {
+	if int(f) < len(faultNames) {
+		return faultNames[f]
+	}
+	return "unknown fault"
+}

@@ -1,0 +1,66 @@
+package ddp
+
+import "github.com/weft-rdma/weft/mpa"
+
+// LLP is the lower layer protocol as DDP needs it (RFC 5041 §3): an ordered,
+// reliable stream that keeps the boundaries of the segments given to it.
+// MPA over TCP, *mpa.Conn, is one.
+//
+// The sending half (Room to Flush) belongs to one goroutine at a time, which
+// its user sees to; the receiving half to the goroutine in Receive.
+type LLP interface {
+	// Version is the DDP version (DV) that the stream's set-up implies:
+	// 1 for the IETF's, 0 for the RDMA Consortium's (RFC 5044 appendix C).
+	Version() uint8
+
+	// MULPDU is the largest segment, in octets, to be appended now
+	// (RFC 5044 §4.5). It changes with the path and is never below 128.
+	MULPDU() int
+
+	// Fenced reports that nothing may be sent yet because the peer's first
+	// frame has not arrived (RFC 5044 §7.1.2 rule 4).
+	Fenced() bool
+
+	// Room reports whether the batch being gathered takes another segment.
+	Room() bool
+
+	// Append frames a segment of header followed by payload. Header and small
+	// payload are copied; large payload is referred to until it is written.
+	Append(header []byte, payload [][]byte)
+
+	// Appended and Written count the segments appended and those wholly given
+	// to the transport, since the stream began.
+	Appended() uint64
+	Written() uint64
+
+	// Flush gives what was appended to the transport. With wait false it
+	// makes no attempt that could wait for the network. drained tells that
+	// nothing is left.
+	Flush(wait bool) (drained bool, err error)
+
+	// CanTry reports whether Flush(false) can make progress at all: a
+	// transport without non-blocking writes says no.
+	CanTry() bool
+
+	// Truncate drops the segments appended and not begun to be written, from
+	// number n on (counted as Appended counts, from 0), and reports how many
+	// remain counted by Appended.
+	Truncate(n uint64) uint64
+
+	// Guard sets what is held around each attempt to write.
+	Guard(g mpa.Guard)
+
+	// Receive hands the peer's segments to s until the stream ends: io.EOF
+	// when the peer closed between segments.
+	Receive(s mpa.Sink) error
+
+	// CloseWrite ends the sending half gracefully (FIN); Drain reads and drops
+	// until the peer's end or error; Reset ends both halves at once (RST).
+	CloseWrite() error
+	Drain() error
+	Reset() error
+	Close() error
+}
+
+// The stream over TCP.
+var _ LLP = (*mpa.Conn)(nil)

@@ -1,0 +1,45 @@
+package mpa
+
+// A Sink takes the ULPDUs of one stream, in order. DDP's receiver is one.
+//
+// [Conn.Receive] calls it from one goroutine only. Memory that a Sink hands
+// out is held between Window and Release only, and never while the Conn waits
+// for the network.
+type Sink interface {
+	// ULPDU takes one whole, validated ULPDU. u is valid until it returns.
+	// An error ends the reception: Receive returns it.
+	ULPDU(u []byte) error
+
+	// Begin is asked, only when CRC and received markers are off, about a
+	// large ULPDU of length octets of which no more than head has arrived.
+	// Saying yes, the Sink has checked the headers in head and will take
+	// octets from head[skip:] on through Window; it gets End when all octets
+	// are in place. Saying no, it gets the whole ULPDU later.
+	Begin(head []byte, length int) (skip int, ok bool, err error)
+
+	// Window appends to dst the memory for octets [off, length) of the ULPDU
+	// begun, checked anew, and holds it until Release.
+	Window(dst [][]byte, off int) ([][]byte, error)
+
+	// Release ends the hold of the last Window.
+	Release()
+
+	// End tells that every octet of the ULPDU begun is in place.
+	End() error
+
+	// Idle is called when all that was read has been handed over, before the
+	// Conn waits for more: the moment to let go of memory kept from one ULPDU
+	// to the next, and to start what the ULPDUs asked for.
+	Idle()
+}
+
+// A Guard holds the memory that frames not yet written refer to. The Conn
+// acquires it around each attempt to write, which never waits, so that memory
+// can be revoked while the Conn waits for the network.
+type Guard interface {
+	// Acquire takes the hold; false means that some of the memory has been
+	// revoked: the write is not attempted and Flush returns ErrRevoked.
+	Acquire() bool
+	// Release ends it.
+	Release()
+}
