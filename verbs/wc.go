@@ -1,0 +1,19 @@
+package verbs
+
+import "github.com/weft-rdma/weft/memory"
+
+// A WC is a work completion (Verbs §9.3.2.1). With a Status other than
+// Success only ID, Status, Op and QP are defined.
+type WC struct {
+	ID     uint64 // of the work request
+	QP     *QP
+	Op     Op
+	Status Status
+
+	// Of receives only:
+	Solicited      bool        // the message asked for an event
+	HasInvalidated bool        // Invalidated is valid
+	Bytes          uint32      // length of the message; 8 for Immediate Data
+	Invalidated    memory.STag // the local STag that the message invalidated
+	Immediate      [8]byte     // of OpRecvImmediate
+}
