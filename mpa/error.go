@@ -1,0 +1,76 @@
+package mpa
+
+import (
+	"errors"
+	"fmt"
+)
+
+// This file holds MPA's errors (RFC 5044 §8, RFC 6581 §8).
+
+// ErrRevoked is returned by Flush when memory that a frame refers to has been
+// revoked before the frame was written.
+var ErrRevoked = errors.New("mpa: memory of a frame not yet written has been revoked")
+
+// A Code is MPA's error code. Those above 4 belong to RFC 6581.
+type Code uint8
+
+const (
+	CodeClosed          Code = 1 // TCP connection closed, terminated or lost
+	CodeCRC             Code = 2 // received CRC differs from the calculated one
+	CodeMarker          Code = 3 // Marker and ULPDU Length disagree on the start of an FPDU
+	CodeStartup         Code = 4 // invalid MPA Request or Reply Frame
+	CodeCatastrophic    Code = 5 // local catastrophic error
+	CodeInsufficientIRD Code = 6 // insufficient IRD resources
+	CodeNoRTR           Code = 7 // no matching RTR option
+)
+
+var codeNames = [...]string{
+	CodeClosed:          "connection closed or lost",
+	CodeCRC:             "CRC error",
+	CodeMarker:          "marker and ULPDU length disagree",
+	CodeStartup:         "invalid start-up frame",
+	CodeCatastrophic:    "local catastrophic error",
+	CodeInsufficientIRD: "insufficient IRD resources",
+	CodeNoRTR:           "no matching RTR option",
+}
+
+func (c Code) String() string {
+	if int(c) < len(codeNames) && codeNames[c] != "" {
+		return codeNames[c]
+	}
+	return fmt.Sprintf("unknown MPA error %d", uint8(c))
+}
+
+// An Error ends a stream, or the receiving half of one.
+type Error struct {
+	Code   Code
+	Detail string // what happened, and what was expected
+	Err    error  // the cause, if another error was
+}
+
+func (e *Error) Error() string {
+	s := "mpa: " + e.Code.String()
+	if e.Detail != "" {
+		s += ": " + e.Detail
+	}
+	if e.Err != nil {
+		s += ": " + e.Err.Error()
+	}
+	return s
+}
+
+// Unwrap returns the cause, or nil.
+func (e *Error) Unwrap() error { return e.Err }
+
+// Is reports whether target is an *Error that holds the same code and nothing
+// else, so that errors.Is(err, &Error{Code: CodeCRC}) tells a code.
+func (e *Error) Is(target error) bool {
+	t, ok := target.(*Error)
+	return ok && *t == Error{Code: e.Code}
+}
+
+// TerminateCode places the error in a Terminate message: layer 2 (LLP), error
+// type 0 (MPA), and the code (RFC 5040 §4.8, RFC 6581 §8).
+func (e *Error) TerminateCode() (layer, etype, code uint8) {
+	return 2, 0, uint8(e.Code)
+}
