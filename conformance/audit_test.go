@@ -1,0 +1,100 @@
+package conformance
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+// rows is a table with one row of each weight.
+var rows = []Table{{Name: "a", Title: "Document A", Rows: []Row{
+	{ID: "A-1", Section: "1", Level: "MUST", Requirement: "x | y", TestIdea: "idea"},
+	{ID: "A-2", Section: "2", Level: "MUST NOT", Requirement: "z", TestIdea: "idea"},
+	{ID: "A-3", Section: "3", Level: "SHOULD NOT", Requirement: "s", TestIdea: "idea"},
+	{ID: "A-4", Section: "4", Level: "DEF", Requirement: "d", TestIdea: "idea"},
+}}}
+
+func TestTheAuditNamesWhatIsToBeMended(t *testing.T) {
+	settled := []Claim{{ID: "A-1", Test: "p.TestOne"}, {ID: "A-2", Test: "p.TestTwo"}}
+	for name, tt := range map[string]struct {
+		claims     []Claim
+		exclusions []Exclusion
+		want       []string
+	}{
+		"all claimed": {claims: settled},
+		"claimed and excluded apart": {
+			claims:     settled[:1],
+			exclusions: []Exclusion{{ID: "A-2", Reason: "why", Place: "excluded.tsv:2"}},
+		},
+		"unclaimed": {
+			claims: settled[:1],
+			want:   []string{"A-2 (Document A, §2) MUST NOT has no test.\n\tRequirement: z\n\tTest idea:   idea"},
+		},
+		"claimed in another module only": {
+			claims: []Claim{settled[0], {ID: "A-2", Test: "interop.TestPeer", Module: "interop"}},
+			want:   []string{"A-2 (Document A, §2) MUST NOT has no test.\n\tRequirement: z\n\tTest idea:   idea"},
+		},
+		"unknown claim": {
+			claims: append([]Claim{{ID: "B-1", Test: "p.TestOne", Place: "p/p_test.go:3"}}, settled...),
+			want:   []string{"p/p_test.go:3: p.TestOne claims B-1, which is in no table"},
+		},
+		"claimed twice by one test": {
+			claims: append([]Claim{{ID: "A-1", Test: "p.TestOne", Place: "p/p_test.go:3"}}, settled...),
+			want:   []string{"p.TestOne claims A-1 twice"},
+		},
+		"unknown exclusion": {
+			claims:     settled,
+			exclusions: []Exclusion{{ID: "B-1", Reason: "why", Place: "excluded.tsv:2"}},
+			want:       []string{"conformance/excluded.tsv:2: B-1 is excluded and is in no table"},
+		},
+		"excluded though claimed": {
+			claims:     settled,
+			exclusions: []Exclusion{{ID: "A-1", Reason: "why", Place: "excluded.tsv:2"}},
+			want:       []string{"conformance/excluded.tsv:2: A-1 is excluded and claimed by p.TestOne: one of the two is wrong"},
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			var got []string
+			for _, p := range newAudit(rows, tt.exclusions, tt.claims, nil).Problems {
+				got = append(got, p.String())
+			}
+			if diff := cmp.Diff(tt.want, got); diff != "" {
+				t.Errorf("problems (-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+func TestProblemsOfTheClaimsStayInTheAudit(t *testing.T) {
+	stray := Problem{Place: "p/p_test.go:1", Text: "stray"}
+	a := newAudit(rows, nil, []Claim{{ID: "A-1", Test: "p.TestOne"}, {ID: "A-2", Test: "p.TestOne"}}, []Problem{stray})
+	if len(a.Problems) != 1 || a.Problems[0] != stray {
+		t.Errorf("problems = %v, want %v", a.Problems, stray)
+	}
+}
+
+func TestThePageCountsAndListsEveryMandatoryRow(t *testing.T) {
+	page := string(newAudit(rows,
+		[]Exclusion{{ID: "A-2", Reason: "why so"}},
+		[]Claim{
+			{ID: "A-1", Test: "p.TestTwo"},
+			{ID: "A-1", Test: "p.TestOne"},
+			{ID: "A-1", Test: "interop.TestPeer", Module: "interop"},
+			{ID: "A-4", Test: "p.TestOne"},
+		}, nil).Page())
+	for _, want := range []string{
+		"| [Document A](#a) | 4 | 2 | 1 | 1 | 0 | 0 of 1 | 0 of 0 | 1 of 1 |\n",
+		"| **all** | 4 | 2 | 1 | 1 | 0 | 0 of 1 | 0 of 0 | 1 of 1 |\n",
+		"| A-1 | 1 | MUST | x \\| y | `interop.TestPeer` (a module of its own), `p.TestOne`, `p.TestTwo` |\n",
+		"| A-2 | 2 | MUST NOT | z | [excluded](#exclusions) |\n",
+		"| A-2 | why so |\n",
+	} {
+		if !strings.Contains(page, want) {
+			t.Errorf("the page lacks %q:\n%s", want, page)
+		}
+	}
+	if strings.Contains(page, "A-3") {
+		t.Error("the page lists A-3, which is a SHOULD NOT")
+	}
+}

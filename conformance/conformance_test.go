@@ -1,0 +1,49 @@
+// The tests that hold the repository itself to its tables.
+
+package conformance
+
+import (
+	"bytes"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// audit draws up the account of this repository.
+func audit(t *testing.T) (a *Audit, root string) {
+	t.Helper()
+	root, err := Root(".")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if a, err = New(root); err != nil {
+		t.Fatal(err)
+	}
+	return a, root
+}
+
+func TestEveryMandatoryRequirementIsClaimedOrExcluded(t *testing.T) {
+	a, _ := audit(t)
+	if len(a.Problems) == 0 {
+		return
+	}
+	lines := make([]string, len(a.Problems))
+	for i, p := range a.Problems {
+		lines[i] = p.String()
+	}
+	t.Errorf("%d problems in the account of the requirements. A test claims a row by a last line \"// Claims: <id>\" in its doc comment; a row that nothing here could break goes into conformance/excluded.tsv with the reason.\n%s",
+		len(lines), strings.Join(lines, "\n"))
+}
+
+func TestThePageIsUpToDate(t *testing.T) {
+	a, root := audit(t)
+	got, err := os.ReadFile(filepath.Join(root, PagePath))
+	if err != nil {
+		t.Fatal(err)
+	}
+	// A checkout may have turned the line ends.
+	if got = bytes.ReplaceAll(got, []byte("\r\n"), []byte("\n")); !bytes.Equal(got, a.Page()) {
+		t.Errorf("%s is stale: run go generate ./conformance", PagePath)
+	}
+}

@@ -1,0 +1,46 @@
+// Exclusions: the rows that nothing in this repository could break.
+
+package conformance
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"strings"
+)
+
+// An Exclusion says why a row needs no test here.
+type Exclusion struct {
+	ID     string
+	Reason string
+	Place  string // file:line, for messages
+}
+
+// exclusionFile is the list, beside this file.
+const exclusionFile = "excluded.tsv"
+
+// Exclusions returns the exclusions of the repository in the order of the
+// file. It fails when one has no reason or is repeated.
+func Exclusions() ([]Exclusion, error) { return readExclusions(embedded) }
+
+func readExclusions(fsys fs.FS) ([]Exclusion, error) {
+	text, err := fs.ReadFile(fsys, exclusionFile)
+	if err != nil {
+		return nil, err
+	}
+	var list []Exclusion
+	seen := make(map[string]bool)
+	err = readTSV(exclusionFile, string(text), []string{"id", "reason"}, func(place string, f []string) error {
+		e := Exclusion{ID: f[0], Reason: f[1], Place: place}
+		if strings.TrimSpace(e.Reason) == "" {
+			return fmt.Errorf("%s is excluded without a reason", e.ID)
+		}
+		if seen[e.ID] {
+			return errors.New(e.ID + " is excluded twice")
+		}
+		seen[e.ID] = true
+		list = append(list, e)
+		return nil
+	})
+	return list, err
+}

@@ -1,0 +1,133 @@
+// The requirement tables: what a row holds, which tables there are, and how
+// they are read.
+
+package conformance
+
+import (
+	"embed"
+	"errors"
+	"fmt"
+	"io/fs"
+	"strings"
+)
+
+//go:embed requirements/*.tsv excluded.tsv
+var embedded embed.FS
+
+// documents lists the tables in the order of the report. The file is
+// requirements/<name>.tsv.
+var documents = []document{
+	{"mpa", "RFC 5044, Marker PDU Aligned Framing for TCP"},
+	{"mpa-enhanced", "RFC 6581, Enhanced RDMA Connection Establishment"},
+	{"ddp", "RFC 5041, Direct Data Placement over Reliable Transports"},
+	{"rdmap", "RFC 5040, A Remote Direct Memory Access Protocol"},
+	{"rdmap-ext", "RFC 7306, RDMA Protocol Extensions"},
+	{"rdmap-draft00", "draft-ietf-rddp-rdmap-00, where it differs from RFC 5040"},
+}
+
+type document struct{ name, title string }
+
+// A Level is how strongly a row binds: MUST, MUST NOT, SHOULD, SHOULD NOT, MAY,
+// or DEF for a definition that other rows build on. The prefix HW- marks what
+// concerns hardware.
+type Level string
+
+// hardware is the prefix of levels that concern hardware.
+const hardware = "HW-"
+
+// Mandatory reports whether a row of this level has to be claimed or excluded.
+func (l Level) Mandatory() bool {
+	l = Level(strings.TrimPrefix(string(l), hardware))
+	return l == "MUST" || l == "MUST NOT"
+}
+
+func (l Level) valid() bool {
+	switch Level(strings.TrimPrefix(string(l), hardware)) {
+	case "MUST", "MUST NOT", "SHOULD", "SHOULD NOT", "MAY", "DEF":
+		return true
+	}
+	return false
+}
+
+// A Row is one requirement, in our words.
+type Row struct {
+	ID          string // unique among all tables: prefix, section, number
+	Section     string // of the document
+	Level       Level
+	Requirement string
+	TestIdea    string
+}
+
+// A Table holds the requirements of one document, in its order.
+type Table struct {
+	Name  string // the file's name without .tsv
+	Title string // the document
+	Rows  []Row
+}
+
+// columns is the first line of every table.
+var columns = []string{"id", "section", "level", "requirement", "test_idea"}
+
+// Tables returns the tables of the repository in the order of the report. It
+// fails when a table is missing, has a malformed row, or repeats an id.
+func Tables() ([]Table, error) { return readTables(embedded, documents) }
+
+func readTables(fsys fs.FS, docs []document) ([]Table, error) {
+	var (
+		tables []Table
+		errs   []error
+		where  = make(map[string]string) // id to the place that holds it
+	)
+	for _, d := range docs {
+		path := "requirements/" + d.name + ".tsv"
+		text, err := fs.ReadFile(fsys, path)
+		if err != nil {
+			errs = append(errs, err)
+			continue
+		}
+		t := Table{Name: d.name, Title: d.title}
+		errs = append(errs, readTSV(path, string(text), columns, func(place string, f []string) error {
+			r := Row{ID: f[0], Section: f[1], Level: Level(f[2]), Requirement: f[3], TestIdea: f[4]}
+			if first, ok := where[r.ID]; ok {
+				return fmt.Errorf("id %s is taken by %s", r.ID, first)
+			}
+			where[r.ID] = place
+			if !r.Level.valid() {
+				return fmt.Errorf("%s has level %q: want MUST, MUST NOT, SHOULD, SHOULD NOT, MAY or DEF, with HW- before it for hardware", r.ID, r.Level)
+			}
+			if r.Requirement == "" {
+				return fmt.Errorf("%s has no requirement", r.ID)
+			}
+			t.Rows = append(t.Rows, r)
+			return nil
+		}))
+		tables = append(tables, t)
+	}
+	return tables, errors.Join(errs...)
+}
+
+// readTSV calls row for every line below the header, with the line's place for
+// messages. All faults are reported together, each with its place.
+func readTSV(path, text string, header []string, row func(place string, fields []string) error) error {
+	lines := strings.Split(strings.TrimSuffix(text, "\n"), "\n")
+	if lines[0] != strings.Join(header, "\t") {
+		return fmt.Errorf("%s:1: header is %q: want the columns %s, separated by tabs", path, lines[0], strings.Join(header, ", "))
+	}
+	var errs []error
+	for i, line := range lines[1:] {
+		place := fmt.Sprintf("%s:%d", path, i+2)
+		fields := strings.Split(line, "\t")
+		if len(fields) != len(header) {
+			errs = append(errs, fmt.Errorf("%s: %d fields: want %d, separated by tabs", place, len(fields), len(header)))
+			continue
+		}
+		if id := fields[0]; id == "" || strings.ContainsAny(id, " ,") {
+			errs = append(errs, fmt.Errorf("%s: id %q: want one word", place, id))
+			continue
+		}
+		if err := row(place, fields); err != nil {
+			errs = append(errs, fmt.Errorf("%s: %w", place, err))
+		}
+	}
+	return errors.Join(errs...)
+}

@@ -1,0 +1,4 @@
+package wire
+
+// Claims: C-1
+func Test() {}
