@@ -1,0 +1,94 @@
+// This file cuts the messages that the ULP submits into segments
+// (RFC 5041 §5.2).
+
+package ddp
+
+// minMULPDU is the smallest MULPDU that a lower layer may announce
+// (RFC 5044 §4.5).
+const minMULPDU = 128
+
+// Outbound is one message on its way out, being cut into segments. It holds no
+// payload: it says which octets of the message each segment carries. The zero
+// value is done; a Start method readies it for one message, and it can be used
+// again for the next. Not safe for concurrent use.
+//
+// One message is submitted whole before the next begins, so segments leave in
+// the order of the messages and in increasing TO or MO (RFC 5041 §5.3).
+type Outbound struct {
+	tagged   bool
+	pending  bool // a segment is still to come; tells a zero-length message from a done one
+	version  uint8
+	rsvdULP  [5]byte
+	stagOrQN uint32
+	msn      uint32
+	to       uint64 // of the message's first octet
+	length   uint32
+	sent     uint32 // octets in the segments cut so far
+}
+
+// StartTagged readies o for a message of length octets to (stag, to). The ULP
+// gives the first TO; a message longer than 2^32-1 octets cannot be expressed
+// (RFC 5041 §5.2).
+func (o *Outbound) StartTagged(version, rsvdULP uint8, stag uint32, to uint64, length uint32) {
+	*o = Outbound{
+		tagged: true, pending: true, version: version, rsvdULP: [5]byte{rsvdULP},
+		stagOrQN: stag, to: to, length: length,
+	}
+}
+
+// StartUntagged readies o for message msn of length octets to queue qn.
+// [Sequence] knows which msn comes next.
+func (o *Outbound) StartUntagged(version uint8, rsvdULP [5]byte, qn, msn, length uint32) {
+	*o = Outbound{
+		pending: true, version: version, rsvdULP: rsvdULP,
+		stagOrQN: qn, msn: msn, length: length,
+	}
+}
+
+// Done reports that every segment of the message has been cut.
+func (o *Outbound) Done() bool { return !o.pending }
+
+// Remaining is the number of payload octets not yet cut into segments.
+func (o *Outbound) Remaining() uint32 { return o.length - o.sent }
+
+// Next cuts the next segment, which with its header is no larger than mulpdu
+// octets. It appends the DDP header to dst; the payload is octets
+// [off, off+n) of the message. The MULPDU may differ from call to call: what
+// was cut stays as it is (RFC 5041 §3). No LLP offers less than 128 octets, and
+// less counts as 128. Next must not be called on a message that is done.
+func (o *Outbound) Next(mulpdu int, dst []byte) (hdr []byte, off uint32, n int, last bool) {
+	mulpdu = max(mulpdu, minMULPDU)
+	off = o.sent
+	if o.tagged {
+		n = o.cut(mulpdu - TaggedLen)
+		last = !o.pending
+		h := Tagged{
+			Last: last, Version: o.version, RsvdULP: o.rsvdULP[0],
+			// RFC 5041 §5.2: initial TO plus the offset in the message. A peer
+			// that advertised memory at the very top sees it end at 2^64.
+			STag: o.stagOrQN, TO: o.to + uint64(off),
+		}
+		return h.Append(dst), off, n, last
+	}
+	n = o.cut(mulpdu - UntaggedLen)
+	last = !o.pending
+	h := Untagged{
+		Last: last, Version: o.version, RsvdULP: o.rsvdULP,
+		QN: o.stagOrQN, MSN: o.msn, MO: off,
+	}
+	return h.Append(dst), off, n, last
+}
+
+// cut takes up to room octets off the message. The segment that takes the last
+// of them is the last, so that a zero-length message is exactly one segment
+// (RFC 5041 §5.2).
+func (o *Outbound) cut(room int) int {
+	left := o.length - o.sent
+	n := left
+	if uint64(left) > uint64(room) {
+		n = uint32(room)
+	}
+	o.sent += n
+	o.pending = o.sent != o.length
+	return int(n)
+}

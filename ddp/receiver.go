@@ -1,0 +1,276 @@
+// This file takes inbound segments: it checks them, has them placed, and
+// delivers messages (RFC 5041 §5.2, §5.4, §7.1).
+
+package ddp
+
+import (
+	"math"
+
+	"github.com/weft-rdma/weft/mpa"
+)
+
+// Receiver is the Data Sink of one stream. It takes segments in the order in
+// which they were sent, as an LLP like MPA hands them over, and gives each
+// octet to the ULP's memory once it passed every check.
+//
+// It holds messages to more than RFC 5041 demands: each queue's segments must
+// come in order and without gaps, so that no peer can have a buffer delivered
+// that it did not fill.
+//
+// After the first error, its own or the ULP's, it places nothing more and drops
+// every segment silently (RFC 5041 §7.1). Not safe for concurrent use: all
+// calls come from the goroutine in [LLP].Receive.
+type Receiver struct {
+	version uint8
+	failed  bool
+	held    bool // a Window waits for its Release
+	ulp     ULP
+	queues  [Queues]queue
+	open    bool   // a tagged message has begun and its last segment is to come
+	next    Tagged // if open: where that message goes on
+	seg     segment
+	dst     [][]byte // scratch, empty between segments
+}
+
+// A queue is the receiving side of one untagged queue.
+type queue struct {
+	done     uint32 // MSN of the last message delivered; the next one is expected
+	open     bool   // message done+1 has its buffer
+	size     uint64 // of that buffer, octets
+	received uint64 // octets of that message in place
+}
+
+// A segment is what is known of the segment at hand. Its headers live here so
+// that handing them to the ULP allocates nothing.
+type segment struct {
+	header    [UntaggedLen]byte // as received
+	headerLen int               // 14 or 18, 0 when the segment is too short for it
+	length    int               // header and payload
+	payload   int
+	isTagged  bool
+	tagged    Tagged
+	untagged  Untagged
+	at        Tagged   // tagged, moved on to the window asked for
+	atMO      Untagged // untagged, moved on to the window asked for
+}
+
+var _ mpa.Sink = (*Receiver)(nil)
+
+// NewReceiver returns the receiver of a fresh stream whose segments carry
+// version (DV, see [LLP].Version) and are meant for ulp.
+func NewReceiver(version uint8, ulp ULP) *Receiver {
+	return &Receiver{version: version, ulp: ulp}
+}
+
+// ULPDU takes a whole segment (see [mpa.Sink]). The error is an [*Error] or
+// comes from the ULP.
+func (r *Receiver) ULPDU(u []byte) error {
+	if r.failed {
+		return nil // RFC 5041 §7.1: silently drop any subsequent segment
+	}
+	if err := r.check(u, len(u)); err != nil {
+		return r.fail(err)
+	}
+	if r.seg.payload > 0 {
+		dst, err := r.place(r.dst[:0], 0)
+		if err != nil {
+			return r.fail(err)
+		}
+		rest := u[r.seg.headerLen:]
+		for _, m := range dst {
+			rest = rest[copy(m, rest):]
+		}
+		clear(dst) // no reference to the consumer's memory outlives the hold
+		r.dst = dst
+		r.ulp.Placed()
+		if len(rest) > 0 {
+			return r.fail(r.shortMemory(len(rest)))
+		}
+	}
+	return r.finish()
+}
+
+// Begin is asked whether the payload of a segment may be read straight into its
+// place (see [mpa.Sink]). It makes every check that ULPDU makes.
+func (r *Receiver) Begin(head []byte, length int) (skip int, ok bool, err error) {
+	if r.failed || len(head) == 0 || len(head) < HeaderLen(head) || length <= HeaderLen(head) {
+		return 0, false, nil
+	}
+	if err := r.check(head, length); err != nil {
+		return 0, false, r.fail(err)
+	}
+	dst, err := r.place(r.dst[:0], 0)
+	if err != nil {
+		return 0, false, r.fail(err)
+	}
+	clear(dst)
+	r.dst = dst
+	r.ulp.Placed()
+	return r.seg.headerLen, true, nil
+}
+
+// Window appends to dst the memory for octets [off, length) of the segment
+// begun, checked anew as protection may have changed meanwhile (see
+// [mpa.Sink]).
+func (r *Receiver) Window(dst [][]byte, off int) ([][]byte, error) {
+	skip := off - r.seg.headerLen
+	if r.failed || skip >= r.seg.payload {
+		return dst, nil
+	}
+	dst, err := r.place(dst, skip)
+	if err != nil {
+		return dst, r.fail(err)
+	}
+	r.held = true
+	return dst, nil
+}
+
+// Release ends the hold of the last Window.
+func (r *Receiver) Release() {
+	if r.held {
+		r.held = false
+		r.ulp.Placed()
+	}
+}
+
+// End tells that the segment begun is in place.
+func (r *Receiver) End() error {
+	if r.failed {
+		return nil
+	}
+	return r.finish()
+}
+
+// Idle tells the ULP that the stream is about to wait.
+func (r *Receiver) Idle() { r.ulp.Idle() }
+
+// Offending is the segment at hand: its DDP header as received, nil if it was
+// too short to have one, and its length in octets with the header. After an
+// error it stays the segment at fault. The header is valid until the next
+// segment.
+func (r *Receiver) Offending() (header []byte, length int) {
+	if r.seg.headerLen == 0 {
+		return nil, r.seg.length
+	}
+	return r.seg.header[:r.seg.headerLen], r.seg.length
+}
+
+// UnfinishedTagged reports whether a tagged message has begun whose last
+// segment has not come. h is the header of its latest segment, with the TO at
+// which the next one is to go on. DDP itself cannot tell where one tagged
+// message ends and another begins (RFC 5041 §5.2): the ULP decides.
+func (r *Receiver) UnfinishedTagged() (h Tagged, ok bool) { return r.next, r.open }
+
+// UnfinishedUntagged reports whether a message on queue qn, below [Queues], has
+// begun whose last segment has not come, and which one.
+func (r *Receiver) UnfinishedUntagged(qn uint32) (msn uint32, ok bool) {
+	q := &r.queues[qn]
+	return q.done + 1, q.open
+}
+
+// check makes every check of the segment that needs no look at memory, in the
+// order that decides which error is reported. u is at least its header, if it
+// is long enough to have one.
+func (r *Receiver) check(u []byte, length int) error {
+	s := &r.seg
+	s.headerLen, s.length, s.payload = 0, length, 0
+	if length == 0 || length < HeaderLen(u) {
+		return r.tooShort()
+	}
+	s.headerLen = HeaderLen(u)
+	s.payload = length - s.headerLen
+	copy(s.header[:], u[:s.headerLen])
+	if s.isTagged = s.tagged.Parse(u); s.isTagged {
+		if s.tagged.Version != r.version {
+			return r.badVersion(TaggedBuffer, CodeTaggedVersion, s.tagged.Version)
+		}
+		return r.ulp.AdmitTagged(&s.tagged, s.payload)
+	}
+	s.untagged.Parse(u)
+	return r.checkUntagged(&s.untagged, s.payload)
+}
+
+// checkUntagged makes RFC 5041 §7.1's checks of an untagged segment. They hold
+// for empty ones too, which use up an MSN and a buffer like any other.
+func (r *Receiver) checkUntagged(h *Untagged, n int) error {
+	if h.Version != r.version {
+		return r.badVersion(UntaggedBuffer, CodeUntaggedVersion, h.Version)
+	}
+	if h.QN >= Queues {
+		return r.badQN(h.QN)
+	}
+	if err := r.ulp.AdmitUntagged(h, n); err != nil {
+		return err
+	}
+	q := &r.queues[h.QN]
+	if h.MSN != q.done+1 {
+		return r.badMSN(h, q)
+	}
+	if !q.open {
+		size, ok, err := r.ulp.Buffer(h.QN, h.MSN)
+		if err != nil {
+			return err
+		}
+		if !ok {
+			return r.noBuffer(h)
+		}
+		q.open, q.size, q.received = true, size, 0
+	}
+	if uint64(h.MO) != q.received {
+		return r.badMO(h, q)
+	}
+	// However large the buffer, a message has no more than 2^32-1 octets.
+	if q.received+uint64(n) > min(q.size, math.MaxUint32) {
+		return r.tooLong(h, q, n)
+	}
+	return nil
+}
+
+// place asks the ULP for the memory of the payload from octet skip on.
+func (r *Receiver) place(dst [][]byte, skip int) ([][]byte, error) {
+	s := &r.seg
+	n := s.payload - skip
+	if !s.isTagged {
+		s.atMO = s.untagged
+		s.atMO.MO += uint32(skip)
+		return r.ulp.PlaceUntagged(dst, &s.atMO, n)
+	}
+	s.at = s.tagged
+	s.at.TO += uint64(skip)
+	dst, fault := r.ulp.PlaceTagged(dst, &s.at, n)
+	if fault != NoFault {
+		return dst, r.refused(fault)
+	}
+	return dst, nil
+}
+
+// finish counts the segment as placed and delivers the message it ends
+// (RFC 5041 §5.4).
+func (r *Receiver) finish() error {
+	s := &r.seg
+	if s.isTagged {
+		r.open = !s.tagged.Last
+		if r.open {
+			r.next = s.tagged
+			r.next.TO += uint64(s.payload)
+			return nil
+		}
+		return r.fail(r.ulp.DeliverTagged(&s.tagged, s.payload))
+	}
+	q := &r.queues[s.untagged.QN]
+	q.received += uint64(s.payload)
+	if !s.untagged.Last {
+		return nil
+	}
+	q.open = false
+	q.done++ // RFC 5041 §4.3: modulo 2^32
+	return r.fail(r.ulp.DeliverUntagged(&s.untagged, uint32(q.received)))
+}
+
+// fail notes that nothing more is to be placed, if err is an error.
+func (r *Receiver) fail(err error) error {
+	if err != nil {
+		r.failed = true
+	}
+	return err
+}

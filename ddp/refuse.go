@@ -1,0 +1,67 @@
+// This file words the Receiver's refusals: one function for each check of
+// RFC 5041 §7.1, off the path that good segments take.
+
+package ddp
+
+import "fmt"
+
+// refuse makes the error for the segment at hand.
+func (r *Receiver) refuse(etype, code uint8, format string, args ...any) *Error {
+	s := &r.seg
+	return &Error{
+		EType: etype, Code: code, SegmentLength: s.length,
+		header: s.header, headerLen: uint8(s.headerLen),
+		detail: fmt.Sprintf(format, args...),
+	}
+}
+
+// tooShort: RFC 5041 §7.2 has no code for a segment without a whole header.
+func (r *Receiver) tooShort() error {
+	return r.refuse(LocalCatastrophic, 0, "a segment of %d octets is shorter than a DDP header (%d tagged, %d untagged)",
+		r.seg.length, TaggedLen, UntaggedLen)
+}
+
+func (r *Receiver) badVersion(etype, code, version uint8) error {
+	return r.refuse(etype, code, "the segment says version %d, the stream is version %d", version, r.version)
+}
+
+func (r *Receiver) badQN(qn uint32) error {
+	return r.refuse(UntaggedBuffer, CodeInvalidQN, "queue %d, expected 0 to %d", qn, Queues-1)
+}
+
+func (r *Receiver) badMSN(h *Untagged, q *queue) error {
+	return r.refuse(UntaggedBuffer, CodeMSNRange, "message %d on queue %d, expected message %d", h.MSN, h.QN, q.done+1)
+}
+
+func (r *Receiver) noBuffer(h *Untagged) error {
+	return r.refuse(UntaggedBuffer, CodeNoBuffer, "message %d on queue %d found no buffer", h.MSN, h.QN)
+}
+
+func (r *Receiver) badMO(h *Untagged, q *queue) error {
+	return r.refuse(UntaggedBuffer, CodeInvalidMO, "message %d on queue %d goes on at offset %d, expected %d (buffer of %d octets)",
+		h.MSN, h.QN, h.MO, q.received, q.size)
+}
+
+func (r *Receiver) tooLong(h *Untagged, q *queue, n int) error {
+	return r.refuse(UntaggedBuffer, CodeTooLong, "message %d on queue %d has %d octets at offset %d, its buffer has %d in all",
+		h.MSN, h.QN, n, h.MO, q.size)
+}
+
+// refused words a Fault of PlaceTagged. The wrap is told from a violation of
+// bounds here, whatever order the memory below checks them in: every range
+// that wraps is also out of bounds.
+func (r *Receiver) refused(f Fault) error {
+	s := &r.seg
+	n := s.payload - int(s.at.TO-s.tagged.TO)
+	if f == FaultBounds && s.at.TO+uint64(n-1) < s.at.TO {
+		f = FaultWrap
+	}
+	err := r.refuse(TaggedBuffer, faultCode(f), "%d octets at offset %#x of STag 0x%08x: %s", n, s.at.TO, s.at.STag, f)
+	err.Fault = f
+	return err
+}
+
+// shortMemory: the ULP broke its promise to give memory for the whole payload.
+func (r *Receiver) shortMemory(missing int) error {
+	return r.refuse(LocalCatastrophic, 0, "no memory for the last %d of %d octets of payload", missing, r.seg.payload)
+}
