@@ -1,0 +1,66 @@
+package memory
+
+import "strings"
+
+// Access is a set of rights to a Memory Region (Verbs §7.4).
+type Access uint8
+
+const (
+	// LocalRead lets local work requests send from the region.
+	LocalRead Access = 1 << iota
+	// LocalWrite lets local work requests receive into the region.
+	LocalWrite
+	// RemoteRead lets peers read the region. It needs LocalRead.
+	RemoteRead
+	// RemoteWrite lets peers write the region and RDMA Reads deliver into it.
+	// It needs LocalWrite.
+	RemoteWrite
+	// RemoteAtomic lets peers work on the region with atomic operations
+	// (RFC 7306 §5). It needs LocalRead and LocalWrite.
+	RemoteAtomic
+	// BindWindow lets Memory Windows be bound to the region.
+	BindWindow
+
+	anyLocal  = LocalRead | LocalWrite
+	anyRemote = RemoteRead | RemoteWrite | RemoteAtomic
+	anyAccess = anyLocal | anyRemote | BindWindow
+)
+
+// Remote reports whether a lets a peer do anything.
+func (a Access) Remote() bool { return a&anyRemote != 0 }
+
+// Valid reports whether a Memory Region may have these rights (Verbs §7.4.1,
+// §7.4.2, figure 18): at least one local right, and each remote right only
+// together with the local rights that it stands on.
+func (a Access) Valid() bool {
+	switch {
+	case a&^anyAccess != 0, a&anyLocal == 0:
+		return false
+	case a&RemoteRead != 0 && a&LocalRead == 0:
+		return false
+	case a&RemoteWrite != 0 && a&LocalWrite == 0:
+		return false
+	case a&RemoteAtomic != 0 && a&anyLocal != anyLocal:
+		return false
+	}
+	return true
+}
+
+var accessNames = [...]string{"local read", "local write", "remote read", "remote write", "remote atomic", "bind window"}
+
+// String lists the rights in words, joined by "+".
+func (a Access) String() string {
+	if a == 0 {
+		return "no access"
+	}
+	var names []string
+	for i, name := range accessNames {
+		if a&(1<<i) != 0 {
+			names = append(names, name)
+		}
+	}
+	if a&^anyAccess != 0 {
+		names = append(names, "unknown right")
+	}
+	return strings.Join(names, "+")
+}

@@ -1,0 +1,35 @@
+// Package memory is the protected memory of one RNIC: what RDMA calls
+// protection domains, Memory Regions, STags and access rights (Verbs §7,
+// RFC 5042).
+//
+// A [Table] knows every STag of the RNIC. [Table.Register] gives a []byte an
+// STag, bounds and rights; from then on local work requests and remote peers
+// reach the octets only through a [Holder], which checks each access and hands
+// out the memory itself:
+//
+//	var h memory.Holder
+//	h.Init(table, pd, 0)
+//	pieces, fault := h.Resolve(nil, stag, offset, length, memory.RemoteWrite)
+//	... copy into pieces ...
+//	h.Forget()
+//
+// # Revocation
+//
+// Deallocating or invalidating an STag returns only when no octet can move
+// through it any more, in either direction (Verbs §7.9, RFC 5042 §6.2.2), and
+// no peer can delay that. Each valid registration has one atomic word: a
+// revoked bit and a count of holders. A Holder counts itself in unless the bit
+// is set, and never waits; the revoker sets the bit, then waits for the count
+// to reach zero. Holders keep a registration only across copies, checksums and
+// non-blocking system calls, so that wait is short. The rule for users follows:
+//
+//   - let go (Release or Forget) before waiting for anything, the network above
+//     all, and at the end of every bounded piece of work even when there is
+//     nothing to wait for, so that a peer that never pauses delays nobody;
+//   - never revoke while holding: a goroutine that invalidates or deallocates
+//     lets its own Holders go first, or it waits for itself.
+//
+// A registration object is never made valid a second time. Memory that is
+// registered anew gets a new object, so that whoever remembers the old one can
+// only fail.
+package memory

@@ -1,0 +1,214 @@
+package memory
+
+import (
+	"github.com/weft-rdma/weft/ddp"
+	"github.com/weft-rdma/weft/mpa"
+)
+
+// Capacity is how many registrations a Holder remembers before it is Full.
+const Capacity = 16
+
+// A Holder is one user's way to memory: one direction of one stream. It checks
+// each access, holds what it handed out until it is told to let go, and
+// remembers it so that the holds can be taken again.
+//
+// While a registration is held, further accesses through the same STag cost no
+// lookup and no atomic update. The receiving direction calls Forget when it is
+// done with what was read; the sending direction, whose frames refer to memory
+// until they are written, calls Release before it waits and Acquire before each
+// attempt to write, and Done and Truncate as its frames come and go.
+//
+// A Holder is not for concurrent use and must not be copied after Init.
+type Holder struct {
+	table  *Table
+	pd     *PD
+	stream Stream
+	frame  uint64 // number of the frame that accesses are for now
+	recent int    // index into uses of the last hit
+	uses   []use
+	inline [Capacity]use // where uses begins, to need no allocation
+}
+
+// A use is one registration remembered.
+type use struct {
+	reg   *registration
+	first uint64 // lowest frame that refers to it
+	last  uint64 // highest frame that refers to it
+	stag  STag
+	held  bool
+}
+
+// A Holder is what an mpa.Conn acquires around attempts to write.
+var _ mpa.Guard = (*Holder)(nil)
+
+// Init makes h the Holder of a stream of the domain pd. stream names the
+// stream for STags that only one stream may use; 0 if there are none.
+func (h *Holder) Init(t *Table, pd *PD, stream Stream) {
+	h.Forget()
+	h.table, h.pd, h.stream = t, pd, stream
+}
+
+// Frame tells the number of the frame that Resolve is called for from now on.
+// Numbers never go down but after Truncate.
+func (h *Holder) Frame(n uint64) { h.frame = n }
+
+// Resolve appends to dst the memory of the octets [to, to+n) of stag, if the
+// STag is valid for the stream and has the rights need, and holds it until
+// Release or Forget. It never waits and allocates only to grow dst, or when h
+// is Full.
+//
+// The checks are, in this order: the STag is known and valid in all its 32
+// bits (FaultSTag), it belongs to the stream's domain and to no other stream
+// (FaultAssociation), it has the rights (FaultAccess), to+n is at most 2^64
+// (FaultWrap), and every octet is in the region (FaultBounds). After a fault
+// nothing is appended, and nothing more is held than before.
+//
+// For n == 0 nothing is checked at all (Verbs §7.6.3, RFC 5041 §5.2).
+func (h *Holder) Resolve(dst [][]byte, stag uint32, to, n uint64, need Access) ([][]byte, ddp.Fault) {
+	if n == 0 {
+		return dst, ddp.NoFault
+	}
+	g, off, fault := h.access(STag(stag), to, n, need)
+	if fault != ddp.NoFault {
+		return dst, fault
+	}
+	return g.pieces(dst, off, n), ddp.NoFault
+}
+
+// access checks and holds; off is relative to the registration's memory.
+func (h *Holder) access(stag STag, to, n uint64, need Access) (g *registration, off uint64, fault ddp.Fault) {
+	i := h.find(stag)
+	if i >= 0 {
+		g = h.uses[i].reg // known to be of our domain
+	} else if g, fault = h.table.valid(uint32(stag), h.pd, h.stream); fault != ddp.NoFault {
+		return nil, 0, fault
+	}
+	if off, fault = g.locate(to, n, need); fault != ddp.NoFault {
+		return nil, 0, fault
+	}
+	switch {
+	case i < 0:
+		if !g.hold() {
+			return nil, 0, ddp.FaultSTag
+		}
+		i = len(h.uses)
+		h.uses = append(h.uses, use{reg: g, stag: stag, held: true, first: h.frame})
+	case !h.uses[i].held:
+		if !g.hold() {
+			return nil, 0, ddp.FaultSTag
+		}
+		h.uses[i].held = true
+	}
+	h.uses[i].last = h.frame
+	h.recent = i
+	return g, off, ddp.NoFault
+}
+
+// find is the index of the registration remembered for stag that is valid
+// still, or -1. A revoked one is passed over even while it is held: revocation
+// is to end the use of an STag that never rests (RFC 5042 §6.2.2).
+func (h *Holder) find(stag STag) int {
+	if i := h.recent; i < len(h.uses) && h.uses[i].stag == stag && !h.uses[i].reg.revoked() {
+		return i
+	}
+	for i := range h.uses {
+		if h.uses[i].stag == stag && !h.uses[i].reg.revoked() {
+			return i
+		}
+	}
+	return -1
+}
+
+// Full reports that h remembers Capacity registrations or more. It still
+// takes others, by allocating: it is time to let frames go before adding more.
+func (h *Holder) Full() bool { return len(h.uses) >= Capacity }
+
+// Release lets go of everything held and remembers it for Acquire. What
+// Resolve handed out must not be touched until Acquire has said yes.
+func (h *Holder) Release() {
+	for i := range h.uses {
+		if u := &h.uses[i]; u.held {
+			u.held = false
+			u.reg.drop()
+		}
+	}
+}
+
+// Acquire takes the holds of everything remembered again. It returns false,
+// with nothing held, if any of it has been revoked; Revoked tells which. It
+// never waits.
+func (h *Holder) Acquire() bool {
+	for i := range h.uses {
+		u := &h.uses[i]
+		if u.held && !u.reg.revoked() {
+			continue
+		}
+		if u.held || !u.reg.hold() {
+			h.Release()
+			return false
+		}
+		u.held = true
+	}
+	return true
+}
+
+// Revoked tells which of the registrations remembered has been revoked: its
+// STag and the lowest frame, not yet done, that refers to it; of several the
+// one with the lowest frame. ok is false if all are valid.
+//
+// Where frames in between do not refer to it, frame may be lower than the next
+// one that does: the lowest is remembered when it is used, and Done raises it.
+func (h *Holder) Revoked() (stag STag, frame uint64, ok bool) {
+	for i := range h.uses {
+		if u := &h.uses[i]; u.reg.revoked() && (!ok || u.first < frame) {
+			stag, frame, ok = u.stag, u.first, true
+		}
+	}
+	return stag, frame, ok
+}
+
+// Done tells that the frames below n have been written: what only they refer
+// to is let go and forgotten, so that its revocation disturbs no other frame.
+func (h *Holder) Done(n uint64) {
+	for i := 0; i < len(h.uses); {
+		u := &h.uses[i]
+		if u.last < n {
+			h.remove(i)
+			continue
+		}
+		u.first = max(u.first, n)
+		i++
+	}
+}
+
+// Truncate tells that the frames from n on have been dropped: what only they
+// refer to is let go and forgotten.
+func (h *Holder) Truncate(n uint64) {
+	for i := 0; i < len(h.uses); {
+		u := &h.uses[i]
+		if u.first >= n {
+			h.remove(i)
+			continue
+		}
+		u.last = min(u.last, n-1)
+		i++
+	}
+}
+
+// remove forgets one use; the last takes its place.
+func (h *Holder) remove(i int) {
+	if h.uses[i].held {
+		h.uses[i].reg.drop()
+	}
+	end := len(h.uses) - 1
+	h.uses[i] = h.uses[end]
+	h.uses[end] = use{}
+	h.uses = h.uses[:end]
+}
+
+// Forget lets go of everything held and forgets it.
+func (h *Holder) Forget() {
+	h.Release()
+	clear(h.uses) // keep no memory alive
+	h.uses = h.inline[:0]
+}
