@@ -48,8 +48,25 @@ func (o *Outbound) StartUntagged(version uint8, rsvdULP [5]byte, qn, msn, length
 // Done reports that every segment of the message has been cut.
 func (o *Outbound) Done() bool { return !o.pending }
 
+// Offset is how many octets of the message have been cut into segments: where
+// the payload of the next one starts.
+func (o *Outbound) Offset() uint32 { return o.sent }
+
 // Remaining is the number of payload octets not yet cut into segments.
 func (o *Outbound) Remaining() uint32 { return o.length - o.sent }
+
+// Peek is the number of payload octets that Next would give the next segment,
+// so that memory for them can be looked up before the segment is cut.
+func (o *Outbound) Peek(mulpdu int) int {
+	room := max(mulpdu, minMULPDU) - UntaggedLen
+	if o.tagged {
+		room += UntaggedLen - TaggedLen
+	}
+	if left := o.Remaining(); uint64(left) < uint64(room) {
+		return int(left)
+	}
+	return room
+}
 
 // Next cuts the next segment, which with its header is no larger than mulpdu
 // octets. It appends the DDP header to dst; the payload is octets
@@ -57,38 +74,24 @@ func (o *Outbound) Remaining() uint32 { return o.length - o.sent }
 // was cut stays as it is (RFC 5041 §3). No LLP offers less than 128 octets, and
 // less counts as 128. Next must not be called on a message that is done.
 func (o *Outbound) Next(mulpdu int, dst []byte) (hdr []byte, off uint32, n int, last bool) {
-	mulpdu = max(mulpdu, minMULPDU)
-	off = o.sent
+	off, n = o.sent, o.Peek(mulpdu)
+	o.sent += uint32(n)
+	// The segment that takes the last octet is the last, so that a zero-length
+	// message is exactly one segment (RFC 5041 §5.2).
+	last = o.sent == o.length
+	o.pending = !last
 	if o.tagged {
-		n = o.cut(mulpdu - TaggedLen)
-		last = !o.pending
 		h := Tagged{
 			Last: last, Version: o.version, RsvdULP: o.rsvdULP[0],
-			// RFC 5041 §5.2: initial TO plus the offset in the message. A peer
-			// that advertised memory at the very top sees it end at 2^64.
+			// RFC 5041 §5.2: initial TO plus the offset in the message. It ends
+			// at 2^64, which is 0, for memory advertised at the very top.
 			STag: o.stagOrQN, TO: o.to + uint64(off),
 		}
 		return h.Append(dst), off, n, last
 	}
-	n = o.cut(mulpdu - UntaggedLen)
-	last = !o.pending
 	h := Untagged{
 		Last: last, Version: o.version, RsvdULP: o.rsvdULP,
 		QN: o.stagOrQN, MSN: o.msn, MO: off,
 	}
 	return h.Append(dst), off, n, last
-}
-
-// cut takes up to room octets off the message. The segment that takes the last
-// of them is the last, so that a zero-length message is exactly one segment
-// (RFC 5041 §5.2).
-func (o *Outbound) cut(room int) int {
-	left := o.length - o.sent
-	n := left
-	if uint64(left) > uint64(room) {
-		n = uint32(room)
-	}
-	o.sent += n
-	o.pending = o.sent != o.length
-	return int(n)
 }
