@@ -1,0 +1,310 @@
+package mpa
+
+// A stream in Full Operation: FPDUs over a connection, in both directions.
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"sync/atomic"
+	"time"
+)
+
+// A Conn carries ULPDUs over an ordered byte stream (RFC 5044 §4-6). It is
+// what DDP asks of the protocol below it.
+//
+// The sending half (MULPDU, Fenced, Room, Append, Appended, Written, Flush,
+// Truncate, Guard) belongs to one goroutine at a time, the receiving half
+// (Receive, Drain) to one goroutine. The two, and all other methods, may be
+// used at the same time. Close and Reset end what waits in Flush or Receive.
+//
+// Over a *net.TCPConn on Linux long payload is not copied on its way out, and
+// on its way in it is read straight to its place, when CRC and markers are off.
+type Conn struct {
+	nc     net.Conn
+	tcp    *net.TCPConn // nc or what it wraps; nil if that is not TCP
+	params Params
+
+	transport transport
+	fenced    atomic.Bool // nothing may be sent yet
+	whole     atomic.Bool // CloseWrite had to close both halves
+	stats     counters
+
+	// The sending half.
+	batch   batch
+	guard   Guard
+	sendErr error // what ended the sending half
+	emss    emss
+
+	// The receiving half.
+	reader  reader
+	recvErr error // what ended the receiving half
+}
+
+// A transport moves octets between a Conn and its connection.
+type transport interface {
+	// tries reports whether flush without waiting can write anything.
+	tries() bool
+	// flush writes the batch, all of it if wait is true. It holds g, if there
+	// is one, around attempts.
+	flush(b *batch, g Guard, wait bool) error
+	// read waits for octets, at least one, and is io.EOF at their end.
+	read(p []byte) (int, error)
+	// readWindows waits for octets as read does, and puts them into the Sink's
+	// memory from offset off on, rest octets, and what follows into more. Only
+	// a transport whose places is true has it.
+	readWindows(s Sink, off, rest int, more []byte) (int, error)
+	places() bool
+	// close tells that the connection is about to be closed.
+	close()
+}
+
+// NewConn starts Full Operation over nc on the terms p, which start-up settled.
+// It owns nc from now on, and p.Early.
+func NewConn(nc net.Conn, p Params) *Conn {
+	c := &Conn{nc: nc, tcp: unwrapTCP(nc), params: p}
+	c.params.Early = nil
+	if c.tcp != nil {
+		// RFC 5044 §5.1: segments begin with FPDUs if writes leave at once. An
+		// error costs time only, and one that matters comes back on writing.
+		_ = c.tcp.SetNoDelay(true)
+	}
+	c.emss.init(c.tcp)
+	c.transport = newSocket(nc, p.Spin, &c.stats)
+	if c.transport == nil {
+		c.transport = &stream{nc: nc, stats: &c.stats}
+	}
+	c.fenced.Store(!p.Initiator)
+	c.batch = batch{
+		markers: p.SendMarkers,
+		crc:     p.CRC,
+		refer:   c.transport.tries() && !p.SendMarkers && !p.CRC,
+	}
+	c.reader = reader{
+		transport: c.transport,
+		fenced:    &c.fenced,
+		stats:     &c.stats,
+		markers:   p.RecvMarkers,
+		crc:       p.CRC,
+		limit:     max(cmp.Or(p.ReadBuffer, defaultReadBuffer), maxFPDU),
+		buf:       p.Early,
+		end:       len(p.Early),
+	}
+	return c
+}
+
+// unwrapTCP is the TCP connection in nc, or nil.
+func unwrapTCP(nc net.Conn) *net.TCPConn {
+	for {
+		switch t := nc.(type) {
+		case *net.TCPConn:
+			return t
+		case interface{ NetConn() net.Conn }:
+			nc = t.NetConn()
+		default:
+			return nil
+		}
+	}
+}
+
+// Params returns the terms of the stream, without Early.
+func (c *Conn) Params() Params { return c.params }
+
+// NetConn returns the connection below. Reading from it or writing to it
+// breaks the stream.
+func (c *Conn) NetConn() net.Conn { return c.nc }
+
+// LocalAddr and RemoteAddr are those of the connection below.
+func (c *Conn) LocalAddr() net.Addr  { return c.nc.LocalAddr() }
+func (c *Conn) RemoteAddr() net.Addr { return c.nc.RemoteAddr() }
+
+// Version is the DDP version that goes with the MPA revision: 0 with the RDMA
+// Consortium's, else 1 (RFC 5044 appendix C).
+func (c *Conn) Version() uint8 {
+	if c.params.Revision == RevisionRDMAC {
+		return 0
+	}
+	return 1
+}
+
+// MULPDU is the largest ULPDU, in octets, to be appended now: from 128 to
+// 64768, after Params.MaxULPDU or else the connection's EMSS, which is looked
+// up anew now and then (RFC 5044 §4.5).
+func (c *Conn) MULPDU() int {
+	if c.params.MaxULPDU > 0 {
+		return clampMULPDU(c.params.MaxULPDU)
+	}
+	if c.batch.empty() {
+		c.emss.refresh(c.batch.pos)
+	}
+	return mulpduFor(c.emss.octets, c.params.SendMarkers)
+}
+
+// Fenced reports that nothing is sent yet, because a Responder has to wait for
+// the Initiator's first FPDU (RFC 5044 §7.1.2 rule 4).
+func (c *Conn) Fenced() bool { return c.fenced.Load() }
+
+// Room reports whether the batch takes another ULPDU before it is flushed.
+func (c *Conn) Room() bool { return c.batch.room() }
+
+// Append puts one ULPDU, of header followed by payload, 1 to 64768 octets,
+// into the batch. Header is copied; payload may be referred to until it is
+// written. A ULPDU of another length ends the sending half: Flush tells.
+func (c *Conn) Append(header []byte, payload [][]byte) {
+	n := len(header)
+	for _, p := range payload {
+		n += len(p)
+		if n > MaxMULPDU {
+			break
+		}
+	}
+	if n == 0 || n > MaxMULPDU {
+		c.failSend(fmt.Errorf("mpa: ULPDU refused: its length is %s, expected 1 to %d octets", lengthWord(n), MaxMULPDU))
+		return
+	}
+	c.batch.append(n, header, payload)
+}
+
+func lengthWord(n int) string {
+	if n == 0 {
+		return "0"
+	}
+	return fmt.Sprintf("%d or more", n)
+}
+
+// Appended counts the ULPDUs appended since the stream began.
+func (c *Conn) Appended() uint64 { return c.batch.appended() }
+
+// Written counts those of them that the connection below has taken wholly.
+func (c *Conn) Written() uint64 { return c.batch.written() }
+
+// CanTry reports whether Flush without waiting can write at all.
+func (c *Conn) CanTry() bool { return c.transport.tries() }
+
+// Guard sets what is held around each attempt to write; nil, the default, is
+// nothing. Where CanTry is false payload was copied when it was appended, and
+// the guard is asked before the write and not held during it.
+func (c *Conn) Guard(g Guard) { c.guard = g }
+
+// Flush writes what was appended. With wait false it does not wait for the
+// network. drained reports that nothing is left, which a fenced Conn does not
+// achieve. The error is [ErrRevoked] when the guard refused, and the stream
+// goes on; any other ends the sending half.
+func (c *Conn) Flush(wait bool) (drained bool, err error) {
+	if c.sendErr != nil {
+		return false, c.sendErr
+	}
+	if c.batch.empty() {
+		return true, nil
+	}
+	if c.fenced.Load() {
+		return false, nil
+	}
+	frames, octets := c.batch.written(), c.batch.pos+uint64(c.batch.sent)
+	err = c.transport.flush(&c.batch, c.guard, wait)
+	c.stats.framesOut.Add(c.batch.written() - frames)
+	c.stats.octetsOut.Add(c.batch.pos + uint64(c.batch.sent) - octets)
+	if err == nil {
+		return c.batch.empty(), nil
+	}
+	if !errors.Is(err, ErrRevoked) {
+		err = &Error{Code: CodeClosed, Detail: "writing to " + addrWord(c.nc), Err: err}
+		c.failSend(err)
+	}
+	return false, err
+}
+
+func (c *Conn) failSend(err error) {
+	if c.sendErr == nil {
+		c.sendErr = err
+	}
+}
+
+// Truncate drops the ULPDUs appended, from number n on (from 0, as Appended
+// counts), that have not begun to be written, and returns what Appended then
+// is. The stream goes on behind the last one kept.
+func (c *Conn) Truncate(n uint64) uint64 {
+	c.batch.truncate(n)
+	return c.batch.appended()
+}
+
+// Receive hands the peer's ULPDUs to s, in order, until the stream ends. It
+// returns io.EOF when the peer closed between FPDUs, the error of s if it
+// returned one, or else an *Error. Afterwards nothing more is received, and
+// the error is returned again (RFC 5044 §8); the sending half goes on, and so
+// does the connection.
+func (c *Conn) Receive(s Sink) error {
+	if c.recvErr == nil {
+		c.recvErr = c.reader.receive(s)
+		if c.endedWhole(c.recvErr) {
+			c.recvErr = io.EOF
+		}
+	}
+	return c.recvErr
+}
+
+// Drain reads and drops what the peer still sends, until its end: then it
+// returns nil. It belongs after Receive, and under a read deadline: a peer need
+// not stop.
+func (c *Conn) Drain() error {
+	if c.recvErr == nil {
+		c.recvErr = io.EOF
+	}
+	err := c.reader.drain()
+	if c.endedWhole(err) {
+		return nil
+	}
+	return err
+}
+
+// endedWhole reports whether err comes of CloseWrite closing both halves.
+func (c *Conn) endedWhole(err error) bool {
+	return c.whole.Load() && (errors.Is(err, net.ErrClosed) || errors.Is(err, io.ErrClosedPipe))
+}
+
+// SetReadDeadline limits how long Receive and Drain wait for the peer.
+func (c *Conn) SetReadDeadline(t time.Time) error { return c.nc.SetReadDeadline(t) }
+
+// SetWriteDeadline limits how long Flush waits for the peer.
+func (c *Conn) SetWriteDeadline(t time.Time) error { return c.nc.SetWriteDeadline(t) }
+
+// CloseWrite ends the sending half (FIN). A connection that cannot end one half
+// only is closed: the peer sees the end of the stream as it should, what it
+// still sends is lost, and Receive returns io.EOF.
+func (c *Conn) CloseWrite() error {
+	if h, ok := c.nc.(interface{ CloseWrite() error }); ok {
+		return h.CloseWrite()
+	}
+	c.whole.Store(true)
+	return c.Close()
+}
+
+// Reset ends both halves at once, by RST if the connection is one of TCP. It
+// must not be called from within a Guard or Sink.Window.
+func (c *Conn) Reset() error {
+	c.transport.close()
+	if c.tcp != nil {
+		// An error means that it is closed already, which Close tells.
+		_ = c.tcp.SetLinger(0)
+		if net.Conn(c.tcp) != c.nc {
+			_ = c.tcp.Close() // at once, before wrappers say goodbye
+		}
+	}
+	return c.nc.Close()
+}
+
+// Close ends both halves; what the connection below has taken is still sent.
+// It must not be called from within a Guard or Sink.Window.
+func (c *Conn) Close() error {
+	c.transport.close()
+	return c.nc.Close()
+}
+
+func addrWord(nc net.Conn) string {
+	if a := nc.RemoteAddr(); a != nil {
+		return a.String()
+	}
+	return "the peer"
+}

@@ -1,0 +1,196 @@
+package mpa
+
+// The transport of a TCP socket on Linux: attempts that never wait, by readv
+// and writev on the non-blocking socket, and the runtime's network poller to
+// wait in between.
+//
+// The poller is edge-triggered, and RawConn forgets that the socket was ready
+// when it is entered. So an attempt that may be followed by a wait is made
+// within RawConn, which waits when it is told that the attempt failed.
+
+import (
+	"fmt"
+	"io"
+	"net"
+	"os"
+	"runtime"
+	"sync/atomic"
+	"syscall"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+type socket struct {
+	rc      syscall.RawConn
+	spin    time.Duration
+	stats   *counters
+	closing atomic.Bool
+
+	// The writer's, for tryWrite.
+	writeFn func(fd uintptr) bool
+	batch   *batch
+	guard   Guard
+	wait    bool
+	wvec    vector
+	werr    error
+
+	// The reader's, for tryRead.
+	readFn  func(fd uintptr) bool
+	into    []byte // what is read into, or what follows the windows
+	sink    Sink   // asked for windows, if not nil
+	off     int    // of the windows in the ULPDU
+	rest    int    // octets that the windows are to have
+	windows [][]byte
+	rvec    vector
+	n       int
+	rerr    error
+}
+
+func newSocket(nc net.Conn, spin time.Duration, stats *counters) transport {
+	tcp, ok := nc.(*net.TCPConn)
+	if !ok {
+		return nil
+	}
+	rc, err := tcp.SyscallConn()
+	if err != nil {
+		return nil
+	}
+	s := &socket{rc: rc, spin: spin, stats: stats}
+	s.writeFn, s.readFn = s.tryWrite, s.tryRead
+	return s
+}
+
+func (s *socket) tries() bool  { return true }
+func (s *socket) places() bool { return true }
+func (s *socket) close()       { s.closing.Store(true) }
+
+func (s *socket) flush(b *batch, g Guard, wait bool) error {
+	s.batch, s.guard, s.wait, s.werr = b, g, wait, nil
+	if err := s.rc.Write(s.writeFn); err != nil {
+		return err
+	}
+	return s.werr
+}
+
+// tryWrite writes until the batch is empty or the socket takes no more. False
+// asks RawConn to wait and to call again.
+func (s *socket) tryWrite(fd uintptr) bool {
+	for !s.batch.empty() {
+		if s.guard != nil && !s.guard.Acquire() {
+			s.werr = ErrRevoked
+			return true
+		}
+		n, errno := s.wvec.write(fd, s.batch.pieces[s.batch.first:])
+		if s.guard != nil {
+			s.guard.Release()
+		}
+		switch errno {
+		case 0:
+			s.stats.writes.Add(1)
+			s.batch.wrote(n)
+		case unix.EINTR:
+		case unix.EAGAIN:
+			return !s.wait
+		default:
+			s.werr = os.NewSyscallError("writev", errno)
+			return true
+		}
+	}
+	return true
+}
+
+func (s *socket) read(p []byte) (int, error) {
+	s.sink, s.into = nil, p
+	return s.doRead()
+}
+
+func (s *socket) readWindows(sink Sink, off, rest int, more []byte) (int, error) {
+	s.sink, s.off, s.rest, s.into = sink, off, rest, more
+	return s.doRead()
+}
+
+func (s *socket) doRead() (int, error) {
+	s.rerr = nil
+	if err := s.rc.Read(s.readFn); err != nil {
+		return 0, err
+	}
+	return s.n, s.rerr
+}
+
+// tryRead reads once, polling for as long as it may. False asks RawConn to
+// wait and to call again.
+func (s *socket) tryRead(fd uintptr) bool {
+	var until time.Time
+	for {
+		n, errno, err := s.attempt(fd)
+		switch {
+		case err != nil:
+			s.rerr = err
+			return true
+		case errno == 0:
+			if n == 0 {
+				s.rerr = io.EOF
+			} else {
+				s.stats.reads.Add(1)
+			}
+			s.n = n
+			return true
+		case errno == unix.EAGAIN:
+			if !s.poll(&until) {
+				return false
+			}
+		case errno != unix.EINTR:
+			s.rerr = os.NewSyscallError("readv", errno)
+			return true
+		}
+	}
+}
+
+// poll lets others run and reports whether to try again before waiting. A
+// peer on the same core has to run for anything to arrive, and so have this
+// program's own goroutines.
+func (s *socket) poll(until *time.Time) bool {
+	if s.spin <= 0 || s.closing.Load() {
+		return false
+	}
+	now := time.Now()
+	if until.IsZero() {
+		*until = now.Add(s.spin)
+	} else if now.After(*until) {
+		return false
+	}
+	schedYield()
+	runtime.Gosched()
+	return true
+}
+
+// attempt reads without waiting.
+func (s *socket) attempt(fd uintptr) (int, syscall.Errno, error) {
+	if s.sink == nil {
+		n, errno := readOne(fd, s.into)
+		return n, errno, nil
+	}
+	var err error
+	s.windows, err = s.sink.Window(s.windows[:0], s.off)
+	if err != nil {
+		return 0, 0, err
+	}
+	defer s.unhold()
+	have := 0
+	for _, w := range s.windows {
+		have += len(w)
+	}
+	if have != s.rest {
+		return 0, 0, fmt.Errorf("mpa: the sink has memory for %d octets, expected %d", have, s.rest)
+	}
+	s.windows = append(s.windows, s.into)
+	n, errno := s.rvec.read(fd, s.windows)
+	return n, errno, nil
+}
+
+// unhold ends the hold of the windows, and keeps nothing of them.
+func (s *socket) unhold() {
+	s.sink.Release()
+	clear(s.windows)
+}

@@ -1,0 +1,34 @@
+package mpa
+
+// The CRC field of an FPDU (RFC 5044 §4.4): CRC32c as iSCSI's digests are
+// computed, stored least significant octet first, over everything of the FPDU
+// before it, markers included.
+
+import (
+	"encoding/binary"
+	"hash/crc32"
+)
+
+// crcSize is the length of the CRC field, present whether CRC is used or not.
+const crcSize = 4
+
+var castagnoli = crc32.MakeTable(crc32.Castagnoli)
+
+// putCRC fills the last four octets of the frame f with the CRC of the rest,
+// or with zeros when CRC is not in use: the field may then hold anything, and
+// zeros tell nobody what was in the memory before.
+func putCRC(f []byte, use bool) {
+	at := len(f) - crcSize
+	var sum uint32
+	if use {
+		sum = crc32.Checksum(f[:at], castagnoli)
+	}
+	binary.LittleEndian.PutUint32(f[at:], sum)
+}
+
+// crcHolds reports whether the last four octets of the frame f are the CRC of
+// the rest.
+func crcHolds(f []byte) bool {
+	at := len(f) - crcSize
+	return crc32.Checksum(f[:at], castagnoli) == binary.LittleEndian.Uint32(f[at:])
+}

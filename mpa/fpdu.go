@@ -1,0 +1,117 @@
+package mpa
+
+// The frame of Full Operation (RFC 5044 §4.1), without the markers that may
+// stand in and before it:
+//
+//	 0                   1                   2                   3
+//	+-------------------------------+-------------------------------+
+//	|         ULPDU_Length          |                               |
+//	+-------------------------------+                               +
+//	~                             ULPDU                             ~
+//	+                               +-------------------------------+
+//	|                               |     PAD (0-3 octets, zero)    |
+//	+-------------------------------+-------------------------------+
+//	|                              CRC                              |
+//	+---------------------------------------------------------------+
+
+import (
+	"encoding/binary"
+	"fmt"
+	"hash/crc32"
+)
+
+const (
+	lengthSize = 2
+
+	// maxFPDU is the longest frame, in octets: one of MaxMULPDU octets with
+	// the most markers.
+	maxFPDU = 65288
+)
+
+// padding is the number of PAD octets behind a ULPDU of n octets.
+func padding(n int) int { return -(n + lengthSize) & 3 }
+
+// rawSize is the length of the FPDU of n ULPDU octets, without markers.
+func rawSize(n int) int { return (lengthSize+n+3)&^3 + crcSize }
+
+// fpduSize is its length on the wire when it begins at stream position pos.
+func fpduSize(pos uint64, n int, markers bool) int {
+	size := rawSize(n)
+	if markers {
+		size += markerSize * markersIn(pos, size)
+	}
+	return size
+}
+
+// putFPDU fills f, of fpduSize octets, with the FPDU whose ULPDU is header and
+// payload, n octets together.
+func putFPDU(f []byte, pos uint64, n int, header []byte, payload [][]byte, markers, crc bool) {
+	if markers {
+		putMarked(f, pos, n, header, payload)
+	} else {
+		at := putStart(f, n, header)
+		for _, p := range payload {
+			at += copy(f[at:], p)
+		}
+		clear(f[at : len(f)-crcSize])
+	}
+	putCRC(f, crc)
+}
+
+// putStart puts what stands before the payload when there are no markers.
+func putStart(f []byte, n int, header []byte) int {
+	binary.BigEndian.PutUint16(f, uint16(n))
+	return lengthSize + copy(f[lengthSize:], header)
+}
+
+// fpduAt finds the frame at the front of b, which is at stream position pos:
+// the length of its ULPDU and of all of it. ok is false while b is too short
+// to tell.
+func fpduAt(b []byte, pos uint64, markers bool) (n, size int, ok bool) {
+	if markers && pos%markerSpacing == 0 {
+		if len(b) < markerSize+lengthSize {
+			return 0, 0, false
+		}
+		n = int(binary.BigEndian.Uint16(b[markerSize:]))
+	} else {
+		if len(b) < lengthSize {
+			return 0, 0, false
+		}
+		n = int(binary.BigEndian.Uint16(b))
+	}
+	return n, fpduSize(pos, n, markers), true
+}
+
+// open validates the whole frame f of n ULPDU octets, which begins at pos, and
+// returns its ULPDU, a part of f. With markers, f is changed.
+func open(f []byte, pos uint64, n int, markers, crc bool) ([]byte, error) {
+	// RFC 5044 §8: markers and lengths are compared only once the CRC held.
+	if crc && !crcHolds(f) {
+		return nil, crcError(f, pos, n)
+	}
+	if !markers {
+		return f[lengthSize:][:n:n], nil
+	}
+	u, agree := stripMarkers(f, pos, n)
+	if !agree {
+		return nil, markerError(pos, n)
+	}
+	return u, nil
+}
+
+func lengthError(pos uint64, n int) error {
+	return &Error{Code: CodeMarker, Detail: fmt.Sprintf(
+		"FPDU at stream position %d: ULPDU length %d, expected at most %d", pos, n, MaxMULPDU)}
+}
+
+func crcError(f []byte, pos uint64, n int) error {
+	at := len(f) - crcSize
+	return &Error{Code: CodeCRC, Detail: fmt.Sprintf(
+		"FPDU at stream position %d, ULPDU length %d: CRC field %08x, expected %08x", pos, n,
+		binary.LittleEndian.Uint32(f[at:]), crc32.Checksum(f[:at], castagnoli))}
+}
+
+func markerError(pos uint64, n int) error {
+	return &Error{Code: CodeMarker, Detail: fmt.Sprintf(
+		"FPDU at stream position %d, ULPDU length %d: a marker in it does not point to its length field", pos, n)}
+}

@@ -1,0 +1,180 @@
+package mpa
+
+// The batch of frames on their way out: what Append gathers and Flush writes.
+
+const (
+	// A batch is full at whichever of these comes first. Beyond some 256 KiB
+	// a write gains nothing and falls out of the cache; a vector may hold
+	// 1024 pieces on every system that counts them.
+	batchOctets = 256 << 10
+	batchPieces = 500
+	batchFrames = 2048
+
+	// copyLimit, in octets: a shorter piece of payload is copied, because a
+	// piece of its own in the vector costs more. See BenchmarkCopyLimit.
+	copyLimit = 2 << 10
+
+	// An arena is arenaSize octets at first and grows to arenaLimit, which
+	// takes all of a batch.
+	arenaSize  = 4 << 10
+	arenaLimit = batchOctets + maxFPDU
+)
+
+// A batch owns the frames appended and not yet wholly written: as the pieces
+// of a vector, in order, some of them in its arena and some in memory of the
+// ULP. It belongs to one goroutine at a time.
+type batch struct {
+	markers bool
+	crc     bool
+	refer   bool // long payload is referred to, not copied
+
+	arena  []byte   // the octets that are copied or made here
+	pieces [][]byte // what is to be written, from pieces[first] on
+	first  int
+	merge  bool // the last piece ends where the arena does
+
+	ends   []int // for each frame, the offset in the batch of its end
+	octets int   // length of the batch
+	sent   int   // octets of it written
+	whole  int   // frames of it wholly written
+
+	pos  uint64 // stream position of the batch's first octet
+	done uint64 // frames before this batch, all written
+}
+
+func (b *batch) appended() uint64 { return b.done + uint64(len(b.ends)) }
+func (b *batch) written() uint64  { return b.done + uint64(b.whole) }
+func (b *batch) empty() bool      { return len(b.ends) == 0 }
+
+func (b *batch) room() bool {
+	return b.octets < batchOctets && len(b.pieces) < batchPieces && len(b.ends) < batchFrames
+}
+
+// append adds the frame of one ULPDU, of n octets in header and payload.
+//
+// The frame may be written while its payload changes: a ULP cannot keep others
+// from writing to memory that a peer reads. A CRC has to be over the octets
+// that are sent, so with CRC all payload is copied first. So it is with
+// markers, which cut payload into pieces too short to refer to.
+func (b *batch) append(n int, header []byte, payload [][]byte) {
+	pos := b.pos + uint64(b.octets)
+	size := fpduSize(pos, n, b.markers)
+	if b.refer && n >= copyLimit {
+		b.appendReferring(n, header, payload)
+	} else {
+		putFPDU(b.take(size), pos, n, header, payload, b.markers, b.crc)
+	}
+	b.octets += size
+	b.ends = append(b.ends, b.octets)
+}
+
+func (b *batch) appendReferring(n int, header []byte, payload [][]byte) {
+	putStart(b.take(lengthSize+len(header)), n, header)
+	for _, p := range payload {
+		switch {
+		case len(p) >= copyLimit:
+			b.pieces = append(b.pieces, p)
+			b.merge = false
+		case len(p) > 0:
+			copy(b.take(len(p)), p)
+		}
+	}
+	clear(b.take(padding(n) + crcSize))
+}
+
+// take extends the arena, and the batch, by n octets and returns them, to be
+// filled.
+func (b *batch) take(n int) []byte {
+	at := len(b.arena)
+	if cap(b.arena)-at < n {
+		// What is in the old arena stays there until it is written.
+		b.arena = make([]byte, 0, max(n, arenaSize, min(2*cap(b.arena), arenaLimit)))
+		at = 0
+		b.merge = false
+	}
+	b.arena = b.arena[:at+n]
+	if b.merge {
+		last := &b.pieces[len(b.pieces)-1]
+		*last = (*last)[:len(*last)+n]
+	} else {
+		b.pieces = append(b.pieces, b.arena[at:])
+		b.merge = true
+	}
+	return b.arena[at:]
+}
+
+// wrote tells that the next n octets have been written.
+func (b *batch) wrote(n int) {
+	b.sent += n
+	if b.sent == b.octets {
+		b.reset()
+		return
+	}
+	for n > 0 {
+		p := &b.pieces[b.first]
+		if n < len(*p) {
+			*p = (*p)[n:]
+			break
+		}
+		n -= len(*p)
+		*p = nil
+		b.first++
+	}
+	for b.ends[b.whole] <= b.sent {
+		b.whole++
+	}
+}
+
+// reset begins a new batch after the last one, which has been written.
+func (b *batch) reset() {
+	b.pos += uint64(b.octets)
+	b.done += uint64(len(b.ends))
+	clear(b.pieces) // do not keep the ULP's memory
+	b.pieces = b.pieces[:0]
+	b.arena = b.arena[:0]
+	b.ends = b.ends[:0]
+	b.first, b.octets, b.sent, b.whole, b.merge = 0, 0, 0, 0, false
+}
+
+// truncate drops the frames from number n on, counted as appended counts, that
+// have not begun to be written. The next frame takes the stream position of
+// the first one dropped.
+func (b *batch) truncate(n uint64) {
+	keep := 0
+	if n > b.done {
+		keep = int(min(n-b.done, uint64(len(b.ends))))
+	}
+	keep = max(keep, b.whole)
+	if b.start(keep) < b.sent {
+		keep++ // the frame that is written in part
+	}
+	drop := b.octets - b.start(keep)
+	if drop == 0 {
+		return
+	}
+	b.ends = b.ends[:keep]
+	b.octets -= drop
+	b.merge = false
+	for drop > 0 {
+		last := len(b.pieces) - 1
+		p := &b.pieces[last]
+		if drop < len(*p) {
+			*p = (*p)[:len(*p)-drop]
+			break
+		}
+		drop -= len(*p)
+		*p = nil
+		b.pieces = b.pieces[:last]
+	}
+	if b.sent == b.octets {
+		b.reset()
+	}
+}
+
+// start is the offset in the batch of frame i, or of its end.
+func (b *batch) start(i int) int {
+	if i == 0 {
+		return 0
+	}
+	return b.ends[i-1]
+}
