@@ -74,3 +74,7 @@ func (e *Error) Is(target error) bool {
 func (e *Error) TerminateCode() (layer, etype, code uint8) {
 	return 2, 0, uint8(e.Code)
 }
+
+func errorf(code Code, format string, args ...any) *Error {
+	return &Error{Code: code, Detail: fmt.Sprintf(format, args...)}
+}

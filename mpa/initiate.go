@@ -1,0 +1,82 @@
+package mpa
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+)
+
+// This file is the Initiator's side of start-up (RFC 5044 §7.1.2 rules 1, 3).
+
+// ErrUnanswered is in the error of Initiate when the connection ended before
+// any octet of a Reply. A Responder that knows only revision 1 ends an
+// enhanced Request so: a new connection and ProfileRFC5044 may succeed
+// (RFC 6581 §10).
+var ErrUnanswered = errors.New("mpa: the peer closed without answering the request")
+
+// Initiate starts MPA on nc as Initiator: it sends a Request with privateData
+// and waits for the Reply, no longer than ctx and cfg.ReplyTimeout allow.
+// nc has to be at the octet where the peer expects the Request, and may have
+// carried other data before; its deadlines are cleared.
+//
+// The Peer is what the Reply said, nil if there was none that is valid. As to
+// the error, nc is
+//
+//   - untouched if cfg or privateData cannot be sent (ErrPrivateData);
+//   - open, and the caller's, after a *RejectError;
+//   - the Conn's after an *Error with CodeInsufficientIRD or CodeNoRTR: the
+//     Conn returned with it is good for the Terminate message that the peer
+//     has to get (RFC 6581 §9.1, §9.2), and for nothing else;
+//   - closed after any other *Error: CodeStartup if the Reply was not valid,
+//     CodeClosed if the connection failed, ctx ended, or time ran out
+//     (os.ErrDeadlineExceeded).
+func Initiate(ctx context.Context, nc net.Conn, cfg Config, privateData []byte) (*Conn, *Peer, error) {
+	p, peer, err := initiate(ctx, nc, &cfg, privateData)
+	if err != nil && !needsTerminate(err) {
+		return nil, peer, err
+	}
+	return NewConn(nc, p), peer, err
+}
+
+// initiate is Initiate up to the terms of the stream.
+func initiate(ctx context.Context, nc net.Conn, cfg *Config, privateData []byte) (Params, *Peer, error) {
+	req := request(cfg, privateData)
+	if err := errors.Join(cfg.check(), checkPrivateData(privateData, req.Enhanced)); err != nil {
+		return Params{}, nil, err
+	}
+	rep, err := exchange(ctx, nc, cfg, req)
+	if err != nil {
+		nc.Close() // RFC 5044 §7.1.2 rules 3, 5
+		return Params{}, nil, err
+	}
+	peer := newPeer(rep)
+	if rep.Reject {
+		return Params{}, &peer, &RejectError{PrivateData: rep.PrivateData, PeerIRD: rep.IRD, PeerORD: rep.ORD}
+	}
+	p, err := initiatorParams(cfg, req, rep)
+	return p, &peer, err
+}
+
+// exchange sends the Request and reads a Reply that checkReply lets pass.
+func exchange(ctx context.Context, nc net.Conn, cfg *Config, req Frame) (Frame, error) {
+	w := begin(ctx, nc, limitOr(cfg.ReplyTimeout, DefaultReplyTimeout), "MPA Reply Frame")
+	defer w.end()
+	if err := w.write(req); err != nil {
+		return Frame{}, w.fault(err)
+	}
+	rep, n, err := readFrame(nc, ReplyFrame)
+	if err != nil {
+		if n == 0 && w.ctx.Err() == nil {
+			err = fmt.Errorf("%w: %w", ErrUnanswered, err)
+		}
+		return Frame{}, w.fault(err)
+	}
+	return rep, checkReply(cfg, req, rep)
+}
+
+// needsTerminate tells the errors of start-up that go to the peer.
+func needsTerminate(err error) bool {
+	e, ok := errors.AsType[*Error](err)
+	return ok && e.Code >= CodeCatastrophic
+}
