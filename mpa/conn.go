@@ -20,8 +20,9 @@ import (
 // (Receive, Drain) to one goroutine. The two, and all other methods, may be
 // used at the same time. Close and Reset end what waits in Flush or Receive.
 //
-// Over a *net.TCPConn on Linux long payload is not copied on its way out, and
-// on its way in it is read straight to its place, when CRC and markers are off.
+// Over a *net.TCPConn on Linux long payload is not copied on its way out, if no
+// markers are sent; and on its way in it is read straight to its place, if
+// neither CRC nor markers are received.
 type Conn struct {
 	nc     net.Conn
 	tcp    *net.TCPConn // nc or what it wraps; nil if that is not TCP
@@ -80,7 +81,7 @@ func NewConn(nc net.Conn, p Params) *Conn {
 	c.batch = batch{
 		markers: p.SendMarkers,
 		crc:     p.CRC,
-		refer:   c.transport.tries() && !p.SendMarkers && !p.CRC,
+		refer:   c.transport.tries() && !p.SendMarkers,
 	}
 	c.reader = reader{
 		transport: c.transport,
@@ -128,6 +129,11 @@ func (c *Conn) Version() uint8 {
 	}
 	return 1
 }
+
+// Digests reports that payload which changes between Append and the write
+// spoils the frame's CRC, and so the stream: CRC is on, and long payload is
+// referred to, not copied.
+func (c *Conn) Digests() bool { return c.batch.crc && c.batch.refer }
 
 // MULPDU is the largest ULPDU, in octets, to be appended now: from 128 to
 // 64768, after Params.MaxULPDU or else the connection's EMSS, which is looked

@@ -14,6 +14,12 @@ const crcSize = 4
 
 var castagnoli = crc32.MakeTable(crc32.Castagnoli)
 
+// updateCRC adds p to sum, the CRC of what comes before, 0 at first.
+func updateCRC(sum uint32, p []byte) uint32 { return crc32.Update(sum, castagnoli, p) }
+
+// storeCRC fills the CRC field.
+func storeCRC(field []byte, sum uint32) { binary.LittleEndian.PutUint32(field, sum) }
+
 // putCRC fills the last four octets of the frame f with the CRC of the rest,
 // or with zeros when CRC is not in use: the field may then hold anything, and
 // zeros tell nobody what was in the memory before.
@@ -21,14 +27,14 @@ func putCRC(f []byte, use bool) {
 	at := len(f) - crcSize
 	var sum uint32
 	if use {
-		sum = crc32.Checksum(f[:at], castagnoli)
+		sum = updateCRC(0, f[:at])
 	}
-	binary.LittleEndian.PutUint32(f[at:], sum)
+	storeCRC(f[at:], sum)
 }
 
 // crcHolds reports whether the last four octets of the frame f are the CRC of
 // the rest.
 func crcHolds(f []byte) bool {
 	at := len(f) - crcSize
-	return crc32.Checksum(f[:at], castagnoli) == binary.LittleEndian.Uint32(f[at:])
+	return updateCRC(0, f[:at]) == binary.LittleEndian.Uint32(f[at:])
 }

@@ -17,7 +17,6 @@ package mpa
 import (
 	"encoding/binary"
 	"fmt"
-	"hash/crc32"
 )
 
 const (
@@ -108,7 +107,7 @@ func crcError(f []byte, pos uint64, n int) error {
 	at := len(f) - crcSize
 	return &Error{Code: CodeCRC, Detail: fmt.Sprintf(
 		"FPDU at stream position %d, ULPDU length %d: CRC field %08x, expected %08x", pos, n,
-		binary.LittleEndian.Uint32(f[at:]), crc32.Checksum(f[:at], castagnoli))}
+		binary.LittleEndian.Uint32(f[at:]), updateCRC(0, f[:at]))}
 }
 
 func markerError(pos uint64, n int) error {

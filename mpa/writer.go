@@ -51,11 +51,8 @@ func (b *batch) room() bool {
 }
 
 // append adds the frame of one ULPDU, of n octets in header and payload.
-//
-// The frame may be written while its payload changes: a ULP cannot keep others
-// from writing to memory that a peer reads. A CRC has to be over the octets
-// that are sent, so with CRC all payload is copied first. So it is with
-// markers, which cut payload into pieces too short to refer to.
+// Markers cut payload into pieces too short to refer to, so with them all of
+// it is copied.
 func (b *batch) append(n int, header []byte, payload [][]byte) {
 	pos := b.pos + uint64(b.octets)
 	size := fpduSize(pos, n, b.markers)
@@ -69,17 +66,33 @@ func (b *batch) append(n int, header []byte, payload [][]byte) {
 }
 
 func (b *batch) appendReferring(n int, header []byte, payload [][]byte) {
-	putStart(b.take(lengthSize+len(header)), n, header)
+	start := b.take(lengthSize + len(header))
+	putStart(start, n, header)
+	sum := b.digest(0, start)
 	for _, p := range payload {
 		switch {
 		case len(p) >= copyLimit:
 			b.pieces = append(b.pieces, p)
 			b.merge = false
 		case len(p) > 0:
-			copy(b.take(len(p)), p)
+			q := b.take(len(p))
+			copy(q, p)
+			p = q // the digest is of what will be sent
 		}
+		sum = b.digest(sum, p)
 	}
-	clear(b.take(padding(n) + crcSize))
+	end := b.take(padding(n) + crcSize)
+	pad := end[:padding(n)]
+	clear(pad)
+	storeCRC(end[len(pad):], b.digest(sum, pad))
+}
+
+// digest adds p to a CRC, if there is one.
+func (b *batch) digest(sum uint32, p []byte) uint32 {
+	if !b.crc {
+		return 0
+	}
+	return updateCRC(sum, p)
 }
 
 // take extends the arena, and the batch, by n octets and returns them, to be
