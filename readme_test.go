@@ -1,0 +1,44 @@
+// The README is held to what is there: its links, its commands, its program.
+
+package weft_test
+
+import (
+	"io/fs"
+	"os"
+	"regexp"
+	"strings"
+	"testing"
+)
+
+func read(t *testing.T, name string) string {
+	t.Helper()
+	text, err := os.ReadFile(name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return strings.ReplaceAll(string(text), "\r\n", "\n")
+}
+
+func TestTheLinksOfTheDocumentsLeadToFiles(t *testing.T) {
+	link := regexp.MustCompile(`\]\(([^)#:\s]+)(#[^)]*)?\)`) // no scheme: a file of ours
+	pages, err := fs.Glob(os.DirFS("."), "*.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, page := range pages {
+		for _, m := range link.FindAllStringSubmatch(read(t, page), -1) {
+			if _, err := os.Stat(m[1]); err != nil {
+				t.Errorf("%s links to %s: %v", page, m[1], err)
+			}
+		}
+	}
+}
+
+func TestTheReadmesTestCommandIsTheOneThatIsChecked(t *testing.T) {
+	const command = "go test ./..."
+	for _, name := range []string{"README.md", ".ci/run"} {
+		if !regexp.MustCompile(`(?m)^\s*` + regexp.QuoteMeta(command) + `\s*(#.*)?$`).MatchString(read(t, name)) {
+			t.Errorf("%s does not give the command %q on a line of its own", name, command)
+		}
+	}
+}
