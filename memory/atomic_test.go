@@ -1,0 +1,111 @@
+package memory
+
+import (
+	"sync"
+	"sync/atomic"
+	"testing"
+	"unsafe"
+
+	"github.com/weft-rdma/weft/ddp"
+)
+
+// words is memory of n aligned 64-bit values, as values and as octets.
+func words(n int) ([]uint64, []byte) {
+	w := make([]uint64, n+1)
+	// 32-bit hosts align to four octets only.
+	if uintptr(unsafe.Pointer(&w[0]))%8 != 0 {
+		b := unsafe.Slice((*byte)(unsafe.Add(unsafe.Pointer(&w[0]), 4)), 8*n)
+		return unsafe.Slice((*uint64)(unsafe.Pointer(&b[0])), n), b
+	}
+	return w[:n], unsafe.Slice((*byte)(unsafe.Pointer(&w[0])), 8*n)
+}
+
+func TestAtomicWorksOnTheHostsValue(t *testing.T) {
+	table := NewTable(Config{})
+	pd := table.AllocPD()
+	w, b := words(3)
+	w[0], w[1], w[2] = 1, 0x0102030405060708, 3
+	r := register(t, table, pd, b, RegionConfig{Access: LocalRead | LocalWrite | RemoteAtomic, VA: 0x1001})
+	var h Holder
+	h.Init(table, pd, 0)
+	defer h.Forget()
+	// The tagged offset need not be a multiple of 8; the address has to.
+	orig, misaligned, fault := h.Atomic(uint32(r.STag()), 0x1009, func(v uint64) uint64 { return v + 1 })
+	if orig != 0x0102030405060708 || misaligned || fault != ddp.NoFault {
+		t.Errorf("orig %#x, misaligned %v, %v", orig, misaligned, fault)
+	}
+	if w[0] != 1 || w[1] != 0x0102030405060709 || w[2] != 3 {
+		t.Errorf("memory %#x", w)
+	}
+}
+
+func TestAtomicIsRefusedBeforeMemoryIsTouched(t *testing.T) {
+	table := NewTable(Config{})
+	pd := table.AllocPD()
+	w, b := words(2)
+	w[0], w[1] = 5, 6
+	rights := LocalRead | LocalWrite | RemoteRead | RemoteWrite
+	r := register(t, table, pd, b, RegionConfig{Access: rights | RemoteAtomic})
+	plain := register(t, table, pd, b, RegionConfig{Access: rights})
+	foreign := register(t, table, table.AllocPD(), b, RegionConfig{Access: rights | RemoteAtomic})
+	var h Holder
+	h.Init(table, pd, 0)
+	defer h.Forget()
+	for _, c := range []struct {
+		name       string
+		stag       STag
+		to         uint64
+		misaligned bool
+		fault      ddp.Fault
+	}{
+		{"unknown", r.STag() ^ 1, 0, false, ddp.FaultSTag},
+		{"foreign", foreign.STag(), 0, false, ddp.FaultAssociation},
+		{"no right", plain.STag(), 0, false, ddp.FaultAccess},
+		{"wraps, before bounds", r.STag(), 1<<64 - 4, false, ddp.FaultWrap},
+		{"half behind, before misaligned", r.STag(), 12, false, ddp.FaultBounds},
+		{"behind", r.STag(), 16, false, ddp.FaultBounds},
+		{"odd", r.STag(), 1, true, ddp.NoFault},
+		{"by four", r.STag(), 4, true, ddp.NoFault},
+	} {
+		called := false
+		_, misaligned, fault := h.Atomic(uint32(c.stag), c.to, func(uint64) uint64 { called = true; return 0 })
+		if misaligned != c.misaligned || fault != c.fault || called {
+			t.Errorf("%s: misaligned %v, %v, done %v; want %v, %v", c.name, misaligned, fault, called, c.misaligned, c.fault)
+		}
+	}
+	if w[0] != 5 || w[1] != 6 {
+		t.Errorf("memory %#x", w)
+	}
+}
+
+// Ruling: atomic with respect to other streams and to sync/atomic users.
+func TestAtomicsOfStreamsAndProgramDoNotLoseUpdates(t *testing.T) {
+	const each = 2000
+	table := NewTable(Config{})
+	pd := table.AllocPD()
+	w, b := words(1)
+	r := register(t, table, pd, b, RegionConfig{Access: LocalRead | LocalWrite | RemoteAtomic})
+	var wg sync.WaitGroup
+	for range 2 {
+		wg.Go(func() {
+			var h Holder
+			h.Init(table, pd, 0)
+			defer h.Forget()
+			for range each {
+				if _, misaligned, fault := h.Atomic(uint32(r.STag()), 0, func(v uint64) uint64 { return v + 1 }); misaligned || fault != ddp.NoFault {
+					t.Errorf("misaligned %v, %v", misaligned, fault)
+					return
+				}
+			}
+		})
+		wg.Go(func() {
+			for range each {
+				atomic.AddUint64(&w[0], 1<<32)
+			}
+		})
+	}
+	wg.Wait()
+	if want := uint64(2*each<<32 + 2*each); w[0] != want {
+		t.Errorf("sum %#x, want %#x", w[0], want)
+	}
+}

@@ -1,0 +1,197 @@
+package memory
+
+import (
+	"testing"
+
+	"github.com/weft-rdma/weft/ddp"
+)
+
+// sender is a Holder with three regions, whose frames 10 to 15 use the first,
+// 12 the second, and 14 and 15 the third.
+type sender struct {
+	Holder
+	table   *Table
+	pd      *PD
+	regions [3]*Region
+}
+
+func newSender(t *testing.T) *sender {
+	s := &sender{table: NewTable(Config{})}
+	s.pd = s.table.AllocPD()
+	s.Init(s.table, s.pd, 0)
+	for i := range s.regions {
+		s.regions[i] = register(t, s.table, s.pd, make([]byte, 8), RegionConfig{Access: LocalRead})
+	}
+	for frame := uint64(10); frame <= 15; frame++ {
+		s.Frame(frame)
+		s.resolve(t, 0)
+		if frame == 12 {
+			s.resolve(t, 1)
+		}
+		if frame >= 14 {
+			s.resolve(t, 2)
+		}
+	}
+	return s
+}
+
+func (s *sender) resolve(t *testing.T, i int) {
+	t.Helper()
+	if _, fault := s.Resolve(nil, uint32(s.regions[i].STag()), 0, 8, LocalRead); fault != ddp.NoFault {
+		t.Fatal(fault)
+	}
+}
+
+// revoke invalidates region i, which the sender must not hold.
+func (s *sender) revoke(t *testing.T, i int) {
+	t.Helper()
+	if fault := s.table.Invalidate(uint32(s.regions[i].STag()), s.pd, 0, false); fault != ddp.NoFault {
+		t.Fatal(fault)
+	}
+}
+
+// holders is how often each region is held.
+func (s *sender) holders() (n [3]uint32) {
+	for i, r := range s.regions {
+		n[i] = r.current.Load().word.Load() &^ revokedBit
+	}
+	return n
+}
+
+func TestReleaseRemembersForAcquire(t *testing.T) {
+	s := newSender(t)
+	for range 2 {
+		if n := s.holders(); n != [3]uint32{1, 1, 1} {
+			t.Errorf("held %v", n)
+		}
+		s.Release()
+		if n := s.holders(); n != [3]uint32{} {
+			t.Errorf("held %v after Release", n)
+		}
+		if !s.Acquire() || !s.Acquire() { // what is held already is not held twice
+			t.Fatal("nothing was revoked, and yet Acquire failed")
+		}
+	}
+	s.Release()
+	s.resolve(t, 1) // takes the hold of one again
+	if n := s.holders(); n != [3]uint32{0, 1, 0} {
+		t.Errorf("held %v after Resolve", n)
+	}
+	s.Forget()
+	if !s.Acquire() {
+		t.Error("nothing remembered, and yet Acquire failed")
+	}
+	if n := s.holders(); n != [3]uint32{} {
+		t.Errorf("held %v after Forget", n)
+	}
+	if _, _, ok := s.Revoked(); ok {
+		t.Error("something revoked, and nothing remembered")
+	}
+}
+
+func TestAcquireOfRevokedMemoryHoldsNothingAndTellsTheFrame(t *testing.T) {
+	for _, c := range []struct {
+		name   string
+		revoke []int
+		frame  uint64
+		stag   int
+	}{
+		{"first region", []int{0}, 10, 0},
+		{"second region", []int{1}, 12, 1},
+		{"third region", []int{2}, 14, 2},
+		{"two regions", []int{2, 1}, 12, 1},
+	} {
+		s := newSender(t)
+		s.Release()
+		for _, i := range c.revoke {
+			s.revoke(t, i)
+		}
+		if s.Acquire() {
+			t.Fatalf("%s: Acquire succeeded", c.name)
+		}
+		if n := s.holders(); n != [3]uint32{} {
+			t.Errorf("%s: held %v", c.name, n)
+		}
+		stag, frame, ok := s.Revoked()
+		if !ok || frame != c.frame || stag != s.regions[c.stag].STag() {
+			t.Errorf("%s: STag %v frame %d ok %v, want frame %d", c.name, stag, frame, ok, c.frame)
+		}
+		s.Truncate(frame)
+		if !s.Acquire() {
+			t.Errorf("%s: Acquire fails after the frames from %d on have gone", c.name, frame)
+		}
+		s.Forget()
+	}
+}
+
+func TestDoneForgetsWhatNoFrameRefersTo(t *testing.T) {
+	for _, c := range []struct {
+		done uint64
+		held [3]uint32
+	}{
+		{10, [3]uint32{1, 1, 1}},
+		{12, [3]uint32{1, 1, 1}},
+		{13, [3]uint32{1, 0, 1}},
+		{15, [3]uint32{1, 0, 1}},
+		{16, [3]uint32{0, 0, 0}},
+	} {
+		s := newSender(t)
+		s.Done(c.done)
+		if n := s.holders(); n != c.held {
+			t.Errorf("frames below %d done: held %v, want %v", c.done, n, c.held)
+		}
+		s.Release()
+		s.revoke(t, 1) // its only frame is 12
+		if ok, want := s.Acquire(), c.done > 12; ok != want {
+			t.Errorf("frames below %d done: Acquire %v, want %v", c.done, ok, want)
+		}
+		s.Release()
+		s.revoke(t, 0)
+		if _, frame, ok := s.Revoked(); ok && frame < c.done {
+			t.Errorf("frames below %d done: frame %d is blamed", c.done, frame)
+		}
+		s.Forget()
+	}
+}
+
+func TestTruncateForgetsWhatNoFrameRefersTo(t *testing.T) {
+	for _, c := range []struct {
+		n    uint64
+		held [3]uint32
+	}{
+		{16, [3]uint32{1, 1, 1}},
+		{15, [3]uint32{1, 1, 1}},
+		{14, [3]uint32{1, 1, 0}},
+		{12, [3]uint32{1, 0, 0}},
+		{10, [3]uint32{0, 0, 0}},
+		{0, [3]uint32{0, 0, 0}},
+	} {
+		s := newSender(t)
+		s.Truncate(c.n)
+		if n := s.holders(); n != c.held {
+			t.Errorf("frames from %d dropped: held %v, want %v", c.n, n, c.held)
+		}
+		s.Done(c.n) // the frames left are done as well
+		if n := s.holders(); n != [3]uint32{} {
+			t.Errorf("frames from %d dropped, the rest done: held %v", c.n, n)
+		}
+		s.Forget()
+	}
+}
+
+func TestForgetKeepsNoMemoryAlive(t *testing.T) {
+	s := newSender(t)
+	s.Forget()
+	for i, u := range s.inline {
+		if u != (use{}) {
+			t.Errorf("use %d is kept", i)
+		}
+	}
+	s = newSender(t)
+	s.Done(100)
+	for i, u := range s.inline {
+		if u != (use{}) {
+			t.Errorf("use %d is kept after Done", i)
+		}
+	}
+}

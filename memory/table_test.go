@@ -1,0 +1,203 @@
+package memory
+
+import (
+	"errors"
+	"math"
+	"math/rand/v2"
+	"slices"
+	"testing"
+
+	"github.com/weft-rdma/weft/ddp"
+)
+
+// register registers what is known to be registrable.
+func register(t testing.TB, table *Table, pd *PD, buf []byte, cfg RegionConfig) *Region {
+	t.Helper()
+	r, err := table.Register(pd, buf, cfg)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return r
+}
+
+// Claims: V-7.3-2 DDP-8.3.2-1 DDP-8.3.2-4 R-8.1.2-2 R-8.1.2-6
+func TestRegisterRefusesAndChangesNothing(t *testing.T) {
+	table := NewTable(Config{MaxRegions: 2, MaxBytes: 100})
+	pd := table.AllocPD()
+	register(t, table, pd, make([]byte, 60), RegionConfig{Access: LocalRead})
+	freed := table.AllocPD()
+	if err := table.FreePD(freed); err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range []struct {
+		name string
+		pd   *PD
+		size int
+		cfg  RegionConfig
+		want error
+	}{
+		{"no local right", pd, 8, RegionConfig{Access: RemoteRead}, ErrAccess},
+		{"no octets", pd, 0, RegionConfig{Access: LocalRead}, ErrLength},
+		{"one octet beyond the last offset", pd, 8, RegionConfig{Access: LocalRead, VA: math.MaxUint64 - 6}, ErrVA},
+		{"no domain", nil, 8, RegionConfig{Access: LocalRead}, ErrPD},
+		{"domain of another RNIC", NewTable(Config{}).AllocPD(), 8, RegionConfig{Access: LocalRead}, ErrPD},
+		{"domain freed", freed, 8, RegionConfig{Access: LocalRead}, ErrPD},
+		{"one octet too many", pd, 41, RegionConfig{Access: LocalRead}, ErrByteLimit},
+	} {
+		_, err := table.Register(c.pd, make([]byte, c.size), c.cfg)
+		if !errors.Is(err, c.want) {
+			t.Errorf("%s: error %v, want %v", c.name, err, c.want)
+		}
+		if regions, octets := table.Usage(); regions != 1 || octets != 60 {
+			t.Fatalf("%s: left %d regions and %d octets", c.name, regions, octets)
+		}
+	}
+
+	last := register(t, table, pd, make([]byte, 40), RegionConfig{Access: LocalRead})
+	if _, err := table.Register(pd, make([]byte, 1), RegionConfig{Access: LocalRead}); !errors.Is(err, ErrRegionLimit) {
+		t.Errorf("third region: error %v, want %v", err, ErrRegionLimit)
+	}
+	if err := table.Deallocate(last); err != nil {
+		t.Fatal(err)
+	}
+	register(t, table, pd, make([]byte, 40), RegionConfig{Access: LocalRead})
+}
+
+func TestLimitsAreWithinReason(t *testing.T) {
+	for _, c := range []struct {
+		cfg     Config
+		regions int
+		octets  uint64
+	}{
+		{Config{}, DefaultMaxRegions, math.MaxUint64},
+		{Config{MaxRegions: -1, MaxBytes: 7}, DefaultMaxRegions, 7},
+		{Config{MaxRegions: 1 << 24}, LimitRegions, math.MaxUint64},
+	} {
+		if regions, octets := NewTable(c.cfg).Limits(); regions != c.regions || octets != c.octets {
+			t.Errorf("%+v: limits %d and %d, want %d and %d", c.cfg, regions, octets, c.regions, c.octets)
+		}
+	}
+}
+
+// Claims: DDP-8.2-4
+func TestDomainLivesAsLongAsItsRegions(t *testing.T) {
+	table := NewTable(Config{})
+	pd := table.AllocPD()
+	r := register(t, table, pd, make([]byte, 8), RegionConfig{Access: LocalRead})
+	if err := table.FreePD(pd); !errors.Is(err, ErrPDInUse) {
+		t.Errorf("free with a region: %v", err)
+	}
+	if err := table.Deallocate(r); err != nil {
+		t.Fatal(err)
+	}
+	if err := table.FreePD(pd); err != nil {
+		t.Errorf("free: %v", err)
+	}
+	if err := table.FreePD(pd); !errors.Is(err, ErrPD) {
+		t.Errorf("second free: %v", err)
+	}
+}
+
+// Claims: V-7.7-1
+func TestRegionTellsItsAttributesInBothStates(t *testing.T) {
+	table := NewTable(Config{})
+	pd := table.AllocPD()
+	buf := make([]byte, 10)
+	cfg := RegionConfig{Access: LocalRead | RemoteRead, Key: 9, VA: 0x1234, Stream: 3}
+	r := register(t, table, pd, buf, cfg)
+	stag := r.STag()
+	for _, valid := range []bool{true, false} {
+		if r.Valid() != valid || r.STag() != stag || stag.Key() != 9 || r.Base() != 0x1234 || r.ZeroBased() || r.Len() != 10 ||
+			r.PD() != pd || r.Stream() != 3 || r.Access() != cfg.Access || &r.Buf()[0] != &buf[0] {
+			t.Errorf("valid %v: attributes differ from what was registered", valid)
+		}
+		if fault := table.Invalidate(uint32(stag), pd, 3, false); fault != ddp.NoFault {
+			t.Fatal(fault)
+		}
+	}
+	zero := register(t, table, pd, buf, RegionConfig{Access: LocalRead, VA: 0x1234, ZeroBased: true})
+	if zero.Base() != 0 || !zero.ZeroBased() {
+		t.Errorf("zero based region has base %#x", zero.Base())
+	}
+}
+
+// Claims: V-7.9-3
+func TestDeallocateTakesARegionOnceInEitherState(t *testing.T) {
+	table := NewTable(Config{})
+	pd := table.AllocPD()
+	for _, invalidate := range []bool{false, true} {
+		r := register(t, table, pd, make([]byte, 8), RegionConfig{Access: LocalRead})
+		if invalidate {
+			table.Invalidate(uint32(r.STag()), pd, 0, false)
+		}
+		if err := table.Deallocate(r); err != nil {
+			t.Errorf("invalid %v: %v", invalidate, err)
+		}
+		if err := table.Deallocate(r); !errors.Is(err, ErrRegion) {
+			t.Errorf("invalid %v, again: %v", invalidate, err)
+		}
+		if regions, octets := table.Usage(); regions != 0 || octets != 0 {
+			t.Errorf("%d regions and %d octets are left", regions, octets)
+		}
+	}
+	if err := table.Deallocate(nil); !errors.Is(err, ErrRegion) {
+		t.Errorf("nil: %v", err)
+	}
+	foreign := NewTable(Config{})
+	r := register(t, foreign, foreign.AllocPD(), make([]byte, 8), RegionConfig{Access: LocalRead})
+	if err := table.Deallocate(r); !errors.Is(err, ErrRegion) || !r.Valid() {
+		t.Errorf("region of another RNIC: %v, valid %v", err, r.Valid())
+	}
+}
+
+func TestCloseDeallocatesAllAndRefusesMore(t *testing.T) {
+	table := NewTable(Config{})
+	pd := table.AllocPD()
+	var regions []*Region
+	for range 40 {
+		regions = append(regions, register(t, table, pd, make([]byte, 8), RegionConfig{Access: LocalRead}))
+	}
+	table.Close()
+	for _, r := range regions {
+		if r.Valid() {
+			t.Fatalf("region %v is valid", r.STag())
+		}
+	}
+	if n, octets := table.Usage(); n != 0 || octets != 0 {
+		t.Errorf("%d regions and %d octets are left", n, octets)
+	}
+	if _, err := table.Register(pd, make([]byte, 8), RegionConfig{Access: LocalRead}); !errors.Is(err, ErrClosed) {
+		t.Errorf("register: %v", err)
+	}
+}
+
+func TestDirectoryAgreesWithAMap(t *testing.T) {
+	rng := rand.New(rand.NewPCG(1, 2))
+	var d directory
+	model := map[uint32]*Region{}
+	var indices []uint32
+	for range 20000 {
+		// Few distinct indices, so that slots are shared and freed a lot.
+		index := 1 + rng.Uint32N(300)*0x10001&(1<<indexBits-1)
+		if r := model[index]; r != nil {
+			d.remove(r)
+			delete(model, index)
+		} else {
+			r = &Region{index: index}
+			d.insert(r)
+			model[index] = r
+			indices = append(indices, index)
+		}
+		probe := indices[rng.IntN(len(indices))]
+		if d.lookup(probe) != model[probe] || d.lookup(probe+1) != model[probe+1] {
+			t.Fatalf("lookup of %d differs", probe)
+		}
+	}
+	all := slices.Collect(d.all())
+	if len(all) != len(model) || d.live != len(model) {
+		t.Errorf("%d regions, %d counted, want %d", len(all), d.live, len(model))
+	}
+	if size := len(d.slots.Load().at); size > 16*300 {
+		t.Errorf("%d slots for 300 indices: tombstones make it grow", size)
+	}
+}
