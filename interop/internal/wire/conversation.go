@@ -1,0 +1,148 @@
+package wire
+
+import (
+	"bytes"
+	"fmt"
+	"net/netip"
+	"sort"
+)
+
+// A Direction of a Conversation.
+type Direction int
+
+const (
+	FromInitiator Direction = iota
+	FromResponder
+)
+
+func (d Direction) String() string {
+	if d == FromInitiator {
+		return "initiator"
+	}
+	return "responder"
+}
+
+func (d Direction) other() Direction { return 1 - d }
+
+// A Conversation is one TCP connection on which an MPA Request was seen.
+type Conversation struct {
+	Initiator, Responder netip.AddrPort
+	Flows                [2]*Flow
+	Request, Reply       *Startup // nil when it did not come
+	FPDUs                [2][]FPDU
+	Findings             []Finding
+}
+
+// Conversations groups packets into connections and checks each of them.
+// Connections without an MPA Request are left out.
+func Conversations(packets []Packet) []*Conversation {
+	type pair [2]netip.AddrPort
+	flows := map[pair]*Flow{}
+	var order []pair
+	for _, p := range packets {
+		key := pair{p.Src, p.Dst}
+		if p.SYN && flows[key] != nil && len(flows[key].Octets) > 0 {
+			// The ports were used again: what follows is another connection,
+			// which one capture of ours never holds.
+			continue
+		}
+		if flows[key] == nil {
+			flows[key] = &Flow{}
+			order = append(order, key)
+		}
+		flows[key].add(p)
+	}
+	var all []*Conversation
+	for _, key := range order {
+		forth := flows[key]
+		if !bytes.HasPrefix(forth.Octets, []byte(requestKey)) {
+			continue
+		}
+		back := flows[pair{key[1], key[0]}]
+		if back == nil {
+			back = &Flow{}
+		}
+		c := &Conversation{Initiator: key[0], Responder: key[1], Flows: [2]*Flow{forth, back}}
+		c.read()
+		all = append(all, c)
+	}
+	return all
+}
+
+func (c *Conversation) find(by Direction, packet int, rule Rule, format string, args ...any) {
+	c.Findings = append(c.Findings, Finding{by, packet, rule, fmt.Sprintf(format, args...)})
+}
+
+// read takes both directions apart and checks them.
+func (c *Conversation) read() {
+	for d, flow := range c.Flows {
+		if flow.Hole {
+			c.find(Direction(d), 0, RuleCapture, "octets of the %v are missing: the capture is not whole", Direction(d))
+		}
+	}
+	full, ok := c.readStartup()
+	if !ok {
+		return
+	}
+	revision0 := c.Reply.Revision == 0
+	for d := range c.Flows {
+		direction := Direction(d)
+		receiver := c.Request // its M bit governs what it receives
+		if direction == FromInitiator {
+			receiver = c.Reply
+		}
+		c.cut(direction, cutter{
+			sender: direction, flow: c.Flows[d], base: full[d],
+			markers: receiver.Markers || revision0,
+			crc:     c.Request.CRC || c.Reply.CRC || revision0,
+		})
+	}
+	c.checkOrder()
+	newSequences(c).check()
+}
+
+// cut fills FPDUs of one direction.
+func (c *Conversation) cut(d Direction, cut cutter) {
+	for {
+		fpdu, ok, faults, err := cut.next()
+		if err != nil {
+			// A connection that was reset may end anywhere.
+			if !c.Flows[0].Reset && !c.Flows[1].Reset {
+				c.find(d, c.Flows[d].packetOf(len(c.Flows[d].Octets)-1), RuleFraming, "from the %v: %v", d, err)
+			}
+			break
+		}
+		if !ok {
+			break
+		}
+		c.Findings = append(c.Findings, faults...)
+		if fpdu.Segment, err = parseSegment(fpdu.ULPDU); err != nil {
+			c.find(d, fpdu.Last, RuleFraming, "from the %v: %v", d, err)
+			break
+		}
+		c.FPDUs[d] = append(c.FPDUs[d], fpdu)
+	}
+	list := c.FPDUs[d]
+	for i := 1; i < len(list); i++ {
+		if list[i].First == list[i-1].Last {
+			list[i].Shared, list[i-1].Shared = true, true
+		}
+	}
+}
+
+// merged returns the FPDUs of both directions in the order of the capture.
+func (c *Conversation) merged() []directed {
+	var all []directed
+	for d, list := range c.FPDUs {
+		for i := range list {
+			all = append(all, directed{Direction(d), &list[i]})
+		}
+	}
+	sort.SliceStable(all, func(i, j int) bool { return all[i].Last < all[j].Last })
+	return all
+}
+
+type directed struct {
+	Direction
+	*FPDU
+}
