@@ -84,3 +84,19 @@ func (op Opcode) String() string {
 	}
 	return fmt.Sprintf("reserved opcode %#x", uint8(op))
 }
+
+// fixedLength is the payload of messages that are a header and nothing else, in
+// octets. MPA's smallest MULPDU takes each whole (RFC 5044 §4.5).
+func (op Opcode) fixedLength() (n int, fixed bool) {
+	switch op {
+	case OpReadRequest:
+		return ReadRequestLen, true
+	case OpImmediate, OpImmediateSE:
+		return ImmediateLen, true
+	case OpAtomicRequest:
+		return AtomicRequestLen, true
+	case OpAtomicResponse:
+		return AtomicResponseLen, true
+	}
+	return 0, false
+}

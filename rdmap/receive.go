@@ -1,0 +1,337 @@
+package rdmap
+
+import (
+	"github.com/weft-rdma/weft/ddp"
+	"github.com/weft-rdma/weft/mpa"
+)
+
+// An inbound is the incoming half of a Stream: it tells DDP what it thinks of
+// each segment and where it belongs. All of it runs in the goroutine of Reader.
+type inbound struct {
+	s        *Stream
+	receiver *ddp.Receiver
+	opened   bool // a segment has arrived
+	kick     bool // what arrived gave us something to send
+
+	op         Opcode    // of the segment at hand
+	invalidate uint32    // its Invalidate STag
+	response   pending   // if op is OpReadResponse: what it answers
+	mismatch   ddp.Fault // and how it differs from that
+
+	// The message in progress on queue 0.
+	message Opcode
+	rtr     bool // it is the empty Send that opens a peer-to-peer stream
+
+	// Buffers of the queues that RDMAP serves itself.
+	question  [AtomicRequestLen]byte
+	answer    [AtomicResponseLen]byte
+	immediate [ImmediateLen]byte
+	terminate [terminateRoom]byte
+
+	delivery Delivery
+	request  request
+}
+
+// terminateRoom is room for a Terminate header and whatever a peer may have put
+// behind it, in octets.
+const terminateRoom = 128
+
+var _ ddp.ULP = (*inbound)(nil)
+
+func (in *inbound) init(s *Stream) {
+	in.s = s
+	in.receiver = ddp.NewReceiver(s.rv, in)
+}
+
+func (in *inbound) run() error {
+	err := in.s.llp.Receive(in.receiver)
+	in.Idle()
+	return in.offence(err)
+}
+
+// first notes the first segment, which proves the peer ready: it opens the
+// fence of a responder (RFC 5044 §7.1.2 rule 4).
+func (in *inbound) first() (first bool) {
+	if in.opened {
+		return false
+	}
+	in.opened, in.kick = true, true
+	close(in.s.ready)
+	return true
+}
+
+// admit checks version and opcode (RFC 5040 §7.2). RFC 7306's opcodes are
+// unknown to the RDMA Consortium's version.
+func (in *inbound) admit(version uint8, op Opcode, tagged bool, qn uint32) error {
+	switch {
+	case in.s.term.Load() != nil:
+		return errEnded
+	case in.s.closing.Load() && op != OpTerminate:
+		return errClosing
+	case version != in.s.rv:
+		return errVersion(version, in.s.rv)
+	case !op.Defined(), op.Tagged() != tagged, !tagged && op.Queue() != qn,
+		op.Extension() && version == VersionConsortium:
+		return errOpcode(op, tagged, qn)
+	}
+	return nil
+}
+
+// AdmitTagged checks a segment of an RDMA Write or Read Response.
+func (in *inbound) AdmitTagged(h *ddp.Tagged, n int) error {
+	in.first()
+	version, op := ParseControl(h.RsvdULP)
+	if err := in.admit(version, op, true, 0); err != nil {
+		return err
+	}
+	next, open := in.receiver.UnfinishedTagged()
+	if open {
+		// RFC 5041 §4.1, §5.2: L ends a message, and until then its segments
+		// follow each other in place.
+		_, before := ParseControl(next.RsvdULP)
+		if before != op || n > 0 && (h.STag != next.STag || h.TO != next.TO) {
+			return errNotLast(before)
+		}
+	}
+	in.op = op
+	if op != OpReadResponse {
+		return nil
+	}
+	return in.admitResponse(h, n, open, next.TO)
+}
+
+// admitResponse holds a Read Response to the oldest Read of ours that waits:
+// STag, offset and length must be those asked for, always. Otherwise a response
+// would be a Write in disguise (RFC 5040 §5.2.2, RFC 5042 §5.4).
+func (in *inbound) admitResponse(h *ddp.Tagged, n int, open bool, at uint64) error {
+	p := &in.response
+	if !in.s.responses.front(p) || p.atomic {
+		return errUnasked(OpReadResponse)
+	}
+	var got uint64
+	if open {
+		got = at - p.sinkTO
+	}
+	in.mismatch = ddp.NoFault
+	end := got + uint64(n)
+	switch {
+	case n == 0:
+	case h.STag != p.sinkSTag:
+		in.mismatch = ddp.FaultSTag
+	case h.TO != p.sinkTO+got, end > uint64(p.length):
+		in.mismatch = ddp.FaultBounds
+	}
+	switch {
+	case in.mismatch != ddp.NoFault: // DDP asks for the memory, and is told
+	case h.Last && end < uint64(p.length):
+		return errShortResponse(end, p.length)
+	case !h.Last && end == uint64(p.length):
+		return errNotLast(OpReadResponse)
+	}
+	return nil
+}
+
+// AdmitUntagged checks a segment of any other message.
+func (in *inbound) AdmitUntagged(h *ddp.Untagged, n int) error {
+	first := in.first()
+	version, op, invalidate := ParseControlUntagged(h.RsvdULP)
+	if err := in.admit(version, op, false, h.QN); err != nil {
+		return err
+	}
+	in.op, in.invalidate = op, invalidate
+	if want, fixed := op.fixedLength(); fixed && h.MO == 0 {
+		// One segment each: MULPDU is never below 128 (RFC 5044 §4.5).
+		if n != want {
+			return errLength(op, n, want)
+		}
+		if !h.Last {
+			return errNotLast(op)
+		}
+	}
+	if h.QN != QueueSend {
+		return nil
+	}
+	if _, open := in.receiver.UnfinishedUntagged(QueueSend); open {
+		if op != in.message {
+			return errNotLast(in.message)
+		}
+		return nil
+	}
+	in.message = op
+	in.rtr = first && op == OpSend && n == 0 && h.Last && !in.s.cfg.Initiator && in.s.cfg.RTR&mpa.RTRSend != 0
+	return nil
+}
+
+// PlaceTagged finds the memory for a segment of a Write or Read Response.
+func (in *inbound) PlaceTagged(dst [][]byte, h *ddp.Tagged, n int) ([][]byte, ddp.Fault) {
+	if in.op == OpWrite {
+		return in.s.ulp.WriteTarget(dst, h.STag, h.TO, n)
+	}
+	if in.mismatch != ddp.NoFault {
+		return dst, in.mismatch
+	}
+	return in.s.ulp.ReadSink(dst, h.STag, h.TO, n)
+}
+
+// Buffer finds the buffer for the next message of a queue: a posted receive, or
+// one of RDMAP's own.
+func (in *inbound) Buffer(qn, _ uint32) (size uint64, ok bool, err error) {
+	switch qn {
+	case QueueSend:
+		if in.rtr {
+			return 0, true, nil // RFC 6581 §9.2: completes nothing
+		}
+		size, ok = in.s.ulp.Receive()
+		if in.message == OpImmediate || in.message == OpImmediateSE {
+			size = ImmediateLen // goes into the completion, not into the buffer
+		}
+		return size, ok, nil
+	case QueueRequest:
+		if in.s.requests.full() {
+			return 0, false, errTooManyRequests(in.s.cfg.IRD)
+		}
+		return uint64(len(in.question)), true, nil
+	case QueueTerminate:
+		return uint64(len(in.terminate)), true, nil
+	default:
+		ok = in.s.responses.front(&in.response) && in.response.atomic
+		return uint64(len(in.answer)), ok, nil
+	}
+}
+
+// PlaceUntagged finds the memory for a segment in that buffer.
+func (in *inbound) PlaceUntagged(dst [][]byte, h *ddp.Untagged, n int) ([][]byte, error) {
+	own := in.answer[:]
+	switch h.QN {
+	case QueueSend:
+		if in.message != OpImmediate && in.message != OpImmediateSE {
+			return in.s.ulp.Scatter(dst, uint64(h.MO), n)
+		}
+		own = in.immediate[:]
+	case QueueRequest:
+		own = in.question[:]
+	case QueueTerminate:
+		own = in.terminate[:]
+	}
+	return append(dst, own[h.MO:int(h.MO)+n]), nil
+}
+
+// Placed ends the hold of the last placement.
+func (in *inbound) Placed() { in.s.ulp.Placed() }
+
+// DeliverTagged completes a Read when its response is in place. A Write is not
+// delivered to anyone (RFC 5040 §5.1).
+func (in *inbound) DeliverTagged(_ *ddp.Tagged, n int) error {
+	in.s.Stats.MessagesIn.Add(1)
+	if in.op == OpWrite {
+		if n == 0 {
+			in.s.Stats.EmptyWrites.Add(1)
+		}
+		return nil
+	}
+	return in.respond(0)
+}
+
+// respond completes the oldest Read or atomic of ours.
+func (in *inbound) respond(value uint64) error {
+	p := &in.response
+	in.s.responses.pop()
+	in.kick = true // ORD or a fence may have held something back
+	if p.rtr {
+		return nil
+	}
+	in.s.ulp.Idle() // the ULP may have to invalidate the sink
+	return in.s.ulp.Responded(p.ticket, value)
+}
+
+// DeliverUntagged deals with a whole message.
+func (in *inbound) DeliverUntagged(h *ddp.Untagged, length uint32) error {
+	in.s.Stats.MessagesIn.Add(1)
+	switch h.QN {
+	case QueueSend:
+		return in.deliverSend(length)
+	case QueueRequest:
+		return in.deliverRequest(length)
+	case QueueTerminate:
+		return in.terminated(length)
+	default:
+		var r AtomicResponse
+		if err := r.Parse(in.answer[:length]); err != nil {
+			return err
+		}
+		if r.ID != in.response.id {
+			return errWrongAnswer(r.ID, in.response.id)
+		}
+		return in.respond(r.Original)
+	}
+}
+
+// deliverSend completes a receive. What the message asks to invalidate is
+// invalid before its completion can be seen (RFC 5040 §5.3, Verbs §8.2.2).
+func (in *inbound) deliverSend(length uint32) error {
+	if in.rtr {
+		in.rtr = false
+		return nil
+	}
+	d := &in.delivery
+	*d = Delivery{Opcode: in.message, Length: length, Immediate: in.immediate}
+	if in.message.Invalidates() {
+		in.s.ulp.Idle()
+		if f := in.s.ulp.Invalidate(in.invalidate); f != ddp.NoFault {
+			err := errInvalidate(in.invalidate, f)
+			in.s.ulp.Refused(err)
+			return err
+		}
+		d.Invalidated, d.HasSTag = in.invalidate, true
+	}
+	in.s.ulp.Delivered(d)
+	return nil
+}
+
+// deliverRequest checks a Read Request or Atomic Request and puts it in the
+// queue of those to be answered.
+func (in *inbound) deliverRequest(length uint32) error {
+	r := &in.request
+	*r = request{atomic: in.op == OpAtomicRequest}
+	header, n := in.receiver.Offending()
+	r.length = n
+	copy(r.header[:], header)
+	if r.atomic {
+		if err := r.op.Parse(in.question[:length]); err != nil {
+			return err
+		}
+		if !r.op.AOpCode.Defined() {
+			return errAtomicOpcode(r.op.AOpCode)
+		}
+	} else {
+		if err := r.read.Parse(in.question[:length]); err != nil {
+			return err
+		}
+		// A Read of no octets is answered whatever it names (RFC 5040 §5.2.1).
+		if r.read.Size > 0 {
+			if !in.s.cfg.ReadEnabled {
+				return errReadDisabled()
+			}
+			if f := in.s.ulp.CheckSource(r.read.SourceSTag, r.read.SourceTO, r.read.Size); f != ddp.NoFault {
+				return r.readFault(f, 0)
+			}
+		}
+	}
+	in.s.requests.push(r)
+	in.kick = true
+	return nil
+}
+
+// terminated ends the reception with what the peer said.
+func (in *inbound) terminated(length uint32) error {
+	return remoteTerminate(in.terminate[:length])
+}
+
+// Idle lets go of memory and starts what the segments asked for.
+func (in *inbound) Idle() {
+	in.s.ulp.Idle()
+	if in.kick {
+		in.kick = false
+		in.s.Kick()
+	}
+}

@@ -1,0 +1,85 @@
+package rdmap
+
+import "github.com/weft-rdma/weft/mpa"
+
+// Requester: our own operations become messages.
+
+// startOperation starts the next operation of the send queue, unless it has to
+// wait: for its fence, or because ORD requests are outstanding, which stalls
+// the queue and never fails it (RFC 5040 §6.1, Verbs §6.5).
+func (o *outbound) startOperation() bool {
+	s, op := o.s, &o.op
+	if s.term.Load() != nil {
+		return false
+	}
+	if !o.stalled && !s.ulp.Next(op) {
+		return false
+	}
+	asks := op.Opcode == OpReadRequest || op.Opcode == OpAtomicRequest
+	if n := s.responses.len(); op.Fence && n > 0 || asks && n >= s.cfg.ORD {
+		o.stalled = true
+		return false
+	}
+	o.stalled = false
+
+	m := &o.msg
+	m.active, m.opcode, m.ticket, m.body = true, op.Opcode, op.Ticket, nil
+	m.kind = kindOperation
+	switch op.Opcode {
+	case OpWrite:
+		m.cut.StartTagged(s.rv, Control(s.rv, OpWrite), op.RemoteSTag, op.RemoteTO, op.Length)
+	case OpReadRequest:
+		m.kind = kindQuestion
+		r := ReadRequest{
+			SinkSTag: op.SinkSTag, SinkTO: op.SinkTO, Size: op.Length,
+			SourceSTag: op.RemoteSTag, SourceTO: op.RemoteTO,
+		}
+		o.ask(r.Append(m.fixed[:0]), &pending{ticket: op.Ticket, sinkSTag: op.SinkSTag, sinkTO: op.SinkTO, length: op.Length})
+	case OpAtomicRequest:
+		m.kind = kindQuestion
+		a := &op.Atomic
+		// The identifier is ours to choose (RFC 7306 §5.2.1); the response's
+		// MSN counts requests, so the low half of the ticket will do.
+		a.ID, a.STag, a.TO = uint32(op.Ticket), op.RemoteSTag, op.RemoteTO
+		o.ask(a.Append(m.fixed[:0]), &pending{ticket: op.Ticket, atomic: true, id: a.ID})
+	case OpImmediate, OpImmediateSE:
+		o.startUntagged(AppendImmediate(m.fixed[:0], op.Immediate), QueueSend)
+	default:
+		m.cut.StartUntagged(s.rv, ControlUntagged(s.rv, op.Opcode, op.InvalidateSTag), QueueSend, o.seq.Next(QueueSend), op.Length)
+	}
+	return true
+}
+
+// ask starts a request for the peer's RDMAP and notes that it will be answered.
+func (o *outbound) ask(header []byte, p *pending) {
+	o.startUntagged(header, QueueRequest)
+	o.s.responses.push(p)
+}
+
+// startUntagged starts a message of which body is all.
+func (o *outbound) startUntagged(body []byte, qn uint32) {
+	m := &o.msg
+	m.body = body
+	m.cut.StartUntagged(o.s.rv, ControlUntagged(o.s.rv, m.opcode, 0), qn, o.seq.Next(qn), uint32(len(body)))
+}
+
+// startRTR starts the ready-to-receive message with which the initiator of a
+// peer-to-peer stream opens it (RFC 6581 §9.2): an empty Write, Read or Send
+// that completes nothing on either side.
+func (o *outbound) startRTR() {
+	s, m := o.s, &o.msg
+	o.rtr = false
+	m.active, m.kind, m.body = true, kindRTR, nil
+	switch s.cfg.RTR {
+	case mpa.RTRRead:
+		m.opcode = OpReadRequest
+		var r ReadRequest
+		o.ask(r.Append(m.fixed[:0]), &pending{rtr: true})
+	case mpa.RTRSend:
+		m.opcode = OpSend
+		m.cut.StartUntagged(s.rv, ControlUntagged(s.rv, OpSend, 0), QueueSend, o.seq.Next(QueueSend), 0)
+	default:
+		m.opcode = OpWrite
+		m.cut.StartTagged(s.rv, Control(s.rv, OpWrite), 0, 0, 0)
+	}
+}

@@ -1,0 +1,40 @@
+package rdmap
+
+import "github.com/weft-rdma/weft/ddp"
+
+// Responder: the peer's Reads and atomics are answered, without the ULP.
+
+// startAnswer starts the response to the peer's oldest request. Requests are
+// served one after the other in the order of their arrival, Reads and atomics
+// alike, which keeps every row of RFC 5040 appendix B and RFC 7306 §7.
+func (o *outbound) startAnswer() bool {
+	s, m := o.s, &o.msg
+	if s.term.Load() != nil || !s.requests.front(&m.req) {
+		return false
+	}
+	m.kind, m.body = kindAnswer, nil
+	if m.req.atomic {
+		return o.startAtomicResponse()
+	}
+	m.active, m.opcode = true, OpReadResponse
+	r := &m.req.read
+	m.cut.StartTagged(s.rv, Control(s.rv, OpReadResponse), r.SinkSTag, r.SinkTO, r.Size)
+	return true
+}
+
+// startAtomicResponse does what the request asks and starts its answer. The
+// operation is executed when the answers to all earlier requests have been
+// generated (RFC 7306 §5.4 rule 8, §7).
+func (o *outbound) startAtomicResponse() bool {
+	s, m := o.s, &o.msg
+	a := &m.req.op
+	found, aligned, f := s.ulp.Atomic(a)
+	if !aligned || f != ddp.NoFault {
+		s.Terminate(m.req.atomicFault(aligned, f))
+		return true // gather goes on with the Terminate
+	}
+	m.active, m.opcode = true, OpAtomicResponse
+	r := AtomicResponse{ID: a.ID, Original: found}
+	o.startUntagged(r.Append(m.fixed[:0]), QueueAtomicResponse)
+	return true
+}

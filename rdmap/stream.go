@@ -1,0 +1,130 @@
+package rdmap
+
+import (
+	"sync"
+	"sync/atomic"
+
+	"github.com/weft-rdma/weft/ddp"
+	"github.com/weft-rdma/weft/mpa"
+)
+
+// A Config holds the terms of a Stream.
+type Config struct {
+	// IRD and ORD are the numbers of RDMA Reads and atomics that may be
+	// outstanding from the peer and to the peer (RFC 5040 §6.1).
+	IRD, ORD int
+
+	// Initiator tells that the other side waits for our first message. RTR is
+	// then the ready-to-receive message to begin with, or none; on the
+	// responder it is the set of those that the peer may begin with
+	// (RFC 6581 §9.2).
+	Initiator bool
+	RTR       mpa.RTR
+
+	// ReadEnabled lets the peer's Read Requests in; WriteEnabled is checked
+	// by the Memory.
+	ReadEnabled bool
+
+	// Hold keeps memory between gathering and writing.
+	Hold Hold
+
+	// PeerClosed is called once after Stream.PeerClosed, when nothing is on
+	// its way out: what the ULP knows to be unfinished then is unfinished.
+	PeerClosed func()
+
+	// Ended is called once when the outgoing half has ended: with nil when
+	// its end (FIN) was given to the transport, after a Terminate message or
+	// Stream.Close, otherwise with what broke.
+	Ended func(error)
+}
+
+// A Stream is one RDMAP stream over one DDP stream (RFC 5040). It owns what
+// goes out and what comes in; its goroutines are the caller's:
+//
+//   - Reader receives until the stream ends; it runs in a goroutine of its own.
+//   - Writer sends what could not be sent without waiting; likewise.
+//   - Kick may be called by anyone who has given the ULP something to send: it
+//     sends at once, in the caller's goroutine, what can be sent without
+//     waiting, and leaves the rest to Writer.
+type Stream struct {
+	llp ddp.LLP
+	ulp ULP
+	cfg Config
+	rv  uint8 // RDMAP version, equal to the DDP version (RFC 5044 appendix C)
+
+	in  inbound
+	out outbound
+
+	requests  requestQueue  // the peer's reads and atomics, at most IRD
+	responses responseQueue // our own, waiting for their answers, at most ORD
+
+	// ready is closed when the peer's first segment arrived.
+	ready chan struct{}
+
+	// term is the Terminate message to be sent; the first one stays.
+	term atomic.Pointer[outgoingTerminate]
+
+	closing    atomic.Bool // Close was called
+	peerClosed atomic.Bool // PeerClosed was called
+
+	stop sync.Once
+	done chan struct{} // closed by Stop
+
+	Stats Stats
+}
+
+// Stats counts messages. The fields only grow.
+type Stats struct {
+	MessagesOut, MessagesIn    atomic.Uint64 // RDMA messages completed
+	ReadsServed, AtomicsServed atomic.Uint64
+	EmptyWrites                atomic.Uint64 // zero-length Writes received, which cost the peer nothing
+}
+
+// NewStream makes the stream over llp for ulp. Nothing is sent or received
+// before Kick, Writer and Reader are called.
+func NewStream(llp ddp.LLP, ulp ULP, cfg Config) *Stream {
+	s := &Stream{llp: llp, ulp: ulp, cfg: cfg, rv: llp.Version(), ready: make(chan struct{}), done: make(chan struct{})}
+	llp.Guard(cfg.Hold)
+	s.out.init(s)
+	s.in.init(s)
+	s.requests.init(cfg.IRD)
+	s.responses.init(max(cfg.ORD, 1)) // one for the Read that an initiator may have to begin with
+	return s
+}
+
+// Ready is closed when the peer's first segment has arrived. For the responder
+// of a peer-to-peer start-up it is then that the stream is established
+// (RFC 6581 §9.2).
+func (s *Stream) Ready() <-chan struct{} { return s.ready }
+
+// Close ends the outgoing half gracefully when all that is under way has been
+// sent. From now on every message of the peer but a Terminate is an error
+// (Verbs §6.2.5).
+func (s *Stream) Close() {
+	s.closing.Store(true)
+	s.Kick()
+}
+
+// PeerClosed tells that the peer's half has ended. Config.PeerClosed follows.
+func (s *Stream) PeerClosed() {
+	s.peerClosed.Store(true)
+	s.Kick()
+}
+
+// Stop makes sure that nothing is sent any more and that no goroutine is in
+// the outgoing half. The caller has reset or closed the LLP, and is not one of
+// the ULP's methods.
+func (s *Stream) Stop() {
+	s.stop.Do(func() { close(s.done) })
+	s.out.owner.Lock()
+	s.out.dead = true
+	s.out.owner.Unlock()
+}
+
+// Idle reports that no request of the peer waits to be answered.
+func (s *Stream) Idle() bool { return s.requests.len() == 0 }
+
+// Reader receives until the stream ends and says why: io.EOF when the peer
+// closed between messages, a *TerminateError when the peer terminated the
+// stream, otherwise what was wrong. It sends nothing; Terminate does.
+func (s *Stream) Reader() error { return s.in.run() }

@@ -1,0 +1,144 @@
+package rdmap
+
+import (
+	"errors"
+	"io"
+
+	"github.com/weft-rdma/weft/ddp"
+)
+
+// A stream's end by Terminate (RFC 5040 §5.4, §7.1): the first error is the one
+// that is told, and nothing is sent after it.
+
+// coded is what every layer's errors have: the numbers that name them in a
+// Terminate message. RDMAP passes on those of the layers below unread.
+type coded interface {
+	TerminateCode() (layer, etype, code uint8)
+}
+
+// An offence is an error together with the peer's message that was at fault.
+type offence struct {
+	err    error
+	header []byte // its DDP header
+	length int    // of its segment
+	read   *ReadRequest
+}
+
+func (o *offence) Error() string { return o.err.Error() }
+func (o *offence) Unwrap() error { return o.err }
+
+// offence adds the segment at fault to what ended the reception, if a segment
+// was at fault.
+func (in *inbound) offence(err error) error {
+	var o *offence
+	var t *TerminateError
+	var c coded
+	switch {
+	case errors.As(err, &o), errors.As(err, &t), !errors.As(err, &c):
+		return err
+	}
+	if layer, _, _ := c.TerminateCode(); layer == LayerLLP {
+		return err
+	}
+	header, length := in.receiver.Offending()
+	return &offence{err: err, header: header, length: length}
+}
+
+// remoteTerminate is what the peer said when it ended the stream.
+func remoteTerminate(payload []byte) error { return NewTerminateError(payload) }
+
+// errCatastrophic ends a stream for which no code fits better.
+func errCatastrophic(err error) error {
+	return NewError(RemoteOperation, CodeStream, "%v", err)
+}
+
+// An outgoingTerminate is the payload of the Terminate message to be sent.
+type outgoingTerminate struct {
+	payload []byte
+	err     *TerminateError
+}
+
+// Terminate ends the stream with a Terminate message that reports err, after
+// the last segment already begun: nothing else is sent. err may be what Reader
+// returned. A second call changes nothing: the first error wins
+// (RFC 5040 §7.1). It returns the error that the message carries.
+//
+// io.EOF and errors without a code are reported as a catastrophic error of the
+// stream (0/2/07), nil as a local catastrophic error (0/0/00).
+func (s *Stream) Terminate(err error) *TerminateError {
+	t := s.newTerminate(err)
+	if !s.term.CompareAndSwap(nil, t) {
+		return s.term.Load().err
+	}
+	s.Kick()
+	return t.err
+}
+
+func (s *Stream) newTerminate(err error) *outgoingTerminate {
+	if errors.Is(err, io.EOF) {
+		err = errCatastrophic(errors.New("the peer closed the stream with work outstanding"))
+	}
+	var o offence
+	if p := (*offence)(nil); errors.As(err, &p) {
+		o = *p
+	}
+	layer, etype, code := LayerRDMA, LocalCatastrophic, uint8(0)
+	var c coded
+	switch {
+	case errors.As(err, &c):
+		layer, etype, code = c.TerminateCode()
+	case err != nil:
+		etype, code = RemoteOperation, CodeStream
+	}
+	msg := NewTerminate(layer, etype, code, append([]byte(nil), o.header...), o.length, o.read)
+	payload := msg.Append(make([]byte, 0, MaxTerminateLen))
+	return &outgoingTerminate{payload: payload, err: &TerminateError{
+		Layer: msg.Layer, EType: msg.EType, Code: msg.Code, Err: err, Raw: payload,
+		SegmentLength: msg.SegmentLength, DDPHeader: msg.DDPHeader, ReadRequest: o.read,
+	}}
+}
+
+// startTerminate starts the stream's last message. A message that was being
+// sent stays without its last segment: it is never delivered.
+func (o *outbound) startTerminate(t *outgoingTerminate) {
+	m := &o.msg
+	m.active, m.kind, m.opcode = true, kindTerminate, OpTerminate
+	o.startUntagged(t.payload, QueueTerminate)
+}
+
+// atomicFault is the error of an atomic that was not done: no RDMA header is
+// told (RFC 7306 §8.1).
+func (r *request) atomicFault(aligned bool, f ddp.Fault) error {
+	var err error = errProtection(f, r.op.STag)
+	if f == ddp.NoFault && !aligned {
+		err = errMisaligned(&r.op)
+	}
+	return &offence{err: err, header: r.header[:], length: r.length}
+}
+
+// readFault is the error of a Read Response of which sent octets could be
+// generated. What is told is the Read Request with what was left of it
+// (RFC 5040 §4.8).
+func (r *request) readFault(f ddp.Fault, sent uint32) error {
+	left := r.read.Advanced(sent)
+	return &offence{err: errProtection(f, r.read.SourceSTag), header: r.header[:], length: r.length, read: &left}
+}
+
+// Refuse ends a stream that has not begun, because of a failed start-up, with a
+// Terminate message that reports err (RFC 6581 §8), and closes llp. It waits for
+// the peer to close, so the caller limits the time.
+func Refuse(llp ddp.LLP, err error) *TerminateError {
+	s := &Stream{rv: llp.Version()}
+	t := s.newTerminate(err)
+	var m message
+	m.cut.StartUntagged(s.rv, ControlUntagged(s.rv, OpTerminate, 0), QueueTerminate, 1, uint32(len(t.payload)))
+	hdr, _, _, _ := m.cut.Next(llp.MULPDU(), nil)
+	llp.Append(hdr, [][]byte{t.payload})
+	if drained, err := llp.Flush(true); err == nil && drained && llp.CloseWrite() == nil {
+		// Closing with unread input would reset the connection and could
+		// destroy the message on its way.
+		_ = llp.Drain()
+	}
+	_ = llp.Close()
+	return t.err
+}

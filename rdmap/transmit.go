@@ -1,0 +1,344 @@
+package rdmap
+
+import (
+	"errors"
+	"sync"
+	"sync/atomic"
+
+	"github.com/weft-rdma/weft/ddp"
+	"github.com/weft-rdma/weft/mpa"
+)
+
+// An outbound is the outgoing half of a Stream. One goroutine at a time owns
+// it: the one that rang the bell when nobody did, until it has sent all there
+// is, or hands over to Writer.
+type outbound struct {
+	s *Stream
+
+	// bell counts the calls of Kick since the half became free; it is 0 when
+	// nobody owns it. The owner leaves only if no call came in meanwhile.
+	bell    atomic.Uint32
+	handoff chan struct{} // passes ownership to Writer
+	owner   sync.Mutex    // held by the owner while it is at work, for Stop
+
+	// All below belongs to the owner.
+	seq      ddp.Sequence
+	msg      message   // the message being cut into segments, if msg.active
+	op       Operation // taken off the send queue but waiting for ORD or a fence, if stalled
+	stalled  bool
+	answers  bool // the peer's requests come next; they take turns with the send queue
+	rtr      bool // the ready-to-receive message is still to be sent
+	dead     bool // nothing more will be sent
+	told     bool // Config.PeerClosed has been called
+	inflight inflight
+	snapshot []byte // private copies of Read Response payload, see snap
+	pieces   [][]byte
+	header   [ddp.UntaggedLen]byte
+}
+
+// A message is what is being sent.
+type message struct {
+	active bool
+	kind   messageKind
+	opcode Opcode
+	ticket uint64 // of our own operations
+	cut    ddp.Outbound
+	body   []byte  // RDMAP header or payload of a message that has no other
+	req    request // of answers: what is being answered
+	fixed  [AtomicRequestLen]byte
+}
+
+type messageKind uint8
+
+const (
+	kindOperation messageKind = iota // Send, Write, Immediate Data: complete when written
+	kindQuestion                     // Read Request, Atomic Request: complete when answered
+	kindAnswer                       // Read Response, Atomic Response
+	kindRTR                          // ready-to-receive message: nobody's operation
+	kindTerminate                    // the last one
+)
+
+// budget is how many batches a goroutine that did not come to send (a poster,
+// the receiver) sends before it leaves the rest to Writer.
+const budget = 1
+
+// snapshotSize bounds the private copies in octets.
+const snapshotSize = 256 << 10
+
+func (o *outbound) init(s *Stream) {
+	o.s = s
+	o.handoff = make(chan struct{}, 1)
+	o.rtr = s.cfg.Initiator && s.cfg.RTR != 0
+	o.pieces = make([][]byte, 0, 16)
+	o.inflight.init()
+}
+
+// Kick sends what there is to send, as far as that needs no waiting, in the
+// caller's goroutine, and leaves the rest to Writer. It may be called by any
+// goroutine at any time.
+func (s *Stream) Kick() {
+	o := &s.out
+	if o.bell.Add(1) != 1 {
+		return // the owner looks again before it leaves
+	}
+	if !s.llp.CanTry() {
+		o.handoff <- struct{}{}
+		return
+	}
+	o.run(false)
+}
+
+// Writer sends what Kick could not send without waiting, until Stop or until
+// the transport fails. It owns the outgoing half from each hand-over on.
+func (s *Stream) Writer() {
+	for {
+		select {
+		case <-s.out.handoff:
+			s.out.run(true)
+		case <-s.done:
+			return
+		}
+	}
+}
+
+// run sends until there is nothing to send (then the half becomes free), the
+// half is dead (then it stays owned, so that nobody tries again), or waiting is
+// needed (then ownership goes to Writer).
+func (o *outbound) run(wait bool) {
+	o.owner.Lock()
+	defer o.owner.Unlock()
+	for batches := 0; ; batches++ {
+		if o.dead {
+			return
+		}
+		seen := o.bell.Load()
+		done, err := o.step(wait)
+		switch {
+		case err != nil:
+			o.dead = true
+			o.s.cfg.Ended(err)
+			return
+		case o.dead:
+			o.s.cfg.Ended(o.s.llp.CloseWrite())
+			return
+		case done == free && o.bell.CompareAndSwap(seen, 0):
+			return
+		case done == blocked, done == more && !wait && batches >= budget:
+			o.handoff <- struct{}{}
+			return
+		}
+	}
+}
+
+// What a step came to.
+type progress uint8
+
+const (
+	free    progress = iota // there was nothing to send
+	more                    // a batch was written: there may be more
+	blocked                 // the transport takes no more without waiting
+)
+
+// step gathers a batch and writes it.
+func (o *outbound) step(wait bool) (progress, error) {
+	s := o.s
+	select {
+	case <-s.done:
+		return free, errStopped
+	default:
+	}
+	if o.gather() {
+		switch {
+		case s.peerClosed.Load() && !o.told:
+			o.told = true
+			s.cfg.PeerClosed()
+			return more, nil
+		case s.closing.Load():
+			o.dead = true
+		}
+		return free, nil
+	}
+	for {
+		drained, err := s.llp.Flush(wait)
+		o.account()
+		switch {
+		case errors.Is(err, mpa.ErrRevoked):
+			if err := o.damaged(s.cfg.Hold.Revoked()); err != nil {
+				return free, err
+			}
+			continue
+		case err != nil:
+			return free, err
+		case !drained:
+			return blocked, nil
+		}
+		break
+	}
+	o.snapshot = o.snapshot[:0]
+	o.dead = o.inflight.terminated
+	return more, nil
+}
+
+var errStopped = errors.New("rdmap: stream stopped")
+
+// account tells the ULP which operations the transport has taken over.
+func (o *outbound) account() {
+	written := o.s.llp.Written()
+	o.s.cfg.Hold.Done(written)
+	if ticket, any := o.inflight.written(written); any {
+		o.s.ulp.Sent(ticket)
+	}
+}
+
+// gather appends segments until the batch is full or there is nothing to send,
+// and reports whether nothing at all waits to be written.
+func (o *outbound) gather() (empty bool) {
+	s := o.s
+	if s.llp.Fenced() {
+		return true
+	}
+	for s.llp.Room() && !s.cfg.Hold.Full() {
+		// A Terminate goes out at the next boundary of a segment (Verbs §6.4).
+		if t := s.term.Load(); t != nil && (!o.msg.active || o.msg.kind != kindTerminate) {
+			if o.inflight.terminated {
+				break
+			}
+			o.startTerminate(t)
+		}
+		if !o.msg.active && !o.choose() {
+			break
+		}
+		if o.msg.active && !o.segment() {
+			break
+		}
+	}
+	s.cfg.Hold.Release()
+	return s.llp.Appended() == s.llp.Written()
+}
+
+// choose starts the next message: answers to the peer and our own operations
+// take turns, so that neither starves the other.
+func (o *outbound) choose() bool {
+	if o.inflight.terminated {
+		return false
+	}
+	if o.rtr {
+		o.startRTR()
+		return true
+	}
+	o.answers = !o.answers
+	if o.answers {
+		return o.startAnswer() || o.startOperation()
+	}
+	return o.startOperation() || o.startAnswer()
+}
+
+// segment appends the next segment of the message. It reports false when the
+// batch must be written first or the message could not go on.
+func (o *outbound) segment() bool {
+	s, m := o.s, &o.msg
+	mulpdu := s.llp.MULPDU()
+	if len(o.snapshot)+mulpdu > snapshotSize {
+		return false
+	}
+	hdr, off, n, last := m.cut.Next(mulpdu, o.header[:0])
+	s.cfg.Hold.Frame(s.llp.Appended())
+	o.pieces = o.pieces[:0]
+	switch {
+	case n == 0:
+	case m.body != nil:
+		o.pieces = append(o.pieces, m.body[off:int(off)+n])
+	case m.kind == kindAnswer:
+		if f := o.source(off, n); f != ddp.NoFault {
+			s.Terminate(m.req.readFault(f, m.req.sent))
+			m.active = false
+			return true
+		}
+	default:
+		var err error
+		if o.pieces, err = s.ulp.Gather(o.pieces, m.ticket, uint64(off), n); err != nil {
+			m.active = false
+			s.ulp.Failed(m.ticket, err)
+			return true
+		}
+	}
+	s.llp.Append(hdr, o.pieces)
+	o.inflight.push(s.llp.Appended(), m, last)
+	if m.kind == kindAnswer && !m.req.atomic {
+		m.req.sent += uint32(n)
+	}
+	if last {
+		o.finish()
+	}
+	return true
+}
+
+// source puts octets [off, off+n) of a Read Response into o.pieces.
+//
+// The memory belongs to a ULP that is not told of the read and may change it
+// at any moment, other peers may write it, and with a digest a change between
+// the digest and the copy into the transport would end the stream at the peer.
+// So with a digest the octets are copied first: once for each octet, hot in
+// the cache for the digest.
+func (o *outbound) source(off uint32, n int) ddp.Fault {
+	s, r := o.s, &o.msg.req.read
+	var f ddp.Fault
+	o.pieces, f = s.ulp.Source(o.pieces, r.SourceSTag, r.SourceTO+uint64(off), n)
+	if f != ddp.NoFault || !s.llp.Digests() {
+		return f
+	}
+	if o.snapshot == nil {
+		o.snapshot = make([]byte, 0, snapshotSize)
+	}
+	from := len(o.snapshot)
+	for _, p := range o.pieces {
+		o.snapshot = append(o.snapshot, p...)
+	}
+	s.cfg.Hold.Truncate(s.llp.Appended())
+	o.pieces = append(o.pieces[:0], o.snapshot[from:])
+	return ddp.NoFault
+}
+
+// finish notes that the message has been cut to its end.
+func (o *outbound) finish() {
+	s, m := o.s, &o.msg
+	m.active = false
+	if m.kind == kindAnswer {
+		s.requests.pop()
+		if m.req.atomic {
+			s.Stats.AtomicsServed.Add(1)
+		} else {
+			s.Stats.ReadsServed.Add(1)
+		}
+	}
+	s.Stats.MessagesOut.Add(1)
+}
+
+// damaged deals with segments whose memory was revoked before they could be
+// written: frame is the first of them. If it has begun to leave, the stream
+// cannot go on in any way; else it is dropped with all after it, and what it
+// was part of fails (Verbs §6.4).
+func (o *outbound) damaged(frame uint64) error {
+	s := o.s
+	if s.llp.Truncate(frame) > frame {
+		return errDamaged
+	}
+	s.cfg.Hold.Truncate(frame)
+	victim, ok := o.inflight.truncate(frame)
+	o.msg.active = false
+	switch {
+	case !ok || victim.kind == kindTerminate:
+		return errDamaged
+	case victim.kind == kindAnswer:
+		s.Terminate(victim.fault())
+	default:
+		s.ulp.Failed(victim.ticket, errRevoked)
+	}
+	return nil
+}
+
+// Why an operation or the stream cannot go on.
+var (
+	errRevoked = errors.New("rdmap: memory was revoked while it was being sent")
+	errDamaged = errors.New("rdmap: memory was revoked in the middle of a segment")
+)

@@ -1,0 +1,145 @@
+package rdmap
+
+import (
+	"github.com/weft-rdma/weft/ddp"
+	"github.com/weft-rdma/weft/mpa"
+)
+
+// An Operation is one operation of the requester's send queue, as RDMAP needs
+// to know it.
+type Operation struct {
+	Opcode Opcode // of the message that starts it: a Send, Write, Read Request, Immediate Data or Atomic Request
+	Fence  bool   // waits until every earlier Read and atomic has been answered (RFC 5040 §5.5 rule 12)
+
+	// Ticket is the ULP's own name for the operation. Tickets of successive
+	// operations increase.
+	Ticket uint64
+
+	// Length counts the payload octets of a Send or Write, and the octets
+	// that a Read asks for.
+	Length uint32
+
+	InvalidateSTag uint32 // of the Send with Invalidate types: the peer's STag
+
+	RemoteSTag uint32 // of Write, Read and atomics
+	RemoteTO   uint64
+
+	SinkSTag uint32 // of Read: where the response goes
+	SinkTO   uint64
+
+	Atomic    AtomicRequest // of atomics; RDMAP fills in identifier, STag and TO
+	Immediate [8]byte
+}
+
+// A Delivery is a Send or Immediate Data message that has arrived whole.
+type Delivery struct {
+	Opcode      Opcode
+	Length      uint32
+	Invalidated uint32 // the local STag that the message invalidated, if HasSTag
+	HasSTag     bool
+	Immediate   [8]byte
+}
+
+// A SendQueue is where the operations of the requester come from. Its methods
+// but Responded are called by the one goroutine that owns the outgoing half at
+// that moment; Responded is called by the receiving goroutine. None may wait.
+type SendQueue interface {
+	// Next takes the next operation off the queue, or reports that there is
+	// none to be started now.
+	Next(op *Operation) bool
+
+	// Gather appends to dst the local memory that holds octets [off, off+n)
+	// of the operation's payload, and holds it until the Hold is released.
+	// An error means that the operation cannot go on: Failed follows.
+	Gather(dst [][]byte, ticket uint64, off uint64, n int) ([][]byte, error)
+
+	// Sent tells that every Send, Write and Immediate Data operation up to
+	// ticket has been handed over to the transport, which makes it complete
+	// at the data source (RFC 5040 §5.5 rule 14).
+	Sent(ticket uint64)
+
+	// Responded tells that the response of a Read or atomic has been
+	// delivered, which completes it (rule 19). value is what an atomic found.
+	// An error is the operation's: its local memory was refused.
+	Responded(ticket uint64, value uint64) error
+
+	// Failed tells that an operation could not be sent, and that nothing
+	// after it will be. The ULP answers by terminating the stream.
+	Failed(ticket uint64, err error)
+}
+
+// A ReceiveQueue takes Send and Immediate Data messages. Its methods are
+// called by the receiving goroutine.
+type ReceiveQueue interface {
+	// Receive readies the next posted receive and returns its size in octets;
+	// false if there is none. It may wait for one to be posted.
+	Receive() (size uint64, ok bool)
+
+	// Scatter appends to dst the memory for octets [off, off+n) of the
+	// receive, and holds it until Placed.
+	Scatter(dst [][]byte, off uint64, n int) ([][]byte, error)
+
+	// Delivered completes the receive.
+	Delivered(d *Delivery)
+
+	// Refused completes the receive in error: its message was in place but
+	// asked for the invalidation of an STag that may not be invalidated.
+	Refused(err error)
+}
+
+// Memory is protected memory as the peer may use it. It says no with a Fault.
+// n is never 0: an access of no octets is not checked (RFC 5040 §5.2.1).
+type Memory interface {
+	// WriteTarget appends the memory that an RDMA Write may write, and
+	// ReadSink the one that a Read Response may; both hold it until Placed.
+	// Called by the receiving goroutine.
+	WriteTarget(dst [][]byte, stag uint32, to uint64, n int) ([][]byte, ddp.Fault)
+	ReadSink(dst [][]byte, stag uint32, to uint64, n int) ([][]byte, ddp.Fault)
+
+	// CheckSource checks the whole source of a Read Request when the request
+	// is delivered, holding nothing.
+	CheckSource(stag uint32, to uint64, n uint32) ddp.Fault
+
+	// Invalidate makes an STag invalid for the peer's Send with Invalidate.
+	// No memory may be held by the receiving goroutine meanwhile.
+	Invalidate(stag uint32) ddp.Fault
+
+	// Placed ends the hold of the last placement; Idle lets go of what was
+	// kept from one to the next.
+	Placed()
+	Idle()
+
+	// Source appends the memory of a Read Response and holds it as Gather
+	// does. Atomic executes an atomic operation and returns what it found;
+	// aligned is false, and nothing was done, if the target is not at a
+	// multiple of 8. Called by the owner of the outgoing half.
+	Source(dst [][]byte, stag uint32, to uint64, n int) ([][]byte, ddp.Fault)
+	Atomic(a *AtomicRequest) (found uint64, aligned bool, f ddp.Fault)
+}
+
+// A Hold keeps the memory of segments that were appended but not yet written.
+// The ULP's Gather, Source and Atomic put memory under it. Frames are numbered
+// from 0 as they are appended.
+type Hold interface {
+	mpa.Guard
+
+	// Frame tells the number of the frame that memory is gathered for from
+	// now on.
+	Frame(n uint64)
+	// Full reports that frames have to leave before more memory is gathered.
+	Full() bool
+	// Revoked returns, after Acquire said no, the lowest frame whose memory
+	// was revoked.
+	Revoked() uint64
+	// Done tells that the frames below n have been written, Truncate that
+	// those from n on will not be: neither needs its memory any more.
+	Done(n uint64)
+	Truncate(n uint64)
+}
+
+// ULP is what RDMAP asks of the protocol above it.
+type ULP interface {
+	SendQueue
+	ReceiveQueue
+	Memory
+}
