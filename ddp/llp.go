@@ -13,6 +13,11 @@ type LLP interface {
 	// 1 for the IETF's, 0 for the RDMA Consortium's (RFC 5044 appendix C).
 	Version() uint8
 
+	// Digests reports that a digest over the payload is computed when a segment
+	// is appended: payload that changes before it is written would make the
+	// peer end the stream.
+	Digests() bool
+
 	// MULPDU is the largest segment, in octets, to be appended now
 	// (RFC 5044 §4.5). It changes with the path and is never below 128.
 	MULPDU() int

@@ -56,7 +56,11 @@ func (r *Receiver) refused(f Fault) error {
 	if f == FaultBounds && s.at.TO+uint64(n-1) < s.at.TO {
 		f = FaultWrap
 	}
-	err := r.refuse(TaggedBuffer, faultCode(f), "%d octets at offset %#x of STag 0x%08x: %s", n, s.at.TO, s.at.STag, f)
+	why := ""
+	if f == FaultAccess {
+		why = ": " + f.String() // its code does not say so
+	}
+	err := r.refuse(TaggedBuffer, faultCode(f), "%d octets at offset %#x of STag 0x%08x%s", n, s.at.TO, s.at.STag, why)
 	err.Fault = f
 	return err
 }

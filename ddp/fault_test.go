@@ -1,0 +1,17 @@
+package ddp
+
+import "testing"
+
+func TestFaultsHaveNames(t *testing.T) {
+	seen := map[string]bool{}
+	for f := NoFault; f <= FaultWrap; f++ {
+		if s := f.String(); s == "" || s == "unknown fault" || seen[s] {
+			t.Errorf("fault %d is called %q", f, s)
+		} else {
+			seen[s] = true
+		}
+	}
+	if s := (FaultWrap + 1).String(); s != "unknown fault" {
+		t.Errorf("an undefined fault is called %q", s)
+	}
+}
