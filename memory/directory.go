@@ -38,6 +38,15 @@ func (s *slots) first(index uint32) int { return int(index * 0x9e3779b9 >> s.shi
 
 func (s *slots) next(i int) int { return (i + 1) & (len(s.at) - 1) }
 
+// place stores r in the first empty slot for it; there is one.
+func (s *slots) place(r *Region) {
+	i := s.first(r.index)
+	for s.at[i].Load() != nil {
+		i = s.next(i)
+	}
+	s.at[i].Store(r)
+}
+
 // lookup finds the region of index; nil if there is none. Any goroutine may call it.
 func (d *directory) lookup(index uint32) *Region {
 	s := d.slots.Load()
@@ -59,19 +68,8 @@ func (d *directory) insert(r *Region) {
 	if s == nil || (d.used+1)*2 > len(s.at) {
 		s = d.rebuild()
 	}
-	i := s.first(r.index)
-	for {
-		old := s.at[i].Load()
-		if old == nil {
-			d.used++
-			break
-		}
-		if old == &tombstone {
-			break
-		}
-		i = s.next(i)
-	}
-	s.at[i].Store(r)
+	s.place(r)
+	d.used++
 	d.live++
 }
 
@@ -91,11 +89,7 @@ func (d *directory) remove(r *Region) {
 func (d *directory) rebuild() *slots {
 	s := makeSlots((d.live + 1) * 4)
 	for r := range d.all() {
-		i := s.first(r.index)
-		for s.at[i].Load() != nil {
-			i = s.next(i)
-		}
-		s.at[i].Store(r)
+		s.place(r)
 	}
 	d.used = d.live
 	d.slots.Store(s)

@@ -117,9 +117,13 @@ func TestOffsetsFindTheirOctets(t *testing.T) {
 		var h Holder
 		h.Init(table, pd, 0)
 		for _, at := range []uint64{0, 1, 50, 99} {
-			pieces, fault := h.Resolve(nil, uint32(r.STag()), c.base+at, 100-at, LocalWrite)
-			if fault != ddp.NoFault || len(pieces) != 1 || &pieces[0][0] != &buf[at] || len(pieces[0]) != int(100-at) || cap(pieces[0]) != len(pieces[0]) {
-				t.Errorf("%s: octet %d: %v in %d pieces", c.name, at, fault, len(pieces))
+			for _, n := range []uint64{1, 100 - at} {
+				pieces, fault := h.Resolve(nil, uint32(r.STag()), c.base+at, n, LocalWrite)
+				if fault != ddp.NoFault || len(pieces) != 1 || &pieces[0][0] != &buf[at] || len(pieces[0]) != int(n) {
+					t.Errorf("%s: %d octets from %d: %v in %d pieces", c.name, n, at, fault, len(pieces))
+				} else if cap(pieces[0]) != int(n) {
+					t.Errorf("%s: %d octets from %d: %d can be reached", c.name, n, at, cap(pieces[0]))
+				}
 			}
 		}
 		_, fault := h.Resolve(nil, uint32(r.STag()), c.base, 101, LocalWrite)
