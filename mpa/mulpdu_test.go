@@ -1,0 +1,111 @@
+package mpa
+
+import (
+	"net"
+	"testing"
+)
+
+// Claims: MPA-3-4 MPA-4.5-1 MPA-4.5-2 MPA-4.5-6 MPA-5.1-1 MPA-9.1-1
+func TestMULPDUFollowsTheSegmentSize(t *testing.T) {
+	for _, v := range []struct{ emss, plain, marked int }{
+		{1, 128, 128},
+		{64, 128, 128},
+		{100, 128, 128},
+		{140, 134, 130},
+		{536, 530, 522},
+		{1220, 1214, 1202},
+		{1448, 1442, 1430},
+		{1460, 1454, 1442},
+		{8948, 8942, 8870},
+		{8960, 8954, 8882},
+		{32741, 32734, 32478},
+		{65483, 64768, 64768},
+		{1 << 30, 64768, 64768},
+	} {
+		if got := mulpduFor(v.emss, false); got != v.plain {
+			t.Errorf("EMSS %d without markers: %d, expected %d", v.emss, got, v.plain)
+		}
+		if got := mulpduFor(v.emss, true); got != v.marked {
+			t.Errorf("EMSS %d with markers: %d, expected %d", v.emss, got, v.marked)
+		}
+	}
+}
+
+// A frame of a ULPDU of MULPDU octets fits into one segment.
+//
+// Claims: MPA-4.5-1 MPA-4.5-2
+func TestAFullFrameFitsIntoASegment(t *testing.T) {
+	for emss := 160; emss < 9100; emss++ {
+		for _, markers := range []bool{false, true} {
+			n := mulpduFor(emss, markers)
+			for pos := uint64(0); pos < 512; pos += 4 {
+				if size := fpduSize(pos, n, markers); size > emss {
+					t.Fatalf("EMSS %d, markers %t: the frame of %d octets at %d has %d", emss, markers, n, pos, size)
+				}
+			}
+		}
+	}
+}
+
+// Claims: MPA-3-2 MPA-5.1-2
+func TestMULPDUIsThatOfTheConnection(t *testing.T) {
+	pipe, peer := net.Pipe()
+	defer pipe.Close()
+	defer peer.Close()
+	for _, v := range []struct {
+		name string
+		nc   net.Conn
+		p    Params
+		want int
+	}{
+		{"unknown segment size", pipe, Params{}, mulpduFor(defaultEMSS, false)},
+		{"unknown, markers sent", pipe, Params{SendMarkers: true}, mulpduFor(defaultEMSS, true)},
+		{"unknown, markers received", pipe, Params{RecvMarkers: true}, mulpduFor(defaultEMSS, false)},
+		{"chosen", pipe, Params{MaxULPDU: 5000, SendMarkers: true}, 5000},
+		{"chosen too small", pipe, Params{MaxULPDU: 1}, 128},
+		{"chosen too large", pipe, Params{MaxULPDU: 1 << 20}, 64768},
+	} {
+		if got := NewConn(v.nc, v.p).MULPDU(); got != v.want {
+			t.Errorf("%s: %d, expected %d", v.name, got, v.want)
+		}
+	}
+	if defaultEMSS > 1460 {
+		t.Errorf("the segment size taken when TCP does not tell is %d, expected at most 1460", defaultEMSS)
+	}
+}
+
+// wrapped hides a TCP connection as a TLS connection does.
+type wrapped struct{ net.Conn }
+
+func (w wrapped) NetConn() net.Conn { return w.Conn }
+
+// Claims: MPA-2-1 MPA-4.5-5 MPA-5.1-1 MPA-3-2
+func TestMULPDUFollowsTCPWhileTheStreamGoesOn(t *testing.T) {
+	a, _ := tcpPair(t)
+	for _, nc := range []net.Conn{a, wrapped{a}} {
+		c := NewConn(nc, Params{Initiator: true})
+		if c.emss.rc == nil {
+			t.Fatal("the TCP connection was not found")
+		}
+		told := 0
+		c.emss.ask = func(uintptr) { told++; c.emss.octets = 1000 * told }
+		before := c.MULPDU()
+		c.batch.pos = emssEvery - 1
+		if got := c.MULPDU(); got != before || told != 0 {
+			t.Errorf("asked after %d octets, expected not yet", c.batch.pos)
+		}
+		c.batch.pos = emssEvery
+		if got := c.MULPDU(); got != 994 || told != 1 {
+			t.Errorf("MULPDU %d after %d questions, expected 994 after 1", got, told)
+		}
+		c.batch.pos = 2 * emssEvery
+		c.Append(make([]byte, 8), nil)
+		if got := c.MULPDU(); got != 994 {
+			t.Errorf("MULPDU %d while a batch is gathered, expected it to stay 994", got)
+		}
+		c.Truncate(0)
+		if got := c.MULPDU(); got != 1994 {
+			t.Errorf("MULPDU %d, expected 1994 from the new segment size", got)
+		}
+	}
+}

@@ -1,0 +1,219 @@
+package mpa
+
+// The batch: frames gathered, written in parts, dropped.
+
+import (
+	"bytes"
+	"fmt"
+	"math/rand/v2"
+	"testing"
+)
+
+// octetsOf is what a batch has still to write.
+func octetsOf(b *batch) []byte { return bytes.Join(b.pieces[b.first:], nil) }
+
+func TestABatchIsTheFramesInOrderHoweverPayloadIsCut(t *testing.T) {
+	for _, b := range []batch{{}, {crc: true}, {refer: true}, {refer: true, crc: true}, {markers: true, crc: true}} {
+		t.Run(fmt.Sprintf("refer=%t/crc=%t/markers=%t", b.refer, b.crc, b.markers), func(t *testing.T) {
+			ref := refStream{markers: b.markers, crc: b.crc}
+			r := rand.New(rand.NewPCG(3, 4))
+			for range 5 { // batches
+				var want []byte
+				for range 40 {
+					u := pattern(1+r.IntN(3*copyLimit), r.IntN(256))
+					var cuts [][]byte
+					h := min(len(u), 1+r.IntN(30))
+					for rest := u[h:]; len(rest) > 0; {
+						k := min(len(rest), r.IntN(2*copyLimit))
+						cuts = append(cuts, rest[:k])
+						rest = rest[k:]
+					}
+					b.append(len(u), u[:h], cuts)
+					want = append(want, ref.send(u)...)
+				}
+				if got := octetsOf(&b); !bytes.Equal(got, want) {
+					t.Fatal("the batch differs from the reference's stream")
+				}
+				b.wrote(len(want))
+			}
+			if b.appended() != 200 || b.written() != 200 || !b.empty() {
+				t.Errorf("%d appended, %d written, expected 200", b.appended(), b.written())
+			}
+		})
+	}
+}
+
+func TestLongPayloadIsReferredToAndShortIsCopied(t *testing.T) {
+	b := batch{refer: true, crc: true}
+	long, short := pattern(copyLimit, 1), pattern(copyLimit-1, 2)
+	header := pattern(18, 3)
+	b.append(18+len(long)+len(short), header, [][]byte{long, short})
+	if len(b.pieces) != 3 {
+		t.Fatalf("%d pieces, expected header, payload referred to, and the rest", len(b.pieces))
+	}
+	if &b.pieces[1][0] != &long[0] {
+		t.Error("long payload was copied")
+	}
+	want := octetsOf(&b)
+	clear(short)
+	clear(header)
+	if !bytes.Equal(octetsOf(&b), want) {
+		t.Error("header or short payload was not copied")
+	}
+}
+
+func TestSmallFramesAreOnePiece(t *testing.T) {
+	b := batch{refer: true}
+	b.append(64, pattern(64, 0), nil)
+	b.wrote(b.octets) // the arena is there
+	for i := range 40 {
+		b.append(80, pattern(18, i), [][]byte{pattern(62, i)})
+	}
+	if len(b.pieces) != 1 {
+		t.Errorf("40 small frames are %d pieces, expected 1", len(b.pieces))
+	}
+}
+
+func TestFramesCountAsWrittenWhenTheirLastOctetIs(t *testing.T) {
+	b := batch{refer: true}
+	ends := []int{}
+	for i := range 4 {
+		n := []int{50, copyLimit + 100, 7, 3 * copyLimit}[i]
+		b.append(n, nil, [][]byte{pattern(n, i)})
+		ends = append(ends, b.octets)
+	}
+	all := octetsOf(&b)
+	for at := 1; at <= len(all); at++ {
+		b.wrote(1)
+		want := 0
+		for _, e := range ends {
+			if e <= at {
+				want++
+			}
+		}
+		if got := b.written(); got != uint64(want) {
+			t.Fatalf("%d octets written: %d frames counted, expected %d", at, got, want)
+		}
+		if !bytes.Equal(octetsOf(&b), all[at:]) {
+			t.Fatalf("%d octets written: what remains is not what follows", at)
+		}
+	}
+}
+
+// After the frames that have begun, another may follow at once, and with
+// markers it stands on the same grid.
+func TestTruncateKeepsWhatHasBegunAndTheStreamGoesOnBehindIt(t *testing.T) {
+	sizes := []int{300, copyLimit + 5, 40, 511, 2 * copyLimit}
+	for _, base := range []batch{{refer: true}, {markers: true, crc: true}} {
+		for from := range uint64(7) {
+			for wrote := 0; wrote < 9000; wrote += 41 {
+				b := base
+				ref := refStream{markers: b.markers, crc: b.crc}
+				b.append(100, nil, [][]byte{pattern(100, 9)}) // an earlier batch
+				ref.send(pattern(100, 9))
+				b.wrote(b.octets)
+				var frames [][]byte
+				for i, n := range sizes {
+					b.append(n, nil, [][]byte{pattern(n, i)})
+				}
+				if wrote >= b.octets {
+					break
+				}
+				for i, n := range sizes {
+					pos := ref.pos
+					f := ref.send(pattern(n, i))
+					begun := pos-(b.pos) < uint64(wrote)
+					if !begun && uint64(i)+1 >= from {
+						ref.pos = pos // it and the rest are dropped
+						break
+					}
+					frames = append(frames, f)
+				}
+				b.wrote(wrote)
+				before := b.written()
+				b.truncate(from)
+				if got, want := b.appended(), 1+uint64(len(frames)); got != want {
+					t.Fatalf("from %d after %d octets: %d frames remain, expected %d", from, wrote, got, want)
+				}
+				if got := b.written(); got != before {
+					t.Fatalf("from %d after %d octets: %d frames written, expected still %d", from, wrote, got, before)
+				}
+				b.append(22, pattern(22, 77), nil)
+				want := append(bytes.Join(frames, nil), ref.send(pattern(22, 77))...)[wrote:]
+				if got := octetsOf(&b); !bytes.Equal(got, want) {
+					t.Fatalf("from %d after %d octets:\n%x\nremains to be written, expected\n%x", from, wrote, got, want)
+				}
+				b.wrote(len(want))
+				if !b.empty() || b.pos != ref.pos {
+					t.Fatalf("from %d after %d octets: the stream is at %d, expected %d", from, wrote, b.pos, ref.pos)
+				}
+			}
+		}
+	}
+}
+
+func TestABatchIsFullAtItsLimits(t *testing.T) {
+	for _, v := range []struct {
+		name    string
+		n       int
+		payload func() [][]byte
+		most    int
+	}{
+		{"octets", 64768, func() [][]byte { return [][]byte{pattern(64768, 0)} }, batchOctets/64768 + 1},
+		{"frames", 4, func() [][]byte { return [][]byte{pattern(4, 0)} }, batchFrames},
+		{"pieces", 20 * copyLimit, func() (p [][]byte) {
+			for range 20 {
+				p = append(p, pattern(copyLimit, 0))
+			}
+			return p
+		}, batchPieces / 20},
+	} {
+		b := batch{refer: true}
+		frames := 0
+		for b.room() && frames <= v.most {
+			b.append(v.n, nil, v.payload())
+			frames++
+		}
+		if frames > v.most {
+			t.Errorf("%s: room for more than %d frames", v.name, v.most)
+		}
+		b.wrote(b.octets)
+		if !b.room() {
+			t.Errorf("%s: no room in an empty batch", v.name)
+		}
+	}
+}
+
+func TestAWrittenBatchKeepsNoMemoryOfTheULP(t *testing.T) {
+	b := batch{refer: true}
+	b.append(copyLimit, nil, [][]byte{pattern(copyLimit, 1)})
+	b.wrote(b.octets)
+	for _, p := range b.pieces[:cap(b.pieces)] {
+		if p != nil {
+			t.Error("a piece of a written batch is kept")
+		}
+	}
+}
+
+func TestAppendingAllocatesNothingOnceWarm(t *testing.T) {
+	header := pattern(18, 1)
+	for _, n := range []int{64, 4096, 64000} {
+		for _, b := range []batch{{refer: true}, {refer: true, crc: true}, {markers: true, crc: true}} {
+			payload := [][]byte{pattern(n, 1)}
+			run := func() {
+				for b.room() {
+					b.append(18+n, header, payload)
+				}
+				for !b.empty() {
+					b.wrote(min(1000, b.octets-b.sent))
+				}
+			}
+			for range 10 {
+				run() // the arena grows
+			}
+			if allocs := testing.AllocsPerRun(10, run); allocs != 0 {
+				t.Errorf("payload %d, %+v: %v allocations a batch, expected none", n, b.markers, allocs)
+			}
+		}
+	}
+}
