@@ -1,0 +1,72 @@
+package nettest
+
+import (
+	"bytes"
+	"runtime"
+	"strings"
+	"testing"
+	"time"
+)
+
+// module is what the goroutines that CheckLeaks looks for have in their stacks.
+const module = "github.com/weft-rdma/weft/"
+
+// patience is how long CheckLeaks lets goroutines take to end.
+const patience = 10 * time.Second
+
+// CheckLeaks fails the test at its end if goroutines of this module run that
+// did not run when CheckLeaks was called. Call it first of all, so that what
+// the test cleans up is cleaned up before; not in tests that run in parallel
+// with others. A bubble of testing/synctest needs no such check: it does not
+// end before its goroutines.
+func CheckLeaks(t testing.TB) {
+	t.Helper()
+	checkLeaks(t, patience)
+}
+
+func checkLeaks(t testing.TB, patience time.Duration) {
+	before := goroutines()
+	t.Cleanup(func() {
+		// Goroutines that were told to end need a moment to do so.
+		end := time.Now().Add(patience)
+		for {
+			left := goroutines()
+			for id := range before {
+				delete(left, id)
+			}
+			if len(left) == 0 {
+				return
+			}
+			if time.Now().After(end) {
+				for _, stack := range left {
+					t.Errorf("goroutine left behind:\n%s", stack)
+				}
+				return
+			}
+			runtime.Gosched()
+		}
+	})
+}
+
+// goroutines are the stacks of the module's goroutines by their first lines'
+// number, without those that run tests.
+func goroutines() map[string]string {
+	buf := make([]byte, 1<<16)
+	for {
+		n := runtime.Stack(buf, true)
+		if n < len(buf) {
+			buf = buf[:n]
+			break
+		}
+		buf = make([]byte, 2*len(buf))
+	}
+	found := make(map[string]string)
+	for stack := range bytes.SplitSeq(buf, []byte("\n\n")) {
+		s := string(stack)
+		if strings.Contains(s, module) && !strings.Contains(s, "testing.tRunner(") && !strings.Contains(s, "testing.runFuzzing(") {
+			id, _, _ := strings.Cut(s, " [") // "goroutine 7"
+			found[id] = s
+		}
+	}
+	return found
+}
