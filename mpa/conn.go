@@ -3,7 +3,6 @@ package mpa
 // A stream in Full Operation: FPDUs over a connection, in both directions.
 
 import (
-	"cmp"
 	"errors"
 	"fmt"
 	"io"
@@ -54,13 +53,19 @@ type transport interface {
 	// read waits for octets, at least one, and is io.EOF at their end.
 	read(p []byte) (int, error)
 	// readWindows waits for octets as read does, and puts them into the Sink's
-	// memory from offset off on, rest octets, and what follows into more. Only
-	// a transport whose places is true has it.
+	// memory from offset off on, rest octets, and what follows into more. An
+	// error of the Sink is a windowError. Only a transport whose places is true
+	// has it.
 	readWindows(s Sink, off, rest int, more []byte) (int, error)
 	places() bool
 	// close tells that the connection is about to be closed.
 	close()
 }
+
+// A windowError is what a Sink answered when it was asked for memory.
+type windowError struct{ err error }
+
+func (e windowError) Error() string { return e.err.Error() }
 
 // NewConn starts Full Operation over nc on the terms p, which start-up settled.
 // It owns nc from now on, and p.Early.
@@ -83,16 +88,7 @@ func NewConn(nc net.Conn, p Params) *Conn {
 		crc:     p.CRC,
 		refer:   c.transport.tries() && !p.SendMarkers,
 	}
-	c.reader = reader{
-		transport: c.transport,
-		fenced:    &c.fenced,
-		stats:     &c.stats,
-		markers:   p.RecvMarkers,
-		crc:       p.CRC,
-		limit:     max(cmp.Or(p.ReadBuffer, defaultReadBuffer), maxFPDU),
-		buf:       p.Early,
-		end:       len(p.Early),
-	}
+	c.reader = newReader(c.transport, p, &c.fenced, &c.stats)
 	return c
 }
 

@@ -174,7 +174,7 @@ func (s *socket) attempt(fd uintptr) (int, syscall.Errno, error) {
 	var err error
 	s.windows, err = s.sink.Window(s.windows[:0], s.off)
 	if err != nil {
-		return 0, 0, err
+		return 0, 0, windowError{err}
 	}
 	defer s.unhold()
 	have := 0
@@ -182,7 +182,7 @@ func (s *socket) attempt(fd uintptr) (int, syscall.Errno, error) {
 		have += len(w)
 	}
 	if have != s.rest {
-		return 0, 0, fmt.Errorf("mpa: the sink has memory for %d octets, expected %d", have, s.rest)
+		return 0, 0, windowError{fmt.Errorf("mpa: the sink has memory for %d octets, expected %d", have, s.rest)}
 	}
 	s.windows = append(s.windows, s.into)
 	n, errno := s.rvec.read(fd, s.windows)

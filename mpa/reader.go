@@ -4,6 +4,7 @@ package mpa
 // they lie; the payload of a long one may be read straight to its place.
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"io"
@@ -41,6 +42,20 @@ type reader struct {
 	pos        uint64 // stream position of buf[start], where an FPDU begins
 	busy       bool   // something was handed up since the last Idle
 	refused    bool   // the Sink does not want to place the ULPDU at buf[start]
+}
+
+// newReader begins with the octets that start-up read too early.
+func newReader(t transport, p Params, fenced *atomic.Bool, stats *counters) reader {
+	return reader{
+		transport: t,
+		fenced:    fenced,
+		stats:     stats,
+		markers:   p.RecvMarkers,
+		crc:       p.CRC,
+		limit:     max(cmp.Or(p.ReadBuffer, defaultReadBuffer), maxFPDU),
+		buf:       p.Early,
+		end:       len(p.Early),
+	}
 }
 
 func (r *reader) receive(s Sink) error {
@@ -134,6 +149,9 @@ func (r *reader) place(s Sink) (bool, error) {
 	for off < n {
 		r.idle(s)
 		got, err := r.transport.readWindows(s, off, n-off, r.buf[:tail+lengthSize+headSize])
+		if refused, ok := err.(windowError); ok {
+			return false, refused.err
+		}
 		if err != nil {
 			return false, r.cut(err, n)
 		}
