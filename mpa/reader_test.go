@@ -473,16 +473,19 @@ func TestDrainDropsAllAndEndsWithTheStream(t *testing.T) {
 }
 
 // FuzzReceive compares what is handed up, and the error, with the reference,
-// over any octets in any portions.
+// over any octets, followed by more of them than a fuzzer cares to make, in
+// any portions.
 func FuzzReceive(f *testing.F) {
 	for i, p := range everyTerms {
-		_, wire, ends := wireOf(p, 18, 481, 485, 1000, 3, 26000, 7)
-		f.Add(wire, uint64(i), p.CRC, p.RecvMarkers)
-		wire[ends[2]+100] ^= 4
-		f.Add(wire, uint64(i), p.CRC, p.RecvMarkers)
-		f.Add(append(ramp(10), wire...), uint64(i), p.CRC, p.RecvMarkers)
+		_, wire, ends := wireOf(p, 18, 481, 485, 100, 3, 7)
+		f.Add(wire, uint16(0), uint64(i), p.CRC, p.RecvMarkers)
+		wire[ends[2]+50] ^= 4
+		f.Add(wire, uint16(0), uint64(i), p.CRC, p.RecvMarkers)
+		_, wire, _ = wireOf(p, 18, 26000, 7)
+		f.Add(wire[:100], uint16(26000), uint64(i), p.CRC, p.RecvMarkers)
 	}
-	f.Fuzz(func(t *testing.T, wire []byte, seed uint64, crc, markers bool) {
+	f.Fuzz(func(t *testing.T, wire []byte, more uint16, seed uint64, crc, markers bool) {
+		wire = append(wire, pattern(int(more), 0)...)
 		ref := refStream{markers: markers, crc: crc}
 		want, code := ref.receive(wire)
 		r := rand.New(rand.NewPCG(seed, 0))
