@@ -123,6 +123,9 @@ func (h *Holder) find(stag STag) int {
 // takes others, by allocating: it is time to let frames go before adding more.
 func (h *Holder) Full() bool { return len(h.uses) >= Capacity }
 
+// Used reports that h remembers anything.
+func (h *Holder) Used() bool { return len(h.uses) > 0 }
+
 // Release lets go of everything held and remembers it for Acquire. What
 // Resolve handed out must not be touched until Acquire has said yes.
 func (h *Holder) Release() {

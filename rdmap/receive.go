@@ -278,9 +278,7 @@ func (in *inbound) deliverSend(length uint32) error {
 	if in.message.Invalidates() {
 		in.s.ulp.Idle()
 		if f := in.s.ulp.Invalidate(in.invalidate); f != ddp.NoFault {
-			err := errInvalidate(in.invalidate, f)
-			in.s.ulp.Refused(err)
-			return err
+			return in.s.ulp.Refused(errInvalidate(in.invalidate, f))
 		}
 		d.Invalidated, d.HasSTag = in.invalidate, true
 	}

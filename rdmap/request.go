@@ -9,7 +9,7 @@ import "github.com/weft-rdma/weft/mpa"
 // the queue and never fails it (RFC 5040 §6.1, Verbs §6.5).
 func (o *outbound) startOperation() bool {
 	s, op := o.s, &o.op
-	if s.term.Load() != nil {
+	if s.term.Load() != nil || s.closing.Load() {
 		return false
 	}
 	if !o.stalled && !s.ulp.Next(op) {

@@ -65,6 +65,7 @@ type Stream struct {
 	term atomic.Pointer[outgoingTerminate]
 
 	closing    atomic.Bool // Close was called
+	abandoned  atomic.Bool // Abandon was called
 	peerClosed atomic.Bool // PeerClosed was called
 
 	stop sync.Once
@@ -97,19 +98,22 @@ func NewStream(llp ddp.LLP, ulp ULP, cfg Config) *Stream {
 // (RFC 6581 §9.2).
 func (s *Stream) Ready() <-chan struct{} { return s.ready }
 
-// Close ends the outgoing half gracefully when all that is under way has been
-// sent. From now on every message of the peer but a Terminate is an error
-// (Verbs §6.2.5).
-func (s *Stream) Close() {
-	s.closing.Store(true)
-	s.Kick()
+// Close ends the outgoing half gracefully, when all that is under way has been
+// sent and the peer's requests are answered. From now on every message of the
+// peer but a Terminate is an error (Verbs §6.2.5). It takes effect with the
+// next Kick.
+func (s *Stream) Close() { s.closing.Store(true) }
+
+// Abandon ends the outgoing half at the next boundary of a segment, without a
+// Terminate message: the peer has sent one. It takes effect with the next Kick.
+func (s *Stream) Abandon() {
+	s.abandoned.Store(true)
+	s.Close()
 }
 
-// PeerClosed tells that the peer's half has ended. Config.PeerClosed follows.
-func (s *Stream) PeerClosed() {
-	s.peerClosed.Store(true)
-	s.Kick()
-}
+// PeerClosed tells that the peer's half has ended. Config.PeerClosed follows
+// from the next Kick.
+func (s *Stream) PeerClosed() { s.peerClosed.Store(true) }
 
 // Stop makes sure that nothing is sent any more and that no goroutine is in
 // the outgoing half. The caller has reset or closed the LLP, and is not one of

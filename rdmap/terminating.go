@@ -61,7 +61,8 @@ type outgoingTerminate struct {
 // Terminate ends the stream with a Terminate message that reports err, after
 // the last segment already begun: nothing else is sent. err may be what Reader
 // returned. A second call changes nothing: the first error wins
-// (RFC 5040 §7.1). It returns the error that the message carries.
+// (RFC 5040 §7.1). It returns the error that the message carries. It takes
+// effect with the next Kick.
 //
 // io.EOF and errors without a code are reported as a catastrophic error of the
 // stream (0/2/07), nil as a local catastrophic error (0/0/00).
@@ -70,7 +71,6 @@ func (s *Stream) Terminate(err error) *TerminateError {
 	if !s.term.CompareAndSwap(nil, t) {
 		return s.term.Load().err
 	}
-	s.Kick()
 	return t.err
 }
 

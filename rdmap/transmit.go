@@ -153,7 +153,9 @@ func (o *outbound) step(wait bool) (progress, error) {
 			o.told = true
 			s.cfg.PeerClosed()
 			return more, nil
-		case s.closing.Load():
+		case s.closing.Load(), s.term.Load() != nil:
+			// A Terminate that may not be sent, because the peer's first
+			// message has not come, is not waited for.
 			o.dead = true
 		}
 		return free, nil
@@ -198,6 +200,9 @@ func (o *outbound) gather() (empty bool) {
 		return true
 	}
 	for s.llp.Room() && !s.cfg.Hold.Full() {
+		if s.abandoned.Load() {
+			break
+		}
 		// A Terminate goes out at the next boundary of a segment (Verbs §6.4).
 		if t := s.term.Load(); t != nil && (!o.msg.active || o.msg.kind != kindTerminate) {
 			if o.inflight.terminated {

@@ -83,8 +83,9 @@ type ReceiveQueue interface {
 	Delivered(d *Delivery)
 
 	// Refused completes the receive in error: its message was in place but
-	// asked for the invalidation of an STag that may not be invalidated.
-	Refused(err error)
+	// asked for the invalidation of an STag that may not be invalidated. It
+	// returns the error that ends the stream.
+	Refused(err error) error
 }
 
 // Memory is protected memory as the peer may use it. It says no with a Fault.

@@ -16,4 +16,16 @@ type WC struct {
 	Bytes          uint32      // length of the message; 8 for Immediate Data
 	Invalidated    memory.STag // the local STag that the message invalidated
 	Immediate      [8]byte     // of OpRecvImmediate
+
+	receive bool   // of the receive queue
+	slot    uint64 // polling this frees the slots below this number
+}
+
+// retire frees what the polled completion kept.
+func (wc *WC) retire() {
+	if wc.receive {
+		wc.QP.rq.release(wc.slot)
+	} else {
+		wc.QP.sq.release(wc.slot)
+	}
 }

@@ -1,0 +1,421 @@
+package verbs
+
+import (
+	"context"
+	"errors"
+	"io"
+	"sync"
+	"syscall"
+	"time"
+
+	"github.com/weft-rdma/weft/ddp"
+	"github.com/weft-rdma/weft/mpa"
+	"github.com/weft-rdma/weft/rdmap"
+)
+
+// This file is the life of a queue pair's stream: how it begins, and the ways
+// in which it ends (Verbs §6.2, §6.6).
+
+// A connection is a queue pair's stream, from RTS on until nothing of it is
+// left. Its two goroutines are run, which receives and then sees the stream to
+// its end, and RDMAP's writer.
+type connection struct {
+	q      *QP
+	llp    ddp.LLP
+	stream *rdmap.Stream
+	ord    int
+	writer sync.WaitGroup
+
+	half  sync.Once     // closes ended
+	ended chan struct{} // closed when the outgoing half has ended
+	over  chan struct{} // closed when nothing of it is left
+
+	timer *time.Timer // of Closing and Terminate; QP.mu
+	// reportLoss: the way into Terminate was told by a completion or is the
+	// consumer's own, so that a later failure of the LLP is news (Verbs
+	// §6.2.3, Bad Close); QP.mu.
+	reportLoss bool
+}
+
+// Establish moves an Idle queue pair to RTS over an established LLP stream that
+// has been agreed on as terms say (Modify QP Idle to RTS, Verbs §6.6.1). The
+// queue pair owns llp from then on. The results besides success are ErrQP,
+// ErrState, ErrLLP, ErrIRD and ErrORD; then llp is still the caller's.
+func (q *QP) Establish(llp ddp.LLP, terms Terms) error {
+	const verb = "modify QP to RTS"
+	if llp == nil {
+		return fail(verb, ErrLLP, "it is nil")
+	}
+	l := &q.rnic.limits
+	if terms.IRD < 0 || terms.IRD > l.IRD {
+		return fail(verb, ErrIRD, "%d, the limit is %d (Limits.IRD)", terms.IRD, l.IRD)
+	}
+	if terms.ORD < 0 || terms.ORD > l.ORD {
+		return fail(verb, ErrORD, "%d, the limit is %d (Limits.ORD)", terms.ORD, l.ORD)
+	}
+	c, err := q.establish(llp, terms)
+	if err != nil {
+		return err
+	}
+	c.stream.Kick() // what was posted in Idle, and an RTR
+	return nil
+}
+
+func (q *QP) establish(llp ddp.LLP, terms Terms) (*connection, error) {
+	const verb = "modify QP to RTS"
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	switch {
+	case q.dead:
+		return nil, fail(verb, ErrQP, "it has been destroyed")
+	case q.state != Idle:
+		return nil, fail(verb, ErrState, "it is %v, expected Idle", q.state)
+	case q.conn.Load() != nil:
+		return nil, fail(verb, ErrFlushing, "")
+	}
+	c := &connection{q: q, llp: llp, ord: terms.ORD, ended: make(chan struct{}), over: make(chan struct{})}
+	q.terms, q.err = terms, nil
+	q.sq.reopen()
+	c.stream = rdmap.NewStream(llp, ulp{q}, rdmap.Config{
+		IRD: terms.IRD, ORD: terms.ORD, Initiator: terms.Initiator, RTR: terms.RTR,
+		ReadEnabled: !q.cfg.NoRemoteRead,
+		Hold:        &q.out, PeerClosed: c.peerClosed, Ended: c.end,
+	})
+	q.conn.Store(c)
+	q.enter(modifyRTS)
+	c.writer.Go(c.stream.Writer)
+	go c.run()
+	return c, nil
+}
+
+// Ready returns a channel that is closed when the peer's first message has
+// arrived, or nil without a stream. The responder of a peer-to-peer start-up is
+// connected only then (RFC 6581 §9.2).
+func (q *QP) Ready() <-chan struct{} {
+	if c := q.conn.Load(); c != nil {
+		return c.stream.Ready()
+	}
+	return nil
+}
+
+// run receives until the stream ends, then ends what is left of it.
+func (c *connection) run() {
+	err := c.stream.Reader()
+	lost := c.received(err)
+	if !lost {
+		<-c.ended
+		// Unread input would make the kernel reset the connection, and destroy
+		// a Terminate message on its way.
+		lost = c.llp.Drain() != nil
+	}
+	c.finish(err, lost)
+}
+
+// received deals with the end of the reception. lost says that there is no LLP
+// stream any more.
+func (c *connection) received(err error) (lost bool) {
+	var remote *rdmap.TerminateError
+	var llp *mpa.Error
+	switch {
+	case errors.Is(err, io.EOF):
+		c.stream.PeerClosed() // and peerClosed decides
+		c.q.mu.Lock()
+		c.limit() // the decision may have to wait for what is being sent
+		c.q.mu.Unlock()
+	case errors.As(err, &remote) && remote.Remote:
+		lost = c.peerTerminated(remote)
+	case errors.As(err, &llp) && llp.Code == mpa.CodeClosed:
+		return true
+	default:
+		lost = c.violated(err)
+	}
+	c.stream.Kick()
+	return lost
+}
+
+// peerClosed decides what the peer's FIN means (Verbs §6.2.2): with nothing
+// outstanding it is a graceful close, otherwise an error. RDMAP calls it when
+// nothing is on its way out.
+func (c *connection) peerClosed() {
+	q := c.q
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	if q.state != RTS {
+		return
+	}
+	if !q.sq.idle() || !c.stream.Idle() {
+		c.terminate(peerCloseBusy, io.EOF, EventBadLLPClose)
+		return
+	}
+	q.enter(peerClose)
+	c.stream.Close()
+}
+
+// peerTerminated deals with a Terminate message of the peer's. It is not
+// answered with another (RFC 5040 §5.4).
+func (c *connection) peerTerminated(err *rdmap.TerminateError) (lost bool) {
+	q := c.q
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	switch q.state {
+	case RTS:
+		q.err = err
+		q.enter(peerTerminate)
+		c.limit()
+		q.rnic.raise(Event{ID: EventTerminateReceived, QP: q, Err: err})
+	case Closing:
+		return true
+	}
+	c.stream.Abandon()
+	return false
+}
+
+// violated deals with a violation of protocol or protection by the peer, and
+// with what stopped the reception because this side had ended the stream.
+func (c *connection) violated(err error) (lost bool) {
+	q := c.q
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	switch q.state {
+	case Closing:
+		return true
+	case RTS:
+		var local wqError
+		var t told
+		switch {
+		case errors.As(err, &local):
+			c.terminate(workError, err, 0)
+		case errors.As(err, &t), c.tooLong(err):
+			c.terminate(protocolError, err, 0)
+		default:
+			c.terminate(protocolError, err, eventOf(err))
+		}
+	}
+	return false
+}
+
+// tooLong completes the receive that was too short for its message, if that is
+// the error (Verbs §8.3.2).
+func (c *connection) tooLong(err error) bool {
+	var e *ddp.Error
+	if !errors.As(err, &e) || e.EType != ddp.UntaggedBuffer || e.Code != ddp.CodeTooLong {
+		return false
+	}
+	var h ddp.Untagged
+	if _, ok := c.q.rq.front(); !ok || !h.Parse(e.Header()) || h.QN != rdmap.QueueSend {
+		return false
+	}
+	c.q.rq.complete(&WC{Op: OpRecv, Status: BaseBounds})
+	return true
+}
+
+// terminate moves the queue pair to Terminate, if it is in RTS, and has a
+// Terminate message sent, with the next Kick, that reports err; needs QP.mu.
+// event 0 is none.
+func (c *connection) terminate(t trigger, err error, event EventID) {
+	q := c.q
+	if q.state != RTS || !q.enter(t) {
+		return
+	}
+	c.limit()
+	q.err = c.stream.Terminate(err)
+	c.reportLoss = event == 0
+	if event != 0 {
+		q.rnic.raise(Event{ID: event, QP: q, Err: q.err})
+	}
+}
+
+// limit bounds what is left of the stream's life; needs QP.mu.
+func (c *connection) limit() {
+	if c.timer == nil {
+		c.timer = time.AfterFunc(c.q.rnic.cfg.CloseTimeout, func() {
+			c.end(errTimeout)
+		})
+	}
+}
+
+var errTimeout = errors.New("verbs: the peer did not let the stream end in time")
+
+// end notes that the outgoing half has ended. Unless it ended as it should, the
+// LLP stream is reset, which ends the reception, too.
+func (c *connection) end(err error) {
+	if err != nil {
+		_ = c.llp.Reset() // it may be closed already
+	}
+	c.half.Do(func() { close(c.ended) })
+}
+
+// finish does away with the stream: nothing of it moves any more when the queue
+// pair enters its final state.
+func (c *connection) finish(err error, lost bool) {
+	q := c.q
+	if lost {
+		c.end(err)
+	}
+	_ = c.llp.Close() // it may be reset already
+	c.stream.Stop()
+	c.writer.Wait()
+	c.end(nil)
+	q.in.Forget()
+	q.out.Forget()
+
+	q.mu.Lock()
+	if c.timer != nil {
+		c.timer.Stop()
+	}
+	event, t := EventID(0), llpLost
+	switch was := q.state; {
+	case was == Closing && !lost && errors.Is(err, io.EOF) && q.sq.idle():
+		event, t = EventLLPCloseComplete, llpClosed
+	case was == Closing:
+		event = EventBadClose
+		if e := (*mpa.Error)(nil); errors.As(err, &e) {
+			event = EventLLPLost
+		}
+	case was == RTS:
+		event = EventLLPLost
+		if errors.Is(err, syscall.ECONNRESET) || errors.Is(err, syscall.EPIPE) {
+			event = EventLLPReset
+		}
+	case was == Terminate && lost && c.reportLoss:
+		event = EventBadClose
+	}
+	if q.err == nil && t != llpClosed {
+		q.err = err
+	}
+	err = q.err
+	q.enter(t)
+	// Flushed before the state can be seen to allow another stream.
+	if q.state != Idle {
+		q.sq.post.Lock()
+		q.sq.flushAll()
+		q.conn.Store(nil)
+		q.sq.post.Unlock()
+	}
+	q.rq.post.Lock()
+	q.rq.flushAll()
+	q.conn.Store(nil)
+	q.rq.post.Unlock()
+	q.mu.Unlock()
+	if event != 0 {
+		q.rnic.raise(Event{ID: event, QP: q, Err: err})
+	}
+	close(c.over)
+}
+
+// workFailed ends the stream because of a work request that failed; its
+// completion has told of it.
+func (q *QP) workFailed(err wqError) { q.terminate(workError, err, 0) }
+
+// cqFailed ends the stream because one of its CQs lost completions.
+func (q *QP) cqFailed(event EventID) { q.terminate(protocolError, errCQ, event) }
+
+// terminate ends the stream, if there is one, with a Terminate message. It
+// reports whether the queue pair was in RTS.
+func (q *QP) terminate(t trigger, err error, event EventID) bool {
+	q.mu.Lock()
+	c := q.conn.Load()
+	if c == nil || q.state != RTS {
+		q.mu.Unlock()
+		return false
+	}
+	c.terminate(t, err, event)
+	q.mu.Unlock()
+	c.stream.Kick()
+	return true
+}
+
+var errCQ = rdmap.NewError(rdmap.RemoteOperation, rdmap.CodeStream, "a completion queue of the stream overflowed")
+
+// Close ends the stream gracefully: it waits until every work request of the
+// send queue has completed and every request of the peer is answered, closes
+// (Modify QP to Closing, Verbs §6.2.5), and waits for the peer to close, too.
+// The queue pair is then Idle, with its receives flushed.
+//
+// When the context ends first the stream is reset, as by Abort. The error says
+// why the end was not graceful. An Idle queue pair is closed already; one in
+// Error gives the reason for that.
+func (q *QP) Close(ctx context.Context) error {
+	c := q.conn.Load()
+	if c == nil {
+		return q.Err()
+	}
+	select {
+	case <-q.sq.drained():
+	case <-c.over:
+	case <-ctx.Done():
+		q.Abort()
+		<-c.over
+		return ctx.Err()
+	}
+	q.mu.Lock()
+	if q.state == RTS && q.enter(modifyClosing) {
+		c.limit()
+		c.stream.Close()
+	}
+	q.mu.Unlock()
+	c.stream.Kick()
+	select {
+	case <-c.over:
+	case <-ctx.Done():
+		q.Abort()
+		<-c.over
+		return ctx.Err()
+	}
+	return q.Err()
+}
+
+// Terminate ends the stream with a Terminate message that names no error (Modify
+// QP to Terminate, Verbs §6.2.3). Only RTS allows it.
+func (q *QP) Terminate() error {
+	if !q.terminate(modifyTerminate, nil, 0) {
+		return fail("modify QP to Terminate", ErrState, "it is %v, expected RTS", q.State())
+	}
+	return nil
+}
+
+// Abort ends the stream at once, without a message: it is reset, and what is
+// outstanding completes as Flushed (Modify QP to Error, Verbs §6.2.4). An Idle
+// queue pair goes to Error, too; in other states Abort hurries the end.
+func (q *QP) Abort() {
+	q.mu.Lock()
+	c := q.conn.Load()
+	if c == nil {
+		if q.enter(modifyError) {
+			q.sq.post.Lock()
+			q.sq.flushAll()
+			q.sq.post.Unlock()
+			q.rq.post.Lock()
+			q.rq.flushAll()
+			q.rq.post.Unlock()
+		}
+		q.mu.Unlock()
+		return
+	}
+	if q.state == RTS && q.err == nil {
+		q.err = errAborted
+		q.enter(modifyError)
+	}
+	q.mu.Unlock()
+	c.end(errAborted)
+}
+
+var errAborted = errors.New("verbs: the stream was aborted by this side")
+
+// Reset moves a queue pair from Error back to Idle, ready for another stream.
+// It fails with ErrFlushing while the old one is not over.
+func (q *QP) Reset() error {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	switch {
+	case q.dead:
+		return fail("modify QP to Idle", ErrQP, "it has been destroyed")
+	case q.state != Error && q.state != Idle:
+		return fail("modify QP to Idle", ErrState, "it is %v, expected Error", q.state)
+	case q.conn.Load() != nil:
+		return fail("modify QP to Idle", ErrFlushing, "")
+	}
+	q.err = nil
+	q.enter(modifyIdle)
+	return nil
+}

@@ -1,0 +1,176 @@
+package verbs
+
+import (
+	"errors"
+	"sync"
+
+	"github.com/weft-rdma/weft/mpa"
+	"github.com/weft-rdma/weft/rdmap"
+)
+
+// An EventID names an asynchronous event (Verbs §9.5.3, figure 37).
+type EventID uint8
+
+const (
+	EventLLPCloseComplete  EventID = iota + 1 // the graceful close is done: the QP is Idle
+	EventTerminateReceived                    // the peer sent a Terminate message
+	EventLLPReset                             // LLP Connection Reset
+	EventLLPLost                              // LLP Connection Lost
+	EventSegmentSize                          // LLP Integrity Error: segment size invalid
+	EventCRC                                  // LLP Integrity Error: invalid CRC
+	EventBadFPDU                              // LLP Integrity Error: bad FPDU
+	EventDDPVersion                           // Remote Operation Error: invalid DDP version
+	EventRDMAVersion                          // Remote Operation Error: invalid RDMA version
+	EventOpcode                               // Remote Operation Error: unexpected opcode
+	EventQueueNumber                          // Remote Operation Error: invalid DDP queue number
+	EventReadDisabled                         // Remote Operation Error: RDMA Read is not enabled
+	EventBadReadRequest                       // Remote Operation Error: RDMA Read Request too small or offset not zero
+	EventNoLastBit                            // Remote Operation Error: no 'L' bit when expected, or a message that is malformed otherwise
+	EventProtectionSTag                       // Protection Error, tagged: invalid STag
+	EventProtectionBounds                     // Protection Error, tagged: base and bounds
+	EventProtectionAccess                     // Protection Error, tagged: access rights or PD
+	EventProtectionWrap                       // Protection Error, tagged: wrap
+	EventBadClose                             // activity while closing, or a failure while terminating
+	EventBadLLPClose                          // the peer closed with work outstanding
+	EventRQMSNRange                           // RQ: invalid MSN range, or no receive posted
+	EventRQMessage                            // RQ: invalid message offset or message too long
+	EventIRRQMSN                              // IRRQ: too many RDMA Reads, or invalid MSN
+	EventIRRQSTag                             // IRRQ: invalid STag
+	EventIRRQBounds                           // IRRQ: base and bounds
+	EventIRRQAccess                           // IRRQ: access rights
+	EventIRRQPD                               // IRRQ: invalid PD
+	EventIRRQWrap                             // IRRQ: wrap
+	EventCQSQ                                 // CQ/SQ Error: the send queue's CQ failed
+	EventCQRQ                                 // CQ/RQ Error: the receive queue's CQ failed
+	EventQPCatastrophic                       // Local QP Catastrophic Error
+	EventCQOverflow                           // CQ Overflow Detected
+)
+
+var eventNames = [...]string{
+	EventLLPCloseComplete:  "LLP Close Complete",
+	EventTerminateReceived: "Terminate Message Received",
+	EventLLPReset:          "LLP Connection Reset",
+	EventLLPLost:           "LLP Connection Lost",
+	EventSegmentSize:       "LLP Integrity Error: segment size invalid",
+	EventCRC:               "LLP Integrity Error: invalid CRC",
+	EventBadFPDU:           "LLP Integrity Error: bad FPDU",
+	EventDDPVersion:        "Remote Operation Error: invalid DDP version",
+	EventRDMAVersion:       "Remote Operation Error: invalid RDMA version",
+	EventOpcode:            "Remote Operation Error: unexpected opcode",
+	EventQueueNumber:       "Remote Operation Error: invalid DDP queue number",
+	EventReadDisabled:      "Remote Operation Error: RDMA Read not enabled",
+	EventBadReadRequest:    "Remote Operation Error: bad RDMA Read Request",
+	EventNoLastBit:         "Remote Operation Error: malformed message",
+	EventProtectionSTag:    "Protection Error: invalid STag",
+	EventProtectionBounds:  "Protection Error: base and bounds",
+	EventProtectionAccess:  "Protection Error: access rights or PD",
+	EventProtectionWrap:    "Protection Error: wrap",
+	EventBadClose:          "Bad Close",
+	EventBadLLPClose:       "Bad LLP Close",
+	EventRQMSNRange:        "RQ: invalid MSN",
+	EventRQMessage:         "RQ: invalid message",
+	EventIRRQMSN:           "IRRQ: invalid MSN",
+	EventIRRQSTag:          "IRRQ: invalid STag",
+	EventIRRQBounds:        "IRRQ: base and bounds",
+	EventIRRQAccess:        "IRRQ: access rights",
+	EventIRRQPD:            "IRRQ: invalid PD",
+	EventIRRQWrap:          "IRRQ: wrap",
+	EventCQSQ:              "CQ/SQ Error",
+	EventCQRQ:              "CQ/RQ Error",
+	EventQPCatastrophic:    "Local QP Catastrophic Error",
+	EventCQOverflow:        "CQ Overflow Detected",
+}
+
+func (id EventID) String() string {
+	if int(id) < len(eventNames) && eventNames[id] != "" {
+		return eventNames[id]
+	}
+	return "unknown event"
+}
+
+// An Event is an asynchronous event (Verbs §8.3.3, §9.4.2). QP or CQ says whose
+// it is.
+type Event struct {
+	ID  EventID
+	QP  *QP
+	CQ  *CQ
+	Err error // what happened, if there is more to be said
+}
+
+// eventOf names the event for what the peer did wrong.
+func eventOf(err error) EventID {
+	var c interface {
+		TerminateCode() (layer, etype, code uint8)
+	}
+	if !errors.As(err, &c) {
+		return EventQPCatastrophic
+	}
+	layer, etype, code := c.TerminateCode()
+	if id, ok := events[[3]uint8{layer, etype, code}]; ok {
+		return id
+	}
+	return EventQPCatastrophic
+}
+
+var events = map[[3]uint8]EventID{
+	{rdmap.LayerLLP, 0, uint8(mpa.CodeCRC)}:    EventCRC,
+	{rdmap.LayerLLP, 0, uint8(mpa.CodeMarker)}: EventBadFPDU,
+
+	{rdmap.LayerDDP, 0, 0}: EventSegmentSize,
+	{rdmap.LayerDDP, 1, 0}: EventProtectionSTag,
+	{rdmap.LayerDDP, 1, 1}: EventProtectionBounds,
+	{rdmap.LayerDDP, 1, 2}: EventProtectionAccess,
+	{rdmap.LayerDDP, 1, 3}: EventProtectionWrap,
+	{rdmap.LayerDDP, 1, 4}: EventDDPVersion,
+	{rdmap.LayerDDP, 2, 1}: EventQueueNumber,
+	{rdmap.LayerDDP, 2, 2}: EventRQMSNRange,
+	{rdmap.LayerDDP, 2, 3}: EventRQMSNRange,
+	{rdmap.LayerDDP, 2, 4}: EventRQMessage,
+	{rdmap.LayerDDP, 2, 5}: EventRQMessage,
+	{rdmap.LayerDDP, 2, 6}: EventDDPVersion,
+
+	{rdmap.LayerRDMA, rdmap.RemoteProtection, rdmap.CodeInvalidSTag}:   EventIRRQSTag,
+	{rdmap.LayerRDMA, rdmap.RemoteProtection, rdmap.CodeBounds}:        EventIRRQBounds,
+	{rdmap.LayerRDMA, rdmap.RemoteProtection, rdmap.CodeAccess}:        EventIRRQAccess,
+	{rdmap.LayerRDMA, rdmap.RemoteProtection, rdmap.CodeNotAssociated}: EventIRRQPD,
+	{rdmap.LayerRDMA, rdmap.RemoteProtection, rdmap.CodeWrap}:          EventIRRQWrap,
+	{rdmap.LayerRDMA, rdmap.RemoteOperation, rdmap.CodeVersion}:        EventRDMAVersion,
+	{rdmap.LayerRDMA, rdmap.RemoteOperation, rdmap.CodeOpcode}:         EventOpcode,
+	{rdmap.LayerRDMA, rdmap.RemoteOperation, rdmap.CodeStream}:         EventNoLastBit,
+	{rdmap.LayerRDMA, rdmap.RemoteOperation, rdmap.CodeUnspecified}:    EventBadReadRequest,
+}
+
+// A dispatcher calls a handler for one thing after the other, in a goroutine
+// that lives only while there is something to be told, so that handlers may
+// call any verb.
+type dispatcher[T any] struct {
+	mu      sync.Mutex
+	queue   []T
+	running bool
+}
+
+func (d *dispatcher[T]) tell(v T, call func(T)) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.queue = append(d.queue, v)
+	if !d.running {
+		d.running = true
+		go d.run(call)
+	}
+}
+
+func (d *dispatcher[T]) run(call func(T)) {
+	for {
+		d.mu.Lock()
+		if len(d.queue) == 0 {
+			d.running = false
+			d.queue = nil
+			d.mu.Unlock()
+			return
+		}
+		v := d.queue[0]
+		d.queue = d.queue[1:]
+		d.mu.Unlock()
+		call(v)
+	}
+}

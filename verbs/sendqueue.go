@@ -1,0 +1,232 @@
+package verbs
+
+import (
+	"sync"
+	"sync/atomic"
+
+	"github.com/weft-rdma/weft/rdmap"
+)
+
+// A sendWQE is a work request in its slot of the send queue.
+type sendWQE struct {
+	wr      SendWR // SGL refers to the slot's own elements
+	length  uint64 // of the SGL, octets
+	status  Status // what it completes with
+	asks    bool   // is done when the peer has answered
+	local   bool   // has nothing to do with the wire
+	done    bool   // is done, if it asks or is local
+	unacked bool   // has a completion that was not polled
+}
+
+// A sendQueue is a ring of work requests, numbered as they are posted. Of the
+// numbers, released <= head <= next <= tail:
+//
+//	released .. head  complete, but their slots are not free yet
+//	head .. next      given to RDMAP, not complete
+//	next .. tail      not started
+//
+// Posters own tail, the owner of RDMAP's outgoing half owns next.
+type sendQueue struct {
+	q     *QP
+	depth uint64
+	mask  uint64
+	sges  int
+	wqes  []sendWQE
+
+	post  sync.Mutex // one poster at a time; also guards the intake
+	in    intake
+	tail  atomic.Uint64
+	next  atomic.Uint64 // written by the sender
+	empty chan struct{} // closed when head == tail, if somebody asked; done
+
+	done     sync.Mutex // guards all below
+	head     uint64
+	released uint64
+	sent     uint64 // requests below it that do not ask are done
+	closed   bool   // flushed: RDMAP has no say any more
+}
+
+// An intake is what happens to a work request that is posted.
+type intake uint8
+
+const (
+	accept intake = iota
+	refuse        // ErrState
+	flush         // it is accepted and completes as Flushed (Verbs §6.2.4)
+)
+
+func (s *sendQueue) init(q *QP, depth, sges int) {
+	s.q, s.depth, s.sges = q, uint64(depth), sges
+	s.wqes = make([]sendWQE, ringSize(depth))
+	s.mask = uint64(len(s.wqes) - 1)
+	all := make([]SGE, len(s.wqes)*sges)
+	for i := range s.wqes {
+		s.wqes[i].wr.SGL = all[i*sges : i*sges : (i+1)*sges]
+	}
+}
+
+func (s *sendQueue) at(n uint64) *sendWQE { return &s.wqes[n&s.mask] }
+
+// push posts wr; needs post.
+func (s *sendQueue) push(wr *SendWR) error {
+	const verb = "post to SQ"
+	tail := s.tail.Load()
+	if s.in == refuse {
+		return fail(verb, ErrState, "the queue pair is closing or destroyed")
+	}
+	s.done.Lock()
+	full := tail-s.released >= s.depth
+	s.done.Unlock()
+	if full {
+		return fail(verb, ErrFull, "%d are outstanding; poll the completions of those that are done", s.depth)
+	}
+	if err := s.q.checkSend(wr); err != nil {
+		return err
+	}
+	w := s.at(tail)
+	sgl := append(w.wr.SGL[:0], wr.SGL...)
+	*w = sendWQE{wr: *wr, asks: wr.Op.asks(), local: wr.Op == OpInvalidate}
+	w.wr.SGL = sgl
+	for _, e := range sgl {
+		w.length += uint64(e.Length)
+	}
+	s.tail.Store(tail + 1)
+	return nil
+}
+
+// finish marks request n done with status, and completes what is thereby
+// complete.
+func (s *sendQueue) finish(n uint64, status Status) {
+	s.done.Lock()
+	defer s.done.Unlock()
+	if s.closed {
+		return
+	}
+	w := s.at(n)
+	w.done, w.status = true, status
+	s.advance()
+}
+
+// sentTo marks all requests below n done that do not ask the peer.
+func (s *sendQueue) sentTo(n uint64) {
+	s.done.Lock()
+	defer s.done.Unlock()
+	if s.closed {
+		return
+	}
+	s.sent = n
+	s.advance()
+}
+
+// advance completes requests in the order of posting (RFC 5040 §5.5 rule 15);
+// needs done. A request in error stops it: what follows will be flushed.
+func (s *sendQueue) advance() {
+	for next := s.next.Load(); s.head < next; s.head++ {
+		w := s.at(s.head)
+		if !w.done && (w.asks || w.local || s.head >= s.sent) {
+			break
+		}
+		s.complete(w)
+	}
+	s.settle()
+}
+
+// complete generates the completion of the request at head, if it has one;
+// needs done.
+func (s *sendQueue) complete(w *sendWQE) {
+	w.unacked = w.wr.Flags&Signaled != 0 || w.status != Success
+	if w.unacked {
+		s.q.cfg.SendCQ.push(&WC{ID: w.wr.ID, QP: s.q, Op: w.wr.Op, Status: w.status, slot: s.head + 1})
+	} else if s.released == s.head {
+		s.released++
+	}
+}
+
+// settle tells those who wait for the queue to be empty; needs done.
+func (s *sendQueue) settle() {
+	if s.empty != nil && s.head == s.tail.Load() {
+		close(s.empty)
+		s.empty = nil
+	}
+}
+
+// release frees the slots up to the one whose completion was polled, and those
+// of the unsignaled requests behind it that are done (Verbs §8.1.3.1).
+func (s *sendQueue) release(to uint64) {
+	s.done.Lock()
+	defer s.done.Unlock()
+	if to <= s.released {
+		return
+	}
+	s.released = to
+	for s.released < s.head && !s.at(s.released).unacked {
+		s.released++
+	}
+}
+
+// idle reports that every request has completed.
+func (s *sendQueue) idle() bool {
+	s.done.Lock()
+	defer s.done.Unlock()
+	return s.head == s.tail.Load()
+}
+
+// drained returns a channel that is closed when every request has completed.
+func (s *sendQueue) drained() <-chan struct{} {
+	s.done.Lock()
+	defer s.done.Unlock()
+	if s.empty == nil {
+		s.empty = make(chan struct{})
+	}
+	ch := s.empty
+	s.settle()
+	return ch
+}
+
+// flushAll completes everything that is not complete: what is done in error
+// with its own status, the rest as Flushed. Afterwards RDMAP has no say in the
+// queue. Needs post, and no goroutine in RDMAP's outgoing half.
+func (s *sendQueue) flushAll() {
+	s.done.Lock()
+	defer s.done.Unlock()
+	s.closed = true
+	for tail := s.tail.Load(); s.head < tail; s.head++ {
+		w := s.at(s.head)
+		if !w.done {
+			w.status = Flushed
+		}
+		s.complete(w)
+	}
+	s.next.Store(s.head)
+	s.settle()
+}
+
+// reopen readies the queue for another stream.
+func (s *sendQueue) reopen() {
+	s.done.Lock()
+	s.closed, s.sent = false, s.head
+	s.done.Unlock()
+}
+
+// opcodes are the RDMA messages that work requests become.
+var opcodes = [...]rdmap.Opcode{
+	OpSend:             rdmap.OpSend,
+	OpSendSE:           rdmap.OpSendSE,
+	OpSendInvalidate:   rdmap.OpSendInvalidate,
+	OpSendSEInvalidate: rdmap.OpSendSEInvalidate,
+	OpWrite:            rdmap.OpWrite,
+	OpRead:             rdmap.OpReadRequest,
+	OpReadInvalidate:   rdmap.OpReadRequest,
+	OpImmediate:        rdmap.OpImmediate,
+	OpImmediateSE:      rdmap.OpImmediateSE,
+	OpFetchAdd:         rdmap.OpAtomicRequest,
+	OpCmpSwap:          rdmap.OpAtomicRequest,
+}
+
+// asks reports that the operation is complete when the peer has answered.
+func (op Op) asks() bool {
+	return op == OpRead || op == OpReadInvalidate || op == OpFetchAdd || op == OpCmpSwap
+}
+
+// extension reports that the operation is RFC 7306's.
+func (op Op) extension() bool { return op >= OpImmediate && op <= OpCmpSwap }

@@ -1,0 +1,349 @@
+package verbs
+
+import (
+	"encoding/binary"
+
+	"github.com/weft-rdma/weft/ddp"
+	"github.com/weft-rdma/weft/memory"
+	"github.com/weft-rdma/weft/rdmap"
+)
+
+// This file is the queue pair as RDMAP sees it: a source of operations, a taker
+// of messages, and protected memory.
+
+// ulp is the QP without its verbs.
+type ulp struct{ *QP }
+
+var _ rdmap.ULP = ulp{}
+
+// A hold is the memory of segments on their way out.
+type hold struct{ memory.Holder }
+
+// Revoked returns the lowest frame whose memory was revoked.
+func (h *hold) Revoked() uint64 {
+	_, frame, _ := h.Holder.Revoked()
+	return frame
+}
+
+// A wqError is the failure of a work request of ours. The peer is told of a
+// local catastrophic error (Verbs §6.4, figure 23).
+type wqError struct{ status Status }
+
+func (e wqError) Error() string { return e.status.Error() }
+func (e wqError) Unwrap() error { return e.status }
+
+func (e wqError) TerminateCode() (layer, etype, code uint8) {
+	return rdmap.LayerRDMA, rdmap.LocalCatastrophic, 0
+}
+
+// statusOf is the completion status for memory that was refused.
+func statusOf(f ddp.Fault) Status {
+	switch f {
+	case ddp.NoFault:
+		return Success
+	case ddp.FaultBounds:
+		return BaseBounds
+	case ddp.FaultAccess:
+		return AccessViolation
+	case ddp.FaultAssociation:
+		return InvalidPD
+	case ddp.FaultWrap:
+		return WrapError
+	}
+	return InvalidSTag
+}
+
+// --- rdmap.SendQueue
+
+// Next starts the next work request. Those that have nothing to do with the
+// wire are executed on the spot.
+func (u ulp) Next(op *rdmap.Operation) bool {
+	s := &u.sq
+	for {
+		n := s.next.Load()
+		if n == s.tail.Load() {
+			return false
+		}
+		w := s.at(n)
+		if w.local {
+			if !u.invalidate(n, w) {
+				return false
+			}
+			continue
+		}
+		if status := u.precheck(w); status != Success {
+			s.next.Store(n + 1)
+			u.Failed(n, wqError{status})
+			return false
+		}
+		u.describe(op, n, w)
+		s.next.Store(n + 1)
+		return true
+	}
+}
+
+// describe says what RDMAP has to know of a work request.
+func (u ulp) describe(op *rdmap.Operation, n uint64, w *sendWQE) {
+	*op = rdmap.Operation{
+		Opcode:         opcodes[w.wr.Op],
+		Fence:          w.wr.Flags&ReadFence != 0,
+		Ticket:         n,
+		Length:         uint32(w.length),
+		InvalidateSTag: uint32(w.wr.Invalidate),
+		RemoteSTag:     uint32(w.wr.Remote.STag),
+		RemoteTO:       w.wr.Remote.TO,
+		Immediate:      w.wr.Immediate,
+	}
+	if !w.asks {
+		return
+	}
+	op.SinkSTag, op.SinkTO = uint32(w.wr.SGL[0].STag), w.wr.SGL[0].TO
+	a := &w.wr.Atomic
+	op.Atomic = rdmap.AtomicRequest{Data: a.Data, Mask: a.Mask, Compare: a.Compare, CompareMask: a.CompareMask}
+	if w.wr.Op == OpCmpSwap {
+		op.Atomic.AOpCode = rdmap.AOpCmpSwap
+	}
+}
+
+// precheck makes the checks that belong to the start of a work request
+// (Verbs §8.3.2). The sink of a Read is checked here as well as when the
+// response arrives, so that a mistake of ours is found with the request it
+// belongs to.
+func (u ulp) precheck(w *sendWQE) Status {
+	if w.length > maxMessage {
+		return InvalidLength
+	}
+	if !w.asks {
+		return Success
+	}
+	if u.conn.Load().ord == 0 {
+		return ZeroReadResources
+	}
+	e := &w.wr.SGL[0]
+	if e.Length == 0 {
+		return Success
+	}
+	need := memory.LocalWrite
+	if w.wr.Op == OpRead || w.wr.Op == OpReadInvalidate {
+		need = u.readSinkRight()
+		if u.cfg.NoRemoteWrite {
+			return AccessViolation // Read Responses are not enabled
+		}
+	}
+	_, f := u.out.Resolve(nil, uint32(e.STag), e.TO, uint64(e.Length), need)
+	return statusOf(f)
+}
+
+// readSinkRight is the right that the sink of an RDMA Read needs (Verbs §7.6.3,
+// figure 21).
+func (u ulp) readSinkRight() memory.Access {
+	if u.cfg.ReadSinkLocalWrite {
+		return LocalWrite
+	}
+	return RemoteWrite
+}
+
+// invalidate executes an Invalidate Local STag work request, unless it has to
+// wait: for its fence, or for frames that refer to memory to be written. That
+// is more than Verbs §8.2.2 asks of an unfenced request, and costs nothing.
+func (u ulp) invalidate(n uint64, w *sendWQE) (ok bool) {
+	s := &u.sq
+	s.done.Lock()
+	wait := w.wr.Flags&LocalFence != 0 && s.head != n
+	s.done.Unlock()
+	if wait || u.out.Used() {
+		return false
+	}
+	s.next.Store(n + 1)
+	if f := u.rnic.table.Invalidate(uint32(w.wr.Invalidate), u.pd.mem, memory.Stream(u.num), false); f != ddp.NoFault {
+		u.Failed(n, wqError{statusOf(f)})
+		return false
+	}
+	s.finish(n, Success)
+	return true
+}
+
+// Gather finds the memory of a part of a Send or Write.
+func (u ulp) Gather(dst [][]byte, ticket uint64, off uint64, n int) ([][]byte, error) {
+	return u.pieces(dst, &u.out.Holder, u.sq.at(ticket).wr.SGL, off, n, LocalRead)
+}
+
+// pieces finds the memory of octets [off, off+n) of a scatter/gather list.
+func (u ulp) pieces(dst [][]byte, h *memory.Holder, sgl []SGE, off uint64, n int, need memory.Access) ([][]byte, error) {
+	var f ddp.Fault
+	for i := range sgl {
+		e := &sgl[i]
+		if off >= uint64(e.Length) {
+			off -= uint64(e.Length)
+			continue
+		}
+		part := min(uint64(e.Length)-off, uint64(n))
+		if dst, f = h.Resolve(dst, uint32(e.STag), e.TO+off, part, need); f != ddp.NoFault {
+			return dst, wqError{statusOf(f)}
+		}
+		if n -= int(part); n == 0 {
+			return dst, nil
+		}
+		off = 0
+	}
+	return dst, wqError{InvalidWQE}
+}
+
+// Sent completes Sends, Writes and Immediate Data.
+func (u ulp) Sent(ticket uint64) { u.sq.sentTo(ticket + 1) }
+
+// Responded completes a Read or atomic.
+func (u ulp) Responded(ticket uint64, value uint64) error {
+	w := u.sq.at(ticket)
+	e := &w.wr.SGL[0]
+	f := ddp.NoFault
+	switch w.wr.Op {
+	case OpFetchAdd, OpCmpSwap:
+		var b [1][]byte
+		var pieces [][]byte
+		if pieces, f = u.in.Resolve(b[:0], uint32(e.STag), e.TO, 8, LocalWrite); f == ddp.NoFault {
+			var v [8]byte
+			binary.NativeEndian.PutUint64(v[:], value)
+			rest := v[:]
+			for _, p := range pieces {
+				rest = rest[copy(p, rest):]
+			}
+		}
+	case OpReadInvalidate:
+		// After the data, before the completion (Verbs §8.2.2).
+		f = u.rnic.table.Invalidate(uint32(e.STag), u.pd.mem, memory.Stream(u.num), false)
+	}
+	if f != ddp.NoFault {
+		u.sq.finish(ticket, statusOf(f))
+		return wqError{statusOf(f)}
+	}
+	u.sq.finish(ticket, Success)
+	return nil
+}
+
+// Failed completes a work request in error and ends the stream.
+func (u ulp) Failed(ticket uint64, err error) {
+	status := InvalidSTag // revoked
+	if e, ok := err.(wqError); ok {
+		status = e.status
+	}
+	u.sq.finish(ticket, status)
+	u.workFailed(wqError{status})
+}
+
+// --- rdmap.ReceiveQueue
+
+// Receive readies the oldest receive.
+func (u ulp) Receive() (size uint64, ok bool) {
+	r := &u.rq
+	for {
+		if w, ok := r.front(); ok {
+			return w.length, true
+		}
+		if !u.cfg.PauseOnEmptyRQ {
+			return 0, false
+		}
+		c := u.conn.Load()
+		if c == nil {
+			return 0, false
+		}
+		u.in.Forget()
+		select {
+		case <-r.posted:
+		case <-c.ended:
+			return 0, false
+		}
+	}
+}
+
+// Scatter finds the memory of a part of the receive. What it refuses is the
+// receive's fault: it completes in error (Verbs §8.3.2).
+func (u ulp) Scatter(dst [][]byte, off uint64, n int) ([][]byte, error) {
+	w, _ := u.rq.front()
+	dst, err := u.pieces(dst, &u.in, w.sgl, off, n, LocalWrite)
+	if err != nil {
+		u.rq.complete(&WC{Op: OpRecv, Status: err.(wqError).status})
+	}
+	return dst, err
+}
+
+// Delivered completes the receive.
+func (u ulp) Delivered(d *rdmap.Delivery) {
+	wc := WC{Op: OpRecv, Bytes: d.Length, Solicited: d.Opcode.Solicited()}
+	if d.Opcode == rdmap.OpImmediate || d.Opcode == rdmap.OpImmediateSE {
+		wc.Op, wc.Immediate = OpRecvImmediate, d.Immediate
+	}
+	wc.Invalidated, wc.HasInvalidated = memory.STag(d.Invalidated), d.HasSTag
+	u.rq.complete(&wc)
+}
+
+// Refused completes the receive of a message that may not invalidate what it
+// names.
+func (u ulp) Refused(err error) error {
+	u.rq.complete(&WC{Op: OpRecv, Status: InvalidateRefused})
+	return told{err}
+}
+
+// told is an error that a completion has told of: no event does (Verbs §8.3.2).
+type told struct{ error }
+
+func (t told) Unwrap() error { return t.error }
+
+// --- rdmap.Memory, by Verbs §7.6.3, figure 21
+
+// WriteTarget: Remote Write, and the QP takes Writes.
+func (u ulp) WriteTarget(dst [][]byte, stag uint32, to uint64, n int) ([][]byte, ddp.Fault) {
+	if u.cfg.NoRemoteWrite {
+		return dst, ddp.FaultAccess
+	}
+	return u.in.Resolve(dst, stag, to, uint64(n), RemoteWrite)
+}
+
+// ReadSink: the same for a Read Response.
+func (u ulp) ReadSink(dst [][]byte, stag uint32, to uint64, n int) ([][]byte, ddp.Fault) {
+	if u.cfg.NoRemoteWrite {
+		return dst, ddp.FaultAccess
+	}
+	return u.in.Resolve(dst, stag, to, uint64(n), u.readSinkRight())
+}
+
+// CheckSource: Remote Read; that the QP takes Reads is RDMAP's to check.
+func (u ulp) CheckSource(stag uint32, to uint64, n uint32) ddp.Fault {
+	var b [1][]byte
+	_, f := u.in.Resolve(b[:0], stag, to, uint64(n), RemoteRead)
+	return f
+}
+
+// Source: Remote Read again, as the response is generated.
+func (u ulp) Source(dst [][]byte, stag uint32, to uint64, n int) ([][]byte, ddp.Fault) {
+	return u.out.Resolve(dst, stag, to, uint64(n), RemoteRead)
+}
+
+// Atomic: Remote Atomic, and the QP takes both Reads and Writes.
+func (u ulp) Atomic(a *rdmap.AtomicRequest) (found uint64, aligned bool, f ddp.Fault) {
+	if u.cfg.NoRemoteRead || u.cfg.NoRemoteWrite {
+		return 0, true, ddp.FaultAccess
+	}
+	found, misaligned, f := u.out.Atomic(a.STag, a.TO, a.Apply)
+	return found, !misaligned, f
+}
+
+// Invalidate is the peer's: Verbs §7.9 wants a remote right on the queue pair,
+// too.
+func (u ulp) Invalidate(stag uint32) ddp.Fault {
+	if u.cfg.NoRemoteRead && u.cfg.NoRemoteWrite {
+		return ddp.FaultAccess
+	}
+	return u.rnic.table.Invalidate(stag, u.pd.mem, memory.Stream(u.num), true)
+}
+
+// Placed keeps what is held, within reason: the next segment is likely to need
+// it.
+func (u ulp) Placed() {
+	if u.in.Full() {
+		u.in.Forget()
+	}
+}
+
+// Idle lets go of it.
+func (u ulp) Idle() { u.in.Forget() }
