@@ -23,6 +23,10 @@ func audit(t *testing.T) (a *Audit, root string) {
 	return a, root
 }
 
+// TestEveryMandatoryRequirementIsClaimedOrExcluded is what the first row asks
+// for: that each security requirement below it has a test or a stated stance.
+//
+// Claims: R-8.1-1
 func TestEveryMandatoryRequirementIsClaimedOrExcluded(t *testing.T) {
 	a, _ := audit(t)
 	if len(a.Problems) == 0 {
