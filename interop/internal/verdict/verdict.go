@@ -28,7 +28,7 @@ type Options struct {
 // given: as Responder it does not hold its first FPDU back, and it writes the
 // control field of a Terminate in the order of its own bit fields.
 func SiwAs(role wire.Direction) Options {
-	return Options{Waived: map[wire.Direction][]wire.Rule{role: {wire.RuleFence, wire.RulePad, wire.RuleTerminate}}}
+	return Options{Waived: map[wire.Direction][]wire.Rule{role: {wire.RuleFence, wire.RulePad, wire.RuleTerminate, wire.RuleReserved}}}
 }
 
 // A Verdict is what was found in a capture.

@@ -1,0 +1,15 @@
+//go:build unix
+
+package guest
+
+import (
+	"os/exec"
+	"syscall"
+)
+
+// ownGroup puts cmd into a process group of its own, so that ending it ends
+// what it started as well.
+func ownGroup(cmd *exec.Cmd) {
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
+	cmd.Cancel = func() error { return syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) }
+}
