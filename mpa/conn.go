@@ -287,14 +287,16 @@ func (c *Conn) CloseWrite() error {
 // must not be called from within a Guard or Sink.Window.
 func (c *Conn) Reset() error {
 	c.transport.close()
-	if c.tcp != nil {
-		// An error means that it is closed already, which Close tells.
-		_ = c.tcp.SetLinger(0)
-		if net.Conn(c.tcp) != c.nc {
-			_ = c.tcp.Close() // at once, before wrappers say goodbye
-		}
+	if c.tcp == nil {
+		return c.nc.Close()
 	}
-	return c.nc.Close()
+	// An error means that it is closed already, which Close tells.
+	_ = c.tcp.SetLinger(0)
+	err := c.tcp.Close()
+	if net.Conn(c.tcp) != c.nc {
+		_ = c.nc.Close() // what wraps it cannot say goodbye any more
+	}
+	return err
 }
 
 // Close ends both halves; what the connection below has taken is still sent.

@@ -8,7 +8,10 @@ import (
 	"fmt"
 	"io"
 	"net"
+	"os"
+	"sync"
 	"testing"
+	"time"
 )
 
 // tcpPair is the two ends of a loopback connection.
@@ -146,8 +149,321 @@ func TestULPDUsArriveWholeAndInOrder(t *testing.T) {
 				if out.Written() != 300 || in.Stats().FPDUsIn != 300 {
 					t.Errorf("counted %d out, %d in, expected 300", out.Written(), in.Stats().FPDUsIn)
 				}
-				t.Logf("placed %d; out %+v in %+v", s.placed, out.Stats(), in.Stats())
 			})
 		}
+	}
+}
+
+// Claims: MPA-3-9 MPA-C.1-1 MPA-C.1-2
+func TestTheVersionFollowsTheRevision(t *testing.T) {
+	a, b := net.Pipe()
+	defer a.Close()
+	defer b.Close()
+	for rev, want := range map[Revision]uint8{RevisionRDMAC: 0, Revision1: 1, Revision2: 1} {
+		if got := NewConn(a, Params{Revision: rev}).Version(); got != want {
+			t.Errorf("%v: DDP version %d, expected %d", rev, got, want)
+		}
+	}
+}
+
+// media are the kinds of connection: the one with a fast path, and any other.
+var media = map[string]func(t testing.TB) (a, b net.Conn){
+	"tcp":     func(t testing.TB) (net.Conn, net.Conn) { return tcpPair(t) },
+	"wrapped": func(t testing.TB) (net.Conn, net.Conn) { a, b := tcpPair(t); return wrapped{a}, wrapped{b} },
+	"pipe": func(t testing.TB) (net.Conn, net.Conn) {
+		a, b := net.Pipe()
+		t.Cleanup(func() { a.Close(); b.Close() })
+		return a, b
+	},
+}
+
+func eachMedium(t *testing.T, f func(t *testing.T, a, b net.Conn)) {
+	for name, pair := range media {
+		t.Run(name, func(t *testing.T) {
+			a, b := pair(t)
+			f(t, a, b)
+		})
+	}
+}
+
+// Claims: MPA-3-5
+func TestAULPDUOfAnImpossibleLengthIsRefused(t *testing.T) {
+	for _, n := range []int{0, MaxMULPDU + 1, 1 << 20} {
+		a, b := net.Pipe()
+		defer a.Close()
+		defer b.Close()
+		c := NewConn(a, Params{Initiator: true})
+		c.Append(nil, [][]byte{make([]byte, n/2), make([]byte, n-n/2)})
+		if c.Appended() != 0 {
+			t.Errorf("%d octets: appended", n)
+		}
+		if _, err := c.Flush(true); err == nil {
+			t.Errorf("%d octets: Flush tells nothing", n)
+		}
+	}
+}
+
+// Claims: MPA-7.1.2-12
+func TestAResponderSendsNothingBeforeTheFirstFrameOfItsPeer(t *testing.T) {
+	eachMedium(t, func(t *testing.T, a, b net.Conn) {
+		initiator, responder := NewConn(a, Params{Initiator: true, CRC: true}), NewConn(b, Params{CRC: true, SendMarkers: true})
+		responder.Append([]byte("held"), nil)
+		for _, wait := range []bool{false, true} {
+			drained, err := responder.Flush(wait)
+			if drained || err != nil || responder.Written() != 0 || !responder.Fenced() {
+				t.Fatalf("Flush(%t): drained %t, %v, %d written, expected nothing to happen", wait, drained, err, responder.Written())
+			}
+		}
+		if s := responder.Stats(); s.OctetsOut != 0 || s.Writes != 0 {
+			t.Fatalf("%d octets were written before the first frame, expected none", s.OctetsOut)
+		}
+		sent := make(chan error, 1)
+		go func() {
+			initiator.Append([]byte("first"), nil)
+			_, err := initiator.Flush(true)
+			sent <- err
+		}()
+		stop := errors.New("enough")
+		if err := responder.Receive(&collector{refuse: stop}); err != stop {
+			t.Fatal(err)
+		}
+		if err := <-sent; err != nil {
+			t.Fatal(err)
+		}
+		go func() {
+			drained, err := responder.Flush(true)
+			if err == nil && !drained {
+				err = errors.New("not drained")
+			}
+			sent <- err
+		}()
+		buf := make([]byte, 16)
+		if _, err := io.ReadFull(a, buf); err != nil {
+			t.Fatal(err)
+		}
+		if want := encode(0, []byte("held"), true, true); !bytes.Equal(buf, want) {
+			t.Errorf("%x was sent, expected %x", buf, want)
+		}
+		if err := <-sent; err != nil || responder.Written() != 1 {
+			t.Errorf("%v, %d written, expected 1", err, responder.Written())
+		}
+	})
+}
+
+// Claims: MPA-7.2-1 MPA-7.2-2
+func TestTheEndOfOneHalfLeavesTheOther(t *testing.T) {
+	a, b := tcpPair(t)
+	x, y := NewConn(a, Params{Initiator: true}), NewConn(b, Params{Initiator: true})
+	x.Append([]byte("last"), nil)
+	if _, err := x.Flush(true); err != nil {
+		t.Fatal(err)
+	}
+	if err := x.CloseWrite(); err != nil {
+		t.Fatal(err)
+	}
+	s := &collector{}
+	if err := y.Receive(s); err != io.EOF || len(s.got) != 1 {
+		t.Errorf("%v and %d ULPDUs, expected EOF and 1", err, len(s.got))
+	}
+	y.Append([]byte("answer"), nil)
+	if _, err := y.Flush(true); err != nil {
+		t.Fatal(err)
+	}
+	if err := y.CloseWrite(); err != nil {
+		t.Fatal(err)
+	}
+	s = &collector{}
+	if err := x.Receive(s); err != io.EOF || len(s.got) != 1 {
+		t.Errorf("%v and %d ULPDUs, expected EOF and 1", err, len(s.got))
+	}
+}
+
+// A pipe has no halves.
+func TestAConnectionWithoutHalvesIsClosedWhole(t *testing.T) {
+	a, b := media["pipe"](t)
+	x, y := NewConn(a, Params{Initiator: true}), NewConn(b, Params{Initiator: true})
+	if err := x.CloseWrite(); err != nil {
+		t.Fatal(err)
+	}
+	for name, c := range map[string]*Conn{"here": x, "there": y} {
+		if err := c.Receive(&collector{}); err != io.EOF {
+			t.Errorf("%s: %v, expected EOF", name, err)
+		}
+	}
+	if err := x.Drain(); err != nil {
+		t.Errorf("Drain: %v, expected nil", err)
+	}
+}
+
+// Claims: MPA-8-10
+func TestAFrameErrorLeavesTheConnectionToTheULP(t *testing.T) {
+	for _, code := range []Code{CodeCRC, CodeMarker} {
+		eachMedium(t, func(t *testing.T, a, b net.Conn) {
+			wire := encode(0, []byte("spoilt"), true, true)
+			wire[3] ^= 4
+			if code == CodeMarker {
+				putCRC(wire, true)
+			}
+			c := NewConn(b, Params{CRC: true, RecvMarkers: true})
+			c.fenced.Store(false)
+			go a.Write(wire)
+			if err := c.Receive(&collector{}); !hasCode(err, code) {
+				t.Fatalf("%v, expected code %d", err, code)
+			}
+			done := make(chan error, 1)
+			go func() {
+				c.Append([]byte("diagnosis"), nil)
+				_, err := c.Flush(true)
+				done <- err
+			}()
+			buf := make([]byte, fpduSize(0, 9, false))
+			if _, err := io.ReadFull(a, buf); err != nil {
+				t.Fatal(err)
+			}
+			if err := <-done; err != nil {
+				t.Fatal(err)
+			}
+		})
+	}
+}
+
+// Claims: MPA-8-1
+func TestCloseAndResetEndWhatWaits(t *testing.T) {
+	for name, end := range map[string]func(c *Conn) error{"Close": (*Conn).Close, "Reset": (*Conn).Reset} {
+		for _, spin := range []time.Duration{0, time.Hour} {
+			t.Run(fmt.Sprintf("%s/spin=%t", name, spin > 0), func(t *testing.T) {
+				eachMedium(t, func(t *testing.T, a, b net.Conn) {
+					c := NewConn(a, Params{Initiator: true, Spin: spin})
+					errs := make(chan error, 2)
+					go func() { errs <- c.Receive(&collector{}) }()
+					go func() {
+						for {
+							c.Append(pattern(60000, 1), nil)
+							if _, err := c.Flush(true); err != nil {
+								errs <- err
+								return
+							}
+						}
+					}()
+					// The peer reads once, so that both are under way.
+					if _, err := b.Read(make([]byte, 10)); err != nil {
+						t.Fatal(err)
+					}
+					if err := end(c); err != nil {
+						t.Error(err)
+					}
+					for range 2 {
+						if err := <-errs; !hasCode(err, CodeClosed) {
+							t.Errorf("%v, expected code 1", err)
+						}
+					}
+					if _, err := c.Flush(true); !hasCode(err, CodeClosed) {
+						t.Errorf("Flush afterwards: %v, expected code 1", err)
+					}
+				})
+			})
+		}
+	}
+}
+
+// Claims: MPA-8-1
+func TestADeadlineEndsTheReception(t *testing.T) {
+	eachMedium(t, func(t *testing.T, a, _ net.Conn) {
+		c := NewConn(a, Params{})
+		if err := c.SetReadDeadline(time.Unix(1, 0)); err != nil {
+			t.Fatal(err)
+		}
+		if err := c.Drain(); !errors.Is(err, os.ErrDeadlineExceeded) {
+			t.Errorf("Drain: %v, expected the deadline", err)
+		}
+		c = NewConn(a, Params{})
+		if err := c.Receive(&collector{}); !hasCode(err, CodeClosed) || !errors.Is(err, os.ErrDeadlineExceeded) {
+			t.Errorf("Receive: %v, expected code 1, the deadline", err)
+		}
+		c = NewConn(a, Params{Initiator: true})
+		if err := c.SetWriteDeadline(time.Unix(1, 0)); err != nil {
+			t.Fatal(err)
+		}
+		c.Append([]byte("late"), nil)
+		if _, err := c.Flush(true); !hasCode(err, CodeClosed) || !errors.Is(err, os.ErrDeadlineExceeded) {
+			t.Errorf("Flush: %v, expected code 1, the deadline", err)
+		}
+	})
+}
+
+// A latch is a Guard whose memory can be revoked while it is not held.
+type latch struct {
+	mu       sync.Mutex
+	revoked  bool
+	released chan struct{} // gets a token after each hold, if there is room
+}
+
+func (l *latch) Acquire() bool {
+	l.mu.Lock()
+	if l.revoked {
+		l.mu.Unlock()
+		return false
+	}
+	return true
+}
+
+func (l *latch) Release() {
+	l.mu.Unlock()
+	select {
+	case l.released <- struct{}{}:
+	default:
+	}
+}
+
+func (l *latch) revoke() {
+	l.mu.Lock()
+	l.revoked = true
+	l.mu.Unlock()
+}
+
+func TestNothingIsWrittenOnceMemoryIsRevoked(t *testing.T) {
+	eachMedium(t, func(t *testing.T, a, b net.Conn) {
+		c := NewConn(a, Params{Initiator: true})
+		l := &latch{}
+		c.Guard(l)
+		l.revoke()
+		c.Append(pattern(18, 1), [][]byte{pattern(50000, 1)})
+		if drained, err := c.Flush(true); drained || err != ErrRevoked || c.Stats().OctetsOut != 0 {
+			t.Fatalf("drained %t, %v, %d octets out, expected ErrRevoked and none", drained, err, c.Stats().OctetsOut)
+		}
+		// The ULP drops the frame and sends its last word.
+		if n := c.Truncate(0); n != 0 {
+			t.Fatalf("%d ULPDUs remain, expected none", n)
+		}
+		c.Guard(nil)
+		done := make(chan error, 1)
+		go func() {
+			c.Append([]byte("terminate"), nil)
+			_, err := c.Flush(true)
+			done <- errors.Join(err, c.CloseWrite())
+		}()
+		s := &collector{}
+		if err := NewConn(b, Params{}).Receive(s); err != io.EOF && !errors.Is(err, io.EOF) {
+			t.Error(err)
+		}
+		if err := <-done; err != nil {
+			t.Error(err)
+		}
+		if len(s.got) != 1 || string(s.got[0]) != "terminate" {
+			t.Errorf("the peer has %q, expected the last word only", s.got)
+		}
+	})
+}
+
+func TestParamsAndAddressesAreThoseGiven(t *testing.T) {
+	a, _ := tcpPair(t)
+	p := Params{Revision: Revision2, CRC: true, Early: []byte{1}, IRD: 7}
+	c := NewConn(a, p)
+	p.Early = nil
+	if got := c.Params(); got.IRD != 7 || got.Revision != Revision2 || got.Early != nil {
+		t.Errorf("%+v, expected %+v", got, p)
+	}
+	if c.NetConn() != net.Conn(a) || c.LocalAddr() != a.LocalAddr() || c.RemoteAddr() != a.RemoteAddr() {
+		t.Error("connection or addresses are not those of the connection given")
 	}
 }
