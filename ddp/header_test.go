@@ -108,6 +108,19 @@ func TestControlFieldKeepsReservedBitsZeroAndIgnoresThem(t *testing.T) {
 	}
 }
 
+// A version that does not fit its field cannot reach the bits beside it.
+//
+// Claims: DDP-4.1-8
+func TestVersionStaysInItsField(t *testing.T) {
+	tagged, untagged := Tagged{Version: 0xFD}, Untagged{Version: 0xFD}
+	if got := tagged.Append(nil)[0]; got != 0x81 {
+		t.Errorf("tagged control field %#02x, want 0x81", got)
+	}
+	if got := untagged.Append(nil)[0]; got != 0x01 {
+		t.Errorf("untagged control field %#02x, want 0x01", got)
+	}
+}
+
 // The wrong T bit or a missing octet is refused and leaves the header alone.
 //
 // Claims: DDP-4.2-1 DDP-4.3-1

@@ -110,6 +110,20 @@ func TestZeroLengthUntaggedMessageUsesABuffer(t *testing.T) {
 	}
 }
 
+// A peer may begin and end a message with empty segments; it stays one message
+// in one buffer.
+//
+// Claims: DDP-1.2-2
+func TestEmptySegmentsOfAMessageUseNoFurtherBuffer(t *testing.T) {
+	s := newSink(t)
+	s.post(0, 10, 10)
+	r := NewReceiver(1, s)
+	feed(t, r, piece(false, 1, 0, ""), piece(false, 1, 0, "ab"), piece(false, 1, 2, ""), piece(true, 1, 2, ""))
+	if s.asked != 1 || len(s.delivered) != 1 || s.delivered[0].payload != "ab" || s.delivered[0].length != 2 {
+		t.Errorf("%d buffers asked for, delivered %+v", s.asked, s.delivered)
+	}
+}
+
 // Each queue has its own buffers and its own MSNs, and messages on different
 // queues may be in progress at once.
 //

@@ -44,6 +44,7 @@ var refusals = []struct {
 	{"message after the expected one", piece(true, 2, 0, "x"), UntaggedBuffer, CodeMSNRange, NoFault},
 	{"message after, no payload", piece(true, 2, 0, ""), UntaggedBuffer, CodeMSNRange, NoFault},
 	{"wrong message on an empty queue", send(1, 2, "x"), UntaggedBuffer, CodeMSNRange, NoFault},
+	{"message begun again", piece(true, 1, 0, "x"), UntaggedBuffer, CodeInvalidMO, NoFault},
 	{"octets sent again", piece(true, 1, 89, "x"), UntaggedBuffer, CodeInvalidMO, NoFault},
 	{"gap", piece(true, 1, 91, "x"), UntaggedBuffer, CodeInvalidMO, NoFault},
 	{"gap, no payload", piece(true, 1, 91, ""), UntaggedBuffer, CodeInvalidMO, NoFault},

@@ -129,13 +129,12 @@ func (r *AtomicResponse) Parse(b []byte) error {
 }
 
 // FetchAdd adds field by field: each bit set in mask is the top bit of a field,
-// and no carry leaves it (RFC 7306 §5.1.1). Bit 63 is a top bit in any case;
+// and no carry leaves it (RFC 7306 §5.1.1). Marking bit 63 changes nothing;
 // mask 0 is an addition modulo 2^64.
 func FetchAdd(original, add, mask uint64) uint64 {
-	// Below the top bits the fields cannot overflow into each other; a top bit
-	// is the sum, without carry, of both operands' and the carry into it.
-	top := mask | 1<<63
-	return (original&^top + add&^top) ^ (original^add)&top
+	// Without their top bits the fields cannot overflow into each other; a top
+	// bit is the sum, without carry, of both operands' and the carry into it.
+	return (original&^mask + add&^mask) ^ (original^add)&mask
 }
 
 // CmpSwap replaces the bits of original in swapMask by those of swap, if

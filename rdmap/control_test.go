@@ -18,6 +18,15 @@ func TestControlFieldIsReadWithoutItsReservedBits(t *testing.T) {
 	}
 }
 
+// An opcode that does not fit its field cannot reach the bits beside it.
+//
+// Claims: R-4.1-9
+func TestOpcodeStaysInItsField(t *testing.T) {
+	if got := Control(VersionIETF, 0xF3); got != 0x43 {
+		t.Errorf("control field %#02x, want 0x43", got)
+	}
+}
+
 // The Invalidate STag goes out and comes in with the two messages that carry
 // one; with all others it is zero when sent and ignored when received.
 //

@@ -172,7 +172,7 @@ func TestTerminateInSiwsBitOrderIsRecognised(t *testing.T) {
 }
 
 func FuzzTerminate(f *testing.F) {
-	for _, s := range []string{"", "00", "02060000", "0100e000 002e" + requestWire + readWire, "1101c000 0012" + writeWire, "10010700 002e" + requestWire, "01002000" + readWire} {
+	for _, s := range []string{"", "00", "02060000", "0100e000 002e" + requestWire + readWire, "1101c000 0012" + writeWire, "11014000 0012" + writeWire, "10010700 002e" + requestWire, "01002000" + readWire} {
 		f.Add(unhex(f, s))
 	}
 	f.Fuzz(func(t *testing.T, b []byte) {
