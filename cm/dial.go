@@ -1,0 +1,75 @@
+package cm
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"time"
+
+	"github.com/weft-rdma/weft/mpa"
+	"github.com/weft-rdma/weft/rdmap"
+	"github.com/weft-rdma/weft/verbs"
+)
+
+// Dial connects an Idle queue pair to a listener: network is "tcp", "tcp4" or
+// "tcp6", addr is host:port. When it returns the queue pair is in RTS. A peer
+// that refuses makes it fail with a *RejectedError; other errors say at which
+// step the connection failed.
+func Dial(ctx context.Context, qp *verbs.QP, network, addr string, p Params) (*Conn, error) {
+	if err := checkIdle(qp); err != nil {
+		return nil, err
+	}
+	c, err := dial(ctx, qp, network, addr, p)
+	if p.Fallback && errors.Is(err, mpa.ErrUnanswered) {
+		p.MPA.Profile = mpa.ProfileRFC5044
+		p.MPA.PeerToPeer = false
+		c, err = dial(ctx, qp, network, addr, p)
+	}
+	return c, err
+}
+
+func dial(ctx context.Context, qp *verbs.QP, network, addr string, p Params) (*Conn, error) {
+	var d net.Dialer
+	d.SetMultipathTCP(false) // its segments are not what MPA aligns FPDUs with
+	nc, err := d.DialContext(ctx, network, addr)
+	if err != nil {
+		return nil, fmt.Errorf("cm: dial: %w", err)
+	}
+	c, err := connect(ctx, qp, wrapped(nc, p.Wrap), p)
+	if err != nil {
+		_ = nc.Close() // closed already but after a rejection
+	}
+	return c, err
+}
+
+// Connect is Dial over a connection that exists, which it owns from then on
+// unless the error is that of a queue pair that is not Idle or a
+// *RejectedError. p.Wrap is not used.
+func Connect(ctx context.Context, qp *verbs.QP, nc net.Conn, p Params) (*Conn, error) {
+	if err := checkIdle(qp); err != nil {
+		return nil, err
+	}
+	return connect(ctx, qp, nc, p)
+}
+
+// refuseTimeout bounds the farewell to a peer whose terms cannot be met.
+const refuseTimeout = 2 * time.Second
+
+func connect(ctx context.Context, qp *verbs.QP, nc net.Conn, p Params) (*Conn, error) {
+	cfg := p.config(qp)
+	mc, peer, err := mpa.Initiate(ctx, nc, cfg, p.PrivateData)
+	var rejected *mpa.RejectError
+	switch {
+	case errors.As(err, &rejected):
+		return nil, &RejectedError{Addr: nc.RemoteAddr(), PrivateData: rejected.PrivateData, Err: rejected}
+	case err != nil && mc != nil:
+		deadline := time.Now().Add(refuseTimeout)
+		_ = mc.SetReadDeadline(deadline) // without deadlines the peer decides how long it takes
+		_ = mc.SetWriteDeadline(deadline)
+		return nil, fmt.Errorf("cm: connect: %w", rdmap.Refuse(mc, err))
+	case err != nil:
+		return nil, fmt.Errorf("cm: connect: %w", err)
+	}
+	return establish(qp, mc, cfg, peer.PrivateData)
+}

@@ -1,0 +1,241 @@
+package cm
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net"
+	"sync"
+	"time"
+
+	"github.com/weft-rdma/weft/mpa"
+	"github.com/weft-rdma/weft/verbs"
+)
+
+// A ListenConfig says how a Listener treats those who connect. The zero value
+// is useful.
+type ListenConfig struct {
+	// MPA holds what is not the default of the start-up, as in Params; IRD and
+	// ORD in it are what a rejection tells the peer.
+	MPA mpa.Config
+
+	// Backlog is how many connections may be on their way: in start-up, or
+	// waiting for Accept. More are closed at once. 0 means 128.
+	Backlog int
+
+	// Wrap, if not nil, is put around each connection before start-up.
+	Wrap func(net.Conn) net.Conn
+
+	// Logger tells of connections that did not get as far as Accept; nil is
+	// silent.
+	Logger *slog.Logger
+}
+
+// A Listener takes connections. Its methods may be called by any goroutine.
+type Listener struct {
+	rnic   *verbs.RNIC
+	ln     net.Listener
+	cfg    ListenConfig
+	log    *slog.Logger
+	ctx    context.Context // ends with Close
+	cancel context.CancelFunc
+	queue  chan *Request
+	wg     sync.WaitGroup
+
+	mu      sync.Mutex
+	pending int // connections in start-up or in the queue
+}
+
+// Listen listens on a local address: network is "tcp", "tcp4" or "tcp6", addr
+// is host:port, where port 0 takes any. What it takes is for queue pairs of
+// rnic. The context bounds the call alone.
+func Listen(ctx context.Context, rnic *verbs.RNIC, network, addr string, cfg ListenConfig) (*Listener, error) {
+	var lc net.ListenConfig
+	lc.SetMultipathTCP(false) // its segments are not what MPA aligns FPDUs with
+	ln, err := lc.Listen(ctx, network, addr)
+	if err != nil {
+		return nil, fmt.Errorf("cm: listen: %w", err)
+	}
+	return NewListener(rnic, ln, cfg), nil
+}
+
+// NewListener takes connections for rnic from ln, which it owns from then on.
+func NewListener(rnic *verbs.RNIC, ln net.Listener, cfg ListenConfig) *Listener {
+	if cfg.Backlog <= 0 {
+		cfg.Backlog = 128
+	}
+	log := cfg.Logger
+	if log == nil {
+		log = slog.New(slog.DiscardHandler)
+	}
+	ctx, cancel := context.WithCancel(context.Background())
+	l := &Listener{rnic: rnic, ln: ln, cfg: cfg, log: log, ctx: ctx, cancel: cancel, queue: make(chan *Request, cfg.Backlog)}
+	l.wg.Go(l.serve)
+	return l
+}
+
+// Addr is the address that the listener has.
+func (l *Listener) Addr() net.Addr { return l.ln.Addr() }
+
+// Accept waits for the next request for a connection. It fails with the
+// context's error, or with ErrClosed.
+func (l *Listener) Accept(ctx context.Context) (*Request, error) {
+	select {
+	case r := <-l.queue:
+		l.leave()
+		return r, nil
+	case <-l.ctx.Done():
+		return nil, ErrClosed
+	case <-ctx.Done():
+		return nil, ctx.Err()
+	}
+}
+
+// Close stops listening and closes all connections that Accept has not
+// returned. When it returns nothing of the listener is left.
+func (l *Listener) Close() error {
+	l.cancel()
+	err := l.ln.Close()
+	l.wg.Wait()
+	for {
+		select {
+		case r := <-l.queue:
+			_ = r.mpa.Close() // answered or expired already
+		default:
+			return err
+		}
+	}
+}
+
+// serve takes connections until the listener is closed.
+func (l *Listener) serve() {
+	for {
+		nc, err := l.ln.Accept()
+		switch {
+		case err == nil:
+		case l.ctx.Err() != nil, errors.Is(err, net.ErrClosed):
+			return
+		default: // out of descriptors, or the peer was gone: others may have more luck
+			l.log.Warn("accept", "err", err)
+			select {
+			case <-time.After(acceptPause):
+				continue
+			case <-l.ctx.Done():
+				return
+			}
+		}
+		if !l.enter() {
+			l.log.Warn("connection closed: too many are waiting", "peer", nc.RemoteAddr(), "backlog", l.cfg.Backlog)
+			_ = nc.Close()
+			continue
+		}
+		l.wg.Go(func() { l.receive(nc) })
+	}
+}
+
+// acceptPause keeps a listener that cannot accept from doing nothing else.
+const acceptPause = 50 * time.Millisecond
+
+// enter counts a connection in, if there is room.
+func (l *Listener) enter() bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.pending >= l.cfg.Backlog {
+		return false
+	}
+	l.pending++
+	return true
+}
+
+func (l *Listener) leave() {
+	l.mu.Lock()
+	l.pending--
+	l.mu.Unlock()
+}
+
+// receive takes a connection through the first half of its start-up.
+func (l *Listener) receive(nc net.Conn) {
+	r, err := Receive(l.ctx, wrapped(nc, l.cfg.Wrap), l.cfg.MPA)
+	if err != nil {
+		l.log.Info("start-up failed", "peer", nc.RemoteAddr(), "err", err)
+		l.leave()
+		return
+	}
+	r.rnic = l.rnic
+	l.queue <- r // has room for all that are counted in
+}
+
+// A Request is a peer that asks for a connection: Accept or Reject it, once,
+// within the decision time of the MPA configuration (30 s by default).
+type Request struct {
+	mpa  *mpa.Request
+	nc   net.Conn
+	rnic *verbs.RNIC // whose queue pairs may have it; nil is any
+}
+
+// Receive waits for the request on a connection that was accepted elsewhere,
+// which it owns from then on.
+func Receive(ctx context.Context, nc net.Conn, cfg mpa.Config) (*Request, error) {
+	r, err := mpa.Await(ctx, nc, cfg)
+	if err != nil {
+		_ = nc.Close() // closed already unless the configuration was at fault
+		return nil, fmt.Errorf("cm: start-up with %v: %w", nc.RemoteAddr(), err)
+	}
+	return &Request{mpa: r, nc: nc}, nil
+}
+
+// PrivateData is what the peer says.
+func (r *Request) PrivateData() []byte { return r.mpa.PrivateData }
+
+// Peer is everything that the peer's request said.
+func (r *Request) Peer() mpa.Peer { return r.mpa.Peer }
+
+// IRD and ORD are the numbers of RDMA Reads and atomics that the peer takes and
+// wants to make at a time; mpa.NotNegotiated if it did not say.
+func (r *Request) IRD() int { return int(r.mpa.IRD) }
+
+// ORD returns the latter.
+func (r *Request) ORD() int { return int(r.mpa.ORD) }
+
+// LocalAddr and RemoteAddr are those of the connection below.
+func (r *Request) LocalAddr() net.Addr { return r.nc.LocalAddr() }
+
+// RemoteAddr is the peer's address.
+func (r *Request) RemoteAddr() net.Addr { return r.nc.RemoteAddr() }
+
+// Accept accepts the connection and hands it to an Idle queue pair, which is in
+// RTS when it returns. Nothing that is posted leaves before the peer's first
+// message has arrived; for a peer-to-peer start-up Accept waits for that. An
+// error other than ErrNotIdle or mpa.ErrPrivateData ends the connection. p.Wrap
+// is not used.
+func (r *Request) Accept(ctx context.Context, qp *verbs.QP, p Params) (*Conn, error) {
+	if r.rnic != nil && qp.RNIC() != r.rnic {
+		return nil, fmt.Errorf("cm: accept: %w: it is not of the listener's RNIC", verbs.ErrQP)
+	}
+	if err := checkIdle(qp); err != nil {
+		return nil, err
+	}
+	cfg := p.config(qp)
+	mc, err := r.mpa.Accept(ctx, cfg, p.PrivateData)
+	if err != nil {
+		return nil, fmt.Errorf("cm: accept: %w", err)
+	}
+	c, err := establish(qp, mc, cfg, r.mpa.PrivateData)
+	if err != nil || !mc.Params().PeerToPeer {
+		return c, err
+	}
+	if err := c.ready(ctx); err != nil {
+		return nil, err
+	}
+	return c, nil
+}
+
+// Reject refuses the connection and tells the peer privateData.
+func (r *Request) Reject(privateData []byte) error {
+	if err := r.mpa.Reject(privateData); err != nil {
+		return fmt.Errorf("cm: reject: %w", err)
+	}
+	// RFC 5044 §7.1.2: the connection is the consumer's now, and it is done.
+	return r.nc.Close()
+}

@@ -1,0 +1,79 @@
+package cm
+
+import (
+	"errors"
+	"fmt"
+	"net"
+
+	"github.com/weft-rdma/weft/mpa"
+	"github.com/weft-rdma/weft/verbs"
+)
+
+// Params are one side's wishes for a connection. The zero value is useful.
+type Params struct {
+	// PrivateData goes to the peer's consumer with the start-up frame: up to
+	// 508 octets, 512 without the enhancements of RFC 6581. (Linux takes 252.)
+	PrivateData []byte
+
+	// MPA holds everything about the start-up and the stream that is not the
+	// default: CRC, markers, peer-to-peer, revision, time limits, FPDU size.
+	// IRD and ORD in it, if 0, are the queue pair's.
+	MPA mpa.Config
+
+	// Fallback dials again, with the unenhanced start-up of RFC 5044, when the
+	// peer closes the connection on an enhanced request (RFC 6581 §10).
+	Fallback bool
+
+	// Wrap, if not nil, is put around the connection before start-up: TLS, or
+	// a capture.
+	Wrap func(net.Conn) net.Conn
+}
+
+// config is the start-up's configuration for a queue pair.
+func (p *Params) config(qp *verbs.QP) mpa.Config {
+	cfg := p.MPA
+	q := qp.Config()
+	if cfg.IRD == 0 {
+		cfg.IRD = uint16(q.IRD)
+	}
+	if cfg.ORD == 0 {
+		cfg.ORD = uint16(q.ORD)
+	}
+	return cfg
+}
+
+func wrapped(nc net.Conn, wrap func(net.Conn) net.Conn) net.Conn {
+	if wrap != nil {
+		return wrap(nc)
+	}
+	return nc
+}
+
+// A RejectedError says that the peer's consumer refused the connection.
+type RejectedError struct {
+	Addr        net.Addr // the peer
+	PrivateData []byte   // what it said
+	Err         *mpa.RejectError
+}
+
+func (e *RejectedError) Error() string {
+	return fmt.Sprintf("cm: %v rejected the connection (%d octets of private data)", e.Addr, len(e.PrivateData))
+}
+
+func (e *RejectedError) Unwrap() error { return e.Err }
+
+// Errors of this package, to be told apart with errors.Is.
+var (
+	// ErrNotIdle: the queue pair is not in the Idle state, in which alone it
+	// can be connected.
+	ErrNotIdle = errors.New("queue pair is not Idle: Reset it, or create another")
+	// ErrClosed: the listener has been closed.
+	ErrClosed = errors.New("cm: listener closed")
+)
+
+func checkIdle(qp *verbs.QP) error {
+	if s := qp.State(); s != verbs.Idle {
+		return fmt.Errorf("cm: %w (it is %v)", ErrNotIdle, s)
+	}
+	return nil
+}
