@@ -8,6 +8,8 @@ import (
 	"regexp"
 	"strings"
 	"testing"
+
+	"github.com/google/go-cmp/cmp"
 )
 
 func read(t *testing.T, name string) string {
@@ -31,6 +33,16 @@ func TestTheLinksOfTheDocumentsLeadToFiles(t *testing.T) {
 				t.Errorf("%s links to %s: %v", page, m[1], err)
 			}
 		}
+	}
+}
+
+func TestTheReadmesFirstProgramIsTheExample(t *testing.T) {
+	// The example runs with the tests; as a program it has another head.
+	want := strings.NewReplacer("package weft_test", "package main", "func Example()", "func main()").Replace(read(t, "example_test.go"))
+	_, got, _ := strings.Cut(read(t, "README.md"), "```go\n")
+	got, _, _ = strings.Cut(got, "```\n")
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("the first block of Go in README.md is not example_test.go (-want +got):\n%s", diff)
 	}
 }
 
