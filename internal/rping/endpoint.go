@@ -1,0 +1,175 @@
+package rping
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/weft-rdma/weft/memory"
+	"github.com/weft-rdma/weft/verbs"
+)
+
+// The sizes of rping's queue pair: work requests, and RDMA Reads in progress
+// each way.
+const (
+	sendDepth = 16
+	recvDepth = 2
+	reads     = 1
+)
+
+// errClosed says that the peer closed the connection in good order.
+var errClosed = errors.New("the peer closed the connection")
+
+// A buffer is registered memory.
+type buffer struct {
+	octets []byte
+	mr     *verbs.MR
+}
+
+// An endpoint is one side of a session: a queue pair, the memory that it works
+// on, and one completion queue for each direction, so that waiting for one's
+// own operation and for the peer's message do not mix. It belongs to one
+// goroutine.
+type endpoint struct {
+	pd     *verbs.PD
+	sendCQ *verbs.CQ
+	recvCQ *verbs.CQ
+	qp     *verbs.QP
+	in     buffer // the advertisement received last
+	out    buffer // the advertisement to send
+	data   buffer // sink of the client's echo; what the server read
+	mrs    []*verbs.MR
+}
+
+// open readies an endpoint with a data buffer of size octets and its first
+// receive posted: the peer may speak as soon as it is connected.
+func (e *endpoint) open(r *verbs.RNIC, size int) (err error) {
+	defer func() {
+		if err != nil {
+			e.close()
+		}
+	}()
+	if e.pd, err = r.AllocPD(); err != nil {
+		return err
+	}
+	if e.sendCQ, err = r.CreateCQ(verbs.CQConfig{Entries: sendDepth}); err != nil {
+		return err
+	}
+	if e.recvCQ, err = r.CreateCQ(verbs.CQConfig{Entries: recvDepth}); err != nil {
+		return err
+	}
+	e.qp, err = e.pd.CreateQP(verbs.QPConfig{
+		SendCQ: e.sendCQ, RecvCQ: e.recvCQ,
+		SendDepth: sendDepth, RecvDepth: recvDepth,
+		SendSGEs: 1, RecvSGEs: 1,
+		IRD: reads, ORD: reads,
+	})
+	if err != nil {
+		return err
+	}
+	if e.in, err = e.register(InfoLen, verbs.LocalWrite); err != nil {
+		return err
+	}
+	if e.out, err = e.register(InfoLen, verbs.LocalRead); err != nil {
+		return err
+	}
+	// Remote Write also for the server: an RDMA Read's sink needs it.
+	e.data, err = e.register(size, verbs.LocalRead|verbs.LocalWrite|verbs.RemoteRead|verbs.RemoteWrite)
+	if err != nil {
+		return err
+	}
+	return e.postRecv()
+}
+
+func (e *endpoint) register(n int, access memory.Access) (buffer, error) {
+	octets := make([]byte, n)
+	mr, err := e.pd.Register(octets, access)
+	if err != nil {
+		return buffer{}, err
+	}
+	e.mrs = append(e.mrs, mr)
+	return buffer{octets, mr}, nil
+}
+
+// close gives everything back. The connection, if there is one, is aborted
+// unless it was closed before.
+func (e *endpoint) close() error {
+	var errs []error
+	if e.qp != nil {
+		e.qp.Abort()
+		errs = append(errs, e.qp.Destroy())
+	}
+	for _, cq := range []*verbs.CQ{e.sendCQ, e.recvCQ} {
+		if cq != nil {
+			errs = append(errs, cq.Destroy())
+		}
+	}
+	for _, mr := range e.mrs {
+		errs = append(errs, mr.Deallocate())
+	}
+	if e.pd != nil {
+		errs = append(errs, e.pd.Dealloc())
+	}
+	return errors.Join(errs...)
+}
+
+func (e *endpoint) postRecv() error {
+	return e.qp.PostRecv(verbs.RecvWR{SGL: []verbs.SGE{e.in.mr.SGE(0, InfoLen)}})
+}
+
+// recv waits for the peer's next message, what names it, and posts the receive
+// for the one after.
+func (e *endpoint) recv(ctx context.Context, what string) (Info, error) {
+	wc, err := e.next(ctx, e.recvCQ)
+	if err != nil {
+		return Info{}, fmt.Errorf("rping: waiting for %s: %w", what, err)
+	}
+	info, err := ParseInfo(e.in.octets[:wc.Bytes])
+	if err != nil {
+		return Info{}, err
+	}
+	if err := e.postRecv(); err != nil {
+		return Info{}, fmt.Errorf("rping: posting a receive: %w", err)
+	}
+	return info, nil
+}
+
+// send sends the octets of an advertisement.
+func (e *endpoint) send(ctx context.Context, what string) error {
+	return e.do(ctx, what, verbs.SendWR{Op: verbs.OpSend, SGL: []verbs.SGE{e.out.mr.SGE(0, InfoLen)}})
+}
+
+// do posts a work request and waits for its completion.
+func (e *endpoint) do(ctx context.Context, what string, wr verbs.SendWR) error {
+	wr.Flags |= verbs.Signaled
+	err := e.qp.PostSend(wr)
+	if err == nil {
+		_, err = e.next(ctx, e.sendCQ)
+	}
+	if err != nil {
+		return fmt.Errorf("rping: %s: %w", what, err)
+	}
+	return nil
+}
+
+// next waits for the next completion of cq. One that failed becomes the error
+// that ended the queue pair, where there is one.
+func (e *endpoint) next(ctx context.Context, cq *verbs.CQ) (verbs.WC, error) {
+	var wcs [1]verbs.WC
+	for cq.Poll(wcs[:]) == 0 {
+		if err := cq.Wait(ctx); err != nil {
+			return verbs.WC{}, err
+		}
+	}
+	wc := wcs[0]
+	if wc.Status == verbs.Success {
+		return wc, nil
+	}
+	if err := e.qp.Err(); err != nil {
+		return wc, err
+	}
+	if wc.Status == verbs.Flushed {
+		return wc, errClosed
+	}
+	return wc, wc.Status
+}
