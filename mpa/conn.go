@@ -86,7 +86,9 @@ func NewConn(nc net.Conn, p Params) *Conn {
 	c.batch = batch{
 		markers: p.SendMarkers,
 		crc:     p.CRC,
-		refer:   c.transport.tries() && !p.SendMarkers,
+	}
+	if c.transport.tries() && !p.SendMarkers {
+		c.batch.refer = copyLimit
 	}
 	c.reader = newReader(c.transport, p, &c.fenced, &c.stats)
 	return c
@@ -129,7 +131,7 @@ func (c *Conn) Version() uint8 {
 // Digests reports that payload which changes between Append and the write
 // spoils the frame's CRC, and so the stream: CRC is on, and long payload is
 // referred to, not copied.
-func (c *Conn) Digests() bool { return c.batch.crc && c.batch.refer }
+func (c *Conn) Digests() bool { return c.batch.crc && c.batch.refer > 0 }
 
 // MULPDU is the largest ULPDU, in octets, to be appended now: from 128 to
 // 64768, after Params.MaxULPDU or else the connection's EMSS, which is looked

@@ -1,11 +1,106 @@
 package mpa
 
+// What a Conn moves, beside plain TCP in the same file.
+
 import (
+	"fmt"
+	"io"
 	"net"
 	"testing"
 
 	"golang.org/x/sys/unix"
 )
+
+// A placing sink puts the payload of every ULPDU, behind a header of 18
+// octets, to the same place, as a protocol above would.
+type placing struct {
+	place  []byte
+	length int // of the ULPDU begun
+}
+
+func (p *placing) ULPDU(u []byte) error {
+	copy(p.place, u[18:])
+	return nil
+}
+
+func (p *placing) Begin(head []byte, length int) (int, bool, error) {
+	p.length = length
+	return 18, true, nil
+}
+
+func (p *placing) Window(dst [][]byte, off int) ([][]byte, error) {
+	return append(dst, p.place[off-18:p.length-18]), nil
+}
+
+func (p *placing) Release()   {}
+func (p *placing) End() error { return nil }
+func (p *placing) Idle()      {}
+
+// BenchmarkStream moves messages of some size one way, in FPDUs as long as the
+// connection likes, a batch a flush; the figure is of payload.
+func BenchmarkStream(b *testing.B) {
+	for _, size := range []int{64, 4 << 10, 64 << 10, 1 << 20} {
+		b.Run(fmt.Sprintf("%d/tcp", size), func(b *testing.B) { benchTCP(b, size) })
+		for _, crc := range []bool{false, true} {
+			b.Run(fmt.Sprintf("%d/crc=%t", size, crc), func(b *testing.B) {
+				benchConn(b, size, Params{Revision: Revision1, CRC: crc, Initiator: true})
+			})
+		}
+	}
+}
+
+func benchTCP(b *testing.B, size int) {
+	out, in := tcpPair(b)
+	reno(b, out)
+	payload := pattern(size, 1)
+	b.SetBytes(int64(size))
+	b.ReportAllocs()
+	done := make(chan error)
+	go func() {
+		_, err := io.CopyBuffer(struct{ io.Writer }{io.Discard}, struct{ io.Reader }{in}, make([]byte, max(size, 256<<10)))
+		done <- err
+	}()
+	for b.Loop() {
+		if _, err := out.Write(payload); err != nil {
+			b.Fatal(err)
+		}
+	}
+	out.CloseWrite()
+	if err := <-done; err != nil {
+		b.Fatal(err)
+	}
+}
+
+func benchConn(b *testing.B, size int, p Params) {
+	x, y := tcpPair(b)
+	reno(b, x)
+	out, in := NewConn(x, p), NewConn(y, p)
+	payload := pattern(size, 1)
+	header := pattern(18, 1)
+	b.SetBytes(int64(size))
+	b.ReportAllocs()
+	done := make(chan error)
+	go func() { done <- in.Receive(&placing{place: make([]byte, MaxMULPDU)}) }()
+	list := make([][]byte, 1)
+	for b.Loop() {
+		for rest := payload; len(rest) > 0; {
+			n := min(len(rest), out.MULPDU()-len(header))
+			list[0] = rest[:n]
+			rest = rest[n:]
+			out.Append(header, list)
+			if !out.Room() {
+				if _, err := out.Flush(true); err != nil {
+					b.Fatal(err)
+				}
+			}
+		}
+	}
+	out.Flush(true)
+	out.CloseWrite()
+	if err := <-done; err != io.EOF {
+		b.Fatal(err)
+	}
+}
 
 // reno sets a congestion control that loopback does not slow down.
 func reno(b testing.TB, c *net.TCPConn) {
@@ -21,5 +116,41 @@ func reno(b testing.TB, c *net.TCPConn) {
 	}
 	if err != nil {
 		b.Logf("reno congestion control: %v", err)
+	}
+}
+
+// BenchmarkCopyLimit shows from which length on a piece of payload is better
+// referred to than copied, in batches, without CRC.
+func BenchmarkCopyLimit(b *testing.B) {
+	for _, n := range []int{256, 512, 1024, 2048, 4096, 8192} {
+		for _, refer := range []bool{false, true} {
+			b.Run(fmt.Sprintf("%d/refer=%t", n, refer), func(b *testing.B) {
+				x, y := tcpPair(b)
+				reno(b, x)
+				go io.CopyBuffer(struct{ io.Writer }{io.Discard}, struct{ io.Reader }{y}, make([]byte, 1<<20))
+				t := NewConn(x, Params{Initiator: true}).transport
+				batch := batch{}
+				if refer {
+					batch.refer = 1
+				}
+				header := pattern(18, 1)
+				const set = 64
+				var memory [set][][]byte // more than the first cache holds
+				for i := range memory {
+					memory[i] = [][]byte{pattern(n, i)}
+				}
+				b.SetBytes(int64(n))
+				i := 0
+				for b.Loop() {
+					batch.append(18+n, header, memory[i%set])
+					i++
+					if !batch.room() {
+						if err := t.flush(&batch, nil, true); err != nil {
+							b.Fatal(err)
+						}
+					}
+				}
+			})
+		}
 	}
 }

@@ -300,7 +300,7 @@ func TestAStreamInMotionAllocatesNothing(t *testing.T) {
 				a, b := tcpPair(t)
 				p.Initiator = true
 				out, in := NewConn(a, p), NewConn(b, p)
-				k := &ticker{want: frames, all: make(chan struct{}, 1), placing: placing{discard: discard{place: make([]byte, MaxMULPDU)}}}
+				k := &ticker{want: frames, all: make(chan struct{}, 1), placing: placing{place: make([]byte, MaxMULPDU)}}
 				ended := make(chan error, 1)
 				go func() { ended <- in.Receive(k) }()
 				header, payload := pattern(18, 1), [][]byte{pattern(n, 1)}

@@ -12,7 +12,7 @@ const (
 
 	// copyLimit, in octets: a shorter piece of payload is copied, because a
 	// piece of its own in the vector costs more. See BenchmarkCopyLimit.
-	copyLimit = 2 << 10
+	copyLimit = 4 << 10
 
 	// An arena is arenaSize octets at first and grows to arenaLimit, which
 	// takes all of a batch.
@@ -26,7 +26,7 @@ const (
 type batch struct {
 	markers bool
 	crc     bool
-	refer   bool // long payload is referred to, not copied
+	refer   int // payload as long as this, in octets, is referred to and not copied; 0: none is
 
 	arena  []byte   // the octets that are copied or made here
 	pieces [][]byte // what is to be written, from pieces[first] on
@@ -56,7 +56,7 @@ func (b *batch) room() bool {
 func (b *batch) append(n int, header []byte, payload [][]byte) {
 	pos := b.pos + uint64(b.octets)
 	size := fpduSize(pos, n, b.markers)
-	if b.refer && n >= copyLimit {
+	if b.refer > 0 && n >= b.refer {
 		b.appendReferring(n, header, payload)
 	} else {
 		putFPDU(b.take(size), pos, n, header, payload, b.markers, b.crc)
@@ -71,7 +71,7 @@ func (b *batch) appendReferring(n int, header []byte, payload [][]byte) {
 	sum := b.digest(0, start)
 	for _, p := range payload {
 		switch {
-		case len(p) >= copyLimit:
+		case len(p) >= b.refer:
 			b.pieces = append(b.pieces, p)
 			b.merge = false
 		case len(p) > 0:

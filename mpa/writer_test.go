@@ -13,8 +13,8 @@ import (
 func octetsOf(b *batch) []byte { return bytes.Join(b.pieces[b.first:], nil) }
 
 func TestABatchIsTheFramesInOrderHoweverPayloadIsCut(t *testing.T) {
-	for _, b := range []batch{{}, {crc: true}, {refer: true}, {refer: true, crc: true}, {markers: true, crc: true}} {
-		t.Run(fmt.Sprintf("refer=%t/crc=%t/markers=%t", b.refer, b.crc, b.markers), func(t *testing.T) {
+	for _, b := range []batch{{}, {crc: true}, {refer: copyLimit}, {refer: copyLimit, crc: true}, {markers: true, crc: true}} {
+		t.Run(fmt.Sprintf("refer=%d/crc=%t/markers=%t", b.refer, b.crc, b.markers), func(t *testing.T) {
 			ref := refStream{markers: b.markers, crc: b.crc}
 			r := rand.New(rand.NewPCG(3, 4))
 			for range 5 { // batches
@@ -44,7 +44,7 @@ func TestABatchIsTheFramesInOrderHoweverPayloadIsCut(t *testing.T) {
 }
 
 func TestLongPayloadIsReferredToAndShortIsCopied(t *testing.T) {
-	b := batch{refer: true, crc: true}
+	b := batch{refer: copyLimit, crc: true}
 	long, short := pattern(copyLimit, 1), pattern(copyLimit-1, 2)
 	header := pattern(18, 3)
 	b.append(18+len(long)+len(short), header, [][]byte{long, short})
@@ -63,7 +63,7 @@ func TestLongPayloadIsReferredToAndShortIsCopied(t *testing.T) {
 }
 
 func TestSmallFramesAreOnePiece(t *testing.T) {
-	b := batch{refer: true}
+	b := batch{refer: copyLimit}
 	b.append(64, pattern(64, 0), nil)
 	b.wrote(b.octets) // the arena is there
 	for i := range 40 {
@@ -75,7 +75,7 @@ func TestSmallFramesAreOnePiece(t *testing.T) {
 }
 
 func TestFramesCountAsWrittenWhenTheirLastOctetIs(t *testing.T) {
-	b := batch{refer: true}
+	b := batch{refer: copyLimit}
 	ends := []int{}
 	for i := range 4 {
 		n := []int{50, copyLimit + 100, 7, 3 * copyLimit}[i]
@@ -104,7 +104,7 @@ func TestFramesCountAsWrittenWhenTheirLastOctetIs(t *testing.T) {
 // markers it stands on the same grid.
 func TestTruncateKeepsWhatHasBegunAndTheStreamGoesOnBehindIt(t *testing.T) {
 	sizes := []int{300, copyLimit + 5, 40, 511, 2 * copyLimit}
-	for _, base := range []batch{{refer: true}, {markers: true, crc: true}} {
+	for _, base := range []batch{{refer: copyLimit}, {markers: true, crc: true}} {
 		for from := range uint64(7) {
 			for wrote := 0; wrote < 9000; wrote += 41 {
 				b := base
@@ -168,7 +168,7 @@ func TestABatchIsFullAtItsLimits(t *testing.T) {
 			return p
 		}, batchPieces / 20},
 	} {
-		b := batch{refer: true}
+		b := batch{refer: copyLimit}
 		frames := 0
 		for b.room() && frames <= v.most {
 			b.append(v.n, nil, v.payload())
@@ -185,7 +185,7 @@ func TestABatchIsFullAtItsLimits(t *testing.T) {
 }
 
 func TestAWrittenBatchKeepsNoMemoryOfTheULP(t *testing.T) {
-	b := batch{refer: true}
+	b := batch{refer: copyLimit}
 	b.append(copyLimit, nil, [][]byte{pattern(copyLimit, 1)})
 	b.wrote(b.octets)
 	for _, p := range b.pieces[:cap(b.pieces)] {
@@ -198,7 +198,7 @@ func TestAWrittenBatchKeepsNoMemoryOfTheULP(t *testing.T) {
 func TestAppendingAllocatesNothingOnceWarm(t *testing.T) {
 	header := pattern(18, 1)
 	for _, n := range []int{64, 4096, 64000} {
-		for _, b := range []batch{{refer: true}, {refer: true, crc: true}, {markers: true, crc: true}} {
+		for _, b := range []batch{{refer: copyLimit}, {refer: copyLimit, crc: true}, {markers: true, crc: true}} {
 			payload := [][]byte{pattern(n, 1)}
 			run := func() {
 				for b.room() {
