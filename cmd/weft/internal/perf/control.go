@@ -1,0 +1,128 @@
+package perf
+
+import (
+	"bufio"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"time"
+)
+
+// protocol names the control connection's language and its version.
+const protocol = "weft-perf 1"
+
+// maxLine bounds a line of the control connection, in octets.
+const maxLine = 64 << 10
+
+// Requests of the driver.
+const (
+	doHello   = "hello"
+	doStream  = "stream"  // the next connection is the one for plain TCP
+	doConnect = "connect" // the next one is an RDMA connection
+	doRun     = "run"     // answered when the peer is ready
+	doCheck   = "check"   // the driver's part of the run is done; answered when the peer has compared
+)
+
+// A request is one line of the driver's.
+type request struct {
+	Do     string  `json:"do"`
+	Hello  *hello  `json:"hello,omitempty"`
+	CRC    bool    `json:"crc,omitempty"`    // of doConnect
+	Remote *remote `json:"remote,omitempty"` // of doConnect: the driver's memory
+	Run    *run    `json:"run,omitempty"`
+}
+
+// A hello is what both ends need to agree on.
+type hello struct {
+	Protocol string `json:"protocol"`
+	Token    []byte `json:"token"` // the session's other connections begin with it
+	Room     int    `json:"room"`  // octets of memory, each way
+	Depth    int    `json:"depth"`
+	Tuning   Tuning `json:"tuning"`
+}
+
+// remote is memory of one end's that the other may use.
+type remote struct {
+	STag uint32 `json:"stag"`
+	TO   uint64 `json:"to"`
+}
+
+// A reply is one line of the peer's.
+type reply struct {
+	Error      string  `json:"error,omitempty"`
+	Remote     *remote `json:"remote,omitempty"`     // of doConnect: the peer's memory
+	Congestion string  `json:"congestion,omitempty"` // of doStream: what its socket uses
+}
+
+// A control is one end of a control connection.
+type control struct {
+	nc net.Conn
+	r  *bufio.Reader
+}
+
+func newControl(nc net.Conn) *control {
+	return &control{nc, bufio.NewReaderSize(nc, maxLine)}
+}
+
+func (c *control) send(v any) error {
+	line, err := json.Marshal(v)
+	if err != nil {
+		return err
+	}
+	_, err = c.nc.Write(append(line, '\n'))
+	return err
+}
+
+func (c *control) receive(v any) error {
+	line, err := c.r.ReadSlice('\n')
+	if err != nil {
+		if err == io.EOF && len(line) > 0 {
+			err = io.ErrUnexpectedEOF
+		}
+		return err
+	}
+	if err := json.Unmarshal(line, v); err != nil {
+		return fmt.Errorf("the other end does not speak %q: %w", protocol, err)
+	}
+	return nil
+}
+
+// answered receives a reply; a failure at the other end is an error.
+func (c *control) answered() (reply, error) {
+	var r reply
+	if err := c.receive(&r); err != nil {
+		return r, fmt.Errorf("the control connection broke: %w", err)
+	}
+	if r.Error != "" {
+		return r, fmt.Errorf("at the other end: %s", r.Error)
+	}
+	return r, nil
+}
+
+// guard makes calls on nc end when ctx does, until the returned function is
+// called.
+func guard(ctx context.Context, nc net.Conn) (release func()) {
+	if deadline, ok := ctx.Deadline(); ok {
+		nc.SetDeadline(deadline)
+	}
+	stop := context.AfterFunc(ctx, func() { nc.SetDeadline(time.Unix(1, 0)) })
+	return func() {
+		if stop() {
+			nc.SetDeadline(time.Time{})
+		}
+	}
+}
+
+// because prefers the end of ctx to the error that it led to.
+func because(ctx context.Context, err error) error {
+	if err != nil && ctx.Err() != nil {
+		if errors.Is(ctx.Err(), context.DeadlineExceeded) {
+			return fmt.Errorf("no end within %v", runLimit)
+		}
+		return context.Cause(ctx)
+	}
+	return err
+}

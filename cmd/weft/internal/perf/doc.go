@@ -1,0 +1,34 @@
+// Package perf measures RDMA between two processes beside plain TCP between
+// the same two: what `weft perf` does.
+//
+// A driver decides what is measured and holds the stopwatch; a peer takes the
+// other end. Three kinds of connection run between them, all to the peer's one
+// address: a control connection with lines of JSON, one for plain TCP, and an
+// RDMA connection for each setting of the CRC.
+//
+// # What is timed
+//
+// Bandwidth is a fixed number of messages: from the first post until the
+// driver knows that the last one is at its place, that is until its RDMA Reads
+// and atomics have completed, or until the peer has answered behind the last
+// Write or Send. Sends and Immediate Data go by credits, as there must be a
+// receive for each. Plain TCP is a write call a message, read in bulk at the
+// other end, until the peer has answered behind the last octet.
+//
+// Latency is half a round trip of a Send, of Immediate Data, or of a Write
+// with a Send of no octets behind it that tells of its arrival; and a whole
+// round trip of an RDMA Read or atomic. Plain TCP is half a round trip of the
+// same size, or for a read a request of 16 octets and its answer, whole.
+//
+// Each combination is measured in several rounds, RDMA and TCP by turns within
+// each, so that what disturbs the machine disturbs both. What is reported is
+// the median of the rounds.
+//
+// # What is verified
+//
+// Before anything is timed, every operation moves messages between slots of
+// their own, each with its own pattern, and the receiving end compares every
+// octet. In timed runs all messages share one place, as in perftest, and the
+// receiving end compares it when the clock has stopped; atomics and Immediate
+// Data carry a count, of which each value is checked.
+package perf

@@ -1,0 +1,266 @@
+package perf
+
+import (
+	"context"
+	"crypto/rand"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net"
+	"slices"
+	"syscall"
+	"time"
+
+	"github.com/weft-rdma/weft/cm"
+	"github.com/weft-rdma/weft/memory"
+	"github.com/weft-rdma/weft/verbs"
+)
+
+// A Config says what to measure.
+type Config struct {
+	Address  string        // of the peer, host:port
+	Ops      []Op          // operations
+	Sizes    []int         // message sizes in octets, of the operations that have several
+	CRC      []bool        // settings of the CRC
+	Depth    int           // most messages under way at a time
+	Rounds   int           // how often everything is measured
+	Duration time.Duration // about how long it takes in all
+	Tuning   Tuning
+	Logger   *slog.Logger
+	Wrap     func(net.Conn) net.Conn // around RDMA connections; nil for nothing
+
+	// Progress, if not nil, is called when step of steps has been done.
+	Progress func(step, steps int)
+}
+
+// verifySlots is the number of messages, each with a slot of its own, by which
+// an operation is verified; fewer when they are large.
+const verifySlots = 16
+
+func slotsFor(size int) int { return min(max(inFlight/size, 1), verifySlots) }
+
+// A driver holds the connections of a measurement.
+type driver struct {
+	cfg    *Config
+	rnic   *verbs.RNIC
+	ctl    *control
+	stream *tcpStream
+	rdma   map[bool]*endpoint // by CRC
+	token  []byte
+	room   int
+	system System
+	seed   uint64
+}
+
+// Run measures and returns what it found. It needs a peer at cfg.Address.
+func Run(ctx context.Context, cfg Config) (*Report, error) {
+	d := &driver{cfg: &cfg, rdma: make(map[bool]*endpoint), token: make([]byte, 16), system: thisSystem()}
+	rand.Read(d.token)
+	for _, size := range append([]int{wordSize}, cfg.Sizes...) {
+		d.room = max(d.room, size*slotsFor(size))
+	}
+	var err error
+	if d.rnic, err = verbs.Open(verbs.Config{Name: "weft-perf", Logger: cfg.Logger}); err != nil {
+		return nil, err
+	}
+	defer d.rnic.Close()
+	defer d.close()
+	if err := d.open(ctx); err != nil {
+		return nil, because(ctx, err)
+	}
+	return d.measure(ctx)
+}
+
+// dial opens one connection to the peer.
+func (d *driver) dial(ctx context.Context) (*net.TCPConn, error) {
+	var dialer net.Dialer
+	nc, err := dialer.DialContext(ctx, "tcp", d.cfg.Address)
+	if errors.Is(err, syscall.ECONNREFUSED) {
+		return nil, fmt.Errorf("nothing listens on %s: start the other end there with: weft perf --listen %s", d.cfg.Address, d.cfg.Address)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("cannot connect to %s: %w", d.cfg.Address, err)
+	}
+	tcp := nc.(*net.TCPConn)
+	if err := setCongestion(tcp, d.cfg.Tuning.Congestion); err != nil {
+		nc.Close()
+		return nil, err
+	}
+	return tcp, nil
+}
+
+// ask sends a request and receives its reply.
+func (d *driver) ask(req request) (reply, error) {
+	if err := d.ctl.send(req); err != nil {
+		return reply{}, fmt.Errorf("the control connection broke: %w", err)
+	}
+	return d.ctl.answered()
+}
+
+// open makes all connections.
+func (d *driver) open(ctx context.Context) error {
+	nc, err := d.dial(ctx)
+	if err != nil {
+		return err
+	}
+	d.ctl = newControl(nc)
+	defer guard(ctx, nc)()
+	_, err = d.ask(request{Do: doHello, Hello: &hello{
+		Protocol: protocol, Token: d.token, Room: d.room, Depth: d.cfg.Depth, Tuning: d.cfg.Tuning,
+	}})
+	if err != nil {
+		return err
+	}
+	if err := d.openStream(ctx); err != nil {
+		return fmt.Errorf("plain TCP connection: %w", err)
+	}
+	for _, crc := range d.cfg.CRC {
+		if err := d.connect(ctx, crc); err != nil {
+			return fmt.Errorf("RDMA connection with CRC %s: %w", onOff(crc), err)
+		}
+	}
+	return nil
+}
+
+func (d *driver) openStream(ctx context.Context) error {
+	if err := d.ctl.send(request{Do: doStream}); err != nil {
+		return err
+	}
+	nc, err := d.dial(ctx)
+	if err != nil {
+		return err
+	}
+	d.stream = newTCPStream(nc, d.room)
+	d.system.Congestion = congestion(nc)
+	if _, err := nc.Write(d.token); err != nil {
+		return err
+	}
+	_, err = d.ctl.answered()
+	return err
+}
+
+func (d *driver) connect(ctx context.Context, crc bool) error {
+	e, err := newEndpoint(d.rnic, d.room, d.cfg.Depth, d.cfg.Tuning)
+	if err != nil {
+		return err
+	}
+	d.rdma[crc] = e
+	if err := d.ctl.send(request{Do: doConnect, CRC: crc, Remote: e.remote()}); err != nil {
+		return err
+	}
+	tcp, err := d.dial(ctx)
+	if err != nil {
+		return err
+	}
+	nc := wrapped(tcp, d.cfg.Wrap)
+	e.conn, err = cm.Connect(ctx, e.qp, nc, cm.Params{PrivateData: d.token, MPA: d.cfg.Tuning.mpa(crc)})
+	if err != nil {
+		nc.Close()
+		return err
+	}
+	rep, err := d.ctl.answered()
+	if err != nil {
+		return err
+	}
+	if rep.Remote == nil {
+		return errors.New("the other end did not say where its memory is")
+	}
+	e.peer = verbs.Remote{STag: memory.STag(rep.Remote.STag), TO: rep.Remote.TO}
+	return nil
+}
+
+func (d *driver) close() {
+	for _, e := range d.rdma {
+		e.close()
+	}
+	if d.stream != nil {
+		d.stream.nc.Close()
+	}
+	if d.ctl != nil {
+		d.ctl.nc.Close()
+	}
+}
+
+// do carries out a run. It returns how long it took and, for the kinds that
+// measure them, trips with the round trips appended.
+func (d *driver) do(ctx context.Context, r *run, trips []time.Duration) (time.Duration, []time.Duration, error) {
+	ctx, cancel := context.WithTimeout(ctx, runLimit)
+	defer cancel()
+	defer guard(ctx, d.ctl.nc)()
+	d.seed++
+	r.Seed = d.seed << 32
+	r.Depth = depthFor(r.Size, d.cfg.Depth)
+	elapsed, trips, err := d.part(ctx, r, trips)
+	if err != nil {
+		return 0, nil, fmt.Errorf("%s of %s, CRC %s: %w", r.Op, SizeString(r.Size), onOff(r.CRC), because(ctx, err))
+	}
+	return elapsed, trips, nil
+}
+
+func (d *driver) part(ctx context.Context, r *run, trips []time.Duration) (elapsed time.Duration, _ []time.Duration, err error) {
+	e := d.rdma[r.CRC]
+	rdma := r.Kind == bandwidth || r.Kind == latency
+	if rdma {
+		e.prepare(r, r.Seed)
+	} else {
+		defer guard(ctx, d.stream.nc)()
+	}
+	if _, err := d.ask(request{Do: doRun, Run: r}); err != nil {
+		return 0, nil, err
+	}
+	start := time.Now()
+	switch r.Kind {
+	case bandwidth:
+		elapsed, err = e.transfer(ctx, r)
+	case stream:
+		elapsed, err = d.stream.transfer(r)
+	case latency:
+		trips, err = e.pingpong(ctx, r, trips)
+		elapsed = time.Since(start)
+	case echo:
+		trips, err = d.stream.pingpong(r, trips)
+		elapsed = time.Since(start)
+	}
+	if err != nil {
+		return 0, nil, err
+	}
+	if _, err := d.ask(request{Do: doCheck}); err != nil {
+		return 0, nil, err
+	}
+	if rdma {
+		err = e.checkDriver(r)
+	}
+	return elapsed, trips, err
+}
+
+func wrapped(nc net.Conn, wrap func(net.Conn) net.Conn) net.Conn {
+	if wrap == nil {
+		return nc
+	}
+	return wrap(nc)
+}
+
+func onOff(b bool) string {
+	if b {
+		return "on"
+	}
+	return "off"
+}
+
+// groups are the combinations of operation and size, in the order of Ops.
+func (c *Config) groups() []*group {
+	var groups []*group
+	for _, op := range Ops {
+		if !slices.Contains(c.Ops, op) {
+			continue
+		}
+		sizes := c.Sizes
+		if op.word() {
+			sizes = []int{wordSize}
+		}
+		for _, size := range sizes {
+			groups = append(groups, newGroup(op, size, c.CRC))
+		}
+	}
+	return groups
+}

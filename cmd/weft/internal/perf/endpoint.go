@@ -1,0 +1,192 @@
+package perf
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/weft-rdma/weft/cm"
+	"github.com/weft-rdma/weft/verbs"
+)
+
+// access is what an endpoint's memory is registered for: all of it.
+const access = verbs.LocalRead | verbs.LocalWrite | verbs.RemoteRead | verbs.RemoteWrite | verbs.RemoteAtomic
+
+// reads is the number of RDMA Reads and atomics in progress, each way.
+const reads = 16
+
+// An endpoint is one end of an RDMA connection with its memory. It belongs to
+// one goroutine.
+type endpoint struct {
+	pd   *verbs.PD
+	cq   *verbs.CQ
+	qp   *verbs.QP
+	mr   *verbs.MR
+	buf  []byte
+	room int // octets of out and of in
+
+	conn  *cm.Conn
+	peer  verbs.Remote // the other end's memory, laid out in the same way
+	wcs   [64]verbs.WC
+	batch []verbs.SendWR // work requests being built
+	sges  []verbs.SGE    // and the list of each
+
+	pending int // signaled work requests that have not completed
+	recvs   receives
+}
+
+// newEndpoint readies an endpoint whose queues take depth messages under way
+// and whose memory has room octets for what goes out and for what comes in.
+func newEndpoint(r *verbs.RNIC, room, depth int, tune Tuning) (_ *endpoint, err error) {
+	room = (room + wordSize - 1) &^ (wordSize - 1)
+	e := &endpoint{
+		buf:  make([]byte, 2*room),
+		room: room,
+		// A transfer's fence, and an echo's pairs, go beside the batches.
+		batch: make([]verbs.SendWR, depth+signalEvery*2),
+		sges:  make([]verbs.SGE, depth+signalEvery*2),
+	}
+	defer func() {
+		if err != nil {
+			e.close()
+		}
+	}()
+	if e.pd, err = r.AllocPD(); err != nil {
+		return nil, err
+	}
+	sends, recvs := len(e.batch)*2, windowDepths*depth+1
+	if e.cq, err = r.CreateCQ(verbs.CQConfig{Entries: sends + recvs, Spin: tune.Spin}); err != nil {
+		return nil, err
+	}
+	if e.mr, err = e.pd.Register(e.buf, access); err != nil {
+		return nil, err
+	}
+	e.qp, err = e.pd.CreateQP(verbs.QPConfig{
+		SendCQ: e.cq, RecvCQ: e.cq,
+		SendDepth: sends, RecvDepth: recvs,
+		SendSGEs: 1, RecvSGEs: 1,
+		IRD: reads, ORD: reads,
+		Extensions: true,
+	})
+	if err != nil {
+		return nil, err
+	}
+	return e, nil
+}
+
+// out is the memory that this end's messages come from.
+func (e *endpoint) out() []byte { return e.buf[:e.room] }
+
+// in is the memory that the other end's messages go to.
+func (e *endpoint) in() []byte { return e.buf[e.room:] }
+
+// outSGE and inSGE name n octets at an offset of out and in.
+func (e *endpoint) outSGE(off, n int) verbs.SGE { return e.mr.SGE(off, n) }
+func (e *endpoint) inSGE(off, n int) verbs.SGE  { return e.mr.SGE(e.room+off, n) }
+
+// peerOut and peerIn name an offset of the other end's out and in.
+func (e *endpoint) peerOut(off int) verbs.Remote {
+	return verbs.Remote{STag: e.peer.STag, TO: e.peer.TO + uint64(off)}
+}
+func (e *endpoint) peerIn(off int) verbs.Remote { return e.peerOut(e.room + off) }
+
+// remote is what the other end needs to know of the memory.
+func (e *endpoint) remote() *remote {
+	r := e.mr.Remote(0)
+	return &remote{STag: uint32(r.STag), TO: r.TO}
+}
+
+// close gives everything back.
+func (e *endpoint) close() error {
+	var errs []error
+	if e.qp != nil {
+		e.qp.Abort()
+		errs = append(errs, e.qp.Destroy())
+	}
+	if e.cq != nil {
+		errs = append(errs, e.cq.Destroy())
+	}
+	if e.mr != nil {
+		errs = append(errs, e.mr.Deallocate())
+	}
+	if e.pd != nil {
+		errs = append(errs, e.pd.Dealloc())
+	}
+	return errors.Join(errs...)
+}
+
+// prepare lays out the memory for a run: the patterns of seed in what goes out,
+// and nothing where the other end's are to appear.
+func (e *endpoint) prepare(r *run, seed uint64) {
+	for k := range r.Slots {
+		at := r.offset(k)
+		fill(e.out()[at:at+r.Size], seed+uint64(k))
+		clear(e.in()[at : at+r.Size])
+	}
+}
+
+// checkIn compares what came in with the patterns of seed.
+func (e *endpoint) checkIn(r *run, seed uint64) error {
+	for k := range r.Slots {
+		at := r.offset(k)
+		if err := check(e.in()[at:at+r.Size], seed+uint64(k)); err != nil {
+			return fmt.Errorf("data mismatch in message %d: %w", k, err)
+		}
+	}
+	return nil
+}
+
+// reap takes completions, waiting for one if there is none.
+func (e *endpoint) reap(ctx context.Context) error {
+	n := e.cq.Poll(e.wcs[:])
+	for n == 0 {
+		if err := e.cq.Wait(ctx); err != nil {
+			return e.why(err)
+		}
+		n = e.cq.Poll(e.wcs[:])
+	}
+	arrived := 0
+	for i := range e.wcs[:n] {
+		wc := &e.wcs[i]
+		switch {
+		case wc.Status != verbs.Success:
+			return e.why(wc.Status)
+		case wc.Op == verbs.OpRecv || wc.Op == verbs.OpRecvImmediate:
+			if err := e.recvs.take(wc); err != nil {
+				return err
+			}
+			arrived++
+		default:
+			e.pending--
+		}
+	}
+	return e.recvs.post(e, arrived)
+}
+
+// why prefers the error that ended the queue pair to what it led to.
+func (e *endpoint) why(err error) error {
+	if cause := e.qp.Err(); cause != nil {
+		return cause
+	}
+	if errors.Is(err, verbs.Flushed) {
+		return errors.New("the other end closed the connection")
+	}
+	return err
+}
+
+// drain waits until all that was posted has completed and all that was
+// expected has come.
+func (e *endpoint) drain(ctx context.Context) error {
+	for e.pending > 0 || !e.recvs.done() {
+		if err := e.reap(ctx); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// notify sends a message of no octets.
+func (e *endpoint) notify() error {
+	e.pending++
+	return e.qp.PostSend(verbs.SendWR{Op: verbs.OpSend, Flags: verbs.Signaled})
+}

@@ -1,0 +1,170 @@
+package perf
+
+import (
+	"context"
+	"fmt"
+	"math"
+	"time"
+)
+
+// A group is one operation and size: what is measured side by side.
+type group struct {
+	op     Op
+	size   int
+	tcp    *series
+	rdma   map[bool]*series // by CRC
+	meters []*meter
+}
+
+// A meter takes one figure of a group over and over.
+type meter struct {
+	run run // N is the number of messages that fill a window
+	to  *series
+}
+
+func newGroup(op Op, size int, crcs []bool) *group {
+	g := &group{op: op, size: size, tcp: new(series), rdma: make(map[bool]*series)}
+	add := func(k kind, crc bool, to *series) {
+		g.meters = append(g.meters, &meter{run{Kind: k, Op: op, Size: size, CRC: crc, Slots: 1}, to})
+	}
+	for _, crc := range crcs {
+		g.rdma[crc] = new(series)
+	}
+	add(stream, false, g.tcp)
+	for _, crc := range crcs {
+		add(bandwidth, crc, g.rdma[crc])
+	}
+	add(echo, false, g.tcp)
+	for _, crc := range crcs {
+		add(latency, crc, g.rdma[crc])
+	}
+	return g
+}
+
+// Bounds of one run's length in messages: what its round trips are kept in,
+// and what keeps it from taking ever longer on an idle clock.
+const (
+	maxTrips    = 1 << 18
+	maxMessages = 1 << 24
+)
+
+func (m *meter) most() int {
+	if m.run.Kind == latency || m.run.Kind == echo {
+		return maxTrips
+	}
+	return maxMessages
+}
+
+// measure verifies every operation, finds out how many messages fill a
+// window, and then measures round by round.
+func (d *driver) measure(ctx context.Context) (*Report, error) {
+	groups := d.cfg.groups()
+	meters := 0
+	for _, g := range groups {
+		meters += len(g.meters)
+	}
+	// Finding out takes about as long as a round.
+	window := d.cfg.Duration / time.Duration(max(meters*(d.cfg.Rounds+1), 1))
+	steps, step := len(groups)+meters*(d.cfg.Rounds+1), 0
+	progress := func() {
+		step++
+		if d.cfg.Progress != nil {
+			d.cfg.Progress(step, steps)
+		}
+	}
+	start := time.Now()
+	for _, g := range groups {
+		if err := d.verify(ctx, g); err != nil {
+			return nil, fmt.Errorf("verifying %w", err)
+		}
+		progress()
+	}
+	for _, g := range groups {
+		for _, m := range g.meters {
+			if err := d.calibrate(ctx, m, window); err != nil {
+				return nil, err
+			}
+			progress()
+		}
+	}
+	trips := make([]time.Duration, 0, maxTrips)
+	for round := range d.cfg.Rounds {
+		for _, g := range groups {
+			for i := range g.meters {
+				// To and fro, so that none is always the first.
+				if round%2 == 1 {
+					i = len(g.meters) - 1 - i
+				}
+				if err := d.take(ctx, g.meters[i], trips); err != nil {
+					return nil, err
+				}
+				progress()
+			}
+		}
+	}
+	return d.report(groups, time.Since(start)), nil
+}
+
+// verify moves messages between slots of their own, which both ends compare.
+func (d *driver) verify(ctx context.Context, g *group) error {
+	for _, crc := range d.cfg.CRC {
+		slots := slotsFor(g.size)
+		r := run{Kind: bandwidth, Op: g.op, Size: g.size, CRC: crc, N: slots, Slots: slots}
+		if _, _, err := d.do(ctx, &r, nil); err != nil {
+			return err
+		}
+		g.rdma[crc].verified = slots
+	}
+	return nil
+}
+
+// calibrate sets m's number of messages so that a run takes about window.
+func (d *driver) calibrate(ctx context.Context, m *meter, window time.Duration) error {
+	for n := 1; ; {
+		m.run.N = n
+		elapsed, _, err := d.do(ctx, &m.run, nil)
+		if err != nil {
+			return err
+		}
+		want := min(float64(n)*float64(window)/float64(max(elapsed, 1)), float64(m.most()))
+		m.run.N = max(int(math.Round(want)), 1)
+		if elapsed > window/4 || n == m.most() {
+			return nil
+		}
+		n = min(m.run.N, n*8)
+	}
+}
+
+// take measures once.
+func (d *driver) take(ctx context.Context, m *meter, trips []time.Duration) error {
+	elapsed, trips, err := d.do(ctx, &m.run, trips[:0])
+	if err != nil {
+		return err
+	}
+	switch m.run.Kind {
+	case bandwidth, stream:
+		m.to.addTransfer(&m.run, elapsed)
+	default:
+		m.to.addLatency(trips, m.run.Op.tripParts())
+	}
+	return nil
+}
+
+// tripParts is by how much a round trip is divided to be op's latency.
+func (op Op) tripParts() int {
+	if op.fetches() {
+		return 1
+	}
+	return 2
+}
+
+// report sums up what the groups have collected.
+func (d *driver) report(groups []*group, took time.Duration) *Report {
+	rep := newReport(d.cfg, d.system, took)
+	for _, g := range groups {
+		for _, crc := range d.cfg.CRC {
+			rep.Results = append(rep.Results, newResult(g, crc))
+		}
+	}
+	return rep
+}

@@ -1,0 +1,133 @@
+package perf
+
+import (
+	"runtime"
+	"slices"
+	"time"
+)
+
+// A Report is what a measurement found. Its JSON form is the command's.
+type Report struct {
+	Units    map[string]string `json:"units"`
+	System   System            `json:"system"`
+	Settings Settings          `json:"settings"`
+	Results  []Result          `json:"results"`
+}
+
+// System describes the driver's end.
+type System struct {
+	Go         string `json:"go"`
+	OS         string `json:"os"`
+	Arch       string `json:"arch"`
+	CPUs       int    `json:"cpus"`
+	Congestion string `json:"congestion"` // control of all connections; empty where it cannot be known
+}
+
+// Settings are those of the measurement.
+type Settings struct {
+	Peer            string  `json:"peer"`
+	Depth           int     `json:"depth"`
+	Rounds          int     `json:"rounds"`
+	DurationSeconds float64 `json:"duration_seconds"` // as it was
+	Tuning
+}
+
+// A Result is one operation, size and setting of the CRC, beside plain TCP.
+type Result struct {
+	Op   Op   `json:"op"`
+	Size int  `json:"size"`
+	CRC  bool `json:"crc"`
+
+	BytesPerSecond    float64 `json:"bytes_per_second"`
+	MessagesPerSecond float64 `json:"messages_per_second"`
+	LatencyP50        float64 `json:"latency_p50_ns"`
+	LatencyP99        float64 `json:"latency_p99_ns"`
+	LatencyIs         string  `json:"latency_is"` // "half round trip" or "round trip"
+
+	TCPBytesPerSecond    float64 `json:"tcp_bytes_per_second"`
+	TCPMessagesPerSecond float64 `json:"tcp_messages_per_second"`
+	TCPLatencyP50        float64 `json:"tcp_latency_p50_ns"`
+	TCPLatencyP99        float64 `json:"tcp_latency_p99_ns"`
+
+	// Ratio is BytesPerSecond to TCPBytesPerSecond; the least and the greatest
+	// are of single rounds.
+	Ratio    float64 `json:"ratio"`
+	RatioMin float64 `json:"ratio_min"`
+	RatioMax float64 `json:"ratio_max"`
+
+	Timed    int `json:"timed_messages"`
+	Verified int `json:"verified_messages"`
+}
+
+// reportUnits explains the members of a Result to who reads the JSON.
+var reportUnits = map[string]string{
+	"size":                    "octets of payload a message",
+	"crc":                     "whether MPA's CRC32C is on",
+	"bytes_per_second":        "octets of payload a second, median of the rounds",
+	"messages_per_second":     "messages a second, median of the rounds",
+	"latency_p50_ns":          "nanoseconds, median of the rounds' medians; of what, latency_is says",
+	"latency_p99_ns":          "nanoseconds, median of the rounds' 99th percentiles",
+	"tcp_bytes_per_second":    "the same of plain TCP: a write a message, read in bulk",
+	"tcp_messages_per_second": "the same of plain TCP",
+	"tcp_latency_p50_ns":      "the same of plain TCP: ping-pong of the same size; for reads and atomics a 16-octet request and its answer",
+	"tcp_latency_p99_ns":      "the same of plain TCP",
+	"ratio":                   "bytes_per_second to tcp_bytes_per_second",
+	"ratio_min":               "the least ratio in one round",
+	"ratio_max":               "the greatest ratio in one round",
+	"timed_messages":          "messages that the figures come from",
+	"verified_messages":       "messages, each at a place of its own, that the receiving end compared octet by octet",
+	"duration_seconds":        "seconds that the measurement took",
+	"spin_ns":                 "nanoseconds that an RDMA connection polls before it sleeps",
+}
+
+func thisSystem() System {
+	return System{Go: runtime.Version(), OS: runtime.GOOS, Arch: runtime.GOARCH, CPUs: runtime.NumCPU()}
+}
+
+func newReport(cfg *Config, system System, took time.Duration) *Report {
+	return &Report{
+		Units:  reportUnits,
+		System: system,
+		Settings: Settings{
+			Peer:            cfg.Address,
+			Depth:           cfg.Depth,
+			Rounds:          cfg.Rounds,
+			DurationSeconds: took.Seconds(),
+			Tuning:          cfg.Tuning,
+		},
+		Results: []Result{},
+	}
+}
+
+// newResult sums up a group's rounds at one setting of the CRC.
+func newResult(g *group, crc bool) Result {
+	s, tcp := g.rdma[crc], g.tcp
+	res := Result{
+		Op: g.op, Size: g.size, CRC: crc,
+		BytesPerSecond:    median(s.rate),
+		LatencyP50:        median(s.p50),
+		LatencyP99:        median(s.p99),
+		LatencyIs:         "half round trip",
+		TCPBytesPerSecond: median(tcp.rate),
+		TCPLatencyP50:     median(tcp.p50),
+		TCPLatencyP99:     median(tcp.p99),
+		Timed:             s.messages,
+		Verified:          s.verified,
+	}
+	if g.op.tripParts() == 1 {
+		res.LatencyIs = "round trip"
+	}
+	res.MessagesPerSecond = res.BytesPerSecond / float64(g.size)
+	res.TCPMessagesPerSecond = res.TCPBytesPerSecond / float64(g.size)
+	if res.TCPBytesPerSecond > 0 {
+		res.Ratio = res.BytesPerSecond / res.TCPBytesPerSecond
+	}
+	ratios := make([]float64, len(s.rate))
+	for i, rate := range s.rate {
+		ratios[i] = rate / tcp.rate[i]
+	}
+	if len(ratios) > 0 {
+		res.RatioMin, res.RatioMax = slices.Min(ratios), slices.Max(ratios)
+	}
+	return res
+}

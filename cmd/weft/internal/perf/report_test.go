@@ -1,0 +1,127 @@
+package perf
+
+import (
+	"bytes"
+	"encoding/json"
+	"encoding/xml"
+	"io"
+	"math"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+// sampleReport has two sizes of two operations, and one of a single size.
+func sampleReport() *Report {
+	cfg := &Config{Address: "192.0.2.7:7471", Depth: 256, Rounds: 3, CRC: []bool{true, false}}
+	rep := newReport(cfg, System{Go: "go1.26", OS: "linux", Arch: "amd64", CPUs: 2, Congestion: "reno"}, 2*time.Second)
+	add := func(op Op, size int, crc bool, rate, tcp float64) {
+		g := newGroup(op, size, []bool{crc})
+		s := g.rdma[crc]
+		s.rate, s.p50, s.p99, s.verified = []float64{rate / 2, rate, rate * 3}, []float64{3000, 1000, 2000}, []float64{45e6, 4.5e6, 5e6}, 16
+		g.tcp.rate, g.tcp.p50, g.tcp.p99 = []float64{tcp, tcp, tcp}, []float64{3700}, []float64{2e9}
+		rep.Results = append(rep.Results, newResult(g, crc))
+	}
+	add(Write, 64, true, 1.25e9, 25e6)
+	add(Write, 1<<20, true, 7.5e9, 10e9)
+	add(Write, 1<<20, false, 9e9, 10e9)
+	add(Send, 64, true, 0.64e9, 25e6)
+	add(FetchAdd, 8, true, 640, 3.2e6)
+	return rep
+}
+
+func TestTableShowsFiguresWithThreeDigits(t *testing.T) {
+	var b bytes.Buffer
+	if err := sampleReport().WriteTable(&b); err != nil {
+		t.Fatal(err)
+	}
+	want := `go1.26, linux/amd64, 2 CPUs, congestion control reno, median of 3 rounds
+
+OPERATION    SIZE  CRC     GB/s    MSG/s      P50      P99   TCP GB/s    MSG/s      P50      P99   RATIO
+write        64 B   on     1.25   19.5 M  2.00 us  5.00 ms     0.0250    391 k  3.70 us   2.00 s    50.0
+write       1 MiB   on     7.50   7.15 k  2.00 us  5.00 ms       10.0   9.54 k  3.70 us   2.00 s   0.750
+write       1 MiB  off     9.00   8.58 k  2.00 us  5.00 ms       10.0   9.54 k  3.70 us   2.00 s   0.900
+
+send         64 B   on    0.640   10.0 M  2.00 us  5.00 ms     0.0250    391 k  3.70 us   2.00 s    25.6
+
+fetchadd      8 B   on   0.0000     80.0  2.00 us  5.00 ms     0.0032    400 k  3.70 us   2.00 s  0.0002
+`
+	got, _, _ := strings.Cut(b.String(), "\nGB/s are")
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("table (-want +got):\n%s", diff)
+	}
+}
+
+func TestRatioIsThatOfTheTwoMediansAndItsSpreadThatOfTheRounds(t *testing.T) {
+	r := sampleReport().Results[1]
+	if r.Ratio != 0.75 || r.RatioMin != 0.375 || r.RatioMax != 2.25 {
+		t.Errorf("ratio %v, %v to %v; want 0.75, 0.375 to 2.25", r.Ratio, r.RatioMin, r.RatioMax)
+	}
+}
+
+func TestJSONHasTheMembersThatProgramsCountOn(t *testing.T) {
+	b, err := json.Marshal(sampleReport())
+	if err != nil {
+		t.Fatal(err)
+	}
+	var doc struct {
+		Units    map[string]string `json:"units"`
+		System   map[string]any    `json:"system"`
+		Settings map[string]any    `json:"settings"`
+		Results  []map[string]any  `json:"results"`
+	}
+	if err := json.Unmarshal(b, &doc); err != nil {
+		t.Fatal(err)
+	}
+	for i, r := range doc.Results {
+		if _, ok := r["op"].(string); !ok {
+			t.Errorf("result %d: op is %v", i, r["op"])
+		}
+		if _, ok := r["crc"].(bool); !ok {
+			t.Errorf("result %d: crc is %v", i, r["crc"])
+		}
+		for _, name := range []string{"size", "bytes_per_second", "messages_per_second", "latency_p50_ns", "latency_p99_ns", "tcp_bytes_per_second", "ratio"} {
+			if n, ok := r[name].(float64); !ok || n <= 0 || math.IsInf(n, 0) {
+				t.Errorf("result %d: %s is %v", i, name, r[name])
+			}
+			if doc.Units[name] == "" {
+				t.Errorf("the unit of %s is not told", name)
+			}
+		}
+	}
+	for _, name := range []string{"go", "cpus", "congestion"} {
+		if doc.System[name] == nil {
+			t.Errorf("system does not tell %s", name)
+		}
+	}
+}
+
+func TestPlotIsSVGWithALineAnOperationAndPlainTCP(t *testing.T) {
+	var b bytes.Buffer
+	if err := sampleReport().WritePlot(&b); err != nil {
+		t.Fatal(err)
+	}
+	text := b.String()
+	for d := xml.NewDecoder(&b); ; {
+		if _, err := d.Token(); err == io.EOF {
+			break
+		} else if err != nil {
+			t.Fatalf("not XML: %v", err)
+		}
+	}
+	for _, want := range []string{"<svg", "write, CRC on", "write, CRC off", "send, CRC on", "plain TCP", "64 B", "1 MiB", "GB/s", "message size"} {
+		if !strings.Contains(text, want) {
+			t.Errorf("the plot does not show %q", want)
+		}
+	}
+	if strings.Contains(text, "fetchadd") {
+		t.Error("an operation of one size has a line")
+	}
+	rep := sampleReport()
+	rep.Results = rep.Results[4:]
+	if err := rep.WritePlot(io.Discard); err == nil {
+		t.Error("a plot of nothing was no error")
+	}
+}

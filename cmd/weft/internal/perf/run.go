@@ -1,0 +1,95 @@
+package perf
+
+import (
+	"fmt"
+	"slices"
+)
+
+// A kind is what a run is for.
+type kind string
+
+const (
+	bandwidth kind = "bandwidth" // RDMA, pipelined
+	latency   kind = "latency"   // RDMA, one at a time
+	stream    kind = "stream"    // plain TCP, one way
+	echo      kind = "echo"      // plain TCP, one at a time
+)
+
+// A run moves N messages over one connection. Driver and peer derive all else
+// from it, each for its own part.
+type run struct {
+	Kind  kind   `json:"kind"`
+	Op    Op     `json:"op"`
+	Size  int    `json:"size"`  // octets a message
+	CRC   bool   `json:"crc"`   // which RDMA connection
+	N     int    `json:"n"`     // messages
+	Slots int    `json:"slots"` // places at each end, see offset
+	Depth int    `json:"depth"` // messages under way at a time
+	Seed  uint64 `json:"seed"`  // of the driver's pattern
+}
+
+// peerSeed is the seed of the peer's pattern.
+func (r *run) peerSeed() uint64 { return ^r.Seed }
+
+// A message k uses slot k modulo Slots of the memory at both ends; Slots is 1
+// in timed runs.
+func (r *run) offset(k int) int { return k % r.Slots * r.Size }
+
+// check refuses a run that memory of room octets and queues of depth work
+// requests cannot carry out.
+func (r *run) check(room, depth int) error {
+	switch {
+	case !slices.Contains(Ops, r.Op) || r.Op.word() && r.Size != wordSize:
+		return fmt.Errorf("there is no operation %q of %d octets", r.Op, r.Size)
+	case r.Size < 1 || r.Size > MaxSize || r.Slots < 1 || r.Slots > room/r.Size:
+		return fmt.Errorf("%d messages of %d octets do not fit the %d octets of the connection's memory", r.Slots, r.Size, room)
+	case r.N < 1 || r.Depth < 1 || r.Depth > depth:
+		return fmt.Errorf("%d messages with %d in flight: the connection has a depth of %d", r.N, r.Depth, depth)
+	}
+	return nil
+}
+
+// inFlight bounds the octets under way, so that large messages do not need
+// deep queues.
+const inFlight = 4 << 20
+
+// depthFor is the number of messages of size octets that are under way at a
+// time, where queues have depth work requests.
+func depthFor(size, depth int) int {
+	return min(max(inFlight/size, batches), depth)
+}
+
+// batches is how many batches of work requests make up the depth.
+const batches = 4
+
+// batch is the number of work requests posted at once.
+func (r *run) batch() int { return max(r.Depth/batches, 1) }
+
+// Sends and Immediate Data go by credits: the peer has window receives posted
+// and answers once for each Depth messages, and for the last.
+const windowDepths = 4
+
+func (r *run) window() int { return windowDepths * r.Depth }
+
+// acks is the number of messages by which the peer answers a transfer.
+func (r *run) acks() int {
+	switch {
+	case r.Op.receives():
+		return (r.N + r.Depth - 1) / r.Depth
+	case r.Op == Write:
+		return 1
+	}
+	return 0
+}
+
+// incoming is the number of messages that take a receive of the peer's in a
+// transfer.
+func (r *run) incoming() int {
+	switch {
+	case r.Op.receives():
+		return r.N
+	case r.Op == Write:
+		return 1 // the fence behind the last Write
+	}
+	return 0
+}

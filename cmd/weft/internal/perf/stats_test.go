@@ -1,0 +1,71 @@
+package perf
+
+import (
+	"testing"
+	"time"
+)
+
+func TestMedianIsTheMiddleValue(t *testing.T) {
+	for _, tt := range []struct {
+		in   []float64
+		want float64
+	}{
+		{nil, 0},
+		{[]float64{3}, 3},
+		{[]float64{9, 1, 2}, 2},
+		{[]float64{4, 1, 3, 2}, 2.5},
+		{[]float64{1, 1000, 2, 3, 0}, 2},
+	} {
+		in := append([]float64(nil), tt.in...)
+		if got := median(in); got != tt.want {
+			t.Errorf("median(%v) = %v, want %v", tt.in, got, tt.want)
+		}
+		for i := range in {
+			if in[i] != tt.in[i] {
+				t.Errorf("median changed the order of %v to %v", tt.in, in)
+			}
+		}
+	}
+}
+
+func TestPercentileIsTheNearestRank(t *testing.T) {
+	hundred := make([]time.Duration, 100)
+	for i := range hundred {
+		hundred[i] = time.Duration(i + 1)
+	}
+	for _, tt := range []struct {
+		in   []time.Duration
+		p    float64
+		want time.Duration
+	}{
+		{nil, 50, 0},
+		{[]time.Duration{7}, 0, 7},
+		{[]time.Duration{7}, 99, 7},
+		{hundred, 50, 50},
+		{hundred, 99, 99},
+		{hundred, 99.5, 100},
+		{hundred, 100, 100},
+		{[]time.Duration{1, 2, 3}, 50, 2},
+		{[]time.Duration{1, 2, 3, 4}, 50, 2},
+	} {
+		if got := percentile(tt.in, tt.p); got != tt.want {
+			t.Errorf("percentile %v of %d values = %d, want %d", tt.p, len(tt.in), got, tt.want)
+		}
+	}
+}
+
+func TestSeriesKeepsRatesAndLatenciesOfEachRound(t *testing.T) {
+	var s series
+	s.addTransfer(&run{N: 1000, Size: 64}, time.Millisecond)
+	if s.rate[0] != 64e6 {
+		t.Errorf("1000 messages of 64 octets in 1 ms are %v octets a second, want 64e6", s.rate[0])
+	}
+	s.addLatency([]time.Duration{30, 10, 20}, 2)
+	s.addLatency([]time.Duration{5}, 1)
+	if s.p50[0] != 10 || s.p99[0] != 15 || s.p50[1] != 5 {
+		t.Errorf("p50 %v, p99 %v; want 10 and 5, 15 and 5", s.p50, s.p99)
+	}
+	if s.messages != 1004 {
+		t.Errorf("%d messages counted, want 1004", s.messages)
+	}
+}

@@ -1,0 +1,82 @@
+package perf
+
+import (
+	"net"
+	"testing"
+	"time"
+)
+
+// streams returns the two ends of a plain TCP connection over loopback.
+func streams(t *testing.T) (driver, peer *tcpStream) {
+	t.Helper()
+	ln, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer ln.Close()
+	a, err := net.Dial("tcp", ln.Addr().String())
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { a.Close() })
+	b, err := ln.Accept()
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { b.Close() })
+	return newTCPStream(a.(*net.TCPConn), 1<<16), newTCPStream(b.(*net.TCPConn), 1<<16)
+}
+
+// Each run leaves the connection as it found it, or the next one would fail.
+func TestBothEndsOfPlainTCPAgreeOnEveryRun(t *testing.T) {
+	driver, peer := streams(t)
+	for _, r := range []run{
+		{Kind: stream, Op: Write, Size: 64, N: 1000},
+		{Kind: stream, Op: Read, Size: 64, N: 1000},
+		{Kind: echo, Op: Send, Size: 4096, N: 10},
+		{Kind: echo, Op: Read, Size: 5, N: 10},
+		{Kind: stream, Op: Read, Size: 1 << 16, N: 33},
+		{Kind: stream, Op: FetchAdd, Size: 8, N: 1},
+		{Kind: echo, Op: CmpSwap, Size: 8, N: 3},
+	} {
+		answered := make(chan error, 1)
+		go func() {
+			if r.Kind == stream {
+				answered <- peer.answer(&r)
+			} else {
+				answered <- peer.pong(&r)
+			}
+		}()
+		if r.Kind == stream {
+			elapsed, err := driver.transfer(&r)
+			if err != nil || elapsed <= 0 {
+				t.Fatalf("%+v: %v in %v", r, err, elapsed)
+			}
+		} else {
+			trips, err := driver.pingpong(&r, make([]time.Duration, 0, r.N))
+			if err != nil || len(trips) != r.N {
+				t.Fatalf("%+v: %v with %d round trips", r, err, len(trips))
+			}
+		}
+		if err := <-answered; err != nil {
+			t.Fatalf("%+v: peer: %v", r, err)
+		}
+	}
+}
+
+func TestCongestionControlIsSetByName(t *testing.T) {
+	driver, _ := streams(t)
+	if err := setCongestion(driver.nc, ""); err != nil {
+		t.Errorf("leaving it alone: %v", err)
+	}
+	name := congestion(driver.nc)
+	if name == "" {
+		t.Skip("this system does not tell the congestion control of a socket")
+	}
+	if err := setCongestion(driver.nc, name); err != nil {
+		t.Errorf("setting %q, which it had: %v", name, err)
+	}
+	if err := setCongestion(driver.nc, "no-such-control"); err == nil {
+		t.Error("a name that no control has was taken")
+	}
+}

@@ -1,0 +1,131 @@
+package perf
+
+import (
+	"context"
+	"encoding/binary"
+	"fmt"
+	"time"
+
+	"github.com/weft-rdma/weft/verbs"
+)
+
+// build makes work requests for messages k to k+n of r in e.batch; the last
+// one is signaled.
+func (e *endpoint) build(r *run, k, n int) []verbs.SendWR {
+	wrs := e.batch[:n]
+	for i := range wrs {
+		e.message(r, k+i, &wrs[i], e.sges[i:i+1:i+1])
+	}
+	wrs[n-1].Flags = verbs.Signaled
+	return wrs
+}
+
+// message makes the work request of message k of r, with sgl as its list.
+func (e *endpoint) message(r *run, k int, wr *verbs.SendWR, sgl []verbs.SGE) {
+	at := r.offset(k)
+	*wr = verbs.SendWR{Op: r.Op.verb(), SGL: sgl}
+	switch r.Op {
+	case Send:
+		sgl[0] = e.outSGE(at, r.Size)
+	case Write:
+		sgl[0], wr.Remote = e.outSGE(at, r.Size), e.peerIn(at)
+	case Read:
+		sgl[0], wr.Remote = e.inSGE(at, r.Size), e.peerOut(at)
+	case Immediate:
+		wr.SGL = nil
+		binary.BigEndian.PutUint64(wr.Immediate[:], uint64(k))
+	case FetchAdd:
+		sgl[0], wr.Remote = e.inSGE(at, wordSize), e.peerIn(0)
+		wr.Atomic = verbs.Atomic{Data: 1}
+	case CmpSwap:
+		// Each one finds what the one before it left.
+		sgl[0], wr.Remote = e.inSGE(at, wordSize), e.peerIn(0)
+		wr.Atomic = verbs.Atomic{Data: uint64(k) + 1, Mask: ^uint64(0), Compare: uint64(k), CompareMask: ^uint64(0)}
+	}
+}
+
+// transfer is the driver's part of a bandwidth run. The time is from the first
+// post until the driver knows that all messages are at their place.
+func (e *endpoint) transfer(ctx context.Context, r *run) (time.Duration, error) {
+	if err := e.expect(r, r.acks(), batches*2, false); err != nil {
+		return 0, err
+	}
+	start := time.Now()
+	for posted := 0; posted < r.N; {
+		n := min(r.batch(), r.N-posted)
+		for e.pending >= batches || r.Op.receives() && posted+n > e.recvs.got*r.Depth+r.window() {
+			if err := e.reap(ctx); err != nil {
+				return 0, err
+			}
+		}
+		e.pending++
+		if _, err := e.qp.PostSends(e.build(r, posted, n)); err != nil {
+			return 0, e.why(err)
+		}
+		posted += n
+	}
+	if r.Op == Write {
+		if err := e.notify(); err != nil {
+			return 0, e.why(err)
+		}
+	}
+	if err := e.drain(ctx); err != nil {
+		return 0, err
+	}
+	return time.Since(start), nil
+}
+
+// prepareAnswer readies the peer for its part of a bandwidth run.
+func (e *endpoint) prepareAnswer(r *run) error {
+	return e.expect(r, r.incoming(), r.window(), r.Op.receives())
+}
+
+// answer is the peer's part of a bandwidth run, after prepareAnswer: it
+// answers what the driver waits for.
+func (e *endpoint) answer(ctx context.Context, r *run) error {
+	for acks := 0; acks < r.acks(); {
+		for e.recvs.got < min((acks+1)*r.Depth, r.incoming()) {
+			if err := e.reap(ctx); err != nil {
+				return err
+			}
+		}
+		acks++
+		if err := e.notify(); err != nil {
+			return e.why(err)
+		}
+	}
+	return e.drain(ctx)
+}
+
+// checkDriver compares what the driver got by a run.
+func (e *endpoint) checkDriver(r *run) error {
+	switch {
+	case r.Op == Read:
+		return e.checkIn(r, r.peerSeed())
+	case r.Kind == latency && !r.Op.word():
+		return e.checkIn(r, r.Seed) // it came back
+	case r.Op.atomic():
+		// Each slot holds what its last operation found: the count of those
+		// before it.
+		for k := max(r.N-r.Slots, 0); k < r.N; k++ {
+			if got := binary.NativeEndian.Uint64(e.in()[r.offset(k):]); got != uint64(k) {
+				return fmt.Errorf("%s %d found %d instead of %d", r.Op, k, got, k)
+			}
+		}
+	}
+	return nil
+}
+
+// checkPeer compares what the peer got by a run. Immediate Data was checked as
+// it came.
+func (e *endpoint) checkPeer(r *run) error {
+	switch {
+	case r.Op == Write || r.Op == Send:
+		return e.checkIn(r, r.Seed)
+	case r.Op.atomic():
+		if got := binary.NativeEndian.Uint64(e.in()); got != uint64(r.N) {
+			return fmt.Errorf("%d times %s left %d", r.N, r.Op, got)
+		}
+	}
+	return nil
+}

@@ -1,0 +1,30 @@
+package perf
+
+import (
+	"time"
+
+	"github.com/weft-rdma/weft/mpa"
+)
+
+// Tuning are the settings that both ends of a connection share.
+type Tuning struct {
+	// Congestion is the congestion control of all connections, plain TCP's
+	// and RDMA's alike; empty leaves the system's.
+	Congestion string `json:"congestion,omitempty"`
+	// Markers asks for MPA's markers in both directions.
+	Markers bool `json:"markers,omitempty"`
+	// MaxULPDU is the largest ULPDU in octets; 0 follows the path's segment size.
+	MaxULPDU int `json:"max_ulpdu,omitempty"`
+	// Spin is how long an RDMA connection polls before it sleeps.
+	Spin time.Duration `json:"spin_ns,omitempty"`
+}
+
+// mpa is the start-up of an RDMA connection.
+func (t Tuning) mpa(crc bool) mpa.Config {
+	return mpa.Config{
+		NoCRC:    !crc,
+		Markers:  t.Markers,
+		MaxULPDU: t.MaxULPDU,
+		Spin:     t.Spin,
+	}
+}
