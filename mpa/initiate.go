@@ -67,7 +67,7 @@ func exchange(ctx context.Context, nc net.Conn, cfg *Config, req Frame) (Frame, 
 	}
 	rep, n, err := readFrame(nc, ReplyFrame)
 	if err != nil {
-		if n == 0 && w.ctx.Err() == nil {
+		if n == 0 {
 			err = fmt.Errorf("%w: %w", ErrUnanswered, err)
 		}
 		return Frame{}, w.fault(err)

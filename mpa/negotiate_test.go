@@ -125,7 +125,7 @@ func TestAReplyThatWantsMoreReadsThanWeCanTakeIsInsufficientIRD(t *testing.T) {
 	}
 }
 
-// Claims: ME-1.1-3 ME-9.2-1 ME-9.2-2 ME-9.2-3 ME-9.2-4 ME-9.2-5 ME-9.2-6 ME-9.2-7 ME-9.2-8 ME-9.2-9 ME-9.2-10
+// Claims: ME-1.1-3 ME-9.2-1 ME-9.2-2 ME-9.2-3 ME-9.2-4 ME-9.2-5 ME-9.2-6 ME-9.2-7 ME-9.2-8 ME-9.2-10
 // Claims: ME-8-1 ME-8-2
 func TestTheRTRIsOneThatBothSidesKnow(t *testing.T) {
 	for offer := RTR(0); offer <= RTRAny; offer++ {
@@ -201,7 +201,7 @@ func TestRepliesOfOtherImplementationsToAPeerToPeerRequest(t *testing.T) {
 	}
 }
 
-// Claims: ME-9.1-7 ME-3-1
+// Claims: ME-9.1-7
 func TestAReadAsRTRGetsItsPlaceOnBothSides(t *testing.T) {
 	i, r, err := settle(t, Config{PeerToPeer: true, RTR: RTRRead}, Config{})
 	if err != nil || i.RTR != RTRRead || i.ORD != 1 || r.IRD != 1 {
@@ -311,6 +311,8 @@ func TestAReplyHasTheFormOfItsRequest(t *testing.T) {
 		{"a rejection, revision 1 to enhanced", enhanced, Frame{Revision: 1, Reject: true}, true},
 		{"a rejection, enhanced to unenhanced", plain, Frame{Revision: 2, Enhanced: true, Reject: true}, true},
 		{"a rejection of revision 0", plain, Frame{Reject: true}, false},
+		{"revision 1 to the RDMA Consortium", Config{Profile: ProfileRDMAC}, Frame{Revision: 1, CRC: true, Markers: true}, false},
+		{"a rejection of revision 1 to the RDMA Consortium", Config{Profile: ProfileRDMAC}, Frame{Revision: 1, Reject: true}, false},
 		{"revision 0 without Markers", Config{Profile: ProfilePermissive}, Frame{CRC: true}, false},
 		{"revision 0 without CRC", Config{Profile: ProfileRDMAC}, Frame{Markers: true}, false},
 	} {

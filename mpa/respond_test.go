@@ -259,7 +259,7 @@ func TestADecisionInTimeStopsTheClock(t *testing.T) {
 	})
 }
 
-// Claims: MPA-7.1.1-14 MPA-7.1.5-1 MPA-7.1.2-4
+// Claims: MPA-7.1.1-14 MPA-7.1.2-4
 func TestOctetsBehindTheRequestCloseTheConnection(t *testing.T) {
 	answers := map[string]func(*Request) error{
 		"accepted": func(r *Request) error { _, err := r.Accept(context.Background(), Config{}, nil); return err },

@@ -283,6 +283,59 @@ func (s *scripted) Close() error                    { s.closed = true; return ni
 func (s *scripted) SetDeadline(time.Time) error     { return nil }
 func (s *scripted) SetReadDeadline(time.Time) error { return nil }
 
+// A hookedConn calls last when a Read has emptied the script.
+type hookedConn struct {
+	net.Conn
+	left int
+	last func()
+}
+
+func (h *hookedConn) Read(p []byte) (int, error) {
+	n, err := h.Conn.Read(p)
+	if h.left -= n; h.left == 0 {
+		h.last()
+	}
+	return n, err
+}
+
+func TestAContextThatEndsWithTheLastOctetLeavesNoDeadline(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		nc, p := pipe(t)
+		ctx, cancel := context.WithCancel(t.Context())
+		rejection := unhex(t, repHex+"70 02 0004 0001 0008")
+		hooked := &hookedConn{nc, len(rejection), func() { cancel(); synctest.Wait() }}
+		go func() {
+			p.gets(plainRequest)
+			p.sends(rejection)
+		}()
+		_, _, err := Initiate(ctx, hooked, plainConfig, nil)
+		if _, ok := errors.AsType[*RejectError](err); !ok {
+			t.Fatal(err)
+		}
+		p.streams(nc)
+	})
+}
+
+func TestNothingIsSentAfterTheContextEnded(t *testing.T) {
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	nc := &scripted{in: bytes.NewReader(nil)}
+	if _, _, err := Initiate(ctx, nc, Config{}, nil); !errors.Is(err, context.Canceled) || nc.out.Len() > 0 || !nc.closed {
+		t.Errorf("sent % x, closed %t, %v", nc.out.Bytes(), nc.closed, err)
+	}
+	a, b := tcpPair(t)
+	p := peer{t, b}
+	p.sendsHex(reqHex + "40 01 0000")
+	r, err := Await(t.Context(), a, Config{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := r.Accept(ctx, Config{}, nil); !errors.Is(err, context.Canceled) {
+		t.Error(err)
+	}
+	p.seesEnd()
+}
+
 func FuzzInitiate(f *testing.F) {
 	for _, g := range goldenFrames {
 		f.Add(unhex(f, repHex+g.hex), uint8(0), true)

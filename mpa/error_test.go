@@ -1,0 +1,62 @@
+package mpa
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"testing"
+)
+
+// RFC 5044 §8, RFC 6581 §8.
+//
+// Claims: ME-8-1 ME-8-2
+func TestErrorsHaveTheirPlaceInATerminate(t *testing.T) {
+	for code, name := range map[Code]string{
+		1: "connection closed or lost",
+		2: "CRC error",
+		3: "marker and ULPDU length disagree",
+		4: "invalid start-up frame",
+		5: "local catastrophic error",
+		6: "insufficient IRD resources",
+		7: "no matching RTR option",
+		0: "unknown MPA error 0",
+		8: "unknown MPA error 8",
+	} {
+		layer, etype, c := (&Error{Code: code}).TerminateCode()
+		if layer != 2 || etype != 0 || c != uint8(code) || code.String() != name {
+			t.Errorf("%d: %x %x %02x, %q", code, layer, etype, c, code)
+		}
+	}
+}
+
+func TestAnErrorIsItsCodeAndItsCause(t *testing.T) {
+	var err error = fmt.Errorf("dial: %w", &Error{Code: CodeClosed, Detail: "during start-up", Err: io.EOF})
+	if !errors.Is(err, io.EOF) || !errors.Is(err, &Error{Code: CodeClosed}) || errors.Is(err, &Error{Code: CodeCRC}) || errors.Is(err, &Error{Code: CodeClosed, Detail: "x"}) {
+		t.Error(err)
+	}
+	if got, want := err.Error(), "dial: mpa: connection closed or lost: during start-up: EOF"; got != want {
+		t.Errorf("%q, want %q", got, want)
+	}
+	if got, want := (&RejectError{PrivateData: []byte("no"), PeerIRD: 1, PeerORD: 8}).Error(), "mpa: the peer rejected the connection, 2 octets of private data, needs ORD 8"; got != want {
+		t.Errorf("%q, want %q", got, want)
+	}
+	if got, want := (&RejectError{PeerORD: NotNegotiated}).Error(), "mpa: the peer rejected the connection, 0 octets of private data"; got != want {
+		t.Errorf("%q, want %q", got, want)
+	}
+}
+
+func TestTermsPrintInWords(t *testing.T) {
+	for _, c := range []struct {
+		v    fmt.Stringer
+		want string
+	}{
+		{RTR(0), "none"}, {RTRRead, "Read"}, {RTRAny, "Send|Write|Read"},
+		{Revision(0), "revision 0 (RDMA Consortium)"}, {Revision1, "revision 1 (RFC 5044)"}, {Revision2, "revision 2 (RFC 6581)"}, {Revision(9), "revision 9 (unknown)"},
+		{ProfileIETF, "IETF"}, {ProfilePermissive, "permissive"}, {Profile(9), "unknown profile 9"},
+		{RequestFrame, "MPA Request Frame"}, {ReplyFrame, "MPA Reply Frame"},
+	} {
+		if got := c.v.String(); got != c.want {
+			t.Errorf("%q, want %q", got, c.want)
+		}
+	}
+}
