@@ -112,9 +112,12 @@ func TestCutLateComesAfterWhatWasWritten(t *testing.T) {
 	a, b := Pipe()
 	write(t, a, "abc")
 	a.FinAfter(1)
-	write(t, a, "def")
 	if got, err := reads(b); !slices.Equal(got, []string{"abc"}) || err != io.EOF {
 		t.Errorf("%q, %v", got, err)
+	}
+	write(t, a, "def")
+	if got, err := reads(b); len(got) != 0 || err != io.EOF {
+		t.Errorf("%q, %v, after the end", got, err)
 	}
 }
 
@@ -145,8 +148,10 @@ func TestEndsShowAsTheyDoWithTCP(t *testing.T) {
 		writeErr error // what b's writes get
 	}{
 		{"close", (*Conn).Close, false, "data", io.EOF, syscall.ECONNRESET},
+		{"close one by one", func(a *Conn) error { return errors.Join(a.CloseWrite(), a.Close()) }, false, "data", io.EOF, syscall.ECONNRESET},
 		{"close with unread input", (*Conn).Close, true, "data", syscall.ECONNRESET, syscall.ECONNRESET},
 		{"reset", (*Conn).Reset, false, "", syscall.ECONNRESET, syscall.ECONNRESET},
+		{"reset while held", func(a *Conn) error { a.Hold(); return a.Reset() }, false, "", syscall.ECONNRESET, syscall.ECONNRESET},
 		{"close without linger", func(a *Conn) error { return errors.Join(a.SetLinger(0), a.Close()) }, false, "", syscall.ECONNRESET, syscall.ECONNRESET},
 	} {
 		a, b := Pipe()

@@ -25,6 +25,7 @@ type stream struct {
 	written uint64 // octets taken from the writer, ever
 	end     error  // what the writer gets from now on; nil while it may write
 	closed  bool   // the reader has closed its end
+	lost    bool   // the writer has reset the connection
 
 	delay   time.Duration
 	held    bool
@@ -93,6 +94,8 @@ func (s *stream) read(p []byte) (int, error) {
 		switch {
 		case s.closed:
 			return 0, net.ErrClosed
+		case s.lost:
+			return 0, syscall.ECONNRESET
 		case s.readLimit.passed():
 			return 0, os.ErrDeadlineExceeded
 		case len(p) == 0:
@@ -179,7 +182,7 @@ func (s *stream) put(p []byte) {
 	from := s.written
 	s.written += uint64(len(p))
 	if s.cut && s.written >= s.cutAt {
-		if from <= s.cutAt {
+		if from < s.cutAt {
 			s.add(parcel{data: data[:s.cutAt-from]})
 			s.finish(s.cutWith)
 		}
@@ -209,7 +212,7 @@ func (s *stream) finish(err error) {
 
 // cutOff makes octet n and all after it not arrive, but err in their place.
 func (s *stream) cutOff(n uint64, err error) {
-	s.cut, s.cutAt, s.cutWith = true, max(n, s.written), err
+	s.cut, s.cutAt, s.cutWith = true, n, err
 	if s.written >= n {
 		s.finish(err)
 	}
@@ -230,9 +233,7 @@ func (s *stream) closeWrite(err error) {
 func (s *stream) reset() {
 	s.do(func() {
 		s.queue, s.used = nil, 0
-		s.add(parcel{err: syscall.ECONNRESET})
-		s.queue[0].ready = time.Time{}
-		s.held = false
+		s.lost = true
 		if s.end == nil {
 			s.end = syscall.ECONNRESET
 		}
