@@ -33,7 +33,7 @@ func newEnd(t testing.TB, cfg verbs.QPConfig) *end {
 	if e.pd, err = e.rnic.AllocPD(); err != nil {
 		t.Fatal(err)
 	}
-	if e.cq, err = e.rnic.CreateCQ(verbs.CQConfig{Entries: 256}); err != nil {
+	if e.cq, err = e.rnic.CreateCQ(verbs.CQConfig{Entries: 4096}); err != nil {
 		t.Fatal(err)
 	}
 	all := verbs.LocalRead | verbs.LocalWrite | verbs.RemoteRead | verbs.RemoteWrite | verbs.RemoteAtomic

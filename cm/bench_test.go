@@ -1,0 +1,90 @@
+package cm_test
+
+import (
+	"fmt"
+	"testing"
+
+	"github.com/weft-rdma/weft/cm"
+	"github.com/weft-rdma/weft/mpa"
+	"github.com/weft-rdma/weft/verbs"
+)
+
+// BenchmarkStream moves messages one way between two queue pairs of this
+// process, in batches, over TCP on the loopback. Module bench/ compares with
+// plain TCP; this one is for profiles.
+func BenchmarkStream(b *testing.B) {
+	for _, op := range []verbs.Op{verbs.OpWrite, verbs.OpRead, verbs.OpSend} {
+		for _, crc := range []bool{true, false} {
+			for _, size := range []int{64, 4 << 10, 64 << 10, 1 << 20} {
+				b.Run(fmt.Sprintf("%v/crc=%v/%d", op, crc, size), func(b *testing.B) { stream(b, op, crc, size) })
+			}
+		}
+	}
+}
+
+func stream(b *testing.B, op verbs.Op, crc bool, size int) {
+	const depth = 256
+	cfg := verbs.QPConfig{SendDepth: 2 * depth, RecvDepth: 4 * depth, IRD: 32, ORD: 32, PauseOnEmptyRQ: true}
+	x, y := newEnd(b, cfg), newEnd(b, cfg)
+	p := cm.Params{MPA: mpa.Config{NoCRC: !crc}}
+	recv := make([]verbs.RecvWR, 2*depth)
+	for i := range recv {
+		recv[i].SGL = []verbs.SGE{y.mr.SGE(0, size)}
+	}
+	if _, err := y.qp.PostRecvs(recv); err != nil {
+		b.Fatal(err)
+	}
+	connect(b, x, y, p, p)
+	done := make(chan struct{})
+	if op == verbs.OpSend {
+		go func() { // the receiver keeps its queue filled
+			defer close(done)
+			var wcs [64]verbs.WC
+			for y.cq.Wait(b.Context()) == nil {
+				n := y.cq.Poll(wcs[:])
+				for _, wc := range wcs[:n] {
+					if wc.Status != verbs.Success {
+						return
+					}
+				}
+				if _, err := y.qp.PostRecvs(recv[:n]); err != nil {
+					return
+				}
+			}
+		}()
+	} else {
+		close(done)
+	}
+	batch := max(1, min(depth, 256<<10/size))
+	wrs := make([]verbs.SendWR, batch)
+	for i := range wrs {
+		wrs[i] = verbs.SendWR{Op: op, SGL: []verbs.SGE{x.mr.SGE(0, size)}, Remote: y.mr.Remote(0)}
+	}
+	wrs[batch-1].Flags = verbs.Signaled
+	b.SetBytes(int64(size))
+	b.ReportAllocs()
+	b.ResetTimer()
+	pending := 0
+	for sent := 0; sent < b.N; {
+		if pending < 2 || batch*4 <= depth && pending < 8 {
+			n, err := x.qp.PostSends(wrs)
+			if err != nil {
+				b.Fatal(n, err)
+			}
+			sent += batch
+			pending++
+			continue
+		}
+		if wc := x.next(b); wc.Status != verbs.Success {
+			b.Fatal(wc.Status, x.qp.Err(), y.qp.Err())
+		}
+		pending--
+	}
+	for ; pending > 0; pending-- {
+		x.next(b)
+	}
+	b.StopTimer()
+	x.qp.Abort()
+	y.qp.Abort()
+	<-done
+}
