@@ -295,7 +295,7 @@ func (k *ticker) tick(err error) error {
 func TestAStreamInMotionAllocatesNothing(t *testing.T) {
 	const frames = 20
 	for _, p := range []Params{{}, {CRC: true}, {CRC: true, SendMarkers: true, RecvMarkers: true}} {
-		for _, n := range []int{64, 30000} {
+		for _, n := range []int{64, 30000, 60000} {
 			t.Run(fmt.Sprintf("%s/%d", termsName(p), n), func(t *testing.T) {
 				a, b := tcpPair(t)
 				p.Initiator = true

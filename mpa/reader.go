@@ -25,6 +25,11 @@ const (
 	// placeLimit, in octets: with less of a ULPDU missing, reading in bulk and
 	// copying is cheaper than a read of its own.
 	placeLimit = 24 << 10
+
+	// aheadSize, in octets, is how far a read that places payload goes beyond
+	// it: what is small and follows comes with it, and the headers of what is
+	// long, which is then placed too.
+	aheadSize = 4 << 10
 )
 
 // A reader owns the read-ahead buffer. It belongs to the goroutine in Receive.
@@ -42,6 +47,8 @@ type reader struct {
 	pos        uint64 // stream position of buf[start], where an FPDU begins
 	busy       bool   // something was handed up since the last Idle
 	refused    bool   // the Sink does not want to place the ULPDU at buf[start]
+
+	windows [][]byte // of placeHead, kept for its memory
 }
 
 // newReader begins with the octets that start-up read too early.
@@ -129,6 +136,7 @@ func (r *reader) place(s Sink) (bool, error) {
 	if size-len(have) < placeLimit {
 		return false, nil
 	}
+	r.idle(s)
 	head := have[lengthSize:]
 	off, ok, err := s.Begin(head, n)
 	if err != nil {
@@ -138,17 +146,15 @@ func (r *reader) place(s Sink) (bool, error) {
 		r.refused = true
 		return false, nil
 	}
-	off, err = placeHead(s, head, off, n)
+	off, err = r.placeHead(s, head, off, n)
 	if err != nil {
 		return false, err
 	}
-	// What follows the ULPDU goes to the buffer: pad and CRC, and enough of
-	// the next FPDU to ask where its payload goes.
+	// What follows the ULPDU, its pad and CRC first, goes to the buffer.
 	tail := padding(n) + crcSize
 	r.start, r.end = 0, 0
 	for off < n {
-		r.idle(s)
-		got, err := r.transport.readWindows(s, off, n-off, r.buf[:tail+lengthSize+headSize])
+		got, err := r.transport.readWindows(s, off, n-off, r.buf[:aheadSize])
 		if refused, ok := err.(windowError); ok {
 			return false, refused.err
 		}
@@ -172,11 +178,11 @@ func (r *reader) place(s Sink) (bool, error) {
 
 // placeHead puts what of the payload has arrived with the headers into its
 // place and returns the offset of the rest.
-func placeHead(s Sink, head []byte, off, n int) (int, error) {
+func (r *reader) placeHead(s Sink, head []byte, off, n int) (int, error) {
 	if off == len(head) {
 		return off, nil
 	}
-	windows, err := s.Window(nil, off)
+	windows, err := s.Window(r.windows[:0], off)
 	if err != nil {
 		return 0, err
 	}
@@ -184,6 +190,8 @@ func placeHead(s Sink, head []byte, off, n int) (int, error) {
 		off += copy(w, head[off:])
 	}
 	s.Release()
+	clear(windows)
+	r.windows = windows
 	if off != len(head) {
 		return 0, fmt.Errorf("mpa: the sink has memory up to octet %d of a ULPDU of %d", off, n)
 	}
