@@ -17,7 +17,7 @@ const plainRequest = reqHex + "50 02 0004 0005 0003"
 
 var plainConfig = Config{IRD: 5, ORD: 3}
 
-// Claims: MPA-7.1.2-1 MPA-7.1.1-1 MPA-7.1.1-8 MPA-7.1.1-10 MPA-7.1.2-8 MPA-1.2-4 ME-6-3 ME-6-5 ME-6-6 ME-6-9
+// Claims: MPA-7.1-4 MPA-7.1.2-1 MPA-7.1.1-1 MPA-7.1.1-8 MPA-7.1.1-10 MPA-7.1.2-8 MPA-1.2-4 ME-6-3 ME-6-5 ME-6-6 ME-6-9
 // Claims: ME-9.2-1 ME-9.2-2 ME-9.2-12 ME-10-3 ME-9.1-14 MPA-C.1-1
 func TestTheInitiatorSendsARequestAndNothingElse(t *testing.T) {
 	for _, c := range []struct {
@@ -59,7 +59,7 @@ func TestTheInitiatorSendsARequestAndNothingElse(t *testing.T) {
 	}
 }
 
-// Claims: MPA-7.1.1-2 MPA-7.1.1-11 MPA-7.1.1-14 MPA-7.1.2-9 MPA-7.1.2-13 MPA-7.1.2-16 MPA-7.1.2-18 MPA-8-4 ME-6-9
+// Claims: MPA-7.1.1-2 MPA-7.1.1-11 MPA-7.1.1-14 MPA-7.1.2-9 MPA-7.1.2-13 MPA-7.1.2-16 MPA-7.1.2-18 MPA-7.1-5 MPA-8-4 ME-6-9
 func TestTheInitiatorClosesOnAMalformedReply(t *testing.T) {
 	bad := malformed(t, ReplyFrame)
 	bad["an unenhanced Reply to an enhanced Request"] = unhex(t, repHex+"40 02 0000")
