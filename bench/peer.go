@@ -1,0 +1,150 @@
+// The second process as the first one sees it, and one sample with it.
+
+package main
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"time"
+)
+
+// A peer is the second process. It belongs to one goroutine.
+type peer struct {
+	cmd    *exec.Cmd
+	stdin  io.Closer
+	say    *json.Encoder
+	hear   *json.Decoder
+	stderr bytes.Buffer // for the message when it dies
+}
+
+// startPeer starts this very program again, as the target. It dies with ctx.
+func startPeer(ctx context.Context) (*peer, error) {
+	self, err := os.Executable()
+	if err != nil {
+		return nil, err
+	}
+	p := &peer{cmd: exec.CommandContext(ctx, self)}
+	p.cmd.Env = append(os.Environ(), peerVariable+"=1")
+	p.cmd.Stderr = &p.stderr
+	in, err := p.cmd.StdinPipe()
+	if err != nil {
+		return nil, err
+	}
+	out, err := p.cmd.StdoutPipe()
+	if err != nil {
+		return nil, err
+	}
+	p.stdin, p.say, p.hear = in, json.NewEncoder(in), json.NewDecoder(out)
+	return p, p.cmd.Start()
+}
+
+// close ends the process and waits for it.
+func (p *peer) close() error {
+	p.stdin.Close()
+	return p.explain(p.cmd.Wait())
+}
+
+// explain adds to err what the process said on its way out.
+func (p *peer) explain(err error) error {
+	if err == nil || p.stderr.Len() == 0 {
+		return err
+	}
+	return fmt.Errorf("%w; the second process said: %s", err, bytes.TrimSpace(p.stderr.Bytes()))
+}
+
+// errBroken marks that the conversation with the second process broke, as
+// opposed to a sample that failed.
+var errBroken = errors.New("lost the second process")
+
+func (p *peer) tell(what any) error {
+	if err := p.say.Encode(what); err != nil {
+		return fmt.Errorf("%w: %w", errBroken, err)
+	}
+	return nil
+}
+
+func (p *peer) listen(what any) error {
+	if err := p.hear.Decode(what); err != nil {
+		return fmt.Errorf("%w: %w", errBroken, err)
+	}
+	return nil
+}
+
+// sample runs one sample of job, with e as the initiator on its processors.
+func (p *peer) sample(ctx context.Context, e *end, job Job, cpus []int, profileName string) (Sample, error) {
+	ctx, cancel := context.WithTimeoutCause(ctx, job.Limit, fmt.Errorf("time limit of %v for the sample", job.Limit))
+	defer cancel()
+	if err := settle(cpus); err != nil {
+		return Sample{}, err
+	}
+	if job.Workload.Transport == Weft {
+		job.Remote = e.weft.prepare(job, job.Workload.Op != Read)
+	}
+	if err := p.tell(job); err != nil {
+		return Sample{}, err
+	}
+	var ready Ready
+	if err := p.listen(&ready); err != nil {
+		return Sample{}, err
+	}
+
+	var s Sample
+	var err error
+	if ready.Err != "" {
+		err = errors.New(ready.Err)
+	} else {
+		used := cpuTime()
+		s, err = e.initiate(ctx, job, ready, profileName)
+		s.CPU = cpuTime() - used
+	}
+
+	done := Done{Messages: s.Total}
+	if err != nil {
+		done.Err = err.Error()
+	}
+	if terr := p.tell(done); terr != nil {
+		return s, terr
+	}
+	var outcome Outcome
+	if herr := p.listen(&outcome); herr != nil {
+		return s, herr
+	}
+	s.CPU += outcome.CPU
+	switch {
+	case outcome.Err == "":
+		return s, err
+	case err == nil:
+		return s, fmt.Errorf("the target: %s", outcome.Err)
+	}
+	return s, fmt.Errorf("%w; the target: %s", err, outcome.Err)
+}
+
+// initiate connects and runs the active end of job.
+func (e *end) initiate(ctx context.Context, job Job, ready Ready, profileName string) (s Sample, err error) {
+	stopProfile, err := profile(profileName)
+	if err != nil {
+		return s, err
+	}
+	defer func() { err = errors.Join(err, stopProfile()) }()
+
+	dctx, cancel := context.WithTimeout(ctx, 5*time.Second)
+	defer cancel()
+	nc, err := dial(dctx, ready.Addr, job.Congestion)
+	if err != nil {
+		return s, err
+	}
+	if job.Workload.Transport == Weft {
+		s, err = e.weft.initiate(ctx, nc, job, ready.Remote)
+		if err == nil && (job.Workload.Op == Read || job.Workload.Shape == PingPong) {
+			err = e.weft.verify(job, s.Total)
+		}
+		return s, err
+	}
+	return tcpInitiate(ctx, nc, job)
+}

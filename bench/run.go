@@ -1,0 +1,117 @@
+// The run: rounds, in each of which every workload is sampled once.
+
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"path/filepath"
+	"time"
+)
+
+// A Run is how to measure. Its fields are set before it starts.
+type Run struct {
+	Groups     []group
+	Rounds     int
+	Warmup     time.Duration // of each sample
+	Sample     time.Duration // of each sample, after the warm-up
+	Congestion string        // "" leaves the system's
+	Pin        bool          // place the ends on processors
+	ProfileDir string        // for CPU profiles of every Weft sample's two ends; "" for none
+
+	// Progress is told before each sample; nil tells nobody.
+	Progress func(round, sample, samples int, w Workload)
+}
+
+// Samples are the results of a run.
+type Samples struct {
+	// Of holds, for each workload and each round, the round's samples.
+	Of map[Workload][][]Sample
+	// Failed holds the first failure of a workload; it is not sampled again.
+	Failed map[Workload]error
+}
+
+func newSamples() *Samples {
+	return &Samples{Of: map[Workload][][]Sample{}, Failed: map[Workload]error{}}
+}
+
+// add files a sample of the given round, which is the last one or a new one.
+func (s *Samples) add(w Workload, round int, x Sample) {
+	for len(s.Of[w]) <= round {
+		s.Of[w] = append(s.Of[w], nil)
+	}
+	s.Of[w][round] = append(s.Of[w][round], x)
+}
+
+// sampleGrace is added to a sample's own time before it is given up.
+const sampleGrace = 20 * time.Second
+
+// Do measures. The error is for what makes going on impossible; what goes wrong
+// with one workload is in Samples.Failed.
+func (r *Run) Do(ctx context.Context) (_ *Samples, err error) {
+	// Asked before any placement narrows it.
+	allowed := allowedCPUs()
+	p, err := startPeer(ctx)
+	if err != nil {
+		return nil, err
+	}
+	defer func() {
+		cerr := p.close()
+		if err != nil {
+			err = p.explain(err)
+		} else {
+			err = cerr
+		}
+	}()
+	e, err := newEnd()
+	if err != nil {
+		return nil, err
+	}
+	defer e.close()
+
+	samples := newSamples()
+	var seed uint64
+	for round := range r.Rounds {
+		var order []Workload
+		for _, g := range r.Groups {
+			order = append(order, g.workloads(round)...)
+		}
+		for i, w := range order {
+			if samples.Failed[w] != nil {
+				continue
+			}
+			if r.Progress != nil {
+				r.Progress(round, i, len(order), w)
+			}
+			seed++
+			job := Job{
+				Workload: w, Warmup: r.Warmup, Sample: r.Sample, Limit: r.Warmup + r.Sample + sampleGrace,
+				Congestion: r.Congestion, Seed: seed,
+			}
+			var here []int
+			if r.Pin {
+				placement := place(w, allowed)
+				here, job.CPUs = placement.Initiator, placement.Target
+			}
+			var profileName string
+			if r.ProfileDir != "" && w.Transport == Weft {
+				base := filepath.Join(r.ProfileDir, fmt.Sprintf("%s.%d", w.fileName(), round))
+				profileName, job.Profile = base+".initiator.pprof", base+".target.pprof"
+			}
+			s, err := p.sample(ctx, e, job, here, profileName)
+			if ctx.Err() != nil {
+				return nil, context.Cause(ctx)
+			}
+			if errors.Is(err, errBroken) {
+				return nil, err
+			}
+			if err != nil {
+				samples.Failed[w] = fmt.Errorf("%v, round %d: %w", w, round+1, err)
+				continue
+			}
+			samples.add(w, round, s)
+		}
+	}
+	return samples, nil
+}

@@ -1,0 +1,76 @@
+// The sockets of a sample. Both transports get theirs from here, so that they
+// are set alike: TCP_NODELAY (Go's default), buffers left to the system's
+// tuning, the congestion control that the run asks for.
+
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"syscall"
+	"time"
+)
+
+// listen returns a listener on a free loopback port whose connections use the
+// named congestion control.
+func listen(ctx context.Context, congestion string) (*net.TCPListener, error) {
+	lc := net.ListenConfig{Control: control(congestion)}
+	ln, err := lc.Listen(ctx, "tcp", "127.0.0.1:0")
+	if err != nil {
+		return nil, err
+	}
+	return ln.(*net.TCPListener), nil
+}
+
+// accept takes one connection from ln. When ctx ends first, it gives up.
+func accept(ctx context.Context, ln *net.TCPListener) (*net.TCPConn, error) {
+	stop := context.AfterFunc(ctx, func() { ln.SetDeadline(time.Unix(1, 0)) })
+	defer stop()
+	nc, err := ln.AcceptTCP()
+	if err != nil && ctx.Err() != nil {
+		return nil, fmt.Errorf("no connection arrived on %v: %w", ln.Addr(), context.Cause(ctx))
+	}
+	return nc, err
+}
+
+// dial connects to addr with the named congestion control.
+func dial(ctx context.Context, addr, congestion string) (*net.TCPConn, error) {
+	d := net.Dialer{Control: control(congestion)}
+	nc, err := d.DialContext(ctx, "tcp", addr)
+	if err != nil {
+		return nil, err
+	}
+	return nc.(*net.TCPConn), nil
+}
+
+// control returns a hook for net.Dialer and net.ListenConfig that sets the
+// congestion control.
+func control(congestion string) func(network, address string, rc syscall.RawConn) error {
+	if congestion == "" {
+		return nil
+	}
+	return func(_, _ string, rc syscall.RawConn) error {
+		var err error
+		cerr := rc.Control(func(fd uintptr) { err = setCongestion(fd, congestion) })
+		return errors.Join(cerr, err)
+	}
+}
+
+// congestionInUse reports what a socket asked for congestion really gets; ""
+// where the system does not tell.
+func congestionInUse(ctx context.Context, congestion string) (string, error) {
+	ln, err := listen(ctx, congestion)
+	if err != nil {
+		return "", err
+	}
+	defer ln.Close()
+	rc, err := ln.SyscallConn()
+	if err != nil {
+		return "", err
+	}
+	var name string
+	err = rc.Control(func(fd uintptr) { name = getCongestion(fd) })
+	return name, err
+}

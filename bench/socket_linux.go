@@ -1,0 +1,70 @@
+// What only Linux's sockets can do.
+
+package main
+
+import (
+	"fmt"
+	"net"
+	"syscall"
+
+	"golang.org/x/sys/unix"
+)
+
+// setCongestion sets the socket's congestion control. Without privileges only
+// those of net.ipv4.tcp_allowed_congestion_control are open; reno always is.
+func setCongestion(fd uintptr, name string) error {
+	if err := unix.SetsockoptString(int(fd), unix.IPPROTO_TCP, unix.TCP_CONGESTION, name); err != nil {
+		return fmt.Errorf("congestion control %q: %w (sysctl net.ipv4.tcp_allowed_congestion_control names those that are open to you)", name, err)
+	}
+	return nil
+}
+
+func getCongestion(fd uintptr) string {
+	name, err := unix.GetsockoptString(int(fd), unix.IPPROTO_TCP, unix.TCP_CONGESTION)
+	if err != nil {
+		return ""
+	}
+	return name
+}
+
+// defaultCongestion is what a run asks for: on loopback there is no congestion
+// to control, and bbr, a default on many systems, paces it to a fraction.
+const defaultCongestion = "reno"
+
+// canSpin reports whether spinReader works here.
+func canSpin() bool { return true }
+
+// A spinReader reads from a socket by polling: it yields the processor between
+// attempts, since the sender may need it, and parks in the netpoller after
+// spinLimit attempts.
+type spinReader struct {
+	rc syscall.RawConn
+}
+
+func newSpinReader(nc *net.TCPConn) (*spinReader, error) {
+	rc, err := nc.SyscallConn()
+	return &spinReader{rc}, err
+}
+
+// spinLimit is the number of attempts before parking: about 100 us.
+const spinLimit = 500
+
+func (r *spinReader) Read(p []byte) (n int, err error) {
+	rerr := r.rc.Read(func(fd uintptr) bool {
+		for range spinLimit {
+			n, err = unix.Read(int(fd), p)
+			if err != unix.EAGAIN && err != unix.EINTR {
+				return true
+			}
+			unix.RawSyscall(unix.SYS_SCHED_YIELD, 0, 0, 0)
+		}
+		return false
+	})
+	if rerr != nil {
+		return 0, rerr
+	}
+	if err != nil {
+		return 0, err
+	}
+	return n, endOfStream(n)
+}

@@ -1,0 +1,28 @@
+//go:build !linux
+
+// What is missing of Linux's sockets elsewhere.
+
+package main
+
+import (
+	"errors"
+	"io"
+	"net"
+)
+
+func setCongestion(uintptr, string) error {
+	return errors.New("this system does not let a program choose the congestion control: use --congestion system")
+}
+
+func getCongestion(uintptr) string { return "" }
+
+// defaultCongestion "" leaves the system's.
+const defaultCongestion = ""
+
+// canSpin reports whether spinReader works here. It does not: there are no
+// comparisons of polling ends.
+func canSpin() bool { return false }
+
+func newSpinReader(*net.TCPConn) (io.Reader, error) {
+	return nil, errors.New("polling a socket is not supported on this system")
+}

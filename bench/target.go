@@ -1,0 +1,142 @@
+// The second process: the target of every sample. It obeys the jobs on its
+// standard input and ends when that does.
+
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"os"
+)
+
+// peerVariable in the environment makes this program the target.
+const peerVariable = "WEFT_BENCH_PEER"
+
+// An end is what a process needs to take either part in samples.
+type end struct {
+	weft *weftEnd
+}
+
+func newEnd() (*end, error) {
+	w, err := newWeftEnd()
+	if err != nil {
+		return nil, err
+	}
+	return &end{weft: w}, nil
+}
+
+func (e *end) close() error { return e.weft.close() }
+
+// runPeer is the whole of the second process.
+func runPeer(in io.Reader, out io.Writer) error {
+	jobs := make(chan Job)
+	done := make(chan Done)
+	go listenToInitiator(in, jobs, done)
+	e, err := newEnd()
+	if err != nil {
+		return err
+	}
+	defer e.close()
+	say := json.NewEncoder(out)
+	for job := range jobs {
+		if err := e.target(job, say, done); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// listenToInitiator decodes Job and Done in turn. The end of the input is the
+// end of the process, whatever it is doing: its initiator is gone.
+func listenToInitiator(in io.Reader, jobs chan<- Job, done chan<- Done) {
+	dec := json.NewDecoder(in)
+	for {
+		var j Job
+		if dec.Decode(&j) != nil {
+			close(jobs)
+			return
+		}
+		jobs <- j
+		var d Done
+		if dec.Decode(&d) != nil {
+			os.Exit(1)
+		}
+		done <- d
+	}
+}
+
+// target takes part in one sample. What goes wrong with the sample goes into
+// its Outcome; the error is for a conversation that broke.
+func (e *end) target(job Job, say *json.Encoder, done <-chan Done) error {
+	ctx, cancel := context.WithTimeoutCause(context.Background(), job.Limit, fmt.Errorf("time limit of %v for the sample", job.Limit))
+	defer cancel()
+
+	ready, serve, err := e.prepare(ctx, job)
+	if err != nil {
+		ready.Err = err.Error()
+	}
+	if err := say.Encode(ready); err != nil {
+		return err
+	}
+	served := make(chan error, 1)
+	used := cpuTime()
+	if ready.Err == "" {
+		go func() { served <- serve() }()
+	} else {
+		served <- nil
+	}
+
+	d := <-done
+	if d.Err != "" {
+		cancel()
+	}
+	err = <-served
+	outcome := Outcome{CPU: cpuTime() - used}
+	if err == nil && d.Err == "" && job.Workload.Transport == Weft {
+		err = e.weft.verify(job, d.Messages)
+	}
+	givenUp := d.Err != "" && (errors.Is(err, context.Canceled) || errors.Is(err, net.ErrClosed))
+	if err != nil && !givenUp {
+		outcome.Err = err.Error()
+	}
+	return say.Encode(outcome)
+}
+
+// prepare makes everything ready for job up to the listening socket, and
+// returns what serves it.
+func (e *end) prepare(ctx context.Context, job Job) (ready Ready, serve func() error, err error) {
+	if err := settle(job.CPUs); err != nil {
+		return ready, nil, err
+	}
+	ln, err := listen(ctx, job.Congestion)
+	if err != nil {
+		return ready, nil, err
+	}
+	ready.Addr = ln.Addr().String()
+	if job.Workload.Transport == Weft {
+		ready.Remote = e.weft.prepare(job, job.Workload.Op == Read)
+	}
+	stopProfile, err := profile(job.Profile)
+	if err != nil {
+		ln.Close()
+		return ready, nil, err
+	}
+	serve = func() error {
+		defer ln.Close()
+		nc, err := accept(ctx, ln)
+		if err != nil {
+			return errors.Join(err, stopProfile())
+		}
+		if job.Workload.Transport == Weft {
+			err = e.weft.serve(ctx, nc, job)
+		} else {
+			err = tcpServe(ctx, nc, job)
+		}
+		return errors.Join(err, stopProfile())
+	}
+	return ready, serve, nil
+}
