@@ -50,8 +50,9 @@ type segment struct {
 	isTagged  bool
 	tagged    Tagged
 	untagged  Untagged
-	at        Tagged   // tagged, moved on to the window asked for
-	atMO      Untagged // untagged, moved on to the window asked for
+	// The headers moved on to a window that does not begin with the payload.
+	taggedAt   Tagged
+	untaggedAt Untagged
 }
 
 var _ mpa.Sink = (*Receiver)(nil)
@@ -130,6 +131,9 @@ func (r *Receiver) Release() {
 	if r.held {
 		r.held = false
 		r.ulp.Placed()
+		// The LLP may wait for the peer now: a peer that trickles must not be
+		// able to hold up a revocation.
+		r.ulp.Idle()
 	}
 }
 
@@ -177,17 +181,20 @@ func (r *Receiver) check(u []byte, length int) error {
 	if length == 0 || length < HeaderLen(u) {
 		return r.tooShort()
 	}
-	s.headerLen = HeaderLen(u)
-	s.payload = length - s.headerLen
-	copy(s.header[:], u[:s.headerLen])
-	if s.isTagged = s.tagged.Parse(u); s.isTagged {
-		if s.tagged.Version != r.version {
-			return r.badVersion(TaggedBuffer, CodeTaggedVersion, s.tagged.Version)
-		}
-		return r.ulp.AdmitTagged(&s.tagged, s.payload)
+	s.isTagged = IsTagged(u)
+	if !s.isTagged {
+		s.headerLen, s.payload = UntaggedLen, length-UntaggedLen
+		s.header = [UntaggedLen]byte(u)
+		s.untagged.Parse(u)
+		return r.checkUntagged(&s.untagged, s.payload)
 	}
-	s.untagged.Parse(u)
-	return r.checkUntagged(&s.untagged, s.payload)
+	s.headerLen, s.payload = TaggedLen, length-TaggedLen
+	copy(s.header[:TaggedLen], u)
+	s.tagged.Parse(u)
+	if s.tagged.Version != r.version {
+		return r.badVersion(TaggedBuffer, CodeTaggedVersion, s.tagged.Version)
+	}
+	return r.ulp.AdmitTagged(&s.tagged, s.payload)
 }
 
 // checkUntagged makes RFC 5041 §7.1's checks of an untagged segment. They hold
@@ -231,15 +238,23 @@ func (r *Receiver) place(dst [][]byte, skip int) ([][]byte, error) {
 	s := &r.seg
 	n := s.payload - skip
 	if !s.isTagged {
-		s.atMO = s.untagged
-		s.atMO.MO += uint32(skip)
-		return r.ulp.PlaceUntagged(dst, &s.atMO, n)
+		h := &s.untagged
+		if skip > 0 {
+			s.untaggedAt = s.untagged
+			s.untaggedAt.MO += uint32(skip)
+			h = &s.untaggedAt
+		}
+		return r.ulp.PlaceUntagged(dst, h, n)
 	}
-	s.at = s.tagged
-	s.at.TO += uint64(skip)
-	dst, fault := r.ulp.PlaceTagged(dst, &s.at, n)
+	h := &s.tagged
+	if skip > 0 {
+		s.taggedAt = s.tagged
+		s.taggedAt.TO += uint64(skip)
+		h = &s.taggedAt
+	}
+	dst, fault := r.ulp.PlaceTagged(dst, h, n)
 	if fault != NoFault {
-		return dst, r.refused(fault)
+		return dst, r.refused(h, n, fault)
 	}
 	return dst, nil
 }

@@ -50,17 +50,15 @@ func (r *Receiver) tooLong(h *Untagged, q *queue, n int) error {
 // refused words a Fault of PlaceTagged. The wrap is told from a violation of
 // bounds here, whatever order the memory below checks them in: every range
 // that wraps is also out of bounds.
-func (r *Receiver) refused(f Fault) error {
-	s := &r.seg
-	n := s.payload - int(s.at.TO-s.tagged.TO)
-	if f == FaultBounds && s.at.TO+uint64(n-1) < s.at.TO {
+func (r *Receiver) refused(h *Tagged, n int, f Fault) error {
+	if f == FaultBounds && h.TO+uint64(n-1) < h.TO {
 		f = FaultWrap
 	}
 	why := ""
 	if f == FaultAccess {
 		why = ": " + f.String() // its code does not say so
 	}
-	err := r.refuse(TaggedBuffer, faultCode(f), "%d octets at offset %#x of STag 0x%08x%s", n, s.at.TO, s.at.STag, why)
+	err := r.refuse(TaggedBuffer, faultCode(f), "%d octets at offset %#x of STag 0x%08x%s", n, h.TO, h.STag, why)
 	err.Fault = f
 	return err
 }
