@@ -88,8 +88,10 @@ func NewStream(llp ddp.LLP, ulp ULP, cfg Config) *Stream {
 	llp.Guard(cfg.Hold)
 	s.out.init(s)
 	s.in.init(s)
-	s.requests.init(cfg.IRD)
-	s.responses.init(max(cfg.ORD, 1)) // one for the Read that an initiator may have to begin with
+	// A Read that opens a peer-to-peer stream has a place whatever IRD and ORD
+	// say (RFC 6581 §9.1).
+	s.requests.init(max(cfg.IRD, int(cfg.RTR&mpa.RTRRead/mpa.RTRRead)))
+	s.responses.init(max(cfg.ORD, int(cfg.RTR&mpa.RTRRead/mpa.RTRRead)))
 	return s
 }
 
