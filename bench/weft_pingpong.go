@@ -158,9 +158,11 @@ func (p *player) await(ctx context.Context) (over bool, err error) {
 	}
 }
 
-// watch polls memory until the other end's RDMA Write has changed it. Now and
-// then it looks whether there is still somebody who could, and takes the
-// completions of what has left.
+// watch polls memory until the other end's RDMA Write has changed it. When that
+// takes long it looks whether there is still somebody who could, and sleeps a
+// little: with one processor the Go scheduler asks the netpoller for those who
+// wait there, the queue pair's reader among them, only when there is nothing
+// else to run.
 func (p *player) watch(ctx context.Context) (over bool, err error) {
 	for i := 1; ; i++ {
 		switch number(p.watched) {
@@ -172,17 +174,26 @@ func (p *player) watch(ctx context.Context) (over bool, err error) {
 		case stop:
 			return true, nil
 		}
-		if i%1024 == 0 {
+		if i%watchLimit == 0 {
 			if err := ctx.Err(); err != nil {
 				return false, err
 			}
 			if state := p.qp.State(); state != verbs.RTS {
 				return false, fmt.Errorf("the queue pair is %v while an RDMA Write is awaited", state)
 			}
+			time.Sleep(watchPause)
+			continue
 		}
 		runtime.Gosched()
 	}
 }
+
+// watch sleeps for watchPause after each watchLimit looks; a message on loopback
+// takes some tens.
+const (
+	watchLimit = 256
+	watchPause = 20 * time.Microsecond
+)
 
 // numberIn is where a message has its number: in its last octets, so that it
 // changes when the rest is in place.
