@@ -160,8 +160,8 @@ func (r *Receiver) Offending() (header []byte, length int) {
 }
 
 // UnfinishedTagged reports whether a tagged message has begun whose last
-// segment has not come. h is the header of its latest segment, with the TO at
-// which the next one is to go on. DDP itself cannot tell where one tagged
+// segment has not come. h is the header of its latest segment that was not
+// empty, with the TO at which the next one is to go on. DDP itself cannot tell where one tagged
 // message ends and another begins (RFC 5041 §5.2): the ULP decides.
 func (r *Receiver) UnfinishedTagged() (h Tagged, ok bool) { return r.next, r.open }
 
@@ -264,12 +264,16 @@ func (r *Receiver) place(dst [][]byte, skip int) ([][]byte, error) {
 func (r *Receiver) finish() error {
 	s := &r.seg
 	if s.isTagged {
-		r.open = !s.tagged.Last
-		if r.open {
-			r.next = s.tagged
-			r.next.TO += uint64(s.payload)
+		if !s.tagged.Last {
+			// RFC 5041 §5.2: STag and TO of an empty segment mean nothing.
+			if s.payload > 0 || !r.open {
+				r.next = s.tagged
+				r.next.TO += uint64(s.payload)
+			}
+			r.open = true
 			return nil
 		}
+		r.open = false
 		return r.fail(r.ulp.DeliverTagged(&s.tagged, s.payload))
 	}
 	q := &r.queues[s.untagged.QN]

@@ -181,6 +181,10 @@ func TestUnfinishedTaggedMessageIsTold(t *testing.T) {
 	if got, ok := r.UnfinishedTagged(); !ok || got != h {
 		t.Errorf("unfinished %+v %v, want %+v", got, ok, h)
 	}
+	feed(t, r, tagged(Tagged{Version: 1, RsvdULP: 0x40, STag: 7, TO: 7}, ""))
+	if got, ok := r.UnfinishedTagged(); !ok || got != h {
+		t.Errorf("unfinished after an empty segment %+v %v, want %+v", got, ok, h)
+	}
 	h.Last = true
 	feed(t, r, tagged(h, "def"))
 	if _, ok := r.UnfinishedTagged(); ok {
