@@ -62,8 +62,12 @@ func establish(qp *verbs.QP, mc *mpa.Conn, cfg mpa.Config, privateData []byte) (
 		terms.RTR = p.RTR
 	}
 	if err := qp.Establish(mc, terms); err != nil {
+		if p.Initiator {
+			// RFC 6581 §9.3. A responder may not send anything yet.
+			return nil, refuse(mc, &mpa.Error{Code: mpa.CodeCatastrophic, Detail: "the stream has no queue pair", Err: err})
+		}
 		_ = mc.Reset()
-		return nil, err
+		return nil, fmt.Errorf("cm: accept: %w", err)
 	}
 	return &Conn{qp: qp, mpa: mc, privateData: privateData, terms: terms}, nil
 }

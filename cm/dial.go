@@ -53,9 +53,6 @@ func Connect(ctx context.Context, qp *verbs.QP, nc net.Conn, p Params) (*Conn, e
 	return connect(ctx, qp, nc, p)
 }
 
-// refuseTimeout bounds the farewell to a peer whose terms cannot be met.
-const refuseTimeout = 2 * time.Second
-
 func connect(ctx context.Context, qp *verbs.QP, nc net.Conn, p Params) (*Conn, error) {
 	cfg := p.config(qp)
 	mc, peer, err := mpa.Initiate(ctx, nc, cfg, p.PrivateData)
@@ -64,12 +61,21 @@ func connect(ctx context.Context, qp *verbs.QP, nc net.Conn, p Params) (*Conn, e
 	case errors.As(err, &rejected):
 		return nil, &RejectedError{Addr: nc.RemoteAddr(), PrivateData: rejected.PrivateData, Err: rejected}
 	case err != nil && mc != nil:
-		deadline := time.Now().Add(refuseTimeout)
-		_ = mc.SetReadDeadline(deadline) // without deadlines the peer decides how long it takes
-		_ = mc.SetWriteDeadline(deadline)
-		return nil, fmt.Errorf("cm: connect: %w", rdmap.Refuse(mc, err))
+		return nil, refuse(mc, err)
 	case err != nil:
 		return nil, fmt.Errorf("cm: connect: %w", err)
 	}
 	return establish(qp, mc, cfg, peer.PrivateData)
+}
+
+// refuseTimeout bounds the farewell to a peer whose terms cannot be met.
+const refuseTimeout = 2 * time.Second
+
+// refuse tells the peer by a Terminate message why the stream ends before it
+// began, and closes it.
+func refuse(mc *mpa.Conn, err error) error {
+	deadline := time.Now().Add(refuseTimeout)
+	_ = mc.SetReadDeadline(deadline) // without deadlines the peer decides how long it takes
+	_ = mc.SetWriteDeadline(deadline)
+	return fmt.Errorf("cm: connect: %w", rdmap.Refuse(mc, err))
 }
