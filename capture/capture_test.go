@@ -1,0 +1,393 @@
+package capture
+
+import (
+	"bytes"
+	"crypto/tls"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/netip"
+	"slices"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/gopacket/gopacket/layers"
+
+	"github.com/weft-rdma/weft/internal/nettest"
+)
+
+// record makes a capture in memory and closes it when do has returned.
+func record(t *testing.T, do func(w *Writer)) []packet {
+	t.Helper()
+	var file bytes.Buffer
+	w, err := NewWriter(&file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	do(w)
+	if err := w.Close(); err != nil {
+		t.Fatal(err)
+	}
+	return readBack(t, file.Bytes())
+}
+
+func say(t *testing.T, c net.Conn, what string) {
+	t.Helper()
+	if n, err := c.Write([]byte(what)); n != len(what) || err != nil {
+		t.Errorf("wrote %d of %d octets: %v", n, len(what), err)
+	}
+}
+
+func hear(t *testing.T, c net.Conn, what string) {
+	t.Helper()
+	got := make([]byte, len(what))
+	if _, err := io.ReadFull(c, got); err != nil || string(got) != what {
+		t.Errorf("read %q, %v, want %q", got, err, what)
+	}
+}
+
+func TestConversationIsRecordedWithItsAddresses(t *testing.T) {
+	type ends struct{ here, there net.Conn }
+	dial := func(network string) func() ends {
+		return func() ends { a, b := nettest.TCPPair(t, network); return ends{a, b} }
+	}
+	cases := map[string]func() ends{
+		"memory":   func() ends { a, b := nettest.Pipe(); return ends{a, b} },
+		"net.Pipe": func() ends { a, b := net.Pipe(); return ends{a, b} },
+	}
+	for _, network := range nettest.Networks() {
+		cases[network] = dial(network)
+	}
+	for name, open := range cases {
+		e := open()
+		packets := record(t, func(w *Writer) {
+			c := Conn(e.here, w)
+			var peer sync.WaitGroup
+			peer.Go(func() {
+				hear(t, e.there, "request")
+				say(t, e.there, "reply")
+				hear(t, e.there, "more")
+				e.there.Close()
+			})
+			say(t, c, "request")
+			hear(t, c, "reply")
+			say(t, c, "more")
+			if _, err := c.Read(make([]byte, 1)); err != io.EOF {
+				t.Errorf("%s: %v at the end", name, err)
+			}
+			peer.Wait()
+			c.Close()
+		})
+		talks := assemble(t, packets)
+		if len(talks) != 1 {
+			t.Fatalf("%s: %d connections", name, len(talks))
+		}
+		k := talks[0]
+		if got := string(k.sent[k.client]); got != "requestmore" {
+			t.Errorf("%s: client sent %q", name, got)
+		}
+		if got := string(k.sent[k.server]); got != "reply" {
+			t.Errorf("%s: server sent %q", name, got)
+		}
+		if want := []string{">S", "<SA", ">A", "<FA", ">A", ">FA", "<A"}; !slices.Equal(k.flags, want) {
+			t.Errorf("%s: %q, want %q", name, k.flags, want)
+		}
+		here, there := netip.MustParseAddrPort("192.0.2.1:49153"), netip.MustParseAddrPort("192.0.2.2:49153")
+		if tcp, ok := e.here.LocalAddr().(*net.TCPAddr); ok {
+			here, there = tcp.AddrPort(), e.there.LocalAddr().(*net.TCPAddr).AddrPort()
+		}
+		if k.client != here || k.server != there {
+			t.Errorf("%s: from %v to %v, want from %v to %v", name, k.client, k.server, here, there)
+		}
+	}
+}
+
+func TestMappedAddressesAreThoseOfIPv4(t *testing.T) {
+	mapped := &net.TCPAddr{IP: net.ParseIP("::ffff:127.0.0.1"), Port: 7}
+	zoned := &net.TCPAddr{IP: net.ParseIP("fe80::1"), Port: 9, Zone: "lo"}
+	for _, c := range []struct {
+		here, there net.Addr
+		a, b        string
+	}{
+		{mapped, mapped, "127.0.0.1:7", "127.0.0.1:7"},
+		{zoned, zoned, "[fe80::1]:9", "[fe80::1]:9"},
+		{mapped, zoned, "192.0.2.1:49157", "192.0.2.2:49157"},
+		{mapped, (*net.TCPAddr)(nil), "192.0.2.1:49157", "192.0.2.2:49157"},
+		{nil, nil, "192.0.2.1:49157", "192.0.2.2:49157"},
+	} {
+		if a, b := addresses(c.here, c.there, 5); a.String() != c.a || b.String() != c.b {
+			t.Errorf("%v and %v: %v and %v, want %s and %s", c.here, c.there, a, b, c.a, c.b)
+		}
+	}
+}
+
+func TestWhoSpeaksFirstIsTheClient(t *testing.T) {
+	a, b := nettest.Pipe()
+	talks := assemble(t, record(t, func(w *Writer) {
+		c := Conn(a, w)
+		say(t, b, "request")
+		hear(t, c, "request")
+		say(t, c, "reply")
+	}))
+	k := talks[0]
+	if k.client.Addr() != netip.MustParseAddr("192.0.2.2") || string(k.sent[k.client]) != "request" || string(k.sent[k.server]) != "reply" {
+		t.Errorf("client %v sent %q, server sent %q", k.client, k.sent[k.client], k.sent[k.server])
+	}
+}
+
+func TestEndsAreRecordedAsTheyCame(t *testing.T) {
+	open := []string{">S", "<SA", ">A"}
+	for _, c := range []struct {
+		name string
+		do   func(c net.Conn, peer *nettest.Conn)
+		want []string
+	}{
+		{"nothing said", func(c net.Conn, _ *nettest.Conn) { c.Close() }, []string{">FA", "<A"}},
+		{"closed twice", func(c net.Conn, _ *nettest.Conn) { c.Close(); c.Close() }, []string{">FA", "<A"}},
+		{"half closed, then closed", func(c net.Conn, peer *nettest.Conn) {
+			c.(halfCloser).CloseWrite()
+			say(t, peer, "late")
+			hear(t, c, "late")
+			peer.CloseWrite()
+			c.Read(make([]byte, 1))
+			c.Read(make([]byte, 1)) // the end again is no other end
+			c.Close()
+		}, []string{">FA", "<A", "<FA", ">A"}},
+		{"written after the end", func(c net.Conn, peer *nettest.Conn) {
+			c.(halfCloser).CloseWrite()
+			c.Write([]byte("x"))
+			c.Close()
+		}, []string{">FA", "<A"}},
+		{"reset by the peer", func(c net.Conn, peer *nettest.Conn) {
+			say(t, c, "x")
+			peer.Reset()
+			c.Read(make([]byte, 1))
+			c.Close()
+		}, []string{"<RA"}},
+		{"reset seen by a write", func(c net.Conn, peer *nettest.Conn) {
+			say(t, c, "x")
+			peer.Reset()
+			c.Write(nil)
+			c.Write([]byte("y"))
+			c.Close()
+		}, []string{"<RA"}},
+		{"reset by SetLinger", func(c net.Conn, peer *nettest.Conn) {
+			say(t, c, "x")
+			c.(interface{ SetLinger(int) error }).SetLinger(0)
+			c.Close()
+		}, []string{">RA"}},
+		{"reset below the wrapper", func(c net.Conn, peer *nettest.Conn) {
+			say(t, c, "x")
+			inner := c.(interface{ NetConn() net.Conn }).NetConn().(*nettest.Conn)
+			inner.Reset()
+			c.Close()
+		}, []string{">RA"}},
+	} {
+		a, b := nettest.Pipe()
+		k := assemble(t, record(t, func(w *Writer) { c.do(Conn(a, w), b) }))[0]
+		if want := append(slices.Clone(open), c.want...); !slices.Equal(k.flags, want) {
+			t.Errorf("%s: %q, want %q", c.name, k.flags, want)
+		}
+	}
+}
+
+func TestCloseWriteIsThereOnlyIfItWorks(t *testing.T) {
+	w, err := NewWriter(io.Discard)
+	if err != nil {
+		t.Fatal(err)
+	}
+	whole, _ := net.Pipe()
+	half, _ := nettest.Pipe()
+	for _, c := range []struct {
+		name string
+		nc   net.Conn
+		want bool
+	}{{"net.Pipe", whole, false}, {"memory", half, true}, {"tls", tls.Client(half, &tls.Config{}), true}} {
+		got := Conn(c.nc, w)
+		if _, ok := got.(halfCloser); ok != c.want {
+			t.Errorf("%s: CloseWrite is there: %v", c.name, ok)
+		}
+		if got.(interface{ NetConn() net.Conn }).NetConn() != c.nc {
+			t.Errorf("%s: NetConn is another", c.name)
+		}
+	}
+	if err := Conn(whole, w).(interface{ SetLinger(int) error }).SetLinger(0); !errors.Is(err, errors.ErrUnsupported) {
+		t.Errorf("SetLinger of net.Pipe: %v", err)
+	}
+}
+
+func TestLargeWritesAreSeveralSegments(t *testing.T) {
+	const size = 3*ackEvery + 12345
+	sent := bytes.Repeat([]byte("0123456789abcdef!"), size/17+1)[:size]
+	a, b := nettest.BufferedPipe(size)
+	packets := record(t, func(w *Writer) { say(t, Conn(a, w), string(sent)) })
+	k := assemble(t, packets)[0]
+	if !bytes.Equal(k.sent[k.client], sent) || b.Unread() != size {
+		t.Error("the capture holds other octets than were sent")
+	}
+	unacknowledged := 0
+	for i, p := range packets[:3] { // the handshake
+		if segment, scale := optionsOf(p); i < 2 && (segment != maxSegment || scale != windowScale) {
+			t.Errorf("packet %d: segment size %d, window scale %d", i, segment, scale)
+		}
+	}
+	for _, p := range packets[3:] {
+		if len(p.payload) > maxSegment {
+			t.Errorf("segment of %d octets", len(p.payload))
+		}
+		if unacknowledged += len(p.payload); p.from == k.server {
+			unacknowledged = 0
+		}
+		if unacknowledged > ackEvery+maxSegment {
+			t.Fatalf("%d octets unacknowledged", unacknowledged)
+		}
+	}
+}
+
+// optionsOf are the segment size and the window scale that p announces.
+func optionsOf(p packet) (segment, scale int) {
+	for _, o := range p.options {
+		switch o.OptionType {
+		case layers.TCPOptionKindMSS:
+			segment = int(o.OptionData[0])<<8 | int(o.OptionData[1])
+		case layers.TCPOptionKindWindowScale:
+			scale = int(o.OptionData[0])
+		}
+	}
+	return segment, scale
+}
+
+func TestOctetsNotWrittenGiveTheirNumbersToTheNext(t *testing.T) {
+	a, b := nettest.BufferedPipe(4)
+	packets := record(t, func(w *Writer) {
+		c := Conn(a, w)
+		c.SetWriteDeadline(time.Unix(0, 1))
+		if n, err := c.Write([]byte("abcdef")); n != 0 || err == nil {
+			t.Fatalf("%d octets, %v", n, err)
+		}
+		c.SetWriteDeadline(time.Time{})
+		say(t, c, "ABC")
+		hear(t, b, "ABC")
+	})
+	first, second := packets[3], packets[4]
+	if first.seq != second.seq || string(first.payload) != "abcdef" || string(second.payload) != "ABC" {
+		t.Errorf("%d %q, then %d %q", first.seq, first.payload, second.seq, second.payload)
+	}
+}
+
+func TestManyConnectionsShareAWriter(t *testing.T) {
+	const conns, rounds = 4, 50
+	talks := assemble(t, record(t, func(w *Writer) {
+		var all sync.WaitGroup
+		for i := range conns {
+			a, b := nettest.Pipe()
+			c := Conn(a, w)
+			say(t, c, fmt.Sprintf("%04d", i)) // opens it
+			for _, f := range []func(){
+				func() {
+					for range rounds {
+						say(t, c, "ping")
+					}
+				},
+				func() {
+					for range rounds {
+						say(t, b, "pong")
+					}
+				},
+				func() { hear(t, c, strings.Repeat("pong", rounds)) },
+				func() { hear(t, b, fmt.Sprintf("%04d", i)+strings.Repeat("ping", rounds)) },
+			} {
+				all.Go(f)
+			}
+		}
+		all.Wait()
+	}))
+	if len(talks) != conns {
+		t.Fatalf("%d connections", len(talks))
+	}
+	for i, k := range talks {
+		if string(k.sent[k.client]) != fmt.Sprintf("%04d", i)+strings.Repeat("ping", rounds) || string(k.sent[k.server]) != strings.Repeat("pong", rounds) {
+			t.Errorf("connection %d: other octets than were sent", i)
+		}
+	}
+}
+
+// A fullDisk takes so many octets.
+type fullDisk struct{ room int }
+
+func (d *fullDisk) Write(p []byte) (int, error) {
+	if n := min(d.room, len(p)); n < len(p) {
+		d.room = 0
+		return n, syscall.ENOSPC
+	}
+	d.room -= len(p)
+	return len(p), nil
+}
+
+func TestFaultyFileDisturbsNoConnection(t *testing.T) {
+	if _, err := NewWriter(&fullDisk{}); !errors.Is(err, syscall.ENOSPC) {
+		t.Errorf("begun on a full disk: %v", err)
+	}
+	w, err := NewWriter(&fullDisk{room: 10000})
+	if err != nil {
+		t.Fatal(err)
+	}
+	a, b := nettest.Pipe()
+	c := Conn(a, w)
+	for range 100 {
+		text := strings.Repeat("x", 1000)
+		say(t, c, text)
+		hear(t, b, text)
+		say(t, b, text)
+		hear(t, c, text)
+	}
+	if err := c.Close(); err != nil {
+		t.Error(err)
+	}
+	if err := w.Close(); !errors.Is(err, syscall.ENOSPC) {
+		t.Errorf("closed: %v", err)
+	}
+}
+
+func TestConnectionOutlivesItsWriter(t *testing.T) {
+	var file bytes.Buffer
+	w, err := NewWriter(&file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	a, b := nettest.Pipe()
+	c := Conn(a, w)
+	say(t, c, "recorded")
+	if err := w.Close(); err != nil {
+		t.Fatal(err)
+	}
+	size := file.Len()
+	say(t, c, "not recorded")
+	hear(t, b, "recordednot recorded")
+	c.Close()
+	if file.Len() != size {
+		t.Error("recorded after Close")
+	}
+	if err := w.Close(); err == nil {
+		t.Error("closed twice without an error")
+	}
+}
+
+func TestClosedConnectionIsInTheFileAlready(t *testing.T) {
+	var file bytes.Buffer
+	w, err := NewWriter(&file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	a, _ := nettest.Pipe()
+	c := Conn(a, w)
+	say(t, c, "data")
+	c.Close()
+	if k := assemble(t, readBack(t, file.Bytes()))[0]; len(k.flags) != 5 {
+		t.Errorf("the file has %q", k.flags)
+	}
+}

@@ -1,0 +1,104 @@
+package capture
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"runtime"
+	"sync"
+	"time"
+
+	"github.com/gopacket/gopacket"
+	"github.com/gopacket/gopacket/layers"
+	"github.com/gopacket/gopacket/pcapgo"
+)
+
+// errClosed is what a Writer keeps once it is closed.
+var errClosed = errors.New("capture: writer closed")
+
+// A Writer writes one pcapng file, for any number of connections at a time.
+//
+// An error of the file disturbs no connection: nothing more is recorded, and
+// Close returns it.
+type Writer struct {
+	mu    sync.Mutex
+	file  *pcapgo.NgWriter
+	frame gopacket.SerializeBuffer // of the packet being written
+	err   error                    // first error of the file, or errClosed
+	conns uint32                   // how many connections there were
+}
+
+// NewWriter begins a pcapng file. It buffers: the file is whole only after
+// Close, which does not close out.
+func NewWriter(out io.Writer) (*Writer, error) {
+	file, err := pcapgo.NewNgWriterInterface(out,
+		pcapgo.NgInterface{
+			Name:                "weft",
+			Comment:             "headers below MPA are made up",
+			LinkType:            layers.LinkTypeEthernet,
+			TimestampResolution: 9, // 10^-9 s
+		},
+		pcapgo.NgWriterOptions{SectionInfo: pcapgo.NgSectionInfo{
+			Hardware:    runtime.GOARCH,
+			OS:          runtime.GOOS,
+			Application: "weft",
+		}})
+	if err == nil {
+		err = file.Flush()
+	}
+	if err != nil {
+		return nil, fmt.Errorf("capture: begin file: %w", err)
+	}
+	return &Writer{file: file, frame: gopacket.NewSerializeBuffer()}, nil
+}
+
+// Close completes the file and returns the first error there was in writing
+// it. Connections may go on; they are recorded no longer.
+func (w *Writer) Close() error {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.flush()
+	err := w.err
+	w.err = errClosed
+	if err == errClosed {
+		return err
+	}
+	if err != nil {
+		return fmt.Errorf("capture: the file is not whole: %w", err)
+	}
+	return nil
+}
+
+// flush writes what is buffered. It needs w.mu.
+func (w *Writer) flush() {
+	if w.err == nil {
+		w.err = w.file.Flush()
+	}
+}
+
+// number tells connections apart.
+func (w *Writer) number() uint32 {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.conns++
+	return w.conns
+}
+
+// packet appends one packet made of the layers, outermost first.
+func (w *Writer) packet(parts ...gopacket.SerializableLayer) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.err != nil {
+		return
+	}
+	options := gopacket.SerializeOptions{FixLengths: true, ComputeChecksums: true}
+	if w.err = gopacket.SerializeLayers(w.frame, options, parts...); w.err != nil {
+		return
+	}
+	data := w.frame.Bytes()
+	w.err = w.file.WritePacket(gopacket.CaptureInfo{
+		Timestamp:     time.Now(), // under the lock: times never go back in the file
+		CaptureLength: len(data),
+		Length:        len(data),
+	}, data)
+}
