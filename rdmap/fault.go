@@ -10,6 +10,9 @@ import (
 // The faults of incoming messages, each with the code that a Terminate message
 // reports (RFC 5040 §7.2, RFC 7306 §8.2).
 
+// ErrUnfinished: the peer closed the stream in the middle of a message.
+var ErrUnfinished = NewError(RemoteOperation, CodeStream, "the peer closed the stream in the middle of a message")
+
 var (
 	// errEnded ends the reception of a stream that this side terminated.
 	errEnded = errors.New("rdmap: the stream has been terminated")

@@ -1,6 +1,9 @@
 package rdmap
 
 import (
+	"errors"
+	"io"
+
 	"github.com/weft-rdma/weft/ddp"
 	"github.com/weft-rdma/weft/mpa"
 )
@@ -46,7 +49,19 @@ func (in *inbound) init(s *Stream) {
 func (in *inbound) run() error {
 	err := in.s.llp.Receive(in.receiver)
 	in.Idle()
+	if errors.Is(err, io.EOF) && in.unfinished() {
+		return ErrUnfinished
+	}
 	return in.offence(err)
+}
+
+// unfinished reports that a message has begun and not ended.
+func (in *inbound) unfinished() bool {
+	_, open := in.receiver.UnfinishedTagged()
+	for qn := uint32(0); qn < ddp.Queues && !open; qn++ {
+		_, open = in.receiver.UnfinishedUntagged(qn)
+	}
+	return open
 }
 
 // first notes the first segment, which proves the peer ready: it opens the

@@ -131,6 +131,6 @@ func (s *Stream) Stop() {
 func (s *Stream) Idle() bool { return s.requests.len() == 0 }
 
 // Reader receives until the stream ends and says why: io.EOF when the peer
-// closed between messages, a *TerminateError when the peer terminated the
-// stream, otherwise what was wrong. It sends nothing; Terminate does.
+// closed between messages, ErrUnfinished when it closed within one, a
+// *TerminateError when the peer terminated the stream, otherwise what was wrong. It sends nothing; Terminate does.
 func (s *Stream) Reader() error { return s.in.run() }

@@ -185,6 +185,8 @@ func (c *connection) violated(err error) (lost bool) {
 		switch {
 		case errors.As(err, &local):
 			c.terminate(workError, err, 0)
+		case err == rdmap.ErrUnfinished:
+			c.terminate(peerCloseBusy, err, EventBadLLPClose)
 		case errors.As(err, &t), c.tooLong(err):
 			c.terminate(protocolError, err, 0)
 		default:
