@@ -23,11 +23,11 @@ type pace struct {
 	credit   int // messages that one credit stands for
 }
 
-// paceOf sizes the queues: lists of 64 messages or 256 KiB, eight lists in
-// flight, and receives for 16 MiB but no more than 4096.
+// paceOf sizes the queues: lists of 1024 messages or 256 KiB, whichever is
+// less, eight lists in flight, and receives for 16 MiB but no more than 16384.
 func paceOf(w Workload) pace {
-	list := min(max(1, windowSize/w.Size), 64)
-	receives := min(max(16, 16<<20/w.Size), 4096)
+	list := min(max(1, windowSize/w.Size), 1024)
+	receives := min(max(16, 16<<20/w.Size), 16384)
 	depth := 8 * list
 	return pace{
 		list: list, depth: depth, sends: depth + 8,
@@ -50,6 +50,7 @@ type sender struct {
 	credit   int // messages that the target has receives for
 	ended    bool
 	wrs      []verbs.SendWR
+	window   int // octets
 	at       int // offset of the next message in the window
 	reply    verbs.RecvWR
 }
@@ -58,7 +59,7 @@ type sender struct {
 // reply.
 func (l *link) stream() (func(context.Context) (Sample, error), error) {
 	p := paceOf(l.job.Workload)
-	s := &sender{link: l, pace: p, credit: p.credits(), wrs: make([]verbs.SendWR, p.list)}
+	s := &sender{link: l, pace: p, credit: p.credits(), wrs: make([]verbs.SendWR, p.list), window: l.job.Workload.window()}
 	s.reply.SGL = []verbs.SGE{l.mr.SGE(0, 0)}
 	op := map[Op]verbs.Op{Write: verbs.OpWrite, Read: verbs.OpRead, Send: verbs.OpSend}[l.job.Workload.Op]
 	for i := range s.wrs {
@@ -115,7 +116,7 @@ func (s *sender) post() error {
 	for i := range s.wrs {
 		s.wrs[i].SGL[0] = s.mr.SGE(s.at, size)
 		s.wrs[i].Remote = verbs.Remote{STag: s.remote.STag, TO: s.remote.TO + uint64(s.at)}
-		if s.at += size; s.at >= s.job.Workload.window() {
+		if s.at += size; s.at >= s.window {
 			s.at = 0
 		}
 	}
@@ -173,6 +174,7 @@ type receiver struct {
 	*link
 	pace
 	wrs      []verbs.RecvWR
+	window   int // octets
 	at       int // offset of the next receive in the window
 	consumed int // receives filled since the last credit
 	owed     int // of these, receives not posted again yet
@@ -180,7 +182,7 @@ type receiver struct {
 
 // sink prepares the passive end of a stream: its receives.
 func (l *link) sink() (func(context.Context) error, error) {
-	r := &receiver{link: l, pace: paceOf(l.job.Workload)}
+	r := &receiver{link: l, pace: paceOf(l.job.Workload), window: l.job.Workload.window()}
 	r.wrs = make([]verbs.RecvWR, r.list)
 	for i := range r.wrs {
 		r.wrs[i].SGL = make([]verbs.SGE, 1)
@@ -201,7 +203,7 @@ func (r *receiver) refill(n int) error {
 		list := r.wrs[:min(n, len(r.wrs))]
 		for i := range list {
 			list[i].SGL[0] = r.mr.SGE(r.at, size)
-			if r.at += size; r.at >= r.job.Workload.window() {
+			if r.at += size; r.at >= r.window {
 				r.at = 0
 			}
 		}
