@@ -5,6 +5,7 @@ go 1.26.0
 require github.com/gopacket/gopacket v1.7.7
 
 require (
+	github.com/weft-rdma/weft v0.0.0
 	golang.org/x/net v0.55.0 // indirect
 	golang.org/x/sys v0.49.0 // indirect
 )

@@ -1,0 +1,210 @@
+// Command interop runs Weft against peers that nobody here wrote: Linux's
+// soft-iWARP driver with rdma-core's programs, in a disposable guest, and
+// Wireshark's dissectors. README.md says what it needs and how to read it.
+package main
+
+import (
+	"context"
+	"flag"
+	"fmt"
+	"os"
+	"os/signal"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"syscall"
+	"time"
+
+	"github.com/weft-rdma/weft/interop/internal/guest"
+	"github.com/weft-rdma/weft/interop/internal/suite"
+)
+
+// Exit statuses.
+const (
+	exitFailed  = 1 // at least one case failed
+	exitUsage   = 2
+	exitMissing = 3 // something that the run needs is not there; nothing was claimed
+)
+
+const usage = `interop runs Weft against Linux's soft-iWARP driver and Wireshark's dissectors.
+
+	go run . [flags]             run everything
+	go run . check FILE...       judge captures: by tshark and by a reading of our own
+	go run . ucmatose [flags]    a peer for rdma-core's ucmatose, on Weft
+	go run . wrongkey [flags]    a peer for rping that uses a wrong STag on purpose
+
+Flags:
+`
+
+func main() { os.Exit(run(os.Args[1:])) }
+
+func run(args []string) int {
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	defer stop()
+	if len(args) > 0 {
+		if command, ok := commands[args[0]]; ok {
+			return command(ctx, args[1:])
+		}
+	}
+	return runSuite(ctx, args)
+}
+
+// commands are what the first argument can name.
+var commands = map[string]func(ctx context.Context, args []string) int{
+	"check":    check,
+	"ucmatose": ucmatoseCommand,
+	"wrongkey": wrongKeyCommand,
+}
+
+// parts of the run, in order.
+var parts = []string{"captures", "guest"}
+
+// A harness is one run.
+type harness struct {
+	suite *suite.Suite
+	guest *guest.Guest
+	weft  string // the command under test
+	self  string // this program, which holds peers of our own
+	port  int
+}
+
+// nextPort gives every session a port of its own, so that none meets what
+// another left behind.
+func (h *harness) nextPort() int {
+	h.port++
+	return h.port
+}
+
+type options struct {
+	guest, logs, only, parts, mtus string
+	limit                          time.Duration
+}
+
+func runSuite(ctx context.Context, args []string) int {
+	var o options
+	flags := flag.NewFlagSet("interop", flag.ContinueOnError)
+	flags.StringVar(&o.guest, "guest", os.Getenv("WEFT_GUEST"), "the `command` that drives the guest (default: $WEFT_GUEST, else guest/siwguest)")
+	flags.StringVar(&o.logs, "logs", "logs", "`folder` for captures and output of every case")
+	flags.StringVar(&o.only, "only", "", "run only the cases whose name matches this regular `expression`")
+	flags.StringVar(&o.parts, "parts", strings.Join(parts, ","), "which `parts` to run")
+	flags.StringVar(&o.mtus, "mtu", "1500,9000", "MTUs to boot the guest with, in `octets`")
+	flags.DurationVar(&o.limit, "limit", 90*time.Second, "`time` limit of one case")
+	flags.Usage = func() {
+		fmt.Fprint(flags.Output(), usage)
+		flags.PrintDefaults()
+	}
+	if err := flags.Parse(args); err != nil {
+		if err == flag.ErrHelp {
+			return 0
+		}
+		return exitUsage
+	}
+	h, plan, err := o.prepare(flags.Args())
+	if err != nil {
+		fmt.Fprintln(os.Stderr, "interop:", err)
+		return exitUsage
+	}
+	if missing := o.missing(plan.parts); len(missing) > 0 {
+		fmt.Fprintln(os.Stderr, "interop: nothing was run, because this is missing:")
+		for _, what := range missing {
+			fmt.Fprintln(os.Stderr, "  -", what)
+		}
+		return exitMissing
+	}
+	build, err := h.build(ctx)
+	defer os.RemoveAll(build)
+	if err != nil {
+		fmt.Fprintln(os.Stderr, "interop:", err)
+		return exitFailed
+	}
+	if err := h.run(ctx, plan); err != nil {
+		fmt.Fprintln(os.Stderr, "interop:", err)
+		return exitMissing
+	}
+	ok := h.suite.Summary()
+	if ctx.Err() != nil {
+		fmt.Fprintln(os.Stderr, "interop: interrupted")
+		return exitFailed
+	}
+	if !ok {
+		return exitFailed
+	}
+	return 0
+}
+
+// A plan is what a run was asked to do.
+type plan struct {
+	parts []string
+	mtus  []int
+}
+
+// prepare turns the options into a harness and a plan.
+func (o *options) prepare(rest []string) (*harness, plan, error) {
+	if len(rest) > 0 {
+		return nil, plan{}, fmt.Errorf("unknown command %q; -h lists them", rest[0])
+	}
+	var p plan
+	for part := range strings.SplitSeq(o.parts, ",") {
+		if !slices.Contains(parts, part) {
+			return nil, plan{}, fmt.Errorf("unknown part %q, there are %s", part, strings.Join(parts, ", "))
+		}
+		p.parts = append(p.parts, part)
+	}
+	for text := range strings.SplitSeq(o.mtus, ",") {
+		mtu, err := strconv.Atoi(text)
+		if err != nil || mtu < 576 || mtu > 65535 {
+			return nil, plan{}, fmt.Errorf("--mtu %s: expected octets, 576 to 65535", text)
+		}
+		p.mtus = append(p.mtus, mtu)
+	}
+	s := &suite.Suite{Out: os.Stdout, Limit: o.limit}
+	var err error
+	if s.Logs, err = filepath.Abs(o.logs); err != nil {
+		return nil, plan{}, err
+	}
+	if o.only != "" {
+		if s.Only, err = regexp.Compile(o.only); err != nil {
+			return nil, plan{}, fmt.Errorf("--only: %w", err)
+		}
+	}
+	if o.guest == "" {
+		o.guest = "guest/siwguest"
+	}
+	if strings.Contains(o.guest, "/") { // a path, not a name to look up
+		if o.guest, err = filepath.Abs(o.guest); err != nil {
+			return nil, plan{}, err
+		}
+	}
+	h := &harness{suite: s, guest: &guest.Guest{Script: o.guest}, port: 20000}
+	h.self, err = os.Executable()
+	return h, p, err
+}
+
+// run runs the parts of the plan. The error says that the guest cannot be had.
+func (h *harness) run(ctx context.Context, p plan) error {
+	if slices.Contains(p.parts, "captures") {
+		h.captures(ctx)
+	}
+	if !slices.Contains(p.parts, "guest") {
+		return nil
+	}
+	defer h.guest.Down(context.WithoutCancel(ctx))
+	for i, mtu := range p.mtus {
+		if ctx.Err() != nil {
+			return nil
+		}
+		if err := h.guest.Up(ctx, mtu); err != nil {
+			return err
+		}
+		h.pingMatrix(ctx, mtu)
+		if i == 0 {
+			h.pingVariants(ctx)
+			h.keyProbes(ctx)
+			h.wrongSTags(ctx)
+		}
+		h.ucmatoses(ctx, mtu)
+	}
+	return nil
+}
