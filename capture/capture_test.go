@@ -157,11 +157,6 @@ func TestEndsAreRecordedAsTheyCame(t *testing.T) {
 			c.Read(make([]byte, 1)) // the end again is no other end
 			c.Close()
 		}, []string{">FA", "<A", "<FA", ">A"}},
-		{"written after the end", func(c net.Conn, peer *nettest.Conn) {
-			c.(halfCloser).CloseWrite()
-			c.Write([]byte("x"))
-			c.Close()
-		}, []string{">FA", "<A"}},
 		{"reset by the peer", func(c net.Conn, peer *nettest.Conn) {
 			say(t, c, "x")
 			peer.Reset()
@@ -192,6 +187,22 @@ func TestEndsAreRecordedAsTheyCame(t *testing.T) {
 		if want := append(slices.Clone(open), c.want...); !slices.Equal(k.flags, want) {
 			t.Errorf("%s: %q, want %q", c.name, k.flags, want)
 		}
+	}
+}
+
+func TestWhatIsWrittenAfterTheEndIsNotRecorded(t *testing.T) {
+	a, _ := nettest.Pipe()
+	k := assemble(t, record(t, func(w *Writer) {
+		c := Conn(a, w)
+		say(t, c, "before")
+		c.(halfCloser).CloseWrite()
+		if _, err := c.Write([]byte("after")); err == nil {
+			t.Error("written after the end")
+		}
+		c.Close()
+	}))[0]
+	if got := string(k.sent[k.client]); got != "before" {
+		t.Errorf("recorded %q", got)
 	}
 }
 
@@ -229,7 +240,7 @@ func TestLargeWritesAreSeveralSegments(t *testing.T) {
 	if !bytes.Equal(k.sent[k.client], sent) || b.Unread() != size {
 		t.Error("the capture holds other octets than were sent")
 	}
-	unacknowledged := 0
+	unacknowledged, acknowledgements := 0, 0
 	for i, p := range packets[:3] { // the handshake
 		if segment, scale := optionsOf(p); i < 2 && (segment != maxSegment || scale != windowScale) {
 			t.Errorf("packet %d: segment size %d, window scale %d", i, segment, scale)
@@ -241,10 +252,14 @@ func TestLargeWritesAreSeveralSegments(t *testing.T) {
 		}
 		if unacknowledged += len(p.payload); p.from == k.server {
 			unacknowledged = 0
+			acknowledgements++
 		}
 		if unacknowledged > ackEvery+maxSegment {
 			t.Fatalf("%d octets unacknowledged", unacknowledged)
 		}
+	}
+	if acknowledgements > size/ackEvery {
+		t.Errorf("%d acknowledgements of %d octets", acknowledgements, size)
 	}
 }
 
@@ -276,6 +291,23 @@ func TestOctetsNotWrittenGiveTheirNumbersToTheNext(t *testing.T) {
 	first, second := packets[3], packets[4]
 	if first.seq != second.seq || string(first.payload) != "abcdef" || string(second.payload) != "ABC" {
 		t.Errorf("%d %q, then %d %q", first.seq, first.payload, second.seq, second.payload)
+	}
+}
+
+func TestConnectionsBeginAtOtherSequenceNumbers(t *testing.T) {
+	seen := map[uint32]bool{}
+	for _, p := range record(t, func(w *Writer) {
+		for range 3 {
+			a, _ := nettest.Pipe()
+			say(t, Conn(a, w), "x")
+		}
+	}) {
+		if p.flags[0] == 'S' {
+			seen[p.seq] = true
+		}
+	}
+	if len(seen) != 6 {
+		t.Errorf("%d first sequence numbers for 6 directions", len(seen))
 	}
 }
 
