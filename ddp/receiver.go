@@ -161,8 +161,9 @@ func (r *Receiver) Offending() (header []byte, length int) {
 
 // UnfinishedTagged reports whether a tagged message has begun whose last
 // segment has not come. h is the header of its latest segment that was not
-// empty, with the TO at which the next one is to go on. DDP itself cannot tell where one tagged
-// message ends and another begins (RFC 5041 §5.2): the ULP decides.
+// empty, with the TO at which the next one is to go on. DDP itself cannot tell
+// where one tagged message ends and another begins (RFC 5041 §5.2): the ULP
+// decides.
 func (r *Receiver) UnfinishedTagged() (h Tagged, ok bool) { return r.next, r.open }
 
 // UnfinishedUntagged reports whether a message on queue qn, below [Queues], has
