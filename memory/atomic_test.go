@@ -4,6 +4,7 @@ import (
 	"sync"
 	"sync/atomic"
 	"testing"
+	"testing/synctest"
 	"unsafe"
 
 	"github.com/weft-rdma/weft/ddp"
@@ -33,6 +34,9 @@ func TestAtomicWorksOnTheHostsValue(t *testing.T) {
 	orig, misaligned, fault := h.Atomic(uint32(r.STag()), 0x1009, func(v uint64) uint64 { return v + 1 })
 	if orig != 0x0102030405060708 || misaligned || fault != ddp.NoFault {
 		t.Errorf("orig %#x, misaligned %v, %v", orig, misaligned, fault)
+	}
+	if h.Used() || r.current.Load().word.Load() != 0 {
+		t.Error("held afterwards")
 	}
 	if w[0] != 1 || w[1] != 0x0102030405060709 || w[2] != 3 {
 		t.Errorf("memory %#x", w)
@@ -76,6 +80,41 @@ func TestAtomicIsRefusedBeforeMemoryIsTouched(t *testing.T) {
 	if w[0] != 5 || w[1] != 6 {
 		t.Errorf("memory %#x", w)
 	}
+}
+
+func TestAtomicTouchesNothingOnceRevocationBegan(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		table := NewTable(Config{})
+		pd := table.AllocPD()
+		w, b := words(1)
+		r := register(t, table, pd, b, RegionConfig{Access: LocalRead | LocalWrite | RemoteAtomic})
+		var h Holder
+		h.Init(table, pd, 0)
+		defer h.Forget()
+		done := make(chan error, 1)
+		_, misaligned, fault := h.Atomic(uint32(r.STag()), 0, func(v uint64) uint64 {
+			// Revocation that begins in the midst of it waits for its end.
+			if v == 0 {
+				go func() { done <- table.Deallocate(r) }()
+				synctest.Wait()
+				select {
+				case <-done:
+					t.Error("deallocated in the midst of an atomic operation")
+				default:
+				}
+			}
+			return v + 1
+		})
+		if misaligned || fault != ddp.NoFault || w[0] != 1 {
+			t.Errorf("misaligned %v, %v, value %d", misaligned, fault, w[0])
+		}
+		if err := <-done; err != nil {
+			t.Error(err)
+		}
+		if _, _, fault := h.Atomic(uint32(r.STag()), 0, func(v uint64) uint64 { return v + 1 }); fault != ddp.FaultSTag || w[0] != 1 {
+			t.Errorf("after deallocation: %v, value %d", fault, w[0])
+		}
+	})
 }
 
 // Ruling: atomic with respect to other streams and to sync/atomic users.

@@ -28,6 +28,7 @@ func TestHotPathsAllocateNothing(t *testing.T) {
 		"Resolve held":   func() { _, _ = h.Resolve(dst, stag, 8, 64, RemoteWrite) },
 		"Resolve anew":   func() { _, _ = h.Resolve(dst, stag, 8, 64, RemoteWrite); h.Forget() },
 		"Resolve wrong":  func() { _, _ = h.Resolve(dst, stag^1, 8, 64, RemoteWrite) },
+		"Check":          func() { h.Check(stag, 8, 64, RemoteWrite) },
 		"Acquire":        func() { h.Acquire(); h.Release() },
 		"Atomic":         func() { _, _, _ = h.Atomic(stag, 8, func(v uint64) uint64 { return v + add }) },
 		"Done, Truncate": func() { _, _ = h.Resolve(dst, stag, 8, 64, LocalRead); h.Done(0); h.Truncate(0) },

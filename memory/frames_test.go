@@ -65,8 +65,8 @@ func TestReleaseRemembersForAcquire(t *testing.T) {
 			t.Errorf("held %v", n)
 		}
 		s.Release()
-		if n := s.holders(); n != [3]uint32{} {
-			t.Errorf("held %v after Release", n)
+		if n := s.holders(); n != [3]uint32{} || !s.Used() {
+			t.Errorf("held %v, used %v after Release", n, s.Used())
 		}
 		if !s.Acquire() || !s.Acquire() { // what is held already is not held twice
 			t.Fatal("nothing was revoked, and yet Acquire failed")
@@ -81,8 +81,8 @@ func TestReleaseRemembersForAcquire(t *testing.T) {
 	if !s.Acquire() {
 		t.Error("nothing remembered, and yet Acquire failed")
 	}
-	if n := s.holders(); n != [3]uint32{} {
-		t.Errorf("held %v after Forget", n)
+	if n := s.holders(); n != [3]uint32{} || s.Used() {
+		t.Errorf("held %v, used %v after Forget", n, s.Used())
 	}
 	if _, _, ok := s.Revoked(); ok {
 		t.Error("something revoked, and nothing remembered")

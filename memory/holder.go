@@ -68,40 +68,42 @@ func (h *Holder) Resolve(dst [][]byte, stag uint32, to, n uint64, need Access) (
 	if n == 0 {
 		return dst, ddp.NoFault
 	}
-	g, off, fault := h.access(STag(stag), to, n, need)
+	i, g, off, fault := h.look(STag(stag), to, n, need)
 	if fault != ddp.NoFault {
 		return dst, fault
 	}
+	if (i < 0 || !h.uses[i].held) && !g.hold() {
+		return dst, ddp.FaultSTag
+	}
+	if i < 0 {
+		i = len(h.uses)
+		h.uses = append(h.uses, use{reg: g, stag: STag(stag), first: h.frame})
+	}
+	h.uses[i].held, h.uses[i].last = true, h.frame
+	h.recent = i
 	return g.pieces(dst, off, n), ddp.NoFault
 }
 
-// access checks and holds; off is relative to the registration's memory.
-func (h *Holder) access(stag STag, to, n uint64, need Access) (g *registration, off uint64, fault ddp.Fault) {
-	i := h.find(stag)
-	if i >= 0 {
+// Check is what Resolve would say now. Nothing is held: the answer may be
+// another by the time it is read.
+func (h *Holder) Check(stag uint32, to, n uint64, need Access) ddp.Fault {
+	if n == 0 {
+		return ddp.NoFault
+	}
+	_, _, _, fault := h.look(STag(stag), to, n, need)
+	return fault
+}
+
+// look makes the checks. i is where the registration is remembered, or -1; off
+// is relative to its memory.
+func (h *Holder) look(stag STag, to, n uint64, need Access) (i int, g *registration, off uint64, fault ddp.Fault) {
+	if i = h.find(stag); i >= 0 {
 		g = h.uses[i].reg // known to be of our domain
 	} else if g, fault = h.table.valid(uint32(stag), h.pd, h.stream); fault != ddp.NoFault {
-		return nil, 0, fault
+		return i, nil, 0, fault
 	}
-	if off, fault = g.locate(to, n, need); fault != ddp.NoFault {
-		return nil, 0, fault
-	}
-	switch {
-	case i < 0:
-		if !g.hold() {
-			return nil, 0, ddp.FaultSTag
-		}
-		i = len(h.uses)
-		h.uses = append(h.uses, use{reg: g, stag: stag, held: true, first: h.frame})
-	case !h.uses[i].held:
-		if !g.hold() {
-			return nil, 0, ddp.FaultSTag
-		}
-		h.uses[i].held = true
-	}
-	h.uses[i].last = h.frame
-	h.recent = i
-	return g, off, ddp.NoFault
+	off, fault = g.locate(to, n, need)
+	return i, g, off, fault
 }
 
 // find is the index of the registration remembered for stag that is valid

@@ -73,6 +73,9 @@ func TestEachAccessIsCheckedInOrder(t *testing.T) {
 				_, _ = h.Resolve(nil, uint32(whole.STag()), base, 1, RemoteRead)
 			}
 			known := len(h.uses)
+			if fault := h.Check(uint32(c.stag), c.to, c.n, c.need); fault != c.want || len(h.uses) != known {
+				t.Errorf("%s, warm %v: checked: %v, want %v", c.name, warm, fault, c.want)
+			}
 			pieces, fault := h.Resolve(nil, uint32(c.stag), c.to, c.n, c.need)
 			if fault != c.want {
 				t.Errorf("%s, warm %v: %v, want %v", c.name, warm, fault, c.want)

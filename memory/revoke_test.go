@@ -54,6 +54,9 @@ func TestRevocationWaitsForHoldersAndLetsNoneIn(t *testing.T) {
 				synctest.Wait()
 				// Even who holds it gets no more: an STag in steady use is to end.
 				for name, h := range map[string]*Holder{"holder": &first, "other": &third} {
+					if fault := h.Check(stag, 0, 8, RemoteWrite); fault != ddp.FaultSTag {
+						t.Errorf("%s checks while revocation waits: %v", name, fault)
+					}
 					if _, fault := h.Resolve(nil, stag, 0, 8, RemoteWrite); fault != ddp.FaultSTag {
 						t.Errorf("%s resolves while revocation waits: %v", name, fault)
 					}
@@ -212,8 +215,9 @@ func TestNoOctetMovesAfterRevocation(t *testing.T) {
 func revokeUnderTraffic(t *testing.T, revoke func(*Table, *Region) error) {
 	table := NewTable(Config{})
 	pd := table.AllocPD()
-	buf := make([]byte, 256)
+	counters, buf := words(32) // 256 octets
 	r := register(t, table, pd, buf, RegionConfig{Access: LocalRead | LocalWrite | RemoteRead | RemoteWrite})
+	c := register(t, table, pd, buf, RegionConfig{Access: LocalRead | LocalWrite | RemoteAtomic})
 	stag := uint32(r.STag())
 
 	var started, ended sync.WaitGroup
@@ -227,7 +231,7 @@ func revokeUnderTraffic(t *testing.T, revoke func(*Table, *Region) error) {
 			var pieces [][]byte
 			for n := 0; ; n++ {
 				var fault ddp.Fault
-				pieces, fault = h.Resolve(pieces[:0], stag, uint64(128*i+n%8*16), 16, RemoteWrite)
+				pieces, fault = h.Resolve(pieces[:0], stag, uint64(124*i+n%7*16), 16, RemoteWrite)
 				if fault != ddp.NoFault {
 					h.Forget()
 					return
@@ -240,6 +244,18 @@ func revokeUnderTraffic(t *testing.T, revoke func(*Table, *Region) error) {
 			}
 		})
 	}
+	started.Add(1)
+	ended.Go(func() { // atomic operations, where the writers do not write
+		started.Done()
+		var h Holder
+		h.Init(table, pd, 0)
+		for {
+			if _, _, fault := h.Atomic(uint32(c.STag()), 248, func(v uint64) uint64 { return v + 1 }); fault != ddp.NoFault {
+				return
+			}
+			runtime.Gosched()
+		}
+	})
 	quiet := make([]byte, 256) // what the outbound side reads nobody writes
 	q := register(t, table, pd, quiet, RegionConfig{Access: LocalRead})
 	for range 2 {
@@ -265,6 +281,9 @@ func revokeUnderTraffic(t *testing.T, revoke func(*Table, *Region) error) {
 	if err := revoke(table, r); err != nil {
 		t.Fatal(err)
 	}
+	if err := table.Deallocate(c); err != nil && !errors.Is(err, ErrRegion) {
+		t.Fatal(err)
+	}
 	for i := range buf {
 		buf[i] = 'o' // the owner's again
 	}
@@ -275,7 +294,7 @@ func revokeUnderTraffic(t *testing.T, revoke func(*Table, *Region) error) {
 		quiet[i] = 'o'
 	}
 	ended.Wait()
-	if !bytes.Equal(buf, bytes.Repeat([]byte{'o'}, 256)) {
+	if !bytes.Equal(buf, bytes.Repeat([]byte{'o'}, 256)) || counters[31] != 0x6f6f6f6f6f6f6f6f {
 		t.Fatal("an octet was written after revocation")
 	}
 }
