@@ -51,7 +51,8 @@ const (
 //
 // Linux's siw on little-endian hosts swaps the nibbles of the first octet and
 // places M, D and R in the low bits of the third. Such a message is recognised
-// when what it says in the RFC's order is not defined.
+// when what it says in the RFC's order is not defined, or when headers follow
+// that only the flags in siw's places promise.
 type Terminate struct {
 	Layer, EType, Code uint8
 
@@ -139,7 +140,7 @@ func (t *Terminate) Parse(b []byte) bool {
 	}
 	t.Layer, t.EType, t.Code = b[0]>>4, b[0]&0xF, b[1]
 	m, d, r := b[2]&flagLength != 0, b[2]&flagDDP != 0, b[2]&flagRequest != 0
-	if !Defined(t.Layer, t.EType, t.Code) && Defined(t.EType, t.Layer, t.Code) {
+	if swapped(b) {
 		t.Swapped = true
 		t.Layer, t.EType = t.EType, t.Layer
 		m, d, r = b[2]&swappedLength != 0, b[2]&swappedDDP != 0, b[2]&swappedRequest != 0
@@ -166,6 +167,18 @@ func (t *Terminate) Parse(b []byte) bool {
 	}
 	t.Truncated = t.Truncated || d && t.DDPHeader == nil
 	return true
+}
+
+// swapped reports that the control word in b is in siw's order: what it says in
+// the RFC's order is not defined, or headers follow that only its flags in
+// siw's order promise.
+func swapped(b []byte) bool {
+	first, second, code, flags := b[0]>>4, b[0]&0xF, b[1], b[2]
+	if !Defined(second, first, code) {
+		return false
+	}
+	return !Defined(first, second, code) ||
+		len(b) > terminateControlLen && flags&(flagLength|flagDDP|flagRequest) == 0 && flags&swappedDDP != 0
 }
 
 // take cuts n octets off rest. When they are not there it leaves nothing, as

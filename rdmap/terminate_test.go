@@ -149,7 +149,12 @@ func TestTerminateInSiwsBitOrderIsRecognised(t *testing.T) {
 	}{
 		{
 			"insufficient IRD, with M and D", "02060300 000e" + sendWire,
-			Terminate{EType: 2, Code: 6}, // reads as unexpected opcode, which is defined
+			Terminate{Layer: 2, Code: 6, M: true, SegmentLength: 14, DDPHeader: sendHeader.Append(nil), Swapped: true},
+		},
+		{"what reads as unexpected opcode, without headers", "02060300", Terminate{EType: 2, Code: 6}},
+		{
+			"Read of an unknown STag, as siw 6.1 sends it", "10000700 0000" + requestWire + readWire,
+			Terminate{EType: 1, M: true, DDPHeader: requestHeader.Append(nil), R: true, ReadRequest: readRequest, Swapped: true},
 		},
 		{"CRC mismatch", "02020000", Terminate{Layer: 2, Code: 2, Swapped: true}},
 		{

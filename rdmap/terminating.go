@@ -92,10 +92,14 @@ func (s *Stream) newTerminate(err error) *outgoingTerminate {
 	}
 	msg := NewTerminate(layer, etype, code, append([]byte(nil), o.header...), o.length, o.read)
 	payload := msg.Append(make([]byte, 0, MaxTerminateLen))
-	return &outgoingTerminate{payload: payload, err: &TerminateError{
+	e := &TerminateError{
 		Layer: msg.Layer, EType: msg.EType, Code: msg.Code, Err: err, Raw: payload,
-		SegmentLength: msg.SegmentLength, DDPHeader: msg.DDPHeader, ReadRequest: o.read,
-	}}
+		SegmentLength: msg.SegmentLength, DDPHeader: msg.DDPHeader,
+	}
+	if msg.R {
+		e.ReadRequest = &msg.ReadRequest
+	}
+	return &outgoingTerminate{payload: payload, err: e}
 }
 
 // startTerminate starts the stream's last message. A message that was being
