@@ -1,0 +1,108 @@
+package wiretest
+
+import (
+	"context"
+	"net"
+	"sync"
+
+	"github.com/weft-rdma/weft/internal/nettest"
+	"github.com/weft-rdma/weft/mpa"
+)
+
+// A Wire is a kind of connection between a Peer and a Side.
+type Wire struct {
+	Name    string
+	Memory  bool // a pipe of package nettest, not TCP over loopback
+	CRC     bool
+	Markers bool // both sides ask for them
+	Dribble bool // the Peer sends octet by octet
+}
+
+// Wires are the ways in which every offence is tried: with and without the
+// checks that change the way in, whole and in pieces.
+var Wires = []Wire{
+	{Name: "TCP,CRC", CRC: true},
+	{Name: "TCP", CRC: false},
+	{Name: "memory,CRC,markers", Memory: true, CRC: true, Markers: true},
+	{Name: "memory,octets", Memory: true, CRC: false, Dribble: true},
+}
+
+// Config is what a Side of the wire asks for.
+func (w Wire) Config() mpa.Config { return mpa.Config{NoCRC: !w.CRC, Markers: w.Markers} }
+
+// Startup is what a Peer asks for.
+func (w Wire) Startup() Startup { return Startup{CRC: w.CRC, Markers: w.Markers} }
+
+// Listen makes a place to connect to.
+func (w Wire) Listen(ctx context.Context) (net.Listener, error) {
+	if w.Memory {
+		return &pipes{conns: make(chan net.Conn), done: make(chan struct{})}, nil
+	}
+	var lc net.ListenConfig
+	lc.SetMultipathTCP(false)
+	return lc.Listen(ctx, "tcp", "127.0.0.1:0")
+}
+
+// Dial connects to it.
+func (w Wire) Dial(ctx context.Context, ln net.Listener) (net.Conn, error) {
+	if p, ok := ln.(*pipes); ok {
+		return p.dial(ctx)
+	}
+	var d net.Dialer
+	return d.DialContext(ctx, "tcp", ln.Addr().String())
+}
+
+// Pair makes both ends of a connection.
+func (w Wire) Pair(ctx context.Context) (a, b net.Conn, err error) {
+	if w.Memory {
+		a, b := nettest.Pipe()
+		return a, b, nil
+	}
+	ln, err := w.Listen(ctx)
+	if err != nil {
+		return nil, nil, err
+	}
+	defer ln.Close()
+	if a, err = w.Dial(ctx, ln); err != nil {
+		return nil, nil, err
+	}
+	if b, err = ln.Accept(); err != nil {
+		_ = a.Close()
+	}
+	return a, b, err
+}
+
+// pipes is a net.Listener of connections in memory.
+type pipes struct {
+	conns chan net.Conn
+	once  sync.Once
+	done  chan struct{}
+}
+
+func (p *pipes) dial(ctx context.Context) (net.Conn, error) {
+	a, b := nettest.Pipe()
+	select {
+	case p.conns <- b:
+		return a, nil
+	case <-p.done:
+		return nil, net.ErrClosed
+	case <-ctx.Done():
+		return nil, ctx.Err()
+	}
+}
+
+func (p *pipes) Accept() (net.Conn, error) {
+	select {
+	case nc := <-p.conns:
+		return nc, nil
+	case <-p.done:
+		return nil, net.ErrClosed
+	}
+}
+
+func (p *pipes) Close() error {
+	p.once.Do(func() { close(p.done) })
+	return nil
+}
+
+func (p *pipes) Addr() net.Addr { return nettest.Addr("listener") }
