@@ -11,31 +11,6 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// A placing sink puts the payload of every ULPDU, behind a header of 18
-// octets, to the same place, as a protocol above would.
-type placing struct {
-	place  []byte
-	length int // of the ULPDU begun
-}
-
-func (p *placing) ULPDU(u []byte) error {
-	copy(p.place, u[18:])
-	return nil
-}
-
-func (p *placing) Begin(head []byte, length int) (int, bool, error) {
-	p.length = length
-	return 18, true, nil
-}
-
-func (p *placing) Window(dst [][]byte, off int) ([][]byte, error) {
-	return append(dst, p.place[off-18:p.length-18]), nil
-}
-
-func (p *placing) Release()   {}
-func (p *placing) End() error { return nil }
-func (p *placing) Idle()      {}
-
 // BenchmarkStream moves messages of some size one way, in FPDUs as long as the
 // connection likes, a batch a flush; the figure is of payload.
 func BenchmarkStream(b *testing.B) {

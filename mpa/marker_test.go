@@ -87,19 +87,20 @@ func TestWithoutMarkersNoneAreSent(t *testing.T) {
 
 // Claims: MPA-8-3 MPA-8-6 MPA-5.2-2
 func TestAMarkerThatPointsElsewhereIsAnErrorOnceTheCRCHolds(t *testing.T) {
-	wire := encode(0, pattern(1100, 1), true, true) // markers at 0, 512 and 1024
-	for _, at := range []int{0, 512, 1024} {
-		bad := bytes.Clone(wire)
-		bad[at+3] += 4
+	for _, v := range []struct{ length, marker int }{
+		{1100, 0}, {1100, 512}, {1100, 1024},
+		{503, 512}, // directly before the CRC
+	} {
+		bad := encode(0, pattern(v.length, 1), true, true)
+		bad[v.marker+3] += 4
 		if _, err := decode(bad, 0, true, true); !hasCode(err, CodeCRC) {
-			t.Errorf("marker at %d wrong without its CRC: %v, expected code 2", at, err)
+			t.Errorf("%+v wrong without its CRC: %v, expected code 2", v, err)
 		}
 		putCRC(bad, true)
-		if got, err := decode(bad, 0, true, true); !hasCode(err, CodeMarker) || len(got) != 0 {
-			t.Errorf("marker at %d wrong: %v, expected code 3", at, err)
-		}
-		if got, err := decode(bad, 0, true, false); !hasCode(err, CodeMarker) || len(got) != 0 {
-			t.Errorf("marker at %d wrong, no CRC: %v, expected code 3", at, err)
+		for _, crc := range []bool{true, false} {
+			if got, err := decode(bad, 0, true, crc); !hasCode(err, CodeMarker) || len(got) != 0 {
+				t.Errorf("%+v wrong, CRC %t: %v, expected code 3", v, crc, err)
+			}
 		}
 	}
 }

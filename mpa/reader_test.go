@@ -1,6 +1,6 @@
 package mpa
 
-// The receiving half over a transport that gives the octets in any portions.
+// The receiving half: what is handed up, and when.
 
 import (
 	"bytes"
@@ -8,112 +8,10 @@ import (
 	"fmt"
 	"io"
 	"math/rand/v2"
-	"os"
 	"slices"
 	"syscall"
 	"testing"
 )
-
-// A fed transport gives wire, at most portion() octets at a time, then end.
-type fed struct {
-	wire    []byte
-	portion func() int
-	end     error
-	direct  bool           // it places
-	before  func(read int) // called where a socket may wait
-	given   int            // octets so far
-	largest int            // room offered to a read
-}
-
-func (f *fed) tries() bool                     { return false }
-func (f *fed) places() bool                    { return f.direct }
-func (f *fed) close()                          {}
-func (f *fed) flush(*batch, Guard, bool) error { return errors.ErrUnsupported }
-
-func (f *fed) next(room int) []byte {
-	if f.before != nil {
-		f.before(f.given)
-	}
-	n := min(room, f.portion(), len(f.wire))
-	p := f.wire[:n]
-	f.wire = f.wire[n:]
-	f.given += n
-	return p
-}
-
-func (f *fed) read(p []byte) (int, error) {
-	f.largest = max(f.largest, len(p))
-	if len(p) == 0 {
-		return 0, errors.New("a read of no octets")
-	}
-	if x := f.next(len(p)); len(x) > 0 {
-		return copy(p, x), nil
-	}
-	return 0, f.end
-}
-
-func (f *fed) readWindows(s Sink, off, rest int, more []byte) (int, error) {
-	x := f.next(rest + len(more))
-	windows, err := s.Window(nil, off)
-	if err != nil {
-		return 0, windowError{err}
-	}
-	defer s.Release()
-	n := 0
-	for _, w := range append(windows, more) {
-		k := copy(w, x)
-		x = x[k:]
-		n += k
-	}
-	if n == 0 {
-		return 0, f.end
-	}
-	return n, nil
-}
-
-// Ways to portion.
-func whole() int  { return 1 << 30 }
-func single() int { return 1 }
-func random(most int) func() int {
-	r := rand.New(rand.NewPCG(5, 6))
-	return func() int { return 1 + r.IntN(most) }
-}
-
-// feed is a Conn whose receiving half gets what f gives.
-func feed(f *fed, p Params) *Conn {
-	c := &Conn{params: p, transport: f}
-	c.fenced.Store(!p.Initiator)
-	if f.end == nil {
-		f.end = io.EOF
-	}
-	if f.portion == nil {
-		f.portion = whole
-	}
-	c.reader = newReader(f, p, &c.fenced, &c.stats)
-	return c
-}
-
-var everyTerms = []Params{
-	{},
-	{CRC: true},
-	{RecvMarkers: true},
-	{CRC: true, RecvMarkers: true},
-}
-
-func termsName(p Params) string { return fmt.Sprintf("crc=%t/markers=%t", p.CRC, p.RecvMarkers) }
-
-// wireOf is the octets of ULPDUs of the lengths given, and where each FPDU
-// ends.
-func wireOf(p Params, lengths ...int) (ulpdus [][]byte, wire []byte, ends []int) {
-	ref := refStream{markers: p.RecvMarkers, crc: p.CRC}
-	for i, n := range lengths {
-		u := pattern(n, i)
-		ulpdus = append(ulpdus, u)
-		wire = append(wire, ref.send(u)...)
-		ends = append(ends, len(wire))
-	}
-	return ulpdus, wire, ends
-}
 
 // Segments of TCP need not begin with FPDUs: the length fields tell.
 //
@@ -176,83 +74,6 @@ func TestAULPDUIsHandedUpWithTheLastOctetOfItsFrame(t *testing.T) {
 			}
 			if err := feed(f, p).Receive(s); err != io.EOF {
 				t.Errorf("%s: %v, expected EOF", termsName(p), err)
-			}
-		}
-	}
-}
-
-// Claims: MPA-8-2 MPA-8-3 MPA-8-5 MPA-8-6 MPA-8-9 MPA-4.4-6 MPA-4.4-13 MPA-6-1
-func TestAfterAnErrorNothingMoreIsHandedUp(t *testing.T) {
-	flip := func(f []byte) { f[9] ^= 1 }
-	for _, v := range []struct {
-		name  string
-		p     Params
-		spoil func(frame []byte) // the second frame; its marker is at 512-108
-		code  Code
-	}{
-		{"CRC", Params{CRC: true}, flip, CodeCRC},
-		{"CRC with markers", Params{CRC: true, RecvMarkers: true}, flip, CodeCRC},
-		{"marker", Params{CRC: true, RecvMarkers: true}, func(f []byte) { f[512-112+3] ^= 4; putCRC(f, true) }, CodeMarker},
-		{"marker without CRC", Params{RecvMarkers: true}, func(f []byte) { f[512-112+3] ^= 4 }, CodeMarker},
-		{"length above the limit", Params{CRC: true}, func(f []byte) { f[0], f[1] = 0xfd, 0x01 }, CodeMarker},
-		{"greatest length", Params{}, func(f []byte) { f[0], f[1] = 0xff, 0xff }, CodeMarker},
-	} {
-		t.Run(v.name, func(t *testing.T) {
-			_, wire, ends := wireOf(v.p, 102, 600, 50, 50)
-			v.spoil(wire[ends[0]:ends[1]])
-			s := &collector{}
-			c := feed(&fed{wire: wire}, v.p)
-			err := c.Receive(s)
-			if !hasCode(err, v.code) || len(s.got) != 1 {
-				t.Fatalf("%v and %d ULPDUs, expected code %d and 1", err, len(s.got), v.code)
-			}
-			if again := c.Receive(s); again != err || len(s.got) != 1 {
-				t.Errorf("then %v and %d ULPDUs, expected the same error and no more", again, len(s.got))
-			}
-			if err := c.Drain(); err != nil || len(s.got) != 1 {
-				t.Errorf("draining: %v and %d ULPDUs, expected nil and no more", err, len(s.got))
-			}
-		})
-	}
-}
-
-// Claims: MPA-7.2-2 MPA-8-1
-func TestTheEndIsGracefulBetweenFramesAndAnErrorWithinThem(t *testing.T) {
-	for _, p := range everyTerms {
-		for _, direct := range []bool{false, true} {
-			_, wire, ends := wireOf(p, 508, 30000, 7)
-			for at := range len(wire) {
-				if at > 600 && at < len(wire)-600 && at%101 != 0 {
-					continue
-				}
-				c := feed(&fed{wire: wire[:at], portion: random(5000), direct: direct}, p)
-				s := &placer{skip: 14}
-				err := c.Receive(s)
-				done, whole := slices.BinarySearch(ends, at)
-				if whole || at == 0 {
-					if err != io.EOF {
-						t.Fatalf("%s: cut at %d, between frames: %v, expected EOF", termsName(p), at, err)
-					}
-					done = min(done+1, at)
-				} else if !hasCode(err, CodeClosed) || !errors.Is(err, io.ErrUnexpectedEOF) {
-					t.Fatalf("%s: cut at %d, within a frame: %v, expected code 1, unexpected EOF", termsName(p), at, err)
-				}
-				if len(s.got) != done {
-					t.Fatalf("%s: cut at %d: %d ULPDUs, expected %d", termsName(p), at, len(s.got), done)
-				}
-			}
-		}
-	}
-}
-
-// Claims: MPA-8-1 MPA-8-5
-func TestALostConnectionIsCodeOneWhereverItHappens(t *testing.T) {
-	_, wire, ends := wireOf(Params{}, 30, 30000)
-	for _, cause := range []error{syscall.ECONNRESET, syscall.ETIMEDOUT, os.ErrDeadlineExceeded} {
-		for _, at := range []int{0, 1, ends[0], ends[0] + 500, len(wire)} {
-			c := feed(&fed{wire: wire[:at], end: cause, direct: true}, Params{})
-			if err := c.Receive(&placer{skip: 14}); !hasCode(err, CodeClosed) || !errors.Is(err, cause) {
-				t.Errorf("%v after %d octets: %v, expected code 1 with the cause", cause, at, err)
 			}
 		}
 	}
@@ -348,65 +169,21 @@ func (s *idleSink) End() error           { s.since++; return nil }
 func (s *idleSink) Idle()                { s.log, s.since = append(s.log, s.since), 0 }
 
 func TestIdleComesOnceAfterWhatWasReadIsHandedUp(t *testing.T) {
-	_, wire, ends := wireOf(Params{}, 20, 20, 20, 20)
-	portions := []int{ends[2], 3, 3, len(wire)}
-	f := &fed{wire: wire, portion: func() int {
+	_, wire, ends := wireOf(Params{}, 20, 20, 20, 20, 30000, 30000)
+	portions := []int{ends[2], 3, 3, ends[3] - ends[2] + 100, 5000, 20000, 20000}
+	f := &fed{wire: wire, direct: true, portion: func() int {
 		n := portions[0]
 		portions = append(portions[1:], whole())
 		return n
 	}}
-	s := &idleSink{}
+	s := &idleSink{placer: placer{skip: 14}}
 	f.before = func(int) {
 		if s.since != 0 {
 			t.Errorf("the Conn may wait, and Idle has not followed %d ULPDUs", s.since)
 		}
 	}
-	if err := feed(f, Params{}).Receive(s); err != io.EOF || !slices.Equal(s.log, []int{3, 1}) {
-		t.Errorf("%v, Idle after %v ULPDUs, expected EOF, 3 and 1", err, s.log)
-	}
-}
-
-// errSink fails where it is told to.
-type errSink struct {
-	placer
-	at  string
-	err error
-}
-
-func (s *errSink) fail(at string) error {
-	if s.at == at {
-		return s.err
-	}
-	return nil
-}
-
-func (s *errSink) ULPDU([]byte) error { s.got = append(s.got, nil); return s.fail("ULPDU") }
-func (s *errSink) End() error         { s.got = append(s.got, nil); return s.fail("End") }
-func (s *errSink) Begin(head []byte, n int) (int, bool, error) {
-	skip, ok, _ := s.placer.Begin(head, n)
-	return skip, ok, s.fail("Begin")
-}
-func (s *errSink) Window(dst [][]byte, off int) ([][]byte, error) {
-	if err := s.fail("Window"); err != nil {
-		return nil, err
-	}
-	if s.at == "second Window" && off > s.skip {
-		return nil, s.err
-	}
-	return s.placer.Window(dst, off)
-}
-
-func TestAnErrorOfTheSinkEndsTheReception(t *testing.T) {
-	_, wire, _ := wireOf(Params{}, 30, 30000, 30, 30)
-	for at, handed := range map[string]int{"ULPDU": 1, "Begin": 1, "Window": 1, "second Window": 1, "End": 2} {
-		s := &errSink{placer: placer{skip: 14}, at: at, err: errors.New("refused")}
-		c := feed(&fed{wire: wire, portion: random(300), direct: true}, Params{})
-		if err := c.Receive(s); err != s.err || len(s.got) != handed || s.held {
-			t.Errorf("%s: %v, %d handed up, held %t; expected the error, %d, false", at, err, len(s.got), s.held, handed)
-		}
-		if err := c.Receive(s); err != s.err || len(s.got) != handed {
-			t.Errorf("%s: then %v, %d handed up, expected the same", at, err, len(s.got))
-		}
+	if err := feed(f, Params{}).Receive(s); err != io.EOF || !slices.Equal(s.log, []int{3, 1, 1, 1}) {
+		t.Errorf("%v, Idle after %v ULPDUs, expected EOF and 3, 1, 1, 1", err, s.log)
 	}
 }
 
@@ -427,6 +204,30 @@ func TestASinkThatDoesNotPlaceIsAskedOnceAndGetsTheULPDUWhole(t *testing.T) {
 	}
 	if s.asked != 2 {
 		t.Errorf("asked %d times, expected once for each ULPDU", s.asked)
+	}
+}
+
+func TestReceivingAllocatesNothingOnceWarm(t *testing.T) {
+	for _, p := range everyTerms {
+		for _, direct := range []bool{false, true} {
+			_, wire, _ := wireOf(p, 20, 60000, 20, 60000, 508, 40000)
+			f := &fed{direct: direct, portion: random(9000)}
+			c := feed(f, p)
+			s := &placing{place: make([]byte, MaxMULPDU)}
+			run := func() {
+				f.wire = wire
+				c.reader.pos = 0
+				if err := c.reader.receive(s); err != io.EOF {
+					t.Error(err)
+				}
+			}
+			for range 10 {
+				run() // the buffer grows
+			}
+			if allocs := testing.AllocsPerRun(20, run); allocs != 0 {
+				t.Errorf("%s, direct %t: %v allocations, expected none", termsName(p), direct, allocs)
+			}
+		}
 	}
 }
 

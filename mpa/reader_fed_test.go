@@ -1,0 +1,112 @@
+package mpa
+
+// A transport that gives the octets in any portions.
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"math/rand/v2"
+)
+
+// A fed transport gives wire, at most portion() octets at a time, then end.
+type fed struct {
+	wire    []byte
+	portion func() int
+	end     error
+	direct  bool           // it places
+	before  func(read int) // called where a socket may wait
+	given   int            // octets so far
+
+	windows [][]byte // kept for its memory
+}
+
+func (f *fed) tries() bool                     { return false }
+func (f *fed) places() bool                    { return f.direct }
+func (f *fed) close()                          {}
+func (f *fed) flush(*batch, Guard, bool) error { return errors.ErrUnsupported }
+
+func (f *fed) next(room int) []byte {
+	if f.before != nil {
+		f.before(f.given)
+	}
+	n := min(room, f.portion(), len(f.wire))
+	p := f.wire[:n]
+	f.wire = f.wire[n:]
+	f.given += n
+	return p
+}
+
+func (f *fed) read(p []byte) (int, error) {
+	if len(p) == 0 {
+		return 0, errors.New("a read of no octets")
+	}
+	if x := f.next(len(p)); len(x) > 0 {
+		return copy(p, x), nil
+	}
+	return 0, f.end
+}
+
+func (f *fed) readWindows(s Sink, off, rest int, more []byte) (int, error) {
+	x := f.next(rest + len(more))
+	windows, err := s.Window(f.windows[:0], off)
+	if err != nil {
+		return 0, windowError{err}
+	}
+	defer s.Release()
+	n := 0
+	f.windows = append(windows, more)
+	for _, w := range f.windows {
+		k := copy(w, x)
+		x = x[k:]
+		n += k
+	}
+	if n == 0 {
+		return 0, f.end
+	}
+	return n, nil
+}
+
+// Ways to portion.
+func whole() int  { return 1 << 30 }
+func single() int { return 1 }
+func random(most int) func() int {
+	r := rand.New(rand.NewPCG(5, 6))
+	return func() int { return 1 + r.IntN(most) }
+}
+
+// feed is a Conn whose receiving half gets what f gives.
+func feed(f *fed, p Params) *Conn {
+	c := &Conn{params: p, transport: f}
+	c.fenced.Store(!p.Initiator)
+	if f.end == nil {
+		f.end = io.EOF
+	}
+	if f.portion == nil {
+		f.portion = whole
+	}
+	c.reader = newReader(f, p, &c.fenced, &c.stats)
+	return c
+}
+
+var everyTerms = []Params{
+	{},
+	{CRC: true},
+	{RecvMarkers: true},
+	{CRC: true, RecvMarkers: true},
+}
+
+func termsName(p Params) string { return fmt.Sprintf("crc=%t/markers=%t", p.CRC, p.RecvMarkers) }
+
+// wireOf is the octets of ULPDUs of the lengths given, and where each FPDU
+// ends.
+func wireOf(p Params, lengths ...int) (ulpdus [][]byte, wire []byte, ends []int) {
+	ref := refStream{markers: p.RecvMarkers, crc: p.CRC}
+	for i, n := range lengths {
+		u := pattern(n, i)
+		ulpdus = append(ulpdus, u)
+		wire = append(wire, ref.send(u)...)
+		ends = append(ends, len(wire))
+	}
+	return ulpdus, wire, ends
+}
