@@ -20,7 +20,7 @@ import (
 func wrongKeyCommand(ctx context.Context, args []string) int {
 	p := newPeerFlags("wrongkey", 7174)
 	server := p.flags.String("s", "", "be the client of this `server`")
-	step := p.flags.String("step", string(wrongkey.Read), "where the wrong key comes in: `read or write`")
+	step := p.flags.String("step", string(wrongkey.Read), "the `step` at which the wrong key comes in: read or write")
 	if err := p.flags.Parse(args); err != nil {
 		return exitUsage
 	}

@@ -20,7 +20,20 @@ type Terms struct {
 	Initiator, Responder mpa.Config
 	PrivateData          []byte // of both sides
 	NoExtensions         bool   // leave RFC 7306 out
+	Actors               Actors
 }
+
+// Actors says which sides perform the operations. The capture is made at the
+// end of the one that acts alone: what it writes is recorded write by write,
+// while what arrives is recorded as it is read, and two FPDUs may be read
+// together.
+type Actors int
+
+const (
+	Both Actors = iota // recorded at the initiator's end
+	InitiatorOnly
+	ResponderOnly
+)
 
 // An end is one side of a connection, with memory for its own work requests
 // and memory that the peer may use.
@@ -58,8 +71,7 @@ type recording struct {
 	writer               *capture.Writer
 }
 
-// begin readies everything but the connection. The capture is made at the
-// Initiator's end.
+// begin readies everything but the connection.
 func begin(ctx context.Context, path string, t Terms) (r *recording, err error) {
 	if t.Address == "" {
 		t.Address = "127.0.0.1"
@@ -85,7 +97,11 @@ func begin(ctx context.Context, path string, t Terms) (r *recording, err error) 
 	if r.responder, err = newEnd(r.rnic, t); err != nil {
 		return nil, err
 	}
-	r.listener, err = cm.Listen(ctx, r.rnic, "tcp", net.JoinHostPort(t.Address, "0"), cm.ListenConfig{MPA: t.Responder})
+	cfg := cm.ListenConfig{MPA: t.Responder}
+	if t.Actors == ResponderOnly {
+		cfg.Wrap = r.record
+	}
+	r.listener, err = cm.Listen(ctx, r.rnic, "tcp", net.JoinHostPort(t.Address, "0"), cfg)
 	return r, err
 }
 
@@ -116,10 +132,15 @@ func (r *recording) params(cfg mpa.Config) cm.Params {
 	return cm.Params{MPA: cfg, PrivateData: r.terms.PrivateData}
 }
 
-// dial connects the initiator, whose connection is the one recorded.
+// record has the capture made of a connection.
+func (r *recording) record(nc net.Conn) net.Conn { return capture.Conn(nc, r.writer) }
+
+// dial connects the initiator.
 func (r *recording) dial(ctx context.Context) (*cm.Conn, error) {
 	p := r.params(r.terms.Initiator)
-	p.Wrap = func(nc net.Conn) net.Conn { return capture.Conn(nc, r.writer) }
+	if r.terms.Actors != ResponderOnly {
+		p.Wrap = r.record
+	}
 	return cm.Dial(ctx, r.initiator.QP, "tcp", r.listener.Addr().String(), p)
 }
 
@@ -147,9 +168,8 @@ func (r *recording) connect(ctx context.Context) (initiator, responder *cm.Conn,
 	return initiator, a.conn, errors.Join(dialErr, a.err)
 }
 
-// Record performs the operations, each from the initiator and then from the
-// responder, on one connection set up on these terms, and writes the capture
-// to path.
+// Record performs the operations, by the initiator and then by the responder,
+// on one connection set up on these terms, and writes the capture to path.
 func Record(ctx context.Context, path string, t Terms, operations []Operation) (err error) {
 	r, err := begin(ctx, path, t)
 	if err != nil {
@@ -160,12 +180,21 @@ func Record(ctx context.Context, path string, t Terms, operations []Operation) (
 	if err != nil {
 		return err
 	}
-	for _, o := range operations {
-		if err := o.perform(ctx, r.initiator, r.responder); err != nil {
-			return fmt.Errorf("%s by the initiator: %w", o.Name, err)
+	if t.Actors == ResponderOnly { // who may not speak before it has been spoken to (RFC 5044 §7.1.2)
+		if err := (Operation{Name: "hello", op: verbs.OpSend}).perform(ctx, r.initiator, r.responder); err != nil {
+			return fmt.Errorf("opening the stream: %w", err)
 		}
-		if err := o.perform(ctx, r.responder, r.initiator); err != nil {
-			return fmt.Errorf("%s by the responder: %w", o.Name, err)
+	}
+	for _, o := range operations {
+		if t.Actors != ResponderOnly {
+			if err := o.perform(ctx, r.initiator, r.responder); err != nil {
+				return fmt.Errorf("%s by the initiator: %w", o.Name, err)
+			}
+		}
+		if t.Actors != InitiatorOnly {
+			if err := o.perform(ctx, r.responder, r.initiator); err != nil {
+				return fmt.Errorf("%s by the responder: %w", o.Name, err)
+			}
 		}
 	}
 	return errors.Join(initiator.Close(ctx), responder.Close(ctx))

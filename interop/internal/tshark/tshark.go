@@ -19,10 +19,11 @@ const Tshark = "tshark"
 
 // generic are the arguments that every run has. Names are not resolved. The
 // heuristic for RPC-over-RDMA takes every short Send for a malformed RPC
-// header, and a well-known port must not hide MPA.
+// header; a well-known port must not hide MPA; and a segment of many small
+// FPDUs, which are dissected one inside the other, needs a deep tree.
 var generic = []string{
 	"-n", "--disable-heuristic", "rpcrdma_iwarp", "--disable-heuristic", "smb_direct_iwarp",
-	"-o", "tcp.try_heuristic_first:TRUE",
+	"-o", "tcp.try_heuristic_first:TRUE", "-o", "gui.max_tree_depth:10000",
 }
 
 // harmless are the expert items that any capture of ours may draw: those that
