@@ -25,6 +25,10 @@ type RegionConfig struct {
 	ZeroBased bool
 	// Stream, if not 0, is the only stream of the domain that may use the STag.
 	Stream Stream
+	// Shared tells that several streams are to use the STag. Then no peer can
+	// take it from the others (RFC 5040 §8.1.1 rule 7): it cannot be
+	// invalidated, only deallocated, as a Shared Memory Region of Verbs §7.2.2.
+	Shared bool
 }
 
 // A Region is registered memory: a Non-Shared Memory Region of Verbs §7.3. It
@@ -36,6 +40,7 @@ type Region struct {
 	pd      *PD
 	stream  Stream
 	zero    bool // zero based
+	shared  bool // cannot be invalidated
 	remote  bool // the Remote Access Flag (Verbs §7.3.2.1): kept while Invalid
 	gone    bool // deallocated; Table.mu
 	current atomic.Pointer[registration]
@@ -95,6 +100,7 @@ func (t *Table) register(pd *PD, buf []byte, cfg RegionConfig) (*Region, error) 
 		pd:     pd,
 		stream: cfg.Stream,
 		zero:   cfg.ZeroBased,
+		shared: cfg.Shared,
 		remote: cfg.Access.Remote(),
 	}
 	r.current.Store(&registration{
@@ -152,8 +158,12 @@ func (t *Table) Deallocate(r *Region) error {
 // the region, on any of its Holders.
 //
 // stream and pd are those of the stream that asks. remote tells that its peer
-// asked (Send with Invalidate): that needs a remote right on the region. The
-// fault is FaultSTag, FaultAssociation or FaultAccess; then nothing changed.
+// asked (Send with Invalidate): that needs a remote right on the region.
+//
+// A fault means that nothing changed: FaultSTag, the STag is unknown or has
+// another key; FaultAssociation, it is of another domain or stream, or Shared
+// and remote asked; FaultSTag, it is Shared and remote did not ask (Verbs
+// §9.5.2); FaultAccess, it lacks the right.
 func (t *Table) Invalidate(stag uint32, pd *PD, stream Stream, remote bool) ddp.Fault {
 	r := t.dir.lookup(STag(stag).Index())
 	if r == nil {
@@ -165,6 +175,10 @@ func (t *Table) Invalidate(stag uint32, pd *PD, stream Stream, remote bool) ddp.
 		return ddp.FaultSTag
 	case r.pd != pd, r.stream != 0 && r.stream != stream:
 		return ddp.FaultAssociation
+	case r.shared && remote:
+		return ddp.FaultAssociation
+	case r.shared:
+		return ddp.FaultSTag
 	case remote && !r.remote:
 		// Verbs §7.4.2: local rights alone give a peer no power over the STag.
 		return ddp.FaultAccess
@@ -193,6 +207,9 @@ func (r *Region) PD() *PD { return r.pd }
 
 // Stream is the only stream that may use the region; 0 means all of its domain.
 func (r *Region) Stream() Stream { return r.stream }
+
+// Shared reports whether the region cannot be invalidated.
+func (r *Region) Shared() bool { return r.shared }
 
 // Access is the set of rights.
 func (r *Region) Access() Access { return r.current.Load().access }

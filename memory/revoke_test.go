@@ -120,7 +120,7 @@ func TestAllRevokersWaitForHolders(t *testing.T) {
 	})
 }
 
-// Claims: V-7.2.2-2 V-7.8-6 V-7.8-7 V-7.4.2-6 DDP-8.2-1
+// Claims: V-7.2.2-2 V-7.2.2-4 V-7.8-6 V-7.8-7 V-7.4.2-6 DDP-8.2-1 R-8.1.1-7
 func TestInvalidateChecksWhoAsks(t *testing.T) {
 	table := NewTable(Config{})
 	pd, other := table.AllocPD(), table.AllocPD()
@@ -145,6 +145,9 @@ func TestInvalidateChecksWhoAsks(t *testing.T) {
 		{name: "foreign domain", cfg: RegionConfig{Access: rights}, pd: other, want: ddp.FaultAssociation, invalid: ddp.FaultAssociation},
 		{name: "foreign stream", cfg: RegionConfig{Access: rights, Stream: 2}, pd: pd, stream: 1, want: ddp.FaultAssociation, invalid: ddp.FaultAssociation},
 		{name: "remote, region without remote rights", cfg: RegionConfig{Access: LocalRead}, pd: pd, remote: true, want: ddp.FaultAccess, invalid: ddp.FaultAccess},
+		{name: "shared, local", cfg: RegionConfig{Access: rights, Shared: true}, pd: pd, want: ddp.FaultSTag, invalid: ddp.FaultSTag},
+		{name: "shared, remote", cfg: RegionConfig{Access: rights, Shared: true}, pd: pd, remote: true, want: ddp.FaultAssociation, invalid: ddp.FaultAssociation},
+		{name: "shared and foreign, local", cfg: RegionConfig{Access: rights, Shared: true}, pd: other, want: ddp.FaultAssociation, invalid: ddp.FaultAssociation},
 		{name: "remote, foreign before rights", cfg: RegionConfig{Access: LocalRead}, pd: other, remote: true, want: ddp.FaultAssociation, invalid: ddp.FaultAssociation},
 	} {
 		r := register(t, table, pd, make([]byte, 8), c.cfg)

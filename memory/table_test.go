@@ -115,9 +115,9 @@ func TestRegionTellsItsAttributesInBothStates(t *testing.T) {
 			t.Fatal(fault)
 		}
 	}
-	zero := register(t, table, pd, buf, RegionConfig{Access: LocalRead, VA: 0x1234, ZeroBased: true})
-	if zero.Base() != 0 || !zero.ZeroBased() {
-		t.Errorf("zero based region has base %#x", zero.Base())
+	zero := register(t, table, pd, buf, RegionConfig{Access: LocalRead, VA: 0x1234, ZeroBased: true, Shared: true})
+	if zero.Base() != 0 || !zero.ZeroBased() || !zero.Shared() || r.Shared() {
+		t.Errorf("zero based region has base %#x, shared %v", zero.Base(), zero.Shared())
 	}
 }
 
