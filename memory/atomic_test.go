@@ -21,6 +21,7 @@ func words(n int) ([]uint64, []byte) {
 	return w[:n], unsafe.Slice((*byte)(unsafe.Pointer(&w[0])), 8*n)
 }
 
+// Claims: X-5-1 X-5.1.1-8 X-5.2.1-9
 func TestAtomicWorksOnTheHostsValue(t *testing.T) {
 	table := NewTable(Config{})
 	pd := table.AllocPD()
@@ -43,6 +44,7 @@ func TestAtomicWorksOnTheHostsValue(t *testing.T) {
 	}
 }
 
+// Claims: X-5.1-1 X-5.1.1-5 X-5.1.1-7 X-5.1.2-6 X-5.1.2-7 X-8.2-4
 func TestAtomicIsRefusedBeforeMemoryIsTouched(t *testing.T) {
 	table := NewTable(Config{})
 	pd := table.AllocPD()
@@ -51,6 +53,7 @@ func TestAtomicIsRefusedBeforeMemoryIsTouched(t *testing.T) {
 	rights := LocalRead | LocalWrite | RemoteRead | RemoteWrite
 	r := register(t, table, pd, b, RegionConfig{Access: rights | RemoteAtomic})
 	plain := register(t, table, pd, b, RegionConfig{Access: rights})
+	odd := register(t, table, pd, b[1:], RegionConfig{Access: rights | RemoteAtomic, VA: 8})
 	foreign := register(t, table, table.AllocPD(), b, RegionConfig{Access: rights | RemoteAtomic})
 	var h Holder
 	h.Init(table, pd, 0)
@@ -69,7 +72,13 @@ func TestAtomicIsRefusedBeforeMemoryIsTouched(t *testing.T) {
 		{"half behind, before misaligned", r.STag(), 12, false, ddp.FaultBounds},
 		{"behind", r.STag(), 16, false, ddp.FaultBounds},
 		{"odd", r.STag(), 1, true, ddp.NoFault},
+		{"by two", r.STag(), 2, true, ddp.NoFault},
+		{"by three", r.STag(), 3, true, ddp.NoFault},
 		{"by four", r.STag(), 4, true, ddp.NoFault},
+		{"by five", r.STag(), 5, true, ddp.NoFault},
+		{"by six", r.STag(), 6, true, ddp.NoFault},
+		{"by seven", r.STag(), 7, true, ddp.NoFault},
+		{"aligned offset, odd address", odd.STag(), 8, true, ddp.NoFault},
 	} {
 		called := false
 		_, misaligned, fault := h.Atomic(uint32(c.stag), c.to, func(uint64) uint64 { called = true; return 0 })
@@ -118,6 +127,8 @@ func TestAtomicTouchesNothingOnceRevocationBegan(t *testing.T) {
 }
 
 // Ruling: atomic with respect to other streams and to sync/atomic users.
+//
+// Claims: X-5-2 X-5.3-1 X-5.4-3
 func TestAtomicsOfStreamsAndProgramDoNotLoseUpdates(t *testing.T) {
 	const each = 2000
 	table := NewTable(Config{})
@@ -125,14 +136,20 @@ func TestAtomicsOfStreamsAndProgramDoNotLoseUpdates(t *testing.T) {
 	w, b := words(1)
 	r := register(t, table, pd, b, RegionConfig{Access: LocalRead | LocalWrite | RemoteAtomic})
 	var wg sync.WaitGroup
+	var seen [2 * each]atomic.Bool // what the streams found: each value once
 	for range 2 {
 		wg.Go(func() {
 			var h Holder
 			h.Init(table, pd, 0)
 			defer h.Forget()
 			for range each {
-				if _, misaligned, fault := h.Atomic(uint32(r.STag()), 0, func(v uint64) uint64 { return v + 1 }); misaligned || fault != ddp.NoFault {
+				found, misaligned, fault := h.Atomic(uint32(r.STag()), 0, func(v uint64) uint64 { return v + 1 })
+				if misaligned || fault != ddp.NoFault {
 					t.Errorf("misaligned %v, %v", misaligned, fault)
+					return
+				}
+				if n := uint32(found); n >= 2*each || seen[n].Swap(true) {
+					t.Errorf("found %d, which is out of range or was found before", n)
 					return
 				}
 			}

@@ -150,6 +150,63 @@ func TestDeallocateTakesARegionOnceInEitherState(t *testing.T) {
 	}
 }
 
+// Claims: DDP-8.3.2-2 R-8.1.2-3 S-3-3 V-7.1-3
+func TestOwnersShareNothing(t *testing.T) {
+	type owner struct {
+		table  *Table
+		pd     *PD
+		region *Region
+	}
+	var owners []owner
+	one, two := NewTable(Config{}), NewTable(Config{})
+	for _, table := range []*Table{one, one, two} { // two domains of an RNIC, and another RNIC
+		pd := table.AllocPD()
+		owners = append(owners, owner{table, pd, register(t, table, pd, make([]byte, 8), RegionConfig{Access: LocalRead | RemoteRead})})
+	}
+	for i, o := range owners {
+		var h Holder
+		h.Init(o.table, o.pd, 0)
+		for j, other := range owners {
+			if fault := h.Check(uint32(other.region.STag()), 0, 8, RemoteRead); (fault == ddp.NoFault) != (i == j) {
+				t.Errorf("owner %d reaches the region of owner %d: %v", i, j, fault)
+			}
+			if i == j {
+				continue
+			}
+			if fault := o.table.Invalidate(uint32(other.region.STag()), o.pd, 0, true); fault == ddp.NoFault || !other.region.Valid() {
+				t.Errorf("owner %d invalidates the region of owner %d: %v", i, j, fault)
+			}
+		}
+	}
+}
+
+// The Table is the Privileged Resource Manager of RFC 5042, the Holder the
+// RNIC's engine: the engine reaches what the manager granted and nothing else.
+//
+// Claims: DDP-8.3-6 R-8.1.2-1 S-3-1 S-6.4.1-1 V-7.3-1
+func TestHolderReachesOnlyWhatTheTableGranted(t *testing.T) {
+	table := NewTable(Config{MaxRegions: 1})
+	pd := table.AllocPD()
+	var h Holder
+	h.Init(table, pd, 0)
+	r := register(t, table, pd, make([]byte, 8), RegionConfig{Access: LocalRead})
+	for stag := range uint32(1 << 16) { // other indices and keys than that of r
+		if other := stag * 0x10001; other != uint32(r.STag()) && h.Check(other, 0, 1, LocalRead) != ddp.FaultSTag {
+			t.Fatalf("STag %#x is granted", other)
+		}
+	}
+	if fault := h.Check(uint32(r.STag()), 0, 8, LocalRead); fault != ddp.NoFault {
+		t.Errorf("the granted region: %v", fault)
+	}
+	if _, err := table.Register(pd, make([]byte, 8), RegionConfig{Access: LocalRead}); !errors.Is(err, ErrRegionLimit) {
+		t.Errorf("beyond the limit: %v", err)
+	}
+	table.Close()
+	if fault := h.Check(uint32(r.STag()), 0, 8, LocalRead); fault != ddp.FaultSTag {
+		t.Errorf("after Close: %v", fault)
+	}
+}
+
 func TestCloseDeallocatesAllAndRefusesMore(t *testing.T) {
 	table := NewTable(Config{})
 	pd := table.AllocPD()
