@@ -143,6 +143,9 @@ func (e *endpoint) send(ctx context.Context, what string) error {
 func (e *endpoint) do(ctx context.Context, what string, wr verbs.SendWR) error {
 	wr.Flags |= verbs.Signaled
 	err := e.qp.PostSend(wr)
+	if errors.Is(err, verbs.ErrState) {
+		err = e.ended()
+	}
 	if err == nil {
 		_, err = e.next(ctx, e.sendCQ)
 	}
@@ -156,20 +159,35 @@ func (e *endpoint) do(ctx context.Context, what string, wr verbs.SendWR) error {
 // that ended the queue pair, where there is one.
 func (e *endpoint) next(ctx context.Context, cq *verbs.CQ) (verbs.WC, error) {
 	var wcs [1]verbs.WC
-	for cq.Poll(wcs[:]) == 0 {
+	for {
+		// After a graceful close the queue pair is Idle and holds what is
+		// posted: no completion would come. What the end has completed is
+		// there when the state is seen.
+		state := e.qp.State()
+		if cq.Poll(wcs[:]) > 0 {
+			break
+		}
+		if state == verbs.Idle || state == verbs.Error {
+			return verbs.WC{}, e.ended()
+		}
 		if err := cq.Wait(ctx); err != nil {
 			return verbs.WC{}, err
 		}
 	}
-	wc := wcs[0]
-	if wc.Status == verbs.Success {
+	switch wc := wcs[0]; wc.Status {
+	case verbs.Success:
 		return wc, nil
+	case verbs.Flushed:
+		return wc, e.ended()
+	default:
+		return wc, errors.Join(wc.Status, e.qp.Err())
 	}
+}
+
+// ended says why the queue pair is not in RTS any more.
+func (e *endpoint) ended() error {
 	if err := e.qp.Err(); err != nil {
-		return wc, err
+		return err
 	}
-	if wc.Status == verbs.Flushed {
-		return wc, errClosed
-	}
-	return wc, wc.Status
+	return errClosed
 }

@@ -293,6 +293,31 @@ func TestServerEchoesDataWithoutNULWhole(t *testing.T) {
 	}
 }
 
+// A queue pair is Idle again after a graceful close, and holds what is posted.
+func TestPingAfterTheServerHasClosedFails(t *testing.T) {
+	r := rnic(t)
+	c, err := NewClient(r, DefaultSize)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer c.Close()
+	s, err := NewServer(r, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer s.Close()
+	_, server, _, _ := connect(t, r, c.QP(), s.QP())
+	closed := make(chan error, 1)
+	go func() { closed <- server.Close(t.Context()) }()
+	_, err = c.QP().WaitState(t.Context(), verbs.Idle)
+	if err := errors.Join(err, <-closed); err != nil {
+		t.Fatalf("closing: %v", err)
+	}
+	if _, _, err := c.Ping(t.Context(), 0); !errors.Is(err, errClosed) {
+		t.Errorf("a ping after the end returned %v, want %v", err, errClosed)
+	}
+}
+
 func TestPingEndsWithItsContext(t *testing.T) {
 	r := rnic(t)
 	c, err := NewClient(r, DefaultSize)
