@@ -2,10 +2,12 @@ module github.com/weft-rdma/weft/interop
 
 go 1.26.0
 
-require github.com/gopacket/gopacket v1.7.7
+require (
+	github.com/gopacket/gopacket v1.7.7
+	github.com/weft-rdma/weft v0.0.0
+)
 
 require (
-	github.com/weft-rdma/weft v0.0.0
 	golang.org/x/net v0.55.0 // indirect
 	golang.org/x/sys v0.49.0 // indirect
 )

@@ -28,6 +28,8 @@ type Guest struct {
 	// Addr and Gateway are the guest's address and this machine's, known once
 	// it is up.
 	Addr, Gateway string
+
+	programs int // started so far
 }
 
 // Up boots the guest with the given MTU, after stopping one that is up, and
@@ -117,9 +119,10 @@ type Program struct {
 }
 
 // Start starts a shell command in the guest, which is stopped there after
-// limit. Name tells its files apart from those of other programs.
+// limit. Its files are named name and a number.
 func (g *Guest) Start(ctx context.Context, name string, limit time.Duration, command string) (*Program, error) {
-	p := &Program{g, "/tmp/" + name}
+	g.programs++
+	p := &Program{g, fmt.Sprintf("/tmp/%s-%d", name, g.programs)}
 	_, err := g.Run(ctx, fmt.Sprintf(
 		"rm -f %[1]s.*; (timeout -k 2 %[2]d %[3]s >%[1]s.out 2>%[1]s.err </dev/null; echo $? >%[1]s.tmp; mv %[1]s.tmp %[1]s.rc) >/dev/null 2>&1 </dev/null &",
 		p.name, int(limit.Seconds()), command))
