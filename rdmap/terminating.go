@@ -27,6 +27,9 @@ type offence struct {
 func (o *offence) Error() string { return o.err.Error() }
 func (o *offence) Unwrap() error { return o.err }
 
+// Header is the DDP header of the segment at fault, nil if it had none.
+func (o *offence) Header() []byte { return o.header }
+
 // offence adds the segment at fault to what ended the reception, if a segment
 // was at fault.
 func (in *inbound) offence(err error) error {

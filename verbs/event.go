@@ -4,6 +4,7 @@ import (
 	"errors"
 	"sync"
 
+	"github.com/weft-rdma/weft/ddp"
 	"github.com/weft-rdma/weft/mpa"
 	"github.com/weft-rdma/weft/rdmap"
 )
@@ -106,10 +107,30 @@ func eventOf(err error) EventID {
 		return EventQPCatastrophic
 	}
 	layer, etype, code := c.TerminateCode()
-	if id, ok := events[[3]uint8{layer, etype, code}]; ok {
+	key := [3]uint8{layer, etype, code}
+	if id, ok := requestEvents[key]; ok && onRequestQueue(err) {
+		return id
+	}
+	if id, ok := events[key]; ok {
 		return id
 	}
 	return EventQPCatastrophic
+}
+
+// onRequestQueue reports whether a segment for the IRRQ was at fault.
+func onRequestQueue(err error) bool {
+	var at interface{ Header() []byte }
+	var h ddp.Untagged
+	return errors.As(err, &at) && h.Parse(at.Header()) && h.QN == rdmap.QueueRequest
+}
+
+// requestEvents are the events of queue 1 where they are not those of queue 0.
+var requestEvents = map[[3]uint8]EventID{
+	{rdmap.LayerDDP, 2, 1}: EventReadDisabled, // the queue exists, so it is that
+	{rdmap.LayerDDP, 2, 2}: EventIRRQMSN,
+	{rdmap.LayerDDP, 2, 3}: EventIRRQMSN,
+	{rdmap.LayerDDP, 2, 4}: EventBadReadRequest,
+	{rdmap.LayerRDMA, rdmap.RemoteOperation, rdmap.CodeUnspecified}: EventBadReadRequest,
 }
 
 var events = map[[3]uint8]EventID{
@@ -137,7 +158,7 @@ var events = map[[3]uint8]EventID{
 	{rdmap.LayerRDMA, rdmap.RemoteOperation, rdmap.CodeVersion}:        EventRDMAVersion,
 	{rdmap.LayerRDMA, rdmap.RemoteOperation, rdmap.CodeOpcode}:         EventOpcode,
 	{rdmap.LayerRDMA, rdmap.RemoteOperation, rdmap.CodeStream}:         EventNoLastBit,
-	{rdmap.LayerRDMA, rdmap.RemoteOperation, rdmap.CodeUnspecified}:    EventBadReadRequest,
+	{rdmap.LayerRDMA, rdmap.RemoteOperation, rdmap.CodeUnspecified}:    EventNoLastBit,
 }
 
 // A dispatcher calls a handler for one thing after the other, in a goroutine
