@@ -140,10 +140,18 @@ func (e *endpoint) checkIn(r *run, seed uint64) error {
 func (e *endpoint) reap(ctx context.Context) error {
 	n := e.cq.Poll(e.wcs[:])
 	for n == 0 {
+		// After a graceful close the queue pair is Idle and holds what is
+		// posted: no completion would come.
+		state := e.qp.State()
+		if n = e.cq.Poll(e.wcs[:]); n > 0 {
+			break
+		}
+		if state == verbs.Idle || state == verbs.Error {
+			return e.why(verbs.Flushed)
+		}
 		if err := e.cq.Wait(ctx); err != nil {
 			return e.why(err)
 		}
-		n = e.cq.Poll(e.wcs[:])
 	}
 	arrived := 0
 	for i := range e.wcs[:n] {
@@ -168,7 +176,7 @@ func (e *endpoint) why(err error) error {
 	if cause := e.qp.Err(); cause != nil {
 		return cause
 	}
-	if errors.Is(err, verbs.Flushed) {
+	if errors.Is(err, verbs.Flushed) || errors.Is(err, verbs.ErrState) {
 		return errors.New("the other end closed the connection")
 	}
 	return err

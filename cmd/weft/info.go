@@ -1,0 +1,144 @@
+package main
+
+import (
+	"encoding/json"
+	"fmt"
+	"io"
+	"runtime"
+	"runtime/debug"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/weft-rdma/weft/verbs"
+)
+
+// info is what `weft info` tells. Its JSON form is the command's.
+type info struct {
+	Version   string            `json:"version"`
+	Go        string            `json:"go"`
+	Platform  string            `json:"platform"`
+	Name      string            `json:"name"`
+	Protocols []protocol        `json:"protocols"`
+	Features  map[string]bool   `json:"features"`
+	Limits    []limit           `json:"-"`
+	LimitsMap map[string]uint64 `json:"limits"` // 0: none
+	Operation []string          `json:"operations"`
+}
+
+type protocol struct {
+	Name     string   `json:"name"`
+	Versions []string `json:"versions"`
+}
+
+type limit struct {
+	key, text string
+	value     uint64
+}
+
+func newInfo() *cobra.Command {
+	var asJSON bool
+	cmd := &cobra.Command{
+		Use:   "info [flags]",
+		Short: "Tell what this RNIC is and can do",
+		Long:  `Info tells what this RNIC is and can do: its versions, features and limits.`,
+		Example: `  weft info
+  weft info --json`,
+		Args: cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			rnic, err := verbs.Open(verbs.Config{})
+			if err != nil {
+				return err
+			}
+			defer rnic.Close()
+			i := describe(rnic.Query())
+			if asJSON {
+				enc := json.NewEncoder(cmd.OutOrStdout())
+				enc.SetIndent("", "  ")
+				return enc.Encode(i)
+			}
+			return i.write(cmd.OutOrStdout())
+		},
+	}
+	cmd.Flags().BoolVar(&asJSON, "json", false, "print one JSON document")
+	return cmd
+}
+
+func describe(a verbs.Attributes) *info {
+	i := &info{
+		Version:  version(),
+		Go:       runtime.Version(),
+		Platform: runtime.GOOS + "/" + runtime.GOARCH,
+		Name:     a.Name,
+		Protocols: []protocol{
+			{"MPA", []string{"revision 2 (RFC 6581)", "revision 1 (RFC 5044)", "revision 0 (RDMA Consortium)"}},
+			{"DDP", []string{"version 1 (RFC 5041)", "version 0 (RDMA Consortium)"}},
+			{"RDMAP", []string{"version 1 (RFC 5040)", "version 0 (RDMA Consortium)", "RFC 7306"}},
+		},
+		Features: map[string]bool{
+			"atomics_and_immediate_data": a.Extensions,
+			"cq_overflow_detection":      a.CQOverflowDetect,
+		},
+		Limits: []limit{
+			{"pds", "protection domains", uint64(a.Limits.PDs)},
+			{"cqs", "completion queues", uint64(a.Limits.CQs)},
+			{"cq_entries", "entries of a completion queue", uint64(a.Limits.CQEntries)},
+			{"qps", "queue pairs", uint64(a.Limits.QPs)},
+			{"wrs", "work requests of a queue", uint64(a.Limits.WRs)},
+			{"sges", "scatter/gather elements of a work request", uint64(a.Limits.SGEs)},
+			{"ird", "RDMA Reads and atomics a peer may have under way (IRD)", uint64(a.Limits.IRD)},
+			{"ord", "RDMA Reads and atomics under way to a peer (ORD)", uint64(a.Limits.ORD)},
+			{"regions", "memory regions", uint64(a.Limits.Regions)},
+			{"regions_octets", "octets of all regions", a.Limits.RegionsOctets},
+		},
+		LimitsMap: make(map[string]uint64),
+	}
+	for _, l := range i.Limits {
+		i.LimitsMap[l.key] = l.value
+	}
+	for op := verbs.OpSend; op <= verbs.OpRecvImmediate; op++ {
+		i.Operation = append(i.Operation, op.String())
+	}
+	return i
+}
+
+// version is the module's, as far as the build knows it.
+func version() string {
+	if b, ok := debug.ReadBuildInfo(); ok && b.Main.Version != "" {
+		return b.Main.Version
+	}
+	return "(devel)"
+}
+
+// write tells it to people.
+func (i *info) write(w io.Writer) error {
+	var b strings.Builder
+	fmt.Fprintf(&b, "RNIC %s: Weft %s, %s, %s\n\nspeaks\n", i.Name, i.Version, i.Go, i.Platform)
+	for _, p := range i.Protocols {
+		fmt.Fprintf(&b, "  %-6s %s\n", p.Name, strings.Join(p.Versions, ", "))
+	}
+	fmt.Fprintf(&b, "\nhas\n")
+	for _, f := range []struct{ key, text string }{
+		{"atomics_and_immediate_data", "atomics and Immediate Data (RFC 7306)"},
+		{"cq_overflow_detection", "detection of completion queue overflow"},
+	} {
+		fmt.Fprintf(&b, "  %-5s %s\n", yesNo(i.Features[f.key]), f.text)
+	}
+	fmt.Fprintf(&b, "\nholds at most\n")
+	for _, l := range i.Limits {
+		value := fmt.Sprint(l.value)
+		if l.value == 0 {
+			value = "any"
+		}
+		fmt.Fprintf(&b, "  %8s %s\n", value, l.text)
+	}
+	_, err := io.WriteString(w, b.String())
+	return err
+}
+
+func yesNo(b bool) string {
+	if b {
+		return "yes"
+	}
+	return "no"
+}

@@ -1,0 +1,182 @@
+package main
+
+import (
+	"bufio"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/rogpeppe/go-internal/testscript"
+)
+
+func TestMain(m *testing.M) {
+	testscript.Main(m, map[string]func(){"weft": main})
+}
+
+// The scripts of testdata/script say what the command does. Beside testscript's
+// own commands they have:
+//
+//	server ARGS...   starts weft as a server and waits until it listens:
+//	                 $HOST, $PORT and $ADDR are where
+//	interrupt        interrupts the server
+//	[!] stopped      waits for its end, with status 0, or with ! another one;
+//	                 its output is in the files server.out and server.err
+//	status N ARGS... runs a command that is to end with status N
+//	resultsof FILE   checks the JSON document of weft perf in FILE
+func TestScripts(t *testing.T) {
+	testscript.Run(t, testscript.Params{
+		Dir: filepath.Join("testdata", "script"),
+		Cmds: map[string]func(*testscript.TestScript, bool, []string){
+			"server":    startServer,
+			"interrupt": interruptServer,
+			"stopped":   awaitServer,
+			"resultsof": checkResults,
+			"status":    checkStatus,
+		},
+		Condition: func(cond string) (bool, error) {
+			if cond != "ipv6" {
+				return false, fmt.Errorf("unknown condition %q", cond)
+			}
+			ln, err := net.Listen("tcp", "[::1]:0")
+			if err != nil {
+				return false, nil
+			}
+			return true, ln.Close()
+		},
+	})
+}
+
+// server is a script's running server.
+type server struct {
+	cmd    *exec.Cmd
+	stderr *os.File
+	rest   chan error // end of standard error
+}
+
+var mu sync.Mutex // of serverOf
+
+// serverOf finds the server of a script by its working directory.
+var serverOf = make(map[string]*server)
+
+func startServer(ts *testscript.TestScript, neg bool, args []string) {
+	if neg {
+		ts.Fatalf("server does not take !")
+	}
+	stdout, err := os.Create(ts.MkAbs("server.out"))
+	ts.Check(err)
+	defer stdout.Close()
+	log, err := os.Create(ts.MkAbs("server.err"))
+	ts.Check(err)
+	weft, err := exec.LookPath("weft")
+	ts.Check(err)
+	s := &server{cmd: exec.Command(weft, args...), stderr: log, rest: make(chan error, 1)}
+	s.cmd.Dir = ts.MkAbs(".")
+	s.cmd.Stdout = stdout
+	stderr, err := s.cmd.StderrPipe()
+	ts.Check(err)
+	ts.Check(s.cmd.Start())
+	ts.Defer(func() { s.cmd.Process.Kill() })
+
+	lines := bufio.NewReader(io.TeeReader(stderr, log))
+	line, _ := lines.ReadString('\n')
+	addr, ok := strings.CutPrefix(strings.TrimSpace(line), "listening on ")
+	if !ok {
+		ts.Fatalf("the server said %q in place of where it listens", line)
+	}
+	host, port, err := net.SplitHostPort(addr)
+	ts.Check(err)
+	ts.Setenv("HOST", host)
+	ts.Setenv("PORT", port)
+	ts.Setenv("ADDR", addr)
+	go func() {
+		_, err := io.Copy(io.Discard, lines)
+		s.rest <- err
+	}()
+	mu.Lock()
+	defer mu.Unlock()
+	serverOf[ts.Getenv("WORK")] = s
+}
+
+func serverFor(ts *testscript.TestScript) *server {
+	mu.Lock()
+	defer mu.Unlock()
+	s := serverOf[ts.Getenv("WORK")]
+	if s == nil {
+		ts.Fatalf("there is no server")
+	}
+	return s
+}
+
+func interruptServer(ts *testscript.TestScript, _ bool, _ []string) {
+	ts.Check(serverFor(ts).cmd.Process.Signal(os.Interrupt))
+}
+
+func awaitServer(ts *testscript.TestScript, neg bool, _ []string) {
+	s := serverFor(ts)
+	<-s.rest
+	err := s.cmd.Wait()
+	s.stderr.Close()
+	if (err != nil) != neg {
+		ts.Fatalf("the server ended with %v; it said:\n%s", err, ts.ReadFile("server.err"))
+	}
+}
+
+func checkStatus(ts *testscript.TestScript, _ bool, args []string) {
+	got := 0
+	if err := ts.Exec(args[1], args[2:]...); err != nil {
+		var exit *exec.ExitError
+		if !errors.As(err, &exit) {
+			ts.Fatalf("%v", err)
+		}
+		got = exit.ExitCode()
+	}
+	if strconv.Itoa(got) != args[0] {
+		ts.Fatalf("%s ended with status %d, want %s", strings.Join(args[1:], " "), got, args[0])
+	}
+}
+
+func checkResults(ts *testscript.TestScript, _ bool, args []string) {
+	ts.Check(checkDocument(ts.ReadFile(args[0])))
+}
+
+// checkDocument checks that doc is one JSON document with the members that
+// programs count on.
+func checkDocument(doc string) error {
+	dec := json.NewDecoder(strings.NewReader(doc))
+	var report struct {
+		System  map[string]any   `json:"system"`
+		Results []map[string]any `json:"results"`
+	}
+	if err := dec.Decode(&report); err != nil {
+		return err
+	}
+	if _, err := dec.Token(); err != io.EOF {
+		return fmt.Errorf("there is more behind the document")
+	}
+	if report.System == nil || len(report.Results) == 0 {
+		return fmt.Errorf("no system, or no results, in %s", doc)
+	}
+	for _, r := range report.Results {
+		if _, ok := r["op"].(string); !ok {
+			return fmt.Errorf("no op in %v", r)
+		}
+		if _, ok := r["crc"].(bool); !ok {
+			return fmt.Errorf("no crc in %v", r)
+		}
+		for _, name := range []string{"size", "bytes_per_second", "messages_per_second", "latency_p50_ns", "latency_p99_ns", "tcp_bytes_per_second", "ratio", "verified_messages"} {
+			if n, ok := r[name].(float64); !ok || n <= 0 {
+				return fmt.Errorf("%s is %v in %v", name, r[name], r)
+			}
+		}
+	}
+	return nil
+}

@@ -1,0 +1,63 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"net"
+	"os"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/weft-rdma/weft/capture"
+)
+
+// options are those that every subcommand with a connection takes.
+type options struct {
+	pcap     string
+	logLevel string
+}
+
+func (o *options) register(cmd *cobra.Command) {
+	cmd.Flags().StringVar(&o.pcap, "pcap", "", "record all connections in `FILE` (pcapng, for Wireshark)")
+	cmd.Flags().StringVar(&o.logLevel, "log-level", "off", "log to standard error from this `level` on: debug, info, warn, error or off")
+}
+
+// logger returns the logger asked for.
+func (o *options) logger(w io.Writer) (*slog.Logger, error) {
+	if strings.EqualFold(o.logLevel, "off") {
+		return slog.New(slog.DiscardHandler), nil
+	}
+	var level slog.Level
+	if err := level.UnmarshalText([]byte(o.logLevel)); err != nil {
+		return nil, usagef("--log-level %q: it is debug, info, warn, error or off", o.logLevel)
+	}
+	return slog.New(slog.NewTextHandler(w, &slog.HandlerOptions{Level: level})), nil
+}
+
+// wrap returns what connections are to be wrapped in, nil for nothing. The
+// recording is complete once stop has returned.
+func (o *options) wrap() (wrap func(net.Conn) net.Conn, stop func() error, err error) {
+	if o.pcap == "" {
+		return nil, func() error { return nil }, nil
+	}
+	f, err := os.Create(o.pcap)
+	if err != nil {
+		return nil, nil, fmt.Errorf("cannot record: %w", err)
+	}
+	w, err := capture.NewWriter(f)
+	if err != nil {
+		f.Close()
+		return nil, nil, fmt.Errorf("cannot record to %s: %w", o.pcap, err)
+	}
+	wrap = func(nc net.Conn) net.Conn { return capture.Conn(nc, w) }
+	stop = func() error {
+		if err := errors.Join(w.Close(), f.Close()); err != nil {
+			return fmt.Errorf("the recording %s is not complete: %w", o.pcap, err)
+		}
+		return nil
+	}
+	return wrap, stop, nil
+}

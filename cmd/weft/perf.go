@@ -1,0 +1,221 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"os"
+	"os/signal"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/weft-rdma/weft/cmd/weft/internal/perf"
+	"github.com/weft-rdma/weft/mpa"
+)
+
+// perfFlags are the flags of `weft perf`.
+type perfFlags struct {
+	options
+	listen, connect string
+	child           bool
+	ops, sizes, crc string
+	depth, rounds   int
+	duration        time.Duration
+	tuning          perf.Tuning
+	json            bool
+	plot            string
+	cmd             *cobra.Command
+}
+
+func newPerf() *cobra.Command {
+	f := new(perfFlags)
+	cmd := &cobra.Command{
+		Use:   "perf [flags]",
+		Short: "Measure RDMA beside plain TCP",
+		Long: `Perf moves data between two RNICs by every operation and prints a table:
+bandwidth, message rate and latency, the same of plain TCP between the same two
+processes in the same run, and the ratio. All data is verified at the receiving
+end.
+
+Alone it starts its own other end, a second process on this machine, and takes
+somewhat less than a minute. Between two machines, run it with --listen on one
+and with --connect on the other.`,
+		Example: `  weft perf
+  weft perf --ops write,read --sizes 4K,1M --crc on --duration 5s
+  weft perf --json >result.json
+  weft perf --listen 192.0.2.7:7471     on one machine, and on another
+  weft perf --connect 192.0.2.7:7471 --plot bandwidth.svg`,
+		Args: cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			f.cmd = cmd
+			return f.run(cmd.Context())
+		},
+	}
+	fl := cmd.Flags()
+	fl.SortFlags = false
+	fl.StringVar(&f.listen, "listen", "", "be the other end: serve measurements at `ADDR` (host:port) until interrupted")
+	fl.StringVar(&f.connect, "connect", "", "measure against the other end at `ADDR` (host:port)")
+	fl.StringVar(&f.ops, "ops", "all", "`operations`: write, read, send, immediate, fetchadd, cmpswap, separated by commas")
+	fl.StringVar(&f.sizes, "sizes", "64,4K,64K,1M", "message `sizes` of write, read and send, in octets or with K or M, separated by commas")
+	fl.StringVar(&f.crc, "crc", "both", "measure with CRC32C `on`, off or both")
+	fl.DurationVar(&f.duration, "duration", 40*time.Second, "about how `long` it takes in all")
+	fl.IntVar(&f.rounds, "rounds", 5, "`times` that everything is measured; the median counts")
+	fl.IntVar(&f.depth, "depth", 256, "most `messages` under way at a time")
+	fl.StringVar(&f.tuning.Congestion, "congestion", "", "congestion control of all connections, by `name`: reno, say (default: the system's)")
+	fl.BoolVar(&f.tuning.Markers, "markers", false, "use MPA markers in both directions")
+	fl.IntVar(&f.tuning.MaxULPDU, "fpdu", 0, "largest ULPDU in `octets` (default: what the path's segments hold)")
+	fl.DurationVar(&f.tuning.Spin, "spin", 0, "poll connections this `long` before sleeping: lower latency for CPU time")
+	fl.BoolVar(&f.json, "json", false, "print one JSON document instead of the table")
+	fl.StringVar(&f.plot, "plot", "", "also draw bandwidth against size to `FILE.svg`")
+	f.register(cmd)
+	fl.BoolVar(&f.child, "child", false, "serve one measurement, end with standard input")
+	fl.MarkHidden("child")
+	return cmd
+}
+
+// config is what the flags ask to measure.
+func (f *perfFlags) config() (cfg perf.Config, err error) {
+	cfg = perf.Config{Depth: f.depth, Rounds: f.rounds, Duration: f.duration, Tuning: f.tuning, Ops: perf.Ops}
+	if f.ops != "all" {
+		if cfg.Ops, err = perf.ParseOps(f.ops); err != nil {
+			return cfg, usagef("--ops: %v", err)
+		}
+	}
+	if cfg.Sizes, err = perf.ParseSizes(f.sizes); err != nil {
+		return cfg, usagef("--sizes: %v", err)
+	}
+	switch f.crc {
+	case "on":
+		cfg.CRC = []bool{true}
+	case "off":
+		cfg.CRC = []bool{false}
+	case "both":
+		cfg.CRC = []bool{true, false}
+	default:
+		return cfg, usagef("--crc %q: it is on, off or both", f.crc)
+	}
+	switch {
+	case f.listen != "" && f.connect != "":
+		return cfg, usagef("--listen is for one end and --connect for the other: give one of them, or none")
+	case f.depth < 4 || f.depth > perf.MaxDepth:
+		return cfg, usagef("--depth %d: it is 4 to %d", f.depth, perf.MaxDepth)
+	case f.rounds < 1 || f.rounds > 1000:
+		return cfg, usagef("--rounds %d: they are 1 to 1000", f.rounds)
+	case f.duration <= 0:
+		return cfg, usagef("--duration %v: it is above zero, such as 10s", f.duration)
+	case f.tuning.Spin < 0:
+		return cfg, usagef("--spin %v: it is not negative", f.tuning.Spin)
+	case f.tuning.MaxULPDU != 0 && (f.tuning.MaxULPDU < mpa.MinMULPDU || f.tuning.MaxULPDU > mpa.MaxMULPDU):
+		return cfg, usagef("--fpdu %d: it is %d to %d", f.tuning.MaxULPDU, mpa.MinMULPDU, mpa.MaxMULPDU)
+	}
+	for _, addr := range []string{f.listen, f.connect} {
+		if _, err := net.ResolveTCPAddr("tcp", addr); addr != "" && err != nil {
+			return cfg, usagef("%q is not an address: give host:port, such as 192.0.2.7:7471", addr)
+		}
+	}
+	return cfg, nil
+}
+
+func (f *perfFlags) run(ctx context.Context) (err error) {
+	cfg, err := f.config()
+	if err != nil {
+		return err
+	}
+	if cfg.Logger, err = f.logger(f.cmd.ErrOrStderr()); err != nil {
+		return err
+	}
+	wrap, stop, err := f.wrap()
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, stop()) }()
+	cfg.Wrap = wrap
+	if f.listen != "" {
+		return f.serve(ctx, cfg)
+	}
+	cfg.Address = f.connect
+	if f.connect == "" {
+		exe, err := os.Executable()
+		if err != nil {
+			return fmt.Errorf("cannot find this program to start the other end: %w", err)
+		}
+		child, err := perf.StartChild(ctx, exe, "perf", "--listen", "127.0.0.1:0", "--child", "--log-level", f.logLevel)
+		if err != nil {
+			return err
+		}
+		cfg.Address = child.Address
+		defer func() {
+			if stopErr := child.Stop(); err != nil {
+				err = errors.Join(err, stopErr)
+			}
+		}()
+	}
+	done := f.progress(&cfg)
+	report, err := perf.Run(ctx, cfg)
+	done()
+	if err != nil {
+		return err
+	}
+	return f.print(report)
+}
+
+// print writes what was found.
+func (f *perfFlags) print(report *perf.Report) error {
+	if f.plot != "" {
+		if err := writeFile(f.plot, report.WritePlot); err != nil {
+			return fmt.Errorf("cannot plot: %w", err)
+		}
+	}
+	if f.json {
+		enc := json.NewEncoder(f.cmd.OutOrStdout())
+		enc.SetIndent("", "  ")
+		return enc.Encode(report)
+	}
+	return report.WriteTable(f.cmd.OutOrStdout())
+}
+
+func writeFile(name string, write func(io.Writer) error) error {
+	file, err := os.Create(name)
+	if err != nil {
+		return err
+	}
+	return errors.Join(write(file), file.Close())
+}
+
+// serve is the other end.
+func (f *perfFlags) serve(ctx context.Context, cfg perf.Config) error {
+	var lc net.ListenConfig
+	lc.SetMultipathTCP(false) // plain TCP is what is compared
+	ln, err := lc.Listen(ctx, "tcp", f.listen)
+	if err != nil {
+		return fmt.Errorf("cannot listen on %s: %w", f.listen, err)
+	}
+	peer := perf.PeerConfig{Listener: ln.(*net.TCPListener), Logger: cfg.Logger, Wrap: cfg.Wrap, Once: f.child}
+	if !f.child {
+		perf.Announce(f.cmd.ErrOrStderr(), ln.Addr())
+		if err := perf.Serve(ctx, peer); ctx.Err() == nil {
+			return err
+		}
+		return nil // interrupted, as it was meant to be
+	}
+	// An interrupt is the parent's affair, which ends this process by its
+	// standard input.
+	signal.Ignore(os.Interrupt)
+	ctx, cancel := context.WithCancel(context.WithoutCancel(ctx))
+	defer cancel()
+	go func() {
+		io.Copy(io.Discard, f.cmd.InOrStdin())
+		cancel()
+	}()
+	if err := perf.Announce(f.cmd.OutOrStdout(), ln.Addr()); err != nil {
+		return err
+	}
+	if err := perf.Serve(ctx, peer); ctx.Err() == nil {
+		return err
+	}
+	return nil
+}

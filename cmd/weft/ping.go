@@ -1,0 +1,269 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"math"
+	"net"
+	"strconv"
+	"sync"
+	"syscall"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/weft-rdma/weft/cm"
+	"github.com/weft-rdma/weft/internal/rping"
+	"github.com/weft-rdma/weft/mpa"
+	"github.com/weft-rdma/weft/verbs"
+)
+
+// closeTime bounds the wait for a connection's end in good order.
+const closeTime = 5 * time.Second
+
+// ping holds the flags of `weft ping`.
+type ping struct {
+	options
+	server, client, persistent bool
+	address                    string
+	port, count, size          int
+	verbose, validate, debug   int
+	noCRC, markers, peerToPeer bool
+	revision                   int
+
+	cmd     *cobra.Command
+	log     *slog.Logger
+	rnic    *verbs.RNIC
+	wrapper func(net.Conn) net.Conn
+	print   sync.Mutex // standard output, shared by the sessions of a server
+}
+
+func newPing() *cobra.Command {
+	p := new(ping)
+	cmd := &cobra.Command{
+		Use:   "ping {-s | -c -a ADDR} [flags]",
+		Short: "Do what rping(1) does, and speak with it",
+		Long: `Ping does what rping of rdma-core does, speaks with it over the wire and takes
+its flags: the client offers a text, the server reads it by RDMA Read and writes
+it back by RDMA Write.
+
+A server serves one client and ends, unless -P is given. It takes pings up to -S
+octets, and of any size without it; -p 0 lets the system choose the port. A
+client pings until it is interrupted, or -C times.
+
+The status is 1 when a connection could not be made or a session broke.`,
+		Example: `  weft ping -s -a 127.0.0.1 -P              serve until interrupted
+  weft ping -c -a 127.0.0.1 -C 10 -v        ping ten times and show the text
+  weft ping -c -a 192.0.2.7 -S 60000 -V     large pings to rping -s -S 60000, compared`,
+		Args: cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			p.cmd = cmd
+			return p.run(cmd.Context())
+		},
+	}
+	f := cmd.Flags()
+	f.SortFlags = false
+	f.BoolVarP(&p.server, "server", "s", false, "be the server")
+	f.BoolVarP(&p.client, "client", "c", false, "be the client")
+	f.StringVarP(&p.address, "address", "a", "", "`address` to connect to or to listen on (default of a server: any)")
+	f.IntVarP(&p.port, "port", "p", 7174, "TCP `port`")
+	f.IntVarP(&p.count, "count", "C", 0, "ping this many `times` (0: until interrupted)")
+	f.IntVarP(&p.size, "size", "S", rping.DefaultSize, fmt.Sprintf("`octets` a ping, %d to %d", rping.MinSize, rping.MaxSize))
+	f.CountVarP(&p.verbose, "verbose", "v", "print the ping data")
+	f.CountVarP(&p.validate, "validate", "V", "compare what came back with what was sent")
+	f.CountVarP(&p.debug, "debug", "d", "log every step")
+	f.BoolVarP(&p.persistent, "persistent", "P", false, "as the server, serve many clients, also at once, until interrupted")
+	f.BoolVar(&p.noCRC, "no-crc", false, "do not ask for CRC32C (it is used when the peer asks)")
+	f.BoolVar(&p.markers, "markers", false, "ask for MPA markers in what the peer sends")
+	f.BoolVar(&p.peerToPeer, "peer-to-peer", false, "offer the peer-to-peer set-up of RFC 6581")
+	f.IntVar(&p.revision, "mpa-rev", 2, "MPA `revision` to offer as a client: 2 (RFC 6581) or 1 (RFC 5044)")
+	p.register(cmd)
+	return cmd
+}
+
+// check refuses what was asked wrongly.
+func (p *ping) check() error {
+	switch {
+	case p.server == p.client:
+		return usagef("say which side to be: -s for the server or -c for the client")
+	case p.client && p.address == "":
+		return usagef("a client needs the server's address: -a ADDR")
+	case p.port < 0 || p.port > math.MaxUint16:
+		return usagef("-p %d: a port is 0 to %d", p.port, math.MaxUint16)
+	case p.client && p.port == 0:
+		return usagef("-p 0: a client needs the server's port")
+	case p.count < 0:
+		return usagef("-C %d: a count is not negative; 0 pings until interrupted", p.count)
+	case p.size < rping.MinSize || p.size > rping.MaxSize:
+		return usagef("-S %d: a ping has %d to %d octets", p.size, rping.MinSize, rping.MaxSize)
+	case p.revision != 1 && p.revision != 2:
+		return usagef("--mpa-rev %d: it is 1 or 2", p.revision)
+	}
+	return nil
+}
+
+func (p *ping) run(ctx context.Context) (err error) {
+	if err := p.check(); err != nil {
+		return err
+	}
+	if p.debug > 0 && !p.cmd.Flags().Changed("log-level") {
+		p.logLevel = "debug"
+	}
+	if p.log, err = p.logger(p.cmd.ErrOrStderr()); err != nil {
+		return err
+	}
+	wrap, stop, err := p.wrap()
+	if err != nil {
+		return err
+	}
+	p.wrapper = wrap
+	defer func() { err = errors.Join(err, stop()) }()
+
+	if p.rnic, err = verbs.Open(verbs.Config{Name: "weft", Logger: p.log}); err != nil {
+		return err
+	}
+	defer p.rnic.Close()
+	if p.server {
+		return p.serve(ctx)
+	}
+	return p.ping(ctx)
+}
+
+// mpa is the start-up that the flags ask for.
+func (p *ping) mpa() mpa.Config {
+	cfg := mpa.Config{NoCRC: p.noCRC, Markers: p.markers, PeerToPeer: p.peerToPeer}
+	if p.revision == 1 {
+		cfg.Profile = mpa.ProfileRFC5044
+	}
+	return cfg
+}
+
+func (p *ping) params() cm.Params {
+	return cm.Params{MPA: p.mpa(), Wrap: p.wrapper}
+}
+
+// ping is the client.
+func (p *ping) ping(ctx context.Context) error {
+	c, err := rping.NewClient(p.rnic, p.size)
+	if err != nil {
+		return err
+	}
+	defer c.Close()
+	addr := net.JoinHostPort(p.address, strconv.Itoa(p.port))
+	conn, err := cm.Dial(ctx, c.QP(), "tcp", addr, p.params())
+	if err != nil {
+		return p.dialError(addr, err)
+	}
+	p.log.Debug("connected", "to", conn.RemoteAddr(), "crc", conn.MPA().CRC)
+	for n := 0; p.count == 0 || n < p.count; n++ {
+		sent, echo, err := c.Ping(ctx, n)
+		if err != nil && ctx.Err() != nil && p.count == 0 {
+			break // interrupted, as it was meant to be
+		}
+		if err == nil && p.validate > 0 {
+			err = rping.Compare(sent, echo)
+		}
+		if err != nil {
+			return fmt.Errorf("ping %d: %w", n, err)
+		}
+		p.log.Debug("ping complete", "ping", n)
+		if p.verbose > 0 {
+			p.show("ping data", echo)
+		}
+	}
+	p.hangUp(ctx, conn)
+	return nil
+}
+
+// dialError says in plain words why there is no connection.
+func (p *ping) dialError(addr string, err error) error {
+	if errors.Is(err, syscall.ECONNREFUSED) {
+		return fmt.Errorf("nothing listens on %s: start a server there, for example: weft ping -s -a %s -p %d", addr, p.address, p.port)
+	}
+	return fmt.Errorf("cannot connect to %s: %w", addr, err)
+}
+
+// serve is the server.
+func (p *ping) serve(ctx context.Context) error {
+	addr := net.JoinHostPort(p.address, strconv.Itoa(p.port))
+	ln, err := cm.Listen(ctx, p.rnic, "tcp", addr, cm.ListenConfig{MPA: p.mpa(), Wrap: p.wrapper, Logger: p.log})
+	if errors.Is(err, syscall.EADDRINUSE) {
+		return fmt.Errorf("%s is in use: choose another port with -p, or let the system choose with -p 0", addr)
+	}
+	if err != nil {
+		return fmt.Errorf("cannot listen on %s: %w", addr, err)
+	}
+	defer ln.Close()
+	fmt.Fprintf(p.cmd.ErrOrStderr(), "listening on %s\n", ln.Addr())
+
+	var sessions sync.WaitGroup
+	defer sessions.Wait()
+	for {
+		req, err := ln.Accept(ctx)
+		if ctx.Err() != nil {
+			return nil // interrupted, as it was meant to be
+		}
+		if err != nil {
+			return fmt.Errorf("cannot accept: %w", err)
+		}
+		if !p.persistent {
+			return p.session(ctx, req)
+		}
+		sessions.Go(func() {
+			if err := p.session(ctx, req); err != nil {
+				fmt.Fprintf(p.cmd.ErrOrStderr(), "%s: %v: %v\n", p.cmd.CommandPath(), req.RemoteAddr(), err)
+			}
+		})
+	}
+}
+
+// session serves one client.
+func (p *ping) session(ctx context.Context, req *cm.Request) error {
+	size := 0
+	if p.cmd.Flags().Changed("size") {
+		size = p.size
+	}
+	s, err := rping.NewServer(p.rnic, size)
+	if err != nil {
+		return errors.Join(err, req.Reject(nil))
+	}
+	defer s.Close()
+	conn, err := req.Accept(ctx, s.QP(), p.params())
+	if err != nil {
+		return fmt.Errorf("cannot accept: %w", err)
+	}
+	p.log.Debug("accepted", "from", conn.RemoteAddr(), "crc", conn.MPA().CRC)
+	var seen func([]byte)
+	if p.verbose > 0 {
+		seen = func(data []byte) { p.show("server ping data", data) }
+	}
+	pings, err := s.Serve(ctx, seen)
+	p.log.Debug("session ended", "from", conn.RemoteAddr(), "pings", pings, "err", err)
+	if ctx.Err() != nil {
+		err = nil // interrupted, as it was meant to be
+	}
+	if err != nil {
+		return fmt.Errorf("after %d pings: %w", pings, err)
+	}
+	p.hangUp(ctx, conn)
+	return nil
+}
+
+// hangUp closes the connection in good order, even when ctx is done. All
+// pings have been answered: how the peer takes it does not matter any more.
+func (p *ping) hangUp(ctx context.Context, conn *cm.Conn) {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), closeTime)
+	defer cancel()
+	if err := conn.Close(ctx); err != nil {
+		p.log.Debug("closing", "err", err)
+	}
+}
+
+// show prints a ping's text as rping does.
+func (p *ping) show(what string, data []byte) {
+	p.print.Lock()
+	defer p.print.Unlock()
+	fmt.Fprintf(p.cmd.OutOrStdout(), "%s: %s\n", what, rping.Text(data))
+}
