@@ -176,7 +176,7 @@ type receiver struct {
 	wrs      []verbs.RecvWR
 	window   int // octets
 	at       int // offset of the next receive in the window
-	consumed int // receives filled since the last credit
+	consumed int // receives filled that no credit has told of
 	owed     int // of these, receives not posted again yet
 }
 
@@ -238,8 +238,8 @@ func (r *receiver) run(ctx context.Context) error {
 			}
 			r.owed = 0
 		}
-		if r.consumed == r.pace.credit && r.owed == 0 {
-			r.consumed = 0
+		if r.consumed >= r.pace.credit && r.owed == 0 {
+			r.consumed -= r.pace.credit
 			if err := r.qp.PostSend(verbs.SendWR{Op: verbs.OpSend, Flags: verbs.Signaled}); err != nil {
 				return err
 			}
