@@ -1,3 +1,11 @@
+// Package mpa is Marker PDU Aligned framing for TCP (RFC 5044, and RFC 6581 for
+// its enhanced start-up): it carries ULPDUs, DDP's segments, over an ordered
+// byte stream and keeps their boundaries.
+//
+// A stream begins with start-up, one side as Initiator and one as Responder,
+// which settles its [Params]. Then it is in Full Operation, as a [Conn]: each
+// ULPDU travels in one FPDU, with its length, a CRC32c unless both sides did
+// without, and markers where the receiver asked for them.
 package mpa
 
 // A stream in Full Operation: FPDUs over a connection, in both directions.

@@ -7,6 +7,7 @@ import (
 	"io"
 	"net"
 	"testing"
+	"time"
 
 	"golang.org/x/sys/unix"
 )
@@ -127,5 +128,70 @@ func BenchmarkCopyLimit(b *testing.B) {
 				}
 			})
 		}
+	}
+}
+
+// An echo answers each ULPDU at once.
+type echo struct {
+	placing
+	c *Conn
+}
+
+func (e *echo) ULPDU(u []byte) error {
+	e.c.Append(u, nil)
+	_, err := e.c.Flush(true)
+	return err
+}
+
+// A pinger sends another ULPDU when one has come, n in all.
+type pinger struct {
+	echo
+	n int
+}
+
+func (p *pinger) ULPDU(u []byte) error {
+	if p.n--; p.n < 0 {
+		return io.EOF
+	}
+	return p.echo.ULPDU(u)
+}
+
+// BenchmarkRoundTrip is a message of 64 octets to and fro between two
+// goroutines of one process, which a poller shares with its peer.
+func BenchmarkRoundTrip(b *testing.B) {
+	b.Run("tcp", func(b *testing.B) {
+		x, y := tcpPair(b)
+		go func() {
+			buf := make([]byte, 64)
+			for {
+				if _, err := io.ReadFull(y, buf); err != nil {
+					return
+				}
+				y.Write(buf)
+			}
+		}()
+		buf := make([]byte, 64)
+		for b.Loop() {
+			x.Write(buf)
+			if _, err := io.ReadFull(x, buf); err != nil {
+				b.Fatal(err)
+			}
+		}
+	})
+	for _, spin := range []time.Duration{0, 50 * time.Microsecond} {
+		b.Run(fmt.Sprintf("spin=%v", spin), func(b *testing.B) {
+			b.ReportAllocs()
+			x, y := tcpPair(b)
+			p := Params{Initiator: true, CRC: true, Spin: spin}
+			here, there := NewConn(x, p), NewConn(y, p)
+			go there.Receive(&echo{c: there})
+			ping := &pinger{echo: echo{c: here}, n: b.N}
+			if err := ping.echo.ULPDU(pattern(64, 1)); err != nil {
+				b.Fatal(err)
+			}
+			if err := here.Receive(ping); err != io.EOF {
+				b.Fatal(err)
+			}
+		})
 	}
 }

@@ -34,6 +34,9 @@ func tcpPair(t testing.TB) (a, b *net.TCPConn) {
 	return d.(*net.TCPConn), p.(*net.TCPConn)
 }
 
+// Some of them are longer than MULPDU, which MPA need not carry, and does.
+//
+// Claims: MPA-1.2-1 MPA-1.2-2 MPA-3-6
 func TestULPDUsArriveWholeAndInOrder(t *testing.T) {
 	terms := []Params{{}, {CRC: true}, {SendMarkers: true, RecvMarkers: true}, {CRC: true, SendMarkers: true, RecvMarkers: true}}
 	for _, p := range terms {
@@ -389,6 +392,26 @@ func TestNothingIsWrittenOnceMemoryIsRevoked(t *testing.T) {
 			t.Errorf("the peer has %q, expected the last word only", s.got)
 		}
 	})
+}
+
+func TestAWriterThatCanOnlyWaitDoesNothingUnlessItMay(t *testing.T) {
+	for _, name := range []string{"pipe", "wrapped"} {
+		a, _ := media[name](t)
+		c := NewConn(a, Params{Initiator: true, CRC: true})
+		if c.CanTry() || c.Digests() {
+			t.Errorf("%s: CanTry %t, Digests %t, expected false", name, c.CanTry(), c.Digests())
+		}
+		payload := pattern(8000, 1)
+		c.Append(nil, [][]byte{payload})
+		before := octetsOf(&c.batch)
+		clear(payload)
+		if !bytes.Equal(octetsOf(&c.batch), before) {
+			t.Errorf("%s: payload is referred to while a write may wait", name)
+		}
+		if drained, err := c.Flush(false); drained || err != nil || c.Stats().OctetsOut != 0 {
+			t.Errorf("%s: drained %t, %v, %d octets out, expected nothing to happen", name, drained, err, c.Stats().OctetsOut)
+		}
+	}
 }
 
 func TestParamsAndAddressesAreThoseGiven(t *testing.T) {

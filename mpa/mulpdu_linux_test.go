@@ -6,7 +6,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Claims: MPA-2-1 MPA-5.1-1
+// Claims: MPA-2-1 MPA-5.1-1 MPA-5.1-3
 func TestMULPDUComesFromTheSegmentSizeOfTheSocket(t *testing.T) {
 	a, _ := tcpPair(t)
 	rc, err := a.SyscallConn()

@@ -62,6 +62,7 @@ func TestLongPayloadIsReferredToAndShortIsCopied(t *testing.T) {
 	}
 }
 
+// Claims: MPA-5.1-4
 func TestSmallFramesAreOnePiece(t *testing.T) {
 	b := batch{refer: copyLimit}
 	b.append(64, pattern(64, 0), nil)
