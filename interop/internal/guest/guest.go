@@ -149,6 +149,16 @@ func (p *Program) Wait(ctx context.Context, limit time.Duration) (int, error) {
 	return strconv.Atoi(strings.TrimSpace(out))
 }
 
+// AwaitOutput waits until the program has printed something, no longer than
+// limit.
+func (p *Program) AwaitOutput(ctx context.Context, limit time.Duration) error {
+	_, err := p.guest.Run(ctx, fmt.Sprintf("for i in $(seq %d); do [ -s %s.out ] && exit 0; sleep 0.05; done; exit 1", int(limit.Seconds()*20), p.name))
+	if err != nil {
+		return fmt.Errorf("the guest's program prints nothing: %w", err)
+	}
+	return nil
+}
+
 // Output returns what the program has printed and complained about.
 func (p *Program) Output(ctx context.Context) (stdout, stderr string, err error) {
 	if stdout, err = p.guest.Run(ctx, "cat "+p.name+".out"); err != nil {

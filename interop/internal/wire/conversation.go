@@ -33,40 +33,48 @@ type Conversation struct {
 	Findings             []Finding
 }
 
+// A connection is the two directions between two ends, as captured.
+type connection struct {
+	ends  [2]netip.AddrPort // ends[0] was seen to send first
+	flows [2]*Flow          // flows[0] is from ends[0]
+}
+
 // Conversations groups packets into connections and checks each of them.
 // Connections without an MPA Request are left out.
 func Conversations(packets []Packet) []*Conversation {
 	type pair [2]netip.AddrPort
-	flows := map[pair]*Flow{}
-	var order []pair
+	current := map[pair]*connection{} // the last connection between two ends, by either order
+	var connections []*connection
 	for _, p := range packets {
-		key := pair{p.Src, p.Dst}
-		if p.SYN && flows[key] != nil && len(flows[key].Octets) > 0 {
-			// The ports were used again: what follows is another connection,
-			// which one capture of ours never holds.
-			continue
+		forth, back := pair{p.Src, p.Dst}, pair{p.Dst, p.Src}
+		c := current[forth]
+		if c == nil || p.SYN && len(c.flow(p.Src).Octets) > 0 { // or the ports are used again
+			c = &connection{ends: forth, flows: [2]*Flow{{}, {}}}
+			current[forth], current[back] = c, c
+			connections = append(connections, c)
 		}
-		if flows[key] == nil {
-			flows[key] = &Flow{}
-			order = append(order, key)
-		}
-		flows[key].add(p)
+		c.flow(p.Src).add(p)
 	}
 	var all []*Conversation
-	for _, key := range order {
-		forth := flows[key]
-		if !bytes.HasPrefix(forth.Octets, []byte(requestKey)) {
-			continue
+	for _, c := range connections {
+		for d := range c.flows {
+			if !bytes.HasPrefix(c.flows[d].Octets, []byte(requestKey)) {
+				continue
+			}
+			found := &Conversation{Initiator: c.ends[d], Responder: c.ends[1-d], Flows: [2]*Flow{c.flows[d], c.flows[1-d]}}
+			found.read()
+			all = append(all, found)
+			break
 		}
-		back := flows[pair{key[1], key[0]}]
-		if back == nil {
-			back = &Flow{}
-		}
-		c := &Conversation{Initiator: key[0], Responder: key[1], Flows: [2]*Flow{forth, back}}
-		c.read()
-		all = append(all, c)
 	}
 	return all
+}
+
+func (c *connection) flow(from netip.AddrPort) *Flow {
+	if from == c.ends[0] {
+		return c.flows[0]
+	}
+	return c.flows[1]
 }
 
 func (c *Conversation) find(by Direction, packet int, rule Rule, format string, args ...any) {

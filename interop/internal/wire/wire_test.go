@@ -243,3 +243,31 @@ func TestAResetMayCutAnything(t *testing.T) {
 		t.Errorf("findings about %v, expected none", rules)
 	}
 }
+
+func TestPortsUsedAgainAreAnotherConversation(t *testing.T) {
+	var s script
+	for range 2 {
+		s.packets = append(s.packets, Packet{Number: len(s.packets) + 1, Src: ends[0], Dst: ends[1], Seq: 999, SYN: true})
+		s.sent = [2]uint32{}
+		s.startup(rev2, rev2)
+		s.fpdu(FromInitiator, octets(sendMSN1))
+	}
+	all := Conversations(s.packets)
+	if len(all) != 2 {
+		t.Fatalf("%d conversations, expected 2", len(all))
+	}
+	for _, c := range all {
+		if len(c.Findings) > 0 || len(c.FPDUs[FromInitiator]) != 1 {
+			t.Errorf("findings %v and %d FPDUs, expected none and 1", c.Findings, len(c.FPDUs[FromInitiator]))
+		}
+	}
+}
+
+func TestWhoeverSendsTheRequestIsTheInitiator(t *testing.T) {
+	var s script
+	s.packet(FromResponder, nil) // the TCP side that was seen first
+	s.startup(rev2, rev2)
+	if _, c := s.judge(t); c.Initiator != ends[0] || len(c.Findings) > 0 {
+		t.Errorf("initiator %v with findings %v, expected %v and none", c.Initiator, c.Findings, ends[0])
+	}
+}
