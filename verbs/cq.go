@@ -48,7 +48,7 @@ type CQ struct {
 	tail     uint64
 	armed    Notify
 	waiters  int
-	overflow bool
+	overflow bool // it was full when a completion came, and is still
 	dead     bool
 	qps      map[*QP]int // queue pairs attached, and by how many of their queues
 
@@ -104,6 +104,9 @@ func (cq *CQ) Poll(wcs []WC) int {
 		e.QP = nil
 	}
 	cq.head += uint64(n)
+	if n > 0 {
+		cq.overflow = false // there is room: another overflow is news
+	}
 	cq.mu.Unlock()
 	for i := range n {
 		wcs[i].retire()
@@ -257,25 +260,24 @@ func (cq *CQ) detach(q *QP) {
 // attached (Verbs §9.2.3.4). Completions not polled are gone.
 func (cq *CQ) Destroy() error {
 	cq.mu.Lock()
-	n := len(cq.qps)
-	dead := cq.dead
-	cq.mu.Unlock()
-	switch {
-	case dead:
+	switch n := len(cq.qps); {
+	case cq.dead:
+		cq.mu.Unlock()
 		return fail("destroy CQ", ErrCQ, "it has been destroyed")
 	case n > 0:
+		cq.mu.Unlock()
 		return fail("destroy CQ", ErrCQInUse, "of %d queue pairs: destroy them first", n)
 	}
+	cq.end()
+	cq.mu.Unlock()
 	cq.rnic.mu.Lock()
 	delete(cq.rnic.cqs, cq)
 	cq.rnic.mu.Unlock()
-	cq.end()
 	return nil
 }
 
+// end ends the CQ; needs mu.
 func (cq *CQ) end() {
-	cq.mu.Lock()
 	cq.dead = true
 	cq.rouse()
-	cq.mu.Unlock()
 }

@@ -161,7 +161,9 @@ func (r *RNIC) Close() error {
 	r.pds, r.cqs = nil, nil
 	r.mu.Unlock()
 	for cq := range cqs {
+		cq.mu.Lock()
 		cq.end()
+		cq.mu.Unlock()
 	}
 	return nil
 }
