@@ -161,26 +161,33 @@ var events = map[[3]uint8]EventID{
 	{rdmap.LayerRDMA, rdmap.RemoteOperation, rdmap.CodeUnspecified}:    EventNoLastBit,
 }
 
-// A dispatcher calls a handler for one thing after the other, in a goroutine
-// that lives only while there is something to be told, so that handlers may
-// call any verb.
+// A dispatcher makes one call after the other, in a goroutine that lives only
+// while there is something to be told, so that handlers may call any verb. Its
+// queue is as long as the consumer is behind: each completion handler's call was
+// asked for, and a stream has a few events in its life.
 type dispatcher[T any] struct {
 	mu      sync.Mutex
-	queue   []T
+	queue   []news[T]
 	running bool
+}
+
+// news is what is to be told, and to whom.
+type news[T any] struct {
+	v    T
+	call func(T)
 }
 
 func (d *dispatcher[T]) tell(v T, call func(T)) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	d.queue = append(d.queue, v)
+	d.queue = append(d.queue, news[T]{v, call})
 	if !d.running {
 		d.running = true
-		go d.run(call)
+		go d.run()
 	}
 }
 
-func (d *dispatcher[T]) run(call func(T)) {
+func (d *dispatcher[T]) run() {
 	for {
 		d.mu.Lock()
 		if len(d.queue) == 0 {
@@ -189,9 +196,10 @@ func (d *dispatcher[T]) run(call func(T)) {
 			d.mu.Unlock()
 			return
 		}
-		v := d.queue[0]
+		n := d.queue[0]
+		d.queue[0] = news[T]{} // keep nothing alive
 		d.queue = d.queue[1:]
 		d.mu.Unlock()
-		call(v)
+		n.call(n.v)
 	}
 }
