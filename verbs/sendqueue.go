@@ -43,6 +43,7 @@ type sendQueue struct {
 	head     uint64
 	released uint64
 	sent     uint64 // requests below it that do not ask are done
+	failed   bool   // a request has completed in error: what follows will be flushed
 	closed   bool   // flushed: RDMAP has no say any more
 }
 
@@ -121,12 +122,13 @@ func (s *sendQueue) sentTo(n uint64) {
 // advance completes requests in the order of posting (RFC 5040 §5.5 rule 15);
 // needs done. A request in error stops it: what follows will be flushed.
 func (s *sendQueue) advance() {
-	for next := s.next.Load(); s.head < next; s.head++ {
+	for next := s.next.Load(); s.head < next && !s.failed; s.head++ {
 		w := s.at(s.head)
 		if !w.done && (w.asks || w.local || s.head >= s.sent) {
 			break
 		}
 		s.complete(w)
+		s.failed = w.status != Success
 	}
 	s.settle()
 }
@@ -183,8 +185,8 @@ func (s *sendQueue) drained() <-chan struct{} {
 	return ch
 }
 
-// flushAll completes everything that is not complete: what is done in error
-// with its own status, the rest as Flushed. Afterwards RDMAP has no say in the
+// flushAll completes everything that is not complete: the first that is done in
+// error with its own status, the rest as Flushed. Afterwards RDMAP has no say in the
 // queue. Needs post, and no goroutine in RDMAP's outgoing half.
 func (s *sendQueue) flushAll() {
 	s.done.Lock()
@@ -192,9 +194,10 @@ func (s *sendQueue) flushAll() {
 	s.closed = true
 	for tail := s.tail.Load(); s.head < tail; s.head++ {
 		w := s.at(s.head)
-		if !w.done {
+		if !w.done || w.status == Success || s.failed {
 			w.status = Flushed
 		}
+		s.failed = s.failed || w.done && w.status != Flushed
 		s.complete(w)
 	}
 	s.next.Store(s.head)
@@ -204,7 +207,7 @@ func (s *sendQueue) flushAll() {
 // reopen readies the queue for another stream.
 func (s *sendQueue) reopen() {
 	s.done.Lock()
-	s.closed, s.sent = false, s.head
+	s.closed, s.failed, s.sent = false, false, s.head
 	s.done.Unlock()
 }
 
