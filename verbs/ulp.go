@@ -130,8 +130,7 @@ func (u ulp) precheck(w *sendWQE) Status {
 			return AccessViolation // Read Responses are not enabled
 		}
 	}
-	_, f := u.out.Resolve(nil, uint32(e.STag), e.TO, uint64(e.Length), need)
-	return statusOf(f)
+	return statusOf(u.out.Check(uint32(e.STag), e.TO, uint64(e.Length), need))
 }
 
 // readSinkRight is the right that the sink of an RDMA Read needs (Verbs §7.6.3,
@@ -309,9 +308,7 @@ func (u ulp) ReadSink(dst [][]byte, stag uint32, to uint64, n int) ([][]byte, dd
 
 // CheckSource: Remote Read; that the QP takes Reads is RDMAP's to check.
 func (u ulp) CheckSource(stag uint32, to uint64, n uint32) ddp.Fault {
-	var b [1][]byte
-	_, f := u.in.Resolve(b[:0], stag, to, uint64(n), RemoteRead)
-	return f
+	return u.in.Check(stag, to, uint64(n), RemoteRead)
 }
 
 // Source: Remote Read again, as the response is generated.
