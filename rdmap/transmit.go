@@ -17,7 +17,7 @@ type outbound struct {
 
 	// bell counts the calls of Kick since the half became free; it is 0 when
 	// nobody owns it. The owner leaves only if no call came in meanwhile.
-	bell    atomic.Uint32
+	bell    atomic.Uint64
 	handoff chan struct{} // passes ownership to Writer
 	owner   sync.Mutex    // held by the owner while it is at work, for Stop
 
