@@ -81,7 +81,9 @@ func (r *Receiver) ULPDU(u []byte) error {
 		for _, m := range dst {
 			rest = rest[copy(m, rest):]
 		}
-		clear(dst) // no reference to the consumer's memory outlives the hold
+		for i := range dst {
+			dst[i] = nil // no reference to the consumer's memory outlives the hold
+		}
 		r.dst = dst
 		r.ulp.Placed()
 		if len(rest) > 0 {

@@ -1,6 +1,9 @@
 package rdmap
 
-import "sync"
+import (
+	"sync"
+	"sync/atomic"
+)
 
 // A request is a Read or atomic that the peer asked for and that has not been
 // answered: an entry of the inbound RDMA Read Request Queue.
@@ -21,6 +24,8 @@ type requestQueue struct {
 	ring []request
 	head int
 	n    int
+
+	count atomic.Int32 // n, for those who only want to know whether there is anything
 }
 
 func (q *requestQueue) init(depth int) { q.ring = make([]request, depth) }
@@ -43,10 +48,14 @@ func (q *requestQueue) push(r *request) {
 	q.ring[(q.head+q.n)%len(q.ring)] = *r
 	q.n++
 	q.mu.Unlock()
+	q.count.Add(1)
 }
 
 // front copies the oldest request to r.
 func (q *requestQueue) front(r *request) bool {
+	if q.count.Load() == 0 {
+		return false
+	}
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	if q.n == 0 {
@@ -60,6 +69,7 @@ func (q *requestQueue) front(r *request) bool {
 // been cut to the last segment, before the peer can have seen it: a peer that
 // has its answer may ask again at once.
 func (q *requestQueue) pop() {
+	q.count.Add(-1)
 	q.mu.Lock()
 	q.head = (q.head + 1) % len(q.ring)
 	q.n--

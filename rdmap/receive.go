@@ -289,7 +289,8 @@ func (in *inbound) deliverSend(length uint32) error {
 		return nil
 	}
 	d := &in.delivery
-	*d = Delivery{Opcode: in.message, Length: length, Immediate: in.immediate}
+	d.Opcode, d.Length, d.Immediate = in.message, length, in.immediate
+	d.Invalidated, d.HasSTag = 0, false
 	if in.message.Invalidates() {
 		in.s.ulp.Idle()
 		if f := in.s.ulp.Invalidate(in.invalidate); f != ddp.NoFault {

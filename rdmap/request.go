@@ -16,7 +16,7 @@ func (o *outbound) startOperation() bool {
 		return false
 	}
 	asks := op.Opcode == OpReadRequest || op.Opcode == OpAtomicRequest
-	if n := s.responses.len(); op.Fence && n > 0 || asks && n >= s.cfg.ORD {
+	if op.Fence && s.responses.len() > 0 || asks && s.responses.len() >= s.cfg.ORD {
 		o.stalled = true
 		return false
 	}

@@ -76,6 +76,9 @@ type MRConfig struct {
 	VA     uint64        // tagged offset of the first octet; any number, e.g. an address
 	// ZeroBased makes tagged offsets count from 0, whatever VA says.
 	ZeroBased bool
+	// QP, if not nil, is the only queue pair that may use the STag (RFC 5041
+	// §8.2: stream association). It has to be of the same protection domain.
+	QP *QP
 }
 
 // An MR is a memory region: []byte that work requests and, as far as its rights
@@ -102,8 +105,15 @@ func (pd *PD) RegisterMR(cfg MRConfig) (*MR, error) {
 	if err != nil {
 		return nil, err
 	}
+	var stream memory.Stream
+	if cfg.QP != nil {
+		if cfg.QP.pd != pd {
+			return nil, fail(verb, ErrQP, "it belongs to another protection domain")
+		}
+		stream = memory.Stream(cfg.QP.num)
+	}
 	region, err := r.table.Register(pd.mem, cfg.Buf, memory.RegionConfig{
-		Access: cfg.Access, Key: cfg.Key, VA: cfg.VA, ZeroBased: cfg.ZeroBased,
+		Access: cfg.Access, Key: cfg.Key, VA: cfg.VA, ZeroBased: cfg.ZeroBased, Stream: stream,
 	})
 	if err != nil {
 		return nil, fail(verb, resultOf(err), "%v", err)

@@ -84,18 +84,15 @@ func (u ulp) Next(op *rdmap.Operation) bool {
 
 // describe says what RDMAP has to know of a work request.
 func (u ulp) describe(op *rdmap.Operation, n uint64, w *sendWQE) {
-	*op = rdmap.Operation{
-		Opcode:         opcodes[w.wr.Op],
-		Fence:          w.wr.Flags&ReadFence != 0,
-		Ticket:         n,
-		Length:         uint32(w.length),
-		InvalidateSTag: uint32(w.wr.Invalidate),
-		RemoteSTag:     uint32(w.wr.Remote.STag),
-		RemoteTO:       w.wr.Remote.TO,
-		Immediate:      w.wr.Immediate,
-	}
+	op.Opcode = opcodes[w.wr.Op]
+	op.Fence = w.wr.Flags&ReadFence != 0
+	op.Ticket = n
+	op.Length = uint32(w.length)
+	op.InvalidateSTag = uint32(w.wr.Invalidate)
+	op.RemoteSTag, op.RemoteTO = uint32(w.wr.Remote.STag), w.wr.Remote.TO
+	op.Immediate = w.wr.Immediate
 	if !w.asks {
-		return
+		return // the rest is not looked at, and stays what it was
 	}
 	op.SinkSTag, op.SinkTO = uint32(w.wr.SGL[0].STag), w.wr.SGL[0].TO
 	a := &w.wr.Atomic
