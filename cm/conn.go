@@ -1,8 +1,10 @@
 package cm
 
 import (
+	"cmp"
 	"context"
 	"fmt"
+	"io"
 	"net"
 	"time"
 
@@ -102,7 +104,7 @@ func (c *Conn) ready(ctx context.Context) error {
 	case err = <-changed:
 	}
 	if err == nil {
-		err = c.qp.Err()
+		err = cmp.Or(c.qp.Err(), io.EOF) // the peer closed as if all were well
 	}
 	c.qp.Abort()
 	return fmt.Errorf("cm: the peer's ready-to-receive message did not come: %w", err)

@@ -118,11 +118,12 @@ func (h *harness) keyProbes(ctx context.Context) {
 	}
 }
 
-// probe is a bash command that sends a frame, and prints how many octets came
-// back before the end of the connection, and cat's exit status: 124 when there
-// was no end within ten seconds.
+// probe is a bash command that sends a frame, which may be refused before it
+// is all written, and prints how many octets came back before the end of the
+// connection, and cat's exit status: 124 when there was no end within ten
+// seconds.
 func probe(addr string, port int, frame string) string {
-	return fmt.Sprintf(`exec 3<>/dev/tcp/%s/%d && printf '%s' >&3 && { timeout 10 cat <&3 2>/dev/null | wc -c; echo ${PIPESTATUS[0]}; }`, addr, port, frame)
+	return fmt.Sprintf(`trap "" PIPE; exec 3<>/dev/tcp/%s/%d && { printf '%s' >&3 2>/dev/null; timeout 10 cat <&3 2>/dev/null | wc -c; echo ${PIPESTATUS[0]}; }`, addr, port, frame)
 }
 
 // refused judges what probe printed.

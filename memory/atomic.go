@@ -22,13 +22,9 @@ const atomicSize = 8
 // misaligned tells that the value's address in memory (not its tagged offset)
 // is no multiple of 8; then nothing was done.
 func (h *Holder) Atomic(stag uint32, to uint64, f func(orig uint64) uint64) (orig uint64, misaligned bool, fault ddp.Fault) {
-	i, g, off, fault := h.look(STag(stag), to, atomicSize, RemoteAtomic)
-	if fault != ddp.NoFault {
-		return 0, false, fault
-	}
-	b := g.contiguous(off, atomicSize)
-	if b == nil || uintptr(unsafe.Pointer(&b[0]))%atomicSize != 0 {
-		return 0, true, ddp.NoFault
+	i, g, p, fault := h.target(STag(stag), to)
+	if fault != ddp.NoFault || p == nil {
+		return 0, fault == ddp.NoFault, fault
 	}
 	if i < 0 || !h.uses[i].held {
 		if !g.hold() {
@@ -36,12 +32,32 @@ func (h *Holder) Atomic(stag uint32, to uint64, f func(orig uint64) uint64) (ori
 		}
 		defer g.drop()
 	}
-	// Aligned and eight octets long: checked above.
-	p := (*uint64)(unsafe.Pointer(&b[0]))
 	for {
 		orig = atomic.LoadUint64(p)
 		if atomic.CompareAndSwapUint64(p, orig, f(orig)) {
 			return orig, false, ddp.NoFault
 		}
 	}
+}
+
+// CheckAtomic makes the checks of Atomic and does nothing. The answer may be
+// another one at the next moment.
+func (h *Holder) CheckAtomic(stag uint32, to uint64) (misaligned bool, fault ddp.Fault) {
+	_, _, p, fault := h.target(STag(stag), to)
+	return fault == ddp.NoFault && p == nil, fault
+}
+
+// target finds the value of an atomic operation without holding it; p is nil
+// if it is misaligned. i and g are those of look.
+func (h *Holder) target(stag STag, to uint64) (i int, g *registration, p *uint64, fault ddp.Fault) {
+	i, g, off, fault := h.look(stag, to, atomicSize, RemoteAtomic)
+	if fault != ddp.NoFault {
+		return i, nil, nil, fault
+	}
+	b := g.contiguous(off, atomicSize)
+	if b == nil || uintptr(unsafe.Pointer(&b[0]))%atomicSize != 0 {
+		return i, g, nil, ddp.NoFault
+	}
+	// Aligned and eight octets long.
+	return i, g, (*uint64)(unsafe.Pointer(&b[0])), ddp.NoFault
 }

@@ -294,7 +294,7 @@ func (c *Conn) CloseWrite() error {
 }
 
 // Reset ends both halves at once, by RST if the connection is one of TCP. It
-// must not be called from within a Guard or Sink.Window.
+// must not be called from within a Guard, or Window or Release of a Sink.
 func (c *Conn) Reset() error {
 	c.transport.close()
 	if c.tcp == nil {
@@ -310,7 +310,7 @@ func (c *Conn) Reset() error {
 }
 
 // Close ends both halves; what the connection below has taken is still sent.
-// It must not be called from within a Guard or Sink.Window.
+// It must not be called from within a Guard, or Window or Release of a Sink.
 func (c *Conn) Close() error {
 	c.transport.close()
 	return c.nc.Close()

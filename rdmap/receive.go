@@ -317,6 +317,9 @@ func (in *inbound) deliverRequest(length uint32) error {
 		if !r.op.AOpCode.Defined() {
 			return errAtomicOpcode(r.op.AOpCode)
 		}
+		if aligned, f := in.s.ulp.CheckAtomic(&r.op); !aligned || f != ddp.NoFault {
+			return r.atomicFault(aligned, f)
+		}
 	} else {
 		if err := r.read.Parse(in.question[:length]); err != nil {
 			return err

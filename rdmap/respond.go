@@ -30,11 +30,19 @@ func (o *outbound) startAtomicResponse() bool {
 	a := &m.req.op
 	found, aligned, f := s.ulp.Atomic(a)
 	if !aligned || f != ddp.NoFault {
-		s.Terminate(m.req.atomicFault(aligned, f))
+		o.unanswered(m.req.atomicFault(aligned, f))
 		return true // gather goes on with the Terminate
 	}
 	m.active, m.opcode = true, OpAtomicResponse
 	r := AtomicResponse{ID: a.ID, Original: found}
 	o.startUntagged(r.Append(m.fixed[:0]), QueueAtomicResponse)
 	return true
+}
+
+// unanswered ends the stream because of a request that cannot be answered. The
+// ULP learns of it first, so that it has an event to tell of; with the stream's
+// Terminate set in any case the request is not tried again.
+func (o *outbound) unanswered(err error) {
+	o.s.ulp.Unanswered(err)
+	o.s.Terminate(err)
 }

@@ -255,7 +255,7 @@ func (o *outbound) segment() bool {
 		o.pieces = append(o.pieces, m.body[off:int(off)+n])
 	case m.kind == kindAnswer:
 		if f := o.source(off, n); f != ddp.NoFault {
-			s.Terminate(m.req.readFault(f, m.req.sent))
+			o.unanswered(m.req.readFault(f, m.req.sent))
 			m.active = false
 			return true
 		}
@@ -335,7 +335,7 @@ func (o *outbound) damaged(frame uint64) error {
 	case !ok || victim.kind == kindTerminate:
 		return errDamaged
 	case victim.kind == kindAnswer:
-		s.Terminate(victim.fault())
+		o.unanswered(victim.fault())
 	default:
 		s.ulp.Failed(victim.ticket, errRevoked)
 	}

@@ -101,6 +101,10 @@ type Memory interface {
 	// is delivered, holding nothing.
 	CheckSource(stag uint32, to uint64, n uint32) ddp.Fault
 
+	// CheckAtomic checks the target of an Atomic Request likewise; aligned is
+	// as for Atomic.
+	CheckAtomic(a *AtomicRequest) (aligned bool, f ddp.Fault)
+
 	// Invalidate makes an STag invalid for the peer's Send with Invalidate.
 	// No memory may be held by the receiving goroutine meanwhile.
 	Invalidate(stag uint32) ddp.Fault
@@ -116,6 +120,12 @@ type Memory interface {
 	// multiple of 8. Called by the owner of the outgoing half.
 	Source(dst [][]byte, stag uint32, to uint64, n int) ([][]byte, ddp.Fault)
 	Atomic(a *AtomicRequest) (found uint64, aligned bool, f ddp.Fault)
+
+	// Unanswered tells that a request of the peer's that was in order when it
+	// arrived cannot be answered: its memory has gone meanwhile. The ULP
+	// answers by terminating the stream because of err. Called by the owner
+	// of the outgoing half.
+	Unanswered(err error)
 }
 
 // A Hold keeps the memory of segments that were appended but not yet written.

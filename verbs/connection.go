@@ -5,6 +5,7 @@ import (
 	"errors"
 	"io"
 	"sync"
+	"sync/atomic"
 	"syscall"
 	"time"
 
@@ -26,9 +27,10 @@ type connection struct {
 	ord    int
 	writer sync.WaitGroup
 
-	half  sync.Once     // closes ended
-	ended chan struct{} // closed when the outgoing half has ended
-	over  chan struct{} // closed when nothing of it is left
+	half  sync.Once             // closes ended
+	ended chan struct{}         // closed when the outgoing half has ended
+	cause atomic.Pointer[error] // what broke the LLP stream first
+	over  chan struct{}         // closed when nothing of it is left
 
 	timer *time.Timer // of Closing and Terminate; QP.mu
 	// reportLoss: the way into Terminate was told by a completion or is the
@@ -196,6 +198,19 @@ func (c *connection) violated(err error) (lost bool) {
 	return false
 }
 
+// unanswered deals with a request of the peer's that cannot be answered. RDMAP's
+// outgoing half calls it, and sends what it decides.
+func (c *connection) unanswered(err error) {
+	q := c.q
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	if q.state == Closing {
+		q.err = c.stream.Terminate(err)
+		return
+	}
+	c.terminate(protocolError, err, eventOf(err))
+}
+
 // tooLong completes the receive that was too short for its message, if that is
 // the error (Verbs §8.3.2).
 func (c *connection) tooLong(err error) bool {
@@ -242,6 +257,7 @@ var errTimeout = errors.New("verbs: the peer did not let the stream end in time"
 // LLP stream is reset, which ends the reception, too.
 func (c *connection) end(err error) {
 	if err != nil {
+		c.cause.CompareAndSwap(nil, &err)
 		_ = c.llp.Reset() // it may be closed already
 	}
 	c.half.Do(func() { close(c.ended) })
@@ -265,9 +281,14 @@ func (c *connection) finish(err error, lost bool) {
 	if c.timer != nil {
 		c.timer.Stop()
 	}
+	// The reception may have ended only because this side reset the stream.
+	cause := err
+	if first := c.cause.Load(); first != nil {
+		cause = *first
+	}
 	event, t := EventID(0), llpLost
 	switch was := q.state; {
-	case was == Closing && !lost && errors.Is(err, io.EOF) && q.sq.idle():
+	case was == Closing && !lost && errors.Is(err, io.EOF) && q.sq.idle() && q.err == nil:
 		event, t = EventLLPCloseComplete, llpClosed
 	case was == Closing:
 		event = EventBadClose
@@ -276,14 +297,14 @@ func (c *connection) finish(err error, lost bool) {
 		}
 	case was == RTS:
 		event = EventLLPLost
-		if errors.Is(err, syscall.ECONNRESET) || errors.Is(err, syscall.EPIPE) {
+		if errors.Is(cause, syscall.ECONNRESET) || errors.Is(cause, syscall.EPIPE) {
 			event = EventLLPReset
 		}
 	case was == Terminate && lost && c.reportLoss:
 		event = EventBadClose
 	}
 	if q.err == nil && t != llpClosed {
-		q.err = err
+		q.err = cause
 	}
 	err = q.err
 	q.enter(t)
@@ -342,38 +363,56 @@ func (q *QP) Close(ctx context.Context) error {
 	if c == nil {
 		return q.Err()
 	}
-	select {
-	case <-q.sq.drained():
-	case <-c.over:
-	case <-ctx.Done():
-		q.Abort()
-		<-c.over
-		return ctx.Err()
+	for begun := false; ; {
+		var drained <-chan struct{}
+		if !begun {
+			drained = q.sq.drained()
+		}
+		select {
+		case <-drained:
+			begun = c.close()
+		case <-c.over:
+			return q.Err()
+		case <-ctx.Done():
+			q.Abort()
+			<-c.over
+			return ctx.Err()
+		}
 	}
+}
+
+// close moves the queue pair from RTS to Closing. It reports false if somebody
+// has posted to the send queue meanwhile, which then has to be waited for.
+func (c *connection) close() bool {
+	q := c.q
 	q.mu.Lock()
-	if q.state == RTS && q.enter(modifyClosing) {
+	if q.state == RTS {
+		if !q.sq.shut() {
+			q.mu.Unlock()
+			return false
+		}
+		q.enter(modifyClosing)
 		c.limit()
 		c.stream.Close()
 	}
 	q.mu.Unlock()
 	c.stream.Kick()
-	select {
-	case <-c.over:
-	case <-ctx.Done():
-		q.Abort()
-		<-c.over
-		return ctx.Err()
-	}
-	return q.Err()
+	return true
 }
 
 // Terminate ends the stream with a Terminate message that names no error (Modify
 // QP to Terminate, Verbs §6.2.3). Only RTS allows it.
 func (q *QP) Terminate() error {
-	if !q.terminate(modifyTerminate, nil, 0) {
-		return fail("modify QP to Terminate", ErrState, "it is %v, expected RTS", q.State())
+	const verb = "modify QP to Terminate"
+	if q.terminate(modifyTerminate, nil, 0) {
+		return nil
 	}
-	return nil
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	if q.dead {
+		return fail(verb, ErrQP, "it has been destroyed")
+	}
+	return fail(verb, ErrState, "it is %v, expected RTS", q.state)
 }
 
 // Abort ends the stream at once, without a message: it is reset, and what is
@@ -383,7 +422,7 @@ func (q *QP) Abort() {
 	q.mu.Lock()
 	c := q.conn.Load()
 	if c == nil {
-		if q.enter(modifyError) {
+		if !q.dead && q.enter(modifyError) {
 			q.sq.post.Lock()
 			q.sq.flushAll()
 			q.sq.post.Unlock()

@@ -71,7 +71,8 @@ type QP struct {
 	changed chan struct{} // closed and replaced when state changes
 	err     error         // why it left RTS
 	terms   Terms
-	dead    bool // destroyed
+	dead    bool          // destroyed
+	gone    chan struct{} // closed when nothing of it is left
 
 	conn atomic.Pointer[connection] // of RTS, Closing and Terminate; set under mu
 }
@@ -105,7 +106,7 @@ func (pd *PD) CreateQP(cfg QPConfig) (*QP, error) {
 	case cfg.IRD > l.IRD:
 		return nil, fail(verb, ErrIRD, "%d was asked for, the limit is %d (Limits.IRD)", cfg.IRD, l.IRD)
 	}
-	q := &QP{rnic: r, pd: pd, cfg: cfg, num: r.qpn.Add(1), changed: make(chan struct{})}
+	q := &QP{rnic: r, pd: pd, cfg: cfg, num: r.qpn.Add(1), changed: make(chan struct{}), gone: make(chan struct{})}
 	q.sq.init(q, cfg.SendDepth, cfg.SendSGEs)
 	q.rq.init(q, cfg.RecvDepth, cfg.RecvSGEs)
 	q.out.Init(r.table, pd.mem, memory.Stream(q.num))
@@ -193,7 +194,7 @@ func (q *QP) enter(t trigger) bool {
 	if !ok {
 		return false
 	}
-	q.setIntake(to)
+	q.setIntake(intakeOf(to))
 	if to != q.state {
 		q.rnic.log.Debug("state", "qp", q.num, "from", q.state, "to", to)
 		q.state = to
@@ -203,15 +204,19 @@ func (q *QP) enter(t trigger) bool {
 	return true
 }
 
-// setIntake makes the queues treat what is posted as the state wants it.
-func (q *QP) setIntake(s State) {
-	in := accept
+// intakeOf is what a state does with work requests (Verbs §6.2).
+func intakeOf(s State) intake {
 	switch s {
 	case Closing:
-		in = refuse
+		return refuse
 	case Error:
-		in = flush
+		return flush
 	}
+	return accept
+}
+
+// setIntake makes the queues treat what is posted so.
+func (q *QP) setIntake(in intake) {
 	q.sq.post.Lock()
 	q.sq.in = in
 	q.sq.post.Unlock()
@@ -228,10 +233,10 @@ func (q *QP) PostSend(wr SendWR) error {
 	return err
 }
 
-// PostSends posts work requests, in order, as one batch: nothing of it is sent
-// before the last is posted. It stops at the first that cannot be posted and
-// returns how many were, and why (Verbs §8.2.1). It never waits for the
-// network. Of the requests nothing is retained but the memory that they name.
+// PostSends posts work requests, in order, as one batch that rings the bell
+// once. It stops at the first that cannot be posted and returns how many were,
+// and why (Verbs §8.2.1). It never waits for the network. Of the requests
+// nothing is retained but the memory that they name.
 //
 // The results besides success are ErrFull, ErrState, ErrOp, ErrSGLFormat,
 // ErrSGLLength, ErrModifier and ErrQP. In the Idle state requests are held
@@ -320,14 +325,16 @@ func (q *QP) checkSend(wr *SendWR) error {
 	return nil
 }
 
-// Destroy destroys the queue pair, whatever its state; a stream that it has is
-// reset. Nothing is flushed that was not before, completions already in a CQ
-// stay there. When Destroy returns nothing of it is left. Not from within a
-// handler of the same queue pair's CQ.
+// Destroy destroys the queue pair, whatever its state. A stream that it has is
+// reset, and what is outstanding on it is flushed; what was posted in Idle is
+// dropped. Completions already in a CQ stay there. When Destroy returns nothing
+// of the queue pair is left; a second Destroy fails with ErrQP, but not before
+// the first has done its work.
 func (q *QP) Destroy() error {
 	q.mu.Lock()
 	if q.dead {
 		q.mu.Unlock()
+		<-q.gone
 		return fail("destroy QP", ErrQP, "it has been destroyed")
 	}
 	q.dead = true
@@ -338,10 +345,8 @@ func (q *QP) Destroy() error {
 		<-c.over
 	}
 	q.mu.Lock()
-	q.setIntake(Closing) // refuses
+	q.setIntake(gone)
 	q.mu.Unlock()
-	q.out.Forget()
-	q.in.Forget()
 	q.cfg.SendCQ.detach(q)
 	q.cfg.RecvCQ.detach(q)
 	r := q.rnic
@@ -349,6 +354,7 @@ func (q *QP) Destroy() error {
 	delete(r.qps, q)
 	q.pd.qps--
 	r.mu.Unlock()
+	close(q.gone)
 	return nil
 }
 

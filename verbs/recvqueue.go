@@ -45,10 +45,11 @@ func (r *recvQueue) at(n uint64) *recvWQE { return &r.wqes[n&r.mask] }
 // push posts wr; needs post.
 func (r *recvQueue) push(wr *RecvWR) error {
 	const verb = "post to RQ"
+	if err := r.in.refusal(verb); err != nil {
+		return err
+	}
 	tail := r.tail.Load()
 	switch {
-	case r.in == refuse:
-		return fail(verb, ErrState, "the queue pair is closing or destroyed")
 	case tail-r.released.Load() >= r.depth:
 		return fail(verb, ErrFull, "%d are outstanding; poll the completions of those that are done", r.depth)
 	case len(wr.SGL) > r.sges:

@@ -54,7 +54,19 @@ const (
 	accept intake = iota
 	refuse        // ErrState
 	flush         // it is accepted and completes as Flushed (Verbs §6.2.4)
+	gone          // ErrQP: the queue pair has been destroyed
 )
+
+// refusal is the error for what is posted to verb's queue, or nil.
+func (in intake) refusal(verb string) error {
+	switch in {
+	case refuse:
+		return fail(verb, ErrState, "the queue pair is closing")
+	case gone:
+		return fail(verb, ErrQP, "it has been destroyed")
+	}
+	return nil
+}
 
 func (s *sendQueue) init(q *QP, depth, sges int) {
 	s.q, s.depth, s.sges = q, uint64(depth), sges
@@ -71,10 +83,10 @@ func (s *sendQueue) at(n uint64) *sendWQE { return &s.wqes[n&s.mask] }
 // push posts wr; needs post.
 func (s *sendQueue) push(wr *SendWR) error {
 	const verb = "post to SQ"
-	tail := s.tail.Load()
-	if s.in == refuse {
-		return fail(verb, ErrState, "the queue pair is closing or destroyed")
+	if err := s.in.refusal(verb); err != nil {
+		return err
 	}
+	tail := s.tail.Load()
 	s.done.Lock()
 	full := tail-s.released >= s.depth
 	s.done.Unlock()
@@ -171,6 +183,17 @@ func (s *sendQueue) idle() bool {
 	s.done.Lock()
 	defer s.done.Unlock()
 	return s.head == s.tail.Load()
+}
+
+// shut makes the queue refuse what is posted, if every request has completed.
+func (s *sendQueue) shut() bool {
+	s.post.Lock()
+	defer s.post.Unlock()
+	if !s.idle() {
+		return false
+	}
+	s.in = refuse
+	return true
 }
 
 // drained returns a channel that is closed when every request has completed.

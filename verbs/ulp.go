@@ -322,6 +322,18 @@ func (u ulp) Atomic(a *rdmap.AtomicRequest) (found uint64, aligned bool, f ddp.F
 	return found, !misaligned, f
 }
 
+// CheckAtomic: the same, before anything is done.
+func (u ulp) CheckAtomic(a *rdmap.AtomicRequest) (aligned bool, f ddp.Fault) {
+	if u.cfg.NoRemoteRead || u.cfg.NoRemoteWrite {
+		return true, ddp.FaultAccess
+	}
+	misaligned, f := u.in.CheckAtomic(a.STag, a.TO)
+	return !misaligned, f
+}
+
+// Unanswered ends the stream because of memory that has gone.
+func (u ulp) Unanswered(err error) { u.conn.Load().unanswered(err) }
+
 // Invalidate is the peer's: Verbs §7.9 wants a remote right on the queue pair,
 // too.
 func (u ulp) Invalidate(stag uint32) ddp.Fault {
