@@ -1,0 +1,123 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/weft-rdma/weft/interop/internal/guest"
+	"github.com/weft-rdma/weft/interop/internal/suite"
+	"github.com/weft-rdma/weft/interop/internal/wire"
+)
+
+// This file runs persistent servers: several clients at once, and one that
+// dies.
+
+const many = 4 // clients at once
+
+// manyClients has several of weft's clients ping one rping server at a time.
+func (h *harness) manyClients(c *suite.Case) error {
+	port := h.nextPort()
+	p := session{size: 1000, count: pings}
+	if _, err := h.guest.Start(c, "rping", programLimit, fmt.Sprintf("rping -s -P -S %d -a %s -p %d", p.size, h.guest.Addr, port)); err != nil {
+		return err
+	}
+	defer h.guest.Run(context.WithoutCancel(c), "pkill -x rping")
+	if err := h.guest.AwaitListener(c, port); err != nil {
+		return err
+	}
+	var clients [many]*hostProgram
+	for i := range clients {
+		clients[i] = h.host(c, fmt.Sprintf("weft-%d", i), h.weft, "ping", "-c", "-v", "-V", "-a", h.guest.Addr, "-p", fmt.Sprint(port),
+			"-S", fmt.Sprint(p.size), "-C", fmt.Sprint(p.count))
+		if err := clients[i].start(); err != nil {
+			return err
+		}
+		defer clients[i].stop()
+	}
+	var errs []error
+	for _, client := range clients {
+		if err := client.wait(); err != nil {
+			errs = append(errs, err)
+			continue
+		}
+		errs = append(errs, expectText(client.name, client.stdout.Bytes(), pingText("ping data: ", p)))
+	}
+	return errors.Join(errs...)
+}
+
+// persistentServer starts weft's server for many clients.
+func (h *harness) persistentServer(c *suite.Case, port int, p session) (*hostProgram, error) {
+	server := h.host(c, "weft", h.weft, "ping", "-s", "-P", "-S", fmt.Sprint(p.size), "-a", h.guest.Gateway, "-p", fmt.Sprint(port),
+		"--log-level", "info")
+	if err := server.start(); err != nil {
+		return nil, err
+	}
+	if err := h.guest.AwaitHostListener(c, port); err != nil {
+		return nil, errors.Join(err, server.complaint())
+	}
+	return server, nil
+}
+
+// manyServed has several rping clients ping one of weft's servers at a time.
+func (h *harness) manyServed(c *suite.Case) error {
+	port := h.nextPort()
+	p := session{role: wire.FromResponder, size: 1000, count: pings}
+	server, err := h.persistentServer(c, port, p)
+	if err != nil {
+		return err
+	}
+	defer server.stop()
+	var clients [many]*guest.Program
+	for i := range clients {
+		if clients[i], err = h.startClient(c, port, p); err != nil {
+			return err
+		}
+	}
+	for _, client := range clients {
+		status, err := client.Wait(c, programLimit)
+		if err := h.guestPrinted(c, client, status, err, pingText("ping data: ", p)); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// startClient starts an rping client; without a count it pings for ever.
+func (h *harness) startClient(c *suite.Case, port int, p session) (*guest.Program, error) {
+	command := fmt.Sprintf("rping -c -v -V -S %d -a %s -p %d", p.size, h.guest.Gateway, port)
+	if p.count > 0 {
+		command += fmt.Sprintf(" -C %d", p.count)
+	}
+	return h.guest.Start(c, "rping", programLimit, command)
+}
+
+// clientKilled kills an rping client in the middle of its pings. weft's server
+// must notice and serve the next.
+func (h *harness) clientKilled(c *suite.Case) error {
+	port := h.nextPort()
+	p := session{role: wire.FromResponder, size: 4095}
+	server, err := h.persistentServer(c, port, p)
+	if err != nil {
+		return err
+	}
+	defer server.stop()
+	victim, err := h.startClient(c, port, p)
+	if err != nil {
+		return err
+	}
+	if err := victim.AwaitOutput(c, 20*time.Second); err != nil {
+		return errors.Join(err, server.complaint())
+	}
+	if _, err := h.guest.Run(c, "pkill -KILL -x rping"); err != nil {
+		return err
+	}
+	p.count = 3
+	next, err := h.startClient(c, port, p)
+	if err != nil {
+		return err
+	}
+	status, err := next.Wait(c, 20*time.Second)
+	return h.guestPrinted(c, next, status, err, pingText("ping data: ", p))
+}
