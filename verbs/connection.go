@@ -386,7 +386,7 @@ func (q *QP) Close(ctx context.Context) error {
 func (c *connection) close() bool {
 	q := c.q
 	q.mu.Lock()
-	if q.state == RTS {
+	if q.state == RTS && q.conn.Load() == c {
 		if !q.sq.shut() {
 			q.mu.Unlock()
 			return false
