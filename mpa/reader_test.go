@@ -290,7 +290,7 @@ func FuzzReceive(f *testing.F) {
 		ref := refStream{markers: markers, crc: crc}
 		want, code := ref.receive(wire)
 		r := rand.New(rand.NewPCG(seed, 0))
-		most := 1 + r.IntN(1<<r.IntN(17))
+		most := 1 + r.IntN(1<<(4+r.IntN(13)))
 		p := Params{CRC: crc, RecvMarkers: markers}
 		s := &placer{skip: 14}
 		c := feed(&fed{wire: wire, portion: func() int { return 1 + r.IntN(most) }, direct: true}, p)
