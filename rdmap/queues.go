@@ -85,7 +85,6 @@ type pending struct {
 	sinkSTag uint32
 	sinkTO   uint64
 	length   uint32
-	got      uint32 // octets of the response in place
 }
 
 // A responseQueue holds our requests in the order sent. The owner of the
@@ -112,8 +111,7 @@ func (q *responseQueue) push(p *pending) {
 	q.mu.Unlock()
 }
 
-// front copies the oldest to p. Only the receiving goroutine changes an entry
-// once it is in the queue.
+// front copies the oldest to p.
 func (q *responseQueue) front(p *pending) bool {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -122,13 +120,6 @@ func (q *responseQueue) front(p *pending) bool {
 	}
 	*p = q.ring[q.head]
 	return true
-}
-
-// advance notes n more octets of the oldest's response.
-func (q *responseQueue) advance(n uint32) {
-	q.mu.Lock()
-	q.ring[q.head].got += n
-	q.mu.Unlock()
 }
 
 func (q *responseQueue) pop() {

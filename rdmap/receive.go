@@ -19,6 +19,7 @@ type inbound struct {
 	op         Opcode    // of the segment at hand
 	invalidate uint32    // its Invalidate STag
 	response   pending   // if op is OpReadResponse: what it answers
+	got        uint64    // octets of that response, with the segment at hand
 	mismatch   ddp.Fault // and how it differs from that
 
 	// The message in progress on queue 0.
@@ -112,35 +113,36 @@ func (in *inbound) AdmitTagged(h *ddp.Tagged, n int) error {
 	if op != OpReadResponse {
 		return nil
 	}
-	return in.admitResponse(h, n, open, next.TO)
+	return in.admitResponse(h, n, open)
 }
 
 // admitResponse holds a Read Response to the oldest Read of ours that waits:
 // STag, offset and length must be those asked for, always. Otherwise a response
 // would be a Write in disguise (RFC 5040 §5.2.2, RFC 5042 §5.4).
-func (in *inbound) admitResponse(h *ddp.Tagged, n int, open bool, at uint64) error {
+func (in *inbound) admitResponse(h *ddp.Tagged, n int, open bool) error {
 	p := &in.response
 	if !in.s.responses.front(p) || p.atomic {
 		return errUnasked(OpReadResponse)
 	}
-	var got uint64
-	if open {
-		got = at - p.sinkTO
+	if !open {
+		in.got = 0
 	}
+	// Counted, and not taken from the TO: that of an empty segment may be any.
+	at := p.sinkTO + in.got
+	in.got += uint64(n)
 	in.mismatch = ddp.NoFault
-	end := got + uint64(n)
 	switch {
 	case n == 0:
 	case h.STag != p.sinkSTag:
 		in.mismatch = ddp.FaultSTag
-	case h.TO != p.sinkTO+got, end > uint64(p.length):
+	case h.TO != at, in.got > uint64(p.length):
 		in.mismatch = ddp.FaultBounds
 	}
 	switch {
 	case in.mismatch != ddp.NoFault: // DDP asks for the memory, and is told
-	case h.Last && end < uint64(p.length):
-		return errShortResponse(end, p.length)
-	case !h.Last && end == uint64(p.length):
+	case h.Last && in.got < uint64(p.length):
+		return errShortResponse(in.got, p.length)
+	case !h.Last && in.got == uint64(p.length):
 		return errNotLast(OpReadResponse)
 	}
 	return nil

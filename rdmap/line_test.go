@@ -1,0 +1,178 @@
+package rdmap
+
+import (
+	"slices"
+	"testing"
+
+	"github.com/weft-rdma/weft/ddp"
+	"github.com/weft-rdma/weft/mpa"
+)
+
+// A line is an LLP without a network: what a Stream flushes is written down as
+// far as the test lets it, and what the test lays in is received. It runs in
+// the goroutines that call it and locks nothing, so that the race detector sees
+// whether the outgoing half has one owner at a time.
+type line struct {
+	t testing.TB
+
+	version uint8
+	digests bool
+	mulpdu  int
+	fenced  bool
+	waits   bool // no write without waiting: CanTry says no
+	room    int  // segments in a batch, at most
+
+	takes  int            // segments that are taken without waiting; below 0: all
+	begun  bool           // the first segment not written has left in part
+	wait   func()         // the transport is full and Flush waits: has to change that
+	flush  func()         // called as Flush begins
+	broken error          // what Flush returns from now on
+	take   func(*segment) // instead of writing down
+
+	pending []segment
+	written []segment // as they left
+	done    uint64    // how many have left
+	flushes []bool    // Flush's argument, call by call
+	guard   mpa.Guard
+
+	in  [][]byte // to be received
+	end error    // then
+
+	shut   []string // CloseWrite, Drain, Reset, Close, as they were called
+	closed error    // what CloseWrite returns
+}
+
+// A segment is one on its way out.
+type segment struct {
+	header  []byte
+	own     []byte   // the payload, if it is small
+	pieces  [][]byte // as appended
+	payload []byte   // as they were when it left
+}
+
+// small payload, in octets, is copied as it is appended, as LLP says. The ULP's
+// messages of these tests are larger where it matters.
+const small = AtomicRequestLen + 1
+
+var _ ddp.LLP = (*line)(nil)
+
+func newLine(t testing.TB) *line {
+	return &line{t: t, version: 1, mulpdu: 128, room: 64, takes: -1, end: errPause}
+}
+
+func (l *line) Version() uint8    { return l.version }
+func (l *line) Digests() bool     { return l.digests }
+func (l *line) MULPDU() int       { return l.mulpdu }
+func (l *line) Fenced() bool      { return l.fenced }
+func (l *line) CanTry() bool      { return !l.waits }
+func (l *line) Room() bool        { return len(l.pending) < l.room }
+func (l *line) Appended() uint64  { return l.done + uint64(len(l.pending)) }
+func (l *line) Written() uint64   { return l.done }
+func (l *line) Guard(g mpa.Guard) { l.guard = g }
+
+func (l *line) Append(header []byte, payload [][]byte) {
+	n := len(l.pending)
+	if n < cap(l.pending) {
+		l.pending = l.pending[:n+1] // keeps the slices of the segment that was there
+	} else {
+		l.pending = append(l.pending, segment{})
+	}
+	s := &l.pending[n]
+	s.header = append(s.header[:0], header...)
+	s.pieces = append(s.pieces[:0], payload...)
+	if len(payload) == 1 && len(payload[0]) < small {
+		s.own = append(s.own[:0], payload[0]...)
+		s.pieces[0] = s.own
+	}
+	size := len(header)
+	for _, p := range payload {
+		size += len(p)
+	}
+	if size > l.mulpdu {
+		l.t.Errorf("a segment of %d octets was appended, MULPDU is %d", size, l.mulpdu)
+	}
+}
+
+func (l *line) Flush(wait bool) (drained bool, err error) {
+	if l.take == nil {
+		l.flushes = append(l.flushes, wait)
+	}
+	if l.flush != nil {
+		l.flush()
+	}
+	for l.broken == nil {
+		if len(l.pending) > 0 && !l.guard.Acquire() {
+			return false, mpa.ErrRevoked
+		}
+		l.write()
+		l.guard.Release()
+		switch {
+		case len(l.pending) == 0:
+			return true, nil
+		case !wait:
+			return false, nil
+		case l.wait == nil:
+			l.t.Fatal("Flush would wait for ever")
+		}
+		l.wait()
+	}
+	return false, l.broken
+}
+
+func (l *line) write() {
+	n := len(l.pending)
+	if l.takes >= 0 {
+		n = min(n, l.takes)
+		l.takes -= n
+	}
+	for i := range n {
+		s := &l.pending[i]
+		if l.take != nil {
+			l.take(s)
+			continue
+		}
+		l.written = append(l.written, segment{
+			header: slices.Clone(s.header), pieces: slices.Clone(s.pieces), payload: slices.Concat(s.pieces...),
+		})
+	}
+	if n > 0 {
+		l.begun = false
+		l.done += uint64(n)
+		slots := l.pending
+		for i := n; i < len(slots); i++ {
+			slots[i-n], slots[i] = slots[i], slots[i-n]
+		}
+		l.pending = slots[:len(slots)-n]
+	}
+}
+
+func (l *line) Truncate(n uint64) uint64 {
+	keep := 0
+	if l.begun {
+		keep = 1
+	}
+	if n > l.done {
+		keep = max(keep, int(n-l.done))
+	}
+	if keep < len(l.pending) {
+		l.pending = l.pending[:keep]
+	}
+	return l.Appended()
+}
+
+func (l *line) Receive(s mpa.Sink) error {
+	for len(l.in) > 0 {
+		u := l.in[0]
+		l.in = l.in[1:]
+		if err := s.ULPDU(u); err != nil {
+			return err
+		}
+	}
+	s.Idle()
+	return l.end
+}
+
+func (l *line) CloseWrite() error { l.shut = append(l.shut, "CloseWrite"); return l.closed }
+func (l *line) Drain() error      { l.shut = append(l.shut, "Drain"); return nil }
+func (l *line) Reset() error      { l.shut = append(l.shut, "Reset"); return nil }
+func (l *line) Close() error      { l.shut = append(l.shut, "Close"); return nil }

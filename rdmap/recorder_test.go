@@ -1,0 +1,275 @@
+package rdmap
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+
+	"github.com/weft-rdma/weft/ddp"
+)
+
+// A recorder is a ULP that does as the test says and writes down what it is
+// told.
+type recorder struct {
+	stream *Stream
+	hold   *hold
+	quiet  bool // writes nothing down
+
+	ops     []Operation
+	payload map[uint64][]byte // by ticket
+	refuses error             // what Gather returns
+	memory  map[uint32]*region
+
+	receives [][]byte // posted; the first is the one in use
+	scatters error    // what Scatter returns
+	answers  error    // what Responded returns
+
+	log   []string
+	value uint64 // of the last Responded
+}
+
+// A region is memory behind an STag.
+type region struct {
+	base   uint64
+	data   []byte
+	fault  ddp.Fault // refuses every access
+	hollow bool      // every octet of 2^64 is there: data stands for all of them
+	odd    bool      // its atomics are misaligned
+}
+
+var _ ULP = (*recorder)(nil)
+
+func (u *recorder) note(format string, args ...any) {
+	if !u.quiet {
+		u.log = append(u.log, fmt.Sprintf(format, args...))
+	}
+}
+
+// told returns what was written down since the last call.
+func (u *recorder) told() []string {
+	log := u.log
+	u.log = nil
+	return log
+}
+
+func (u *recorder) Next(op *Operation) bool {
+	if len(u.ops) == 0 {
+		return false
+	}
+	*op = u.ops[0]
+	u.ops = u.ops[1:]
+	return true
+}
+
+func (u *recorder) Gather(dst [][]byte, ticket uint64, off uint64, n int) ([][]byte, error) {
+	if u.refuses != nil {
+		return dst, u.refuses
+	}
+	u.hold.use(ticket)
+	p := u.payload[ticket]
+	if p == nil {
+		return append(dst, u.memory[0].data[:n]), nil
+	}
+	return append(dst, p[off:off+uint64(n)]), nil
+}
+
+func (u *recorder) Sent(ticket uint64) { u.note("sent %d", ticket) }
+
+func (u *recorder) Responded(ticket uint64, value uint64) error {
+	u.note("responded %d %#x", ticket, value)
+	u.value = value
+	return u.answers
+}
+
+func (u *recorder) Failed(ticket uint64, err error) {
+	u.note("failed %d", ticket)
+	u.stream.Terminate(err)
+}
+
+func (u *recorder) Receive() (size uint64, ok bool) {
+	if len(u.receives) == 0 {
+		return 0, false
+	}
+	return uint64(len(u.receives[0])), true
+}
+
+func (u *recorder) Scatter(dst [][]byte, off uint64, n int) ([][]byte, error) {
+	if u.scatters != nil {
+		return dst, u.scatters
+	}
+	return append(dst, u.receives[0][off:off+uint64(n)]), nil
+}
+
+func (u *recorder) Delivered(d *Delivery) {
+	if u.quiet {
+		return // the same receive again
+	}
+	line := fmt.Sprintf("delivered %s %d", d.Opcode, d.Length)
+	if d.HasSTag {
+		line += fmt.Sprintf(" without %#x", d.Invalidated)
+	}
+	if d.Opcode == OpImmediate || d.Opcode == OpImmediateSE {
+		line += fmt.Sprintf(" % x", d.Immediate)
+	}
+	u.note("%s", line)
+	u.receives = u.receives[1:]
+}
+
+func (u *recorder) Refused(err error) error {
+	u.note("refused")
+	u.receives = u.receives[1:]
+	return err
+}
+
+// find is the memory at an STag.
+func (u *recorder) find(dst [][]byte, stag uint32, to uint64, n int) ([][]byte, ddp.Fault) {
+	r := u.memory[stag]
+	switch {
+	case r == nil:
+		return dst, ddp.FaultSTag
+	case r.fault != ddp.NoFault:
+		return dst, r.fault
+	case r.hollow:
+		return append(dst, r.data[:n]), ddp.NoFault
+	case to < r.base || to+uint64(n) > r.base+uint64(len(r.data)):
+		return dst, ddp.FaultBounds
+	}
+	return append(dst, r.data[to-r.base:][:n]), ddp.NoFault
+}
+
+func (u *recorder) WriteTarget(dst [][]byte, stag uint32, to uint64, n int) ([][]byte, ddp.Fault) {
+	return u.find(dst, stag, to, n)
+}
+
+func (u *recorder) ReadSink(dst [][]byte, stag uint32, to uint64, n int) ([][]byte, ddp.Fault) {
+	return u.find(dst, stag, to, n)
+}
+
+func (u *recorder) CheckSource(stag uint32, to uint64, n uint32) ddp.Fault {
+	if r := u.memory[stag]; r != nil && r.hollow {
+		return r.fault
+	}
+	_, f := u.find(nil, stag, to, int(n))
+	return f
+}
+
+func (u *recorder) Source(dst [][]byte, stag uint32, to uint64, n int) ([][]byte, ddp.Fault) {
+	dst, f := u.find(dst, stag, to, n)
+	if f == ddp.NoFault {
+		u.hold.use(uint64(stag))
+	}
+	return dst, f
+}
+
+func (u *recorder) Atomic(a *AtomicRequest) (found uint64, aligned bool, f ddp.Fault) {
+	r := u.memory[a.STag]
+	if r == nil {
+		return 0, true, ddp.FaultSTag
+	}
+	if r.fault != ddp.NoFault || r.odd {
+		return 0, !r.odd, r.fault
+	}
+	found = uint64(r.data[0])
+	r.data[0] = byte(a.Apply(found))
+	u.note("%s", a.AOpCode)
+	return found, true, ddp.NoFault
+}
+
+func (u *recorder) CheckAtomic(a *AtomicRequest) (aligned bool, f ddp.Fault) {
+	r := u.memory[a.STag]
+	if r == nil {
+		return true, ddp.FaultSTag
+	}
+	return !r.odd, r.fault
+}
+
+func (u *recorder) Unanswered(err error) {
+	u.note("unanswered")
+	u.stream.Terminate(err)
+}
+
+func (u *recorder) Invalidate(stag uint32) ddp.Fault {
+	r := u.memory[stag]
+	if r == nil {
+		return ddp.FaultSTag
+	}
+	if r.fault == ddp.NoFault {
+		u.note("invalidated %#x", stag)
+		delete(u.memory, stag)
+	}
+	return r.fault
+}
+
+func (u *recorder) Placed() {}
+func (u *recorder) Idle()   {}
+
+// A hold remembers which memory the segments not yet written refer to, by
+// ticket or STag.
+type hold struct {
+	frame   uint64
+	uses    []use
+	limit   int // of uses, until it is Full
+	revoked map[uint64]bool
+	held    bool
+}
+
+type use struct{ key, first, last uint64 }
+
+var _ Hold = (*hold)(nil)
+
+func (h *hold) use(key uint64) {
+	h.held = true
+	for i := range h.uses {
+		if h.uses[i].key == key {
+			h.uses[i].last = h.frame
+			return
+		}
+	}
+	h.uses = append(h.uses, use{key, h.frame, h.frame})
+}
+
+func (h *hold) revoke(key uint64) {
+	if h.held {
+		panic("memory is revoked while it is held")
+	}
+	h.revoked = map[uint64]bool{key: true}
+}
+
+func (h *hold) Acquire() bool {
+	if slices.ContainsFunc(h.uses, func(u use) bool { return h.revoked[u.key] }) {
+		return false
+	}
+	h.held = true
+	return true
+}
+
+func (h *hold) Release()       { h.held = false }
+func (h *hold) Frame(n uint64) { h.frame = n }
+func (h *hold) Full() bool     { return h.limit > 0 && len(h.uses) >= h.limit }
+
+func (h *hold) Revoked() uint64 {
+	frame, any := uint64(0), false
+	for _, u := range h.uses {
+		if h.revoked[u.key] && (!any || u.first < frame) {
+			frame, any = u.first, true
+		}
+	}
+	return frame
+}
+
+func (h *hold) Done(n uint64) {
+	h.uses = slices.DeleteFunc(h.uses, func(u use) bool { return u.last < n })
+	for i := range h.uses {
+		h.uses[i].first = max(h.uses[i].first, n)
+	}
+}
+
+func (h *hold) Truncate(n uint64) {
+	h.uses = slices.DeleteFunc(h.uses, func(u use) bool { return u.first >= n })
+	for i := range h.uses {
+		h.uses[i].last = min(h.uses[i].last, n-1)
+	}
+}
+
+// errLocal is a local error without a code.
+var errLocal = errors.New("the consumer's memory is gone")
