@@ -1,0 +1,242 @@
+package rdmap
+
+import (
+	"testing"
+
+	"github.com/weft-rdma/weft/mpa"
+)
+
+// Operations that most tests send.
+
+func sendOf(n uint32) Operation { return Operation{Opcode: OpSend, Length: n} }
+
+func writeOf(n uint32) Operation {
+	return Operation{Opcode: OpWrite, Length: n, RemoteSTag: 0x22, RemoteTO: 0x1000}
+}
+
+func readOf(n uint32) Operation {
+	return Operation{Opcode: OpReadRequest, Length: n, RemoteSTag: 0x33, RemoteTO: 8, SinkSTag: 0x11, SinkTO: 0x100}
+}
+
+func fetchAdd() Operation {
+	return Operation{Opcode: OpAtomicRequest, RemoteSTag: 0x44, RemoteTO: 16, Atomic: AtomicRequest{Data: 1}}
+}
+
+func immediateOf(b byte) Operation {
+	return Operation{Opcode: OpImmediate, Immediate: [8]byte{b}}
+}
+
+func fenced(op Operation) Operation { op.Fence = true; return op }
+
+// Every operation goes out in the order in which it was posted, one message
+// each, on its queue with the queue's next MSN, whole before the next begins,
+// and completes in that order when it has left.
+//
+// Claims: R-3.1-1 R-4.1-5 R-4.1-6 R-5.1-1 R-5.1-5 R-5.1-7 R-5.2-1 R-5.2.1-1 R-5.2.1-6 R-5.2.1-7 R-5.2.1-9 R-5.3-1 R-5.3-9 R-5.3-10
+// Claims: R-5.3-13 R-5.5-16 R-6.1-2 X-5.2-1 X-5.2.1-13 X-5.2.1-18 X-5.2.1-19 X-6.3-1 X-6.3-4 X-6.3-5 X-6.3-6 DDP-5.3-1
+func TestOperationsLeaveInTheOrderPosted(t *testing.T) {
+	r := newRig(t)
+	r.send(
+		sendOf(3),
+		writeOf(200),
+		readOf(500),
+		Operation{Opcode: OpSendInvalidate, Length: 1, InvalidateSTag: 0xbeef},
+		fetchAdd(),
+		Operation{Opcode: OpSendSE},
+		immediateOf(1),
+		writeOf(0),
+		Operation{Opcode: OpImmediateSE},
+		Operation{Opcode: OpSendSEInvalidate, Length: 111, InvalidateSTag: 0xcafe},
+		readOf(0),
+	)
+	want(t, "sent", r.sent(),
+		"Send 0#1+0 3.",
+		"RDMA Write 0x22:0x1000 114...", "RDMA Write 0x22:0x1072 86.",
+		"RDMA Read Request 1#1+0 28.",
+		"Send with Invalidate 0#2+0 without 0xbeef 1.",
+		"Atomic Request 1#2+0 52.",
+		"Send with SE 0#3+0 0.",
+		"Immediate Data 0#4+0 8.",
+		"RDMA Write 0x22:0x1000 0.",
+		"Immediate Data with SE 0#5+0 8.",
+		"Send with SE and Invalidate 0#6+0 without 0xcafe 110...", "Send with SE and Invalidate 0#6+110 without 0xcafe 1.",
+		"RDMA Read Request 1#3+0 28.",
+	)
+	want(t, "told", r.ulp.told(), "sent 10")
+	if n := r.Stats.MessagesOut.Load(); n != 11 || !r.idle() {
+		t.Errorf("%d messages counted, idle %v; want 11, idle", n, r.idle())
+	}
+}
+
+// What an operation says is what its message says.
+//
+// Claims: R-3.1-8 X-5.2.1-2 X-5.2.1-12
+func TestRequestsCarryWhatTheOperationSays(t *testing.T) {
+	r := newRig(t)
+	op := fetchAdd()
+	op.Atomic = AtomicRequest{AOpCode: AOpCmpSwap, ID: 99, STag: 99, TO: 99, Data: 1, Mask: 2, Compare: 3, CompareMask: 4}
+	r.send(readOf(500), op, Operation{Opcode: OpImmediate, Immediate: [8]byte{1, 2, 3, 4, 5, 6, 7, 8}}, sendOf(2))
+
+	var read ReadRequest
+	if err := read.Parse(r.line.written[0].payload); err != nil || read != (ReadRequest{0x11, 0x100, 500, 0x33, 8}) {
+		t.Errorf("Read Request %+v, %v", read, err)
+	}
+	var a AtomicRequest
+	if err := a.Parse(r.line.written[1].payload); err != nil || a != (AtomicRequest{AOpCmpSwap, 2, 0x44, 16, 1, 2, 3, 4}) {
+		t.Errorf("Atomic Request %+v, %v", a, err)
+	}
+	if got := string(r.line.written[2].payload); got != "\x01\x02\x03\x04\x05\x06\x07\x08" {
+		t.Errorf("Immediate Data % x", got)
+	}
+	if got := string(r.line.written[3].payload); got != "44" {
+		t.Errorf("payload %q", got)
+	}
+}
+
+// Claims: R-6.1-6 R-6.1-8
+func TestQueueStallsAtORDAndGoesOnWithTheAnswer(t *testing.T) {
+	r := newRig(t, func(c *Config, _ *line) { c.ORD = 2 })
+	r.region(0x11, 0x100, 4, 0)
+	r.send(readOf(4), fetchAdd(), sendOf(0), readOf(4), sendOf(0))
+	want(t, "sent", r.sent(), "RDMA Read Request 1#1+0 28.", "Atomic Request 1#2+0 52.", "Send 0#1+0 0.")
+	r.Kick()
+	want(t, "sent with ORD outstanding", r.sent())
+
+	r.take(tagged(OpReadResponse, 0x11, 0x100, true, octets(4)))
+	want(t, "sent after an answer", r.sent(), "RDMA Read Request 1#3+0 28.", "Send 0#2+0 0.")
+	want(t, "told", r.ulp.told(), "sent 3", "responded 1 0x0", "sent 5")
+	if len(r.ended) > 0 {
+		t.Errorf("ended with %v", r.ended)
+	}
+}
+
+// As many requests as agreed on are under way at once, Reads and atomics in any
+// mixture, and all complete.
+//
+// Claims: R-6.1-6 R-5.2.2-4 R-5.5-11 R-5.5-25 X-5.2.2-8 X-5.2.2-9
+func TestAllOfORDIsUsable(t *testing.T) {
+	r := newRig(t, func(c *Config, _ *line) { c.ORD = 5 })
+	r.region(0x11, 0x100, 4, 0)
+	for range 3 { // the ring wraps
+		base := uint32(len(r.ulp.payload))
+		r.send(readOf(4), fetchAdd(), fetchAdd(), readOf(0), fetchAdd())
+		if n := len(r.sent()); n != 5 {
+			t.Fatalf("%d requests left, want 5", n)
+		}
+		atomics := base / 5 * 3
+		r.take(
+			tagged(OpReadResponse, 0x11, 0x100, true, octets(4)),
+			atomicResponse(atomics+1, base+2, 20), atomicResponse(atomics+2, base+3, 21),
+			tagged(OpReadResponse, 0, 0, true, nil),
+			atomicResponse(atomics+3, base+5, 22),
+		)
+	}
+	want(t, "told", r.ulp.told(),
+		"responded 1 0x0", "responded 2 0x14", "responded 3 0x15", "responded 4 0x0", "responded 5 0x16",
+		"responded 6 0x0", "responded 7 0x14", "responded 8 0x15", "responded 9 0x0", "responded 10 0x16",
+		"responded 11 0x0", "responded 12 0x14", "responded 13 0x15", "responded 14 0x0", "responded 15 0x16",
+	)
+}
+
+// Claims: R-5.5-15
+func TestFenceWaitsForEveryAnswer(t *testing.T) {
+	for _, c := range []struct {
+		name   string
+		behind Operation
+		line   string
+	}{
+		{"Send", sendOf(1), "Send 0#1+0 1."},
+		{"Write", writeOf(1), "RDMA Write 0x22:0x1000 1."},
+		{"Read", readOf(1), "RDMA Read Request 1#3+0 28."},
+		{"atomic", fetchAdd(), "Atomic Request 1#3+0 52."},
+		{"Immediate Data", immediateOf(1), "Immediate Data 0#1+0 8."},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			r := newRig(t)
+			r.region(0x11, 0x100, 4, 0)
+			r.send(readOf(4), fetchAdd(), fenced(c.behind))
+			r.sent()
+			r.take(tagged(OpReadResponse, 0x11, 0x100, false, octets(3)))
+			r.take(tagged(OpReadResponse, 0x11, 0x103, true, octets(1)))
+			want(t, "sent with an atomic outstanding", r.sent())
+			r.take(atomicResponse(1, 2, 0))
+			want(t, "sent with all answered", r.sent(), c.line)
+		})
+	}
+	t.Run("nothing outstanding", func(t *testing.T) {
+		r := newRig(t)
+		r.send(sendOf(1), fenced(sendOf(2)))
+		want(t, "sent", r.sent(), "Send 0#1+0 1.", "Send 0#2+0 2.")
+	})
+}
+
+// The initiator of a peer-to-peer stream opens it with an empty message of the
+// kind agreed on, before all else, which completes nothing.
+//
+// Claims: ME-5-2 ME-9.2-9
+func TestReadyToReceiveMessageComesFirst(t *testing.T) {
+	for _, c := range []struct {
+		name string
+		rtr  mpa.RTR
+		line string
+		send string
+	}{
+		{"Send", mpa.RTRSend, "Send 0#1+0 0.", "Send 0#2+0 1."},
+		{"Write", mpa.RTRWrite, "RDMA Write 0x0:0x0 0.", "Send 0#1+0 1."},
+		{"Read", mpa.RTRRead, "RDMA Read Request 1#1+0 28.", "Send 0#1+0 1."},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			r := newRig(t, func(cfg *Config, _ *line) { cfg.RTR, cfg.ORD = c.rtr, 0 })
+			r.send(sendOf(1))
+			if c.rtr == mpa.RTRRead {
+				if p := r.line.written[0].payload; string(p) != string(make([]byte, 28)) {
+					t.Errorf("the Read asks % x, want nothing", p)
+				}
+			}
+			want(t, "sent", r.sent(), c.line, c.send)
+			if c.rtr == mpa.RTRRead {
+				r.take(tagged(OpReadResponse, 0, 0, true, nil))
+			}
+			want(t, "told", r.ulp.told(), "sent 1")
+			r.send(sendOf(1))
+			if n := len(r.sent()); n != 1 {
+				t.Errorf("%d segments later, want 1: the message is sent once", n)
+			}
+		})
+	}
+}
+
+func TestReadThatOpensTheStreamCountsAgainstORD(t *testing.T) {
+	r := newRig(t, func(c *Config, _ *line) { c.RTR, c.ORD = mpa.RTRRead, 1 })
+	r.send(readOf(0))
+	want(t, "sent", r.sent(), "RDMA Read Request 1#1+0 28.")
+	r.take(tagged(OpReadResponse, 0, 0, true, nil))
+	want(t, "sent after its answer", r.sent(), "RDMA Read Request 1#2+0 28.")
+}
+
+// Whoever opens the stream is the initiator.
+func TestResponderSendsNoReadyToReceiveMessage(t *testing.T) {
+	r := newRig(t, responder, func(c *Config, _ *line) { c.RTR = mpa.RTRSend | mpa.RTRWrite | mpa.RTRRead })
+	r.Kick()
+	want(t, "sent", r.sent())
+}
+
+// The responder holds its messages until the peer's first one has come,
+// whatever that is; then it is the peer that sets it going.
+func TestResponderWaitsForTheFirstMessage(t *testing.T) {
+	r := newRig(t, responder, func(_ *Config, l *line) { l.fenced = true })
+	r.send(sendOf(1))
+	want(t, "sent", r.sent())
+	if !r.idle() {
+		t.Error("the outgoing half is not idle")
+	}
+	select {
+	case <-r.Ready():
+		t.Error("Ready before anything arrived")
+	default:
+	}
+	r.line.fenced = false // MPA saw a good FPDU
+	r.take(tagged(OpWrite, 0, 0, true, nil))
+	<-r.Ready()
+	want(t, "sent", r.sent(), "Send 0#1+0 1.")
+}
