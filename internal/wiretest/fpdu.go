@@ -16,6 +16,8 @@ type Framing struct {
 	CRC     bool // the CRC field holds a CRC32C; otherwise zeros
 	Markers bool
 
+	Skew uint16 // is added to what each marker sent says: they lie
+
 	pos uint64 // octets of the stream so far, markers included
 }
 
@@ -33,7 +35,7 @@ func (f *Framing) Append(dst, ulpdu []byte) []byte {
 		if start >= 0 {
 			pointer = len(dst) - start
 		}
-		dst = binary.BigEndian.AppendUint32(dst, uint32(pointer))
+		dst = binary.BigEndian.AppendUint32(dst, uint32(uint16(pointer)+f.Skew))
 		f.pos += 4
 	}
 	put := func(octets ...byte) {

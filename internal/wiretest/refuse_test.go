@@ -32,9 +32,11 @@ type stage struct {
 	exposed, atomic, recv               *verbs.MR
 	local, readable, writable           *verbs.MR // only that
 	foreign                             *verbs.MR // of another domain, all rights
+	sibling, bound                      *verbs.MR // for another queue pair alone, and for this one, all rights
 	top                                 *verbs.MR // ends at tagged offset 2^64, all rights
 	revokedTag, unknownTag, staleKeyTag uint32
 	exposedTag, foreignTag, topTag      uint32
+	siblingTag, boundTag                uint32
 	localTag, readableTag, writableTag  uint32
 	exposedTO, atomicTO, topTO, aloneTO uint64
 	exposedEnd                          uint64
@@ -52,6 +54,9 @@ func setStage(t testing.TB, w Wire, cfg verbs.QPConfig) *stage {
 	s.writable = s.Register(aloneOff, aloneLen, verbs.LocalRead|verbs.LocalWrite|verbs.RemoteWrite)
 	s.foreign = s.RegisterAs(s.Foreign, VA+exposedOff, exposedOff, exposedLen, AllRights)
 	s.top = s.RegisterAs(s.PD, 1<<64-exposedLen, exposedOff, exposedLen, AllRights)
+	s.sibling = s.Bind(s.NewQP(verbs.QPConfig{}), exposedOff, exposedLen, AllRights)
+	s.bound = s.Bind(s.QP, exposedOff, exposedLen, AllRights)
+	s.siblingTag, s.boundTag = uint32(s.sibling.STag()), uint32(s.bound.STag())
 	revoked := s.Register(exposedOff, exposedLen, AllRights)
 	if err := revoked.Deallocate(); err != nil {
 		t.Fatal(err)
@@ -64,7 +69,7 @@ func setStage(t testing.TB, w Wire, cfg verbs.QPConfig) *stage {
 	for taken := true; taken; {
 		s.unknownTag += 0x100
 		taken = false
-		for _, mr := range []*verbs.MR{s.exposed, s.atomic, s.recv, s.local, s.readable, s.writable, s.foreign, s.top} {
+		for _, mr := range []*verbs.MR{s.exposed, s.atomic, s.recv, s.local, s.readable, s.writable, s.foreign, s.top, s.sibling, s.bound} {
 			taken = taken || uint32(mr.STag())>>8 == s.unknownTag>>8
 		}
 	}

@@ -3,6 +3,7 @@ package wiretest
 import (
 	"bytes"
 	"context"
+	"runtime"
 	"slices"
 	"sync"
 	"testing"
@@ -120,6 +121,16 @@ func (s *Side) RegisterAs(pd *verbs.PD, to uint64, off, n int, access memory.Acc
 	return mr
 }
 
+// Bind is Register for one queue pair alone.
+func (s *Side) Bind(qp *verbs.QP, off, n int, access memory.Access) *verbs.MR {
+	s.t.Helper()
+	mr, err := s.PD.RegisterMR(verbs.MRConfig{Buf: s.Arena[off : off+n : off+n], Access: access, VA: VA + uint64(off), Key: 0x5C, QP: qp})
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	return mr
+}
+
 // Expect says that octets of the arena from off on are to become others.
 func (s *Side) Expect(off int, octets ...byte) { copy(s.want[off:], octets) }
 
@@ -128,6 +139,22 @@ func (s *Side) Expected(off, n int) []byte { return slices.Clone(s.want[off : of
 
 // ExpectEvent says that an asynchronous event is to come. They come in order.
 func (s *Side) ExpectEvent(ids ...verbs.EventID) { s.expected = append(s.expected, ids...) }
+
+// Events waits until n events have come and returns them.
+func (s *Side) Events(n int) []verbs.EventID {
+	s.t.Helper()
+	for end := time.Now().Add(Patience); ; runtime.Gosched() {
+		s.mu.Lock()
+		events := slices.Clone(s.events)
+		s.mu.Unlock()
+		if len(events) >= n {
+			return events[:n]
+		}
+		if time.Now().After(end) {
+			s.t.Fatalf("events %v, expected %d", events, n)
+		}
+	}
+}
 
 // CheckMemory compares the arena with what it is to be. Nobody may use it
 // meanwhile.
