@@ -10,7 +10,7 @@ import (
 )
 
 // Patience is how long a Peer waits for anything before its test has failed.
-const Patience = 20 * time.Second
+const Patience = 60 * time.Second
 
 // A Peer is the other end of a stream, made by hand. One goroutine at a time
 // may send and one receive.

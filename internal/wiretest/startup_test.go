@@ -1,0 +1,330 @@
+package wiretest
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/weft-rdma/weft/cm"
+	"github.com/weft-rdma/weft/mpa"
+	"github.com/weft-rdma/weft/rdmap"
+	"github.com/weft-rdma/weft/verbs"
+)
+
+// wires of start-up: one of each transport is enough.
+var startupWires = Wires[:3]
+
+// closed reads what Weft said before it closed the connection, by FIN or RST.
+func (p *Peer) closed(t testing.TB) []byte {
+	t.Helper()
+	b, err := io.ReadAll(p.r)
+	if errors.Is(err, context.DeadlineExceeded) || errors.Is(err, io.ErrNoProgress) {
+		t.Fatalf("the connection stayed open: %v", err)
+	}
+	var timeout interface{ Timeout() bool }
+	if errors.As(err, &timeout) && timeout.Timeout() {
+		t.Fatalf("the connection stayed open: %v", err)
+	}
+	return b
+}
+
+// A Request that is none is closed without a Reply, as soon as that shows, and
+// the listener goes on.
+//
+// Claims: MPA-7.1-7
+func TestBadRequestsAreClosedWithoutAReply(t *testing.T) {
+	good := StartFrame(RequestKey, FlagCRC, 1)
+	tests := map[string]struct {
+		octets []byte
+		fin    bool // shows only at the end
+	}{
+		"nothing":                          {nil, true},
+		"another first octet":              {[]byte("X"), false},
+		"another last octet of the key":    {With(good, 15, 'E'), false},
+		"the key of a Reply":               {StartFrame(ReplyKey, FlagCRC, 1), false},
+		"HTTP":                             {[]byte("GET / HTTP/1.1\r\n\r\n"), false},
+		"zeros":                            {make([]byte, 1000), false},
+		"revision 3":                       {StartFrame(RequestKey, FlagCRC, 3), false},
+		"revision 255":                     {StartFrame(RequestKey, FlagCRC, 255), false},
+		"513 octets of private data":       {StartFrame(RequestKey, FlagCRC, 1, make([]byte, 513)...), false},
+		"PD_Length 65535":                  {With(good, 18, 0xFF, 0xFF), false},
+		"enhanced with 3 octets":           {StartFrame(RequestKey, FlagCRC|FlagEnhanced, 2, 1, 2, 3), false},
+		"enhanced with none":               {StartFrame(RequestKey, FlagCRC|FlagEnhanced, 2), false},
+		"less private data than announced": {With(good, 18, 0, 9), true},
+	}
+	for n := 1; n < len(good); n++ {
+		tests[fmt.Sprintf("%d octets", n)] = struct {
+			octets []byte
+			fin    bool
+		}{good[:n], true}
+	}
+	for _, w := range startupWires {
+		t.Run(w.Name, func(t *testing.T) {
+			s := setStage(t, w, verbs.QPConfig{})
+			for name, tt := range tests {
+				p := s.ln.Dial()
+				_ = p.Raw(tt.octets) // it may have been closed meanwhile
+				if tt.fin {
+					s.must(p.CloseWrite())
+				}
+				if said := p.closed(t); len(said) > 0 {
+					t.Errorf("%s: answered with % x", name, said)
+				}
+				_ = p.Conn.Close()
+			}
+			s.serves()
+		})
+	}
+}
+
+// RFC 5044 appendix C.2.1: one Reply of revision 1 and then the end.
+//
+// Claims: MPA-7.1-7
+func TestARequestOfRevision0IsToldSo(t *testing.T) {
+	for _, w := range startupWires {
+		t.Run(w.Name, func(t *testing.T) {
+			s := setStage(t, w, verbs.QPConfig{})
+			p := s.ln.Dial()
+			s.must(p.Raw(StartFrame(RequestKey, FlagMarkers|FlagCRC, 0)))
+			flags := byte(FlagReject)
+			if w.CRC {
+				flags |= FlagCRC
+			}
+			if said := p.closed(t); !bytes.Equal(said, StartFrame(ReplyKey, flags, 1)) {
+				t.Errorf("answered with % x", said)
+			}
+			s.serves()
+		})
+	}
+}
+
+// Before the Reply the Initiator does not know how to frame: what follows the
+// Request belongs to no stream.
+func TestOctetsBehindARequestEndTheStartUp(t *testing.T) {
+	for _, w := range startupWires {
+		t.Run(w.Name, func(t *testing.T) {
+			s := setStage(t, w, verbs.QPConfig{})
+			p := s.ln.Dial()
+			s.must(p.Raw(append(StartFrame(RequestKey, FlagCRC, 1), p.Frame(Send(1, 1))...)))
+			req, err := s.ln.Accept(t.Context())
+			s.must(err)
+			_, err = req.Accept(t.Context(), s.QP, cm.Params{MPA: w.Config()})
+			if !errors.Is(err, mpaStartup(err)) {
+				t.Errorf("accepted: %v", err)
+			}
+			if said := p.closed(t); len(said) > 0 {
+				t.Errorf("answered with % x", said)
+			}
+			if state := s.QP.State(); state != verbs.Idle {
+				t.Errorf("the queue pair is %v", state)
+			}
+			s.serves()
+		})
+	}
+}
+
+// mpaStartup is err's *mpa.Error if it is of an invalid frame.
+func mpaStartup(err error) error {
+	var e *mpa.Error
+	if errors.As(err, &e) && e.Code == mpa.CodeStartup {
+		return e
+	}
+	return errors.New("expected an invalid start-up frame")
+}
+
+// A peer that does not finish its Request holds a place for a limited time, and
+// nobody else up.
+func TestRequestsThatDoNotFinishAreClosedInTime(t *testing.T) {
+	good := StartFrame(RequestKey, FlagCRC, 1, 'h', 'i')
+	for n := range len(good) {
+		synctest.Test(t, func(t *testing.T) {
+			s := setStage(t, Wires[2], verbs.QPConfig{})
+			begun := time.Now()
+			p := s.ln.Dial()
+			s.must(p.Raw(good[:n]))
+			s.serves()
+			if said := p.closed(t); len(said) > 0 {
+				t.Errorf("after %d octets: answered with % x", n, said)
+			}
+			if d := time.Since(begun); d != mpa.DefaultRequestTimeout {
+				t.Errorf("after %d octets: closed after %v, expected %v", n, d, mpa.DefaultRequestTimeout)
+			}
+		})
+	}
+}
+
+// One octet a second does not stretch the limit.
+func TestARequestThatTricklesIsClosedInTime(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := setStage(t, Wires[2], verbs.QPConfig{})
+		begun := time.Now()
+		p := s.ln.Dial()
+		for _, b := range StartFrame(RequestKey, FlagCRC, 1) {
+			if p.Raw([]byte{b}) != nil {
+				break
+			}
+			time.Sleep(time.Second)
+		}
+		p.closed(t)
+		if d := time.Since(begun); d > mpa.DefaultRequestTimeout+time.Second {
+			t.Errorf("closed after %v, expected %v", d, mpa.DefaultRequestTimeout)
+		}
+		s.serves()
+	})
+}
+
+// dialled runs cm.Connect of the stage's queue pair against p.
+func (s *stage) dialled(w Wire, params cm.Params) (p *Peer, result chan error) {
+	s.t.Helper()
+	ours, theirs, err := w.Pair(s.t.Context())
+	s.must(err)
+	p = NewPeer(theirs)
+	s.t.Cleanup(func() { _ = theirs.Close() }) // the test may have closed it
+	result = make(chan error, 1)
+	go func() {
+		_, err := cm.Connect(context.Background(), s.QP, ours, params)
+		result <- err
+	}()
+	return p, result
+}
+
+// As an Initiator Weft tells a Reply from what is none.
+func TestBadRepliesEndTheStartUp(t *testing.T) {
+	good := StartFrame(ReplyKey, FlagCRC|FlagEnhanced, 2, 0, 4, 0, 4)
+	for name, octets := range map[string][]byte{
+		"another first octet":        []byte("X"),
+		"another octet of the key":   With(good, 9, 'x'),
+		"the key of a Request":       StartFrame(RequestKey, FlagCRC|FlagEnhanced, 2, 0, 4, 0, 4),
+		"revision 3":                 With(good, 17, 3),
+		"revision 0":                 StartFrame(ReplyKey, FlagMarkers|FlagCRC, 0),
+		"revision 1":                 StartFrame(ReplyKey, FlagCRC, 1),
+		"revision 2 unenhanced":      StartFrame(ReplyKey, FlagCRC, 2),
+		"513 octets of private data": With(good, 18, 2, 1),
+		"enhanced with 3 octets":     With(good, 18, 0, 3),
+	} {
+		for _, w := range startupWires {
+			t.Run(name+"/"+w.Name, func(t *testing.T) {
+				s := setStage(t, w, verbs.QPConfig{})
+				p, result := s.dialled(w, cm.Params{MPA: w.Config()})
+				_, err := p.StartFrame(RequestKey)
+				s.must(err)
+				_ = p.Raw(octets) // it may be refused before its end
+				if err := <-result; !errors.Is(err, mpaStartup(err)) {
+					t.Errorf("connected: %v", err)
+				}
+				if said := p.closed(t); len(said) > 0 {
+					t.Errorf("answered with % x", said)
+				}
+				if state := s.QP.State(); state != verbs.Idle {
+					t.Errorf("the queue pair is %v", state)
+				}
+				s.serves()
+			})
+		}
+	}
+}
+
+// A Reply that is cut short, or never ends, is a connection lost.
+func TestRepliesThatDoNotFinishEndTheStartUp(t *testing.T) {
+	good := StartFrame(ReplyKey, FlagCRC|FlagEnhanced, 2, 0, 4, 0, 4)
+	for n := range len(good) {
+		for _, fin := range []bool{true, false} {
+			synctest.Test(t, func(t *testing.T) {
+				s := setStage(t, Wires[2], verbs.QPConfig{})
+				begun := time.Now()
+				p, result := s.dialled(Wires[2], cm.Params{})
+				_, err := p.StartFrame(RequestKey)
+				s.must(err)
+				s.must(p.Raw(good[:n]))
+				limit := mpa.DefaultReplyTimeout
+				if fin {
+					s.must(p.CloseWrite())
+					limit = 0
+				}
+				if err := <-result; !errors.Is(err, &mpa.Error{Code: mpa.CodeClosed}) && !isClosed(err) {
+					t.Errorf("after %d octets: %v", n, err)
+				}
+				if d := time.Since(begun); d != limit {
+					t.Errorf("after %d octets: ended after %v, expected %v", n, d, limit)
+				}
+			})
+		}
+	}
+}
+
+func isClosed(err error) bool {
+	var e *mpa.Error
+	return errors.As(err, &e) && e.Code == mpa.CodeClosed
+}
+
+// Terms that cannot be met after an accepting Reply are told in a Terminate,
+// the only thing said (RFC 6581 §9.1, §9.2, §8).
+//
+// Claims: R-7.1-2 R-4.8-3
+func TestTermsThatCannotBeMetAreToldInATerminate(t *testing.T) {
+	for name, tt := range map[string]struct {
+		cfg      mpa.Config
+		enhanced []byte
+		code     byte
+	}{
+		"more Reads than IRD":           {mpa.Config{}, []byte{0, 4, 0, 5}, 6},
+		"no peer-to-peer":               {mpa.Config{PeerToPeer: true}, []byte{0, 4, 0, 4}, 7},
+		"peer-to-peer unasked":          {mpa.Config{}, []byte{0x80, 4, 0x80, 4}, 7},
+		"no kind of RTR in common":      {mpa.Config{PeerToPeer: true, RTR: mpa.RTRWrite}, []byte{0x80, 4, 0x40, 4}, 7},
+		"no kind of RTR at all":         {mpa.Config{PeerToPeer: true}, []byte{0x80, 4, 0, 4}, 7},
+		"a Read to open and IRD 0":      {mpa.Config{PeerToPeer: true}, []byte{0x80, 0, 0x40, 4}, 7},
+		"more Reads than IRD, with RTR": {mpa.Config{PeerToPeer: true}, []byte{0x80, 4, 0x80, 200}, 6},
+	} {
+		for _, w := range startupWires {
+			t.Run(name+"/"+w.Name, func(t *testing.T) {
+				s := setStage(t, w, verbs.QPConfig{})
+				cfg := w.Config()
+				cfg.PeerToPeer, cfg.RTR = tt.cfg.PeerToPeer, tt.cfg.RTR
+				p, result := s.dialled(w, cm.Params{MPA: cfg})
+				answer := w.Startup()
+				answer.Enhanced = tt.enhanced
+				_, err := p.Respond(answer)
+				s.must(err)
+				s.Peer = p
+				s.answered(TerminateOf(2, 0, tt.code, NoHeaders, nil))
+				s.must(p.Conn.Close())
+				var e *rdmap.TerminateError
+				if err := <-result; !errors.As(err, &e) || e.Layer != 2 || e.Code != tt.code {
+					t.Errorf("connected: %v", err)
+				}
+				if state := s.QP.State(); state != verbs.Idle {
+					t.Errorf("the queue pair is %v", state)
+				}
+				s.serves()
+			})
+		}
+	}
+}
+
+// A rejection is not a failure of the stream: the private data arrives, and the
+// queue pair can be connected elsewhere.
+func TestARejectionArrivesWithItsPrivateData(t *testing.T) {
+	for _, w := range startupWires {
+		t.Run(w.Name, func(t *testing.T) {
+			s := setStage(t, w, verbs.QPConfig{})
+			p, result := s.dialled(w, cm.Params{MPA: w.Config()})
+			_, err := p.StartFrame(RequestKey)
+			s.must(err)
+			s.must(p.Raw(StartFrame(ReplyKey, FlagCRC|FlagReject|FlagEnhanced, 2, append([]byte{0, 1, 0, 8}, "no"...)...)))
+			var e *cm.RejectedError
+			if err := <-result; !errors.As(err, &e) || string(e.PrivateData) != "no" {
+				t.Errorf("connected: %v", err)
+			}
+			if state := s.QP.State(); state != verbs.Idle {
+				t.Errorf("the queue pair is %v", state)
+			}
+			s.must(p.Conn.Close())
+			s.serves()
+		})
+	}
+}
