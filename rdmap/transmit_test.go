@@ -1,0 +1,199 @@
+package rdmap
+
+import (
+	"errors"
+	"sync"
+	"testing"
+	"testing/synctest"
+)
+
+// What the transport takes without waiting goes out in the goroutine that
+// kicks, a batch or two; the rest is Writer's.
+func TestKickSendsSomeBatchesAndLeavesTheRest(t *testing.T) {
+	r := newRig(t, func(_ *Config, l *line) { l.room = 2 })
+	r.send(sendOf(1), sendOf(1), sendOf(1), sendOf(1), sendOf(1), sendOf(1), sendOf(1))
+	if n := len(r.line.written); n != 2*(budget+1) {
+		t.Errorf("%d segments were sent by Kick, want %d batches of 2", n, budget+1)
+	}
+	if r.idle() {
+		t.Fatal("nobody owns what is left")
+	}
+	r.writer()
+	want(t, "sent", r.sent(),
+		"Send 0#1+0 1.", "Send 0#2+0 1.", "Send 0#3+0 1.", "Send 0#4+0 1.", "Send 0#5+0 1.", "Send 0#6+0 1.", "Send 0#7+0 1.")
+	want(t, "told", r.ulp.told(), "sent 2", "sent 4", "sent 6", "sent 7")
+	if !r.idle() {
+		t.Error("the outgoing half is not free")
+	}
+	for i, wait := range r.line.flushes {
+		if wait != (i > budget) {
+			t.Errorf("flush %d: wait %v", i, wait)
+		}
+	}
+}
+
+func TestBatchEndsWhenTheHoldIsFull(t *testing.T) {
+	r := newRig(t)
+	r.hold.limit = 2
+	batches := 0
+	r.line.flush = func() {
+		batches++
+		if n := len(r.hold.uses); n > 2 {
+			t.Errorf("memory of %d operations is held", n)
+		}
+	}
+	r.send(sendOf(60), sendOf(200), sendOf(60))
+	if n := len(r.sent()); n != 4 || batches != 2 {
+		t.Errorf("%d segments in %d batches, want 4 in 2", n, batches)
+	}
+}
+
+// An operation is complete when all of it is with the transport, and not
+// before.
+//
+// Claims: R-5.5-17
+func TestOperationsCompleteAsTheyLeave(t *testing.T) {
+	r := newRig(t, func(_ *Config, l *line) { l.takes = 0 })
+	r.send(sendOf(1), writeOf(200), readOf(1), sendOf(1))
+	want(t, "told with nothing sent", r.ulp.told())
+	steps := [][]string{
+		{"sent 1"}, // the Send
+		nil,        // the first of the Write
+		{"sent 2"}, // its last
+		nil,        // the Read Request
+		{"sent 4"},
+	}
+	r.line.flush = func() { r.line.takes = 1 }
+	for i, step := range steps {
+		<-r.out.handoff
+		r.out.run(false)
+		if n := len(r.line.written); n != i+1 {
+			t.Fatalf("%d segments were sent, want %d", n, i+1)
+		}
+		want(t, "told", r.ulp.told(), step...)
+	}
+}
+
+// While the transport is full nobody but Writer sends, and kicks are kept.
+func TestKicksDuringAWaitAreKept(t *testing.T) {
+	r := newRig(t, func(_ *Config, l *line) { l.takes = 1 })
+	r.send(sendOf(1), sendOf(1))
+	want(t, "sent", r.sent(), "Send 0#1+0 1.")
+	r.send(sendOf(1))
+	r.Kick()
+	want(t, "sent by others", r.sent())
+	r.line.wait = func() { r.line.takes = -1 }
+	r.writer()
+	want(t, "sent by Writer", r.sent(), "Send 0#2+0 1.", "Send 0#3+0 1.")
+	want(t, "told", r.ulp.told(), "sent 1", "sent 3")
+	r.send(sendOf(1))
+	want(t, "sent after it", r.sent(), "Send 0#4+0 1.")
+}
+
+// A kick that comes when the owner has looked for the last time, and before it
+// has left, is not lost.
+func TestKickWhileTheOwnerLeavesIsNotLost(t *testing.T) {
+	r := newRig(t)
+	late := sendOf(1)
+	late.Ticket = 9
+	r.ulp.payload[9] = []byte("9")
+	r.line.flush = func() {
+		r.line.flush = nil
+		r.ulp.ops = append(r.ulp.ops, late)
+		r.Kick() // returns at once: it is the owner who has to see it
+		if len(r.line.written) > 0 {
+			t.Error("two were in the outgoing half")
+		}
+	}
+	r.send(sendOf(1))
+	want(t, "sent", r.sent(), "Send 0#1+0 1.", "Send 0#2+0 1.")
+}
+
+// Over a transport that cannot write without waiting, Kick sends nothing.
+func TestKickNeverWrites(t *testing.T) {
+	r := newRig(t, func(_ *Config, l *line) { l.waits = true })
+	r.send(sendOf(1))
+	r.Kick()
+	want(t, "sent by Kick", r.sent())
+	r.writer()
+	want(t, "sent by Writer", r.sent(), "Send 0#1+0 1.")
+}
+
+func TestBrokenTransportEndsTheStreamOnce(t *testing.T) {
+	broken := errors.New("broken")
+	r := newRig(t, func(_ *Config, l *line) { l.broken = broken })
+	r.send(sendOf(1))
+	r.send(sendOf(1))
+	r.Terminate(nil)
+	r.Kick()
+	if len(r.ended) != 1 || r.ended[0] != broken {
+		t.Errorf("ended with %v, want once with %v", r.ended, broken)
+	}
+	if len(r.line.flushes) != 1 || len(r.line.shut) > 0 {
+		t.Errorf("%d attempts to write, %v; want one", len(r.line.flushes), r.line.shut)
+	}
+	want(t, "told", r.ulp.told())
+}
+
+// A queue is a send queue to which many may post.
+type queue struct {
+	*recorder
+	mu     sync.Mutex
+	posted uint64
+	begun  uint64
+}
+
+func (q *queue) post() {
+	q.mu.Lock()
+	q.posted++
+	q.mu.Unlock()
+}
+
+func (q *queue) Next(op *Operation) bool {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	if q.begun == q.posted {
+		return false
+	}
+	q.begun++
+	*op = Operation{Opcode: OpWrite, Ticket: q.begun}
+	return true
+}
+
+// Whatever is given to the ULP before a kick is sent, by one goroutine at a
+// time, however many kick: nothing is left when all are at rest.
+func TestNoKickIsLostAmongMany(t *testing.T) {
+	const kickers, kicks = 8, 2000
+	for _, mode := range []string{"kickers write", "Writer writes", "both write"} {
+		t.Run(mode, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				l := newLine(t)
+				q := &queue{recorder: &recorder{hold: &hold{}, quiet: true}}
+				sent := 0
+				l.take = func(*segment) { sent++ } // without a lock: the race detector sees two owners
+				l.waits = mode == "Writer writes"
+				if mode == "both write" {
+					l.room, l.takes, l.wait = 3, 100, func() { l.takes = 100 }
+				}
+				s := NewStream(l, q, Config{Initiator: true, Hold: q.hold})
+				var writer, all sync.WaitGroup
+				writer.Go(s.Writer)
+				for range kickers {
+					all.Go(func() {
+						for range kicks {
+							q.post()
+							s.Kick()
+						}
+					})
+				}
+				all.Wait()
+				synctest.Wait() // Writer is at rest, too
+				if sent != kickers*kicks {
+					t.Errorf("%d messages were sent, want %d", sent, kickers*kicks)
+				}
+				s.Stop()
+				writer.Wait()
+			})
+		})
+	}
+}
