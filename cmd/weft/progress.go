@@ -2,6 +2,7 @@ package main
 
 import (
 	"os"
+	"time"
 
 	"github.com/schollz/progressbar/v3"
 
@@ -19,6 +20,7 @@ func (f *perfFlags) progress(cfg *perf.Config) (done func()) {
 		progressbar.OptionSetDescription("measuring"),
 		progressbar.OptionSetPredictTime(true),
 		progressbar.OptionSetWidth(40),
+		progressbar.OptionThrottle(100*time.Millisecond),
 		progressbar.OptionClearOnFinish(),
 	)
 	cfg.Progress = func(step, steps int) {

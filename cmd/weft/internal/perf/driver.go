@@ -23,7 +23,7 @@ type Config struct {
 	Sizes    []int         // message sizes in octets, of the operations that have several
 	CRC      []bool        // settings of the CRC
 	Depth    int           // most messages under way at a time
-	Rounds   int           // how often everything is measured
+	Rounds   int           // how often everything is measured, if Duration allows
 	Duration time.Duration // about how long it takes in all
 	Tuning   Tuning
 	Logger   *slog.Logger

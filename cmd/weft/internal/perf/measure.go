@@ -88,21 +88,28 @@ func (d *driver) measure(ctx context.Context) (*Report, error) {
 		}
 	}
 	trips := make([]time.Duration, 0, maxTrips)
-	for round := range d.cfg.Rounds {
+	rounds := 0
+	for rounds < d.cfg.Rounds {
+		began := time.Now()
 		for _, g := range groups {
 			for i := range g.meters {
 				// To and fro, so that none is always the first.
-				if round%2 == 1 {
+				if rounds%2 == 1 {
 					i = len(g.meters) - 1 - i
 				}
-				if err := d.take(ctx, g.meters[i], trips); err != nil {
+				if err := d.take(ctx, g.meters[i], window, trips); err != nil {
 					return nil, err
 				}
 				progress()
 			}
 		}
+		// A machine that is busier than it was gets fewer rounds, not more time.
+		rounds++
+		if time.Since(start)+time.Since(began) > d.cfg.Duration*5/4 {
+			break
+		}
 	}
-	return d.report(groups, time.Since(start)), nil
+	return d.report(groups, rounds, time.Since(start)), nil
 }
 
 // verify moves messages between slots of their own, which both ends compare.
@@ -126,8 +133,7 @@ func (d *driver) calibrate(ctx context.Context, m *meter, window time.Duration) 
 		if err != nil {
 			return err
 		}
-		want := min(float64(n)*float64(window)/float64(max(elapsed, 1)), float64(m.most()))
-		m.run.N = max(int(math.Round(want)), 1)
+		m.fit(elapsed, window)
 		if elapsed > window/4 || n == m.most() {
 			return nil
 		}
@@ -135,12 +141,20 @@ func (d *driver) calibrate(ctx context.Context, m *meter, window time.Duration) 
 	}
 }
 
+// fit sets m's number of messages so that they fill window, as the last run,
+// which took elapsed, tells.
+func (m *meter) fit(elapsed, window time.Duration) {
+	n := float64(m.run.N) * float64(window) / float64(max(elapsed, 1))
+	m.run.N = max(int(math.Round(min(n, float64(m.most())))), 1)
+}
+
 // take measures once.
-func (d *driver) take(ctx context.Context, m *meter, trips []time.Duration) error {
+func (d *driver) take(ctx context.Context, m *meter, window time.Duration, trips []time.Duration) error {
 	elapsed, trips, err := d.do(ctx, &m.run, trips[:0])
 	if err != nil {
 		return err
 	}
+	defer m.fit(elapsed, window)
 	switch m.run.Kind {
 	case bandwidth, stream:
 		m.to.addTransfer(&m.run, elapsed)
@@ -159,8 +173,8 @@ func (op Op) tripParts() int {
 }
 
 // report sums up what the groups have collected.
-func (d *driver) report(groups []*group, took time.Duration) *Report {
-	rep := newReport(d.cfg, d.system, took)
+func (d *driver) report(groups []*group, rounds int, took time.Duration) *Report {
+	rep := newReport(d.cfg, d.system, rounds, took)
 	for _, g := range groups {
 		for _, crc := range d.cfg.CRC {
 			rep.Results = append(rep.Results, newResult(g, crc))

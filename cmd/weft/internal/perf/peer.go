@@ -244,7 +244,6 @@ func (s *session) run(ctx context.Context, r *run) error {
 // part readies the peer for r. It returns its part, and how to compare what
 // has come when both parts are done.
 func (s *session) part(ctx context.Context, r *run) (part, compare func() error, err error) {
-	nothing := func() error { return nil }
 	if r.Kind == stream || r.Kind == echo {
 		if s.stream == nil {
 			return nil, nil, errors.New("there is no plain TCP connection")
@@ -255,7 +254,7 @@ func (s *session) part(ctx context.Context, r *run) (part, compare func() error,
 				return s.stream.answer(r)
 			}
 			return s.stream.pong(r)
-		}, nothing, nil
+		}, func() error { return nil }, nil
 	}
 	e := s.rdma[r.CRC]
 	if e == nil {
@@ -263,12 +262,8 @@ func (s *session) part(ctx context.Context, r *run) (part, compare func() error,
 	}
 	e.prepare(r, r.peerSeed())
 	compare = func() error { return e.checkPeer(r) }
-	switch {
-	case r.Op.fetches():
-		return nothing, compare, nil
-	case r.Kind == latency:
+	if r.Kind == latency && !r.Op.fetches() {
 		return func() error { return e.pong(ctx, r) }, compare, e.preparePong(r)
-	default:
-		return func() error { return e.answer(ctx, r) }, compare, e.prepareAnswer(r)
 	}
+	return func() error { return e.answer(ctx, r) }, compare, e.prepareAnswer(r)
 }

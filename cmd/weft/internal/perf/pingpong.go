@@ -35,9 +35,12 @@ func (e *endpoint) ping(r *run, k int, source verbs.SGE) []verbs.SendWR {
 // to trips.
 func (e *endpoint) pingpong(ctx context.Context, r *run, trips []time.Duration) ([]time.Duration, error) {
 	if !r.Op.fetches() {
-		if err := e.preparePong(r); err != nil {
+		if err := e.expect(r, r.N, min(r.N, signalEvery), r.Op.receives()); err != nil {
 			return nil, err
 		}
+	}
+	if err := e.open(ctx, r); err != nil {
+		return nil, err
 	}
 	for k := range r.N {
 		start := time.Now()
@@ -51,19 +54,22 @@ func (e *endpoint) pingpong(ctx context.Context, r *run, trips []time.Duration) 
 		}
 		trips = append(trips, time.Since(start))
 	}
+	if r.Op.fetches() {
+		return trips, e.end(ctx)
+	}
 	return trips, e.drain(ctx)
 }
 
-// preparePong readies either end for a latency run whose messages come back:
-// it expects one receive for each.
+// preparePong readies the peer for a latency run whose messages go back: each
+// takes a receive.
 func (e *endpoint) preparePong(r *run) error {
-	return e.expect(r, r.N, min(r.N, signalEvery), r.Op.receives())
+	return e.expect(r, r.opening()+r.N, min(r.opening()+r.N, signalEvery), r.Op.receives())
 }
 
 // pong is the peer's part of such a run, after preparePong.
 func (e *endpoint) pong(ctx context.Context, r *run) error {
 	for k := range r.N {
-		for e.recvs.got <= k {
+		for e.recvs.got <= r.opening()+k {
 			if err := e.reap(ctx); err != nil {
 				return err
 			}

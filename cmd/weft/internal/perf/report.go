@@ -27,8 +27,8 @@ type System struct {
 type Settings struct {
 	Peer            string  `json:"peer"`
 	Depth           int     `json:"depth"`
-	Rounds          int     `json:"rounds"`
-	DurationSeconds float64 `json:"duration_seconds"` // as it was
+	Rounds          int     `json:"rounds"`           // as many as there were
+	DurationSeconds float64 `json:"duration_seconds"` // as long as it took
 	Tuning
 }
 
@@ -84,14 +84,14 @@ func thisSystem() System {
 	return System{Go: runtime.Version(), OS: runtime.GOOS, Arch: runtime.GOARCH, CPUs: runtime.NumCPU()}
 }
 
-func newReport(cfg *Config, system System, took time.Duration) *Report {
+func newReport(cfg *Config, system System, rounds int, took time.Duration) *Report {
 	return &Report{
 		Units:  reportUnits,
 		System: system,
 		Settings: Settings{
 			Peer:            cfg.Address,
 			Depth:           cfg.Depth,
-			Rounds:          cfg.Rounds,
+			Rounds:          rounds,
 			DurationSeconds: took.Seconds(),
 			Tuning:          cfg.Tuning,
 		},

@@ -16,7 +16,7 @@ import (
 // sampleReport has two sizes of two operations, and one of a single size.
 func sampleReport() *Report {
 	cfg := &Config{Address: "192.0.2.7:7471", Depth: 256, Rounds: 3, CRC: []bool{true, false}}
-	rep := newReport(cfg, System{Go: "go1.26", OS: "linux", Arch: "amd64", CPUs: 2, Congestion: "reno"}, 2*time.Second)
+	rep := newReport(cfg, System{Go: "go1.26", OS: "linux", Arch: "amd64", CPUs: 2, Congestion: "reno"}, 3, 2*time.Second)
 	add := func(op Op, size int, crc bool, rate, tcp float64) {
 		g := newGroup(op, size, []bool{crc})
 		s := g.rdma[crc]

@@ -82,14 +82,29 @@ func (r *run) acks() int {
 	return 0
 }
 
-// incoming is the number of messages that take a receive of the peer's in a
-// transfer.
-func (r *run) incoming() int {
-	switch {
-	case r.Op.receives():
-		return r.N
-	case r.Op == Write:
-		return 1 // the fence behind the last Write
+// ackAt is how many messages have come when the peer answers for the k-th time,
+// from 0.
+func (r *run) ackAt(k int) int {
+	if r.Op.receives() {
+		return min((k+1)*r.Depth, r.N)
 	}
-	return 0
+	return r.incoming()
+}
+
+// incoming is the number of messages that take a receive of the peer's in a
+// transfer. One-sided operations go between a Send of no octets that opens
+// and one that ends the run: the peer's memory is its own before and after.
+func (r *run) incoming() int {
+	if r.Op.receives() {
+		return r.N
+	}
+	return r.opening() + 1
+}
+
+// opening is the number of messages by which the driver opens a run.
+func (r *run) opening() int {
+	if r.Op.receives() {
+		return 0
+	}
+	return 1
 }

@@ -50,6 +50,9 @@ func (e *endpoint) transfer(ctx context.Context, r *run) (time.Duration, error) 
 	if err := e.expect(r, r.acks(), batches*2, false); err != nil {
 		return 0, err
 	}
+	if err := e.open(ctx, r); err != nil {
+		return 0, err
+	}
 	start := time.Now()
 	for posted := 0; posted < r.N; {
 		n := min(r.batch(), r.N-posted)
@@ -72,7 +75,34 @@ func (e *endpoint) transfer(ctx context.Context, r *run) (time.Duration, error) 
 	if err := e.drain(ctx); err != nil {
 		return 0, err
 	}
-	return time.Since(start), nil
+	elapsed := time.Since(start)
+	if r.Op.fetches() {
+		return elapsed, e.end(ctx)
+	}
+	return elapsed, nil
+}
+
+// open opens a run of one-sided operations.
+func (e *endpoint) open(ctx context.Context, r *run) error {
+	for range r.opening() {
+		if err := e.notify(); err != nil {
+			return e.why(err)
+		}
+	}
+	for e.pending > 0 {
+		if err := e.reap(ctx); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// end ends a run that the peer does not answer.
+func (e *endpoint) end(ctx context.Context) error {
+	if err := e.notify(); err != nil {
+		return e.why(err)
+	}
+	return e.drain(ctx)
 }
 
 // prepareAnswer readies the peer for its part of a bandwidth run.
@@ -84,7 +114,7 @@ func (e *endpoint) prepareAnswer(r *run) error {
 // answers what the driver waits for.
 func (e *endpoint) answer(ctx context.Context, r *run) error {
 	for acks := 0; acks < r.acks(); {
-		for e.recvs.got < min((acks+1)*r.Depth, r.incoming()) {
+		for e.recvs.got < r.ackAt(acks) {
 			if err := e.reap(ctx); err != nil {
 				return err
 			}
