@@ -90,7 +90,7 @@ func runSuite(ctx context.Context, args []string) int {
 	flags.StringVar(&o.only, "only", "", "run only the cases whose name matches this regular `expression`")
 	flags.StringVar(&o.parts, "parts", strings.Join(parts, ","), "which `parts` to run")
 	flags.StringVar(&o.mtus, "mtu", "1500,9000", "MTUs to boot the guest with, in `octets`")
-	flags.DurationVar(&o.limit, "limit", 90*time.Second, "`time` limit of one case")
+	flags.DurationVar(&o.limit, "limit", 2*time.Minute, "`time` limit of one case")
 	flags.Usage = func() {
 		fmt.Fprint(flags.Output(), usage)
 		flags.PrintDefaults()

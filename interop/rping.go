@@ -18,7 +18,7 @@ import (
 
 const (
 	pings        = 100
-	programLimit = 40 * time.Second // for one program, on either side
+	programLimit = 60 * time.Second // for one program, on either side
 )
 
 // driverDefaults are the parameters of the guest's driver that cases change.
