@@ -13,7 +13,12 @@ type leaving struct {
 
 // fault is the error of an answer whose source was revoked after this segment
 // had been gathered.
-func (l *leaving) fault() error { return l.answer.readFault(ddp.FaultSTag, l.answer.sent) }
+func (l *leaving) fault() error {
+	if l.answer.atomic {
+		return l.answer.atomicFault(true, ddp.FaultSTag)
+	}
+	return l.answer.readFault(ddp.FaultSTag, l.answer.sent)
+}
 
 // An inflight is what has been appended but not written, in order: one entry a
 // run of segments of one message is enough to say which messages are complete

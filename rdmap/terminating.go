@@ -109,8 +109,10 @@ func (s *Stream) newTerminate(err error) *outgoingTerminate {
 // sent stays without its last segment: it is never delivered.
 func (o *outbound) startTerminate(t *outgoingTerminate) {
 	m := &o.msg
-	m.active, m.kind, m.opcode = true, kindTerminate, OpTerminate
-	o.startUntagged(t.payload, QueueTerminate)
+	m.active, m.kind, m.opcode, m.body = true, kindTerminate, OpTerminate, t.payload
+	// Always the first of its queue: one that was dropped together with revoked
+	// segments before it has not been sent.
+	m.cut.StartUntagged(o.s.rv, ControlUntagged(o.s.rv, OpTerminate, 0), QueueTerminate, 1, uint32(len(t.payload)))
 }
 
 // atomicFault is the error of an atomic that was not done: no RDMA header is

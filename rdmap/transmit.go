@@ -165,7 +165,11 @@ func (o *outbound) step(wait bool) (progress, error) {
 		o.account()
 		switch {
 		case errors.Is(err, mpa.ErrRevoked):
-			if err := o.damaged(s.cfg.Hold.Revoked()); err != nil {
+			frame := s.cfg.Hold.Revoked()
+			if frame < s.llp.Written() {
+				continue // all that referred to that memory has left
+			}
+			if err := o.damaged(frame); err != nil {
 				return free, err
 			}
 			continue
