@@ -1,0 +1,196 @@
+package perf
+
+import (
+	"bufio"
+	"context"
+	"encoding/json"
+	"errors"
+	"io"
+	"log/slog"
+	"net"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+)
+
+// servePeer runs a peer for the test and returns its address and what ends it.
+func servePeer(t *testing.T, wrap func(net.Conn) net.Conn) (addr string, stop func() error) {
+	t.Helper()
+	ln, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithCancel(context.Background())
+	ended := make(chan error, 1)
+	go func() {
+		ended <- Serve(ctx, PeerConfig{Listener: ln.(*net.TCPListener), Logger: slog.New(slog.DiscardHandler), Wrap: wrap})
+	}()
+	stop = sync.OnceValue(func() error {
+		cancel()
+		return <-ended
+	})
+	t.Cleanup(func() { stop() })
+	return ln.Addr().String(), stop
+}
+
+func quick(addr string, ops ...Op) Config {
+	return Config{
+		Address: addr, Ops: ops, Sizes: []int{1, 100, 70000}, CRC: []bool{true, false},
+		Depth: 16, Rounds: 2, Duration: 50 * time.Millisecond,
+		Logger: slog.New(slog.DiscardHandler),
+	}
+}
+
+func TestEveryOperationIsMeasuredAndVerified(t *testing.T) {
+	addr, stop := servePeer(t, nil)
+	cfg := quick(addr, Ops...)
+	last, steps := 0, 0
+	cfg.Progress = func(step, of int) { last, steps = step, of }
+	rep, err := Run(t.Context(), cfg)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if want := (3*3 + 3) * 2; len(rep.Results) != want {
+		t.Errorf("%d results, want %d", len(rep.Results), want)
+	}
+	for _, r := range rep.Results {
+		if r.BytesPerSecond <= 0 || r.LatencyP50 <= 0 || r.LatencyP99 < r.LatencyP50 || r.Ratio <= 0 || r.TCPLatencyP50 <= 0 || r.Timed == 0 || r.Verified == 0 {
+			t.Errorf("result %+v", r)
+		}
+	}
+	if last == 0 || last > steps {
+		t.Errorf("progress ended at %d of %d", last, steps)
+	}
+	if err := stop(); !errors.Is(err, context.Canceled) {
+		t.Errorf("the peer ended with %v, want that of its context", err)
+	}
+}
+
+// A corrupter flips a bit in what is written, as long as it is on: so far from
+// the beginning, in writes so long, that it hits payload.
+type corrupter struct {
+	net.Conn
+	on *atomic.Bool
+}
+
+func (c corrupter) Write(p []byte) (int, error) {
+	if c.on.Load() && len(p) > 1000 {
+		p = append([]byte(nil), p...)
+		p[500] ^= 0x40
+	}
+	return c.Conn.Write(p)
+}
+
+func TestDamagedDataFailsTheMeasurement(t *testing.T) {
+	for _, tt := range []struct {
+		op       Op
+		atDriver bool // where the damage is done
+		want     string
+	}{
+		{Write, true, "at the other end: data mismatch"},
+		{Send, true, "at the other end: data mismatch"},
+		{Read, false, "data mismatch"},
+	} {
+		t.Run(string(tt.op), func(t *testing.T) {
+			on := new(atomic.Bool)
+			on.Store(true)
+			damage := func(nc net.Conn) net.Conn { return corrupter{nc, on} }
+			var addr string
+			cfg := quick("", tt.op)
+			if tt.atDriver {
+				addr, _ = servePeer(t, nil)
+				cfg.Wrap = damage
+			} else {
+				addr, _ = servePeer(t, damage)
+			}
+			cfg.Address, cfg.CRC, cfg.Sizes = addr, []bool{false}, []int{4096}
+			_, err := Run(t.Context(), cfg)
+			if err == nil || !strings.Contains(err.Error(), tt.want) {
+				t.Errorf("Run returned %v, want an error with %q", err, tt.want)
+			}
+			on.Store(false)
+			if _, err := Run(t.Context(), cfg); err != nil {
+				t.Errorf("the same without damage: %v", err)
+			}
+		})
+	}
+}
+
+func TestStrangersAreTurnedAwayAndDriversServedAfterwards(t *testing.T) {
+	addr, _ := servePeer(t, nil)
+	for name, tt := range map[string]struct{ say, want string }{
+		"another protocol":      {"GET / HTTP/1.1\r\n\r\n", ""},
+		"another version":       {`{"do":"hello","hello":{"protocol":"weft-perf 0","room":1,"depth":1}}` + "\n", "same version"},
+		"no hello":              {`{"do":"stream"}` + "\n", "begins with a hello"},
+		"too much memory":       {`{"do":"hello","hello":{"protocol":"weft-perf 1","room":1099511627776,"depth":1}}` + "\n", "octets of memory"},
+		"too deep":              {`{"do":"hello","hello":{"protocol":"weft-perf 1","room":1,"depth":1000000}}` + "\n", "depth"},
+		"an endless line":       {strings.Repeat("x", maxLine+1), ""},
+		"nothing at all":        {"", ""},
+		"a run without streams": {`{"do":"hello","hello":{"protocol":"weft-perf 1","room":9,"depth":1}}` + "\n" + `{"do":"run","run":{"kind":"stream","op":"send","size":1,"n":1,"slots":1,"depth":1}}` + "\n", "no plain TCP connection"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			nc, err := net.Dial("tcp", addr)
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer nc.Close()
+			if _, err := io.WriteString(nc, tt.say); err != nil {
+				t.Fatal(err)
+			}
+			nc.(*net.TCPConn).CloseWrite()
+			said := ""
+			for lines := bufio.NewScanner(nc); lines.Scan(); {
+				var rep reply
+				if err := json.Unmarshal(lines.Bytes(), &rep); err != nil {
+					t.Errorf("the peer said %q", lines.Text())
+				}
+				said += rep.Error
+			}
+			if !strings.Contains(said, tt.want) || tt.want == "" && said != "" {
+				t.Errorf("the peer complained %q, want %q", said, tt.want)
+			}
+		})
+	}
+	if _, err := Run(t.Context(), quick(addr, Send)); err != nil {
+		t.Errorf("a driver after all those: %v", err)
+	}
+}
+
+func TestMeasurementEndsWithItsContext(t *testing.T) {
+	addr, _ := servePeer(t, nil)
+	ctx, cancel := context.WithCancel(t.Context())
+	cfg := quick(addr, Write, Read)
+	cfg.Duration = time.Hour
+	cfg.Progress = func(step, steps int) {
+		if step == 3 {
+			cancel()
+		}
+	}
+	if _, err := Run(ctx, cfg); !errors.Is(err, context.Canceled) {
+		t.Errorf("Run returned %v, want %v", err, context.Canceled)
+	}
+}
+
+func TestMeasurementFailsWhenThePeerGoesAway(t *testing.T) {
+	addr, stop := servePeer(t, nil)
+	cfg := quick(addr, Send, FetchAdd)
+	cfg.Progress = func(step, steps int) {
+		if step == 3 {
+			go stop()
+		}
+	}
+	cfg.Duration = time.Hour
+	if _, err := Run(t.Context(), cfg); err == nil {
+		t.Error("Run returned no error")
+	}
+}
+
+func TestNobodyListeningIsSaidWithTheRemedy(t *testing.T) {
+	addr, stop := servePeer(t, nil)
+	stop()
+	if _, err := Run(t.Context(), quick(addr, Send)); err == nil || !strings.Contains(err.Error(), "weft perf --listen "+addr) {
+		t.Errorf("Run returned %v", err)
+	}
+}
