@@ -24,8 +24,8 @@ func (m *mailbox) PlaceUntagged(dst [][]byte, h *ddp.Untagged, n int) ([][]byte,
 	return append(dst, m.buf[h.MO:][:n]), nil
 }
 
-func (m *mailbox) Placed() {}
-func (m *mailbox) Idle()   {}
+func (m *mailbox) LetGo() {}
+func (m *mailbox) Idle()  {}
 
 func (m *mailbox) DeliverTagged(h *ddp.Tagged, n int) error { return nil }
 

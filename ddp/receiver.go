@@ -82,10 +82,9 @@ func (r *Receiver) ULPDU(u []byte) error {
 			rest = rest[copy(m, rest):]
 		}
 		for i := range dst {
-			dst[i] = nil // no reference to the consumer's memory outlives the hold
+			dst[i] = nil // no reference to the consumer's memory stays here
 		}
 		r.dst = dst
-		r.ulp.Placed()
 		if len(rest) > 0 {
 			return r.fail(r.shortMemory(len(rest)))
 		}
@@ -108,7 +107,7 @@ func (r *Receiver) Begin(head []byte, length int) (skip int, ok bool, err error)
 	}
 	clear(dst)
 	r.dst = dst
-	r.ulp.Placed()
+	r.ulp.LetGo()
 	return r.seg.headerLen, true, nil
 }
 
@@ -128,14 +127,12 @@ func (r *Receiver) Window(dst [][]byte, off int) ([][]byte, error) {
 	return dst, nil
 }
 
-// Release ends the hold of the last Window.
+// Release ends the hold of the last Window: the LLP may wait for the peer now,
+// and one that trickles must not be able to hold up a revocation.
 func (r *Receiver) Release() {
 	if r.held {
 		r.held = false
-		r.ulp.Placed()
-		// The LLP may wait for the peer now: a peer that trickles must not be
-		// able to hold up a revocation.
-		r.ulp.Idle()
+		r.ulp.LetGo()
 	}
 }
 

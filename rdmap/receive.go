@@ -233,8 +233,8 @@ func (in *inbound) PlaceUntagged(dst [][]byte, h *ddp.Untagged, n int) ([][]byte
 	return append(dst, own[h.MO:int(h.MO)+n]), nil
 }
 
-// Placed ends the hold of the last placement.
-func (in *inbound) Placed() { in.s.ulp.Placed() }
+// LetGo ends the hold of memory in the middle of a segment.
+func (in *inbound) LetGo() { in.s.ulp.LetGo() }
 
 // DeliverTagged completes a Read when its response is in place. A Write is not
 // delivered to anyone (RFC 5040 §5.1).
@@ -257,7 +257,7 @@ func (in *inbound) respond(value uint64) error {
 	if p.rtr {
 		return nil
 	}
-	in.s.ulp.Idle() // the ULP may have to invalidate the sink
+	in.s.ulp.LetGo() // the ULP may have to invalidate the sink
 	return in.s.ulp.Responded(p.ticket, value)
 }
 
@@ -294,7 +294,7 @@ func (in *inbound) deliverSend(length uint32) error {
 	d.Opcode, d.Length, d.Immediate = in.message, length, in.immediate
 	d.Invalidated, d.HasSTag = 0, false
 	if in.message.Invalidates() {
-		in.s.ulp.Idle()
+		in.s.ulp.LetGo()
 		if f := in.s.ulp.Invalidate(in.invalidate); f != ddp.NoFault {
 			return in.s.ulp.Refused(errInvalidate(in.invalidate, f))
 		}

@@ -200,8 +200,8 @@ func (u *recorder) Invalidate(stag uint32) ddp.Fault {
 	return r.fault
 }
 
-func (u *recorder) Placed() {}
-func (u *recorder) Idle()   {}
+func (u *recorder) LetGo() {}
+func (u *recorder) Idle()  {}
 
 // A hold remembers which memory the segments not yet written refer to, by
 // ticket or STag.

@@ -76,7 +76,7 @@ type ReceiveQueue interface {
 	Receive() (size uint64, ok bool)
 
 	// Scatter appends to dst the memory for octets [off, off+n) of the
-	// receive, and holds it until Placed.
+	// receive, and holds it until LetGo.
 	Scatter(dst [][]byte, off uint64, n int) ([][]byte, error)
 
 	// Delivered completes the receive.
@@ -92,7 +92,7 @@ type ReceiveQueue interface {
 // n is never 0: an access of no octets is not checked (RFC 5040 §5.2.1).
 type Memory interface {
 	// WriteTarget appends the memory that an RDMA Write may write, and
-	// ReadSink the one that a Read Response may; both hold it until Placed.
+	// ReadSink the one that a Read Response may; both hold it until LetGo or Idle.
 	// Called by the receiving goroutine.
 	WriteTarget(dst [][]byte, stag uint32, to uint64, n int) ([][]byte, ddp.Fault)
 	ReadSink(dst [][]byte, stag uint32, to uint64, n int) ([][]byte, ddp.Fault)
@@ -109,9 +109,10 @@ type Memory interface {
 	// No memory may be held by the receiving goroutine meanwhile.
 	Invalidate(stag uint32) ddp.Fault
 
-	// Placed ends the hold of the last placement; Idle lets go of what was
-	// kept from one to the next.
-	Placed()
+	// LetGo ends every hold of the receiving goroutine: it may wait for the
+	// peer now, or for memory to be let go by others. Idle is the same between
+	// messages.
+	LetGo()
 	Idle()
 
 	// Source appends the memory of a Read Response and holds it as Gather
@@ -140,7 +141,7 @@ type Hold interface {
 	// Full reports that frames have to leave before more memory is gathered.
 	Full() bool
 	// Revoked returns, after Acquire said no, the lowest frame whose memory
-	// was revoked.
+	// was revoked; any frame that is done if those are all done by now.
 	Revoked() uint64
 	// Done tells that the frames below n have been written, Truncate that
 	// those from n on will not be: neither needs its memory any more.

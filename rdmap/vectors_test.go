@@ -119,8 +119,8 @@ func (s *taker) PlaceUntagged(dst [][]byte, h *ddp.Untagged, n int) ([][]byte, e
 	return append(dst, s.buf[h.MO:][:n]), nil
 }
 
-func (s *taker) Placed() {}
-func (s *taker) Idle()   {}
+func (s *taker) LetGo() {}
+func (s *taker) Idle()  {}
 
 func (s *taker) DeliverTagged(h *ddp.Tagged, n int) error {
 	_, op := ParseControl(h.RsvdULP)

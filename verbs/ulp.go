@@ -255,6 +255,7 @@ func (u ulp) Receive() (size uint64, ok bool) {
 // Scatter finds the memory of a part of the receive. What it refuses is the
 // receive's fault: it completes in error (Verbs §8.3.2).
 func (u ulp) Scatter(dst [][]byte, off uint64, n int) ([][]byte, error) {
+	u.room()
 	w, _ := u.rq.front()
 	dst, err := u.pieces(dst, &u.in, w.sgl, off, n, LocalWrite)
 	if err != nil {
@@ -292,6 +293,7 @@ func (u ulp) WriteTarget(dst [][]byte, stag uint32, to uint64, n int) ([][]byte,
 	if u.cfg.NoRemoteWrite {
 		return dst, ddp.FaultAccess
 	}
+	u.room()
 	return u.in.Resolve(dst, stag, to, uint64(n), RemoteWrite)
 }
 
@@ -300,6 +302,7 @@ func (u ulp) ReadSink(dst [][]byte, stag uint32, to uint64, n int) ([][]byte, dd
 	if u.cfg.NoRemoteWrite {
 		return dst, ddp.FaultAccess
 	}
+	u.room()
 	return u.in.Resolve(dst, stag, to, uint64(n), u.readSinkRight())
 }
 
@@ -343,13 +346,16 @@ func (u ulp) Invalidate(stag uint32) ddp.Fault {
 	return u.rnic.table.Invalidate(stag, u.pd.mem, memory.Stream(u.num), true)
 }
 
-// Placed keeps what is held, within reason: the next segment is likely to need
-// it.
-func (u ulp) Placed() {
+// LetGo lets go of what was kept from one segment to the next.
+func (u ulp) LetGo() { u.in.Forget() }
+
+// Idle does, too.
+func (u ulp) Idle() { u.in.Forget() }
+
+// room keeps what is held for earlier segments within bounds: a peer chooses
+// how many STags it uses between two reads of the socket.
+func (u ulp) room() {
 	if u.in.Full() {
 		u.in.Forget()
 	}
 }
-
-// Idle lets go of it.
-func (u ulp) Idle() { u.in.Forget() }
