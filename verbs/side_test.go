@@ -6,6 +6,7 @@ import (
 	"net"
 	"sync"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/weft-rdma/weft/cm"
@@ -278,3 +279,6 @@ func (s *side) region(off, n int, access memory.Access) *verbs.MR {
 	s.t.Helper()
 	return must(s.pd.Register(s.buf[off:off+n], access))(s.t)
 }
+
+// settle waits, in a bubble, until nothing happens any more.
+func settle() { synctest.Wait() }
