@@ -9,6 +9,8 @@ import (
 	"net"
 	"os"
 	"os/signal"
+	"slices"
+	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -103,6 +105,10 @@ func (f *perfFlags) config() (cfg perf.Config, err error) {
 		return cfg, usagef("--listen is for one end and --connect for the other: give one of them, or none")
 	case f.depth < 4 || f.depth > perf.MaxDepth:
 		return cfg, usagef("--depth %d: it is 4 to %d", f.depth, perf.MaxDepth)
+	case f.plot != "" && !strings.HasSuffix(f.plot, ".svg"):
+		return cfg, usagef("--plot %s: the picture is SVG, the name ends in .svg", f.plot)
+	case f.plot != "" && !slices.ContainsFunc(cfg.Ops, perf.Op.Sized):
+		return cfg, usagef("--plot draws bandwidth against size: --ops has to have write, read or send")
 	case f.rounds < 1 || f.rounds > 1000:
 		return cfg, usagef("--rounds %d: they are 1 to 1000", f.rounds)
 	case f.duration <= 0:
@@ -154,20 +160,29 @@ func (f *perfFlags) run(ctx context.Context) (err error) {
 			}
 		}()
 	}
+	return f.measure(ctx, cfg)
+}
+
+// measure measures against the peer at cfg.Address and shows what it found.
+func (f *perfFlags) measure(ctx context.Context, cfg perf.Config) (err error) {
+	plot := io.Discard
+	if f.plot != "" {
+		file, err := os.Create(f.plot) // before the work, which is not to be in vain
+		if err != nil {
+			return fmt.Errorf("cannot plot: %w", err)
+		}
+		defer file.Close()
+		plot = file
+	}
 	done := f.progress(&cfg)
 	report, err := perf.Run(ctx, cfg)
 	done()
 	if err != nil {
 		return err
 	}
-	return f.print(report)
-}
-
-// print writes what was found.
-func (f *perfFlags) print(report *perf.Report) error {
 	if f.plot != "" {
-		if err := writeFile(f.plot, report.WritePlot); err != nil {
-			return fmt.Errorf("cannot plot: %w", err)
+		if err := report.WritePlot(plot); err != nil {
+			return fmt.Errorf("cannot plot to %s: %w", f.plot, err)
 		}
 	}
 	if f.json {
@@ -176,14 +191,6 @@ func (f *perfFlags) print(report *perf.Report) error {
 		return enc.Encode(report)
 	}
 	return report.WriteTable(f.cmd.OutOrStdout())
-}
-
-func writeFile(name string, write func(io.Writer) error) error {
-	file, err := os.Create(name)
-	if err != nil {
-		return err
-	}
-	return errors.Join(write(file), file.Close())
 }
 
 // serve is the other end.

@@ -78,7 +78,7 @@ The status is 1 when a connection could not be made or a session broke.`,
 	f.BoolVar(&p.noCRC, "no-crc", false, "do not ask for CRC32C (it is used when the peer asks)")
 	f.BoolVar(&p.markers, "markers", false, "ask for MPA markers in what the peer sends")
 	f.BoolVar(&p.peerToPeer, "peer-to-peer", false, "offer the peer-to-peer set-up of RFC 6581")
-	f.IntVar(&p.revision, "mpa-rev", 2, "MPA `revision` to offer as a client: 2 (RFC 6581) or 1 (RFC 5044)")
+	f.IntVar(&p.revision, "mpa-rev", 2, "MPA `revision`: 2 (RFC 6581), 1 (RFC 5044) or 0 (RDMA Consortium); a server that says 2 takes 1, too")
 	p.register(cmd)
 	return cmd
 }
@@ -98,8 +98,10 @@ func (p *ping) check() error {
 		return usagef("-C %d: a count is not negative; 0 pings until interrupted", p.count)
 	case p.size < rping.MinSize || p.size > rping.MaxSize:
 		return usagef("-S %d: a ping has %d to %d octets", p.size, rping.MinSize, rping.MaxSize)
-	case p.revision != 1 && p.revision != 2:
-		return usagef("--mpa-rev %d: it is 1 or 2", p.revision)
+	case p.peerToPeer && p.revision != 2:
+		return usagef("--peer-to-peer needs --mpa-rev 2")
+	case p.revision < 0 || p.revision >= len(profiles):
+		return usagef("--mpa-rev %d: it is 0, 1 or 2", p.revision)
 	}
 	return nil
 }
@@ -131,13 +133,12 @@ func (p *ping) run(ctx context.Context) (err error) {
 	return p.ping(ctx)
 }
 
+// profiles are those of --mpa-rev.
+var profiles = [...]mpa.Profile{mpa.ProfileRDMAC, mpa.ProfileRFC5044, mpa.ProfileIETF}
+
 // mpa is the start-up that the flags ask for.
 func (p *ping) mpa() mpa.Config {
-	cfg := mpa.Config{NoCRC: p.noCRC, Markers: p.markers, PeerToPeer: p.peerToPeer}
-	if p.revision == 1 {
-		cfg.Profile = mpa.ProfileRFC5044
-	}
-	return cfg
+	return mpa.Config{Profile: profiles[p.revision], NoCRC: p.noCRC, Markers: p.markers, PeerToPeer: p.peerToPeer}
 }
 
 func (p *ping) params() cm.Params {
