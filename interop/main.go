@@ -120,7 +120,7 @@ func runSuite(ctx context.Context, args []string) int {
 		return exitFailed
 	}
 	if err := h.run(ctx, plan); err != nil {
-		fmt.Fprintln(os.Stderr, "interop:", err)
+		fmt.Fprintln(os.Stderr, "interop: nothing was run:", err)
 		return exitMissing
 	}
 	ok := h.suite.Summary()
@@ -182,28 +182,35 @@ func (o *options) prepare(rest []string) (*harness, plan, error) {
 	return h, p, err
 }
 
-// run runs the parts of the plan. The error says that the guest cannot be had.
+// run runs the parts of the plan. The error says that the guest cannot be had:
+// it is booted before anything is claimed.
 func (h *harness) run(ctx context.Context, p plan) error {
+	withGuest := slices.Contains(p.parts, "guest")
+	if withGuest {
+		defer h.guest.Down(context.WithoutCancel(ctx))
+		if err := h.guest.Up(ctx, p.mtus[0]); err != nil {
+			return err
+		}
+	}
 	if slices.Contains(p.parts, "captures") {
 		h.captures(ctx)
 	}
-	if !slices.Contains(p.parts, "guest") {
+	if !withGuest {
 		return nil
 	}
-	defer h.guest.Down(context.WithoutCancel(ctx))
 	for i, mtu := range p.mtus {
 		if ctx.Err() != nil {
 			return nil
 		}
-		if err := h.guest.Up(ctx, mtu); err != nil {
-			return err
-		}
-		h.pingMatrix(ctx, mtu)
 		if i == 0 {
 			h.pingVariants(ctx)
 			h.keyProbes(ctx)
 			h.wrongSTags(ctx)
+		} else if err := h.guest.Up(ctx, mtu); err != nil {
+			h.suite.Fail(fmt.Sprintf("guest/mtu-%d", mtu), err)
+			continue
 		}
+		h.pingMatrix(ctx, mtu)
 		h.ucmatoses(ctx, mtu)
 	}
 	return nil

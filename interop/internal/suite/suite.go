@@ -58,6 +58,10 @@ func (s *Suite) Run(ctx context.Context, name string, body func(*Case) error) {
 	if err != nil && limited.Err() != nil {
 		err = fmt.Errorf("%w (%w)", err, context.Cause(limited))
 	}
+	if err != nil && ctx.Err() != nil { // interrupted: it says nothing about the case
+		fmt.Fprintf(s.Out, "STOP  %s\n", name)
+		return
+	}
 	took := time.Since(begin).Round(10 * time.Millisecond)
 	if err == nil {
 		s.passed++

@@ -66,6 +66,16 @@ func TestACaseThatHangsEndsAtItsLimitAndSaysSo(t *testing.T) {
 	})
 }
 
+func TestAnInterruptedCaseCountsForNothing(t *testing.T) {
+	s, out := newSuite(t)
+	ctx, interrupt := context.WithCancel(context.Background())
+	s.Run(ctx, "first", func(c *Case) error { interrupt(); return c.Err() })
+	s.Run(ctx, "second", func(c *Case) error { t.Error("a case ran after the interruption"); return nil })
+	if s.Summary() || !strings.Contains(out.String(), "0 passed, 0 failed") {
+		t.Errorf("expected neither success nor failure:\n%s", out)
+	}
+}
+
 func TestTheLogOfACaseIsKept(t *testing.T) {
 	s, _ := newSuite(t)
 	s.Run(context.Background(), "a/b", func(c *Case) error { c.Logf("seen: %d", 7); return nil })
