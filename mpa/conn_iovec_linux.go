@@ -47,16 +47,20 @@ func (v *vector) call(trap, fd uintptr, pieces [][]byte) (int, syscall.Errno) {
 }
 
 func (v *vector) write(fd uintptr, pieces [][]byte) (int, syscall.Errno) {
+	raceWrite()
 	return v.call(unix.SYS_WRITEV, fd, pieces)
 }
 
 func (v *vector) read(fd uintptr, pieces [][]byte) (int, syscall.Errno) {
-	return v.call(unix.SYS_READV, fd, pieces)
+	n, errno := v.call(unix.SYS_READV, fd, pieces)
+	raceRead()
+	return n, errno
 }
 
 // readOne reads into one piece, of at least one octet.
 func readOne(fd uintptr, p []byte) (int, syscall.Errno) {
 	n, _, errno := syscall.RawSyscall(unix.SYS_READ, fd, uintptr(unsafe.Pointer(unsafe.SliceData(p))), uintptr(len(p)))
+	raceRead()
 	if errno != 0 {
 		return 0, errno
 	}
