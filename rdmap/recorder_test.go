@@ -24,6 +24,8 @@ type recorder struct {
 	scatters error    // what Scatter returns
 	answers  error    // what Responded returns
 
+	scratch [1][]byte
+
 	log   []string
 	value uint64 // of the last Responded
 }
@@ -149,7 +151,7 @@ func (u *recorder) CheckSource(stag uint32, to uint64, n uint32) ddp.Fault {
 	if r := u.memory[stag]; r != nil && r.hollow {
 		return r.fault
 	}
-	_, f := u.find(nil, stag, to, int(n))
+	_, f := u.find(u.scratch[:0], stag, to, int(n))
 	return f
 }
 

@@ -1,0 +1,58 @@
+package rdmap
+
+import "testing"
+
+// What is under way is kept in order, however much it is, and the last
+// operation whose segments have all been written is complete.
+func TestWrittenSegmentsCompleteTheirOperations(t *testing.T) {
+	var q inflight
+	q.init()
+	frames, done := uint64(0), uint64(0)
+	push := func(kind messageKind, ticket uint64, last bool) {
+		frames++
+		q.push(frames, &message{kind: kind, ticket: ticket}, last)
+	}
+	// Three segments an operation, a question and an answer in between: past
+	// the first ring, and round it.
+	for ticket := uint64(1); ticket <= 300; ticket++ {
+		push(kindOperation, ticket, false)
+		push(kindOperation, ticket, false)
+		push(kindAnswer, 7, true)
+		push(kindOperation, ticket, true)
+		push(kindQuestion, 8, true)
+		if ticket%3 == 0 {
+			for ; done < frames-7; done++ {
+				got, any := q.written(done + 1)
+				if ends := done%5 == 3; any != ends || ends && got != done/5+1 {
+					t.Fatalf("with segment %d operation %d is complete: %v", done, got, any)
+				}
+			}
+		}
+	}
+	if got, any := q.written(frames); !any || got != 300 {
+		t.Errorf("with all written operation %d is complete: %v, want 300", got, any)
+	}
+	if _, any := q.written(frames); any || q.n != 0 {
+		t.Errorf("an operation completes twice, %d entries are left", q.n)
+	}
+}
+
+func TestTruncateTellsTheFirstThatIsDropped(t *testing.T) {
+	var q inflight
+	q.init()
+	for i, kind := range []messageKind{kindOperation, kindOperation, kindAnswer, kindTerminate} {
+		q.push(uint64(i+1), &message{kind: kind, ticket: uint64(10 + i)}, true)
+	}
+	if !q.terminated {
+		t.Error("the Terminate is not noted")
+	}
+	if _, ok := q.truncate(4); ok || q.n != 4 {
+		t.Errorf("beyond the end %v, %d left", ok, q.n)
+	}
+	if first, ok := q.truncate(1); !ok || first.ticket != 11 || q.n != 1 || q.terminated {
+		t.Errorf("dropped from %+v, %v; %d left, terminated %v; want 11, 1 left, not", first, ok, q.n, q.terminated)
+	}
+	if ticket, any := q.written(1); !any || ticket != 10 {
+		t.Errorf("then %d is complete: %v, want 10", ticket, any)
+	}
+}
