@@ -147,13 +147,16 @@ func (o *outbound) step(wait bool) (progress, error) {
 		return free, errStopped
 	default:
 	}
+	// What is asked for while gathering is for the next step to heed.
+	ending := s.closing.Load() || s.term.Load() != nil
+	peerClosed := s.peerClosed.Load()
 	if o.gather() {
 		switch {
-		case s.peerClosed.Load() && !o.told:
+		case peerClosed && !o.told:
 			o.told = true
 			s.cfg.PeerClosed()
 			return more, nil
-		case s.closing.Load(), s.term.Load() != nil:
+		case ending:
 			// A Terminate that may not be sent, because the peer's first
 			// message has not come, is not waited for.
 			o.dead = true
