@@ -17,7 +17,7 @@ import (
 )
 
 // patience is how long tests wait for what has to come.
-const patience = 30 * time.Second
+const patience = 15 * time.Second
 
 // allRights are those that a region can have.
 const allRights = verbs.LocalRead | verbs.LocalWrite | verbs.RemoteRead | verbs.RemoteWrite | verbs.RemoteAtomic
