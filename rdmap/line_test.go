@@ -97,6 +97,9 @@ func (l *line) Flush(wait bool) (drained bool, err error) {
 	if l.take == nil {
 		l.flushes = append(l.flushes, wait)
 	}
+	if h, ok := l.guard.(*hold); ok && h.held {
+		l.t.Error("memory is held as Flush begins, which may wait")
+	}
 	if l.flush != nil {
 		l.flush()
 	}
