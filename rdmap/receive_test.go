@@ -139,6 +139,12 @@ func TestBadMessagesEndTheStreamWithTheirCode(t *testing.T) {
 		return func(r *rig) { r.receive(8); r.region(0xdead, 0, 8, 0).fault = f }
 	}
 	one := func(r *rig) { r.receive(8); r.region(0x11, 0x100, 8, 0) }
+	readOn := func(r *rig) {
+		one(r)
+		op := readOf(1)
+		op.SinkTO += 2
+		r.send(op)
+	}
 	for _, c := range []struct {
 		name string
 		code string
@@ -172,8 +178,8 @@ func TestBadMessagesEndTheStreamWithTheirCode(t *testing.T) {
 			tagged(OpWrite, 0x11, 0x100, false, octets(2)), tagged(OpWrite, 0x11, 0x104, true, octets(2))}},
 		{"another STag in between", "0/2/07", one, [][]byte{
 			tagged(OpWrite, 0x11, 0x100, false, octets(2)), tagged(OpWrite, 0x12, 0x102, true, octets(2))}},
-		{"Read Response in a Write", "0/2/07", func(r *rig) { one(r); r.send(readOf(1)); r.line.written = nil }, [][]byte{
-			tagged(OpWrite, 0x11, 0x100, false, octets(2)), tagged(OpReadResponse, 0x11, 0x100, true, octets(1))}},
+		{"Read Response in a Write", "0/2/07", readOn, [][]byte{
+			tagged(OpWrite, 0x11, 0x100, false, octets(2)), tagged(OpReadResponse, 0x11, 0x102, true, octets(1))}},
 		{"another type of Send in between", "0/2/07", one, [][]byte{
 			untagged(OpSend, 1, 0, false, octets(2)), untagged(OpSendSE, 1, 2, true, octets(2))}},
 		{"Immediate Data in a Send", "0/2/07", one, [][]byte{

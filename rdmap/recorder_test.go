@@ -16,6 +16,7 @@ type recorder struct {
 	quiet  bool // writes nothing down
 
 	ops     []Operation
+	next    func()            // called by Next when there is none
 	payload map[uint64][]byte // by ticket
 	refuses error             // what Gather returns
 	memory  map[uint32]*region
@@ -56,6 +57,9 @@ func (u *recorder) told() []string {
 
 func (u *recorder) Next(op *Operation) bool {
 	if len(u.ops) == 0 {
+		if u.next != nil {
+			u.next()
+		}
 		return false
 	}
 	*op = u.ops[0]

@@ -183,6 +183,28 @@ func TestTerminateSaysWhatTheErrorSays(t *testing.T) {
 	}
 }
 
+// What the layers below say of their own stream is returned as it is.
+func TestErrorOfTheLLPIsReturnedAsItIs(t *testing.T) {
+	broken := &mpa.Error{Code: mpa.CodeCRC}
+	r := newRig(t)
+	r.receive(0)
+	r.line.end = broken
+	if err := r.feed(whole(OpSend, 1, nil)); err != broken {
+		t.Errorf("the reception ended with %#v, want %#v", err, broken)
+	}
+}
+
+// A ULP may find, as it is asked for the next operation, that it cannot go on.
+func TestTerminateFromWithinTheSendQueueComesNext(t *testing.T) {
+	r := newRig(t, func(_ *Config, l *line) { l.fenced = true })
+	r.region(0x33, 8, 1, '.')
+	r.take(asks(1, 1), asks(2, 1))
+	r.ulp.next = func() { r.Terminate(nil) }
+	r.line.fenced = false
+	r.Kick()
+	want(t, "sent", r.sent(), "RDMA Read Response 0x77:0x700 1.", "Terminate 2#1+0 4.")
+}
+
 // A Terminate that may not be sent yet is not waited for.
 func TestTerminateBeforeTheFirstMessageIsNotWaitedFor(t *testing.T) {
 	r := newRig(t, responder, func(_ *Config, l *line) { l.fenced = true })
