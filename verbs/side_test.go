@@ -282,3 +282,8 @@ func (s *side) region(off, n int, access memory.Access) *verbs.MR {
 
 // settle waits, in a bubble, until nothing happens any more.
 func settle() { synctest.Wait() }
+
+// newMPA is a stream in Full Operation over nc.
+func newMPA(nc net.Conn) *mpa.Conn {
+	return mpa.NewConn(nc, mpa.Params{Revision: mpa.Revision2, CRC: true})
+}

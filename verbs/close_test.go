@@ -1,0 +1,422 @@
+package verbs_test
+
+import (
+	"context"
+	"errors"
+	"io"
+	"sync"
+	"syscall"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/weft-rdma/weft/cm"
+	"github.com/weft-rdma/weft/internal/nettest"
+	"github.com/weft-rdma/weft/rdmap"
+	"github.com/weft-rdma/weft/verbs"
+)
+
+// A graceful close waits for the work of both sides, leaves both Idle with their
+// receives flushed, and lets them be connected again.
+//
+// Claims: DDP-6.2.1-2 DDP-6.2.1-5 DDP-3-12
+func TestACloseWaitsForWorkAndLeavesTheQueuePairsIdle(t *testing.T) {
+	overWires(t, func(t *testing.T, w wire) {
+		a, b := newSide(t, reads), newSide(t, reads)
+		for round := range 3 {
+			if round == 1 {
+				w.connect(t, b.qp, a.qp, cm.Params{}) // the other way round
+			} else {
+				w.connect(t, a.qp, b.qp, cm.Params{})
+			}
+			x, y := a, b
+			if round == 1 {
+				x, y = b, a
+			}
+			y.receives(10, 3, 100)
+			x.receives(20, 2, 100)
+			x.post(x.write(1, y, 0, 500000), x.read(2, y, 0, 500000), x.send(3, 0, 100))
+			check(t, x.qp.Close(t.Context()))
+			wantDone(t, x.sendCQ, done{1, verbs.Success}, done{2, verbs.Success}, done{3, verbs.Success})
+			wantDone(t, x.recvCQ, done{20, verbs.Flushed}, done{21, verbs.Flushed})
+			reach(t, y.qp, verbs.Idle)
+			wantDone(t, y.recvCQ, done{10, verbs.Success}, done{11, verbs.Flushed}, done{12, verbs.Flushed})
+			for _, s := range []*side{x, y} {
+				if s.qp.State() != verbs.Idle || s.qp.Err() != nil {
+					t.Errorf("after a graceful close: %v, %v", s.qp.State(), s.qp.Err())
+				}
+			}
+			check(t, x.qp.Close(t.Context())) // it is closed
+		}
+		a.wantEvents(verbs.EventLLPCloseComplete, verbs.EventLLPCloseComplete, verbs.EventLLPCloseComplete)
+	})
+}
+
+// While the queue pair closes nothing can be posted, and the state cannot be
+// changed (Verbs §6.2.5).
+func TestNothingIsPostedInClosing(t *testing.T) {
+	bubble(t, reads, reads, func(t *testing.T, s *table) {
+		s.a.receives(1, 2, 8)
+		s.y.Hold() // the peer's FIN
+		closed := make(chan error, 1)
+		go func() { closed <- s.a.qp.Close(t.Context()) }()
+		settle()
+		if at := s.a.qp.State(); at != verbs.Closing {
+			t.Fatalf("the state is %v", at)
+		}
+		wantError(t, s.a.qp.PostSend(s.a.write(1, s.b, 0, 8)), verbs.ErrState)
+		wantError(t, s.a.qp.PostRecv(verbs.RecvWR{}), verbs.ErrState)
+		wantError(t, s.a.qp.Terminate(), verbs.ErrState)
+		wantError(t, s.a.qp.Reset(), verbs.ErrState)
+		wantNone(t, s.a.recvCQ)
+		s.y.Resume()
+		check(t, <-closed)
+		wantDone(t, s.a.recvCQ, done{1, verbs.Flushed}, done{2, verbs.Flushed})
+		s.a.wantEvents(verbs.EventLLPCloseComplete)
+	})
+}
+
+// Close does not lose what is posted while it waits for the queue to be empty.
+func TestCloseWaitsForWhatIsPostedMeanwhile(t *testing.T) {
+	overWires(t, func(t *testing.T, w wire) {
+		for range 20 {
+			a, b := linked(t, w, verbs.QPConfig{SendDepth: 64}, verbs.QPConfig{})
+			posted := make(chan int)
+			go func() {
+				n := 0
+				for ; n < 64; n++ {
+					if err := a.qp.PostSend(a.write(uint64(n), b, 0, 100)); err != nil {
+						wantError(t, err, verbs.ErrState)
+						break
+					}
+				}
+				posted <- n
+			}()
+			check(t, a.qp.Close(t.Context()))
+			for _, wc := range take(t, a.sendCQ, <-posted) {
+				if wc.Status != verbs.Success {
+					t.Fatalf("request %d: %v", wc.ID, wc.Status)
+				}
+			}
+			check(t, a.rnic.Close())
+			check(t, b.rnic.Close())
+		}
+	})
+}
+
+func TestCloseEndsWithItsContext(t *testing.T) {
+	for _, tt := range []struct {
+		name string
+		work bool // a Read stays unanswered, or else only the peer's FIN is missing
+	}{{"work outstanding", true}, {"peer does not close", false}} {
+		t.Run(tt.name, func(t *testing.T) {
+			bubble(t, reads, reads, func(t *testing.T, s *table) {
+				s.y.Hold()
+				want := []done{}
+				if tt.work {
+					s.a.post(s.a.read(1, s.b, 0, 8))
+					want = append(want, done{1, verbs.Flushed})
+				}
+				ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+				defer cancel()
+				wantError(t, s.a.qp.Close(ctx), context.DeadlineExceeded)
+				if at := s.a.qp.State(); at != verbs.Error {
+					t.Errorf("the state is %v", at)
+				}
+				wantDone(t, s.a.sendCQ, want...)
+			})
+		})
+	}
+}
+
+// Closing and Terminate are bounded (Verbs §6.2): a peer that does not close is
+// left after CloseTimeout, whatever it does.
+func TestAPeerCannotHoldUpTheEnd(t *testing.T) {
+	for _, tt := range []struct {
+		name   string
+		begin  func(a *side)
+		events []verbs.EventID
+	}{
+		{"Closing", func(a *side) { go func() { _ = a.qp.Close(a.t.Context()) }() }, []verbs.EventID{verbs.EventLLPLost}},
+		{"Terminate", func(a *side) { check(a.t, a.qp.Terminate()) }, []verbs.EventID{verbs.EventBadClose}},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				a, b := newSideOf(t, verbs.Config{CloseTimeout: time.Minute}, reads), newSide(t, reads)
+				x, y := nettest.Pipe()
+				join(t, a.qp, b.qp, x, y, cm.Params{})
+				settle()
+				y.Hold()
+				begun := time.Now()
+				tt.begin(a)
+				if at, err := a.qp.WaitState(t.Context(), verbs.Error); err != nil {
+					t.Fatal(at, err)
+				}
+				if took := time.Since(begun); took != time.Minute {
+					t.Errorf("it took %v, expected one minute", took)
+				}
+				a.wantEvents(tt.events...)
+			})
+		})
+	}
+}
+
+// Modify QP to Terminate: the peer gets a Terminate message without an error,
+// and both sides end in Error with what is outstanding flushed.
+func TestTerminateTellsThePeer(t *testing.T) {
+	overWires(t, func(t *testing.T, w wire) {
+		a, b := linked(t, w, reads, reads)
+		a.receives(1, 2, 8)
+		b.receives(1, 2, 8)
+		check(t, a.qp.Terminate())
+		wantTold(t, b)
+		reach(t, a.qp, verbs.Error)
+		a.wantEvents()
+		var term *rdmap.TerminateError
+		if !errors.As(a.qp.Err(), &term) || term.Remote {
+			t.Errorf("the error is %v", a.qp.Err())
+		}
+		for _, s := range []*side{a, b} {
+			wantDone(t, s.recvCQ, done{1, verbs.Flushed}, done{2, verbs.Flushed})
+			wantError(t, s.qp.Terminate(), verbs.ErrState)
+		}
+	})
+}
+
+// Modify QP to Error: no message, a reset.
+func TestAbortResetsTheStream(t *testing.T) {
+	nettest.CheckLeaks(t)
+	a, b := linked(t, wires[0], reads, reads)
+	a.receives(1, 2, 8)
+	a.qp.Abort()
+	if at := a.qp.State(); at != verbs.Error {
+		t.Errorf("the state is %v", at)
+	}
+	wantDone(t, a.recvCQ, done{1, verbs.Flushed}, done{2, verbs.Flushed})
+	b.wantEvents(verbs.EventLLPReset)
+	reach(t, b.qp, verbs.Error)
+	wantError(t, b.qp.Err(), syscall.ECONNRESET)
+	a.wantEvents()
+	a.qp.Abort() // changes nothing
+}
+
+// What becomes of what is posted in each state, and how it gets there.
+//
+// Claims: R-7-3 DDP-3-3 DDP-3-10
+func TestEachStateTreatsPostsAsTheVerbsSay(t *testing.T) {
+	post := func(t *testing.T, s *side, id uint64) {
+		t.Helper()
+		check(t, s.qp.PostSend(verbs.SendWR{ID: id, Op: verbs.OpSend}))
+		check(t, s.qp.PostRecv(verbs.RecvWR{ID: id}))
+	}
+	flushed := func(t *testing.T, s *side, ids ...uint64) {
+		t.Helper()
+		for _, id := range ids {
+			wantDone(t, s.sendCQ, done{id, verbs.Flushed})
+			wantDone(t, s.recvCQ, done{id, verbs.Flushed})
+		}
+	}
+	bubble(t, reads, reads, func(t *testing.T, s *table) {
+		a := s.a
+		s.y.Hold()
+		a.post(a.read(1, s.b, 0, 8))
+		check(t, a.qp.PostRecv(verbs.RecvWR{ID: 1}))
+		check(t, a.qp.Terminate())
+		post(t, a, 2) // Terminate
+		settle()
+		if at := a.qp.State(); at != verbs.Terminate {
+			t.Fatalf("the state is %v", at)
+		}
+		wantNone(t, a.sendCQ)
+		wantError(t, a.qp.Reset(), verbs.ErrState)
+		s.y.Resume()
+		flushed(t, a, 1, 2)
+		reach(t, a.qp, verbs.Error)
+		post(t, a, 3) // Error
+		flushed(t, a, 3)
+		check(t, a.qp.Reset())
+		post(t, a, 4) // Idle
+		settle()
+		wantNone(t, a.sendCQ)
+		wantNone(t, a.recvCQ)
+		if at, err := a.qp.State(), a.qp.Err(); at != verbs.Idle || err != nil {
+			t.Errorf("%v, %v after Reset", at, err)
+		}
+		a.qp.Abort() // Idle to Error
+		flushed(t, a, 4)
+		check(t, a.qp.Reset())
+		post(t, a, 5)
+		check(t, a.qp.Destroy())
+		settle()
+		wantNone(t, a.sendCQ) // what was held in Idle is dropped
+		for _, err := range []error{
+			a.qp.PostSend(verbs.SendWR{Op: verbs.OpSend}), a.qp.PostRecv(verbs.RecvWR{}), a.qp.Reset(), a.qp.Terminate(), a.qp.Destroy(),
+		} {
+			wantError(t, err, verbs.ErrQP)
+		}
+		a.qp.Abort()
+		wantNone(t, a.recvCQ)
+		wantError(t, a.qp.Establish(nil, verbs.Terms{}), verbs.ErrLLP)
+	})
+}
+
+// The peer goes in its various ways; what was outstanding is flushed.
+//
+// Claims: DDP-3-11
+func TestThePeersEndIsToldAsWhatItWas(t *testing.T) {
+	lost := func(err error) bool { return errors.Is(err, syscall.ECONNRESET) }
+	for _, tt := range []struct {
+		name  string
+		work  bool // a Read is outstanding, or else nothing is
+		end   func(s *table)
+		event verbs.EventID
+		state verbs.State
+		err   func(error) bool
+	}{
+		{"FIN, nothing outstanding", false, func(s *table) { _ = s.y.CloseWrite() },
+			verbs.EventLLPCloseComplete, verbs.Idle, func(err error) bool { return err == nil }},
+		{"FIN, work outstanding", true, func(s *table) { s.y.FinAfter(s.y.Written()) },
+			verbs.EventBadLLPClose, verbs.Error, func(err error) bool {
+				term, ok := err.(*rdmap.TerminateError)
+				return ok && !term.Remote && term.Layer == 0 && term.EType == 2 && term.Code == 7
+			}},
+		{"reset, nothing outstanding", false, func(s *table) { _ = s.y.Reset() }, verbs.EventLLPReset, verbs.Error, lost},
+		{"reset, work outstanding", true, func(s *table) { s.y.ResetAfter(s.y.Written()) }, verbs.EventLLPReset, verbs.Error, lost},
+		{"reset within a message", true, func(s *table) { s.y.ResetAfter(s.y.Written() + 10) }, verbs.EventLLPReset, verbs.Error, lost},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			bubble(t, reads, reads, func(t *testing.T, s *table) {
+				s.a.receives(9, 1, 8)
+				tt.end(s)
+				if tt.work {
+					s.a.post(s.a.read(1, s.b, 0, 8)) // whose answer meets the end
+					wantDone(t, s.a.sendCQ, done{1, verbs.Flushed})
+				}
+				reach(t, s.a.qp, tt.state)
+				s.a.wantEvents(tt.event)
+				if err := s.a.qp.Err(); !tt.err(err) {
+					t.Errorf("the error is %v", err)
+				}
+				wantDone(t, s.a.recvCQ, done{9, verbs.Flushed})
+				wantError(t, s.a.qp.Close(t.Context()), s.a.qp.Err())
+			})
+		})
+	}
+}
+
+// Many goroutines end a queue pair in all ways at once: it ends, once, and
+// everything that was posted completes exactly once.
+func TestManyMayEndAQueuePairAtOnce(t *testing.T) {
+	overWires(t, func(t *testing.T, w wire) {
+		for round := range 30 {
+			a, b := linked(t, w, verbs.QPConfig{SendDepth: 8, ORD: 4}, reads)
+			b.receives(0, 1, 8)
+			for i := range uint64(8) {
+				a.post(a.read(i, b, 0, 10000))
+			}
+			ctx, cancel := context.WithCancel(t.Context())
+			var wg sync.WaitGroup
+			ends := []func(){
+				func() { _ = a.qp.Close(ctx) },
+				func() { _ = a.qp.Close(t.Context()) },
+				func() { _ = a.qp.Terminate() },
+				func() { a.qp.Abort() },
+				func() { _ = b.qp.Close(ctx) },
+				func() { _ = b.qp.Terminate() },
+				cancel,
+				func() { _, _ = a.qp.WaitState(t.Context(), verbs.Error, verbs.Idle) },
+			}
+			for i := range ends {
+				wg.Go(ends[(i+round)%len(ends)])
+			}
+			wg.Wait()
+			if _, err := b.qp.WaitState(t.Context(), verbs.Error, verbs.Idle); err != nil {
+				t.Fatal(err)
+			}
+			flushed := false
+			for i, wc := range take(t, a.sendCQ, 8) {
+				flushed = flushed || wc.Status == verbs.Flushed
+				if wc.ID != uint64(i) || flushed != (wc.Status == verbs.Flushed) {
+					t.Fatalf("completion %d is of %d: %v", i, wc.ID, wc.Status)
+				}
+			}
+			wantNone(t, a.sendCQ)
+			wantDone(t, b.recvCQ, done{0, verbs.Flushed})
+			// And destroyed by many.
+			var destroyed int
+			var mu sync.Mutex
+			for range 3 {
+				wg.Go(func() {
+					if a.qp.Destroy() == nil {
+						mu.Lock()
+						destroyed++
+						mu.Unlock()
+					}
+				})
+			}
+			wg.Go(func() { check(t, b.rnic.Close()) })
+			wg.Wait()
+			if destroyed != 1 {
+				t.Fatalf("destroyed %d times", destroyed)
+			}
+			check(t, a.rnic.Close())
+		}
+	})
+}
+
+// Destroy of a connected queue pair resets the stream and flushes it.
+func TestDestroyEndsTheStream(t *testing.T) {
+	overWires(t, func(t *testing.T, w wire) {
+		a, b := linked(t, w, reads, reads)
+		a.receives(1, 1, 8)
+		check(t, a.qp.Destroy())
+		wantDone(t, a.recvCQ, done{1, verbs.Flushed})
+		if _, err := b.qp.WaitState(t.Context(), verbs.Error, verbs.Idle); err != nil {
+			t.Fatal(err)
+		}
+		if u := a.rnic.Usage(); u.QPs != 0 {
+			t.Errorf("usage %+v", u)
+		}
+	})
+}
+
+// The states are seen by those who wait for them, and a context ends the wait.
+func TestWaitStateEndsWithItsContext(t *testing.T) {
+	s := newSide(t, verbs.QPConfig{})
+	if at, err := s.qp.WaitState(t.Context(), verbs.RTS, verbs.Idle); at != verbs.Idle || err != nil {
+		t.Errorf("%v, %v", at, err)
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	if at, err := s.qp.WaitState(ctx, verbs.RTS); at != verbs.Idle || !errors.Is(err, context.Canceled) {
+		t.Errorf("%v, %v", at, err)
+	}
+}
+
+// Only an Idle queue pair is connected, on terms within the limits; what is
+// refused stays the caller's.
+func TestEstablishRefusesWhatItCannotTake(t *testing.T) {
+	bubble(t, reads, reads, func(t *testing.T, s *table) {
+		other := newSideOf(t, verbs.Config{Limits: verbs.Limits{IRD: 4, ORD: 4}}, reads)
+		x, y := nettest.Pipe()
+		mc := newMPA(x)
+		wantError(t, s.a.qp.Establish(mc, verbs.Terms{}), verbs.ErrState)
+		wantError(t, other.qp.Establish(mc, verbs.Terms{IRD: 5}), verbs.ErrIRD)
+		wantError(t, other.qp.Establish(mc, verbs.Terms{ORD: 5}), verbs.ErrORD)
+		wantError(t, other.qp.Establish(mc, verbs.Terms{ORD: -1}), verbs.ErrORD)
+		wantError(t, other.qp.Establish(mc, verbs.Terms{IRD: -1}), verbs.ErrIRD)
+		dead := other.newQP(reads)
+		check(t, dead.Destroy())
+		wantError(t, dead.Establish(mc, verbs.Terms{}), verbs.ErrQP)
+		if dead.Ready() != nil {
+			t.Error("a queue pair without a stream has something to be ready")
+		}
+		if at := other.qp.State(); at != verbs.Idle {
+			t.Errorf("the state is %v", at)
+		}
+		check(t, mc.Close()) // still the caller's
+		if _, err := y.Read(make([]byte, 1)); !errors.Is(err, io.EOF) {
+			t.Errorf("octets were sent: %v", err)
+		}
+	})
+}
