@@ -264,6 +264,7 @@ func TestRequestsThatMayNotBeServedAreRefused(t *testing.T) {
 				t.Errorf("Read Request told: %v, %+v", m.R, m.ReadRequest)
 			}
 			want(t, "sent", r.sent()[1:])
+			want(t, "told", r.ulp.told()) // it was found on arrival
 			if w := r.ulp.memory[0x44]; w != nil && w.data[0] != 5 {
 				t.Error("memory was changed")
 			}
