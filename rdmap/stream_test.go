@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"strings"
 	"sync"
 	"testing"
 
@@ -171,8 +172,12 @@ func TestTerminateSaysWhatTheErrorSays(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			r := newRig(t)
-			if got := codeOf(t, r.Terminate(c.err)); got != c.code {
+			told := r.Terminate(c.err)
+			if got := codeOf(t, told); got != c.code {
 				t.Errorf("the error says %s, want %s", got, c.code)
+			}
+			if eof := errors.Is(c.err, io.EOF); eof && !strings.Contains(told.Error(), "closed the stream with work outstanding") {
+				t.Errorf("the error says %q", told)
 			}
 			r.Kick()
 			m := r.terminated()
