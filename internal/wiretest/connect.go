@@ -16,6 +16,7 @@ type Listener struct {
 	side *Side
 	wire Wire
 	net  net.Listener
+	conn *cm.Conn // the last one accepted
 }
 
 // Listen makes a listener of the Side's RNIC, closed when the test ends.
@@ -59,7 +60,7 @@ func (l *Listener) ConnectAs(qp *verbs.QP, s Startup, params cm.Params) *Peer {
 		defer cancel()
 		req, err := l.Accept(ctx)
 		if err == nil {
-			_, err = req.Accept(ctx, qp, params)
+			l.conn, err = req.Accept(ctx, qp, params)
 		}
 		accepted <- err
 	}()

@@ -128,8 +128,7 @@ func (o *offence) tryOver(t *testing.T, w Wire) {
 	if o.post != nil {
 		o.post(s)
 		if o.asks > 0 {
-			// The first message is the Initiator's (RFC 5044 §7.1.2 rule 4).
-			s.must(s.Send(Write(0, 0)))
+			s.open()
 		}
 		for range o.asks {
 			if _, err := s.Message(); err != nil {
@@ -173,6 +172,14 @@ func (o *offence) tryOver(t *testing.T, w Wire) {
 		o.after(s)
 	}
 	s.serves()
+}
+
+// open sends the first message, which is the Initiator's (RFC 5044 §7.1.2 rule
+// 4), and waits until it has arrived: now the Side may send.
+func (s *stage) open() {
+	s.t.Helper()
+	s.must(s.Send(Write(0, 0)))
+	<-s.QP.Ready()
 }
 
 func (s *stage) must(err error) {

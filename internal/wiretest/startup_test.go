@@ -184,7 +184,9 @@ func (s *stage) dialled(w Wire, params cm.Params) (p *Peer, result chan error) {
 	ours, theirs, err := w.Pair(s.t.Context())
 	s.must(err)
 	p = NewPeer(theirs)
-	s.t.Cleanup(func() { _ = theirs.Close() }) // the test may have closed it
+	s.t.Cleanup(func() {
+		_, _ = ours.Close(), theirs.Close() // they may be closed already
+	})
 	result = make(chan error, 1)
 	go func() {
 		_, err := cm.Connect(context.Background(), s.QP, ours, params)

@@ -1,0 +1,366 @@
+package wiretest
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"runtime"
+	"slices"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/weft-rdma/weft/mpa"
+	"github.com/weft-rdma/weft/verbs"
+)
+
+// closeTimeout is that of a verbs.Config that has none.
+const closeTimeout = 5 * time.Second
+
+// postRead posts a Read and has the Peer read the request.
+func (s *stage) postRead(id uint64) {
+	s.t.Helper()
+	s.Post(verbs.SendWR{ID: id, Op: verbs.OpRead, SGL: []verbs.SGE{s.exposed.SGE(0, 16)}, Remote: verbs.Remote{STag: 1, TO: 2}})
+	if m, err := s.Message(); err != nil || m.Opcode != 1 {
+		s.t.Fatalf("expected a Read Request, got %v, %v", m, err)
+	}
+}
+
+// Verbs §6.2.2: a FIN with work outstanding is an error, told on the half that
+// is still open.
+//
+// Claims: DDP-6.2.1-5 R-7-4
+func TestAFinWithWorkOutstandingIsAnError(t *testing.T) {
+	for _, w := range Wires {
+		t.Run(w.Name, func(t *testing.T) {
+			s := setStage(t, w, verbs.QPConfig{})
+			s.Receives(s.recv, 0, recvSize, 1)
+			s.Peer = s.ln.Connect(s.QP)
+			s.open()
+			s.postRead(0)
+			s.ExpectEvent(verbs.EventBadLLPClose)
+			s.must(s.CloseWrite())
+			s.answered(TerminateOf(0, 2, 7, NoHeaders, nil))
+			s.must(s.Peer.Close())
+			s.Reach(verbs.Error)
+			s.wantError(0, 2, 7)
+			s.Statuses(s.SendCQ, 0, verbs.Flushed)
+			s.Statuses(s.RecvCQ, 100, verbs.Flushed)
+			s.serves()
+		})
+	}
+}
+
+// What the peer had asked for before its FIN is still answered.
+//
+// Claims: DDP-6.2.1-5 R-5.2.1-11
+func TestAFinBehindAReadRequestWaitsForTheAnswer(t *testing.T) {
+	for _, w := range Wires {
+		t.Run(w.Name, func(t *testing.T) {
+			s := setStage(t, w, verbs.QPConfig{})
+			s.Peer = s.ln.Connect(s.QP)
+			s.must(s.Send(ReadRequest(1, Read{1, 2, 100, s.exposedTag, s.exposedTO})))
+			s.must(s.CloseWrite())
+			s.ExpectEvent(verbs.EventLLPCloseComplete)
+			s.answered(ReadResponse(1, 2, s.Expected(exposedOff, 100)...))
+			s.must(s.Peer.Close())
+			s.Reach(verbs.Idle)
+		})
+	}
+}
+
+// A FIN inside an FPDU is the loss of the connection, wherever it comes:
+// nothing can be told any more, and nothing of the FPDU counts.
+//
+// Claims: DDP-6.2.2-1 R-5.5-19
+func TestAFinInsideAnFPDULosesTheConnection(t *testing.T) {
+	for _, w := range Wires[:3] {
+		length := len((&Framing{Markers: w.Markers}).Append(nil, Send(1, 1, 2, 3)))
+		for cut := 1; cut < length; cut++ {
+			t.Run(fmt.Sprintf("%s/%d", w.Name, cut), func(t *testing.T) {
+				s := setStage(t, w, verbs.QPConfig{})
+				s.Receives(s.recv, 0, recvSize, 1)
+				s.Peer = s.ln.Connect(s.QP)
+				s.ExpectEvent(verbs.EventLLPLost)
+				s.must(s.Raw(s.Frame(Send(1, 1, 2, 3))[:cut]))
+				s.must(s.CloseWrite())
+				if said := s.closed(t); len(said) > 0 {
+					t.Errorf("answered with % x", said)
+				}
+				s.Reach(verbs.Error)
+				if err := s.QP.Err(); !errors.Is(err, mpaClosed(err)) {
+					t.Errorf("the queue pair's error is %v", err)
+				}
+				s.Statuses(s.RecvCQ, 100, verbs.Flushed)
+			})
+		}
+	}
+}
+
+// mpaClosed is err's *mpa.Error if it is of a connection lost.
+func mpaClosed(err error) error {
+	var e *mpa.Error
+	if errors.As(err, &e) && e.Code == mpa.CodeClosed {
+		return e
+	}
+	return errors.New("expected a connection lost")
+}
+
+// Claims: DDP-6.2.2-1
+func TestAResetFlushesEverything(t *testing.T) {
+	for _, w := range Wires {
+		for _, busy := range []bool{false, true} {
+			t.Run(fmt.Sprintf("%s/busy %t", w.Name, busy), func(t *testing.T) {
+				s := setStage(t, w, verbs.QPConfig{})
+				s.Receives(s.recv, 0, recvSize, 2)
+				s.Peer = s.ln.Connect(s.QP)
+				s.open()
+				var sends []verbs.Status
+				if busy {
+					s.postRead(0)
+					sends = append(sends, verbs.Flushed)
+				}
+				s.must(s.Reset())
+				s.ExpectEvent(verbs.EventLLPReset)
+				s.Reach(verbs.Error)
+				if err := s.QP.Err(); !errors.Is(err, mpaClosed(err)) {
+					t.Errorf("the queue pair's error is %v", err)
+				}
+				s.Statuses(s.SendCQ, 0, sends...)
+				s.Statuses(s.RecvCQ, 100, verbs.Flushed, verbs.Flushed)
+				s.serves()
+			})
+		}
+	}
+}
+
+// A peer that stops reading stalls the queue and nothing else: posting does not
+// wait, what it sends is taken, memory can be deallocated, and Close keeps to
+// its context.
+//
+// Claims: R-5.5-17 R-8.1.1-6
+func TestAPeerThatStopsReadingHoldsNothingUp(t *testing.T) {
+	for _, w := range Wires[:3] {
+		t.Run(w.Name, func(t *testing.T) {
+			s := setStage(t, w, verbs.QPConfig{})
+			s.Receives(s.recv, 0, recvSize, 1)
+			buf, mr := s.big(64<<20, verbs.LocalRead)
+			s.Peer = s.ln.Connect(s.QP)
+			s.open()
+			for id := range uint64(8) {
+				s.Post(verbs.SendWR{ID: id, Op: verbs.OpSend, SGL: []verbs.SGE{mr.SGE(0, len(buf))}})
+			}
+			// The other direction goes on.
+			s.must(s.Send(Send(1, 7)))
+			s.Expect(recvOff, 7)
+			s.Statuses(s.RecvCQ, 100, verbs.Success)
+			ctx, cancel := context.WithCancel(t.Context())
+			cancel()
+			if err := s.QP.Close(ctx); !errors.Is(err, context.Canceled) {
+				t.Errorf("Close: %v", err)
+			}
+			s.Reach(verbs.Error)
+			s.Statuses(s.SendCQ, 0, slices.Repeat([]verbs.Status{verbs.Flushed}, 8)...)
+			s.serves()
+		})
+	}
+}
+
+// Deallocate does not wait for a peer that has stopped reading in the middle of
+// a message from the memory; what has not left is not sent.
+//
+// Claims: R-8.1.1-6 DDP-8.3.1-6
+func TestMemoryOfAMessageThatIsStuckCanBeDeallocated(t *testing.T) {
+	for _, w := range Wires[:3] {
+		t.Run(w.Name, func(t *testing.T) {
+			s := setStage(t, w, verbs.QPConfig{})
+			buf, mr := s.big(32<<20, verbs.LocalRead)
+			before := slices.Clone(buf)
+			s.Peer = s.ln.Connect(s.QP)
+			s.open()
+			s.Post(verbs.SendWR{ID: 0, Op: verbs.OpWrite, SGL: []verbs.SGE{mr.SGE(0, len(buf))}})
+			first, err := s.Next()
+			s.must(err)
+			s.must(mr.Deallocate())
+			for i := range buf {
+				buf[i] = 0 // the consumer's again: nothing of it may be seen
+			}
+			message, terminate, ok := s.responseToTerminate(first)
+			if !bytes.Equal(message, before[:len(message)]) {
+				t.Error("octets written after the deallocation were sent")
+			}
+			if ok && !bytes.Equal(terminate, TerminateOf(0, 0, 0, NoHeaders, nil)) {
+				t.Errorf("Terminate % x", terminate)
+			}
+			_ = s.Peer.Close() // it may be reset
+			s.Reach(verbs.Error)
+			wc := s.Take(s.SendCQ, 1)[0]
+			if wc.Status != verbs.InvalidSTag && (ok || wc.Status != verbs.Flushed) {
+				t.Errorf("completion %v, the stream ended by a Terminate: %t", wc.Status, ok)
+			}
+			if !ok {
+				s.anyEvent()
+			}
+			s.serves()
+		})
+	}
+}
+
+// A peer that trickles cannot keep memory from being deallocated: Deallocate
+// returns in the middle of the FPDU, and from then on no octet is placed.
+//
+// Claims: R-8.1.1-6 DDP-8.3.1-6 DDP-8.3-2 D-10.3-2
+func TestMemoryThatAPeerTricklesIntoCanBeDeallocated(t *testing.T) {
+	for _, w := range Wires[:3] {
+		for _, n := range []int{10, 19, 5000, 39000} {
+			t.Run(fmt.Sprintf("%s/%d octets", w.Name, n), func(t *testing.T) {
+				s := setStage(t, w, verbs.QPConfig{})
+				s.Peer = s.ln.Connect(s.QP)
+				s.open()
+				opened := int(s.ln.conn.Stats().OctetsIn)
+				culprit := Write(s.exposedTag, s.exposedTO, Fill(40000, 0xEE)...)
+				fpdu := s.Frame(culprit)
+				s.must(s.Raw(fpdu[:n]))
+				s.received(opened + n)
+				s.must(s.exposed.Deallocate())
+				// Without CRC what has come may be in place: no more than that.
+				placed := slices.Clone(s.Arena[exposedOff : exposedOff+exposedLen])
+				if i := bytes.LastIndexByte(placed, 0xEE); i >= n && !bytes.Equal(placed[n:], s.Expected(exposedOff+n, exposedLen-n)) || w.CRC && !bytes.Equal(placed, s.Expected(exposedOff, exposedLen)) {
+					t.Errorf("octet %d is in place before it came", i)
+				}
+				s.Expect(exposedOff, placed...)
+				s.ExpectEvent(verbs.EventProtectionSTag)
+				s.Dribble = true
+				s.must(s.Raw(fpdu[n : n+100]))
+				s.Dribble = false
+				_ = s.Raw(fpdu[n+100:])
+				s.answered(TerminateOf(1, 1, 0, DDPHeader, culprit))
+				s.must(s.Peer.Close())
+				s.Reach(verbs.Error)
+				s.CheckMemory()
+				s.wantError(1, 1, 0)
+			})
+		}
+	}
+}
+
+// received waits until Weft has taken n octets from the connection.
+func (s *stage) received(n int) {
+	s.t.Helper()
+	for end := time.Now().Add(Patience); s.ln.conn.Stats().OctetsIn < uint64(n); runtime.Gosched() {
+		if time.Now().After(end) {
+			s.t.Fatalf("%d octets arrived, expected %d", s.ln.conn.Stats().OctetsIn, n)
+		}
+	}
+}
+
+// Every end that depends on the peer has its limit.
+func TestAPeerThatDoesNotLetTheStreamEndIsCutOff(t *testing.T) {
+	tests := map[string]struct {
+		end   func(s *stage)
+		event []verbs.EventID
+		sends []verbs.Status
+	}{
+		"after our Terminate it keeps the connection": {
+			end: func(s *stage) {
+				s.must(s.Send(Send(2, 1)))
+				s.answered(TerminateOf(1, 2, 3, DDPHeader, Send(2, 1)))
+			},
+			event: []verbs.EventID{verbs.EventRQMSNRange},
+		},
+		"after its Terminate it keeps the connection": {
+			end: func(s *stage) {
+				s.must(s.Send(Terminate(1, 1, 0, 0)))
+				s.answered()
+			},
+			event: []verbs.EventID{verbs.EventTerminateReceived},
+		},
+		"it does not read our Terminate": {
+			end: func(s *stage) {
+				_, mr := s.big(1<<20, verbs.LocalRead)
+				s.Post(verbs.SendWR{Op: verbs.OpSend, SGL: []verbs.SGE{mr.SGE(0, 1<<20)}})
+				synctest.Wait()
+				s.must(s.Send(Send(2, 1)))
+			},
+			event: []verbs.EventID{verbs.EventRQMSNRange}, sends: []verbs.Status{verbs.Flushed},
+		},
+		"it does not answer our FIN": {
+			end: func(s *stage) {
+				closed := make(chan error, 1)
+				go func() { closed <- s.QP.Close(context.Background()) }()
+				s.answered()
+				if err := <-closed; err == nil {
+					s.t.Error("Close succeeded")
+				}
+			},
+			event: []verbs.EventID{verbs.EventLLPLost},
+		},
+		"it closes its half and does not read": {
+			end: func(s *stage) {
+				_, mr := s.big(1<<20, verbs.LocalRead)
+				s.Post(verbs.SendWR{Op: verbs.OpSend, SGL: []verbs.SGE{mr.SGE(0, 1<<20)}})
+				synctest.Wait()
+				s.must(s.CloseWrite())
+			},
+			sends: []verbs.Status{verbs.Flushed},
+		},
+	}
+	for name, tt := range tests {
+		for _, w := range Wires[2:] {
+			t.Run(name+"/"+w.Name, func(t *testing.T) {
+				synctest.Test(t, func(t *testing.T) {
+					s := setStage(t, w, verbs.QPConfig{})
+					s.Peer = s.ln.Connect(s.QP)
+					s.open()
+					begun := time.Now()
+					tt.end(s)
+					s.Reach(verbs.Error)
+					if d := time.Since(begun); d != closeTimeout {
+						t.Errorf("over after %v, expected %v", d, closeTimeout)
+					}
+					if err := s.QP.Err(); err == nil || errors.Is(err, os.ErrDeadlineExceeded) {
+						t.Errorf("the queue pair's error is %v", err)
+					}
+					s.Statuses(s.SendCQ, 0, tt.sends...)
+					if tt.event != nil {
+						s.ExpectEvent(tt.event...)
+					} else {
+						s.anyEvent()
+					}
+					s.serves()
+				})
+			})
+		}
+	}
+}
+
+// While the stream closes the peer has nothing to say any more (Verbs §6.2.5).
+//
+// Claims: DDP-6.2.1-3 DDP-6.2.1-2
+func TestAMessageWhileClosingIsABadClose(t *testing.T) {
+	for _, w := range Wires {
+		t.Run(w.Name, func(t *testing.T) {
+			s := setStage(t, w, verbs.QPConfig{})
+			s.Receives(s.recv, 0, recvSize, 1)
+			s.Peer = s.ln.Connect(s.QP)
+			s.open()
+			closed := make(chan error, 1)
+			go func() { closed <- s.QP.Close(t.Context()) }()
+			s.answered() // FIN: the queue pair is Closing
+			if err := s.QP.PostSend(verbs.SendWR{Op: verbs.OpSend}); !errors.Is(err, verbs.ErrState) {
+				t.Errorf("posting while closing: %v, expected %v", err, verbs.ErrState)
+			}
+			s.ExpectEvent(verbs.EventBadClose)
+			s.must(s.Send(Send(1, 1)))
+			s.closed(t)
+			if err := <-closed; err == nil {
+				t.Error("Close succeeded")
+			}
+			s.Reach(verbs.Error)
+			s.Statuses(s.RecvCQ, 100, verbs.Flushed)
+			s.serves()
+		})
+	}
+}
