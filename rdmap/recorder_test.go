@@ -25,6 +25,7 @@ type recorder struct {
 	scatters error    // what Scatter returns
 	answers  error    // what Responded returns
 
+	holding bool // memory for what arrives
 	scratch [1][]byte
 
 	log   []string
@@ -82,6 +83,7 @@ func (u *recorder) Gather(dst [][]byte, ticket uint64, off uint64, n int) ([][]b
 func (u *recorder) Sent(ticket uint64) { u.note("sent %d", ticket) }
 
 func (u *recorder) Responded(ticket uint64, value uint64) error {
+	u.rested()
 	u.note("responded %d %#x", ticket, value)
 	u.value = value
 	return u.answers
@@ -103,6 +105,7 @@ func (u *recorder) Scatter(dst [][]byte, off uint64, n int) ([][]byte, error) {
 	if u.scatters != nil {
 		return dst, u.scatters
 	}
+	u.holding = true
 	return append(dst, u.receives[0][off:off+uint64(n)]), nil
 }
 
@@ -144,10 +147,12 @@ func (u *recorder) find(dst [][]byte, stag uint32, to uint64, n int) ([][]byte, 
 }
 
 func (u *recorder) WriteTarget(dst [][]byte, stag uint32, to uint64, n int) ([][]byte, ddp.Fault) {
+	u.holding = true
 	return u.find(dst, stag, to, n)
 }
 
 func (u *recorder) ReadSink(dst [][]byte, stag uint32, to uint64, n int) ([][]byte, ddp.Fault) {
+	u.holding = true
 	return u.find(dst, stag, to, n)
 }
 
@@ -195,6 +200,7 @@ func (u *recorder) Unanswered(err error) {
 }
 
 func (u *recorder) Invalidate(stag uint32) ddp.Fault {
+	u.rested()
 	r := u.memory[stag]
 	if r == nil {
 		return ddp.FaultSTag
@@ -206,8 +212,16 @@ func (u *recorder) Invalidate(stag uint32) ddp.Fault {
 	return r.fault
 }
 
-func (u *recorder) LetGo() {}
-func (u *recorder) Idle()  {}
+func (u *recorder) LetGo() { u.holding = false }
+func (u *recorder) Idle()  { u.holding = false }
+
+// rested notes that the receiving goroutine holds memory where it must not: the
+// ULP may have to wait for all that is held.
+func (u *recorder) rested() {
+	if u.holding {
+		u.note("memory is held")
+	}
+}
 
 // A hold remembers which memory the segments not yet written refer to, by
 // ticket or STag.

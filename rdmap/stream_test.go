@@ -199,8 +199,9 @@ func TestErrorOfTheLLPIsReturnedAsItIs(t *testing.T) {
 	}
 }
 
-// A ULP may find, as it is asked for the next operation, that it cannot go on.
-func TestTerminateFromWithinTheSendQueueComesNext(t *testing.T) {
+// A ULP may find, as it is asked for the next operation, that it cannot go on:
+// the peer is told, whatever else there is to send.
+func TestTerminateFromWithinTheSendQueueIsSent(t *testing.T) {
 	r := newRig(t, func(_ *Config, l *line) { l.fenced = true })
 	r.region(0x33, 8, 1, '.')
 	r.take(asks(1, 1), asks(2, 1))
@@ -208,6 +209,45 @@ func TestTerminateFromWithinTheSendQueueComesNext(t *testing.T) {
 	r.line.fenced = false
 	r.Kick()
 	want(t, "sent", r.sent(), "RDMA Read Response 0x77:0x700 1.", "Terminate 2#1+0 4.")
+
+	r = newRig(t)
+	r.ulp.next = func() { r.ulp.next = nil; r.Terminate(nil); r.Kick() }
+	r.Kick()
+	want(t, "sent with nothing else to send", r.sent(), "Terminate 2#1+0 4.")
+}
+
+// What others ask for while the owner looks for something to send is not acted
+// on before it has looked again: they may have posted first.
+func TestCloseWhileTheOwnerLooksComesAfterWhatWasPosted(t *testing.T) {
+	for name, ask := range map[string]func(*rig){
+		"Close":      func(r *rig) { r.Close() },
+		"PeerClosed": func(r *rig) { r.PeerClosed() },
+	} {
+		t.Run(name, func(t *testing.T) {
+			r := newRig(t)
+			r.region(0x33, 8, 1, '.')
+			r.ulp.next = func() {
+				r.ulp.next = nil
+				q := request{read: ReadRequest{Size: 1, SourceSTag: 0x33, SourceTO: 8}}
+				r.requests.push(&q)
+				ask(r)
+				r.Kick()
+			}
+			r.line.flush = func() {
+				if r.asked > 0 || len(r.line.shut) > 0 {
+					t.Error("it was acted on too early")
+				}
+			}
+			r.Kick()
+			if len(r.out.handoff) > 0 {
+				r.writer()
+			}
+			want(t, "sent", r.sent(), "RDMA Read Response 0x0:0x0 1.")
+			if r.asked+len(r.line.shut) != 1 {
+				t.Errorf("asked %d times, shut %v; want one of them", r.asked, r.line.shut)
+			}
+		})
+	}
 }
 
 // A Terminate that may not be sent yet is not waited for.
