@@ -1,0 +1,51 @@
+//go:build !race
+
+package verbs_test
+
+import (
+	"runtime"
+	"testing"
+
+	"github.com/weft-rdma/weft/verbs"
+)
+
+// The whole path of a message over TCP allocates nothing, on both sides: from
+// PostSend to Poll.
+func TestPostedAndCompletedMessagesAllocateNothing(t *testing.T) {
+	a, b := linked(t, wires[0], reads, reads)
+	for _, tt := range []struct {
+		name string
+		wr   verbs.SendWR
+	}{
+		{"Send", a.send(1, 0, 64)},
+		{"Write of 64", a.write(1, b, 0, 64)},
+		{"Write of 100000", a.write(1, b, 0, 100000)},
+		{"Read of 64", a.read(1, b, 0, 64)},
+		{"Read of 100000", a.read(1, b, 0, 100000)},
+		{"Immediate Data", verbs.SendWR{ID: 1, Op: verbs.OpImmediate, Flags: verbs.Signaled}},
+		{"FetchAdd", a.atomic(1, verbs.OpFetchAdd, b, 0, 64, verbs.Atomic{Data: 1})},
+	} {
+		receives := tt.wr.Op == verbs.OpSend || tt.wr.Op == verbs.OpImmediate
+		recv := verbs.RecvWR{ID: 2, SGL: []verbs.SGE{b.mr.SGE(0, 64)}}
+		var wc [1]verbs.WC
+		one := func() {
+			if receives {
+				check(t, b.qp.PostRecv(recv))
+			}
+			check(t, a.qp.PostSend(tt.wr))
+			for a.sendCQ.Poll(wc[:]) == 0 {
+				runtime.Gosched()
+			}
+			check(t, wc[0].Status.Err())
+			for receives && b.recvCQ.Poll(wc[:]) == 0 {
+				runtime.Gosched()
+			}
+		}
+		for range 10 {
+			one() // what grows has grown
+		}
+		if n := testing.AllocsPerRun(100, one); n > 0 {
+			t.Errorf("%s: %v allocations", tt.name, n)
+		}
+	}
+}
