@@ -140,6 +140,8 @@ func (u *recorder) find(dst [][]byte, stag uint32, to uint64, n int) ([][]byte, 
 		return dst, r.fault
 	case r.hollow:
 		return append(dst, r.data[:n]), ddp.NoFault
+	case to+uint64(n-1) < to:
+		return dst, ddp.FaultWrap
 	case to < r.base || to+uint64(n) > r.base+uint64(len(r.data)):
 		return dst, ddp.FaultBounds
 	}

@@ -240,3 +240,35 @@ func TestResponderWaitsForTheFirstMessage(t *testing.T) {
 	<-r.Ready()
 	want(t, "sent", r.sent(), "Send 0#1+0 1.")
 }
+
+// What is not yet cut into segments follows a change of the MULPDU.
+//
+// Claims: DDP-3-1
+func TestSegmentsFollowTheMULPDU(t *testing.T) {
+	r := newRig(t, func(_ *Config, l *line) { l.mulpdu, l.room = 1014, 1 })
+	r.line.flush = func() { r.line.mulpdu = 214 }
+	r.send(writeOf(1300))
+	r.writer()
+	want(t, "sent", r.sent(),
+		"RDMA Write 0x22:0x1000 1000...", "RDMA Write 0x22:0x13e8 200...", "RDMA Write 0x22:0x14b0 100.")
+}
+
+// Every segment says the stream's version, DDP's and RDMAP's.
+//
+// Claims: R-4.1-7 D-6.1-1 X-4.1-1
+func TestSegmentsSayTheStreamsVersion(t *testing.T) {
+	for version, octets := range map[uint8][2]uint8{VersionConsortium: {0, 0}, VersionIETF: {1, 0x40}} {
+		r := newRig(t, func(_ *Config, l *line) { l.version = version })
+		r.send(sendOf(1), writeOf(1), readOf(1), fetchAdd(), immediateOf(1))
+		r.Terminate(nil)
+		r.Kick()
+		for _, s := range r.line.written {
+			if s.header[0]&3 != octets[0] || s.header[1]&0xf0 != octets[1] {
+				t.Errorf("version %d: %s begins with % x", version, describe(&s), s.header[:2])
+			}
+		}
+		if n := len(r.sent()); n != 6 {
+			t.Errorf("%d segments were sent, want 6", n)
+		}
+	}
+}
