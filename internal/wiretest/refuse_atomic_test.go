@@ -61,7 +61,7 @@ func TestAtomicsGoByTheAlignmentOfTheMemory(t *testing.T) {
 			s := setStage(t, w, verbs.QPConfig{})
 			odd := s.RegisterAs(s.PD, 0, exposedOff+4, 64, AllRights) // tagged offset 4 is aligned, 0 is not
 			s.Peer = s.ln.Connect(s.QP)
-			was := binary.NativeEndian.Uint64(s.Arena[exposedOff+8:])
+			was := binary.NativeEndian.Uint64(s.Expected(exposedOff+8, 8))
 			s.must(s.Send(AtomicRequest(1, Atomic{ID: 5, STag: uint32(odd.STag()), TO: 4, Data: 3})))
 			s.Expect(exposedOff+8, binary.NativeEndian.AppendUint64(nil, was+3)...)
 			if u, err := s.Next(); err != nil || string(u) != string(AtomicResponse(1, 5, was)) {
