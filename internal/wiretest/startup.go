@@ -33,13 +33,14 @@ func StartFrame(key string, flags, revision byte, private ...byte) []byte {
 type Startup struct {
 	Markers  bool // wants markers in what it receives
 	CRC      bool
-	Revision byte   // 0 is revision 1 for short
-	Enhanced []byte // the 4 octets of RFC 6581 §9; revision 2 then
+	Enhanced []byte // the 4 octets of RFC 6581 §9; revision 2 then, otherwise 1
 	Private  []byte
+
+	Consortium bool // revision 0
 }
 
 func (s Startup) frame(key string) []byte {
-	flags, revision := byte(0), max(s.Revision, 1)
+	flags, revision := byte(0), byte(1)
 	if s.Markers {
 		flags |= FlagMarkers
 	}
@@ -48,6 +49,9 @@ func (s Startup) frame(key string) []byte {
 	}
 	if s.Enhanced != nil {
 		flags, revision = flags|FlagEnhanced, 2
+	}
+	if s.Consortium {
+		revision = 0
 	}
 	return StartFrame(key, flags, revision, append(append([]byte(nil), s.Enhanced...), s.Private...)...)
 }

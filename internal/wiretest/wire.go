@@ -16,6 +16,8 @@ type Wire struct {
 	CRC     bool
 	Markers bool // both sides ask for them
 	Dribble bool // the Peer sends octet by octet
+
+	Consortium bool // revision 0 of MPA, version 0 of DDP and RDMAP
 }
 
 // Wires are the ways in which every offence is tried: with and without the
@@ -28,10 +30,18 @@ var Wires = []Wire{
 }
 
 // Config is what a Side of the wire asks for.
-func (w Wire) Config() mpa.Config { return mpa.Config{NoCRC: !w.CRC, Markers: w.Markers} }
+func (w Wire) Config() mpa.Config {
+	cfg := mpa.Config{NoCRC: !w.CRC, Markers: w.Markers}
+	if w.Consortium {
+		cfg.Profile = mpa.ProfileRDMAC
+	}
+	return cfg
+}
 
 // Startup is what a Peer asks for.
-func (w Wire) Startup() Startup { return Startup{CRC: w.CRC, Markers: w.Markers} }
+func (w Wire) Startup() Startup {
+	return Startup{CRC: w.CRC, Markers: w.Markers, Consortium: w.Consortium}
+}
 
 // Listen makes a place to connect to.
 func (w Wire) Listen(ctx context.Context) (net.Listener, error) {

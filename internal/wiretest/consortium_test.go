@@ -1,0 +1,52 @@
+package wiretest
+
+import (
+	"bytes"
+	"testing"
+
+	"github.com/weft-rdma/weft/verbs"
+)
+
+// zero is a ULPDU with version 0 of DDP and RDMAP.
+func zero(u []byte) []byte { return With(u, 0, u[0]&^3, u[1]&0x3F) }
+
+// On a stream of the RDMA Consortium all versions are 0, in both directions and
+// in Terminates, and RFC 7306 is not known. Versions are never mixed (RFC 5044
+// appendix C).
+//
+// Claims: R-4.1-7 R-7.2-3 X-8.2-3 X-4.1-1 D-6.1-1
+func TestAStreamOfTheConsortiumIsOfVersionZero(t *testing.T) {
+	w := Wire{Name: "memory", Memory: true, CRC: true, Markers: true, Consortium: true}
+	send := zero(Send(2, 1))
+	for name, tt := range map[string]struct {
+		culprit            []byte
+		layer, etype, code byte
+		event              verbs.EventID
+	}{
+		"DDP version 1":             {Send(2, 1), 1, 2, 6, verbs.EventDDPVersion},
+		"DDP version 1, tagged":     {Write(1, 2, 3), 1, 1, 4, verbs.EventDDPVersion},
+		"RDMAP version 1":           {With(send, 1, 0x43), 0, 2, 5, verbs.EventRDMAVersion},
+		"Immediate Data":            {zero(Immediate(2, Fill(8, 0)...)), 0, 2, 6, verbs.EventOpcode},
+		"an Atomic Request":         {zero(AtomicRequest(2, Atomic{})), 0, 2, 6, verbs.EventOpcode},
+		"an Atomic Response":        {zero(AtomicResponse(1, 0, 0)), 0, 2, 6, verbs.EventOpcode},
+		"a bad STag on that stream": {zero(Write(0x100, 2, 3)), 1, 1, 0, verbs.EventProtectionSTag},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := setStage(t, w, verbs.QPConfig{})
+			s.Receives(s.recv, 0, recvSize, 2)
+			s.Peer = s.ln.Connect(s.QP)
+			s.must(s.Send(zero(Send(1, 9)), zero(ReadRequest(1, Read{1, 2, 4, s.exposedTag, s.exposedTO}))))
+			s.Expect(recvOff, 9)
+			if u, err := s.Next(); err != nil || !bytes.Equal(u, zero(ReadResponse(1, 2, s.Expected(exposedOff, 4)...))) {
+				t.Fatalf("answer % x, %v", u, err)
+			}
+			s.ExpectEvent(tt.event)
+			s.must(s.Send(tt.culprit))
+			s.answered(zero(TerminateOf(tt.layer, tt.etype, tt.code, DDPHeader, tt.culprit)))
+			s.must(s.Peer.Close())
+			s.Reach(verbs.Error)
+			s.wantError(tt.layer, tt.etype, tt.code)
+			s.Statuses(s.RecvCQ, 100, verbs.Success, verbs.Flushed)
+		})
+	}
+}
