@@ -69,10 +69,10 @@ func (u *recorder) Next(op *Operation) bool {
 }
 
 func (u *recorder) Gather(dst [][]byte, ticket uint64, off uint64, n int) ([][]byte, error) {
-	if u.refuses != nil {
-		return dst, u.refuses
-	}
 	u.hold.use(ticket)
+	if u.refuses != nil {
+		return dst, u.refuses // as where the second of two pieces is bad
+	}
 	p := u.payload[ticket]
 	if p == nil {
 		return append(dst, u.memory[0].data[:n]), nil

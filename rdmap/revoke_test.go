@@ -149,6 +149,19 @@ func TestGatherThatFailsEndsTheStream(t *testing.T) {
 	want(t, "told", r.ulp.told(), "failed 1")
 }
 
+// What was found before the failure is not held: its owner learns of the
+// failure, and may take the memory away before the Terminate has left.
+func TestGatherThatFailsLeavesNothingHeld(t *testing.T) {
+	r := newRig(t)
+	r.ulp.refuses = errLocal
+	r.line.flush = func() { r.hold.revoke(1) }
+	r.send(writeOf(100))
+	r.terminated()
+	if len(r.ended) != 1 || r.ended[0] != nil {
+		t.Errorf("ended with %v, want once with nil", r.ended)
+	}
+}
+
 // The memory of an answer that is copied is let go at once: whoever revokes it
 // disturbs nothing.
 func TestCopiedAnswerHoldsNoMemory(t *testing.T) {

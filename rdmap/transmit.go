@@ -231,9 +231,6 @@ func (o *outbound) gather() (empty bool) {
 // choose starts the next message: answers to the peer and our own operations
 // take turns, so that neither starves the other.
 func (o *outbound) choose() bool {
-	if o.inflight.terminated {
-		return false
-	}
 	if o.rtr {
 		o.startRTR()
 		return true
@@ -270,6 +267,9 @@ func (o *outbound) segment() bool {
 		var err error
 		if o.pieces, err = s.ulp.Gather(o.pieces, m.ticket, uint64(off), n); err != nil {
 			m.active = false
+			// What was found before the error belongs to no segment. Its owner
+			// is told, and may take it away before the Terminate has left.
+			s.cfg.Hold.Truncate(s.llp.Appended())
 			s.ulp.Failed(m.ticket, err)
 			return true
 		}
