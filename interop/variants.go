@@ -32,7 +32,6 @@ func (h *harness) pingVariants(ctx context.Context) {
 	}
 	h.suite.Run(ctx, "rping/rev-1/weft-client", h.pingWithoutReads)
 	h.suite.Run(ctx, "rping/markers-refused/weft-client", h.markersRefused)
-	h.suite.Run(ctx, "rping/many-at-once/weft-client", h.manyClients)
 	h.suite.Run(ctx, "rping/many-at-once/weft-server", h.manyServed)
 	h.suite.Run(ctx, "rping/guest-killed/weft-server", h.clientKilled)
 }
