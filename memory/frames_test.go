@@ -65,8 +65,8 @@ func TestReleaseRemembersForAcquire(t *testing.T) {
 			t.Errorf("held %v", n)
 		}
 		s.Release()
-		if n := s.holders(); n != [3]uint32{} || !s.Used() {
-			t.Errorf("held %v, used %v after Release", n, s.Used())
+		if n := s.holders(); n != [3]uint32{} || len(s.uses) == 0 {
+			t.Errorf("held %v, used %v after Release", n, len(s.uses) > 0)
 		}
 		if !s.Acquire() || !s.Acquire() { // what is held already is not held twice
 			t.Fatal("nothing was revoked, and yet Acquire failed")
@@ -81,8 +81,8 @@ func TestReleaseRemembersForAcquire(t *testing.T) {
 	if !s.Acquire() {
 		t.Error("nothing remembered, and yet Acquire failed")
 	}
-	if n := s.holders(); n != [3]uint32{} || s.Used() {
-		t.Errorf("held %v, used %v after Forget", n, s.Used())
+	if n := s.holders(); n != [3]uint32{} || len(s.uses) > 0 {
+		t.Errorf("held %v, used %v after Forget", n, len(s.uses) > 0)
 	}
 	if _, _, ok := s.Revoked(); ok {
 		t.Error("something revoked, and nothing remembered")
@@ -183,15 +183,54 @@ func TestForgetKeepsNoMemoryAlive(t *testing.T) {
 	s := newSender(t)
 	s.Forget()
 	for i, u := range s.inline {
-		if u != (use{}) {
+		if u.reg != nil {
 			t.Errorf("use %d is kept", i)
 		}
 	}
 	s = newSender(t)
 	s.Done(100)
 	for i, u := range s.inline {
-		if u != (use{}) {
+		if u.reg != nil {
 			t.Errorf("use %d is kept after Done", i)
 		}
 	}
+}
+
+// Between two frames that refer to a region others may go that do not: when
+// the first has been written, the region's revocation is the second's concern.
+func TestRevokedNamesAFrameThatRefersToTheRegion(t *testing.T) {
+	tab := NewTable(Config{})
+	pd := tab.AllocPD()
+	a, err := tab.Register(pd, make([]byte, 8), RegionConfig{Access: LocalRead})
+	if err != nil {
+		t.Fatal(err)
+	}
+	b, err := tab.Register(pd, make([]byte, 8), RegionConfig{Access: LocalRead})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var h Holder
+	h.Init(tab, pd, 0)
+	for frame, r := range []*Region{a, b, b, b, a, b} {
+		h.Frame(uint64(frame))
+		if _, f := h.Resolve(nil, uint32(r.STag()), 0, 8, LocalRead); f != ddp.NoFault {
+			t.Fatal(f)
+		}
+	}
+	h.Release()
+	h.Done(2)
+	if err := tab.Deallocate(a); err != nil {
+		t.Fatal(err)
+	}
+	if _, frame, ok := h.Revoked(); !ok || frame != 4 {
+		t.Errorf("frame %d, %v, want 4", frame, ok)
+	}
+	h.Truncate(4)
+	if _, frame, ok := h.Revoked(); ok {
+		t.Errorf("frame %d after it was dropped", frame)
+	}
+	if !h.Acquire() {
+		t.Error("the frames that are left cannot be sent")
+	}
+	h.Forget()
 }

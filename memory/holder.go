@@ -31,11 +31,30 @@ type Holder struct {
 
 // A use is one registration remembered.
 type use struct {
-	reg   *registration
-	first uint64 // lowest frame that refers to it
-	last  uint64 // highest frame that refers to it
-	stag  STag
-	held  bool
+	reg  *registration
+	stag STag
+	held bool
+
+	// frames[done:] are the numbers, ascending, of the frames that refer to it
+	// and have not been written; at least one. The slice outlives the use, for
+	// the next in the same place.
+	frames []uint64
+	done   int
+}
+
+func (u *use) first() uint64 { return u.frames[u.done] }
+func (u *use) last() uint64  { return u.frames[len(u.frames)-1] }
+
+// refer notes that frame n refers to it.
+func (u *use) refer(n uint64) {
+	if len(u.frames) > u.done && u.last() == n {
+		return
+	}
+	if u.done > 0 && len(u.frames) == cap(u.frames) {
+		u.frames = u.frames[:copy(u.frames, u.frames[u.done:])]
+		u.done = 0
+	}
+	u.frames = append(u.frames, n)
 }
 
 // A Holder is what an mpa.Conn acquires around attempts to write.
@@ -77,9 +96,10 @@ func (h *Holder) Resolve(dst [][]byte, stag uint32, to, n uint64, need Access) (
 	}
 	if i < 0 {
 		i = len(h.uses)
-		h.uses = append(h.uses, use{reg: g, stag: STag(stag), first: h.frame})
+		h.add(g, STag(stag))
 	}
-	h.uses[i].held, h.uses[i].last = true, h.frame
+	h.uses[i].held = true
+	h.uses[i].refer(h.frame)
 	h.recent = i
 	return g.pieces(dst, off, n), ddp.NoFault
 }
@@ -125,9 +145,6 @@ func (h *Holder) find(stag STag) int {
 // takes others, by allocating: it is time to let frames go before adding more.
 func (h *Holder) Full() bool { return len(h.uses) >= Capacity }
 
-// Used reports that h remembers anything.
-func (h *Holder) Used() bool { return len(h.uses) > 0 }
-
 // Release lets go of everything held and remembers it for Acquire. What
 // Resolve handed out must not be touched until Acquire has said yes.
 func (h *Holder) Release() {
@@ -160,13 +177,10 @@ func (h *Holder) Acquire() bool {
 // Revoked tells which of the registrations remembered has been revoked: its
 // STag and the lowest frame, not yet done, that refers to it; of several the
 // one with the lowest frame. ok is false if all are valid.
-//
-// Where frames in between do not refer to it, frame may be lower than the next
-// one that does: the lowest is remembered when it is used, and Done raises it.
 func (h *Holder) Revoked() (stag STag, frame uint64, ok bool) {
 	for i := range h.uses {
-		if u := &h.uses[i]; u.reg.revoked() && (!ok || u.first < frame) {
-			stag, frame, ok = u.stag, u.first, true
+		if u := &h.uses[i]; u.reg.revoked() && (!ok || u.first() < frame) {
+			stag, frame, ok = u.stag, u.first(), true
 		}
 	}
 	return stag, frame, ok
@@ -177,11 +191,13 @@ func (h *Holder) Revoked() (stag STag, frame uint64, ok bool) {
 func (h *Holder) Done(n uint64) {
 	for i := 0; i < len(h.uses); {
 		u := &h.uses[i]
-		if u.last < n {
+		if u.last() < n {
 			h.remove(i)
 			continue
 		}
-		u.first = max(u.first, n)
+		for u.first() < n {
+			u.done++
+		}
 		i++
 	}
 }
@@ -191,11 +207,13 @@ func (h *Holder) Done(n uint64) {
 func (h *Holder) Truncate(n uint64) {
 	for i := 0; i < len(h.uses); {
 		u := &h.uses[i]
-		if u.first >= n {
+		if u.first() >= n {
 			h.remove(i)
 			continue
 		}
-		u.last = min(u.last, n-1)
+		for u.last() >= n {
+			u.frames = u.frames[:len(u.frames)-1]
+		}
 		i++
 	}
 }
@@ -206,14 +224,31 @@ func (h *Holder) remove(i int) {
 		h.uses[i].reg.drop()
 	}
 	end := len(h.uses) - 1
+	frames := h.uses[i].frames[:0]
 	h.uses[i] = h.uses[end]
-	h.uses[end] = use{}
+	h.uses[end] = use{frames: frames}
 	h.uses = h.uses[:end]
+}
+
+// add remembers a registration in place of one forgotten, if there is one.
+func (h *Holder) add(g *registration, stag STag) {
+	if n := len(h.uses); n < cap(h.uses) {
+		h.uses = h.uses[:n+1]
+	} else {
+		h.uses = append(h.uses, use{})
+	}
+	u := &h.uses[len(h.uses)-1]
+	u.reg, u.stag, u.done = g, stag, 0
 }
 
 // Forget lets go of everything held and forgets it.
 func (h *Holder) Forget() {
 	h.Release()
-	clear(h.uses) // keep no memory alive
-	h.uses = h.inline[:0]
+	for i := range h.uses { // keep no memory alive
+		h.uses[i] = use{frames: h.uses[i].frames[:0]}
+	}
+	h.uses = h.uses[:0]
+	if cap(h.uses) != Capacity {
+		h.uses = h.inline[:0]
+	}
 }

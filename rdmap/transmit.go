@@ -259,6 +259,7 @@ func (o *outbound) segment() bool {
 		o.pieces = append(o.pieces, m.body[off:int(off)+n])
 	case m.kind == kindAnswer:
 		if f := o.source(off, n); f != ddp.NoFault {
+			s.cfg.Hold.Truncate(s.llp.Appended())
 			o.unanswered(m.req.readFault(f, m.req.sent))
 			m.active = false
 			return true

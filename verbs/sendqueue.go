@@ -33,10 +33,13 @@ type sendQueue struct {
 	sges  int
 	wqes  []sendWQE
 
-	post  sync.Mutex // one poster at a time; also guards the intake
-	in    intake
-	tail  atomic.Uint64
-	next  atomic.Uint64 // written by the sender
+	post sync.Mutex // one poster at a time; also guards the intake
+	in   intake
+	tail atomic.Uint64
+	next atomic.Uint64 // written by the sender
+
+	gathered uint64 // requests below it may be on their way out; the sender's
+
 	empty chan struct{} // closed when head == tail, if somebody asked; done
 
 	done     sync.Mutex // guards all below
@@ -230,7 +233,7 @@ func (s *sendQueue) flushAll() {
 // reopen readies the queue for another stream.
 func (s *sendQueue) reopen() {
 	s.done.Lock()
-	s.closed, s.failed, s.sent = false, false, s.head
+	s.closed, s.failed, s.sent, s.gathered = false, false, s.head, s.head
 	s.done.Unlock()
 }
 

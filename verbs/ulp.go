@@ -140,14 +140,15 @@ func (u ulp) readSinkRight() memory.Access {
 }
 
 // invalidate executes an Invalidate Local STag work request, unless it has to
-// wait: for its fence, or for frames that refer to memory to be written. That
-// is more than Verbs §8.2.2 asks of an unfenced request, and costs nothing.
+// wait: for its fence, or for the Sends and Writes before it to be written. That
+// is more than Verbs §8.2.2 asks of an unfenced request. It does not wait for
+// answers to the peer, which could keep them coming.
 func (u ulp) invalidate(n uint64, w *sendWQE) (ok bool) {
 	s := &u.sq
 	s.done.Lock()
-	wait := w.wr.Flags&LocalFence != 0 && s.head != n
+	wait := w.wr.Flags&LocalFence != 0 && s.head != n || s.sent < s.gathered
 	s.done.Unlock()
-	if wait || u.out.Used() {
+	if wait {
 		return false
 	}
 	s.next.Store(n + 1)
@@ -161,6 +162,7 @@ func (u ulp) invalidate(n uint64, w *sendWQE) (ok bool) {
 
 // Gather finds the memory of a part of a Send or Write.
 func (u ulp) Gather(dst [][]byte, ticket uint64, off uint64, n int) ([][]byte, error) {
+	u.sq.gathered = ticket + 1
 	return u.pieces(dst, &u.out.Holder, u.sq.at(ticket).wr.SGL, off, n, LocalRead)
 }
 
