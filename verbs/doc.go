@@ -1,0 +1,90 @@
+// Package verbs is the RDMA Verbs: the interface between a program and an RNIC,
+// here one in software. It follows "RDMA Protocol Verbs Specification (Version
+// 1.0)" of the RDMA Consortium, and adds the operations of RFC 7306.
+//
+// # The objects
+//
+// An [RNIC] is all that belongs together. A [PD], a protection domain, says which
+// queue pairs may use which memory. A memory region, [MR], is a []byte of the
+// program's with a name, its STag; work requests name memory by STag and tagged
+// offset, and so do peers that were told of it. A [QP], a queue pair, is the end
+// of one connection: a send queue and a receive queue of work requests. A [CQ], a
+// completion queue, is where finished work requests are found.
+//
+//	rnic, err := verbs.Open(verbs.Config{})
+//	pd, err := rnic.AllocPD()
+//	cq, err := rnic.CreateCQ(verbs.CQConfig{Entries: 256})
+//	mr, err := pd.Register(buf, verbs.LocalRead|verbs.LocalWrite|verbs.RemoteRead)
+//	qp, err := pd.CreateQP(verbs.QPConfig{SendCQ: cq, RecvCQ: cq, IRD: 4, ORD: 4})
+//
+// Package cm connects queue pairs. Work is posted with [QP.PostSend] and
+// [QP.PostRecv], which copy the request and return at once; its end is found with
+// [CQ.Poll], and waited for with [CQ.Wait] or [CQ.RequestNotify].
+//
+// # The operations
+//
+// A Send goes into the oldest receive that the peer has posted and completes it.
+// An RDMA Write and an RDMA Read move octets to and from memory that the peer
+// has told us of, without the peer's program noticing. FetchAdd and CmpSwap
+// change 8 octets of it, all or nothing; Immediate Data is a Send of 8 octets that
+// needs no memory. Those three are of RFC 7306 and want [QPConfig].Extensions.
+//
+// # The rules
+//
+// What one has to know of iWARP:
+//
+// Post receives before they are needed. A message that finds none ends the
+// stream, and so does one that is longer than its receive. (PauseOnEmptyRQ makes
+// the stream wait for a receive instead.)
+//
+// The side that dials sends first. What the other side posts is held back until
+// the first message has come; package cm has a peer-to-peer start-up for those
+// who need it otherwise.
+//
+// A completion of a Send or Write says that the memory may be used again. It says
+// nothing about the peer: that its memory was written shows when it answers, or
+// when a later Read, of no octets even, completes. But order is kept: when a
+// receive completes, everything that the peer sent and wrote before it is in
+// place.
+//
+// Requests start and complete in the order of posting. A Read is answered later
+// than what is posted behind it is sent: a Write after a Read may change at the
+// peer what the Read is to find, unless it has a ReadFence.
+//
+// Do not look at memory to see whether a Write has arrived. Octets are placed in
+// any order and may be placed twice; the memory model of Go says nothing about
+// them. Wait for a completion.
+//
+// The memory that a Read delivers into needs RemoteWrite, because to the
+// protocol its answer is a write by the peer. ReadSinkLocalWrite makes LocalWrite
+// do: a queue pair takes only the answer to the question it asked.
+//
+// Memory that a request names must not be touched until the request is complete.
+// Memory that a peer may write or read at any time belongs to both, and to nobody.
+//
+// An STag can be taken back at any time: when [MR.Deallocate] returns no octet
+// moves through it, in either direction, and no peer can delay that. The same
+// holds after a completed OpInvalidate, OpReadInvalidate, and a receive whose
+// WC.Invalidated names it. Messages that were using it end their stream.
+//
+// # Errors
+//
+// A verb that fails returns one of the Err values and has changed nothing. A work
+// request that fails completes with a [Status], whether it was signaled or not;
+// the requests behind it complete as Flushed, and the stream ends with a Terminate
+// message that tells the peer why. What the peer does wrong is an [Event], for
+// which there is [RNIC.SetAsyncHandler]. [QP.Err] keeps the reason.
+//
+// # States
+//
+// A queue pair is Idle, RTS while it is connected, Closing or Terminate while the
+// stream is being ended, and Error when it has ended badly. [QP.Close] ends a
+// stream gracefully and leaves both sides Idle, ready to be connected again;
+// [QP.Reset] brings one back from Error.
+//
+// # Concurrency
+//
+// All methods may be called by any goroutine, those of handlers included. Nothing
+// but Close and the waits ever waits for a peer, and nothing that a program does
+// or leaves undone keeps the RNIC from working.
+package verbs
