@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"log/slog"
 	"net"
+	"slices"
 	"sync"
 	"time"
 
@@ -20,8 +21,11 @@ type ListenConfig struct {
 	// ORD in it are what a rejection tells the peer.
 	MPA mpa.Config
 
-	// Backlog is how many connections may be on their way: in start-up, or
-	// waiting for Accept. More are closed at once. 0 means 128.
+	// Backlog bounds, each by itself, the connections in start-up and the
+	// requests that wait for Accept. A connection beyond the first takes the
+	// place of the oldest in start-up, so that those who connect and say
+	// nothing do not shut out those who speak; a request beyond the second is
+	// closed. 0 means 128.
 	Backlog int
 
 	// Wrap, if not nil, is put around each connection before start-up.
@@ -40,12 +44,16 @@ type Listener struct {
 	log    *slog.Logger
 	ctx    context.Context // ends with Close
 	cancel context.CancelFunc
-	queue  chan *Request
 	wg     sync.WaitGroup
 
-	mu      sync.Mutex
-	pending int // connections in start-up or in the queue
+	mu       sync.Mutex
+	starting []*starting   // oldest first, at most Backlog
+	queue    []*Request    // oldest first, at most Backlog
+	arrived  chan struct{} // capacity 1: there may be something in the queue
 }
+
+// A starting is a connection in start-up.
+type starting struct{ cancel context.CancelFunc }
 
 // Listen listens on a local address: network is "tcp", "tcp4" or "tcp6", addr
 // is host:port, where port 0 takes any. What it takes is for queue pairs of
@@ -70,7 +78,7 @@ func NewListener(rnic *verbs.RNIC, ln net.Listener, cfg ListenConfig) *Listener 
 		log = slog.New(slog.DiscardHandler)
 	}
 	ctx, cancel := context.WithCancel(context.Background())
-	l := &Listener{rnic: rnic, ln: ln, cfg: cfg, log: log, ctx: ctx, cancel: cancel, queue: make(chan *Request, cfg.Backlog)}
+	l := &Listener{rnic: rnic, ln: ln, cfg: cfg, log: log, ctx: ctx, cancel: cancel, arrived: make(chan struct{}, 1)}
 	l.wg.Go(l.serve)
 	return l
 }
@@ -81,14 +89,48 @@ func (l *Listener) Addr() net.Addr { return l.ln.Addr() }
 // Accept waits for the next request for a connection. It fails with the
 // context's error, or with ErrClosed.
 func (l *Listener) Accept(ctx context.Context) (*Request, error) {
+	for {
+		if l.ctx.Err() != nil {
+			return nil, ErrClosed
+		}
+		if r := l.next(); r != nil {
+			return r, nil
+		}
+		select {
+		case <-l.arrived:
+		case <-l.ctx.Done():
+		case <-ctx.Done():
+			return nil, ctx.Err()
+		}
+	}
+}
+
+// next takes the oldest request that is still alive, if there is one.
+func (l *Listener) next() *Request {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.bury()
+	if len(l.queue) == 0 {
+		return nil
+	}
+	r := l.queue[0]
+	l.queue = slices.Delete(l.queue, 0, 1)
+	if len(l.queue) > 0 {
+		l.rouse() // another Accept may be waiting
+	}
+	return r
+}
+
+// bury drops requests whose time to be decided is over; needs mu.
+func (l *Listener) bury() {
+	l.queue = slices.DeleteFunc(l.queue, func(r *Request) bool { return r.mpa.Expired() })
+}
+
+// rouse wakes an Accept.
+func (l *Listener) rouse() {
 	select {
-	case r := <-l.queue:
-		l.leave()
-		return r, nil
-	case <-l.ctx.Done():
-		return nil, ErrClosed
-	case <-ctx.Done():
-		return nil, ctx.Err()
+	case l.arrived <- struct{}{}:
+	default:
 	}
 }
 
@@ -98,14 +140,13 @@ func (l *Listener) Close() error {
 	l.cancel()
 	err := l.ln.Close()
 	l.wg.Wait()
-	for {
-		select {
-		case r := <-l.queue:
-			_ = r.mpa.Close() // answered or expired already
-		default:
-			return err
-		}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for _, r := range l.queue {
+		_ = r.mpa.Close() // answered or expired already
 	}
+	l.queue = nil
+	return err
 }
 
 // serve takes connections until the listener is closed.
@@ -114,56 +155,68 @@ func (l *Listener) serve() {
 		nc, err := l.ln.Accept()
 		switch {
 		case err == nil:
+			l.wg.Go(func() { l.receive(nc) })
 		case l.ctx.Err() != nil, errors.Is(err, net.ErrClosed):
 			return
 		default: // out of descriptors, or the peer was gone: others may have more luck
 			l.log.Warn("accept", "err", err)
 			select {
 			case <-time.After(acceptPause):
-				continue
 			case <-l.ctx.Done():
 				return
 			}
 		}
-		if !l.enter() {
-			l.log.Warn("connection closed: too many are waiting", "peer", nc.RemoteAddr(), "backlog", l.cfg.Backlog)
-			_ = nc.Close()
-			continue
-		}
-		l.wg.Go(func() { l.receive(nc) })
 	}
 }
 
 // acceptPause keeps a listener that cannot accept from doing nothing else.
 const acceptPause = 50 * time.Millisecond
 
-// enter counts a connection in, if there is room.
-func (l *Listener) enter() bool {
+// enter counts a connection in, if need be in place of the one that has been
+// in start-up for longest: who means it needs a round trip.
+func (l *Listener) enter() (context.Context, *starting) {
+	ctx, cancel := context.WithCancel(l.ctx)
+	s := &starting{cancel}
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if l.pending >= l.cfg.Backlog {
-		return false
+	if len(l.starting) >= l.cfg.Backlog {
+		l.starting[0].cancel()
+		l.starting = slices.Delete(l.starting, 0, 1)
 	}
-	l.pending++
-	return true
+	l.starting = append(l.starting, s)
+	return ctx, s
 }
 
-func (l *Listener) leave() {
+// leave counts it out.
+func (l *Listener) leave(s *starting) {
+	s.cancel()
 	l.mu.Lock()
-	l.pending--
-	l.mu.Unlock()
+	defer l.mu.Unlock()
+	if i := slices.Index(l.starting, s); i >= 0 {
+		l.starting = slices.Delete(l.starting, i, i+1)
+	}
 }
 
 // receive takes a connection through the first half of its start-up.
 func (l *Listener) receive(nc net.Conn) {
-	r, err := Receive(l.ctx, wrapped(nc, l.cfg.Wrap), l.cfg.MPA)
+	ctx, s := l.enter()
+	defer l.leave(s)
+	r, err := Receive(ctx, wrapped(nc, l.cfg.Wrap), l.cfg.MPA)
 	if err != nil {
 		l.log.Info("start-up failed", "peer", nc.RemoteAddr(), "err", err)
-		l.leave()
 		return
 	}
 	r.rnic = l.rnic
-	l.queue <- r // has room for all that are counted in
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.bury()
+	if len(l.queue) >= l.cfg.Backlog {
+		l.log.Warn("connection closed: too many wait for Accept", "peer", nc.RemoteAddr(), "backlog", l.cfg.Backlog)
+		_ = r.mpa.Close()
+		return
+	}
+	l.queue = append(l.queue, r)
+	l.rouse()
 }
 
 // A Request is a peer that asks for a connection: Accept or Reject it, once,
