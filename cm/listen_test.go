@@ -151,9 +151,9 @@ func TestARequestThatNobodyAcceptsEndsWithTheListener(t *testing.T) {
 	})
 }
 
-// More than Backlog connections at a time are closed, and room that is made is
-// used.
-func TestTheBacklogBoundsWhatWaits(t *testing.T) {
+// Connections that say nothing are at most Backlog, and do not shut out those
+// that speak: the oldest makes room.
+func TestSilentConnectionsMakeRoomForOthers(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := newEnd(t, verbs.QPConfig{})
 		pipes := newPipes()
@@ -161,17 +161,15 @@ func TestTheBacklogBoundsWhatWaits(t *testing.T) {
 		defer ln.Close()
 		one, two, three := pipes.dial(), pipes.dial(), pipes.dial()
 		synctest.Wait()
-		if _, err := three.Read(make([]byte, 1)); err == nil {
-			t.Error("the third connection is open")
+		if _, err := one.Read(make([]byte, 1)); err == nil || errors.Is(err, os.ErrDeadlineExceeded) {
+			t.Errorf("the oldest of three is open: %v", err)
 		}
-		for _, nc := range []net.Conn{one, two} {
+		for _, nc := range []net.Conn{two, three} {
 			_ = nc.SetReadDeadline(time.Now().Add(time.Second))
 			if _, err := nc.Read(make([]byte, 1)); !errors.Is(err, os.ErrDeadlineExceeded) {
 				t.Errorf("one of two is closed: %v", err)
 			}
-			_ = nc.Close()
 		}
-		synctest.Wait()
 		a := newEnd(t, verbs.QPConfig{})
 		done := accepted(t.Context(), ln, func(r *cm.Request) error {
 			_, err := r.Accept(t.Context(), b.qp, cm.Params{})
@@ -181,6 +179,52 @@ func TestTheBacklogBoundsWhatWaits(t *testing.T) {
 			t.Error(err)
 		}
 		if err := <-done; err != nil {
+			t.Error(err)
+		}
+	})
+}
+
+// Requests that nobody accepts are at most Backlog, and those whose time is
+// over make room and are not handed out.
+func TestRequestsThatExpiredLeaveTheBacklog(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b := newEnd(t, verbs.QPConfig{})
+		pipes := newPipes()
+		cfg := cm.ListenConfig{Backlog: 1, MPA: mpa.Config{DecisionTimeout: time.Second}}
+		ln := cm.NewListener(b.rnic, pipes, cfg)
+		defer ln.Close()
+		ask := func() chan error {
+			a := newEnd(t, verbs.QPConfig{})
+			failed := make(chan error, 1)
+			nc := pipes.dial()
+			go func() {
+				_, err := cm.Connect(t.Context(), a.qp, nc, cm.Params{})
+				failed <- err
+			}()
+			synctest.Wait()
+			return failed
+		}
+		first, second := ask(), ask()
+		select {
+		case err := <-second:
+			if err == nil {
+				t.Error("the second request was accepted")
+			}
+		default:
+			t.Error("two requests wait, the backlog is one")
+		}
+		if err := <-first; err == nil { // when its time is over
+			t.Error("the first request was accepted")
+		}
+		third := ask()
+		r, err := ln.Accept(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := r.Accept(t.Context(), b.qp, cm.Params{}); err != nil {
+			t.Errorf("Accept returned a request that has expired: %v", err)
+		}
+		if err := <-third; err != nil {
 			t.Error(err)
 		}
 	})

@@ -180,6 +180,14 @@ func (r *Request) settle() error {
 	return r.expired
 }
 
+// Expired reports that the time for an answer is over: the connection has been
+// closed.
+func (r *Request) Expired() bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.expired != nil
+}
+
 // expire is the end of the time limit.
 func (r *Request) expire(limit time.Duration) {
 	r.mu.Lock()
