@@ -246,6 +246,7 @@ func (u ulp) Receive() (size uint64, ok bool) {
 			return 0, false
 		}
 		u.in.Forget()
+		c.stream.Kick() // what the messages before this one asked for
 		select {
 		case <-r.posted:
 		case <-c.ended:
