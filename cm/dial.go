@@ -54,7 +54,11 @@ func Connect(ctx context.Context, qp *verbs.QP, nc net.Conn, p Params) (*Conn, e
 }
 
 func connect(ctx context.Context, qp *verbs.QP, nc net.Conn, p Params) (*Conn, error) {
-	cfg := p.config(qp)
+	cfg, err := p.config(qp)
+	if err != nil {
+		_ = nc.Close()
+		return nil, err
+	}
 	mc, peer, err := mpa.Initiate(ctx, nc, cfg, p.PrivateData)
 	var rejected *mpa.RejectError
 	switch {
@@ -63,6 +67,7 @@ func connect(ctx context.Context, qp *verbs.QP, nc net.Conn, p Params) (*Conn, e
 	case err != nil && mc != nil:
 		return nil, refuse(mc, err)
 	case err != nil:
+		_ = nc.Close() // closed already unless there was nothing to be sent
 		return nil, fmt.Errorf("cm: connect: %w", err)
 	}
 	return establish(qp, mc, cfg, peer.PrivateData)

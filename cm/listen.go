@@ -260,8 +260,9 @@ func (r *Request) RemoteAddr() net.Addr { return r.nc.RemoteAddr() }
 // Accept accepts the connection and hands it to an Idle queue pair, which is in
 // RTS when it returns. Nothing that is posted leaves before the peer's first
 // message has arrived; for a peer-to-peer start-up Accept waits for that. An
-// error other than ErrNotIdle or mpa.ErrPrivateData ends the connection. p.Wrap
-// is not used.
+// error that is this side's own mistake (ErrNotIdle, verbs.ErrQP, verbs.ErrIRD,
+// verbs.ErrORD, mpa.ErrPrivateData, an mpa.Config that cannot be) leaves the
+// request as it was; any other ends the connection. p.Wrap is not used.
 func (r *Request) Accept(ctx context.Context, qp *verbs.QP, p Params) (*Conn, error) {
 	if r.rnic != nil && qp.RNIC() != r.rnic {
 		return nil, fmt.Errorf("cm: accept: %w: it is not of the listener's RNIC", verbs.ErrQP)
@@ -269,7 +270,10 @@ func (r *Request) Accept(ctx context.Context, qp *verbs.QP, p Params) (*Conn, er
 	if err := checkIdle(qp); err != nil {
 		return nil, err
 	}
-	cfg := p.config(qp)
+	cfg, err := p.config(qp)
+	if err != nil {
+		return nil, err
+	}
 	mc, err := r.mpa.Accept(ctx, cfg, p.PrivateData)
 	if err != nil {
 		return nil, fmt.Errorf("cm: accept: %w", err)

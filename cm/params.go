@@ -30,7 +30,7 @@ type Params struct {
 }
 
 // config is the start-up's configuration for a queue pair.
-func (p *Params) config(qp *verbs.QP) mpa.Config {
+func (p *Params) config(qp *verbs.QP) (mpa.Config, error) {
 	cfg := p.MPA
 	q := qp.Config()
 	if cfg.IRD == 0 {
@@ -39,7 +39,15 @@ func (p *Params) config(qp *verbs.QP) mpa.Config {
 	if cfg.ORD == 0 {
 		cfg.ORD = uint16(q.ORD)
 	}
-	return cfg
+	l := qp.RNIC().Query().Limits
+	switch {
+	case cfg.IRD != mpa.NotNegotiated && int(cfg.IRD) > l.IRD:
+		return cfg, fmt.Errorf("cm: %w: %d was asked for, the limit is %d", verbs.ErrIRD, cfg.IRD, l.IRD)
+	case cfg.ORD != mpa.NotNegotiated && int(cfg.ORD) > l.ORD:
+		return cfg, fmt.Errorf("cm: %w: %d was asked for, the limit is %d", verbs.ErrORD, cfg.ORD, l.ORD)
+	}
+	cfg.MaxIRD = min(cfg.MaxIRD, uint16(l.IRD))
+	return cfg, nil
 }
 
 func wrapped(nc net.Conn, wrap func(net.Conn) net.Conn) net.Conn {

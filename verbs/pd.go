@@ -2,6 +2,7 @@ package verbs
 
 import (
 	"errors"
+	"math"
 
 	"github.com/weft-rdma/weft/memory"
 )
@@ -151,9 +152,14 @@ func (mr *MR) Valid() bool { return mr.region.Valid() }
 func (mr *MR) PD() *PD { return mr.pd }
 
 // SGE names n octets of the region from off on for a local work request. It
-// does not check them: the work request does.
+// does not check them: the work request does. An n that no message can have,
+// below 0 or above 2^32-1, becomes 2^32-1.
 func (mr *MR) SGE(off, n int) SGE {
-	return SGE{STag: mr.STag(), TO: mr.Base() + uint64(off), Length: uint32(n)}
+	length := uint32(math.MaxUint32)
+	if n >= 0 && uint64(n) < math.MaxUint32 {
+		length = uint32(n)
+	}
+	return SGE{STag: mr.STag(), TO: mr.Base() + uint64(off), Length: length}
 }
 
 // Remote names the octets from off on for a peer that is told of them.
