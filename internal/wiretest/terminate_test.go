@@ -271,3 +271,40 @@ func (s *stage) responseToTerminate(first []byte) (message, terminate []byte, ok
 		}
 	}
 }
+
+// After the peer's Terminate nobody waits for the rest of a message: what is
+// under way ends with a whole segment, and FIN.
+//
+// Claims: R-7-3 R-7-4
+func TestATerminateOfThePeersEndsAMessageUnderWay(t *testing.T) {
+	for _, w := range Wires[:3] {
+		t.Run(w.Name, func(t *testing.T) {
+			s := setStage(t, w, verbs.QPConfig{})
+			buf, mr := s.big(32<<20, verbs.LocalRead)
+			s.Peer = s.ln.Connect(s.QP)
+			s.open()
+			s.Post(verbs.SendWR{ID: 0, Op: verbs.OpSend, SGL: []verbs.SGE{mr.SGE(0, len(buf))}})
+			s.Post(verbs.SendWR{ID: 1, Op: verbs.OpSend})
+			first, err := s.Next()
+			s.must(err)
+			s.ExpectEvent(verbs.EventTerminateReceived)
+			s.must(s.Send(Terminate(0, 0, 0, 0)))
+			s.Events(1) // it has arrived, and the socket cannot take the message meanwhile
+			rest, err := s.Rest()
+			s.must(err)
+			n := 0
+			for _, u := range append([][]byte{first}, rest...) {
+				g, err := Parse(u)
+				s.must(err)
+				if g.Opcode != 3 || g.Last || int(g.MO) != n || !bytes.Equal(g.Payload, buf[n:n+len(g.Payload)]) {
+					t.Fatalf("after %d octets came %v", n, g)
+				}
+				n += len(g.Payload)
+			}
+			s.must(s.Peer.Close())
+			s.Reach(verbs.Error)
+			s.Statuses(s.SendCQ, 0, verbs.Flushed, verbs.Flushed)
+			s.serves()
+		})
+	}
+}
