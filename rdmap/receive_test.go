@@ -1,6 +1,7 @@
 package rdmap
 
 import (
+	"bytes"
 	"io"
 	"testing"
 
@@ -213,6 +214,9 @@ func TestBadMessagesEndTheStreamWithTheirCode(t *testing.T) {
 			}
 			last := c.in[len(c.in)-1]
 			header := last[:ddp.HeaderLen(last)]
+			if at, ok := err.(interface{ Header() []byte }); !ok || !bytes.Equal(at.Header(), header) {
+				t.Errorf("%v does not know the segment at fault", err)
+			}
 			if !m.M || int(m.SegmentLength) != len(last) || string(m.DDPHeader) != string(header) || m.R {
 				t.Errorf("told of %d octets with header % x, want %d and % x", m.SegmentLength, m.DDPHeader, len(last), header)
 			}

@@ -2,6 +2,7 @@ package rdmap
 
 import (
 	"bytes"
+	"strings"
 	"testing"
 
 	"github.com/weft-rdma/weft/ddp"
@@ -201,8 +202,8 @@ func TestAllOfIRDIsUsableAndNoMore(t *testing.T) {
 	r.take(asks(1, 400), adds(2, 1), asks(3, 1)) // the first one's response is cut, and stuck
 	r.take(asks(4, 1))
 	err := r.feed(adds(5, 1))
-	if got := codeOf(t, err); got != "1/2/03" {
-		t.Errorf("code %s, want 1/2/03: %v", got, err)
+	if got := codeOf(t, err); got != "1/2/03" || !strings.Contains(err.Error(), "agreed 3 RDMA Reads and atomics") {
+		t.Errorf("code %s, want 1/2/03 and the limit: %v", got, err)
 	}
 	r.line.takes = -1
 	r.writer()

@@ -323,6 +323,23 @@ func TestStopEndsAllSending(t *testing.T) {
 	}
 }
 
+// Stop may come while somebody sends: no further batch is begun.
+func TestOwnerHeedsStop(t *testing.T) {
+	r := newRig(t, func(_ *Config, l *line) { l.room = 1 })
+	var stop sync.WaitGroup
+	r.line.flush = func() {
+		r.line.flush = nil
+		stop.Go(r.Stop)
+		<-r.done // Stop goes on when the owner has left
+	}
+	r.send(sendOf(1), sendOf(1))
+	stop.Wait()
+	want(t, "sent", r.sent(), "Send 0#1+0 1.")
+	if len(r.ended) != 1 || r.ended[0] != errStopped {
+		t.Errorf("ended with %v, want %v", r.ended, errStopped)
+	}
+}
+
 func TestStoppedBeforeItBeganSendsNothing(t *testing.T) {
 	for _, waits := range []bool{true, false} {
 		r := newRig(t, func(_ *Config, l *line) { l.waits = waits })
