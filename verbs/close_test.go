@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"io"
+	"strings"
 	"sync"
 	"syscall"
 	"testing"
@@ -161,6 +162,10 @@ func TestAPeerCannotHoldUpTheEnd(t *testing.T) {
 					t.Errorf("it took %v, expected one minute", took)
 				}
 				a.wantEvents(tt.events...)
+				var term *rdmap.TerminateError // of our own, which came first
+				if err := a.qp.Err(); !errors.As(err, &term) && !strings.Contains(err.Error(), "in time") {
+					t.Errorf("the error is %v, expected one that tells of the time", err)
+				}
 			})
 		})
 	}

@@ -6,6 +6,8 @@ import (
 	"sync"
 	"sync/atomic"
 	"testing"
+	"testing/synctest"
+	"time"
 
 	"github.com/weft-rdma/weft/cm"
 	"github.com/weft-rdma/weft/internal/nettest"
@@ -223,24 +225,24 @@ func TestOneCompletionWakesOneWaiterAndTheOthersWaitOn(t *testing.T) {
 }
 
 func TestWaitEndsWithItsContextAndWithTheCQ(t *testing.T) {
-	nettest.CheckLeaks(t)
-	for _, cfg := range []verbs.CQConfig{{Entries: 1}, {Entries: 1, Spin: 1}} {
+	synctest.Test(t, func(t *testing.T) {
 		s := newSide(t, verbs.QPConfig{})
-		cq := must(s.rnic.CreateCQ(cfg))(t)
-		ctx, cancel := context.WithCancel(t.Context())
+		cq := must(s.rnic.CreateCQ(verbs.CQConfig{Entries: 1}))(t)
+		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+		defer cancel()
+		wantError(t, cq.Wait(ctx), context.DeadlineExceeded)
 		ended := make(chan error, 4)
-		go func() { ended <- cq.Wait(ctx) }()
-		cancel()
-		wantError(t, <-ended, context.Canceled)
 		for range cap(ended) {
 			go func() { ended <- cq.Wait(t.Context()) }()
 		}
+		settle()
 		check(t, cq.Destroy())
 		for range cap(ended) {
 			wantError(t, <-ended, verbs.ErrCQ)
 		}
+		wantError(t, cq.Wait(t.Context()), verbs.ErrCQ)
 		wantError(t, cq.RequestNotify(verbs.NotifyNext), verbs.ErrCQ)
-	}
+	})
 }
 
 func TestSpinningWaitFindsACompletion(t *testing.T) {
