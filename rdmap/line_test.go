@@ -25,6 +25,7 @@ type line struct {
 	takes  int            // segments that are taken without waiting; below 0: all
 	begun  bool           // the first segment not written has left in part
 	wait   func()         // the transport is full and Flush waits: has to change that
+	brief  bool           // a Flush that waits returns as soon as something has left
 	flush  func()         // called as Flush begins
 	broken error          // what Flush returns from now on
 	take   func(*segment) // instead of writing down
@@ -107,12 +108,13 @@ func (l *line) Flush(wait bool) (drained bool, err error) {
 		if len(l.pending) > 0 && !l.guard.Acquire() {
 			return false, mpa.ErrRevoked
 		}
+		before := l.done
 		l.write()
 		l.guard.Release()
 		switch {
 		case len(l.pending) == 0:
 			return true, nil
-		case !wait:
+		case !wait, l.brief && l.done > before:
 			return false, nil
 		case l.wait == nil:
 			l.t.Fatal("Flush would wait for ever")

@@ -74,6 +74,24 @@ func TestOperationsCompleteAsTheyLeave(t *testing.T) {
 	}
 }
 
+// What has left is complete while the rest of its batch still waits.
+func TestOperationsCompleteWhileOthersWait(t *testing.T) {
+	r := newRig(t, func(_ *Config, l *line) { l.takes, l.brief = 0, true })
+	r.send(sendOf(1), sendOf(1), sendOf(1))
+	var told [][]string
+	r.line.wait = func() {
+		told = append(told, r.ulp.told())
+		r.line.takes = 1
+	}
+	for !r.idle() {
+		r.writer()
+	}
+	want(t, "sent", r.sent(), "Send 0#1+0 1.", "Send 0#2+0 1.", "Send 0#3+0 1.")
+	if len(told) != 3 || len(told[1]) != 1 || len(told[2]) != 1 {
+		t.Errorf("told %q as each began to wait", told)
+	}
+}
+
 // While the transport is full nobody but Writer sends, and kicks are kept.
 func TestKicksDuringAWaitAreKept(t *testing.T) {
 	r := newRig(t, func(_ *Config, l *line) { l.takes = 1 })
