@@ -1,18 +1,10 @@
 package cm_test
 
 import (
-	"context"
-	"crypto/ecdsa"
-	"crypto/elliptic"
-	"crypto/rand"
-	"crypto/tls"
-	"crypto/x509"
 	"errors"
 	"io"
-	"math/big"
 	"net"
 	"os"
-	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -230,93 +222,6 @@ func TestRequestsThatExpiredLeaveTheBacklog(t *testing.T) {
 	})
 }
 
-// Whoever waits, waits for a bounded time: each step of the start-up has its
-// limit, and a context cuts every one short.
-func TestEveryWaitIsBounded(t *testing.T) {
-	const limit = 3 * time.Second
-	cfg := mpa.Config{ReplyTimeout: limit, RequestTimeout: limit, DecisionTimeout: limit}
-	for _, tt := range []struct {
-		name string
-		wait func(ctx context.Context, e *end, ours, theirs net.Conn) error
-		most time.Duration
-	}{
-		{"for the reply", func(ctx context.Context, e *end, ours, _ net.Conn) error {
-			_, err := cm.Connect(ctx, e.qp, ours, cm.Params{MPA: cfg})
-			return err
-		}, limit},
-		{"for the request", func(ctx context.Context, e *end, ours, _ net.Conn) error {
-			_, err := cm.Receive(ctx, ours, cfg)
-			return err
-		}, limit},
-		{"for the message that opens the stream", func(ctx context.Context, e *end, ours, theirs net.Conn) error {
-			go mpa.Initiate(context.Background(), theirs, mpa.Config{PeerToPeer: true}, nil) // and says nothing
-			req, err := cm.Receive(ctx, ours, cfg)
-			if err != nil {
-				return err
-			}
-			_, err = req.Accept(ctx, e.qp, cm.Params{})
-			if s := e.qp.State(); s != verbs.Error {
-				t.Errorf("the queue pair is %v", s)
-			}
-			return err
-		}, 10*time.Second + time.Millisecond}, // and the look for octets behind the request
-	} {
-		for _, cut := range []bool{false, true} {
-			t.Run(tt.name, func(t *testing.T) {
-				synctest.Test(t, func(t *testing.T) {
-					e := newEnd(t, verbs.QPConfig{})
-					ours, theirs := nettest.Pipe()
-					defer theirs.Close()
-					ctx, want, most := t.Context(), error(os.ErrDeadlineExceeded), tt.most
-					if cut {
-						var cancel context.CancelFunc
-						ctx, cancel = context.WithTimeout(ctx, time.Second)
-						defer cancel()
-						want, most = context.DeadlineExceeded, time.Second
-					}
-					begun := time.Now()
-					err := tt.wait(ctx, e, ours, theirs)
-					if !errors.Is(err, want) && !errors.Is(err, context.DeadlineExceeded) {
-						t.Errorf("the error is %v", err)
-					}
-					if took := time.Since(begun); took != most {
-						t.Errorf("it took %v, expected %v", took, most)
-					}
-				})
-			})
-		}
-	}
-}
-
-// A request that is not decided upon in time is closed; deciding then fails.
-func TestADecisionThatComesTooLateFails(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		a, b := newEnd(t, verbs.QPConfig{}), newEnd(t, verbs.QPConfig{})
-		x, y := nettest.Pipe()
-		dialed := make(chan error, 1)
-		go func() {
-			_, err := cm.Connect(t.Context(), a.qp, x, cm.Params{})
-			dialed <- err
-		}()
-		req, err := cm.Receive(t.Context(), y, mpa.Config{DecisionTimeout: time.Second})
-		if err != nil {
-			t.Fatal(err)
-		}
-		if err := <-dialed; !errors.Is(err, mpa.ErrUnanswered) {
-			t.Errorf("the dialer is told %v", err)
-		}
-		if _, err := req.Accept(t.Context(), b.qp, cm.Params{}); !errors.Is(err, os.ErrDeadlineExceeded) {
-			t.Errorf("accepted too late: %v", err)
-		}
-		if err := req.Reject(nil); !errors.Is(err, mpa.ErrAnswered) {
-			t.Errorf("rejected after that: %v", err)
-		}
-		if s := b.qp.State(); s != verbs.Idle {
-			t.Errorf("the queue pair is %v", s)
-		}
-	})
-}
-
 // Only an Idle queue pair of the listener's RNIC is connected, and nobody hears
 // of another.
 //
@@ -398,64 +303,6 @@ func TestAPeerMayVanishAtAnyOctet(t *testing.T) {
 				}
 			})
 		}
-	}
-}
-
-// RDMA over TLS: Wrap is all it takes.
-func TestWrapPutsTLSUnderneath(t *testing.T) {
-	nettest.CheckLeaks(t)
-	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
-	if err != nil {
-		t.Fatal(err)
-	}
-	template := &x509.Certificate{SerialNumber: big.NewInt(1), DNSNames: []string{"weft.test"}, NotAfter: time.Now().Add(time.Hour)}
-	der, err := x509.CreateCertificate(rand.Reader, template, template, &key.PublicKey, key)
-	if err != nil {
-		t.Fatal(err)
-	}
-	cert, err := x509.ParseCertificate(der)
-	if err != nil {
-		t.Fatal(err)
-	}
-	roots := x509.NewCertPool()
-	roots.AddCert(cert)
-	var wrapped atomic.Int32
-	server := func(nc net.Conn) net.Conn {
-		wrapped.Add(1)
-		return tls.Server(nc, &tls.Config{Certificates: []tls.Certificate{{Certificate: [][]byte{der}, PrivateKey: key}}})
-	}
-	client := func(nc net.Conn) net.Conn {
-		wrapped.Add(1)
-		return tls.Client(nc, &tls.Config{RootCAs: roots, ServerName: "weft.test"})
-	}
-	a, b := newEnd(t, verbs.QPConfig{}), newEnd(t, verbs.QPConfig{})
-	ln := listen(t, b, "tcp4", cm.ListenConfig{Wrap: server})
-	done := accepted(t.Context(), ln, func(r *cm.Request) error {
-		_, err := r.Accept(t.Context(), b.qp, cm.Params{})
-		return err
-	})
-	c, err := cm.Dial(t.Context(), a.qp, "tcp", ln.Addr().String(), cm.Params{Wrap: client})
-	if err := errors.Join(err, <-done); err != nil {
-		t.Fatal(err)
-	}
-	copy(b.buf[5000:], "octets that nobody else has seen")
-	for id, op := range []verbs.Op{verbs.OpRead, verbs.OpWrite} {
-		wr := verbs.SendWR{ID: uint64(id), Op: op, Flags: verbs.Signaled, SGL: []verbs.SGE{a.mr.SGE(5000, 300000)}, Remote: b.mr.Remote(5000)}
-		if err := a.qp.PostSend(wr); err != nil {
-			t.Fatal(err)
-		}
-		if wc := a.next(t); wc.Status != verbs.Success {
-			t.Fatalf("%v: %v, %v, %v", op, wc.Status, a.qp.Err(), b.qp.Err())
-		}
-	}
-	if got := string(a.buf[5000:5032]); got != "octets that nobody else has seen" || wrapped.Load() != 2 {
-		t.Errorf("read %q; %d connections were wrapped", got, wrapped.Load())
-	}
-	if err := c.Close(t.Context()); err != nil {
-		t.Errorf("close: %v", err)
-	}
-	if s, err := b.qp.WaitState(t.Context(), verbs.Idle, verbs.Error); err != nil || s != verbs.Idle {
-		t.Errorf("the other side is %v, %v", s, b.qp.Err())
 	}
 }
 

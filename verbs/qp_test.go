@@ -1,0 +1,112 @@
+package verbs_test
+
+import (
+	"context"
+	"errors"
+	"io"
+	"testing"
+
+	"github.com/weft-rdma/weft/internal/nettest"
+	"github.com/weft-rdma/weft/verbs"
+)
+
+// What becomes of what is posted in each state, and how it gets there.
+//
+// Claims: R-7-3 DDP-3-3 DDP-3-10
+func TestEachStateTreatsPostsAsTheVerbsSay(t *testing.T) {
+	post := func(t *testing.T, s *side, id uint64) {
+		t.Helper()
+		check(t, s.qp.PostSend(verbs.SendWR{ID: id, Op: verbs.OpSend}))
+		check(t, s.qp.PostRecv(verbs.RecvWR{ID: id}))
+	}
+	flushed := func(t *testing.T, s *side, ids ...uint64) {
+		t.Helper()
+		for _, id := range ids {
+			wantDone(t, s.sendCQ, done{id, verbs.Flushed})
+			wantDone(t, s.recvCQ, done{id, verbs.Flushed})
+		}
+	}
+	bubble(t, reads, reads, func(t *testing.T, s *table) {
+		a := s.a
+		s.y.Hold()
+		a.post(a.read(1, s.b, 0, 8))
+		check(t, a.qp.PostRecv(verbs.RecvWR{ID: 1}))
+		check(t, a.qp.Terminate())
+		post(t, a, 2) // Terminate
+		settle()
+		if at := a.qp.State(); at != verbs.Terminate {
+			t.Fatalf("the state is %v", at)
+		}
+		wantNone(t, a.sendCQ)
+		wantError(t, a.qp.Reset(), verbs.ErrState)
+		s.y.Resume()
+		flushed(t, a, 1, 2)
+		reach(t, a.qp, verbs.Error)
+		post(t, a, 3) // Error
+		flushed(t, a, 3)
+		check(t, a.qp.Reset())
+		post(t, a, 4) // Idle
+		settle()
+		wantNone(t, a.sendCQ)
+		wantNone(t, a.recvCQ)
+		if at, err := a.qp.State(), a.qp.Err(); at != verbs.Idle || err != nil {
+			t.Errorf("%v, %v after Reset", at, err)
+		}
+		a.qp.Abort() // Idle to Error
+		flushed(t, a, 4)
+		check(t, a.qp.Reset())
+		post(t, a, 5)
+		check(t, a.qp.Destroy())
+		settle()
+		wantNone(t, a.sendCQ) // what was held in Idle is dropped
+		for _, err := range []error{
+			a.qp.PostSend(verbs.SendWR{Op: verbs.OpSend}), a.qp.PostRecv(verbs.RecvWR{}), a.qp.Reset(), a.qp.Terminate(), a.qp.Destroy(),
+		} {
+			wantError(t, err, verbs.ErrQP)
+		}
+		a.qp.Abort()
+		wantNone(t, a.recvCQ)
+		wantError(t, a.qp.Establish(nil, verbs.Terms{}), verbs.ErrLLP)
+	})
+}
+
+// The states are seen by those who wait for them, and a context ends the wait.
+func TestWaitStateEndsWithItsContext(t *testing.T) {
+	s := newSide(t, verbs.QPConfig{})
+	if at, err := s.qp.WaitState(t.Context(), verbs.RTS, verbs.Idle); at != verbs.Idle || err != nil {
+		t.Errorf("%v, %v", at, err)
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	if at, err := s.qp.WaitState(ctx, verbs.RTS); at != verbs.Idle || !errors.Is(err, context.Canceled) {
+		t.Errorf("%v, %v", at, err)
+	}
+}
+
+// Only an Idle queue pair is connected, on terms within the limits; what is
+// refused stays the caller's.
+func TestEstablishRefusesWhatItCannotTake(t *testing.T) {
+	bubble(t, reads, reads, func(t *testing.T, s *table) {
+		other := newSideOf(t, verbs.Config{Limits: verbs.Limits{IRD: 4, ORD: 4}}, reads)
+		x, y := nettest.Pipe()
+		mc := newMPA(x)
+		wantError(t, s.a.qp.Establish(mc, verbs.Terms{}), verbs.ErrState)
+		wantError(t, other.qp.Establish(mc, verbs.Terms{IRD: 5}), verbs.ErrIRD)
+		wantError(t, other.qp.Establish(mc, verbs.Terms{ORD: 5}), verbs.ErrORD)
+		wantError(t, other.qp.Establish(mc, verbs.Terms{ORD: -1}), verbs.ErrORD)
+		wantError(t, other.qp.Establish(mc, verbs.Terms{IRD: -1}), verbs.ErrIRD)
+		dead := other.newQP(reads)
+		check(t, dead.Destroy())
+		wantError(t, dead.Establish(mc, verbs.Terms{}), verbs.ErrQP)
+		if dead.Ready() != nil {
+			t.Error("a queue pair without a stream has something to be ready")
+		}
+		if at := other.qp.State(); at != verbs.Idle {
+			t.Errorf("the state is %v", at)
+		}
+		check(t, mc.Close()) // still the caller's
+		if _, err := y.Read(make([]byte, 1)); !errors.Is(err, io.EOF) {
+			t.Errorf("octets were sent: %v", err)
+		}
+	})
+}
