@@ -39,8 +39,9 @@ type LLP interface {
 	Written() uint64
 
 	// Flush gives what was appended to the transport. With wait false it
-	// makes no attempt that could wait for the network. drained tells that
-	// nothing is left.
+	// makes no attempt that could wait for the network. With wait true it may
+	// return when some segments, and not all, have been written whole, so that
+	// its user can account for them. drained tells that nothing is left.
 	Flush(wait bool) (drained bool, err error)
 
 	// CanTry reports whether Flush(false) can make progress at all: a

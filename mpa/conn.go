@@ -201,7 +201,8 @@ func (c *Conn) CanTry() bool { return c.transport.tries() }
 func (c *Conn) Guard(g Guard) { c.guard = g }
 
 // Flush writes what was appended. With wait false it does not wait for the
-// network. drained reports that nothing is left, which a fenced Conn does not
+// network; with wait true it may return before all is written, but not before a
+// whole frame is. drained reports that nothing is left, which a fenced Conn does not
 // achieve. The error is [ErrRevoked] when the guard refused, and the stream
 // goes on; any other ends the sending half.
 func (c *Conn) Flush(wait bool) (drained bool, err error) {

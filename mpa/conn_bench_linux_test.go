@@ -65,13 +65,13 @@ func benchConn(b *testing.B, size int, p Params) {
 			rest = rest[n:]
 			out.Append(header, list)
 			if !out.Room() {
-				if _, err := out.Flush(true); err != nil {
+				if _, err := flushAll(out); err != nil {
 					b.Fatal(err)
 				}
 			}
 		}
 	}
-	out.Flush(true)
+	flushAll(out)
 	out.CloseWrite()
 	if err := <-done; err != io.EOF {
 		b.Fatal(err)
@@ -139,7 +139,7 @@ type echo struct {
 
 func (e *echo) ULPDU(u []byte) error {
 	e.c.Append(u, nil)
-	_, err := e.c.Flush(true)
+	_, err := flushAll(e.c)
 	return err
 }
 

@@ -17,7 +17,7 @@ func TestTheEndOfOneHalfLeavesTheOther(t *testing.T) {
 	a, b := tcpPair(t)
 	x, y := NewConn(a, Params{Initiator: true}), NewConn(b, Params{Initiator: true})
 	x.Append([]byte("last"), nil)
-	if _, err := x.Flush(true); err != nil {
+	if _, err := flushAll(x); err != nil {
 		t.Fatal(err)
 	}
 	if err := x.CloseWrite(); err != nil {
@@ -28,7 +28,7 @@ func TestTheEndOfOneHalfLeavesTheOther(t *testing.T) {
 		t.Errorf("%v and %d ULPDUs, expected EOF and 1", err, len(s.got))
 	}
 	y.Append([]byte("answer"), nil)
-	if _, err := y.Flush(true); err != nil {
+	if _, err := flushAll(y); err != nil {
 		t.Fatal(err)
 	}
 	if err := y.CloseWrite(); err != nil {
@@ -75,7 +75,7 @@ func TestAFrameErrorLeavesTheConnectionToTheULP(t *testing.T) {
 			done := make(chan error, 1)
 			go func() {
 				c.Append([]byte("diagnosis"), nil)
-				_, err := c.Flush(true)
+				_, err := flushAll(c)
 				done <- err
 			}()
 			buf := make([]byte, fpduSize(0, 9, false))
@@ -101,7 +101,7 @@ func TestCloseAndResetEndWhatWaits(t *testing.T) {
 					go func() {
 						for {
 							c.Append(pattern(60000, 1), nil)
-							if _, err := c.Flush(true); err != nil {
+							if _, err := flushAll(c); err != nil {
 								errs <- err
 								return
 							}
@@ -119,7 +119,7 @@ func TestCloseAndResetEndWhatWaits(t *testing.T) {
 							t.Errorf("%v, expected code 1", err)
 						}
 					}
-					if _, err := c.Flush(true); !hasCode(err, CodeClosed) {
+					if _, err := flushAll(c); !hasCode(err, CodeClosed) {
 						t.Errorf("Flush afterwards: %v, expected code 1", err)
 					}
 				})
@@ -147,7 +147,7 @@ func TestADeadlineEndsTheReception(t *testing.T) {
 			t.Fatal(err)
 		}
 		c.Append([]byte("late"), nil)
-		if _, err := c.Flush(true); !hasCode(err, CodeClosed) || !errors.Is(err, os.ErrDeadlineExceeded) {
+		if _, err := flushAll(c); !hasCode(err, CodeClosed) || !errors.Is(err, os.ErrDeadlineExceeded) {
 			t.Errorf("Flush: %v, expected code 1, the deadline", err)
 		}
 	})

@@ -32,6 +32,7 @@ type socket struct {
 	batch   *batch
 	guard   Guard
 	wait    bool
+	whole   int // frames of the batch that had been written before
 	wvec    vector
 	werr    error
 
@@ -69,6 +70,7 @@ func (s *socket) close()       { s.closing.Store(true) }
 
 func (s *socket) flush(b *batch, g Guard, wait bool) error {
 	s.batch, s.guard, s.wait, s.werr = b, g, wait, nil
+	s.whole = b.whole
 	if err := s.rc.Write(s.writeFn); err != nil {
 		return err
 	}
@@ -93,7 +95,8 @@ func (s *socket) tryWrite(fd uintptr) bool {
 			s.batch.wrote(n)
 		case unix.EINTR:
 		case unix.EAGAIN:
-			return !s.wait
+			// Frames that have left are told before more is waited for.
+			return !s.wait || s.batch.whole > s.whole
 		default:
 			s.werr = os.NewSyscallError("writev", errno)
 			return true

@@ -75,7 +75,7 @@ func TestAFlushThatMayNotWaitLeavesWhatTheSocketDoesNotTake(t *testing.T) {
 		}
 		done := make(chan error, 1)
 		go func() {
-			drained, err := c.Flush(true)
+			drained, err := flushAll(c)
 			if !drained && err == nil {
 				err = errors.New("Flush(true) did not drain")
 			}
@@ -116,7 +116,7 @@ func TestALastWordFollowsTheFrameInProgress(t *testing.T) {
 		c.Append([]byte("last word"), nil)
 		done := make(chan error, 1)
 		go func() {
-			_, err := c.Flush(true)
+			_, err := flushAll(c)
 			done <- errors.Join(err, c.CloseWrite())
 		}()
 		p.RecvMarkers = p.SendMarkers
@@ -143,7 +143,7 @@ func TestMemoryCanBeRevokedWhileAWriteWaits(t *testing.T) {
 	c.Guard(l)
 	done := make(chan error)
 	go func() {
-		_, err := c.Flush(true)
+		_, err := flushAll(c)
 		done <- err
 	}()
 	<-l.released // one attempt has been made
@@ -308,10 +308,10 @@ func TestAStreamInMotionAllocatesNothing(t *testing.T) {
 					for range frames {
 						out.Append(header, payload)
 						if !out.Room() {
-							out.Flush(true)
+							flushAll(out)
 						}
 					}
-					if _, err := out.Flush(true); err != nil {
+					if _, err := flushAll(out); err != nil {
 						t.Error(err)
 					}
 					select {

@@ -28,8 +28,10 @@ func (s *stream) flush(b *batch, g Guard, wait bool) error {
 		}
 		g.Release()
 	}
-	for !b.empty() {
+	// Frames that have left are told before more is written.
+	for whole := b.whole; !b.empty() && b.whole <= whole; {
 		p := b.pieces[b.first]
+		p = p[:min(len(p), b.upTo(streamWrite))]
 		n, err := s.nc.Write(p)
 		s.stats.writes.Add(1)
 		short := n < len(p)
@@ -43,6 +45,10 @@ func (s *stream) flush(b *batch, g Guard, wait bool) error {
 	}
 	return nil
 }
+
+// streamWrite is how much is written at a time, in octets, rounded up to whole
+// frames.
+const streamWrite = 64 << 10
 
 func (s *stream) read(p []byte) (int, error) {
 	for {

@@ -58,14 +58,14 @@ func TestULPDUsArriveWholeAndInOrder(t *testing.T) {
 					for _, u := range want {
 						h := min(len(u), 18)
 						for !out.Room() {
-							if _, err := out.Flush(true); err != nil {
+							if _, err := flushAll(out); err != nil {
 								done <- err
 								return
 							}
 						}
 						out.Append(u[:h], [][]byte{u[h:]})
 					}
-					_, err := out.Flush(true)
+					_, err := flushAll(out)
 					done <- errors.Join(err, out.CloseWrite())
 				}()
 				s := &placer{skip: 14}
@@ -134,7 +134,7 @@ func TestAULPDUOfAnImpossibleLengthIsRefused(t *testing.T) {
 		if c.Appended() != 0 {
 			t.Errorf("%d octets: appended", n)
 		}
-		if _, err := c.Flush(true); err == nil {
+		if _, err := flushAll(c); err == nil {
 			t.Errorf("%d octets: Flush tells nothing", n)
 		}
 	}
@@ -157,7 +157,7 @@ func TestAResponderSendsNothingBeforeTheFirstFrameOfItsPeer(t *testing.T) {
 		sent := make(chan error, 1)
 		go func() {
 			initiator.Append([]byte("first"), nil)
-			_, err := initiator.Flush(true)
+			_, err := flushAll(initiator)
 			sent <- err
 		}()
 		stop := errors.New("enough")
@@ -168,7 +168,7 @@ func TestAResponderSendsNothingBeforeTheFirstFrameOfItsPeer(t *testing.T) {
 			t.Fatal(err)
 		}
 		go func() {
-			drained, err := responder.Flush(true)
+			drained, err := flushAll(responder)
 			if err == nil && !drained {
 				err = errors.New("not drained")
 			}
@@ -224,7 +224,7 @@ func TestNothingIsWrittenOnceMemoryIsRevoked(t *testing.T) {
 		c.Guard(l)
 		l.revoke()
 		c.Append(pattern(18, 1), [][]byte{pattern(50000, 1)})
-		if drained, err := c.Flush(true); drained || err != ErrRevoked || c.Stats().OctetsOut != 0 {
+		if drained, err := flushAll(c); drained || err != ErrRevoked || c.Stats().OctetsOut != 0 {
 			t.Fatalf("drained %t, %v, %d octets out, expected ErrRevoked and none", drained, err, c.Stats().OctetsOut)
 		}
 		// The ULP drops the frame and sends its last word.
@@ -235,7 +235,7 @@ func TestNothingIsWrittenOnceMemoryIsRevoked(t *testing.T) {
 		done := make(chan error, 1)
 		go func() {
 			c.Append([]byte("terminate"), nil)
-			_, err := c.Flush(true)
+			_, err := flushAll(c)
 			done <- errors.Join(err, c.CloseWrite())
 		}()
 		s := &collector{}

@@ -253,7 +253,7 @@ func TestFailuresThatThePeerIsToldLeaveAConnForTheTerminate(t *testing.T) {
 				p.seesSilence() // what goes first is not for start-up to say
 				go func() {
 					conn.Append([]byte("Terminate"), nil)
-					conn.Flush(true)
+					flushAll(conn)
 					conn.Close()
 				}()
 				if b, err := io.ReadAll(p.nc); err != nil || string(b[2:11]) != "Terminate" {

@@ -25,7 +25,7 @@ func TestShrinkingMULPDULeavesWhatWasAppended(t *testing.T) {
 		t.Fatalf("MULPDU is %d, expected 128", n)
 	}
 	out.Append(want[2], nil)
-	if _, err := out.Flush(true); err != nil {
+	if _, err := flushAll(out); err != nil {
 		t.Fatal(err)
 	}
 	if err := out.CloseWrite(); err != nil {
@@ -58,7 +58,7 @@ func TestWhatCannotBeSentIsTold(t *testing.T) {
 		b.Close()
 	}()
 	for range 2 {
-		drained, err := c.Flush(true)
+		drained, err := flushAll(c)
 		var e *Error
 		if drained || !errors.As(err, &e) || e.Code != CodeClosed {
 			t.Errorf("drained %t, %v; expected an error of a closed connection", drained, err)
@@ -110,7 +110,7 @@ func TestEachULPDUArrivesOnceWithItsLength(t *testing.T) {
 			for _, u := range want {
 				out.Append(u[:14], [][]byte{u[14:]})
 			}
-			_, err := out.Flush(true)
+			_, err := flushAll(out)
 			failed <- errors.Join(err, out.CloseWrite())
 		}()
 		s := &collector{}
@@ -171,7 +171,7 @@ func TestStreamInErrorTransfersNothingMore(t *testing.T) {
 			for i := range 3 {
 				out.Append(pattern(20, i), nil)
 			}
-			_, err := out.Flush(true)
+			_, err := flushAll(out)
 			sent <- err
 		}()
 		bad := errors.New("bad segment")
@@ -186,7 +186,7 @@ func TestStreamInErrorTransfersNothingMore(t *testing.T) {
 		}
 		<-sent // with an error or without: it may have left before
 		in.Append([]byte("more"), nil)
-		if drained, err := in.Flush(true); drained || err == nil {
+		if drained, err := flushAll(in); drained || err == nil {
 			t.Errorf("drained %t, %v after a reset, expected an error", drained, err)
 		}
 		if err := in.Receive(s); err != bad || len(s.got) != 1 {

@@ -65,12 +65,14 @@ func TestOctetsBehindTheRequestCloseTheConnection(t *testing.T) {
 	}
 	for name, answer := range answers {
 		t.Run("in memory, "+name, func(t *testing.T) {
-			nc, p := pipe(t)
-			r := awaits(t, nc, p, Config{}, p2pRequest+"00")
-			if err := answer(r); !isStartup(err) {
-				t.Error(err)
-			}
-			p.seesEnd()
+			synctest.Test(t, func(t *testing.T) { // a glance is as long as it takes
+				nc, p := pipe(t)
+				r := awaits(t, nc, p, Config{}, p2pRequest+"00")
+				if err := answer(r); !isStartup(err) {
+					t.Error(err)
+				}
+				p.seesEnd()
+			})
 		})
 		t.Run("over TCP, "+name, func(t *testing.T) {
 			a, b := tcpPair(t)

@@ -191,7 +191,7 @@ func TestMPAStartsWhereStreamingEnds(t *testing.T) {
 				return
 			}
 			i.Append(sent, nil)
-			if _, err = i.Flush(true); err == nil {
+			if _, err = flushAll(i); err == nil {
 				err = i.CloseWrite()
 			}
 			var back collector
@@ -225,7 +225,7 @@ func TestMPAStartsWhereStreamingEnds(t *testing.T) {
 			t.Error("the Responder may not send after the first FPDU")
 		}
 		r.Append(c.got[0], nil)
-		if _, err := r.Flush(true); err != nil {
+		if _, err := flushAll(r); err != nil {
 			t.Error(err)
 		}
 		if err := r.CloseWrite(); err != nil {

@@ -138,6 +138,17 @@ func (b *batch) wrote(n int) {
 	}
 }
 
+// upTo is the number of octets to be written next: n or more, up to the end of
+// a frame, or all there is.
+func (b *batch) upTo(n int) int {
+	for _, end := range b.ends[b.whole:] {
+		if end-b.sent >= n {
+			return end - b.sent
+		}
+	}
+	return b.octets - b.sent
+}
+
 // reset begins a new batch after the last one, which has been written.
 func (b *batch) reset() {
 	b.pos += uint64(b.octets)

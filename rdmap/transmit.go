@@ -178,8 +178,10 @@ func (o *outbound) step(wait bool) (progress, error) {
 			continue
 		case err != nil:
 			return free, err
-		case !drained:
+		case !drained && !wait:
 			return blocked, nil
+		case !drained:
+			continue // some has left, and is accounted for
 		}
 		break
 	}
