@@ -39,16 +39,6 @@ func (s *stage) silent() {
 	}
 }
 
-// comes reads one ULPDU for each of want, in this order.
-func (s *stage) comes(want ...[]byte) {
-	s.t.Helper()
-	for _, w := range want {
-		if u, err := s.Next(); err != nil || !bytes.Equal(u, w) {
-			s.t.Fatalf("came\n%x, %v, expected\n%x", u, err, w)
-		}
-	}
-}
-
 // incomplete checks that no work request completes for now.
 func (s *stage) incomplete(cq *verbs.CQ) {
 	s.t.Helper()
@@ -82,18 +72,18 @@ func TestReadsBeyondORDWait(t *testing.T) {
 			requests = append(requests, s.ask(id, 0))
 		}
 		s.Post(verbs.SendWR{ID: 5, Op: verbs.OpSend})
-		s.comes(requests[0], requests[1])
+		s.next(requests[0], requests[1])
 		s.silent()
 		s.incomplete(s.SendCQ)
 		for id := range uint64(3) {
 			s.must(s.Send(s.answer(id)))
-			s.comes(requests[2+id])
+			s.next(requests[2+id])
 			if id < 2 {
 				s.silent()
 			}
 			s.Statuses(s.SendCQ, id, verbs.Success)
 		}
-		s.comes(Send(1)) // goes out with two Reads under way, and completes after them
+		s.next(Send(1)) // goes out with two Reads under way, and completes after them
 		s.silent()
 		s.incomplete(s.SendCQ)
 		s.must(s.Send(s.answer(3)))
@@ -115,12 +105,12 @@ func TestAtomicsCountAsReadsDo(t *testing.T) {
 			return AtomicRequest(uint32(id)+1, Atomic{ID: uint32(id), STag: 1, TO: 2, Data: 5, CompareMask: 1<<64 - 1})
 		}
 		requests := [][]byte{add(0), s.ask(1, 0), add(2)}
-		s.comes(requests[0], requests[1])
+		s.next(requests[0], requests[1])
 		s.silent()
 		s.incomplete(s.SendCQ)
 		s.must(s.Send(AtomicResponse(1, 0, 0x77)))
 		s.Statuses(s.SendCQ, 0, verbs.Success)
-		s.comes(requests[2])
+		s.next(requests[2])
 		s.silent()
 		// The answer to the Read places octet 1 of what the first atomic found.
 		s.Expect(exposedOff, binary.NativeEndian.AppendUint64(nil, 0x77)...)
@@ -154,12 +144,12 @@ func TestAFenceWaitsForEarlierReads(t *testing.T) {
 				default:
 					fenced = s.ask(2, verbs.ReadFence)
 				}
-				s.comes(r0, r1)
+				s.next(r0, r1)
 				s.silent()
 				s.must(s.Send(s.answer(0)))
 				s.silent()
 				s.must(s.Send(s.answer(1)))
-				s.comes(fenced)
+				s.next(fenced)
 				if op == verbs.OpRead {
 					s.must(s.Send(s.answer(2)))
 				}
@@ -177,7 +167,7 @@ func TestAReadCompletesWithTheLastSegmentOfItsResponse(t *testing.T) {
 	ordered(t, verbs.QPConfig{}, func(s *stage) {
 		s.Post(verbs.SendWR{ID: 0, Op: verbs.OpRead, SGL: []verbs.SGE{s.exposed.SGE(0, 100)}, Remote: verbs.Remote{STag: 1, TO: 2}})
 		s.Post(verbs.SendWR{ID: 1, Op: verbs.OpSend})
-		s.comes(ReadRequest(1, Read{s.exposedTag, s.exposedTO, 100, 1, 2}), Send(1))
+		s.next(ReadRequest(1, Read{s.exposedTag, s.exposedTO, 100, 1, 2}), Send(1))
 		for i, u := range Cut(ReadResponse(s.exposedTag, s.exposedTO, Fill(100, 0xEE)...), 30) {
 			s.incomplete(s.SendCQ)
 			s.must(s.Send(u))
@@ -232,7 +222,7 @@ func TestAMessageThatTheTransportHasNotTakenIsNotComplete(t *testing.T) {
 		if m, err := s.Message(); err != nil || !bytes.Equal(m.Payload, buf) {
 			t.Errorf("the message came as %v, %v", m, err)
 		}
-		s.comes(Send(1))
+		s.next(Send(1))
 		s.Statuses(s.SendCQ, 0, verbs.Success, verbs.Success)
 		s.farewell()
 	})
@@ -252,7 +242,7 @@ func TestAResponderHoldsWhatIsPostedUntilTheFirstFPDU(t *testing.T) {
 		s.must(s.Raw(fpdu[:len(fpdu)-1]))
 		s.silent()
 		s.must(s.Raw(fpdu[len(fpdu)-1:]))
-		s.comes(Send(1), Send(2))
+		s.next(Send(1), Send(2))
 		s.Statuses(s.SendCQ, 0, verbs.Success, verbs.Success)
 		s.farewell()
 	})

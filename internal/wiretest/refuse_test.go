@@ -189,6 +189,16 @@ func (s *stage) must(err error) {
 	}
 }
 
+// next reads one ULPDU for each of want, in this order.
+func (s *stage) next(want ...[]byte) {
+	s.t.Helper()
+	for _, w := range want {
+		if u, err := s.Next(); err != nil || !bytes.Equal(u, w) {
+			s.t.Fatalf("came\n%x, %v, expected\n%x", u, err, w)
+		}
+	}
+}
+
 // answered reads up to the FIN and compares.
 func (s *stage) answered(want ...[]byte) {
 	s.t.Helper()
