@@ -294,11 +294,15 @@ func (c *Conn) CloseWrite() error {
 	return c.Close()
 }
 
-// Reset ends both halves at once, by RST if the connection is one of TCP. It
+// Reset ends both halves at once, by RST if the connection is one of TCP or has
+// a SetLinger of its own; the peer of any other sees a plain close. It
 // must not be called from within a Guard, or Window or Release of a Sink.
 func (c *Conn) Reset() error {
 	c.transport.close()
 	if c.tcp == nil {
+		if l, ok := c.nc.(interface{ SetLinger(sec int) error }); ok {
+			_ = l.SetLinger(0) // it can be told apart from a graceful close
+		}
 		return c.nc.Close()
 	}
 	// An error means that it is closed already, which Close tells.

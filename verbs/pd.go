@@ -116,7 +116,12 @@ func (pd *PD) RegisterMR(cfg MRConfig) (*MR, error) {
 	region, err := r.table.Register(pd.mem, cfg.Buf, memory.RegionConfig{
 		Access: cfg.Access, Key: cfg.Key, VA: cfg.VA, ZeroBased: cfg.ZeroBased, Stream: stream,
 	})
-	if err != nil {
+	switch {
+	case errors.Is(err, memory.ErrRegionLimit):
+		return nil, fail(verb, ErrResources, "the limit is %d regions (Limits.Regions)", r.limits.Regions)
+	case errors.Is(err, memory.ErrByteLimit):
+		return nil, fail(verb, ErrResources, "the limit is %d octets in all regions (Limits.RegionsOctets)", r.limits.RegionsOctets)
+	case err != nil:
 		return nil, fail(verb, resultOf(err), "%v", err)
 	}
 	return &MR{pd: pd, region: region}, nil

@@ -1,5 +1,7 @@
 package verbs
 
+import "fmt"
+
 // A Status says how a work request ended (Verbs §9.5.2). The zero value is
 // success.
 type Status uint8
@@ -67,13 +69,13 @@ func (s Status) String() string {
 	return "unknown status"
 }
 
-// Error makes a Status other than Success usable as an error.
-func (s Status) Error() string { return "work request ended: " + s.String() }
+// Error is String: it makes a Status usable as an error, and with errors.Is.
+func (s Status) Error() string { return s.String() }
 
-// Err returns nil for Success and s otherwise.
+// Err returns nil for Success, and otherwise an error that is s to errors.Is.
 func (s Status) Err() error {
 	if s == Success {
 		return nil
 	}
-	return s
+	return fmt.Errorf("work request ended: %w", s)
 }

@@ -29,7 +29,7 @@ func (h *hold) Revoked() uint64 {
 // local catastrophic error (Verbs §6.4, figure 23).
 type wqError struct{ status Status }
 
-func (e wqError) Error() string { return e.status.Error() }
+func (e wqError) Error() string { return "work request ended: " + e.status.String() }
 func (e wqError) Unwrap() error { return e.status }
 
 func (e wqError) TerminateCode() (layer, etype, code uint8) {
