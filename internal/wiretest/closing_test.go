@@ -1,0 +1,70 @@
+package wiretest
+
+import (
+	"errors"
+	"testing"
+
+	"github.com/weft-rdma/weft/rdmap"
+	"github.com/weft-rdma/weft/verbs"
+)
+
+// While this side closes, what the peer had asked for is answered first; when
+// the memory for it goes, the close is not graceful and the peer is told why.
+//
+// Claims: R-7.1-1 R-7.1-4
+func TestASourceRevokedWhileClosingSpoilsTheClose(t *testing.T) {
+	for _, w := range Wires[:3] {
+		t.Run(w.Name, func(t *testing.T) {
+			s := setStage(t, w, verbs.QPConfig{})
+			buf, mr := s.big(32<<20, verbs.LocalRead|verbs.RemoteRead)
+			s.Peer = s.ln.Connect(s.QP)
+			s.must(s.Send(ReadRequest(1, Read{7, 0, uint32(len(buf)), uint32(mr.STag()), 0})))
+			first, err := s.Next()
+			s.must(err)
+			closed := make(chan error, 1)
+			go func() { closed <- s.QP.Close(t.Context()) }()
+			s.Reach(verbs.Closing)
+			s.must(mr.Deallocate())
+			_, _, told := s.responseToTerminate(first)
+			_ = s.Peer.Close() // it may be reset, if a segment had left in part
+			s.Reach(verbs.Error)
+			if err := <-closed; err == nil {
+				t.Error("Close succeeded")
+			}
+			if told && !errors.Is(s.QP.Err(), &rdmap.TerminateError{EType: rdmap.RemoteProtection, Code: rdmap.CodeInvalidSTag}) {
+				t.Errorf("the queue pair's error is %v", s.QP.Err())
+			}
+			s.anyEvent()
+			s.serves()
+		})
+	}
+}
+
+// The answer to a large Read is finished before the FIN.
+//
+// Claims: R-5.2.1-11
+func TestACloseWaitsForTheAnswersThatThePeerIsOwed(t *testing.T) {
+	for _, w := range Wires[:3] {
+		t.Run(w.Name, func(t *testing.T) {
+			s := setStage(t, w, verbs.QPConfig{})
+			buf, mr := s.big(8<<20, verbs.LocalRead|verbs.RemoteRead)
+			s.Peer = s.ln.Connect(s.QP)
+			s.must(s.Send(ReadRequest(1, Read{7, 0, 100, uint32(mr.STag()), 0}), ReadRequest(2, Read{7, 0, uint32(len(buf)), uint32(mr.STag()), 0})))
+			s.next(ReadResponse(7, 0, buf[:100]...)) // so the requests have been delivered
+			closed := make(chan error, 1)
+			go func() { closed <- s.QP.Close(t.Context()) }()
+			m, err := s.Message()
+			s.must(err)
+			if string(m.Payload) != string(buf) {
+				t.Errorf("the answer is %v, or of other octets", m)
+			}
+			s.ExpectEvent(verbs.EventLLPCloseComplete)
+			s.answered()
+			s.must(s.CloseWrite())
+			if err := <-closed; err != nil {
+				t.Errorf("Close: %v", err)
+			}
+			s.Reach(verbs.Idle)
+		})
+	}
+}
