@@ -116,7 +116,7 @@ func (s *socket) readWindows(sink Sink, off, rest int, more []byte) (int, error)
 }
 
 func (s *socket) doRead() (int, error) {
-	s.rerr = nil
+	s.n, s.rerr = 0, nil // an attempt that fails has read nothing
 	if s.spin > 0 {
 		// Whoever waits for what was handed up goes first: that is what the
 		// polling is for.

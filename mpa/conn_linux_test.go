@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"io"
 	"net"
+	"runtime"
 	"sync"
 	"syscall"
 	"testing"
@@ -23,6 +24,35 @@ func TestResetIsSeenAsSuchByAPeerOverTCP(t *testing.T) {
 		err := NewConn(b, Params{}).Receive(&collector{})
 		if !hasCode(err, CodeClosed) || !errors.Is(err, syscall.ECONNRESET) {
 			t.Errorf("%s: the peer has %v, expected code 1, connection reset", name, err)
+		}
+	}
+}
+
+// A read that fails has read nothing, whatever the one before it did: with CRC
+// into the read-ahead buffer, without it into memory of the Sink.
+func TestAResetAddsNoOctetsToWhatCameBefore(t *testing.T) {
+	for _, p := range []Params{{CRC: true}, {}} {
+		// In the default buffer what was read fits once, and not twice.
+		_, wire, _ := wireOf(p, 60000)
+		wire = wire[:firstReadBuffer-1]
+		a, b := tcpPair(t)
+		c := NewConn(b, p)
+		done := make(chan error, 1)
+		go func() { done <- c.Receive(&placer{skip: 14}) }()
+		if _, err := a.Write(wire); err != nil {
+			t.Fatal(err)
+		}
+		for c.Stats().OctetsIn < uint64(len(wire)) && len(done) == 0 {
+			runtime.Gosched()
+		}
+		if err := errors.Join(a.SetLinger(0), a.Close()); err != nil {
+			t.Fatal(err)
+		}
+		if err := <-done; !hasCode(err, CodeClosed) || !errors.Is(err, syscall.ECONNRESET) {
+			t.Errorf("%s: %v, expected code 1, connection reset", termsName(p), err)
+		}
+		if n := c.Stats().OctetsIn; n != uint64(len(wire)) {
+			t.Errorf("%s: %d octets were counted, %d were sent", termsName(p), n, len(wire))
 		}
 	}
 }
