@@ -10,6 +10,7 @@ import (
 	"net"
 	"sync"
 	"testing"
+	"time"
 )
 
 // tcpPair is the two ends of a loopback connection.
@@ -247,6 +248,47 @@ func TestNothingIsWrittenOnceMemoryIsRevoked(t *testing.T) {
 		}
 		if len(s.got) != 1 || string(s.got[0]) != "terminate" {
 			t.Errorf("the peer has %q, expected the last word only", s.got)
+		}
+	})
+}
+
+// A Flush that waits returns when frames have left and more has to be waited
+// for: what they were part of is done, whatever becomes of the rest.
+func TestAFlushThatWaitsTellsOfTheFramesThatHaveLeft(t *testing.T) {
+	eachMedium(t, func(t *testing.T, a, b net.Conn) {
+		if tcp := unwrapTCP(a); tcp != nil {
+			_ = tcp.SetWriteBuffer(4 << 10) // with a larger one the test says less, and does not fail
+		}
+		c := NewConn(a, Params{Initiator: true})
+		defer c.Close()
+		var wire []byte
+		var ref refStream
+		for c.Room() {
+			u := pattern(30000, int(c.Appended()))
+			wire = append(wire, ref.send(u)...)
+			c.Append(u[:18], [][]byte{u[18:]})
+		}
+		got := make([]byte, len(wire))
+		more, read := make(chan struct{}), make(chan error, 1)
+		go func() {
+			_, err := io.ReadFull(b, got[:100000])
+			<-more
+			_, rest := io.ReadFull(b, got[100000:])
+			read <- errors.Join(err, rest)
+		}()
+		if err := c.SetWriteDeadline(time.Now().Add(time.Minute)); err != nil {
+			t.Fatal(err)
+		}
+		drained, err := c.Flush(true)
+		if err != nil || c.Written() == 0 || drained != (c.Written() == c.Appended()) {
+			t.Fatalf("drained %v, %v, with %d of %d written", drained, err, c.Written(), c.Appended())
+		}
+		close(more)
+		if _, err := flushAll(c); err != nil {
+			t.Error(err)
+		}
+		if err := <-read; err != nil || !bytes.Equal(got, wire) {
+			t.Errorf("%v, or other octets arrived than were appended", err)
 		}
 	})
 }

@@ -6,6 +6,7 @@ import (
 	"context"
 	"errors"
 	"io"
+	"net"
 	"os"
 	"runtime"
 	"sync"
@@ -91,6 +92,30 @@ func TestOctetsBehindTheRequestCloseTheConnection(t *testing.T) {
 			}
 		})
 	}
+}
+
+// A timeless connection has no deadlines, as the channels of SSH have none.
+type timeless struct{ net.Conn }
+
+func (timeless) SetDeadline(time.Time) error      { return os.ErrNoDeadline }
+func (timeless) SetReadDeadline(time.Time) error  { return os.ErrNoDeadline }
+func (timeless) SetWriteDeadline(time.Time) error { return os.ErrNoDeadline }
+
+// Where a look behind the Request would have to wait, there is none.
+func TestAResponderNeedsNoDeadlines(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		nc, p := pipe(t)
+		r := awaits(t, timeless{nc}, p, Config{}, p2pRequest)
+		replied := make(chan error)
+		go func() {
+			_, _, err := readFrame(p.nc, ReplyFrame)
+			replied <- err
+		}()
+		_, err := r.Accept(t.Context(), Config{}, nil)
+		if err := errors.Join(err, <-replied); err != nil {
+			t.Error(err)
+		}
+	})
 }
 
 func TestAPeerThatIsGoneBeforeTheAnswerIsReported(t *testing.T) {
