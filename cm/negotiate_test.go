@@ -229,7 +229,7 @@ func TestDialFallsBackToRevision1(t *testing.T) {
 // Terms that cannot be met end with a Terminate message to the peer, on both
 // sides with an error, and with queue pairs that are as they were.
 //
-// Claims: ME-9.3-2
+// Claims: ME-9.3-2 ME-9.2-10
 func TestTermsThatCannotBeMetAreTold(t *testing.T) {
 	nettest.CheckLeaks(t)
 	a, b := newEnd(t, verbs.QPConfig{}), newEnd(t, verbs.QPConfig{})

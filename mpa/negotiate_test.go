@@ -101,7 +101,7 @@ func TestEachSideReadsNoMoreThanTheOtherTakes(t *testing.T) {
 	})
 }
 
-// Claims: ME-9.1-10 ME-9.1-12 ME-8-1 ME-8-2
+// Claims: ME-9.1-10 ME-9.1-12 ME-8-1 ME-8-2 ME-9.1-11 ME-9.1-18
 func TestAReplyThatWantsMoreReadsThanWeCanTakeIsInsufficientIRD(t *testing.T) {
 	for _, c := range []struct {
 		ird, limit, ord uint16
@@ -228,7 +228,7 @@ func TestARejectionSaysWhatWouldBeNeeded(t *testing.T) {
 	}
 }
 
-// Claims: MPA-7.1.1-3 MPA-7.1.1-4 MPA-7.1.1-5 MPA-7.1.1-6 MPA-1.2-2 MPA-1.2-4
+// Claims: MPA-7.1.1-3 MPA-7.1.1-4 MPA-7.1.1-5 MPA-7.1.1-6 MPA-1.2-2 MPA-1.2-4 MPA-4.4-2 MPA-4.4-3
 func TestMarkersGoOneWayAndCRCBothWays(t *testing.T) {
 	for n := range 16 {
 		ic := Config{Markers: n&1 != 0, NoCRC: n&2 != 0}

@@ -256,7 +256,7 @@ func TestRepliesThatDoNotFinishEndTheStartUp(t *testing.T) {
 // Terms that cannot be met after an accepting Reply are told in a Terminate,
 // the only thing said (RFC 6581 §9.1, §9.2, §8).
 //
-// Claims: R-7.1-2 R-4.8-3
+// Claims: R-7.1-2 R-4.8-3 ME-9.1-12 ME-9.2-10
 func TestTermsThatCannotBeMetAreToldInATerminate(t *testing.T) {
 	for name, tt := range map[string]struct {
 		cfg      mpa.Config
