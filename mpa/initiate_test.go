@@ -266,7 +266,7 @@ func TestFailuresThatThePeerIsToldLeaveAConnForTheTerminate(t *testing.T) {
 
 // Replies as Linux siw and others make them.
 //
-// Claims: MPA-7.1.1-5 MPA-7.1.1-9 ME-6-4 ME-9.2-13
+// Claims: MPA-7.1.1-5 MPA-7.1.1-9 ME-6-4 ME-9.2-13 MPA-4.4-3
 func TestTheInitiatorTakesTheRepliesOfOtherImplementations(t *testing.T) {
 	one := Config{Profile: ProfileRFC5044}
 	for _, c := range []struct {
