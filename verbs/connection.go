@@ -104,10 +104,11 @@ func (c *connection) run() {
 	err := c.stream.Reader()
 	lost := c.received(err)
 	if !lost {
-		<-c.ended
-		// Unread input would make the kernel reset the connection, and destroy
-		// a Terminate message on its way.
+		// A peer that writes before it reads has to be let finish, before the
+		// Terminate message can leave; and unread input would make the kernel
+		// reset the connection, and destroy that message on its way.
 		lost = c.llp.Drain() != nil
+		<-c.ended
 	}
 	c.finish(err, lost)
 }
