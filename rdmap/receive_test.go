@@ -297,3 +297,32 @@ func TestEndWithinAMessageIsAnError(t *testing.T) {
 		})
 	}
 }
+
+// While the LLP reads straight into memory nothing is sent, whatever there is to
+// send: a write that failed would have the connection closed from within its own
+// read. What is to be sent is not forgotten.
+func TestNothingIsSentFromWithinARead(t *testing.T) {
+	r := newRig(t, responder)
+	r.receive(60000)
+	r.post(sendOf(1)) // and whoever posted it has not kicked yet
+	message := whole(OpSend, 1, octets(60000))
+	in := r.in.receiver
+	skip, ok, err := in.Begin(message[:ddp.UntaggedLen], len(message))
+	if err != nil || !ok {
+		t.Fatalf("Begin: %v, %v", ok, err)
+	}
+	for off := skip; off < len(message); off += 20000 {
+		if _, err := in.Window(nil, off); err != nil {
+			t.Fatal(err)
+		}
+		in.Release()
+	}
+	want(t, "sent within the read", r.sent())
+	if err := in.End(); err != nil {
+		t.Fatal(err)
+	}
+	want(t, "sent within the delivery", r.sent())
+	in.Idle()
+	want(t, "sent", r.sent(), "Send 0#1+0 1.")
+	want(t, "told", r.ulp.told(), "delivered Send 60000", "sent 1")
+}
