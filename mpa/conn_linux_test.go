@@ -31,7 +31,7 @@ func TestResetIsSeenAsSuchByAPeerOverTCP(t *testing.T) {
 // A read that fails has read nothing, whatever the one before it did: with CRC
 // into the read-ahead buffer, without it into memory of the Sink.
 func TestAResetAddsNoOctetsToWhatCameBefore(t *testing.T) {
-	for _, p := range []Params{{CRC: true}, {}} {
+	for _, p := range []Params{{CRC: true, Initiator: true}, {Initiator: true}} {
 		// In the default buffer what was read fits once, and not twice.
 		_, wire, _ := wireOf(p, 60000)
 		wire = wire[:firstReadBuffer-1]
