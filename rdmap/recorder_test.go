@@ -167,11 +167,8 @@ func (u *recorder) CheckSource(stag uint32, to uint64, n uint32) ddp.Fault {
 }
 
 func (u *recorder) Source(dst [][]byte, stag uint32, to uint64, n int) ([][]byte, ddp.Fault) {
-	dst, f := u.find(dst, stag, to, n)
-	if f == ddp.NoFault {
-		u.hold.use(uint64(stag))
-	}
-	return dst, f
+	u.hold.use(uint64(stag)) // whatever comes of it
+	return u.find(dst, stag, to, n)
 }
 
 func (u *recorder) Atomic(a *AtomicRequest) (found uint64, aligned bool, f ddp.Fault) {

@@ -162,6 +162,21 @@ func TestGatherThatFailsLeavesNothingHeld(t *testing.T) {
 	}
 }
 
+// Nor is anything held for an answer that could not be given.
+func TestSourceThatFailsLeavesNothingHeld(t *testing.T) {
+	r := newRig(t, func(_ *Config, l *line) { l.fenced = true })
+	m := r.region(0x33, 8, 100, '.')
+	r.take(asks(1, 100))
+	m.fault = ddp.FaultSTag
+	r.line.fenced = false
+	r.line.flush = func() { r.hold.revoke(0x33) }
+	r.Kick()
+	r.terminated()
+	if len(r.ended) != 1 || r.ended[0] != nil {
+		t.Errorf("ended with %v, want once with nil", r.ended)
+	}
+}
+
 // The memory of an answer that is copied is let go at once: whoever revokes it
 // disturbs nothing.
 func TestCopiedAnswerHoldsNoMemory(t *testing.T) {
