@@ -10,7 +10,7 @@ import (
 // Claims: DDP-8.1-1 DDP-8.2-1 DDP-8.2-2 DDP-8.2-5 DDP-8.3-1 DDP-8.3-3 DDP-8.3.1-1 DDP-8.3.1-2 DDP-8.3.1-3
 // Claims: DDP-8.3.1-5 R-8.1.1-1 R-8.1.1-2 R-8.1.1-3 R-8.1.1-5 D-10.1-1 D-10.3-1 D-10.3-3 D-10.3-5 D-10.3-6 D-10.3-7
 // Claims: S-2.2.4-1 S-2.2.5-1 S-6.1.1-1 S-6.1.1-2 S-6.1.1-3 S-6.2.1-1 S-6.3.1-1 S-6.3.5-1
-// Claims: V-7.4-3 V-7.6.1.1-1 V-7.6.3-1 V-7.6.3-3
+// Claims: V-7.4-3 V-7.6.1.1-1 V-7.6.3-1 V-7.6.3-3 R-8.1-1
 func TestEachAccessIsCheckedInOrder(t *testing.T) {
 	table := NewTable(Config{})
 	pd, other := table.AllocPD(), table.AllocPD()

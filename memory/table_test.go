@@ -150,7 +150,7 @@ func TestDeallocateTakesARegionOnceInEitherState(t *testing.T) {
 	}
 }
 
-// Claims: DDP-8.3.2-2 R-8.1.2-3 S-3-3 V-7.1-3
+// Claims: DDP-8.3.2-2 R-8.1.2-3 S-3-3 V-7.1-3 R-8.1-1
 func TestOwnersShareNothing(t *testing.T) {
 	type owner struct {
 		table  *Table

@@ -243,7 +243,7 @@ func TestResponderWaitsForTheFirstMessage(t *testing.T) {
 
 // What is not yet cut into segments follows a change of the MULPDU.
 //
-// Claims: DDP-3-1
+// Claims: DDP-3-1 DDP-5.2-1
 func TestSegmentsFollowTheMULPDU(t *testing.T) {
 	r := newRig(t, func(_ *Config, l *line) { l.mulpdu, l.room = 1014, 1 })
 	r.line.flush = func() { r.line.mulpdu = 214 }
