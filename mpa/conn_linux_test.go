@@ -21,7 +21,7 @@ func TestResetIsSeenAsSuchByAPeerOverTCP(t *testing.T) {
 		if err := NewConn(a, Params{}).Reset(); err != nil && !errors.Is(err, net.ErrClosed) {
 			t.Errorf("%s: %v", name, err)
 		}
-		err := NewConn(b, Params{}).Receive(&collector{})
+		err := NewConn(b, Params{Initiator: true}).Receive(&collector{})
 		if !hasCode(err, CodeClosed) || !errors.Is(err, syscall.ECONNRESET) {
 			t.Errorf("%s: the peer has %v, expected code 1, connection reset", name, err)
 		}
@@ -222,7 +222,7 @@ func TestMemoryCanBeRevokedWhileThePeerTrickles(t *testing.T) {
 	_, wire, _ := wireOf(Params{}, 60000)
 	s := &revocable{placer: placer{skip: 14}, tried: make(chan struct{}, 10)}
 	done := make(chan error)
-	go func() { done <- NewConn(b, Params{}).Receive(s) }()
+	go func() { done <- NewConn(b, Params{Initiator: true}).Receive(s) }()
 	if _, err := a.Write(wire[:100]); err != nil {
 		t.Fatal(err)
 	}
@@ -267,7 +267,7 @@ func TestMemoryInManyPiecesIsFilledInOrder(t *testing.T) {
 		a.CloseWrite()
 	}()
 	s := &shredder{placer: placer{skip: 14}, piece: 20}
-	if err := NewConn(b, Params{}).Receive(s); err != io.EOF {
+	if err := NewConn(b, Params{Initiator: true}).Receive(s); err != io.EOF {
 		t.Errorf("%v, expected EOF", err)
 	}
 	if !bytes.Equal(bytes.Join(s.got, nil), bytes.Join(want, nil)) {
@@ -279,7 +279,7 @@ func TestASinkWithTooLittleMemoryEndsTheReception(t *testing.T) {
 	_, wire, _ := wireOf(Params{}, 60000)
 	a, b := tcpPair(t)
 	go a.Write(wire[:200])
-	if err := NewConn(b, Params{}).Receive(&miser{placer{skip: 14}}); err == nil || errors.Is(err, io.EOF) || hasCode(err, CodeClosed) {
+	if err := NewConn(b, Params{Initiator: true}).Receive(&miser{placer{skip: 14}}); err == nil || errors.Is(err, io.EOF) || hasCode(err, CodeClosed) {
 		t.Errorf("%v, expected an error about the sink", err)
 	}
 }

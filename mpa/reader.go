@@ -126,10 +126,12 @@ func (r *reader) passed(size int) {
 }
 
 // place reads the rest of a long ULPDU that begins in the buffer straight to
-// its place, if that is allowed and the Sink wants it.
+// its place, if that is allowed and the Sink wants it. A Responder takes the
+// first ULPDU whole: it lifts the fence, and with it the answer may leave that
+// says what was wrong with it.
 func (r *reader) place(s Sink) (bool, error) {
 	have := r.buf[r.start:r.end]
-	if r.crc || r.markers || r.refused || len(have) < lengthSize+headSize || !r.transport.places() {
+	if r.crc || r.markers || r.refused || r.fenced.Load() || len(have) < lengthSize+headSize || !r.transport.places() {
 		return false, nil
 	}
 	n, size, _ := fpduAt(have, r.pos, false)

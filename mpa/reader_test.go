@@ -198,12 +198,26 @@ func (s *choosySink) Begin([]byte, int) (int, bool, error) { s.asked++; return 0
 func TestASinkThatDoesNotPlaceIsAskedOnceAndGetsTheULPDUWhole(t *testing.T) {
 	want, wire, _ := wireOf(Params{}, 30000, 40000)
 	s := &choosySink{}
-	c := feed(&fed{wire: wire, portion: random(300), direct: true}, Params{})
+	c := feed(&fed{wire: wire, portion: random(300), direct: true}, Params{Initiator: true})
 	if err := c.Receive(s); err != io.EOF || !slices.EqualFunc(s.got, want, bytes.Equal) {
 		t.Errorf("%v and %d ULPDUs, expected EOF and 2", err, len(s.got))
 	}
 	if s.asked != 2 {
 		t.Errorf("asked %d times, expected once for each ULPDU", s.asked)
+	}
+}
+
+// A Responder takes the first ULPDU whole: only that lifts the fence, and with
+// it the answer may leave that says what was wrong with it.
+func TestAResponderTakesTheFirstULPDUWhole(t *testing.T) {
+	want, wire, _ := wireOf(Params{}, 60000, 40000)
+	s := &choosySink{}
+	c := feed(&fed{wire: wire, portion: random(300), direct: true}, Params{})
+	if err := c.Receive(s); err != io.EOF || !slices.EqualFunc(s.got, want, bytes.Equal) {
+		t.Errorf("%v and %d ULPDUs, expected EOF and 2", err, len(s.got))
+	}
+	if s.asked != 1 {
+		t.Errorf("asked %d times, expected once, for the second", s.asked)
 	}
 }
 

@@ -305,6 +305,7 @@ func TestAPeerThatDoesNotLetTheStreamEndIsCutOff(t *testing.T) {
 					s := setStage(t, w, verbs.QPConfig{})
 					s.Peer = s.ln.Connect(s.QP)
 					s.open()
+					synctest.Wait() // what opens the stream has arrived
 					begun := time.Now()
 					tt.end(s)
 					s.Reach(verbs.Error)
