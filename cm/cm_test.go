@@ -25,9 +25,14 @@ type end struct {
 
 func newEnd(t testing.TB, cfg verbs.QPConfig) *end {
 	t.Helper()
+	return newEndOf(t, verbs.Config{}, cfg)
+}
+
+func newEndOf(t testing.TB, rnic verbs.Config, cfg verbs.QPConfig) *end {
+	t.Helper()
 	e := &end{buf: make([]byte, 1<<20)}
 	var err error
-	if e.rnic, err = verbs.Open(verbs.Config{}); err != nil {
+	if e.rnic, err = verbs.Open(rnic); err != nil {
 		t.Fatal(err)
 	}
 	if e.pd, err = e.rnic.AllocPD(); err != nil {

@@ -263,19 +263,20 @@ func TestTermsThatCannotBeMetAreToldInATerminate(t *testing.T) {
 		enhanced []byte
 		code     byte
 	}{
-		"more Reads than IRD":           {mpa.Config{}, []byte{0, 4, 0, 5}, 6},
-		"no peer-to-peer":               {mpa.Config{PeerToPeer: true}, []byte{0, 4, 0, 4}, 7},
-		"peer-to-peer unasked":          {mpa.Config{}, []byte{0x80, 4, 0x80, 4}, 7},
-		"no kind of RTR in common":      {mpa.Config{PeerToPeer: true, RTR: mpa.RTRWrite}, []byte{0x80, 4, 0x40, 4}, 7},
-		"no kind of RTR at all":         {mpa.Config{PeerToPeer: true}, []byte{0x80, 4, 0, 4}, 7},
-		"a Read to open and IRD 0":      {mpa.Config{PeerToPeer: true}, []byte{0x80, 0, 0x40, 4}, 7},
-		"more Reads than IRD, with RTR": {mpa.Config{PeerToPeer: true}, []byte{0x80, 4, 0x80, 200}, 6},
+		"more Reads than IRD":            {mpa.Config{}, []byte{0, 4, 0, 5}, 6},
+		"more Reads than the RNIC takes": {mpa.Config{MaxIRD: 0x1000}, []byte{0, 4, 0x01, 0x01}, 6}, // 257
+		"no peer-to-peer":                {mpa.Config{PeerToPeer: true}, []byte{0, 4, 0, 4}, 7},
+		"peer-to-peer unasked":           {mpa.Config{}, []byte{0x80, 4, 0x80, 4}, 7},
+		"no kind of RTR in common":       {mpa.Config{PeerToPeer: true, RTR: mpa.RTRWrite}, []byte{0x80, 4, 0x40, 4}, 7},
+		"no kind of RTR at all":          {mpa.Config{PeerToPeer: true}, []byte{0x80, 4, 0, 4}, 7},
+		"a Read to open and IRD 0":       {mpa.Config{PeerToPeer: true}, []byte{0x80, 0, 0x40, 4}, 7},
+		"more Reads than IRD, with RTR":  {mpa.Config{PeerToPeer: true}, []byte{0x80, 4, 0x80, 200}, 6},
 	} {
 		for _, w := range startupWires {
 			t.Run(name+"/"+w.Name, func(t *testing.T) {
 				s := setStage(t, w, verbs.QPConfig{})
 				cfg := w.Config()
-				cfg.PeerToPeer, cfg.RTR = tt.cfg.PeerToPeer, tt.cfg.RTR
+				cfg.PeerToPeer, cfg.RTR, cfg.MaxIRD = tt.cfg.PeerToPeer, tt.cfg.RTR, tt.cfg.MaxIRD
 				p, result := s.dialled(w, cm.Params{MPA: cfg})
 				answer := w.Startup()
 				answer.Enhanced = tt.enhanced
