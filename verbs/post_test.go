@@ -2,6 +2,7 @@ package verbs_test
 
 import (
 	"bytes"
+	"math"
 	"strings"
 	"testing"
 
@@ -213,6 +214,25 @@ func TestAMessageLongerThanCanBeIsRefused(t *testing.T) {
 		s.a.post(verbs.SendWR{ID: 1, Op: verbs.OpWrite, SGL: []verbs.SGE{sge, sge}})
 		wantDone(t, s.a.sendCQ, done{1, verbs.InvalidLength})
 	})
+}
+
+// A length that no element can have does not become a small one.
+func TestAnElementOfAnImpossibleLengthIsRefused(t *testing.T) {
+	lengths := []int{-1, math.MinInt, math.MaxInt}
+	if math.MaxInt > math.MaxInt32 {
+		n := math.MaxInt32 // not a constant, which would not fit everywhere
+		lengths = append(lengths, 2*(n+1), 2*(n+1)+8)
+	}
+	for _, n := range lengths {
+		bubble(t, verbs.QPConfig{}, verbs.QPConfig{}, func(t *testing.T, s *table) {
+			e := s.a.region(0, 16, verbs.LocalRead).SGE(0, n)
+			if e.Length != math.MaxUint32 {
+				t.Errorf("SGE(0, %d) is of %d octets", n, e.Length)
+			}
+			s.a.post(verbs.SendWR{ID: 1, Op: verbs.OpSend, SGL: []verbs.SGE{e}})
+			wantDone(t, s.a.sendCQ, done{1, verbs.BaseBounds})
+		})
+	}
 }
 
 func TestErrorsSayWhatToDo(t *testing.T) {

@@ -1,0 +1,57 @@
+package verbs
+
+import (
+	"testing"
+
+	"github.com/weft-rdma/weft/ddp"
+	"github.com/weft-rdma/weft/rdmap"
+)
+
+// An Invalidate Local STag waits for the Sends and Writes before it to leave. For
+// answers to the peer it does not, however many wait to leave: there may be more
+// of them by then, and so on for ever.
+func TestAnInvalidateWaitsForNoAnswerToThePeer(t *testing.T) {
+	r, err := Open(Config{})
+	check := func(err error) {
+		t.Helper()
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	check(err)
+	defer r.Close()
+	pd, err := r.AllocPD()
+	check(err)
+	cq, err := r.CreateCQ(CQConfig{Entries: 8})
+	check(err)
+	qp, err := pd.CreateQP(QPConfig{SendCQ: cq, RecvCQ: cq})
+	check(err)
+	read, err := pd.Register(make([]byte, 100), LocalRead|RemoteRead)
+	check(err)
+	going, err := pd.Register(make([]byte, 100), LocalRead)
+	check(err)
+	check(qp.PostSend(SendWR{Op: OpSend, SGL: []SGE{read.SGE(0, 100)}}))
+	check(qp.PostSend(SendWR{Op: OpInvalidate, Invalidate: going.STag()}))
+
+	u := ulp{qp}
+	u.out.Frame(0)
+	if _, f := u.Source(nil, uint32(read.STag()), read.Base(), 100); f != ddp.NoFault {
+		t.Fatal(f)
+	}
+	var op rdmap.Operation
+	if !u.Next(&op) || op.Opcode != rdmap.OpSend {
+		t.Fatalf("the first operation is %+v", op)
+	}
+	u.out.Frame(1)
+	if _, err := u.Gather(nil, op.Ticket, 0, 100); err != nil {
+		t.Fatal(err)
+	}
+	u.out.Release()
+	if u.Next(&rdmap.Operation{}) || !going.Valid() {
+		t.Error("the Invalidate did not wait for the Send before it")
+	}
+	u.Sent(op.Ticket) // and the answer, for all that this side knows, has not left
+	if u.Next(&rdmap.Operation{}) || going.Valid() {
+		t.Error("the Invalidate is still waiting")
+	}
+}
