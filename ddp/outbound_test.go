@@ -15,7 +15,7 @@ type cut struct {
 
 // RFC 5041 §5.2 works this example.
 //
-// Claims: DDP-4.1-4 DDP-4.1-5 DDP-4.1-7 DDP-4.3-10 DDP-5.2-6 DDP-5.2-8
+// Claims: DDP-4.1-4 DDP-4.1-5 DDP-4.1-7 DDP-4.3-10 DDP-5.2-6 DDP-5.2-8 MPA-4.5-4
 func TestMessageIsCutAsTheRFCsExamples(t *testing.T) {
 	const mulpdu, length = 1500, 2048
 	var o Outbound
@@ -63,7 +63,7 @@ func TestMessageIsCutAsTheRFCsExamples(t *testing.T) {
 //
 // Claims: DDP-2.3-3 DDP-3-1 DDP-4.1-4 DDP-4.1-5 DDP-4.1-6 DDP-4.1-7
 // Claims: DDP-4.1-8 DDP-4.1-10 DDP-4.2-2 DDP-4.2-4 DDP-4.3-2 DDP-4.3-5
-// Claims: DDP-4.3-10 DDP-5.2-1 DDP-5.2-3 DDP-5.2-6 DDP-5.2-7 DDP-5.2-8 DDP-5.3-2
+// Claims: DDP-4.3-10 DDP-5.2-1 DDP-5.2-3 DDP-5.2-6 DDP-5.2-7 DDP-5.2-8 DDP-5.3-2 MPA-3-3
 func TestSegmentsCoverTheMessageUnderAChangingMULPDU(t *testing.T) {
 	rng := rand.New(rand.NewPCG(1, 2))
 	for range 2000 {

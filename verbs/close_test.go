@@ -19,7 +19,7 @@ import (
 // A graceful close waits for the work of both sides, leaves both Idle with their
 // receives flushed, and lets them be connected again.
 //
-// Claims: DDP-6.2.1-2 DDP-6.2.1-5 DDP-3-12
+// Claims: DDP-6.2.1-2 DDP-6.2.1-5 DDP-3-12 DDP-6.2.1-1 DDP-6.2.1-6
 func TestACloseWaitsForWorkAndLeavesTheQueuePairsIdle(t *testing.T) {
 	overWires(t, func(t *testing.T, w wire) {
 		a, b := newSide(t, reads), newSide(t, reads)

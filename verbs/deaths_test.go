@@ -19,7 +19,7 @@ import (
 // signaled request completes exactly once and in the order of posting, every
 // receive does, and a Success is never behind something else.
 //
-// Claims: DDP-3-3 R-5.5-18
+// Claims: DDP-3-3 R-5.5-18 DDP-6.2.2-2
 func TestEveryRequestCompletesOnceHoweverConnectionsDie(t *testing.T) {
 	nettest.CheckLeaks(t)
 	seed := rand.Uint64()

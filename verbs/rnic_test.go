@@ -10,7 +10,7 @@ import (
 
 // Each limit is enforced, and named by the error.
 //
-// Claims: R-8.1.2-5
+// Claims: R-8.1.2-5 R-8.1.1-12
 func TestLimitsAreEnforcedAndNamed(t *testing.T) {
 	r := must(verbs.Open(verbs.Config{Limits: verbs.Limits{
 		PDs: 1, CQs: 1, CQEntries: 10, QPs: 1, WRs: 8, SGEs: 3, IRD: 5, ORD: 6, Regions: 1, RegionsOctets: 100,

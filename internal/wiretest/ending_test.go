@@ -55,7 +55,7 @@ func TestAFinWithWorkOutstandingIsAnError(t *testing.T) {
 
 // What the peer had asked for before its FIN is still answered.
 //
-// Claims: DDP-6.2.1-5 R-5.2.1-11
+// Claims: DDP-6.2.1-5 R-5.2.1-11 DDP-6.2.1-4
 func TestAFinBehindAReadRequestWaitsForTheAnswer(t *testing.T) {
 	for _, w := range Wires {
 		t.Run(w.Name, func(t *testing.T) {
@@ -99,7 +99,7 @@ func TestAFinInsideAnFPDULosesTheConnection(t *testing.T) {
 	}
 }
 
-// Claims: DDP-6.2.2-1
+// Claims: DDP-6.2.2-1 DDP-6.2.2-2
 func TestAResetFlushesEverything(t *testing.T) {
 	for _, w := range Wires {
 		for _, busy := range []bool{false, true} {

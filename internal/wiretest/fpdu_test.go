@@ -24,7 +24,7 @@ func flip(b []byte, at int) []byte {
 // A fault of MPA's is told without any header. What came before it counts, what
 // comes behind it does not.
 //
-// Claims: MPA-4.4-2 MPA-4.4-3 R-7.1-2 R-4.8-3 DDP-6.2.2-1
+// Claims: MPA-4.4-2 MPA-4.4-3 R-7.1-2 R-4.8-3 DDP-6.2.2-1 DDP-7-1
 func TestFPDUsWithAFaultEndTheStream(t *testing.T) {
 	crc := []Wire{Wires[0], Wires[2]}
 	markers := []Wire{Wires[2], {Name: "memory,markers", Memory: true, Markers: true}, {Name: "TCP,markers", Markers: true}}

@@ -125,7 +125,7 @@ func (s *stage) readToTerminate() (message []byte, terminate []byte) {
 // A Terminate does not wait for the message under way: it follows the last
 // whole segment, and nothing follows it.
 //
-// Claims: R-5.4-8 R-5.5-17 R-7.1-2 R-5.4-1 R-5.4-2
+// Claims: R-5.4-8 R-5.5-17 R-7.1-2 R-5.4-1 R-5.4-2 R-7.1-5
 func TestATerminateCutsALongMessageShort(t *testing.T) {
 	for _, w := range Wires[:3] {
 		for _, op := range []verbs.Op{verbs.OpSend, verbs.OpWrite} {
