@@ -109,6 +109,7 @@ func (c *connection) run() {
 		// reset the connection, and destroy that message on its way.
 		lost = c.llp.Drain() != nil
 		<-c.ended
+		lost = lost || c.cause.Load() != nil // it had to be reset
 	}
 	c.finish(err, lost)
 }

@@ -152,6 +152,9 @@ func (u ulp) invalidate(n uint64, w *sendWQE) (ok bool) {
 		return false
 	}
 	s.next.Store(n + 1)
+	// Answers gathered for the same batch may hold that memory, here or in a
+	// queue pair that waits for memory held here.
+	u.out.Release()
 	if f := u.rnic.table.Invalidate(uint32(w.wr.Invalidate), u.pd.mem, memory.Stream(u.num), false); f != ddp.NoFault {
 		u.Failed(n, wqError{statusOf(f)})
 		return false
