@@ -190,9 +190,14 @@ func TestHolderReachesOnlyWhatTheTableGranted(t *testing.T) {
 	var h Holder
 	h.Init(table, pd, 0)
 	r := register(t, table, pd, make([]byte, 8), RegionConfig{Access: LocalRead})
-	for stag := range uint32(1 << 16) { // other indices and keys than that of r
+	for stag := range uint32(1 << 16) { // other indices than that of r
 		if other := stag * 0x10001; other != uint32(r.STag()) && h.Check(other, 0, 1, LocalRead) != ddp.FaultSTag {
 			t.Fatalf("STag %#x is granted", other)
+		}
+	}
+	for key := range uint32(256) {
+		if other := uint32(r.STag()) ^ key; key != 0 && h.Check(other, 0, 1, LocalRead) != ddp.FaultSTag {
+			t.Fatalf("STag %#x is granted, with another key than %v", other, r.STag())
 		}
 	}
 	if fault := h.Check(uint32(r.STag()), 0, 8, LocalRead); fault != ddp.NoFault {
