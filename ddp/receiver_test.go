@@ -8,7 +8,7 @@ import (
 	"testing"
 )
 
-// Claims: DDP-4.1-2 DDP-4.2-3 DDP-4.2-6 DDP-4.2-7 DDP-5.2-4 DDP-5.4-5
+// Claims: DDP-4.1-2 DDP-4.2-3 DDP-4.2-6 DDP-4.2-7 DDP-5.2-4 DDP-5.4-5 R-3.1-8
 func TestTaggedSegmentsLandAtTheirOffsetAndCarryTheirOctetUp(t *testing.T) {
 	s := newSink(t)
 	s.pieces = 3
@@ -29,7 +29,7 @@ func TestTaggedSegmentsLandAtTheirOffsetAndCarryTheirOctetUp(t *testing.T) {
 	}
 }
 
-// Claims: DDP-1.2-2 DDP-1.2-4 DDP-4.1-3 DDP-4.3-3 DDP-5.2-4 DDP-5.4-3 DDP-5.4-4 DDP-5.4-5
+// Claims: DDP-1.2-2 DDP-1.2-4 DDP-4.1-3 DDP-4.3-3 DDP-5.2-4 DDP-5.4-3 DDP-5.4-4 DDP-5.4-5 R-3.1-8
 func TestUntaggedMessagesFillOneBufferEachAndTellTheirLength(t *testing.T) {
 	s := newSink(t)
 	s.pieces = 4
