@@ -33,6 +33,8 @@ func TestReadCompletesWithTheLastOfItsResponse(t *testing.T) {
 
 // A response that is not, octet for octet, what the oldest Read asked for is an
 // error, and not one octet that was not asked for is placed.
+//
+// Claims: R-5.5-22 R-5.2.2-9
 func TestReadResponseHasToMatchTheOldestRead(t *testing.T) {
 	for _, c := range []struct {
 		name string
