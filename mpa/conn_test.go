@@ -218,6 +218,7 @@ func (l *latch) revoke() {
 	l.mu.Unlock()
 }
 
+// Claims: R-8.1.1-6 DDP-8.3.1-6
 func TestNothingIsWrittenOnceMemoryIsRevoked(t *testing.T) {
 	eachMedium(t, func(t *testing.T, a, b net.Conn) {
 		c := NewConn(a, Params{Initiator: true})
