@@ -155,7 +155,8 @@ func (l *Listener) serve() {
 		nc, err := l.ln.Accept()
 		switch {
 		case err == nil:
-			l.wg.Go(func() { l.receive(nc) })
+			ctx, s := l.enter() // here, in the order of their coming
+			l.wg.Go(func() { l.receive(ctx, s, nc) })
 		case l.ctx.Err() != nil, errors.Is(err, net.ErrClosed):
 			return
 		default: // out of descriptors, or the peer was gone: others may have more luck
@@ -198,8 +199,7 @@ func (l *Listener) leave(s *starting) {
 }
 
 // receive takes a connection through the first half of its start-up.
-func (l *Listener) receive(nc net.Conn) {
-	ctx, s := l.enter()
+func (l *Listener) receive(ctx context.Context, s *starting, nc net.Conn) {
 	defer l.leave(s)
 	r, err := Receive(ctx, wrapped(nc, l.cfg.Wrap), l.cfg.MPA)
 	if err != nil {

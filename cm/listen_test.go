@@ -153,6 +153,7 @@ func TestSilentConnectionsMakeRoomForOthers(t *testing.T) {
 		defer ln.Close()
 		one, two, three := pipes.dial(), pipes.dial(), pipes.dial()
 		synctest.Wait()
+		_ = one.SetReadDeadline(time.Now().Add(time.Second))
 		if _, err := one.Read(make([]byte, 1)); err == nil || errors.Is(err, os.ErrDeadlineExceeded) {
 			t.Errorf("the oldest of three is open: %v", err)
 		}
