@@ -93,8 +93,8 @@ func TestATerminateInSegmentsIsOne(t *testing.T) {
 func (s *stage) big(n int, access memory.Access) ([]byte, *verbs.MR) {
 	s.t.Helper()
 	buf := make([]byte, n)
-	for i := range buf {
-		buf[i] = byte(i>>12) | 1
+	for off := 0; off < n; off += 1 << 12 {
+		copy(buf[off:], Fill(min(1<<12, n-off), byte(off>>12)|1))
 	}
 	mr, err := s.PD.Register(buf, access)
 	s.must(err)
@@ -225,9 +225,7 @@ func TestASourceRevokedInTheMiddleOfAResponseIsTold(t *testing.T) {
 			first, err := s.Next()
 			s.must(err)
 			s.must(mr.Deallocate())
-			for i := range buf {
-				buf[i] = 0 // the consumer's again: nothing of it may be seen
-			}
+			clear(buf) // the consumer's again: nothing of it may be seen
 			message, terminate, ok := s.responseToTerminate(first)
 			if !bytes.Equal(message, before[:len(message)]) {
 				t.Error("octets written after the deallocation were sent")
