@@ -36,7 +36,8 @@ type recorder struct {
 type region struct {
 	base   uint64
 	data   []byte
-	fault  ddp.Fault // refuses every access
+	fault  ddp.Fault // refuses every access,
+	good   int       // after so many
 	hollow bool      // every octet of 2^64 is there: data stands for all of them
 	odd    bool      // its atomics are misaligned
 }
@@ -136,7 +137,7 @@ func (u *recorder) find(dst [][]byte, stag uint32, to uint64, n int) ([][]byte, 
 	switch {
 	case r == nil:
 		return dst, ddp.FaultSTag
-	case r.fault != ddp.NoFault:
+	case r.fault != ddp.NoFault && r.good == 0:
 		return dst, r.fault
 	case r.hollow:
 		return append(dst, r.data[:n]), ddp.NoFault
@@ -145,6 +146,7 @@ func (u *recorder) find(dst [][]byte, stag uint32, to uint64, n int) ([][]byte, 
 	case to < r.base || to+uint64(n) > r.base+uint64(len(r.data)):
 		return dst, ddp.FaultBounds
 	}
+	r.good = max(0, r.good-1)
 	return append(dst, r.data[to-r.base:][:n]), ddp.NoFault
 }
 

@@ -76,6 +76,34 @@ func TestRevokedReadResponseTellsWhatWasLeft(t *testing.T) {
 	want(t, "told", r.ulp.told(), "unanswered")
 }
 
+// Memory may be revoked between one segment of a batch and the next. What the
+// Terminate says was left of the Read is what did not leave, the segments that
+// were in the batch by then included if they had to be dropped.
+func TestReadResponseRevokedAsItIsCutTellsWhatWasLeft(t *testing.T) {
+	for _, dropped := range []bool{false, true} {
+		r := newRig(t, func(_ *Config, l *line) { l.fenced = true })
+		m := r.region(0x33, 8, 400, '.')
+		r.take(asks(1, 400))
+		m.fault, m.good = ddp.FaultSTag, 2
+		r.line.fenced = false
+		gone, left := []string{"RDMA Read Response 0x77:0x700 114...", "RDMA Read Response 0x77:0x772 114..."}, uint64(228)
+		if dropped {
+			r.line.flush = func() { r.hold.revoke(0x33) }
+			gone, left = nil, 0
+		}
+		r.Kick()
+		if len(r.out.handoff) > 0 {
+			r.writer()
+		}
+		said := r.terminated()
+		if want := (ReadRequest{0x77, 0x700 + left, 400 - uint32(left), 0x33, 8 + left}); !said.R || said.ReadRequest != want {
+			t.Errorf("dropped %v: %+v was left, want %+v", dropped, said.ReadRequest, want)
+		}
+		want(t, "sent", r.sent(), append(gone, "Terminate 2#1+0 52.")...)
+		want(t, "told", r.ulp.told(), "unanswered")
+	}
+}
+
 // An Atomic Response refers to no memory, but may be dropped with segments
 // that do.
 func TestDroppedAtomicResponseTellsItsRequest(t *testing.T) {

@@ -252,6 +252,7 @@ func (o *outbound) segment() bool {
 	if len(o.snapshot)+mulpdu > snapshotSize {
 		return false
 	}
+	before := m.cut
 	hdr, off, n, last := m.cut.Next(mulpdu, o.header[:0])
 	s.cfg.Hold.Frame(s.llp.Appended())
 	o.pieces = o.pieces[:0]
@@ -262,6 +263,12 @@ func (o *outbound) segment() bool {
 	case m.kind == kindAnswer:
 		if f := o.source(off, n); f != ddp.NoFault {
 			s.cfg.Hold.Truncate(s.llp.Appended())
+			if s.llp.Appended() != s.llp.Written() {
+				// The peer is told what was left of its request. What waits
+				// may not leave either, as it may refer to the same memory.
+				m.cut = before
+				return false
+			}
 			o.unanswered(m.req.readFault(f, m.req.sent))
 			m.active = false
 			return true
