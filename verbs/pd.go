@@ -108,7 +108,13 @@ func (pd *PD) RegisterMR(cfg MRConfig) (*MR, error) {
 	}
 	var stream memory.Stream
 	if cfg.QP != nil {
-		if cfg.QP.pd != pd {
+		cfg.QP.mu.Lock()
+		dead := cfg.QP.dead
+		cfg.QP.mu.Unlock()
+		switch {
+		case dead:
+			return nil, fail(verb, ErrQP, "it has been destroyed")
+		case cfg.QP.pd != pd:
 			return nil, fail(verb, ErrQP, "it belongs to another protection domain")
 		}
 		stream = memory.Stream(cfg.QP.num)

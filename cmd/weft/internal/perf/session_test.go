@@ -124,7 +124,7 @@ func TestStrangersAreTurnedAwayAndDriversServedAfterwards(t *testing.T) {
 		"another protocol":      {"GET / HTTP/1.1\r\n\r\n", ""},
 		"another version":       {`{"do":"hello","hello":{"protocol":"weft-perf 0","room":1,"depth":1}}` + "\n", "same version"},
 		"no hello":              {`{"do":"stream"}` + "\n", "begins with a hello"},
-		"too much memory":       {`{"do":"hello","hello":{"protocol":"weft-perf 1","room":1099511627776,"depth":1}}` + "\n", "octets of memory"},
+		"too much memory":       {`{"do":"hello","hello":{"protocol":"weft-perf 1","room":2147483647,"depth":1}}` + "\n", "octets of memory"},
 		"too deep":              {`{"do":"hello","hello":{"protocol":"weft-perf 1","room":1,"depth":1000000}}` + "\n", "depth"},
 		"an endless line":       {strings.Repeat("x", maxLine+1), ""},
 		"nothing at all":        {"", ""},
