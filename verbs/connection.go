@@ -146,7 +146,7 @@ func (c *connection) peerClosed() {
 	if q.state != RTS {
 		return
 	}
-	if !q.sq.idle() || !c.stream.Idle() {
+	if !c.stream.Idle() || !q.sq.shut() {
 		c.terminate(peerCloseBusy, io.EOF, EventBadLLPClose)
 		return
 	}
