@@ -236,9 +236,14 @@ func TestThePeersEndIsToldAsWhatItWas(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			bubble(t, reads, reads, func(t *testing.T, s *table) {
 				s.a.receives(9, 1, 8)
-				tt.end(s)
 				if tt.work {
+					s.x.Hold()
 					s.a.post(s.a.read(1, s.b, 0, 8)) // whose answer meets the end
+					settle()
+				}
+				tt.end(s)
+				s.x.Resume()
+				if tt.work {
 					wantDone(t, s.a.sendCQ, done{1, verbs.Flushed})
 				}
 				reach(t, s.a.qp, tt.state)

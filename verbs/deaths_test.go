@@ -179,6 +179,7 @@ func (w *worker) settle() bool {
 		w.t.Error(err)
 		return false
 	}
+	qp.Abort() // what was posted to an Idle queue pair would wait for the next stream
 	for qp.State() == verbs.Error && qp.Reset() != nil {
 		continue // until it is flushed
 	}
