@@ -218,10 +218,10 @@ func TestAMessageLongerThanCanBeIsRefused(t *testing.T) {
 
 // A length that no element can have does not become a small one.
 func TestAnElementOfAnImpossibleLengthIsRefused(t *testing.T) {
-	lengths := []int{-1, math.MinInt, math.MaxInt}
-	if math.MaxInt > math.MaxInt32 {
+	lengths := []int{-1, math.MinInt}
+	if math.MaxInt > math.MaxUint32 {
 		n := math.MaxInt32 // not a constant, which would not fit everywhere
-		lengths = append(lengths, 2*(n+1), 2*(n+1)+8)
+		lengths = append(lengths, 2*(n+1), 2*(n+1)+8, math.MaxInt)
 	}
 	for _, n := range lengths {
 		bubble(t, verbs.QPConfig{}, verbs.QPConfig{}, func(t *testing.T, s *table) {
