@@ -2,6 +2,7 @@ package verbs
 
 import (
 	"testing"
+	"testing/synctest"
 
 	"github.com/weft-rdma/weft/ddp"
 	"github.com/weft-rdma/weft/rdmap"
@@ -54,4 +55,38 @@ func TestAnInvalidateWaitsForNoAnswerToThePeer(t *testing.T) {
 	if u.Next(&rdmap.Operation{}) || going.Valid() {
 		t.Error("the Invalidate is still waiting")
 	}
+}
+
+// An Invalidate Local STag of memory that an answer to the peer was gathered
+// from in the same batch takes effect: it does not wait for its own goroutine.
+func TestAnInvalidateOfWhatThePeerReadsDoesNotWaitForItself(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r, err := Open(Config{})
+		check := func(err error) {
+			t.Helper()
+			if err != nil {
+				t.Fatal(err)
+			}
+		}
+		check(err)
+		pd, err := r.AllocPD()
+		check(err)
+		cq, err := r.CreateCQ(CQConfig{Entries: 8})
+		check(err)
+		qp, err := pd.CreateQP(QPConfig{SendCQ: cq, RecvCQ: cq})
+		check(err)
+		read, err := pd.Register(make([]byte, 100), LocalRead|RemoteRead)
+		check(err)
+		check(qp.PostSend(SendWR{Op: OpInvalidate, Invalidate: read.STag()}))
+
+		u := ulp{qp}
+		u.out.Frame(0)
+		if _, f := u.Source(nil, uint32(read.STag()), read.Base(), 100); f != ddp.NoFault {
+			t.Fatal(f)
+		}
+		if u.Next(&rdmap.Operation{}) || read.Valid() {
+			t.Error("the Invalidate has not taken effect")
+		}
+		check(r.Close())
+	})
 }
