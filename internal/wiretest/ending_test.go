@@ -286,6 +286,21 @@ func TestAPeerThatDoesNotLetTheStreamEndIsCutOff(t *testing.T) {
 			},
 			event: []verbs.EventID{verbs.EventLLPLost},
 		},
+		"we close, it closes and does not read its answer": {
+			end: func(s *stage) {
+				_, mr := s.big(1<<20, verbs.LocalRead|verbs.RemoteRead)
+				s.must(s.Send(ReadRequest(1, Read{SinkSTag: 0x100, Size: 1 << 20, SourceSTag: uint32(mr.STag())})))
+				synctest.Wait() // it is being answered
+				closed := make(chan error, 1)
+				go func() { closed <- s.QP.Close(context.Background()) }()
+				synctest.Wait()
+				s.must(s.CloseWrite())
+				if err := <-closed; err == nil {
+					s.t.Error("Close calls a reset in the middle of an answer graceful")
+				}
+			},
+			event: []verbs.EventID{verbs.EventBadClose},
+		},
 		"it closes its half and does not read": {
 			end: func(s *stage) {
 				_, mr := s.big(1<<20, verbs.LocalRead)
