@@ -15,36 +15,47 @@ type EventID uint8
 const (
 	EventLLPCloseComplete  EventID = iota + 1 // the graceful close is done: the QP is Idle
 	EventTerminateReceived                    // the peer sent a Terminate message
-	EventLLPReset                             // LLP Connection Reset
-	EventLLPLost                              // LLP Connection Lost
-	EventSegmentSize                          // LLP Integrity Error: segment size invalid
-	EventCRC                                  // LLP Integrity Error: invalid CRC
-	EventBadFPDU                              // LLP Integrity Error: bad FPDU
-	EventDDPVersion                           // Remote Operation Error: invalid DDP version
-	EventRDMAVersion                          // Remote Operation Error: invalid RDMA version
-	EventOpcode                               // Remote Operation Error: unexpected opcode
-	EventQueueNumber                          // Remote Operation Error: invalid DDP queue number
-	EventReadDisabled                         // Remote Operation Error: RDMA Read is not enabled
-	EventBadReadRequest                       // Remote Operation Error: RDMA Read Request too small or offset not zero
-	EventNoLastBit                            // Remote Operation Error: no 'L' bit when expected, or a message that is malformed otherwise
-	EventProtectionSTag                       // Protection Error, tagged: invalid STag
-	EventProtectionBounds                     // Protection Error, tagged: base and bounds
-	EventProtectionAccess                     // Protection Error, tagged: access rights or PD
-	EventProtectionWrap                       // Protection Error, tagged: wrap
-	EventBadClose                             // activity while closing, or a failure while terminating
-	EventBadLLPClose                          // the peer closed with work outstanding
-	EventRQMSNRange                           // RQ: invalid MSN range, or no receive posted
-	EventRQMessage                            // RQ: invalid message offset or message too long
-	EventIRRQMSN                              // IRRQ: too many RDMA Reads, or invalid MSN
-	EventIRRQSTag                             // IRRQ: invalid STag
-	EventIRRQBounds                           // IRRQ: base and bounds
-	EventIRRQAccess                           // IRRQ: access rights
-	EventIRRQPD                               // IRRQ: invalid PD
-	EventIRRQWrap                             // IRRQ: wrap
-	EventCQSQ                                 // CQ/SQ Error: the send queue's CQ failed
-	EventCQRQ                                 // CQ/RQ Error: the receive queue's CQ failed
-	EventQPCatastrophic                       // Local QP Catastrophic Error
-	EventCQOverflow                           // CQ Overflow Detected
+	EventLLPReset                             // the peer's stack reset the connection
+	EventLLPLost                              // time-out, or another failure of the transport
+	EventSegmentSize                          // too small for its headers
+	EventCRC
+	EventBadFPDU // marker and length disagree
+	EventDDPVersion
+	EventRDMAVersion
+	EventOpcode
+	EventQueueNumber
+	EventReadDisabled   // QPConfig.NoRemoteRead
+	EventWriteDisabled  // QPConfig.NoRemoteWrite
+	EventBadReadRequest // or an Atomic Request of the wrong size
+	EventNoLastBit      // or a message that is malformed otherwise
+	EventProtectionSTag // of tagged data, like the next four
+	EventProtectionBounds
+	EventProtectionAccess
+	EventProtectionPD
+	EventProtectionWrap
+	EventBadClose    // activity while closing, or a failure while terminating
+	EventBadLLPClose // the peer closed with work outstanding
+	EventRQMSNRange  // or no receive was posted
+	EventRQMSNGap    // a message was left out
+	EventRQMessage   // invalid offset, or longer than any message may be
+	EventIRRQFull    // more than IRD
+	EventIRRQMSNGap  // a request was left out
+	EventIRRQMSNRange
+	EventIRRQSTag // of what is read, or of an atomic's target, like the next four
+	EventIRRQBounds
+	EventIRRQAccess
+	EventIRRQPD
+	EventIRRQWrap
+	EventCQSQ     // the send queue's CQ overflowed or failed
+	EventCQRQ     // the receive queue's CQ overflowed or failed
+	EventSRQError // a receive could not be taken from the S-RQ
+	EventQPCatastrophic
+	EventRQLimit          // more messages in progress than QPConfig.RQLimit
+	EventCQOverflow       // of a CQ
+	EventCQOperation      // of a CQ: its completions are undefined
+	EventSRQLimit         // of an S-RQ: fewer receives are left than SRQConfig.Limit
+	EventSRQCatastrophic  // of an S-RQ
+	EventRNICCatastrophic // of the RNIC: only Close is of use
 )
 
 var eventNames = [...]string{
@@ -60,26 +71,37 @@ var eventNames = [...]string{
 	EventOpcode:            "Remote Operation Error: unexpected opcode",
 	EventQueueNumber:       "Remote Operation Error: invalid DDP queue number",
 	EventReadDisabled:      "Remote Operation Error: RDMA Read not enabled",
-	EventBadReadRequest:    "Remote Operation Error: bad RDMA Read Request",
-	EventNoLastBit:         "Remote Operation Error: malformed message",
+	EventWriteDisabled:     "Remote Operation Error: RDMA Write and RDMA Read Response not enabled",
+	EventBadReadRequest:    "Remote Operation Error: RDMA Read Request too small or offset not zero",
+	EventNoLastBit:         "Remote Operation Error: no 'L' bit when expected",
 	EventProtectionSTag:    "Protection Error: invalid STag",
-	EventProtectionBounds:  "Protection Error: base and bounds",
-	EventProtectionAccess:  "Protection Error: access rights or PD",
-	EventProtectionWrap:    "Protection Error: wrap",
+	EventProtectionBounds:  "Protection Error: tagged base and bounds violation",
+	EventProtectionAccess:  "Protection Error: tagged access rights violation",
+	EventProtectionPD:      "Protection Error: tagged invalid PD",
+	EventProtectionWrap:    "Protection Error: wrap error",
 	EventBadClose:          "Bad Close",
 	EventBadLLPClose:       "Bad LLP Close",
-	EventRQMSNRange:        "RQ: invalid MSN",
-	EventRQMessage:         "RQ: invalid message",
-	EventIRRQMSN:           "IRRQ: invalid MSN",
-	EventIRRQSTag:          "IRRQ: invalid STag",
-	EventIRRQBounds:        "IRRQ: base and bounds",
-	EventIRRQAccess:        "IRRQ: access rights",
-	EventIRRQPD:            "IRRQ: invalid PD",
-	EventIRRQWrap:          "IRRQ: wrap",
+	EventRQMSNRange:        "RQ Protection Error: invalid MSN, range not valid",
+	EventRQMSNGap:          "RQ Protection Error: invalid MSN, gap in MSN",
+	EventRQMessage:         "RQ Protection Error: invalid message",
+	EventIRRQFull:          "IRRQ Protection Error: invalid MSN, too many RDMA Read Requests in progress",
+	EventIRRQMSNGap:        "IRRQ Protection Error: invalid MSN, gap in MSN",
+	EventIRRQMSNRange:      "IRRQ Protection Error: invalid MSN, range not valid",
+	EventIRRQSTag:          "IRRQ Protection Error: invalid STag",
+	EventIRRQBounds:        "IRRQ Protection Error: tagged base and bounds violation",
+	EventIRRQAccess:        "IRRQ Protection Error: tagged access rights violation",
+	EventIRRQPD:            "IRRQ Protection Error: tagged invalid PD",
+	EventIRRQWrap:          "IRRQ Protection Error: wrap error",
 	EventCQSQ:              "CQ/SQ Error",
 	EventCQRQ:              "CQ/RQ Error",
+	EventSRQError:          "S-RQ error on a QP",
 	EventQPCatastrophic:    "Local QP Catastrophic Error",
+	EventRQLimit:           "QP RQ Limit Reached",
 	EventCQOverflow:        "CQ Overflow Detected",
+	EventCQOperation:       "CQ Operation Error",
+	EventSRQLimit:          "Shared Receive Queue Limit Reached",
+	EventSRQCatastrophic:   "Shared Receive Queue Catastrophic Failure",
+	EventRNICCatastrophic:  "RNIC Catastrophic Failure",
 }
 
 func (id EventID) String() string {
@@ -89,13 +111,49 @@ func (id EventID) String() string {
 	return "unknown event"
 }
 
-// An Event is an asynchronous event (Verbs §8.3.3, §9.4.2). QP or CQ says whose
-// it is.
+// A Resource says what kind of object an event is about (Verbs §9.5.3, the
+// Resource Indicator).
+type Resource uint8
+
+const (
+	ResourceQP Resource = iota + 1
+	ResourceCQ
+	ResourceSRQ
+	ResourceRNIC
+)
+
+var resourceNames = [...]string{ResourceQP: "QP", ResourceCQ: "CQ", ResourceSRQ: "S-RQ", ResourceRNIC: "RNIC"}
+
+func (r Resource) String() string {
+	if int(r) < len(resourceNames) && resourceNames[r] != "" {
+		return resourceNames[r]
+	}
+	return "unknown resource"
+}
+
+// Resource says what kind of object the event is about.
+func (id EventID) Resource() Resource {
+	switch id {
+	case EventCQOverflow, EventCQOperation:
+		return ResourceCQ
+	case EventSRQLimit, EventSRQCatastrophic:
+		return ResourceSRQ
+	case EventRNICCatastrophic:
+		return ResourceRNIC
+	}
+	return ResourceQP
+}
+
+// An Event is an asynchronous event (Verbs §8.3.3, §9.4.2). Of QP, CQ and SRQ
+// the one that Resource names is set, the others are nil.
 type Event struct {
-	ID  EventID
-	QP  *QP
-	CQ  *CQ
-	Err error // what happened, if there is more to be said
+	ID       EventID
+	Resource Resource // ID.Resource()
+	RNIC     *RNIC
+	QP       *QP // QP.Num is the QP ID
+	CQ       *CQ
+	SRQ      *SRQ
+	Err      error // what happened, if there is more to be said
 }
 
 // eventOf names the event for what the peer did wrong.
@@ -127,8 +185,8 @@ func onRequestQueue(err error) bool {
 // requestEvents are the events of queue 1 where they are not those of queue 0.
 var requestEvents = map[[3]uint8]EventID{
 	{rdmap.LayerDDP, 2, 1}: EventReadDisabled, // the queue exists, so it is that
-	{rdmap.LayerDDP, 2, 2}: EventIRRQMSN,
-	{rdmap.LayerDDP, 2, 3}: EventIRRQMSN,
+	{rdmap.LayerDDP, 2, 2}: EventIRRQFull,
+	{rdmap.LayerDDP, 2, 3}: EventIRRQMSNRange,
 	{rdmap.LayerDDP, 2, 4}: EventBadReadRequest,
 	{rdmap.LayerRDMA, rdmap.RemoteOperation, rdmap.CodeUnspecified}: EventBadReadRequest,
 }

@@ -256,7 +256,7 @@ func ExampleQP_Err() {
 	}
 	// Output:
 	// flushed
-	// IRRQ: base and bounds
+	// IRRQ Protection Error: tagged base and bounds violation
 	// terminated by the peer: true, 0/1/01
 }
 

@@ -16,12 +16,27 @@ type QPConfig struct {
 
 	SendDepth, RecvDepth int // work requests outstanding at a time; 0 means 16
 	SendSGEs, RecvSGEs   int // elements of one scatter/gather list; 0 means 4
+	WriteSGEs            int // of an RDMA Write's; 0 means as SendSGEs
+
+	// SRQ, if not nil, is where the receives come from in place of a receive
+	// queue of the QP's own: RecvDepth and RecvSGEs are then ignored
+	// (Verbs §6.3). RQLimit, if above 0, arms the QP RQ Limit: an event tells
+	// once of more than so many messages in progress (Verbs §6.3.8).
+	SRQ     *SRQ
+	RQLimit int
 
 	IRD int // RDMA Reads and atomics that the peer may have outstanding; the start-up agrees on it
 	ORD int // those that we may have outstanding: more wait, with ORD 0 they fail
 
 	NoRemoteRead  bool // the peer may not read: Inbound RDMA Read is not enabled
 	NoRemoteWrite bool // the peer may not write and not answer Reads: Inbound RDMA Write and Read Response are not enabled
+
+	// BindWindows lets memory windows be bound by the send queue (Verbs §7.10).
+	BindWindows bool
+
+	// Privileged lets the QP use the STag of zero and Fast-Register (Verbs
+	// §9.2.5.1). It is for consumers that are trusted with all memory.
+	Privileged bool
 
 	// Extensions lets RFC 7306's operations be posted. A peer that does not
 	// know them ends the stream: agree on them first.

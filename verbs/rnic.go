@@ -125,7 +125,9 @@ func (r *RNIC) SetAsyncHandler(handler func(Event)) {
 	r.mu.Unlock()
 }
 
+// raise tells of an event whose QP, CQ or SRQ says what it is about.
 func (r *RNIC) raise(e Event) {
+	e.RNIC, e.Resource = r, e.ID.Resource()
 	r.mu.Lock()
 	handler := r.handler
 	r.mu.Unlock()

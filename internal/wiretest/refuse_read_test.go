@@ -22,7 +22,7 @@ func TestReadRequestsForWhatThePeerMayNotReadAreRefused(t *testing.T) {
 			}}
 	}
 	beyondIRD := func(name string, first, second, third []byte) offence {
-		return offence{name: name, layer: 1, etype: 2, code: 3, headers: DDPHeader, event: verbs.EventIRRQMSN,
+		return offence{name: name, layer: 1, etype: 2, code: 3, headers: DDPHeader, event: verbs.EventIRRQMSNRange,
 			atOnce: true, send: one3(first, second, third),
 			answers: func(*stage) [][]byte { return [][]byte{ReadResponse(1, 2), ReadResponse(3, 4)} },
 		}
@@ -64,7 +64,7 @@ func TestReadRequestsForWhatThePeerMayNotReadAreRefused(t *testing.T) {
 			answers: func(s *stage) [][]byte { return [][]byte{ReadResponse(7, 8, s.Expected(exposedOff, 16)...)} },
 		},
 		{
-			name: "a request left out", layer: 1, etype: 2, code: 3, headers: DDPHeader, event: verbs.EventIRRQMSN,
+			name: "a request left out", layer: 1, etype: 2, code: 3, headers: DDPHeader, event: verbs.EventIRRQMSNRange,
 			send: func(s *stage) [][]byte {
 				return [][]byte{ReadRequest(1, Read{SinkSTag: 7, SinkTO: 8}), ReadRequest(3, Read{})}
 			},

@@ -56,7 +56,7 @@ func TestUntaggedSegmentsThatBreakARuleAreRefused(t *testing.T) {
 		bad("MSN 2^32-1", Send(1<<32-1, x...), 1, 2, 3, verbs.EventRQMSNRange),
 		bad("MSN of an empty message", Send(3), 1, 2, 3, verbs.EventRQMSNRange),
 		bad("MSN 2 of Immediate Data first", Immediate(2, Fill(8, 1)...), 1, 2, 3, verbs.EventRQMSNRange),
-		bad("MSN 2 of a Read Request first", ReadRequest(2, Read{}), 1, 2, 3, verbs.EventIRRQMSN),
+		bad("MSN 2 of a Read Request first", ReadRequest(2, Read{}), 1, 2, 3, verbs.EventIRRQMSNRange),
 		bad("MSN 2 of a Terminate", With(Terminate(1, 0, 0, 0), 13, 2), 1, 2, 3, verbs.EventRQMSNRange),
 		bad("MO 1 first", Untagged(3, 0, 0, 1, 1, x...), 1, 2, 4, verbs.EventRQMessage),
 		bad("MO beyond the receive", Untagged(3, 0, 0, 1, recvSize+1, x...), 1, 2, 4, verbs.EventRQMessage),

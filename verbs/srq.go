@@ -1,0 +1,4 @@
+package verbs
+
+// An SRQ is a shared receive queue (Verbs §6.3).
+type SRQ struct{}
