@@ -319,9 +319,14 @@ func (q *QP) postedRecv(any bool) {
 
 // checkSend makes the checks of a send work request that have an immediate
 // result. Memory is not among them: it is checked when it is used (Verbs §8.3).
+// What an operation does not use is ignored (Verbs §9.3.1.1).
 func (q *QP) checkSend(wr *SendWR) error {
 	const verb = "post to SQ"
-	switch n := len(wr.SGL); {
+	n := 0
+	if wr.Op.lists() {
+		n = len(wr.SGL)
+	}
+	switch {
 	case int(wr.Op) >= len(opNames) || opNames[wr.Op] == "" || wr.Op >= OpRecv:
 		return fail(verb, ErrOp, "%d", wr.Op)
 	case wr.Op.extension() && !q.cfg.Extensions:
@@ -332,8 +337,6 @@ func (q *QP) checkSend(wr *SendWR) error {
 		return fail(verb, ErrSGLFormat, "%v takes one element, not %d", wr.Op, n)
 	case (wr.Op == OpFetchAdd || wr.Op == OpCmpSwap) && wr.SGL[0].Length != 8:
 		return fail(verb, ErrSGLFormat, "%v returns 8 octets, its element has %d", wr.Op, wr.SGL[0].Length)
-	case (wr.Op == OpInvalidate || wr.Op == OpImmediate || wr.Op == OpImmediateSE) && n != 0:
-		return fail(verb, ErrSGLFormat, "%v takes no elements, not %d", wr.Op, n)
 	case (wr.Op == OpInvalidate || wr.Op == OpSendInvalidate || wr.Op == OpSendSEInvalidate) && wr.Invalidate.Index() == 0:
 		return fail(verb, ErrModifier, "%v of STag %v, whose index is 0", wr.Op, wr.Invalidate)
 	}

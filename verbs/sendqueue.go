@@ -100,7 +100,10 @@ func (s *sendQueue) push(wr *SendWR) error {
 		return err
 	}
 	w := s.at(tail)
-	sgl := append(w.wr.SGL[:0], wr.SGL...)
+	sgl := w.wr.SGL[:0]
+	if wr.Op.lists() {
+		sgl = append(sgl, wr.SGL...)
+	}
 	*w = sendWQE{wr: *wr, asks: wr.Op.asks(), local: wr.Op == OpInvalidate}
 	w.wr.SGL = sgl
 	for _, e := range sgl {
@@ -256,6 +259,9 @@ var opcodes = [...]rdmap.Opcode{
 func (op Op) asks() bool {
 	return op == OpRead || op == OpReadInvalidate || op == OpFetchAdd || op == OpCmpSwap
 }
+
+// lists reports that the operation uses the scatter/gather list.
+func (op Op) lists() bool { return op <= OpReadInvalidate || op == OpFetchAdd || op == OpCmpSwap }
 
 // extension reports that the operation is RFC 7306's.
 func (op Op) extension() bool { return op >= OpImmediate && op <= OpCmpSwap }
