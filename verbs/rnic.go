@@ -17,7 +17,7 @@ type Limits struct {
 	CQEntries     int    // entries of one CQ (1048576)
 	QPs           int    // queue pairs (65536)
 	WRs           int    // work requests of one send or receive queue (65536)
-	SGEs          int    // scatter/gather elements of one work request (32)
+	SGEs          int    // scatter/gather elements of one work request (32); at least 4
 	IRD, ORD      int    // of one queue pair (256 each); 16382 is the most that can be negotiated
 	Regions       int    // memory regions (1048576)
 	RegionsOctets uint64 // octets of all regions together (no limit)
@@ -33,6 +33,7 @@ func (l Limits) withDefaults() Limits {
 			*d.v = d.def
 		}
 	}
+	l.SGEs = max(l.SGEs, 4) // Verbs §8.1.3.2: no RNIC supports fewer
 	l.IRD, l.ORD = min(l.IRD, 0x3FFE), min(l.ORD, 0x3FFE)
 	return l
 }

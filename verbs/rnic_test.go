@@ -13,7 +13,7 @@ import (
 // Claims: R-8.1.2-5 R-8.1.1-12
 func TestLimitsAreEnforcedAndNamed(t *testing.T) {
 	r := must(verbs.Open(verbs.Config{Limits: verbs.Limits{
-		PDs: 1, CQs: 1, CQEntries: 10, QPs: 1, WRs: 8, SGEs: 3, IRD: 5, ORD: 6, Regions: 1, RegionsOctets: 100,
+		PDs: 1, CQs: 1, CQEntries: 10, QPs: 1, WRs: 8, SGEs: 5, IRD: 5, ORD: 6, Regions: 1, RegionsOctets: 100,
 	}}))(t)
 	pd := must(r.AllocPD())(t)
 	_, err := r.AllocPD()
@@ -30,7 +30,7 @@ func TestLimitsAreEnforcedAndNamed(t *testing.T) {
 
 	create := func(change func(*verbs.QPConfig)) func() error {
 		return func() error {
-			cfg := verbs.QPConfig{SendCQ: cq, RecvCQ: cq, SendDepth: 8, RecvDepth: 8, SendSGEs: 3, RecvSGEs: 3, IRD: 5, ORD: 6}
+			cfg := verbs.QPConfig{SendCQ: cq, RecvCQ: cq, SendDepth: 8, RecvDepth: 8, SendSGEs: 3, RecvSGEs: 5, IRD: 5, ORD: 6}
 			change(&cfg)
 			_, err := pd.CreateQP(cfg)
 			return err
@@ -45,8 +45,8 @@ func TestLimitsAreEnforcedAndNamed(t *testing.T) {
 	}{
 		{"SQ depth", verbs.ErrWRMax, "Limits.WRs", func(c *verbs.QPConfig) { c.SendDepth = 9 }},
 		{"RQ depth", verbs.ErrWRMax, "Limits.WRs", func(c *verbs.QPConfig) { c.RecvDepth = 9 }},
-		{"SQ elements", verbs.ErrSGEMax, "Limits.SGEs", func(c *verbs.QPConfig) { c.SendSGEs = 4 }},
-		{"RQ elements", verbs.ErrSGEMax, "Limits.SGEs", func(c *verbs.QPConfig) { c.RecvSGEs = 4 }},
+		{"SQ elements", verbs.ErrSGEMax, "Limits.SGEs", func(c *verbs.QPConfig) { c.SendSGEs = 6 }},
+		{"RQ elements", verbs.ErrSGEMax, "Limits.SGEs", func(c *verbs.QPConfig) { c.RecvSGEs = 6 }},
 		{"IRD", verbs.ErrIRD, "Limits.IRD", func(c *verbs.QPConfig) { c.IRD = 6 }},
 		{"ORD", verbs.ErrORD, "Limits.ORD", func(c *verbs.QPConfig) { c.ORD = 7 }},
 		{"negative", verbs.ErrModifier, "", func(c *verbs.QPConfig) { c.SendDepth = -1 }},
