@@ -41,8 +41,8 @@ func TestAWorkRequestThatNamesTheWrongMemoryFailsAlone(t *testing.T) {
 		return []verbs.SGE{{STag: mr.STag(), TO: to, Length: n}}
 	}
 	var mistakes []mistake
-	for _, op := range []verbs.Op{verbs.OpSend, verbs.OpWrite, verbs.OpRead, verbs.OpReadInvalidate, verbs.OpFetchAdd} {
-		reads := op == verbs.OpRead || op == verbs.OpReadInvalidate || op == verbs.OpFetchAdd
+	for _, op := range []verbs.Op{verbs.OpSend, verbs.OpWrite, verbs.OpFetchAdd} {
+		reads := op == verbs.OpFetchAdd
 		n := uint32(8)
 		add := func(name string, want verbs.Status, list func(a *side) []verbs.SGE) {
 			mistakes = append(mistakes, mistake{op.String() + ": " + name, func(a, b *side) verbs.SendWR {
@@ -64,11 +64,6 @@ func TestAWorkRequestThatNamesTheWrongMemoryFailsAlone(t *testing.T) {
 			rights = verbs.LocalRead | verbs.RemoteRead // for what is put in place
 		}
 		add("no right", verbs.AccessViolation, func(a *side) []verbs.SGE { return sgl(a.region(0, 100, rights), 0, n) })
-		if op == verbs.OpRead {
-			add("local write only", verbs.AccessViolation, func(a *side) []verbs.SGE {
-				return sgl(a.region(0, 100, verbs.LocalRead|verbs.LocalWrite), 0, n)
-			})
-		}
 		if !reads {
 			add("second element", verbs.InvalidSTag, func(a *side) []verbs.SGE {
 				return append(sgl(a.mr, 0, 5), verbs.SGE{STag: 0x100, Length: 1})
@@ -83,6 +78,16 @@ func TestAWorkRequestThatNamesTheWrongMemoryFailsAlone(t *testing.T) {
 			}
 			return wr
 		}, status})
+	}
+	for _, op := range []verbs.Op{verbs.OpRead, verbs.OpReadInvalidate, verbs.OpFetchAdd, verbs.OpWrite} {
+		mistakes = append(mistakes, mistake{op.String() + ": of STag zero", func(a, b *side) verbs.SendWR {
+			return verbs.SendWR{ID: 2, Op: op, SGL: sgl(a.mr, 0, 8)}
+		}, verbs.InvalidSTag})
+	}
+	for _, op := range []verbs.Op{verbs.OpRead, verbs.OpReadInvalidate} {
+		mistakes = append(mistakes, mistake{op.String() + ": into STag zero", func(a, b *side) verbs.SendWR {
+			return verbs.SendWR{ID: 2, Op: op, SGL: []verbs.SGE{{Length: 8}}, Remote: b.mr.Remote(0)}
+		}, verbs.InvalidSTag})
 	}
 	for _, tt := range mistakes {
 		t.Run(tt.name, func(t *testing.T) {
@@ -159,30 +164,50 @@ func TestAQueuePairRefusesWhatItDoesNotEnable(t *testing.T) {
 }
 
 // The sink of a Read needs Remote Write and a queue pair that takes answers, or
-// Local Write by option (Verbs §7.6.3, figure 21).
+// Local Write by option (Verbs §7.6.3, figure 21). It is looked at when the
+// answer comes, not before, and the Read is flushed (Verbs §7.4.2).
+//
+// Claim3: V-7.4.2-5
 func TestTheSinkOfAReadNeedsTheRightThatIsConfigured(t *testing.T) {
+	const writable = verbs.LocalWrite | verbs.RemoteWrite
+	all := func(mr *verbs.MR) verbs.SGE { return mr.SGE(0, 17) }
 	for _, tt := range []struct {
-		name  string
-		cfg   verbs.QPConfig
-		sink  memory.Access
-		wants verbs.Status
+		name   string
+		cfg    verbs.QPConfig
+		rights memory.Access
+		sink   func(*verbs.MR) verbs.SGE
+		event  verbs.EventID // 0 is success
 	}{
-		{"remote write", verbs.QPConfig{}, verbs.LocalWrite | verbs.RemoteWrite, verbs.Success},
-		{"local write", verbs.QPConfig{}, verbs.LocalWrite, verbs.AccessViolation},
-		{"local write, by option", verbs.QPConfig{ReadSinkLocalWrite: true}, verbs.LocalWrite, verbs.Success},
-		{"local read, by option", verbs.QPConfig{ReadSinkLocalWrite: true}, verbs.LocalRead, verbs.AccessViolation},
-		{"answers not enabled", verbs.QPConfig{NoRemoteWrite: true}, verbs.LocalWrite | verbs.RemoteWrite, verbs.AccessViolation},
+		{"remote write", verbs.QPConfig{}, writable, all, 0},
+		{"local write", verbs.QPConfig{}, verbs.LocalWrite, all, verbs.EventProtectionAccess},
+		{"local write, by option", verbs.QPConfig{ReadSinkLocalWrite: true}, verbs.LocalWrite, all, 0},
+		{"local read, by option", verbs.QPConfig{ReadSinkLocalWrite: true}, verbs.LocalRead, all, verbs.EventProtectionAccess},
+		{"answers not enabled", verbs.QPConfig{NoRemoteWrite: true}, writable, all, verbs.EventProtectionAccess},
+		{"wrong key", verbs.QPConfig{}, writable, func(mr *verbs.MR) verbs.SGE { return verbs.SGE{STag: mr.STag() ^ 1, Length: 17} }, verbs.EventProtectionSTag},
+		{"one octet over the end", verbs.QPConfig{}, writable, func(mr *verbs.MR) verbs.SGE { return mr.SGE(84, 17) }, verbs.EventProtectionBounds},
+		{"wrap", verbs.QPConfig{}, writable, func(mr *verbs.MR) verbs.SGE { return verbs.SGE{STag: mr.STag(), TO: 1<<64 - 7, Length: 17} }, verbs.EventProtectionWrap},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			overWires(t, func(t *testing.T, w wire) {
-				tt.cfg.ORD = 4
-				a, b := linked(t, w, tt.cfg, reads)
-				copy(b.buf, "octets to be read")
-				sink := a.region(0, 100, tt.sink)
-				a.post(verbs.SendWR{ID: 1, Op: verbs.OpRead, Flags: verbs.Signaled, SGL: []verbs.SGE{sink.SGE(0, 17)}, Remote: b.mr.Remote(0)})
-				wantDone(t, a.sendCQ, done{1, tt.wants})
-				if tt.wants == verbs.Success && string(a.buf[:17]) != "octets to be read" {
-					t.Errorf("read %q", a.buf[:17])
+			tt.cfg.ORD = 4
+			bubble(t, tt.cfg, reads, func(t *testing.T, s *table) {
+				copy(s.b.buf, "octets to be read")
+				mr := s.a.region(0, 100, tt.rights)
+				s.y.Hold()
+				s.a.post(verbs.SendWR{ID: 1, Op: verbs.OpRead, Flags: verbs.Signaled, SGL: []verbs.SGE{tt.sink(mr)}, Remote: s.b.mr.Remote(0)})
+				settle()
+				wantNone(t, s.a.sendCQ)
+				if at := s.a.qp.State(); at != verbs.RTS {
+					t.Errorf("the queue pair is %v before the answer", at)
+				}
+				s.y.Resume()
+				if tt.event != 0 {
+					wantDone(t, s.a.sendCQ, done{1, verbs.Flushed})
+					s.a.wantEvents(tt.event)
+					return
+				}
+				wantDone(t, s.a.sendCQ, done{1, verbs.Success})
+				if string(s.a.buf[:17]) != "octets to be read" {
+					t.Errorf("read %q", s.a.buf[:17])
 				}
 			})
 		})
@@ -206,7 +231,8 @@ func TestAReadInvalidatesItsSink(t *testing.T) {
 			t.Errorf("valid %v, read %q", mr.Valid(), s.a.buf[100:117])
 		}
 		s.a.post(verbs.SendWR{ID: 2, Op: verbs.OpReadInvalidate, SGL: []verbs.SGE{mr.SGE(0, 17)}, Remote: s.b.mr.Remote(0)})
-		wantDone(t, s.a.sendCQ, done{2, verbs.InvalidSTag})
+		wantDone(t, s.a.sendCQ, done{2, verbs.Flushed})
+		s.a.wantEvents(verbs.EventProtectionSTag)
 	})
 }
 

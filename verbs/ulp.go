@@ -103,31 +103,32 @@ func (u ulp) describe(op *rdmap.Operation, n uint64, w *sendWQE) {
 }
 
 // precheck makes the checks that belong to the start of a work request
-// (Verbs §8.3.2). The sink of a Read is checked here as well as when the
-// response arrives, so that a mistake of ours is found with the request it
-// belongs to.
+// (Verbs §8.3.2). That the sink of a Read may be written is not among them: the
+// answer is a remote access, and refused when it comes (Verbs §7.4.2). An STag of
+// zero cannot be its sink, nor what is asked of the peer (Verbs §8.1.3.2.1).
 func (u ulp) precheck(w *sendWQE) Status {
-	if w.length > maxMessage {
+	switch {
+	case w.length > maxMessage:
 		return InvalidLength
-	}
-	if !w.asks {
+	case w.wr.Op == OpWrite && w.length > 0 && w.wr.Remote.STag == 0:
+		return InvalidSTag
+	case !w.asks:
 		return Success
-	}
-	if u.conn.Load().ord == 0 {
+	case u.conn.Load().ord == 0:
 		return ZeroReadResources
+	case w.length == 0:
+		return Success
+	case w.wr.Remote.STag == 0:
+		return InvalidSTag
 	}
 	e := &w.wr.SGL[0]
-	if e.Length == 0 {
-		return Success
+	if w.wr.Op != OpRead && w.wr.Op != OpReadInvalidate {
+		return statusOf(u.out.Check(uint32(e.STag), e.TO, uint64(e.Length), memory.LocalWrite))
 	}
-	need := memory.LocalWrite
-	if w.wr.Op == OpRead || w.wr.Op == OpReadInvalidate {
-		need = u.readSinkRight()
-		if u.cfg.NoRemoteWrite {
-			return AccessViolation // Read Responses are not enabled
-		}
+	if e.STag == 0 {
+		return InvalidSTag
 	}
-	return statusOf(u.out.Check(uint32(e.STag), e.TO, uint64(e.Length), need))
+	return Success
 }
 
 // readSinkRight is the right that the sink of an RDMA Read needs (Verbs §7.6.3,

@@ -171,7 +171,7 @@ func TestMemoryOfAMessageThatIsStuckCanBeDeallocated(t *testing.T) {
 			before := slices.Clone(buf)
 			s.Peer = s.ln.Connect(s.QP)
 			s.open()
-			s.Post(verbs.SendWR{ID: 0, Op: verbs.OpWrite, SGL: []verbs.SGE{mr.SGE(0, len(buf))}})
+			s.Post(verbs.SendWR{ID: 0, Op: verbs.OpWrite, SGL: []verbs.SGE{mr.SGE(0, len(buf))}, Remote: verbs.Remote{STag: 0x100}})
 			first, err := s.Next()
 			s.must(err)
 			s.must(mr.Deallocate())

@@ -216,7 +216,7 @@ func TestAReceiveCompletesWithTheLastSegmentOfItsMessage(t *testing.T) {
 func TestAMessageThatTheTransportHasNotTakenIsNotComplete(t *testing.T) {
 	ordered(t, verbs.QPConfig{}, func(s *stage) {
 		buf, mr := s.big(1<<20, verbs.LocalRead)
-		s.Post(verbs.SendWR{ID: 0, Op: verbs.OpWrite, SGL: []verbs.SGE{mr.SGE(0, len(buf))}})
+		s.Post(verbs.SendWR{ID: 0, Op: verbs.OpWrite, SGL: []verbs.SGE{mr.SGE(0, len(buf))}, Remote: verbs.Remote{STag: 0x100}})
 		s.Post(verbs.SendWR{ID: 1, Op: verbs.OpSend})
 		s.incomplete(s.SendCQ)
 		if m, err := s.Message(); err != nil || !bytes.Equal(m.Payload, buf) {

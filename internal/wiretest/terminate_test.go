@@ -134,7 +134,7 @@ func TestATerminateCutsALongMessageShort(t *testing.T) {
 				buf, mr := s.big(32<<20, verbs.LocalRead)
 				s.Peer = s.ln.Connect(s.QP)
 				s.open()
-				s.Post(verbs.SendWR{ID: 0, Op: op, SGL: []verbs.SGE{mr.SGE(0, len(buf))}})
+				s.Post(verbs.SendWR{ID: 0, Op: op, SGL: []verbs.SGE{mr.SGE(0, len(buf))}, Remote: verbs.Remote{STag: 0x100}})
 				s.Post(verbs.SendWR{ID: 1, Op: verbs.OpSend})
 				s.must(s.QP.Terminate())
 				message, terminate := s.readToTerminate()
@@ -176,9 +176,9 @@ func TestAWorkRequestThatFailsIsAnsweredByATerminate(t *testing.T) {
 		}, verbs.BaseBounds},
 		{"a wrap", func(s *stage) verbs.SendWR { return verbs.SendWR{Op: verbs.OpSend, SGL: sge(s.top, exposedLen-3, 4)} }, verbs.WrapError},
 		{"no Local Write for an atomic's answer", func(s *stage) verbs.SendWR {
-			return verbs.SendWR{Op: verbs.OpFetchAdd, SGL: sge(s.readOnly(), 0, 8)}
+			return verbs.SendWR{Op: verbs.OpFetchAdd, SGL: sge(s.readOnly(), 0, 8), Remote: verbs.Remote{STag: 0x100}}
 		}, verbs.AccessViolation},
-		{"no Remote Write for a Read's answer", func(s *stage) verbs.SendWR { return verbs.SendWR{Op: verbs.OpRead, SGL: sge(s.local, 0, 8)} }, verbs.AccessViolation},
+		{"a Read of STag zero", func(s *stage) verbs.SendWR { return verbs.SendWR{Op: verbs.OpRead, SGL: sge(s.exposed, 0, 8)} }, verbs.InvalidSTag},
 	}
 	for _, tt := range tests {
 		for _, w := range Wires {
