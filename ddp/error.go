@@ -41,6 +41,10 @@ type Error struct {
 	EType, Code uint8
 	Fault       Fault // why an access by STag was refused; NoFault for all else
 
+	// Ahead is, of CodeMSNRange, by how much the MSN exceeded the one expected,
+	// modulo 2^32: so many messages are missing, if that is not absurd.
+	Ahead uint32
+
 	// SegmentLength is the length of the segment, header included, in octets.
 	SegmentLength int
 
@@ -110,7 +114,7 @@ func faultCode(f Fault) uint8 {
 	switch f {
 	case FaultBounds:
 		return CodeBounds
-	case FaultAccess, FaultAssociation:
+	case FaultAccess, FaultAssociation, FaultDisabled:
 		return CodeNotAssociated
 	case FaultWrap:
 		return CodeWrap

@@ -13,6 +13,7 @@ const (
 	FaultAccess            // the STag or the stream lacks the right
 	FaultAssociation       // the STag is not of this stream or protection domain
 	FaultWrap              // offset + length exceeds 2^64
+	FaultDisabled          // the stream takes no access of this kind at all
 )
 
 var faultNames = [...]string{
@@ -22,6 +23,7 @@ var faultNames = [...]string{
 	FaultAccess:      "access rights violation",
 	FaultAssociation: "STag not associated with the stream",
 	FaultWrap:        "tagged offset wraps",
+	FaultDisabled:    "access not enabled on the stream",
 }
 
 func (f Fault) String() string {

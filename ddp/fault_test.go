@@ -4,14 +4,14 @@ import "testing"
 
 func TestFaultsHaveNames(t *testing.T) {
 	seen := map[string]bool{}
-	for f := NoFault; f <= FaultWrap; f++ {
+	for f := NoFault; f <= FaultDisabled; f++ {
 		if s := f.String(); s == "" || s == "unknown fault" || seen[s] {
 			t.Errorf("fault %d is called %q", f, s)
 		} else {
 			seen[s] = true
 		}
 	}
-	if s := (FaultWrap + 1).String(); s != "unknown fault" {
+	if s := (FaultDisabled + 1).String(); s != "unknown fault" {
 		t.Errorf("an undefined fault is called %q", s)
 	}
 }

@@ -30,7 +30,9 @@ func (r *Receiver) badQN(qn uint32) error {
 }
 
 func (r *Receiver) badMSN(h *Untagged, q *queue) error {
-	return r.refuse(UntaggedBuffer, CodeMSNRange, "message %d on queue %d, expected message %d", h.MSN, h.QN, q.done+1)
+	err := r.refuse(UntaggedBuffer, CodeMSNRange, "message %d on queue %d, expected message %d", h.MSN, h.QN, q.done+1)
+	err.Ahead = h.MSN - (q.done + 1) // RFC 5041 §4.3: modulo 2^32
+	return err
 }
 
 func (r *Receiver) noBuffer(h *Untagged) error {
@@ -55,7 +57,7 @@ func (r *Receiver) refused(h *Tagged, n int, f Fault) error {
 		f = FaultWrap
 	}
 	why := ""
-	if f == FaultAccess {
+	if f == FaultAccess || f == FaultDisabled {
 		why = ": " + f.String() // its code does not say so
 	}
 	err := r.refuse(TaggedBuffer, faultCode(f), "%d octets at offset %#x of STag 0x%08x%s", n, h.TO, h.STag, why)

@@ -87,6 +87,13 @@ func TestRefusedSegmentIsReportedOnceAndPlacesNothing(t *testing.T) {
 			if layer, etype, code := e.TerminateCode(); layer != 1 || etype != c.etype || code != c.code || e.Fault != c.fault {
 				t.Errorf("got %d/%d/%02x, fault %v, want 1/%d/%02x, fault %v: %v", layer, etype, code, e.Fault, c.etype, c.code, c.fault, err)
 			}
+			if c.code == CodeMSNRange && c.etype == UntaggedBuffer {
+				var h Untagged
+				h.Parse(c.segment)
+				if e.Ahead != h.MSN-1 {
+					t.Errorf("message %d is %d ahead, want %d", h.MSN, e.Ahead, h.MSN-1)
+				}
+			}
 			if s.places != places {
 				t.Error("memory was asked for")
 			}

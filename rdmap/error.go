@@ -88,7 +88,7 @@ func faultCode(f ddp.Fault) uint8 {
 		return CodeInvalidSTag
 	case ddp.FaultBounds:
 		return CodeBounds
-	case ddp.FaultAccess:
+	case ddp.FaultAccess, ddp.FaultDisabled:
 		return CodeAccess
 	case ddp.FaultAssociation:
 		return CodeNotAssociated

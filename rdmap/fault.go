@@ -13,6 +13,9 @@ import (
 // ErrUnfinished: the peer closed the stream in the middle of a message.
 var ErrUnfinished = NewError(RemoteOperation, CodeStream, "the peer closed the stream in the middle of a message")
 
+// ErrNoORD is what an RDMA Read or atomic fails with when ORD is 0.
+var ErrNoORD = errors.New("rdmap: no RDMA Reads or atomics may be outstanding (ORD 0)")
+
 var (
 	// errEnded ends the reception of a stream that this side terminated.
 	errEnded = errors.New("rdmap: the stream has been terminated")

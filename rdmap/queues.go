@@ -20,15 +20,38 @@ type request struct {
 // the order of the answers (RFC 5040 §5.2.2, RFC 7306 §5.4). The receiving
 // goroutine fills it, the owner of the outgoing half empties it.
 type requestQueue struct {
-	mu   sync.Mutex
-	ring []request
-	head int
-	n    int
+	mu    sync.Mutex
+	limit int // requests that the peer may have outstanding: IRD
+	ring  []request
+	head  int
+	n     int
+	empty chan struct{} // closed when n is 0, if somebody asked
 
 	count atomic.Int32 // n, for those who only want to know whether there is anything
 }
 
-func (q *requestQueue) init(depth int) { q.ring = make([]request, depth) }
+func (q *requestQueue) init(depth int) { q.limit, q.ring = depth, make([]request, depth) }
+
+// resize changes the limit. Requests that are beyond it already stay.
+func (q *requestQueue) resize(limit int) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	q.ring, q.head = rerung(q.ring, q.head, q.n, limit)
+	q.limit = limit
+}
+
+// rerung is a ring whose n elements from head on are moved to one that has room
+// for limit, if it has not already.
+func rerung[T any](ring []T, head, n, limit int) ([]T, int) {
+	if limit <= len(ring) {
+		return ring, head
+	}
+	bigger := make([]T, limit)
+	for i := range n {
+		bigger[i] = ring[(head+i)%len(ring)]
+	}
+	return bigger, 0
+}
 
 func (q *requestQueue) len() int {
 	q.mu.Lock()
@@ -36,11 +59,32 @@ func (q *requestQueue) len() int {
 	return q.n
 }
 
-// full reports that the peer has all its requests outstanding.
-func (q *requestQueue) full() bool {
+// full reports that the peer has all its requests outstanding, and how many
+// those are.
+func (q *requestQueue) full() (limit int, full bool) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	return q.n == len(q.ring)
+	return q.limit, q.n >= q.limit
+}
+
+// drained returns a channel that is closed when no request waits.
+func (q *requestQueue) drained() <-chan struct{} {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	if q.empty == nil {
+		q.empty = make(chan struct{})
+	}
+	ch := q.empty
+	q.settle()
+	return ch
+}
+
+// settle tells those who wait for the queue to be empty; needs mu.
+func (q *requestQueue) settle() {
+	if q.n == 0 && q.empty != nil {
+		close(q.empty)
+		q.empty = nil
+	}
 }
 
 func (q *requestQueue) push(r *request) {
@@ -73,6 +117,7 @@ func (q *requestQueue) pop() {
 	q.mu.Lock()
 	q.head = (q.head + 1) % len(q.ring)
 	q.n--
+	q.settle()
 	q.mu.Unlock()
 }
 
@@ -81,6 +126,7 @@ type pending struct {
 	ticket   uint64
 	atomic   bool
 	rtr      bool   // the Read that opens a peer-to-peer stream: nobody's operation
+	msn      uint32 // of the request
 	id       uint32 // of an atomic: Request Identifier
 	sinkSTag uint32
 	sinkTO   uint64
@@ -90,18 +136,47 @@ type pending struct {
 // A responseQueue holds our requests in the order sent. The owner of the
 // outgoing half fills it, the receiving goroutine empties it.
 type responseQueue struct {
-	mu   sync.Mutex
-	ring []pending
-	head int
-	n    int
+	mu    sync.Mutex
+	limit int // requests that may be outstanding: ORD
+	ring  []pending
+	head  int
+	n     int
 }
 
-func (q *responseQueue) init(depth int) { q.ring = make([]pending, depth) }
+func (q *responseQueue) init(limit, depth int) { q.limit, q.ring = limit, make([]pending, depth) }
+
+// resize changes the limit. Requests that are beyond it already stay.
+func (q *responseQueue) resize(limit int) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	q.ring, q.head = rerung(q.ring, q.head, q.n, limit)
+	q.limit = limit
+}
 
 func (q *responseQueue) len() int {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	return q.n
+}
+
+// full reports that all the requests that may be outstanding are, and how many
+// those are.
+func (q *responseQueue) full() (limit int, full bool) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	return q.limit, q.n >= q.limit
+}
+
+// find copies to p the request that f is true of, if there is one.
+func (q *responseQueue) find(p *pending, f func(*pending) bool) bool {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	for i := range q.n {
+		if *p = q.ring[(q.head+i)%len(q.ring)]; f(p) {
+			return true
+		}
+	}
+	return false
 }
 
 func (q *responseQueue) push(p *pending) {

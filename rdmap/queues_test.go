@@ -7,23 +7,23 @@ func TestQueuesKeepTheOrderOfRequests(t *testing.T) {
 	var in requestQueue
 	var out responseQueue
 	in.init(3)
-	out.init(3)
+	out.init(3, 3)
 	var r request
 	var p pending
-	if in.front(&r) || out.front(&p) || in.full() {
+	if in.front(&r) || out.front(&p) || full(in.full()) {
 		t.Fatal("empty queues have a front or are full")
 	}
 	pushed, popped := uint32(0), uint32(0)
 	for range 5 {
 		for in.len() < 3 {
-			if in.full() {
+			if full(in.full()) {
 				t.Fatalf("full with %d of 3", in.len())
 			}
 			pushed++
 			in.push(&request{length: int(pushed)})
 			out.push(&pending{id: pushed})
 		}
-		if !in.full() || out.len() != 3 {
+		if !full(in.full()) || out.len() != 3 {
 			t.Fatalf("not full with %d and %d of 3", in.len(), out.len())
 		}
 		for range 2 {
@@ -35,4 +35,73 @@ func TestQueuesKeepTheOrderOfRequests(t *testing.T) {
 			out.pop()
 		}
 	}
+}
+
+func full(_ int, full bool) bool { return full }
+
+// A limit that grows or shrinks keeps what is queued, in order, wherever in the
+// ring it lies.
+func TestALimitChangesUnderRequests(t *testing.T) {
+	for _, tt := range []struct{ from, turns, held, to int }{
+		{3, 0, 0, 5}, {3, 2, 3, 7}, {4, 3, 2, 1}, {4, 1, 4, 0}, {1, 0, 1, 2}, {0, 0, 0, 2},
+	} {
+		var in requestQueue
+		var out responseQueue
+		in.init(tt.from)
+		out.init(tt.from, tt.from)
+		for range tt.turns { // moves the head
+			in.push(&request{})
+			out.push(&pending{})
+			in.pop()
+			out.pop()
+		}
+		for i := range tt.held {
+			in.push(&request{length: i})
+			out.push(&pending{id: uint32(i)})
+		}
+		in.resize(tt.to)
+		out.resize(tt.to)
+		for i := tt.held; i < tt.to; i++ {
+			if full(in.full()) || full(out.full()) {
+				t.Fatalf("%+v: full with %d", tt, i)
+			}
+			in.push(&request{length: i})
+			out.push(&pending{id: uint32(i)})
+		}
+		if n, isFull := in.full(); n != tt.to || !isFull || !full(out.full()) {
+			t.Errorf("%+v: the limit is %d, full: %v and %v", tt, n, isFull, full(out.full()))
+		}
+		var r request
+		var p pending
+		for i := range max(tt.held, tt.to) {
+			if !in.front(&r) || !out.front(&p) || r.length != i || p.id != uint32(i) {
+				t.Fatalf("%+v: %d and %d are first, expected %d", tt, r.length, p.id, i)
+			}
+			in.pop()
+			out.pop()
+		}
+		if in.len()+out.len() != 0 {
+			t.Errorf("%+v: %d and %d are left", tt, in.len(), out.len())
+		}
+	}
+}
+
+// Whoever waits for the peer's requests to be answered is told when the last
+// one's answer is on its way, and at once if there is none.
+func TestWaitingForTheQueueOfRequestsToBeEmpty(t *testing.T) {
+	var in requestQueue
+	in.init(2)
+	<-in.drained()
+	in.push(&request{})
+	in.push(&request{})
+	first, second := in.drained(), in.drained()
+	in.pop()
+	select {
+	case <-first:
+		t.Fatal("told with a request in the queue")
+	default:
+	}
+	in.pop()
+	<-first
+	<-second
 }

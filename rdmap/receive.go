@@ -204,8 +204,8 @@ func (in *inbound) Buffer(qn, _ uint32) (size uint64, ok bool, err error) {
 		}
 		return size, ok, nil
 	case QueueRequest:
-		if in.s.requests.full() {
-			return 0, false, errTooManyRequests(in.s.cfg.IRD)
+		if ird, full := in.s.requests.full(); full {
+			return 0, false, errTooManyRequests(ird)
 		}
 		return uint64(len(in.question)), true, nil
 	case QueueTerminate:

@@ -28,8 +28,9 @@ type recorder struct {
 	holding bool // memory for what arrives
 	scratch [1][]byte
 
-	log   []string
-	value uint64 // of the last Responded
+	log    []string
+	value  uint64 // of the last Responded
+	failed error  // of the last Failed
 }
 
 // A region is memory behind an STag.
@@ -92,6 +93,7 @@ func (u *recorder) Responded(ticket uint64, value uint64) error {
 
 func (u *recorder) Failed(ticket uint64, err error) {
 	u.note("failed %d", ticket)
+	u.failed = err
 	u.stream.Terminate(err)
 }
 

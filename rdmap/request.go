@@ -15,12 +15,20 @@ func (o *outbound) startOperation() bool {
 	if !o.stalled && !s.ulp.Next(op) {
 		return false
 	}
-	asks := op.Opcode == OpReadRequest || op.Opcode == OpAtomicRequest
-	if op.Fence && s.responses.len() > 0 || asks && s.responses.len() >= s.cfg.ORD {
-		o.stalled = true
+	o.stalled = op.Fence && s.responses.len() > 0
+	if op.Opcode == OpReadRequest || op.Opcode == OpAtomicRequest {
+		ord, full := s.responses.full()
+		if ord == 0 {
+			// It would wait for ever.
+			o.stalled = false
+			s.ulp.Failed(op.Ticket, ErrNoORD)
+			return false
+		}
+		o.stalled = o.stalled || full
+	}
+	if o.stalled {
 		return false
 	}
-	o.stalled = false
 
 	m := &o.msg
 	m.active, m.opcode, m.ticket, m.body = true, op.Opcode, op.Ticket, nil
@@ -52,15 +60,17 @@ func (o *outbound) startOperation() bool {
 
 // ask starts a request for the peer's RDMAP and notes that it will be answered.
 func (o *outbound) ask(header []byte, p *pending) {
-	o.startUntagged(header, QueueRequest)
+	p.msn = o.startUntagged(header, QueueRequest)
 	o.s.responses.push(p)
 }
 
-// startUntagged starts a message of which body is all.
-func (o *outbound) startUntagged(body []byte, qn uint32) {
+// startUntagged starts a message of which body is all, and returns its MSN.
+func (o *outbound) startUntagged(body []byte, qn uint32) (msn uint32) {
 	m := &o.msg
 	m.body = body
-	m.cut.StartUntagged(o.s.rv, ControlUntagged(o.s.rv, m.opcode, 0), qn, o.seq.Next(qn), uint32(len(body)))
+	msn = o.seq.Next(qn)
+	m.cut.StartUntagged(o.s.rv, ControlUntagged(o.s.rv, m.opcode, 0), qn, msn, uint32(len(body)))
+	return msn
 }
 
 // startRTR starts the ready-to-receive message with which the initiator of a

@@ -91,7 +91,7 @@ func NewStream(llp ddp.LLP, ulp ULP, cfg Config) *Stream {
 	// A Read that opens a peer-to-peer stream has a place whatever IRD and ORD
 	// say (RFC 6581 §9.1).
 	s.requests.init(max(cfg.IRD, int(cfg.RTR&mpa.RTRRead/mpa.RTRRead)))
-	s.responses.init(max(cfg.ORD, int(cfg.RTR&mpa.RTRRead/mpa.RTRRead)))
+	s.responses.init(cfg.ORD, max(cfg.ORD, int(cfg.RTR&mpa.RTRRead/mpa.RTRRead)))
 	return s
 }
 
@@ -129,6 +129,23 @@ func (s *Stream) Stop() {
 
 // Idle reports that no request of the peer waits to be answered.
 func (s *Stream) Idle() bool { return s.requests.len() == 0 }
+
+// Answered returns a channel that is closed when Idle is true.
+func (s *Stream) Answered() <-chan struct{} { return s.requests.drained() }
+
+// SetIRD changes the number of RDMA Reads and atomics that the peer may have
+// outstanding (Verbs §6.5). Those beyond it that have arrived are answered.
+func (s *Stream) SetIRD(n int) { s.requests.resize(n) }
+
+// SetORD changes the number of those that this side may have outstanding. It
+// takes effect with the next request, or with the next Kick if one waits.
+func (s *Stream) SetORD(n int) { s.responses.resize(n) }
+
+// ORD is the number of those that this side may have outstanding.
+func (s *Stream) ORD() int {
+	n, _ := s.responses.full()
+	return n
+}
 
 // Reader receives until the stream ends and says why: io.EOF when the peer
 // closed between messages, ErrUnfinished when it closed within one, a
