@@ -220,7 +220,7 @@ func (c *connection) tooLong(err error) bool {
 		return false
 	}
 	var h ddp.Untagged
-	if _, ok := c.q.rq.front(); !ok || !h.Parse(e.Header()) || h.QN != rdmap.QueueSend {
+	if c.q.rq.front() == nil || !h.Parse(e.Header()) || h.QN != rdmap.QueueSend {
 		return false
 	}
 	c.q.rq.complete(&WC{Op: OpRecv, Status: BaseBounds})
@@ -275,7 +275,7 @@ func (c *connection) finish(err error, lost bool) {
 	c.stream.Stop()
 	c.writer.Wait()
 	c.end(nil)
-	q.in.Forget()
+	q.letGo()
 	q.out.Forget()
 
 	q.mu.Lock()

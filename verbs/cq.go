@@ -101,7 +101,7 @@ func (cq *CQ) Poll(wcs []WC) int {
 	for i := range n {
 		e := &cq.ring[(cq.head+uint64(i))&mask]
 		wcs[i] = *e
-		e.QP = nil
+		e.QP, e.wqe = nil, nil
 	}
 	cq.head += uint64(n)
 	if n > 0 {
@@ -187,12 +187,12 @@ func (cq *CQ) RequestNotify(kind Notify) error {
 	return nil
 }
 
-// push adds a completion.
-func (cq *CQ) push(wc *WC) {
+// push adds a completion. It reports whether it can be polled, and is not lost.
+func (cq *CQ) push(wc *WC) bool {
 	cq.mu.Lock()
 	if cq.dead {
 		cq.mu.Unlock()
-		return
+		return false
 	}
 	if int(cq.tail-cq.head) >= cq.entries {
 		first := !cq.overflow
@@ -201,7 +201,7 @@ func (cq *CQ) push(wc *WC) {
 		if first {
 			go cq.overflowed()
 		}
-		return
+		return false
 	}
 	cq.ring[cq.tail&uint64(len(cq.ring)-1)] = *wc
 	cq.tail++
@@ -216,6 +216,7 @@ func (cq *CQ) push(wc *WC) {
 	if fire && cq.cfg.Handler != nil {
 		cq.notify.tell(cq, cq.cfg.Handler)
 	}
+	return true
 }
 
 // overflowed reports the loss of completions and ends the queue pairs that
@@ -276,8 +277,14 @@ func (cq *CQ) Destroy() error {
 	return nil
 }
 
-// end ends the CQ; needs mu.
+// end ends the CQ; needs mu. What was not polled cannot be polled any more, and
+// keeps no receive of a shared queue.
 func (cq *CQ) end() {
 	cq.dead = true
+	for ; cq.head < cq.tail; cq.head++ {
+		if wc := &cq.ring[cq.head&uint64(len(cq.ring)-1)]; wc.wqe != nil {
+			wc.retire()
+		}
+	}
 	cq.rouse()
 }

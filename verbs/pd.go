@@ -21,7 +21,8 @@ const (
 type PD struct {
 	rnic *RNIC
 	mem  *memory.PD
-	qps  int // RNIC.mu
+	qps  int // RNIC.mu, like srqs
+	srqs int
 }
 
 // AllocPD allocates a protection domain (Verbs §9.2.2.1).
@@ -40,7 +41,7 @@ func (r *RNIC) AllocPD() (*PD, error) {
 }
 
 // Dealloc deallocates the protection domain. It fails with ErrPDInUse while a
-// queue pair or memory region belongs to it (Verbs §9.2.2.2).
+// queue pair, shared receive queue or memory region belongs to it (Verbs §9.2.2.2).
 func (pd *PD) Dealloc() error {
 	r := pd.rnic
 	r.mu.Lock()
@@ -48,8 +49,8 @@ func (pd *PD) Dealloc() error {
 	if err := pd.check("deallocate PD"); err != nil {
 		return err
 	}
-	if pd.qps > 0 {
-		return fail("deallocate PD", ErrPDInUse, "by %d queue pairs: destroy them first", pd.qps)
+	if pd.qps > 0 || pd.srqs > 0 {
+		return fail("deallocate PD", ErrPDInUse, "by %d queue pairs and %d shared receive queues: destroy them first", pd.qps, pd.srqs)
 	}
 	if err := r.table.FreePD(pd.mem); err != nil {
 		return fail("deallocate PD", ErrPDInUse, "%v", err)

@@ -62,6 +62,9 @@ func (c QPConfig) withDefaults() QPConfig {
 			*d.v = d.def
 		}
 	}
+	if c.SRQ != nil {
+		c.RecvDepth, c.RecvSGEs = 0, 0 // Verbs §6.3.4: whatever was asked for
+	}
 	return c
 }
 
@@ -77,9 +80,11 @@ type QP struct {
 	rq recvQueue
 
 	// Ways to memory: out belongs to the owner of RDMAP's outgoing half, in to
-	// the receiving goroutine.
-	out hold
-	in  memory.Holder
+	// the receiving goroutine, like shared: the way to the memory of receives of
+	// an S-RQ in another protection domain, otherwise nil.
+	out    hold
+	in     memory.Holder
+	shared *memory.Holder
 
 	mu      sync.Mutex
 	state   State
@@ -100,8 +105,8 @@ type Terms struct {
 }
 
 // CreateQP creates a queue pair in the Idle state. The results besides success
-// are ErrRNIC, ErrPD, ErrCQ, ErrORD, ErrIRD, ErrWRMax, ErrSGEMax, ErrModifier
-// and ErrResources.
+// are ErrRNIC, ErrPD, ErrCQ, ErrSRQ, ErrRQLimit, ErrORD, ErrIRD, ErrWRMax,
+// ErrSGEMax, ErrModifier and ErrResources.
 func (pd *PD) CreateQP(cfg QPConfig) (*QP, error) {
 	const verb = "create QP"
 	r := pd.rnic
@@ -110,6 +115,10 @@ func (pd *PD) CreateQP(cfg QPConfig) (*QP, error) {
 	switch {
 	case cfg.SendCQ == nil || cfg.RecvCQ == nil || cfg.SendCQ.rnic != r || cfg.RecvCQ.rnic != r:
 		return nil, fail(verb, ErrCQ, "SendCQ and RecvCQ have to be of this RNIC")
+	case cfg.SRQ != nil && cfg.SRQ.pd.rnic != r:
+		return nil, fail(verb, ErrSRQ, "SRQ has to be of this RNIC")
+	case cfg.SRQ == nil && cfg.RQLimit != 0:
+		return nil, fail(verb, ErrRQLimit, "%d, expected 0 without an S-RQ", cfg.RQLimit)
 	case min(cfg.SendDepth, cfg.RecvDepth, cfg.SendSGEs, cfg.RecvSGEs, cfg.IRD, cfg.ORD) < 0:
 		return nil, fail(verb, ErrModifier, "a number is negative")
 	case cfg.SendDepth > l.WRs || cfg.RecvDepth > l.WRs:
@@ -123,9 +132,13 @@ func (pd *PD) CreateQP(cfg QPConfig) (*QP, error) {
 	}
 	q := &QP{rnic: r, pd: pd, cfg: cfg, num: r.qpn.Add(1), changed: make(chan struct{}), gone: make(chan struct{})}
 	q.sq.init(q, cfg.SendDepth, cfg.SendSGEs)
-	q.rq.init(q, cfg.RecvDepth, cfg.RecvSGEs)
+	q.rq.init(q)
 	q.out.Init(r.table, pd.mem, memory.Stream(q.num))
 	q.in.Init(r.table, pd.mem, memory.Stream(q.num))
+	if cfg.SRQ != nil && cfg.SRQ.pd != pd { // Verbs §6.3.5: its PD decides
+		q.shared = new(memory.Holder)
+		q.shared.Init(r.table, cfg.SRQ.pd.mem, memory.Stream(q.num))
+	}
 
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -141,6 +154,13 @@ func (pd *PD) CreateQP(cfg QPConfig) (*QP, error) {
 	if err := cfg.RecvCQ.attach(q); err != nil {
 		cfg.SendCQ.detach(q)
 		return nil, err
+	}
+	if cfg.SRQ != nil {
+		if err := cfg.SRQ.attach(verb, cfg.RQLimit); err != nil {
+			cfg.SendCQ.detach(q)
+			cfg.RecvCQ.detach(q)
+			return nil, err
+		}
 	}
 	r.qps[q] = struct{}{}
 	pd.qps++
@@ -291,7 +311,8 @@ func (q *QP) PostRecv(wr RecvWR) error {
 
 // PostRecvs posts receives, in order. It stops at the first that cannot be
 // posted and returns how many were, and why. The results besides success are
-// ErrFull, ErrState, ErrSGLLength and ErrQP.
+// ErrFull, ErrState, ErrSGLLength, ErrQP and, if the queue pair uses an S-RQ,
+// ErrRQOfSRQ.
 func (q *QP) PostRecvs(wrs []RecvWR) (n int, err error) {
 	q.rq.post.Lock()
 	for n = range wrs {
@@ -310,10 +331,7 @@ func (q *QP) postedRecv(any bool) {
 	}
 	q.rq.post.Unlock()
 	if any && q.cfg.PauseOnEmptyRQ {
-		select {
-		case q.rq.posted <- struct{}{}:
-		default:
-		}
+		q.rq.wake()
 	}
 }
 
@@ -367,6 +385,9 @@ func (q *QP) Destroy() error {
 	q.mu.Unlock()
 	q.cfg.SendCQ.detach(q)
 	q.cfg.RecvCQ.detach(q)
+	if q.cfg.SRQ != nil {
+		q.cfg.SRQ.detach()
+	}
 	r := q.rnic
 	r.mu.Lock()
 	delete(r.qps, q)

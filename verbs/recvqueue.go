@@ -5,46 +5,79 @@ import (
 	"sync/atomic"
 )
 
-// A recvWQE is a receive in its slot of the receive queue.
+// This file is a queue pair's receive queue: one of its own, or its end of a
+// shared one (see sharedqueue.go).
+
+// A recvWQE is a receive in its slot of a queue.
 type recvWQE struct {
 	id     uint64
 	sgl    []SGE // the slot's own elements
 	length uint64
+	next   *recvWQE // in a list of a shared queue
 }
 
-// A recvQueue is a ring of receives: posters own tail, the receiving goroutine
-// owns head. A slot is free when its completion has been polled.
+// set makes w the receive that wr asks for.
+func (w *recvWQE) set(wr *RecvWR) {
+	w.id, w.length = wr.ID, 0
+	w.sgl = append(w.sgl[:0], wr.SGL...)
+	for i := range w.sgl {
+		w.length += uint64(w.sgl[i].Length)
+	}
+}
+
+// newRecvWQEs makes n slots for lists of up to sges elements.
+func newRecvWQEs(n, sges int) []recvWQE {
+	wqes := make([]recvWQE, n)
+	all := make([]SGE, n*sges)
+	for i := range wqes {
+		wqes[i].sgl = all[i*sges : i*sges : (i+1)*sges]
+	}
+	return wqes
+}
+
+// A recvQueue is where the receives of one queue pair come from. Without a
+// shared queue it is a ring: posters own tail, the receiving goroutine owns
+// head. A slot is free when its completion has been polled.
 type recvQueue struct {
 	q        *QP
-	depth    uint64
-	mask     uint64
 	sges     int
-	wqes     []recvWQE
-	post     sync.Mutex // one poster at a time; also guards the intake
+	ring     atomic.Pointer[recvRing]
+	post     sync.Mutex // one poster at a time; also guards the intake and the depth
 	in       intake
+	depth    uint64
 	tail     atomic.Uint64
 	head     atomic.Uint64
 	released atomic.Uint64
 
-	posted chan struct{} // capacity 1: a receive was posted, if the receiver pauses
+	posted chan struct{} // capacity 1: there may be a receive for a receiver that pauses
+
+	srq *SRQ // if not nil: in place of the ring
+	sharedEnd
 }
 
-func (r *recvQueue) init(q *QP, depth, sges int) {
-	r.q, r.depth, r.sges = q, uint64(depth), sges
-	r.wqes = make([]recvWQE, ringSize(depth))
-	r.mask = uint64(len(r.wqes) - 1)
-	all := make([]SGE, len(r.wqes)*sges)
-	for i := range r.wqes {
-		r.wqes[i].sgl = all[i*sges : i*sges : (i+1)*sges]
+// A recvRing holds receive n at n modulo its length, a power of two.
+type recvRing struct {
+	wqes []recvWQE
+}
+
+func (r *recvRing) at(n uint64) *recvWQE { return &r.wqes[n&uint64(len(r.wqes)-1)] }
+
+func (r *recvQueue) init(q *QP) {
+	r.q, r.srq, r.posted = q, q.cfg.SRQ, make(chan struct{}, 1)
+	if r.srq != nil {
+		r.limit, r.armed = q.cfg.RQLimit, q.cfg.RQLimit > 0 // Verbs §6.3.8
+		return
 	}
-	r.posted = make(chan struct{}, 1)
+	r.depth, r.sges = uint64(q.cfg.RecvDepth), q.cfg.RecvSGEs
+	r.ring.Store(&recvRing{newRecvWQEs(ringSize(q.cfg.RecvDepth), r.sges)})
 }
-
-func (r *recvQueue) at(n uint64) *recvWQE { return &r.wqes[n&r.mask] }
 
 // push posts wr; needs post.
 func (r *recvQueue) push(wr *RecvWR) error {
 	const verb = "post to RQ"
+	if r.srq != nil && r.in != gone {
+		return fail(verb, ErrRQOfSRQ, "")
+	}
 	if err := r.in.refusal(verb); err != nil {
 		return err
 	}
@@ -55,47 +88,88 @@ func (r *recvQueue) push(wr *RecvWR) error {
 	case len(wr.SGL) > r.sges:
 		return fail(verb, ErrSGLLength, "%d elements, the queue was created for %d (QPConfig.RecvSGEs)", len(wr.SGL), r.sges)
 	}
-	w := r.at(tail)
-	w.id, w.length = wr.ID, 0
-	w.sgl = append(w.sgl[:0], wr.SGL...)
-	for _, e := range w.sgl {
-		w.length += uint64(e.Length)
-	}
+	r.ring.Load().at(tail).set(wr)
 	r.tail.Store(tail + 1)
 	return nil
 }
 
-// front is the oldest receive.
-func (r *recvQueue) front() (*recvWQE, bool) {
-	head := r.head.Load()
-	if head == r.tail.Load() {
-		return nil, false
-	}
-	return r.at(head), true
+// fits reports whether depth receives are enough for those outstanding; needs
+// post.
+func (r *recvQueue) fits(depth int) bool {
+	return r.tail.Load()-r.released.Load() <= uint64(depth)
 }
 
-// complete completes the oldest receive as wc says.
-func (r *recvQueue) complete(wc *WC) {
+// resize changes how many receives may be outstanding to a number that fits;
+// needs post. The receiving goroutine may go on meanwhile: what it still reads
+// in the old ring stays as it is (Verbs §6.1.3).
+func (r *recvQueue) resize(depth int) {
+	r.depth = uint64(depth)
+	old := r.ring.Load()
+	if ringSize(depth) == len(old.wqes) {
+		return
+	}
+	ring := &recvRing{newRecvWQEs(ringSize(depth), r.sges)}
+	for n, tail := r.head.Load(), r.tail.Load(); n < tail; n++ {
+		from, to := old.at(n), ring.at(n)
+		to.id, to.length, to.sgl = from.id, from.length, append(to.sgl, from.sgl...)
+	}
+	r.ring.Store(ring)
+}
+
+// ready reports whether there is a receive for the message that has begun;
+// failed says that there will never be one.
+func (r *recvQueue) ready() (ok, failed bool) {
+	if r.srq != nil {
+		return r.take()
+	}
+	return r.head.Load() != r.tail.Load(), false
+}
+
+// front is the receive of the message in progress or, without a shared queue,
+// of the next one; nil if there is none.
+func (r *recvQueue) front() *recvWQE {
+	if r.srq != nil {
+		return r.taken
+	}
 	head := r.head.Load()
-	wc.ID, wc.QP, wc.slot, wc.receive = r.at(head).id, r.q, head+1, true
+	if head == r.tail.Load() {
+		return nil
+	}
+	return r.ring.Load().at(head)
+}
+
+// complete completes the front receive as wc says.
+func (r *recvQueue) complete(wc *WC) {
+	wc.QP, wc.receive = r.q, true
+	if r.srq != nil {
+		r.completeShared(wc)
+		return
+	}
+	head := r.head.Load()
+	wc.ID, wc.slot = r.ring.Load().at(head).id, head+1
 	r.head.Store(head + 1)
 	r.q.cfg.RecvCQ.push(wc)
 }
 
-// release frees the slots up to the one whose completion was polled.
-func (r *recvQueue) release(to uint64) {
+// release frees the slot of a completion that was polled, and those before it.
+func (r *recvQueue) release(wc *WC) {
+	if r.srq != nil {
+		r.srq.release(wc)
+		return
+	}
 	for {
 		was := r.released.Load()
-		if to <= was || r.released.CompareAndSwap(was, to) {
+		if wc.slot <= was || r.released.CompareAndSwap(was, wc.slot) {
 			return
 		}
 	}
 }
 
-// flushAll completes every receive as Flushed. Needs post, and no goroutine
+// flushAll completes every receive as Flushed; of a shared queue only the one
+// that a message has begun to use (Verbs §6.3.6). Needs post, and no goroutine
 // that receives.
 func (r *recvQueue) flushAll() {
-	for r.head.Load() != r.tail.Load() {
+	for r.front() != nil {
 		r.complete(&WC{Op: OpRecv, Status: Flushed})
 	}
 }

@@ -17,6 +17,8 @@ type Limits struct {
 	CQEntries     int    // entries of one CQ (1048576)
 	QPs           int    // queue pairs (65536)
 	WRs           int    // work requests of one send or receive queue (65536)
+	SRQs          int    // shared receive queues (65536)
+	SRQWRs        int    // work requests of one shared receive queue (1048576)
 	SGEs          int    // scatter/gather elements of one work request (32); at least 4
 	IRD, ORD      int    // of one queue pair (256 each); 16382 is the most that can be negotiated
 	Regions       int    // memory regions (1048576)
@@ -28,7 +30,7 @@ func (l Limits) withDefaults() Limits {
 		v   *int
 		def int
 	}{{&l.PDs, 1 << 16}, {&l.CQs, 1 << 16}, {&l.CQEntries, 1 << 20}, {&l.QPs, 1 << 16}, {&l.WRs, 1 << 16},
-		{&l.SGEs, 32}, {&l.IRD, 256}, {&l.ORD, 256}, {&l.Regions, memory.DefaultMaxRegions}} {
+		{&l.SRQs, 1 << 16}, {&l.SRQWRs, 1 << 20}, {&l.SGEs, 32}, {&l.IRD, 256}, {&l.ORD, 256}, {&l.Regions, memory.DefaultMaxRegions}} {
 		if *d.v <= 0 {
 			*d.v = d.def
 		}
@@ -59,8 +61,8 @@ type Attributes struct {
 
 // Usage counts what exists at the moment.
 type Usage struct {
-	PDs, CQs, QPs, Regions int
-	RegionsOctets          uint64
+	PDs, CQs, QPs, SRQs, Regions int
+	RegionsOctets                uint64
 }
 
 // An RNIC is an open software RNIC: all that protection domains, completion
@@ -78,6 +80,7 @@ type RNIC struct {
 	pds     map[*PD]struct{}
 	cqs     map[*CQ]struct{}
 	qps     map[*QP]struct{}
+	srqs    map[*SRQ]struct{}
 	handler func(Event)
 
 	events dispatcher[Event]
@@ -98,7 +101,7 @@ func Open(cfg Config) (*RNIC, error) {
 	return &RNIC{
 		cfg: cfg, limits: limits, log: cfg.Logger.With("rnic", cfg.Name),
 		table: memory.NewTable(memory.Config{MaxRegions: limits.Regions, MaxBytes: limits.RegionsOctets}),
-		pds:   map[*PD]struct{}{}, cqs: map[*CQ]struct{}{}, qps: map[*QP]struct{}{},
+		pds:   map[*PD]struct{}{}, cqs: map[*CQ]struct{}{}, qps: map[*QP]struct{}{}, srqs: map[*SRQ]struct{}{},
 	}, nil
 }
 
@@ -110,7 +113,7 @@ func (r *RNIC) Query() Attributes {
 // Usage returns how much of it is in use.
 func (r *RNIC) Usage() Usage {
 	r.mu.Lock()
-	u := Usage{PDs: len(r.pds), CQs: len(r.cqs), QPs: len(r.qps)}
+	u := Usage{PDs: len(r.pds), CQs: len(r.cqs), QPs: len(r.qps), SRQs: len(r.srqs)}
 	r.mu.Unlock()
 	u.Regions, u.RegionsOctets = r.table.Usage()
 	return u
@@ -160,9 +163,14 @@ func (r *RNIC) Close() error {
 	}
 	r.table.Close()
 	r.mu.Lock()
-	cqs := r.cqs
-	r.pds, r.cqs = nil, nil
+	cqs, srqs := r.cqs, r.srqs
+	r.pds, r.cqs, r.srqs = nil, nil, nil
 	r.mu.Unlock()
+	for srq := range srqs {
+		srq.mu.Lock()
+		srq.end(ErrRNIC)
+		srq.mu.Unlock()
+	}
 	for cq := range cqs {
 		cq.mu.Lock()
 		cq.end()

@@ -235,36 +235,49 @@ func (u ulp) Failed(ticket uint64, err error) {
 
 // --- rdmap.ReceiveQueue
 
-// Receive readies the oldest receive.
+// Receive readies the next receive.
 func (u ulp) Receive() (size uint64, ok bool) {
 	r := &u.rq
 	for {
-		if w, ok := r.front(); ok {
-			return w.length, true
-		}
-		if !u.cfg.PauseOnEmptyRQ {
+		if ok, failed := r.ready(); failed {
+			u.letGo() // what ends the stream may have to wait for memory
+			u.srqFailed()
 			return 0, false
+		} else if ok {
+			break
 		}
 		c := u.conn.Load()
-		if c == nil {
+		if !u.cfg.PauseOnEmptyRQ || c == nil {
 			return 0, false
 		}
-		u.in.Forget()
+		u.letGo()
 		c.stream.Kick() // what the messages before this one asked for
 		select {
 		case <-r.posted:
 		case <-c.ended:
+			r.leave()
 			return 0, false
 		}
 	}
+	w := r.front()
+	if w.length > maxMessage {
+		r.complete(&WC{Op: OpRecv, Status: InvalidLength})
+		u.letGo()
+		u.workFailed(wqError{InvalidLength})
+		return 0, false
+	}
+	return w.length, true
 }
 
 // Scatter finds the memory of a part of the receive. What it refuses is the
 // receive's fault: it completes in error (Verbs §8.3.2).
 func (u ulp) Scatter(dst [][]byte, off uint64, n int) ([][]byte, error) {
 	u.room()
-	w, _ := u.rq.front()
-	dst, err := u.pieces(dst, &u.in, w.sgl, off, n, LocalWrite)
+	h := &u.in
+	if u.shared != nil {
+		h = u.shared
+	}
+	dst, err := u.pieces(dst, h, u.rq.front().sgl, off, n, LocalWrite)
 	if err != nil {
 		u.rq.complete(&WC{Op: OpRecv, Status: err.(wqError).status})
 	}
@@ -354,15 +367,23 @@ func (u ulp) Invalidate(stag uint32) ddp.Fault {
 }
 
 // LetGo lets go of what was kept from one segment to the next.
-func (u ulp) LetGo() { u.in.Forget() }
+func (u ulp) LetGo() { u.letGo() }
 
 // Idle does, too.
-func (u ulp) Idle() { u.in.Forget() }
+func (u ulp) Idle() { u.letGo() }
+
+// letGo ends every hold of the receiving goroutine.
+func (q *QP) letGo() {
+	q.in.Forget()
+	if q.shared != nil {
+		q.shared.Forget()
+	}
+}
 
 // room keeps what is held for earlier segments within bounds: a peer chooses
 // how many STags it uses between two reads of the socket.
 func (u ulp) room() {
-	if u.in.Full() {
-		u.in.Forget()
+	if u.in.Full() || u.shared != nil && u.shared.Full() {
+		u.letGo()
 	}
 }

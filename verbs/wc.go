@@ -17,14 +17,15 @@ type WC struct {
 	Invalidated    memory.STag // the local STag that the message invalidated
 	Immediate      [8]byte     // of OpRecvImmediate
 
-	receive bool   // of the receive queue
-	slot    uint64 // polling this frees the slots below this number
+	receive bool     // of the receive queue
+	slot    uint64   // polling this frees the slots below this number
+	wqe     *recvWQE // or this receive, of a shared queue
 }
 
 // retire frees what the polled completion kept.
 func (wc *WC) retire() {
 	if wc.receive {
-		wc.QP.rq.release(wc.slot)
+		wc.QP.rq.release(wc)
 	} else {
 		wc.QP.sq.release(wc.slot)
 	}
