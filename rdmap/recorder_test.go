@@ -145,7 +145,7 @@ func (u *recorder) find(dst [][]byte, stag uint32, to uint64, n int) ([][]byte, 
 		return append(dst, r.data[:n]), ddp.NoFault
 	case to+uint64(n-1) < to:
 		return dst, ddp.FaultWrap
-	case to < r.base || to+uint64(n) > r.base+uint64(len(r.data)):
+	case to < r.base || to-r.base > uint64(len(r.data)) || uint64(n) > uint64(len(r.data))-(to-r.base):
 		return dst, ddp.FaultBounds
 	}
 	r.good = max(0, r.good-1)
