@@ -27,7 +27,7 @@ type weftEnd struct {
 // newWeftEnd opens an RNIC and registers memory: the largest window and, behind
 // it, what ends a stream.
 func newWeftEnd() (*weftEnd, error) {
-	rnic, err := verbs.Open(verbs.Config{Name: "bench"})
+	rnic, err := verbs.Open(verbs.Config{})
 	if err != nil {
 		return nil, err
 	}

@@ -39,7 +39,11 @@ func (p *Params) config(qp *verbs.QP) (mpa.Config, error) {
 	if cfg.ORD == 0 {
 		cfg.ORD = uint16(q.ORD)
 	}
-	l := qp.RNIC().Query().Limits
+	a, err := qp.RNIC().Query()
+	if err != nil {
+		return cfg, fmt.Errorf("cm: %w", err)
+	}
+	l := &a.Limits
 	switch {
 	case cfg.IRD != mpa.NotNegotiated && int(cfg.IRD) > l.IRD:
 		return cfg, fmt.Errorf("cm: %w: %d was asked for, the limit is %d", verbs.ErrIRD, cfg.IRD, l.IRD)

@@ -1,5 +1,8 @@
 package verbs
 
+// This file is the completion queue as those see it who poll, and as the queue
+// pairs do that complete into it (Verbs §5.3, §9.3.2).
+
 import (
 	"context"
 	"runtime"
@@ -21,12 +24,12 @@ const (
 
 // A CQConfig describes a completion queue to be created.
 type CQConfig struct {
-	Entries int // at least so many completions fit; the sum of the depths of the queues attached is always enough
+	Entries int // so many completions fit; the sum of the depths of the queues attached is always enough
 
-	// Handler is called once for each notification asked for with
-	// RequestNotify. Calls come one at a time, from a goroutine of the CQ's,
-	// and may use any verb.
-	Handler func(*CQ)
+	// Handler identifies the function that is called once for each
+	// notification asked for with RequestNotify; see
+	// [RNIC.SetCompletionHandler]. 0 is none.
+	Handler HandlerID
 
 	// Spin is how long Wait polls before it goes to sleep: it trades a
 	// processor for latency. 0 is not at all.
@@ -41,6 +44,8 @@ type CQ struct {
 	rnic *RNIC
 	cfg  CQConfig
 
+	resize sync.Mutex // one change of the number of entries, or the destruction, at a time
+
 	mu       sync.Mutex
 	ring     []WC // len is a power of two
 	entries  int  // usable
@@ -48,7 +53,9 @@ type CQ struct {
 	tail     uint64
 	armed    Notify
 	waiters  int
-	overflow bool // it was full when a completion came, and is still
+	overflow bool  // it was full when a completion came, and is still
+	ending   bool  // lost is about to end the queue pairs
+	failed   error // why it takes no more completions, see Fail
 	dead     bool
 	qps      map[*QP]int // queue pairs attached, and by how many of their queues
 
@@ -57,27 +64,54 @@ type CQ struct {
 }
 
 // CreateCQ creates a completion queue (Verbs §9.2.3.1). The results besides
-// success are ErrRNIC, ErrCQEntries and ErrResources.
+// success are ErrRNIC, ErrModifier for a number of entries below 1, ErrCQEntries,
+// ErrHandler and ErrResources.
 func (r *RNIC) CreateCQ(cfg CQConfig) (*CQ, error) {
 	const verb = "create CQ"
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	switch {
-	case r.closed:
-		return nil, fail(verb, ErrRNIC, "")
-	case cfg.Entries <= 0:
-		return nil, fail(verb, ErrModifier, "%d entries, at least 1 is expected", cfg.Entries)
-	case cfg.Entries > r.limits.CQEntries:
-		return nil, fail(verb, ErrCQEntries, "%d were asked for, the limit is %d (Limits.CQEntries)", cfg.Entries, r.limits.CQEntries)
-	case len(r.cqs) >= r.limits.CQs:
-		return nil, fail(verb, ErrResources, "the limit is %d completion queues (Limits.CQs)", r.limits.CQs)
+	if err := r.checkEntries(verb, cfg.Entries); err != nil {
+		return nil, err
 	}
 	cq := &CQ{
 		rnic: r, cfg: cfg, entries: cfg.Entries, ring: make([]WC, ringSize(cfg.Entries)),
 		qps: map[*QP]int{}, wake: make(chan struct{}, 1),
 	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	switch {
+	case r.life.Load() != lifeOpen:
+		return nil, r.alive(verb)
+	case cfg.Handler != 0 && r.completionHandler(cfg.Handler) == nil:
+		return nil, fail(verb, ErrHandler, "%d is not set: SetCompletionHandler gives identifiers", cfg.Handler)
+	case len(r.cqs) >= r.limits.CQs:
+		return nil, r.limited(verb, ErrResources, "CQs", "the limit is %d completion queues", r.limits.CQs)
+	}
+	if err := r.takeEntries(verb, cfg.Entries); err != nil {
+		return nil, err
+	}
 	r.cqs[cq] = struct{}{}
 	return cq, nil
+}
+
+// checkEntries checks how many entries a CQ is to have.
+func (r *RNIC) checkEntries(verb string, n int) error {
+	switch {
+	case r.alive(verb) != nil:
+		return r.alive(verb)
+	case n <= 0:
+		return fail(verb, ErrModifier, "%d entries, at least 1 is expected", n)
+	case n > r.limits.CQEntries:
+		return r.limited(verb, ErrCQEntries, "CQEntries", "%d were asked for, the limit is %d", n, r.limits.CQEntries)
+	}
+	return nil
+}
+
+// takeEntries counts n more entries of CQs, or fewer if n is negative; needs mu.
+func (r *RNIC) takeEntries(verb string, n int) error {
+	if l := r.limits.TotalCQEntries; n > 0 && l > 0 && n > l-r.cqEntries {
+		return r.limited(verb, ErrResources, "TotalCQEntries", "%d more entries, of %d in all completion queues together %d are left", n, l, l-r.cqEntries)
+	}
+	r.cqEntries += n
+	return nil
 }
 
 // ringSize is the power of two that n entries fit into.
@@ -89,11 +123,30 @@ func ringSize(n int) int {
 	return size
 }
 
+// RNIC returns what the CQ belongs to.
+func (cq *CQ) RNIC() *RNIC { return cq.rnic }
+
 // Entries returns how many completions the CQ holds.
-func (cq *CQ) Entries() int { return cq.entries }
+func (cq *CQ) Entries() int {
+	cq.mu.Lock()
+	defer cq.mu.Unlock()
+	return cq.entries
+}
+
+// check is the failure of a verb on the CQ, or nil; needs mu.
+func (cq *CQ) check(verb string) error {
+	switch {
+	case cq.dead:
+		return cq.rnic.gone(verb, ErrCQ)
+	case cq.failed != nil:
+		return fail(verb, ErrCQ, "it has failed: %v", cq.failed)
+	}
+	return cq.rnic.alive(verb)
+}
 
 // Poll takes up to len(wcs) completions, oldest first, and returns how many: 0
-// if there are none. It never waits and allocates nothing (Verbs §9.3.2.1).
+// if there are none, or the CQ is no more. It never waits and allocates nothing
+// (Verbs §9.3.2.1).
 func (cq *CQ) Poll(wcs []WC) int {
 	cq.mu.Lock()
 	n := int(min(cq.tail-cq.head, uint64(len(wcs))))
@@ -114,9 +167,27 @@ func (cq *CQ) Poll(wcs []WC) int {
 	return n
 }
 
+// PollOne takes the oldest completion. The results besides success are
+// ErrCQEmpty, ErrCQ and ErrRNIC (Verbs §9.3.2.1). It never waits, and allocates
+// nothing unless the CQ is no more.
+func (cq *CQ) PollOne() (WC, error) {
+	var wc [1]WC
+	if cq.Poll(wc[:]) > 0 {
+		return wc[0], nil
+	}
+	cq.mu.Lock()
+	defer cq.mu.Unlock()
+	if err := cq.check("poll CQ"); err != nil {
+		return WC{}, err
+	}
+	return WC{}, errPollEmpty
+}
+
+var errPollEmpty = fail("poll CQ", ErrCQEmpty, "")
+
 // Wait returns when there is something to be polled, or with the context's
-// error, or with ErrCQ if the CQ is destroyed. Several goroutines may wait and
-// poll: whoever polls first has the completion.
+// error, or with ErrCQ or ErrRNIC when nothing will be any more. Several
+// goroutines may wait and poll: whoever polls first has the completion.
 func (cq *CQ) Wait(ctx context.Context) error {
 	if cq.cfg.Spin > 0 && cq.spin() {
 		return nil
@@ -125,14 +196,14 @@ func (cq *CQ) Wait(ctx context.Context) error {
 	cq.waiters++
 	defer func() {
 		// Somebody else may be waiting for the same completions, or for others.
-		if cq.waiters--; cq.waiters > 0 && (cq.tail != cq.head || cq.dead) {
+		if cq.waiters--; cq.waiters > 0 && (cq.tail != cq.head || cq.dead || cq.failed != nil) {
 			cq.rouse()
 		}
 		cq.mu.Unlock()
 	}()
 	for cq.tail == cq.head {
-		if cq.dead {
-			return fail("wait", ErrCQ, "it has been destroyed")
+		if err := cq.check("wait"); err != nil {
+			return err
 		}
 		cq.mu.Unlock()
 		select {
@@ -173,15 +244,17 @@ func (cq *CQ) rouse() {
 // RequestNotify asks for one call of the CQ's handler at the next completion of
 // the kind asked for (Verbs §9.3.2.2). It lasts until that completion is added;
 // NotifyNext wins over NotifySolicited. Completions that are there already do
-// not count: poll again after asking.
+// not count: poll again after asking. The results besides success are ErrRNIC,
+// ErrCQ and ErrNotify.
 func (cq *CQ) RequestNotify(kind Notify) error {
-	if kind != NotifyNext && kind != NotifySolicited {
-		return fail("request completion notification", ErrNotify, "%d", kind)
-	}
+	const verb = "request completion notification"
 	cq.mu.Lock()
 	defer cq.mu.Unlock()
-	if cq.dead {
-		return fail("request completion notification", ErrCQ, "it has been destroyed")
+	if err := cq.check(verb); err != nil {
+		return err
+	}
+	if kind != NotifyNext && kind != NotifySolicited {
+		return fail(verb, ErrNotify, "%d", kind)
 	}
 	cq.armed = max(cq.armed, kind)
 	return nil
@@ -194,13 +267,9 @@ func (cq *CQ) push(wc *WC) bool {
 		cq.mu.Unlock()
 		return false
 	}
-	if int(cq.tail-cq.head) >= cq.entries {
-		first := !cq.overflow
-		cq.overflow = true
+	if cq.failed != nil || int(cq.tail-cq.head) >= cq.entries {
+		cq.lose(wc)
 		cq.mu.Unlock()
-		if first {
-			go cq.overflowed()
-		}
 		return false
 	}
 	cq.ring[cq.tail&uint64(len(cq.ring)-1)] = *wc
@@ -213,28 +282,16 @@ func (cq *CQ) push(wc *WC) bool {
 		cq.armed = notifyNone
 	}
 	cq.mu.Unlock()
-	if fire && cq.cfg.Handler != nil {
-		cq.notify.tell(cq, cq.cfg.Handler)
+	if fire && cq.rnic.completionHandler(cq.cfg.Handler) != nil {
+		cq.notify.tell(cq, (*CQ).handle)
 	}
 	return true
 }
 
-// overflowed reports the loss of completions and ends the queue pairs that
-// suffered it (Verbs §5.3.5, §10.2).
-func (cq *CQ) overflowed() {
-	cq.rnic.raise(Event{ID: EventCQOverflow, CQ: cq})
-	cq.mu.Lock()
-	var qps []*QP
-	for q := range cq.qps {
-		qps = append(qps, q)
-	}
-	cq.mu.Unlock()
-	for _, q := range qps {
-		id := EventCQRQ
-		if q.cfg.SendCQ == cq {
-			id = EventCQSQ
-		}
-		q.cqFailed(id)
+// handle calls the handler that is set now.
+func (cq *CQ) handle() {
+	if fn := cq.rnic.completionHandler(cq.cfg.Handler); fn != nil {
+		fn(cq)
 	}
 }
 
@@ -242,8 +299,8 @@ func (cq *CQ) overflowed() {
 func (cq *CQ) attach(q *QP) error {
 	cq.mu.Lock()
 	defer cq.mu.Unlock()
-	if cq.dead {
-		return fail("create QP", ErrCQ, "it has been destroyed")
+	if err := cq.check("create QP"); err != nil {
+		return err
 	}
 	cq.qps[q]++
 	return nil
@@ -255,36 +312,4 @@ func (cq *CQ) detach(q *QP) {
 	if cq.qps[q]--; cq.qps[q] <= 0 {
 		delete(cq.qps, q)
 	}
-}
-
-// Destroy destroys the CQ. It fails with ErrCQInUse while a queue pair is
-// attached (Verbs §9.2.3.4). Completions not polled are gone.
-func (cq *CQ) Destroy() error {
-	cq.mu.Lock()
-	switch n := len(cq.qps); {
-	case cq.dead:
-		cq.mu.Unlock()
-		return fail("destroy CQ", ErrCQ, "it has been destroyed")
-	case n > 0:
-		cq.mu.Unlock()
-		return fail("destroy CQ", ErrCQInUse, "of %d queue pairs: destroy them first", n)
-	}
-	cq.end()
-	cq.mu.Unlock()
-	cq.rnic.mu.Lock()
-	delete(cq.rnic.cqs, cq)
-	cq.rnic.mu.Unlock()
-	return nil
-}
-
-// end ends the CQ; needs mu. What was not polled cannot be polled any more, and
-// keeps no receive of a shared queue.
-func (cq *CQ) end() {
-	cq.dead = true
-	for ; cq.head < cq.tail; cq.head++ {
-		if wc := &cq.ring[cq.head&uint64(len(cq.ring)-1)]; wc.wqe != nil {
-			wc.retire()
-		}
-	}
-	cq.rouse()
 }

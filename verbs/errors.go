@@ -9,7 +9,7 @@ import (
 // fails changes nothing. errors.Is tells them apart.
 var (
 	ErrResources   = errors.New("insufficient resources to complete the request")
-	ErrRNIC        = errors.New("invalid RNIC handle: the RNIC has been closed")
+	ErrRNIC        = errors.New("invalid RNIC handle")
 	ErrName        = errors.New("invalid RNIC name")
 	ErrRNICInUse   = errors.New("RNIC in use")
 	ErrBlockList   = errors.New("Block List mode not supported")

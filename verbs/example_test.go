@@ -213,7 +213,10 @@ func ExampleCQ_RequestNotify() {
 	_, server, done := examplePair()
 	defer done()
 	called := make(chan struct{}, 1)
-	cq, err := server.qp.RNIC().CreateCQ(verbs.CQConfig{Entries: 8, Handler: func(*verbs.CQ) { called <- struct{}{} }})
+	rnic := server.qp.RNIC()
+	handler, err := rnic.SetCompletionHandler(func(*verbs.CQ) { called <- struct{}{} }, 0)
+	ok(err)
+	cq, err := rnic.CreateCQ(verbs.CQConfig{Entries: 8, Handler: handler})
 	ok(err)
 	qp, err := server.pd.CreateQP(verbs.QPConfig{SendCQ: cq, RecvCQ: cq})
 	ok(err)
@@ -239,11 +242,11 @@ func ExampleQP_Err() {
 	client, server, done := examplePair()
 	defer done()
 	told := make(chan verbs.Event, 2)
-	server.qp.RNIC().SetAsyncHandler(func(e verbs.Event) {
+	ok(server.qp.RNIC().SetAsyncHandler(func(e verbs.Event) {
 		if e.QP == server.qp {
 			told <- e
 		}
-	})
+	}))
 	beyond := server.mr.Remote(len(server.buf) - 3)
 	ok(client.qp.PostSend(verbs.SendWR{ID: 1, Op: verbs.OpRead, SGL: []verbs.SGE{client.mr.SGE(0, 4)}, Remote: beyond}))
 	fmt.Println(client.completion().Status.String())
@@ -274,9 +277,11 @@ func ExampleQP_Close() {
 
 // A verb that is refused says which limit, and changes nothing.
 func ExampleOpen() {
-	rnic, err := verbs.Open(verbs.Config{Limits: verbs.Limits{PDs: 1}})
+	rnic, err := verbs.Open(verbs.Config{Name: "left", Limits: verbs.Limits{PDs: 1}})
 	ok(err)
-	fmt.Println(rnic.Query().Name, rnic.Query().Limits.PDs)
+	a, err := rnic.Query()
+	ok(err)
+	fmt.Println(a.Name, a.Limits.PDs)
 	_, err = rnic.AllocPD()
 	ok(err)
 	_, err = rnic.AllocPD()
@@ -285,7 +290,7 @@ func ExampleOpen() {
 	fmt.Println(rnic.Usage().PDs)
 	ok(rnic.Close())
 	// Output:
-	// weft0 1
+	// left 1
 	// true
 	// verbs: allocate PD: insufficient resources to complete the request: the limit is 1 protection domains (Limits.PDs)
 	// 1

@@ -29,6 +29,12 @@ func (b *bell) ring(*verbs.CQ) {
 	}
 }
 
+// handler sets a completion handler.
+func (s *side) handler(fn func(*verbs.CQ)) verbs.HandlerID {
+	s.t.Helper()
+	return must(s.rnic.SetCompletionHandler(fn, 0))(s.t)
+}
+
 // count is how often the handler was called; in a bubble, when all is quiet.
 func (b *bell) count() int {
 	synctest.Wait()
@@ -60,7 +66,7 @@ func TestNotificationComesOnceForTheNextCompletionOfItsKind(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				a, b := newSide(t, verbs.QPConfig{}), newSide(t, verbs.QPConfig{})
 				rung := newBell()
-				cq := must(b.rnic.CreateCQ(verbs.CQConfig{Entries: 100, Handler: rung.ring}))(t)
+				cq := must(b.rnic.CreateCQ(verbs.CQConfig{Entries: 100, Handler: b.handler(rung.ring)}))(t)
 				b.qp = b.newQP(verbs.QPConfig{RecvCQ: cq})
 				x, y := nettest.Pipe()
 				join(t, a.qp, b.qp, x, y, cm.Params{})
@@ -109,7 +115,7 @@ func TestPollArmPollNeverLosesAWakeUp(t *testing.T) {
 	const posters, each = 3, 1000
 	s := newSide(t, verbs.QPConfig{})
 	rung := newBell()
-	cq := must(s.rnic.CreateCQ(verbs.CQConfig{Entries: posters, Handler: rung.ring}))(t)
+	cq := must(s.rnic.CreateCQ(verbs.CQConfig{Entries: posters, Handler: s.handler(rung.ring)}))(t)
 	// One completion a poster at a time, so that the CQ is empty again and again.
 	credits := make(chan struct{}, posters)
 	for range posters {
@@ -175,12 +181,12 @@ func TestACompletionHandlerMayUseEveryVerb(t *testing.T) {
 				a, b := newSide(t, reads), newSide(t, reads)
 				used := make(chan struct{})
 				var once sync.Once
-				cq := must(b.rnic.CreateCQ(verbs.CQConfig{Entries: 16, Handler: func(cq *verbs.CQ) {
+				cq := must(b.rnic.CreateCQ(verbs.CQConfig{Entries: 16, Handler: b.handler(func(cq *verbs.CQ) {
 					once.Do(func() {
 						defer close(used)
 						tt.use(t, b, cq)
 					})
-				}}))(t)
+				})}))(t)
 				b.qp = b.newQP(verbs.QPConfig{RecvCQ: cq})
 				w.connect(t, a.qp, b.qp, cm.Params{})
 				check(t, b.qp.PostRecv(verbs.RecvWR{SGL: []verbs.SGE{b.mr.SGE(0, 10)}}))

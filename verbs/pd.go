@@ -21,21 +21,29 @@ const (
 type PD struct {
 	rnic *RNIC
 	mem  *memory.PD
+	num  uint64
 	qps  int // RNIC.mu, like srqs
 	srqs int
 }
+
+// ID is the PD ID: a number that no other protection domain of the RNIC has.
+func (pd *PD) ID() uint64 { return pd.num }
+
+// RNIC returns what the protection domain belongs to.
+func (pd *PD) RNIC() *RNIC { return pd.rnic }
 
 // AllocPD allocates a protection domain (Verbs §9.2.2.1).
 func (r *RNIC) AllocPD() (*PD, error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	switch {
-	case r.closed:
-		return nil, fail("allocate PD", ErrRNIC, "")
-	case len(r.pds) >= r.limits.PDs:
-		return nil, fail("allocate PD", ErrResources, "the limit is %d protection domains (Limits.PDs)", r.limits.PDs)
+	if err := r.alive("allocate PD"); err != nil {
+		return nil, err
 	}
-	pd := &PD{rnic: r, mem: r.table.AllocPD()}
+	if len(r.pds) >= r.limits.PDs {
+		return nil, r.limited("allocate PD", ErrResources, "PDs", "the limit is %d protection domains", r.limits.PDs)
+	}
+	r.pdn++
+	pd := &PD{rnic: r, mem: r.table.AllocPD(), num: r.pdn}
 	r.pds[pd] = struct{}{}
 	return pd, nil
 }
@@ -61,8 +69,8 @@ func (pd *PD) Dealloc() error {
 
 // check needs RNIC.mu.
 func (pd *PD) check(verb string) error {
-	if pd.rnic.closed {
-		return fail(verb, ErrRNIC, "")
+	if err := pd.rnic.alive(verb); err != nil {
+		return err
 	}
 	if _, ok := pd.rnic.pds[pd]; !ok {
 		return fail(verb, ErrPD, "it has been deallocated")

@@ -130,7 +130,10 @@ func (pd *PD) CreateQP(cfg QPConfig) (*QP, error) {
 	case cfg.IRD > l.IRD:
 		return nil, fail(verb, ErrIRD, "%d was asked for, the limit is %d (Limits.IRD)", cfg.IRD, l.IRD)
 	}
-	q := &QP{rnic: r, pd: pd, cfg: cfg, num: r.qpn.Add(1), changed: make(chan struct{}), gone: make(chan struct{})}
+	r.mu.Lock()
+	num := r.newQPNum()
+	r.mu.Unlock()
+	q := &QP{rnic: r, pd: pd, num: num, cfg: cfg, changed: make(chan struct{}), gone: make(chan struct{})}
 	q.sq.init(q, cfg.SendDepth, cfg.SendSGEs)
 	q.rq.init(q)
 	q.out.Init(r.table, pd.mem, memory.Stream(q.num))
@@ -162,7 +165,7 @@ func (pd *PD) CreateQP(cfg QPConfig) (*QP, error) {
 			return nil, err
 		}
 	}
-	r.qps[q] = struct{}{}
+	r.qps[q.num] = q
 	pd.qps++
 	return q, nil
 }
@@ -390,7 +393,7 @@ func (q *QP) Destroy() error {
 	}
 	r := q.rnic
 	r.mu.Lock()
-	delete(r.qps, q)
+	delete(r.qps, q.num)
 	q.pd.qps--
 	r.mu.Unlock()
 	close(q.gone)

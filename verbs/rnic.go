@@ -1,7 +1,12 @@
 package verbs
 
+// This file is the RNIC: what it is opened with, and all that belongs to it
+// (Verbs §5.1, §9.2.1).
+
 import (
 	"log/slog"
+	"maps"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -9,41 +14,15 @@ import (
 	"github.com/weft-rdma/weft/memory"
 )
 
-// Limits bound what one RNIC holds at a time (Verbs §9.2.1.2). Each is a
-// bound by itself; zero means the default in parentheses.
-type Limits struct {
-	PDs           int    // protection domains (65536)
-	CQs           int    // completion queues (65536)
-	CQEntries     int    // entries of one CQ (1048576)
-	QPs           int    // queue pairs (65536)
-	WRs           int    // work requests of one send or receive queue (65536)
-	SRQs          int    // shared receive queues (65536)
-	SRQWRs        int    // work requests of one shared receive queue (1048576)
-	SGEs          int    // scatter/gather elements of one work request (32); at least 4
-	IRD, ORD      int    // of one queue pair (256 each); 16382 is the most that can be negotiated
-	Regions       int    // memory regions (1048576)
-	RegionsOctets uint64 // octets of all regions together (no limit)
-}
-
-func (l Limits) withDefaults() Limits {
-	for _, d := range [...]struct {
-		v   *int
-		def int
-	}{{&l.PDs, 1 << 16}, {&l.CQs, 1 << 16}, {&l.CQEntries, 1 << 20}, {&l.QPs, 1 << 16}, {&l.WRs, 1 << 16},
-		{&l.SRQs, 1 << 16}, {&l.SRQWRs, 1 << 20}, {&l.SGEs, 32}, {&l.IRD, 256}, {&l.ORD, 256}, {&l.Regions, memory.DefaultMaxRegions}} {
-		if *d.v <= 0 {
-			*d.v = d.def
-		}
-	}
-	l.SGEs = max(l.SGEs, 4) // Verbs §8.1.3.2: no RNIC supports fewer
-	l.IRD, l.ORD = min(l.IRD, 0x3FFE), min(l.ORD, 0x3FFE)
-	return l
-}
-
 // A Config says how an RNIC is to be. The zero value is useful.
 type Config struct {
-	Name   string       // for logs and Query; "weft0" if empty
-	Limits Limits       //
+	// Name is what the RNIC is opened by: 1 to 63 letters, digits, dots, dashes
+	// and underscores, which no other RNIC that is open in the process has. If
+	// it is empty the RNIC is the next free of weft0, weft1 and so on.
+	Name string
+
+	Mode   Mode // how physical buffer lists describe memory
+	Limits Limits
 	Logger *slog.Logger // nil is silent
 
 	// CloseTimeout bounds the Closing and the Terminate state of each queue
@@ -51,46 +30,64 @@ type Config struct {
 	CloseTimeout time.Duration
 }
 
-// Attributes are what an RNIC is and can do (Verbs §9.2.1.2).
-type Attributes struct {
-	Name             string
-	Limits           Limits
-	CQOverflowDetect bool // overflow of a CQ is detected and reported
-	Extensions       bool // RFC 7306: atomics and Immediate Data
-}
-
 // Usage counts what exists at the moment.
 type Usage struct {
 	PDs, CQs, QPs, SRQs, Regions int
+	CQEntries                    int // of all CQs together
+	CompletionHandlers           int
+	IRD, ORD                     int // of all queue pairs together
 	RegionsOctets                uint64
 }
 
 // An RNIC is an open software RNIC: all that protection domains, completion
 // queues and queue pairs belong to. Objects of one RNIC are unknown to another.
-// Methods may be called by any goroutine.
+// Methods may be called by any goroutine. Once it is closed every verb of every
+// object of it fails with ErrRNIC.
 type RNIC struct {
 	cfg    Config
 	limits Limits
 	log    *slog.Logger
 	table  *memory.Table
-	qpn    atomic.Uint32
 
-	mu      sync.Mutex
-	closed  bool
-	pds     map[*PD]struct{}
-	cqs     map[*CQ]struct{}
-	qps     map[*QP]struct{}
-	srqs    map[*SRQ]struct{}
-	handler func(Event)
+	life     atomic.Uint32            // one of the life constants; changes under mu
+	handlers atomic.Pointer[handlers] // changes under mu
+	refused  refusals
+
+	mu          sync.Mutex
+	pds         map[*PD]struct{}
+	cqs         map[*CQ]struct{}
+	srqs        map[*SRQ]struct{}
+	qps         map[uint32]*QP // by QP ID
+	pdn         uint64         // the last PD ID given out
+	qpn         uint32         // the last QP ID
+	lastHandler HandlerID
+	cqEntries   int // of all CQs together
+	ird, ord    int // of all queue pairs together
+	handler     func(Event)
 
 	events dispatcher[Event]
 }
 
-// Open opens an RNIC (Verbs §9.2.1.1).
+// The life of an RNIC. The zero RNIC is a closed one.
+const (
+	lifeClosed uint32 = iota
+	lifeOpen
+	lifeFailed // only Close is of use
+)
+
+// Open opens an RNIC (Verbs §9.2.1.1). The results besides success are ErrName,
+// ErrRNICInUse for a name that is open already, ErrResources when MaxRNICs are
+// open, and ErrBlockList for a Mode that is neither PageMode nor BlockMode; both
+// of those are supported.
 func Open(cfg Config) (*RNIC, error) {
-	if cfg.Name == "" {
-		cfg.Name = "weft0"
+	if cfg.Mode > BlockMode {
+		return nil, fail("open RNIC", ErrBlockList, "Mode %d: PageMode and BlockMode are", cfg.Mode)
 	}
+	name, err := claimName(cfg.Name)
+	if err != nil {
+		return nil, err
+	}
+	cfg.Name = name
 	if cfg.Logger == nil {
 		cfg.Logger = slog.New(slog.DiscardHandler)
 	}
@@ -98,22 +95,68 @@ func Open(cfg Config) (*RNIC, error) {
 		cfg.CloseTimeout = 5 * time.Second
 	}
 	limits := cfg.Limits.withDefaults()
-	return &RNIC{
+	r := &RNIC{
 		cfg: cfg, limits: limits, log: cfg.Logger.With("rnic", cfg.Name),
 		table: memory.NewTable(memory.Config{MaxRegions: limits.Regions, MaxBytes: limits.RegionsOctets}),
-		pds:   map[*PD]struct{}{}, cqs: map[*CQ]struct{}{}, qps: map[*QP]struct{}{}, srqs: map[*SRQ]struct{}{},
-	}, nil
+		pds:   map[*PD]struct{}{}, cqs: map[*CQ]struct{}{}, srqs: map[*SRQ]struct{}{}, qps: map[uint32]*QP{},
+	}
+	r.handlers.Store(&handlers{})
+	r.life.Store(lifeOpen)
+	return r, nil
 }
 
-// Query returns what the RNIC is and can do.
-func (r *RNIC) Query() Attributes {
-	return Attributes{Name: r.cfg.Name, Limits: r.limits, CQOverflowDetect: true, Extensions: true}
+// alive is the failure of a verb on an RNIC that is not open, or nil.
+func (r *RNIC) alive(verb string) error {
+	switch r.life.Load() {
+	case lifeClosed:
+		return fail(verb, ErrRNIC, "it has been closed")
+	case lifeFailed:
+		return fail(verb, ErrRNIC, "it has failed: close it")
+	}
+	return nil
+}
+
+// gone is the failure of a verb on an object that is no more: ErrRNIC if
+// everything of the RNIC is, otherwise result.
+func (r *RNIC) gone(verb string, result error) error {
+	if err := r.alive(verb); err != nil {
+		return err
+	}
+	return fail(verb, result, "it has been destroyed")
+}
+
+// Name returns what the RNIC was opened by.
+func (r *RNIC) Name() string { return r.cfg.Name }
+
+// QPs returns the queue pairs of the RNIC, in no particular order.
+func (r *RNIC) QPs() []*QP {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return slices.Collect(maps.Values(r.qps))
+}
+
+// QP returns the queue pair with a QP ID, or nil. Whoever administers the RNIC
+// may end its stream, whosever it is, with [QP.Abort] (Verbs §10.3).
+func (r *RNIC) QP(num uint32) *QP {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.qps[num]
+}
+
+// newQPNum is a QP ID that no queue pair has; needs mu.
+func (r *RNIC) newQPNum() uint32 {
+	for r.qpn++; r.qpn == 0 || r.qps[r.qpn] != nil; r.qpn++ {
+	}
+	return r.qpn
 }
 
 // Usage returns how much of it is in use.
 func (r *RNIC) Usage() Usage {
 	r.mu.Lock()
-	u := Usage{PDs: len(r.pds), CQs: len(r.cqs), QPs: len(r.qps), SRQs: len(r.srqs)}
+	u := Usage{
+		PDs: len(r.pds), CQs: len(r.cqs), QPs: len(r.qps), SRQs: len(r.srqs), CQEntries: r.cqEntries,
+		CompletionHandlers: len(*r.handlers.Load()), IRD: r.ird, ORD: r.ord,
+	}
 	r.mu.Unlock()
 	u.Regions, u.RegionsOctets = r.table.Usage()
 	return u
@@ -122,11 +165,15 @@ func (r *RNIC) Usage() Usage {
 // SetAsyncHandler sets what is called for each asynchronous event, nil for
 // nothing; it replaces the handler before it (Verbs §9.4.2). Events that happen
 // while there is none are lost. Calls come one at a time, from a goroutine of
-// the RNIC's, and may use any verb.
-func (r *RNIC) SetAsyncHandler(handler func(Event)) {
+// the RNIC's, and may use any verb. It fails with ErrRNIC.
+func (r *RNIC) SetAsyncHandler(handler func(Event)) error {
+	if err := r.alive("set asynchronous event handler"); err != nil {
+		return err
+	}
 	r.mu.Lock()
 	r.handler = handler
 	r.mu.Unlock()
+	return nil
 }
 
 // raise tells of an event whose QP, CQ or SRQ says what it is about.
@@ -145,18 +192,16 @@ func (r *RNIC) raise(e Event) {
 
 // Close closes the RNIC: its queue pairs are torn down, its memory is
 // deallocated, and everything that belonged to it is invalid when Close
-// returns (Verbs §9.2.1.3). A second Close fails with ErrRNIC.
+// returns (Verbs §9.2.1.3). Its name is free then. A second Close fails with
+// ErrRNIC.
 func (r *RNIC) Close() error {
 	r.mu.Lock()
-	if r.closed {
+	if r.life.Load() == lifeClosed {
 		r.mu.Unlock()
-		return fail("close RNIC", ErrRNIC, "")
+		return r.alive("close RNIC")
 	}
-	r.closed = true
-	var qps []*QP
-	for q := range r.qps {
-		qps = append(qps, q)
-	}
+	r.life.Store(lifeClosed)
+	qps := slices.Collect(maps.Values(r.qps))
 	r.mu.Unlock()
 	for _, q := range qps {
 		_ = q.Destroy() // fails only for one that is destroyed already
@@ -164,7 +209,8 @@ func (r *RNIC) Close() error {
 	r.table.Close()
 	r.mu.Lock()
 	cqs, srqs := r.cqs, r.srqs
-	r.pds, r.cqs, r.srqs = nil, nil, nil
+	r.pds, r.cqs, r.srqs, r.cqEntries = nil, nil, nil, 0
+	r.handlers.Store(&handlers{})
 	r.mu.Unlock()
 	for srq := range srqs {
 		srq.mu.Lock()
@@ -176,5 +222,6 @@ func (r *RNIC) Close() error {
 		cq.end()
 		cq.mu.Unlock()
 	}
+	releaseName(r.cfg.Name)
 	return nil
 }

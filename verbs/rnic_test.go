@@ -55,7 +55,7 @@ func TestLimitsAreEnforcedAndNamed(t *testing.T) {
 	} {
 		err := create(tt.change)()
 		wantLimit(t, err, tt.result, tt.limit)
-		if u := r.Usage(); u != (verbs.Usage{PDs: 1, CQs: 1}) {
+		if u := r.Usage(); u != (verbs.Usage{PDs: 1, CQs: 1, CQEntries: 10}) {
 			t.Fatalf("%s: the refusal left %+v", tt.name, u)
 		}
 	}
@@ -67,7 +67,7 @@ func TestLimitsAreEnforcedAndNamed(t *testing.T) {
 	mr := must(pd.Register(make([]byte, 100), verbs.LocalRead))(t)
 	_, err = pd.Register(make([]byte, 1), verbs.LocalRead)
 	wantError(t, err, verbs.ErrResources)
-	if u, want := r.Usage(), (verbs.Usage{PDs: 1, CQs: 1, QPs: 1, Regions: 1, RegionsOctets: 100}); u != want {
+	if u, want := r.Usage(), (verbs.Usage{PDs: 1, CQs: 1, CQEntries: 10, QPs: 1, Regions: 1, RegionsOctets: 100}); u != want {
 		t.Errorf("usage %+v, expected %+v", u, want)
 	}
 	check(t, mr.Deallocate())
@@ -150,17 +150,6 @@ func TestObjectsInUseAreNotTakenAway(t *testing.T) {
 	}
 }
 
-func TestQueryTellsLimitsAndAbilities(t *testing.T) {
-	r := must(verbs.Open(verbs.Config{Name: "left", Limits: verbs.Limits{QPs: 3, IRD: 1 << 20}}))(t)
-	a := r.Query()
-	if a.Name != "left" || !a.CQOverflowDetect || !a.Extensions || a.Limits.QPs != 3 || a.Limits.IRD != 0x3FFE || a.Limits.SGEs != 32 {
-		t.Errorf("%+v", a)
-	}
-	if name := must(verbs.Open(verbs.Config{}))(t).Query().Name; name != "weft0" {
-		t.Errorf("the default name is %q", name)
-	}
-}
-
 // Verbs §9.2.1.3: everything that belonged to the RNIC is gone when Close
 // returns, whatever it was doing.
 func TestClosingTheRNICFreesEverything(t *testing.T) {
@@ -173,7 +162,7 @@ func TestClosingTheRNICFreesEverything(t *testing.T) {
 		go func() { waited <- empty.Wait(t.Context()) }()
 		a.receives(1, 3, 10)
 		check(t, a.rnic.Close())
-		wantError(t, <-waited, verbs.ErrCQ)
+		wantError(t, <-waited, verbs.ErrRNIC)
 		if u := a.rnic.Usage(); u != (verbs.Usage{}) {
 			t.Errorf("left behind: %+v", u)
 		}
@@ -187,7 +176,7 @@ func TestClosingTheRNICFreesEverything(t *testing.T) {
 		_, err = a.pd.Register(a.buf, allRights)
 		wantError(t, err, verbs.ErrRNIC)
 		wantError(t, a.pd.Dealloc(), verbs.ErrRNIC)
-		wantError(t, a.sendCQ.Destroy(), verbs.ErrCQ)
+		wantError(t, a.sendCQ.Destroy(), verbs.ErrRNIC)
 		wantError(t, a.qp.Destroy(), verbs.ErrQP)
 		wantError(t, a.qp.PostSend(verbs.SendWR{Op: verbs.OpSend}), verbs.ErrQP)
 		wantError(t, a.qp.PostRecv(verbs.RecvWR{}), verbs.ErrQP)

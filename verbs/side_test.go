@@ -50,7 +50,7 @@ func newSideOf(t testing.TB, rnic verbs.Config, cfg verbs.QPConfig) *side {
 	s := &side{t: t, buf: make([]byte, 1<<20), came: make(chan struct{}, 1)}
 	s.rnic = must(verbs.Open(rnic))(t)
 	t.Cleanup(func() { _ = s.rnic.Close() }) // the test may have closed it
-	s.rnic.SetAsyncHandler(func(e verbs.Event) {
+	check(t, s.rnic.SetAsyncHandler(func(e verbs.Event) {
 		s.mu.Lock()
 		s.events = append(s.events, e)
 		s.mu.Unlock()
@@ -58,7 +58,7 @@ func newSideOf(t testing.TB, rnic verbs.Config, cfg verbs.QPConfig) *side {
 		case s.came <- struct{}{}:
 		default:
 		}
-	})
+	}))
 	s.pd = must(s.rnic.AllocPD())(t)
 	s.sendCQ = must(s.rnic.CreateCQ(verbs.CQConfig{Entries: 4096}))(t)
 	s.recvCQ = must(s.rnic.CreateCQ(verbs.CQConfig{Entries: 4096}))(t)

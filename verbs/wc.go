@@ -3,10 +3,10 @@ package verbs
 import "github.com/weft-rdma/weft/memory"
 
 // A WC is a work completion (Verbs §9.3.2.1). With a Status other than
-// Success only ID, Status, Op and QP are defined.
+// Success only ID, Status, Op, QP and QPNum are defined.
 type WC struct {
 	ID     uint64 // of the work request
-	QP     *QP
+	QP     *QP    // nil for those who see no more than a UserCQ
 	Op     Op
 	Status Status
 
@@ -15,6 +15,7 @@ type WC struct {
 	HasInvalidated bool        // Invalidated is valid
 	Bytes          uint32      // length of the message; 8 for Immediate Data
 	Invalidated    memory.STag // the local STag that the message invalidated
+	QPNum          uint32      // QP ID; of all completions
 	Immediate      [8]byte     // of OpRecvImmediate
 
 	receive bool     // of the receive queue
@@ -24,6 +25,7 @@ type WC struct {
 
 // retire frees what the polled completion kept.
 func (wc *WC) retire() {
+	wc.QPNum = wc.QP.num
 	if wc.receive {
 		wc.QP.rq.release(wc)
 	} else {

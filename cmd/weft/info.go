@@ -51,7 +51,11 @@ func newInfo() *cobra.Command {
 				return err
 			}
 			defer rnic.Close()
-			i := describe(rnic.Query())
+			a, err := rnic.Query()
+			if err != nil {
+				return err
+			}
+			i := describe(a)
 			if asJSON {
 				enc := json.NewEncoder(cmd.OutOrStdout())
 				enc.SetIndent("", "  ")
@@ -78,18 +82,32 @@ func describe(a verbs.Attributes) *info {
 		Features: map[string]bool{
 			"atomics_and_immediate_data": a.Extensions,
 			"cq_overflow_detection":      a.CQOverflowDetect,
+			"modify_ird":                 a.ModifyIRD,
+			"increase_ord":               a.IncreaseORD,
+			"modify_wrs":                 a.ModifyWRs,
+			"shared_receive_queues":      a.SRQ,
 		},
 		Limits: []limit{
 			{"pds", "protection domains", uint64(a.Limits.PDs)},
 			{"cqs", "completion queues", uint64(a.Limits.CQs)},
 			{"cq_entries", "entries of a completion queue", uint64(a.Limits.CQEntries)},
+			{"total_cq_entries", "entries of all completion queues", uint64(a.Limits.TotalCQEntries)},
+			{"completion_handlers", "completion handlers", uint64(a.Limits.CompletionHandlers)},
 			{"qps", "queue pairs", uint64(a.Limits.QPs)},
 			{"wrs", "work requests of a queue", uint64(a.Limits.WRs)},
 			{"sges", "scatter/gather elements of a work request", uint64(a.Limits.SGEs)},
 			{"ird", "RDMA Reads and atomics a peer may have under way (IRD)", uint64(a.Limits.IRD)},
 			{"ord", "RDMA Reads and atomics under way to a peer (ORD)", uint64(a.Limits.ORD)},
+			{"total_ird", "IRD of all queue pairs", uint64(a.Limits.TotalIRD)},
+			{"total_ord", "ORD of all queue pairs", uint64(a.Limits.TotalORD)},
+			{"srqs", "shared receive queues", uint64(a.Limits.SRQs)},
+			{"srq_wrs", "work requests of a shared receive queue", uint64(a.Limits.SRQWRs)},
 			{"regions", "memory regions", uint64(a.Limits.Regions)},
 			{"regions_octets", "octets of all regions", a.Limits.RegionsOctets},
+			{"windows", "memory windows", uint64(a.Limits.Windows)},
+			{"list_entries", "entries of a physical buffer list", uint64(a.Limits.ListEntries)},
+			{"listeners", "listeners", uint64(a.Limits.Listeners)},
+			{"pending_connections", "connections not accepted yet", uint64(a.Limits.PendingConnections)},
 		},
 		LimitsMap: make(map[string]uint64),
 	}
@@ -120,6 +138,10 @@ func (i *info) write(w io.Writer) error {
 	fmt.Fprintf(&b, "\nhas\n")
 	for _, f := range []struct{ key, text string }{
 		{"atomics_and_immediate_data", "atomics and Immediate Data (RFC 7306)"},
+		{"shared_receive_queues", "shared receive queues"},
+		{"modify_ird", "changes of IRD"},
+		{"increase_ord", "increases of ORD"},
+		{"modify_wrs", "changes of the depth of work queues"},
 		{"cq_overflow_detection", "detection of completion queue overflow"},
 	} {
 		fmt.Fprintf(&b, "  %-5s %s\n", yesNo(i.Features[f.key]), f.text)

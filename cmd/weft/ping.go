@@ -123,7 +123,7 @@ func (p *ping) run(ctx context.Context) (err error) {
 	p.wrapper = wrap
 	defer func() { err = errors.Join(err, stop()) }()
 
-	if p.rnic, err = verbs.Open(verbs.Config{Name: "weft", Logger: p.log}); err != nil {
+	if p.rnic, err = verbs.Open(verbs.Config{Logger: p.log}); err != nil {
 		return err
 	}
 	defer p.rnic.Close()

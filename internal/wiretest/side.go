@@ -72,11 +72,11 @@ func NewSide(t testing.TB, cfg verbs.QPConfig, closeTimeout time.Duration) *Side
 			t.Error(err)
 		}
 	})
-	s.RNIC.SetAsyncHandler(func(e verbs.Event) {
+	must(s.RNIC.SetAsyncHandler(func(e verbs.Event) {
 		s.mu.Lock()
 		defer s.mu.Unlock()
 		s.events = append(s.events, e.ID)
-	})
+	}))
 	s.PD, err = s.RNIC.AllocPD()
 	must(err)
 	s.Foreign, err = s.RNIC.AllocPD()

@@ -88,7 +88,7 @@ func begin(ctx context.Context, path string, t Terms) (r *recording, err error) 
 	if r.writer, err = capture.NewWriter(r.file); err != nil {
 		return nil, err
 	}
-	if r.rnic, err = verbs.Open(verbs.Config{Name: "operations"}); err != nil {
+	if r.rnic, err = verbs.Open(verbs.Config{}); err != nil {
 		return nil, err
 	}
 	if r.initiator, err = newEnd(r.rnic, t); err != nil {

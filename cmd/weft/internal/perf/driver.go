@@ -60,7 +60,7 @@ func Run(ctx context.Context, cfg Config) (*Report, error) {
 		d.room = max(d.room, size*slotsFor(size))
 	}
 	var err error
-	if d.rnic, err = verbs.Open(verbs.Config{Name: "weft-perf", Logger: cfg.Logger}); err != nil {
+	if d.rnic, err = verbs.Open(verbs.Config{Logger: cfg.Logger}); err != nil {
 		return nil, err
 	}
 	defer d.rnic.Close()

@@ -37,7 +37,7 @@ type PeerConfig struct {
 func Serve(ctx context.Context, cfg PeerConfig) error {
 	defer cfg.Listener.Close()
 	defer context.AfterFunc(ctx, func() { cfg.Listener.Close() })()
-	rnic, err := verbs.Open(verbs.Config{Name: "weft-perf-peer", Logger: cfg.Logger})
+	rnic, err := verbs.Open(verbs.Config{Logger: cfg.Logger})
 	if err != nil {
 		return err
 	}

@@ -1,0 +1,95 @@
+package verbs
+
+// This file is what an RNIC tells of itself.
+
+// A Mode says how physical buffer lists describe memory (Verbs §7.6.2).
+type Mode uint8
+
+const (
+	// PageMode: a list is of pages, all of one of the sizes that Query tells,
+	// each at an address that is a multiple of it.
+	PageMode Mode = iota
+	// BlockMode: a list is of blocks, all of one size within a range, at any
+	// address.
+	BlockMode
+)
+
+func (m Mode) String() string {
+	switch m {
+	case PageMode:
+		return "Page Mode"
+	case BlockMode:
+		return "Block Mode"
+	}
+	return "unknown mode"
+}
+
+// A DequeueModel says in which order the queue pairs of an S-RQ take its
+// receives (Verbs §6.3.4).
+type DequeueModel uint8
+
+// ArrivalOrder: a message takes the oldest receive when it begins to arrive.
+const ArrivalOrder DequeueModel = 1
+
+func (m DequeueModel) String() string {
+	if m == ArrivalOrder {
+		return "arrival order"
+	}
+	return "unknown order"
+}
+
+// Attributes are what an RNIC is and can do (Verbs §9.2.1.2). The maxima of the
+// specification are in Limits; Limits.SGEs is that of Sends, of RDMA Writes and
+// of receives.
+type Attributes struct {
+	Name   string
+	Vendor string // what made the RNIC, for people
+	Limits Limits // as they are enforced, defaults filled in
+
+	Mode Mode
+	// PageSizes are the sizes of pages in PageMode, ascending; MinBlock and
+	// MaxBlock the range of those of blocks in BlockMode. Octets; those of the
+	// other mode are not set.
+	PageSizes          []int
+	MinBlock, MaxBlock int
+
+	ModifyIRD   bool // IRD can be changed after the creation of a queue pair
+	IncreaseORD bool // so can ORD, upwards as well
+	ModifyWRs   bool // and the depths of its queues
+
+	SRQ          bool         // shared receive queues are supported
+	DequeueModel DequeueModel // of theirs
+
+	CQOverflowDetect bool // overflow of a CQ is detected and reported
+	Extensions       bool // RFC 7306: atomics and Immediate Data
+}
+
+// The sizes of buffers that a physical buffer list can have, in octets.
+const (
+	minPage, maxPage   = 4 << 10, 1 << 30
+	minBlock, maxBlock = 64, 1 << 30
+)
+
+// Query returns what the RNIC is and can do. It fails with ErrRNIC.
+func (r *RNIC) Query() (Attributes, error) {
+	if err := r.alive("query RNIC"); err != nil {
+		return Attributes{}, err
+	}
+	a := Attributes{
+		Name: r.cfg.Name, Vendor: "Weft, a software RNIC", Limits: r.limits, Mode: r.cfg.Mode,
+		ModifyIRD: true, IncreaseORD: true, ModifyWRs: true,
+		SRQ: true, DequeueModel: ArrivalOrder,
+		CQOverflowDetect: true, Extensions: true,
+	}
+	if a.Mode == BlockMode {
+		a.MinBlock, a.MaxBlock = minBlock, maxBlock
+		return a, nil
+	}
+	for size := minPage; size <= maxPage; size *= 2 {
+		a.PageSizes = append(a.PageSizes, size)
+		if size == maxPage {
+			break // the next would not fit 32 bits
+		}
+	}
+	return a, nil
+}
