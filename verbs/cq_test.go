@@ -72,6 +72,7 @@ func TestAPolledCompletionMakesRoomForAnother(t *testing.T) {
 }
 
 // Claims: R-8.1.1-11
+// Claims: V-10.4.1-4 S-6.4.6-1
 func TestOverflowEndsTheQueuePairsOfTheCQAndNoOthers(t *testing.T) {
 	overWires(t, func(t *testing.T, w wire) {
 		a, b := newSide(t, reads), newSide(t, reads)

@@ -10,6 +10,8 @@ import (
 )
 
 // Verbs §9.4.2: one handler, replaced by the next; without one, events are lost.
+//
+// Claims: V-8.3.3-1 V-8.3.3-2
 func TestTheAsyncHandlerIsReplaced(t *testing.T) {
 	bubble(t, reads, reads, func(t *testing.T, s *table) {
 		var mu sync.Mutex
@@ -125,6 +127,8 @@ func TestAnEventIsToldAfterItsStateWasEntered(t *testing.T) {
 
 // Each violation by the peer is one event, once, with the Terminate that was
 // sent for it.
+//
+// Claims: V-8.3.3-2
 func TestAViolationIsOneEvent(t *testing.T) {
 	overWires(t, func(t *testing.T, w wire) {
 		for _, tt := range []struct {

@@ -43,6 +43,7 @@ const (
 // Later requests are sent while a Read is outstanding, and complete after it.
 //
 // Claims: R-5.5-18 R-5.5-22 X-5.4-2 X-5.4-9
+// Claims: V-8.2.2-2
 func TestARequestCompletesAfterAllBeforeIt(t *testing.T) {
 	for _, first := range []verbs.Op{verbs.OpRead, verbs.OpFetchAdd, verbs.OpCmpSwap} {
 		t.Run(first.String(), func(t *testing.T) {
@@ -69,6 +70,7 @@ func TestARequestCompletesAfterAllBeforeIt(t *testing.T) {
 // Verbs §8.2.2.2.
 //
 // Claims: R-5.5-15
+// Claims: V-8.2.2.2-1
 func TestAReadFenceHoldsARequestBackUntilEarlierReadsAreDone(t *testing.T) {
 	for _, op := range []verbs.Op{verbs.OpWrite, verbs.OpSend, verbs.OpSendSE, verbs.OpImmediate} {
 		t.Run(op.String(), func(t *testing.T) {
@@ -92,6 +94,8 @@ func TestAReadFenceHoldsARequestBackUntilEarlierReadsAreDone(t *testing.T) {
 }
 
 // Verbs §8.2.2.3: the fence waits for everything, and nothing overtakes it.
+//
+// Claims: V-8.2.2.2-2
 func TestALocalFenceHoldsAnInvalidationBackUntilAllBeforeItIsDone(t *testing.T) {
 	for _, fence := range []verbs.Flags{0, verbs.LocalFence} {
 		t.Run(fmt.Sprintf("fence %v", fence != 0), func(t *testing.T) {
@@ -138,6 +142,7 @@ func TestNoMoreReadsAndAtomicsAreOutstandingThanORD(t *testing.T) {
 }
 
 // Claims: R-5.5-17
+// Claims: V-8.2.1-3
 func TestAWriteIsNotCompleteBeforeTheTransportHasTakenIt(t *testing.T) {
 	bubble(t, reads, reads, func(t *testing.T, s *table) {
 		s.x.Hold() // the pipe has room for a part of it
@@ -152,6 +157,7 @@ func TestAWriteIsNotCompleteBeforeTheTransportHasTakenIt(t *testing.T) {
 // When a receive completes, everything that the peer wrote before is in place.
 //
 // Claims: R-5.5-10 R-5.5-16 R-5.1-5 DDP-5.3-1
+// Claims: V-8.2.2-8
 func TestAReceiveTellsThatEarlierWritesArePlaced(t *testing.T) {
 	overWires(t, func(t *testing.T, w wire) {
 		a, b := linked(t, w, reads, reads)
@@ -181,6 +187,7 @@ func TestAReceiveTellsThatEarlierWritesArePlaced(t *testing.T) {
 //
 // Claims: R-5.2.1-3 R-5.2.1-4 R-5.5-12 R-5.5-20 R-5.5-25 R-5.2.2-4 X-5.2.1-15 X-5.2.1-16 X-5.4-5 X-5.4-7
 // Claims: X-5.2.2-9
+// Claims: V-8.2.2-10
 func TestReadsAndAtomicsSeeWhatWasWrittenBefore(t *testing.T) {
 	overWires(t, func(t *testing.T, w wire) {
 		a, b := linked(t, w, reads, reads)
@@ -235,6 +242,7 @@ func TestReadsOfAllSizesCompleteInOrderWithTheirOctets(t *testing.T) {
 // a receive like any other.
 //
 // Claims: R-5.3-5 R-5.3-10 R-5.3-12 X-6.3-3 X-6.3-6
+// Claims: V-8.1.1-2 V-8.1.2.1-3 V-8.2.2-1 V-8.2.2-7 V-9.3.1.1-1
 func TestMessagesArriveInTheOrderOfPosting(t *testing.T) {
 	overWires(t, func(t *testing.T, w wire) {
 		a, b := linked(t, w, verbs.QPConfig{SendDepth: 64}, verbs.QPConfig{RecvDepth: 64})

@@ -12,6 +12,8 @@ import (
 
 // A refused request leaves everything as it was: those before and after it in
 // the queue are done as if it had never been.
+//
+// Claims: V-8.1.1-1 V-8.1.3.3-1 V-8.2.1-2 V-8.3.1-1 V-9.3.1.1-7
 func TestImmediateErrorsTellApartAndChangeNothing(t *testing.T) {
 	overWires(t, func(t *testing.T, w wire) {
 		a, b := newSide(t, verbs.QPConfig{SendSGEs: 2, RecvSGEs: 2, IRD: 4, ORD: 4}), newSide(t, reads)
@@ -68,6 +70,8 @@ func TestImmediateErrorsTellApartAndChangeNothing(t *testing.T) {
 
 // Verbs §8.1.3.1: a signaled request's slot is free when its completion has been
 // polled, an unsignaled one's when it is done and all before it are free.
+//
+// Claims: V-8.1.3.1-4 V-8.2.1-1 V-8.2.1-4 V-8.2.1-5 V-9.3.1.1-23
 func TestSlotsOfTheSendQueueAreFreedAsTheVerbsSay(t *testing.T) {
 	bubble(t, verbs.QPConfig{SendDepth: 4}, verbs.QPConfig{}, func(t *testing.T, s *table) {
 		post := func(want error, signaled ...bool) {
@@ -103,6 +107,7 @@ func TestSlotsOfTheSendQueueAreFreedAsTheVerbsSay(t *testing.T) {
 	})
 }
 
+// Claims: V-8.2.1-1 V-8.2.1-4 V-8.2.1-5
 func TestSlotsOfTheReceiveQueueAreFreedByPolling(t *testing.T) {
 	bubble(t, verbs.QPConfig{}, verbs.QPConfig{RecvDepth: 2}, func(t *testing.T, s *table) {
 		s.b.receives(1, 2, 8)
@@ -118,6 +123,8 @@ func TestSlotsOfTheReceiveQueueAreFreedByPolling(t *testing.T) {
 
 // Verbs §8.1.3.1: polling a later completion tells that the unsignaled requests
 // before it have succeeded.
+//
+// Claims: V-8.1.3.1-1 V-8.1.3.1-2
 func TestUnsignaledRequestsHaveNoCompletionUnlessTheyFail(t *testing.T) {
 	bubble(t, reads, reads, func(t *testing.T, s *table) {
 		plain := s.a.write(1, s.b, 0, 8)
@@ -155,6 +162,8 @@ func TestPostingCopiesTheRequest(t *testing.T) {
 
 // An SGL gathers and scatters octet by octet; elements of no octets name
 // nothing, whatever their STag.
+//
+// Claims: V-8.1.2.1-5 V-8.1.3.2-4 V-9.3.1.1-6
 func TestListsAreGatheredAndScattered(t *testing.T) {
 	overWires(t, func(t *testing.T, w wire) {
 		cfg := verbs.QPConfig{SendSGEs: 32, RecvSGEs: 32}
@@ -208,6 +217,7 @@ func TestListsAreGatheredAndScattered(t *testing.T) {
 	})
 }
 
+// Claims: V-8.1.3.2-3
 func TestAMessageLongerThanCanBeIsRefused(t *testing.T) {
 	bubble(t, verbs.QPConfig{}, verbs.QPConfig{}, func(t *testing.T, s *table) {
 		sge := verbs.SGE{STag: s.a.mr.STag(), Length: 1 << 31}

@@ -30,6 +30,7 @@ func wantTold(t *testing.T, peer *side) {
 // without headers, and no event tells of it (Verbs §8.3.2, figure 23).
 //
 // Claims: R-7.1-2 R-5.4-4 R-5.4-5
+// Claims: V-8.1.3.2-1
 func TestAWorkRequestThatNamesTheWrongMemoryFailsAlone(t *testing.T) {
 	type mistake struct {
 		name string
@@ -105,6 +106,7 @@ func TestAWorkRequestThatNamesTheWrongMemoryFailsAlone(t *testing.T) {
 	}
 }
 
+// Claims: V-8.2.2-12
 func TestAReadWithoutResourcesFails(t *testing.T) {
 	overWires(t, func(t *testing.T, w wire) {
 		a, b := linked(t, w, verbs.QPConfig{}, reads)
@@ -116,6 +118,8 @@ func TestAReadWithoutResourcesFails(t *testing.T) {
 
 // What a queue pair does not enable it refuses: the code of Verbs §8.3.3, the
 // event here and the error there.
+//
+// Claims: V-8.1.2.2-2
 func TestAQueuePairRefusesWhatItDoesNotEnable(t *testing.T) {
 	for _, tt := range []struct {
 		name         string
@@ -215,6 +219,8 @@ func TestTheSinkOfAReadNeedsTheRightThatIsConfigured(t *testing.T) {
 }
 
 // RDMA Read with Invalidate Local STag: after the data, before the completion.
+//
+// Claims: V-8.1.2.2-4 V-8.2.2.1-2
 func TestAReadInvalidatesItsSink(t *testing.T) {
 	bubble(t, reads, reads, func(t *testing.T, s *table) {
 		copy(s.b.buf, "octets to be read")
@@ -274,6 +280,8 @@ func TestWhatWasSentAfterAFailedRequestIsFlushed(t *testing.T) {
 
 // A receive whose memory is wrong completes in error when a message comes for
 // it, and not before (Verbs §8.3.2).
+//
+// Claims: V-8.1.2.1-2
 func TestAReceiveThatNamesTheWrongMemoryFailsWhenItIsNeeded(t *testing.T) {
 	for _, tt := range []struct {
 		name string

@@ -11,6 +11,7 @@ import (
 // Each limit is enforced, and named by the error.
 //
 // Claims: R-8.1.2-5 R-8.1.1-12
+// Claims: V-8.1.3.2-5 V-8.3.1-1 S-6.4.3.2-1 S-7.2-1
 func TestLimitsAreEnforcedAndNamed(t *testing.T) {
 	r := must(verbs.Open(verbs.Config{Limits: verbs.Limits{
 		PDs: 1, CQs: 1, CQEntries: 10, QPs: 1, WRs: 8, SGEs: 5, IRD: 5, ORD: 6, Regions: 1, RegionsOctets: 100,

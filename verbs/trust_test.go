@@ -10,6 +10,7 @@ import (
 // one can be made to complete into a CQ of the other's.
 //
 // Claims: R-8.1.1-10
+// Claims: S-7.1-1
 func TestCQServesQueuePairsOfItsOwnRNICOnly(t *testing.T) {
 	one, other := newSide(t, verbs.QPConfig{}), newSide(t, verbs.QPConfig{})
 	for name, cfg := range map[string]verbs.QPConfig{

@@ -11,6 +11,7 @@ import (
 // nor are the rights of the queue pair (RFC 5040 §5.2.1, RFC 5041 §5.2).
 //
 // Claims: DDP-5.2-9 DDP-5.2-10 DDP-5.2-11 R-5.2.1-14 R-5.2.1-15
+// Claims: V-8.1.3.2-4
 func TestAccessesOfNoOctetsNeedNoMemory(t *testing.T) {
 	for _, w := range Wires {
 		t.Run(w.Name, func(t *testing.T) {

@@ -12,6 +12,8 @@ import (
 //
 // Claims: R-5.2.1-2 R-5.2.1-13 R-7.2-6 R-7.2-7 R-7.2-8 R-7.2-9 R-7.2-10 R-7.1-4 R-7.1-6 R-6.1-9 R-4.8-34 R-4.8-1 R-4.8-2
 // Claims: R-8.1.1-1 R-8.1.1-3 R-8.1.1-5 R-8.1.1-2 D-10.3-8 R-4.8-3
+// Claims: V-8.1.2.2-2 V-10.3-8
+// Claims: V-6-1
 func TestReadRequestsForWhatThePeerMayNotReadAreRefused(t *testing.T) {
 	const noSTag, bounds, access, domain, wrap = 0, 1, 2, 3, 4 // RFC 5040 §4.8, error type 1
 	read := func(name string, code byte, event verbs.EventID, source func(*stage) (stag uint32, to uint64, n uint32)) offence {
@@ -76,6 +78,7 @@ func TestReadRequestsForWhatThePeerMayNotReadAreRefused(t *testing.T) {
 // Requests that are answered make room at once: as many as IRD go on for ever.
 //
 // Claims: R-5.2.1-8 R-5.2.1-11 R-5.2.2-3 R-5.2.2-7 R-6.1-5 R-5.2.1-3 R-5.2.1-4 R-5.2-1 R-5.5-23 X-5.2.2-7 X-5.2.1-21
+// Claims: V-6-2
 func TestRequestsUpToIRDAreAllAnsweredInOrder(t *testing.T) {
 	for _, w := range Wires {
 		t.Run(w.Name, func(t *testing.T) {

@@ -105,6 +105,7 @@ func one3(a, b, c []byte) func(*stage) [][]byte {
 // completes; what may not be invalidated makes it complete in error.
 //
 // Claims: R-5.3-14 R-5.3-15 R-7.2-4 R-7.2-5 R-8.1.1-1 D-7.3-1 D-10.3-9
+// Claims: S-6.4.5-1
 func TestSTagsThatThePeerMayNotInvalidateStayValid(t *testing.T) {
 	invalidate := func(name string, code byte, stag func(*stage) uint32) offence {
 		return offence{
@@ -137,6 +138,7 @@ func TestSTagsThatThePeerMayNotInvalidateStayValid(t *testing.T) {
 }
 
 // Claims: R-5.3-14 D-10.3-13 R-4.1-4
+// Claims: V-8.2.2.1-1
 func TestAnSTagIsInvalidBeforeTheSendThatInvalidatesItCompletes(t *testing.T) {
 	for _, w := range Wires {
 		t.Run(w.Name, func(t *testing.T) {

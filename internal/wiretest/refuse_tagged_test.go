@@ -15,6 +15,7 @@ import (
 // Claims: R-7.2-1 R-7.2-2 R-7.2-3 R-7.1-3 R-7.1-1 R-5.1-1 R-8.1.1-1 R-8.1.1-3 R-8.1.1-4 R-8.1.1-5
 // Claims: DDP-8.2-2 DDP-8.3-3 DDP-8.3.1-2 R-8.1.1-2
 // Claims: D-10.3-1 D-10.3-2 D-10.3-3 D-10.3-11
+// Claims: V-8.1.2.2-2 V-10.3-1 V-10.3-2 V-10.3-7
 func TestTaggedSegmentsThatBreakARuleAreRefused(t *testing.T) {
 	const (
 		noSTag, bounds, access, wrap = 0, 1, 2, 3 // RFC 5041 §7.2, error type 1
@@ -126,6 +127,7 @@ func TestULPDUsWithoutAHeaderAreRefused(t *testing.T) {
 // of all tagged offsets.
 //
 // Claims: DDP-7.1-14 DDP-5.2-4 R-5.1-2 DDP-8.2-5 D-10.3-5 D-10.3-7
+// Claims: V-10.3-7
 func TestTheFirstAndTheLastOctetOfARegionCanBeWritten(t *testing.T) {
 	for _, w := range Wires {
 		t.Run(w.Name, func(t *testing.T) {
