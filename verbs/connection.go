@@ -193,7 +193,7 @@ func (c *connection) violated(err error) (lost bool) {
 		case errors.As(err, &t), c.tooLong(err):
 			c.terminate(protocolError, err, 0)
 		default:
-			c.terminate(protocolError, err, eventOf(err))
+			c.terminate(protocolError, err, q.eventOf(err))
 		}
 	}
 	return false
@@ -209,7 +209,7 @@ func (c *connection) unanswered(err error) {
 		q.err = c.stream.Terminate(err)
 		return
 	}
-	c.terminate(protocolError, err, eventOf(err))
+	c.terminate(protocolError, err, q.eventOf(err))
 }
 
 // tooLong completes the receive that was too short for its message, if that is

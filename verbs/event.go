@@ -1,13 +1,6 @@
 package verbs
 
-import (
-	"errors"
-	"sync"
-
-	"github.com/weft-rdma/weft/ddp"
-	"github.com/weft-rdma/weft/mpa"
-	"github.com/weft-rdma/weft/rdmap"
-)
+import "sync"
 
 // An EventID names an asynchronous event (Verbs §9.5.3, figure 37).
 type EventID uint8
@@ -154,69 +147,6 @@ type Event struct {
 	CQ       *CQ
 	SRQ      *SRQ
 	Err      error // what happened, if there is more to be said
-}
-
-// eventOf names the event for what the peer did wrong.
-func eventOf(err error) EventID {
-	var c interface {
-		TerminateCode() (layer, etype, code uint8)
-	}
-	if !errors.As(err, &c) {
-		return EventQPCatastrophic
-	}
-	layer, etype, code := c.TerminateCode()
-	key := [3]uint8{layer, etype, code}
-	if id, ok := requestEvents[key]; ok && onRequestQueue(err) {
-		return id
-	}
-	if id, ok := events[key]; ok {
-		return id
-	}
-	return EventQPCatastrophic
-}
-
-// onRequestQueue reports whether a segment for the IRRQ was at fault.
-func onRequestQueue(err error) bool {
-	var at interface{ Header() []byte }
-	var h ddp.Untagged
-	return errors.As(err, &at) && h.Parse(at.Header()) && h.QN == rdmap.QueueRequest
-}
-
-// requestEvents are the events of queue 1 where they are not those of queue 0.
-var requestEvents = map[[3]uint8]EventID{
-	{rdmap.LayerDDP, 2, 1}: EventReadDisabled, // the queue exists, so it is that
-	{rdmap.LayerDDP, 2, 2}: EventIRRQFull,
-	{rdmap.LayerDDP, 2, 3}: EventIRRQMSNRange,
-	{rdmap.LayerDDP, 2, 4}: EventBadReadRequest,
-	{rdmap.LayerRDMA, rdmap.RemoteOperation, rdmap.CodeUnspecified}: EventBadReadRequest,
-}
-
-var events = map[[3]uint8]EventID{
-	{rdmap.LayerLLP, 0, uint8(mpa.CodeCRC)}:    EventCRC,
-	{rdmap.LayerLLP, 0, uint8(mpa.CodeMarker)}: EventBadFPDU,
-
-	{rdmap.LayerDDP, 0, 0}: EventSegmentSize,
-	{rdmap.LayerDDP, 1, 0}: EventProtectionSTag,
-	{rdmap.LayerDDP, 1, 1}: EventProtectionBounds,
-	{rdmap.LayerDDP, 1, 2}: EventProtectionAccess,
-	{rdmap.LayerDDP, 1, 3}: EventProtectionWrap,
-	{rdmap.LayerDDP, 1, 4}: EventDDPVersion,
-	{rdmap.LayerDDP, 2, 1}: EventQueueNumber,
-	{rdmap.LayerDDP, 2, 2}: EventRQMSNRange,
-	{rdmap.LayerDDP, 2, 3}: EventRQMSNRange,
-	{rdmap.LayerDDP, 2, 4}: EventRQMessage,
-	{rdmap.LayerDDP, 2, 5}: EventRQMessage,
-	{rdmap.LayerDDP, 2, 6}: EventDDPVersion,
-
-	{rdmap.LayerRDMA, rdmap.RemoteProtection, rdmap.CodeInvalidSTag}:   EventIRRQSTag,
-	{rdmap.LayerRDMA, rdmap.RemoteProtection, rdmap.CodeBounds}:        EventIRRQBounds,
-	{rdmap.LayerRDMA, rdmap.RemoteProtection, rdmap.CodeAccess}:        EventIRRQAccess,
-	{rdmap.LayerRDMA, rdmap.RemoteProtection, rdmap.CodeNotAssociated}: EventIRRQPD,
-	{rdmap.LayerRDMA, rdmap.RemoteProtection, rdmap.CodeWrap}:          EventIRRQWrap,
-	{rdmap.LayerRDMA, rdmap.RemoteOperation, rdmap.CodeVersion}:        EventRDMAVersion,
-	{rdmap.LayerRDMA, rdmap.RemoteOperation, rdmap.CodeOpcode}:         EventOpcode,
-	{rdmap.LayerRDMA, rdmap.RemoteOperation, rdmap.CodeStream}:         EventNoLastBit,
-	{rdmap.LayerRDMA, rdmap.RemoteOperation, rdmap.CodeUnspecified}:    EventNoLastBit,
 }
 
 // A dispatcher makes one call after the other, in a goroutine that lives only

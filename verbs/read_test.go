@@ -129,7 +129,7 @@ func TestAQueuePairRefusesWhatItDoesNotEnable(t *testing.T) {
 		layer, etype uint8
 		code         uint8
 	}{
-		{"Writes", verbs.QPConfig{NoRemoteWrite: true}, verbs.OpWrite, verbs.EventProtectionAccess, 1, 1, uint8(ddp.CodeNotAssociated)},
+		{"Writes", verbs.QPConfig{NoRemoteWrite: true}, verbs.OpWrite, verbs.EventWriteDisabled, 1, 1, uint8(ddp.CodeNotAssociated)},
 		{"Reads", verbs.QPConfig{NoRemoteRead: true}, verbs.OpRead, verbs.EventReadDisabled, 1, 2, 1},
 		{"atomics, for want of Writes", verbs.QPConfig{NoRemoteWrite: true}, verbs.OpFetchAdd, verbs.EventIRRQAccess, 0, 1, 2},
 		{"atomics, for want of Reads", verbs.QPConfig{NoRemoteRead: true}, verbs.OpFetchAdd, verbs.EventIRRQAccess, 0, 1, 2},
@@ -186,7 +186,7 @@ func TestTheSinkOfAReadNeedsTheRightThatIsConfigured(t *testing.T) {
 		{"local write", verbs.QPConfig{}, verbs.LocalWrite, all, verbs.EventProtectionAccess},
 		{"local write, by option", verbs.QPConfig{ReadSinkLocalWrite: true}, verbs.LocalWrite, all, 0},
 		{"local read, by option", verbs.QPConfig{ReadSinkLocalWrite: true}, verbs.LocalRead, all, verbs.EventProtectionAccess},
-		{"answers not enabled", verbs.QPConfig{NoRemoteWrite: true}, writable, all, verbs.EventProtectionAccess},
+		{"answers not enabled", verbs.QPConfig{NoRemoteWrite: true}, writable, all, verbs.EventWriteDisabled},
 		{"wrong key", verbs.QPConfig{}, writable, func(mr *verbs.MR) verbs.SGE { return verbs.SGE{STag: mr.STag() ^ 1, Length: 17} }, verbs.EventProtectionSTag},
 		{"one octet over the end", verbs.QPConfig{}, writable, func(mr *verbs.MR) verbs.SGE { return mr.SGE(84, 17) }, verbs.EventProtectionBounds},
 		{"wrap", verbs.QPConfig{}, writable, func(mr *verbs.MR) verbs.SGE { return verbs.SGE{STag: mr.STag(), TO: 1<<64 - 7, Length: 17} }, verbs.EventProtectionWrap},

@@ -116,6 +116,16 @@ func (r *recvQueue) resize(depth int) {
 	r.ring.Store(ring)
 }
 
+// count is how many receives wait for a message.
+func (r *recvQueue) count() int {
+	if r.srq == nil {
+		return int(r.tail.Load() - r.head.Load())
+	}
+	r.srq.mu.Lock()
+	defer r.srq.mu.Unlock()
+	return r.srq.posted.n
+}
+
 // ready reports whether there is a receive for the message that has begun;
 // failed says that there will never be one.
 func (r *recvQueue) ready() (ok, failed bool) {

@@ -43,7 +43,7 @@ func statusOf(f ddp.Fault) Status {
 		return Success
 	case ddp.FaultBounds:
 		return BaseBounds
-	case ddp.FaultAccess:
+	case ddp.FaultAccess, ddp.FaultDisabled:
 		return AccessViolation
 	case ddp.FaultAssociation:
 		return InvalidPD
@@ -311,7 +311,7 @@ func (t told) Unwrap() error { return t.error }
 // WriteTarget: Remote Write, and the QP takes Writes.
 func (u ulp) WriteTarget(dst [][]byte, stag uint32, to uint64, n int) ([][]byte, ddp.Fault) {
 	if u.cfg.NoRemoteWrite {
-		return dst, ddp.FaultAccess
+		return dst, ddp.FaultDisabled
 	}
 	u.room()
 	return u.in.Resolve(dst, stag, to, uint64(n), RemoteWrite)
@@ -320,7 +320,7 @@ func (u ulp) WriteTarget(dst [][]byte, stag uint32, to uint64, n int) ([][]byte,
 // ReadSink: the same for a Read Response.
 func (u ulp) ReadSink(dst [][]byte, stag uint32, to uint64, n int) ([][]byte, ddp.Fault) {
 	if u.cfg.NoRemoteWrite {
-		return dst, ddp.FaultAccess
+		return dst, ddp.FaultDisabled
 	}
 	u.room()
 	return u.in.Resolve(dst, stag, to, uint64(n), u.readSinkRight())

@@ -89,19 +89,19 @@ func TestAtomicResponsesThatWereNotAskedForAreRefused(t *testing.T) {
 		return offence{name: name, layer: layer, etype: etype, code: code, headers: DDPHeader, event: event, post: post, asks: 2,
 			sends: []verbs.Status{verbs.Flushed, verbs.Flushed}, send: one(u)}
 	}
-	unasked := bad("nothing asked for", 1, 2, 2, verbs.EventRQMSNRange, AtomicResponse(1, id, 0))
+	unasked := bad("nothing asked for", 1, 2, 2, verbs.EventIRRQMSNRange, AtomicResponse(1, id, 0))
 	unasked.post, unasked.asks, unasked.sends = nil, 0, nil
-	twice := bad("an answer twice", 1, 2, 2, verbs.EventRQMSNRange, nil)
+	twice := bad("an answer twice", 1, 2, 2, verbs.EventIRRQMSNRange, nil)
 	twice.send = func(*stage) [][]byte { return [][]byte{AtomicResponse(1, id, 0x77), AtomicResponse(2, id, 0x77)} }
 	twice.sends = []verbs.Status{verbs.Success, verbs.Flushed}
 	twice.placed = func(s *stage) { s.Expect(exposedOff, binary.NativeEndian.AppendUint64(nil, 0x77)...) }
-	again := bad("an answer twice with one MSN", 1, 2, 3, verbs.EventRQMSNRange, nil)
+	again := bad("an answer twice with one MSN", 1, 2, 3, verbs.EventIRRQMSNRange, nil)
 	again.send = func(*stage) [][]byte { return [][]byte{AtomicResponse(1, id, 0x77), AtomicResponse(1, id, 0x77)} }
 	again.sends, again.placed = twice.sends, twice.placed
 	tryAll(t, []offence{
 		unasked, twice, again,
 		bad("another identifier", 0, 2, 7, verbs.EventNoLastBit, AtomicResponse(1, id+1, 0)),
-		bad("MSN 2", 1, 2, 3, verbs.EventRQMSNRange, AtomicResponse(2, id, 0)),
+		bad("MSN 2", 1, 2, 3, verbs.EventIRRQMSNRange, AtomicResponse(2, id, 0)),
 		bad("11 octets", 0, 2, 0xFF, verbs.EventNoLastBit, AtomicResponse(1, id, 0)[:18+11]),
 		bad("13 octets", 0, 2, 0xFF, verbs.EventNoLastBit, append(AtomicResponse(1, id, 0), 0)),
 		bad("no L", 0, 2, 7, verbs.EventNoLastBit, More(AtomicResponse(1, id, 0))),

@@ -24,7 +24,7 @@ func TestReadRequestsForWhatThePeerMayNotReadAreRefused(t *testing.T) {
 			}}
 	}
 	beyondIRD := func(name string, first, second, third []byte) offence {
-		return offence{name: name, layer: 1, etype: 2, code: 3, headers: DDPHeader, event: verbs.EventIRRQMSNRange,
+		return offence{name: name, layer: 1, etype: 2, code: 3, headers: DDPHeader, event: verbs.EventIRRQFull,
 			atOnce: true, send: one3(first, second, third),
 			answers: func(*stage) [][]byte { return [][]byte{ReadResponse(1, 2), ReadResponse(3, 4)} },
 		}
@@ -66,7 +66,7 @@ func TestReadRequestsForWhatThePeerMayNotReadAreRefused(t *testing.T) {
 			answers: func(s *stage) [][]byte { return [][]byte{ReadResponse(7, 8, s.Expected(exposedOff, 16)...)} },
 		},
 		{
-			name: "a request left out", layer: 1, etype: 2, code: 3, headers: DDPHeader, event: verbs.EventIRRQMSNRange,
+			name: "a request left out", layer: 1, etype: 2, code: 3, headers: DDPHeader, event: verbs.EventIRRQMSNGap,
 			send: func(s *stage) [][]byte {
 				return [][]byte{ReadRequest(1, Read{SinkSTag: 7, SinkTO: 8}), ReadRequest(3, Read{})}
 			},
@@ -172,6 +172,6 @@ func TestReadResponsesThatWereNotAskedForAreRefused(t *testing.T) {
 		done(bad("the first answer twice", 1, 1, 1, verbs.EventProtectionBounds, func(s *stage, to uint64) [][]byte {
 			return [][]byte{ReadResponse(s.exposedTag, to, ee(n)...), ReadResponse(s.exposedTag, to, Fill(n, 0xDD)...)}
 		})),
-		single("an Atomic Response instead", 1, 2, 2, verbs.EventRQMSNRange, func(s *stage, to uint64) []byte { return AtomicResponse(1, 0, 0) }),
+		single("an Atomic Response instead", 1, 2, 2, verbs.EventIRRQMSNRange, func(s *stage, to uint64) []byte { return AtomicResponse(1, 0, 0) }),
 	})
 }

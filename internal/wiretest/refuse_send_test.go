@@ -75,7 +75,7 @@ func TestSendsThatDoNotFitTheReceivesAreRefused(t *testing.T) {
 			placed: whole(4),
 		},
 		{
-			name: "the next message without the last one's L", layer: 1, etype: 2, code: 3, headers: DDPHeader, event: verbs.EventRQMSNRange,
+			name: "the next message without the last one's L", layer: 1, etype: 2, code: 3, headers: DDPHeader, event: verbs.EventRQMSNGap,
 			send:   func(*stage) [][]byte { return [][]byte{More(Send(1, fill(4)...)), Send(2, 1, 2, 3, 4)} },
 			placed: whole(4),
 		},
