@@ -2,7 +2,7 @@ package memory
 
 import "strings"
 
-// Access is a set of rights to a Memory Region (Verbs §7.4).
+// Access is a set of rights to a Memory Region or Window (Verbs §7.4).
 type Access uint8
 
 const (
@@ -44,6 +44,13 @@ func (a Access) Valid() bool {
 		return false
 	}
 	return true
+}
+
+// onWindow reports whether a window may have the rights a over a region that has
+// those of region (Verbs §7.10.2, figure 20): at least one remote right, and the local
+// ones that it stands on.
+func (a Access) onWindow(region Access) bool {
+	return a != 0 && a&^anyRemote == 0 && (a | region&anyLocal).Valid()
 }
 
 var accessNames = [...]string{"local read", "local write", "remote read", "remote write", "remote atomic", "bind window"}

@@ -1,4 +1,4 @@
-// The directory finds a region by its STag index. Lookups take no lock, since
+// The directory finds a region or window by its STag index. Lookups take no lock, since
 // each inbound message begins with one; changes are made under Table.mu.
 
 package memory
@@ -19,18 +19,18 @@ type directory struct {
 
 type slots struct {
 	shift uint // 32 - log2(len(at))
-	at    []atomic.Pointer[Region]
+	at    []atomic.Pointer[object]
 }
 
-// tombstone marks a slot whose region has gone; index 0 matches no lookup.
-var tombstone Region
+// tombstone marks a slot whose object has gone; index 0 matches no lookup.
+var tombstone object
 
 const minSlots = 16
 
 func makeSlots(n int) *slots {
 	n = max(n, minSlots)
 	log := bits.Len(uint(n - 1))
-	return &slots{shift: uint(32 - log), at: make([]atomic.Pointer[Region], 1<<log)}
+	return &slots{shift: uint(32 - log), at: make([]atomic.Pointer[object], 1<<log)}
 }
 
 // first is the slot where probing for index begins (Fibonacci hashing).
@@ -38,73 +38,73 @@ func (s *slots) first(index uint32) int { return int(index * 0x9e3779b9 >> s.shi
 
 func (s *slots) next(i int) int { return (i + 1) & (len(s.at) - 1) }
 
-// place stores r in the first empty slot for it; there is one.
-func (s *slots) place(r *Region) {
-	i := s.first(r.index)
+// place stores o in the first empty slot for it; there is one.
+func (s *slots) place(o *object) {
+	i := s.first(o.index)
 	for s.at[i].Load() != nil {
 		i = s.next(i)
 	}
-	s.at[i].Store(r)
+	s.at[i].Store(o)
 }
 
-// lookup finds the region of index; nil if there is none. Any goroutine may call it.
-func (d *directory) lookup(index uint32) *Region {
+// lookup finds the object of index; nil if there is none. Any goroutine may call it.
+func (d *directory) lookup(index uint32) *object {
 	s := d.slots.Load()
 	if s == nil || index == 0 {
 		return nil
 	}
 	for i := s.first(index); ; i = s.next(i) {
-		r := s.at[i].Load()
-		if r == nil || r.index == index {
-			return r
+		o := s.at[i].Load()
+		if o == nil || o.index == index {
+			return o
 		}
 	}
 }
 
-// insert adds a region whose index is not in yet.
-func (d *directory) insert(r *Region) {
+// insert adds an object whose index is not in yet.
+func (d *directory) insert(o *object) {
 	s := d.slots.Load()
 	// Half the slots stay empty, so that probing ends soon.
 	if s == nil || (d.used+1)*2 > len(s.at) {
 		s = d.rebuild()
 	}
-	s.place(r)
+	s.place(o)
 	d.used++
 	d.live++
 }
 
-// remove takes out a region that is in.
-func (d *directory) remove(r *Region) {
+// remove takes out an object that is in.
+func (d *directory) remove(o *object) {
 	s := d.slots.Load()
-	i := s.first(r.index)
-	for s.at[i].Load() != r {
+	i := s.first(o.index)
+	for s.at[i].Load() != o {
 		i = s.next(i)
 	}
 	s.at[i].Store(&tombstone)
 	d.live--
 }
 
-// rebuild replaces the slots by four times as many as there are regions,
+// rebuild replaces the slots by four times as many as there are objects,
 // without tombstones.
 func (d *directory) rebuild() *slots {
 	s := makeSlots((d.live + 1) * 4)
-	for r := range d.all() {
-		s.place(r)
+	for o := range d.all() {
+		s.place(o)
 	}
 	d.used = d.live
 	d.slots.Store(s)
 	return s
 }
 
-// all ranges over the regions.
-func (d *directory) all() func(yield func(*Region) bool) {
+// all ranges over the objects.
+func (d *directory) all() func(yield func(*object) bool) {
 	s := d.slots.Load()
-	return func(yield func(*Region) bool) {
+	return func(yield func(*object) bool) {
 		if s == nil {
 			return
 		}
 		for i := range s.at {
-			if r := s.at[i].Load(); r != nil && r != &tombstone && !yield(r) {
+			if o := s.at[i].Load(); o != nil && o != &tombstone && !yield(o) {
 				return
 			}
 		}

@@ -23,6 +23,7 @@ type Holder struct {
 	table  *Table
 	pd     *PD
 	stream Stream
+	zero   bool   // the STag of zero may be used
 	frame  uint64 // number of the frame that accesses are for now
 	recent int    // index into uses of the last hit
 	uses   []use
@@ -64,8 +65,12 @@ var _ mpa.Guard = (*Holder)(nil)
 // stream for STags that only one stream may use; 0 if there are none.
 func (h *Holder) Init(t *Table, pd *PD, stream Stream) {
 	h.Forget()
-	h.table, h.pd, h.stream = t, pd, stream
+	h.table, h.pd, h.stream, h.zero = t, pd, stream, false
 }
+
+// AllowZero lets local accesses use the STag of zero (Verbs §7.2.1), as long as Init is
+// not called again: it is for privileged consumers only.
+func (h *Holder) AllowZero() { h.zero = true }
 
 // Frame tells the number of the frame that Resolve is called for from now on.
 // Numbers never go down but after Truncate.
@@ -77,9 +82,10 @@ func (h *Holder) Frame(n uint64) { h.frame = n }
 // is Full.
 //
 // The checks are, in this order: the STag is known and valid in all its 32
-// bits (FaultSTag), it belongs to the stream's domain and to no other stream
-// (FaultAssociation), it has the rights (FaultAccess), to+n is at most 2^64
-// (FaultWrap), and every octet is in the region (FaultBounds). After a fault
+// bits (FaultSTag), it belongs to the stream's domain and to no other stream, or it
+// is a window bound to the stream (FaultAssociation), it has the rights (FaultAccess;
+// FaultSTag for a local right to a window, and for any but a local one to the STag
+// of zero), to+n is at most 2^64 (FaultWrap), and every octet is in the region (FaultBounds). After a fault
 // nothing is appended, and nothing more is held than before.
 //
 // For n == 0 nothing is checked at all (Verbs §7.6.3, RFC 5041 §5.2).
@@ -120,7 +126,9 @@ func (h *Holder) look(stag STag, to, n uint64, need Access) (i int, g *registrat
 	if i = h.find(stag); i >= 0 {
 		g = h.uses[i].reg // known to be of our domain
 	} else if g, fault = h.table.valid(uint32(stag), h.pd, h.stream); fault != ddp.NoFault {
-		return i, nil, 0, fault
+		if g = h.table.physical; stag != 0 || !h.zero || g == nil || g.revoked() {
+			return i, nil, 0, fault
+		}
 	}
 	off, fault = g.locate(to, n, need)
 	return i, g, off, fault

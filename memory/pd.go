@@ -7,7 +7,8 @@ import "fmt"
 // the wire can name one.
 type PD struct {
 	table   *Table
-	regions int  // regions that belong to it; Table.mu
+	regions int  // that belong to it; Table.mu
+	windows int  // the same
 	freed   bool // Table.mu
 }
 
@@ -15,7 +16,7 @@ type PD struct {
 func (t *Table) AllocPD() *PD { return &PD{table: t} }
 
 // FreePD ends a protection domain. It fails with ErrPDInUse while a region
-// belongs to it, and with ErrPD if pd is not a live domain of t; a failure
+// or window belongs to it, and with ErrPD if pd is not a live domain of t; a failure
 // changes nothing.
 func (t *Table) FreePD(pd *PD) error {
 	t.mu.Lock()
@@ -23,8 +24,9 @@ func (t *Table) FreePD(pd *PD) error {
 	if err := t.checkPD(pd); err != nil {
 		return fmt.Errorf("memory: free protection domain: %w", err)
 	}
-	if pd.regions != 0 {
-		return fmt.Errorf("memory: free protection domain: %w by %d regions: deallocate them first", ErrPDInUse, pd.regions)
+	if pd.regions+pd.windows != 0 {
+		return fmt.Errorf("memory: free protection domain: %w by %d regions and %d windows: deallocate them first",
+			ErrPDInUse, pd.regions, pd.windows)
 	}
 	pd.freed = true
 	return nil

@@ -3,23 +3,35 @@ package memory
 import (
 	"fmt"
 	"math"
-	"sync/atomic"
-
-	"github.com/weft-rdma/weft/ddp"
 )
 
 // A Stream identifies a stream within its RNIC, for STags that only one stream
 // may use (RFC 5042 §2.2.5). 0 is none.
 type Stream uint64
 
+// RemoteAccess is the Remote Access Flag of a region (Verbs §7.3.2.1): whether it may
+// have remote rights, now or when it is fast-registered.
+type RemoteAccess uint8
+
+const (
+	RemoteAsAccess  RemoteAccess = iota // allowed if Access has a remote right
+	RemoteAllowed                       // remote rights may be had later, too
+	RemoteForbidden                     // no remote right, now or later
+)
+
 // RegionConfig says how a region may be used.
 type RegionConfig struct {
+	// List is what is registered in place of a buffer in one piece.
+	List *BufferList
 	// Access holds the rights; see Access.Valid for the valid sets.
 	Access Access
+	// RemoteAccess is the Remote Access Flag.
+	RemoteAccess RemoteAccess
 	// Key becomes the lowest octet of the STag.
 	Key uint8
 	// VA is the tagged offset of the first octet, unless ZeroBased
-	// (Verbs §7.3.1.1). VA + length may be 2^64 at most.
+	// (Verbs §7.3.1.1). VA + length may be 2^64 at most. Of a List, VA modulo its
+	// Size is its FBO.
 	VA uint64
 	// ZeroBased makes the tagged offset of the first octet 0.
 	ZeroBased bool
@@ -31,188 +43,216 @@ type RegionConfig struct {
 	Shared bool
 }
 
-// A Region is registered memory: a Non-Shared Memory Region of Verbs §7.3. It
-// is Valid from Register until it is invalidated, and exists until it is
-// deallocated. Its methods may be called by any goroutine.
+// A Region is registered memory, a Memory Region of Verbs §7.3: from Register on,
+// or from FastRegister if AllocRegion made it, it is Valid until it is invalidated,
+// and it exists until it is deallocated. Its methods may be called by any goroutine.
 type Region struct {
-	table   *Table
-	index   uint32
-	pd      *PD
-	stream  Stream
-	zero    bool // zero based
-	shared  bool // cannot be invalidated
-	remote  bool // the Remote Access Flag (Verbs §7.3.2.1): kept while Invalid
-	gone    bool // deallocated; Table.mu
-	current atomic.Pointer[registration]
+	object
+
+	// Table.mu:
+	remote  bool // the Remote Access Flag
+	shared  bool // for good
+	entries int  // the longest list that FastRegister may give it
+	windows int  // bound to it
 }
 
-// Register gives buf an STag with the rights of cfg, usable by the streams of
-// pd. The memory stays the caller's: it has to keep it mapped until Deallocate
-// has returned. Memory may be registered more than once (Verbs §7.4.3).
+// PD is the protection domain.
+func (r *Region) PD() *PD { return r.current.Load().pd }
+
+// Buf is the memory registered, if it is in one piece; else nil.
+func (r *Region) Buf() []byte { return r.current.Load().buf }
+
+// Shared reports whether the region is a Shared Memory Region.
+func (r *Region) Shared() bool {
+	r.table.mu.Lock()
+	defer r.table.mu.Unlock()
+	return r.shared
+}
+
+// Register gives buf an STag with the rights of cfg, usable by the streams of pd
+// (RI-Register Non-Shared Memory Region, Verbs §7.3.2.2). If cfg has a List, buf is
+// nil. The memory stays the caller's: it has to keep it mapped until Deallocate has
+// returned. Memory may be registered more than once (Verbs §7.4.3).
 //
-// It fails with ErrAccess, ErrLength, ErrVA, ErrPD, ErrRegionLimit,
-// ErrByteLimit or ErrClosed; a failure changes nothing.
+// It fails with ErrAccess, ErrLength, ErrVA, ErrFBO, ErrBufferSize, ErrBufferEntry,
+// ErrPD, ErrRegionLimit, ErrByteLimit or ErrClosed; a failure changes nothing.
 func (t *Table) Register(pd *PD, buf []byte, cfg RegionConfig) (*Region, error) {
-	r, err := t.register(pd, buf, cfg)
-	if err != nil {
-		return nil, fmt.Errorf("memory: register %d octets: %w", len(buf), err)
+	g, err := t.describe(buf, &cfg)
+	if err == nil {
+		var r *Region
+		if r, err = t.register(pd, g, &cfg); err == nil {
+			return r, nil
+		}
 	}
-	return r, nil
+	return nil, fmt.Errorf("memory: register: %w", err)
 }
 
-func (t *Table) register(pd *PD, buf []byte, cfg RegionConfig) (*Region, error) {
-	if !cfg.Access.Valid() {
-		return nil, fmt.Errorf("%w: %v: at least one local right is needed, and under each remote right its local ones", ErrAccess, cfg.Access)
+// describe makes the checks of what is to be registered, without looking at the
+// Table, and returns the registration that it would be but for its domain.
+func (t *Table) describe(buf []byte, cfg *RegionConfig) (*registration, error) {
+	if err := checkAccess(cfg.Access, cfg.RemoteAccess != RemoteForbidden); err != nil {
+		return nil, err
 	}
-	if len(buf) == 0 {
+	e := extentOf(buf)
+	if l := cfg.List; l != nil {
+		switch {
+		case buf != nil:
+			return nil, fmt.Errorf("%w: both a buffer and a list", ErrBufferEntry)
+		case len(l.Buffers) > t.cfg.MaxEntries:
+			return nil, fmt.Errorf("%w: %d entries, the limit is %d (Config.MaxEntries)", ErrLength, len(l.Buffers), t.cfg.MaxEntries)
+		}
+		if err := l.check(t.cfg.Block); err != nil {
+			return nil, err
+		}
+		e = l.extent()
+	} else if len(buf) == 0 {
 		return nil, fmt.Errorf("%w: at least 1 octet is expected", ErrLength)
 	}
-	var base uint64
-	if !cfg.ZeroBased {
-		base = cfg.VA
-	}
-	size := uint64(len(buf))
-	if base > math.MaxUint64-(size-1) {
-		return nil, fmt.Errorf("%w: %#x + %d exceeds 2^64", ErrVA, base, size)
-	}
-
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	if t.closed {
-		return nil, ErrClosed
-	}
-	if err := t.checkPD(pd); err != nil {
-		return nil, err
-	}
-	if t.regions >= t.maxRegions {
-		return nil, fmt.Errorf("%w: the limit is %d (Config.MaxRegions)", ErrRegionLimit, t.maxRegions)
-	}
-	if size > t.maxBytes-t.bytes {
-		return nil, fmt.Errorf("%w: %d are, and the limit is %d (Config.MaxBytes)", ErrByteLimit, t.bytes, t.maxBytes)
-	}
-	index, err := t.draw()
-	if err != nil {
-		return nil, err
-	}
-	r := &Region{
-		table:  t,
-		index:  index,
-		pd:     pd,
-		stream: cfg.Stream,
-		zero:   cfg.ZeroBased,
-		shared: cfg.Shared,
-		remote: cfg.Access.Remote(),
-	}
-	r.current.Store(&registration{
-		stag:    makeSTag(index, cfg.Key),
-		access:  cfg.Access,
-		pd:      pd,
-		stream:  cfg.Stream,
-		base:    base,
-		buf:     buf,
-		drained: make(chan struct{}),
-	})
-	t.dir.insert(r)
-	t.regions++
-	t.bytes += size
-	pd.regions++
-	return r, nil
+	return address(e, cfg)
 }
 
-// Deallocate ends a region whatever its state (Verbs §7.9). It returns when no
-// octet can move through the STag any more, in either direction; the caller
-// must not hold the region. Accesses in process fail with a protection error
-// from their next segment on.
-//
-// A second Deallocate of a region fails with ErrRegion, but not before the
-// first has done its work.
-func (t *Table) Deallocate(r *Region) error {
-	if r == nil || r.table != t {
-		return fmt.Errorf("memory: deallocate: %w: not of this RNIC", ErrRegion)
+// address gives memory its tagged offsets.
+func address(e extent, cfg *RegionConfig) (*registration, error) {
+	g := &registration{
+		stag: makeSTag(0, cfg.Key), access: cfg.Access, zero: cfg.ZeroBased, stream: cfg.Stream,
+		extent: e, drained: make(chan struct{}),
 	}
-	t.mu.Lock()
-	g := r.current.Load()
-	if r.gone {
-		t.mu.Unlock()
-		<-g.drained
-		return fmt.Errorf("memory: deallocate STag %v: %w: already deallocated", g.stag, ErrRegion)
+	if cfg.ZeroBased {
+		return g, nil
 	}
-	r.gone = true
-	t.dir.remove(r)
-	t.retire(r.index)
-	t.mu.Unlock()
+	switch g.base = cfg.VA; {
+	case g.base%e.size != e.fbo:
+		return nil, fmt.Errorf("%w: %#x modulo the buffer size %d is not the FBO %d", ErrVA, cfg.VA, e.size, e.fbo)
+	case g.base > math.MaxUint64-(e.length-1):
+		return nil, fmt.Errorf("%w, %w: %#x + %d exceeds 2^64", ErrVA, ErrWrap, cfg.VA, e.length)
+	}
+	return g, nil
+}
 
-	g.revoke()
-
-	t.mu.Lock()
-	t.regions--
-	t.bytes -= uint64(len(g.buf))
-	r.pd.regions--
-	t.mu.Unlock()
+// checkAccess checks the rights of a region (Verbs figure 18).
+func checkAccess(a Access, remote bool) error {
+	switch {
+	case !a.Valid():
+		return fmt.Errorf("%w: %v: at least one local right is needed, and under each remote right its local ones", ErrAccess, a)
+	case a.Remote() && !remote:
+		return fmt.Errorf("%w: %v: the Remote Access Flag forbids remote rights", ErrAccess, a)
+	}
 	return nil
 }
 
-// Invalidate takes the region that stag names from Valid to Invalid
-// (Verbs §7.8). A region already Invalid stays so, whatever the key. It returns
-// when no octet can move through the STag any more; the caller must not hold
-// the region, on any of its Holders.
-//
-// stream and pd are those of the stream that asks. remote tells that its peer
-// asked (Send with Invalidate): that needs a remote right on the region.
-//
-// A fault means that nothing changed: FaultSTag, the STag is unknown or has
-// another key; FaultAssociation, it is of another domain or stream, or Shared
-// and remote asked; FaultSTag, it is Shared and remote did not ask (Verbs
-// §9.5.2); FaultAccess, it lacks the right.
-func (t *Table) Invalidate(stag uint32, pd *PD, stream Stream, remote bool) ddp.Fault {
-	r := t.dir.lookup(STag(stag).Index())
-	if r == nil {
-		return ddp.FaultSTag
+// entriesOf is how many entries the list of cfg has; a plain buffer is one.
+func (c *RegionConfig) entries() int {
+	if c.List == nil {
+		return 1
 	}
-	g := r.current.Load()
-	switch {
-	case g.stag != STag(stag) && !g.revoked():
-		return ddp.FaultSTag
-	case r.pd != pd, r.stream != 0 && r.stream != stream:
-		return ddp.FaultAssociation
-	case r.shared && remote:
-		return ddp.FaultAssociation
-	case r.shared:
-		return ddp.FaultSTag
-	case remote && !r.remote:
-		// Verbs §7.4.2: local rights alone give a peer no power over the STag.
-		return ddp.FaultAccess
-	}
-	g.revoke()
-	return ddp.NoFault
+	return len(c.List.Buffers)
 }
 
-// STag is the name of the region: its index and the key last given.
-func (r *Region) STag() STag { return r.current.Load().stag }
+func (c *RegionConfig) remote() bool {
+	return c.RemoteAccess == RemoteAllowed || c.RemoteAccess == RemoteAsAccess && c.Access.Remote()
+}
 
-// Valid reports whether the STag gives access now.
-func (r *Region) Valid() bool { return !r.current.Load().revoked() }
+// register makes a region of g.
+func (t *Table) register(pd *PD, g *registration, cfg *RegionConfig) (*Region, error) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if err := t.checkRoom(pd, g); err != nil {
+		return nil, err
+	}
+	r := &Region{remote: cfg.remote(), shared: cfg.Shared, entries: cfg.entries()}
+	return r, t.addRegion(r, pd, g)
+}
 
-// Base is the tagged offset of the first octet.
-func (r *Region) Base() uint64 { return r.current.Load().base }
+// checkRoom says whether another region of pd may have the registration g. It
+// needs mu.
+func (t *Table) checkRoom(pd *PD, g *registration) error {
+	switch err := t.checkPD(pd); {
+	case t.closed:
+		return ErrClosed
+	case err != nil:
+		return err
+	case t.usage.Regions >= t.cfg.MaxRegions:
+		return fmt.Errorf("%w: the limit is %d (Config.MaxRegions)", ErrRegionLimit, t.cfg.MaxRegions)
+	}
+	return t.checkBytes(g.length)
+}
 
-// ZeroBased reports whether tagged offsets count from 0 rather than from VA.
-func (r *Region) ZeroBased() bool { return r.zero }
+// checkBytes says whether n more octets may be Valid. It needs mu.
+func (t *Table) checkBytes(n uint64) error {
+	if n > t.cfg.MaxBytes-t.usage.Bytes {
+		return fmt.Errorf("%w: %d are, %d more are asked for, the limit is %d (Config.MaxBytes)", ErrByteLimit, t.usage.Bytes, n, t.cfg.MaxBytes)
+	}
+	return nil
+}
 
-// Len is the number of octets.
-func (r *Region) Len() uint64 { return uint64(len(r.current.Load().buf)) }
+// addRegion enters a region, Valid or not, for which there is room. It needs mu.
+func (t *Table) addRegion(r *Region, pd *PD, g *registration) error {
+	g.pd = pd
+	r.region = r
+	if err := t.add(&r.object, g); err != nil {
+		return err
+	}
+	t.usage.Regions++
+	pd.regions++
+	if !g.revoked() {
+		t.usage.Bytes += g.length
+	}
+	return nil
+}
 
-// PD is the protection domain.
-func (r *Region) PD() *PD { return r.pd }
+// AllocRegion makes an STag without memory, Invalid, for FastRegister or Reregister
+// (Allocate Non-Shared Memory Region STag, Verbs §7.3.2.1). Lists of up to entries
+// buffers may be registered with it, at least 1; remote is its Remote Access Flag.
+//
+// It fails with ErrPD, ErrEntryLimit, ErrRegionLimit or ErrClosed; a failure changes
+// nothing.
+func (t *Table) AllocRegion(pd *PD, entries int, remote bool) (*Region, error) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	g := neverValid(false)
+	err := t.checkRoom(pd, g)
+	if err == nil && entries > t.cfg.MaxEntries {
+		err = fmt.Errorf("%w: %d, the limit is %d (Config.MaxEntries)", ErrEntryLimit, entries, t.cfg.MaxEntries)
+	}
+	r := &Region{remote: remote, entries: max(entries, 1)}
+	if err == nil {
+		err = t.addRegion(r, pd, g)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("memory: allocate STag: %w", err)
+	}
+	return r, nil
+}
 
-// Stream is the only stream that may use the region; 0 means all of its domain.
-func (r *Region) Stream() Stream { return r.stream }
+// RegionAttributes are what Query Memory Region tells (Verbs §9.2.6.3).
+type RegionAttributes struct {
+	Index        uint32 // STag index
+	Key          uint8  // STag key, if Valid
+	Valid        bool   // state
+	Shared       bool   // type
+	RemoteAccess bool   // Remote Access Flag
+	PD           *PD
+	Entries      int    // of the longest list that it can have
+	Access       Access // if not Valid, of the last registration
+	Windows      int    // bound to it
+}
 
-// Shared reports whether the region cannot be invalidated.
-func (r *Region) Shared() bool { return r.shared }
-
-// Access is the set of rights.
-func (r *Region) Access() Access { return r.current.Load().access }
-
-// Buf is the memory registered.
-func (r *Region) Buf() []byte { return r.current.Load().buf }
+// QueryRegion tells the attributes of the region of an STag index. It fails with
+// ErrRegion if there is none.
+func (t *Table) QueryRegion(index uint32) (RegionAttributes, error) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	o := t.dir.lookup(index)
+	if o == nil || o.region == nil {
+		return RegionAttributes{}, fmt.Errorf("memory: query region: %w: index %#x", ErrRegion, index)
+	}
+	r, g := o.region, o.current.Load()
+	a := RegionAttributes{
+		Index: index, Valid: !g.revoked(), Shared: r.shared, RemoteAccess: r.remote, PD: g.pd,
+		Entries: r.entries, Access: g.access, Windows: r.windows,
+	}
+	if a.Valid {
+		a.Key = g.stag.Key()
+	}
+	return a, nil
+}

@@ -17,10 +17,12 @@ const revokedBit = 1 << 31
 type registration struct {
 	stag   STag
 	access Access
-	pd     *PD
-	stream Stream
+	zero   bool   // zero based
+	window bool   // of a window: its stream is looked at, its domain is not
+	pd     *PD    // nil for a window and for the STag of zero
+	stream Stream // the only one that may use it; 0 means all of pd
 	base   uint64 // tagged offset of the first octet
-	buf    []byte // at least one octet; base+len(buf) is at most 2^64
+	extent        // at least one octet, if it ever was valid; base+length is at most 2^64
 
 	drained chan struct{} // closed when word is revoked and without holders
 
@@ -29,6 +31,13 @@ type registration struct {
 	_    [64]byte
 	word atomic.Uint32
 	_    [60]byte
+}
+
+// neverValid is what an object has that has not become Valid yet.
+func neverValid(window bool) *registration {
+	g := &registration{window: window, drained: make(chan struct{})}
+	g.mark()
+	return g
 }
 
 // hold counts a holder in. It fails when the registration is revoked, and
@@ -56,42 +65,44 @@ func (g *registration) drop() {
 
 func (g *registration) revoked() bool { return g.word.Load()&revokedBit != 0 }
 
-// revoke ends the registration and returns when nobody holds it any more,
-// whoever revoked it first. The caller holds no registration and no lock.
-func (g *registration) revoke() {
-	if g.word.Or(revokedBit) == 0 { // the first revoker, and nobody held it
+// held reports that somebody holds it, revoked or not.
+func (g *registration) held() bool { return g.word.Load()&^revokedBit != 0 }
+
+// mark revokes the registration without waiting for its holders. It reports
+// false if that was done before.
+func (g *registration) mark() bool {
+	was := g.word.Or(revokedBit)
+	if was == 0 { // nobody held it
 		close(g.drained)
 	}
-	<-g.drained
+	return was&revokedBit == 0
 }
 
-// locate says where in buf the n > 0 octets at tagged offset to lie, if need
+// locate says where in the memory the n > 0 octets at tagged offset to lie, if need
 // is among the rights. Wrapping is judged before bounds, which it always
 // violates too.
 func (g *registration) locate(to, n uint64, need Access) (off uint64, fault ddp.Fault) {
 	if g.access&need != need {
-		return 0, ddp.FaultAccess
+		return 0, g.denial(need)
 	}
 	// A region may end at 2^64 exactly: the last octet, not the one after it,
 	// has to have a tagged offset.
 	if to+(n-1) < to {
 		return 0, ddp.FaultWrap
 	}
-	// An offset below base comes out beyond any length, base+len being at most 2^64.
+	// An offset below base comes out beyond any length, base+length being at most 2^64.
 	off = to - g.base
-	size := uint64(len(g.buf))
-	if off >= size || n > size-off {
+	if off >= g.length || n > g.length-off {
 		return 0, ddp.FaultBounds
 	}
 	return off, ddp.NoFault
 }
 
-// pieces appends the memory of n octets from off on, which locate has allowed.
-func (g *registration) pieces(dst [][]byte, off, n uint64) [][]byte {
-	return append(dst, g.buf[off:off+n:off+n])
-}
-
-// contiguous is the same memory when it is in one piece, else nil.
-func (g *registration) contiguous(off, n uint64) []byte {
-	return g.buf[off : off+n : off+n]
+// denial is the fault of an access that lacks a right. A window is no STag for local
+// work requests at all (Verbs §8.1.3.2), and zero is none for peers (§7.2.1).
+func (g *registration) denial(need Access) ddp.Fault {
+	if g.window && need&anyLocal != 0 || g.stag == 0 && need&^anyLocal != 0 {
+		return ddp.FaultSTag
+	}
+	return ddp.FaultAccess
 }

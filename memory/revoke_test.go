@@ -178,8 +178,9 @@ func TestRegionRegisteredAnewIsNotTheOneRemembered(t *testing.T) {
 	h.Release()
 	table.Invalidate(stag, pd, 0, false)
 	// The same STag, valid again over other memory.
-	g := &registration{stag: STag(stag), access: LocalRead, pd: pd, buf: anew, drained: make(chan struct{})}
-	r.current.Store(g)
+	if err := table.FastRegister(pd, 0, STag(stag), anew, RegionConfig{Access: LocalRead}); err != nil {
+		t.Fatal(err)
+	}
 
 	h.Frame(2)
 	pieces, fault := h.Resolve(nil, stag, 0, 8, LocalRead)

@@ -135,7 +135,7 @@ func TestRegisterFailsWithoutRandomness(t *testing.T) {
 	if _, err := table.Register(pd, make([]byte, 8), RegionConfig{Access: LocalRead}); !errors.Is(err, io.EOF) {
 		t.Errorf("error %v, want the source's", err)
 	}
-	if regions, octets := table.Usage(); regions != 0 || octets != 0 {
-		t.Errorf("%d regions and %d octets are left", regions, octets)
+	if u := table.Usage(); u != (Usage{}) {
+		t.Errorf("%+v are left", u)
 	}
 }

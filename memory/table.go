@@ -16,38 +16,82 @@ const (
 	// LimitRegions is the largest limit of regions: half of all STag indices,
 	// so that a free one is found by drawing at random.
 	LimitRegions = 1 << (indexBits - 1)
+	// DefaultMaxWindows is the limit of windows where Config gives none.
+	DefaultMaxWindows = 1 << 20
+	// LimitWindows is the largest limit of windows: a quarter of all STag indices.
+	LimitWindows = 1 << (indexBits - 2)
 
 	// resting is how many freed indices are kept from being drawn again: a
 	// peer's stale STag meets nothing for a long time (RFC 5042 §6.1.1).
 	resting = 4096
 )
 
-// Config bounds a Table. The zero value is useful.
+// Config says how a Table is to be. The zero value is useful.
 type Config struct {
 	// MaxRegions is how many regions may exist at a time; 0 means
 	// DefaultMaxRegions, and more than LimitRegions means LimitRegions.
 	MaxRegions int
-	// MaxBytes is how many octets may be registered at a time, counting
-	// overlapping regions each; 0 means no limit.
+	// MaxWindows is how many windows may exist at a time; 0 means
+	// DefaultMaxWindows, and more than LimitWindows means LimitWindows.
+	MaxWindows int
+	// MaxBytes is how many octets may be registered at a time in regions that are
+	// Valid, counting overlapping regions each; 0 means no limit.
 	MaxBytes uint64
+	// MaxEntries is how many buffers one BufferList may have; 0 means
+	// DefaultMaxEntries.
+	MaxEntries int
+	// Block is Block Mode: lists are Block Lists, not Page Lists (Verbs §7.6.2).
+	Block bool
+	// Physical is what the STag of zero names: its tagged offsets are offsets into
+	// this memory (Verbs §7.2.1). Without, that STag names nothing.
+	Physical []byte
 	// Rand is where STag indices come from; nil means crypto/rand. It is for
 	// tests: STags are to be unpredictable.
 	Rand io.Reader
 }
 
+func (c Config) withDefaults() Config {
+	if c.MaxRegions <= 0 {
+		c.MaxRegions = DefaultMaxRegions
+	}
+	if c.MaxWindows <= 0 {
+		c.MaxWindows = DefaultMaxWindows
+	}
+	if c.MaxEntries <= 0 {
+		c.MaxEntries = DefaultMaxEntries
+	}
+	if c.MaxBytes == 0 {
+		c.MaxBytes = math.MaxUint64
+	}
+	if c.Rand == nil {
+		c.Rand = rand.Reader
+	}
+	c.MaxRegions, c.MaxWindows = min(c.MaxRegions, LimitRegions), min(c.MaxWindows, LimitWindows)
+	return c
+}
+
+// Usage counts what exists in a Table.
+type Usage struct {
+	Regions int    // not deallocated
+	Windows int    // the same
+	Bytes   uint64 // octets of the regions that are Valid
+}
+
 // A Table knows all STags of one RNIC. Its methods may be called by any
 // goroutine.
 type Table struct {
-	maxRegions int
-	maxBytes   uint64
-	rand       io.Reader
+	cfg      Config        // defaults filled in
+	physical *registration // of the STag of zero; nil if there is none
 
 	dir directory // lookups without lock, changes under mu
 
+	// mu guards all below, and whatever a region, window or domain says it does.
+	// Nobody waits for holders of memory while having it.
 	mu      sync.Mutex
 	closed  bool
-	regions int                 // not yet deallocated
-	bytes   uint64              // registered
+	usage   Usage
+	bound   map[Stream]int      // windows bound to each stream
+	retired map[Stream]struct{} // streams that no window may be bound to
 	rest    [resting]uint32     // ring of indices freed last; 0 is none
 	restAt  int                 // where the next goes
 	resting map[uint32]struct{} // the same as a set
@@ -56,62 +100,65 @@ type Table struct {
 // NewTable creates a Table without regions.
 func NewTable(cfg Config) *Table {
 	t := &Table{
-		maxRegions: cfg.MaxRegions,
-		maxBytes:   cfg.MaxBytes,
-		rand:       cfg.Rand,
-		resting:    make(map[uint32]struct{}),
+		cfg:     cfg.withDefaults(),
+		bound:   make(map[Stream]int),
+		retired: make(map[Stream]struct{}),
+		resting: make(map[uint32]struct{}),
 	}
-	if t.maxRegions <= 0 {
-		t.maxRegions = DefaultMaxRegions
-	}
-	t.maxRegions = min(t.maxRegions, LimitRegions)
-	if t.maxBytes == 0 {
-		t.maxBytes = math.MaxUint64
-	}
-	if t.rand == nil {
-		t.rand = rand.Reader
+	if len(cfg.Physical) > 0 {
+		t.physical = &registration{access: anyLocal, zero: true, extent: extentOf(cfg.Physical), drained: make(chan struct{})}
 	}
 	return t
 }
 
-// Usage reports how many regions exist and how many octets they have together.
-func (t *Table) Usage() (regions int, bytes uint64) {
+// Usage reports how much there is.
+func (t *Table) Usage() Usage {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	return t.regions, t.bytes
+	return t.usage
 }
 
-// Limits reports how many regions and octets there may be at a time.
-func (t *Table) Limits() (regions int, bytes uint64) { return t.maxRegions, t.maxBytes }
+// Config returns what the Table was created with, defaults filled in.
+func (t *Table) Config() Config { return t.cfg }
 
-// Close deallocates all regions and refuses new ones. It returns when no octet
-// can move through any of them. The caller holds none of them.
+// Close deallocates all windows and regions and refuses new ones. It returns when
+// no octet can move through any of them, nor through the STag of zero. The caller
+// holds none of them.
 func (t *Table) Close() {
+	var all []*registration
 	t.mu.Lock()
 	t.closed = true
-	var all []*Region
-	for r := range t.dir.all() {
-		all = append(all, r)
+	for _, windows := range [...]bool{true, false} { // they stand on regions
+		for o := range t.dir.all() {
+			if windows == (o.window != nil) {
+				all = append(all, o.current.Load())
+				t.drop(o)
+			}
+		}
+	}
+	if t.physical != nil {
+		all = append(all, t.physical)
+		t.physical.mark()
 	}
 	t.mu.Unlock()
-	for _, r := range all {
-		// One that somebody else deallocates at this moment is waited for, too.
-		_ = t.Deallocate(r)
+	for _, g := range all {
+		<-g.drained
 	}
 }
 
 // valid finds the registration that stag names, if it is valid now and a
-// stream of this domain may use it (RFC 5041 §7.1, Verbs §7.6.3).
+// stream of this domain may use it (RFC 5041 §7.1, Verbs §7.6.3). A window is its
+// stream's alone, whatever the domain (§7.10.2).
 func (t *Table) valid(stag uint32, pd *PD, stream Stream) (*registration, ddp.Fault) {
-	r := t.dir.lookup(STag(stag).Index())
-	if r == nil {
+	o := t.dir.lookup(STag(stag).Index())
+	if o == nil {
 		return nil, ddp.FaultSTag
 	}
-	g := r.current.Load()
+	g := o.current.Load()
 	switch {
 	case g.stag != STag(stag), g.revoked():
 		return nil, ddp.FaultSTag
-	case g.pd != pd, g.stream != 0 && g.stream != stream:
+	case g.pd != pd && !g.window, g.stream != 0 && g.stream != stream:
 		return nil, ddp.FaultAssociation
 	}
 	return g, ddp.NoFault
@@ -121,7 +168,7 @@ func (t *Table) valid(stag uint32, pd *PD, stream Stream) (*registration, ddp.Fa
 func (t *Table) draw() (uint32, error) {
 	var b [indexBits / 8]byte
 	for {
-		if _, err := io.ReadFull(t.rand, b[:]); err != nil {
+		if _, err := io.ReadFull(t.cfg.Rand, b[:]); err != nil {
 			return 0, fmt.Errorf("no random STag index: %w", err)
 		}
 		index := uint32(b[0])<<16 | uint32(b[1])<<8 | uint32(b[2])

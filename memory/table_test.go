@@ -48,8 +48,8 @@ func TestRegisterRefusesAndChangesNothing(t *testing.T) {
 		if !errors.Is(err, c.want) {
 			t.Errorf("%s: error %v, want %v", c.name, err, c.want)
 		}
-		if regions, octets := table.Usage(); regions != 1 || octets != 60 {
-			t.Fatalf("%s: left %d regions and %d octets", c.name, regions, octets)
+		if u := table.Usage(); u != (Usage{Regions: 1, Bytes: 60}) {
+			t.Fatalf("%s: left %+v", c.name, u)
 		}
 	}
 
@@ -65,16 +65,15 @@ func TestRegisterRefusesAndChangesNothing(t *testing.T) {
 
 func TestLimitsAreWithinReason(t *testing.T) {
 	for _, c := range []struct {
-		cfg     Config
-		regions int
-		octets  uint64
+		cfg, want Config
 	}{
-		{Config{}, DefaultMaxRegions, math.MaxUint64},
-		{Config{MaxRegions: -1, MaxBytes: 7}, DefaultMaxRegions, 7},
-		{Config{MaxRegions: 1 << 24}, LimitRegions, math.MaxUint64},
+		{Config{}, Config{MaxRegions: DefaultMaxRegions, MaxWindows: DefaultMaxWindows, MaxBytes: math.MaxUint64, MaxEntries: DefaultMaxEntries}},
+		{Config{MaxRegions: -1, MaxBytes: 7, MaxEntries: 3}, Config{MaxRegions: DefaultMaxRegions, MaxWindows: DefaultMaxWindows, MaxBytes: 7, MaxEntries: 3}},
+		{Config{MaxRegions: 1 << 24, MaxWindows: 1 << 24}, Config{MaxRegions: LimitRegions, MaxWindows: LimitWindows, MaxBytes: math.MaxUint64, MaxEntries: DefaultMaxEntries}},
 	} {
-		if regions, octets := NewTable(c.cfg).Limits(); regions != c.regions || octets != c.octets {
-			t.Errorf("%+v: limits %d and %d, want %d and %d", c.cfg, regions, octets, c.regions, c.octets)
+		got := NewTable(c.cfg).Config()
+		if got.MaxRegions != c.want.MaxRegions || got.MaxWindows != c.want.MaxWindows || got.MaxBytes != c.want.MaxBytes || got.MaxEntries != c.want.MaxEntries {
+			t.Errorf("%+v: limits are those of %+v, want %+v", c.cfg, got, c.want)
 		}
 	}
 }
@@ -136,8 +135,8 @@ func TestDeallocateTakesARegionOnceInEitherState(t *testing.T) {
 		if err := table.Deallocate(r); !errors.Is(err, ErrRegion) {
 			t.Errorf("invalid %v, again: %v", invalidate, err)
 		}
-		if regions, octets := table.Usage(); regions != 0 || octets != 0 {
-			t.Errorf("%d regions and %d octets are left", regions, octets)
+		if u := table.Usage(); u != (Usage{}) {
+			t.Errorf("%+v are left", u)
 		}
 	}
 	if err := table.Deallocate(nil); !errors.Is(err, ErrRegion) {
@@ -225,8 +224,8 @@ func TestCloseDeallocatesAllAndRefusesMore(t *testing.T) {
 			t.Fatalf("region %v is valid", r.STag())
 		}
 	}
-	if n, octets := table.Usage(); n != 0 || octets != 0 {
-		t.Errorf("%d regions and %d octets are left", n, octets)
+	if u := table.Usage(); u != (Usage{}) {
+		t.Errorf("%+v are left", u)
 	}
 	if _, err := table.Register(pd, make([]byte, 8), RegionConfig{Access: LocalRead}); !errors.Is(err, ErrClosed) {
 		t.Errorf("register: %v", err)
@@ -236,7 +235,7 @@ func TestCloseDeallocatesAllAndRefusesMore(t *testing.T) {
 func TestDirectoryAgreesWithAMap(t *testing.T) {
 	rng := rand.New(rand.NewPCG(1, 2))
 	var d directory
-	model := map[uint32]*Region{}
+	model := map[uint32]*object{}
 	var indices []uint32
 	for range 20000 {
 		// Few distinct indices, so that slots are shared and freed a lot.
@@ -245,7 +244,7 @@ func TestDirectoryAgreesWithAMap(t *testing.T) {
 			d.remove(r)
 			delete(model, index)
 		} else {
-			r = &Region{index: index}
+			r = &object{index: index}
 			d.insert(r)
 			model[index] = r
 			indices = append(indices, index)

@@ -1,5 +1,7 @@
 package verbs
 
+import "github.com/weft-rdma/weft/memory"
+
 // This file is what an RNIC tells of itself.
 
 // A Mode says how physical buffer lists describe memory (Verbs §7.6.2).
@@ -64,12 +66,6 @@ type Attributes struct {
 	Extensions       bool // RFC 7306: atomics and Immediate Data
 }
 
-// The sizes of buffers that a physical buffer list can have, in octets.
-const (
-	minPage, maxPage   = 4 << 10, 1 << 30
-	minBlock, maxBlock = 64, 1 << 30
-)
-
 // Query returns what the RNIC is and can do. It fails with ErrRNIC.
 func (r *RNIC) Query() (Attributes, error) {
 	if err := r.alive("query RNIC"); err != nil {
@@ -82,12 +78,12 @@ func (r *RNIC) Query() (Attributes, error) {
 		CQOverflowDetect: true, Extensions: true,
 	}
 	if a.Mode == BlockMode {
-		a.MinBlock, a.MaxBlock = minBlock, maxBlock
+		a.MinBlock, a.MaxBlock = memory.MinBlockSize, memory.MaxBlockSize
 		return a, nil
 	}
-	for size := minPage; size <= maxPage; size *= 2 {
+	for size := memory.MinPageSize; size <= memory.MaxPageSize; size *= 2 {
 		a.PageSizes = append(a.PageSizes, size)
-		if size == maxPage {
+		if size == memory.MaxPageSize {
 			break // the next would not fit 32 bits
 		}
 	}

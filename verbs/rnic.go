@@ -25,6 +25,11 @@ type Config struct {
 	Limits Limits
 	Logger *slog.Logger // nil is silent
 
+	// Physical, if not empty, is the memory that the STag of zero names, in place
+	// of a machine's physical memory: tagged offsets are offsets into it
+	// (Verbs §7.2.1). Only local work requests of privileged queue pairs use it.
+	Physical []byte
+
 	// CloseTimeout bounds the Closing and the Terminate state of each queue
 	// pair: after it the stream is reset (Verbs §6.2). 0 means 5 s.
 	CloseTimeout time.Duration
@@ -32,11 +37,11 @@ type Config struct {
 
 // Usage counts what exists at the moment.
 type Usage struct {
-	PDs, CQs, QPs, SRQs, Regions int
-	CQEntries                    int // of all CQs together
-	CompletionHandlers           int
-	IRD, ORD                     int // of all queue pairs together
-	RegionsOctets                uint64
+	PDs, CQs, QPs, SRQs, Regions, Windows int
+	CQEntries                             int // of all CQs together
+	CompletionHandlers                    int
+	IRD, ORD                              int    // of all queue pairs together
+	RegionsOctets                         uint64 // of the regions that are Valid
 }
 
 // An RNIC is an open software RNIC: all that protection domains, completion
@@ -97,8 +102,11 @@ func Open(cfg Config) (*RNIC, error) {
 	limits := cfg.Limits.withDefaults()
 	r := &RNIC{
 		cfg: cfg, limits: limits, log: cfg.Logger.With("rnic", cfg.Name),
-		table: memory.NewTable(memory.Config{MaxRegions: limits.Regions, MaxBytes: limits.RegionsOctets}),
-		pds:   map[*PD]struct{}{}, cqs: map[*CQ]struct{}{}, srqs: map[*SRQ]struct{}{}, qps: map[uint32]*QP{},
+		table: memory.NewTable(memory.Config{
+			MaxRegions: limits.Regions, MaxWindows: limits.Windows, MaxBytes: limits.RegionsOctets, MaxEntries: limits.ListEntries,
+			Block: cfg.Mode == BlockMode, Physical: cfg.Physical,
+		}),
+		pds: map[*PD]struct{}{}, cqs: map[*CQ]struct{}{}, srqs: map[*SRQ]struct{}{}, qps: map[uint32]*QP{},
 	}
 	r.handlers.Store(&handlers{})
 	r.life.Store(lifeOpen)
@@ -158,7 +166,8 @@ func (r *RNIC) Usage() Usage {
 		CompletionHandlers: len(*r.handlers.Load()), IRD: r.ird, ORD: r.ord,
 	}
 	r.mu.Unlock()
-	u.Regions, u.RegionsOctets = r.table.Usage()
+	mem := r.table.Usage()
+	u.Regions, u.Windows, u.RegionsOctets = mem.Regions, mem.Windows, mem.Bytes
 	return u
 }
 
