@@ -264,6 +264,16 @@ func (c *connection) end(err error) {
 	c.half.Do(func() { close(c.ended) })
 }
 
+// hasEnded reports that the outgoing half has ended.
+func (c *connection) hasEnded() bool {
+	select {
+	case <-c.ended:
+		return true
+	default:
+		return false
+	}
+}
+
 // finish does away with the stream: nothing of it moves any more when the queue
 // pair enters its final state.
 func (c *connection) finish(err error, lost bool) {

@@ -32,6 +32,8 @@ type Limits struct {
 
 	SRQs   int // shared receive queues (65536)
 	SRQWRs int // receives of one of them (1048576)
+	// TotalSRQWRs are the receives of all of them together (no limit).
+	TotalSRQWRs int
 
 	Regions       int    // memory regions (1048576)
 	RegionsOctets uint64 // octets of all valid regions together (no limit)
@@ -61,7 +63,8 @@ func (l Limits) withDefaults() Limits {
 	}
 	l.SGEs = max(l.SGEs, 4) // Verbs §8.1.3.2: no RNIC supports fewer
 	l.IRD, l.ORD = min(l.IRD, 0x3FFE), min(l.ORD, 0x3FFE)
-	l.TotalCQEntries, l.TotalIRD, l.TotalORD = max(l.TotalCQEntries, 0), max(l.TotalIRD, 0), max(l.TotalORD, 0)
+	l.TotalCQEntries, l.TotalSRQWRs = max(l.TotalCQEntries, 0), max(l.TotalSRQWRs, 0)
+	l.TotalIRD, l.TotalORD = max(l.TotalIRD, 0), max(l.TotalORD, 0)
 	return l
 }
 

@@ -39,6 +39,7 @@ type Config struct {
 type Usage struct {
 	PDs, CQs, QPs, SRQs, Regions, Windows int
 	CQEntries                             int // of all CQs together
+	SRQWRs                                int // of all S-RQs together, posted or not
 	CompletionHandlers                    int
 	IRD, ORD                              int    // of all queue pairs together
 	RegionsOctets                         uint64 // of the regions that are Valid
@@ -67,6 +68,7 @@ type RNIC struct {
 	qpn         uint32         // the last QP ID
 	lastHandler HandlerID
 	cqEntries   int // of all CQs together
+	srqWRs      int // of all S-RQs together
 	ird, ord    int // of all queue pairs together
 	handler     func(Event)
 
@@ -162,7 +164,7 @@ func (r *RNIC) newQPNum() uint32 {
 func (r *RNIC) Usage() Usage {
 	r.mu.Lock()
 	u := Usage{
-		PDs: len(r.pds), CQs: len(r.cqs), QPs: len(r.qps), SRQs: len(r.srqs), CQEntries: r.cqEntries,
+		PDs: len(r.pds), CQs: len(r.cqs), QPs: len(r.qps), SRQs: len(r.srqs), CQEntries: r.cqEntries, SRQWRs: r.srqWRs,
 		CompletionHandlers: len(*r.handlers.Load()), IRD: r.ird, ORD: r.ord,
 	}
 	r.mu.Unlock()
@@ -218,12 +220,12 @@ func (r *RNIC) Close() error {
 	r.table.Close()
 	r.mu.Lock()
 	cqs, srqs := r.cqs, r.srqs
-	r.pds, r.cqs, r.srqs, r.cqEntries = nil, nil, nil, 0
+	r.pds, r.cqs, r.srqs, r.cqEntries, r.srqWRs = nil, nil, nil, 0, 0
 	r.handlers.Store(&handlers{})
 	r.mu.Unlock()
 	for srq := range srqs {
 		srq.mu.Lock()
-		srq.end(ErrRNIC)
+		srq.end()
 		srq.mu.Unlock()
 	}
 	for cq := range cqs {

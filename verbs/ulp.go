@@ -255,6 +255,8 @@ func (u ulp) Receive() (size uint64, ok bool) {
 		select {
 		case <-r.posted:
 		case <-c.ended:
+		}
+		if c.hasEnded() { // both may have happened
 			r.leave()
 			return 0, false
 		}
