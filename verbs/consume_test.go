@@ -81,6 +81,7 @@ func TestACQAsLargeAsItsQueuesDoesNotOverflow(t *testing.T) {
 			for range 3 * depth {
 				_ = qb.PostSend(verbs.SendWR{Op: verbs.OpWrite, Flags: verbs.Signaled})
 				_ = qb.PostRecv(verbs.RecvWR{})
+				settle()
 			}
 			settle()
 		}
