@@ -19,7 +19,7 @@ type inbound struct {
 	op         Opcode    // of the segment at hand
 	invalidate uint32    // its Invalidate STag
 	response   pending   // if op is OpReadResponse: what it answers
-	got        uint64    // octets of that response, with the segment at hand
+	got        uint64    // octets of the tagged message, with the segment at hand
 	mismatch   ddp.Fault // and how it differs from that
 
 	// The message in progress on queue 0.
@@ -110,22 +110,23 @@ func (in *inbound) AdmitTagged(h *ddp.Tagged, n int) error {
 		}
 	}
 	in.op = op
+	if !open {
+		in.got = 0
+	}
 	if op != OpReadResponse {
+		in.got += uint64(n)
 		return nil
 	}
-	return in.admitResponse(h, n, open)
+	return in.admitResponse(h, n)
 }
 
 // admitResponse holds a Read Response to the oldest Read of ours that waits:
 // STag, offset and length must be those asked for, always. Otherwise a response
 // would be a Write in disguise (RFC 5040 §5.2.2, RFC 5042 §5.4).
-func (in *inbound) admitResponse(h *ddp.Tagged, n int, open bool) error {
+func (in *inbound) admitResponse(h *ddp.Tagged, n int) error {
 	p := &in.response
 	if !in.s.responses.front(p) || p.atomic {
 		return errUnasked(OpReadResponse)
-	}
-	if !open {
-		in.got = 0
 	}
 	// Counted, and not taken from the TO: that of an empty segment may be any.
 	at := p.sinkTO + in.got
@@ -241,6 +242,8 @@ func (in *inbound) LetGo() { in.s.ulp.LetGo() }
 func (in *inbound) DeliverTagged(_ *ddp.Tagged, n int) error {
 	in.s.Stats.MessagesIn.Add(1)
 	if in.op == OpWrite {
+		in.s.Stats.Writes.Add(1)
+		in.s.Stats.WriteOctets.Add(in.got)
 		if n == 0 {
 			in.s.Stats.EmptyWrites.Add(1)
 		}
@@ -343,6 +346,7 @@ func (in *inbound) deliverRequest(length uint32) error {
 
 // terminated ends the reception with what the peer said.
 func (in *inbound) terminated(length uint32) error {
+	in.s.Stats.TerminatesIn.Add(1)
 	return remoteTerminate(in.terminate[:length])
 }
 

@@ -78,7 +78,11 @@ type Stream struct {
 type Stats struct {
 	MessagesOut, MessagesIn    atomic.Uint64 // RDMA messages completed
 	ReadsServed, AtomicsServed atomic.Uint64
+	ReadOctets                 atomic.Uint64 // of the Reads served
+	Writes, WriteOctets        atomic.Uint64 // received to their end
 	EmptyWrites                atomic.Uint64 // zero-length Writes received, which cost the peer nothing
+	TerminatesOut              atomic.Uint64 // 1 when the Terminate message has been written
+	TerminatesIn               atomic.Uint64
 }
 
 // NewStream makes the stream over llp for ulp. Nothing is sent or received

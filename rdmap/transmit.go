@@ -186,7 +186,10 @@ func (o *outbound) step(wait bool) (progress, error) {
 		break
 	}
 	o.snapshot = o.snapshot[:0]
-	o.dead = o.inflight.terminated
+	if o.inflight.terminated {
+		o.dead = true
+		s.Stats.TerminatesOut.Add(1)
+	}
 	return more, nil
 }
 
@@ -331,6 +334,7 @@ func (o *outbound) finish() {
 			s.Stats.AtomicsServed.Add(1)
 		} else {
 			s.Stats.ReadsServed.Add(1)
+			s.Stats.ReadOctets.Add(uint64(m.req.read.Size))
 		}
 	}
 	s.Stats.MessagesOut.Add(1)

@@ -83,6 +83,7 @@ func (q *QP) establish(llp ddp.LLP, terms Terms) (*connection, error) {
 		Hold:        &q.out, PeerClosed: c.peerClosed, Ended: c.end,
 	})
 	q.conn.Store(c)
+	q.past.Streams++
 	q.enter(modifyRTS)
 	c.writer.Go(c.stream.Writer)
 	go c.run()
@@ -318,6 +319,8 @@ func (c *connection) finish(err error, lost bool) {
 		q.err = cause
 	}
 	err = q.err
+	q.past.ended(q.state, t == llpClosed, err)
+	q.past.addStream(&c.stream.Stats)
 	q.enter(t)
 	// Flushed before the state can be seen to allow another stream.
 	if q.state != Idle {

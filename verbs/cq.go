@@ -56,6 +56,7 @@ type CQ struct {
 	overflow bool  // it was full when a completion came, and is still
 	ending   bool  // lost is about to end the queue pairs
 	failed   error // why it takes no more completions, see Fail
+	counts   CQStats
 	dead     bool
 	qps      map[*QP]int // queue pairs attached, and by how many of their queues
 
@@ -267,6 +268,7 @@ func (cq *CQ) push(wc *WC) bool {
 		cq.mu.Unlock()
 		return false
 	}
+	cq.count(wc)
 	if cq.failed != nil || int(cq.tail-cq.head) >= cq.entries {
 		cq.lose(wc)
 		cq.mu.Unlock()
@@ -274,12 +276,14 @@ func (cq *CQ) push(wc *WC) bool {
 	}
 	cq.ring[cq.tail&uint64(len(cq.ring)-1)] = *wc
 	cq.tail++
+	cq.counts.MostUsed = max(cq.counts.MostUsed, int(cq.tail-cq.head))
 	if cq.waiters > 0 {
 		cq.rouse()
 	}
 	fire := cq.armed == NotifyNext || cq.armed == NotifySolicited && (wc.Solicited || wc.Status != Success)
 	if fire {
 		cq.armed = notifyNone
+		cq.counts.Notifications++
 	}
 	cq.mu.Unlock()
 	if fire && cq.rnic.completionHandler(cq.cfg.Handler) != nil {

@@ -80,8 +80,12 @@ func (cq *CQ) replace(verb string, ring []WC, entries int) error {
 // begins (Verbs §5.3.1, §10.2); needs mu. That a request was flushed is lost
 // without consequences: its queue pair has ended already.
 func (cq *CQ) lose(wc *WC) {
+	cq.counts.Lost++
 	first := cq.failed == nil && !cq.overflow
-	cq.overflow = cq.overflow || first
+	if first {
+		cq.overflow = true
+		cq.counts.Overflows++
+	}
 	if !first && (cq.ending || wc.Status == Flushed) {
 		return
 	}
@@ -159,6 +163,7 @@ func (cq *CQ) Destroy() error {
 	}
 	_ = r.takeEntries(verb, -cq.entries) // giving back never fails
 	delete(r.cqs, cq)
+	r.pastCQs.add(&cq.counts)
 	cq.end()
 	return nil
 }

@@ -91,6 +91,7 @@ type QP struct {
 	changed chan struct{} // closed and replaced when state changes
 	err     error         // why it left RTS
 	terms   Terms
+	past    QPStats       // what Stats finds nowhere else, of streams that have ended, too
 	dead    bool          // destroyed
 	gone    chan struct{} // closed when nothing of it is left
 
@@ -253,8 +254,11 @@ func intakeOf(s State) intake {
 	return accept
 }
 
-// setIntake makes the queues treat what is posted so.
+// setIntake makes the queues treat what is posted so, unless the RNIC is no more.
 func (q *QP) setIntake(in intake) {
+	if q.rnic.life.Load() != lifeOpen {
+		in = gone
+	}
 	q.sq.post.Lock()
 	q.sq.in = in
 	q.sq.post.Unlock()
@@ -370,11 +374,20 @@ func (q *QP) checkSend(wr *SendWR) error {
 // of the queue pair is left; a second Destroy fails with ErrQP, but not before
 // the first has done its work.
 func (q *QP) Destroy() error {
+	const verb = "destroy QP"
+	if err := q.rnic.alive(verb); err != nil {
+		return err
+	}
+	return q.destroy(verb)
+}
+
+// destroy does so whatever becomes of the RNIC.
+func (q *QP) destroy(verb string) error {
 	q.mu.Lock()
 	if q.dead {
 		q.mu.Unlock()
 		<-q.gone
-		return fail("destroy QP", ErrQP, "it has been destroyed")
+		return q.rnic.gone(verb, ErrQP)
 	}
 	q.dead = true
 	c := q.conn.Load()
@@ -391,9 +404,10 @@ func (q *QP) Destroy() error {
 	if q.cfg.SRQ != nil {
 		q.cfg.SRQ.detach()
 	}
-	r := q.rnic
+	r, past := q.rnic, q.Stats()
 	r.mu.Lock()
 	delete(r.qps, q.num)
+	r.pastQPs.add(&past)
 	q.pd.qps--
 	r.mu.Unlock()
 	close(q.gone)

@@ -42,12 +42,14 @@ type recvQueue struct {
 	q        *QP
 	sges     int
 	ring     atomic.Pointer[recvRing]
-	post     sync.Mutex // one poster at a time; also guards the intake and the depth
+	post     sync.Mutex // one poster at a time; also guards the intake, the depth and full
 	in       intake
+	full     uint64 // posts that were refused because of that
 	depth    uint64
 	tail     atomic.Uint64
 	head     atomic.Uint64
 	released atomic.Uint64
+	counts   recvCounts // the lock of the CQ
 
 	posted chan struct{} // capacity 1: there may be a receive for a receiver that pauses
 
@@ -78,12 +80,13 @@ func (r *recvQueue) push(wr *RecvWR) error {
 	if r.srq != nil && r.in != gone {
 		return fail(verb, ErrRQOfSRQ, "")
 	}
-	if err := r.in.refusal(verb); err != nil {
+	if err := r.in.refusal(r.q, verb); err != nil {
 		return err
 	}
 	tail := r.tail.Load()
 	switch {
 	case tail-r.released.Load() >= r.depth:
+		r.full++
 		return fail(verb, ErrFull, "%d are outstanding; poll the completions of those that are done", r.depth)
 	case len(wr.SGL) > r.sges:
 		return fail(verb, ErrSGLLength, "%d elements, the queue was created for %d (QPConfig.RecvSGEs)", len(wr.SGL), r.sges)

@@ -4,6 +4,7 @@ package verbs
 // (Verbs §5.1, §9.2.1).
 
 import (
+	"io"
 	"log/slog"
 	"maps"
 	"slices"
@@ -41,7 +42,8 @@ type Usage struct {
 	CQEntries                             int // of all CQs together
 	SRQWRs                                int // of all S-RQs together, posted or not
 	CompletionHandlers                    int
-	IRD, ORD                              int    // of all queue pairs together
+	IRD, ORD                              int // of all queue pairs together
+	Listeners, PendingConnections         int
 	RegionsOctets                         uint64 // of the regions that are Valid
 }
 
@@ -71,6 +73,11 @@ type RNIC struct {
 	srqWRs      int // of all S-RQs together
 	ird, ord    int // of all queue pairs together
 	handler     func(Event)
+	listeners   map[*io.Closer]struct{}
+	pending     int     // connections that nobody has accepted
+	pastQPs     QPStats // of queue pairs that were destroyed
+	pastCQs     CQStats
+	raised      [len(eventNames)]uint64 // events, by their ID
 
 	events dispatcher[Event]
 }
@@ -109,6 +116,7 @@ func Open(cfg Config) (*RNIC, error) {
 			Block: cfg.Mode == BlockMode, Physical: cfg.Physical,
 		}),
 		pds: map[*PD]struct{}{}, cqs: map[*CQ]struct{}{}, srqs: map[*SRQ]struct{}{}, qps: map[uint32]*QP{},
+		listeners: map[*io.Closer]struct{}{},
 	}
 	r.handlers.Store(&handlers{})
 	r.life.Store(lifeOpen)
@@ -166,6 +174,7 @@ func (r *RNIC) Usage() Usage {
 	u := Usage{
 		PDs: len(r.pds), CQs: len(r.cqs), QPs: len(r.qps), SRQs: len(r.srqs), CQEntries: r.cqEntries, SRQWRs: r.srqWRs,
 		CompletionHandlers: len(*r.handlers.Load()), IRD: r.ird, ORD: r.ord,
+		Listeners: len(r.listeners), PendingConnections: r.pending,
 	}
 	r.mu.Unlock()
 	mem := r.table.Usage()
@@ -192,6 +201,7 @@ func (r *RNIC) raise(e Event) {
 	e.RNIC, e.Resource = r, e.ID.Resource()
 	r.mu.Lock()
 	handler := r.handler
+	r.raised[e.ID]++
 	r.mu.Unlock()
 	if e.QP != nil {
 		r.log.Info(e.ID.String(), "qp", e.QP.num, "err", e.Err)
@@ -201,8 +211,8 @@ func (r *RNIC) raise(e Event) {
 	}
 }
 
-// Close closes the RNIC: its queue pairs are torn down, its memory is
-// deallocated, and everything that belonged to it is invalid when Close
+// Close closes the RNIC: its listeners are closed, its queue pairs are torn
+// down, its memory is deallocated, and everything that belonged to it is invalid when Close
 // returns (Verbs §9.2.1.3). Its name is free then. A second Close fails with
 // ErrRNIC.
 func (r *RNIC) Close() error {
@@ -212,10 +222,14 @@ func (r *RNIC) Close() error {
 		return r.alive("close RNIC")
 	}
 	r.life.Store(lifeClosed)
+	listeners := slices.Collect(maps.Keys(r.listeners))
 	qps := slices.Collect(maps.Values(r.qps))
 	r.mu.Unlock()
+	for _, l := range listeners {
+		_ = (*l).Close() // they may be closed already
+	}
 	for _, q := range qps {
-		_ = q.Destroy() // fails only for one that is destroyed already
+		_ = q.destroy("close RNIC") // fails only for one that is destroyed already
 	}
 	r.table.Close()
 	r.mu.Lock()
@@ -228,11 +242,16 @@ func (r *RNIC) Close() error {
 		srq.end()
 		srq.mu.Unlock()
 	}
+	var past CQStats
 	for cq := range cqs {
 		cq.mu.Lock()
+		past.add(&cq.counts)
 		cq.end()
 		cq.mu.Unlock()
 	}
+	r.mu.Lock()
+	r.pastCQs.add(&past)
+	r.mu.Unlock()
 	releaseName(r.cfg.Name)
 	return nil
 }

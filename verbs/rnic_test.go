@@ -178,9 +178,9 @@ func TestClosingTheRNICFreesEverything(t *testing.T) {
 		wantError(t, err, verbs.ErrRNIC)
 		wantError(t, a.pd.Dealloc(), verbs.ErrRNIC)
 		wantError(t, a.sendCQ.Destroy(), verbs.ErrRNIC)
-		wantError(t, a.qp.Destroy(), verbs.ErrQP)
-		wantError(t, a.qp.PostSend(verbs.SendWR{Op: verbs.OpSend}), verbs.ErrQP)
-		wantError(t, a.qp.PostRecv(verbs.RecvWR{}), verbs.ErrQP)
+		wantError(t, a.qp.Destroy(), verbs.ErrRNIC)
+		wantError(t, a.qp.PostSend(verbs.SendWR{Op: verbs.OpSend}), verbs.ErrRNIC)
+		wantError(t, a.qp.PostRecv(verbs.RecvWR{}), verbs.ErrRNIC)
 		if _, err := b.qp.WaitState(t.Context(), verbs.Idle, verbs.Error); err != nil {
 			t.Errorf("the peer is not told: %v", err)
 		}

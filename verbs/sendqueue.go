@@ -33,8 +33,9 @@ type sendQueue struct {
 	sges  int
 	wqes  []sendWQE
 
-	post sync.Mutex // one poster at a time; also guards the intake
+	post sync.Mutex // one poster at a time; also guards the intake and full
 	in   intake
+	full uint64 // posts that were refused because of that
 	tail atomic.Uint64
 	next atomic.Uint64 // written by the sender
 
@@ -48,6 +49,7 @@ type sendQueue struct {
 	sent     uint64 // requests below it that do not ask are done
 	failed   bool   // a request has completed in error: what follows will be flushed
 	closed   bool   // flushed: RDMAP has no say any more
+	counts   sendCounts
 }
 
 // An intake is what happens to a work request that is posted.
@@ -57,16 +59,16 @@ const (
 	accept intake = iota
 	refuse        // ErrState
 	flush         // it is accepted and completes as Flushed (Verbs §6.2.4)
-	gone          // ErrQP: the queue pair has been destroyed
+	gone          // ErrQP or ErrRNIC: the queue pair has been destroyed
 )
 
-// refusal is the error for what is posted to verb's queue, or nil.
-func (in intake) refusal(verb string) error {
+// refusal is the error for what is posted to verb's queue of q, or nil.
+func (in intake) refusal(q *QP, verb string) error {
 	switch in {
 	case refuse:
 		return fail(verb, ErrState, "the queue pair is closing")
 	case gone:
-		return fail(verb, ErrQP, "it has been destroyed")
+		return q.rnic.gone(verb, ErrQP)
 	}
 	return nil
 }
@@ -86,7 +88,7 @@ func (s *sendQueue) at(n uint64) *sendWQE { return &s.wqes[n&s.mask] }
 // push posts wr; needs post.
 func (s *sendQueue) push(wr *SendWR) error {
 	const verb = "post to SQ"
-	if err := s.in.refusal(verb); err != nil {
+	if err := s.in.refusal(s.q, verb); err != nil {
 		return err
 	}
 	tail := s.tail.Load()
@@ -94,6 +96,7 @@ func (s *sendQueue) push(wr *SendWR) error {
 	full := tail-s.released >= s.depth
 	s.done.Unlock()
 	if full {
+		s.full++
 		return fail(verb, ErrFull, "%d are outstanding; poll the completions of those that are done", s.depth)
 	}
 	if err := s.q.checkSend(wr); err != nil {
@@ -154,6 +157,7 @@ func (s *sendQueue) advance() {
 // complete generates the completion of the request at head, if it has one;
 // needs done.
 func (s *sendQueue) complete(w *sendWQE) {
+	s.counts.count(w)
 	w.unacked = w.wr.Flags&Signaled != 0 || w.status != Success
 	if w.unacked {
 		s.q.cfg.SendCQ.push(&WC{ID: w.wr.ID, QP: s.q, Op: w.wr.Op, Status: w.status, slot: s.head + 1})
