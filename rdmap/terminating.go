@@ -59,6 +59,7 @@ func errCatastrophic(err error) error {
 type outgoingTerminate struct {
 	payload []byte
 	err     *TerminateError
+	own     bool // this side ends the stream, whatever the peer did
 }
 
 // Terminate ends the stream with a Terminate message that reports err, after
@@ -102,7 +103,7 @@ func (s *Stream) newTerminate(err error) *outgoingTerminate {
 	if msg.R {
 		e.ReadRequest = &msg.ReadRequest
 	}
-	return &outgoingTerminate{payload: payload, err: e}
+	return &outgoingTerminate{payload: payload, err: e, own: layer == LayerRDMA && etype == LocalCatastrophic}
 }
 
 // startTerminate starts the stream's last message. A message that was being

@@ -122,13 +122,26 @@ func TestTerminateFromWithinTheSendQueueIsSent(t *testing.T) {
 	want(t, "sent with nothing else to send", r.sent(), "Terminate 2#1+0 4.")
 }
 
-// A Terminate that may not be sent yet is not waited for.
+// A Terminate that may not be sent yet is not waited for: where the peer was at
+// fault the stream is closed, where it was not it breaks, lest the peer take
+// the end for a graceful one.
 func TestTerminateBeforeTheFirstMessageIsNotWaitedFor(t *testing.T) {
-	r := newRig(t, responder, func(_ *Config, l *line) { l.fenced = true })
-	r.Terminate(nil)
+	fenced := func(_ *Config, l *line) { l.fenced = true }
+	r := newRig(t, responder, fenced)
+	r.Terminate(errUnasked(OpSend))
 	r.Kick()
 	want(t, "sent", r.sent())
 	want(t, "shut", r.line.shut, "CloseWrite")
+
+	var end error
+	r = newRig(t, responder, fenced, func(c *Config, _ *line) { c.Ended = func(err error) { end = err } })
+	r.Terminate(nil)
+	r.Kick()
+	want(t, "sent by its own accord", r.sent())
+	want(t, "shut by its own accord", r.line.shut)
+	if end != errUntold {
+		t.Errorf("the outgoing half ended with %v, want %v", end, errUntold)
+	}
 }
 
 // The peer's Terminate ends the reception with all that it says, whatever is

@@ -158,7 +158,11 @@ func (o *outbound) step(wait bool) (progress, error) {
 			return more, nil
 		case ending:
 			// A Terminate that may not be sent, because the peer's first
-			// message has not come, is not waited for.
+			// message has not come, is not waited for. Where the peer has done
+			// nothing wrong it would take the close for a graceful one.
+			if t := s.term.Load(); t != nil && t.own && s.llp.Fenced() {
+				return free, errUntold
+			}
 			o.dead = true
 		}
 		return free, nil
@@ -193,7 +197,10 @@ func (o *outbound) step(wait bool) (progress, error) {
 	return more, nil
 }
 
-var errStopped = errors.New("rdmap: stream stopped")
+var (
+	errStopped = errors.New("rdmap: stream stopped")
+	errUntold  = errors.New("rdmap: stream ended before the peer's first message: it cannot be told why")
+)
 
 // account tells the ULP which operations the transport has taken over.
 func (o *outbound) account() {

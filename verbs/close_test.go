@@ -170,6 +170,19 @@ func TestAPeerCannotHoldUpTheEnd(t *testing.T) {
 	}
 }
 
+// A responder may not send before the initiator has (RFC 5044 §7.1.2): then the
+// stream is reset in place of a Terminate message (Verbs §6.6.2.2).
+func TestATerminateThatMayNotBeSentResets(t *testing.T) {
+	bubble(t, reads, reads, func(t *testing.T, s *table) {
+		check(t, s.b.qp.Terminate())
+		settle()
+		reach(t, s.a.qp, verbs.Error)
+		reach(t, s.b.qp, verbs.Error)
+		s.a.wantEvents(verbs.EventLLPReset)
+		s.b.wantEvents(verbs.EventBadClose)
+	})
+}
+
 // Modify QP to Terminate: the peer gets a Terminate message without an error,
 // and both sides end in Error with what is outstanding flushed.
 func TestTerminateTellsThePeer(t *testing.T) {
