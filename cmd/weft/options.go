@@ -22,12 +22,12 @@ type options struct {
 
 func (o *options) register(cmd *cobra.Command) {
 	cmd.Flags().StringVar(&o.pcap, "pcap", "", "record all connections in `FILE` (pcapng, for Wireshark)")
-	cmd.Flags().StringVar(&o.logLevel, "log-level", "off", "log to standard error from this `level` on: debug, info, warn, error or off")
+	cmd.Flags().StringVar(&o.logLevel, "log-level", "", "log to standard error from this `level` on: debug, info, warn, error or off (default: off; servers tell of peers that they could not serve)")
 }
 
 // logger returns the logger asked for.
 func (o *options) logger(w io.Writer) (*slog.Logger, error) {
-	if strings.EqualFold(o.logLevel, "off") {
+	if o.logLevel == "" || strings.EqualFold(o.logLevel, "off") {
 		return slog.New(slog.DiscardHandler), nil
 	}
 	var level slog.Level
