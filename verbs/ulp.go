@@ -110,10 +110,14 @@ func (u ulp) precheck(w *sendWQE) Status {
 	if w.length > maxMessage {
 		return InvalidLength
 	}
+	c := u.conn.Load()
+	if w.wr.Op.extension() && c.llp.Version() == rdmap.VersionConsortium {
+		return InvalidWQE // RFC 7306 §4.1: RV is 01b
+	}
 	if !w.asks {
 		return Success
 	}
-	if u.conn.Load().ord == 0 {
+	if c.ord == 0 {
 		return ZeroReadResources
 	}
 	e := &w.wr.SGL[0]
