@@ -50,6 +50,17 @@ func TestEveryComparisonRunsBetweenTwoProcesses(t *testing.T) {
 	}
 }
 
+// Without a file for the results nothing is measured: this would take minutes.
+func TestResultsThatCannotBeWrittenAreNotMeasured(t *testing.T) {
+	nowhere := filepath.Join(t.TempDir(), "missing", "results")
+	for _, args := range [][]string{{"--json", nowhere + ".json"}, {"--plot", nowhere + ".svg"}} {
+		var out, errs strings.Builder
+		if status := command(t.Context(), args, &out, &errs); status != exitError || !strings.Contains(errs.String(), nowhere) {
+			t.Errorf("%q: status %d, said %q", args, status, errs.String())
+		}
+	}
+}
+
 func TestJSONReplacesTheTablesOnStandardOutput(t *testing.T) {
 	var out, errs strings.Builder
 	args := []string{"--rounds", "1", "--sample", "1ms", "--no-pin", "--json", "-", "--only", "pingpong send 64B /"}

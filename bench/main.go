@@ -72,6 +72,11 @@ func (o *options) measure(ctx context.Context, stdout, stderr io.Writer) (failed
 			return false, err
 		}
 	}
+	jsonOut, plotOut, err := o.create(stdout)
+	if err != nil {
+		return false, err
+	}
+	defer func() { err = errors.Join(err, jsonOut.Close(), plotOut.Close()) }()
 	congestion, err := congestionInUse(ctx, o.run.Congestion)
 	if err != nil {
 		return false, err
@@ -97,31 +102,42 @@ func (o *options) measure(ctx context.Context, stdout, stderr io.Writer) (failed
 			return failed, err
 		}
 	}
-	if err := o.writeJSON(newDocument(&o.run, congestion, all), stdout); err != nil {
-		return failed, err
+	if err := newDocument(&o.run, congestion, all).write(jsonOut); err != nil {
+		return failed, fmt.Errorf("json: %w", err)
 	}
 	if o.plot != "" {
-		if err := writePlot(o.plot, all); err != nil {
+		if err := writePlot(plotOut, o.plotFormat(), all); err != nil {
 			return failed, fmt.Errorf("plot: %w", err)
 		}
 	}
 	return failed, nil
 }
 
-// writeJSON puts the document where --json says.
-func (o *options) writeJSON(d Document, stdout io.Writer) error {
+// create creates the files that the results go to, before the work, which is
+// not to be in vain. What was not asked for goes nowhere.
+func (o *options) create(stdout io.Writer) (jsonOut, plotOut io.WriteCloser, err error) {
+	jsonOut, plotOut = unclosed{io.Discard}, unclosed{io.Discard}
 	switch o.json {
 	case "":
-		return nil
 	case "-":
-		return d.write(stdout)
+		jsonOut = unclosed{stdout}
+	default:
+		if jsonOut, err = os.Create(o.json); err != nil {
+			return nil, nil, fmt.Errorf("json: %w", err)
+		}
 	}
-	f, err := os.Create(o.json)
-	if err != nil {
-		return err
+	if o.plot != "" {
+		if plotOut, err = os.Create(o.plot); err != nil {
+			return nil, nil, errors.Join(fmt.Errorf("plot: %w", err), jsonOut.Close())
+		}
 	}
-	return errors.Join(d.write(f), f.Close())
+	return jsonOut, plotOut, nil
 }
+
+// An unclosed writer is somebody else's to close.
+type unclosed struct{ io.Writer }
+
+func (unclosed) Close() error { return nil }
 
 func orUnknown(s string) string {
 	if s == "" {

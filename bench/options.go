@@ -7,7 +7,10 @@ import (
 	"flag"
 	"fmt"
 	"io"
+	"path/filepath"
 	"regexp"
+	"slices"
+	"strings"
 	"time"
 )
 
@@ -52,6 +55,9 @@ func parse(args []string, help io.Writer) (*options, error) {
 	if *quick {
 		o.run.Rounds, o.run.Sample = 3, 300*time.Millisecond
 	}
+	if o.plot != "" && !slices.Contains(plotFormats, o.plotFormat()) {
+		return nil, fmt.Errorf("--plot %s: the name ends in .%s", o.plot, strings.Join(plotFormats, ", ."))
+	}
 	if *rounds < 0 || *sample < 0 {
 		return nil, errors.New("--rounds and --sample must be above 0")
 	}
@@ -75,6 +81,11 @@ func parse(args []string, help io.Writer) (*options, error) {
 		return nil, fmt.Errorf("--only %q matches none of the comparisons: --list shows them", *only)
 	}
 	return o, nil
+}
+
+// plotFormat is the ending of the plot's name.
+func (o *options) plotFormat() string {
+	return strings.ToLower(strings.TrimPrefix(filepath.Ext(o.plot), "."))
 }
 
 // defaultCongestionFlag is defaultCongestion as the flag spells it.

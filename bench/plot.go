@@ -1,9 +1,10 @@
-// The picture: ratio of Weft's bandwidth to plain TCP's, against the size.
+// The picture: bandwidth of Weft and of plain TCP, against the size.
 
 package main
 
 import (
 	"errors"
+	"io"
 
 	"gonum.org/v1/plot"
 	"gonum.org/v1/plot/plotter"
@@ -11,9 +12,11 @@ import (
 	"gonum.org/v1/plot/vg"
 )
 
-// writePlot draws the bandwidth results into file; its ending (svg, png, pdf)
-// chooses the format.
-func writePlot(file string, all []Result) error {
+// plotFormats are what a plot's file can be, by the ending of its name.
+var plotFormats = []string{"svg", "png", "pdf"}
+
+// writePlot draws the bandwidth results in one of plotFormats.
+func writePlot(out io.Writer, format string, all []Result) error {
 	type line struct {
 		op  Op
 		crc bool
@@ -64,5 +67,10 @@ func writePlot(file string, all []Result) error {
 	if err := plotutil.AddLinePoints(p, lines...); err != nil {
 		return err
 	}
-	return p.Save(8*vg.Inch, 5*vg.Inch, file)
+	picture, err := p.WriterTo(8*vg.Inch, 5*vg.Inch, format)
+	if err != nil {
+		return err
+	}
+	_, err = picture.WriteTo(out)
+	return err
 }

@@ -130,6 +130,7 @@ func TestWrongCommandLineIsRefusedWithTheRemedy(t *testing.T) {
 		{[]string{"--only", "no such thing"}, "--list"},
 		{[]string{"--only", "("}, "--only"},
 		{[]string{"--rounds", "-1"}, "--rounds"},
+		{[]string{"--plot", "results.gif"}, ".svg, .png"},
 	} {
 		var out, errs strings.Builder
 		if status := command(t.Context(), c.args, &out, &errs); status != exitUsage {

@@ -7,6 +7,8 @@ import (
 	"io"
 	"net"
 	"net/netip"
+	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"sync"
@@ -313,6 +315,32 @@ func TestConnectionOutlivesItsWriter(t *testing.T) {
 	}
 	if err := w.Close(); err == nil {
 		t.Error("closed twice without an error")
+	}
+}
+
+func TestACaptureByNameIsAFileThatCloseCompletes(t *testing.T) {
+	name := filepath.Join(t.TempDir(), "file.pcapng")
+	w, err := Create(name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	a, _ := nettest.Pipe()
+	say(t, Conn(a, w), "data")
+	if err := w.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if err := w.out.Close(); !errors.Is(err, os.ErrClosed) {
+		t.Errorf("the file was left open: %v", err)
+	}
+	file, err := os.ReadFile(name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if k := assemble(t, readBack(t, file))[0]; string(k.sent[k.client]) != "data" {
+		t.Errorf("the file has %q", k.sent[k.client])
+	}
+	if _, err := Create(filepath.Join(name, "below a file")); err == nil {
+		t.Error("a file was created below a file")
 	}
 }
 

@@ -3,10 +3,10 @@
 // octets that were really read and written, start-up frames included. It needs
 // no privileges and works with any connection, in memory or under TLS too.
 //
-//	w, err := capture.NewWriter(file)
-//	nc = capture.Conn(nc, w)     // before the first octet
+//	w, err := capture.Create("file.pcapng") // or NewWriter, to any io.Writer
+//	nc = capture.Conn(nc, w) // before the first octet
 //	...
-//	err = w.Close()              // tells whether the file is whole
+//	err = w.Close() // tells whether the file is whole
 //
 // What is true in the capture: the octets, their order in each direction, the
 // times at which this program handed them over or got them, and addresses and

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"os"
 	"runtime"
 	"sync"
 	"time"
@@ -26,6 +27,23 @@ type Writer struct {
 	frame gopacket.SerializeBuffer // of the packet being written
 	err   error                    // first error of the file, or errClosed
 	conns uint32                   // how many connections there were
+	out   io.Closer                // the file, if it is the Writer's own
+}
+
+// Create creates the named file and begins a capture in it. Close closes the
+// file as well.
+func Create(name string) (*Writer, error) {
+	out, err := os.Create(name)
+	if err != nil {
+		return nil, fmt.Errorf("capture: %w", err)
+	}
+	w, err := NewWriter(out)
+	if err != nil {
+		_ = out.Close() // the error before says it all
+		return nil, err
+	}
+	w.out = out
+	return w, nil
 }
 
 // NewWriter begins a pcapng file. It buffers: the file is whole only after
@@ -62,6 +80,9 @@ func (w *Writer) Close() error {
 	w.err = errClosed
 	if err == errClosed {
 		return err
+	}
+	if w.out != nil {
+		err = errors.Join(err, w.out.Close())
 	}
 	if err != nil {
 		return fmt.Errorf("capture: the file is not whole: %w", err)

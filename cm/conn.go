@@ -92,7 +92,8 @@ func (c *Conn) ready(ctx context.Context) error {
 	defer cancel()
 	changed := make(chan error, 1)
 	go func() {
-		_, err := c.qp.WaitState(ctx, verbs.Idle, verbs.Closing, verbs.Terminate, verbs.Error)
+		// Not Terminate and Closing: what is said then has to reach the peer.
+		_, err := c.qp.WaitState(ctx, verbs.Idle, verbs.Error)
 		changed <- err
 	}()
 	var err error
@@ -103,9 +104,10 @@ func (c *Conn) ready(ctx context.Context) error {
 		return nil
 	case err = <-changed:
 	}
-	if err == nil {
+	if err != nil {
+		c.qp.Abort()
+	} else {
 		err = cmp.Or(c.qp.Err(), io.EOF) // the peer closed as if all were well
 	}
-	c.qp.Abort()
 	return fmt.Errorf("cm: the peer's ready-to-receive message did not come: %w", err)
 }

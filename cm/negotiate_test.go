@@ -9,6 +9,7 @@ import (
 	"github.com/weft-rdma/weft/cm"
 	"github.com/weft-rdma/weft/internal/nettest"
 	"github.com/weft-rdma/weft/mpa"
+	"github.com/weft-rdma/weft/rdmap"
 	"github.com/weft-rdma/weft/verbs"
 )
 
@@ -253,7 +254,10 @@ func TestTermsThatCannotBeMetAreTold(t *testing.T) {
 			return err
 		})
 		_, err := cm.Dial(t.Context(), qa, "tcp", ln.Addr().String(), tt.p)
-		<-done // a responder of a peer-to-peer stream waits, and is told
+		// A responder of a peer-to-peer stream waits, and is told.
+		if accept := <-done; tt.p.MPA.PeerToPeer && !errors.Is(accept, &rdmap.TerminateError{Layer: rdmap.LayerLLP, Code: uint8(tt.code)}) {
+			t.Errorf("%s: accepted: %v", tt.name, accept)
+		}
 		var e *mpa.Error
 		if !errors.As(err, &e) || e.Code != tt.code {
 			t.Errorf("%s: %v, expected code %v", tt.name, err, tt.code)

@@ -18,7 +18,11 @@ func check(ctx context.Context, args []string) int {
 	flags := flag.NewFlagSet("check", flag.ContinueOnError)
 	siw := flags.String("siw", "", "waive the habits of Linux's siw in this `role`: initiator, responder or both")
 	noTshark := flags.Bool("no-tshark", false, "use our own reading only")
-	if err := flags.Parse(args); err != nil {
+	if status, ok := parse(flags, args); !ok {
+		return status
+	}
+	if flags.NArg() == 0 {
+		fmt.Fprintln(os.Stderr, "interop: check: name the captures to judge")
 		return exitUsage
 	}
 	var o verdict.Options

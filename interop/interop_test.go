@@ -85,10 +85,18 @@ func TestWhatIsMissingIsSaidAndNothingIsClaimed(t *testing.T) {
 	}
 }
 
+func TestHelpIsNoFailure(t *testing.T) {
+	for _, args := range [][]string{{"-h"}, {"check", "-h"}, {"ucmatose", "-h"}, {"wrongkey", "-h"}} {
+		if status, _, stderr := output(t, args...); status != 0 || !strings.Contains(stderr, "-") {
+			t.Errorf("%q: status %d, and it said %q", args, status, stderr)
+		}
+	}
+}
+
 func TestWrongUsageIsExitStatusTwo(t *testing.T) {
 	for _, args := range [][]string{
 		{"no-such-command"}, {"--parts", "everything"}, {"--mtu", "12"}, {"--mtu", "big"}, {"--only", "("}, {"--no-such-flag"},
-		{"check", "--siw", "nobody"}, {"wrongkey", "--step", "sideways"}, {"ucmatose", "--no-such-flag"},
+		{"check", "--siw", "nobody", "file"}, {"check"}, {"wrongkey", "--step", "sideways"}, {"ucmatose", "--no-such-flag"},
 	} {
 		if status, stdout, _ := output(t, args...); status != exitUsage || stdout != "" {
 			t.Errorf("%q: status %d, output %q; expected %d and none", args, status, stdout, exitUsage)

@@ -5,6 +5,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"flag"
 	"fmt"
 	"os"
@@ -95,11 +96,8 @@ func runSuite(ctx context.Context, args []string) int {
 		fmt.Fprint(flags.Output(), usage)
 		flags.PrintDefaults()
 	}
-	if err := flags.Parse(args); err != nil {
-		if err == flag.ErrHelp {
-			return 0
-		}
-		return exitUsage
+	if status, ok := parse(flags, args); !ok {
+		return status
 	}
 	h, plan, err := o.prepare(flags.Args())
 	if err != nil {
@@ -132,6 +130,18 @@ func runSuite(ctx context.Context, args []string) int {
 		return exitFailed
 	}
 	return 0
+}
+
+// parse reads flags. Where ok is false it has said what there is to say, and
+// the program is to end with status.
+func parse(flags *flag.FlagSet, args []string) (status int, ok bool) {
+	switch err := flags.Parse(args); {
+	case err == nil:
+		return 0, true
+	case errors.Is(err, flag.ErrHelp):
+		return 0, false
+	}
+	return exitUsage, false
 }
 
 // A plan is what a run was asked to do.

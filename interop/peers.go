@@ -52,21 +52,11 @@ func (p *peerFlags) record() (wrap func(net.Conn) net.Conn, done func() error, e
 	if p.pcap == "" {
 		return nil, func() error { return nil }, nil
 	}
-	f, err := os.Create(p.pcap)
+	w, err := capture.Create(p.pcap)
 	if err != nil {
 		return nil, nil, err
 	}
-	w, err := capture.NewWriter(f)
-	if err != nil {
-		return nil, nil, err
-	}
-	wrap = func(nc net.Conn) net.Conn { return capture.Conn(nc, w) }
-	return wrap, func() error {
-		if err := w.Close(); err != nil {
-			return err
-		}
-		return f.Close()
-	}, nil
+	return func(nc net.Conn) net.Conn { return capture.Conn(nc, w) }, w.Close, nil
 }
 
 // main runs a peer with an RNIC and a capture and turns its error into an exit

@@ -22,8 +22,8 @@ func ucmatoseCommand(ctx context.Context, args []string) int {
 	p.flags.IntVar(&cfg.Connections, "c", 1, "`connections`")
 	p.flags.IntVar(&cfg.Count, "C", 10, "`messages` each way on each connection")
 	p.flags.IntVar(&cfg.Size, "S", 100, "`octets` a message")
-	if err := p.flags.Parse(args); err != nil {
-		return exitUsage
+	if status, ok := parse(p.flags, args); !ok {
+		return status
 	}
 	return p.main(ctx, func(ctx context.Context, rnic *verbs.RNIC, params cm.Params) error {
 		if *server != "" {

@@ -21,8 +21,8 @@ func wrongKeyCommand(ctx context.Context, args []string) int {
 	p := newPeerFlags("wrongkey", 7174)
 	server := p.flags.String("s", "", "be the client of this `server`")
 	step := p.flags.String("step", string(wrongkey.Read), "the `step` at which the wrong key comes in: read or write")
-	if err := p.flags.Parse(args); err != nil {
-		return exitUsage
+	if status, ok := parse(p.flags, args); !ok {
+		return status
 	}
 	if at := wrongkey.Step(*step); at != wrongkey.Read && at != wrongkey.Write {
 		fmt.Fprintf(os.Stderr, "wrongkey: --step %s: expected read or write\n", *step)

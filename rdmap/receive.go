@@ -14,6 +14,7 @@ type inbound struct {
 	s        *Stream
 	receiver *ddp.Receiver
 	opened   bool // a segment has arrived
+	proven   bool // and was in order: the peer is ready
 	kick     bool // what arrived gave us something to send
 
 	op         Opcode    // of the segment at hand
@@ -65,15 +66,25 @@ func (in *inbound) unfinished() bool {
 	return open
 }
 
-// first notes the first segment, which proves the peer ready: it opens the
-// fence of a responder (RFC 5044 §7.1.2 rule 4).
+// first notes the first segment, which opens the fence of a responder
+// (RFC 5044 §7.1.2 rule 4), or that one before was in order.
 func (in *inbound) first() (first bool) {
 	if in.opened {
+		in.prove()
 		return false
 	}
 	in.opened, in.kick = true, true
-	close(in.s.ready)
 	return true
+}
+
+// prove notes that the peer has shown itself ready: by a segment in which
+// nothing is wrong and which does not end the stream (RFC 6581 §8: an initiator
+// that cannot go on sends a Terminate in place of its first message).
+func (in *inbound) prove() {
+	if !in.proven {
+		in.proven = true
+		close(in.s.ready)
+	}
 }
 
 // admit checks version and opcode (RFC 5040 §7.2). RFC 7306's opcodes are
@@ -199,6 +210,7 @@ func (in *inbound) Buffer(qn, _ uint32) (size uint64, ok bool, err error) {
 		if in.rtr {
 			return 0, true, nil // RFC 6581 §9.2: completes nothing
 		}
+		in.prove() // those who post receives only then may be waited for
 		size, ok = in.s.ulp.Receive()
 		if in.message == OpImmediate || in.message == OpImmediateSE {
 			size = ImmediateLen // goes into the completion, not into the buffer
@@ -241,6 +253,7 @@ func (in *inbound) LetGo() { in.s.ulp.LetGo() }
 // delivered to anyone (RFC 5040 §5.1).
 func (in *inbound) DeliverTagged(_ *ddp.Tagged, n int) error {
 	in.s.Stats.MessagesIn.Add(1)
+	in.prove()
 	if in.op == OpWrite {
 		in.s.Stats.Writes.Add(1)
 		in.s.Stats.WriteOctets.Add(in.got)
@@ -291,6 +304,7 @@ func (in *inbound) DeliverUntagged(h *ddp.Untagged, length uint32) error {
 func (in *inbound) deliverSend(length uint32) error {
 	if in.rtr {
 		in.rtr = false
+		in.prove()
 		return nil
 	}
 	d := &in.delivery
@@ -341,6 +355,7 @@ func (in *inbound) deliverRequest(length uint32) error {
 	}
 	in.s.requests.push(r)
 	in.kick = true
+	in.prove()
 	return nil
 }
 

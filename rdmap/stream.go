@@ -58,7 +58,7 @@ type Stream struct {
 	requests  requestQueue  // the peer's reads and atomics, at most IRD
 	responses responseQueue // our own, waiting for their answers, at most ORD
 
-	// ready is closed when the peer's first segment arrived.
+	// ready is closed when the peer's first segment arrived and was in order.
 	ready chan struct{}
 
 	// term is the Terminate message to be sent; the first one stays.
@@ -99,9 +99,10 @@ func NewStream(llp ddp.LLP, ulp ULP, cfg Config) *Stream {
 	return s
 }
 
-// Ready is closed when the peer's first segment has arrived. For the responder
-// of a peer-to-peer start-up it is then that the stream is established
-// (RFC 6581 §9.2).
+// Ready is closed when the peer's first segment has arrived and was in order.
+// For the responder of a peer-to-peer start-up it is then that the stream is
+// established (RFC 6581 §9.2). It never is if that segment was at fault, or
+// was a Terminate message.
 func (s *Stream) Ready() <-chan struct{} { return s.ready }
 
 // Close ends the outgoing half gracefully, when all that is under way has been

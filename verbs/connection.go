@@ -91,8 +91,9 @@ func (q *QP) establish(llp ddp.LLP, terms Terms) (*connection, error) {
 }
 
 // Ready returns a channel that is closed when the peer's first message has
-// arrived, or nil without a stream. The responder of a peer-to-peer start-up is
-// connected only then (RFC 6581 §9.2).
+// arrived and was in order, or nil without a stream. The responder of a
+// peer-to-peer start-up is connected only then (RFC 6581 §9.2); it is not if
+// that message is a Terminate.
 func (q *QP) Ready() <-chan struct{} {
 	if c := q.conn.Load(); c != nil {
 		return c.stream.Ready()

@@ -39,7 +39,8 @@ type QPConfig struct {
 	Privileged bool
 
 	// Extensions lets RFC 7306's operations be posted. A peer that does not
-	// know them ends the stream: agree on them first.
+	// know them ends the stream: agree on them first. The RDMA Consortium's
+	// version does not have them: over such a stream they fail (InvalidWQE).
 	Extensions bool
 
 	// ReadSinkLocalWrite accepts LocalWrite in place of RemoteWrite on the

@@ -107,14 +107,17 @@ func (u ulp) describe(op *rdmap.Operation, n uint64, w *sendWQE) {
 // answer is a remote access, and refused when it comes (Verbs §7.4.2). An STag of
 // zero cannot be its sink, nor what is asked of the peer (Verbs §8.1.3.2.1).
 func (u ulp) precheck(w *sendWQE) Status {
+	c := u.conn.Load()
 	switch {
 	case w.length > maxMessage:
 		return InvalidLength
+	case w.wr.Op.extension() && c.llp.Version() == rdmap.VersionConsortium:
+		return InvalidWQE // RFC 7306 §4.1: RV is 01b
 	case w.wr.Op == OpWrite && w.length > 0 && w.wr.Remote.STag == 0:
 		return InvalidSTag
 	case !w.asks:
 		return Success
-	case u.conn.Load().ord == 0:
+	case c.ord == 0:
 		return ZeroReadResources
 	case w.length == 0:
 		return Success

@@ -1,12 +1,10 @@
 package main
 
 import (
-	"errors"
 	"fmt"
 	"io"
 	"log/slog"
 	"net"
-	"os"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -22,12 +20,12 @@ type options struct {
 
 func (o *options) register(cmd *cobra.Command) {
 	cmd.Flags().StringVar(&o.pcap, "pcap", "", "record all connections in `FILE` (pcapng, for Wireshark)")
-	cmd.Flags().StringVar(&o.logLevel, "log-level", "off", "log to standard error from this `level` on: debug, info, warn, error or off")
+	cmd.Flags().StringVar(&o.logLevel, "log-level", "", "log to standard error from this `level` on: debug, info, warn, error or off (default: off; servers tell of peers that they could not serve)")
 }
 
 // logger returns the logger asked for.
 func (o *options) logger(w io.Writer) (*slog.Logger, error) {
-	if strings.EqualFold(o.logLevel, "off") {
+	if o.logLevel == "" || strings.EqualFold(o.logLevel, "off") {
 		return slog.New(slog.DiscardHandler), nil
 	}
 	var level slog.Level
@@ -43,19 +41,14 @@ func (o *options) wrap() (wrap func(net.Conn) net.Conn, stop func() error, err e
 	if o.pcap == "" {
 		return nil, func() error { return nil }, nil
 	}
-	f, err := os.Create(o.pcap)
+	w, err := capture.Create(o.pcap)
 	if err != nil {
 		return nil, nil, fmt.Errorf("cannot record: %w", err)
 	}
-	w, err := capture.NewWriter(f)
-	if err != nil {
-		f.Close()
-		return nil, nil, fmt.Errorf("cannot record to %s: %w", o.pcap, err)
-	}
 	wrap = func(nc net.Conn) net.Conn { return capture.Conn(nc, w) }
 	stop = func() error {
-		if err := errors.Join(w.Close(), f.Close()); err != nil {
-			return fmt.Errorf("the recording %s is not complete: %w", o.pcap, err)
+		if err := w.Close(); err != nil {
+			return fmt.Errorf("recording to %s: %w", o.pcap, err)
 		}
 		return nil
 	}

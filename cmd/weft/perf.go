@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"log/slog"
 	"net"
 	"os"
 	"os/signal"
@@ -103,6 +104,8 @@ func (f *perfFlags) config() (cfg perf.Config, err error) {
 	switch {
 	case f.listen != "" && f.connect != "":
 		return cfg, usagef("--listen is for one end and --connect for the other: give one of them, or none")
+	case f.listen != "" && (f.json || f.plot != ""):
+		return cfg, usagef("--json and --plot are for the end that measures: --listen is the other end")
 	case f.depth < 4 || f.depth > perf.MaxDepth:
 		return cfg, usagef("--depth %d: it is 4 to %d", f.depth, perf.MaxDepth)
 	case f.plot != "" && !strings.HasSuffix(f.plot, ".svg"):
@@ -119,7 +122,14 @@ func (f *perfFlags) config() (cfg perf.Config, err error) {
 		return cfg, usagef("--fpdu %d: it is %d to %d", f.tuning.MaxULPDU, mpa.MinMULPDU, mpa.MaxMULPDU)
 	}
 	for _, addr := range []string{f.listen, f.connect} {
-		if _, err := net.ResolveTCPAddr("tcp", addr); addr != "" && err != nil {
+		if addr == "" {
+			continue
+		}
+		_, port, err := net.SplitHostPort(addr)
+		if err == nil {
+			_, err = net.LookupPort("tcp", port)
+		}
+		if err != nil {
 			return cfg, usagef("%q is not an address: give host:port, such as 192.0.2.7:7471", addr)
 		}
 	}
@@ -134,6 +144,7 @@ func (f *perfFlags) run(ctx context.Context) (err error) {
 	if cfg.Logger, err = f.logger(f.cmd.ErrOrStderr()); err != nil {
 		return err
 	}
+	cfg.Logger = f.notices(f.cmd, cfg.Logger, slog.LevelWarn)
 	wrap, stop, err := f.wrap()
 	if err != nil {
 		return err
@@ -165,14 +176,12 @@ func (f *perfFlags) run(ctx context.Context) (err error) {
 
 // measure measures against the peer at cfg.Address and shows what it found.
 func (f *perfFlags) measure(ctx context.Context, cfg perf.Config) (err error) {
-	plot := io.Discard
+	var plot *os.File
 	if f.plot != "" {
-		file, err := os.Create(f.plot) // before the work, which is not to be in vain
-		if err != nil {
+		if plot, err = os.Create(f.plot); err != nil { // before the work, which is not to be in vain
 			return fmt.Errorf("cannot plot: %w", err)
 		}
-		defer file.Close()
-		plot = file
+		defer plot.Close()
 	}
 	done := f.progress(&cfg)
 	report, err := perf.Run(ctx, cfg)
@@ -180,8 +189,8 @@ func (f *perfFlags) measure(ctx context.Context, cfg perf.Config) (err error) {
 	if err != nil {
 		return err
 	}
-	if f.plot != "" {
-		if err := report.WritePlot(plot); err != nil {
+	if plot != nil {
+		if err := errors.Join(report.WritePlot(plot), plot.Close()); err != nil {
 			return fmt.Errorf("cannot plot to %s: %w", f.plot, err)
 		}
 	}

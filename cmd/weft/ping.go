@@ -20,8 +20,12 @@ import (
 	"github.com/weft-rdma/weft/verbs"
 )
 
-// closeTime bounds the wait for a connection's end in good order.
-const closeTime = 5 * time.Second
+const (
+	// closeTime bounds the wait for a connection's end in good order.
+	closeTime = 5 * time.Second
+	// maxSessions bounds what a persistent server serves at a time.
+	maxSessions = 1024
+)
 
 // ping holds the flags of `weft ping`.
 type ping struct {
@@ -32,6 +36,7 @@ type ping struct {
 	verbose, validate, debug   int
 	noCRC, markers, peerToPeer bool
 	revision                   int
+	timeout                    time.Duration
 
 	cmd     *cobra.Command
 	log     *slog.Logger
@@ -51,7 +56,8 @@ it back by RDMA Write.
 
 A server serves one client and ends, unless -P is given. It takes pings up to -S
 octets, and of any size without it; -p 0 lets the system choose the port. A
-client pings until it is interrupted, or -C times.
+client pings until it is interrupted, or -C times. A peer that keeps silent for
+--timeout breaks the session.
 
 The status is 1 when a connection could not be made or a session broke.`,
 		Example: `  weft ping -s -a 127.0.0.1 -P              serve until interrupted
@@ -75,6 +81,7 @@ The status is 1 when a connection could not be made or a session broke.`,
 	f.CountVarP(&p.validate, "validate", "V", "compare what came back with what was sent")
 	f.CountVarP(&p.debug, "debug", "d", "log every step")
 	f.BoolVarP(&p.persistent, "persistent", "P", false, "as the server, serve many clients, also at once, until interrupted")
+	f.DurationVar(&p.timeout, "timeout", 30*time.Second, "how `long` the peer may keep silent (0: for ever)")
 	f.BoolVar(&p.noCRC, "no-crc", false, "do not ask for CRC32C (it is used when the peer asks)")
 	f.BoolVar(&p.markers, "markers", false, "ask for MPA markers in what the peer sends")
 	f.BoolVar(&p.peerToPeer, "peer-to-peer", false, "offer the peer-to-peer set-up of RFC 6581")
@@ -98,6 +105,8 @@ func (p *ping) check() error {
 		return usagef("-C %d: a count is not negative; 0 pings until interrupted", p.count)
 	case p.size < rping.MinSize || p.size > rping.MaxSize:
 		return usagef("-S %d: a ping has %d to %d octets", p.size, rping.MinSize, rping.MaxSize)
+	case p.timeout < 0:
+		return usagef("--timeout %v: it is not negative; 0 waits for ever", p.timeout)
 	case p.peerToPeer && p.revision != 2:
 		return usagef("--peer-to-peer needs --mpa-rev 2")
 	case p.revision < 0 || p.revision >= len(profiles):
@@ -123,7 +132,7 @@ func (p *ping) run(ctx context.Context) (err error) {
 	p.wrapper = wrap
 	defer func() { err = errors.Join(err, stop()) }()
 
-	if p.rnic, err = verbs.Open(verbs.Config{Logger: p.log}); err != nil {
+	if p.rnic, err = verbs.Open(verbs.Config{Logger: p.log, Limits: verbs.Limits{QPs: maxSessions}}); err != nil {
 		return err
 	}
 	defer p.rnic.Close()
@@ -152,11 +161,13 @@ func (p *ping) ping(ctx context.Context) error {
 		return err
 	}
 	defer c.Close()
+	c.Patience = p.timeout
 	addr := net.JoinHostPort(p.address, strconv.Itoa(p.port))
 	conn, err := cm.Dial(ctx, c.QP(), "tcp", addr, p.params())
 	if err != nil {
 		return p.dialError(addr, err)
 	}
+	defer p.hangUp(ctx, conn)
 	p.log.Debug("connected", "to", conn.RemoteAddr(), "crc", conn.MPA().CRC)
 	for n := 0; p.count == 0 || n < p.count; n++ {
 		sent, echo, err := c.Ping(ctx, n)
@@ -174,7 +185,6 @@ func (p *ping) ping(ctx context.Context) error {
 			p.show("ping data", echo)
 		}
 	}
-	p.hangUp(ctx, conn)
 	return nil
 }
 
@@ -189,7 +199,9 @@ func (p *ping) dialError(addr string, err error) error {
 // serve is the server.
 func (p *ping) serve(ctx context.Context) error {
 	addr := net.JoinHostPort(p.address, strconv.Itoa(p.port))
-	ln, err := cm.Listen(ctx, p.rnic, "tcp", addr, cm.ListenConfig{MPA: p.mpa(), Wrap: p.wrapper, Logger: p.log})
+	ln, err := cm.Listen(ctx, p.rnic, "tcp", addr, cm.ListenConfig{
+		MPA: p.mpa(), Wrap: p.wrapper, Logger: p.notices(p.cmd, p.log, slog.LevelInfo),
+	})
 	if errors.Is(err, syscall.EADDRINUSE) {
 		return fmt.Errorf("%s is in use: choose another port with -p, or let the system choose with -p 0", addr)
 	}
@@ -214,7 +226,7 @@ func (p *ping) serve(ctx context.Context) error {
 		}
 		sessions.Go(func() {
 			if err := p.session(ctx, req); err != nil {
-				fmt.Fprintf(p.cmd.ErrOrStderr(), "%s: %v: %v\n", p.cmd.CommandPath(), req.RemoteAddr(), err)
+				fmt.Fprintf(p.cmd.ErrOrStderr(), "%s: %v: %s\n", p.cmd.CommandPath(), req.RemoteAddr(), oneLine(err.Error()))
 			}
 		})
 	}
@@ -231,10 +243,12 @@ func (p *ping) session(ctx context.Context, req *cm.Request) error {
 		return errors.Join(err, req.Reject(nil))
 	}
 	defer s.Close()
+	s.Patience = p.timeout
 	conn, err := req.Accept(ctx, s.QP(), p.params())
 	if err != nil {
 		return fmt.Errorf("cannot accept: %w", err)
 	}
+	defer p.hangUp(ctx, conn)
 	p.log.Debug("accepted", "from", conn.RemoteAddr(), "crc", conn.MPA().CRC)
 	var seen func([]byte)
 	if p.verbose > 0 {
@@ -248,12 +262,12 @@ func (p *ping) session(ctx context.Context, req *cm.Request) error {
 	if err != nil {
 		return fmt.Errorf("after %d pings: %w", pings, err)
 	}
-	p.hangUp(ctx, conn)
 	return nil
 }
 
-// hangUp closes the connection in good order, even when ctx is done. All
-// pings have been answered: how the peer takes it does not matter any more.
+// hangUp ends the connection as well as it goes, even when ctx is done: it
+// closes it in good order, or waits until the peer has had the Terminate of
+// one that broke. How the peer takes it does not matter any more.
 func (p *ping) hangUp(ctx context.Context, conn *cm.Conn) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), closeTime)
 	defer cancel()

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"time"
 
 	"github.com/weft-rdma/weft/memory"
 	"github.com/weft-rdma/weft/verbs"
@@ -31,6 +32,10 @@ type buffer struct {
 // own operation and for the peer's message do not mix. It belongs to one
 // goroutine.
 type endpoint struct {
+	// Patience bounds the wait for whatever the peer is to do next; 0 waits
+	// until the context ends.
+	Patience time.Duration
+
 	pd     *verbs.PD
 	sendCQ *verbs.CQ
 	recvCQ *verbs.CQ
@@ -159,6 +164,11 @@ func (e *endpoint) do(ctx context.Context, what string, wr verbs.SendWR) error {
 // that ended the queue pair, where there is one.
 func (e *endpoint) next(ctx context.Context, cq *verbs.CQ) (verbs.WC, error) {
 	var wcs [1]verbs.WC
+	if e.Patience > 0 {
+		var cancel context.CancelFunc
+		ctx, cancel = context.WithTimeoutCause(ctx, e.Patience, fmt.Errorf("the peer has been silent for %v", e.Patience))
+		defer cancel()
+	}
 	for {
 		// After a graceful close the queue pair is Idle and holds what is
 		// posted: no completion would come. What the end has completed is
@@ -171,6 +181,9 @@ func (e *endpoint) next(ctx context.Context, cq *verbs.CQ) (verbs.WC, error) {
 			return verbs.WC{}, e.ended()
 		}
 		if err := cq.Wait(ctx); err != nil {
+			if ctx.Err() != nil {
+				err = context.Cause(ctx)
+			}
 			return verbs.WC{}, err
 		}
 	}
@@ -180,7 +193,10 @@ func (e *endpoint) next(ctx context.Context, cq *verbs.CQ) (verbs.WC, error) {
 	case verbs.Flushed:
 		return wc, e.ended()
 	default:
-		return wc, errors.Join(wc.Status, e.qp.Err())
+		if err := e.qp.Err(); err != nil {
+			return wc, fmt.Errorf("%w: %w", wc.Status, err)
+		}
+		return wc, wc.Status
 	}
 }
 

@@ -10,6 +10,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	"github.com/weft-rdma/weft/cm"
 	"github.com/weft-rdma/weft/mpa"
@@ -335,6 +336,30 @@ func TestPingEndsWithItsContext(t *testing.T) {
 	cancel()
 	if _, _, err := c.Ping(ctx, 0); !errors.Is(err, context.Canceled) {
 		t.Errorf("Ping returned %v, want %v", err, context.Canceled)
+	}
+}
+
+// Neither side does its part here: the other runs out of patience with it.
+func TestASilentPeerBreaksTheSession(t *testing.T) {
+	r := rnic(t)
+	c, err := NewClient(r, DefaultSize)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer c.Close()
+	s, err := NewServer(r, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer s.Close()
+	connect(t, r, c.QP(), s.QP())
+	c.Patience, s.Patience = time.Millisecond, time.Millisecond
+	const want = "the peer has been silent for 1ms"
+	if n, err := s.Serve(t.Context(), nil); n != 0 || err == nil || !strings.Contains(err.Error(), want) {
+		t.Errorf("Serve returned %d and %v, want an error with %q", n, err, want)
+	}
+	if _, _, err := c.Ping(t.Context(), 0); err == nil || !strings.Contains(err.Error(), want) {
+		t.Errorf("Ping returned %v, want an error with %q", err, want)
 	}
 }
 

@@ -50,3 +50,28 @@ func TestAStreamOfTheConsortiumIsOfVersionZero(t *testing.T) {
 		})
 	}
 }
+
+// RFC 7306 is of version 1 alone: over a stream of the Consortium its operations
+// fail before anything of them is sent.
+//
+// Claims: X-4.1-1
+func TestNoExtensionLeavesOnAStreamOfTheConsortium(t *testing.T) {
+	w := Wire{Name: "memory", Memory: true, CRC: true, Markers: true, Consortium: true}
+	for _, op := range []verbs.Op{verbs.OpImmediate, verbs.OpImmediateSE, verbs.OpFetchAdd, verbs.OpCmpSwap} {
+		t.Run(op.String(), func(t *testing.T) {
+			s := setStage(t, w, verbs.QPConfig{})
+			s.Peer = s.ln.Connect(s.QP)
+			s.must(s.Send(zero(Write(0, 0))))
+			<-s.QP.Ready()
+			wr := verbs.SendWR{Op: op}
+			if op == verbs.OpFetchAdd || op == verbs.OpCmpSwap {
+				wr.SGL = []verbs.SGE{s.exposed.SGE(0, 8)}
+			}
+			s.Post(wr)
+			s.answered(zero(TerminateOf(0, 0, 0, NoHeaders, nil)))
+			s.must(s.Peer.Close())
+			s.Reach(verbs.Error)
+			s.Statuses(s.SendCQ, 0, verbs.InvalidWQE)
+		})
+	}
+}

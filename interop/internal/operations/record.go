@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"net"
-	"os"
 
 	"github.com/weft-rdma/weft/capture"
 	"github.com/weft-rdma/weft/cm"
@@ -67,7 +66,6 @@ type recording struct {
 	rnic                 *verbs.RNIC
 	initiator, responder *end
 	listener             *cm.Listener
-	file                 *os.File
 	writer               *capture.Writer
 }
 
@@ -82,10 +80,7 @@ func begin(ctx context.Context, path string, t Terms) (r *recording, err error) 
 			r.end()
 		}
 	}()
-	if r.file, err = os.Create(path); err != nil {
-		return nil, err
-	}
-	if r.writer, err = capture.NewWriter(r.file); err != nil {
+	if r.writer, err = capture.Create(path); err != nil {
 		return nil, err
 	}
 	if r.rnic, err = verbs.Open(verbs.Config{}); err != nil {
@@ -118,14 +113,10 @@ func (r *recording) end() error {
 	if r.rnic != nil {
 		r.rnic.Close()
 	}
-	var err error
-	if r.writer != nil {
-		err = r.writer.Close()
+	if r.writer == nil {
+		return nil
 	}
-	if r.file != nil {
-		err = errors.Join(err, r.file.Close())
-	}
-	return err
+	return r.writer.Close()
 }
 
 func (r *recording) params(cfg mpa.Config) cm.Params {

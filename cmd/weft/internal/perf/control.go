@@ -14,6 +14,17 @@ import (
 // protocol names the control connection's language and its version.
 const protocol = "weft-perf 1"
 
+// Every connection begins with an octet that says what it is. Behind joinMark
+// comes the token of the session that it is for; then it is the session's, for
+// plain TCP or for MPA's start-up.
+const (
+	controlMark = 'C'
+	joinMark    = 'J'
+)
+
+// tokenLen is the length of a token in octets.
+const tokenLen = 16
+
 // maxLine bounds a line of the control connection, in octets.
 const maxLine = 64 << 10
 
@@ -53,6 +64,7 @@ type remote struct {
 // A reply is one line of the peer's.
 type reply struct {
 	Error      string  `json:"error,omitempty"`
+	Wait       bool    `json:"wait,omitempty"`       // of doHello: another driver measures; a second reply follows
 	Remote     *remote `json:"remote,omitempty"`     // of doConnect: the peer's memory
 	Congestion string  `json:"congestion,omitempty"` // of doStream: what its socket uses
 }
@@ -105,10 +117,7 @@ func (c *control) answered() (reply, error) {
 // guard makes calls on nc end when ctx does, until the returned function is
 // called.
 func guard(ctx context.Context, nc net.Conn) (release func()) {
-	if deadline, ok := ctx.Deadline(); ok {
-		nc.SetDeadline(deadline)
-	}
-	stop := context.AfterFunc(ctx, func() { nc.SetDeadline(time.Unix(1, 0)) })
+	stop := context.AfterFunc(ctx, func() { nc.SetDeadline(past) })
 	return func() {
 		if stop() {
 			nc.SetDeadline(time.Time{})
@@ -116,13 +125,27 @@ func guard(ctx context.Context, nc net.Conn) (release func()) {
 	}
 }
 
-// because prefers the end of ctx to the error that it led to.
+// allow makes calls on nc, which is guarded by ctx, end after d.
+func allow(ctx context.Context, nc net.Conn, d time.Duration) {
+	nc.SetDeadline(time.Now().Add(d))
+	if ctx.Err() != nil {
+		nc.SetDeadline(past) // what the guard has set may just have been undone
+	}
+}
+
+// past is a deadline that is over.
+var past = time.Unix(1, 0)
+
+// limited is a context that ends after d, too, and says so.
+func limited(ctx context.Context, d time.Duration) (context.Context, context.CancelFunc) {
+	return context.WithTimeoutCause(ctx, d, fmt.Errorf("no end within %v", d))
+}
+
+// because prefers the end of ctx to the error that it led to, unless that says
+// so itself.
 func because(ctx context.Context, err error) error {
-	if err != nil && ctx.Err() != nil {
-		if errors.Is(ctx.Err(), context.DeadlineExceeded) {
-			return fmt.Errorf("no end within %v", runLimit)
-		}
-		return context.Cause(ctx)
+	if cause := context.Cause(ctx); err != nil && cause != nil && !errors.Is(err, cause) {
+		return cause
 	}
 	return err
 }

@@ -4,7 +4,8 @@
 // A driver decides what is measured and holds the stopwatch; a peer takes the
 // other end. Three kinds of connection run between them, all to the peer's one
 // address: a control connection with lines of JSON, one for plain TCP, and an
-// RDMA connection for each setting of the CRC.
+// RDMA connection for each setting of the CRC. The first octet tells them apart,
+// so that the peer can hear everybody at once and let drivers take turns.
 //
 // # What is timed
 //

@@ -54,7 +54,7 @@ type driver struct {
 
 // Run measures and returns what it found. It needs a peer at cfg.Address.
 func Run(ctx context.Context, cfg Config) (*Report, error) {
-	d := &driver{cfg: &cfg, rdma: make(map[bool]*endpoint), token: make([]byte, 16), system: thisSystem()}
+	d := &driver{cfg: &cfg, rdma: make(map[bool]*endpoint), token: make([]byte, tokenLen), system: thisSystem()}
 	rand.Read(d.token)
 	for _, size := range append([]int{wordSize}, cfg.Sizes...) {
 		d.room = max(d.room, size*slotsFor(size))
@@ -71,8 +71,8 @@ func Run(ctx context.Context, cfg Config) (*Report, error) {
 	return d.measure(ctx)
 }
 
-// dial opens one connection to the peer.
-func (d *driver) dial(ctx context.Context) (*net.TCPConn, error) {
+// dial opens one connection to the peer, which begins with the octets first.
+func (d *driver) dial(ctx context.Context, first ...byte) (*net.TCPConn, error) {
 	var dialer net.Dialer
 	nc, err := dialer.DialContext(ctx, "tcp", d.cfg.Address)
 	if errors.Is(err, syscall.ECONNREFUSED) {
@@ -82,11 +82,20 @@ func (d *driver) dial(ctx context.Context) (*net.TCPConn, error) {
 		return nil, fmt.Errorf("cannot connect to %s: %w", d.cfg.Address, err)
 	}
 	tcp := nc.(*net.TCPConn)
-	if err := setCongestion(tcp, d.cfg.Tuning.Congestion); err != nil {
+	err = setCongestion(tcp, d.cfg.Tuning.Congestion)
+	if err == nil {
+		_, err = nc.Write(first)
+	}
+	if err != nil {
 		nc.Close()
 		return nil, err
 	}
 	return tcp, nil
+}
+
+// join opens a connection of this session.
+func (d *driver) join(ctx context.Context) (*net.TCPConn, error) {
+	return d.dial(ctx, append([]byte{joinMark}, d.token...)...)
 }
 
 // ask sends a request and receives its reply.
@@ -99,42 +108,62 @@ func (d *driver) ask(req request) (reply, error) {
 
 // open makes all connections.
 func (d *driver) open(ctx context.Context) error {
-	nc, err := d.dial(ctx)
-	if err != nil {
+	if err := d.greet(ctx); err != nil {
 		return err
 	}
-	d.ctl = newControl(nc)
-	defer guard(ctx, nc)()
-	_, err = d.ask(request{Do: doHello, Hello: &hello{
-		Protocol: protocol, Token: d.token, Room: d.room, Depth: d.cfg.Depth, Tuning: d.cfg.Tuning,
-	}})
-	if err != nil {
-		return err
-	}
+	// Each step at the peer has a time limit, of which its reply tells; this
+	// one is for peers that do not reply.
+	limit := openLimit * time.Duration(len(d.cfg.CRC)+2)
+	ctx, cancel := limited(ctx, limit)
+	defer cancel()
+	defer guard(ctx, d.ctl.nc)()
 	if err := d.openStream(ctx); err != nil {
-		return fmt.Errorf("plain TCP connection: %w", err)
+		return fmt.Errorf("plain TCP connection: %w", because(ctx, err))
 	}
 	for _, crc := range d.cfg.CRC {
 		if err := d.connect(ctx, crc); err != nil {
-			return fmt.Errorf("RDMA connection with CRC %s: %w", onOff(crc), err)
+			return fmt.Errorf("RDMA connection with CRC %s: %w", onOff(crc), because(ctx, err))
 		}
 	}
 	return nil
+}
+
+// greet opens the control connection. The peer has to answer in time, but may
+// let this driver wait for others.
+func (d *driver) greet(ctx context.Context) error {
+	soon, cancel := limited(ctx, 2*openLimit)
+	defer cancel()
+	nc, err := d.dial(soon, controlMark)
+	if err != nil {
+		return because(soon, err)
+	}
+	d.ctl = newControl(nc)
+	release := guard(soon, nc)
+	rep, err := d.ask(request{Do: doHello, Hello: &hello{
+		Protocol: protocol, Token: d.token, Room: d.room, Depth: d.cfg.Depth, Tuning: d.cfg.Tuning,
+	}})
+	release()
+	if err != nil {
+		return because(soon, err)
+	}
+	if rep.Wait {
+		d.cfg.Logger.Warn("another measurement is under way at the other end: waiting", "address", d.cfg.Address)
+		defer guard(ctx, nc)()
+		_, err = d.ctl.answered()
+	}
+	return because(ctx, err)
 }
 
 func (d *driver) openStream(ctx context.Context) error {
 	if err := d.ctl.send(request{Do: doStream}); err != nil {
 		return err
 	}
-	nc, err := d.dial(ctx)
+	nc, err := d.join(ctx)
 	if err != nil {
 		return err
 	}
 	d.stream = newTCPStream(nc, d.room)
 	d.system.Congestion = congestion(nc)
-	if _, err := nc.Write(d.token); err != nil {
-		return err
-	}
 	_, err = d.ctl.answered()
 	return err
 }
@@ -148,12 +177,12 @@ func (d *driver) connect(ctx context.Context, crc bool) error {
 	if err := d.ctl.send(request{Do: doConnect, CRC: crc, Remote: e.remote()}); err != nil {
 		return err
 	}
-	tcp, err := d.dial(ctx)
+	tcp, err := d.join(ctx)
 	if err != nil {
 		return err
 	}
 	nc := wrapped(tcp, d.cfg.Wrap)
-	e.conn, err = cm.Connect(ctx, e.qp, nc, cm.Params{PrivateData: d.token, MPA: d.cfg.Tuning.mpa(crc)})
+	e.conn, err = cm.Connect(ctx, e.qp, nc, cm.Params{MPA: d.cfg.Tuning.mpa(crc)})
 	if err != nil {
 		nc.Close()
 		return err
@@ -184,7 +213,7 @@ func (d *driver) close() {
 // do carries out a run. It returns how long it took and, for the kinds that
 // measure them, trips with the round trips appended.
 func (d *driver) do(ctx context.Context, r *run, trips []time.Duration) (time.Duration, []time.Duration, error) {
-	ctx, cancel := context.WithTimeout(ctx, runLimit)
+	ctx, cancel := limited(ctx, runLimit)
 	defer cancel()
 	defer guard(ctx, d.ctl.nc)()
 	d.seed++

@@ -2,268 +2,249 @@ package perf
 
 import (
 	"context"
-	"crypto/subtle"
 	"errors"
 	"fmt"
 	"io"
 	"log/slog"
 	"net"
+	"slices"
+	"sync"
 	"time"
 
-	"github.com/weft-rdma/weft/cm"
-	"github.com/weft-rdma/weft/memory"
 	"github.com/weft-rdma/weft/verbs"
 )
 
-// Bounds of what a driver can make a peer keep or wait for.
+// Bounds of what those who connect can make a peer keep or wait for.
 const (
-	maxRoom   = MaxSize
-	MaxDepth  = 1 << 14          // messages under way
-	openLimit = 10 * time.Second // for each step of a session's set-up
-	runLimit  = 2 * time.Minute  // for each run
+	maxRoom    = MaxSize
+	MaxDepth   = 1 << 14          // messages under way
+	maxOpening = 64               // connections that have not said what they are
+	maxWaiting = 16               // drivers that wait for their turn
+	openLimit  = 10 * time.Second // for each step of a session's set-up
+	idleLimit  = 30 * time.Second // between two requests of a driver
+	runLimit   = 2 * time.Minute  // for each run
 )
+
+// limits are the times that a peer gives those who connect.
+type limits struct{ open, idle, run time.Duration }
 
 // A PeerConfig says how a peer serves.
 type PeerConfig struct {
 	Listener *net.TCPListener
-	Logger   *slog.Logger
+	Logger   *slog.Logger            // tells of those who could not be served
 	Wrap     func(net.Conn) net.Conn // around RDMA connections; nil for nothing
 	Once     bool                    // end after the first session
+
+	limits limits // zero is the constants above
 }
 
 // Serve takes the other end of measurements, one driver at a time, until ctx
-// ends, and closes the listener. With Once it returns how the first session
-// went; otherwise sessions that fail are logged.
+// ends, and closes the listener. Whoever connects is heard at once, so that
+// nobody who says nothing, or nonsense, keeps drivers from being served; drivers
+// that come during a measurement wait. With Once it returns how the first
+// session went; otherwise sessions that fail are logged.
 func Serve(ctx context.Context, cfg PeerConfig) error {
 	defer cfg.Listener.Close()
-	defer context.AfterFunc(ctx, func() { cfg.Listener.Close() })()
+	if cfg.limits == (limits{}) {
+		cfg.limits = limits{open: openLimit, idle: idleLimit, run: runLimit}
+	}
 	rnic, err := verbs.Open(verbs.Config{Logger: cfg.Logger})
 	if err != nil {
 		return err
 	}
 	defer rnic.Close()
+	p := &peer{cfg: &cfg, rnic: rnic, turn: make(chan struct{}, 1), first: make(chan error, 1)}
+	var all sync.WaitGroup
+	defer all.Wait()
+	serving, cancel := context.WithCancel(ctx)
+	defer cancel()
+	p.end = cancel
+	defer context.AfterFunc(serving, func() { cfg.Listener.Close() })()
 	for {
-		cfg.Listener.SetDeadline(time.Time{})
 		nc, err := cfg.Listener.AcceptTCP()
-		if ctx.Err() != nil {
+		switch {
+		case err == nil:
+			p.enter(nc) // here, in the order of their coming
+			all.Go(func() { p.receive(serving, nc) })
+		case ctx.Err() != nil:
 			return context.Cause(ctx)
-		}
-		if err != nil {
+		case serving.Err() != nil:
+			return <-p.first
+		case errors.Is(err, net.ErrClosed):
 			return fmt.Errorf("cannot accept: %w", err)
-		}
-		s := &session{cfg: &cfg, rnic: rnic, ctl: newControl(nc), rdma: make(map[bool]*endpoint)}
-		err = s.serve(ctx)
-		if cfg.Once {
-			return err
-		}
-		if err != nil && ctx.Err() == nil {
-			cfg.Logger.Warn("session failed", "driver", nc.RemoteAddr(), "err", err)
-		}
-	}
-}
-
-// A session is one driver's.
-type session struct {
-	cfg    *PeerConfig
-	rnic   *verbs.RNIC
-	ctl    *control
-	hello  hello
-	stream *tcpStream
-	rdma   map[bool]*endpoint // by CRC
-}
-
-func (s *session) serve(ctx context.Context) error {
-	defer s.close()
-	release := guard(ctx, s.ctl.nc)
-	defer release()
-	s.ctl.nc.SetReadDeadline(time.Now().Add(openLimit))
-	for {
-		var req request
-		if err := s.ctl.receive(&req); err != nil {
-			if err == io.EOF && s.hello.Protocol != "" {
-				return nil
+		default: // out of descriptors, or the other end was gone
+			cfg.Logger.Warn("cannot accept", "err", err)
+			select {
+			case <-time.After(acceptPause):
+			case <-serving.Done():
 			}
-			return because(ctx, err)
-		}
-		s.ctl.nc.SetReadDeadline(time.Time{})
-		rep, err := s.obey(ctx, &req)
-		if err != nil {
-			rep = reply{Error: err.Error()}
-		}
-		if err := errors.Join(err, s.ctl.send(rep)); err != nil {
-			return because(ctx, err)
 		}
 	}
 }
 
-func (s *session) close() {
-	for _, e := range s.rdma {
-		e.close()
-	}
-	if s.stream != nil {
-		s.stream.nc.Close()
-	}
-	s.ctl.nc.Close()
+// acceptPause keeps a peer that cannot accept from doing nothing else.
+const acceptPause = 50 * time.Millisecond
+
+// A peer finds out what those who connect are, and lets drivers take turns.
+type peer struct {
+	cfg   *PeerConfig
+	rnic  *verbs.RNIC
+	turn  chan struct{} // capacity 1: full while somebody has the turn
+	first chan error    // capacity 1: with Once, how the first session went
+	end   func()        // ends Serve
+
+	mu      sync.Mutex
+	opening []net.Conn // those who have not said what they are, oldest first
+	waiting int        // drivers that wait for their turn
+	current *session   // that has the turn, or nil
 }
 
-// obey does what a request asks.
-func (s *session) obey(ctx context.Context, req *request) (reply, error) {
-	if (req.Do == doHello) == (s.hello.Protocol != "") {
-		return reply{}, errors.New("a session begins with a hello, and has one")
+// enter counts a connection in, if need be in place of the one that has kept
+// silent for longest.
+func (p *peer) enter(nc net.Conn) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if len(p.opening) >= maxOpening {
+		p.opening[0].Close()
+		p.opening = slices.Delete(p.opening, 0, 1)
 	}
+	p.opening = append(p.opening, nc)
+}
+
+// leave counts it out: it has said what it is, or ended.
+func (p *peer) leave(nc net.Conn) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if i := slices.Index(p.opening, nc); i >= 0 {
+		p.opening = slices.Delete(p.opening, i, i+1)
+	}
+}
+
+// receive finds out what a connection is, which it owns, and serves it.
+func (p *peer) receive(ctx context.Context, nc *net.TCPConn) {
+	defer p.leave(nc)
+	release := guard(ctx, nc)
+	defer release()
+	allow(ctx, nc, p.cfg.limits.open)
+	var mark [1]byte
+	_, err := io.ReadFull(nc, mark[:])
 	switch {
-	case req.Do == doHello && req.Hello != nil:
-		return reply{}, s.greet(req.Hello)
-	case req.Do == doStream && s.stream == nil:
-		return s.takeStream(ctx)
-	case req.Do == doConnect && req.Remote != nil && s.rdma[req.CRC] == nil:
-		return s.connect(ctx, req)
-	case req.Do == doRun && req.Run != nil:
-		ctx, cancel := context.WithTimeout(ctx, runLimit)
-		defer cancel()
-		err := s.run(ctx, req.Run)
-		return reply{}, because(ctx, err)
+	case err == nil && mark[0] == controlMark:
+		err = p.drive(ctx, nc)
+	case err == nil && mark[0] == joinMark:
+		if err = p.join(nc, release); err != nil {
+			nc.Close()
+		}
+	default:
+		nc.Close()
+		err = stranger(err)
 	}
-	return reply{}, fmt.Errorf("cannot do %q here", req.Do)
+	if err != nil && ctx.Err() == nil {
+		p.cfg.Logger.Warn("connection ended", "peer", nc.RemoteAddr(), "err", err)
+	}
 }
 
-func (s *session) greet(h *hello) error {
-	switch {
-	case h.Protocol != protocol:
-		return fmt.Errorf("this end speaks %q, not %q: use the same version of weft at both ends", protocol, h.Protocol)
-	case h.Room < 1 || h.Room > maxRoom:
-		return fmt.Errorf("%d octets of memory asked for: the limit is %d", h.Room, maxRoom)
-	case h.Depth < 1 || h.Depth > MaxDepth:
-		return fmt.Errorf("a depth of %d asked for: the limit is %d", h.Depth, MaxDepth)
+// errStranger says that a connection is of no driver, or of another session.
+var errStranger = errors.New("not a connection of weft perf, or one of a session that is over")
+
+// stranger is errStranger with what there was instead, if that was an error.
+func stranger(err error) error {
+	if err == nil {
+		return errStranger
 	}
-	s.hello = *h
+	return fmt.Errorf("%w: %w", errStranger, err)
+}
+
+// join hands a connection to the session whose token it brings, when it has
+// been released from the limits of its opening.
+func (p *peer) join(nc *net.TCPConn, release func()) error {
+	var token [tokenLen]byte
+	if _, err := io.ReadFull(nc, token[:]); err != nil {
+		return stranger(err)
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.current == nil || !p.current.known(token[:]) || len(p.current.joined) == cap(p.current.joined) {
+		return errStranger
+	}
+	release()
+	p.current.joined <- nc // mu makes this the only one who sends
 	return nil
 }
 
-// accept accepts the driver's next connection. take says whether it is one, by
-// the session's token; it owns the connection.
-func (s *session) accept(ctx context.Context, take func(*net.TCPConn) error) error {
-	deadline := time.Now().Add(openLimit)
-	for {
-		s.cfg.Listener.SetDeadline(deadline)
-		nc, err := s.cfg.Listener.AcceptTCP()
-		if err != nil {
-			return fmt.Errorf("the driver's connection did not come: %w", because(ctx, err))
+// drive serves a driver, by its control connection, when its turn has come.
+func (p *peer) drive(ctx context.Context, nc net.Conn) error {
+	s := newSession(p.cfg, p.rnic, nc)
+	defer s.close()
+	if err := s.greet(ctx); err != nil {
+		return err
+	}
+	p.leave(nc)
+	if err := p.take(ctx, s); err != nil {
+		return err
+	}
+	err := s.answer(ctx, reply{}, nil)
+	if err == nil {
+		err = s.serve(ctx)
+	}
+	p.give(s)
+	if p.cfg.Once {
+		select {
+		case p.first <- err:
+			p.end()
+		default:
 		}
-		err = setCongestion(nc, s.hello.Tuning.Congestion)
-		if err == nil {
-			err = take(nc)
+	}
+	return err
+}
+
+// take waits for the turn of s.
+func (p *peer) take(ctx context.Context, s *session) error {
+	select {
+	case p.turn <- struct{}{}:
+	default:
+		if !p.queue() {
+			return s.answer(ctx, reply{}, errors.New("too many wait for their turn: try again later"))
 		}
-		if !errors.Is(err, errStranger) {
+		defer p.unqueue()
+		if err := s.answer(ctx, reply{Wait: true}, nil); err != nil {
 			return err
 		}
-		s.cfg.Logger.Warn("turned a stranger away: one driver at a time", "from", nc.RemoteAddr(), "err", err)
-	}
-}
-
-// errStranger says that a connection is not of this session.
-var errStranger = errors.New("the connection is of another session")
-
-func (s *session) known(token []byte) bool {
-	return subtle.ConstantTimeCompare(token, s.hello.Token) == 1
-}
-
-// takeStream accepts the plain TCP connection.
-func (s *session) takeStream(ctx context.Context) (reply, error) {
-	var rep reply
-	err := s.accept(ctx, func(nc *net.TCPConn) error {
-		token := make([]byte, len(s.hello.Token))
-		nc.SetDeadline(time.Now().Add(openLimit))
-		if _, err := io.ReadFull(nc, token); err != nil || !s.known(token) {
-			nc.Close()
-			return errors.Join(errStranger, err)
+		select {
+		case p.turn <- struct{}{}:
+		case <-ctx.Done():
+			return context.Cause(ctx)
 		}
-		nc.SetDeadline(time.Time{})
-		s.stream = newTCPStream(nc, s.hello.Room)
-		rep.Congestion = congestion(nc)
-		return nil
-	})
-	return rep, err
+	}
+	p.mu.Lock()
+	p.current = s
+	p.mu.Unlock()
+	return nil
 }
 
-// connect accepts an RDMA connection.
-func (s *session) connect(ctx context.Context, req *request) (reply, error) {
-	ctx, cancel := context.WithTimeout(ctx, openLimit)
-	defer cancel()
-	e, err := newEndpoint(s.rnic, s.hello.Room, s.hello.Depth, s.hello.Tuning)
-	if err != nil {
-		return reply{}, err
-	}
-	err = s.accept(ctx, func(nc *net.TCPConn) error {
-		cfg := s.hello.Tuning.mpa(req.CRC)
-		r, err := cm.Receive(ctx, wrapped(nc, s.cfg.Wrap), cfg)
-		if err != nil {
-			return errors.Join(errStranger, err)
-		}
-		if !s.known(r.PrivateData()) {
-			return errors.Join(errStranger, r.Reject(nil))
-		}
-		e.conn, err = r.Accept(ctx, e.qp, cm.Params{MPA: cfg})
-		return err
-	})
-	if err != nil {
-		e.close()
-		return reply{}, err
-	}
-	e.peer = verbs.Remote{STag: memory.STag(req.Remote.STag), TO: req.Remote.TO}
-	s.rdma[req.CRC] = e
-	return reply{Remote: e.remote()}, nil
+// give ends s, and then lets the next driver have its turn: memory is that of
+// one session at a time.
+func (p *peer) give(s *session) {
+	p.mu.Lock()
+	p.current = nil
+	p.mu.Unlock()
+	s.close()
+	<-p.turn
 }
 
-// run takes the peer's part of a run: it says when it is ready, and after its
-// part, when the driver has done its own, compares what came.
-func (s *session) run(ctx context.Context, r *run) error {
-	if err := r.check(s.hello.Room, s.hello.Depth); err != nil {
-		return err
+// queue counts a driver in that waits; false says that there are too many.
+func (p *peer) queue() bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.waiting == maxWaiting {
+		return false
 	}
-	part, compare, err := s.part(ctx, r)
-	if err != nil {
-		return err
-	}
-	if err := s.ctl.send(reply{}); err != nil {
-		return err
-	}
-	if err := part(); err != nil {
-		return err
-	}
-	var req request
-	if err := s.ctl.receive(&req); err != nil {
-		return err
-	}
-	if req.Do != doCheck {
-		return fmt.Errorf("%q in place of %q", req.Do, doCheck)
-	}
-	return compare()
+	p.waiting++
+	return true
 }
 
-// part readies the peer for r. It returns its part, and how to compare what
-// has come when both parts are done.
-func (s *session) part(ctx context.Context, r *run) (part, compare func() error, err error) {
-	if r.Kind == stream || r.Kind == echo {
-		if s.stream == nil {
-			return nil, nil, errors.New("there is no plain TCP connection")
-		}
-		return func() error {
-			defer guard(ctx, s.stream.nc)()
-			if r.Kind == stream {
-				return s.stream.answer(r)
-			}
-			return s.stream.pong(r)
-		}, func() error { return nil }, nil
-	}
-	e := s.rdma[r.CRC]
-	if e == nil {
-		return nil, nil, fmt.Errorf("there is no RDMA connection with CRC %t", r.CRC)
-	}
-	e.prepare(r, r.peerSeed())
-	compare = func() error { return e.checkPeer(r) }
-	if r.Kind == latency && !r.Op.fetches() {
-		return func() error { return e.pong(ctx, r) }, compare, e.preparePong(r)
-	}
-	return func() error { return e.answer(ctx, r) }, compare, e.prepareAnswer(r)
+func (p *peer) unqueue() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.waiting--
 }

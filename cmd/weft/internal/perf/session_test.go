@@ -1,11 +1,8 @@
 package perf
 
 import (
-	"bufio"
 	"context"
-	"encoding/json"
 	"errors"
-	"io"
 	"log/slog"
 	"net"
 	"strings"
@@ -18,6 +15,12 @@ import (
 // servePeer runs a peer for the test and returns its address and what ends it.
 func servePeer(t *testing.T, wrap func(net.Conn) net.Conn) (addr string, stop func() error) {
 	t.Helper()
+	return servePeerWithin(t, wrap, limits{})
+}
+
+// servePeerWithin is servePeer with other limits of time than the usual.
+func servePeerWithin(t *testing.T, wrap func(net.Conn) net.Conn, within limits) (addr string, stop func() error) {
+	t.Helper()
 	ln, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
@@ -25,7 +28,7 @@ func servePeer(t *testing.T, wrap func(net.Conn) net.Conn) (addr string, stop fu
 	ctx, cancel := context.WithCancel(context.Background())
 	ended := make(chan error, 1)
 	go func() {
-		ended <- Serve(ctx, PeerConfig{Listener: ln.(*net.TCPListener), Logger: slog.New(slog.DiscardHandler), Wrap: wrap})
+		ended <- Serve(ctx, PeerConfig{Listener: ln.(*net.TCPListener), Logger: slog.New(slog.DiscardHandler), Wrap: wrap, limits: within})
 	}()
 	stop = sync.OnceValue(func() error {
 		cancel()
@@ -115,46 +118,6 @@ func TestDamagedDataFailsTheMeasurement(t *testing.T) {
 				t.Errorf("the same without damage: %v", err)
 			}
 		})
-	}
-}
-
-func TestStrangersAreTurnedAwayAndDriversServedAfterwards(t *testing.T) {
-	addr, _ := servePeer(t, nil)
-	for name, tt := range map[string]struct{ say, want string }{
-		"another protocol":      {"GET / HTTP/1.1\r\n\r\n", ""},
-		"another version":       {`{"do":"hello","hello":{"protocol":"weft-perf 0","room":1,"depth":1}}` + "\n", "same version"},
-		"no hello":              {`{"do":"stream"}` + "\n", "begins with a hello"},
-		"too much memory":       {`{"do":"hello","hello":{"protocol":"weft-perf 1","room":2147483647,"depth":1}}` + "\n", "octets of memory"},
-		"too deep":              {`{"do":"hello","hello":{"protocol":"weft-perf 1","room":1,"depth":1000000}}` + "\n", "depth"},
-		"an endless line":       {strings.Repeat("x", maxLine+1), ""},
-		"nothing at all":        {"", ""},
-		"a run without streams": {`{"do":"hello","hello":{"protocol":"weft-perf 1","room":9,"depth":1}}` + "\n" + `{"do":"run","run":{"kind":"stream","op":"send","size":1,"n":1,"slots":1,"depth":1}}` + "\n", "no plain TCP connection"},
-	} {
-		t.Run(name, func(t *testing.T) {
-			nc, err := net.Dial("tcp", addr)
-			if err != nil {
-				t.Fatal(err)
-			}
-			defer nc.Close()
-			if _, err := io.WriteString(nc, tt.say); err != nil {
-				t.Fatal(err)
-			}
-			nc.(*net.TCPConn).CloseWrite()
-			said := ""
-			for lines := bufio.NewScanner(nc); lines.Scan(); {
-				var rep reply
-				if err := json.Unmarshal(lines.Bytes(), &rep); err != nil {
-					t.Errorf("the peer said %q", lines.Text())
-				}
-				said += rep.Error
-			}
-			if !strings.Contains(said, tt.want) || tt.want == "" && said != "" {
-				t.Errorf("the peer complained %q, want %q", said, tt.want)
-			}
-		})
-	}
-	if _, err := Run(t.Context(), quick(addr, Send)); err != nil {
-		t.Errorf("a driver after all those: %v", err)
 	}
 }
 

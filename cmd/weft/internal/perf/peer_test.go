@@ -1,0 +1,158 @@
+package perf
+
+import (
+	"bufio"
+	"encoding/base64"
+	"encoding/json"
+	"fmt"
+	"io"
+	"net"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+)
+
+// call opens a connection to a peer that begins with what is said.
+func call(t *testing.T, addr, say string) *net.TCPConn {
+	t.Helper()
+	nc, err := net.Dial("tcp", addr)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { nc.Close() })
+	if _, err := io.WriteString(nc, say); err != nil {
+		t.Fatal(err)
+	}
+	return nc.(*net.TCPConn)
+}
+
+// helloOf is how a control connection begins.
+func helloOf(protocol string, token, room, depth int) string {
+	return fmt.Sprintf(`C{"do":"hello","hello":{"protocol":%q,"token":%q,"room":%d,"depth":%d}}`+"\n",
+		protocol, base64.StdEncoding.EncodeToString(make([]byte, token)), room, depth)
+}
+
+func TestStrangersAreTurnedAwayAndDriversServedAfterwards(t *testing.T) {
+	addr, _ := servePeer(t, nil)
+	hello := helloOf(protocol, tokenLen, 9, 1)
+	for name, tt := range map[string]struct{ say, want string }{
+		"another protocol":      {"GET / HTTP/1.1\r\n\r\n", ""},
+		"an MPA initiator":      {"MPA ID Req Frame\x40\x01\x00\x00", ""},
+		"an unknown token":      {"J0123456789abcdef", ""},
+		"a token cut short":     {"J0123", ""},
+		"nothing at all":        {"", ""},
+		"a mark alone":          {"C", ""},
+		"an endless line":       {"C" + strings.Repeat("x", maxLine+1), ""},
+		"another version":       {helloOf("weft-perf 0", tokenLen, 1, 1), "same version"},
+		"no hello":              {`C{"do":"stream"}` + "\n", "begins with a hello"},
+		"no token":              {helloOf(protocol, 0, 1, 1), "token"},
+		"too much memory":       {helloOf(protocol, tokenLen, 1<<31-1, 1), "octets of memory"},
+		"too deep":              {helloOf(protocol, tokenLen, 1, 1000000), "depth"},
+		"another hello":         {hello + hello[1:], `cannot do "hello"`},
+		"a run without streams": {hello + `{"do":"run","run":{"kind":"stream","op":"send","size":1,"n":1,"slots":1,"depth":1}}` + "\n", "no plain TCP connection"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			nc := call(t, addr, tt.say)
+			nc.CloseWrite()
+			said := ""
+			for lines := bufio.NewScanner(nc); lines.Scan(); {
+				var rep reply
+				if err := json.Unmarshal(lines.Bytes(), &rep); err != nil {
+					t.Errorf("the peer said %q", lines.Text())
+				}
+				said += rep.Error
+			}
+			if !strings.Contains(said, tt.want) || tt.want == "" && said != "" {
+				t.Errorf("the peer complained %q, want %q", said, tt.want)
+			}
+		})
+	}
+	if _, err := Run(t.Context(), quick(addr, Send)); err != nil {
+		t.Errorf("a driver after all those: %v", err)
+	}
+}
+
+// Nobody is given up in this test: a driver that had to wait for one of the
+// silent ones would wait for ever.
+func TestTheSilentKeepNoDriverWaiting(t *testing.T) {
+	addr, _ := servePeerWithin(t, nil, limits{open: time.Hour, idle: time.Hour, run: time.Hour})
+	for _, say := range []string{"", "", "C", `C{"do":"he`, "J", "J01234"} {
+		call(t, addr, say)
+	}
+	if _, err := Run(t.Context(), quick(addr, Send)); err != nil {
+		t.Error(err)
+	}
+}
+
+func TestOneSilentTooManyEndsTheOldest(t *testing.T) {
+	addr, _ := servePeerWithin(t, nil, limits{open: time.Hour, idle: time.Hour, run: time.Hour})
+	oldest := call(t, addr, "")
+	for range maxOpening {
+		call(t, addr, "")
+	}
+	if n, err := oldest.Read(make([]byte, 1)); err == nil {
+		t.Errorf("the peer said %d octets to somebody silent", n)
+	}
+}
+
+func TestASilentDriverLosesItsTurn(t *testing.T) {
+	for name, within := range map[string]limits{
+		"before its hello": {open: time.Millisecond, idle: time.Hour, run: time.Hour},
+		"after it":         {open: time.Hour, idle: time.Millisecond, run: time.Hour},
+	} {
+		t.Run(name, func(t *testing.T) {
+			addr, _ := servePeerWithin(t, nil, within)
+			say := "C"
+			if within.open > within.idle {
+				say = helloOf(protocol, tokenLen, 9, 1)
+			}
+			if _, err := io.ReadAll(call(t, addr, say)); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+}
+
+// A driver whose run the peer is ready for, and who then does nothing, loses
+// its turn as well.
+func TestASilentRunEndsAtItsLimit(t *testing.T) {
+	addr, _ := servePeerWithin(t, nil, limits{open: time.Hour, idle: time.Hour, run: time.Millisecond})
+	nc := call(t, addr, helloOf(protocol, tokenLen, 9, 1))
+	if _, err := nc.Read(make([]byte, maxLine)); err != nil { // it is its turn: others may join
+		t.Fatal(err)
+	}
+	call(t, addr, "J"+string(make([]byte, tokenLen)))
+	io.WriteString(nc, `{"do":"stream"}`+"\n"+`{"do":"run","run":{"kind":"stream","op":"send","size":1,"n":1,"slots":1,"depth":1}}`+"\n")
+	said, err := io.ReadAll(nc)
+	if err != nil || !strings.Contains(string(said), "no end within 1ms") {
+		t.Errorf("the peer said %q and ended with %v", said, err)
+	}
+}
+
+func TestDriversTakeTurns(t *testing.T) {
+	addr, _ := servePeer(t, nil)
+	var all sync.WaitGroup
+	for range 4 {
+		all.Go(func() {
+			if _, err := Run(t.Context(), quick(addr, Write)); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+	all.Wait()
+}
+
+func TestADriverTooManyIsToldSo(t *testing.T) {
+	addr, _ := servePeerWithin(t, nil, limits{open: time.Hour, idle: time.Hour, run: time.Hour})
+	hello := helloOf(protocol, tokenLen, 9, 1)
+	for range 1 + maxWaiting { // one has the turn
+		if _, err := call(t, addr, hello).Read(make([]byte, 1)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	said, err := io.ReadAll(call(t, addr, hello))
+	if err != nil || !strings.Contains(string(said), "try again later") {
+		t.Errorf("the peer said %q and ended with %v", said, err)
+	}
+}

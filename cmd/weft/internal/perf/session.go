@@ -1,0 +1,238 @@
+package perf
+
+import (
+	"context"
+	"crypto/subtle"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+
+	"github.com/weft-rdma/weft/cm"
+	"github.com/weft-rdma/weft/memory"
+	"github.com/weft-rdma/weft/verbs"
+)
+
+// A session is one driver's, at the peer.
+type session struct {
+	cfg    *PeerConfig
+	rnic   *verbs.RNIC
+	ctl    *control
+	hello  hello
+	joined chan *net.TCPConn // capacity 1: the driver's next connection
+	stream *tcpStream
+	rdma   map[bool]*endpoint // by CRC
+}
+
+func newSession(cfg *PeerConfig, rnic *verbs.RNIC, nc net.Conn) *session {
+	return &session{cfg: cfg, rnic: rnic, ctl: newControl(nc), joined: make(chan *net.TCPConn, 1), rdma: make(map[bool]*endpoint)}
+}
+
+// answer replies to a request, with err if there is one, and returns it.
+func (s *session) answer(ctx context.Context, rep reply, err error) error {
+	if err != nil {
+		rep = reply{Error: err.Error()}
+	}
+	allow(ctx, s.ctl.nc, s.cfg.limits.open)
+	return because(ctx, errors.Join(err, s.ctl.send(rep)))
+}
+
+// greet hears the driver's hello; it is answered when its turn has come.
+func (s *session) greet(ctx context.Context) error {
+	var req request
+	if err := s.ctl.receive(&req); err != nil {
+		return because(ctx, err)
+	}
+	err := s.check(&req)
+	if err != nil {
+		return s.answer(ctx, reply{}, err)
+	}
+	s.hello = *req.Hello
+	return nil
+}
+
+// check refuses hellos of those who cannot be served.
+func (s *session) check(req *request) error {
+	h := req.Hello
+	switch {
+	case req.Do != doHello || h == nil:
+		return fmt.Errorf("a session begins with a hello, not with %q", req.Do)
+	case h.Protocol != protocol:
+		return fmt.Errorf("this end speaks %q, not %q: use the same version of weft at both ends", protocol, h.Protocol)
+	case len(h.Token) != tokenLen:
+		return fmt.Errorf("a token of %d octets: it has %d", len(h.Token), tokenLen)
+	case h.Room < 1 || h.Room > maxRoom:
+		return fmt.Errorf("%d octets of memory asked for: the limit is %d", h.Room, maxRoom)
+	case h.Depth < 1 || h.Depth > MaxDepth:
+		return fmt.Errorf("a depth of %d asked for: the limit is %d", h.Depth, MaxDepth)
+	}
+	return nil
+}
+
+// serve does what the driver asks until it hangs up.
+func (s *session) serve(ctx context.Context) error {
+	for {
+		var req request
+		allow(ctx, s.ctl.nc, s.cfg.limits.idle)
+		if err := s.ctl.receive(&req); err == io.EOF {
+			return nil
+		} else if err != nil {
+			return because(ctx, err)
+		}
+		rep, err := s.obey(ctx, &req)
+		if err := s.answer(ctx, rep, err); err != nil {
+			return err
+		}
+	}
+}
+
+// close gives everything back, when nobody can join any more.
+func (s *session) close() {
+	for _, e := range s.rdma {
+		e.close()
+	}
+	if s.stream != nil {
+		s.stream.nc.Close()
+	}
+	s.rdma, s.stream = nil, nil
+	select {
+	case nc := <-s.joined:
+		nc.Close()
+	default:
+	}
+	s.ctl.nc.Close()
+}
+
+// obey does what a request asks.
+func (s *session) obey(ctx context.Context, req *request) (rep reply, err error) {
+	limit := s.cfg.limits.open
+	if req.Do == doRun {
+		limit = s.cfg.limits.run
+	}
+	ctx, cancel := limited(ctx, limit)
+	defer cancel()
+	switch {
+	case req.Do == doStream && s.stream == nil:
+		rep, err = s.takeStream(ctx)
+	case req.Do == doConnect && req.Remote != nil && s.rdma[req.CRC] == nil:
+		rep, err = s.connect(ctx, req)
+	case req.Do == doRun && req.Run != nil:
+		err = s.run(ctx, req.Run)
+	default:
+		err = fmt.Errorf("cannot do %q here", req.Do)
+	}
+	return rep, because(ctx, err)
+}
+
+// known tells whether a token is the session's.
+func (s *session) known(token []byte) bool {
+	return subtle.ConstantTimeCompare(token, s.hello.Token) == 1
+}
+
+// next waits for the driver's next connection.
+func (s *session) next(ctx context.Context) (*net.TCPConn, error) {
+	select {
+	case nc := <-s.joined:
+		if err := setCongestion(nc, s.hello.Tuning.Congestion); err != nil {
+			nc.Close()
+			return nil, err
+		}
+		return nc, nil
+	case <-ctx.Done():
+		return nil, fmt.Errorf("the driver's connection did not come: %w", context.Cause(ctx))
+	}
+}
+
+// takeStream takes the plain TCP connection.
+func (s *session) takeStream(ctx context.Context) (reply, error) {
+	nc, err := s.next(ctx)
+	if err != nil {
+		return reply{}, err
+	}
+	s.stream = newTCPStream(nc, s.hello.Room)
+	return reply{Congestion: congestion(nc)}, nil
+}
+
+// connect takes an RDMA connection.
+func (s *session) connect(ctx context.Context, req *request) (reply, error) {
+	e, err := newEndpoint(s.rnic, s.hello.Room, s.hello.Depth, s.hello.Tuning)
+	if err != nil {
+		return reply{}, err
+	}
+	if err := s.establish(ctx, e, req.CRC); err != nil {
+		e.close()
+		return reply{}, err
+	}
+	e.peer = verbs.Remote{STag: memory.STag(req.Remote.STag), TO: req.Remote.TO}
+	s.rdma[req.CRC] = e
+	return reply{Remote: e.remote()}, nil
+}
+
+// establish goes through MPA's start-up on the driver's next connection.
+func (s *session) establish(ctx context.Context, e *endpoint, crc bool) error {
+	nc, err := s.next(ctx)
+	if err != nil {
+		return err
+	}
+	cfg := s.hello.Tuning.mpa(crc)
+	r, err := cm.Receive(ctx, wrapped(nc, s.cfg.Wrap), cfg)
+	if err != nil {
+		return err
+	}
+	e.conn, err = r.Accept(ctx, e.qp, cm.Params{MPA: cfg})
+	return err
+}
+
+// run takes the peer's part of a run: it says when it is ready, and after its
+// part, when the driver has done its own, compares what came.
+func (s *session) run(ctx context.Context, r *run) error {
+	if err := r.check(s.hello.Room, s.hello.Depth); err != nil {
+		return err
+	}
+	defer guard(ctx, s.ctl.nc)()
+	part, compare, err := s.part(ctx, r)
+	if err != nil {
+		return err
+	}
+	if err := s.ctl.send(reply{}); err != nil {
+		return err
+	}
+	if err := part(); err != nil {
+		return err
+	}
+	var req request
+	if err := s.ctl.receive(&req); err != nil {
+		return err
+	}
+	if req.Do != doCheck {
+		return fmt.Errorf("%q in place of %q", req.Do, doCheck)
+	}
+	return compare()
+}
+
+// part readies the peer for r. It returns its part, and how to compare what
+// has come when both parts are done.
+func (s *session) part(ctx context.Context, r *run) (part, compare func() error, err error) {
+	if r.Kind == stream || r.Kind == echo {
+		if s.stream == nil {
+			return nil, nil, errors.New("there is no plain TCP connection")
+		}
+		return func() error {
+			defer guard(ctx, s.stream.nc)()
+			if r.Kind == stream {
+				return s.stream.answer(r)
+			}
+			return s.stream.pong(r)
+		}, func() error { return nil }, nil
+	}
+	e := s.rdma[r.CRC]
+	if e == nil {
+		return nil, nil, fmt.Errorf("there is no RDMA connection with CRC %t", r.CRC)
+	}
+	e.prepare(r, r.peerSeed())
+	compare = func() error { return e.checkPeer(r) }
+	if r.Kind == latency && !r.Op.fetches() {
+		return func() error { return e.pong(ctx, r) }, compare, e.preparePong(r)
+	}
+	return func() error { return e.answer(ctx, r) }, compare, e.prepareAnswer(r)
+}

@@ -1,0 +1,39 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"strings"
+	"testing"
+
+	"github.com/spf13/cobra"
+)
+
+func TestAServerTellsOfEachPeerThatItCouldNotServeInOneLine(t *testing.T) {
+	for _, tt := range []struct {
+		name string
+		o    options
+		log  func(*slog.Logger)
+		want string
+	}{
+		{"a failure", options{}, func(l *slog.Logger) { l.Warn("failed", "peer", "192.0.2.1:7", "err", errors.New("why")) },
+			"weft: failed: 192.0.2.1:7: why\n"},
+		{"one of two lines", options{}, func(l *slog.Logger) { l.Warn("failed", "err", errors.Join(errors.New("this"), errors.New("that"))) },
+			"weft: failed: this: that\n"},
+		{"its own end", options{}, func(l *slog.Logger) { l.Warn("failed", "err", fmt.Errorf("start-up: %w", context.Canceled)) }, ""},
+		{"less than a failure", options{}, func(l *slog.Logger) { l.Info("connected") }, ""},
+		{"off", options{logLevel: "off"}, func(l *slog.Logger) { l.Warn("failed") }, ""},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			var out strings.Builder
+			cmd := &cobra.Command{Use: "weft"}
+			cmd.SetErr(&out)
+			tt.log(tt.o.notices(cmd, slog.New(slog.DiscardHandler), slog.LevelWarn))
+			if out.String() != tt.want {
+				t.Errorf("it said %q, want %q", out.String(), tt.want)
+			}
+		})
+	}
+}
