@@ -97,6 +97,7 @@ func connect(t testing.TB, a, b *end, pa, pb cm.Params) (ca, cb *cm.Conn) {
 	return ca, cb
 }
 
+// Claims: V-6.2.2-3
 func TestEveryOperationMovesItsOctets(t *testing.T) {
 	for _, tt := range []struct {
 		name string

@@ -26,6 +26,10 @@ type ListenConfig struct {
 	// place of the oldest in start-up, so that those who connect and say
 	// nothing do not shut out those who speak; a request beyond the second is
 	// closed. 0 means 128.
+	//
+	// Both count against Limits.PendingConnections of the RNIC, too. When that
+	// is met a connection takes the place of the oldest of this listener in
+	// start-up, and is closed if there is none.
 	Backlog int
 
 	// Wrap, if not nil, is put around each connection before start-up.
@@ -53,11 +57,16 @@ type Listener struct {
 }
 
 // A starting is a connection in start-up.
-type starting struct{ cancel context.CancelFunc }
+type starting struct {
+	cancel  context.CancelFunc
+	counted bool // against the RNIC's limit; Listener.mu
+}
 
 // Listen listens on a local address: network is "tcp", "tcp4" or "tcp6", addr
 // is host:port, where port 0 takes any. What it takes is for queue pairs of
-// rnic. The context bounds the call alone.
+// rnic. The context bounds the call alone. A listener counts against
+// Limits.Listeners of the RNIC, or Listen fails with verbs.ErrResources, and is
+// closed with the RNIC.
 func Listen(ctx context.Context, rnic *verbs.RNIC, network, addr string, cfg ListenConfig) (*Listener, error) {
 	var lc net.ListenConfig
 	lc.SetMultipathTCP(false) // its segments are not what MPA aligns FPDUs with
@@ -65,11 +74,17 @@ func Listen(ctx context.Context, rnic *verbs.RNIC, network, addr string, cfg Lis
 	if err != nil {
 		return nil, fmt.Errorf("cm: listen: %w", err)
 	}
-	return NewListener(rnic, ln, cfg), nil
+	l, err := NewListener(rnic, ln, cfg)
+	if err != nil {
+		_ = ln.Close() // nobody has connected
+	}
+	return l, err
 }
 
 // NewListener takes connections for rnic from ln, which it owns from then on.
-func NewListener(rnic *verbs.RNIC, ln net.Listener, cfg ListenConfig) *Listener {
+// It fails, and ln stays the caller's, with verbs.ErrRNIC, or with
+// verbs.ErrResources when the RNIC has as many listeners as it may.
+func NewListener(rnic *verbs.RNIC, ln net.Listener, cfg ListenConfig) (*Listener, error) {
 	if cfg.Backlog <= 0 {
 		cfg.Backlog = 128
 	}
@@ -79,8 +94,13 @@ func NewListener(rnic *verbs.RNIC, ln net.Listener, cfg ListenConfig) *Listener 
 	}
 	ctx, cancel := context.WithCancel(context.Background())
 	l := &Listener{rnic: rnic, ln: ln, cfg: cfg, log: log, ctx: ctx, cancel: cancel, arrived: make(chan struct{}, 1)}
-	l.wg.Go(l.serve)
-	return l
+	l.wg.Add(1) // before the RNIC may close it
+	if err := rnic.AttachListener(l); err != nil {
+		cancel()
+		return nil, fmt.Errorf("cm: %w", err)
+	}
+	go l.serve()
+	return l, nil
 }
 
 // Addr is the address that the listener has.
@@ -115,6 +135,7 @@ func (l *Listener) next() *Request {
 	}
 	r := l.queue[0]
 	l.queue = slices.Delete(l.queue, 0, 1)
+	l.rnic.DismissConnection() // it is the consumer's
 	if len(l.queue) > 0 {
 		l.rouse() // another Accept may be waiting
 	}
@@ -123,7 +144,13 @@ func (l *Listener) next() *Request {
 
 // bury drops requests whose time to be decided is over; needs mu.
 func (l *Listener) bury() {
-	l.queue = slices.DeleteFunc(l.queue, func(r *Request) bool { return r.mpa.Expired() })
+	l.queue = slices.DeleteFunc(l.queue, func(r *Request) bool {
+		if !r.mpa.Expired() {
+			return false
+		}
+		l.rnic.DismissConnection()
+		return true
+	})
 }
 
 // rouse wakes an Accept.
@@ -140,10 +167,12 @@ func (l *Listener) Close() error {
 	l.cancel()
 	err := l.ln.Close()
 	l.wg.Wait()
+	l.rnic.DetachListener(l)
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	for _, r := range l.queue {
 		_ = r.mpa.Close() // answered or expired already
+		l.rnic.DismissConnection()
 	}
 	l.queue = nil
 	return err
@@ -151,11 +180,17 @@ func (l *Listener) Close() error {
 
 // serve takes connections until the listener is closed.
 func (l *Listener) serve() {
+	defer l.wg.Done()
 	for {
 		nc, err := l.ln.Accept()
 		switch {
 		case err == nil:
-			ctx, s := l.enter() // here, in the order of their coming
+			ctx, s, err := l.enter() // here, in the order of their coming
+			if err != nil {
+				l.log.Warn("connection closed", "peer", nc.RemoteAddr(), "err", err)
+				_ = nc.Close() // nothing was said
+				continue
+			}
 			l.wg.Go(func() { l.receive(ctx, s, nc) })
 		case l.ctx.Err() != nil, errors.Is(err, net.ErrClosed):
 			return
@@ -174,25 +209,39 @@ func (l *Listener) serve() {
 const acceptPause = 50 * time.Millisecond
 
 // enter counts a connection in, if need be in place of the one that has been
-// in start-up for longest: who means it needs a round trip.
-func (l *Listener) enter() (context.Context, *starting) {
-	ctx, cancel := context.WithCancel(l.ctx)
-	s := &starting{cancel}
+// in start-up for longest: who means it needs a round trip. It fails if the RNIC
+// takes no more and none of this listener's can make room.
+func (l *Listener) enter() (context.Context, *starting, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if len(l.starting) >= l.cfg.Backlog {
-		l.starting[0].cancel()
+	l.bury()
+	full := len(l.starting) >= l.cfg.Backlog
+	if !full {
+		err := l.rnic.AdmitConnection()
+		if full = err != nil; full && len(l.starting) == 0 {
+			return nil, nil, err
+		}
+	}
+	if full {
+		oldest := l.starting[0]
+		oldest.cancel()
+		oldest.counted = false // the other counts in its place
 		l.starting = slices.Delete(l.starting, 0, 1)
 	}
+	ctx, cancel := context.WithCancel(l.ctx)
+	s := &starting{cancel: cancel, counted: true}
 	l.starting = append(l.starting, s)
-	return ctx, s
+	return ctx, s, nil
 }
 
-// leave counts it out.
+// leave counts it out, unless something else counts in its place.
 func (l *Listener) leave(s *starting) {
 	s.cancel()
 	l.mu.Lock()
 	defer l.mu.Unlock()
+	if s.counted {
+		l.rnic.DismissConnection()
+	}
 	if i := slices.Index(l.starting, s); i >= 0 {
 		l.starting = slices.Delete(l.starting, i, i+1)
 	}
@@ -210,11 +259,13 @@ func (l *Listener) receive(ctx context.Context, s *starting, nc net.Conn) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.bury()
-	if len(l.queue) >= l.cfg.Backlog {
+	// One that lost its place while its request came in is too late.
+	if len(l.queue) >= l.cfg.Backlog || !s.counted {
 		l.log.Warn("connection closed: too many wait for Accept", "peer", nc.RemoteAddr(), "backlog", l.cfg.Backlog)
 		_ = r.mpa.Close()
 		return
 	}
+	s.counted = false // the request counts in its place
 	l.queue = append(l.queue, r)
 	l.rouse()
 }

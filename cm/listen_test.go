@@ -124,7 +124,7 @@ func TestARequestThatNobodyAcceptsEndsWithTheListener(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		a, b := newEnd(t, verbs.QPConfig{}), newEnd(t, verbs.QPConfig{})
 		pipes := newPipes()
-		ln := cm.NewListener(b.rnic, pipes, cm.ListenConfig{})
+		ln := newListener(t, b, pipes, cm.ListenConfig{})
 		dialed := make(chan error, 1)
 		go func() {
 			_, err := cm.Connect(t.Context(), a.qp, pipes.dial(), cm.Params{})
@@ -149,7 +149,7 @@ func TestSilentConnectionsMakeRoomForOthers(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := newEnd(t, verbs.QPConfig{})
 		pipes := newPipes()
-		ln := cm.NewListener(b.rnic, pipes, cm.ListenConfig{Backlog: 2})
+		ln := newListener(t, b, pipes, cm.ListenConfig{Backlog: 2})
 		defer ln.Close()
 		one, two, three := pipes.dial(), pipes.dial(), pipes.dial()
 		synctest.Wait()
@@ -184,7 +184,7 @@ func TestRequestsThatExpiredLeaveTheBacklog(t *testing.T) {
 		b := newEnd(t, verbs.QPConfig{})
 		pipes := newPipes()
 		cfg := cm.ListenConfig{Backlog: 1, MPA: mpa.Config{DecisionTimeout: time.Second}}
-		ln := cm.NewListener(b.rnic, pipes, cfg)
+		ln := newListener(t, b, pipes, cfg)
 		defer ln.Close()
 		ask := func() chan error {
 			a := newEnd(t, verbs.QPConfig{})
@@ -311,6 +311,16 @@ func TestAPeerMayVanishAtAnyOctet(t *testing.T) {
 type pipes struct {
 	conns chan net.Conn
 	done  chan struct{}
+}
+
+// newListener makes a listener of an end's RNIC.
+func newListener(t *testing.T, e *end, ln net.Listener, cfg cm.ListenConfig) *cm.Listener {
+	t.Helper()
+	l, err := cm.NewListener(e.rnic, ln, cfg)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return l
 }
 
 func newPipes() *pipes { return &pipes{make(chan net.Conn), make(chan struct{})} }

@@ -20,6 +20,7 @@ import (
 // receives flushed, and lets them be connected again.
 //
 // Claims: DDP-6.2.1-2 DDP-6.2.1-5 DDP-3-12 DDP-6.2.1-1 DDP-6.2.1-6
+// Claims: V-6.2.1-1 V-6.2.1.2-2 V-6.2.2.2-3 V-6.2.5-5 V-6.2.5-6 V-6.2.5-12 V-6.6.2.1-1 V-6.1.1-4
 func TestACloseWaitsForWorkAndLeavesTheQueuePairsIdle(t *testing.T) {
 	overWires(t, func(t *testing.T, w wire) {
 		a, b := newSide(t, reads), newSide(t, reads)
@@ -54,6 +55,8 @@ func TestACloseWaitsForWorkAndLeavesTheQueuePairsIdle(t *testing.T) {
 
 // While the queue pair closes nothing can be posted, and the state cannot be
 // changed (Verbs §6.2.5).
+//
+// Claims: V-6.2.5-2 V-6.2.5-4 V-6.2.5-5
 func TestNothingIsPostedInClosing(t *testing.T) {
 	bubble(t, reads, reads, func(t *testing.T, s *table) {
 		s.a.receives(1, 2, 8)
@@ -136,6 +139,8 @@ func TestCloseEndsWithItsContext(t *testing.T) {
 
 // Closing and Terminate are bounded (Verbs §6.2): a peer that does not close is
 // left after CloseTimeout, whatever it does.
+//
+// Claims: V-6.2.3-5 V-6.2.3-9 V-6.2.5-9 V-6.2.5-10 V-6.6.2.2-1
 func TestAPeerCannotHoldUpTheEnd(t *testing.T) {
 	for _, tt := range []struct {
 		name   string
@@ -185,6 +190,8 @@ func TestATerminateThatMayNotBeSentResets(t *testing.T) {
 
 // Modify QP to Terminate: the peer gets a Terminate message without an error,
 // and both sides end in Error with what is outstanding flushed.
+//
+// Claims: V-6.2.2.3-1 V-6.2.3-8 V-6.2.3-10 V-6.6.2.2-1 V-6.6.2.4-1
 func TestTerminateTellsThePeer(t *testing.T) {
 	overWires(t, func(t *testing.T, w wire) {
 		a, b := linked(t, w, reads, reads)
@@ -206,6 +213,8 @@ func TestTerminateTellsThePeer(t *testing.T) {
 }
 
 // Modify QP to Error: no message, a reset.
+//
+// Claims: V-6.2.2.4-1
 func TestAbortResetsTheStream(t *testing.T) {
 	nettest.CheckLeaks(t)
 	a, b := linked(t, wires[0], reads, reads)
@@ -225,6 +234,7 @@ func TestAbortResetsTheStream(t *testing.T) {
 // The peer goes in its various ways; what was outstanding is flushed.
 //
 // Claims: DDP-3-11
+// Claims: V-6.2.2.2-1 V-6.2.2.2-2
 func TestThePeersEndIsToldAsWhatItWas(t *testing.T) {
 	lost := func(err error) bool { return errors.Is(err, syscall.ECONNRESET) }
 	for _, tt := range []struct {
@@ -332,6 +342,8 @@ func TestManyMayEndAQueuePairAtOnce(t *testing.T) {
 }
 
 // Destroy of a connected queue pair resets the stream and flushes it.
+//
+// Claims: V-6.1.4-2
 func TestDestroyEndsTheStream(t *testing.T) {
 	overWires(t, func(t *testing.T, w wire) {
 		a, b := linked(t, w, reads, reads)

@@ -20,6 +20,7 @@ import (
 // receive does, and a Success is never behind something else.
 //
 // Claims: DDP-3-3 R-5.5-18 DDP-6.2.2-2
+// Claims: V-6.2.3-11 V-6.2.4-4 V-8.2.4-1
 func TestEveryRequestCompletesOnceHoweverConnectionsDie(t *testing.T) {
 	nettest.CheckLeaks(t)
 	seed := rand.Uint64()

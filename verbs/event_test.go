@@ -74,6 +74,8 @@ func TestAnEventGoesToTheHandlerOfItsTime(t *testing.T) {
 
 // When an event is told its state has been committed: a handler sees it, and may
 // act on it with every verb.
+//
+// Claims: V-6.2.4-8 V-6.2.5-8
 func TestAnEventIsToldAfterItsStateWasEntered(t *testing.T) {
 	overWires(t, func(t *testing.T, w wire) {
 		for _, tt := range []struct {
@@ -129,6 +131,7 @@ func TestAnEventIsToldAfterItsStateWasEntered(t *testing.T) {
 // sent for it.
 //
 // Claims: V-8.3.3-2
+// Claims: V-6.2.2-6 V-6.2.2.3-3 V-6.2.2.3-4 V-6.6.2.5-1
 func TestAViolationIsOneEvent(t *testing.T) {
 	overWires(t, func(t *testing.T, w wire) {
 		for _, tt := range []struct {

@@ -6,26 +6,28 @@ package verbs
 import "io"
 
 // AttachListener makes a listener part of the RNIC: it counts against
-// Limits.Listeners until detach is called, and is closed when the RNIC is. It is
-// for connection managers; package cm does it. The results besides success are
-// ErrRNIC and ErrResources.
-func (r *RNIC) AttachListener(l io.Closer) (detach func(), err error) {
+// Limits.Listeners until DetachListener is called, and is closed when the RNIC
+// is. l is a pointer. It is for connection managers; package cm does it. The
+// results besides success are ErrRNIC and ErrResources.
+func (r *RNIC) AttachListener(l io.Closer) error {
 	const verb = "listen"
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if err := r.alive(verb); err != nil {
-		return nil, err
+		return err
 	}
 	if len(r.listeners) >= r.limits.Listeners {
-		return nil, r.limited(verb, ErrResources, "Listeners", "the limit is %d listeners", r.limits.Listeners)
+		return r.limited(verb, ErrResources, "Listeners", "the limit is %d listeners", r.limits.Listeners)
 	}
-	key := &l
-	r.listeners[key] = struct{}{}
-	return func() {
-		r.mu.Lock()
-		defer r.mu.Unlock()
-		delete(r.listeners, key)
-	}, nil
+	r.listeners[l] = struct{}{}
+	return nil
+}
+
+// DetachListener says that a listener has been closed.
+func (r *RNIC) DetachListener(l io.Closer) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	delete(r.listeners, l)
 }
 
 // AdmitConnection counts a connection that nobody has accepted yet against

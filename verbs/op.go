@@ -13,6 +13,8 @@ const (
 	OpRead                           // RDMA Read
 	OpReadInvalidate                 // RDMA Read with Invalidate Local STag
 	OpInvalidate                     // Invalidate Local STag; nothing goes on the wire
+	OpBind                           // Bind Memory Window; the same
+	OpFastRegister                   // Fast-Register Non-Shared Memory Region; the same
 	OpImmediate                      // Immediate Data
 	OpImmediateSE                    // Immediate Data with Solicited Event
 	OpFetchAdd                       // Atomic FetchAdd
@@ -30,6 +32,8 @@ var opNames = [...]string{
 	OpRead:             "RDMA Read",
 	OpReadInvalidate:   "RDMA Read with Invalidate Local STag",
 	OpInvalidate:       "Invalidate Local STag",
+	OpBind:             "Bind Memory Window",
+	OpFastRegister:     "Fast-Register",
 	OpImmediate:        "Immediate Data",
 	OpImmediateSE:      "Immediate Data with Solicited Event",
 	OpFetchAdd:         "FetchAdd",

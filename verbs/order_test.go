@@ -243,6 +243,7 @@ func TestReadsOfAllSizesCompleteInOrderWithTheirOctets(t *testing.T) {
 //
 // Claims: R-5.3-5 R-5.3-10 R-5.3-12 X-6.3-3 X-6.3-6
 // Claims: V-8.1.1-2 V-8.1.2.1-3 V-8.2.2-1 V-8.2.2-7 V-9.3.1.1-1
+// Claims: V-6.2.2-4 V-9.3.2.1-9 V-9.3.2.1-11 V-9.3.2.1-12
 func TestMessagesArriveInTheOrderOfPosting(t *testing.T) {
 	overWires(t, func(t *testing.T, w wire) {
 		a, b := linked(t, w, verbs.QPConfig{SendDepth: 64}, verbs.QPConfig{RecvDepth: 64})

@@ -139,6 +139,8 @@ func TestUnsignaledRequestsHaveNoCompletionUnlessTheyFail(t *testing.T) {
 }
 
 // Nothing of a posted request is kept but the memory that it names.
+//
+// Claims: V-6.2.2-2 V-13.1-3 V-13.1-4
 func TestPostingCopiesTheRequest(t *testing.T) {
 	overWires(t, func(t *testing.T, w wire) {
 		a, b := newSide(t, reads), newSide(t, reads)

@@ -144,6 +144,13 @@ func (pd *PD) CreateQP(cfg QPConfig) (*QP, error) {
 		q.shared = new(memory.Holder)
 		q.shared.Init(r.table, cfg.SRQ.pd.mem, memory.Stream(q.num))
 	}
+	if cfg.Privileged { // Verbs §7.2.1, §6.3.5
+		q.out.AllowZero()
+		q.in.AllowZero()
+		if q.shared != nil {
+			q.shared.AllowZero()
+		}
+	}
 
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -363,6 +370,10 @@ func (q *QP) checkSend(wr *SendWR) error {
 		return fail(verb, ErrSGLFormat, "%v takes one element, not %d", wr.Op, n)
 	case (wr.Op == OpFetchAdd || wr.Op == OpCmpSwap) && wr.SGL[0].Length != 8:
 		return fail(verb, ErrSGLFormat, "%v returns 8 octets, its element has %d", wr.Op, wr.SGL[0].Length)
+	case wr.Op == OpBind && (wr.Bind == nil || wr.Bind.Window.Index() == 0 || wr.Bind.Region.Index() == 0):
+		return fail(verb, ErrModifier, "%v takes a Bind, of a window and a region whose STag indices are not 0", wr.Op)
+	case wr.Op == OpFastRegister && (wr.FastRegister == nil || wr.FastRegister.STag.Index() == 0):
+		return fail(verb, ErrModifier, "%v takes a FastRegister, of an STag whose index is not 0", wr.Op)
 	case (wr.Op == OpInvalidate || wr.Op == OpSendInvalidate || wr.Op == OpSendSEInvalidate) && wr.Invalidate.Index() == 0:
 		return fail(verb, ErrModifier, "%v of STag %v, whose index is 0", wr.Op, wr.Invalidate)
 	}

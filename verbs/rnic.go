@@ -73,7 +73,7 @@ type RNIC struct {
 	srqWRs      int // of all S-RQs together
 	ird, ord    int // of all queue pairs together
 	handler     func(Event)
-	listeners   map[*io.Closer]struct{}
+	listeners   map[io.Closer]struct{}
 	pending     int     // connections that nobody has accepted
 	pastQPs     QPStats // of queue pairs that were destroyed
 	pastCQs     CQStats
@@ -116,7 +116,7 @@ func Open(cfg Config) (*RNIC, error) {
 			Block: cfg.Mode == BlockMode, Physical: cfg.Physical,
 		}),
 		pds: map[*PD]struct{}{}, cqs: map[*CQ]struct{}{}, srqs: map[*SRQ]struct{}{}, qps: map[uint32]*QP{},
-		listeners: map[*io.Closer]struct{}{},
+		listeners: map[io.Closer]struct{}{},
 	}
 	r.handlers.Store(&handlers{})
 	r.life.Store(lifeOpen)
@@ -226,7 +226,7 @@ func (r *RNIC) Close() error {
 	qps := slices.Collect(maps.Values(r.qps))
 	r.mu.Unlock()
 	for _, l := range listeners {
-		_ = (*l).Close() // they may be closed already
+		_ = l.Close() // they may be closed already
 	}
 	for _, q := range qps {
 		_ = q.destroy("close RNIC") // fails only for one that is destroyed already

@@ -16,6 +16,8 @@ type sendWQE struct {
 	local   bool   // has nothing to do with the wire
 	done    bool   // is done, if it asks or is local
 	unacked bool   // has a completion that was not polled
+
+	memory *memoryWQE // the slot's own, once it has needed one
 }
 
 // A sendQueue is a ring of work requests, numbered as they are posted. Of the
@@ -107,8 +109,14 @@ func (s *sendQueue) push(wr *SendWR) error {
 	if wr.Op.lists() {
 		sgl = append(sgl, wr.SGL...)
 	}
-	*w = sendWQE{wr: *wr, asks: wr.Op.asks(), local: wr.Op == OpInvalidate}
-	w.wr.SGL = sgl
+	// Field by field, so that nothing of the consumer's has to be on the heap.
+	*w = sendWQE{
+		wr: SendWR{
+			ID: wr.ID, Op: wr.Op, Flags: wr.Flags, SGL: sgl, Remote: wr.Remote, Invalidate: wr.Invalidate,
+			Immediate: wr.Immediate, Atomic: wr.Atomic,
+		},
+		asks: wr.Op.asks(), local: wr.Op.local(), memory: w.memory.with(wr),
+	}
 	for _, e := range sgl {
 		w.length += uint64(e.Length)
 	}
@@ -263,6 +271,9 @@ var opcodes = [...]rdmap.Opcode{
 func (op Op) asks() bool {
 	return op == OpRead || op == OpReadInvalidate || op == OpFetchAdd || op == OpCmpSwap
 }
+
+// local reports that the operation has nothing to do with the wire.
+func (op Op) local() bool { return op == OpInvalidate || op == OpBind || op == OpFastRegister }
 
 // lists reports that the operation uses the scatter/gather list.
 func (op Op) lists() bool { return op <= OpReadInvalidate || op == OpFetchAdd || op == OpCmpSwap }

@@ -5,6 +5,8 @@ import "testing"
 // The state machine of Verbs §6.2, figure 6, as a table: every trigger in every
 // state. A dash is an Immediate Error for what the consumer asks, and for all
 // else something that cannot happen or changes nothing.
+//
+// Claims: V-6.2-1 V-6.2-2 V-6.2.4-2
 func TestEveryStateAnswersEveryTriggerAsTheVerbsSay(t *testing.T) {
 	const none = State(255)
 	triggers := [...]struct {

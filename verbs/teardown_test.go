@@ -15,6 +15,7 @@ import (
 // the queue pair says so: no descriptor is left behind.
 //
 // Claims: DDP-3-12 R-7-2 R-7-4
+// Claims: V-6.2.1-3 V-6.2.4-1 V-6.2.5-1 V-6.2.2.4-3
 func TestTheConnectionIsClosedWhenItsStreamHasEnded(t *testing.T) {
 	for _, tt := range []struct {
 		name string

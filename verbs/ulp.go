@@ -66,7 +66,7 @@ func (u ulp) Next(op *rdmap.Operation) bool {
 		}
 		w := s.at(n)
 		if w.local {
-			if !u.invalidate(n, w) {
+			if !u.execute(n, w) {
 				return false
 			}
 			continue
@@ -132,39 +132,6 @@ func (u ulp) precheck(w *sendWQE) Status {
 		return InvalidSTag
 	}
 	return Success
-}
-
-// readSinkRight is the right that the sink of an RDMA Read needs (Verbs §7.6.3,
-// figure 21).
-func (u ulp) readSinkRight() memory.Access {
-	if u.cfg.ReadSinkLocalWrite {
-		return LocalWrite
-	}
-	return RemoteWrite
-}
-
-// invalidate executes an Invalidate Local STag work request, unless it has to
-// wait: for its fence, or for the Sends and Writes before it to be written. That
-// is more than Verbs §8.2.2 asks of an unfenced request. It does not wait for
-// answers to the peer, which could keep them coming.
-func (u ulp) invalidate(n uint64, w *sendWQE) (ok bool) {
-	s := &u.sq
-	s.done.Lock()
-	wait := w.wr.Flags&LocalFence != 0 && s.head != n || s.sent < s.gathered
-	s.done.Unlock()
-	if wait {
-		return false
-	}
-	s.next.Store(n + 1)
-	// Answers gathered for the same batch may hold that memory, here or in a
-	// queue pair that waits for memory held here.
-	u.out.Release()
-	if f := u.rnic.table.Invalidate(uint32(w.wr.Invalidate), u.pd.mem, memory.Stream(u.num), false); f != ddp.NoFault {
-		u.Failed(n, wqError{statusOf(f)})
-		return false
-	}
-	s.finish(n, Success)
-	return true
 }
 
 // Gather finds the memory of a part of a Send or Write.
@@ -328,7 +295,14 @@ func (u ulp) ReadSink(dst [][]byte, stag uint32, to uint64, n int) ([][]byte, dd
 		return dst, ddp.FaultDisabled
 	}
 	u.room()
-	return u.in.Resolve(dst, stag, to, uint64(n), u.readSinkRight())
+	if !u.cfg.ReadSinkLocalWrite {
+		return u.in.Resolve(dst, stag, to, uint64(n), RemoteWrite)
+	}
+	dst, f := u.in.Resolve(dst, stag, to, uint64(n), LocalWrite)
+	if f == ddp.FaultSTag { // a window, perhaps: it has remote rights only
+		return u.in.Resolve(dst, stag, to, uint64(n), RemoteWrite)
+	}
+	return dst, f
 }
 
 // CheckSource: Remote Read; that the QP takes Reads is RDMAP's to check.

@@ -33,6 +33,8 @@ type Atomic struct {
 //	OpRead                one SGE, the sink          Remote
 //	OpReadInvalidate      one SGE, the sink          Remote; the sink's STag is invalidated
 //	OpInvalidate          none                       Invalidate: a local STag
+//	OpBind                none                       Bind
+//	OpFastRegister        none                       FastRegister
 //	OpImmediate…          none                       Immediate
 //	OpFetchAdd, OpCmpSwap one SGE of 8 octets        Remote, Atomic
 //
@@ -48,6 +50,10 @@ type SendWR struct {
 	Invalidate memory.STag
 	Immediate  [8]byte // opaque octets, carried as they are
 	Atomic     Atomic
+
+	// Both are copied by PostSend, like all else.
+	Bind         *Binding
+	FastRegister *FastRegister
 }
 
 // A RecvWR is a work request for the receive queue (Verbs §8.1.2.5): the

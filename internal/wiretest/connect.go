@@ -26,7 +26,10 @@ func (s *Side) Listen(w Wire, cfg mpa.Config) *Listener {
 	if err != nil {
 		s.t.Fatal(err)
 	}
-	ln := cm.NewListener(s.RNIC, nl, cm.ListenConfig{MPA: cfg})
+	ln, err := cm.NewListener(s.RNIC, nl, cm.ListenConfig{MPA: cfg})
+	if err != nil {
+		s.t.Fatal(err)
+	}
 	s.t.Cleanup(func() { _ = ln.Close() }) // the test may have closed it
 	return &Listener{Listener: ln, side: s, wire: w, net: nl}
 }

@@ -32,6 +32,7 @@ func (s *stage) postRead(id uint64) {
 // is still open.
 //
 // Claims: DDP-6.2.1-5 R-7-4
+// Claims: V-6.2.2.2-1 V-6.2.2.3-3
 func TestAFinWithWorkOutstandingIsAnError(t *testing.T) {
 	for _, w := range Wires {
 		t.Run(w.Name, func(t *testing.T) {
@@ -100,6 +101,7 @@ func TestAFinInsideAnFPDULosesTheConnection(t *testing.T) {
 }
 
 // Claims: DDP-6.2.2-1 DDP-6.2.2-2
+// Claims: V-6.2.2.4-2 V-6.6.2.5-2
 func TestAResetFlushesEverything(t *testing.T) {
 	for _, w := range Wires {
 		for _, busy := range []bool{false, true} {
@@ -246,6 +248,8 @@ func (s *stage) received(n int) {
 }
 
 // Every end that depends on the peer has its limit.
+//
+// Claims: V-6.2.3-4 V-6.2.3-5 V-6.2.5-9
 func TestAPeerThatDoesNotLetTheStreamEndIsCutOff(t *testing.T) {
 	tests := map[string]struct {
 		end   func(s *stage)
@@ -344,6 +348,7 @@ func TestAPeerThatDoesNotLetTheStreamEndIsCutOff(t *testing.T) {
 // While the stream closes the peer has nothing to say any more (Verbs §6.2.5).
 //
 // Claims: DDP-6.2.1-3 DDP-6.2.1-2
+// Claims: V-6.2.5-3 V-6.2.5-7 V-6.2.5-10
 func TestAMessageWhileClosingIsABadClose(t *testing.T) {
 	for _, w := range Wires {
 		t.Run(w.Name, func(t *testing.T) {

@@ -18,6 +18,7 @@ import (
 // Claims: R-5.1-5 R-5.1-7 R-5.2.1-7 R-5.2.1-9 R-5.3-10 R-5.5-16 R-6.1-2 DDP-5.2-9 DDP-5.3-1 D-6.1-1
 // Claims: X-4.1-1 X-1.1-1 X-5.2-1 X-5.2.1-13 X-5.2.1-18 X-5.2.1-19 X-6.3-1 X-6.3-4 X-6.3-5 X-6.3-6
 // Claims: V-8.2.2-1
+// Claims: V-6.6.1-3
 func TestARequesterSendsTheseOctets(t *testing.T) {
 	const foreignSTag = 0x55667788
 	for _, w := range []Wire{{Name: "TCP,CRC", CRC: true}, {Name: "memory,CRC", Memory: true, CRC: true}} {

@@ -65,6 +65,7 @@ func (s *stage) answer(id uint64) []byte {
 // fails.
 //
 // Claims: R-6.1-6 R-6.1-8 R-5.2.1-7 R-5.5-16 R-5.5-18 R-5.5-25 R-5.5-11
+// Claims: V-6.5-4 V-6.5-5
 func TestReadsBeyondORDWait(t *testing.T) {
 	ordered(t, verbs.QPConfig{ORD: 2}, func(s *stage) {
 		var requests [][]byte

@@ -17,6 +17,7 @@ import (
 // never answered; what it says is kept even where it is malformed.
 //
 // Claims: R-5.4-3 R-5.4-4 R-5.4-5 R-4.8-26 R-4.8-28 R-4.8-29 R-4.8-31 R-4.8-34 R-7-2 R-7-3 R-7-4
+// Claims: V-6.2.2.2-2 V-6.2.2.3-6 V-6.2.2.3-7 V-6.2.3-1 V-6.4-4
 func TestATerminateOfThePeersIsNotAnswered(t *testing.T) {
 	request := ReadRequest(1, Read{0xA1, 0xB1, 16, 0xC1, 0xD1})
 	of := func(layer, etype, code byte, h Headers, culprit []byte) []byte {
@@ -126,6 +127,7 @@ func (s *stage) readToTerminate() (message []byte, terminate []byte) {
 // whole segment, and nothing follows it.
 //
 // Claims: R-5.4-8 R-5.5-17 R-7.1-2 R-5.4-1 R-5.4-2 R-7.1-5
+// Claims: V-6.4-1 V-6.4-2
 func TestATerminateCutsALongMessageShort(t *testing.T) {
 	for _, w := range Wires[:3] {
 		for _, op := range []verbs.Op{verbs.OpSend, verbs.OpWrite} {
@@ -157,6 +159,7 @@ func TestATerminateCutsALongMessageShort(t *testing.T) {
 // no headers, in place of its message; what was sent before it is complete.
 //
 // Claims: R-7.1-1 R-7.1-2 X-8.1-1 R-4.8-3
+// Claims: V-6.2.3-2 V-6.2.3-3 V-6.4-6
 func TestAWorkRequestThatFailsIsAnsweredByATerminate(t *testing.T) {
 	sge := func(mr *verbs.MR, off, n int) []verbs.SGE { return []verbs.SGE{mr.SGE(off, n)} }
 	tests := []struct {

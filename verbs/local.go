@@ -1,0 +1,148 @@
+package verbs
+
+import (
+	"errors"
+
+	"github.com/weft-rdma/weft/memory"
+)
+
+// This file executes the work requests that only change memory, and send nothing:
+// Bind, Fast-Register and Invalidate Local STag (Verbs §8.1.2.3).
+
+// A memoryWQE is what a slot of the send queue keeps of a Bind or Fast-Register.
+type memoryWQE struct {
+	bind Binding
+	fast FastRegister
+}
+
+// with copies what wr has of that, into m if it is there already.
+func (m *memoryWQE) with(wr *SendWR) *memoryWQE {
+	if wr.Op != OpBind && wr.Op != OpFastRegister {
+		return m
+	}
+	if m == nil {
+		m = new(memoryWQE)
+	}
+	if wr.Op == OpBind {
+		m.bind = *wr.Bind
+	} else {
+		m.fast = *wr.FastRegister
+	}
+	return m
+}
+
+// execute executes request n, unless it has to wait. What it does has taken effect
+// before the next request starts (Verbs §8.2.2.1).
+func (u ulp) execute(n uint64, w *sendWQE) (ok bool) {
+	s := &u.sq
+	if w.wr.Op == OpInvalidate && u.invalidateWaits(n, w) {
+		return false
+	}
+	// Answers gathered for the same batch may hold that memory, here or in a
+	// queue pair that waits for memory held here.
+	u.out.Release()
+	status := Success
+	switch w.wr.Op {
+	case OpInvalidate:
+		status = statusOf(u.rnic.table.Invalidate(uint32(w.wr.Invalidate), u.pd.mem, memory.Stream(u.num), false))
+	case OpBind:
+		err := u.bind(&w.memory.bind)
+		if errors.Is(err, memory.ErrRetired) {
+			return false // the queue pair is being destroyed, which flushes the request
+		}
+		status = statusIn(bindStatuses[:], err)
+	case OpFastRegister:
+		status = u.fastRegister(&w.memory.fast)
+		w.memory.fast = FastRegister{} // keep no memory alive
+	}
+	s.next.Store(n + 1)
+	if status != Success {
+		u.Failed(n, wqError{status})
+		return false
+	}
+	s.finish(n, Success)
+	return true
+}
+
+// invalidateWaits reports that an Invalidate Local STag has to wait: for its fence,
+// or for the Sends and Writes before it to be written. That is more than Verbs §8.2.2
+// asks of an unfenced request. It does not wait for answers to the peer, which could
+// keep them coming.
+func (u ulp) invalidateWaits(n uint64, w *sendWQE) bool {
+	s := &u.sq
+	s.done.Lock()
+	defer s.done.Unlock()
+	return w.wr.Flags&LocalFence != 0 && s.head != n || s.sent < s.gathered
+}
+
+// bind binds a window, if the queue pair may (Verbs §7.10.6.1).
+func (u ulp) bind(b *Binding) error {
+	if !u.cfg.BindWindows {
+		return memory.ErrAccess
+	}
+	return u.rnic.table.Bind(u.pd.mem, memory.Stream(u.num), *b)
+}
+
+// fastRegister registers memory, if the queue pair may (Verbs §7.3.2.5).
+func (u ulp) fastRegister(f *FastRegister) Status {
+	if !u.cfg.Privileged {
+		return NotPrivileged
+	}
+	cfg := memory.RegionConfig{Access: f.Access, VA: f.VA, ZeroBased: f.ZeroBased}
+	if f.List.Size != 0 || f.List.Buffers != nil {
+		cfg.List = &f.List
+	}
+	err := u.rnic.table.FastRegister(u.pd.mem, memory.Stream(u.num), f.STag, f.Buf, cfg)
+	status := statusIn(fastRegisterStatuses[:], err)
+	if status == InvalidPageSize && u.rnic.cfg.Mode == BlockMode {
+		return InvalidBufferSize
+	}
+	return status
+}
+
+// A cause is the completion status for an error of package memory.
+type cause struct {
+	err    error
+	status Status
+}
+
+// bindStatuses are the statuses of Verbs figure 36 that a Bind may have.
+var bindStatuses = [...]cause{
+	{memory.ErrWindow, InvalidWindow},
+	{memory.ErrRegion, InvalidRegion},
+	{memory.ErrNotInvalid, STagNotInvalid},
+	{memory.ErrPD, InvalidPD},
+	{memory.ErrAccess, AccessViolation},
+	{memory.ErrWrap, WrapError},
+	{memory.ErrBounds, BaseBounds},
+}
+
+// fastRegisterStatuses are those of a Fast-Register. There is none for want of
+// resources: octets above the limit are a length that the RNIC does not support.
+var fastRegisterStatuses = [...]cause{
+	{memory.ErrRegion, InvalidSTag},
+	{memory.ErrNotInvalid, STagNotInvalid},
+	{memory.ErrPD, InvalidPD},
+	{memory.ErrListLength, BufferListTooLong},
+	{memory.ErrAccess, InvalidFRAccess},
+	{memory.ErrBufferSize, InvalidPageSize},
+	{memory.ErrBufferEntry, InvalidBufferListEntry},
+	{memory.ErrFBO, InvalidFBO},
+	{memory.ErrLength, InvalidFRLength},
+	{memory.ErrByteLimit, InvalidFRLength},
+	{memory.ErrWrap, WrapError}, // before ErrVA, which it is too
+	{memory.ErrVA, InvalidVA},
+}
+
+// statusIn is the status of a work request that ended with err.
+func statusIn(causes []cause, err error) Status {
+	if err == nil {
+		return Success
+	}
+	for _, c := range causes {
+		if errors.Is(err, c.err) {
+			return c.status
+		}
+	}
+	return LocalCatastrophic
+}
