@@ -24,6 +24,7 @@ func (s *side) flusher(cfg verbs.QPConfig) *verbs.QP {
 	return qp
 }
 
+// Claims: V-9.3.2.1-1 V-9.3.2.1-6
 func TestPollTakesCompletionsInTheOrderOfTheirMaking(t *testing.T) {
 	s := newSide(t, verbs.QPConfig{})
 	qp := s.flusher(verbs.QPConfig{SendDepth: 10})
@@ -51,6 +52,7 @@ func TestPollTakesCompletionsInTheOrderOfTheirMaking(t *testing.T) {
 	}
 }
 
+// Claims: V-5.3-3 V-5.3.1-2
 func TestAPolledCompletionMakesRoomForAnother(t *testing.T) {
 	s := newSide(t, verbs.QPConfig{})
 	cq := must(s.rnic.CreateCQ(verbs.CQConfig{Entries: 3}))(t)
@@ -73,6 +75,7 @@ func TestAPolledCompletionMakesRoomForAnother(t *testing.T) {
 
 // Claims: R-8.1.1-11
 // Claims: V-10.4.1-4 S-6.4.6-1
+// Claims: V-5.3-4 V-5.3.1-5 V-5.3.1-6
 func TestOverflowEndsTheQueuePairsOfTheCQAndNoOthers(t *testing.T) {
 	overWires(t, func(t *testing.T, w wire) {
 		a, b := newSide(t, reads), newSide(t, reads)
@@ -225,6 +228,7 @@ func TestOneCompletionWakesOneWaiterAndTheOthersWaitOn(t *testing.T) {
 	}
 }
 
+// Claims: V-5.3.4-3
 func TestWaitEndsWithItsContextAndWithTheCQ(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := newSide(t, verbs.QPConfig{})

@@ -12,6 +12,7 @@ import (
 // Verbs §9.4.2: one handler, replaced by the next; without one, events are lost.
 //
 // Claims: V-8.3.3-1 V-8.3.3-2
+// Claims: V-9.4.2-1 V-9.4.2-2
 func TestTheAsyncHandlerIsReplaced(t *testing.T) {
 	bubble(t, reads, reads, func(t *testing.T, s *table) {
 		var mu sync.Mutex

@@ -46,6 +46,7 @@ func TestHandlesShowNothingOfWhatIsBehindThem(t *testing.T) {
 // of one is of use with another's (Verbs §5.1, §10.3, §10.6).
 //
 // Claims: V-10.3-11 V-10.6-4
+// Claims: V-5.1-1
 func TestWhatBelongsToOneRNICIsUnknownToAnother(t *testing.T) {
 	overWires(t, func(t *testing.T, w wire) {
 		one, other := newSide(t, reads), newSide(t, reads)

@@ -125,6 +125,7 @@ func TestSlotsOfTheReceiveQueueAreFreedByPolling(t *testing.T) {
 // before it have succeeded.
 //
 // Claims: V-8.1.3.1-1 V-8.1.3.1-2
+// Claims: V-5.3-2
 func TestUnsignaledRequestsHaveNoCompletionUnlessTheyFail(t *testing.T) {
 	bubble(t, reads, reads, func(t *testing.T, s *table) {
 		plain := s.a.write(1, s.b, 0, 8)

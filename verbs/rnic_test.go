@@ -12,6 +12,7 @@ import (
 //
 // Claims: R-8.1.2-5 R-8.1.1-12
 // Claims: V-8.1.3.2-5 V-8.3.1-1 S-6.4.3.2-1 S-7.2-1
+// Claims: V-5.3.1-1 V-5.3.1-3 V-9.2.3.1-6 V-9.2.5.1-8 V-6.1.1-1 V-6.5-3
 func TestLimitsAreEnforcedAndNamed(t *testing.T) {
 	r := must(verbs.Open(verbs.Config{Limits: verbs.Limits{
 		PDs: 1, CQs: 1, CQEntries: 10, QPs: 1, WRs: 8, SGEs: 5, IRD: 5, ORD: 6, Regions: 1, RegionsOctets: 100,
@@ -121,6 +122,8 @@ func TestRegistrationHasAResultForEachMistake(t *testing.T) {
 }
 
 // Verbs §5.2: nothing goes while something else belongs to it.
+//
+// Claims: V-5.2.2-1 V-5.3.4-1 V-6.1.1-7 V-6.1.1-10 V-9.2.2.2-1 V-9.2.3.4-1
 func TestObjectsInUseAreNotTakenAway(t *testing.T) {
 	r := must(verbs.Open(verbs.Config{}))(t)
 	pd := must(r.AllocPD())(t)
@@ -153,6 +156,8 @@ func TestObjectsInUseAreNotTakenAway(t *testing.T) {
 
 // Verbs §9.2.1.3: everything that belonged to the RNIC is gone when Close
 // returns, whatever it was doing.
+//
+// Claims: V-5.1.4-1 V-9.2.1.3-1 V-9.2.1.3-4
 func TestClosingTheRNICFreesEverything(t *testing.T) {
 	overWires(t, func(t *testing.T, w wire) {
 		a, b := linked(t, w, reads, reads)
