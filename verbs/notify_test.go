@@ -160,6 +160,7 @@ func TestPollArmPollNeverLosesAWakeUp(t *testing.T) {
 	}
 }
 
+// Claims: V-8.2.5-9
 func TestACompletionHandlerMayUseEveryVerb(t *testing.T) {
 	for _, tt := range []struct {
 		name string

@@ -32,6 +32,7 @@ func wantTold(t *testing.T, peer *side) {
 // Claims: R-7.1-2 R-5.4-4 R-5.4-5
 // Claims: V-8.1.3.2-1
 // Claims: V-6.2.2.3-5 V-6.2.3-8 V-6.2.4-3 V-7.4.1-2
+// Claims: V-9.1-4 V-9.1-5
 func TestAWorkRequestThatNamesTheWrongMemoryFailsAlone(t *testing.T) {
 	type mistake struct {
 		name string
