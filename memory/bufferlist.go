@@ -151,15 +151,7 @@ func (e *extent) scattered(dst [][]byte, off, n uint64) [][]byte {
 	return dst
 }
 
-// pieces appends the memory of n octets from off on, which are within it.
-func (e *extent) pieces(dst [][]byte, off, n uint64) [][]byte {
-	if e.buf == nil {
-		return e.scattered(dst, off, n)
-	}
-	return append(dst, e.buf[off:off+n:off+n])
-}
-
-// contiguous is the same memory when it is in one piece, else nil.
+// contiguous is the memory of n octets from off on when it is in one piece, else nil.
 func (e *extent) contiguous(off, n uint64) []byte {
 	if e.buf != nil {
 		return e.buf[off : off+n : off+n]

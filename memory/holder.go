@@ -107,7 +107,10 @@ func (h *Holder) Resolve(dst [][]byte, stag uint32, to, n uint64, need Access) (
 	h.uses[i].held = true
 	h.uses[i].refer(h.frame)
 	h.recent = i
-	return g.pieces(dst, off, n), ddp.NoFault
+	if g.buf == nil {
+		return g.scattered(dst, off, n), ddp.NoFault
+	}
+	return append(dst, g.buf[off:off+n:off+n]), ddp.NoFault
 }
 
 // Check is what Resolve would say now. Nothing is held: the answer may be
