@@ -50,7 +50,19 @@ func newSideOf(t testing.TB, rnic verbs.Config, cfg verbs.QPConfig) *side {
 	s := &side{t: t, buf: make([]byte, 1<<20), came: make(chan struct{}, 1)}
 	s.rnic = must(verbs.Open(rnic))(t)
 	t.Cleanup(func() { _ = s.rnic.Close() }) // the test may have closed it
-	check(t, s.rnic.SetAsyncHandler(func(e verbs.Event) {
+	s.listen()
+	s.pd = must(s.rnic.AllocPD())(t)
+	s.sendCQ = must(s.rnic.CreateCQ(verbs.CQConfig{Entries: 4096}))(t)
+	s.recvCQ = must(s.rnic.CreateCQ(verbs.CQConfig{Entries: 4096}))(t)
+	s.mr = must(s.pd.Register(s.buf, allRights))(t)
+	s.qp = s.newQP(cfg)
+	return s
+}
+
+// listen records the events of the side's RNIC.
+func (s *side) listen() {
+	s.t.Helper()
+	check(s.t, s.rnic.SetAsyncHandler(func(e verbs.Event) {
 		s.mu.Lock()
 		s.events = append(s.events, e)
 		s.mu.Unlock()
@@ -59,12 +71,6 @@ func newSideOf(t testing.TB, rnic verbs.Config, cfg verbs.QPConfig) *side {
 		default:
 		}
 	}))
-	s.pd = must(s.rnic.AllocPD())(t)
-	s.sendCQ = must(s.rnic.CreateCQ(verbs.CQConfig{Entries: 4096}))(t)
-	s.recvCQ = must(s.rnic.CreateCQ(verbs.CQConfig{Entries: 4096}))(t)
-	s.mr = must(s.pd.Register(s.buf, allRights))(t)
-	s.qp = s.newQP(cfg)
-	return s
 }
 
 // newQP makes a queue pair, with the side's CQs unless cfg has some.

@@ -95,7 +95,7 @@ func (op Op) kind() workKind {
 		return kindRead
 	case OpFetchAdd, OpCmpSwap:
 		return kindAtomic
-	case OpInvalidate:
+	case OpInvalidate, OpBind, OpFastRegister:
 		return kindLocal
 	}
 	return kindSend

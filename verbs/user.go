@@ -5,7 +5,10 @@ package verbs
 // more. A program is one address space, so nothing but the types keeps its parts
 // apart; they hold what the specification leaves to operating systems.
 
-import "context"
+import (
+	"context"
+	"slices"
+)
 
 // A UserQP is the view of a queue pair that can be given to code which is not
 // trusted with the RNIC: it can post to the queue pair's own queues and nothing
@@ -51,20 +54,27 @@ func (u *UserQP) Num() uint32 {
 	return u.qp.num
 }
 
-// PostSend posts one work request; see [QP.PostSends].
+// PostSend posts one work request; see [UserQP.PostSends].
 func (u *UserQP) PostSend(wr SendWR) error {
-	if err := u.check("post to SQ"); err != nil {
-		return err
-	}
-	return u.qp.PostSend(wr)
+	_, err := u.PostSends([]SendWR{wr})
+	return err
 }
 
-// PostSends posts work requests; see [QP.PostSends].
+// PostSends posts work requests; see [QP.PostSends]. It refuses OpFastRegister
+// with ErrOp (Verbs §10.1).
 func (u *UserQP) PostSends(wrs []SendWR) (n int, err error) {
-	if err := u.check("post to SQ"); err != nil {
+	const verb = "post to SQ"
+	if err := u.check(verb); err != nil {
 		return 0, err
 	}
-	return u.qp.PostSends(wrs)
+	i := slices.IndexFunc(wrs, func(wr SendWR) bool { return wr.Op == OpFastRegister })
+	if i < 0 {
+		return u.qp.PostSends(wrs)
+	}
+	if n, err = u.qp.PostSends(wrs[:i]); err == nil {
+		err = fail(verb, ErrOp, "%v is for Privileged Mode consumers", OpFastRegister)
+	}
+	return n, err
 }
 
 // PostRecv posts one receive; see [QP.PostRecvs].
