@@ -137,20 +137,23 @@ type pending struct {
 // outgoing half fills it, the receiving goroutine empties it.
 type responseQueue struct {
 	mu    sync.Mutex
-	limit int // requests that may be outstanding: ORD
+	limit atomic.Int32 // requests that may be outstanding: ORD; changes under mu
 	ring  []pending
 	head  int
 	n     int
 }
 
-func (q *responseQueue) init(limit, depth int) { q.limit, q.ring = limit, make([]pending, depth) }
+func (q *responseQueue) init(limit, depth int) {
+	q.limit.Store(int32(limit))
+	q.ring = make([]pending, depth)
+}
 
 // resize changes the limit. Requests that are beyond it already stay.
 func (q *responseQueue) resize(limit int) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	q.ring, q.head = rerung(q.ring, q.head, q.n, limit)
-	q.limit = limit
+	q.limit.Store(int32(limit))
 }
 
 func (q *responseQueue) len() int {
@@ -164,7 +167,8 @@ func (q *responseQueue) len() int {
 func (q *responseQueue) full() (limit int, full bool) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	return q.limit, q.n >= q.limit
+	limit = int(q.limit.Load())
+	return limit, q.n >= limit
 }
 
 // find copies to p the request that f is true of, if there is one.

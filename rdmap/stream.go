@@ -147,10 +147,7 @@ func (s *Stream) SetIRD(n int) { s.requests.resize(n) }
 func (s *Stream) SetORD(n int) { s.responses.resize(n) }
 
 // ORD is the number of those that this side may have outstanding.
-func (s *Stream) ORD() int {
-	n, _ := s.responses.full()
-	return n
-}
+func (s *Stream) ORD() int { return int(s.responses.limit.Load()) }
 
 // Reader receives until the stream ends and says why: io.EOF when the peer
 // closed between messages, ErrUnfinished when it closed within one, a

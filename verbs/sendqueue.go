@@ -29,15 +29,14 @@ type sendWQE struct {
 //
 // Posters own tail, the owner of RDMAP's outgoing half owns next.
 type sendQueue struct {
-	q     *QP
-	depth uint64
-	mask  uint64
-	sges  int
-	wqes  []sendWQE
+	q    *QP
+	sges int
+	ring atomic.Pointer[sendRing]
 
-	post sync.Mutex // one poster at a time; also guards the intake and full
-	in   intake
-	full uint64 // posts that were refused because of that
+	post  sync.Mutex // one poster at a time; also guards the intake, the depth and full
+	in    intake
+	depth uint64
+	full  uint64 // posts that were refused because of that
 	tail atomic.Uint64
 	next atomic.Uint64 // written by the sender
 
@@ -77,15 +76,10 @@ func (in intake) refusal(q *QP, verb string) error {
 
 func (s *sendQueue) init(q *QP, depth, sges int) {
 	s.q, s.depth, s.sges = q, uint64(depth), sges
-	s.wqes = make([]sendWQE, ringSize(depth))
-	s.mask = uint64(len(s.wqes) - 1)
-	all := make([]SGE, len(s.wqes)*sges)
-	for i := range s.wqes {
-		s.wqes[i].wr.SGL = all[i*sges : i*sges : (i+1)*sges]
-	}
+	s.ring.Store(newSendRing(depth, sges))
 }
 
-func (s *sendQueue) at(n uint64) *sendWQE { return &s.wqes[n&s.mask] }
+func (s *sendQueue) at(n uint64) *sendWQE { return s.ring.Load().at(n) }
 
 // push posts wr; needs post.
 func (s *sendQueue) push(wr *SendWR) error {

@@ -117,7 +117,7 @@ func (u ulp) precheck(w *sendWQE) Status {
 		return InvalidSTag
 	case !w.asks:
 		return Success
-	case c.ord == 0:
+	case c.stream.ORD() == 0:
 		return ZeroReadResources
 	case w.length == 0:
 		return Success
@@ -196,8 +196,11 @@ func (u ulp) Responded(ticket uint64, value uint64) error {
 // Failed completes a work request in error and ends the stream.
 func (u ulp) Failed(ticket uint64, err error) {
 	status := InvalidSTag // revoked
-	if e, ok := err.(wqError); ok {
+	switch e, ok := err.(wqError); {
+	case ok:
 		status = e.status
+	case err == rdmap.ErrNoORD:
+		status = ZeroReadResources
 	}
 	u.sq.finish(ticket, status)
 	u.workFailed(wqError{status})
