@@ -3,6 +3,7 @@ package memory
 import (
 	"bytes"
 	"errors"
+	"fmt"
 	"runtime"
 	"sync"
 	"sync/atomic"
@@ -16,11 +17,25 @@ import (
 var revokers = []struct {
 	name   string
 	revoke func(t *Table, r *Region) error
+	valid  bool // afterwards, by another key
 }{
-	{"deallocate", func(t *Table, r *Region) error { return t.Deallocate(r) }},
-	{"invalidate", func(t *Table, r *Region) error { return faultErr(t.Invalidate(uint32(r.STag()), r.PD(), 0, false)) }},
-	{"remote invalidate", func(t *Table, r *Region) error { return faultErr(t.Invalidate(uint32(r.STag()), r.PD(), 0, true)) }},
-	{"close", func(t *Table, r *Region) error { t.Close(); return nil }},
+	{name: "deallocate", revoke: func(t *Table, r *Region) error { return t.Deallocate(r) }},
+	{name: "invalidate", revoke: func(t *Table, r *Region) error {
+		return faultErr(t.Invalidate(uint32(r.STag()), r.PD(), 0, false))
+	}},
+	{name: "remote invalidate", revoke: func(t *Table, r *Region) error {
+		return faultErr(t.Invalidate(uint32(r.STag()), r.PD(), 0, true))
+	}},
+	{name: "reregister", valid: true, revoke: func(t *Table, r *Region) error {
+		return t.Reregister(r, r.PD(), make([]byte, 256), RegionConfig{Access: r.Access(), Key: 1})
+	}},
+	{name: "failing reregister", revoke: func(t *Table, r *Region) error {
+		if err := t.Reregister(r, r.PD(), nil, RegionConfig{Access: r.Access()}); !errors.Is(err, ErrLength) {
+			return fmt.Errorf("%v, want %v", err, ErrLength)
+		}
+		return nil
+	}},
+	{name: "close", revoke: func(t *Table, r *Region) error { t.Close(); return nil }},
 }
 
 func faultErr(f ddp.Fault) error {
@@ -31,6 +46,7 @@ func faultErr(f ddp.Fault) error {
 }
 
 // Claims: DDP-8.3-2 DDP-8.3.1-4 R-8.1.1-4 D-10.3-2 V-7.2.2-1 V-7.3-1 V-7.9-1 V-7.9-2 DDP-8.3.1-6 R-8.1.1-6
+// Claim3: V-7.3.2.3-6
 func TestRevocationWaitsForHoldersAndLetsNoneIn(t *testing.T) {
 	for _, c := range revokers {
 		t.Run(c.name, func(t *testing.T) {
@@ -77,7 +93,7 @@ func TestRevocationWaitsForHoldersAndLetsNoneIn(t *testing.T) {
 				if err := <-done; err != nil {
 					t.Error(err)
 				}
-				if first.Acquire() || r.Valid() {
+				if first.Acquire() || r.Valid() != c.valid {
 					t.Error("valid afterwards")
 				}
 			})
