@@ -44,6 +44,9 @@ type connection struct {
 // ErrState, ErrLLP, ErrIRD and ErrORD; then llp is still the caller's.
 func (q *QP) Establish(llp ddp.LLP, terms Terms) error {
 	const verb = "modify QP to RTS"
+	if err := q.rnic.alive(verb); err != nil {
+		return err
+	}
 	if llp == nil {
 		return fail(verb, ErrLLP, "it is nil")
 	}
@@ -68,7 +71,7 @@ func (q *QP) establish(llp ddp.LLP, terms Terms) (*connection, error) {
 	defer q.mu.Unlock()
 	switch {
 	case q.dead:
-		return nil, fail(verb, ErrQP, "it has been destroyed")
+		return nil, q.rnic.gone(verb, ErrQP)
 	case q.state != Idle:
 		return nil, fail(verb, ErrState, "it is %v, expected Idle", q.state)
 	case q.conn.Load() != nil:

@@ -17,6 +17,9 @@ import (
 // why the end was not graceful. An Idle queue pair is closed already; one in
 // Error gives the reason for that.
 func (q *QP) Close(ctx context.Context) error {
+	if err := q.rnic.alive("close QP"); err != nil {
+		return err
+	}
 	c := q.conn.Load()
 	if c == nil {
 		return q.Err()
@@ -62,13 +65,16 @@ func (c *connection) close() bool {
 // QP to Terminate, Verbs §6.2.3). Only RTS allows it.
 func (q *QP) Terminate() error {
 	const verb = "modify QP to Terminate"
+	if err := q.rnic.alive(verb); err != nil {
+		return err
+	}
 	if q.terminate(modifyTerminate, nil, 0) {
 		return nil
 	}
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	if q.dead {
-		return fail(verb, ErrQP, "it has been destroyed")
+		return q.rnic.gone(verb, ErrQP)
 	}
 	return fail(verb, ErrState, "it is %v, expected RTS", q.state)
 }
@@ -104,15 +110,19 @@ var errAborted = errors.New("verbs: the stream was aborted by this side")
 // Reset moves a queue pair from Error back to Idle, ready for another stream.
 // It fails with ErrFlushing while the old one is not over.
 func (q *QP) Reset() error {
+	const verb = "modify QP to Idle"
+	if err := q.rnic.alive(verb); err != nil {
+		return err
+	}
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	switch {
 	case q.dead:
-		return fail("modify QP to Idle", ErrQP, "it has been destroyed")
+		return q.rnic.gone(verb, ErrQP)
 	case q.state != Error && q.state != Idle:
-		return fail("modify QP to Idle", ErrState, "it is %v, expected Error", q.state)
+		return fail(verb, ErrState, "it is %v, expected Error", q.state)
 	case q.conn.Load() != nil:
-		return fail("modify QP to Idle", ErrFlushing, "")
+		return fail(verb, ErrFlushing, "")
 	}
 	q.err = nil
 	q.enter(modifyIdle)

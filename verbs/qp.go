@@ -112,6 +112,9 @@ type Terms struct {
 func (pd *PD) CreateQP(cfg QPConfig) (*QP, error) {
 	const verb = "create QP"
 	r := pd.rnic
+	if err := pd.usable(verb); err != nil {
+		return nil, err
+	}
 	cfg = cfg.withDefaults()
 	l := &r.limits
 	switch {
