@@ -1,103 +1,303 @@
 package memory
 
 import (
-	"math/bits"
+	"errors"
+	"math/big"
 	"math/rand/v2"
+	"slices"
 	"testing"
 
 	"github.com/weft-rdma/weft/ddp"
 )
 
 // A model is the obvious way to do what Table and Holder do: no hashing, no
-// caching, no arithmetic that could wrap.
+// caching, no arithmetic that could wrap, each octet by itself.
 type model struct {
 	table   *Table
 	pds     [2]*PD
-	streams [2]Stream
-	holders [4]Holder // one for each domain and stream
-	regions []*modelRegion
+	holders [4]Holder // one for each domain and stream; the first may use the STag of zero
+	objects []*modelObject
+	retired [3]bool // streams
 }
 
-type modelRegion struct {
-	*Region
-	dead bool
+type modelObject struct {
+	*object
+	gone   bool
+	valid  bool
+	stag   STag
+	pd     *PD
+	stream Stream
+	access Access
+	base   uint64
+	zero   bool
+	octets []*byte
+
+	// Of regions:
+	shared, remote bool
+	entries        int
+	size, fbo      uint64
+
+	under *modelObject // of a window that is bound
 }
+
+const (
+	modelRegions, modelWindows = 8, 4
+	modelBytes                 = 250
+	modelEntries               = 3
+	modelBlock                 = 64
+)
+
+var modelPhysical = make([]byte, 5)
 
 func newModel() *model {
-	m := &model{table: NewTable(Config{}), streams: [2]Stream{1, 2}}
+	m := &model{table: NewTable(Config{
+		MaxRegions: modelRegions, MaxWindows: modelWindows, MaxBytes: modelBytes, MaxEntries: modelEntries,
+		Block: true, Physical: modelPhysical,
+	})}
 	for i := range m.pds {
 		m.pds[i] = m.table.AllocPD()
 	}
 	for i := range m.holders {
-		m.holders[i].Init(m.table, m.pds[i/2], m.streams[i%2])
+		m.holders[i].Init(m.table, m.pds[i/2], Stream(1+i%2))
 	}
+	m.holders[0].AllowZero()
+	// What denies zero to peers, and what is no object of the table.
+	m.objects = append(m.objects, &modelObject{valid: true, gone: true, access: anyLocal, octets: addresses(modelPhysical)})
 	return m
 }
 
+func addresses(buf []byte) (octets []*byte) {
+	for i := range buf {
+		octets = append(octets, &buf[i])
+	}
+	return octets
+}
+
+// count is how many objects f holds for.
+func (m *model) count(f func(o *modelObject) bool) (n int) {
+	for _, o := range m.objects {
+		if f(o) {
+			n++
+		}
+	}
+	return n
+}
+
+func (m *model) usage() (u Usage) {
+	for _, o := range m.objects {
+		switch {
+		case o.gone:
+		case o.window != nil:
+			u.Windows++
+		default:
+			u.Regions++
+			if o.valid {
+				u.Bytes += uint64(len(o.octets))
+			}
+		}
+	}
+	return u
+}
+
+// windows is how many windows are bound to o.
+func (m *model) windows(o *modelObject) int {
+	return m.count(func(w *modelObject) bool { return w.valid && w.under == o })
+}
+
+// offset is the distance from base to to, if it is not negative.
+func offset(to, base uint64) *big.Int {
+	return new(big.Int).Sub(new(big.Int).SetUint64(to), new(big.Int).SetUint64(base))
+}
+
+// wraps says that n octets from to on do not all have an offset.
+func wraps(to, n uint64) bool {
+	end := new(big.Int).Add(new(big.Int).SetUint64(to), new(big.Int).SetUint64(n))
+	return end.Cmp(new(big.Int).Lsh(big.NewInt(1), 64)) > 0
+}
+
+// within says that n octets from to on are among those of o.
+func (o *modelObject) within(to, n uint64) bool {
+	off := offset(to, o.base)
+	end := new(big.Int).Add(off, new(big.Int).SetUint64(n))
+	return off.Sign() >= 0 && end.Cmp(big.NewInt(int64(len(o.octets)))) <= 0
+}
+
 // answer is what Resolve has to say.
-func (m *model) answer(holder int, stag STag, to, n uint64, need Access) (*modelRegion, ddp.Fault) {
+func (m *model) answer(holder int, stag STag, to, n uint64, need Access) ([]*byte, ddp.Fault) {
 	if n == 0 {
 		return nil, ddp.NoFault
 	}
-	for _, r := range m.regions {
-		if r.dead || r.STag() != stag {
+	for _, o := range m.objects {
+		if !o.valid || o.stag != stag {
 			continue
 		}
-		end, carry := bits.Add64(to, n, 0)
-		limit, top := bits.Add64(r.Base(), r.Len(), 0)
+		window, zero := o.object != nil && o.window != nil, o.object == nil
 		switch {
-		case r.PD() != m.pds[holder/2], r.Stream() != 0 && r.Stream() != m.streams[holder%2]:
+		case zero && (holder != 0 || need&anyLocal == 0), window && o.stream == Stream(1+holder%2) && need&anyLocal != 0:
+			return nil, ddp.FaultSTag
+		case !zero && !window && o.pd != m.pds[holder/2], o.stream != 0 && o.stream != Stream(1+holder%2):
 			return nil, ddp.FaultAssociation
-		case need&^r.Access() != 0:
+		case need&^o.access != 0:
 			return nil, ddp.FaultAccess
-		case carry == 1 && end > 0:
+		case wraps(to, n):
 			return nil, ddp.FaultWrap
-		case to < r.Base(), carry > top, carry == top && end > limit:
+		case !o.within(to, n):
 			return nil, ddp.FaultBounds
 		}
-		return r, ddp.NoFault
+		at := offset(to, o.base).Uint64()
+		return o.octets[at : at+n], ddp.NoFault
 	}
 	return nil, ddp.FaultSTag
+}
+
+// A request is memory and how it is to be registered.
+type request struct {
+	buf []byte
+	cfg RegionConfig
+}
+
+func (m *model) request(next func() byte) (q request) {
+	q.cfg = RegionConfig{
+		Access: Access(next()) & (anyAccess | 1<<7), Key: next() % 2, VA: uint64(int8(next())), // near either end of the offsets
+		ZeroBased: next()%4 == 0, Stream: Stream(next() % 4 / 3), RemoteAccess: RemoteAccess(next() % 3),
+	}
+	if next()%4 != 0 {
+		q.cfg.Access = anyLocal | q.cfg.Access&anyAccess
+	}
+	if next()%3 != 0 {
+		q.buf = make([]byte, next()%9)
+		return q
+	}
+	size := modelBlock
+	if next()%16 == 0 {
+		size--
+	}
+	l := &BufferList{Size: size, FBO: int(next()%16) * 5, Length: uint64(next() % 200)}
+	for range next() % 5 {
+		l.Buffers = append(l.Buffers, make([]byte, size))
+	}
+	if len(l.Buffers) > 0 && next()%16 == 0 {
+		l.Buffers[0] = l.Buffers[0][1:]
+	}
+	if next()%8 != 0 {
+		q.cfg.VA = uint64(int64(int8(next())))&^(modelBlock-1) + uint64(l.FBO)
+	}
+	q.cfg.List = l
+	return q
+}
+
+// wrong is everything that is wrong with memory and addressing, size and fbo being
+// those of its list.
+func (q *request) wrong(octets int, size, fbo uint64) (errs []error) {
+	if !q.cfg.Access.Valid() || q.cfg.RemoteAccess == RemoteForbidden && q.cfg.Access.Remote() {
+		errs = append(errs, ErrAccess)
+	}
+	if !q.cfg.ZeroBased && size > 0 && (q.cfg.VA%size != fbo || octets > 0 && wraps(q.cfg.VA, uint64(octets))) {
+		errs = append(errs, ErrVA)
+	}
+	return errs
+}
+
+// memory is the octets that q names, and all that is wrong with it.
+func (q *request) memory() (octets []*byte, size, fbo uint64, entries int, errs []error) {
+	size, entries = 1, 1
+	if l := q.cfg.List; l == nil {
+		if octets = addresses(q.buf); len(octets) == 0 {
+			errs = append(errs, ErrLength)
+		}
+	} else {
+		size, fbo, entries = uint64(l.Size), uint64(l.FBO), len(l.Buffers)
+		for _, b := range l.Buffers {
+			octets = append(octets, addresses(b)...)
+			if len(b) != l.Size {
+				errs = append(errs, ErrBufferEntry)
+			}
+		}
+		if l.Size < modelBlock {
+			errs = append(errs, ErrBufferSize)
+		}
+		if l.FBO >= l.Size {
+			errs = append(errs, ErrFBO)
+		}
+		if l.Length == 0 || fbo+l.Length > uint64(len(octets)) || entries > modelEntries {
+			errs = append(errs, ErrLength)
+			octets = nil
+		} else {
+			octets = octets[fbo : fbo+l.Length]
+		}
+	}
+	return octets, size, fbo, entries, append(errs, q.wrong(len(octets), size, fbo)...)
+}
+
+// room is what stands against n more octets in regions more regions.
+func (m *model) room(regions, n int) (errs []error) {
+	u := m.usage()
+	if u.Regions+regions > modelRegions {
+		errs = append(errs, ErrRegionLimit)
+	}
+	if u.Bytes+uint64(n) > modelBytes {
+		errs = append(errs, ErrByteLimit)
+	}
+	return errs
+}
+
+// agree fails the test unless err is one of wrong, or nil if there is none.
+func agree(t *testing.T, verb string, err error, wrong []error) bool {
+	t.Helper()
+	if len(wrong) == 0 && err == nil {
+		return true
+	}
+	if !slices.ContainsFunc(wrong, func(w error) bool { return errors.Is(err, w) }) {
+		t.Fatalf("%s: %v, want one of %v", verb, err, wrong)
+	}
+	return false
+}
+
+// become is what a region is after it was registered as q says.
+func (o *modelObject) become(q *request, octets []*byte) {
+	o.valid, o.access, o.stag = true, q.cfg.Access, makeSTag(o.index, q.cfg.Key)
+	o.octets, o.zero, o.base = octets, q.cfg.ZeroBased, q.cfg.VA
+	if o.zero {
+		o.base = 0
+	}
+}
+
+func (q *request) remote() bool {
+	return q.cfg.RemoteAccess == RemoteAllowed || q.cfg.RemoteAccess == RemoteAsAccess && q.cfg.Access.Remote()
+}
+
+// pick is an object that exists or did, of a kind; nil if there is none.
+func (m *model) pick(next func() byte, window bool) *modelObject {
+	var of []*modelObject
+	for _, o := range m.objects {
+		if o.object != nil && (o.window != nil) == window {
+			of = append(of, o)
+		}
+	}
+	if len(of) == 0 {
+		return nil
+	}
+	return of[int(next())%len(of)]
 }
 
 // step does one operation chosen by the octets that next supplies, on both
 // sides, and compares.
 func (m *model) step(t *testing.T, next func() byte) {
-	pick := func() *modelRegion {
-		if len(m.regions) == 0 {
-			return nil
-		}
-		return m.regions[int(next())%len(m.regions)]
+	t.Helper()
+	if op := next() % 24; op < 12 {
+		m.verb(t, op, next)
+		m.compare(t, next)
+	} else {
+		m.access(t, op, next)
 	}
-	i := int(next()) % len(m.holders)
-	h := &m.holders[i]
-	switch op := next() % 16; op {
-	case 0:
-		cfg := RegionConfig{
-			Access:    Access(next()),
-			Key:       next() % 2,
-			VA:        uint64(int8(next())), // near either end of the offsets
-			ZeroBased: next()%2 == 0,
-			Stream:    Stream(next() % 3),
-		}
-		if r, err := m.table.Register(m.pds[next()%2], make([]byte, next()%9), cfg); err == nil {
-			m.regions = append(m.regions, &modelRegion{Region: r})
-		}
-	case 1, 2:
-		r := pick()
-		if r == nil {
-			return
-		}
-		// Nobody may hold what is being revoked, or this goroutine waits for itself.
-		for j := range m.holders {
-			m.holders[j].Release()
-		}
-		if op == 1 {
-			_ = m.table.Deallocate(r.Region)
-		} else {
-			m.table.Invalidate(uint32(r.STag()), r.PD(), r.Stream(), false)
-		}
-		r.dead = true
+}
+
+// verb does a verb. Nobody holds memory meanwhile: this goroutine would wait for itself.
+func (m *model) verb(t *testing.T, op byte, next func() byte) {
+	for j := range m.holders {
+		m.holders[j].Release()
+	}
+	defer func() {
 		for j := range m.holders {
 			want := true
 			for _, u := range m.holders[j].uses {
@@ -107,33 +307,316 @@ func (m *model) step(t *testing.T, next func() byte) {
 				t.Fatalf("Acquire %v, want %v", got, want)
 			}
 		}
+	}()
+	pd, stream := m.pds[next()%2], Stream(1+next()%2)
+	r, w := m.pick(next, false), m.pick(next, true)
+	switch op {
+	case 0:
+		q := m.request(next)
+		octets, size, fbo, entries, wrong := q.memory()
+		got, err := m.table.Register(pd, q.buf, q.cfg)
+		if agree(t, "register", err, append(wrong, m.room(1, len(octets))...)) {
+			o := &modelObject{object: &got.object, pd: pd, stream: q.cfg.Stream, remote: q.remote(), entries: entries, size: size, fbo: fbo}
+			o.become(&q, octets)
+			m.objects = append(m.objects, o)
+		}
+	case 1:
+		entries, remote := int(next()%5), next()%2 == 0
+		var wrong []error
+		if entries > modelEntries {
+			wrong = []error{ErrEntryLimit}
+		}
+		got, err := m.table.AllocRegion(pd, entries, remote)
+		if agree(t, "allocate region", err, append(wrong, m.room(1, 0)...)) {
+			m.objects = append(m.objects, &modelObject{
+				object: &got.object, pd: pd, stag: got.STag(), remote: remote, entries: max(entries, 1), size: 1,
+			})
+		}
+	case 2:
+		if r != nil {
+			m.reregister(t, r, pd, m.request(next))
+		}
 	case 3:
-		h.Release()
-	case 4:
-		h.Forget()
+		if r != nil {
+			m.registerShared(t, r, r.stag^STag(next()/200), pd, m.request(next))
+		}
+	case 4, 5:
+		if r != nil {
+			m.fastRegister(t, r, pd, stream, m.request(next))
+		}
+	case 6:
+		got, err := m.table.AllocWindow(pd)
+		var wrong []error
+		if m.usage().Windows == modelWindows {
+			wrong = []error{ErrWindowLimit}
+		}
+		if agree(t, "allocate window", err, wrong) {
+			m.objects = append(m.objects, &modelObject{object: &got.object, pd: pd, stag: got.STag()})
+		}
+	case 7, 8:
+		if r != nil && w != nil {
+			m.bind(t, w, r, pd, stream, next)
+		}
+	case 9:
+		if o := []*modelObject{r, w}[next()%2]; o != nil {
+			m.invalidate(t, o, o.stag^STag(next()/200), pd, stream, next()%2 == 0)
+		}
+	case 10:
+		if o := []*modelObject{r, w}[next()%2]; o != nil && next()%2 == 0 {
+			m.deallocate(t, o, next()%2 == 0)
+		}
+	case 11:
+		var wrong []error
+		if m.count(func(o *modelObject) bool { return o.valid && o.under != nil && o.stream == stream }) > 0 {
+			wrong = []error{ErrStreamWindows}
+		}
+		if m.retired[stream] {
+			m.table.ForgetStream(stream)
+			m.retired[stream] = false
+		} else if agree(t, "retire", m.table.RetireStream(stream), wrong) {
+			m.retired[stream] = true
+		}
+	}
+}
+
+func (m *model) reregister(t *testing.T, r *modelObject, pd *PD, q request) {
+	octets, size, fbo, entries, wrong := q.memory()
+	err := m.table.Reregister(r.region, pd, q.buf, q.cfg)
+	switch {
+	case r.gone || r.shared:
+		agree(t, "reregister", err, []error{ErrRegion})
+		return
+	case m.windows(r) > 0:
+		agree(t, "reregister", err, []error{ErrWindows})
+		return
+	}
+	r.valid = false
+	if !agree(t, "reregister", err, append(wrong, m.room(0, len(octets))...)) {
+		r.gone = true
+		return
+	}
+	r.pd, r.stream, r.remote, r.entries, r.size, r.fbo = pd, q.cfg.Stream, q.remote(), max(r.entries, entries), size, fbo
+	r.become(&q, octets)
+}
+
+func (m *model) registerShared(t *testing.T, r *modelObject, stag STag, pd *PD, q request) {
+	wrong := append(q.wrong(len(r.octets), r.size, r.fbo), m.room(1, len(r.octets))...)
+	if r.gone || !r.valid || stag != r.stag {
+		wrong = append(wrong, ErrRegion)
+	}
+	got, err := m.table.RegisterShared(stag, pd, q.cfg)
+	if agree(t, "register shared", err, wrong) {
+		o := &modelObject{
+			object: &got.object, pd: pd, stream: q.cfg.Stream, remote: q.remote(), shared: true,
+			entries: r.entries, size: r.size, fbo: r.fbo,
+		}
+		o.become(&q, r.octets)
+		m.objects = append(m.objects, o)
+		r.shared = true
+	}
+}
+
+func (m *model) fastRegister(t *testing.T, r *modelObject, pd *PD, stream Stream, q request) {
+	q.cfg.RemoteAccess = RemoteAllowed
+	octets, size, fbo, entries, wrong := q.memory()
+	wrong = append(wrong, m.room(0, len(octets))...)
+	if r.gone || r.shared {
+		wrong = append(wrong, ErrRegion)
+	}
+	if r.pd != pd || r.stream != 0 && r.stream != stream {
+		wrong = append(wrong, ErrPD)
+	}
+	if r.valid {
+		wrong = append(wrong, ErrNotInvalid)
+	}
+	if entries > r.entries {
+		wrong = append(wrong, ErrListLength)
+	}
+	if q.cfg.Access.Remote() && !r.remote {
+		wrong = append(wrong, ErrAccess)
+	}
+	if agree(t, "fast-register", m.table.FastRegister(pd, stream, makeSTag(r.index, q.cfg.Key), q.buf, q.cfg), wrong) {
+		r.size, r.fbo = size, fbo
+		r.become(&q, octets)
+	}
+}
+
+func (m *model) bind(t *testing.T, w, r *modelObject, pd *PD, stream Stream, next func() byte) {
+	b := Binding{
+		Window: makeSTag(w.index, next()%2), Region: r.stag ^ STag(next()/240), VA: r.base + uint64(int8(next()%8)-2),
+		Length: uint64(next() % 8), ZeroBased: next()%2 == 0, Access: Access(next()) & anyAccess,
+	}
+	if next()%2 == 0 {
+		b.Access &= anyRemote & r.access << 2
+	}
+	if next()%32 == 0 {
+		b.Length = -b.Length
+	}
+	var wrong []error
+	if w.gone {
+		wrong = append(wrong, ErrWindow)
+	}
+	if w.valid {
+		wrong = append(wrong, ErrNotInvalid)
+	}
+	if r.gone || !r.valid || r.stag != b.Region {
+		wrong = append(wrong, ErrRegion)
+	}
+	if w.pd != pd || r.pd != pd || r.stream != 0 && r.stream != stream {
+		wrong = append(wrong, ErrPD)
+	}
+	rights := b.Access != 0 && b.Access&^anyRemote == 0 && (b.Access&RemoteRead == 0 || r.access&LocalRead != 0) &&
+		(b.Access&RemoteWrite == 0 || r.access&LocalWrite != 0) && (b.Access&RemoteAtomic == 0 || r.access&anyLocal == anyLocal)
+	if r.access&BindWindow == 0 || r.zero || !rights {
+		wrong = append(wrong, ErrAccess)
+	}
+	if wraps(b.VA, b.Length) {
+		wrong = append(wrong, ErrWrap)
+	}
+	if b.Length == 0 || !r.within(b.VA, b.Length) {
+		wrong = append(wrong, ErrBounds)
+	}
+	if m.retired[stream] {
+		wrong = append(wrong, ErrRetired)
+	}
+	if !agree(t, "bind", m.table.Bind(pd, stream, b), wrong) {
+		return
+	}
+	at := offset(b.VA, r.base).Uint64()
+	w.valid, w.stag, w.stream, w.access, w.under, w.zero, w.base = true, b.Window, stream, b.Access, r, b.ZeroBased, b.VA
+	w.octets = r.octets[at : at+b.Length]
+	if w.zero {
+		w.base = 0
+	}
+}
+
+func (m *model) invalidate(t *testing.T, o *modelObject, stag STag, pd *PD, stream Stream, remote bool) {
+	var wrong []ddp.Fault
+	blocked := o.shared || m.windows(o) > 0
+	foreign := o.pd != pd || o.stream != 0 && o.stream != stream
+	if o.window != nil {
+		foreign = o.valid && o.stream != stream || !o.valid && o.pd != pd
+	}
+	if o.gone || o.valid && stag != o.stag || blocked && !remote {
+		wrong = append(wrong, ddp.FaultSTag)
+	}
+	if foreign || blocked && remote {
+		wrong = append(wrong, ddp.FaultAssociation)
+	}
+	if remote && o.window == nil && !o.remote {
+		wrong = append(wrong, ddp.FaultAccess)
+	}
+	fault := m.table.Invalidate(uint32(stag), pd, stream, remote)
+	if len(wrong) == 0 {
+		wrong = []ddp.Fault{ddp.NoFault}
+	}
+	if !slices.Contains(wrong, fault) {
+		t.Fatalf("invalidate: %v, want one of %v", fault, wrong)
+	}
+	if fault == ddp.NoFault {
+		o.valid, o.under = false, nil
+	}
+}
+
+func (m *model) deallocate(t *testing.T, o *modelObject, byIndex bool) {
+	var err error
+	unknown := ErrRegion
+	switch {
+	case byIndex:
+		err = m.table.DeallocateIndex(o.index)
+	case o.window != nil:
+		err, unknown = m.table.DeallocateWindow(o.window), ErrWindow
 	default:
-		stag := STag(next())<<8 | STag(next())
-		to := uint64(int8(next()))
-		if r := pick(); r != nil && next()%8 != 0 {
-			stag = r.STag() ^ STag(next()/255)
-			to = r.Base() + uint64(int8(next()%16)-4)
+		err = m.table.Deallocate(o.region)
+	}
+	var wrong []error
+	if o.gone {
+		wrong = []error{unknown}
+	} else if m.windows(o) > 0 {
+		wrong = []error{ErrWindows}
+	}
+	if agree(t, "deallocate", err, wrong) {
+		o.gone, o.valid, o.under = true, false, nil
+	}
+}
+
+// compare compares what there is, and one object in all that can be asked of it.
+func (m *model) compare(t *testing.T, next func() byte) {
+	if got, want := m.table.Usage(), m.usage(); got != want {
+		t.Fatalf("usage %+v, want %+v", got, want)
+	}
+	o := m.pick(next, next()%2 == 0)
+	if o == nil {
+		return
+	}
+	if o.Valid() != o.valid || o.valid && (o.STag() != o.stag || o.Base() != o.base || o.ZeroBased() != o.zero || o.Len() != uint64(len(o.octets))) {
+		t.Fatalf("STag %v: it differs from %+v", o.STag(), o)
+	}
+	var key uint8
+	if o.valid {
+		key = o.stag.Key()
+	}
+	if o.window != nil {
+		a, err := m.table.QueryWindow(o.index)
+		want := WindowAttributes{Index: o.index, Valid: o.valid, PD: o.pd, Key: key}
+		if o.valid {
+			want.Access, want.Stream, want.Region = o.access, o.stream, o.under.index
+			want.Base, want.Length, want.ZeroBased = o.base, uint64(len(o.octets)), o.zero
 		}
-		n := uint64(next() % 12)
-		if next()%32 == 0 {
-			n = -n
+		if (err != nil) != o.gone || !o.gone && a != want {
+			t.Fatalf("window %+v, %v, want %+v", a, err, want)
 		}
-		need := Access(1) << (next() % 6)
-		want, wantFault := m.answer(i, stag, to, n, need)
-		pieces, fault := h.Resolve(nil, uint32(stag), to, n, need)
-		if fault != wantFault {
-			t.Fatalf("Resolve(%v, %#x, %#x, %v): %v, want %v", stag, to, n, need, fault, wantFault)
-		}
-		switch {
-		case want == nil && len(pieces) != 0:
-			t.Fatalf("Resolve(%v, %#x, %#x, %v): %d pieces, want none", stag, to, n, need, len(pieces))
-		case want != nil && (len(pieces) != 1 || uint64(len(pieces[0])) != n || &pieces[0][0] != &want.Buf()[to-want.Base()]):
-			t.Fatalf("Resolve(%v, %#x, %#x, %v): other octets than these", stag, to, n, need)
-		}
+		return
+	}
+	a, err := m.table.QueryRegion(o.index)
+	want := RegionAttributes{
+		Index: o.index, Key: key, Valid: o.valid, Shared: o.shared, RemoteAccess: o.remote, PD: o.pd, Entries: o.entries,
+		Access: o.access, Windows: m.windows(o),
+	}
+	if (err != nil) != o.gone || !o.gone && a != want {
+		t.Fatalf("region %+v, %v, want %+v", a, err, want)
+	}
+}
+
+// access uses memory.
+func (m *model) access(t *testing.T, op byte, next func() byte) {
+	i := int(next()) % len(m.holders)
+	h := &m.holders[i]
+	switch op {
+	case 12:
+		h.Release()
+		return
+	case 13:
+		h.Forget()
+		return
+	}
+	stag := STag(next())<<8 | STag(next())
+	to := uint64(int8(next()))
+	if r := m.pick(next, op%3 == 0); r != nil && next()%8 != 0 {
+		stag = r.stag ^ STag(next()/255)
+		to = r.base + uint64(int8(next()%16)-4)
+	} else if next()%2 == 0 {
+		stag = 0
+	}
+	n := uint64(next() % 12)
+	switch next() % 32 {
+	case 0:
+		n = -n
+	case 1, 2, 3:
+		n *= 16
+	}
+	need := Access(1) << (next() % 6)
+	want, wantFault := m.answer(i, stag, to, n, need)
+	pieces, fault := h.Resolve(nil, uint32(stag), to, n, need)
+	if fault != wantFault {
+		t.Fatalf("Resolve(%v, %#x, %#x, %v): %v, want %v", stag, to, n, need, fault, wantFault)
+	}
+	var got []*byte
+	for _, p := range pieces {
+		got = append(got, addresses(p)...)
+	}
+	if !slices.Equal(got, want) {
+		t.Fatalf("Resolve(%v, %#x, %#x, %v): other octets than these, %d of %d", stag, to, n, need, len(got), len(want))
 	}
 }
 
@@ -142,15 +625,16 @@ func (m *model) end(t *testing.T) {
 	for i := range m.holders {
 		m.holders[i].Forget()
 	}
-	for _, r := range m.regions {
-		if n := r.current.Load().word.Load() &^ revokedBit; n != 0 {
-			t.Fatalf("STag %v is held %d times by nobody", r.STag(), n)
+	for _, o := range m.objects[1:] {
+		if o.current.Load().held() {
+			t.Fatalf("STag %v is held by nobody", o.STag())
 		}
 	}
 	m.table.Close()
 }
 
 // Claims: DDP-8.3.1-3 R-8.1.1-3 S-6.2.1-1 V-7.6.3-1
+// Claim3: V-7.10.6.1-1 V-7.10.6.2-1 V-7.6.3-3
 func TestResolveAgreesWithANaiveModel(t *testing.T) {
 	rng := rand.New(rand.NewPCG(3, 4))
 	for range 200 {
@@ -165,7 +649,7 @@ func TestResolveAgreesWithANaiveModel(t *testing.T) {
 func FuzzResolve(f *testing.F) {
 	for seed := range uint64(4) {
 		rng := rand.New(rand.NewPCG(seed, 0))
-		ops := make([]byte, 400)
+		ops := make([]byte, 2000)
 		for i := range ops {
 			ops[i] = byte(rng.Uint32())
 		}
