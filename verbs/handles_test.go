@@ -76,3 +76,21 @@ func TestWhatBelongsToOneRNICIsUnknownToAnother(t *testing.T) {
 		}
 	})
 }
+
+// What an RNIC keeps for itself is no memory region: none of the STags that a
+// consumer or a peer may try is the RNIC's own (Verbs §7.5).
+//
+// Claims: V-7.5-2
+func TestAnRNICHasNoSTagsOfItsOwn(t *testing.T) {
+	r := must(verbs.Open(verbs.Config{}))(t)
+	defer func() { check(t, r.Close()) }()
+	pd := must(r.AllocPD())(t)
+	cq := must(r.CreateCQ(verbs.CQConfig{Entries: 100}))(t)
+	srq := must(pd.CreateSRQ(verbs.SRQConfig{WRs: 10}))(t)
+	for range 10 {
+		must(pd.CreateQP(verbs.QPConfig{SendCQ: cq, RecvCQ: cq, SRQ: srq, IRD: 4, ORD: 4}))(t)
+	}
+	if u := r.Usage(); u.Regions != 0 || u.Windows != 0 {
+		t.Errorf("%d regions and %d windows before the consumer made any", u.Regions, u.Windows)
+	}
+}
