@@ -21,7 +21,7 @@ func blocks(n, size int) [][]byte {
 }
 
 // Claims: V-4-9
-// Claim3: V-7.6.2.1-1 V-7.6.2.2-1 V-7.6.1.1-2 V-9.2.6.2-4 V-9.2.6.5-5
+// Claims: V-7.6.2.1-1 V-7.6.2.2-1 V-7.6.1.1-2 V-9.2.6.2-4 V-9.2.6.5-5
 func TestListsAreCheckedBeforeAnythingChanges(t *testing.T) {
 	pages := Pages(3, MinPageSize)
 	shifted := make([]byte, 3*MinPageSize+1)[1:]
@@ -133,7 +133,7 @@ func TestPagesBeginOnTheirBoundaries(t *testing.T) {
 // A list is written through its region, in random parts, and compared with what
 // the octets one by one are.
 //
-// Claim3: V-7.6.1.2-1 V-7.6.1.1-1 V-7.6.2.1-1 V-7.6.2.2-1 V-9.2.6.2-6
+// Claims: V-7.6.1.2-1 V-7.6.1.1-1 V-7.6.2.1-1 V-7.6.2.2-1 V-9.2.6.2-6
 func TestOctetsOfAListAreWhereTheyBelong(t *testing.T) {
 	rng := rand.New(rand.NewPCG(7, 8))
 	for round := range 300 {

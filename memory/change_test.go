@@ -42,7 +42,7 @@ func reach(table *Table, pd *PD, stag STag, to uint64, need Access) ddp.Fault {
 	return h.Check(uint32(stag), to, 1, need)
 }
 
-// Claim3: V-7.3.2.1-1 V-7.3.2.1-2 V-7.3.2.1-3 V-7.2.2-1 V-9.2.6.1-1
+// Claims: V-7.3.2.1-1 V-7.3.2.1-2 V-7.3.2.1-3 V-7.2.2-1 V-9.2.6.1-1
 func TestAllocatedSTagIsInvalidUntilItHasMemory(t *testing.T) {
 	table := NewTable(Config{MaxRegions: 3, MaxEntries: 4})
 	pd, foreign := table.AllocPD(), NewTable(Config{}).AllocPD()
@@ -93,7 +93,7 @@ func TestAllocatedSTagIsInvalidUntilItHasMemory(t *testing.T) {
 	}
 }
 
-// Claim3: V-7.3.2.3-1 V-7.3.2.3-5 V-9.2.6.5-1 V-9.2.6.5-2 V-7.4-2
+// Claims: V-7.3.2.3-1 V-7.3.2.3-5 V-9.2.6.5-1 V-9.2.6.5-2 V-7.4-2
 func TestReregisterReplacesAllButTheIndex(t *testing.T) {
 	table := NewTable(Config{})
 	one, two := table.AllocPD(), table.AllocPD()
@@ -144,7 +144,7 @@ func TestReregisterReplacesAllButTheIndex(t *testing.T) {
 	}
 }
 
-// Claim3: V-7.3.2.3-3 V-7.3.2.3-2 V-9.2.6.5-3 V-9.2.6.5-5 V-7.2.1-7
+// Claims: V-7.3.2.3-3 V-7.3.2.3-2 V-9.2.6.5-3 V-9.2.6.5-5 V-7.2.1-7
 func TestFailedReregisterLeavesARegionAloneOrEndsIt(t *testing.T) {
 	foreign := NewTable(Config{})
 	for _, c := range []struct {
@@ -229,7 +229,7 @@ func TestFailedReregisterLeavesARegionAloneOrEndsIt(t *testing.T) {
 	}
 }
 
-// Claim3: V-7.3.2.4-1 V-7.3.2.4-2 V-9.2.6.6-4 V-7.10.1-1 V-7.2.1-7
+// Claims: V-7.3.2.4-1 V-7.3.2.4-2 V-9.2.6.6-4 V-7.10.1-1 V-7.2.1-7
 func TestRegisterSharedChecksBothRegions(t *testing.T) {
 	table := NewTable(Config{MaxRegions: 5, MaxBytes: 3 * MinPageSize, Block: false})
 	pd := table.AllocPD()
@@ -283,7 +283,7 @@ func TestRegisterSharedChecksBothRegions(t *testing.T) {
 	}
 }
 
-// Claim3: V-7.3.2.4-3 V-7.3.2.4-4 V-9.2.6.6-1 V-9.2.6.6-3 V-7.2.2-4 V-7.9-4 V-7.8-3 V-8.1.2.3.3-1
+// Claims: V-7.3.2.4-3 V-7.3.2.4-4 V-9.2.6.6-1 V-9.2.6.6-3 V-7.2.2-4 V-7.9-4 V-7.8-3 V-8.1.2.3.3-1
 func TestSharedRegionsHaveMemoryInCommonAndNothingElse(t *testing.T) {
 	table := NewTable(Config{})
 	one, two := table.AllocPD(), table.AllocPD()
@@ -347,7 +347,7 @@ func TestSharedRegionsHaveMemoryInCommonAndNothingElse(t *testing.T) {
 
 // Each check of Verbs §7.3.2.5, alone.
 //
-// Claim3: V-7.3.2.5-1 V-7.3.2.5-2 V-7.3.2.5-3 V-7.3.2.5-4 V-7.3.2.5-5 V-5.2-6 V-9.3.1.1-15 V-7.6.1.1-2
+// Claims: V-7.3.2.5-1 V-7.3.2.5-2 V-7.3.2.5-3 V-7.3.2.5-4 V-7.3.2.5-5 V-5.2-6 V-9.3.1.1-15 V-7.6.1.1-2
 func TestFastRegisterChecksAndChangesNothing(t *testing.T) {
 	table := NewTable(Config{MaxBytes: 10 * MinPageSize})
 	pd, other := table.AllocPD(), table.AllocPD()
@@ -437,7 +437,7 @@ func TestFastRegisterChecksAndChangesNothing(t *testing.T) {
 	}
 }
 
-// Claim3: V-7.8-4 V-7.3.2.5-1
+// Claims: V-7.8-4 V-7.3.2.5-1
 func TestInvalidRegionKeepsWhatFastRegisterNeeds(t *testing.T) {
 	table := NewTable(Config{})
 	pd := table.AllocPD()

@@ -634,7 +634,7 @@ func (m *model) end(t *testing.T) {
 }
 
 // Claims: DDP-8.3.1-3 R-8.1.1-3 S-6.2.1-1 V-7.6.3-1
-// Claim3: V-7.10.6.1-1 V-7.10.6.2-1 V-7.6.3-3
+// Claims: V-7.10.6.1-1 V-7.10.6.2-1 V-7.6.3-3
 func TestResolveAgreesWithANaiveModel(t *testing.T) {
 	rng := rand.New(rand.NewPCG(3, 4))
 	for range 200 {

@@ -64,7 +64,7 @@ func TestNothingBecomesValidBeforeItsLastUserIsGone(t *testing.T) {
 // Peers write and read through a window that is bound and revoked all the time. The
 // race detector sees an octet that moves after a revocation.
 //
-// Claim3: V-7.10.4.1-1 V-7.10.2-8
+// Claims: V-7.10.4.1-1 V-7.10.2-8
 func TestNoOctetMovesThroughAWindowAfterRevocation(t *testing.T) {
 	for _, c := range []struct {
 		name   string
@@ -149,7 +149,7 @@ func windowUnderTraffic(t *testing.T, revoke func(*Table, *PD, *Window) error, g
 // A peer writes while a region is reregistered between two buffers, by the same STag:
 // each access meets one registration or none, and never the one that ended.
 //
-// Claim3: V-7.3.2.3-6 V-7.3.2.3-5
+// Claims: V-7.3.2.3-6 V-7.3.2.3-5
 func TestReregisterUnderTrafficMovesNoOctetOfTheOldMemory(t *testing.T) {
 	table := NewTable(Config{})
 	pd := table.AllocPD()

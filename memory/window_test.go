@@ -39,7 +39,7 @@ func window(t testing.TB, table *Table, w *Window) WindowAttributes {
 
 // Verbs figure 20, and what RFC 7306's right adds to it.
 //
-// Claim3: V-7.10.2-6 V-7.1-2
+// Claims: V-7.10.2-6 V-7.1-2
 func TestWindowRightsStandOnLocalRightsOfTheRegion(t *testing.T) {
 	const none, r, w, a = Access(0), RemoteRead, RemoteWrite, RemoteAtomic
 	allowed := map[Access][]Access{
@@ -78,7 +78,7 @@ func TestWindowRightsStandOnLocalRightsOfTheRegion(t *testing.T) {
 
 // Each check of Verbs §7.10.6.1, alone.
 //
-// Claim3: V-7.10.6.1-1 V-7.10.2-4 V-7.10.2-5 V-7.10.2-6 V-7.10.2-8 V-5.2-5 V-7.3.2-1 V-7.2.1-6
+// Claims: V-7.10.6.1-1 V-7.10.2-4 V-7.10.2-5 V-7.10.2-6 V-7.10.2-8 V-5.2-5 V-7.3.2-1 V-7.2.1-6
 func TestBindChecksAndChangesNothing(t *testing.T) {
 	table := NewTable(Config{})
 	pd, other := table.AllocPD(), table.AllocPD()
@@ -141,7 +141,7 @@ func TestBindChecksAndChangesNothing(t *testing.T) {
 	}
 }
 
-// Claim3: V-7.10.2-1 V-7.10.2-2 V-7.10.2-3 V-7.10.2-4 V-7.10.2-5 V-5.2-4
+// Claims: V-7.10.2-1 V-7.10.2-2 V-7.10.2-3 V-7.10.2-4 V-7.10.2-5 V-5.2-4
 func TestBoundWindowGivesItsPartToItsStream(t *testing.T) {
 	table := NewTable(Config{})
 	pd, other := table.AllocPD(), table.AllocPD()
@@ -232,7 +232,7 @@ func TestBoundWindowGivesItsPartToItsStream(t *testing.T) {
 
 // Verbs §7.10.6.3, and the states of §7.10.5.
 //
-// Claim3: V-7.10.4-1 V-7.10.4-2 V-7.10.2-8 V-7.8-6 V-7.9-5 V-9.2.6.4-4
+// Claims: V-7.10.4-1 V-7.10.4-2 V-7.10.2-8 V-7.8-6 V-7.9-5 V-9.2.6.4-4
 func TestWindowIsItsStreamsWhileBoundAndItsDomainsElse(t *testing.T) {
 	table := NewTable(Config{})
 	pd, other := table.AllocPD(), table.AllocPD()
@@ -284,7 +284,7 @@ func TestWindowIsItsStreamsWhileBoundAndItsDomainsElse(t *testing.T) {
 	}
 }
 
-// Claim3: V-7.10.1-1 V-9.2.6.4-1 V-9.2.6.7-1 V-9.2.6.8-1 V-7.10.3-1 V-7.2.1-7
+// Claims: V-7.10.1-1 V-9.2.6.4-1 V-9.2.6.7-1 V-9.2.6.8-1 V-7.10.3-1 V-7.2.1-7
 func TestWindowsAndRegionsAreNotMistakenForEachOther(t *testing.T) {
 	table := NewTable(Config{MaxWindows: 3})
 	pd := table.AllocPD()
@@ -354,7 +354,7 @@ func TestWindowsAndRegionsAreNotMistakenForEachOther(t *testing.T) {
 	}
 }
 
-// Claim3: V-6.1.4-5
+// Claims: V-6.1.4-5
 func TestRetiredStreamGetsNoWindows(t *testing.T) {
 	table := NewTable(Config{})
 	pd := table.AllocPD()
@@ -384,7 +384,7 @@ func TestRetiredStreamGetsNoWindows(t *testing.T) {
 	}
 }
 
-// Claim3: V-7.2.1-4 V-7.2.1-5 V-7.2.1-6
+// Claims: V-7.2.1-4 V-7.2.1-5 V-7.2.1-6
 func TestZeroNamesPhysicalMemoryForWhoMayUseIt(t *testing.T) {
 	buf := make([]byte, 64)
 	table := NewTable(Config{Physical: buf})
