@@ -37,8 +37,8 @@ type sendQueue struct {
 	in    intake
 	depth uint64
 	full  uint64 // posts that were refused because of that
-	tail atomic.Uint64
-	next atomic.Uint64 // written by the sender
+	tail  atomic.Uint64
+	next  atomic.Uint64 // written by the sender
 
 	gathered uint64 // requests below it may be on their way out; the sender's
 
