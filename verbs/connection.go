@@ -52,10 +52,10 @@ func (q *QP) Establish(llp ddp.LLP, terms Terms) error {
 	}
 	l := &q.rnic.limits
 	if terms.IRD < 0 || terms.IRD > l.IRD {
-		return fail(verb, ErrIRD, "%d, the limit is %d (Limits.IRD)", terms.IRD, l.IRD)
+		return q.rnic.limited(verb, ErrIRD, "IRD", "%d, the limit is %d", terms.IRD, l.IRD)
 	}
 	if terms.ORD < 0 || terms.ORD > l.ORD {
-		return fail(verb, ErrORD, "%d, the limit is %d (Limits.ORD)", terms.ORD, l.ORD)
+		return q.rnic.limited(verb, ErrORD, "ORD", "%d, the limit is %d", terms.ORD, l.ORD)
 	}
 	c, err := q.establish(llp, terms)
 	if err != nil {

@@ -127,13 +127,13 @@ func (pd *PD) CreateQP(cfg QPConfig) (*QP, error) {
 	case min(cfg.SendDepth, cfg.RecvDepth, cfg.SendSGEs, cfg.RecvSGEs, cfg.IRD, cfg.ORD) < 0:
 		return nil, fail(verb, ErrModifier, "a number is negative")
 	case cfg.SendDepth > l.WRs || cfg.RecvDepth > l.WRs:
-		return nil, fail(verb, ErrWRMax, "%d and %d were asked for, the limit is %d (Limits.WRs)", cfg.SendDepth, cfg.RecvDepth, l.WRs)
+		return nil, r.limited(verb, ErrWRMax, "WRs", "%d and %d were asked for, the limit is %d", cfg.SendDepth, cfg.RecvDepth, l.WRs)
 	case cfg.SendSGEs > l.SGEs || cfg.RecvSGEs > l.SGEs:
-		return nil, fail(verb, ErrSGEMax, "%d and %d were asked for, the limit is %d (Limits.SGEs)", cfg.SendSGEs, cfg.RecvSGEs, l.SGEs)
+		return nil, r.limited(verb, ErrSGEMax, "SGEs", "%d and %d were asked for, the limit is %d", cfg.SendSGEs, cfg.RecvSGEs, l.SGEs)
 	case cfg.ORD > l.ORD:
-		return nil, fail(verb, ErrORD, "%d was asked for, the limit is %d (Limits.ORD)", cfg.ORD, l.ORD)
+		return nil, r.limited(verb, ErrORD, "ORD", "%d was asked for, the limit is %d", cfg.ORD, l.ORD)
 	case cfg.IRD > l.IRD:
-		return nil, fail(verb, ErrIRD, "%d was asked for, the limit is %d (Limits.IRD)", cfg.IRD, l.IRD)
+		return nil, r.limited(verb, ErrIRD, "IRD", "%d was asked for, the limit is %d", cfg.IRD, l.IRD)
 	}
 	r.mu.Lock()
 	num := r.newQPNum()
@@ -161,7 +161,7 @@ func (pd *PD) CreateQP(cfg QPConfig) (*QP, error) {
 		return nil, err
 	}
 	if len(r.qps) >= l.QPs {
-		return nil, fail(verb, ErrResources, "the limit is %d queue pairs (Limits.QPs)", l.QPs)
+		return nil, r.limited(verb, ErrResources, "QPs", "the limit is %d queue pairs", l.QPs)
 	}
 	if err := cfg.SendCQ.attach(q); err != nil {
 		return nil, err

@@ -13,9 +13,11 @@ import (
 // Claims: R-8.1.2-5 R-8.1.1-12
 // Claims: V-8.1.3.2-5 V-8.3.1-1 S-6.4.3.2-1 S-7.2-1
 // Claims: V-5.3.1-1 V-5.3.1-3 V-9.2.3.1-6 V-9.2.5.1-8 V-6.1.1-1 V-6.5-3
+// Claim3: V-5.1.3-2 V-9.2.1.2-30
 func TestLimitsAreEnforcedAndNamed(t *testing.T) {
 	r := must(verbs.Open(verbs.Config{Limits: verbs.Limits{
 		PDs: 1, CQs: 1, CQEntries: 10, QPs: 1, WRs: 8, SGEs: 5, IRD: 5, ORD: 6, Regions: 1, RegionsOctets: 100,
+		Windows: 1, ListEntries: 3, SRQs: 1, SRQWRs: 2,
 	}}))(t)
 	pd := must(r.AllocPD())(t)
 	_, err := r.AllocPD()
@@ -65,11 +67,23 @@ func TestLimitsAreEnforcedAndNamed(t *testing.T) {
 	wantLimit(t, create(func(*verbs.QPConfig) {})(), verbs.ErrResources, "Limits.QPs")
 
 	_, err = pd.Register(make([]byte, 101), verbs.LocalRead)
-	wantError(t, err, verbs.ErrResources)
+	wantLimit(t, err, verbs.ErrResources, "Limits.RegionsOctets")
 	mr := must(pd.Register(make([]byte, 100), verbs.LocalRead))(t)
 	_, err = pd.Register(make([]byte, 1), verbs.LocalRead)
-	wantError(t, err, verbs.ErrResources)
-	if u, want := r.Usage(), (verbs.Usage{PDs: 1, CQs: 1, CQEntries: 10, QPs: 1, Regions: 1, RegionsOctets: 100}); u != want {
+	wantLimit(t, err, verbs.ErrResources, "Limits.Regions")
+	must(pd.AllocMW())(t)
+	_, err = pd.AllocMW()
+	wantLimit(t, err, verbs.ErrResources, "Limits.Windows")
+	_, err = pd.AllocMR(4, false)
+	wantLimit(t, err, verbs.ErrResources, "Limits.ListEntries")
+	must(pd.CreateSRQ(verbs.SRQConfig{WRs: 2}))(t)
+	_, err = pd.CreateSRQ(verbs.SRQConfig{WRs: 3})
+	wantLimit(t, err, verbs.ErrWRMax, "Limits.SRQWRs")
+	_, err = pd.CreateSRQ(verbs.SRQConfig{WRs: 2})
+	wantLimit(t, err, verbs.ErrResources, "Limits.SRQs")
+	u := r.Usage()
+	u.IRD, u.ORD = 0, 0
+	if want := (verbs.Usage{PDs: 1, CQs: 1, CQEntries: 10, QPs: 1, SRQs: 1, SRQWRs: 2, Regions: 1, Windows: 1, RegionsOctets: 100}); u != want {
 		t.Errorf("usage %+v, expected %+v", u, want)
 	}
 	check(t, mr.Deallocate())

@@ -126,8 +126,6 @@ func TestTheEndsOfStreamsAreCounted(t *testing.T) {
 }
 
 // What is refused is counted by the reason, and what happens by the event.
-//
-// Claim3: V-5.1.3-2 V-9.2.1.2-30
 func TestRefusalsAndEventsAreCounted(t *testing.T) {
 	s := newSideOf(t, verbs.Config{Limits: verbs.Limits{PDs: 2, CQs: 3}}, verbs.QPConfig{SendDepth: 2, RecvDepth: 3})
 	for i := range 5 {
