@@ -146,6 +146,9 @@ func (pd *PD) CreateQP(cfg QPConfig) (*QP, error) {
 	if cfg.SRQ != nil && cfg.SRQ.pd != pd { // Verbs §6.3.5: its PD decides
 		q.shared = new(memory.Holder)
 		q.shared.Init(r.table, cfg.SRQ.pd.mem, memory.Stream(q.num))
+		if cfg.Privileged { // what the queue pair may is what counts
+			q.shared.AllowZero()
+		}
 	}
 	if cfg.Privileged { // Verbs §7.2.1, §6.3.5
 		q.out.AllowZero()
