@@ -16,7 +16,7 @@ import (
 // Claim3: V-5.1.3-2 V-9.2.1.2-30
 func TestLimitsAreEnforcedAndNamed(t *testing.T) {
 	r := must(verbs.Open(verbs.Config{Limits: verbs.Limits{
-		PDs: 1, CQs: 1, CQEntries: 10, QPs: 1, WRs: 8, SGEs: 5, IRD: 5, ORD: 6, Regions: 1, RegionsOctets: 100,
+		PDs: 1, CQs: 1, CQEntries: 10, QPs: 1, WRs: 8, SGEs: 5, IRD: 5, ORD: 6, Regions: 2, RegionsOctets: 100,
 		Windows: 1, ListEntries: 3, SRQs: 1, SRQWRs: 2,
 	}}))(t)
 	pd := must(r.AllocPD())(t)
@@ -70,20 +70,23 @@ func TestLimitsAreEnforcedAndNamed(t *testing.T) {
 	wantLimit(t, err, verbs.ErrResources, "Limits.RegionsOctets")
 	mr := must(pd.Register(make([]byte, 100), verbs.LocalRead))(t)
 	_, err = pd.Register(make([]byte, 1), verbs.LocalRead)
+	wantLimit(t, err, verbs.ErrResources, "Limits.RegionsOctets")
+	_, err = pd.AllocMR(4, false)
+	wantLimit(t, err, verbs.ErrResources, "Limits.ListEntries")
+	must(pd.AllocMR(3, false))(t)
+	_, err = pd.AllocMR(1, false)
 	wantLimit(t, err, verbs.ErrResources, "Limits.Regions")
 	must(pd.AllocMW())(t)
 	_, err = pd.AllocMW()
 	wantLimit(t, err, verbs.ErrResources, "Limits.Windows")
-	_, err = pd.AllocMR(4, false)
-	wantLimit(t, err, verbs.ErrResources, "Limits.ListEntries")
-	must(pd.CreateSRQ(verbs.SRQConfig{WRs: 2}))(t)
 	_, err = pd.CreateSRQ(verbs.SRQConfig{WRs: 3})
 	wantLimit(t, err, verbs.ErrWRMax, "Limits.SRQWRs")
+	must(pd.CreateSRQ(verbs.SRQConfig{WRs: 2}))(t)
 	_, err = pd.CreateSRQ(verbs.SRQConfig{WRs: 2})
 	wantLimit(t, err, verbs.ErrResources, "Limits.SRQs")
 	u := r.Usage()
 	u.IRD, u.ORD = 0, 0
-	if want := (verbs.Usage{PDs: 1, CQs: 1, CQEntries: 10, QPs: 1, SRQs: 1, SRQWRs: 2, Regions: 1, Windows: 1, RegionsOctets: 100}); u != want {
+	if want := (verbs.Usage{PDs: 1, CQs: 1, CQEntries: 10, QPs: 1, SRQs: 1, SRQWRs: 2, Regions: 2, Windows: 1, RegionsOctets: 100}); u != want {
 		t.Errorf("usage %+v, expected %+v", u, want)
 	}
 	check(t, mr.Deallocate())
