@@ -54,8 +54,9 @@ func (r *Region) invalidable(g *registration, pd *PD, stream Stream, remote bool
 		return ddp.FaultAssociation
 	case r.shared, r.windows > 0:
 		return ddp.FaultSTag
-	case remote && !r.remote:
-		// Verbs §7.4.2: local rights alone give a peer no power over the STag.
+	case remote && !g.access.Remote() && !(g.revoked() && r.remote):
+		// Verbs §7.4.2: local rights alone give a peer no power over the STag. One
+		// that is Invalid has no rights, and goes by its Remote Access Flag.
 		return ddp.FaultAccess
 	}
 	return ddp.NoFault

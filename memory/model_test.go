@@ -503,7 +503,7 @@ func (m *model) invalidate(t *testing.T, o *modelObject, stag STag, pd *PD, stre
 	if foreign || blocked && remote {
 		wrong = append(wrong, ddp.FaultAssociation)
 	}
-	if remote && o.window == nil && !o.remote {
+	if remote && o.window == nil && !(o.valid && o.access.Remote() || !o.valid && o.remote) {
 		wrong = append(wrong, ddp.FaultAccess)
 	}
 	fault := m.table.Invalidate(uint32(stag), pd, stream, remote)

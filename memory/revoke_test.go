@@ -161,6 +161,7 @@ func TestInvalidateChecksWhoAsks(t *testing.T) {
 		{name: "foreign domain", cfg: RegionConfig{Access: rights}, pd: other, want: ddp.FaultAssociation, invalid: ddp.FaultAssociation},
 		{name: "foreign stream", cfg: RegionConfig{Access: rights, Stream: 2}, pd: pd, stream: 1, want: ddp.FaultAssociation, invalid: ddp.FaultAssociation},
 		{name: "remote, region without remote rights", cfg: RegionConfig{Access: LocalRead}, pd: pd, remote: true, want: ddp.FaultAccess, invalid: ddp.FaultAccess},
+		{name: "remote, remote rights allowed and not given", cfg: RegionConfig{Access: LocalRead, RemoteAccess: RemoteAllowed}, pd: pd, remote: true, want: ddp.FaultAccess},
 		{name: "shared, local", cfg: RegionConfig{Access: rights, Shared: true}, pd: pd, want: ddp.FaultSTag, invalid: ddp.FaultSTag},
 		{name: "shared, remote", cfg: RegionConfig{Access: rights, Shared: true}, pd: pd, remote: true, want: ddp.FaultAssociation, invalid: ddp.FaultAssociation},
 		{name: "shared and foreign, local", cfg: RegionConfig{Access: rights, Shared: true}, pd: other, want: ddp.FaultAssociation, invalid: ddp.FaultAssociation},
