@@ -23,7 +23,6 @@ type connection struct {
 	q      *QP
 	llp    ddp.LLP
 	stream *rdmap.Stream
-	ord    int
 	writer sync.WaitGroup
 
 	half  sync.Once             // closes ended
@@ -38,46 +37,10 @@ type connection struct {
 	reportLoss bool
 }
 
-// Establish moves an Idle queue pair to RTS over an established LLP stream that
-// has been agreed on as terms say (Modify QP Idle to RTS, Verbs §6.6.1). The
-// queue pair owns llp from then on. The results besides success are ErrQP,
-// ErrState, ErrLLP, ErrIRD and ErrORD; then llp is still the caller's.
-func (q *QP) Establish(llp ddp.LLP, terms Terms) error {
-	const verb = "modify QP to RTS"
-	if err := q.rnic.alive(verb); err != nil {
-		return err
-	}
-	if llp == nil {
-		return fail(verb, ErrLLP, "it is nil")
-	}
-	l := &q.rnic.limits
-	if terms.IRD < 0 || terms.IRD > l.IRD {
-		return q.rnic.limited(verb, ErrIRD, "IRD", "%d, the limit is %d", terms.IRD, l.IRD)
-	}
-	if terms.ORD < 0 || terms.ORD > l.ORD {
-		return q.rnic.limited(verb, ErrORD, "ORD", "%d, the limit is %d", terms.ORD, l.ORD)
-	}
-	c, err := q.establish(llp, terms)
-	if err != nil {
-		return err
-	}
-	c.stream.Kick() // what was posted in Idle, and an RTR
-	return nil
-}
-
-func (q *QP) establish(llp ddp.LLP, terms Terms) (*connection, error) {
-	const verb = "modify QP to RTS"
-	q.mu.Lock()
-	defer q.mu.Unlock()
-	switch {
-	case q.dead:
-		return nil, q.rnic.gone(verb, ErrQP)
-	case q.state != Idle:
-		return nil, fail(verb, ErrState, "it is %v, expected Idle", q.state)
-	case q.conn.Load() != nil:
-		return nil, fail(verb, ErrFlushing, "")
-	}
-	c := &connection{q: q, llp: llp, ord: terms.ORD, ended: make(chan struct{}), over: make(chan struct{})}
+// begin moves the queue pair from Idle to RTS over an established LLP stream;
+// needs mu. RDMAP, DDP and MPA begin anew with the stream (Verbs §6.2.1.2).
+func (q *QP) begin(llp ddp.LLP, terms Terms) *connection {
+	c := &connection{q: q, llp: llp, ended: make(chan struct{}), over: make(chan struct{})}
 	q.terms, q.err = terms, nil
 	q.sq.reopen()
 	c.stream = rdmap.NewStream(llp, ulp{q}, rdmap.Config{
@@ -90,7 +53,7 @@ func (q *QP) establish(llp ddp.LLP, terms Terms) (*connection, error) {
 	q.enter(modifyRTS)
 	c.writer.Go(c.stream.Writer)
 	go c.run()
-	return c, nil
+	return c
 }
 
 // Ready returns a channel that is closed when the peer's first message has
@@ -151,7 +114,7 @@ func (c *connection) peerClosed() {
 	if q.state != RTS {
 		return
 	}
-	if !c.stream.Idle() || !q.sq.shut() {
+	if c.busy() {
 		c.terminate(peerCloseBusy, io.EOF, EventBadLLPClose)
 		return
 	}
@@ -170,6 +133,9 @@ func (c *connection) peerTerminated(err *rdmap.TerminateError) (lost bool) {
 		q.err = err
 		q.enter(peerTerminate)
 		c.limit()
+		if ticket, ok := c.stream.Culprit(err); ok {
+			q.sq.finish(ticket, RemoteTermination)
+		}
 		q.rnic.raise(Event{ID: EventTerminateReceived, QP: q, Err: err})
 	case Closing:
 		return true
@@ -308,7 +274,7 @@ func (c *connection) finish(err error, lost bool) {
 		event, t = EventLLPCloseComplete, llpClosed
 	case was == Closing:
 		event = EventBadClose
-		if e := (*mpa.Error)(nil); errors.As(err, &e) {
+		if e := (*mpa.Error)(nil); cause != errBusy && errors.As(err, &e) {
 			event = EventLLPLost
 		}
 	case was == RTS:

@@ -258,7 +258,7 @@ func ExampleQP_Err() {
 		fmt.Printf("terminated by the peer: %v, %d/%d/%02x\n", term.Remote, term.Layer, term.EType, term.Code)
 	}
 	// Output:
-	// flushed
+	// remote termination error
 	// IRRQ Protection Error: tagged base and bounds violation
 	// terminated by the peer: true, 0/1/01
 }

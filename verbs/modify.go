@@ -1,130 +1,315 @@
 package verbs
 
+// This file is Modify QP: attributes and states as the consumer changes them
+// (Verbs §6.1.3, §6.2, §9.2.5.3).
+
 import (
 	"context"
-	"errors"
+
+	"github.com/weft-rdma/weft/ddp"
 )
 
-// This file is the ways in which the consumer ends a stream, and readies the
-// queue pair for another (Modify QP, Verbs §6.2).
+// A QPModify says what Modify changes besides the state. What is nil, false or
+// empty stays as it is.
+type QPModify struct {
+	// Of Idle to RTS alone. LLP is required there: the LLP stream, established,
+	// which the queue pair owns from then on. Terms are what its start-up has
+	// agreed on; without them IRD and ORD are the queue pair's, and the side that
+	// may send at once is the LLP's to know. StreamMessage is the last that is
+	// sent before iWARP begins (Verbs §6.6.1); the LLP has to have a method
+	//
+	//	StreamMessage(ctx context.Context, b []byte) error
+	//
+	// as [github.com/weft-rdma/weft/mpa.Conn] has.
+	LLP           ddp.LLP
+	Terms         *Terms
+	StreamMessage []byte
 
-// Close ends the stream gracefully: it waits until every work request of the
-// send queue has completed and every request of the peer is answered, closes
-// (Modify QP to Closing, Verbs §6.2.5), and waits for the peer to close, too.
-// The queue pair is then Idle, with its receives flushed.
+	// Of Idle to Idle, Idle to RTS and RTS to RTS. The depths are the numbers of
+	// work requests outstanding at a time, at least 1. RecvDepth is for queue
+	// pairs without an S-RQ, the others are for those with one.
+	SendDepth, RecvDepth *int
+	IRD, ORD             *int // not together with Terms
+	RQLimit              *int
+	ArmRQLimit           bool
+
+	proven bool // Idle to RTS, with an LLP that was established a moment ago, by start-up
+}
+
+// streaming reports that m is for the way from Idle to RTS alone.
+func (m *QPModify) streaming() bool {
+	return m.LLP != nil || m.Terms != nil || len(m.StreamMessage) > 0
+}
+
+// attributes reports that m changes some.
+func (m *QPModify) attributes() bool {
+	return m.SendDepth != nil || m.RecvDepth != nil || m.IRD != nil || m.ORD != nil || m.RQLimit != nil || m.ArmRQLimit
+}
+
+// QPModified is what a queue pair has after Modify; RecvDepth is 0 with an S-RQ.
+type QPModified struct {
+	SendDepth, RecvDepth int
+	IRD, ORD             int // with a stream, those of the stream
+}
+
+// Modify moves the queue pair to a state, or leaves it in the one that it is in,
+// and changes attributes on the way (Modify QP, Verbs §9.2.5.3):
 //
-// When the context ends first the stream is reset, as by Abort. The error says
-// why the end was not graceful. An Idle queue pair is closed already; one in
-// Error gives the reason for that.
-func (q *QP) Close(ctx context.Context) error {
-	if err := q.rnic.alive("close QP"); err != nil {
-		return err
-	}
-	c := q.conn.Load()
-	if c == nil {
-		return q.Err()
-	}
-	for begun := false; ; {
-		var drained <-chan struct{}
-		if !begun {
-			drained = q.sq.drained()
-		}
-		select {
-		case <-drained:
-			begun = c.close()
-		case <-c.over:
-			return q.Err()
-		case <-ctx.Done():
-			q.Abort()
-			<-c.over
-			return ctx.Err()
-		}
-	}
+//	from   to         attributes
+//	Idle   Idle       SendDepth, RecvDepth, IRD, ORD, RQLimit, ArmRQLimit
+//	Idle   RTS        the same, LLP, Terms, StreamMessage
+//	Idle   Error      none; what is posted is flushed
+//	RTS    RTS        as Idle to Idle
+//	RTS    Closing    none; a graceful close begins, see below
+//	RTS    Terminate  none; the peer is sent a Terminate message, 0/0/00
+//	RTS    Error      none; the stream is reset, and what is posted is flushed
+//	Error  Idle       none
+//
+// When it succeeds the state has been entered, though the queue pair may have
+// left it by itself; when it fails nothing has changed. The results besides
+// success are ErrRNIC, ErrQP, ErrState for any other way, ErrFlushing for Error
+// to Idle while the last stream is not over, ErrAttribute for an attribute that
+// cannot be changed on that way, ErrModifier for one that is not of that way or
+// that queue pair, ErrWRMax, ErrIRD, ErrORD, ErrRQLimit, ErrShrink when more work
+// requests are outstanding than SendDepth or RecvDepth, ErrLLP for no LLP stream,
+// one that is not established, or one that did not take the StreamMessage, and
+// ErrResources.
+//
+// To Closing belongs a queue pair whose send queue is empty and that owes the
+// peer no answer. Any other is reset, and goes to Error with EventBadClose (Verbs
+// §6.2.2.2, §6.2.5). [QP.Close] waits first.
+//
+// Only a StreamMessage takes time, no more than Config.CloseTimeout. The queue
+// pair is Idle meanwhile.
+func (q *QP) Modify(next State, m QPModify) (QPModified, error) {
+	return q.modify(next, &m)
 }
 
-// close moves the queue pair from RTS to Closing. It reports false if somebody
-// has posted to the send queue meanwhile, which then has to be waited for.
-func (c *connection) close() bool {
-	q := c.q
-	q.mu.Lock()
-	if q.state == RTS && q.conn.Load() == c {
-		if !q.sq.shut() {
-			q.mu.Unlock()
-			return false
-		}
-		q.enter(modifyClosing)
-		c.limit()
-		c.stream.Close()
-	}
-	q.mu.Unlock()
-	c.stream.Kick()
-	return true
-}
-
-// Terminate ends the stream with a Terminate message that names no error (Modify
-// QP to Terminate, Verbs §6.2.3). Only RTS allows it.
-func (q *QP) Terminate() error {
-	const verb = "modify QP to Terminate"
+func (q *QP) modify(next State, m *QPModify) (QPModified, error) {
+	verb := "modify QP to " + next.String()
 	if err := q.rnic.alive(verb); err != nil {
-		return err
-	}
-	if q.terminate(modifyTerminate, nil, 0) {
-		return nil
+		return QPModified{}, err
 	}
 	q.mu.Lock()
-	defer q.mu.Unlock()
+	err := q.checkModify(verb, next, m)
+	if err == nil && q.state == Idle && next == RTS {
+		err = q.readyLLP(verb, m)
+	}
+	if err == nil {
+		err = q.change(verb, m)
+	}
+	if err != nil {
+		q.mu.Unlock()
+		return QPModified{}, err
+	}
+	after := q.transit(next, m)
+	result := q.allocated()
+	q.mu.Unlock()
+	if after != nil {
+		after()
+	}
+	return result, nil
+}
+
+// modifies are the triggers of Modify, by the state that is asked for.
+var modifies = [...]trigger{
+	Idle: modifyIdle, RTS: modifyRTS, Closing: modifyClosing, Terminate: modifyTerminate, Error: modifyError,
+}
+
+// checkModify makes every check that needs no look at the queues and the LLP;
+// needs mu.
+func (q *QP) checkModify(verb string, next State, m *QPModify) error {
 	if q.dead {
 		return q.rnic.gone(verb, ErrQP)
 	}
-	return fail(verb, ErrState, "it is %v, expected RTS", q.state)
+	ok := int(next) < len(modifies)
+	if ok {
+		_, ok = q.state.next(modifies[next])
+	}
+	setUp := q.state == Idle && next == RTS
+	switch {
+	case !ok, m.proven && !setUp:
+		return fail(verb, ErrState, "it is %v", q.state)
+	case q.speaking && next != Error:
+		return fail(verb, ErrState, "it is on its way to RTS")
+	case q.state == Error && q.conn.Load() != nil:
+		return fail(verb, ErrFlushing, "")
+	case !setUp && m.streaming():
+		return fail(verb, ErrModifier, "LLP, Terms and StreamMessage are for Idle to RTS, not for %v to %v", q.state, next)
+	case !setUp && next != q.state && m.attributes():
+		return fail(verb, ErrAttribute, "none can be changed from %v to %v", q.state, next)
+	case m.Terms != nil && (m.IRD != nil || m.ORD != nil):
+		return fail(verb, ErrModifier, "IRD and ORD are in Terms already")
+	}
+	return q.checkAttributes(verb, m)
 }
 
-// Abort ends the stream at once, without a message: it is reset, and what is
-// outstanding completes as Flushed (Modify QP to Error, Verbs §6.2.4). An Idle
-// queue pair goes to Error, too; in other states Abort hurries the end.
-func (q *QP) Abort() {
-	q.mu.Lock()
-	c := q.conn.Load()
-	if c == nil {
-		if !q.dead && q.enter(modifyError) {
-			q.sq.post.Lock()
-			q.sq.flushAll()
-			q.sq.post.Unlock()
-			q.rq.post.Lock()
-			q.rq.flushAll()
-			q.rq.post.Unlock()
+// checkAttributes checks the values of attributes.
+func (q *QP) checkAttributes(verb string, m *QPModify) error {
+	l := &q.rnic.limits
+	for _, depth := range [...]*int{m.SendDepth, m.RecvDepth} {
+		switch {
+		case depth == nil:
+		case *depth < 1:
+			return fail(verb, ErrModifier, "a queue of %d work requests, at least 1 is expected", *depth)
+		case *depth > l.WRs:
+			return q.rnic.limited(verb, ErrWRMax, "WRs", "%d were asked for, the limit is %d", *depth, l.WRs)
 		}
-		q.mu.Unlock()
-		return
 	}
-	if q.state == RTS && q.err == nil {
-		q.err = errAborted
-		q.enter(modifyError)
+	if m.RecvDepth != nil && q.cfg.SRQ != nil {
+		return fail(verb, ErrModifier, "RecvDepth is not for a queue pair with an S-RQ")
 	}
-	q.mu.Unlock()
-	c.end(errAborted)
+	ird, ord := m.reads(q.ird, q.ord)
+	switch {
+	case ird < 0 || ird > l.IRD:
+		return q.rnic.limited(verb, ErrIRD, "IRD", "%d was asked for, expected 0 to %d", ird, l.IRD)
+	case ord < 0 || ord > l.ORD:
+		return q.rnic.limited(verb, ErrORD, "ORD", "%d was asked for, expected 0 to %d", ord, l.ORD)
+	}
+	if m.RQLimit == nil && !m.ArmRQLimit {
+		return nil
+	}
+	limit, _ := q.rq.queryLimit()
+	if m.RQLimit != nil {
+		limit = *m.RQLimit
+	}
+	return q.rq.checkLimit(verb, limit)
 }
 
-var errAborted = errors.New("verbs: the stream was aborted by this side")
+// reads is what IRD and ORD are to be, if they are ird and ord now.
+func (m *QPModify) reads(ird, ord int) (int, int) {
+	if m.Terms != nil {
+		return m.Terms.IRD, m.Terms.ORD
+	}
+	if m.IRD != nil {
+		ird = *m.IRD
+	}
+	if m.ORD != nil {
+		ord = *m.ORD
+	}
+	return ird, ord
+}
 
-// Reset moves a queue pair from Error back to Idle, ready for another stream.
-// It fails with ErrFlushing while the old one is not over.
-func (q *QP) Reset() error {
-	const verb = "modify QP to Idle"
-	if err := q.rnic.alive(verb); err != nil {
+// A streamer is an LLP that can send octets of its user's before it begins.
+type streamer interface {
+	StreamMessage(ctx context.Context, b []byte) error
+}
+
+// readyLLP makes sure of the LLP stream and sends the StreamMessage; needs mu,
+// and lets go of it meanwhile.
+func (q *QP) readyLLP(verb string, m *QPModify) error {
+	s, speaks := m.LLP.(streamer)
+	switch llp := m.LLP.(type) {
+	case nil:
+		return fail(verb, ErrLLP, "it is nil")
+	case interface{ Established() error }:
+		if m.proven {
+			break
+		}
+		if err := llp.Established(); err != nil {
+			return fail(verb, ErrLLP, "it is not established: %v", err)
+		}
+	}
+	if len(m.StreamMessage) == 0 {
+		return nil
+	}
+	if !speaks {
+		return fail(verb, ErrLLP, "it takes no StreamMessage: it is a %T", m.LLP)
+	}
+	if err := q.fitsNow(verb, m); err != nil {
+		return err // before a message that could not be taken back
+	}
+	q.speaking = true
+	q.mu.Unlock()
+	ctx, cancel := context.WithTimeout(context.Background(), q.rnic.cfg.CloseTimeout)
+	err := s.StreamMessage(ctx, m.StreamMessage)
+	cancel()
+	q.mu.Lock()
+	q.speaking = false
+	if err != nil {
+		return fail(verb, ErrLLP, "it did not take the StreamMessage: %v", err)
+	}
+	return q.checkModify(verb, RTS, m) // it may have been destroyed meanwhile
+}
+
+// fitsNow reports whether the queues could be resized as m says; needs mu.
+func (q *QP) fitsNow(verb string, m *QPModify) error {
+	q.sq.post.Lock()
+	defer q.sq.post.Unlock()
+	q.rq.post.Lock()
+	defer q.rq.post.Unlock()
+	return q.checkFit(verb, m)
+}
+
+// checkFit needs both queues' post.
+func (q *QP) checkFit(verb string, m *QPModify) error {
+	switch {
+	case m.SendDepth != nil && !q.sq.fits(*m.SendDepth):
+		return fail(verb, ErrShrink, "more than %d work requests are outstanding on the send queue: poll their completions", *m.SendDepth)
+	case m.RecvDepth != nil && !q.rq.fits(*m.RecvDepth):
+		return fail(verb, ErrShrink, "more than %d work requests are outstanding on the receive queue: poll their completions", *m.RecvDepth)
+	}
+	return nil
+}
+
+// change changes the attributes, all of them or none; needs mu.
+func (q *QP) change(verb string, m *QPModify) error {
+	ird, ord := m.reads(q.ird, q.ord)
+	if m.Terms != nil { // of this stream: what the queue pair has stays its own
+		ird, ord = max(ird, q.ird), max(ord, q.ord)
+	}
+	if err := q.rnic.takeReads(verb, ird-q.ird, ord-q.ord); err != nil {
 		return err
 	}
-	q.mu.Lock()
-	defer q.mu.Unlock()
-	switch {
-	case q.dead:
-		return q.rnic.gone(verb, ErrQP)
-	case q.state != Error && q.state != Idle:
-		return fail(verb, ErrState, "it is %v, expected Error", q.state)
-	case q.conn.Load() != nil:
-		return fail(verb, ErrFlushing, "")
+	q.sq.post.Lock()
+	q.rq.post.Lock()
+	err := q.checkFit(verb, m)
+	if err == nil && m.SendDepth != nil {
+		q.sq.resize(*m.SendDepth)
 	}
-	q.err = nil
-	q.enter(modifyIdle)
+	if err == nil && m.RecvDepth != nil {
+		q.rq.resize(*m.RecvDepth)
+	}
+	q.rq.post.Unlock()
+	q.sq.post.Unlock()
+	if err != nil {
+		_ = q.rnic.takeReads(verb, q.ird-ird, q.ord-ord) // what was taken is given back
+		return err
+	}
+	q.ird, q.ord = ird, ord
+	if m.RQLimit != nil || m.ArmRQLimit {
+		q.rq.setLimit(m.RQLimit, m.ArmRQLimit)
+	}
+	return nil
+}
+
+// transit enters the state and returns what has to be done without mu, which it
+// needs. It cannot fail.
+func (q *QP) transit(next State, m *QPModify) (after func()) {
+	c := q.conn.Load()
+	switch {
+	case q.state == Idle && next == RTS:
+		terms := Terms{IRD: q.ird, ORD: q.ord}
+		if m.Terms != nil {
+			terms = *m.Terms
+		}
+		c = q.begin(m.LLP, terms)
+		return c.stream.Kick // what was posted in Idle, and an RTR
+	case next == RTS:
+		q.terms.IRD, q.terms.ORD = m.reads(q.terms.IRD, q.terms.ORD)
+		c.stream.SetIRD(q.terms.IRD)
+		c.stream.SetORD(q.terms.ORD)
+		return c.stream.Kick // what ORD has held up
+	case next == Closing:
+		return c.close()
+	case next == Terminate:
+		c.terminate(modifyTerminate, nil, 0)
+		return c.stream.Kick
+	case next == Error:
+		return q.abort()
+	case q.state == Error:
+		q.err = nil
+		q.enter(modifyIdle)
+	}
 	return nil
 }

@@ -63,6 +63,9 @@ func (c QPConfig) withDefaults() QPConfig {
 			*d.v = d.def
 		}
 	}
+	if c.WriteSGEs == 0 {
+		c.WriteSGEs = c.SendSGEs
+	}
 	if c.SRQ != nil {
 		c.RecvDepth, c.RecvSGEs = 0, 0 // Verbs §6.3.4: whatever was asked for
 	}
@@ -92,9 +95,12 @@ type QP struct {
 	changed chan struct{} // closed and replaced when state changes
 	err     error         // why it left RTS
 	terms   Terms
-	past    QPStats       // what Stats finds nowhere else, of streams that have ended, too
-	dead    bool          // destroyed
-	gone    chan struct{} // closed when nothing of it is left
+	// IRD and ORD as they were asked for, taken from the RNIC's pools.
+	ird, ord int
+	speaking bool          // a StreamMessage is being sent
+	past     QPStats       // what Stats finds nowhere else, of streams that have ended, too
+	dead     bool          // destroyed
+	gone     chan struct{} // closed when nothing of it is left
 
 	conn atomic.Pointer[connection] // of RTS, Closing and Terminate; set under mu
 }
@@ -124,31 +130,41 @@ func (pd *PD) CreateQP(cfg QPConfig) (*QP, error) {
 		return nil, fail(verb, ErrSRQ, "SRQ has to be of this RNIC")
 	case cfg.SRQ == nil && cfg.RQLimit != 0:
 		return nil, fail(verb, ErrRQLimit, "%d, expected 0 without an S-RQ", cfg.RQLimit)
-	case min(cfg.SendDepth, cfg.RecvDepth, cfg.SendSGEs, cfg.RecvSGEs, cfg.IRD, cfg.ORD) < 0:
+	case min(cfg.SendDepth, cfg.RecvDepth, cfg.SendSGEs, cfg.WriteSGEs, cfg.RecvSGEs, cfg.IRD, cfg.ORD) < 0:
 		return nil, fail(verb, ErrModifier, "a number is negative")
 	case cfg.SendDepth > l.WRs || cfg.RecvDepth > l.WRs:
 		return nil, r.limited(verb, ErrWRMax, "WRs", "%d and %d were asked for, the limit is %d", cfg.SendDepth, cfg.RecvDepth, l.WRs)
-	case cfg.SendSGEs > l.SGEs || cfg.RecvSGEs > l.SGEs:
-		return nil, r.limited(verb, ErrSGEMax, "SGEs", "%d and %d were asked for, the limit is %d", cfg.SendSGEs, cfg.RecvSGEs, l.SGEs)
+	case max(cfg.SendSGEs, cfg.WriteSGEs, cfg.RecvSGEs) > l.SGEs:
+		return nil, r.limited(verb, ErrSGEMax, "SGEs", "%d, %d and %d were asked for, the limit is %d", cfg.SendSGEs, cfg.WriteSGEs, cfg.RecvSGEs, l.SGEs)
 	case cfg.ORD > l.ORD:
 		return nil, r.limited(verb, ErrORD, "ORD", "%d was asked for, the limit is %d", cfg.ORD, l.ORD)
 	case cfg.IRD > l.IRD:
 		return nil, r.limited(verb, ErrIRD, "IRD", "%d was asked for, the limit is %d", cfg.IRD, l.IRD)
 	}
+	if err := r.takeReads(verb, cfg.IRD, cfg.ORD); err != nil {
+		return nil, err
+	}
+	q, err := pd.createQP(verb, cfg)
+	if err != nil {
+		_ = r.takeReads(verb, -cfg.IRD, -cfg.ORD) // giving back never fails
+	}
+	return q, err
+}
+
+// createQP is CreateQP with a configuration that was checked.
+func (pd *PD) createQP(verb string, cfg QPConfig) (*QP, error) {
+	r := pd.rnic
 	r.mu.Lock()
 	num := r.newQPNum()
 	r.mu.Unlock()
-	q := &QP{rnic: r, pd: pd, num: num, cfg: cfg, changed: make(chan struct{}), gone: make(chan struct{})}
-	q.sq.init(q, cfg.SendDepth, cfg.SendSGEs)
+	q := &QP{rnic: r, pd: pd, num: num, cfg: cfg, ird: cfg.IRD, ord: cfg.ORD, changed: make(chan struct{}), gone: make(chan struct{})}
+	q.sq.init(q, cfg.SendDepth, max(cfg.SendSGEs, cfg.WriteSGEs))
 	q.rq.init(q)
 	q.out.Init(r.table, pd.mem, memory.Stream(q.num))
 	q.in.Init(r.table, pd.mem, memory.Stream(q.num))
 	if cfg.SRQ != nil && cfg.SRQ.pd != pd { // Verbs §6.3.5: its PD decides
 		q.shared = new(memory.Holder)
 		q.shared.Init(r.table, cfg.SRQ.pd.mem, memory.Stream(q.num))
-		if cfg.Privileged { // what the queue pair may is what counts
-			q.shared.AllowZero()
-		}
 	}
 	if cfg.Privileged { // Verbs §7.2.1, §6.3.5
 		q.out.AllowZero()
@@ -163,8 +179,8 @@ func (pd *PD) CreateQP(cfg QPConfig) (*QP, error) {
 	if err := pd.check(verb); err != nil {
 		return nil, err
 	}
-	if len(r.qps) >= l.QPs {
-		return nil, r.limited(verb, ErrResources, "QPs", "the limit is %d queue pairs", l.QPs)
+	if n := r.limits.QPs; len(r.qps) >= n {
+		return nil, r.limited(verb, ErrResources, "QPs", "the limit is %d queue pairs", n)
 	}
 	if err := cfg.SendCQ.attach(q); err != nil {
 		return nil, err
@@ -370,8 +386,10 @@ func (q *QP) checkSend(wr *SendWR) error {
 		return fail(verb, ErrOp, "%d", wr.Op)
 	case wr.Op.extension() && !q.cfg.Extensions:
 		return fail(verb, ErrOp, "%v is of RFC 7306: create the QP with Extensions, if the peer knows them", wr.Op)
-	case n > q.sq.sges:
-		return fail(verb, ErrSGLLength, "%d elements, the queue was created for %d (QPConfig.SendSGEs)", n, q.sq.sges)
+	case wr.Op == OpWrite && n > q.cfg.WriteSGEs:
+		return fail(verb, ErrSGLLength, "%d elements, the queue was created for %d (QPConfig.WriteSGEs)", n, q.cfg.WriteSGEs)
+	case wr.Op != OpWrite && n > q.cfg.SendSGEs:
+		return fail(verb, ErrSGLLength, "%d elements, the queue was created for %d (QPConfig.SendSGEs)", n, q.cfg.SendSGEs)
 	case wr.Op.asks() && n != 1:
 		return fail(verb, ErrSGLFormat, "%v takes one element, not %d", wr.Op, n)
 	case (wr.Op == OpFetchAdd || wr.Op == OpCmpSwap) && wr.SGL[0].Length != 8:
@@ -389,23 +407,31 @@ func (q *QP) checkSend(wr *SendWR) error {
 // Destroy destroys the queue pair, whatever its state. A stream that it has is
 // reset, and what is outstanding on it is flushed; what was posted in Idle is
 // dropped. Completions already in a CQ stay there. When Destroy returns nothing
-// of the queue pair is left; a second Destroy fails with ErrQP, but not before
-// the first has done its work.
+// of the queue pair is left. The results besides success are ErrRNIC, ErrQPWindows
+// while memory windows are bound to the queue pair, which nothing happens to then,
+// and ErrQP for a second Destroy, which fails when the first has done its work.
 func (q *QP) Destroy() error {
 	const verb = "destroy QP"
 	if err := q.rnic.alive(verb); err != nil {
 		return err
 	}
-	return q.destroy(verb)
+	return q.destroy(verb, false)
 }
 
-// destroy does so whatever becomes of the RNIC.
-func (q *QP) destroy(verb string) error {
+// destroy does so whatever becomes of the RNIC, and by force whatever windows are
+// bound.
+func (q *QP) destroy(verb string, force bool) error {
+	table, stream := q.rnic.table, memory.Stream(q.num)
 	q.mu.Lock()
 	if q.dead {
 		q.mu.Unlock()
 		<-q.gone
 		return q.rnic.gone(verb, ErrQP)
+	}
+	// From here on no window can be bound to it (Verbs §6.1.4).
+	if err := table.RetireStream(stream); err != nil && !force {
+		q.mu.Unlock()
+		return fail(verb, ErrQPWindows, "%v", err)
 	}
 	q.dead = true
 	c := q.conn.Load()
@@ -423,6 +449,8 @@ func (q *QP) destroy(verb string) error {
 		q.cfg.SRQ.detach()
 	}
 	r, past := q.rnic, q.Stats()
+	table.ForgetStream(stream)
+	_ = r.takeReads(verb, -q.ird, -q.ord) // giving back never fails
 	r.mu.Lock()
 	delete(r.qps, q.num)
 	r.pastQPs.add(&past)

@@ -67,7 +67,7 @@ func TestEachStateTreatsPostsAsTheVerbsSay(t *testing.T) {
 		}
 		a.qp.Abort()
 		wantNone(t, a.recvCQ)
-		wantError(t, a.qp.Establish(nil, verbs.Terms{}), verbs.ErrLLP)
+		wantError(t, a.qp.Establish(nil, verbs.Terms{}), verbs.ErrQP)
 	})
 }
 
@@ -92,6 +92,7 @@ func TestEstablishRefusesWhatItCannotTake(t *testing.T) {
 		x, y := nettest.Pipe()
 		mc := newMPA(x)
 		wantError(t, s.a.qp.Establish(mc, verbs.Terms{}), verbs.ErrState)
+		wantError(t, other.qp.Establish(nil, verbs.Terms{}), verbs.ErrLLP)
 		wantError(t, other.qp.Establish(mc, verbs.Terms{IRD: 5}), verbs.ErrIRD)
 		wantError(t, other.qp.Establish(mc, verbs.Terms{ORD: 5}), verbs.ErrORD)
 		wantError(t, other.qp.Establish(mc, verbs.Terms{ORD: -1}), verbs.ErrORD)

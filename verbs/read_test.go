@@ -161,7 +161,7 @@ func TestAQueuePairRefusesWhatItDoesNotEnable(t *testing.T) {
 				if !bytes.Equal(b.buf, before) {
 					t.Error("memory was changed")
 				}
-				if wc := take(t, a.sendCQ, 1)[0]; wc.ID != 2 || tt.op != verbs.OpWrite && wc.Status != verbs.Flushed {
+				if wc := take(t, a.sendCQ, 1)[0]; wc.ID != 2 || tt.op != verbs.OpWrite && wc.Status != verbs.RemoteTermination {
 					t.Errorf("completion of %d: %v", wc.ID, wc.Status)
 				}
 			})

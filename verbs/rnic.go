@@ -229,7 +229,7 @@ func (r *RNIC) Close() error {
 		_ = l.Close() // they may be closed already
 	}
 	for _, q := range qps {
-		_ = q.destroy("close RNIC") // fails only for one that is destroyed already
+		_ = q.destroy("close RNIC", true) // fails only for one that is destroyed already
 	}
 	r.table.Close()
 	r.mu.Lock()

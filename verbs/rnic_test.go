@@ -84,9 +84,7 @@ func TestLimitsAreEnforcedAndNamed(t *testing.T) {
 	must(pd.CreateSRQ(verbs.SRQConfig{WRs: 2}))(t)
 	_, err = pd.CreateSRQ(verbs.SRQConfig{WRs: 2})
 	wantLimit(t, err, verbs.ErrResources, "Limits.SRQs")
-	u := r.Usage()
-	u.IRD, u.ORD = 0, 0
-	if want := (verbs.Usage{PDs: 1, CQs: 1, CQEntries: 10, QPs: 1, SRQs: 1, SRQWRs: 2, Regions: 2, Windows: 1, RegionsOctets: 100}); u != want {
+	if u, want := r.Usage(), (verbs.Usage{PDs: 1, CQs: 1, CQEntries: 10, QPs: 1, IRD: 5, ORD: 6, SRQs: 1, SRQWRs: 2, Regions: 2, Windows: 1, RegionsOctets: 100}); u != want {
 		t.Errorf("usage %+v, expected %+v", u, want)
 	}
 	check(t, mr.Deallocate())

@@ -303,7 +303,6 @@ func TestAPeerThatDoesNotLetTheStreamEndIsCutOff(t *testing.T) {
 					s.t.Error("Close calls a reset in the middle of an answer graceful")
 				}
 			},
-			event: []verbs.EventID{verbs.EventBadClose},
 		},
 		"it closes its half and does not read": {
 			end: func(s *stage) {
