@@ -22,7 +22,7 @@ func closed(t *testing.T, nc net.Conn) bool {
 	return !errors.Is(err, os.ErrDeadlineExceeded)
 }
 
-// Claim3: S-6.4.1-1
+// Claims: S-6.4.1-1
 func TestListenersAreLimitedByTheirRNIC(t *testing.T) {
 	e := newEndOf(t, verbs.Config{Limits: verbs.Limits{Listeners: 1}}, verbs.QPConfig{})
 	ln, err := cm.Listen(t.Context(), e.rnic, "tcp", "127.0.0.1:0", cm.ListenConfig{})
@@ -49,7 +49,7 @@ func TestListenersAreLimitedByTheirRNIC(t *testing.T) {
 	}
 }
 
-// Claim3: V-5.1.4-1 V-9.2.1.3-4
+// Claims: V-5.1.4-1 V-9.2.1.3-4
 func TestListenersAreClosedWithTheirRNIC(t *testing.T) {
 	nettest.CheckLeaks(t)
 	rnic, err := verbs.Open(verbs.Config{})
@@ -79,7 +79,7 @@ func TestListenersAreClosedWithTheirRNIC(t *testing.T) {
 // listener that has one in start-up drops that one for the next, and one that
 // has none takes no more.
 //
-// Claim3: S-6.4.1-1
+// Claims: S-6.4.1-1
 func TestPendingConnectionsAreLimitedByTheirRNIC(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		a, b := newEnd(t, verbs.QPConfig{}), newEndOf(t, verbs.Config{Limits: verbs.Limits{PendingConnections: 2}}, verbs.QPConfig{})

@@ -35,7 +35,7 @@ func fill(t *testing.T, qp *verbs.QP, first uint64, n int) {
 // A CQ is resized with what is on it: that stays there in its order, and the
 // next completion is lost exactly when the new size is used up.
 //
-// Claim3: V-5.3.2-1 V-5.3.3-3 V-5.3.3-4 V-9.2.3.1-5 V-9.2.3.2-1 V-9.2.3.3-4
+// Claims: V-5.3.2-1 V-5.3.3-3 V-5.3.3-4 V-9.2.3.1-5 V-9.2.3.2-1 V-9.2.3.3-4
 func TestACQIsResizedWithWhatIsOnIt(t *testing.T) {
 	for _, tt := range []struct {
 		name           string
@@ -99,7 +99,7 @@ func TestACQIsResizedWithWhatIsOnIt(t *testing.T) {
 // Requests complete while the CQ is resized up and down again and again: each
 // completion comes once and in its order.
 //
-// Claim3: V-5.3.3-1 V-5.3.3-2 V-9.2.3.3-1
+// Claims: V-5.3.3-1 V-5.3.3-2 V-9.2.3.3-1
 func TestResizingACQUnderLoadLosesNothing(t *testing.T) {
 	nettest.CheckLeaks(t)
 	const posters, each, window = 3, 2000, 20
@@ -181,7 +181,7 @@ func TestACQThatStaysFullEndsEachQueuePairThatCompletesThere(t *testing.T) {
 	})
 }
 
-// Claim3: V-9.3.2.1-2
+// Claims: V-9.3.2.1-2
 func TestPollingAnEmptyCQSaysThatItIsEmpty(t *testing.T) {
 	s := newSide(t, verbs.QPConfig{})
 	_, err := s.sendCQ.PollOne()
@@ -198,7 +198,7 @@ func TestPollingAnEmptyCQSaysThatItIsEmpty(t *testing.T) {
 	}
 }
 
-// Claim3: V-5.3.4-2
+// Claims: V-5.3.4-2
 func TestADestroyedCQTakesNothingWithIt(t *testing.T) {
 	nettest.CheckLeaks(t)
 	s := newSideOf(t, verbs.Config{Limits: verbs.Limits{TotalCQEntries: 2*4096 + 100}}, verbs.QPConfig{})

@@ -64,7 +64,7 @@ func wantGone(t *testing.T, objects []any, except ...string) {
 // Once the RNIC is closed every verb of every object says so, rather than what
 // has become of the object itself.
 //
-// Claim3: V-9.2.1.3-1 V-9.2.1.3-3
+// Claims: V-9.2.1.3-1 V-9.2.1.3-3
 func TestAfterCloseEveryVerbSaysThatTheRNICIsGone(t *testing.T) {
 	overWires(t, func(t *testing.T, w wire) {
 		a, b := linked(t, w, reads, reads)

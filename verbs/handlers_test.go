@@ -10,7 +10,7 @@ import (
 // Each CQ calls the function that is set for its identifier now, and each call
 // has to be asked for.
 //
-// Claim3: V-8.2.5-1 V-9.2.3.1-1 V-9.2.3.1-7 V-9.3.2.2-3 V-9.4.1-1 V-9.4.1-3 V-9.4.1-6 V-9.4.1-7 V-9.4.1-8
+// Claims: V-8.2.5-1 V-9.2.3.1-1 V-9.2.3.1-7 V-9.3.2.2-3 V-9.4.1-1 V-9.4.1-3 V-9.4.1-6 V-9.4.1-7 V-9.4.1-8
 func TestCompletionHandlersAreSetChangedAndCleared(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := newSide(t, verbs.QPConfig{})
@@ -76,7 +76,7 @@ func TestCompletionHandlersAreSetChangedAndCleared(t *testing.T) {
 	})
 }
 
-// Claim3: V-9.2.3.1-7
+// Claims: V-9.2.3.1-7
 func TestHandlerIdentifiersThatAreNotSetAreRefused(t *testing.T) {
 	s := newSide(t, verbs.QPConfig{})
 	nothing := func(*verbs.CQ) {}
@@ -98,7 +98,7 @@ func TestHandlerIdentifiersThatAreNotSetAreRefused(t *testing.T) {
 	wantError(t, err, verbs.ErrHandler)
 }
 
-// Claim3: V-8.2.5-1 V-9.5.1.8-2
+// Claims: V-8.2.5-1 V-9.5.1.8-2
 func TestAsManyCompletionHandlersAreSetAsTheLimitSays(t *testing.T) {
 	s := newSideOf(t, verbs.Config{Limits: verbs.Limits{CompletionHandlers: 2}}, verbs.QPConfig{})
 	nothing := func(*verbs.CQ) {}

@@ -13,7 +13,7 @@ import (
 
 // An RNIC that is open is nobody else's until it is closed.
 //
-// Claim3: V-5.1.2-1 V-5.1.2-2 V-9.2.1.1-7
+// Claims: V-5.1.2-1 V-5.1.2-2 V-9.2.1.1-7
 func TestAnRNICIsOpenedOnce(t *testing.T) {
 	one := must(verbs.Open(verbs.Config{Name: "once"}))(t)
 	other := must(verbs.Open(verbs.Config{Name: "once.other"}))(t)
@@ -34,7 +34,7 @@ func TestAnRNICIsOpenedOnce(t *testing.T) {
 	check(t, again.Close())
 }
 
-// Claim3: V-9.2.1.1-6
+// Claims: V-9.2.1.1-6
 func TestNamesOfRNICsAreWellFormed(t *testing.T) {
 	for _, name := range []string{" ", "a b", "a/b", "naïve", "a\x00", "\n", "eth0:1", strings.Repeat("x", 64)} {
 		_, err := verbs.Open(verbs.Config{Name: name})
@@ -84,7 +84,7 @@ func TestAProcessOpensSoManyRNICsAndNoMore(t *testing.T) {
 	}
 }
 
-// Claim3: V-5.1.2-3 V-5.1.2-4 V-9.2.1.1-1 V-9.2.1.1-5 V-9.2.1.2-23
+// Claims: V-5.1.2-3 V-5.1.2-4 V-9.2.1.1-1 V-9.2.1.1-5 V-9.2.1.2-23
 func TestTheModeSaysWhichBuffersAListHas(t *testing.T) {
 	list := func(page []byte, size, off int) *verbs.BufferList {
 		return &verbs.BufferList{Buffers: [][]byte{page[off : off+size]}, Size: size, Length: uint64(size)}
@@ -126,7 +126,7 @@ func TestTheModeSaysWhichBuffersAListHas(t *testing.T) {
 // that was opened otherwise. That limits are met is
 // TestLimitsAreEnforcedAndNamed's to show.
 //
-// Claim3: V-5.1.3-1 V-9.2.1.2-1
+// Claims: V-5.1.3-1 V-9.2.1.2-1
 func TestQueryTellsEveryAttribute(t *testing.T) {
 	r := must(verbs.Open(verbs.Config{Name: "plain"}))(t)
 	a := must(r.Query())(t)

@@ -173,7 +173,7 @@ func TestAQueuePairRefusesWhatItDoesNotEnable(t *testing.T) {
 // Local Write by option (Verbs §7.6.3, figure 21). It is looked at when the
 // answer comes, not before, and the Read is flushed (Verbs §7.4.2).
 //
-// Claim3: V-7.4.2-5
+// Claims: V-7.4.2-5
 func TestTheSinkOfAReadNeedsTheRightThatIsConfigured(t *testing.T) {
 	const writable = verbs.LocalWrite | verbs.RemoteWrite
 	all := func(mr *verbs.MR) verbs.SGE { return mr.SGE(0, 17) }

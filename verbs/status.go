@@ -53,7 +53,7 @@ var statusNames = [...]string{
 	InvalidBufferSize:      "invalid physical buffer size",
 	InvalidBufferListEntry: "invalid physical buffer list entry",
 	InvalidFBO:             "invalid first byte offset",
-	InvalidFRLength:        "invalid length",
+	InvalidFRLength:        "invalid length of a Fast-Register",
 	InvalidFRAccess:        "invalid access rights specified",
 	BufferListTooLong:      "physical buffer list too long",
 	InvalidVA:              "invalid virtual address",

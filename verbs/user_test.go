@@ -20,7 +20,7 @@ import (
 // and nothing that leads from a view to an object. A privileged one has them all:
 // every verb is a method of what Open returned, or of what those methods return.
 //
-// Claim3: V-9.1-2 V-9.1-3 V-9.1-7
+// Claims: V-9.1-2 V-9.1-3 V-9.1-7
 func TestAUsersViewHasFourVerbsAndNoWayOut(t *testing.T) {
 	methods := func(of reflect.Type) (names []string) {
 		for i := range of.NumMethod() {
@@ -74,7 +74,7 @@ func TestAUsersViewHasFourVerbsAndNoWayOut(t *testing.T) {
 
 // A user sends, receives, polls and is notified by views alone.
 //
-// Claim3: V-9.3.2.1-13
+// Claims: V-9.3.2.1-13
 func TestUsersPostAndPollByTheirViews(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		a, b := newSide(t, reads), newSide(t, reads)
@@ -143,7 +143,7 @@ func TestUsersPostAndPollByTheirViews(t *testing.T) {
 	})
 }
 
-// Claim3: V-5.1-3 V-9.1-7
+// Claims: V-5.1-3 V-9.1-7
 func TestUsersDoNothingThatIsPrivileged(t *testing.T) {
 	s := newSide(t, verbs.QPConfig{})
 	_, err := s.newQP(verbs.QPConfig{Privileged: true}).User()
