@@ -63,7 +63,7 @@ func TestAUsersViewHasFourVerbsAndNoWayOut(t *testing.T) {
 	}
 	for _, verb := range strings.Fields(`Open RNIC.Query RNIC.Close RNIC.AllocPD PD.Dealloc
 		RNIC.CreateCQ CQ.Query CQ.Resize CQ.Destroy PD.CreateSRQ SRQ.Query SRQ.Modify SRQ.Destroy
-		PD.CreateQP QP.Destroy
+		PD.CreateQP QP.Query QP.Modify QP.Destroy
 		PD.AllocMR PD.RegisterMR MR.Query MR.Deallocate MR.Reregister MR.RegisterShared PD.AllocMW MW.Query MW.Deallocate
 		QP.PostSends QP.PostRecvs SRQ.PostRecvs CQ.PollOne CQ.RequestNotify RNIC.SetCompletionHandler RNIC.SetAsyncHandler`) {
 		if !have[verb] {
