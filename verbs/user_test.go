@@ -21,6 +21,7 @@ import (
 // every verb is a method of what Open returned, or of what those methods return.
 //
 // Claims: V-9.1-2 V-9.1-3 V-9.1-7
+// Claims: V-7.5-1
 func TestAUsersViewHasFourVerbsAndNoWayOut(t *testing.T) {
 	methods := func(of reflect.Type) (names []string) {
 		for i := range of.NumMethod() {
