@@ -24,6 +24,11 @@ type endpoint struct {
 // examplePair connects two endpoints of one RNIC over loopback, each with 64
 // octets of memory. The first one dials, and so is the one to send first.
 func examplePair() (client, server *endpoint, done func()) {
+	return examplePairOf(verbs.QPConfig{IRD: 4, ORD: 4, Extensions: true, BindWindows: true})
+}
+
+// examplePairOf does so with queue pairs as cfg says.
+func examplePairOf(cfg verbs.QPConfig) (client, server *endpoint, done func()) {
 	rnic, err := verbs.Open(verbs.Config{})
 	ok(err)
 	endpoints := [2]*endpoint{}
@@ -33,9 +38,10 @@ func examplePair() (client, server *endpoint, done func()) {
 		ok(err)
 		e.cq, err = rnic.CreateCQ(verbs.CQConfig{Entries: 64})
 		ok(err)
-		e.mr, err = e.pd.Register(e.buf, verbs.LocalRead|verbs.LocalWrite|verbs.RemoteRead|verbs.RemoteWrite|verbs.RemoteAtomic)
+		e.mr, err = e.pd.Register(e.buf, verbs.LocalRead|verbs.LocalWrite|verbs.RemoteRead|verbs.RemoteWrite|verbs.RemoteAtomic|verbs.BindWindow)
 		ok(err)
-		e.qp, err = e.pd.CreateQP(verbs.QPConfig{SendCQ: e.cq, RecvCQ: e.cq, IRD: 4, ORD: 4, Extensions: true})
+		cfg.SendCQ, cfg.RecvCQ = e.cq, e.cq
+		e.qp, err = e.pd.CreateQP(cfg)
 		ok(err)
 		endpoints[i] = e
 	}

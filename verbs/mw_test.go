@@ -95,6 +95,7 @@ func TestEachAccessThroughAWindowIsChecked(t *testing.T) {
 }
 
 // Claims: V-5.2-4 V-7.10.2-3
+// Claims: V-10.3-3
 func TestAWindowServesThePeerOfOneQueuePair(t *testing.T) {
 	for _, op := range []verbs.Op{verbs.OpWrite, verbs.OpRead} {
 		bubbleOf(t, func(t *testing.T) {

@@ -85,6 +85,7 @@ func TestAProcessOpensSoManyRNICsAndNoMore(t *testing.T) {
 }
 
 // Claims: V-5.1.2-3 V-5.1.2-4 V-9.2.1.1-1 V-9.2.1.1-5 V-9.2.1.2-23
+// Claims: V-9-6 V-7.6.2-1
 func TestTheModeSaysWhichBuffersAListHas(t *testing.T) {
 	list := func(page []byte, size, off int) *verbs.BufferList {
 		return &verbs.BufferList{Buffers: [][]byte{page[off : off+size]}, Size: size, Length: uint64(size)}
@@ -127,6 +128,7 @@ func TestTheModeSaysWhichBuffersAListHas(t *testing.T) {
 // TestLimitsAreEnforcedAndNamed's to show.
 //
 // Claims: V-5.1.3-1 V-9.2.1.2-1
+// Claims: V-9-5 V-6.3-3
 func TestQueryTellsEveryAttribute(t *testing.T) {
 	r := must(verbs.Open(verbs.Config{Name: "plain"}))(t)
 	a := must(r.Query())(t)

@@ -21,6 +21,7 @@ import (
 // every verb is a method of what Open returned, or of what those methods return.
 //
 // Claims: V-9.1-2 V-9.1-3 V-9.1-7
+// Claims: V-7.5-1
 func TestAUsersViewHasFourVerbsAndNoWayOut(t *testing.T) {
 	methods := func(of reflect.Type) (names []string) {
 		for i := range of.NumMethod() {
@@ -63,7 +64,7 @@ func TestAUsersViewHasFourVerbsAndNoWayOut(t *testing.T) {
 	}
 	for _, verb := range strings.Fields(`Open RNIC.Query RNIC.Close RNIC.AllocPD PD.Dealloc
 		RNIC.CreateCQ CQ.Query CQ.Resize CQ.Destroy PD.CreateSRQ SRQ.Query SRQ.Modify SRQ.Destroy
-		PD.CreateQP QP.Destroy
+		PD.CreateQP QP.Query QP.Modify QP.Destroy
 		PD.AllocMR PD.RegisterMR MR.Query MR.Deallocate MR.Reregister MR.RegisterShared PD.AllocMW MW.Query MW.Deallocate
 		QP.PostSends QP.PostRecvs SRQ.PostRecvs CQ.PollOne CQ.RequestNotify RNIC.SetCompletionHandler RNIC.SetAsyncHandler`) {
 		if !have[verb] {

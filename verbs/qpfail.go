@@ -1,0 +1,52 @@
+package verbs
+
+// This file is the failure of a queue pair by itself, which software has only on
+// request.
+
+import "github.com/weft-rdma/weft/rdmap"
+
+// Fail makes the queue pair fail, as hardware does, for those who test how a
+// program takes it: EventQPCatastrophic is raised, the oldest work request of the
+// send queue, if one is outstanding, completes with LocalCatastrophic, and a
+// stream is ended with a Terminate message 0/2/07 (Verbs figure 24). The queue
+// pair goes to Error. The results besides success are ErrRNIC and ErrQP.
+func (q *QP) Fail() error {
+	const verb = "fail QP"
+	if err := q.rnic.alive(verb); err != nil {
+		return err
+	}
+	q.mu.Lock()
+	if q.dead {
+		q.mu.Unlock()
+		return q.rnic.gone(verb, ErrQP)
+	}
+	q.sq.failOldest()
+	var after func()
+	if c := q.conn.Load(); c != nil && q.state == RTS {
+		c.terminate(protocolError, errQPFailed, EventQPCatastrophic)
+		after = c.stream.Kick
+	} else {
+		after = q.abort()
+		q.rnic.raise(Event{ID: EventQPCatastrophic, QP: q, Err: errQPFailed})
+	}
+	q.mu.Unlock()
+	if after != nil {
+		after()
+	}
+	return nil
+}
+
+var errQPFailed = rdmap.NewError(rdmap.RemoteOperation, rdmap.CodeStream, "the queue pair failed")
+
+// failOldest makes the oldest request that is outstanding, if there is one and
+// none has failed before it, complete with LocalCatastrophic.
+func (s *sendQueue) failOldest() {
+	s.done.Lock()
+	defer s.done.Unlock()
+	if s.head == s.tail.Load() || s.failed {
+		return
+	}
+	w := s.at(s.head)
+	w.done, w.status = true, LocalCatastrophic
+	s.advance()
+}
