@@ -6,6 +6,7 @@ import (
 	"context"
 	"testing"
 
+	"github.com/weft-rdma/weft/cm"
 	"github.com/weft-rdma/weft/verbs"
 )
 
@@ -48,5 +49,34 @@ func TestPostedAndCompletedMessagesAllocateNothing(t *testing.T) {
 		if n := testing.AllocsPerRun(100, one); n > 0 {
 			t.Errorf("%s: %v allocations", tt.name, n)
 		}
+	}
+}
+
+// A shared receive queue allocates nothing on the way either: not when a receive
+// is posted, nor when it is taken, completed and freed.
+func TestSharedReceivesAllocateNothing(t *testing.T) {
+	ctx := context.Background()
+	a, b := newSide(t, reads), newSide(t, verbs.QPConfig{})
+	srq := must(b.pd.CreateSRQ(verbs.SRQConfig{WRs: 8, Limit: 1}))(t)
+	qp := b.newQP(verbs.QPConfig{SRQ: srq, RQLimit: 1})
+	wires[0].connect(t, a.qp, qp, cm.Params{})
+	wr, recv := a.send(1, 0, 64), verbs.RecvWR{ID: 2, SGL: []verbs.SGE{b.mr.SGE(0, 64)}}
+	check(t, srq.PostRecv(recv)) // one more than are taken: the limit is not met
+	var wc [1]verbs.WC
+	one := func() {
+		check(t, srq.PostRecv(recv))
+		check(t, a.qp.PostSend(wr))
+		for _, cq := range []*verbs.CQ{a.sendCQ, b.recvCQ} {
+			for cq.Poll(wc[:]) == 0 {
+				check(t, cq.Wait(ctx))
+			}
+			check(t, wc[0].Status.Err())
+		}
+	}
+	for range 10 {
+		one() // what grows has grown
+	}
+	if n := testing.AllocsPerRun(100, one); n > 0 {
+		t.Errorf("%v allocations", n)
 	}
 }

@@ -5,6 +5,7 @@ import (
 	"runtime"
 	"testing"
 
+	"github.com/weft-rdma/weft/cm"
 	"github.com/weft-rdma/weft/verbs"
 )
 
@@ -55,5 +56,54 @@ func BenchmarkPostAndPoll(b *testing.B) {
 				}
 			}
 		})
+	}
+}
+
+// BenchmarkReceive is one empty message at a time over TCP into a receive, of the
+// queue pair's own queue and of a shared one.
+func BenchmarkReceive(b *testing.B) {
+	for _, shared := range []bool{false, true} {
+		b.Run(fmt.Sprintf("shared=%v", shared), func(b *testing.B) {
+			x, y := newSide(b, verbs.QPConfig{}), newSide(b, verbs.QPConfig{})
+			srq := must(y.pd.CreateSRQ(verbs.SRQConfig{WRs: 16}))(b)
+			var qp *verbs.QP
+			var post func(verbs.RecvWR) error
+			if shared {
+				qp, post = y.newQP(verbs.QPConfig{SRQ: srq}), srq.PostRecv
+			} else {
+				qp = y.newQP(verbs.QPConfig{})
+				post = qp.PostRecv
+			}
+			wires[0].connect(b, x.qp, qp, cm.Params{})
+			var wc [1]verbs.WC
+			b.ReportAllocs()
+			for b.Loop() {
+				check(b, post(verbs.RecvWR{}))
+				check(b, x.qp.PostSend(verbs.SendWR{Op: verbs.OpSend}))
+				for y.recvCQ.Poll(wc[:]) == 0 {
+					runtime.Gosched()
+				}
+			}
+		})
+	}
+}
+
+// BenchmarkPostAndPollReceives is what receive queues cost alone.
+func BenchmarkPostAndPollReceives(b *testing.B) {
+	s := newSide(b, verbs.QPConfig{})
+	qp := s.flusher(verbs.QPConfig{RecvDepth: 64})
+	wrs := make([]verbs.RecvWR, 16)
+	for i := range wrs {
+		wrs[i] = verbs.RecvWR{SGL: []verbs.SGE{s.mr.SGE(0, 64)}}
+	}
+	wcs := make([]verbs.WC, len(wrs))
+	b.ReportAllocs()
+	for b.Loop() {
+		if n, err := qp.PostRecvs(wrs); n != len(wrs) {
+			b.Fatal(err)
+		}
+		if s.recvCQ.Poll(wcs) != len(wrs) {
+			b.Fatal("a completion is missing")
+		}
 	}
 }

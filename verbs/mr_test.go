@@ -406,7 +406,7 @@ func TestSharedTwinsAreReachedEachByItsOwnRights(t *testing.T) {
 	})
 }
 
-// Claims: V-7.2.1-4 V-7.2.1-5 V-6.3.5-9 V-8.1.3.2.1-2
+// Claims: V-7.2.1-3 V-7.2.1-4 V-8.1.3.2.1-2
 // Claims: V-7.2.1-3
 func TestZeroNamesThePhysicalMemoryOfThePrivileged(t *testing.T) {
 	physical := make([]byte, 200)

@@ -16,7 +16,7 @@ import (
 func TestEveryVerbHasEachOfItsResults(t *testing.T) {
 	const many = 1 << 30
 	had := map[string]map[error]bool{
-		"Modify QP":                           {verbs.ErrFlushing: true}, // TestAnEventIsToldAfterItsStateWasEntered
+		"Modify QP":                           {verbs.ErrFlushing: true}, // TestErrorIsNotLeftBeforeEverythingIsFlushed
 		"Reregister Non-Shared Memory Region": {verbs.ErrPD: true},
 	}
 	for _, verb := range []string{"Register Non-Shared Memory Region", "Reregister Non-Shared Memory Region"} {
