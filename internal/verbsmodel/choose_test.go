@@ -183,7 +183,16 @@ func (w *world) request(q *queuePair, l lane, wild bool) verbs.SendWR {
 			wr.Remote.STag, wr.Remote.TO = w.spoil(p.host, wr.Remote.STag, wr.Remote.TO)
 		}
 	}
+	if wr.Op == verbs.OpReadInvalidate && q.host.kept(wr.SGL[0].STag) {
+		wr.Op = verbs.OpRead
+	}
 	return wr
+}
+
+// kept reports that a STag is of a region that stays.
+func (h *host) kept(stag memory.STag) bool {
+	r, ok := h.byIndex[stag.Index()].(*region)
+	return ok && r.keep
 }
 
 // invalidable is the STag of something that q may invalidate, or, if wild, of
@@ -192,7 +201,9 @@ func (w *world) invalidable(q *queuePair, wild bool) memory.STag {
 	h := q.host
 	if wild && w.chance(10) {
 		stag, _ := w.spoil(h, h.regions[0].stag, 0)
-		return stag
+		if !h.kept(stag) {
+			return stag
+		}
 	}
 	for range 8 {
 		if len(h.windows) > 0 && w.chance(50) {
