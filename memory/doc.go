@@ -13,6 +13,22 @@
 //	... copy into pieces ...
 //	h.Forget()
 //
+// # Regions and windows
+//
+// A [Region] is memory with rights for local work requests and for peers. It begins
+// with [Table.Register], or without memory with [Table.AllocRegion]; it gets other
+// memory by [Table.FastRegister], when it is Invalid, and by [Table.Reregister];
+// [Table.RegisterShared] makes a second one over the same octets. The memory is a
+// []byte, or a [BufferList] of several.
+//
+// A [Window] gives the peer of one stream rights to a part of a region, from
+// [Table.Bind] on until it is invalidated. Who may use it depends on the stream alone
+// and what may be done on its own rights alone; the region below it cannot go as long
+// as it is bound.
+//
+// Both are Valid or Invalid, share one space of STag indices, and are invalidated by
+// [Table.Invalidate], on whose behalf it may be.
+//
 // # Revocation
 //
 // Deallocating or invalidating an STag returns only when no octet can move
@@ -31,5 +47,6 @@
 //
 // A registration object is never made valid a second time. Memory that is
 // registered anew gets a new object, so that whoever remembers the old one can
-// only fail.
+// only fail. It gets it when nobody holds the old one any more, so that an STag never
+// reaches more than the one that it has now.
 package memory

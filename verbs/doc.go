@@ -65,7 +65,26 @@
 // An STag can be taken back at any time: when [MR.Deallocate] returns no octet
 // moves through it, in either direction, and no peer can delay that. The same
 // holds after a completed OpInvalidate, OpReadInvalidate, and a receive whose
-// WC.Invalidated names it. Messages that were using it end their stream.
+// WC.Invalidated names it; memory windows are no exception. Messages that were using it end their stream.
+//
+// # Memory for a while
+//
+// There are three ways to lend memory to a peer and take it back without a verb for
+// each message. A memory window, [MW], is bound by an OpBind to a part of a region that
+// was registered with BindWindow, for the peer of that queue pair alone
+// ([QPConfig].BindWindows); the region itself needs no remote right. An STag from
+// [PD.AllocMR] gets its memory by an OpFastRegister; that needs a queue pair with
+// [QPConfig].Privileged. Both end with an OpInvalidate, or with the message of the
+// peer's that names them (OpSendInvalidate), and start again with the next request.
+// And a region can be registered for one queue pair alone, with [MRConfig].QP.
+//
+// The three requests that only change memory are executed in their turn, send nothing,
+// and have taken effect before the request behind them starts. An OpInvalidate waits
+// until the Sends and Writes before it have been written, but for Reads only with a
+// LocalFence.
+//
+// Memory in several pieces of one size is registered as one region by a [BufferList];
+// the [Mode] that the RNIC was opened in says what the pieces are.
 //
 // # Errors
 //
