@@ -32,7 +32,10 @@ type Params struct {
 // config is the start-up's configuration for a queue pair.
 func (p *Params) config(qp *verbs.QP) (mpa.Config, error) {
 	cfg := p.MPA
-	q := qp.Config()
+	q, err := qp.Query()
+	if err != nil {
+		return cfg, fmt.Errorf("cm: %w", err)
+	}
 	if cfg.IRD == 0 {
 		cfg.IRD = uint16(q.IRD)
 	}

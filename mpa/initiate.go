@@ -1,6 +1,7 @@
 package mpa
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -45,7 +46,7 @@ func initiate(ctx context.Context, nc net.Conn, cfg *Config, privateData []byte)
 	if err := errors.Join(cfg.check(), checkPrivateData(privateData, req.Enhanced)); err != nil {
 		return Params{}, nil, err
 	}
-	rep, err := exchange(ctx, nc, cfg, req)
+	rep, rest, err := exchange(ctx, nc, cfg, req)
 	if err != nil {
 		nc.Close() // RFC 5044 §7.1.2 rules 3, 5
 		return Params{}, nil, err
@@ -55,24 +56,29 @@ func initiate(ctx context.Context, nc net.Conn, cfg *Config, privateData []byte)
 		return Params{}, &peer, &RejectError{PrivateData: rep.PrivateData, PeerIRD: rep.IRD, PeerORD: rep.ORD}
 	}
 	p, err := initiatorParams(cfg, req, rep)
+	p.Early = bytes.Clone(rest)
 	return p, &peer, err
 }
 
-// exchange sends the Request and reads a Reply that checkReply lets pass.
-func exchange(ctx context.Context, nc net.Conn, cfg *Config, req Frame) (Frame, error) {
+// exchange sends the Request and reads a Reply that checkReply lets pass; rest is
+// what of cfg.Early is behind it.
+func exchange(ctx context.Context, nc net.Conn, cfg *Config, req Frame) (rep Frame, rest []byte, err error) {
 	w := begin(ctx, nc, limitOr(cfg.ReplyTimeout, DefaultReplyTimeout), "MPA Reply Frame")
 	defer w.end()
-	if err := w.write(req); err != nil {
-		return Frame{}, w.fault(err)
+	if err := w.leave(cfg.StreamMessage); err != nil {
+		return Frame{}, nil, w.fault(err)
 	}
-	rep, n, err := readFrame(nc, ReplyFrame)
+	if err := w.write(req); err != nil {
+		return Frame{}, nil, w.fault(err)
+	}
+	rep, n, rest, err := w.readFrame(cfg.Early, ReplyFrame)
 	if err != nil {
 		if n == 0 {
 			err = fmt.Errorf("%w: %w", ErrUnanswered, err)
 		}
-		return Frame{}, w.fault(err)
+		return Frame{}, nil, w.fault(err)
 	}
-	return rep, checkReply(cfg, req, rep)
+	return rep, rest, checkReply(cfg, req, rep)
 }
 
 // needsTerminate tells the errors of start-up that go to the peer.

@@ -62,7 +62,13 @@ func Await(ctx context.Context, nc net.Conn, cfg Config) (*Request, error) {
 func await(ctx context.Context, nc net.Conn, cfg *Config) (Frame, error) {
 	w := begin(ctx, nc, limitOr(cfg.RequestTimeout, DefaultRequestTimeout), "MPA Request Frame")
 	defer w.end()
-	f, _, err := readFrame(nc, RequestFrame)
+	if err := w.leave(cfg.StreamMessage); err != nil {
+		return Frame{}, w.fault(err)
+	}
+	f, _, rest, err := w.readFrame(cfg.Early, RequestFrame)
+	if err == nil {
+		err = silence(len(rest), nil)
+	}
 	if err != nil {
 		return Frame{}, w.fault(err)
 	}

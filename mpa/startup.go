@@ -1,9 +1,11 @@
 package mpa
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"net"
 	"os"
 	"time"
@@ -78,6 +80,13 @@ type Config struct {
 	ReplyTimeout    time.Duration // Initiator: from the Request to the whole Reply
 	RequestTimeout  time.Duration // Responder: from Await to the whole Request
 	DecisionTimeout time.Duration // Responder: from the Request to the whole Reply, the ULP's decision included
+
+	// Of one connection that its consumers have used before, in streaming mode:
+	// StreamMessage is what is still to be sent before the start-up frame, and
+	// Early are octets behind the peer's last that were read already. They are
+	// the beginning of its frame.
+	StreamMessage []byte
+	Early         []byte
 
 	// For Params.
 	MaxULPDU   int
@@ -206,6 +215,23 @@ func (w *wait) fault(err error) *Error {
 		err = cause
 	}
 	return &Error{Code: CodeClosed, Detail: "during start-up", Err: err}
+}
+
+// leave sends the last octets that are not MPA's.
+func (w *wait) leave(message []byte) error {
+	if len(message) == 0 {
+		return nil
+	}
+	_, err := w.nc.Write(message)
+	return err
+}
+
+// readFrame reads a start-up frame of which early are the first octets, and returns
+// those of them that are behind it.
+func (w *wait) readFrame(early []byte, want FrameKind) (f Frame, n int, rest []byte, err error) {
+	first := bytes.NewReader(early)
+	f, n, err = readFrame(io.MultiReader(first, w.nc), want)
+	return f, n, early[len(early)-first.Len():], err
 }
 
 // write sends a start-up frame, and nothing else, in one piece. siw refuses
