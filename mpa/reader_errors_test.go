@@ -46,6 +46,32 @@ func TestAfterAnErrorNothingMoreIsHandedUp(t *testing.T) {
 	}
 }
 
+// However long the ULPDU, and however it comes: no octet of it is handed up, and
+// none placed, before the CRC held.
+//
+// Claims: MPA-6-1 MPA-8-2 MPA-4.4-13
+func TestAULPDUOfAnyLengthWaitsForItsCRC(t *testing.T) {
+	for _, p := range everyTerms {
+		if !p.CRC {
+			continue
+		}
+		for _, n := range []int{1, 18, 20, 600, 27000, 30000, 50000, MaxMULPDU} {
+			for _, portion := range []func() int{whole, random(3000)} {
+				for _, direct := range []bool{false, true} {
+					_, wire, ends := wireOf(p, 20, n, 20)
+					wire[ends[1]-1] ^= 0x80
+					s := &placer{skip: 14}
+					err := feed(&fed{wire: wire, portion: portion, direct: direct}, p).Receive(s)
+					if !hasCode(err, CodeCRC) || len(s.got) != 1 || s.place != nil {
+						t.Errorf("%s, %d octets: %v, %d ULPDUs and %d octets placed, expected code 2, the one before and none",
+							termsName(p), n, err, len(s.got), len(s.place))
+					}
+				}
+			}
+		}
+	}
+}
+
 // Claims: MPA-7.2-2 MPA-8-1
 func TestTheEndIsGracefulBetweenFramesAndAnErrorWithinThem(t *testing.T) {
 	for _, p := range everyTerms {

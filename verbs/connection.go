@@ -150,24 +150,24 @@ func (c *connection) violated(err error) (lost bool) {
 	q := c.q
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	switch q.state {
-	case Closing:
-		return true
-	case RTS:
+	status := c.refusal(err)
+	if q.state == RTS {
 		var local wqError
-		var t told
 		switch {
 		case errors.As(err, &local):
 			c.terminate(workError, err, 0)
 		case err == rdmap.ErrUnfinished:
 			c.terminate(peerCloseBusy, err, EventBadLLPClose)
-		case errors.As(err, &t), c.tooLong(err):
+		case status != Success:
 			c.terminate(protocolError, err, 0)
 		default:
 			c.terminate(protocolError, err, q.eventOf(err))
 		}
 	}
-	return false
+	if status != Success {
+		q.rq.complete(&WC{Op: OpRecv, Status: status})
+	}
+	return q.state == Closing
 }
 
 // unanswered deals with a request of the peer's that cannot be answered. RDMAP's
@@ -183,19 +183,23 @@ func (c *connection) unanswered(err error) {
 	c.terminate(protocolError, err, q.eventOf(err))
 }
 
-// tooLong completes the receive that was too short for its message, if that is
-// the error (Verbs §8.3.2).
-func (c *connection) tooLong(err error) bool {
+// refusal is what the receive in use completes with, if the error is that it was
+// too short for its message, or that the message may not invalidate what it names
+// (Verbs §8.3.2); otherwise Success.
+func (c *connection) refusal(err error) Status {
+	var t told
+	if errors.As(err, &t) {
+		return InvalidateRefused
+	}
 	var e *ddp.Error
 	if !errors.As(err, &e) || e.EType != ddp.UntaggedBuffer || e.Code != ddp.CodeTooLong {
-		return false
+		return Success
 	}
 	var h ddp.Untagged
 	if c.q.rq.front() == nil || !h.Parse(e.Header()) || h.QN != rdmap.QueueSend {
-		return false
+		return Success
 	}
-	c.q.rq.complete(&WC{Op: OpRecv, Status: BaseBounds})
-	return true
+	return BaseBounds
 }
 
 // terminate moves the queue pair to Terminate, if it is in RTS, and has a
@@ -310,9 +314,19 @@ func (c *connection) finish(err error, lost bool) {
 	close(c.over)
 }
 
-// workFailed ends the stream because of a work request that failed; its
-// completion has told of it.
+// workFailed ends the stream because of a work request that failed. Its
+// completion tells of it, after the state.
 func (q *QP) workFailed(err wqError) { q.terminate(workError, err, 0) }
+
+// condemn is workFailed for the receiving goroutine, which kicks when it has
+// ended the reception: it may not now, in the middle of a read.
+func (q *QP) condemn(err error) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	if c := q.conn.Load(); c != nil {
+		c.terminate(workError, err, 0)
+	}
+}
 
 // cqFailed ends the stream because one of its CQs lost completions.
 func (q *QP) cqFailed(event EventID) { q.terminate(protocolError, errCQ, event) }

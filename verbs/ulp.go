@@ -186,8 +186,10 @@ func (u ulp) Responded(ticket uint64, value uint64) error {
 		f = u.rnic.table.Invalidate(uint32(e.STag), u.pd.mem, memory.Stream(u.num), false)
 	}
 	if f != ddp.NoFault {
-		u.sq.finish(ticket, statusOf(f))
-		return wqError{statusOf(f)}
+		err := wqError{statusOf(f)}
+		u.condemn(err)
+		u.sq.finish(ticket, err.status)
+		return err
 	}
 	u.sq.finish(ticket, Success)
 	return nil
@@ -202,8 +204,8 @@ func (u ulp) Failed(ticket uint64, err error) {
 	case err == rdmap.ErrNoORD:
 		status = ZeroReadResources
 	}
-	u.sq.finish(ticket, status)
 	u.workFailed(wqError{status})
+	u.sq.finish(ticket, status)
 }
 
 // --- rdmap.ReceiveQueue
@@ -254,6 +256,7 @@ func (u ulp) Scatter(dst [][]byte, off uint64, n int) ([][]byte, error) {
 	}
 	dst, err := u.pieces(dst, h, u.rq.front().sgl, off, n, LocalWrite)
 	if err != nil {
+		u.condemn(err)
 		u.rq.complete(&WC{Op: OpRecv, Status: err.(wqError).status})
 	}
 	return dst, err
@@ -269,14 +272,12 @@ func (u ulp) Delivered(d *rdmap.Delivery) {
 	u.rq.complete(&wc)
 }
 
-// Refused completes the receive of a message that may not invalidate what it
-// names.
-func (u ulp) Refused(err error) error {
-	u.rq.complete(&WC{Op: OpRecv, Status: InvalidateRefused})
-	return told{err}
-}
+// Refused has the receive of a message that may not invalidate what it names
+// completed when the stream is being ended.
+func (u ulp) Refused(err error) error { return told{err} }
 
-// told is an error that a completion has told of: no event does (Verbs §8.3.2).
+// told is an error that the completion of a receive tells of: no event does
+// (Verbs §8.3.2).
 type told struct{ error }
 
 func (t told) Unwrap() error { return t.error }

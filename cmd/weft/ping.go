@@ -23,6 +23,8 @@ import (
 const (
 	// closeTime bounds the wait for a connection's end in good order.
 	closeTime = 5 * time.Second
+	// graceTime is what an interrupted client gives the ping under way.
+	graceTime = time.Second
 	// maxSessions bounds what a persistent server serves at a time.
 	maxSessions = 1024
 )
@@ -169,10 +171,17 @@ func (p *ping) ping(ctx context.Context) error {
 	}
 	defer p.hangUp(ctx, conn)
 	p.log.Debug("connected", "to", conn.RemoteAddr(), "crc", conn.MPA().CRC)
+	// An interrupt lets the ping under way come to its end: to the server a
+	// connection that ends between two pings is in good order.
+	pinging, cancel := outlast(ctx, graceTime)
+	defer cancel()
 	for n := 0; p.count == 0 || n < p.count; n++ {
-		sent, echo, err := c.Ping(ctx, n)
-		if err != nil && ctx.Err() != nil && p.count == 0 {
-			break // interrupted, as it was meant to be
+		if ctx.Err() != nil {
+			return p.interrupted(ctx)
+		}
+		sent, echo, err := c.Ping(pinging, n)
+		if errors.Is(err, context.Canceled) {
+			return p.interrupted(ctx)
 		}
 		if err == nil && p.validate > 0 {
 			err = rping.Compare(sent, echo)
@@ -186,6 +195,22 @@ func (p *ping) ping(ctx context.Context) error {
 		}
 	}
 	return nil
+}
+
+// interrupted is how an interrupted client ends: well, if it was to ping until
+// then.
+func (p *ping) interrupted(ctx context.Context) error {
+	if p.count == 0 {
+		return nil
+	}
+	return ctx.Err()
+}
+
+// outlast returns a context that is done d after ctx is.
+func outlast(ctx context.Context, d time.Duration) (context.Context, context.CancelFunc) {
+	longer, cancel := context.WithCancel(context.WithoutCancel(ctx))
+	stop := context.AfterFunc(ctx, func() { time.AfterFunc(d, cancel) })
+	return longer, func() { stop(); cancel() }
 }
 
 // dialError says in plain words why there is no connection.

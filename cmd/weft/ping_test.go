@@ -1,0 +1,76 @@
+package main
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"errors"
+	"io"
+	"net"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+)
+
+// A writer is a function that takes what is written.
+type writer func([]byte)
+
+func (w writer) Write(p []byte) (int, error) {
+	w(p)
+	return len(p), nil
+}
+
+// The server shows a ping's data in the middle of the ping: that is when the
+// client is interrupted. Both ends must end well, the client's status saying
+// whether it had been told how often to ping.
+func TestAnInterruptLetsThePingUnderWayComeToItsEnd(t *testing.T) {
+	for count, want := range map[string]int{"0": 0, "1000000": exitFailed} {
+		t.Run("-C "+count, func(t *testing.T) {
+			ctx, interrupt := context.WithCancel(t.Context())
+			heard, stderr := io.Pipe()
+			served := make(chan int, 1)
+			go func() {
+				shown := writer(func([]byte) { interrupt() })
+				served <- run(t.Context(), []string{"ping", "-s", "-v", "-a", "127.0.0.1", "-p", "0"}, shown, stderr)
+				stderr.Close()
+			}()
+			lines := bufio.NewReader(heard)
+			line, err := lines.ReadString('\n')
+			if err != nil {
+				t.Fatal(err)
+			}
+			_, port, err := net.SplitHostPort(strings.TrimSpace(line))
+			if err != nil {
+				t.Fatal(err)
+			}
+			var errs bytes.Buffer
+			args := []string{"ping", "-c", "-a", "127.0.0.1", "-p", port, "-C", count}
+			if status := run(ctx, args, io.Discard, &errs); status != want {
+				t.Errorf("the client ended with status %d, want %d: %s", status, want, &errs)
+			}
+			rest, _ := io.ReadAll(lines)
+			if status := <-served; status != 0 {
+				t.Errorf("the server ended with status %d: %s", status, rest)
+			}
+		})
+	}
+}
+
+func TestWhatOutlastsAContextIsDoneAfterIt(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		ctx, cancel := context.WithCancel(t.Context())
+		longer, stop := outlast(ctx, time.Second)
+		defer stop()
+		cancel()
+		time.Sleep(time.Second - 1)
+		if longer.Err() != nil {
+			t.Error("it is done too early")
+		}
+		time.Sleep(1)
+		synctest.Wait()
+		if !errors.Is(longer.Err(), context.Canceled) {
+			t.Error("it is not done")
+		}
+	})
+}
