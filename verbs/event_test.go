@@ -75,8 +75,6 @@ func TestAnEventGoesToTheHandlerOfItsTime(t *testing.T) {
 
 // When an event is told its state has been committed: a handler sees it, and may
 // act on it with every verb.
-//
-// Claims: V-6.2.5-8
 func TestAnEventIsToldAfterItsStateWasEntered(t *testing.T) {
 	overWires(t, func(t *testing.T, w wire) {
 		for _, tt := range []struct {

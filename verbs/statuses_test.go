@@ -170,7 +170,7 @@ func culprits() []culprit {
 func TestEachCompletionErrorEndsTheStream(t *testing.T) {
 	seen := map[verbs.Status]bool{
 		verbs.Success: true, verbs.Flushed: true,
-		verbs.InvalidWQE:        true,                                // whatever is malformed is refused when it is posted
+		verbs.InvalidWQE:        true,                                // of RFC 7306, over a stream that does not have it
 		verbs.LocalCatastrophic: true, verbs.RemoteTermination: true, // which have tests of their own
 	}
 	for _, tt := range culprits() {
