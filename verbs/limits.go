@@ -26,7 +26,8 @@ type Limits struct {
 
 	// IRD and ORD are of one queue pair (256 each; 16382 is the most that can
 	// be negotiated). TotalIRD and TotalORD are pools from which each queue
-	// pair takes its own for as long as it lives; 0 is no pool.
+	// pair takes its own for as long as it lives; 0 is no pool. There are no
+	// more queue pairs than a pool has ones.
 	IRD, ORD           int
 	TotalIRD, TotalORD int
 
@@ -65,6 +66,11 @@ func (l Limits) withDefaults() Limits {
 	l.IRD, l.ORD = min(l.IRD, 0x3FFE), min(l.ORD, 0x3FFE)
 	l.TotalCQEntries, l.TotalSRQWRs = max(l.TotalCQEntries, 0), max(l.TotalSRQWRs, 0)
 	l.TotalIRD, l.TotalORD = max(l.TotalIRD, 0), max(l.TotalORD, 0)
+	for _, pool := range [...]int{l.TotalIRD, l.TotalORD} {
+		if pool > 0 {
+			l.QPs = min(l.QPs, pool) // Verbs §6.5: each queue pair can have 1
+		}
+	}
 	return l
 }
 
