@@ -138,7 +138,7 @@ func TestRegistrationHasAResultForEachMistake(t *testing.T) {
 
 // Verbs §5.2: nothing goes while something else belongs to it.
 //
-// Claims: V-5.2.2-1 V-5.3.4-1 V-6.1.1-7 V-6.1.1-10 V-9.2.2.2-1 V-9.2.3.4-1
+// Claims: V-5.3.4-1 V-6.1.1-7 V-6.1.1-10 V-9.2.2.2-1 V-9.2.3.4-1
 func TestObjectsInUseAreNotTakenAway(t *testing.T) {
 	r := must(verbs.Open(verbs.Config{}))(t)
 	pd := must(r.AllocPD())(t)
