@@ -62,10 +62,11 @@
 // Memory that a request names must not be touched until the request is complete.
 // Memory that a peer may write or read at any time belongs to both, and to nobody.
 //
-// An STag can be taken back at any time: when [MR.Deallocate] returns no octet
-// moves through it, in either direction, and no peer can delay that. The same
-// holds after a completed OpInvalidate, OpReadInvalidate, and a receive whose
-// WC.Invalidated names it; memory windows are no exception. Messages that were using it end their stream.
+// An STag can be taken back at any time: when [MR.Deallocate] or [MW.Deallocate]
+// returns no octet moves through it, in either direction, and no peer can delay
+// that. The same holds after a completed OpInvalidate, OpReadInvalidate, and a
+// receive whose WC.Invalidated names it. Messages that were using it end their
+// stream.
 //
 // # Memory for a while
 //
