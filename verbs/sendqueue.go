@@ -20,6 +20,28 @@ type sendWQE struct {
 	memory *memoryWQE // the slot's own, once it has needed one
 }
 
+// set makes w the request that wr asks for: field by field, so that nothing of the
+// consumer's has to be on the heap. What only some operations have, the others leave
+// as it is.
+func (w *sendWQE) set(wr *SendWR) {
+	op := wr.Op
+	w.wr.ID, w.wr.Op, w.wr.Flags, w.wr.Remote, w.wr.Invalidate = wr.ID, op, wr.Flags, wr.Remote, wr.Invalidate
+	w.wr.SGL, w.length = w.wr.SGL[:0], 0
+	if op.lists() {
+		w.wr.SGL = append(w.wr.SGL, wr.SGL...)
+		for i := range w.wr.SGL {
+			w.length += uint64(w.wr.SGL[i].Length)
+		}
+	}
+	if op.extension() {
+		w.wr.Immediate, w.wr.Atomic = wr.Immediate, wr.Atomic
+	}
+	w.status, w.asks, w.local, w.done, w.unacked = Success, op.asks(), op.local(), false, false
+	if w.local {
+		w.memory = w.memory.with(wr)
+	}
+}
+
 // A sendQueue is a ring of work requests, numbered as they are posted. Of the
 // numbers, released <= head <= next <= tail:
 //
@@ -98,22 +120,7 @@ func (s *sendQueue) push(wr *SendWR) error {
 	if err := s.q.checkSend(wr); err != nil {
 		return err
 	}
-	w := s.at(tail)
-	sgl := w.wr.SGL[:0]
-	if wr.Op.lists() {
-		sgl = append(sgl, wr.SGL...)
-	}
-	// Field by field, so that nothing of the consumer's has to be on the heap.
-	*w = sendWQE{
-		wr: SendWR{
-			ID: wr.ID, Op: wr.Op, Flags: wr.Flags, SGL: sgl, Remote: wr.Remote, Invalidate: wr.Invalidate,
-			Immediate: wr.Immediate, Atomic: wr.Atomic,
-		},
-		asks: wr.Op.asks(), local: wr.Op.local(), memory: w.memory.with(wr),
-	}
-	for _, e := range sgl {
-		w.length += uint64(e.Length)
-	}
+	s.at(tail).set(wr)
 	s.tail.Store(tail + 1)
 	return nil
 }
