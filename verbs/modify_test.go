@@ -8,27 +8,14 @@ import (
 	"testing"
 
 	"github.com/weft-rdma/weft/cm"
+	"github.com/weft-rdma/weft/ddp"
 	"github.com/weft-rdma/weft/internal/nettest"
 	"github.com/weft-rdma/weft/mpa"
 	"github.com/weft-rdma/weft/verbs"
 )
 
-// A lateLLP is a stream whose reception ends only when the gate is open.
-type lateLLP struct {
-	*mpa.Conn
-	gate chan struct{}
-}
-
-func (l lateLLP) Receive(s mpa.Sink) error {
-	err := l.Conn.Receive(s)
-	<-l.gate
-	return err
-}
-
 // A plainLLP is a stream that takes no octets of the consumer's.
-type plainLLP struct{ lateLLP }
-
-func (plainLLP) StreamMessage() {}
+type plainLLP struct{ ddp.LLP }
 
 // query is Query of a queue pair that is.
 func query(t testing.TB, qp *verbs.QP) verbs.QPAttributes {
@@ -102,7 +89,7 @@ func TestModifyHasEachOfItsResultsAndThenChangesNothing(t *testing.T) {
 		{"a stream that was closed", verbs.Idle, false, verbs.RTS, func() q { return q{LLP: closed(), ORD: new(1)} }, verbs.ErrLLP},
 		{"a stream that the peer has closed", verbs.Idle, false, verbs.RTS, func() q { return q{LLP: halfOpen(), ORD: new(1)} }, verbs.ErrLLP},
 		{"a stream that takes no message", verbs.Idle, false, verbs.RTS, func() q {
-			return q{LLP: plainLLP{lateLLP{pipe(), nil}}, StreamMessage: []byte("x"), ORD: new(1)}
+			return q{LLP: plainLLP{pipe()}, StreamMessage: []byte("x"), ORD: new(1)}
 		}, verbs.ErrLLP},
 		{"a stream that is broken", verbs.Idle, false, verbs.RTS, func() q { return q{LLP: deaf(), StreamMessage: []byte("x"), ORD: new(1)} }, verbs.ErrLLP},
 		{"a message that comes too soon", verbs.Idle, false, verbs.RTS, func() q {
@@ -167,34 +154,6 @@ func TestAQueuePairThatIsNoMoreHasTheResultOfThat(t *testing.T) {
 	check(t, s.rnic.Close())
 	for _, err := range verb() {
 		wantError(t, err, verbs.ErrRNIC)
-	}
-}
-
-// A queue pair in Error goes to Idle when the end of its stream is over, and not
-// before.
-//
-// Claims: V-6.2.4-8 V-9.2.5.3-13 V-6.2.4-1
-func TestErrorToIdleWaitsForTheFlush(t *testing.T) {
-	s := newSide(t, reads)
-	x, _ := nettest.Pipe()
-	gate := make(chan struct{})
-	must(s.qp.Modify(verbs.RTS, verbs.QPModify{LLP: lateLLP{newMPA(x), gate}}))(t)
-	s.receives(1, 1, 8)
-	must(s.qp.Modify(verbs.Error, verbs.QPModify{}))(t)
-	if a := query(t, s.qp); a.State != verbs.Error || a.LLP != nil {
-		t.Errorf("it is %v over %v", a.State, a.LLP)
-	}
-	_, err := s.qp.Modify(verbs.Idle, verbs.QPModify{})
-	wantError(t, err, verbs.ErrFlushing)
-	wantNone(t, s.recvCQ)
-	close(gate)
-	wantDone(t, s.recvCQ, done{1, verbs.Flushed})
-	for errors.Is(err, verbs.ErrFlushing) {
-		_, err = s.qp.Modify(verbs.Idle, verbs.QPModify{})
-	}
-	check(t, err)
-	if at := s.qp.State(); at != verbs.Idle {
-		t.Errorf("it is %v", at)
 	}
 }
 
@@ -385,7 +344,7 @@ func TestAStreamMessageGoesBeforeIWARP(t *testing.T) {
 // has been Idle all the time, can be queried, and can be taken away.
 func TestAStreamMessageTakesNoLongerThanItMay(t *testing.T) {
 	for _, destroy := range []bool{false, true} {
-		inBubble(t, func(t *testing.T) {
+		bubbleOf(t, func(t *testing.T) {
 			s := newSide(t, reads)
 			x, y := nettest.BufferedPipe(1)
 			failed := make(chan error, 1)

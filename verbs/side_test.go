@@ -293,9 +293,3 @@ func settle() { synctest.Wait() }
 func newMPA(nc net.Conn) *mpa.Conn {
 	return mpa.NewConn(nc, mpa.Params{Revision: mpa.Revision2, CRC: true})
 }
-
-// inBubble runs f in a bubble.
-func inBubble(t *testing.T, f func(t *testing.T)) {
-	t.Helper()
-	synctest.Test(t, f)
-}
