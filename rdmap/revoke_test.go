@@ -50,6 +50,8 @@ func TestRevokedInTheMiddleOfAMessage(t *testing.T) {
 }
 
 // A segment that has left in part cannot be ended truthfully in any way.
+//
+// Claims: V-6.4-3
 func TestRevokedInTheMiddleOfASegmentEndsInAnError(t *testing.T) {
 	r := newRig(t, func(_ *Config, l *line) { l.takes = 1 })
 	r.send(writeOf(400))
