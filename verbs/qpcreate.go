@@ -1,0 +1,213 @@
+package verbs
+
+// This file is the creation and the destruction of queue pairs (Verbs §6.1.1,
+// §6.1.4).
+
+import "github.com/weft-rdma/weft/memory"
+
+// A QPConfig describes a queue pair to be created (Verbs §9.2.5.1).
+type QPConfig struct {
+	SendCQ, RecvCQ *CQ // where the work requests complete; may be the same
+
+	SendDepth, RecvDepth int // work requests outstanding at a time; 0 means 16
+	SendSGEs, RecvSGEs   int // elements of one scatter/gather list; 0 means 4
+	WriteSGEs            int // of an RDMA Write's; 0 means as SendSGEs
+
+	// SRQ, if not nil, is where the receives come from in place of a receive
+	// queue of the QP's own: RecvDepth and RecvSGEs are then ignored
+	// (Verbs §6.3). RQLimit, if above 0, arms the QP RQ Limit: an event tells
+	// once of more than so many messages in progress (Verbs §6.3.8).
+	SRQ     *SRQ
+	RQLimit int
+
+	IRD int // RDMA Reads and atomics that the peer may have outstanding; the start-up agrees on it
+	ORD int // those that we may have outstanding: more wait, with ORD 0 they fail
+
+	NoRemoteRead  bool // the peer may not read: Inbound RDMA Read is not enabled
+	NoRemoteWrite bool // the peer may not write and not answer Reads: Inbound RDMA Write and Read Response are not enabled
+
+	// BindWindows lets memory windows be bound by the send queue (Verbs §7.10).
+	BindWindows bool
+
+	// Privileged lets the QP use the STag of zero and Fast-Register (Verbs
+	// §9.2.5.1). It is for consumers that are trusted with all memory.
+	Privileged bool
+
+	// Extensions lets RFC 7306's operations be posted. A peer that does not
+	// know them ends the stream: agree on them first. The RDMA Consortium's
+	// version does not have them: over such a stream they fail (InvalidWQE).
+	Extensions bool
+
+	// ReadSinkLocalWrite accepts LocalWrite in place of RemoteWrite on the
+	// memory that an RDMA Read delivers into. That is safe: a response must
+	// match the oldest Read in STag, offset and length.
+	ReadSinkLocalWrite bool
+
+	// PauseOnEmptyRQ stops receiving when a message finds no receive posted,
+	// until one is posted, instead of ending the stream (Verbs §13.2). It
+	// holds up everything else the peer sends, answers to Reads included.
+	PauseOnEmptyRQ bool
+}
+
+func (c QPConfig) withDefaults() QPConfig {
+	for _, d := range [...]struct {
+		v   *int
+		def int
+	}{{&c.SendDepth, 16}, {&c.RecvDepth, 16}, {&c.SendSGEs, 4}, {&c.RecvSGEs, 4}} {
+		if *d.v == 0 {
+			*d.v = d.def
+		}
+	}
+	if c.WriteSGEs == 0 {
+		c.WriteSGEs = c.SendSGEs
+	}
+	if c.SRQ != nil {
+		c.RecvDepth, c.RecvSGEs = 0, 0 // Verbs §6.3.4: whatever was asked for
+	}
+	return c
+}
+
+// CreateQP creates a queue pair in the Idle state. The results besides success
+// are ErrRNIC, ErrPD, ErrCQ, ErrSRQ, ErrRQLimit, ErrORD, ErrIRD, ErrWRMax,
+// ErrSGEMax, ErrModifier and ErrResources.
+func (pd *PD) CreateQP(cfg QPConfig) (*QP, error) {
+	const verb = "create QP"
+	r := pd.rnic
+	if err := pd.usable(verb); err != nil {
+		return nil, err
+	}
+	cfg = cfg.withDefaults()
+	l := &r.limits
+	switch {
+	case cfg.SendCQ == nil || cfg.RecvCQ == nil || cfg.SendCQ.rnic != r || cfg.RecvCQ.rnic != r:
+		return nil, fail(verb, ErrCQ, "SendCQ and RecvCQ have to be of this RNIC")
+	case cfg.SRQ != nil && cfg.SRQ.pd.rnic != r:
+		return nil, fail(verb, ErrSRQ, "SRQ has to be of this RNIC")
+	case cfg.SRQ == nil && cfg.RQLimit != 0:
+		return nil, fail(verb, ErrRQLimit, "%d, expected 0 without an S-RQ", cfg.RQLimit)
+	case min(cfg.SendDepth, cfg.RecvDepth, cfg.SendSGEs, cfg.WriteSGEs, cfg.RecvSGEs, cfg.IRD, cfg.ORD) < 0:
+		return nil, fail(verb, ErrModifier, "a number is negative")
+	case cfg.SendDepth > l.WRs || cfg.RecvDepth > l.WRs:
+		return nil, r.limited(verb, ErrWRMax, "WRs", "%d and %d were asked for, the limit is %d", cfg.SendDepth, cfg.RecvDepth, l.WRs)
+	case max(cfg.SendSGEs, cfg.WriteSGEs, cfg.RecvSGEs) > l.SGEs:
+		return nil, r.limited(verb, ErrSGEMax, "SGEs", "%d, %d and %d were asked for, the limit is %d", cfg.SendSGEs, cfg.WriteSGEs, cfg.RecvSGEs, l.SGEs)
+	case cfg.ORD > l.ORD:
+		return nil, r.limited(verb, ErrORD, "ORD", "%d was asked for, the limit is %d", cfg.ORD, l.ORD)
+	case cfg.IRD > l.IRD:
+		return nil, r.limited(verb, ErrIRD, "IRD", "%d was asked for, the limit is %d", cfg.IRD, l.IRD)
+	}
+	if err := r.takeReads(verb, cfg.IRD, cfg.ORD); err != nil {
+		return nil, err
+	}
+	q, err := pd.createQP(verb, cfg)
+	if err != nil {
+		_ = r.takeReads(verb, -cfg.IRD, -cfg.ORD) // giving back never fails
+	}
+	return q, err
+}
+
+// createQP is CreateQP with a configuration that was checked.
+func (pd *PD) createQP(verb string, cfg QPConfig) (*QP, error) {
+	r := pd.rnic
+	r.mu.Lock()
+	num := r.newQPNum()
+	r.mu.Unlock()
+	q := &QP{rnic: r, pd: pd, num: num, cfg: cfg, ird: cfg.IRD, ord: cfg.ORD, changed: make(chan struct{}), gone: make(chan struct{})}
+	q.sq.init(q, cfg.SendDepth, max(cfg.SendSGEs, cfg.WriteSGEs))
+	q.rq.init(q)
+	q.out.Init(r.table, pd.mem, memory.Stream(q.num))
+	q.in.Init(r.table, pd.mem, memory.Stream(q.num))
+	if cfg.SRQ != nil && cfg.SRQ.pd != pd { // Verbs §6.3.5: its PD decides
+		q.shared = new(memory.Holder)
+		q.shared.Init(r.table, cfg.SRQ.pd.mem, memory.Stream(q.num))
+	}
+	if cfg.Privileged { // Verbs §7.2.1, §6.3.5
+		q.out.AllowZero()
+		q.in.AllowZero()
+		if q.shared != nil {
+			q.shared.AllowZero()
+		}
+	}
+
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if err := pd.check(verb); err != nil {
+		return nil, err
+	}
+	if n := r.limits.QPs; len(r.qps) >= n {
+		return nil, r.limited(verb, ErrResources, "QPs", "the limit is %d queue pairs", n)
+	}
+	if err := cfg.SendCQ.attach(q); err != nil {
+		return nil, err
+	}
+	if err := cfg.RecvCQ.attach(q); err != nil {
+		cfg.SendCQ.detach(q)
+		return nil, err
+	}
+	if cfg.SRQ != nil {
+		if err := cfg.SRQ.attach(verb, cfg.RQLimit); err != nil {
+			cfg.SendCQ.detach(q)
+			cfg.RecvCQ.detach(q)
+			return nil, err
+		}
+	}
+	r.qps[q.num] = q
+	pd.qps++
+	return q, nil
+}
+
+// Destroy destroys the queue pair, whatever its state. A stream that it has is
+// reset, and what is outstanding on it is flushed; what was posted in Idle is
+// dropped. Completions already in a CQ stay there. When Destroy returns nothing
+// of the queue pair is left. The results besides success are ErrRNIC, ErrQPWindows
+// while memory windows are bound to the queue pair, which nothing happens to then,
+// and ErrQP for a second Destroy, which fails when the first has done its work.
+func (q *QP) Destroy() error {
+	const verb = "destroy QP"
+	if err := q.rnic.alive(verb); err != nil {
+		return err
+	}
+	return q.destroy(verb, false)
+}
+
+// destroy does so whatever becomes of the RNIC, and by force whatever windows are
+// bound.
+func (q *QP) destroy(verb string, force bool) error {
+	table, stream := q.rnic.table, memory.Stream(q.num)
+	q.mu.Lock()
+	if q.dead {
+		q.mu.Unlock()
+		<-q.gone
+		return q.rnic.gone(verb, ErrQP)
+	}
+	// From here on no window can be bound to it (Verbs §6.1.4).
+	if err := table.RetireStream(stream); err != nil && !force {
+		q.mu.Unlock()
+		return fail(verb, ErrQPWindows, "%v", err)
+	}
+	q.dead = true
+	c := q.conn.Load()
+	q.mu.Unlock()
+	if c != nil {
+		q.Abort()
+		<-c.over
+	}
+	q.mu.Lock()
+	q.setIntake(gone)
+	q.mu.Unlock()
+	q.cfg.SendCQ.detach(q)
+	q.cfg.RecvCQ.detach(q)
+	if q.cfg.SRQ != nil {
+		q.cfg.SRQ.detach()
+	}
+	r, past := q.rnic, q.Stats()
+	table.ForgetStream(stream)
+	_ = r.takeReads(verb, -q.ird, -q.ord) // giving back never fails
+	r.mu.Lock()
+	delete(r.qps, q.num)
+	r.pastQPs.add(&past)
+	q.pd.qps--
+	r.mu.Unlock()
+	close(q.gone)
+	return nil
+}
