@@ -15,7 +15,7 @@ import (
 // their FPDUs are, CRC included, is the Peer's to see.
 //
 // Claims: R-3.1-1 R-3.1-8 R-4.1-1 R-4.1-2 R-4.1-4 R-4.1-5 R-4.1-6 R-4.1-7 R-4.1-9 R-4.1-12 R-4.4-1 R-5.1-1 R-5.2.1-1 R-5.2.1-6 R-5.3-1 R-5.3-9 R-5.3-13
-// Claims: R-5.1-5 R-5.1-7 R-5.2.1-7 R-5.2.1-9 R-5.3-10 R-5.5-16 R-6.1-2 DDP-5.2-9 DDP-5.3-1 D-6.1-1
+// Claims: R-5.1-5 R-5.1-7 R-5.2.1-7 R-5.2.1-9 R-5.3-10 R-5.5-16 R-6.1-2 DDP-4.1-10 DDP-5.2-9 DDP-5.3-1 D-6.1-1
 // Claims: X-4.1-1 X-1.1-1 X-5.2-1 X-5.2.1-13 X-5.2.1-18 X-5.2.1-19 X-6.3-1 X-6.3-4 X-6.3-5 X-6.3-6
 func TestARequesterSendsTheseOctets(t *testing.T) {
 	const foreignSTag = 0x55667788
