@@ -61,9 +61,10 @@ func TestAMessageOfTheGreatestLengthArrives(t *testing.T) {
 	if raceDetector {
 		n, m = 32<<20, 32<<20
 	}
-	a, b := NewSide(t, verbs.QPConfig{}, 0), NewSide(t, verbs.QPConfig{}, 0)
+	// Mapped first, so that whatever happens it is unmapped when the Sides are gone.
 	source, from := sparse(t, n)
 	sink, to := sparse(t, math.MaxUint32)
+	a, b := NewSide(t, verbs.QPConfig{}, 0), NewSide(t, verbs.QPConfig{}, 0)
 	for i := range from {
 		from[i] = byte(i) ^ byte(i>>8) ^ byte(i>>16)
 	}
@@ -100,6 +101,9 @@ func TestAMessageOfTheGreatestLengthArrives(t *testing.T) {
 	}
 
 	a.Post(verbs.SendWR{ID: 0, Op: verbs.OpSend, SGL: []verbs.SGE{out.SGE(0, n)}})
+	if err := a.SendCQ.Wait(t.Context()); err != nil { // however long it takes
+		t.Fatal(err)
+	}
 	a.Statuses(a.SendCQ, 0, verbs.Success)
 	if wc := b.Statuses(b.RecvCQ, 100, verbs.Success)[0]; wc.Bytes != uint32(n) {
 		t.Errorf("%d octets arrived, expected %d", wc.Bytes, n)
