@@ -16,7 +16,7 @@ import (
 // posted: each receive completes once, in order, and holds its message. A depth
 // below what is outstanding is refused.
 //
-// Claims: V-9.3.1.2-1
+// Claims: V-9.3.1.2-1 V-6.1.3-9
 func TestReceivesStayInOrderWhileTheirQueueIsResized(t *testing.T) {
 	const messages = 3000
 	a, b := linked(t, wires[0], verbs.QPConfig{SendDepth: 64}, verbs.QPConfig{RecvDepth: 4, PauseOnEmptyRQ: true})

@@ -154,7 +154,7 @@ func TestAReceiveHandedOverAtTheEndIsGivenBack(t *testing.T) {
 // each stream's messages come in order and without a gap; nobody's death is
 // another's.
 //
-// Claims: V-6.3.2-1 V-6.3.2-2 V-6.3.5-5 V-6.3.6-2 V-10.4.2-1
+// Claims: V-6.3.2-1 V-6.3.2-2 V-6.3.5-5 V-6.3.6-2
 func TestManyQueuePairsShareAQueueWhileConnectionsDie(t *testing.T) {
 	nettest.CheckLeaks(t)
 	seed := rand.Uint64()
