@@ -134,6 +134,7 @@ func TestAMessageThatFindsTheSharedQueueEmptyIsToldOf(t *testing.T) {
 // none; the one that Create QP arms is not 0.
 //
 // Claims: V-6.3.8-5 V-6.3.8-6 V-10.4.2-5
+// Claims: V-9.2.5.3-5
 func TestTheQPRQLimitTellsOfMessagesInProgress(t *testing.T) {
 	bubbleOf(t, func(t *testing.T) {
 		s := newSharing(t, verbs.SRQConfig{WRs: 16}, 0, verbs.QPConfig{})

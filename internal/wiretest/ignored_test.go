@@ -37,3 +37,62 @@ func TestWhatComesBehindOurTerminateIsIgnored(t *testing.T) {
 		})
 	}
 }
+
+// Of several segments with a fault the first is told of, whatever the others are;
+// and a segment counts when all of it is there (Verbs §6.4).
+//
+// Claims: V-6.4-9
+func TestTheFirstSegmentWithAFaultIsToldOf(t *testing.T) {
+	for _, w := range Wires {
+		t.Run(w.Name, func(t *testing.T) {
+			faults := func(s *stage) [][]byte {
+				return [][]byte{
+					Write(s.unknownTag, 1, 1), Write(s.exposedTag, s.exposedEnd, 2), ReadRequest(1, Read{1, 2, 1, s.foreignTag, s.exposedTO}),
+					Send(1, 3), With(Send(1, 4), 1, 0x4F),
+				}
+			}
+			codes := [][3]byte{{1, 1, 0}, {1, 1, 1}, {0, 1, 3}, {1, 2, 2}, {0, 2, 6}}
+			events := []verbs.EventID{verbs.EventProtectionSTag, verbs.EventProtectionBounds, verbs.EventIRRQPD, verbs.EventRQMSNRange, verbs.EventOpcode}
+			for first, code := range codes {
+				s := setStage(t, w, verbs.QPConfig{})
+				s.Peer = s.ln.Connect(s.QP)
+				all := faults(s)
+				headers := DDPHeader
+				if first == 2 {
+					headers = ReadHeader
+				}
+				s.ExpectEvent(events[first])
+				s.must(s.Send(append([][]byte{Write(s.exposedTag, s.exposedTO, 7)}, append(all[first:], all[:first]...)...)...))
+				s.Expect(exposedOff, 7)
+				s.answered(TerminateOf(code[0], code[1], code[2], headers, all[first]))
+				s.must(s.Peer.Close())
+				s.Reach(verbs.Error)
+				s.CheckMemory()
+			}
+		})
+	}
+}
+
+// While a segment with a fault is still arriving, a failure of our own acts at
+// once, and is what the peer is told (Verbs §6.4).
+//
+// Claims: V-6.4-10
+func TestAFailureOfOursDoesNotWaitForASegment(t *testing.T) {
+	for _, w := range Wires {
+		t.Run(w.Name, func(t *testing.T) {
+			s := setStage(t, w, verbs.QPConfig{})
+			s.Peer = s.ln.Connect(s.QP)
+			s.open()
+			fpdu := s.Frame(Write(s.unknownTag, 1, Fill(100, 0xEE)...))
+			s.must(s.Raw(fpdu[:len(fpdu)/2]))
+			s.Post(verbs.SendWR{ID: 1, Op: verbs.OpSend, SGL: []verbs.SGE{{STag: s.local.STag() ^ 1, Length: 1}}})
+			s.next(TerminateOf(0, 0, 0, NoHeaders, nil))
+			s.must(s.Raw(fpdu[len(fpdu)/2:]))
+			s.answered()
+			s.must(s.Peer.Close())
+			s.Reach(verbs.Error)
+			s.Statuses(s.SendCQ, 1, verbs.InvalidSTag)
+			s.serves()
+		})
+	}
+}
