@@ -87,6 +87,14 @@
 // Memory in several pieces of one size is registered as one region by a [BufferList];
 // the [Mode] that the RNIC was opened in says what the pieces are.
 //
+// # Receives for many
+//
+// A server with many connections need not post receives for each: queue pairs that
+// were created with the same [SRQ], a shared receive queue, take their receives from
+// it as messages arrive. What the server has to look after is that it does not run
+// dry: a limit tells of that ([SRQConfig].Limit), [WC].QPNum of who takes too much, and
+// [QP.Abort] ends that one. PauseOnEmptyRQ makes those wait that find nothing.
+//
 // # Errors
 //
 // A verb that fails returns one of the Err values and has changed nothing. A work

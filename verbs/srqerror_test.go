@@ -269,3 +269,22 @@ func TestAFailedSharedQueueEndsThoseThatPause(t *testing.T) {
 		reach(t, s.ends[2].qp, verbs.RTS)
 	})
 }
+
+// Who has no more than the view of a shared queue cannot have a privileged queue
+// pair receive into memory that the STag of zero names.
+//
+// Claims: V-8.1.3.2.1-1
+func TestUsersPostNoSTagOfZeroToASharedQueue(t *testing.T) {
+	s := newSideOf(t, verbs.Config{Physical: make([]byte, 100)}, verbs.QPConfig{})
+	srq := must(s.pd.CreateSRQ(verbs.SRQConfig{WRs: 8}))(t)
+	s.newQP(verbs.QPConfig{SRQ: srq, Privileged: true})
+	u := must(srq.User())(t)
+	zero := verbs.RecvWR{SGL: []verbs.SGE{s.mr.SGE(0, 8), {TO: 8, Length: 8}}}
+	wantError(t, u.PostRecv(zero), verbs.ErrModifier)
+	n, err := u.PostRecvs([]verbs.RecvWR{{}, {SGL: []verbs.SGE{{}}}, zero, {}}) // one of no octets names nothing
+	wantError(t, err, verbs.ErrModifier)
+	if a := must(srq.Query())(t); n != 2 || a.Posted != 2 {
+		t.Errorf("%d were posted, %d are there, expected 2", n, a.Posted)
+	}
+	check(t, srq.PostRecv(zero))
+}

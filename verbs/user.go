@@ -114,20 +114,28 @@ func (u *UserSRQ) check() error {
 	return nil
 }
 
-// PostRecv posts one receive; see [SRQ.PostRecvs].
+// PostRecv posts one receive; see [UserSRQ.PostRecvs].
 func (u *UserSRQ) PostRecv(wr RecvWR) error {
-	if err := u.check(); err != nil {
-		return err
-	}
-	return u.srq.PostRecv(wr)
+	_, err := u.PostRecvs([]RecvWR{wr})
+	return err
 }
 
-// PostRecvs posts receives; see [SRQ.PostRecvs].
+// PostRecvs posts receives; see [SRQ.PostRecvs]. It refuses the STag of zero with
+// ErrModifier, as a queue pair that is Privileged may take the receive (Verbs
+// §8.1.3.2.1).
 func (u *UserSRQ) PostRecvs(wrs []RecvWR) (n int, err error) {
 	if err := u.check(); err != nil {
 		return 0, err
 	}
-	return u.srq.PostRecvs(wrs)
+	zero := func(e SGE) bool { return e.STag == 0 && e.Length > 0 }
+	i := slices.IndexFunc(wrs, func(wr RecvWR) bool { return slices.ContainsFunc(wr.SGL, zero) })
+	if i < 0 {
+		return u.srq.PostRecvs(wrs)
+	}
+	if n, err = u.srq.PostRecvs(wrs[:i]); err == nil {
+		err = fail("post to S-RQ", ErrModifier, "the STag of zero is for Privileged Mode consumers")
+	}
+	return n, err
 }
 
 // A UserCQ is the like of a completion queue: one can poll it, wait for it, and
