@@ -1,6 +1,7 @@
 package conformance
 
 import (
+	"slices"
 	"strings"
 	"testing"
 
@@ -40,7 +41,7 @@ func TestTheAuditNamesWhatIsToBeMended(t *testing.T) {
 			want:   []string{"p/p_test.go:3: p.TestOne claims B-1, which is in no table"},
 		},
 		"claim of a table that is to come": {
-			claims: append([]Claim{{ID: "V-1-1", Test: "p.TestOne", Place: "p/p_test.go:3"}}, settled...),
+			claims: append([]Claim{{ID: "P-1-1", Test: "p.TestOne", Place: "p/p_test.go:3"}}, settled...),
 		},
 		"claimed twice by one test": {
 			claims: append([]Claim{{ID: "A-1", Test: "p.TestOne", Place: "p/p_test.go:3"}}, settled...),
@@ -78,8 +79,10 @@ func TestProblemsOfTheClaimsStayInTheAudit(t *testing.T) {
 }
 
 func TestThePageCountsAndListsEveryMandatoryRow(t *testing.T) {
-	page := string(newAudit(rows,
-		[]Exclusion{{ID: "A-2", Reason: "why so"}},
+	more := []Table{{Name: rows[0].Name, Title: rows[0].Title, Rows: append(slices.Clone(rows[0].Rows),
+		Row{ID: "A-5", Section: "5", Level: "HW-MUST", Requirement: "h"}, Row{ID: "A-6", Section: "6", Level: "HW-MUST NOT", Requirement: "n"})}}
+	page := string(newAudit(more,
+		[]Exclusion{{ID: "A-2", Reason: "why so"}, {ID: "A-6", Reason: "no such hardware"}},
 		[]Claim{
 			{ID: "A-1", Test: "p.TestTwo"},
 			{ID: "A-1", Test: "p.TestOne"},
@@ -87,8 +90,8 @@ func TestThePageCountsAndListsEveryMandatoryRow(t *testing.T) {
 			{ID: "A-4", Test: "p.TestOne"},
 		}, nil).Page())
 	for _, want := range []string{
-		"| [Document A](#a) | 4 | 2 | 1 | 1 | 0 | 0 of 1 | 0 of 0 | 1 of 1 |\n",
-		"| **all** | 4 | 2 | 1 | 1 | 0 | 0 of 1 | 0 of 0 | 1 of 1 |\n",
+		"| [Document A](#a) | 6 | 2 | 1 | 1 | 0 | 1 of 2 | 0 of 1 | 0 of 0 | 1 of 1 |\n",
+		"| **all** | 6 | 2 | 1 | 1 | 0 | 1 of 2 | 0 of 1 | 0 of 0 | 1 of 1 |\n",
 		"| A-1 | 1 | MUST | x \\| y | `interop.TestPeer` (a module of its own), `p.TestOne`, `p.TestTwo` |\n",
 		"| A-2 | 2 | MUST NOT | z | [excluded](#exclusions) |\n",
 		"| A-2 | why so |\n",

@@ -24,6 +24,9 @@ var documents = []document{
 	{"rdmap", "RFC 5040, A Remote Direct Memory Access Protocol"},
 	{"rdmap-ext", "RFC 7306, RDMA Protocol Extensions"},
 	{"rdmap-draft00", "draft-ietf-rddp-rdmap-00, where it differs from RFC 5040"},
+	{"verbs-model", "RDMA Protocol Verbs Specification 1.0, sections 3 to 8: the model"},
+	{"verbs-verbs", "RDMA Protocol Verbs Specification 1.0, sections 9 to 13: the verbs"},
+	{"security", "RFC 5042, DDP/RDMAP Security"},
 }
 
 type document struct{ name, title string }
@@ -31,9 +34,7 @@ type document struct{ name, title string }
 // coming are the prefixes of ids whose tables are not here yet: tests may
 // claim such rows already, unchecked. A prefix goes when its table comes.
 var coming = []string{
-	"V-", // RDMA Protocol Verbs Specification 1.0
-	"S-", // RFC 5042, DDP/RDMAP Security
-	"P",  // RFC 5666, 8166, 8167, 8267 and 8797, RPC-over-RDMA
+	"P", // RFC 5666, 8166, 8167, 8267 and 8797, RPC-over-RDMA
 }
 
 // isComing reports whether id is of a table that is not here yet.
@@ -54,6 +55,9 @@ func (l Level) Mandatory() bool {
 	l = Level(strings.TrimPrefix(string(l), hardware))
 	return l == "MUST" || l == "MUST NOT"
 }
+
+// Hardware reports whether a row of this level concerns hardware.
+func (l Level) Hardware() bool { return strings.HasPrefix(string(l), hardware) }
 
 func (l Level) valid() bool {
 	switch Level(strings.TrimPrefix(string(l), hardware)) {

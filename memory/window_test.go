@@ -142,6 +142,7 @@ func TestBindChecksAndChangesNothing(t *testing.T) {
 }
 
 // Claims: V-7.10.2-1 V-7.10.2-2 V-7.10.2-3 V-7.10.2-4 V-7.10.2-5 V-5.2-4
+// Claims: V-9.3.1.1-11
 func TestBoundWindowGivesItsPartToItsStream(t *testing.T) {
 	table := NewTable(Config{})
 	pd, other := table.AllocPD(), table.AllocPD()

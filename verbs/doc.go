@@ -1,6 +1,8 @@
 // Package verbs is the RDMA Verbs: the interface between a program and an RNIC,
 // here one in software. It follows "RDMA Protocol Verbs Specification (Version
-// 1.0)" of the RDMA Consortium, and adds the operations of RFC 7306.
+// 1.0)" of the RDMA Consortium, and adds the operations of RFC 7306. What each
+// verb, type and code of the specification is called here stands in docs/verbs.md
+// of the repository, with what was decided where the text is open.
 //
 // # The objects
 //

@@ -407,7 +407,6 @@ func TestSharedTwinsAreReachedEachByItsOwnRights(t *testing.T) {
 }
 
 // Claims: V-7.2.1-3 V-7.2.1-4 V-8.1.3.2.1-2
-// Claims: V-7.2.1-3
 func TestZeroNamesThePhysicalMemoryOfThePrivileged(t *testing.T) {
 	physical := make([]byte, 200)
 	zero := func(to uint64, n uint32) []verbs.SGE { return []verbs.SGE{{TO: to, Length: n}} }
