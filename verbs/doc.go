@@ -105,6 +105,18 @@
 // message that tells the peer why. What the peer does wrong is an [Event], for
 // which there is [RNIC.SetAsyncHandler]. [QP.Err] keeps the reason.
 //
+// # Administration
+//
+// [Limits] bound what an RNIC holds, and what those who connect can make it hold;
+// an error names the limit that was met. [RNIC.Query] tells the limits, [RNIC.Usage]
+// what is in use, and [RNIC.Stats], [QP.Stats] and [CQ.Stats] what has happened.
+// [RNIC.QPs] finds the queue pairs, and [QP.Abort] ends the stream of one.
+//
+// Code that is not to be trusted with an RNIC is given views: [UserQP], [UserSRQ]
+// and [UserCQ] post and poll and can do nothing else (Verbs §9.1). They are types,
+// not walls: all of a program is one address space. [RNIC.Fail], [CQ.Fail],
+// [SRQ.Fail] and [QP.Fail] let a program be tested against broken hardware.
+//
 // # States
 //
 // A queue pair is Idle, RTS while it is connected, Closing or Terminate while the
