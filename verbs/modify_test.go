@@ -1,6 +1,7 @@
 package verbs_test
 
 import (
+	"context"
 	"errors"
 	"io"
 	"math/rand/v2"
@@ -16,6 +17,17 @@ import (
 
 // A plainLLP is a stream that takes no octets of the consumer's.
 type plainLLP struct{ ddp.LLP }
+
+// A silent LLP is a stream that may not be sent on.
+type silent struct {
+	t *testing.T
+	ddp.LLP
+}
+
+func (s silent) StreamMessage(context.Context, []byte) error {
+	s.t.Error("a stream message was sent, which cannot be taken back")
+	return nil
+}
 
 // query is Query of a queue pair that is.
 func query(t testing.TB, qp *verbs.QP) verbs.QPAttributes {
@@ -94,7 +106,7 @@ func TestModifyHasEachOfItsResultsAndThenChangesNothing(t *testing.T) {
 		}, verbs.ErrLLP},
 		{"a stream that is broken", verbs.Idle, false, verbs.RTS, func() q { return q{LLP: deaf(), StreamMessage: []byte("x"), ORD: new(1)} }, verbs.ErrLLP},
 		{"a message that comes too soon", verbs.Idle, false, verbs.RTS, func() q {
-			return q{LLP: pipe(), StreamMessage: []byte("x"), SendDepth: new(7)}
+			return q{LLP: silent{t, pipe()}, StreamMessage: []byte("x"), SendDepth: new(7)}
 		}, verbs.ErrShrink},
 
 		{"Idle to Closing", verbs.Idle, false, verbs.Closing, func() q { return q{} }, verbs.ErrState},
@@ -290,6 +302,63 @@ func TestQueuesAreResizedUnderWork(t *testing.T) {
 		<-receiver
 		a.wantEvents()
 		b.wantEvents()
+	})
+}
+
+// ORD and IRD count from the moment at which they change: no more Reads are on the
+// wire than ORD says, those that wait go on when it says more, and the peer may ask
+// for as many as IRD says.
+//
+// Claims: V-6.5-4 V-6.5-5 V-6.5-7
+func TestORDAndIRDCountAsTheyChange(t *testing.T) {
+	bubble(t, reads, verbs.QPConfig{IRD: 1, ORD: 4}, func(t *testing.T, s *table) {
+		must(s.b.qp.Modify(verbs.RTS, verbs.QPModify{IRD: new(4)}))(t)
+		must(s.a.qp.Modify(verbs.RTS, verbs.QPModify{ORD: new(2)}))(t)
+		s.y.Hold()
+		before := s.x.Written()
+		sent := func(n uint64) {
+			t.Helper()
+			settle()
+			if got := s.x.Written() - before; got != n*fpdu(readRequest) {
+				t.Errorf("%d octets have been sent, expected %d requests of %d", got, n, fpdu(readRequest))
+			}
+		}
+		for i := range uint64(6) {
+			s.a.post(s.a.read(i, s.b, 0, 8))
+		}
+		sent(2)
+		must(s.a.qp.Modify(verbs.RTS, verbs.QPModify{ORD: new(4)}))(t)
+		sent(4)
+		must(s.a.qp.Modify(verbs.RTS, verbs.QPModify{ORD: new(1)}))(t)
+		sent(4)
+		s.y.Resume()
+		sent(6)
+		for i := range uint64(6) {
+			wantDone(t, s.a.sendCQ, done{i, verbs.Success})
+		}
+	})
+}
+
+// What has completed and was not polled is outstanding: it keeps a queue as long as
+// it is (Verbs §6.1.3).
+//
+// Claims: V-6.1.3-10
+func TestAQueueDoesNotShrinkBelowWhatWasNotPolled(t *testing.T) {
+	bubble(t, reads, reads, func(t *testing.T, s *table) {
+		a := s.a
+		for i := range uint64(6) {
+			a.post(a.write(i, s.b, 0, 8))
+		}
+		settle()
+		shrink := verbs.QPModify{SendDepth: new(5)}
+		_, err := a.qp.Modify(verbs.RTS, shrink)
+		wantError(t, err, verbs.ErrShrink)
+		wantDone(t, a.sendCQ, done{0, verbs.Success})
+		must(a.qp.Modify(verbs.RTS, shrink))(t)
+		wantError(t, a.qp.PostSend(a.write(7, s.b, 0, 8)), verbs.ErrFull)
+		for i := uint64(1); i < 6; i++ {
+			wantDone(t, a.sendCQ, done{i, verbs.Success})
+		}
 	})
 }
 
