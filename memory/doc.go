@@ -36,8 +36,9 @@
 // no peer can delay that. Each valid registration has one atomic word: a
 // revoked bit and a count of holders. A Holder counts itself in unless the bit
 // is set, and never waits; the revoker sets the bit, then waits for the count
-// to reach zero. Holders keep a registration only across copies, checksums and
-// non-blocking system calls, so that wait is short. The rule for users follows:
+// to reach zero. A window holds its region as long as anybody holds the window.
+// Holders keep a registration only across copies, checksums and non-blocking system
+// calls, so that wait is short. The rule for users follows:
 //
 //   - let go (Release or Forget) before waiting for anything, the network above
 //     all, and at the end of every bounded piece of work even when there is

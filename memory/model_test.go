@@ -378,8 +378,12 @@ func (m *model) end(t *testing.T) {
 		m.holders[i].Forget()
 	}
 	for _, o := range m.objects[1:] {
-		if o.current.Load().held() {
-			t.Fatalf("STag %v is held by nobody", o.STag())
+		want := 0
+		if o.region != nil {
+			want = o.region.windows // each holds it
+		}
+		if n := int(o.current.Load().word.Load() &^ revokedBit); n != want {
+			t.Fatalf("STag %v is held %d times, want %d", o.STag(), n, want)
 		}
 	}
 	m.table.Close()

@@ -24,6 +24,7 @@ type registration struct {
 	base   uint64 // tagged offset of the first octet
 	extent        // at least one octet, if it ever was valid; base+length is at most 2^64
 
+	under   *registration // of a window: that of its region, which it holds until it is drained
 	drained chan struct{} // closed when word is revoked and without holders
 
 	// The word has a cache line of its own: streams that share a region write
@@ -59,7 +60,16 @@ func (g *registration) hold() bool {
 func (g *registration) drop() {
 	// hold refuses revoked registrations, so this value comes up once at most.
 	if g.word.Add(^uint32(0)) == revokedBit {
-		close(g.drained)
+		g.drain()
+	}
+}
+
+// drain tells that no octet moves by the registration any more. Until then a window
+// holds its region, so that who ends the region waits for the window's users, too.
+func (g *registration) drain() {
+	close(g.drained)
+	if g.under != nil {
+		g.under.drop()
 	}
 }
 
@@ -73,7 +83,7 @@ func (g *registration) held() bool { return g.word.Load()&^revokedBit != 0 }
 func (g *registration) mark() bool {
 	was := g.word.Or(revokedBit)
 	if was == 0 { // nobody held it
-		close(g.drained)
+		g.drain()
 	}
 	return was&revokedBit == 0
 }

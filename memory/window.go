@@ -115,8 +115,9 @@ func (t *Table) bind(pd *PD, stream Stream, b *Binding) (was *registration, err 
 	}
 	g := &registration{
 		stag: makeSTag(w.index, b.Window.Key()), access: b.Access, zero: b.ZeroBased, window: true, stream: stream,
-		extent: under.part(b.VA-under.base, b.Length), drained: make(chan struct{}),
+		extent: under.part(b.VA-under.base, b.Length), under: under, drained: make(chan struct{}),
 	}
+	under.hold() // it is Valid, and cannot be revoked without mu
 	if !b.ZeroBased {
 		g.base = b.VA
 	}
