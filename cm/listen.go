@@ -51,16 +51,13 @@ type Listener struct {
 	wg     sync.WaitGroup
 
 	mu       sync.Mutex
-	starting []*starting   // oldest first, at most Backlog
+	starting []*starting   // oldest first, at most Backlog; each counts against the RNIC's limit
 	queue    []*Request    // oldest first, at most Backlog
 	arrived  chan struct{} // capacity 1: there may be something in the queue
 }
 
 // A starting is a connection in start-up.
-type starting struct {
-	cancel  context.CancelFunc
-	counted bool // against the RNIC's limit; Listener.mu
-}
+type starting struct{ cancel context.CancelFunc }
 
 // Listen listens on a local address: network is "tcp", "tcp4" or "tcp6", addr
 // is host:port, where port 0 takes any. What it takes is for queue pairs of
@@ -223,13 +220,11 @@ func (l *Listener) enter() (context.Context, *starting, error) {
 		}
 	}
 	if full {
-		oldest := l.starting[0]
-		oldest.cancel()
-		oldest.counted = false // the other counts in its place
-		l.starting = slices.Delete(l.starting, 0, 1)
+		l.starting[0].cancel()
+		l.starting = slices.Delete(l.starting, 0, 1) // the other counts in its place
 	}
 	ctx, cancel := context.WithCancel(l.ctx)
-	s := &starting{cancel: cancel, counted: true}
+	s := &starting{cancel}
 	l.starting = append(l.starting, s)
 	return ctx, s, nil
 }
@@ -239,12 +234,19 @@ func (l *Listener) leave(s *starting) {
 	s.cancel()
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if s.counted {
+	if l.remove(s) {
 		l.rnic.DismissConnection()
 	}
-	if i := slices.Index(l.starting, s); i >= 0 {
+}
+
+// remove takes it out of those in start-up; whoever does so has its count against the
+// RNIC's limit. It reports false if that was done before; needs mu.
+func (l *Listener) remove(s *starting) bool {
+	i := slices.Index(l.starting, s)
+	if i >= 0 {
 		l.starting = slices.Delete(l.starting, i, i+1)
 	}
+	return i >= 0
 }
 
 // receive takes a connection through the first half of its start-up.
@@ -256,18 +258,24 @@ func (l *Listener) receive(ctx context.Context, s *starting, nc net.Conn) {
 		return
 	}
 	r.rnic = l.rnic
+	if !l.offer(s, r) {
+		l.log.Warn("connection closed: too many wait for Accept", "peer", nc.RemoteAddr(), "backlog", l.cfg.Backlog)
+		_ = r.mpa.Close()
+	}
+}
+
+// offer has a connection in start-up wait for Accept, where its request counts in its
+// place, if there is room. One that lost its place meanwhile is too late.
+func (l *Listener) offer(s *starting, r *Request) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.bury()
-	// One that lost its place while its request came in is too late.
-	if len(l.queue) >= l.cfg.Backlog || !s.counted {
-		l.log.Warn("connection closed: too many wait for Accept", "peer", nc.RemoteAddr(), "backlog", l.cfg.Backlog)
-		_ = r.mpa.Close()
-		return
+	if len(l.queue) >= l.cfg.Backlog || !l.remove(s) {
+		return false
 	}
-	s.counted = false // the request counts in its place
 	l.queue = append(l.queue, r)
 	l.rouse()
+	return true
 }
 
 // A Request is a peer that asks for a connection: Accept or Reject it, once,
