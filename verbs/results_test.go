@@ -198,6 +198,9 @@ func TestEveryVerbHasEachOfItsResults(t *testing.T) {
 		{"PostRQ", verbs.ErrSGLLength, func(t *testing.T, b *bench) error {
 			return b.srq.PostRecv(verbs.RecvWR{SGL: make([]verbs.SGE, 5)})
 		}},
+		{"PostRQ", verbs.ErrModifier, func(t *testing.T, b *bench) error {
+			return must(b.srq.User())(t).PostRecv(verbs.RecvWR{SGL: []verbs.SGE{{Length: 1}}})
+		}},
 		{"PostRQ", verbs.ErrRQOfSRQ, func(t *testing.T, b *bench) error { return b.shared.PostRecv(verbs.RecvWR{}) }},
 		{"Open RNIC", verbs.ErrResources, func(t *testing.T, b *bench) error {
 			var open []*verbs.RNIC
