@@ -100,7 +100,7 @@ func TestReadsOfOthersGoOnWhenIRDAndORDChange(t *testing.T) {
 		w.connect(t, qa, qb, cm.Params{})
 		for i := range uint64(200) {
 			a.post(a.read(i, b, 0, 1000))
-			check(t, qa.PostSend(a.read(1000+i, b, 0, 1000)))
+			check(t, qa.PostSend(a.read(1000+i, b, 2000, 1000)))
 			must(a.qp.Modify(verbs.RTS, verbs.QPModify{ORD: new(1 + int(i%4))}))(t)
 			if i == 150 {
 				must(b.qp.Modify(verbs.RTS, verbs.QPModify{IRD: new(0)}))(t) // ends the first pair
@@ -115,7 +115,7 @@ func TestReadsOfOthersGoOnWhenIRDAndORDChange(t *testing.T) {
 		}
 		take(t, a.sendCQ, 2)
 		for i := range uint64(20) {
-			check(t, qa.PostSend(a.read(i, b, 0, 1000)))
+			check(t, qa.PostSend(a.read(i, b, 2000, 1000)))
 			wantDone(t, a.sendCQ, done{i, verbs.Success})
 		}
 	})

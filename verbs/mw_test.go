@@ -64,8 +64,8 @@ func TestEachAccessThroughAWindowIsChecked(t *testing.T) {
 			cfg := tt.cfg
 			cfg.IRD, cfg.ORD, cfg.BindWindows = 4, 4, true
 			bubble(t, able, cfg, func(t *testing.T, s *table) {
-				s.a.post(s.a.send(0, 0, 0)) // so that the responder may send
 				s.b.receives(1, 1, 0)
+				s.a.post(s.a.send(0, 0, 0)) // so that the responder may send
 				mw, remote := s.b.bound(off, n, tt.access)
 				if tt.upset != nil {
 					tt.upset(s, mw)
