@@ -61,7 +61,7 @@ func TestListsAreCheckedBeforeAnythingChanges(t *testing.T) {
 		{"offset below 0", false, BufferList{pages, MinPageSize, -1, 1}, MinPageSize - 1, false, ErrFBO},
 		{"VA that does not match", false, BufferList{pages, MinPageSize, 4, 1}, 0x70005, false, ErrVA},
 		{"VA that matches modulo a smaller size", false, BufferList{pages, MinPageSize, 4, 1}, 0x70804, false, ErrVA},
-		{"more entries than the Table allows", false, BufferList{append(slices.Clone(pages), pages...), MinPageSize, 0, 1}, 0, false, ErrLength},
+		{"more entries than the Table allows", false, BufferList{append(slices.Clone(pages), pages...), MinPageSize, 0, 1}, 0, false, ErrEntryLimit},
 		{"two octets beyond the last offset", false, BufferList{pages, MinPageSize, MinPageSize - 1, 2}, math.MaxUint64, false, ErrVA},
 
 		{"blocks of any size, anywhere", true, BufferList{[][]byte{shifted[1:78], shifted[5:82], make([]byte, 77)}, 77, 3, 200}, 77*9 + 3, false, nil},

@@ -219,7 +219,10 @@ func (q *request) memory() (octets []*byte, size, fbo uint64, entries int, errs 
 		if l.FBO >= l.Size {
 			errs = append(errs, ErrFBO)
 		}
-		if l.Length == 0 || fbo+l.Length > uint64(len(octets)) || entries > modelEntries {
+		if entries > modelEntries {
+			errs = append(errs, ErrEntryLimit)
+		}
+		if l.Length == 0 || fbo+l.Length > uint64(len(octets)) {
 			errs = append(errs, ErrLength)
 			octets = nil
 		} else {

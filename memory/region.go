@@ -75,7 +75,8 @@ func (r *Region) Shared() bool {
 // returned. Memory may be registered more than once (Verbs §7.4.3).
 //
 // It fails with ErrAccess, ErrLength, ErrVA, ErrFBO, ErrBufferSize, ErrBufferEntry,
-// ErrPD, ErrRegionLimit, ErrByteLimit or ErrClosed; a failure changes nothing.
+// ErrPD, ErrEntryLimit, ErrRegionLimit, ErrByteLimit or ErrClosed; a failure changes
+// nothing.
 func (t *Table) Register(pd *PD, buf []byte, cfg RegionConfig) (*Region, error) {
 	g, err := t.describe(buf, &cfg)
 	if err == nil {
@@ -99,7 +100,7 @@ func (t *Table) describe(buf []byte, cfg *RegionConfig) (*registration, error) {
 		case buf != nil:
 			return nil, fmt.Errorf("%w: both a buffer and a list", ErrBufferEntry)
 		case len(l.Buffers) > t.cfg.MaxEntries:
-			return nil, fmt.Errorf("%w: %d entries, the limit is %d (Config.MaxEntries)", ErrLength, len(l.Buffers), t.cfg.MaxEntries)
+			return nil, fmt.Errorf("%w: %d entries, the limit is %d (Config.MaxEntries)", ErrEntryLimit, len(l.Buffers), t.cfg.MaxEntries)
 		}
 		if err := l.check(t.cfg.Block); err != nil {
 			return nil, err

@@ -29,11 +29,11 @@ type handlers = map[HandlerID]func(*CQ)
 // never given out, and for nil with 0, and ErrResources.
 func (r *RNIC) SetCompletionHandler(fn func(*CQ), id HandlerID) (HandlerID, error) {
 	const verb = "set completion event handler"
+	r.mu.Lock()
+	defer r.mu.Unlock()
 	if err := r.alive(verb); err != nil {
 		return 0, err
 	}
-	r.mu.Lock()
-	defer r.mu.Unlock()
 	set := *r.handlers.Load()
 	switch {
 	case fn == nil && id == 0:

@@ -36,9 +36,9 @@ type Limits struct {
 	// TotalSRQWRs are the receives of all of them together (no limit).
 	TotalSRQWRs int
 
-	Regions       int    // memory regions (1048576)
+	Regions       int    // memory regions (1048576; at most [memory.LimitRegions])
 	RegionsOctets uint64 // octets of all valid regions together (no limit)
-	Windows       int    // memory windows (1048576)
+	Windows       int    // memory windows (1048576; at most [memory.LimitWindows])
 	ListEntries   int    // entries of one physical buffer list (65536)
 
 	Listeners int // listeners of package cm (1024)
@@ -55,7 +55,7 @@ func (l Limits) withDefaults() Limits {
 		{&l.PDs, 1 << 16}, {&l.CQs, 1 << 16}, {&l.CQEntries, 1 << 20}, {&l.CompletionHandlers, 1 << 10},
 		{&l.QPs, 1 << 16}, {&l.WRs, 1 << 16}, {&l.SGEs, 32}, {&l.IRD, 256}, {&l.ORD, 256},
 		{&l.SRQs, 1 << 16}, {&l.SRQWRs, 1 << 20},
-		{&l.Regions, memory.DefaultMaxRegions}, {&l.Windows, 1 << 20}, {&l.ListEntries, 1 << 16},
+		{&l.Regions, memory.DefaultMaxRegions}, {&l.Windows, memory.DefaultMaxWindows}, {&l.ListEntries, memory.DefaultMaxEntries},
 		{&l.Listeners, 1 << 10}, {&l.PendingConnections, 1 << 12},
 	} {
 		if *d.v <= 0 {
@@ -64,6 +64,7 @@ func (l Limits) withDefaults() Limits {
 	}
 	l.SGEs = max(l.SGEs, 4) // Verbs §8.1.3.2: no RNIC supports fewer
 	l.IRD, l.ORD = min(l.IRD, 0x3FFE), min(l.ORD, 0x3FFE)
+	l.Regions, l.Windows = min(l.Regions, memory.LimitRegions), min(l.Windows, memory.LimitWindows)
 	l.TotalCQEntries, l.TotalSRQWRs = max(l.TotalCQEntries, 0), max(l.TotalSRQWRs, 0)
 	l.TotalIRD, l.TotalORD = max(l.TotalIRD, 0), max(l.TotalORD, 0)
 	for _, pool := range [...]int{l.TotalIRD, l.TotalORD} {

@@ -79,7 +79,7 @@ func TestRegisteringHasItsResults(t *testing.T) {
 		{name: "a first byte offset", cfg: list(verbs.BufferList{Buffers: pages, Size: size, FBO: size, Length: 1}), want: verbs.ErrFBO},
 		{name: "no octets", cfg: buf(0), want: verbs.ErrLength},
 		{name: "more octets than pages", cfg: list(verbs.BufferList{Buffers: pages, Size: size, Length: 2*size + 1}), want: verbs.ErrLength},
-		{name: "more pages than there may be", cfg: list(verbs.BufferList{Buffers: append(pages, pages...), Size: size, Length: 1}), want: verbs.ErrLength},
+		{name: "more pages than there may be", cfg: list(verbs.BufferList{Buffers: append(pages, pages...), Size: size, Length: 1}), want: verbs.ErrResources},
 		{name: "offsets that wrap", cfg: verbs.MRConfig{Buf: make([]byte, 8), Access: verbs.LocalRead, VA: math.MaxUint64}, want: verbs.ErrVA},
 		{name: "a VA that does not match", cfg: verbs.MRConfig{List: &verbs.BufferList{Buffers: pages, Size: size, Length: 1}, Access: verbs.LocalRead, VA: 1}, want: verbs.ErrVA},
 		{name: "rights", cfg: verbs.MRConfig{Buf: make([]byte, 8), Access: verbs.RemoteRead}, want: verbs.ErrAccess},

@@ -156,11 +156,13 @@ func TestQueryTellsEveryAttribute(t *testing.T) {
 
 	r = must(verbs.Open(verbs.Config{Name: "other", Mode: verbs.BlockMode, Limits: verbs.Limits{
 		QPs: 3, SGEs: 1, IRD: 1 << 20, ORD: 7, TotalIRD: 8, TotalORD: 9, TotalCQEntries: -1,
+		Regions: 1 << 24, Windows: 1 << 24,
 	}}))(t)
 	b := must(r.Query())(t)
 	a.Name, a.Mode, a.PageSizes, a.MinBlock, a.MaxBlock = "other", verbs.BlockMode, nil, 64, 1<<30
 	a.Limits.QPs, a.Limits.SGEs, a.Limits.IRD, a.Limits.ORD = 3, 4, 0x3FFE, 7
 	a.Limits.TotalIRD, a.Limits.TotalORD = 8, 9
+	a.Limits.Regions, a.Limits.Windows = memory.LimitRegions, memory.LimitWindows
 	if !reflect.DeepEqual(a, b) {
 		t.Errorf("the other RNIC is\n%+v, expected\n%+v", b, a)
 	}

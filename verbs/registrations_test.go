@@ -42,7 +42,7 @@ func registrations(b *bench) map[string]struct {
 		"a page size of 2 KiB":             {verbs.MRConfig{List: with(list(1, 0, 8), func(l *verbs.BufferList) { l.Size = 2048 }), Access: verbs.LocalRead}, verbs.ErrBufferSize},
 		"pages of different size":          {verbs.MRConfig{List: with(list(2, 0, 8), func(l *verbs.BufferList) { l.Buffers[1] = l.Buffers[1][:8] }), Access: verbs.LocalRead}, verbs.ErrBufferEntry},
 		"a page at an odd address":         {verbs.MRConfig{List: with(list(2, 0, 8), func(l *verbs.BufferList) { l.Buffers = [][]byte{memory.Pages(1, 2*page)[0][1 : page+1]} }), Access: verbs.LocalRead}, verbs.ErrBufferEntry},
-		"more pages than the limit":        {verbs.MRConfig{List: list(5, 0, 5*page), Access: verbs.LocalRead}, verbs.ErrLength},
+		"more pages than the limit":        {verbs.MRConfig{List: list(5, 0, 5*page), Access: verbs.LocalRead}, verbs.ErrResources},
 		"more octets than the limit":       {verbs.MRConfig{Buf: make([]byte, 1<<20), Access: verbs.LocalRead}, verbs.ErrResources},
 		"for a queue pair that is no more": {verbs.MRConfig{Buf: b.buf, Access: verbs.LocalRead, QP: b.dead}, verbs.ErrQP},
 	}

@@ -187,12 +187,12 @@ func (r *RNIC) Usage() Usage {
 // while there is none are lost. Calls come one at a time, from a goroutine of
 // the RNIC's, and may use any verb. It fails with ErrRNIC.
 func (r *RNIC) SetAsyncHandler(handler func(Event)) error {
+	r.mu.Lock()
+	defer r.mu.Unlock()
 	if err := r.alive("set asynchronous event handler"); err != nil {
 		return err
 	}
-	r.mu.Lock()
 	r.handler = handler
-	r.mu.Unlock()
 	return nil
 }
 

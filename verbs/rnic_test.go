@@ -73,6 +73,8 @@ func TestLimitsAreEnforcedAndNamed(t *testing.T) {
 	wantLimit(t, err, verbs.ErrResources, "Limits.RegionsOctets")
 	_, err = pd.AllocMR(4, false)
 	wantLimit(t, err, verbs.ErrResources, "Limits.ListEntries")
+	_, err = pd.RegisterMR(verbs.MRConfig{List: &verbs.BufferList{Buffers: make([][]byte, 4)}, Access: verbs.LocalRead})
+	wantLimit(t, err, verbs.ErrResources, "Limits.ListEntries")
 	must(pd.AllocMR(3, false))(t)
 	_, err = pd.AllocMR(1, false)
 	wantLimit(t, err, verbs.ErrResources, "Limits.Regions")
