@@ -1,6 +1,7 @@
 package cm_test
 
 import (
+	"bufio"
 	"context"
 	"errors"
 	"fmt"
@@ -131,4 +132,32 @@ func ExampleNewListener() {
 	// Output:
 	// tcp
 	// true
+}
+
+// Two programs that talk over a connection already, in words of their own, agree to
+// go on as RDMA: one says so with its last message, the other begins.
+func ExampleAdopt() {
+	server, serverQP := exampleQP()
+	client, clientQP := exampleQP()
+	defer server.Close()
+	defer client.Close()
+	x, y := nettest.Pipe()
+
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		line, err := bufio.NewReaderSize(y, 16).ReadString('\n') // no octet of x's follows it yet
+		ok(err)
+		fmt.Printf("server: %q, so iWARP it is\n", line)
+		_, err = cm.Adopt(serverQP, y, cm.Adoption{Initiator: true})
+		ok(err)
+	}()
+	conn, err := cm.Adopt(clientQP, x, cm.Adoption{StreamMessage: []byte("STARTRDMA\n")})
+	ok(err)
+	<-done
+	fmt.Println("client:", conn.QP().State(), "with IRD", conn.IRD())
+	ok(conn.Close(context.Background()))
+	// Output:
+	// server: "STARTRDMA\n", so iWARP it is
+	// client: RTS with IRD 8
 }
