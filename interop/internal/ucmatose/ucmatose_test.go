@@ -23,7 +23,7 @@ func TestClientAndServerUnderstandEachOther(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			defer ln.Close()
+			defer ln.Close() // again does no harm
 			served := make(chan error, 1)
 			go func() { served <- Server(t.Context(), rnic, ln, cfg, cm.Params{}) }()
 			if err := Client(t.Context(), rnic, ln.Addr().String(), cfg, cm.Params{MPA: mpa.Config{PeerToPeer: true}}); err != nil {
@@ -31,6 +31,9 @@ func TestClientAndServerUnderstandEachOther(t *testing.T) {
 			}
 			if err := <-served; err != nil {
 				t.Errorf("server: %v", err)
+			}
+			if err := ln.Close(); err != nil {
+				t.Errorf("listener: %v", err)
 			}
 			if u := rnic.Usage(); u != (verbs.Usage{}) {
 				t.Errorf("they left %+v", u)
