@@ -88,7 +88,8 @@ func agreed(v, own uint16) int {
 
 // ready waits for the peer's first message.
 func (c *Conn) ready(ctx context.Context) error {
-	ctx, cancel := context.WithTimeout(ctx, readyTimeout)
+	late := fmt.Errorf("nothing within %v: %w", readyTimeout, context.DeadlineExceeded)
+	ctx, cancel := context.WithTimeoutCause(ctx, readyTimeout, late)
 	defer cancel()
 	changed := make(chan error, 1)
 	go func() {
@@ -106,6 +107,7 @@ func (c *Conn) ready(ctx context.Context) error {
 	}
 	if err != nil {
 		c.qp.Abort()
+		err = context.Cause(ctx)
 	} else {
 		err = cmp.Or(c.qp.Err(), io.EOF) // the peer closed as if all were well
 	}

@@ -5,6 +5,7 @@ package rdmap
 
 import (
 	"fmt"
+	"strings"
 
 	"github.com/weft-rdma/weft/ddp"
 )
@@ -145,6 +146,9 @@ func (e *TerminateError) Error() string {
 	words := Describe(e.Layer, e.EType, e.Code)
 	switch {
 	case !e.Remote && e.Err != nil:
+		if cause := e.Err.Error(); strings.Contains(cause, words) {
+			return "stream terminated: " + cause
+		}
 		return fmt.Sprintf("stream terminated: %s: %v", words, e.Err)
 	case !e.Remote:
 		return "stream terminated: " + words

@@ -90,6 +90,8 @@ func TestTerminateErrorSaysWhoTerminatedAndWhy(t *testing.T) {
 		{NewTerminateError(unhex(t, "1101c000 0012"+writeWire)), "peer terminated the stream: DDP tagged buffer error: base or bounds violation (1/1/01)"},
 		{NewTerminateError(unhex(t, "02020300")), "peer terminated the stream: MPA error: CRC mismatch (2/0/02), told in swapped bit order as 02 02 03 00"},
 		{NewTerminateError([]byte{1, 2}), "peer terminated the stream without saying why: 2 octets, expected at least 4"},
+		{&TerminateError{Layer: LayerRDMA, EType: RemoteOperation, Code: CodeVersion, Err: NewError(RemoteOperation, CodeVersion, "0")},
+			"stream terminated: rdmap: RDMA remote operation error: invalid RDMAP version (0/2/05): 0"},
 		{&TerminateError{Layer: LayerRDMA, EType: RemoteOperation, Code: CodeOpcode}, "stream terminated: RDMA remote operation error: unexpected opcode (0/2/06)"},
 		{
 			&TerminateError{Layer: LayerLLP, Code: 1, Err: io.ErrUnexpectedEOF},
