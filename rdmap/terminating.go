@@ -79,6 +79,7 @@ func (s *Stream) Terminate(err error) *TerminateError {
 }
 
 func (s *Stream) newTerminate(err error) *outgoingTerminate {
+	own := !errors.Is(err, io.EOF) && err != ErrUnfinished // those are the peer's end
 	if errors.Is(err, io.EOF) {
 		err = errCatastrophic(errors.New("the peer closed the stream with work outstanding"))
 	}
@@ -103,7 +104,8 @@ func (s *Stream) newTerminate(err error) *outgoingTerminate {
 	if msg.R {
 		e.ReadRequest = &msg.ReadRequest
 	}
-	return &outgoingTerminate{payload: payload, err: e, own: layer == LayerRDMA && etype == LocalCatastrophic}
+	own = own && layer == LayerRDMA && (etype == LocalCatastrophic || etype == RemoteOperation && (code == CodeStream || code == CodeGlobal))
+	return &outgoingTerminate{payload: payload, err: e, own: own}
 }
 
 // startTerminate starts the stream's last message. A message that was being

@@ -178,14 +178,26 @@ func TestAPeerCannotHoldUpTheEnd(t *testing.T) {
 // A responder may not send before the initiator has (RFC 5044 §7.1.2): then the
 // stream is reset in place of a Terminate message (Verbs §6.6.2.2).
 func TestATerminateThatMayNotBeSentResets(t *testing.T) {
-	bubble(t, reads, reads, func(t *testing.T, s *table) {
-		check(t, s.b.qp.Terminate())
-		settle()
-		reach(t, s.a.qp, verbs.Error)
-		reach(t, s.b.qp, verbs.Error)
-		s.a.wantEvents(verbs.EventLLPReset)
-		s.b.wantEvents(verbs.EventBadClose)
-	})
+	for _, tt := range []struct {
+		name   string
+		end    func(b *side) error
+		events []verbs.EventID // b's
+	}{
+		{"Terminate", func(b *side) error { return b.qp.Terminate() }, []verbs.EventID{verbs.EventBadClose}},
+		{"the queue pair fails", func(b *side) error { return b.qp.Fail() }, []verbs.EventID{verbs.EventQPCatastrophic}},
+		{"a CQ fails", func(b *side) error { return b.recvCQ.Fail() }, []verbs.EventID{verbs.EventCQOperation, verbs.EventCQRQ}},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			bubble(t, reads, reads, func(t *testing.T, s *table) {
+				check(t, tt.end(s.b))
+				settle()
+				reach(t, s.a.qp, verbs.Error)
+				reach(t, s.b.qp, verbs.Error)
+				s.a.wantEvents(verbs.EventLLPReset)
+				s.b.wantEvents(tt.events...)
+			})
+		})
+	}
 }
 
 // Modify QP to Terminate: the peer gets a Terminate message without an error,
