@@ -62,7 +62,8 @@ func (l *wqeList) pop() *recvWQE {
 func (r *recvQueue) take() (ok, failed bool) {
 	s := r.srq
 	s.mu.Lock()
-	if s.failed {
+	if s.failed && r.taken == nil {
+		r.quit()
 		s.mu.Unlock()
 		return false, true
 	}
@@ -94,14 +95,19 @@ func (r *recvQueue) leave() {
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if r.waiting != nil {
-		s.waiting.Remove(r.waiting)
-		r.waiting = nil
-	}
+	r.quit()
 	if r.taken != nil {
 		s.posted.pushFront(r.taken)
 		r.taken = nil
 		s.serve()
+	}
+}
+
+// quit gets out of the line, if it is in it; needs SRQ.mu.
+func (r *recvQueue) quit() {
+	if r.waiting != nil {
+		r.srq.waiting.Remove(r.waiting)
+		r.waiting = nil
 	}
 }
 
