@@ -92,11 +92,8 @@ func (q *QP) modify(next State, m *QPModify) (QPModified, error) {
 	}
 	q.mu.Lock()
 	err := q.checkModify(verb, next, m)
-	if err == nil && q.state == Idle && next == RTS {
-		err = q.readyLLP(verb, m)
-	}
 	if err == nil {
-		err = q.change(verb, m)
+		err = q.prepare(verb, next, m)
 	}
 	if err != nil {
 		q.mu.Unlock()
@@ -190,6 +187,35 @@ func (m *QPModify) reads(ird, ord int) (int, int) {
 	return ird, ord
 }
 
+// prepare does all of Modify that can fail and is not checked yet, or none of it;
+// needs mu, and lets go of it while the LLP is made ready.
+func (q *QP) prepare(verb string, next State, m *QPModify) error {
+	ird, ord := m.reads(q.ird, q.ord)
+	if m.Terms != nil { // of this stream: what the queue pair has stays its own
+		ird, ord = max(ird, q.ird), max(ord, q.ord)
+	}
+	// What is more is taken first, and what is less given back last, so that it is
+	// there still when something fails.
+	moreIRD, moreORD := ird-q.ird, ord-q.ord
+	if err := q.rnic.takeReads(verb, max(moreIRD, 0), max(moreORD, 0)); err != nil {
+		return err
+	}
+	var err error
+	if q.state == Idle && next == RTS {
+		err = q.readyLLP(verb, m)
+	}
+	if err == nil {
+		err = q.change(verb, m)
+	}
+	if err != nil {
+		_ = q.rnic.takeReads(verb, -max(moreIRD, 0), -max(moreORD, 0)) // giving back never fails
+		return err
+	}
+	_ = q.rnic.takeReads(verb, min(moreIRD, 0), min(moreORD, 0))
+	q.ird, q.ord = ird, ord
+	return nil
+}
+
 // A streamer is an LLP that can send octets of its user's before it begins.
 type streamer interface {
 	StreamMessage(ctx context.Context, b []byte) error
@@ -252,15 +278,8 @@ func (q *QP) checkFit(verb string, m *QPModify) error {
 	return nil
 }
 
-// change changes the attributes, all of them or none; needs mu.
+// change changes the attributes of the queues, all of them or none; needs mu.
 func (q *QP) change(verb string, m *QPModify) error {
-	ird, ord := m.reads(q.ird, q.ord)
-	if m.Terms != nil { // of this stream: what the queue pair has stays its own
-		ird, ord = max(ird, q.ird), max(ord, q.ord)
-	}
-	if err := q.rnic.takeReads(verb, ird-q.ird, ord-q.ord); err != nil {
-		return err
-	}
 	q.sq.post.Lock()
 	q.rq.post.Lock()
 	err := q.checkFit(verb, m)
@@ -273,10 +292,8 @@ func (q *QP) change(verb string, m *QPModify) error {
 	q.rq.post.Unlock()
 	q.sq.post.Unlock()
 	if err != nil {
-		_ = q.rnic.takeReads(verb, q.ird-ird, q.ord-ord) // what was taken is given back
 		return err
 	}
-	q.ird, q.ord = ird, ord
 	if m.RQLimit != nil || m.ArmRQLimit {
 		q.rq.setLimit(m.RQLimit, m.ArmRQLimit)
 	}
@@ -297,7 +314,9 @@ func (q *QP) transit(next State, m *QPModify) (after func()) {
 		return c.stream.Kick // what was posted in Idle, and an RTR
 	case next == RTS:
 		q.terms.IRD, q.terms.ORD = m.reads(q.terms.IRD, q.terms.ORD)
-		c.stream.SetIRD(q.terms.IRD)
+		if m.IRD != nil { // otherwise there may be a place more, for an RTR
+			c.stream.SetIRD(q.terms.IRD)
+		}
 		c.stream.SetORD(q.terms.ORD)
 		return c.stream.Kick // what ORD has held up
 	case next == Closing:
