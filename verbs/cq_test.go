@@ -298,3 +298,25 @@ func TestOneOfManyDestroysACQ(t *testing.T) {
 		}
 	}
 }
+
+// A work request whose completion was lost is outstanding no more: nobody can poll
+// it, and its queue pair can be used again.
+func TestALostCompletionKeepsNoPlaceInItsQueue(t *testing.T) {
+	s := newSide(t, verbs.QPConfig{})
+	cq := must(s.rnic.CreateCQ(verbs.CQConfig{Entries: 1}))(t)
+	first := s.newQP(verbs.QPConfig{SendCQ: cq, RecvCQ: cq, SendDepth: 1, RecvDepth: 1})
+	other := s.newQP(verbs.QPConfig{SendCQ: cq, RecvCQ: cq, SendDepth: 2, RecvDepth: 2})
+	check(t, first.PostRecv(verbs.RecvWR{ID: 7}))
+	first.Abort() // which fills the CQ
+	for range 2 {
+		for range 2 {
+			check(t, other.PostSend(verbs.SendWR{Op: verbs.OpSend}))
+			check(t, other.PostRecv(verbs.RecvWR{}))
+		}
+		wantError(t, other.PostSend(verbs.SendWR{Op: verbs.OpSend}), verbs.ErrFull)
+		wantError(t, other.PostRecv(verbs.RecvWR{}), verbs.ErrFull)
+		other.Abort()
+		check(t, other.Reset())
+	}
+	wantDone(t, cq, done{7, verbs.Flushed})
+}

@@ -161,7 +161,9 @@ func (r *recvQueue) complete(wc *WC) {
 	head := r.head.Load()
 	wc.ID, wc.slot = r.ring.Load().at(head).id, head+1
 	r.head.Store(head + 1)
-	r.q.cfg.RecvCQ.push(wc)
+	if !r.q.cfg.RecvCQ.push(wc) { // nobody can poll it
+		r.released.CompareAndSwap(head, head+1)
+	}
 }
 
 // release frees the slot of a completion that was polled, and those before it.

@@ -168,9 +168,10 @@ func (s *sendQueue) advance() {
 func (s *sendQueue) complete(w *sendWQE) {
 	s.counts.count(w)
 	w.unacked = w.wr.Flags&Signaled != 0 || w.status != Success
-	if w.unacked {
-		s.q.cfg.SendCQ.push(&WC{ID: w.wr.ID, QP: s.q, Op: w.wr.Op, Status: w.status, slot: s.head + 1})
-	} else if s.released == s.head {
+	if w.unacked { // and nobody can poll what is lost
+		w.unacked = s.q.cfg.SendCQ.push(&WC{ID: w.wr.ID, QP: s.q, Op: w.wr.Op, Status: w.status, slot: s.head + 1})
+	}
+	if !w.unacked && s.released == s.head {
 		s.released++
 	}
 }
