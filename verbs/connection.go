@@ -163,9 +163,9 @@ func (c *connection) violated(err error) (lost bool) {
 		default:
 			c.terminate(protocolError, err, q.eventOf(err))
 		}
-	}
-	if status != Success {
-		q.rq.complete(&WC{Op: OpRecv, Status: status})
+		if status != Success {
+			q.rq.complete(&WC{Op: OpRecv, Status: status})
+		}
 	}
 	return q.state == Closing
 }
@@ -204,11 +204,12 @@ func (c *connection) refusal(err error) Status {
 
 // terminate moves the queue pair to Terminate, if it is in RTS, and has a
 // Terminate message sent, with the next Kick, that reports err; needs QP.mu.
-// event 0 is none.
-func (c *connection) terminate(t trigger, err error, event EventID) {
+// event 0 is none. It reports whether the queue pair was in RTS: only then may a
+// work request complete in error, any other is flushed (Verbs §6.2.4).
+func (c *connection) terminate(t trigger, err error, event EventID) (first bool) {
 	q := c.q
 	if q.state != RTS || !q.enter(t) {
-		return
+		return false
 	}
 	c.limit()
 	q.err = c.stream.Terminate(err)
@@ -216,6 +217,7 @@ func (c *connection) terminate(t trigger, err error, event EventID) {
 	if event != 0 {
 		q.rnic.raise(Event{ID: event, QP: q, Err: q.err})
 	}
+	return true
 }
 
 // limit bounds what is left of the stream's life; needs QP.mu.
@@ -315,17 +317,16 @@ func (c *connection) finish(err error, lost bool) {
 }
 
 // workFailed ends the stream because of a work request that failed. Its
-// completion tells of it, after the state.
-func (q *QP) workFailed(err wqError) { q.terminate(workError, err, 0) }
+// completion tells of it, after the state, if the stream had not been ended before.
+func (q *QP) workFailed(err wqError) (first bool) { return q.terminate(workError, err, 0) }
 
 // condemn is workFailed for the receiving goroutine, which kicks when it has
 // ended the reception: it may not now, in the middle of a read.
-func (q *QP) condemn(err error) {
+func (q *QP) condemn(err error) (first bool) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	if c := q.conn.Load(); c != nil {
-		c.terminate(workError, err, 0)
-	}
+	c := q.conn.Load()
+	return c != nil && c.terminate(workError, err, 0)
 }
 
 // cqFailed ends the stream because one of its CQs lost completions.
@@ -340,10 +341,10 @@ func (q *QP) terminate(t trigger, err error, event EventID) bool {
 		q.mu.Unlock()
 		return false
 	}
-	c.terminate(t, err, event)
+	first := c.terminate(t, err, event)
 	q.mu.Unlock()
 	c.stream.Kick()
-	return true
+	return first
 }
 
 var errCQ = rdmap.NewError(rdmap.RemoteOperation, rdmap.CodeStream, "a completion queue of the stream overflowed")

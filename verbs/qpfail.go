@@ -20,7 +20,9 @@ func (q *QP) Fail() error {
 		q.mu.Unlock()
 		return q.rnic.gone(verb, ErrQP)
 	}
-	q.sq.failOldest()
+	if q.state == RTS || q.state == Idle { // in others the fault is another's
+		q.sq.condemn()
+	}
 	var after func()
 	if c := q.conn.Load(); c != nil && q.state == RTS {
 		c.terminate(protocolError, errQPFailed, EventQPCatastrophic)
@@ -38,15 +40,13 @@ func (q *QP) Fail() error {
 
 var errQPFailed = rdmap.NewError(rdmap.RemoteOperation, rdmap.CodeStream, "the queue pair failed")
 
-// failOldest makes the oldest request that is outstanding, if there is one and
-// none has failed before it, complete with LocalCatastrophic.
-func (s *sendQueue) failOldest() {
+// condemn makes the oldest request that is outstanding, if there is one and none has
+// failed before it, complete with LocalCatastrophic: when RDMAP is done with it, or
+// with the stream, as its memory and its slot are in use until then.
+func (s *sendQueue) condemn() {
 	s.done.Lock()
 	defer s.done.Unlock()
-	if s.head == s.tail.Load() || s.failed {
-		return
+	if s.head != s.tail.Load() && !s.failed {
+		s.at(s.head).status = LocalCatastrophic
 	}
-	w := s.at(s.head)
-	w.done, w.status = true, LocalCatastrophic
-	s.advance()
 }

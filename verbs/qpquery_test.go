@@ -311,6 +311,24 @@ func TestAQueuePairThatFailsSaysSo(t *testing.T) {
 	})
 }
 
+// What fails with its queue pair is told of when the stream has ended: until then
+// RDMAP is at work on it, and the answer to a Read may be on its way into its sink.
+func TestWhatFailsWithTheQueuePairCompletesWhenTheStreamHasEnded(t *testing.T) {
+	bubble(t, reads, reads, func(t *testing.T, s *table) {
+		s.y.Hold() // the answer, and the end of the stream
+		s.a.post(s.a.read(1, s.b, 0, 8), s.a.read(2, s.b, 8, 8))
+		settle()
+		check(t, s.a.qp.Fail())
+		settle()
+		wantNone(t, s.a.sendCQ)
+		s.y.Resume()
+		reach(t, s.a.qp, verbs.Error)
+		settle()
+		wantDone(t, s.a.sendCQ, done{1, verbs.LocalCatastrophic}, done{2, verbs.Flushed})
+		check(t, s.a.qp.Reset())
+	})
+}
+
 // The Read or atomic that the peer's Terminate message is about completes with
 // Remote Termination Error, wherever it stands; all else is flushed.
 func TestThePeersTerminateNamesTheRequest(t *testing.T) {

@@ -134,7 +134,9 @@ func (s *sendQueue) finish(n uint64, status Status) {
 		return
 	}
 	w := s.at(n)
-	w.done, w.status = true, status
+	if w.done = true; w.status == Success { // and not condemned
+		w.status = status
+	}
 	s.advance()
 }
 
@@ -228,8 +230,8 @@ func (s *sendQueue) drained() <-chan struct{} {
 	return ch
 }
 
-// flushAll completes everything that is not complete: the first that is done in
-// error with its own status, the rest as Flushed. Afterwards RDMAP has no say in the
+// flushAll completes everything that is not complete: the first that has failed
+// with its own status, the rest as Flushed. Afterwards RDMAP has no say in the
 // queue. Needs post, and no goroutine in RDMAP's outgoing half.
 func (s *sendQueue) flushAll() {
 	s.done.Lock()
@@ -237,10 +239,10 @@ func (s *sendQueue) flushAll() {
 	s.closed = true
 	for tail := s.tail.Load(); s.head < tail; s.head++ {
 		w := s.at(s.head)
-		if !w.done || w.status == Success || s.failed {
+		if w.status == Success || s.failed {
 			w.status = Flushed
 		}
-		s.failed = s.failed || w.done && w.status != Flushed
+		s.failed = s.failed || w.status != Flushed
 		s.complete(w)
 	}
 	s.next.Store(s.head)

@@ -59,6 +59,10 @@ func TestTheStateIsLeftBeforeTheCompletionThatTellsWhy(t *testing.T) {
 			a.receives(0, 1, 4)
 			b.post(b.send(0, 0, 8))
 		}, verbs.BaseBounds, true},
+		{"a receive that is longer than any message", func(t *testing.T, a, b *side) {
+			check(t, a.qp.PostRecv(verbs.RecvWR{SGL: []verbs.SGE{a.mr.SGE(0, -1), a.mr.SGE(0, 1)}}))
+			b.post(b.send(0, 0, 8))
+		}, verbs.InvalidLength, true},
 		{"a receive whose message may not invalidate", func(t *testing.T, a, b *side) {
 			a.receives(0, 1, 8)
 			b.post(verbs.SendWR{Op: verbs.OpSendInvalidate, Invalidate: 0x100})

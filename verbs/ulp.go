@@ -187,7 +187,9 @@ func (u ulp) Responded(ticket uint64, value uint64) error {
 	}
 	if f != ddp.NoFault {
 		err := wqError{statusOf(f)}
-		u.condemn(err)
+		if !u.condemn(err) {
+			err.status = Flushed
+		}
 		u.sq.finish(ticket, err.status)
 		return err
 	}
@@ -204,7 +206,9 @@ func (u ulp) Failed(ticket uint64, err error) {
 	case err == rdmap.ErrNoORD:
 		status = ZeroReadResources
 	}
-	u.workFailed(wqError{status})
+	if !u.workFailed(wqError{status}) {
+		status = Flushed
+	}
 	u.sq.finish(ticket, status)
 }
 
@@ -238,9 +242,10 @@ func (u ulp) Receive() (size uint64, ok bool) {
 	}
 	w := r.front()
 	if w.length > maxMessage {
-		r.complete(&WC{Op: OpRecv, Status: InvalidLength})
 		u.letGo()
-		u.workFailed(wqError{InvalidLength})
+		if u.workFailed(wqError{InvalidLength}) {
+			r.complete(&WC{Op: OpRecv, Status: InvalidLength})
+		}
 		return 0, false
 	}
 	return w.length, true
@@ -256,8 +261,9 @@ func (u ulp) Scatter(dst [][]byte, off uint64, n int) ([][]byte, error) {
 	}
 	dst, err := u.pieces(dst, h, u.rq.front().sgl, off, n, LocalWrite)
 	if err != nil {
-		u.condemn(err)
-		u.rq.complete(&WC{Op: OpRecv, Status: err.(wqError).status})
+		if u.condemn(err) {
+			u.rq.complete(&WC{Op: OpRecv, Status: err.(wqError).status})
+		}
 	}
 	return dst, err
 }
