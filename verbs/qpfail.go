@@ -7,9 +7,9 @@ import "github.com/weft-rdma/weft/rdmap"
 
 // Fail makes the queue pair fail, as hardware does, for those who test how a
 // program takes it: EventQPCatastrophic is raised, the oldest work request of the
-// send queue, if one is outstanding, completes with LocalCatastrophic, and a
-// stream is ended with a Terminate message 0/2/07 (Verbs figure 24). The queue
-// pair goes to Error. The results besides success are ErrRNIC and ErrQP.
+// send queue, if one is outstanding in Idle or RTS, completes with LocalCatastrophic
+// when the stream, if there is one, has ended: with a Terminate message 0/2/07
+// (Verbs figure 24). The queue pair goes to Error. The results besides success are ErrRNIC and ErrQP.
 func (q *QP) Fail() error {
 	const verb = "fail QP"
 	if err := q.rnic.alive(verb); err != nil {
