@@ -60,15 +60,24 @@ func TestAPolledCompletionMakesRoomForAnother(t *testing.T) {
 		t.Fatalf("%d entries, expected 3", cq.Entries())
 	}
 	qp := s.flusher(verbs.QPConfig{SendCQ: cq})
-	var wc [1]verbs.WC
 	for i := range uint64(3) {
 		check(t, qp.PostSend(verbs.SendWR{ID: i, Op: verbs.OpSend}))
 	}
-	for i := range uint64(100) {
-		if cq.Poll(wc[:]) != 1 || wc[0].ID != i {
-			t.Fatalf("polled %d, expected %d", wc[0].ID, i)
+	var wcs [3]verbs.WC
+	next := uint64(0)
+	for range 50 {
+		for n := 1; n <= len(wcs); n++ { // so many at a time
+			if got := cq.Poll(wcs[:n]); got != n {
+				t.Fatalf("%d were polled, expected %d", got, n)
+			}
+			for _, wc := range wcs[:n] {
+				if wc.ID != next {
+					t.Fatalf("polled %d, expected %d", wc.ID, next)
+				}
+				check(t, qp.PostSend(verbs.SendWR{ID: next + 3, Op: verbs.OpSend}))
+				next++
+			}
 		}
-		check(t, qp.PostSend(verbs.SendWR{ID: i + 3, Op: verbs.OpSend}))
 	}
 	s.wantEvents() // no overflow
 }

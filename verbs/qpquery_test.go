@@ -159,7 +159,7 @@ func TestQueryTellsOfTheSharedReceiveQueue(t *testing.T) {
 // A pool of Reads is used up by the queue pairs that exist, and each that can exist
 // can have one.
 //
-// Claims: V-6.5-1 V-6.5-3 V-6.5-10 V-9.2.5.1-13 V-9.2.5.1-14
+// Claims: V-6.5-1 V-6.5-3 V-6.5-10 V-9.2.1.2-30 V-9.2.5.1-13 V-9.2.5.1-14
 func TestPoolsOfReadsAreSharedByQueuePairs(t *testing.T) {
 	r := must(verbs.Open(verbs.Config{Limits: verbs.Limits{TotalIRD: 6, TotalORD: 5}}))(t)
 	t.Cleanup(func() { _ = r.Close() })
