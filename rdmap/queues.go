@@ -141,6 +141,7 @@ type responseQueue struct {
 	ring  []pending
 	head  int
 	n     int
+	open  int // those that the ULP has not been told of: what a fence waits for
 }
 
 func (q *responseQueue) init(limit, depth int) {
@@ -156,10 +157,11 @@ func (q *responseQueue) resize(limit int) {
 	q.limit.Store(int32(limit))
 }
 
-func (q *responseQueue) len() int {
+// settled reports that the ULP has been told of every answer.
+func (q *responseQueue) settled() bool {
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	return q.n
+	return q.open == 0
 }
 
 // full reports that all the requests that may be outstanding are, and how many
@@ -187,6 +189,7 @@ func (q *responseQueue) push(p *pending) {
 	q.mu.Lock()
 	q.ring[(q.head+q.n)%len(q.ring)] = *p
 	q.n++
+	q.open++
 	q.mu.Unlock()
 }
 
@@ -201,9 +204,19 @@ func (q *responseQueue) front(p *pending) bool {
 	return true
 }
 
+// pop makes room for another request; settle follows.
 func (q *responseQueue) pop() {
 	q.mu.Lock()
 	q.head = (q.head + 1) % len(q.ring)
 	q.n--
+	q.mu.Unlock()
+}
+
+// settle tells that the ULP has been told of the answer to a request popped:
+// what it had to do, to put an atomic's value in place or to invalidate a sink,
+// is done.
+func (q *responseQueue) settle() {
+	q.mu.Lock()
+	q.open--
 	q.mu.Unlock()
 }

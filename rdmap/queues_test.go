@@ -16,15 +16,15 @@ func TestQueuesKeepTheOrderOfRequests(t *testing.T) {
 	pushed, popped := uint32(0), uint32(0)
 	for range 5 {
 		for in.len() < 3 {
-			if full(in.full()) {
+			if full(in.full()) || full(out.full()) {
 				t.Fatalf("full with %d of 3", in.len())
 			}
 			pushed++
 			in.push(&request{length: int(pushed)})
 			out.push(&pending{id: pushed})
 		}
-		if !full(in.full()) || out.len() != 3 {
-			t.Fatalf("not full with %d and %d of 3", in.len(), out.len())
+		if !full(in.full()) || !full(out.full()) {
+			t.Fatalf("not full with %d of 3", in.len())
 		}
 		for range 2 {
 			popped++
@@ -33,6 +33,10 @@ func TestQueuesKeepTheOrderOfRequests(t *testing.T) {
 			}
 			in.pop()
 			out.pop()
+			if out.settled() {
+				t.Fatal("settled before the ULP was told")
+			}
+			out.settle()
 		}
 	}
 }
@@ -54,6 +58,10 @@ func TestALimitChangesUnderRequests(t *testing.T) {
 			out.push(&pending{})
 			in.pop()
 			out.pop()
+			if out.settled() {
+				t.Fatal("settled before the ULP was told")
+			}
+			out.settle()
 		}
 		for i := range tt.held {
 			in.push(&request{length: i})
@@ -79,9 +87,13 @@ func TestALimitChangesUnderRequests(t *testing.T) {
 			}
 			in.pop()
 			out.pop()
+			if out.settled() {
+				t.Fatal("settled before the ULP was told")
+			}
+			out.settle()
 		}
-		if in.len()+out.len() != 0 {
-			t.Errorf("%+v: %d and %d are left", tt, in.len(), out.len())
+		if in.len() != 0 || !out.settled() {
+			t.Errorf("%+v: %d are left, settled: %v", tt, in.len(), out.settled())
 		}
 	}
 }

@@ -269,6 +269,7 @@ func (in *inbound) DeliverTagged(_ *ddp.Tagged, n int) error {
 func (in *inbound) respond(value uint64) error {
 	p := &in.response
 	in.s.responses.pop()
+	defer in.s.responses.settle()
 	in.kick = true // ORD or a fence may have held something back
 	if p.rtr {
 		return nil

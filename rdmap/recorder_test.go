@@ -24,6 +24,7 @@ type recorder struct {
 	receives [][]byte // posted; the first is the one in use
 	scatters error    // what Scatter returns
 	answers  error    // what Responded returns
+	respond  func()   // called by Responded first, if not nil
 
 	holding bool // memory for what arrives
 	scratch [1][]byte
@@ -85,6 +86,9 @@ func (u *recorder) Gather(dst [][]byte, ticket uint64, off uint64, n int) ([][]b
 func (u *recorder) Sent(ticket uint64) { u.note("sent %d", ticket) }
 
 func (u *recorder) Responded(ticket uint64, value uint64) error {
+	if u.respond != nil {
+		u.respond()
+	}
 	u.rested()
 	u.note("responded %d %#x", ticket, value)
 	u.value = value

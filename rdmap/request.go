@@ -15,7 +15,7 @@ func (o *outbound) startOperation() bool {
 	if !o.stalled && !s.ulp.Next(op) {
 		return false
 	}
-	o.stalled = op.Fence && s.responses.len() > 0
+	o.stalled = op.Fence && !s.responses.settled()
 	if op.Opcode == OpReadRequest || op.Opcode == OpAtomicRequest {
 		ord, full := s.responses.full()
 		if ord == 0 {

@@ -163,6 +163,17 @@ func TestFenceWaitsForEveryAnswer(t *testing.T) {
 			want(t, "sent with all answered", r.sent(), c.line)
 		})
 	}
+	t.Run("an answer that the ULP is just being told of", func(t *testing.T) {
+		r := newRig(t)
+		r.send(fetchAdd(), fenced(sendOf(1)))
+		r.sent()
+		r.ulp.respond = func() {
+			r.Kick() // as a consumer's post would, at that moment
+			want(t, "sent before the value is in place", r.sent())
+		}
+		r.take(atomicResponse(1, 1, 0))
+		want(t, "sent with all answered", r.sent(), "Send 0#1+0 1.")
+	})
 	t.Run("nothing outstanding", func(t *testing.T) {
 		r := newRig(t)
 		r.send(sendOf(1), fenced(sendOf(2)))
