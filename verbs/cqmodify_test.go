@@ -198,7 +198,7 @@ func TestPollingAnEmptyCQSaysThatItIsEmpty(t *testing.T) {
 	}
 }
 
-// Claims: V-5.3.4-2
+// Claims: V-5.3.4-2 S-6.4.3.2-1
 func TestADestroyedCQTakesNothingWithIt(t *testing.T) {
 	nettest.CheckLeaks(t)
 	s := newSideOf(t, verbs.Config{Limits: verbs.Limits{TotalCQEntries: 2*4096 + 100}}, verbs.QPConfig{})

@@ -1,0 +1,48 @@
+package rpcrdma
+
+import "testing"
+
+func TestAChunkHoldsItsItemWithOrWithoutRoundup(t *testing.T) {
+	for _, c := range []struct {
+		length uint64
+		count  uint32
+		want   bool
+	}{
+		{0, 0, true}, {4, 0, false},
+		{5, 5, true}, {8, 5, true}, {6, 5, false}, {7, 5, false}, {4, 5, false}, {9, 5, false},
+		{8, 8, true}, {12, 8, false},
+		{96, 100, false},
+		{1<<32 - 1, 1<<32 - 1, true}, {1 << 32, 1<<32 - 1, true}, {0, 1<<32 - 1, false},
+	} {
+		if got := Holds(c.length, c.count); got != c.want {
+			t.Errorf("%d octets hold an item of %d: %v, want %v", c.length, c.count, got, c.want)
+		}
+	}
+}
+
+func TestRoundupIsElidedFromTheOnlyReadChunk(t *testing.T) {
+	for _, c := range []struct {
+		count        uint32
+		alone, among uint64
+	}{{0, 0, 0}, {1, 1, 4}, {4099, 4099, 4100}, {8, 8, 8}, {1<<32 - 1, 1<<32 - 1, 1 << 32}} {
+		if alone, among := ReadChunkLength(c.count, true), ReadChunkLength(c.count, false); alone != c.alone || among != c.among {
+			t.Errorf("%d: %d alone and %d among others, want %d and %d", c.count, alone, among, c.alone, c.among)
+		}
+	}
+}
+
+func TestPadLeadsToTheNextMultipleOf4(t *testing.T) {
+	for n, want := range []int{0, 3, 2, 1, 0, 3} {
+		if got := Pad(uint64(n)); got != want {
+			t.Errorf("Pad(%d) is %d, want %d", n, got, want)
+		}
+	}
+}
+
+func TestGrantsAreAtLeastOneAndAtMostWhatIsUsed(t *testing.T) {
+	for _, c := range [][3]uint32{{0, 32, 1}, {1, 32, 1}, {8, 32, 8}, {32, 32, 32}, {33, 32, 32}, {1<<32 - 1, 32, 32}, {5, 0, 1}} {
+		if got := Grant(c[0], c[1]); got != c[2] {
+			t.Errorf("Grant(%d, %d) is %d, want %d", c[0], c[1], got, c[2])
+		}
+	}
+}
