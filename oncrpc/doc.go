@@ -6,7 +6,7 @@
 // to what it was given and believes no count before it has been bounded. On
 // them stand [Call] and [Reply], which say where arguments and results begin
 // and never touch those, [OpaqueAuth] for credentials and verifiers of any
-// flavor, and [AuthSys].
+// flavor, [AuthSys], and the port mapper's messages ([Mapping]).
 //
 // What a server answers instead of results is an error here: [AcceptError] and
 // [RejectError] print in words, [Reply.Err] makes them of a reply and [ReplyTo]
