@@ -55,13 +55,21 @@ type Reply struct {
 // SYSTEM_ERR for any other. The verifier is the caller's to set.
 func ReplyTo(xid uint32, err error) Reply {
 	r := Reply{XID: xid}
+	if err != nil {
+		r.tell(err)
+	}
+	return r
+}
+
+// tell sets the fields that say err. It is apart from ReplyTo because errors.As
+// costs allocations, and success shall not.
+func (r *Reply) tell(err error) {
 	var (
 		accept *AcceptError
 		reject *RejectError
 		decode *DecodeError
 	)
 	switch {
-	case err == nil:
 	case errors.As(err, &accept) && accept.Stat != Success:
 		r.Accept = accept.Stat
 		if accept.Stat == ProgMismatch {
@@ -82,7 +90,6 @@ func ReplyTo(xid uint32, err error) Reply {
 	default:
 		r.Accept = SystemErr
 	}
-	return r
 }
 
 // Err is what the reply says: nil for success, with results, else an
