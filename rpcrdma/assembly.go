@@ -1,0 +1,194 @@
+// This file puts the Payload stream of a message together: from which pieces,
+// in which order (RFC 8166 §3.4.5, RFC 5666 §3.5, §3.7).
+
+package rpcrdma
+
+import "math"
+
+// A Run is a range of octets.
+type Run struct {
+	Offset, Length int
+}
+
+// A PieceKind says where a piece of a Payload stream comes from.
+type PieceKind uint8
+
+const (
+	PieceInline PieceKind = iota // what followed the header in the Send
+	PieceRead                    // an RDMA Read from the peer
+	PieceZeros                   // roundup that nobody sends
+)
+
+func (k PieceKind) String() string {
+	switch k {
+	case PieceInline:
+		return "inline"
+	case PieceRead:
+		return "read"
+	}
+	return "zeros"
+}
+
+// A Piece is a part of a Payload stream.
+type Piece struct {
+	Kind    PieceKind
+	Length  int     // octets, at least 1
+	Offset  int     // of PieceInline: where it begins in what followed the header
+	Segment Segment // of PieceRead: what to fetch, of the piece's length
+}
+
+// A ReducedItem is what a Read chunk other than that at position zero holds:
+// one item that the sender took out of the stream.
+type ReducedItem struct {
+	Position uint32 // of its first octet in the unreduced stream
+	Length   int    // octets in the chunk, with roundup or without: see [Holds]
+}
+
+// An Assembly says how the unreduced Payload stream of a message is put
+// together. The zero value is ready; one that is used again allocates nothing
+// once it has grown.
+type Assembly struct {
+	Pieces []Piece       // in the order of the stream
+	Items  []ReducedItem // in the order of the stream; to be held against the upper-layer binding
+	Length int           // octets in all pieces
+
+	source []Piece // what is not reduced
+	next   int     // the first of source that is not used up
+	left   int     // octets in source from there
+	sorted []ReadSegment
+}
+
+// Plan finds the pieces of the message with header h, whose lists may be in any
+// order. Inline is how many octets followed the header, and pads, in ascending
+// order, which of them are pads of an RDMA_MSGP; those of an RDMA_NOMSG are not
+// used.
+//
+// A chunk whose position is not reached by what precedes it, or has been passed
+// by it, is a [FaultStream]; a list beyond the limits is a [FaultChunk]. The
+// plan is then empty.
+func (a *Assembly) Plan(h *Header, inline int, pads []Run, r *Rules) error {
+	a.Pieces, a.Items, a.Length, a.source, a.next, a.left = a.Pieces[:0], a.Items[:0], 0, a.source[:0], 0, 0
+	err := a.plan(h, inline, pads, r)
+	if err != nil {
+		a.Pieces, a.Items, a.Length = a.Pieces[:0], a.Items[:0], 0
+	}
+	return err
+}
+
+func (a *Assembly) plan(h *Header, inline int, pads []Run, r *Rules) error {
+	a.sorted = append(a.sorted[:0], h.Reads...)
+	sortReads(a.sorted)
+	if err := checkReads(a.sorted, r); err != nil {
+		return err
+	}
+	if uint64(max(inline, 0))+uint64(r.octets())+4*uint64(r.chunks()) > math.MaxInt {
+		return faultf(FaultLocal, "%d octets inline and %d in chunks are too many to count", inline, r.octets())
+	}
+	chunks := a.sorted
+	if h.Proc == ProcNoMsg {
+		chunks = a.sourceChunk(chunks)
+	} else if err := a.sourceInline(inline, pads); err != nil {
+		return err
+	}
+	if a.left < 4 {
+		return faultf(FaultChunk, "%v of XID %#x holds %d octets of an RPC message, want at least its XID", h.Proc, h.XID, a.left)
+	}
+	for len(chunks) > 0 {
+		chunk, rest, octets := nextChunk(chunks)
+		if err := a.reduced(chunk, int(octets)); err != nil {
+			return err
+		}
+		chunks = rest
+	}
+	a.copy(a.left)
+	return nil
+}
+
+// sourceChunk makes the chunk at position zero the source and returns the
+// others.
+func (a *Assembly) sourceChunk(sorted []ReadSegment) []ReadSegment {
+	for len(sorted) > 0 && sorted[0].Position == 0 {
+		a.source = appendRead(a.source, sorted[0].Segment)
+		a.left += int(sorted[0].Length)
+		sorted = sorted[1:]
+	}
+	return sorted
+}
+
+// sourceInline makes what came inline the source, but for the pads.
+func (a *Assembly) sourceInline(inline int, pads []Run) error {
+	at := 0
+	for _, pad := range pads {
+		if pad.Offset < at || pad.Length < 0 || pad.Length > inline-pad.Offset {
+			return faultf(FaultStream, "pad of %d octets at %d, want it between %d and %d", pad.Length, pad.Offset, at, inline)
+		}
+		a.inline(at, pad.Offset-at)
+		at = pad.Offset + pad.Length
+	}
+	a.inline(at, inline-at)
+	return nil
+}
+
+func (a *Assembly) inline(at, n int) {
+	if n > 0 {
+		a.source = append(a.source, Piece{Kind: PieceInline, Offset: at, Length: n})
+		a.left += n
+	}
+}
+
+// reduced goes on to the position of a chunk and puts its octets there.
+func (a *Assembly) reduced(chunk []ReadSegment, octets int) error {
+	position := chunk[0].Position
+	if uint64(position) < uint64(a.Length) {
+		return faultf(FaultStream, "Read chunk at position %d, want it at %d or after: what precedes it ends there", position, a.Length)
+	}
+	gap := uint64(position) - uint64(a.Length)
+	if gap > uint64(a.left) {
+		return faultf(FaultStream, "Read chunk at position %d, want it at %d or before: no more precedes it", position, a.Length+a.left)
+	}
+	a.copy(int(gap))
+	a.Items = append(a.Items, ReducedItem{position, octets})
+	for _, s := range chunk {
+		a.Pieces = appendRead(a.Pieces, s.Segment)
+	}
+	a.Length += octets
+	// RFC 5666 §3.7: roundup that is not in the chunk is implied, and taken
+	// from nowhere.
+	if n := Pad(uint64(a.Length)); n > 0 {
+		a.Pieces = append(a.Pieces, Piece{Kind: PieceZeros, Length: n})
+		a.Length += n
+	}
+	return nil
+}
+
+// copy moves n octets, which are there, from the source to the plan.
+func (a *Assembly) copy(n int) {
+	a.Length += n
+	a.left -= n
+	for n > 0 {
+		next := &a.source[a.next]
+		piece := *next
+		piece.Length = min(n, next.Length)
+		switch next.Kind {
+		case PieceRead:
+			piece.Segment = next.Segment.cut(0, piece.Length)
+			next.Segment = next.Segment.cut(piece.Length, next.Length-piece.Length)
+		case PieceInline:
+			next.Offset += piece.Length
+		}
+		next.Length -= piece.Length
+		n -= piece.Length
+		a.Pieces = append(a.Pieces, piece)
+		if next.Length == 0 {
+			a.next++
+		}
+	}
+}
+
+// appendRead appends the fetching of s, if there is anything to fetch.
+func appendRead(pieces []Piece, s Segment) []Piece {
+	if s.Length == 0 { // RFC 8166 §3.4.3: an empty segment
+		return pieces
+	}
+	return append(pieces, Piece{Kind: PieceRead, Length: int(s.Length), Segment: s})
+}
