@@ -1,0 +1,74 @@
+package rpcrdma
+
+import (
+	"bytes"
+	"testing"
+)
+
+func TestTheWorkedConfigurationIsReadAndWrittenOctetForOctet(t *testing.T) {
+	call := ConfCall{MaxCallSendSize: 4096, MaxReplySendSize: 4096, MaxRDMARead: 16}
+	m15 := unhex(t, vectors[14].payload)
+	var gotCall ConfCall
+	if err := gotCall.Parse(m15[40:]); err != nil || gotCall != call {
+		t.Errorf("M15: %+v %v, want %+v", gotCall, err, call)
+	}
+	if got := call.Append(m15[:40:40]); !bytes.Equal(got, m15) {
+		t.Errorf("M15: % x, want % x", got, m15)
+	}
+	if program := unhex(t, "00018841 00000001 00000001"); !bytes.Equal(m15[12:24], program) || ConfProgram != 0x18841 || ConfVersion != 1 || ConfRDMA != 1 || ConfNull != 0 {
+		t.Errorf("program, version, procedure % x, want % x", m15[12:24], program)
+	}
+
+	reply := ConfReply{MaxCallSendSize: 4096, Align: 256, MaxRDMARead: 4}
+	m16 := unhex(t, vectors[15].payload)
+	var gotReply ConfReply
+	if err := gotReply.Parse(m16[24:]); err != nil || gotReply != reply {
+		t.Errorf("M16: %+v %v, want %+v", gotReply, err, reply)
+	}
+	if got := reply.Append(m16[:24:24]); !bytes.Equal(got, m16) {
+		t.Errorf("M16: % x, want % x", got, m16)
+	}
+}
+
+func TestConfigurationOfWrongSizeIsRefused(t *testing.T) {
+	for _, n := range []int{0, 8, 11, 13, 16} {
+		call, reply := ConfCall{MaxRDMARead: 9}, ConfReply{MaxRDMARead: 9}
+		wantFault(t, call.Parse(make([]byte, n)), FaultStream)
+		wantFault(t, reply.Parse(make([]byte, n)), FaultStream)
+		if call != (ConfCall{MaxRDMARead: 9}) || reply != (ConfReply{MaxRDMARead: 9}) {
+			t.Errorf("%d octets changed %+v, %+v", n, call, reply)
+		}
+	}
+}
+
+func TestThresholdsAreTheLesserOfWhatIsSentAndTaken(t *testing.T) {
+	for _, c := range []struct{ send, receive, want uint32 }{
+		{4096, 4096, 4096}, {4096, 2048, 2048}, {2048, 4096, 2048}, {4096, 0, 1024}, {100, 4096, 1024}, {1<<32 - 1, 1<<32 - 2, 1<<32 - 2},
+	} {
+		call := ConfReply{MaxCallSendSize: c.receive}.CallThreshold(ConfCall{MaxCallSendSize: c.send})
+		reply := ConfCall{MaxReplySendSize: c.receive}.ReplyThreshold(c.send)
+		private := PrivateData{SendSize: c.send}.Threshold(PrivateData{ReceiveSize: c.receive})
+		if call != c.want || reply != c.want || private != c.want {
+			t.Errorf("%d sent, %d taken: %d for calls, %d for replies, %d by private data, want %d", c.send, c.receive, call, reply, private, c.want)
+		}
+	}
+}
+
+func FuzzConf(f *testing.F) {
+	f.Add(unhex(f, "00001000 00001000 00000010"))
+	f.Add(unhex(f, "00001000 00000100 00000004 00"))
+	f.Fuzz(func(t *testing.T, b []byte) {
+		var call ConfCall
+		var reply ConfReply
+		errCall, errReply := call.Parse(b), reply.Parse(b)
+		if valid := len(b) == ConfLen; (errCall == nil) != valid || (errReply == nil) != valid {
+			t.Fatalf("%d octets: %v, %v", len(b), errCall, errReply)
+		}
+		if errCall == nil && (!bytes.Equal(call.Append(nil), b) || !bytes.Equal(reply.Append(nil), b)) {
+			t.Errorf("% x: %+v, %+v", b, call, reply)
+		}
+		if n := reply.CallThreshold(call); n < MinThreshold {
+			t.Errorf("threshold %d", n)
+		}
+	})
+}
