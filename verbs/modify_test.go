@@ -359,6 +359,20 @@ func TestAQueueDoesNotShrinkBelowWhatWasNotPolled(t *testing.T) {
 		for i := uint64(1); i < 6; i++ {
 			wantDone(t, a.sendCQ, done{i, verbs.Success})
 		}
+
+		b := s.b
+		b.receives(0, 6, 8)
+		for i := range uint64(6) {
+			a.post(a.send(i, 0, 8))
+			wantDone(t, a.sendCQ, done{i, verbs.Success})
+		}
+		settle()
+		shrink = verbs.QPModify{RecvDepth: new(5)}
+		_, err = b.qp.Modify(verbs.RTS, shrink)
+		wantError(t, err, verbs.ErrShrink)
+		wantDone(t, b.recvCQ, done{0, verbs.Success})
+		must(b.qp.Modify(verbs.RTS, shrink))(t)
+		wantError(t, b.qp.PostRecv(verbs.RecvWR{}), verbs.ErrFull)
 	})
 }
 

@@ -50,6 +50,7 @@ func TestLimitsAreEnforcedAndNamed(t *testing.T) {
 		{"SQ depth", verbs.ErrWRMax, "Limits.WRs", func(c *verbs.QPConfig) { c.SendDepth = 9 }},
 		{"RQ depth", verbs.ErrWRMax, "Limits.WRs", func(c *verbs.QPConfig) { c.RecvDepth = 9 }},
 		{"SQ elements", verbs.ErrSGEMax, "Limits.SGEs", func(c *verbs.QPConfig) { c.SendSGEs = 6 }},
+		{"elements of Writes", verbs.ErrSGEMax, "Limits.SGEs", func(c *verbs.QPConfig) { c.WriteSGEs = 6 }},
 		{"RQ elements", verbs.ErrSGEMax, "Limits.SGEs", func(c *verbs.QPConfig) { c.RecvSGEs = 6 }},
 		{"IRD", verbs.ErrIRD, "Limits.IRD", func(c *verbs.QPConfig) { c.IRD = 6 }},
 		{"ORD", verbs.ErrORD, "Limits.ORD", func(c *verbs.QPConfig) { c.ORD = 7 }},
