@@ -240,7 +240,10 @@ type writeLog struct {
 
 func (l *writeLog) Write(p []byte) (int, error) {
 	l.writes = append(l.writes, p)
-	return len(p), l.err
+	if l.err != nil {
+		return 0, l.err
+	}
+	return len(p), nil
 }
 
 func TestLargePiecesAreNotCopiedAndSmallOnesShareAWrite(t *testing.T) {
@@ -264,6 +267,9 @@ func TestAWriterThatFailedWritesNoMore(t *testing.T) {
 	}
 	if len(log.writes) != 1 {
 		t.Errorf("%d writes", len(log.writes))
+	}
+	if kept := w.vec[:1][0]; kept != nil {
+		t.Errorf("it keeps %q", kept)
 	}
 }
 
