@@ -155,6 +155,8 @@ func TestReturnedChunksAreThoseThatWereOffered(t *testing.T) {
 			}
 		})
 	}
+	eight := Header{Writes: []WriteChunk{{{1, 8, 0}}}}
+	wantFault(t, (&Header{Writes: []WriteChunk{{{1, 12, 0}}}}).CheckReturned(&eight), FaultChunk)
 	wantFault(t, (&Header{Writes: make([]WriteChunk, 3)}).CheckReturned(&call), FaultChunk)
 	wantFault(t, (&Header{HasReply: true}).CheckReturned(&Header{}), FaultChunk)
 	if err := (&Header{}).CheckReturned(&call); err != nil {

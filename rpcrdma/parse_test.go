@@ -53,12 +53,13 @@ func TestFaultsOfAHeaderGetTheirAnswers(t *testing.T) {
 		{"three octets of an RPC message", fixed + "00000000 00000000 00000000 00000000 000000", Rules{}, FaultChunk, chunk},
 		{"another XID", fixed + "00000000 00000000 00000000 00000000 00000002", Rules{}, FaultChunk, chunk},
 		{"alignment beyond 64 KiB", fixed + "00000002 00010001 00000200 00000000 00000000 00000000 00000001", rfc5666, FaultChunk, chunk},
-		{"read list begun by 2", fixed + "00000000 00000002 00000000 00000000", Rules{}, FaultChunk, chunk},
-		{"write list begun by 2", fixed + "00000000 00000000 00000002 00000000", Rules{}, FaultChunk, chunk},
-		{"reply chunk begun by 2", fixed + "00000000 00000000 00000000 00000002", Rules{}, FaultChunk, chunk},
+		{"read list begun by 2", fixed + "00000001 00000002 00000000 00000000", Rules{}, FaultChunk, chunk},
+		{"write list begun by 2", fixed + "00000001 00000000 00000002 00000000", Rules{}, FaultChunk, chunk},
+		{"reply chunk begun by 2", fixed + "00000001 00000000 00000000 00000002", Rules{}, FaultChunk, chunk},
 		{"read entry cut off", fixed + "00000001 00000001 00000000 00000007", Rules{}, FaultChunk, chunk},
 		{"read list without end", fixed + "00000001 00000001 00000000 00000007 00000004 00000000 00000000", Rules{}, FaultChunk, chunk},
 		{"position 97", fixed + "00000001 00000001 00000061 00000007 00000004 00000000 00000000 00000000 00000000 00000000", Rules{}, FaultChunk, chunk},
+		{"position 98", fixed + "00000001 00000001 00000062 00000007 00000004 00000000 00000000 00000000 00000000 00000000", Rules{}, FaultChunk, chunk},
 		{"read segment that wraps", fixed + "00000001 00000001 00000000 00000007 00000004 ffffffff fffffffd 00000000 00000000 00000000", Rules{}, FaultChunk, chunk},
 		{"write segment that wraps", fixed + "00000001 00000000 00000001 00000001 00000007 00000002 ffffffff ffffffff 00000000 00000000", Rules{}, FaultChunk, chunk},
 		{"write chunk without count", fixed + "00000001 00000000 00000000 00000001", Rules{}, FaultChunk, chunk},
@@ -154,6 +155,16 @@ func TestLimitsHoldToTheLastUnit(t *testing.T) {
 			}
 			wantFault(t, err, FaultChunk)
 		})
+	}
+}
+
+func TestAReadListBeyondAllLimitsIsNotReadToItsEnd(t *testing.T) {
+	h := Header{Proc: ProcNoMsg, Reads: make([]ReadSegment, 10_000)}
+	var got Header
+	_, err := got.Parse(h.Append(nil), &Rules{Segments: 3, Chunks: 2})
+	wantFault(t, err, FaultChunk)
+	if n := cap(got.reads); n > 64 {
+		t.Errorf("memory for %d entries, want it for 6", n)
 	}
 }
 
