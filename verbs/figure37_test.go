@@ -3,6 +3,8 @@ package verbs
 import (
 	"math"
 	"testing"
+
+	"github.com/weft-rdma/weft/memory"
 )
 
 // Every event of Verbs figure 37 is there, under its name and with its resource,
@@ -121,5 +123,18 @@ func TestQPIDsAreUsedAgain(t *testing.T) {
 		if got := create().Num(); got != want {
 			t.Errorf("the QP ID is %d, expected %d", got, want)
 		}
+	}
+	// Windows can be bound to the new one, which could not to the old one any more.
+	mr, err := pd.Register(make([]byte, 8), LocalRead|BindWindow)
+	if err != nil {
+		t.Fatal(err)
+	}
+	mw, err := pd.AllocMW()
+	if err != nil {
+		t.Fatal(err)
+	}
+	b := memory.Binding{Window: mw.STag(), Region: mr.STag(), VA: mr.Base(), Length: 8, Access: RemoteRead}
+	if err := r.table.Bind(pd.mem, memory.Stream(first.Num()), b); err != nil {
+		t.Error(err)
 	}
 }

@@ -38,7 +38,7 @@ func TestASharedReceiveQueueIsAsItWasCreated(t *testing.T) {
 // Each of the verbs has each of its results, and changes nothing then
 // (Verbs §9.2.4, §9.5.1.4).
 //
-// Claims: V-6.3.1-1 V-6.3.8-4 V-9.2.4.1-4 V-6.3.2-3 V-9.2.1.2-6 V-9.2.1.2-28
+// Claims: V-9.2.4-1 V-6.3.1-1 V-6.3.8-4 V-9.2.4.1-4 V-6.3.2-3 V-9.2.1.2-6 V-9.2.1.2-28
 func TestVerbsOfSharedReceiveQueuesFailAsSpecified(t *testing.T) {
 	r := must(verbs.Open(verbs.Config{Limits: verbs.Limits{SRQs: 2, SRQWRs: 100, TotalSRQWRs: 120, SGEs: 5}}))(t)
 	t.Cleanup(func() { _ = r.Close() }) // the test has closed it
@@ -147,7 +147,7 @@ func srqVerbs(srq *verbs.SRQ, cq *verbs.CQ, pd *verbs.PD) map[string]func() erro
 // A list is posted up to the first that is refused, and the rest is as if it had
 // never been (Verbs §8.2.1); what is posted is full when no receive is spare.
 //
-// Claims: V-6.3.5-2 V-9.3.1.2-1
+// Claims: V-9.2.4-1 V-6.3.5-2 V-9.3.1.2-1
 func TestReceivesAreSharedUpToTheFirstThatIsRefused(t *testing.T) {
 	s := newSide(t, verbs.QPConfig{})
 	srq := must(s.pd.CreateSRQ(verbs.SRQConfig{WRs: 3, SGEs: 1}))(t)

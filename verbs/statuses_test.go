@@ -166,7 +166,7 @@ func culprits() []culprit {
 // (Verbs §8.3.2, figure 23). No event does (Verbs §6.2.3).
 //
 // Claims: V-8.3.2-1 V-8.1.3.2-2 V-8.1.3.2.1-1 V-8.1.3.2.1-2 V-6.2.3-13
-// Claims: V-7.10.2-9 V-7.3.2.5-6 V-7.8-8 V-9.3.1.1-12 V-9.3.1.1-14
+// Claims: V-7.10.2-9 V-7.3.2.5-6 V-7.8-8 V-9.3.1.1-14
 // Claims: V-9.2.5.2-5 V-6.2.2.3-2
 func TestEachCompletionErrorEndsTheStream(t *testing.T) {
 	seen := map[verbs.Status]bool{
