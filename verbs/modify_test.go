@@ -376,6 +376,26 @@ func TestAQueueDoesNotShrinkBelowWhatWasNotPolled(t *testing.T) {
 	})
 }
 
+// The stream message goes before all else, also of a side that may send at once and
+// has work posted.
+//
+// Claims: V-6.2.1.2-3
+func TestAStreamMessageGoesBeforeWhatIsPosted(t *testing.T) {
+	overWires(t, func(t *testing.T, w wire) {
+		a := newSide(t, reads)
+		x, y := w.pair(t)
+		a.post(a.send(1, 0, 8))
+		p := mpa.Params{Revision: mpa.Revision2, CRC: true, Initiator: true}
+		must(a.qp.Modify(verbs.RTS, verbs.QPModify{LLP: mpa.NewConn(x, p), StreamMessage: []byte("START\n")}))(t)
+		got := make([]byte, 8)
+		if _, err := io.ReadFull(y, got); err != nil || string(got) != "START\n\x00\x1a" {
+			t.Errorf("the peer reads %q, %v: expected the message and an FPDU of 26 octets", got, err)
+		}
+		_ = y.Close() // it may be closed
+		reach(t, a.qp, verbs.Error)
+	})
+}
+
 // The stream message is what goes first, and what the peer says meanwhile is
 // iWARP's: not an octet of it is lost.
 //

@@ -28,7 +28,7 @@ func (s *sharing) wantLow(n int) {
 // arming it twice is arming it once. Posting raises nothing, however few they
 // are, and nothing else is disturbed.
 //
-// Claims: V-6.3.8-1 V-6.3.8-2 V-6.3.8-3 V-6.3.8-7 V-10.4.2-4
+// Claims: V-9.2.4-1 V-6.3.8-1 V-6.3.8-2 V-6.3.8-3 V-6.3.8-7 V-10.4.2-4
 func TestTheSharedQueueTellsOnceThatItRunsLow(t *testing.T) {
 	bubbleOf(t, func(t *testing.T) {
 		s := newSharing(t, verbs.SRQConfig{WRs: 16, Limit: 4}, 2, verbs.QPConfig{})
