@@ -134,8 +134,8 @@ func TestEachFaultOfARemoteInvalidationHasItsCode(t *testing.T) {
 			cfg := tt.cfg
 			cfg.IRD, cfg.ORD, cfg.BindWindows = 4, 4, true
 			bubble(t, cfg, able, func(t *testing.T, s *table) {
-				s.a.post(verbs.SendWR{Op: verbs.OpSend}) // so that the responder may send
 				s.b.receives(1, 1, 0)
+				s.a.post(verbs.SendWR{Op: verbs.OpSend}) // so that the responder may send
 				settle()
 				stag := tt.target(s)
 				mr, _ := s.a.rnic.QueryMR(stag.Index())
