@@ -10,7 +10,11 @@ import (
 
 // layers is the core from top to bottom. A layer may import those that come
 // after it.
-var layers = []string{"rpcrdma", "oncrpc", "cm", "verbs", "memory", "rdmap", "ddp", "mpa"}
+var layers = []string{
+	"nfs/gateway", "nfs/folder", "nfs/client", "nfs",
+	"rpcrdma", "rpctcp", "oncrpc",
+	"cm", "verbs", "memory", "rdmap", "ddp", "mpa",
+}
 
 // socketless are the layers that do without package net: connections are made
 // by cm and used by mpa, and what lies between knows streams only.

@@ -1,0 +1,67 @@
+// This file is where programs hand calls to a transport: what they say, and
+// what they get.
+
+package oncrpc
+
+import "context"
+
+// A ClientCall is a call to be made. Nothing of it is changed, and none of its
+// memory is looked at or written to after [Caller.Call] has returned.
+type ClientCall struct {
+	Call          // the XID is the transport's to choose
+	Args [][]byte // the arguments: an XDR stream, cut wherever its maker likes
+
+	// Sinks is memory for those results that the upper-layer binding calls
+	// DDP-eligible, in their order. A transport may place them there and leave
+	// them out of the reply, or not. It may do so for as many as there are sinks;
+	// a result that is longer than its sink is an error.
+	Sinks [][]byte
+
+	// MaxReply is how long the reply can become in octets, from its XID on,
+	// without what the Sinks take. 0 leaves it to the upper-layer binding, or if
+	// there is none to the transport's limit.
+	MaxReply int
+}
+
+// A ClientReply is what came back. Release gives its memory back; the reply may
+// not be used any more then.
+type ClientReply struct {
+	Reply          // the header; it says success, otherwise Call has returned its error
+	Message []byte // the reply from its XID on, without what was placed
+	Results []byte // the end of Message, behind the header
+
+	// Placed says which results are in the sinks: the first in the first sink,
+	// and so on. It is shorter than Sinks if there were fewer results, or none
+	// was placed.
+	Placed []Placed
+
+	// Free, if not nil, is what Release calls, once. It is the transport's.
+	Free func()
+}
+
+// A Placed result is in its sink instead of in the stream.
+type Placed struct {
+	At     int // where in Message its data and roundup are missing; the count word is before it
+	Length int // octets in the sink: what the count word says; -1: the result is in the stream after all
+}
+
+// Release gives the reply's memory back to the transport. Who forgets it costs
+// the garbage collector work and nothing else.
+func (r *ClientReply) Release() {
+	if f := r.Free; f != nil {
+		r.Free = nil
+		f()
+	}
+}
+
+// A Caller makes calls over a transport. Many goroutines may use it.
+type Caller interface {
+	// Call makes a call and waits for the reply. It returns an [*AcceptError] or
+	// a [*RejectError] when the server did not execute the call, the context's
+	// error when that ended first, and other errors for what the transport
+	// could not do; whether the call was executed is not known then.
+	Call(ctx context.Context, c *ClientCall) (*ClientReply, error)
+
+	// Close ends all calls with an error and frees everything.
+	Close() error
+}
