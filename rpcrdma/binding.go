@@ -21,9 +21,10 @@ type Binding interface {
 	// WalkReply does the same with the results of a successful reply.
 	WalkReply(proc uint32, c *Cursor) error
 
-	// MaxReply says how long the reply to a call can be, whose arguments are
-	// args without what was reduced.
-	MaxReply(proc uint32, args []byte) ReplyBound
+	// MaxReply says how long the reply to a call can be, whose arguments c
+	// stands at. It may leave arguments that it does not understand to what
+	// WalkCall says of them.
+	MaxReply(proc uint32, c *Cursor) ReplyBound
 
 	// ReadRead reports whether a reply may be fetched by the requester from Read
 	// chunks (RFC 5666 §3.8: if the upper layer permits).

@@ -147,6 +147,10 @@ func (c *Cursor) Skip(n int) {
 	c.take(n + Pad(uint64(n)))
 }
 
+// Rest passes over all that is left, without looking at it: what the binding
+// cannot know. No item is in it, so that a chunk for one is an error.
+func (c *Cursor) Rest() { c.pos = len(c.b) }
+
 // Count takes the count word of an array of at most limit elements, each of
 // size octets at least, and makes sure that so many can follow.
 func (c *Cursor) Count(limit uint32, size int) int {
