@@ -30,19 +30,19 @@ type ClientReply struct {
 	Message []byte // the reply from its XID on, without what was placed
 	Results []byte // the end of Message, behind the header
 
-	// Placed says which results are in the sinks: the first in the first sink,
-	// and so on. It is shorter than Sinks if there were fewer results, or none
-	// was placed.
+	// Placed says which results are in the sinks, in the order of the results.
+	// It is shorter than Sinks if there were fewer results, or none was placed.
 	Placed []Placed
 
 	// Free, if not nil, is what Release calls, once. It is the transport's.
 	Free func()
 }
 
-// A Placed result is in its sink instead of in the stream.
+// A Placed result is in a sink instead of in the stream.
 type Placed struct {
 	At     int // where in Message its data and roundup are missing; the count word is before it
 	Length int // octets in the sink: what the count word says; -1: the result is in the stream after all
+	Sink   int // which sink; mostly the result's own index
 }
 
 // Release gives the reply's memory back to the transport. Who forgets it costs

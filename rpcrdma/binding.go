@@ -31,9 +31,9 @@ type Binding interface {
 	ReadRead(proc uint32) bool
 }
 
-// A ReplyBound says how long a reply can become.
+// A ReplyBound says how long a reply can become, with a verifier of no octets.
 type ReplyBound struct {
-	Fixed int   // octets of the message, from its XID on, but for the data of Items; -1: not known
+	Fixed int   // octets of the message, from its XID on, but for the data of Items and their roundup; -1: not known
 	Items []int // for each DDP-eligible result, in order, the most octets of its data
 }
 

@@ -3,7 +3,10 @@
 
 package rpcrdma
 
-import "encoding/binary"
+import (
+	"encoding/binary"
+	"math"
+)
 
 // A Cursor goes through the XDR stream of an RPC message. A [Binding] moves it
 // and so says where the items are; what happens at each is the Cursor's: it
@@ -12,9 +15,12 @@ import "encoding/binary"
 // The first error sticks: what is read after it is zero, and [Cursor.Err] tells
 // it. Only counts of zero, and loops that end, are to be relied upon then.
 type Cursor struct {
-	b   []byte
-	pos int // in b
-	add int // octets of the unreduced stream before pos that are not in b, less the pads
+	b     []byte   // the piece of the stream that pos is in
+	pos   int      // in b
+	base  int      // octets of the stream walked before b
+	rest  [][]byte // the pieces behind b
+	after int      // octets in rest
+	add   int      // octets of the unreduced stream before pos that are not in the one walked, less the pads
 
 	err error
 
@@ -26,6 +32,7 @@ type Cursor struct {
 	pads    []Run
 
 	items []Item
+	word  [8]byte // a word that lies in two pieces
 }
 
 // An Item is a variable-length opaque or string item of a message.
@@ -40,32 +47,61 @@ type Item struct {
 // in the stream after all.
 const Inline = -1
 
+// maxStream is the most octets that an unreduced stream may have: positions fit
+// an int everywhere, and their 32 bits on the wire.
+const maxStream = math.MaxInt32
+
 // Whole makes c walk b, a whole message, from the octet at on, which is where
 // its arguments or results begin.
-func (c *Cursor) Whole(b []byte, at int) { c.start(b, at) }
+func (c *Cursor) Whole(b []byte, at int) { c.start(b, nil, at) }
+
+// WholePieces makes c walk a whole message that lies in pieces, cut anywhere.
+// It refers to pieces and does not copy what they hold, but for words, and for
+// items that [Cursor.Opaque] returns, that are in several of them.
+func (c *Cursor) WholePieces(pieces [][]byte, at int) {
+	var first []byte
+	if len(pieces) > 0 {
+		first, pieces = pieces[0], pieces[1:]
+	}
+	c.start(first, pieces, at)
+}
 
 // Reduced makes c walk b, a message whose eligible items are in chunks: the
 // first in the first chunk and so on, as far as there are chunks. Chunks holds
 // their lengths, with roundup or without; each has to hold what the item's count
 // word says. [Inline] says that the item is in the stream.
+//
+// An item of no octets uses up a chunk of none, as our responder has it, and
+// passes by one that holds octets: that is the next item's, as Linux's server
+// has it.
 func (c *Cursor) Reduced(b []byte, at int, chunks []int) {
-	c.start(b, at)
+	c.start(b, nil, at)
 	c.chunks = chunks
 }
 
 // Padded makes c walk b, what followed the header of an RDMA_MSGP.
 func (c *Cursor) Padded(b []byte, at int, p *Padding) {
-	c.start(b, at)
+	c.start(b, nil, at)
 	c.padding = p
 }
 
-func (c *Cursor) start(b []byte, at int) {
-	*c = Cursor{b: b, items: c.items[:0], pads: c.pads[:0]}
-	if at < 0 || at > len(b) {
-		c.Fail("begins at octet %d of %d", at, len(b))
+func (c *Cursor) start(b []byte, rest [][]byte, at int) {
+	*c = Cursor{b: b, rest: rest, items: c.items[:0], pads: c.pads[:0]}
+	total := uint64(len(b))
+	for _, piece := range rest {
+		total += uint64(len(piece))
+	}
+	if total > maxStream {
+		c.b, c.rest = nil, nil
+		c.Fail("stream of %d octets, want at most %d", total, maxStream)
 		return
 	}
-	c.pos = at
+	c.after = int(total) - len(b)
+	if at < 0 || at > int(total) {
+		c.Fail("begins at octet %d of %d", at, total)
+		return
+	}
+	c.pass(at)
 }
 
 // Items are the items visited. They belong to c.
@@ -78,11 +114,14 @@ func (c *Cursor) Pads() []Run { return c.pads }
 // Chunks is how many of the chunks have met their item.
 func (c *Cursor) Chunks() int { return c.next }
 
+// at is the next octet in the stream walked.
+func (c *Cursor) at() int { return c.base + c.pos }
+
 // Pos is the position of the next octet in the unreduced stream.
-func (c *Cursor) Pos() int { return c.pos + c.add }
+func (c *Cursor) Pos() int { return c.at() + c.add }
 
 // Left is how many octets of the stream walked are left.
-func (c *Cursor) Left() int { return len(c.b) - c.pos }
+func (c *Cursor) Left() int { return len(c.b) - c.pos + c.after }
 
 // Err is the first error, an [*Error] with [FaultStream], or nil.
 func (c *Cursor) Err() error { return c.err }
@@ -92,7 +131,7 @@ func (c *Cursor) Fail(format string, args ...any) {
 	if c.err == nil {
 		c.err = faultf(FaultStream, format, args...)
 	}
-	c.pos = len(c.b)
+	c.pass(c.Left())
 }
 
 // End returns the first error, or that octets are left over.
@@ -103,19 +142,47 @@ func (c *Cursor) End() error {
 	return c.err
 }
 
-func (c *Cursor) take(n int) []byte {
+// has reports whether n more octets are left, and fails if not.
+func (c *Cursor) has(n int) bool {
 	if n < 0 || n > c.Left() {
-		c.Fail("ends at octet %d, where %d more are expected", c.Pos(), n)
+		c.Fail("ends at octet %d, where %d more are expected", c.Pos()+c.Left(), n)
+		return false
+	}
+	return true
+}
+
+// pass goes n octets on, which are left.
+func (c *Cursor) pass(n int) {
+	for n > len(c.b)-c.pos {
+		n -= len(c.b) - c.pos
+		c.base += len(c.b)
+		c.b, c.rest, c.pos = c.rest[0], c.rest[1:], 0
+		c.after -= len(c.b)
+	}
+	c.pos += n
+}
+
+// take returns the next n octets. Those that lie in several pieces it copies,
+// into to if they fit there.
+func (c *Cursor) take(n int, to []byte) []byte {
+	if !c.has(n) {
 		return nil
 	}
-	b := c.b[c.pos : c.pos+n]
-	c.pos += n
-	return b
+	if n <= len(c.b)-c.pos {
+		c.pos += n
+		return c.b[c.pos-n : c.pos]
+	}
+	to = append(to[:0], c.b[c.pos:]...)
+	for i := 0; len(to) < n; i++ {
+		to = append(to, c.rest[i][:min(n-len(to), len(c.rest[i]))]...)
+	}
+	c.pass(n)
+	return to
 }
 
 // Uint32 takes an unsigned integer or an enumeration.
 func (c *Cursor) Uint32() uint32 {
-	if b := c.take(4); b != nil {
+	if b := c.take(4, c.word[:]); b != nil {
 		return binary.BigEndian.Uint32(b)
 	}
 	return 0
@@ -123,7 +190,7 @@ func (c *Cursor) Uint32() uint32 {
 
 // Uint64 takes an unsigned hyper integer.
 func (c *Cursor) Uint64() uint64 {
-	if b := c.take(8); b != nil {
+	if b := c.take(8, c.word[:]); b != nil {
 		return binary.BigEndian.Uint64(b)
 	}
 	return 0
@@ -141,15 +208,17 @@ func (c *Cursor) Bool() bool {
 
 // Skip passes over n octets of data of fixed length, and their roundup.
 func (c *Cursor) Skip(n int) {
-	if n < 0 || n > c.Left() {
-		n = c.Left() + 1
+	if n >= 0 && n <= maxStream-3 {
+		n += Pad(uint64(n))
 	}
-	c.take(n + Pad(uint64(n)))
+	if c.has(n) {
+		c.pass(n)
+	}
 }
 
 // Rest passes over all that is left, without looking at it: what the binding
 // cannot know. No item is in it, so that a chunk for one is an error.
-func (c *Cursor) Rest() { c.pos = len(c.b) }
+func (c *Cursor) Rest() { c.pass(c.Left()) }
 
 // Count takes the count word of an array of at most limit elements, each of
 // size octets at least, and makes sure that so many can follow.
@@ -166,10 +235,12 @@ func (c *Cursor) Count(limit uint32, size int) int {
 // limit octets, and returns its data.
 func (c *Cursor) Opaque(limit uint32) []byte {
 	n, ok := c.length(limit)
-	if !ok {
+	if !ok || !c.item(n, false) {
 		return nil
 	}
-	return c.inline(n, false)
+	b := c.take(n, nil)
+	c.pass(Pad(uint64(n)))
+	return b
 }
 
 // Eligible passes over an item that may be reduced, of at most limit octets. It
@@ -179,52 +250,67 @@ func (c *Cursor) Eligible(limit uint32) uint32 {
 	if !ok {
 		return 0
 	}
-	if c.next == len(c.chunks) {
-		c.inline(n, true)
-		return n
-	}
-	chunk := c.next
-	c.next++
-	length := c.chunks[chunk]
+	chunk, length := c.chunk(n)
 	if length == Inline {
-		c.inline(n, true)
-		return n
+		if !c.item(n, true) {
+			return 0
+		}
+		c.pass(n + Pad(uint64(n)))
+		return uint32(n)
 	}
-	if !Holds(uint64(length), n) {
+	if !Holds(uint64(length), uint32(n)) {
 		c.Fail("item of %d octets at %d, whose chunk holds %d", n, c.Pos(), length)
 		return 0
 	}
-	c.items = append(c.items, Item{Run: Run{c.Pos(), int(n)}, Eligible: true, At: c.pos, Chunk: chunk})
-	c.add += int(n) + Pad(uint64(n))
-	return n
-}
-
-func (c *Cursor) length(limit uint32) (uint32, bool) {
-	n := c.Uint32()
-	if n > limit || n > maxItem {
-		c.Fail("item of %d octets at %d, of which %d are allowed", n, c.Pos(), limit)
+	rounded := n + Pad(uint64(n))
+	if rounded > maxStream-(c.Pos()+c.Left()) {
+		c.Fail("item of %d octets at %d makes the stream longer than %d octets", n, c.Pos(), maxStream)
+		return 0
 	}
-	return n, c.err == nil
+	c.items = append(c.items, Item{Run: Run{c.Pos(), n}, Eligible: true, At: c.at(), Chunk: chunk})
+	c.add += rounded
+	return uint32(n)
 }
 
-// maxItem keeps positions within an int where that has 32 bits.
-const maxItem = 1 << 30
+// chunk is the chunk of the next eligible item, which has n octets, and the
+// chunk's length; Inline if there is none.
+func (c *Cursor) chunk(n int) (chunk, length int) {
+	if c.next == len(c.chunks) {
+		return 0, Inline
+	}
+	if length = c.chunks[c.next]; n == 0 && length > 0 {
+		return 0, Inline
+	}
+	c.next++
+	return c.next - 1, length
+}
 
-func (c *Cursor) inline(n uint32, eligible bool) []byte {
+// length takes the count word of an item.
+func (c *Cursor) length(limit uint32) (n int, ok bool) {
+	v := c.Uint32()
+	if v > limit || v > maxStream-3 {
+		c.Fail("item of %d octets at %d, of which %d are allowed", v, c.Pos(), limit)
+		return 0, false
+	}
+	return int(v), c.err == nil
+}
+
+// item notes an item of n octets that is in the stream, behind its pad if it has
+// one. Its data and roundup are there if it returns true.
+func (c *Cursor) item(n int, eligible bool) bool {
 	if c.padding != nil {
-		if pad := c.padding.Pad(c.pos, n); pad > 0 {
-			if c.take(pad) == nil {
-				return nil
+		if pad := c.padding.Pad(c.at(), uint32(n)); pad > 0 {
+			if !c.has(pad) {
+				return false
 			}
-			c.pads = append(c.pads, Run{c.pos - pad, pad})
+			c.pads = append(c.pads, Run{c.at(), pad})
+			c.pass(pad)
 			c.add -= pad
 		}
 	}
-	item := Item{Run: Run{c.Pos(), int(n)}, Eligible: eligible, At: c.pos, Chunk: -1}
-	b := c.take(int(n) + Pad(uint64(n)))
-	if b == nil {
-		return nil
+	if !c.has(n + Pad(uint64(n))) {
+		return false
 	}
-	c.items = append(c.items, item)
-	return b[:n]
+	c.items = append(c.items, Item{Run: Run{c.Pos(), n}, Eligible: eligible, At: c.at(), Chunk: -1})
+	return true
 }
