@@ -60,7 +60,7 @@ var commands = map[string]func(ctx context.Context, args []string) int{
 }
 
 // parts of the run, in order.
-var parts = []string{"captures", "guest"}
+var parts = []string{"captures", "guest", "files"}
 
 // A harness is one run.
 type harness struct {
@@ -195,8 +195,8 @@ func (o *options) prepare(rest []string) (*harness, plan, error) {
 // run runs the parts of the plan. The error says that the guest cannot be had:
 // it is booted before anything is claimed.
 func (h *harness) run(ctx context.Context, p plan) error {
-	withGuest := slices.Contains(p.parts, "guest")
-	if withGuest {
+	siw, files := slices.Contains(p.parts, "guest"), slices.Contains(p.parts, "files")
+	if siw || files {
 		defer h.guest.Down(context.WithoutCancel(ctx))
 		if err := h.guest.Up(ctx, p.mtus[0]); err != nil {
 			return err
@@ -205,7 +205,10 @@ func (h *harness) run(ctx context.Context, p plan) error {
 	if slices.Contains(p.parts, "captures") {
 		h.captures(ctx)
 	}
-	if !withGuest {
+	if files {
+		h.files(ctx)
+	}
+	if !siw {
 		return nil
 	}
 	for i, mtu := range p.mtus {

@@ -21,7 +21,7 @@ func (o *options) missing(parts []string) []string {
 	if err := tshark.Missing(); err != nil {
 		list = append(list, err.Error())
 	}
-	if !slices.Contains(parts, "guest") {
+	if !slices.Contains(parts, "guest") && !slices.Contains(parts, "files") {
 		return list
 	}
 	if os.Geteuid() != 0 {

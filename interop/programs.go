@@ -6,6 +6,7 @@ import (
 	"os"
 	"os/exec"
 	"strings"
+	"time"
 
 	"github.com/weft-rdma/weft/interop/internal/guest"
 	"github.com/weft-rdma/weft/interop/internal/suite"
@@ -96,6 +97,16 @@ func (p *hostProgram) run() error {
 	if err := p.start(); err != nil {
 		return err
 	}
+	return p.wait()
+}
+
+// interrupt ends the program as Ctrl-C does, which has to succeed, and soon.
+func (p *hostProgram) interrupt() error {
+	if err := guest.Interrupt(p.cmd); err != nil {
+		return err
+	}
+	late := time.AfterFunc(programLimit, func() { p.cmd.Cancel() })
+	defer late.Stop()
 	return p.wait()
 }
 

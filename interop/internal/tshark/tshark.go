@@ -10,6 +10,7 @@ import (
 	"errors"
 	"fmt"
 	"os/exec"
+	"slices"
 	"strconv"
 	"strings"
 )
@@ -132,13 +133,10 @@ func endpoint(column []string) string {
 	return column[0] + ":" + column[2]
 }
 
-func isHarmless(message string) bool {
-	for _, known := range harmless {
-		if strings.Contains(message, known) {
-			return true
-		}
-	}
-	return false
+func isHarmless(message string) bool { return isOneOf(message, harmless) }
+
+func isOneOf(message string, list []string) bool {
+	return slices.ContainsFunc(list, func(known string) bool { return strings.Contains(message, known) })
 }
 
 func appendValues(list *[]uint64, column string) error {
