@@ -227,7 +227,7 @@ func (h *harness) gatewayCaptured(c *suite.Case, version string) error {
 	if version == "3" {
 		return judgeRPC(c, "LOOKUP", "READ", "WRITE", "READLINK")
 	}
-	return judgeRPC(c, "COMPOUND")
+	return judgeRPC(c, "V4")
 }
 
 // gatewayFromTCP mounts by TCP, in the guest, a gateway before the guest's

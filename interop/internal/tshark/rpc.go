@@ -28,7 +28,7 @@ var rpc = []string{
 
 // rpcHarmless are expert items that are about how NFS is used, or about frames
 // that are excused below.
-var rpcHarmless = []string{"Malformed Packet (Exception occurred)", "RPC retransmission", "Retransmitted", "Reassembled"}
+var rpcHarmless = []string{"Malformed Packet (Exception occurred)", "RPC retransmission", "State ID deprecated in CLOSE responses"}
 
 // rpcColumns, in the order in which JudgeRPC asks for them.
 var rpcColumns = []string{
