@@ -1,4 +1,24 @@
 // Package nfs is NFS as far as messages go: NFS version 3 (RFC 1813) with its
 // MOUNT protocol, and the upper-layer bindings that say which data of NFS
 // versions 2, 3 and 4 travel by RDMA (RFC 8267, RFC 5667).
+//
+// Each procedure has a structure for its arguments and one for its results, with
+// the fields in the order of the wire: GetattrArgs and GetattrRes for GETATTR.
+// Procedures whose messages are alike share them. Both ways are there, because a
+// server decodes what a client encodes:
+//
+//	Encode(*oncrpc.Encoder)   fails by the Encoder, for what is beyond a limit
+//	Decode(*oncrpc.Decoder)   fails by the Decoder, with a *oncrpc.DecodeError
+//
+// What is decoded refers to the memory of the message, but for strings. File
+// names and paths are octets in no particular encoding.
+//
+// Results begin with a [Stat], which is an error when it is not OK. Fields that
+// belong to the other arm of the union are not encoded, and are zero when decoded
+// into a zero structure.
+//
+// Payload goes around the Encoder where that saves a copy: [ReadReply] is a reply
+// into which a server reads a file, [WriteArgs.EncodeHead] and
+// [ReadRes.DecodeHead] leave the data out, and [DirWriter] fills a listing to
+// the octet.
 package nfs

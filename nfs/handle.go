@@ -1,0 +1,77 @@
+// This file holds what names files: handles, and names in directories (RFC 1813
+// §2.3.3, §2.5, §3.2).
+
+package nfs
+
+import (
+	"encoding/hex"
+
+	"github.com/weft-rdma/weft/oncrpc"
+)
+
+// Limits of handles, names and paths in octets.
+const (
+	// MaxFH limits a file handle (NFS3_FHSIZE).
+	MaxFH = 64
+
+	// MaxName and MaxPath limit names and symbolic links in messages. RFC 1813
+	// sets no limit; a server tells its own one by PATHCONF, and by
+	// NFS3ERR_NAMETOOLONG for names up to these.
+	MaxName = 4096
+	MaxPath = 4096
+)
+
+// An FH is a file handle (nfs_fh3): at most [MaxFH] octets that mean something to
+// its server alone. A decoded one is part of the message.
+type FH []byte
+
+// String is the handle in hexadecimal digits.
+func (h FH) String() string { return hex.EncodeToString(h) }
+
+// Encode appends h to e.
+func (h FH) Encode(e *oncrpc.Encoder) { e.Opaque(h, MaxFH) }
+
+// Decode reads h from d.
+func (h *FH) Decode(d *oncrpc.Decoder) { *h = d.Opaque(MaxFH) }
+
+// A PostOpFH is a handle that a server may return, or not (post_op_fh3).
+type PostOpFH struct {
+	Follows bool // there is one (handle_follows)
+	FH      FH
+}
+
+// Encode appends p to e.
+func (p *PostOpFH) Encode(e *oncrpc.Encoder) {
+	e.Optional(p.Follows)
+	if p.Follows {
+		p.FH.Encode(e)
+	}
+}
+
+// Decode reads p from d.
+func (p *PostOpFH) Decode(d *oncrpc.Decoder) {
+	*p = PostOpFH{Follows: d.Optional()}
+	if p.Follows {
+		p.FH.Decode(d)
+	}
+}
+
+// DirOpArgs names a file in a directory (diropargs3). They are the arguments of
+// LOOKUP, REMOVE and RMDIR. What Decode takes for a name may be empty, "." or
+// "..", and hold any octet; what a server makes of that is its business.
+type DirOpArgs struct {
+	Dir  FH
+	Name string // at most MaxName octets
+}
+
+// Encode appends a to e.
+func (a *DirOpArgs) Encode(e *oncrpc.Encoder) {
+	a.Dir.Encode(e)
+	e.String(a.Name, MaxName)
+}
+
+// Decode reads a from d.
+func (a *DirOpArgs) Decode(d *oncrpc.Decoder) {
+	a.Dir.Decode(d)
+	a.Name = d.String(MaxName)
+}
