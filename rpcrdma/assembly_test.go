@@ -154,10 +154,10 @@ func TestChunksThatDoNotFitTheStreamAreRefused(t *testing.T) {
 	}
 }
 
-// memory is a peer's: what is registered, by handle, each from offset 2^20.
-type memory map[uint32][]byte
+// peerMemory is a peer's: what is registered, by handle, each from offset 2^20.
+type peerMemory map[uint32][]byte
 
-func (m memory) at(t testing.TB, s Segment) []byte {
+func (m peerMemory) at(t testing.TB, s Segment) []byte {
 	t.Helper()
 	region, ok := m[s.Handle]
 	from := s.Offset - 1<<20
@@ -168,7 +168,7 @@ func (m memory) at(t testing.TB, s Segment) []byte {
 }
 
 // assemble follows a plan.
-func assemble(t testing.TB, a *Assembly, inline []byte, m memory) (stream []byte) {
+func assemble(t testing.TB, a *Assembly, inline []byte, m peerMemory) (stream []byte) {
 	t.Helper()
 	for _, p := range a.Pieces {
 		if p.Length <= 0 || p.Kind == PieceRead && uint64(p.Segment.Length) != uint64(p.Length) {
@@ -190,7 +190,7 @@ func assemble(t testing.TB, a *Assembly, inline []byte, m memory) (stream []byte
 }
 
 // register divides b into segments, empty ones among them.
-func (m memory) register(rng *rand.Rand, b []byte) (list []Segment) {
+func (m peerMemory) register(rng *rand.Rand, b []byte) (list []Segment) {
 	for len(b) > 0 || rng.IntN(4) == 0 {
 		n := rng.IntN(len(b) + 1)
 		handle := rng.Uint32()
@@ -211,7 +211,7 @@ func TestWhatIsAssembledIsTheStreamThatWasTakenApart(t *testing.T) {
 		for i := range stream {
 			stream[i] = byte(rng.Uint32())
 		}
-		m := memory{}
+		m := peerMemory{}
 		h := Header{Proc: ProcMsg}
 		var rest []byte
 		for at, from := 4, 0; ; {

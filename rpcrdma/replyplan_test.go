@@ -209,7 +209,7 @@ func TestWhatIsPlacedIsTheReply(t *testing.T) {
 			results = append(results, Run{at, n})
 			at += n + Pad(uint64(n)) + 4*rng.IntN(2)
 		}
-		m := memory{}
+		m := peerMemory{}
 		offer := func(octets int) (c WriteChunk) {
 			return m.register(rng, make([]byte, octets))
 		}

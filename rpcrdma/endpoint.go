@@ -1,0 +1,326 @@
+// This file is the end of a connection, the same for client and server: a queue
+// pair, its receives and what it sends, and the goroutine that looks after it.
+
+package rpcrdma
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/weft-rdma/weft/cm"
+	"github.com/weft-rdma/weft/mpa"
+	"github.com/weft-rdma/weft/verbs"
+)
+
+// DefaultStall is how long a connection may go without progress where the
+// configuration says nothing.
+const DefaultStall = 60 * time.Second
+
+// errClosed is why a connection ended that was closed in good order.
+var errClosed = errors.New("rpcrdma: the connection was closed")
+
+// An endpointConfig says how an endpoint is to be.
+type endpointConfig struct {
+	role     Role        // what the side is that connected, or was connected to
+	private  PrivateData // what it says of itself: the sizes of its messages
+	rules    Rules       // limits of what is parsed
+	receives int         // messages that can come at a time
+	sends    int         // RDMA Writes and Sends that are posted at a time
+	ird, ord int         // RDMA Reads at a time: of the peer's, and of ours
+
+	// stall is how long what was posted may go without any of it completing; 0
+	// stands for DefaultStall.
+	stall time.Duration
+}
+
+// A half is what an endpoint is in one direction of calls: it has one for each
+// role.
+type half interface {
+	// received takes a message of its direction, header errors included, and
+	// sees to it that it is reposted. It must not wait.
+	received(m *message)
+
+	// ended says that the connection has ended, and why. Before, everything that
+	// was received has been handed to received, and what was posted is done.
+	// Nothing can be sent any more.
+	ended(err error)
+}
+
+// An endpoint is one end of one connection.
+type endpoint struct {
+	cfg   endpointConfig
+	pd    *verbs.PD
+	pool  *pool
+	cq    *verbs.CQ
+	qp    *verbs.QP
+	conn  *cm.Conn    // set by connected
+	peer  PrivateData // what the peer has said of itself
+	rules Rules
+
+	receives  []message
+	receiveMR *verbs.MR
+	queue     sendQueue
+
+	// threshold is the octets of the longest message that the peer takes.
+	threshold atomic.Int64
+
+	// requester takes replies and responder takes calls. They are set before
+	// run; nil discards.
+	requester, responder half
+
+	// ctx ends when the connection does, or is to.
+	ctx    context.Context
+	cancel context.CancelFunc
+
+	mu    sync.Mutex
+	cause error // why it ends
+}
+
+// newEndpoint makes an endpoint that can be connected, by its qp, and posts its
+// receives. It keeps to local memory of pool, which is of pd. Its owner calls
+// connected and run, or discard.
+func newEndpoint(pd *verbs.PD, pool *pool, cfg endpointConfig) (*endpoint, error) {
+	e := &endpoint{cfg: cfg, pd: pd, pool: pool, rules: cfg.rules}
+	e.ctx, e.cancel = context.WithCancel(context.Background())
+	if err := e.open(); err != nil {
+		e.discard()
+		return nil, fmt.Errorf("rpcrdma: preparing for a connection: %w", err)
+	}
+	return e, nil
+}
+
+func (e *endpoint) open() (err error) {
+	cfg := &e.cfg
+	depth := cfg.sends + cfg.ord
+	if e.cq, err = e.pd.RNIC().CreateCQ(verbs.CQConfig{Entries: depth + cfg.receives}); err != nil {
+		return err
+	}
+	e.qp, err = e.pd.CreateQP(verbs.QPConfig{
+		SendCQ: e.cq, RecvCQ: e.cq,
+		SendDepth: depth, RecvDepth: cfg.receives,
+		SendSGEs: 2, RecvSGEs: 1,
+		IRD: cfg.ird, ORD: cfg.ord,
+		ReadSinkLocalWrite: true,
+	})
+	if err != nil {
+		return err
+	}
+	e.queue.init(e.qp, cfg.sends, cfg.ord)
+	return e.postReceives(cfg.receives, int(cfg.private.ReceiveSize))
+}
+
+// params are for connecting the endpoint's queue pair: its private data among
+// them (RFC 8797).
+func (e *endpoint) params(p cm.Params) cm.Params {
+	p.PrivateData = e.cfg.private.Append(p.PrivateData)
+	return p
+}
+
+// connected takes the terms of the connection: thresholds, and RDMA Reads at a
+// time. Reads is how many of them the peer has said to serve, mpa.NotNegotiated
+// if it has not: then one at a time is all that may be assumed.
+func (e *endpoint) connected(conn *cm.Conn, reads int) {
+	e.conn = conn
+	e.peer, _ = ParsePrivateData(conn.PrivateData())
+	e.threshold.Store(int64(e.cfg.private.Threshold(e.peer)))
+	ord := min(conn.ORD(), e.cfg.ord)
+	if reads == int(mpa.NotNegotiated) {
+		ord = min(ord, 1)
+	}
+	e.queue.limitReads(ord)
+}
+
+// ord is how many RDMA Reads there may be at a time: 0 if the peer serves none.
+func (e *endpoint) ord() int { return e.queue.mostReads() }
+
+// run looks after the connection until it ends, frees everything that the
+// endpoint has and says why it ended.
+func (e *endpoint) run() error {
+	watch := make(chan struct{})
+	go func() {
+		defer close(watch)
+		e.watch()
+	}()
+	e.progress()
+	e.end()
+	<-watch
+	return e.cause
+}
+
+// watch ends the connection when its end completes nothing, as nothing is
+// posted, and when the peer takes or serves nothing of what was posted for too
+// long: what a peer makes us keep it must not make us keep for ever.
+func (e *endpoint) watch() {
+	period := e.cfg.stall
+	if period <= 0 {
+		period = DefaultStall
+	}
+	last, was := e.queue.progress()
+	for {
+		ctx, cancel := context.WithTimeout(e.ctx, period)
+		_, err := e.qp.WaitState(ctx, verbs.Idle, verbs.Error)
+		cancel()
+		switch {
+		case err == nil:
+			e.fail(nil)
+			return
+		case e.ctx.Err() != nil:
+			return
+		}
+		number, awaited := e.queue.progress()
+		if was && awaited && number == last {
+			e.fail(fmt.Errorf("rpcrdma: the peer has taken nothing for %v of what it was sent or asked for", period))
+			return
+		}
+		last, was = number, awaited
+	}
+}
+
+// progress handles completions until the connection is to end.
+func (e *endpoint) progress() {
+	var wcs [32]verbs.WC
+	for {
+		n := e.cq.Poll(wcs[:])
+		if n == 0 && e.cq.Wait(e.ctx) != nil {
+			return
+		}
+		if !e.complete(wcs[:n]) {
+			return
+		}
+	}
+}
+
+// complete handles completions, of which one that is no success ends the
+// connection. Those behind it are handled, too: the peer may have replied to
+// what it did not like.
+func (e *endpoint) complete(wcs []verbs.WC) (alive bool) {
+	alive = true
+	for i := range wcs {
+		wc := &wcs[i]
+		switch {
+		case wc.ID&receiveID == 0:
+			alive = e.queue.completed(wc) && alive
+		case wc.Status != verbs.Success:
+			alive = false
+		default:
+			m := &e.receives[wc.ID&^receiveID]
+			m.arrived(wc)
+			e.dispatch(m)
+		}
+	}
+	return alive
+}
+
+// dispatch hands a message to the half that it is for.
+func (e *endpoint) dispatch(m *message) {
+	h := e.requester
+	if e.direction(m) == DirectionCall {
+		h = e.responder
+	}
+	if h == nil {
+		m.repost()
+		return
+	}
+	h.received(m)
+}
+
+// direction tells calls from replies by what they are, before anything is done
+// by their XID (RFC 8167 §5). Where it cannot be told, a server has got a call and
+// a client a reply.
+func (e *endpoint) direction(m *message) Direction {
+	d := DirectionUnknown
+	h := &m.Header
+	switch {
+	case m.Fault == nil:
+		d = h.Direction(m.Payload, &e.rules)
+	case h.Proc == ProcError && !isFault(m.Fault, FaultShort):
+		d = DirectionReply
+	}
+	// Calls of a server's own offer no chunk that a reply could be in, so this is
+	// a call that lacks its Read chunk at position zero.
+	if e.cfg.role == Responder && h.Proc == ProcNoMsg {
+		d = DirectionUnknown
+	}
+	switch {
+	case d != DirectionUnknown:
+		return d
+	case e.cfg.role == Responder:
+		return DirectionCall
+	}
+	return DirectionReply
+}
+
+// isFault reports whether err is of a Fault.
+func isFault(err error, f Fault) bool {
+	e, ok := err.(*Error)
+	return ok && e.Fault == f
+}
+
+// fail makes the connection end, for the first reason that is given; nil is
+// that of the queue pair. It may be called by any goroutine.
+func (e *endpoint) fail(err error) {
+	e.mu.Lock()
+	if e.cause == nil {
+		e.cause = err
+	}
+	e.mu.Unlock()
+	e.cancel()
+}
+
+// end ends the connection and frees what the endpoint has.
+func (e *endpoint) end() {
+	e.cancel()
+	e.mu.Lock()
+	own := e.cause != nil
+	e.mu.Unlock()
+	if own {
+		e.qp.Abort()
+	}
+	// A Terminate message that tells the peer what it did may be under way; the
+	// RNIC bounds that (verbs.Config.CloseTimeout).
+	if s := e.qp.State(); s == verbs.RTS {
+		e.qp.Abort()
+	}
+	_, _ = e.qp.WaitState(context.Background(), verbs.Idle, verbs.Error)
+	e.mu.Lock()
+	if e.cause == nil {
+		e.cause = errClosed
+		if err := e.qp.Err(); err != nil {
+			e.cause = fmt.Errorf("rpcrdma: the connection has ended: %w", err)
+		}
+	}
+	err := e.cause
+	e.mu.Unlock()
+
+	e.queue.stop(err)
+	_ = e.qp.Destroy() // from here on nothing uses memory of works and receives
+	var wcs [32]verbs.WC
+	for n := e.cq.Poll(wcs[:]); n > 0; n = e.cq.Poll(wcs[:]) {
+		e.complete(wcs[:n])
+	}
+	e.queue.flush()
+	for _, h := range []half{e.responder, e.requester} {
+		if h != nil {
+			h.ended(err)
+		}
+	}
+	e.discard()
+}
+
+// discard frees what an endpoint has that is not connected.
+func (e *endpoint) discard() {
+	e.cancel()
+	if e.qp != nil {
+		_ = e.qp.Destroy() // does nothing the second time
+	}
+	if e.cq != nil {
+		_ = e.cq.Destroy()
+	}
+	if e.receiveMR != nil {
+		_ = e.receiveMR.Deallocate()
+	}
+}

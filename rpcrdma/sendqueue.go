@@ -1,0 +1,241 @@
+// This file posts an endpoint's work requests: never more than the queue pair
+// takes, and RDMA Reads no more than the peer serves.
+
+package rpcrdma
+
+import (
+	"sync"
+
+	"github.com/weft-rdma/weft/verbs"
+)
+
+// A work is work requests that are posted in their order and of which one end
+// is told. It must not be changed between post and done.
+type work struct {
+	wrs []verbs.SendWR // ID and Signaled are set by post
+
+	// done is called once, when no work request uses its memory any more: with
+	// nil if all have succeeded, else with an error, and the connection has ended
+	// then. It runs in the endpoint's goroutine, or in that of post, and must not
+	// wait.
+	done func(w *work, err error)
+
+	// status is what the first work request that failed completed with, if it did.
+	status verbs.Status
+
+	lane   *lane
+	posted int // of wrs
+	out    int // of those, not completed
+	index  int // in sendQueue.works
+}
+
+// Work request IDs: receives have the highest bit and their index. Others have
+// the index of their work and, if they are signaled, how many work requests end
+// with them: bits 0 to 31, and 32 to 62.
+const (
+	receiveID  = 1 << 63
+	countShift = 32
+	countMask  = 1<<31 - 1
+)
+
+// A sendQueue hands works to the send queue of a queue pair. There are two
+// lanes, each first come first served: RDMA Reads wait for a place among those
+// that the peer serves at a time without holding up what else is to be sent.
+// Methods may be called by any goroutine.
+type sendQueue struct {
+	qp *verbs.QP
+
+	// posting is held for reading while work requests are posted, and for
+	// writing to end that: nothing is posted afterwards.
+	posting sync.RWMutex
+	dead    error // why nothing is posted any more
+
+	mu     sync.Mutex // for all below
+	sends  lane       // Writes and Sends
+	reads  lane       // RDMA Reads
+	works  []*work    // by index, nil: free
+	free   []int      // indices of works that are nil
+	number uint64     // completions so far, to see whether there is progress
+}
+
+// A lane is a share of the send queue.
+type lane struct {
+	room    int  // work requests that can be posted
+	most    int  // of them when none is
+	each    bool // every work request is signaled, so that room is given back soonest
+	waiting []*work
+	pumping bool // somebody posts what is waiting
+}
+
+// init gives the lanes their shares, which together are the queue pair's depth.
+func (q *sendQueue) init(qp *verbs.QP, sends, reads int) {
+	q.qp = qp
+	q.sends = lane{room: sends, most: sends}
+	q.reads = lane{room: reads, most: reads, each: true}
+}
+
+// limitReads sets how many RDMA Reads are posted at a time, up to what init was
+// told.
+func (q *sendQueue) limitReads(n int) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	q.reads.room += n - q.reads.most
+	q.reads.most = n
+}
+
+// send posts Writes and Sends, and fetch RDMA Reads: now, or when there is room.
+// The requests of one work go out in their order, with those of others between
+// them perhaps.
+func (q *sendQueue) send(w *work)  { q.post(&q.sends, w) }
+func (q *sendQueue) fetch(w *work) { q.post(&q.reads, w) }
+
+func (q *sendQueue) post(l *lane, w *work) {
+	w.lane, w.posted, w.out, w.status = l, 0, 0, verbs.Success
+	q.posting.RLock()
+	if err := q.dead; err != nil {
+		q.posting.RUnlock()
+		w.done(w, err)
+		return
+	}
+	q.mu.Lock()
+	if n := len(q.free); n > 0 {
+		w.index = q.free[n-1]
+		q.free = q.free[:n-1]
+		q.works[w.index] = w
+	} else {
+		w.index = len(q.works)
+		q.works = append(q.works, w)
+	}
+	if len(l.waiting) == 0 && len(w.wrs) <= l.room {
+		batch := l.take(w)
+		q.mu.Unlock()
+		q.hand(batch)
+	} else {
+		l.waiting = append(l.waiting, w)
+		q.pump(l)
+	}
+	q.posting.RUnlock()
+}
+
+// take takes as much of w as there is room for.
+func (l *lane) take(w *work) []verbs.SendWR {
+	n := min(l.room, len(w.wrs)-w.posted)
+	batch := w.wrs[w.posted:][:n]
+	for i := range batch {
+		wr := &batch[i]
+		wr.ID, wr.Flags = uint64(w.index), wr.Flags&^verbs.Signaled
+		if l.each {
+			wr.ID, wr.Flags = wr.ID|1<<countShift, wr.Flags|verbs.Signaled
+		}
+	}
+	if last := &batch[n-1]; !l.each {
+		last.ID, last.Flags = last.ID|uint64(n)<<countShift, last.Flags|verbs.Signaled
+	}
+	l.room -= n
+	w.posted += n
+	w.out += n
+	return batch
+}
+
+// pump posts what is waiting, as far as there is room. One goroutine does so at
+// a time, which keeps the requests of a work in their order. It is called with
+// mu locked, and unlocks it.
+func (q *sendQueue) pump(l *lane) {
+	for !l.pumping && len(l.waiting) > 0 && q.dead == nil {
+		w := l.waiting[0]
+		// A long work goes in few batches rather than request by request.
+		if l.room < min(len(w.wrs)-w.posted, (l.most+3)/4) || l.room < 1 {
+			break
+		}
+		batch := l.take(w)
+		if w.posted == len(w.wrs) {
+			l.waiting[0] = nil
+			l.waiting = l.waiting[1:]
+		}
+		l.pumping = true
+		q.mu.Unlock()
+		q.hand(batch)
+		q.mu.Lock()
+		l.pumping = false
+	}
+	q.mu.Unlock()
+}
+
+// hand hands a batch to the queue pair. When it is not taken the connection
+// ends, and the works that belong to it with it.
+func (q *sendQueue) hand(batch []verbs.SendWR) {
+	if _, err := q.qp.PostSends(batch); err != nil {
+		q.qp.Abort()
+	}
+}
+
+// completed counts a completion of the send queue. It reports false if that was
+// no success: the connection is at its end then.
+func (q *sendQueue) completed(wc *verbs.WC) bool {
+	q.mu.Lock()
+	w := q.works[uint32(wc.ID)]
+	q.number++
+	if wc.Status != verbs.Success {
+		if w.status == verbs.Success {
+			w.status = wc.Status
+		}
+		q.mu.Unlock()
+		return false
+	}
+	n := int(wc.ID >> countShift & countMask)
+	w.out -= n
+	l := w.lane
+	l.room += n
+	over := w.out == 0 && w.posted == len(w.wrs)
+	if over {
+		q.works[w.index] = nil
+		q.free = append(q.free, w.index)
+	}
+	if len(l.waiting) > 0 {
+		q.mu.Unlock()
+		q.posting.RLock()
+		q.mu.Lock()
+		q.pump(l)
+		q.posting.RUnlock()
+	} else {
+		q.mu.Unlock()
+	}
+	if over {
+		w.done(w, nil)
+	}
+	return true
+}
+
+// progress tells how many completions there were, and whether any is awaited.
+func (q *sendQueue) progress() (number uint64, awaited bool) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	return q.number, len(q.works) > len(q.free)
+}
+
+// stop ends posting: what is posted from now on is done at once, with err.
+func (q *sendQueue) stop(err error) {
+	q.posting.Lock()
+	q.dead = err
+	q.posting.Unlock()
+}
+
+// flush ends all works with the error of stop, once the queue pair is gone.
+func (q *sendQueue) flush() {
+	q.mu.Lock()
+	works := q.works
+	q.works, q.free, q.sends.waiting, q.reads.waiting = nil, nil, nil, nil
+	q.mu.Unlock()
+	for _, w := range works {
+		if w != nil {
+			w.done(w, q.dead)
+		}
+	}
+}
+
+// mostReads is how many RDMA Reads are posted at a time.
+func (q *sendQueue) mostReads() int {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	return q.reads.most
+}
