@@ -17,6 +17,13 @@ type ClientCall struct {
 	// a result that is longer than its sink is an error.
 	Sinks [][]byte
 
+	// Alloc, if not nil, gives memory for a reply of n octets, from its XID on,
+	// instead of the transport: ClientReply.Message is in it then, and Release
+	// does not touch it. It is called once for each reply that arrives, of which
+	// only the last is returned. Request.Alloc fits: so a gateway has a reply
+	// read where it is sent from. A transport need not use it.
+	Alloc func(n int) []byte
+
 	// MaxReply is how long the reply can become in octets, from its XID on,
 	// without what the Sinks take. 0 leaves it to the upper-layer binding, or if
 	// there is none to the transport's limit.

@@ -143,6 +143,15 @@ func (r *RecordReader) Read(p []byte) (int, error) {
 	return n, err
 }
 
+// Left is what the peer has announced of the present record and not been read:
+// the octets of the present fragment, and whether that is the last one.
+func (r *RecordReader) Left() (octets int, last bool) {
+	if !r.open {
+		return 0, true
+	}
+	return int(r.left), r.last
+}
+
 // more reports whether the present record has more octets, and goes to the
 // fragment where they are.
 func (r *RecordReader) more() (bool, error) {

@@ -1,4 +1,13 @@
 // Package rpctcp carries ONC RPC over TCP, by record marking (RFC 5531 §11): a
-// server of an [oncrpc.Handler], and a client that is an [oncrpc.Caller].
-// Package rpcrdma does the same over RDMA.
+// [Server] of an [oncrpc.Handler], which serves datagrams too, and a [Client]
+// that is an [oncrpc.Caller]. Package rpcrdma does the same over RDMA.
+//
+// Calls go both ways over a connection: a handler calls back by
+// [oncrpc.Request.Back], and what a server calls is executed by
+// [ClientConfig.Reverse].
+//
+// Large payload is written from where it lies and read to where it stays; what a
+// peer announces is believed only as far as it has arrived, and everything it can
+// make this side keep has a limit. Everything that waits for a peer has a context
+// or a bound in time.
 package rpctcp

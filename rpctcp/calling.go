@@ -1,0 +1,158 @@
+// This file is this side's calls on a link: how they get out, and the replies to
+// them in.
+
+package rpctcp
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"sync/atomic"
+	"time"
+
+	"github.com/weft-rdma/weft/oncrpc"
+)
+
+// takeReply takes the present message, a reply, off the link. A reply to nobody
+// is passed over: its caller has gone away.
+func (l *link) takeReply(xid uint32, prefix *[prefixLen]byte) error {
+	w := l.mine.claim(xid)
+	if w == nil {
+		return nil
+	}
+	a := l.readAnswer(prefix, w.alloc)
+	if a.err != nil {
+		a.err = &lostError{l.because(a.err)}
+		l.lost++
+	}
+	l.mine.answer(w, a)
+	return a.err
+}
+
+// readAnswer reads a reply, into the caller's memory if there is any.
+func (l *link) readAnswer(prefix *[prefixLen]byte, alloc func(int) []byte) answer {
+	if left, last := l.rd.Left(); alloc != nil && last {
+		message := alloc(prefixLen + left)[:prefixLen+left]
+		copy(message, prefix[:])
+		_, err := io.ReadFull(l.rd, message[prefixLen:])
+		return answer{message: message, err: err}
+	}
+	buf, err := l.read(prefix)
+	if err != nil {
+		return answer{err: err}
+	}
+	if alloc == nil {
+		return answer{message: buf.b, buf: buf}
+	}
+	defer buf.release()
+	return answer{message: append(alloc(len(buf.b))[:0], buf.b...)}
+}
+
+// exchange sends a call and waits for its answer. If there is none within again
+// it sends the call once more, and so on; zero is never. An error is the
+// context's, or a *lostError.
+func (l *link) exchange(ctx context.Context, xid uint32, w *waiting, again time.Duration, pieces [][]byte) (answer, error) {
+	if err := l.mine.add(xid, w); err != nil {
+		return answer{}, err
+	}
+	var timeout <-chan time.Time
+	if again > 0 {
+		ticker := time.NewTicker(again)
+		defer ticker.Stop()
+		timeout = ticker.C
+	}
+	for {
+		if err := l.write(ctx, pieces...); err != nil && ctx.Err() == nil {
+			// The link has ended: the answer is on its way, or that there is none.
+			a := <-w.done
+			return a, a.err
+		}
+		select {
+		case a := <-w.done:
+			return a, a.err
+		case <-timeout:
+		case <-ctx.Done():
+			return l.abandon(ctx, xid, w)
+		}
+	}
+}
+
+// abandon is the end of a call whose context has ended. Memory of the caller's
+// into which the reply is being read is waited for.
+func (l *link) abandon(ctx context.Context, xid uint32, w *waiting) (answer, error) {
+	if !l.mine.leave(xid, w) && w.alloc != nil {
+		limit := time.AfterFunc(grace, func() { l.close(ctx.Err()) })
+		defer limit.Stop()
+		a := <-w.done
+		return a, a.err
+	}
+	select {
+	case a := <-w.done:
+		return a, a.err // just in time
+	default:
+		return answer{}, ctx.Err()
+	}
+}
+
+// reply makes of an answer what [oncrpc.Caller] promises.
+func (a answer) reply() (*oncrpc.ClientReply, error) {
+	r := &oncrpc.ClientReply{Message: a.message}
+	if a.buf != nil {
+		r.Free = a.buf.release
+	}
+	results, err := r.Parse(a.message)
+	if err != nil {
+		err = fmt.Errorf("rpctcp: the reply cannot be read: %w", err)
+	} else {
+		err = r.Err()
+	}
+	if err != nil {
+		r.Release()
+		return nil, err
+	}
+	r.Results = a.message[results:]
+	return r, nil
+}
+
+// message returns the call with its XID as a list of pieces.
+func message(c *oncrpc.ClientCall, xid uint32) ([][]byte, error) {
+	header := c.Call
+	header.XID = xid
+	b, err := header.Append(make([]byte, 0, header.Len()))
+	if err != nil {
+		return nil, err
+	}
+	return append([][]byte{b}, c.Args...), nil
+}
+
+// A back calls the peer's programs over the link that the peer has made. It ends
+// with it.
+type back link
+
+// backXIDs are those of all backs: any that is not in use does.
+var backXIDs atomic.Uint32
+
+// Call makes a call. With the connection lost, so is the call.
+func (b *back) Call(ctx context.Context, c *oncrpc.ClientCall) (*oncrpc.ClientReply, error) {
+	l := (*link)(b)
+	for {
+		xid := backXIDs.Add(1)
+		pieces, err := message(c, xid)
+		if err != nil {
+			return nil, err
+		}
+		w := &waiting{alloc: c.Alloc, done: make(chan answer, 1)}
+		a, err := l.exchange(ctx, xid, w, 0, pieces)
+		if errors.Is(err, errTaken) {
+			continue
+		}
+		if err != nil {
+			return nil, fmt.Errorf("rpctcp: calling back %v: %w", l.nc.RemoteAddr(), err)
+		}
+		return a.reply()
+	}
+}
+
+// Close does nothing: the connection is not the caller's.
+func (b *back) Close() error { return nil }

@@ -1,0 +1,238 @@
+// This file is the client: calls that outlive the connections they go over.
+
+package rpctcp
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"math/rand/v2"
+	"net"
+	"sync"
+	"time"
+
+	"github.com/weft-rdma/weft/oncrpc"
+)
+
+// What a client does where its ClientConfig says nothing.
+const (
+	DefaultClientIdle  = 5 * time.Minute
+	DefaultDialTimeout = 30 * time.Second
+	DefaultBackoff     = 100 * time.Millisecond
+	DefaultMaxBackoff  = 30 * time.Second
+)
+
+// A ClientConfig says whom a [Client] calls, and how. Zero values are the
+// defaults.
+type ClientConfig struct {
+	// Network and Address are the server's, as package net has them: "tcp" if
+	// Network is empty, or "unix".
+	Network, Address string
+
+	// Reserved has connections made from a port below 1024 where this process
+	// may use one, which Linux's NFS server asks for (RFC 1813 does not).
+	Reserved bool
+
+	// Dial, if not nil, makes connections in place of the three fields above.
+	Dial func(ctx context.Context) (net.Conn, error)
+
+	// DialTimeout bounds one attempt to connect, DefaultDialTimeout.
+	DialTimeout time.Duration
+
+	// Attempts is how many attempts to connect in a row may fail before the calls
+	// that wait fail with them; 0: any number, so that calls wait as long as their
+	// contexts let them. A connection that ends before any reply came counts as an
+	// attempt that failed.
+	Attempts int
+
+	// Backoff is the pause after an attempt that failed, DefaultBackoff; it
+	// doubles from attempt to attempt up to MaxBackoff, DefaultMaxBackoff.
+	Backoff, MaxBackoff time.Duration
+
+	// Resend is after how long without a reply a call is sent again over the same
+	// connection, and again; 0: never, as RFC 7530 §3.1.1 wants it of NFS version
+	// 4. After the loss of a connection calls are always sent again.
+	Resend time.Duration
+
+	// Calls bounds the calls under way, DefaultCalls. More wait.
+	Calls int
+
+	// Record bounds one reply. The default is that of package oncrpc.
+	Record oncrpc.RecordLimits
+
+	// Idle is how long a connection without calls is kept, DefaultClientIdle;
+	// negative: for ever. The next call makes a new one.
+	Idle time.Duration
+
+	// Stall is how long a reply may take to arrive once it has begun to, and a call
+	// to be taken, DefaultStall. After it the connection is made anew.
+	Stall time.Duration
+
+	// Reverse executes calls of the server's that come over the connection, at
+	// most 16 at a time. Nil answers that there is no such program.
+	Reverse oncrpc.Handler
+
+	// Wrap, if not nil, is put around each connection.
+	Wrap func(net.Conn) net.Conn
+
+	// Logger tells of connections lost and made again, at level Info; nil is
+	// silent.
+	Logger *slog.Logger
+}
+
+// reverseCalls is how many calls of its server a client executes at a time.
+const reverseCalls = 16
+
+// A Client calls the programs of one server over TCP. It is an [oncrpc.Caller].
+//
+// It connects when there is something to call. When the connection is lost it
+// connects again and sends every call under way once more, with the same XID, so
+// that a server which remembers its answers gives the same one; a server that
+// does not may execute a call twice.
+type Client struct {
+	cfg     ClientConfig
+	setting setting
+
+	ctx   context.Context // ends with Close
+	end   context.CancelFunc
+	slots chan struct{} // one token for each call under way
+	links sync.WaitGroup
+
+	mu       sync.Mutex
+	closed   bool
+	link     *link               // the present one, or nil
+	attempt  *attempt            // to make the next one, or nil
+	failures int                 // attempts in a row
+	nextXID  uint32              // if it is not in use
+	xids     map[uint32]struct{} // in use
+}
+
+// ErrClientClosed is what calls get that Close ends, or comes before.
+var ErrClientClosed = errors.New("rpctcp: client closed")
+
+// NewClient returns a client. It does not connect yet.
+func NewClient(cfg ClientConfig) (*Client, error) {
+	if cfg.Dial == nil && cfg.Address == "" {
+		return nil, errors.New("rpctcp: a client needs an Address, or Dial")
+	}
+	if cfg.Network == "" {
+		cfg.Network = "tcp"
+	}
+	cfg.DialTimeout = or(cfg.DialTimeout, DefaultDialTimeout)
+	cfg.Backoff = or(cfg.Backoff, DefaultBackoff)
+	cfg.MaxBackoff = max(cfg.Backoff, or(cfg.MaxBackoff, DefaultMaxBackoff))
+	cfg.Calls = or(cfg.Calls, DefaultCalls)
+	cfg.Stall = or(cfg.Stall, DefaultStall)
+	if cfg.Idle == 0 {
+		cfg.Idle = DefaultClientIdle
+	}
+	if cfg.Reverse == nil {
+		cfg.Reverse = oncrpc.Mux(nil)
+	}
+	if cfg.Logger == nil {
+		cfg.Logger = slog.New(slog.DiscardHandler)
+	}
+	c := &Client{
+		cfg: cfg,
+		setting: setting{
+			handler: cfg.Reverse, calls: reverseCalls, record: cfg.Record, idle: cfg.Idle, stall: cfg.Stall,
+			pool: &pool{limit: DefaultMemory}, log: cfg.Logger,
+		},
+		slots:   make(chan struct{}, cfg.Calls),
+		nextXID: rand.Uint32(), // an earlier client's calls are not these (RFC 5531 §9)
+		xids:    make(map[uint32]struct{}),
+	}
+	c.ctx, c.end = context.WithCancel(context.Background())
+	return c, nil
+}
+
+// Connect makes the connection now, by one attempt, if there is none. It is for
+// those who want to know at once whether there is a server.
+func (c *Client) Connect(ctx context.Context) error {
+	_, err := c.connected(ctx, 1)
+	return err
+}
+
+// Call makes a call and waits for the reply, through any number of connections.
+// Beside the errors of [oncrpc.Caller] there are [ErrClientClosed], a reply that
+// cannot be read, and why there is no connection, if ClientConfig.Attempts allows
+// for that.
+//
+// When the context ends while the network has memory of the call, it may take a
+// second until Call returns, and the connection.
+func (c *Client) Call(ctx context.Context, call *oncrpc.ClientCall) (*oncrpc.ClientReply, error) {
+	select {
+	case c.slots <- struct{}{}:
+	case <-ctx.Done():
+		return nil, ctx.Err()
+	case <-c.ctx.Done():
+		return nil, ErrClientClosed
+	}
+	defer func() { <-c.slots }()
+	xid := c.takeXID()
+	defer c.freeXID(xid)
+	pieces, err := message(call, xid)
+	if err != nil {
+		return nil, fmt.Errorf("rpctcp: the call cannot be sent: %w", err)
+	}
+	for {
+		l, err := c.connected(ctx, c.cfg.Attempts)
+		if err != nil {
+			return nil, err
+		}
+		w := &waiting{alloc: call.Alloc, done: make(chan answer, 1)}
+		a, err := l.exchange(ctx, xid, w, c.cfg.Resend, pieces)
+		if err == nil {
+			c.succeeded()
+			return a.reply()
+		}
+		if ctx.Err() != nil {
+			return nil, ctx.Err()
+		}
+		if c.cfg.Attempts > 0 && c.failed() >= c.cfg.Attempts {
+			return nil, fmt.Errorf("rpctcp: %w", err)
+		}
+	}
+}
+
+// takeXID returns an XID that no call under way has.
+func (c *Client) takeXID() uint32 {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for {
+		xid := c.nextXID
+		c.nextXID++
+		if _, used := c.xids[xid]; !used {
+			c.xids[xid] = struct{}{}
+			return xid
+		}
+	}
+}
+
+func (c *Client) freeXID(xid uint32) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	delete(c.xids, xid)
+}
+
+// succeeded notes that the server answers.
+func (c *Client) succeeded() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.failures = 0
+}
+
+// Close ends all calls with ErrClientClosed and the connection, and waits until
+// the handlers of the server's calls have returned.
+func (c *Client) Close() error {
+	c.mu.Lock()
+	c.closed = true
+	c.end()
+	if c.link != nil {
+		c.link.close(ErrClientClosed)
+	}
+	c.mu.Unlock()
+	c.links.Wait()
+	return nil
+}

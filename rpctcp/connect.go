@@ -1,0 +1,172 @@
+// This file is how a client comes to a connection: one attempt at a time,
+// whoever waits for it, with pauses that grow while attempts fail.
+
+package rpctcp
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"net"
+	"os"
+	"strings"
+	"syscall"
+	"time"
+)
+
+// An attempt is one attempt to connect, with the pause before it.
+type attempt struct {
+	done chan struct{}
+	err  error // after done: nil for a link
+}
+
+// connected returns the present link, or the next one. When so many attempts in
+// a row have failed, it returns why the last did; 0 is never.
+func (c *Client) connected(ctx context.Context, attempts int) (*link, error) {
+	for {
+		if err := ctx.Err(); err != nil {
+			return nil, err
+		}
+		c.mu.Lock()
+		if c.closed {
+			c.mu.Unlock()
+			return nil, ErrClientClosed
+		}
+		if l := c.link; l != nil && l.ctx.Err() == nil {
+			c.mu.Unlock()
+			return l, nil
+		}
+		a := c.attempt
+		if a == nil {
+			a = &attempt{done: make(chan struct{})}
+			c.attempt = a
+			pause := c.pause()
+			c.links.Go(func() { c.connect(a, pause) })
+		}
+		c.mu.Unlock()
+		select {
+		case <-a.done:
+		case <-ctx.Done():
+			return nil, ctx.Err()
+		}
+		if a.err != nil && attempts > 0 && c.failed() >= attempts {
+			return nil, a.err
+		}
+	}
+}
+
+func (c *Client) failed() int {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.failures
+}
+
+// pause is how long to wait before the next attempt. c.mu is held.
+func (c *Client) pause() time.Duration {
+	if c.failures == 0 {
+		return 0
+	}
+	pause := c.cfg.Backoff
+	for n := 1; n < c.failures && pause < c.cfg.MaxBackoff; n++ {
+		pause *= 2
+	}
+	return min(pause, c.cfg.MaxBackoff)
+}
+
+// connect makes the attempt, and sees the link to its end that comes of it.
+func (c *Client) connect(a *attempt, pause time.Duration) {
+	var nc net.Conn
+	select {
+	case <-time.After(pause):
+		nc, a.err = c.dial()
+	case <-c.ctx.Done():
+		a.err = ErrClientClosed
+	}
+	c.mu.Lock()
+	c.attempt = nil
+	c.failures++ // until a reply has come
+	if a.err == nil && c.closed {
+		nc.Close()
+		a.err = ErrClientClosed
+	}
+	if a.err != nil {
+		c.mu.Unlock()
+		c.cfg.Logger.Info("cannot connect", "err", a.err)
+		close(a.done)
+		return
+	}
+	if c.cfg.Wrap != nil {
+		nc = c.cfg.Wrap(nc)
+	}
+	l := newLink(c.ctx, nc, &c.setting)
+	c.link = l
+	c.mu.Unlock()
+	close(a.done)
+
+	err := l.run()
+	c.mu.Lock()
+	if c.link == l {
+		c.link = nil
+	}
+	if l.lost == 0 {
+		c.failures = 0
+	}
+	c.mu.Unlock()
+	if l.lost > 0 {
+		c.cfg.Logger.Info("connection lost", "to", nc.RemoteAddr(), "calls", l.lost, "err", err)
+	}
+}
+
+// dial connects once.
+func (c *Client) dial() (net.Conn, error) {
+	ctx, cancel := context.WithTimeout(c.ctx, c.cfg.DialTimeout)
+	defer cancel()
+	if c.cfg.Dial != nil {
+		nc, err := c.cfg.Dial(ctx)
+		if err != nil {
+			return nil, fmt.Errorf("rpctcp: cannot connect: %w", err)
+		}
+		return nc, nil
+	}
+	var d net.Dialer
+	d.SetMultipathTCP(false) // NFS servers have no use for it, and captures show less
+	if c.cfg.Reserved && strings.HasPrefix(c.cfg.Network, "tcp") {
+		if nc, err := dialReserved(ctx, d, c.cfg.Network, c.cfg.Address); nc != nil || err != nil {
+			return nc, err
+		}
+	}
+	nc, err := d.DialContext(ctx, c.cfg.Network, c.cfg.Address)
+	if err != nil {
+		return nil, fmt.Errorf("rpctcp: cannot connect: %w", err)
+	}
+	return nc, nil
+}
+
+// Ports that a privileged process connects from, those left out in which
+// well-known services lie closest.
+const (
+	firstReserved = 600
+	lastReserved  = 1023
+)
+
+// dialReserved connects from one of those ports. It returns neither a connection
+// nor an error where this process has none.
+func dialReserved(ctx context.Context, d net.Dialer, network, address string) (net.Conn, error) {
+	const ports = lastReserved - firstReserved + 1
+	start := rand.IntN(ports)
+	for i := range ports {
+		d.LocalAddr = &net.TCPAddr{Port: firstReserved + (start+i)%ports}
+		nc, err := d.DialContext(ctx, network, address)
+		switch {
+		case err == nil:
+			return nc, nil
+		case errors.Is(err, os.ErrPermission):
+			return nil, nil
+		case errors.Is(err, syscall.EADDRINUSE), errors.Is(err, syscall.EADDRNOTAVAIL):
+			continue // also for a connection that was just closed
+		}
+		return nil, fmt.Errorf("rpctcp: cannot connect: %w", err)
+	}
+	return nil, nil
+}

@@ -1,0 +1,99 @@
+// This file serves calls that come one in a datagram, as those of the port
+// mapper and of MOUNT may.
+
+package rpctcp
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"sync"
+
+	"github.com/weft-rdma/weft/oncrpc"
+)
+
+const (
+	// maxCallDatagram is the longest call that is taken, in octets: more than the
+	// programs that use datagrams need, which began with 400 (RFC 1831 had no
+	// limit; 8800 is what Sun's library took).
+	maxCallDatagram = 8800
+	// maxDatagram is the longest that UDP carries over IP version 4, in octets.
+	maxDatagram = 65507
+	// datagramCalls is how many calls are executed at a time. More wait in the
+	// socket.
+	datagramCalls = 16
+	// maxFailed is how many times in a row it may be impossible to read.
+	maxFailed = 100
+)
+
+// ServePacket serves calls that arrive as datagrams, UDP mostly, until the
+// context or the server ends, and closes pc. It is for programs with short
+// messages and no use for a session: a call of more than 8800 octets gets no
+// answer, a reply of more than 65507 octets is answered as a failure. The error
+// is never nil.
+func (s *Server) ServePacket(ctx context.Context, pc net.PacketConn) error {
+	defer pc.Close()
+	leave, err := s.enter(func() { pc.Close() })
+	if err != nil {
+		return err
+	}
+	defer leave()
+	ctx, cancel := context.WithCancel(ctx)
+	var calls sync.WaitGroup
+	defer calls.Wait()
+	defer cancel()
+	stop := context.AfterFunc(ctx, func() { pc.Close() })
+	defer stop()
+
+	slots := make(chan struct{}, datagramCalls)
+	for failed := 0; ; failed++ {
+		slots <- struct{}{}
+		in := s.setting.pool.get(maxCallDatagram + 1)
+		n, from, err := pc.ReadFrom(in.b)
+		if err != nil {
+			in.release()
+			<-slots
+			if err := s.over(ctx); err != nil {
+				return err
+			}
+			if errors.Is(err, net.ErrClosed) || failed == maxFailed {
+				return fmt.Errorf("rpctcp: cannot read: %w", err)
+			}
+			continue // mostly that a reply did not arrive
+		}
+		failed = 0
+		in.b = in.b[:n]
+		calls.Go(func() {
+			s.datagram(ctx, pc, from, in)
+			<-slots
+		})
+	}
+}
+
+// datagram has one call executed. It gets no answer where that could not be
+// trusted to be wanted.
+func (s *Server) datagram(ctx context.Context, pc net.PacketConn, from net.Addr, in *buffer) {
+	c := servedCalls.Get().(*served)
+	c.in, c.pool = in, s.setting.pool
+	defer c.free()
+	if len(in.b) > maxCallDatagram || s.cfg.Allow != nil && !s.cfg.Allow(from) {
+		return
+	}
+	if c.parse() != nil {
+		return
+	}
+	c.Network, c.Local, c.Remote = "udp", pc.LocalAddr(), from
+	c.Session, c.Alloc = new(byte), c.alloc // no two calls have it
+	reply, err := c.answer(ctx, s.setting.handler)
+	if err == nil && len(reply) > maxDatagram {
+		c.reject = fmt.Errorf("%w: a reply of %d octets, a datagram has %d at most", oncrpc.ErrLimit, len(reply), maxDatagram)
+		reply, err = c.answer(ctx, nil)
+	}
+	if err == nil {
+		_, err = pc.WriteTo(reply, from)
+	}
+	if err != nil && !errors.Is(err, oncrpc.ErrNoReply) {
+		s.cfg.Logger.Debug("a call is not answered", "from", from, "call", c.XID, "err", err)
+	}
+}

@@ -1,0 +1,293 @@
+// This file is a connection from the inside: one goroutine takes messages off
+// it, whoever has a message to send writes it, and calls may go both ways.
+
+package rpctcp
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"net"
+	"os"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/weft-rdma/weft/oncrpc"
+)
+
+const (
+	// readAhead is how much is taken off a connection at a time, in octets,
+	// where messages are short. What is longer is read into its place.
+	readAhead = 16 << 10
+	// believed is how much of a message has to have arrived before memory for
+	// all of it is taken, in octets.
+	believed = 64 << 10
+	// grace is how long a call whose context has ended waits for the network to
+	// let go of the caller's memory. After it the connection is closed.
+	grace = time.Second
+	// prefixLen is where the direction of a message is known (XID, msg_type).
+	prefixLen = 8
+)
+
+// errIdle ends a connection over which nothing goes any more.
+var errIdle = errors.New("nothing was sent for a while")
+
+// errDraining ends the taking of messages when a server is shut down.
+var errDraining = errors.New("shutting down")
+
+// A setting is what the links of one server or client have in common.
+type setting struct {
+	handler oncrpc.Handler // of the peer's calls
+	calls   int            // of the peer that are executed at a time
+	record  oncrpc.RecordLimits
+	idle    time.Duration // without calls, before the link ends; negative: never
+	stall   time.Duration // for a message to arrive once begun, and to be taken
+	pool    *pool
+	log     *slog.Logger
+}
+
+// A link is a connection that carries messages.
+type link struct {
+	*setting
+	nc net.Conn
+	in *bufio.Reader
+	rd *oncrpc.RecordReader // over in; for the goroutine of run
+
+	line chan struct{} // holds one token while somebody writes
+	wr   *oncrpc.RecordWriter
+
+	// ctx ends with the link; its cause is why. It is what handlers get.
+	ctx context.Context
+	end context.CancelCauseFunc
+
+	mine   table         // calls of this side
+	slots  chan struct{} // one token for each call of the peer being executed
+	inside sync.WaitGroup
+
+	lost     int          // calls of this side that the end cut off; once run has returned
+	lastUsed atomic.Int64 // when the last message began, Unix time in nanoseconds
+
+	mu       sync.Mutex
+	draining bool     // no message is taken any more
+	busy     int      // calls of the peer being executed
+	quiet    bool     // ended, and no call is in a handler any more
+	onEnd    []func() // to be run then
+}
+
+// newLink makes a link over nc. It lives until run returns.
+func newLink(ctx context.Context, nc net.Conn, s *setting) *link {
+	l := &link{setting: s, nc: nc, in: bufio.NewReaderSize(nc, readAhead), line: make(chan struct{}, 1), slots: make(chan struct{}, s.calls)}
+	l.rd = oncrpc.NewRecordReader(l.in, s.record)
+	l.wr = oncrpc.NewRecordWriter(nc, 0)
+	l.lastUsed.Store(time.Now().UnixNano())
+	l.ctx, l.end = context.WithCancelCause(ctx)
+	return l
+}
+
+// run takes messages until the link ends, by the peer, close or drain, and
+// returns when nothing of it is left: every call has its answer or error, every
+// handler has returned. The error says why it ended; nil is by the peer, between
+// two messages.
+func (l *link) run() error {
+	stop := context.AfterFunc(l.ctx, func() { l.nc.Close() })
+	defer stop()
+	err := l.take()
+	if errors.Is(err, errDraining) {
+		l.inside.Wait() // replies go out, unless close comes first
+	}
+	l.close(err)
+	l.nc.Close()
+	l.lost += l.mine.fail(err)
+	l.inside.Wait()
+
+	l.mu.Lock()
+	ends := l.onEnd
+	l.quiet, l.onEnd = true, nil
+	l.mu.Unlock()
+	for _, f := range ends {
+		f()
+	}
+	if err == io.EOF {
+		return nil
+	}
+	return err
+}
+
+// close ends the link at once. What has been cut off is not answered.
+func (l *link) close(err error) {
+	if err == nil {
+		err = net.ErrClosed
+	}
+	l.end(err)
+}
+
+// drain lets the link end when the calls that are being executed are answered.
+func (l *link) drain() {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.draining = true
+	l.nc.SetReadDeadline(time.Unix(1, 0))
+}
+
+// await waits for the first octet of the next message and says how long all of
+// it may take.
+func (l *link) await() error {
+	since := time.Now()
+	for {
+		limit := time.Time{}
+		if l.idle > 0 {
+			limit = since.Add(l.idle)
+		}
+		if err := l.setReadDeadline(limit); err != nil {
+			return err
+		}
+		_, err := l.in.Peek(1)
+		if err == nil {
+			now := time.Now()
+			l.lastUsed.Store(now.UnixNano())
+			return l.setReadDeadline(now.Add(l.stall))
+		}
+		if !errors.Is(err, os.ErrDeadlineExceeded) {
+			return l.because(err)
+		}
+		if l.occupied() {
+			since = time.Now()
+		} else if l.idle > 0 && time.Since(since) >= l.idle {
+			return errIdle
+		}
+	}
+}
+
+// setReadDeadline does so unless the link is draining.
+func (l *link) setReadDeadline(t time.Time) error {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.draining {
+		return errDraining
+	}
+	return l.nc.SetReadDeadline(t)
+}
+
+// because returns why reading has failed: this side's reason, if it has one.
+func (l *link) because(err error) error {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.ctx.Err() != nil {
+		return context.Cause(l.ctx)
+	}
+	if l.draining {
+		return errDraining
+	}
+	return err
+}
+
+// occupied reports whether a call is under way, either way.
+func (l *link) occupied() bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.busy > 0 || l.mine.len() > 0
+}
+
+// take takes messages off the link until it cannot. An error is final: there is
+// no way to find the next message behind a malformed one that could be trusted.
+func (l *link) take() error {
+	for {
+		if err := l.await(); err != nil {
+			return err
+		}
+		if err := l.rd.Next(); err != nil {
+			return l.because(err)
+		}
+		var prefix [prefixLen]byte
+		if n, err := io.ReadFull(l.rd, prefix[:]); err != nil {
+			if err == io.EOF || err == io.ErrUnexpectedEOF {
+				return fmt.Errorf("%w: %d octets, a message has %d at least", oncrpc.ErrRecord, n, prefixLen)
+			}
+			return l.because(err)
+		}
+		xid, t, err := oncrpc.ParsePrefix(prefix[:])
+		if err != nil {
+			return err
+		}
+		if t == oncrpc.MsgCall {
+			err = l.takeCall(&prefix)
+		} else {
+			err = l.takeReply(xid, &prefix)
+		}
+		if err != nil {
+			return l.because(err)
+		}
+	}
+}
+
+// read reads the present message, whose beginning is prefix, into memory of the
+// pool. How long it is to become is believed when some of it has arrived.
+func (l *link) read(prefix *[prefixLen]byte) (*buffer, error) {
+	left, _ := l.rd.Left()
+	b := l.pool.get(min(prefixLen+left, believed))
+	n := copy(b.b, prefix[:])
+	for {
+		left, last := l.rd.Left()
+		if left == 0 && last {
+			b.b = b.b[:n]
+			return b, nil
+		}
+		if n == len(b.b) {
+			size := n + left
+			if n < believed {
+				size = min(size, believed)
+			}
+			larger := l.pool.get(max(2*n, size))
+			copy(larger.b, b.b)
+			b.release()
+			b = larger
+		}
+		k, err := l.rd.Read(b.b[n:])
+		n += k
+		if err != nil && err != io.EOF {
+			b.release()
+			return nil, err
+		}
+	}
+}
+
+// write writes one message. The context's end ends the wait for the line, and
+// where the message has been begun the link, after a grace. The pieces are not
+// looked at any more when write has returned.
+func (l *link) write(ctx context.Context, pieces ...[]byte) error {
+	select {
+	case l.line <- struct{}{}:
+	case <-ctx.Done():
+		return ctx.Err()
+	case <-l.ctx.Done():
+		return context.Cause(l.ctx)
+	}
+	defer func() { <-l.line }()
+	if err := l.nc.SetWriteDeadline(time.Now().Add(l.stall)); err != nil {
+		return l.broken(err)
+	}
+	hurried := make(chan struct{})
+	stop := context.AfterFunc(ctx, func() {
+		defer close(hurried)
+		l.nc.SetWriteDeadline(time.Now().Add(grace))
+	})
+	err := l.wr.WriteRecord(pieces...)
+	if !stop() {
+		<-hurried // lest it hurries the next one
+	}
+	if err != nil {
+		return l.broken(err)
+	}
+	return nil
+}
+
+// broken ends the link because of what became of a write, and returns why the
+// link has ended, which may be another reason.
+func (l *link) broken(err error) error {
+	l.close(err)
+	return context.Cause(l.ctx)
+}

@@ -1,0 +1,297 @@
+// This file is the server: who is let in, how many, and how it ends.
+
+package rpctcp
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net"
+	"sync"
+	"time"
+
+	"github.com/weft-rdma/weft/oncrpc"
+)
+
+// What a server does where its ServerConfig says nothing.
+const (
+	DefaultConnections = 1024
+	DefaultCalls       = 128
+	DefaultMemory      = 256 << 20        // octets
+	DefaultIdle        = 6 * time.Minute  // of a server
+	DefaultStall       = 60 * time.Second // for a message
+)
+
+// A ServerConfig says what a [Server] is to do. Zero values are the defaults.
+type ServerConfig struct {
+	// Handler executes the calls. It is needed.
+	Handler oncrpc.Handler
+
+	// Allow, if not nil, says whether a peer may connect, or send a datagram. Who
+	// may not is let go without a word.
+	Allow func(remote net.Addr) bool
+
+	// Connections bounds the connections at a time, DefaultConnections. One more
+	// takes the place of the one that has been idle longest, and is closed if none
+	// is idle.
+	Connections int
+
+	// Calls bounds the calls of one connection that are executed at a time,
+	// DefaultCalls. Its peer is not listened to while it has as many. That goes for
+	// replies of the peer, too: handlers that wait for Request.Back should not be
+	// as many.
+	Calls int
+
+	// Memory bounds the octets of all calls and replies under way, DefaultMemory,
+	// in the way of Calls: beyond it no further call is read. What has been begun
+	// comes to its end, for which each connection may take one record more, and
+	// handlers their replies.
+	Memory int
+
+	// Record bounds one call. The default is that of package oncrpc.
+	Record oncrpc.RecordLimits
+
+	// Idle is how long a connection without calls is kept, DefaultIdle; negative:
+	// for ever.
+	Idle time.Duration
+
+	// Stall is how long a call may take to arrive once it has begun to, and a reply
+	// to be taken, DefaultStall. A peer that needs longer is cut off.
+	Stall time.Duration
+
+	// Wrap, if not nil, is put around each connection.
+	Wrap func(net.Conn) net.Conn
+
+	// Logger tells of connections that ended badly, at level Info, and of more
+	// below it; nil is silent.
+	Logger *slog.Logger
+}
+
+// A Server serves calls over TCP, and over UDP. Its methods may be called by
+// many goroutines.
+type Server struct {
+	cfg     ServerConfig
+	setting setting
+
+	mu      sync.Mutex
+	ended   bool                 // by Shutdown or Close
+	links   map[*link]struct{}   // those being served
+	ends    map[*func()]struct{} // of each Serve and ServePacket
+	running sync.WaitGroup       // of links, Serves and ServePackets
+}
+
+// NewServer returns a server. Nothing happens before Serve.
+func NewServer(cfg ServerConfig) (*Server, error) {
+	if cfg.Handler == nil {
+		return nil, errors.New("rpctcp: a server needs a Handler")
+	}
+	cfg.Connections = or(cfg.Connections, DefaultConnections)
+	cfg.Calls = or(cfg.Calls, DefaultCalls)
+	cfg.Memory = or(cfg.Memory, DefaultMemory)
+	cfg.Stall = or(cfg.Stall, DefaultStall)
+	if cfg.Idle == 0 {
+		cfg.Idle = DefaultIdle
+	}
+	if cfg.Logger == nil {
+		cfg.Logger = slog.New(slog.DiscardHandler)
+	}
+	return &Server{
+		cfg: cfg,
+		setting: setting{
+			handler: cfg.Handler, calls: cfg.Calls, record: cfg.Record, idle: cfg.Idle, stall: cfg.Stall,
+			pool: &pool{limit: int64(cfg.Memory)}, log: cfg.Logger,
+		},
+		links: make(map[*link]struct{}),
+		ends:  make(map[*func()]struct{}),
+	}, nil
+}
+
+// or returns v, or what stands for a v that is not positive.
+func or[T int | time.Duration](v, instead T) T {
+	if v <= 0 {
+		return instead
+	}
+	return v
+}
+
+// ErrServerClosed is what Serve returns after Shutdown or Close.
+var ErrServerClosed = errors.New("rpctcp: server closed")
+
+// Serve accepts connections of ln and serves them until the context or the
+// server ends, and closes ln. It returns when the last of the connections has
+// ended, which they do at once with the context, and in good order by
+// [Server.Shutdown]. The error is never nil.
+func (s *Server) Serve(ctx context.Context, ln net.Listener) error {
+	defer ln.Close()
+	leave, err := s.enter(func() { ln.Close() })
+	if err != nil {
+		return err
+	}
+	defer leave()
+	stop := context.AfterFunc(ctx, func() { ln.Close() })
+	defer stop()
+	var links sync.WaitGroup
+	defer links.Wait()
+	wait := firstWait
+	for {
+		nc, err := ln.Accept()
+		if err == nil {
+			wait = firstWait
+			links.Go(func() {
+				if err := s.ServeConn(ctx, nc); err != nil && s.over(ctx) == nil {
+					s.cfg.Logger.Info("connection ended", "from", nc.RemoteAddr(), "err", err)
+				}
+			})
+			continue
+		}
+		if err := s.over(ctx); err != nil {
+			return err
+		}
+		if t, ok := err.(interface{ Temporary() bool }); !ok || !t.Temporary() {
+			return fmt.Errorf("rpctcp: cannot accept: %w", err)
+		}
+		// Mostly too many descriptors: others have to end first.
+		s.cfg.Logger.Warn("cannot accept", "err", err)
+		select {
+		case <-time.After(wait):
+			wait = min(2*wait, lastWait)
+		case <-ctx.Done():
+		}
+	}
+}
+
+// firstWait and lastWait are how long Serve waits when it cannot accept, at
+// first and at most.
+const (
+	firstWait = 5 * time.Millisecond
+	lastWait  = time.Second
+)
+
+// over returns why the server, or a Serve with this context, is to end, or nil.
+func (s *Server) over(ctx context.Context) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.ended {
+		return ErrServerClosed
+	}
+	return ctx.Err()
+}
+
+// enter counts in somebody whom Shutdown and Close are to end and wait for.
+func (s *Server) enter(end func()) (leave func(), err error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.ended {
+		return nil, ErrServerClosed
+	}
+	s.ends[&end] = struct{}{}
+	s.running.Add(1)
+	return func() {
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		delete(s.ends, &end)
+		s.running.Done()
+	}, nil
+}
+
+// ServeConn serves one connection until it ends, and closes it. It returns nil
+// when it ended in good order: by the peer between two calls, or by Shutdown.
+func (s *Server) ServeConn(ctx context.Context, nc net.Conn) error {
+	if s.cfg.Allow != nil && !s.cfg.Allow(nc.RemoteAddr()) {
+		nc.Close()
+		return errors.New("not allowed")
+	}
+	if s.cfg.Wrap != nil {
+		nc = s.cfg.Wrap(nc)
+	}
+	l := newLink(ctx, nc, &s.setting)
+	if err := s.admit(l); err != nil {
+		l.close(err)
+		nc.Close()
+		return err
+	}
+	defer s.dismiss(l)
+	if err := l.run(); err != nil && !errors.Is(err, errDraining) && !errors.Is(err, errIdle) {
+		return err
+	}
+	return nil
+}
+
+// errCrowded is why a connection is closed that there is no place for.
+var errCrowded = errors.New("too many connections")
+
+// admit counts a link in. If there are too many it closes the one that has been
+// idle longest.
+func (s *Server) admit(l *link) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.ended {
+		return ErrServerClosed
+	}
+	if len(s.links) >= s.cfg.Connections {
+		var oldest *link
+		for other := range s.links {
+			if !other.occupied() && (oldest == nil || other.lastUsed.Load() < oldest.lastUsed.Load()) {
+				oldest = other
+			}
+		}
+		if oldest == nil {
+			return errCrowded
+		}
+		oldest.close(errCrowded)
+		delete(s.links, oldest)
+	}
+	s.links[l] = struct{}{}
+	s.running.Add(1)
+	return nil
+}
+
+func (s *Server) dismiss(l *link) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	delete(s.links, l)
+	s.running.Done()
+}
+
+// Shutdown ends the server in good order: no connection is accepted and no call
+// taken any more, those that are being executed are answered, and the
+// connections closed. When the context ends first the rest is cut off, and its
+// error returned. All that the server had is free when Shutdown returns, but
+// what handlers that ignore their context keep.
+func (s *Server) Shutdown(ctx context.Context) error {
+	s.end((*link).drain)
+	done := make(chan struct{})
+	go func() {
+		s.running.Wait()
+		close(done)
+	}()
+	select {
+	case <-done:
+		return nil
+	case <-ctx.Done():
+		s.end(func(l *link) { l.close(ErrServerClosed) })
+		<-done
+		return ctx.Err()
+	}
+}
+
+// Close ends the server at once, and waits until the handlers have returned.
+func (s *Server) Close() error {
+	s.end(func(l *link) { l.close(ErrServerClosed) })
+	s.running.Wait()
+	return nil
+}
+
+// end ends what accepts, and does so to each link.
+func (s *Server) end(how func(*link)) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.ended = true
+	for end := range s.ends {
+		(*end)()
+	}
+	for l := range s.links {
+		how(l)
+	}
+}

@@ -1,0 +1,138 @@
+// This file is the peer's calls on a link: how they get to the handler, and the
+// replies out.
+
+package rpctcp
+
+import (
+	"context"
+	"errors"
+	"sync"
+	"time"
+
+	"github.com/weft-rdma/weft/oncrpc"
+)
+
+// A served call is a call of the peer's with all the memory that it has.
+type served struct {
+	oncrpc.Request
+	in     *buffer   // holds Request.Message
+	out    []*buffer // given to the handler
+	pool   *pool
+	reject error // in place of the handler's answer
+}
+
+// servedCalls holds those that are not in use.
+var servedCalls = sync.Pool{New: func() any { return new(served) }}
+
+// takeCall takes the present message, a call, off the link and has it executed.
+// It waits for a place among those being executed, and for memory. Meanwhile the
+// link is not read, by which a peer that calls too much is slowed down.
+func (l *link) takeCall(prefix *[prefixLen]byte) error {
+	select {
+	case l.slots <- struct{}{}:
+	case <-l.ctx.Done():
+		return context.Cause(l.ctx)
+	}
+	err := l.pool.wait(l.ctx)
+	if err == nil {
+		// Its time begins anew: the wait was not the peer's fault.
+		err = l.setReadDeadline(time.Now().Add(l.stall))
+	}
+	var in *buffer
+	if err == nil {
+		in, err = l.read(prefix)
+	}
+	if err != nil {
+		<-l.slots
+		return err
+	}
+
+	c := servedCalls.Get().(*served)
+	c.in, c.pool = in, l.pool
+	if err := c.parse(); err != nil {
+		c.free()
+		<-l.slots
+		return err
+	}
+	c.Network, c.Local, c.Remote = "tcp", l.nc.LocalAddr(), l.nc.RemoteAddr()
+	c.Session, c.SessionEnd, c.Back, c.Alloc = l, l.whenOver, (*back)(l), c.alloc
+
+	l.mu.Lock()
+	l.busy++
+	l.mu.Unlock()
+	l.inside.Go(func() { l.execute(c) })
+	return nil
+}
+
+// parse reads the header of the call in c.in. An error says that it is no call;
+// what is to be answered by a rejection is in c.reject.
+func (c *served) parse() error {
+	c.Message = c.in.b
+	args, err := c.Parse(c.Message)
+	if reject := (*oncrpc.RejectError)(nil); errors.As(err, &reject) {
+		c.reject = err
+		return nil
+	}
+	c.Args = c.Message[args:]
+	return err
+}
+
+// execute has the call answered. What becomes of the answer is the link's end,
+// if it cannot be sent.
+func (l *link) execute(c *served) {
+	reply, err := c.answer(l.ctx, l.handler)
+	if err == nil {
+		err = l.write(l.ctx, reply)
+	}
+	if err != nil && !errors.Is(err, oncrpc.ErrNoReply) {
+		l.log.Debug("a call is not answered", "from", c.Remote, "call", c.XID, "err", err)
+	}
+	c.free()
+	l.mu.Lock()
+	l.busy--
+	l.mu.Unlock()
+	<-l.slots
+}
+
+// answer returns the reply to the call, or ErrNoReply.
+func (c *served) answer(ctx context.Context, h oncrpc.Handler) ([]byte, error) {
+	err := c.reject
+	if err == nil {
+		var reply []byte
+		if reply, err = h.ServeRPC(ctx, &c.Request); err == nil || errors.Is(err, oncrpc.ErrNoReply) {
+			return reply, err
+		}
+	}
+	reply := oncrpc.ReplyTo(c.XID, err)
+	return reply.Append(nil)
+}
+
+// alloc is Request.Alloc.
+func (c *served) alloc(n int) []byte {
+	b := c.pool.get(n)
+	c.out = append(c.out, b)
+	return b.b
+}
+
+// free gives the call's memory back.
+func (c *served) free() {
+	c.in.release()
+	for i, b := range c.out {
+		b.release()
+		c.out[i] = nil
+	}
+	*c = served{out: c.out[:0]}
+	servedCalls.Put(c)
+}
+
+// whenOver is Request.SessionEnd.
+func (l *link) whenOver(f func()) {
+	l.mu.Lock()
+	if !l.quiet {
+		l.onEnd = append(l.onEnd, f)
+		l.mu.Unlock()
+		return
+	}
+	l.mu.Unlock()
+	f()
+}
