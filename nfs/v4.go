@@ -50,7 +50,8 @@ func (BindingV4) WalkReply(proc uint32, c *rpcrdma.Cursor) error {
 	}
 	c.Skip(4)
 	c.Opaque(unlimited)
-	for range c.Count(unlimited, 8) {
+	n := c.Count(unlimited, 8)
+	for i := range n {
 		op, ok := ops4[c.Uint32()]
 		if !ok {
 			return hidden(c)
@@ -59,8 +60,9 @@ func (BindingV4) WalkReply(proc uint32, c *rpcrdma.Cursor) error {
 		if c.Err() != nil || !op.walkResult(status, c) {
 			return hidden(c)
 		}
-		if status != nfs4OK {
-			break // the server has executed nothing behind it (RFC 7530 §14.2)
+		if status != nfs4OK && i != n-1 {
+			// RFC 7530 §14.2: the server stops at the first operation that fails.
+			c.Fail("operation %d of %d has failed with status %d and is not the last", i+1, n, status)
 		}
 	}
 	return c.End()
