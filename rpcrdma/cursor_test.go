@@ -1,0 +1,274 @@
+package rpcrdma
+
+import (
+	"bytes"
+	"math"
+	"slices"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+// walkItems visits all of c as EXCHANGE results do: eligible items to the end.
+func walkItems(c *Cursor) {
+	for c.Err() == nil && c.Left() > 0 {
+		c.Eligible(math.MaxUint32)
+	}
+}
+
+// cuts are all ways to cut b into two pieces, and into its octets.
+func cuts(b []byte) (all [][][]byte) {
+	for i := range len(b) + 1 {
+		all = append(all, [][]byte{b[:i], b[i:]})
+	}
+	octets := [][]byte{nil}
+	for i := range b {
+		octets = append(octets, b[i:i+1], nil)
+	}
+	return append(all, octets)
+}
+
+func TestACursorFindsTheSameItemsWhereverAMessageIsCut(t *testing.T) {
+	message := slices.Concat(make([]byte, 40), slices.Concat(exchangeArgs("abcde", [][]byte{pattern(1, 5), nil, pattern(2, 8)}, 1, 2)...))
+	var whole Cursor
+	whole.Whole(message, 40)
+	_ = exchangeBinding{}.WalkCall(exchangeProc, &whole)
+	if err := whole.End(); err != nil {
+		t.Fatal(err)
+	}
+	want := []Item{
+		{Run: Run{44, 5}, At: 44, Chunk: -1},
+		{Run: Run{60, 5}, Eligible: true, At: 60, Chunk: -1},
+		{Run: Run{72, 0}, Eligible: true, At: 72, Chunk: -1},
+		{Run: Run{76, 8}, Eligible: true, At: 76, Chunk: -1},
+	}
+	if diff := cmp.Diff(want, whole.Items()); diff != "" {
+		t.Fatalf("items (-want +got):\n%s", diff)
+	}
+	var c Cursor
+	for _, pieces := range cuts(message) {
+		c.WholePieces(pieces, 40)
+		if got := c.Opaque(exchangeTag); string(got) != "abcde" {
+			t.Errorf("cut into %d: tag %q", len(pieces), got)
+		}
+		c.WholePieces(pieces, 40)
+		_ = exchangeBinding{}.WalkCall(exchangeProc, &c)
+		if err := c.End(); err != nil || c.Pos() != len(message) {
+			t.Fatalf("cut into %d: %v, at octet %d", len(pieces), err, c.Pos())
+		}
+		if diff := cmp.Diff(want, c.Items()); diff != "" {
+			t.Fatalf("cut into %d: items (-want +got):\n%s", len(pieces), diff)
+		}
+	}
+}
+
+func TestACursorReadsWordsAcrossPieces(t *testing.T) {
+	message := unhex(t, "0102030405060708 00000001 aabbccdd 00000002")
+	for _, pieces := range cuts(message) {
+		var c Cursor
+		c.WholePieces(pieces, 0)
+		if v := c.Uint64(); v != 0x0102030405060708 {
+			t.Errorf("cut into %d: %#x", len(pieces), v)
+		}
+		if !c.Bool() {
+			t.Errorf("cut into %d: not true", len(pieces))
+		}
+		c.Skip(3)
+		if c.Left() != 4 {
+			t.Errorf("cut into %d: %d octets left", len(pieces), c.Left())
+		}
+		c.Rest()
+		if err := c.End(); err != nil || c.Pos() != len(message) {
+			t.Errorf("cut into %d: %v at %d", len(pieces), err, c.Pos())
+		}
+	}
+}
+
+func TestItemsInChunksCountInPositionsWithTheirRoundup(t *testing.T) {
+	for _, test := range []struct {
+		name    string
+		message []byte // count words, and what is inline
+		chunks  []int
+		want    []Item
+		met     int
+	}{
+		{"exact and rounded up", slices.Concat(word(5), word(6)), []int{5, 8}, []Item{
+			{Run: Run{4, 5}, Eligible: true, At: 4, Chunk: 0}, {Run: Run{16, 6}, Eligible: true, At: 8, Chunk: 1},
+		}, 2},
+		{"more items than chunks", slices.Concat(word(5), word(2), word(0)), []int{5}, []Item{
+			{Run: Run{4, 5}, Eligible: true, At: 4, Chunk: 0}, {Run: Run{16, 2}, Eligible: true, At: 8, Chunk: -1},
+		}, 1},
+		{"fewer items than chunks", word(5), []int{5, 0}, []Item{{Run: Run{4, 5}, Eligible: true, At: 4, Chunk: 0}}, 1},
+		{"one in the stream after all", slices.Concat(word(4), word(7), word(4)), []int{Inline, 4}, []Item{
+			{Run: Run{4, 4}, Eligible: true, At: 4, Chunk: -1}, {Run: Run{12, 4}, Eligible: true, At: 12, Chunk: 1},
+		}, 2},
+		{"no octets use up a chunk of none", slices.Concat(word(0), word(3)), []int{0, 3}, []Item{
+			{Run: Run{4, 0}, Eligible: true, At: 4, Chunk: 0}, {Run: Run{8, 3}, Eligible: true, At: 8, Chunk: 1},
+		}, 2},
+		{"no octets leave a chunk that holds some", slices.Concat(word(0), word(3)), []int{3, 0}, []Item{
+			{Run: Run{4, 0}, Eligible: true, At: 4, Chunk: -1}, {Run: Run{8, 3}, Eligible: true, At: 8, Chunk: 0},
+		}, 1},
+	} {
+		var c Cursor
+		c.Reduced(test.message, 0, test.chunks)
+		walkItems(&c)
+		if err := c.End(); err != nil {
+			t.Errorf("%s: %v", test.name, err)
+		}
+		if diff := cmp.Diff(test.want, c.Items()); diff != "" {
+			t.Errorf("%s: items (-want +got):\n%s", test.name, diff)
+		}
+		if c.Chunks() != test.met {
+			t.Errorf("%s: %d chunks met, want %d", test.name, c.Chunks(), test.met)
+		}
+	}
+}
+
+func TestACursorRefusesWhatDoesNotAgree(t *testing.T) {
+	limited := func(c *Cursor) { c.Eligible(4) }
+	for _, test := range []struct {
+		name    string
+		message []byte
+		chunks  []int
+		walk    func(*Cursor)
+	}{
+		{"a chunk shorter than its item", word(5), []int{4}, walkItems},
+		{"a chunk longer than its item and roundup", word(5), []int{9}, walkItems},
+		{"a chunk between item and roundup", word(5), []int{7}, walkItems},
+		{"an item with octets whose chunk has none", word(5), []int{0}, walkItems},
+		{"an item beyond its limit", word(5), []int{5}, limited},
+		{"an item beyond its limit, inline", slices.Concat(word(5), make([]byte, 8)), nil, limited},
+		{"an item of the most octets that a word tells", word(math.MaxUint32), nil, walkItems},
+		{"an item of all octets of a stream", word(maxStream), nil, walkItems},
+		{"an item without its roundup", slices.Concat(word(5), make([]byte, 5)), nil, walkItems},
+		{"items beyond what positions can tell", slices.Concat(word(1<<30), word(1<<30-3)), []int{1 << 30, 1<<30 - 3}, walkItems},
+		{"half a word", []byte{0, 0}, nil, walkItems},
+		{"a boolean of 2", word(2), nil, func(c *Cursor) { c.Bool() }},
+		{"fixed data without roundup", make([]byte, 5), nil, func(c *Cursor) { c.Skip(5) }},
+		{"fixed data of fewer than no octets", make([]byte, 5), nil, func(c *Cursor) { c.Skip(-1) }},
+		{"fixed data of the most octets", make([]byte, 5), nil, func(c *Cursor) { c.Skip(math.MaxInt) }},
+		{"more elements than can follow", slices.Concat(word(3), make([]byte, 8)), nil, func(c *Cursor) { c.Count(9, 4) }},
+		{"more elements than are allowed", slices.Concat(word(2), make([]byte, 8)), nil, func(c *Cursor) { c.Count(1, 4) }},
+		{"octets that are left over", word(0), nil, func(c *Cursor) {}},
+		{"a beginning behind the end", nil, nil, func(c *Cursor) { c.Whole(make([]byte, 3), 4) }},
+		{"a beginning before the start", nil, nil, func(c *Cursor) { c.Whole(make([]byte, 3), -1) }},
+	} {
+		var c Cursor
+		c.Reduced(test.message, 0, test.chunks)
+		test.walk(&c)
+		err := c.End()
+		wantFault(t, err, FaultStream)
+		if t.Failed() {
+			t.Fatal(test.name)
+		}
+		if c.Left() != 0 || c.Uint32() != 0 || c.Uint64() != 0 || c.Bool() || c.Count(1, 4) != 0 || c.Opaque(1) != nil || c.Eligible(1) != 0 || c.Err() != err {
+			t.Errorf("%s: something is read after the error %v", test.name, err)
+		}
+	}
+}
+
+func TestACursorPassesThePadsOfAnRDMAMSGP(t *testing.T) {
+	// A header of 36 octets, an item of 2 octets at 8 that is below the threshold
+	// and one of 8 at 16, which would be at 36+16 = 52: its pad is 12 octets.
+	inline := slices.Concat(word(7), word(2), []byte{1, 2, 0, 0}, word(8), make([]byte, 12), pattern(3, 8), word(9))
+	var c Cursor
+	c.Padded(inline, 4, &Padding{Align: 64, Threshold: 8, Header: 36})
+	if got := c.Opaque(2); !bytes.Equal(got, []byte{1, 2}) {
+		t.Errorf("first item %x", got)
+	}
+	if got := c.Opaque(8); !bytes.Equal(got, pattern(3, 8)) {
+		t.Errorf("second item %x", got)
+	}
+	if v := c.Uint32(); v != 9 || c.End() != nil {
+		t.Errorf("then %d, %v", v, c.End())
+	}
+	if diff := cmp.Diff([]Run{{16, 12}}, c.Pads()); diff != "" {
+		t.Errorf("pads (-want +got):\n%s", diff)
+	}
+	want := []Item{{Run: Run{8, 2}, At: 8, Chunk: -1}, {Run: Run{16, 8}, At: 28, Chunk: -1}}
+	if diff := cmp.Diff(want, c.Items()); diff != "" {
+		t.Errorf("items (-want +got):\n%s", diff)
+	}
+
+	c.Padded(inline, 4, &Padding{Align: 64, Threshold: 8, Header: 36, Above: true})
+	c.Opaque(2)
+	c.Opaque(8)
+	c.Uint32()
+	wantFault(t, c.End(), FaultStream) // by the other reading nothing is a pad
+
+	c.Padded(inline[:20], 12, &Padding{Align: 64, Threshold: 8, Header: 36})
+	c.Opaque(8)
+	wantFault(t, c.Err(), FaultStream) // the pad is cut off
+}
+
+func TestACursorUsedAgainAllocatesNothing(t *testing.T) {
+	message := slices.Concat(exchangeArgs("abcde", [][]byte{pattern(1, 5000)}, 1, 2)...)
+	pieces := exchangeArgs("abcde", [][]byte{pattern(1, 5000)}, 1, 2)
+	var c Cursor
+	if n := testing.AllocsPerRun(100, func() {
+		c.Whole(message, 0)
+		_ = exchangeBinding{}.WalkCall(exchangeProc, &c)
+		c.WholePieces(pieces, 0)
+		_ = exchangeBinding{}.WalkCall(exchangeProc, &c)
+	}); n != 0 {
+		t.Errorf("%v allocations", n)
+	}
+}
+
+// FuzzCursor walks any octets, in any form, and holds the forms against each
+// other.
+func FuzzCursor(f *testing.F) {
+	f.Add(slices.Concat(exchangeArgs("abc", [][]byte{pattern(1, 7)}, 9)...), uint8(5), uint16(7), uint16(8))
+	f.Add(slices.Concat(word(0), word(1), word(7), word(1), word(2)), uint8(9), uint16(8), uint16(0))
+	f.Fuzz(func(t *testing.T, b []byte, cut uint8, first, second uint16) {
+		at := int(cut) % (len(b) + 1)
+		var whole, pieces, reduced Cursor
+		whole.Whole(b, 0)
+		pieces.WholePieces([][]byte{b[:at], nil, b[at:]}, 0)
+		for _, c := range []*Cursor{&whole, &pieces} {
+			_ = exchangeBinding{}.WalkCall(exchangeProc, c)
+		}
+		if (whole.End() == nil) != (pieces.End() == nil) || !slices.Equal(whole.Items(), pieces.Items()) {
+			t.Fatalf("whole: %v, %v; in pieces: %v, %v", whole.Items(), whole.Err(), pieces.Items(), pieces.Err())
+		}
+		chunks := []int{int(first), int(second)}
+		reduced.Reduced(b, 0, chunks)
+		_ = exchangeBinding{}.WalkCall(exchangeProc, &reduced)
+		if reduced.End() != nil {
+			return
+		}
+		length := len(b)
+		for _, item := range reduced.Items() {
+			if item.Chunk < 0 {
+				continue
+			}
+			if !Holds(uint64(chunks[item.Chunk]), uint32(item.Length)) {
+				t.Fatalf("item %+v in a chunk of %d", item, chunks[item.Chunk])
+			}
+			length += int(rounded(item.Length))
+		}
+		if reduced.Pos() != length {
+			t.Fatalf("ends at %d, want %d", reduced.Pos(), length)
+		}
+		// The same message with everything in its place.
+		var out []byte
+		from := 0
+		for _, item := range reduced.Items() {
+			if item.Chunk >= 0 {
+				out = append(append(out, b[from:item.At]...), make([]byte, rounded(item.Length))...)
+				from = item.At
+			}
+		}
+		out = append(out, b[from:]...)
+		whole.Whole(out, 0)
+		_ = exchangeBinding{}.WalkCall(exchangeProc, &whole)
+		if err := whole.End(); err != nil {
+			t.Fatal(err)
+		}
+		for i, item := range whole.Items() {
+			if item.Run != reduced.Items()[i].Run {
+				t.Fatalf("item %d is %+v, reduced it is %+v", i, item, reduced.Items()[i])
+			}
+		}
+	})
+}
