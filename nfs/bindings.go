@@ -11,5 +11,6 @@ func Bindings() rpcrdma.Bindings {
 	return rpcrdma.Bindings{
 		{Prog: Program, Vers: V2}: BindingV2{},
 		{Prog: Program, Vers: V3}: BindingV3{},
+		{Prog: Program, Vers: V4}: BindingV4{},
 	}
 }

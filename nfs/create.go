@@ -55,6 +55,7 @@ func (a *CreateArgs) Encode(e *oncrpc.Encoder) {
 
 // Decode reads a from d.
 func (a *CreateArgs) Decode(d *oncrpc.Decoder) {
+	*a = CreateArgs{}
 	a.Where.Decode(d)
 	at := d.Pos()
 	a.Mode = CreateMode(d.Uint32())
@@ -158,6 +159,7 @@ func (a *MknodArgs) Encode(e *oncrpc.Encoder) {
 
 // Decode reads a from d.
 func (a *MknodArgs) Decode(d *oncrpc.Decoder) {
+	*a = MknodArgs{}
 	a.Where.Decode(d)
 	a.Type = decodeFileType(d)
 	switch a.Type {

@@ -14,8 +14,7 @@
 // names and paths are octets in no particular encoding.
 //
 // Results begin with a [Stat], which is an error when it is not OK. Fields that
-// belong to the other arm of the union are not encoded, and are zero when decoded
-// into a zero structure.
+// belong to another arm of a union are not encoded, and zero when decoded.
 //
 // Payload goes around the Encoder where that saves a copy: [ReadReply] is a reply
 // into which a server reads a file, [WriteArgs.EncodeHead] and

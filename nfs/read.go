@@ -3,7 +3,11 @@
 
 package nfs
 
-import "github.com/weft-rdma/weft/oncrpc"
+import (
+	"fmt"
+
+	"github.com/weft-rdma/weft/oncrpc"
+)
 
 // MaxData limits the data of one READ or WRITE, in octets. A server tells the
 // lower limit that it has by FSINFO.
@@ -107,13 +111,16 @@ func NewReadReply(r *oncrpc.Request, count int) ReadReply {
 // Data is the room for the data, with undefined contents.
 func (p *ReadReply) Data(count int) []byte { return p.buf[p.head : p.head+count : p.head+count] }
 
-// Finish returns the reply: res, but for its Data, of which res.Count octets are in
-// Data. Without attributes the data have to be moved, once.
+// Finish returns the reply: res with the first res.Count octets of the room in
+// place of its Data. Where there are no attributes they have to be moved, once.
 func (p *ReadReply) Finish(res *ReadRes) ([]byte, error) {
 	reply := oncrpc.Reply{XID: p.xid}
 	n := 0
 	if res.Stat == OK {
 		n = int(res.Count)
+	}
+	if n > cap(p.buf)-p.head {
+		return nil, fmt.Errorf("nfs: READ of %d octets in a reply with room for %d", n, cap(p.buf)-p.head)
 	}
 	data := p.buf[p.head : p.head+n]
 	if head := reply.Len() + res.headLen(); head < p.head && n > 0 {
@@ -133,6 +140,7 @@ func (p *ReadReply) Finish(res *ReadRes) ([]byte, error) {
 	return b, nil
 }
 
+// headLen is how many octets come before the data of r.
 func (r *ReadRes) headLen() int {
 	if r.Attr.Follows {
 		return readHead

@@ -1,0 +1,374 @@
+package nfs
+
+import (
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
+
+	"github.com/weft-rdma/weft/oncrpc"
+	"github.com/weft-rdma/weft/rpcrdma"
+)
+
+// Heads of RPC messages: 40 and 24 octets.
+const (
+	callHex  = "5a5a0002 00000000 00000002 000186a3 00000003 00000007 00000000 00000000 00000000 00000000"
+	replyHex = "5a5a0003 00000001 00000000 00000000 00000000 00000000"
+)
+
+var bindings = Bindings()
+
+func bindingOf(t testing.TB, vers uint32) rpcrdma.Binding {
+	t.Helper()
+	b := bindings[rpcrdma.ProgramVersion{Prog: Program, Vers: vers}]
+	if b == nil {
+		t.Fatalf("NFS version %d has no binding", vers)
+	}
+	return b
+}
+
+// walk walks a message, whose items are in chunks of the given lengths, and
+// returns the items that may be reduced.
+func walk(b rpcrdma.Binding, call bool, proc uint32, message []byte, chunks []int) (all, eligible []rpcrdma.Item, err error) {
+	var c rpcrdma.Cursor
+	at := 24
+	if call {
+		at = 40
+	}
+	if chunks == nil {
+		c.Whole(message, at)
+	} else {
+		c.Reduced(message, at, chunks)
+	}
+	if call {
+		err = b.WalkCall(proc, &c)
+	} else {
+		err = b.WalkReply(proc, &c)
+	}
+	if err == nil {
+		err = c.End()
+	}
+	for _, item := range c.Items() {
+		if item.Eligible {
+			eligible = append(eligible, item)
+		}
+	}
+	return slices.Clone(c.Items()), eligible, err
+}
+
+const (
+	v2FHHex    = "a0a1a2a3 a4a5a6a7 a8a9aaab acadaeaf b0b1b2b3 b4b5b6b7 b8b9babb bcbdbebf"
+	v2SattrHex = "000001a4 ffffffff ffffffff 00000000 ffffffff ffffffff ffffffff ffffffff"
+)
+
+var v2FattrHex = strings.Repeat("00000001", v2Fattr/4)
+
+// Where the items are that may be reduced, in octets from the XID, is what
+// the digest's table says for AUTH_NONE and handles of 32 octets.
+func TestEligibleItemsAreWhereTheBindingHasThem(t *testing.T) {
+	for _, tt := range []struct {
+		name string
+		vers uint32
+		proc uint32
+		call bool
+		hex  string // arguments or results, with the item's data
+		at   int    // the item's position; 0: there is none
+		n    int    // its octets
+	}{
+		{"WRITE", V3, 7, true, fh32Hex + "00000000 00000000 00000005 00000002 00000005 6162636465 000000", 40 + 24 + 32, 5},
+		{"WRITE of nothing", V3, 7, true, fh32Hex + "00000000 00000000 00000000 00000002 00000000", 40 + 24 + 32, 0},
+		{"SYMLINK with the least attributes", V3, 10, true, fh32Hex + nameHex + none + none + none + none + none + none + "00000003 612f6200", 40 + 12 + 32 + 8 + 24, 3},
+		{"SYMLINK with all attributes", V3, 10, true,
+			fh32Hex + nameHex + some + none + some + none + some + none + some + none + none + "00000002" + none + none + "00000002" + none + none + "00000003 612f6200",
+			40 + 12 + 32 + 8 + 60, 3},
+		{"READ", V3, 6, false, none + postHex + "00000005 00000001 00000005 6162636465 000000", 24 + 16 + 88, 5},
+		{"READ without attributes", V3, 6, false, none + none + "00000005 00000001 00000005 6162636465 000000", 24 + 16 + 4, 5},
+		{"READ failed", V3, 6, false, "00000005" + postHex, 0, 0},
+		{"READLINK", V3, 5, false, none + postHex + "00000003 612f6200", 24 + 8 + 88, 3},
+		{"READLINK without attributes", V3, 5, false, none + none + "00000003 612f6200", 24 + 8 + 4, 3},
+		{"READLINK failed", V3, 5, false, "00000016" + none, 0, 0},
+		{"version 2 WRITE", V2, 8, true, v2FHHex + none + none + none + "00000005 6162636465 000000", 40 + 48, 5},
+		{"version 2 SYMLINK", V2, 13, true, v2FHHex + nameHex + "00000003 612f6200" + v2SattrHex, 40 + 40 + 8, 3},
+		{"version 2 READ", V2, 6, false, none + v2FattrHex + "00000005 6162636465 000000", 24 + 76, 5},
+		{"version 2 READ failed", V2, 6, false, "00000046", 0, 0},
+		{"version 2 READLINK", V2, 5, false, none + "00000003 612f6200", 24 + 8, 3},
+		{"version 2 READLINK failed", V2, 5, false, "00000002", 0, 0},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			head := replyHex
+			if tt.call {
+				head = callHex
+			}
+			message := unhex(t, head+tt.hex)
+			_, got, err := walk(bindingOf(t, tt.vers), tt.call, tt.proc, message, nil)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if tt.at == 0 {
+				if len(got) != 0 {
+					t.Errorf("may be reduced: %+v", got)
+				}
+				return
+			}
+			want := []rpcrdma.Item{{Run: rpcrdma.Run{Offset: tt.at, Length: tt.n}, Eligible: true, At: tt.at, Chunk: -1}}
+			if diff := cmp.Diff(want, got); diff != "" {
+				t.Fatalf("items (-want +got):\n%s", diff)
+			}
+
+			// The same with the item in a chunk, without its roundup and with it.
+			reduced := slices.Delete(slices.Clone(message), tt.at, tt.at+oncrpc.RoundUp(tt.n))
+			want[0].Chunk = 0
+			for _, n := range []int{tt.n, oncrpc.RoundUp(tt.n)} {
+				_, got, err := walk(bindingOf(t, tt.vers), tt.call, tt.proc, reduced, []int{n})
+				if diff := cmp.Diff(want, got); err != nil || diff != "" {
+					t.Errorf("reduced: %v, items (-want +got):\n%s", err, diff)
+				}
+			}
+			if _, _, err := walk(bindingOf(t, tt.vers), tt.call, tt.proc, reduced, []int{oncrpc.RoundUp(tt.n) + 4}); err == nil && tt.n > 0 {
+				t.Error("a chunk was taken that holds another length than the item's")
+			}
+		})
+	}
+}
+
+// Nothing else of versions 2 and 3 may be reduced: no handle, no name, no entry.
+//
+// RFC 8267 §4 lists the items; an item that is not in the list stays in line.
+func TestNothingElseIsEligible(t *testing.T) {
+	eligible := map[string]bool{"WRITE arguments": true, "SYMLINK arguments": true, "READ results": true, "READLINK results": true}
+	for _, tt := range golden {
+		p, ok := procOf(tt.name)
+		if !ok {
+			continue
+		}
+		call := strings.Contains(tt.name, "arguments")
+		head := replyHex
+		if call {
+			head = callHex
+		}
+		_, got, err := walk(BindingV3{}, call, uint32(p), unhex(t, head+tt.hex), nil)
+		if err != nil || (len(got) == 1) != eligible[tt.name] {
+			t.Errorf("%s: %v, items %+v", tt.name, err, got)
+		}
+	}
+}
+
+// An RDMA_MSGP may pad any opaque item of a call: the walk visits each.
+func TestAWalkOfACallVisitsEveryOpaqueItem(t *testing.T) {
+	for _, tt := range []struct {
+		name string
+		vers uint32
+		proc uint32
+		hex  string
+		want []int // lengths of the items
+	}{
+		{"NULL", V3, 0, "", nil},
+		{"GETATTR", V3, 1, fh5Hex, []int{5}},
+		{"SETATTR", V3, 2, fh5Hex + setHex + some + none + none, []int{5}},
+		{"LOOKUP", V3, 3, whereHex, []int{5, 5}},
+		{"ACCESS", V3, 4, fh5Hex + none, []int{5}},
+		{"READLINK", V3, 5, fh5Hex, []int{5}},
+		{"READ", V3, 6, fh5Hex + none + none + none, []int{5}},
+		{"WRITE", V3, 7, fh5Hex + none + none + none + none + "00000002 61620000", []int{5, 2}},
+		{"CREATE", V3, 8, whereHex + none + setHex, []int{5, 5}},
+		{"exclusive CREATE", V3, 8, whereHex + "00000002" + verfHex, []int{5, 5}},
+		{"MKDIR", V3, 9, whereHex + setHex, []int{5, 5}},
+		{"SYMLINK", V3, 10, whereHex + setHex + "00000002 61620000", []int{5, 5, 2}},
+		{"MKNOD of a device", V3, 11, whereHex + "00000003" + setHex + none + none, []int{5, 5}},
+		{"MKNOD of a socket", V3, 11, whereHex + "00000006" + setHex, []int{5, 5}},
+		{"MKNOD of what it does not make", V3, 11, whereHex + "00000001", []int{5, 5}},
+		{"REMOVE", V3, 12, whereHex, []int{5, 5}},
+		{"RMDIR", V3, 13, whereHex, []int{5, 5}},
+		{"RENAME", V3, 14, whereHex + fh32Hex + "00000001 62000000", []int{5, 5, 32, 1}},
+		{"LINK", V3, 15, fh32Hex + whereHex, []int{32, 5, 5}},
+		{"READDIR", V3, 16, fh5Hex + none + none + verfHex + none, []int{5}},
+		{"READDIRPLUS", V3, 17, fh5Hex + none + none + verfHex + none + none, []int{5}},
+		{"FSSTAT", V3, 18, fh5Hex, []int{5}},
+		{"FSINFO", V3, 19, fh5Hex, []int{5}},
+		{"PATHCONF", V3, 20, fh5Hex, []int{5}},
+		{"COMMIT", V3, 21, fh5Hex + none + none + none, []int{5}},
+		{"a procedure that there is not", V3, 22, "00000001 00000002", nil},
+
+		{"version 2 NULL", V2, 0, "", nil},
+		{"version 2 GETATTR", V2, 1, v2FHHex, nil},
+		{"version 2 SETATTR", V2, 2, v2FHHex + v2SattrHex, nil},
+		{"version 2 ROOT", V2, 3, "", nil},
+		{"version 2 LOOKUP", V2, 4, v2FHHex + nameHex, []int{5}},
+		{"version 2 READLINK", V2, 5, v2FHHex, nil},
+		{"version 2 READ", V2, 6, v2FHHex + none + none + none, nil},
+		{"version 2 WRITECACHE", V2, 7, "", nil},
+		{"version 2 WRITE", V2, 8, v2FHHex + none + none + none + "00000002 61620000", []int{2}},
+		{"version 2 CREATE", V2, 9, v2FHHex + nameHex + v2SattrHex, []int{5}},
+		{"version 2 REMOVE", V2, 10, v2FHHex + nameHex, []int{5}},
+		{"version 2 RENAME", V2, 11, v2FHHex + nameHex + v2FHHex + "00000001 62000000", []int{5, 1}},
+		{"version 2 LINK", V2, 12, v2FHHex + v2FHHex + nameHex, []int{5}},
+		{"version 2 SYMLINK", V2, 13, v2FHHex + nameHex + "00000002 61620000" + v2SattrHex, []int{5, 2}},
+		{"version 2 MKDIR", V2, 14, v2FHHex + nameHex + v2SattrHex, []int{5}},
+		{"version 2 RMDIR", V2, 15, v2FHHex + nameHex, []int{5}},
+		{"version 2 READDIR", V2, 16, v2FHHex + none + none, nil},
+		{"version 2 STATFS", V2, 17, v2FHHex, nil},
+		{"version 2, a procedure that there is not", V2, 18, "00000001 00000002", nil},
+	} {
+		items, _, err := walk(bindingOf(t, tt.vers), true, tt.proc, unhex(t, callHex+tt.hex), nil)
+		var got []int
+		for _, item := range items {
+			got = append(got, item.Length)
+		}
+		if err != nil || !slices.Equal(got, tt.want) {
+			t.Errorf("%s: %v, items of %v octets, want %v", tt.name, err, got, tt.want)
+		}
+	}
+}
+
+func TestAWalkEndsAtWhatIsNoMessage(t *testing.T) {
+	for _, tt := range []struct {
+		name string
+		proc Proc
+		call bool
+		hex  string
+	}{
+		{"handle too long", ProcGetattr, true, "00000041" + strings.Repeat("00", 68)},
+		{"mode of creation", ProcCreate, true, whereHex + "00000003" + setHex},
+		{"way of setting times", ProcMkdir, true, whereHex + none + none + none + none + "00000003" + none},
+		{"boolean", ProcSetattr, true, fh5Hex + "00000002" + none + none + none + none + none + none},
+		{"data too long", ProcWrite, true, fh5Hex + none + none + none + none + "00400001"},
+		{"data cut short", ProcWrite, true, fh5Hex + none + none + none + none + "00000008 61626364"},
+		{"result cut short", ProcRead, false, none + none + "00000008 00000000 00000008 61626364"},
+		{"attributes cut short", ProcReadlink, false, none + some + none},
+	} {
+		head := replyHex
+		if tt.call {
+			head = callHex
+		}
+		if _, got, err := walk(BindingV3{}, tt.call, uint32(tt.proc), unhex(t, head+tt.hex), nil); err == nil {
+			t.Errorf("%s: was walked, items %+v", tt.name, got)
+		}
+	}
+}
+
+// The bounds of replies are those of the digest's table: with a verifier of no
+// octets and all attributes, and with handles as long as they can be.
+func TestRepliesAreBounded(t *testing.T) {
+	readdir := func(count string) string { return fh32Hex + none + none + verfHex + count }
+	for _, tt := range []struct {
+		name  string
+		vers  uint32
+		proc  uint32
+		args  string
+		fixed int
+		items []int
+	}{
+		{"NULL", V3, 0, "", 24, nil},
+		{"GETATTR", V3, 1, fh5Hex, 112, nil},
+		{"SETATTR", V3, 2, "", 144, nil},
+		{"LOOKUP", V3, 3, "", 272, nil},
+		{"ACCESS", V3, 4, "", 120, nil},
+		{"READLINK", V3, 5, fh5Hex, 120, []int{4096}},
+		{"READ", V3, 6, fh32Hex + none + none + "00001770", 128, []int{6000}},
+		{"READ of all there is", V3, 6, fh32Hex + none + none + "ffffffff", 128, []int{MaxData}},
+		{"WRITE", V3, 7, "", 160, nil},
+		{"CREATE", V3, 8, "", 304, nil},
+		{"MKDIR", V3, 9, "", 304, nil},
+		{"SYMLINK", V3, 10, "", 304, nil},
+		{"MKNOD", V3, 11, "", 304, nil},
+		{"REMOVE", V3, 12, "", 144, nil},
+		{"RMDIR", V3, 13, "", 144, nil},
+		{"RENAME", V3, 14, "", 260, nil},
+		{"LINK", V3, 15, "", 232, nil},
+		{"READDIR", V3, 16, readdir("00002000"), 28 + 8192, nil},
+		{"READDIR of nothing, which can fail", V3, 16, readdir(none), 24 + 4 + 88 + 16, nil},
+		{"READDIR of all there is", V3, 16, readdir("ffffffff"), 28 + MaxData, nil},
+		{"READDIRPLUS", V3, 17, readdir("00000200 00002000"), 28 + 8192, nil},
+		{"FSSTAT", V3, 18, "", 168, nil},
+		{"FSINFO", V3, 19, "", 164, nil},
+		{"PATHCONF", V3, 20, "", 140, nil},
+		{"COMMIT", V3, 21, "", 152, nil},
+		{"a procedure that there is not", V3, 22, "", -1, nil},
+
+		{"version 2 GETATTR", V2, 1, "", 24 + 72, nil},
+		{"version 2 LOOKUP", V2, 4, "", 24 + 104, nil},
+		{"version 2 READLINK", V2, 5, "", 24 + 8, []int{1024}},
+		{"version 2 READ", V2, 6, v2FHHex + none + "00001000" + none, 24 + 76, []int{4096}},
+		{"version 2 READ of all there is", V2, 6, v2FHHex + none + "ffffffff" + none, 24 + 76, []int{8192}},
+		{"version 2 READDIR", V2, 16, v2FHHex + none + "00001000", 24 + 12 + 4096, nil},
+		{"version 2 STATFS", V2, 17, "", 24 + 24, nil},
+		{"version 2, a procedure that there is not", V2, 18, "", -1, nil},
+	} {
+		var c rpcrdma.Cursor
+		c.Whole(unhex(t, tt.args), 0)
+		got := bindingOf(t, tt.vers).MaxReply(tt.proc, &c)
+		want := rpcrdma.ReplyBound{Fixed: tt.fixed, Items: tt.items}
+		if diff := cmp.Diff(want, got, cmpopts.EquateEmpty()); diff != "" {
+			t.Errorf("%s (-want +got):\n%s", tt.name, diff)
+		}
+	}
+}
+
+func TestEveryVersionPermitsRepliesByReadChunks(t *testing.T) {
+	for _, vers := range []uint32{V2, V3} {
+		if !bindingOf(t, vers).ReadRead(uint32(ProcRead)) {
+			t.Errorf("version %d does not", vers)
+		}
+	}
+}
+
+// FuzzBinding walks octets as messages of versions 2 and 3. Items are in
+// order and within the message; one that may be reduced can be taken out and
+// the rest be walked with the same result; what the codec takes, the walk takes.
+func FuzzBinding(f *testing.F) {
+	for i, tt := range golden {
+		if p, ok := procOf(tt.name); ok {
+			f.Add(true, strings.Contains(tt.name, "arguments"), uint32(p), uint8(i), unhex(f, tt.hex))
+		}
+	}
+	f.Add(false, true, uint32(13), uint8(0), unhex(f, v2FHHex+nameHex+"00000003 612f6200"+v2SattrHex))
+	f.Add(false, false, uint32(6), uint8(0), unhex(f, none+v2FattrHex+"00000005 6162636465 000000"))
+	f.Fuzz(func(t *testing.T, v3, call bool, proc uint32, kind uint8, body []byte) {
+		vers, head := uint32(V2), replyHex
+		if v3 {
+			vers = V3
+		}
+		if call {
+			head = callHex
+		}
+		b := bindingOf(t, vers)
+		message := append(unhex(t, head), body...)
+		items, eligible, err := walk(b, call, proc, message, nil)
+
+		example := golden[int(kind)%len(golden)]
+		if p, ok := procOf(example.name); ok && v3 && uint32(p) == proc && call == strings.Contains(example.name, "arguments") &&
+			decode(body, fresh(example.m)) == nil && err != nil {
+			t.Fatalf("%v %x is decoded but not walked: %v", p, body, err)
+		}
+		if call {
+			var c rpcrdma.Cursor
+			c.Whole(message, 40)
+			if bound := b.MaxReply(proc, &c); bound.Fixed < -1 || bound.Fixed > 64+MaxData {
+				t.Fatalf("a reply to procedure %d can have %d octets", proc, bound.Fixed)
+			}
+		}
+		if err != nil {
+			return
+		}
+		end := 0
+		for _, item := range items {
+			if item.Offset < end || item.Offset%4 != 0 || item.Offset+item.Length > len(message) {
+				t.Fatalf("item %+v in %d octets, behind %d", item, len(message), end)
+			}
+			end = item.Offset + oncrpc.RoundUp(item.Length)
+		}
+		if len(eligible) > 1 {
+			t.Fatalf("%d items may be reduced", len(eligible))
+		}
+		for _, item := range eligible {
+			reduced := slices.Delete(slices.Clone(message), item.Offset, item.Offset+oncrpc.RoundUp(item.Length))
+			_, again, err := walk(b, call, proc, reduced, []int{item.Length})
+			item.Chunk = 0
+			if err != nil || !slices.Equal(again, []rpcrdma.Item{item}) {
+				t.Fatalf("reduced: %v, got %+v, want %+v", err, again, item)
+			}
+		}
+	})
+}

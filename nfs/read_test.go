@@ -1,0 +1,77 @@
+package nfs
+
+import (
+	"bytes"
+	"testing"
+
+	"github.com/weft-rdma/weft/oncrpc"
+)
+
+// dirty gives memory full of octets that nobody wants in a reply.
+func dirty(n int) []byte { return bytes.Repeat([]byte{0xee}, n) }
+
+func TestAReplyToREADHasItsDataInPlace(t *testing.T) {
+	content := bytes.Repeat([]byte("0123456789"), 10)
+	for _, res := range []ReadRes{
+		{Attr: post, EOF: true},
+		{},
+		{Stat: ErrStale},
+		{Stat: ErrIO, Attr: post},
+	} {
+		for n := range 10 {
+			var room []byte
+			req := &oncrpc.Request{Call: oncrpc.Call{XID: 7}, Alloc: func(n int) []byte { room = dirty(n); return room }}
+			reply := NewReadReply(req, 9)
+			data := reply.Data(9)
+			if len(data) != 9 || cap(data) != 9 {
+				t.Fatalf("room for %d octets of %d, want 9", len(data), cap(data))
+			}
+			copy(data, content)
+			res := res
+			res.Count = uint32(min(n, 9))
+			got, err := reply.Finish(&res)
+			if err != nil {
+				t.Fatal(err)
+			}
+
+			// The same by the plain way, which copies.
+			if res.Stat == OK {
+				res.Data = content[:res.Count]
+			}
+			e := new(oncrpc.Request)
+			e.XID = 7
+			plain := e.Accept(0)
+			res.Encode(&plain)
+			want, err := plain.Finish()
+			if err != nil || !bytes.Equal(got, want) {
+				t.Errorf("%v, %d octets: %v, got\n%x, want\n%x", res.Stat, n, err, got, want)
+			}
+			if &got[0] != &room[0] {
+				t.Errorf("%v, %d octets: the reply is not in the transport's memory", res.Stat, n)
+			}
+		}
+	}
+}
+
+func TestAReplyToREADRefusesMoreThanItHasRoomFor(t *testing.T) {
+	reply := NewReadReply(&oncrpc.Request{}, 8)
+	if b, err := reply.Finish(&ReadRes{Count: 9}); err == nil {
+		t.Errorf("9 octets in room for 8: %x", b)
+	}
+}
+
+// A server that reads a file into the reply allocates nothing but that.
+func TestAReplyToREADAllocatesOnlyItsMemory(t *testing.T) {
+	room := make([]byte, 4096)
+	req := &oncrpc.Request{Alloc: func(n int) []byte { return room[:n] }}
+	res := ReadRes{Attr: post, Count: 1000}
+	if n := testing.AllocsPerRun(100, func() {
+		reply := NewReadReply(req, 1000)
+		clear(reply.Data(1000))
+		if _, err := reply.Finish(&res); err != nil {
+			t.Fatal(err)
+		}
+	}); n != 0 {
+		t.Errorf("%v allocations", n)
+	}
+}
