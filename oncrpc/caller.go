@@ -3,13 +3,27 @@
 
 package oncrpc
 
-import "context"
+import (
+	"context"
+	"errors"
+)
+
+// ErrXIDInUse is what a forwarded call gets whose XID another call under way
+// has already, to which the reply will be.
+var ErrXIDInUse = errors.New("oncrpc: a call with this XID is under way")
 
 // A ClientCall is a call to be made. Nothing of it is changed, and none of its
 // memory is looked at or written to after [Caller.Call] has returned.
 type ClientCall struct {
-	Call          // the XID is the transport's to choose
+	Call          // the XID is the transport's to choose, but for Forward
 	Args [][]byte // the arguments: an XDR stream, cut wherever its maker likes
+
+	// Forward passes the call on for somebody else. It keeps its XID, by which
+	// servers tell a call that is repeated, and which RPCSEC_GSS protects (RFC 2203
+	// §5.3.1); a call whose XID is under way already gets [ErrXIDInUse]. And any
+	// reply is returned, whether it says success or not, so that its verifier gets
+	// where it belongs.
+	Forward bool
 
 	// Sinks is memory for those results that the upper-layer binding calls
 	// DDP-eligible, in their order. A transport may place them there and leave
@@ -33,7 +47,7 @@ type ClientCall struct {
 // A ClientReply is what came back. Release gives its memory back; the reply may
 // not be used any more then.
 type ClientReply struct {
-	Reply          // the header; it says success, otherwise Call has returned its error
+	Reply          // the header; it says success, otherwise Call has returned its error, but for Forward
 	Message []byte // the reply from its XID on, without what was placed
 	Results []byte // the end of Message, behind the header
 

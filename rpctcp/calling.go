@@ -96,7 +96,7 @@ func (l *link) abandon(ctx context.Context, xid uint32, w *waiting) (answer, err
 }
 
 // reply makes of an answer what [oncrpc.Caller] promises.
-func (a answer) reply() (*oncrpc.ClientReply, error) {
+func (a answer) reply(forward bool) (*oncrpc.ClientReply, error) {
 	r := &oncrpc.ClientReply{Message: a.message}
 	if a.buf != nil {
 		r.Free = a.buf.release
@@ -104,7 +104,7 @@ func (a answer) reply() (*oncrpc.ClientReply, error) {
 	results, err := r.Parse(a.message)
 	if err != nil {
 		err = fmt.Errorf("rpctcp: the reply cannot be read: %w", err)
-	} else {
+	} else if !forward {
 		err = r.Err()
 	}
 	if err != nil {
@@ -137,20 +137,23 @@ var backXIDs atomic.Uint32
 func (b *back) Call(ctx context.Context, c *oncrpc.ClientCall) (*oncrpc.ClientReply, error) {
 	l := (*link)(b)
 	for {
-		xid := backXIDs.Add(1)
+		xid := c.XID
+		if !c.Forward {
+			xid = backXIDs.Add(1)
+		}
 		pieces, err := message(c, xid)
 		if err != nil {
 			return nil, err
 		}
 		w := &waiting{alloc: c.Alloc, done: make(chan answer, 1)}
 		a, err := l.exchange(ctx, xid, w, 0, pieces)
-		if errors.Is(err, errTaken) {
+		if errors.Is(err, oncrpc.ErrXIDInUse) && !c.Forward {
 			continue
 		}
 		if err != nil {
 			return nil, fmt.Errorf("rpctcp: calling back %v: %w", l.nc.RemoteAddr(), err)
 		}
-		return a.reply()
+		return a.reply(c.Forward)
 	}
 }
 

@@ -34,7 +34,14 @@ type ClientConfig struct {
 	// may use one, which Linux's NFS server asks for (RFC 1813 does not).
 	Reserved bool
 
-	// Dial, if not nil, makes connections in place of the three fields above.
+	// KeepPort has each connection made from the port of the one before, first from
+	// LocalPort if that is not 0, where that can be had: servers tell a repeated
+	// call by its XID and where it comes from. For this connections end by a reset,
+	// which leaves their port free.
+	KeepPort  bool
+	LocalPort int
+
+	// Dial, if not nil, makes connections in place of the fields above.
 	Dial func(ctx context.Context) (net.Conn, error)
 
 	// DialTimeout bounds one attempt to connect, DefaultDialTimeout.
@@ -104,6 +111,7 @@ type Client struct {
 	link     *link               // the present one, or nil
 	attempt  *attempt            // to make the next one, or nil
 	failures int                 // attempts in a row
+	port     int                 // of the last connection, with KeepPort
 	nextXID  uint32              // if it is not in use
 	xids     map[uint32]struct{} // in use
 }
@@ -140,6 +148,7 @@ func NewClient(cfg ClientConfig) (*Client, error) {
 			pool: &pool{limit: DefaultMemory}, log: cfg.Logger,
 		},
 		slots:   make(chan struct{}, cfg.Calls),
+		port:    cfg.LocalPort,
 		nextXID: rand.Uint32(), // an earlier client's calls are not these (RFC 5531 §9)
 		xids:    make(map[uint32]struct{}),
 	}
@@ -170,7 +179,10 @@ func (c *Client) Call(ctx context.Context, call *oncrpc.ClientCall) (*oncrpc.Cli
 		return nil, ErrClientClosed
 	}
 	defer func() { <-c.slots }()
-	xid := c.takeXID()
+	xid, err := c.takeXID(call)
+	if err != nil {
+		return nil, err
+	}
 	defer c.freeXID(xid)
 	pieces, err := message(call, xid)
 	if err != nil {
@@ -185,7 +197,7 @@ func (c *Client) Call(ctx context.Context, call *oncrpc.ClientCall) (*oncrpc.Cli
 		a, err := l.exchange(ctx, xid, w, c.cfg.Resend, pieces)
 		if err == nil {
 			c.succeeded()
-			return a.reply()
+			return a.reply(call.Forward)
 		}
 		if ctx.Err() != nil {
 			return nil, ctx.Err()
@@ -196,16 +208,22 @@ func (c *Client) Call(ctx context.Context, call *oncrpc.ClientCall) (*oncrpc.Cli
 	}
 }
 
-// takeXID returns an XID that no call under way has.
-func (c *Client) takeXID() uint32 {
+// takeXID returns an XID for the call that no call under way has.
+func (c *Client) takeXID(call *oncrpc.ClientCall) (uint32, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	for {
-		xid := c.nextXID
-		c.nextXID++
+		xid := call.XID
+		if !call.Forward {
+			xid = c.nextXID
+			c.nextXID++
+		}
 		if _, used := c.xids[xid]; !used {
 			c.xids[xid] = struct{}{}
-			return xid
+			return xid, nil
+		}
+		if call.Forward {
+			return 0, oncrpc.ErrXIDInUse
 		}
 	}
 }

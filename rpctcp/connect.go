@@ -129,6 +129,46 @@ func (c *Client) dial() (net.Conn, error) {
 		}
 		return nc, nil
 	}
+	if c.cfg.KeepPort && strings.HasPrefix(c.cfg.Network, "tcp") {
+		return c.dialKeeping(ctx)
+	}
+	return c.dialAny(ctx)
+}
+
+// LocalPort is the port from which the last connection was made, with
+// ClientConfig.KeepPort; 0 before there was any.
+func (c *Client) LocalPort() int {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.port
+}
+
+// dialKeeping connects from the last connection's port if it can.
+func (c *Client) dialKeeping(ctx context.Context) (nc net.Conn, err error) {
+	if port := c.LocalPort(); port != 0 {
+		d := net.Dialer{LocalAddr: &net.TCPAddr{Port: port}}
+		d.SetMultipathTCP(false)
+		nc, err = d.DialContext(ctx, c.cfg.Network, c.cfg.Address)
+		if errors.Is(err, syscall.ECONNREFUSED) {
+			return nil, fmt.Errorf("rpctcp: cannot connect: %w", err) // by the server: the port is right
+		}
+	}
+	if nc == nil {
+		if nc, err = c.dialAny(ctx); err != nil {
+			return nil, err
+		}
+	}
+	if t, ok := nc.(*net.TCPConn); ok {
+		t.SetLinger(0)
+		c.mu.Lock()
+		c.port = t.LocalAddr().(*net.TCPAddr).Port
+		c.mu.Unlock()
+	}
+	return nc, nil
+}
+
+// dialAny connects from any port, or any reserved one.
+func (c *Client) dialAny(ctx context.Context) (net.Conn, error) {
 	var d net.Dialer
 	d.SetMultipathTCP(false) // NFS servers have no use for it, and captures show less
 	if c.cfg.Reserved && strings.HasPrefix(c.cfg.Network, "tcp") {

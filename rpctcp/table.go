@@ -7,10 +7,9 @@ import (
 	"fmt"
 	"io"
 	"sync"
-)
 
-// errTaken reports an XID that a call under way has already.
-var errTaken = errors.New("the XID is in use")
+	"github.com/weft-rdma/weft/oncrpc"
+)
 
 // A waiting call is one that has been sent, or is about to be.
 type waiting struct {
@@ -52,7 +51,7 @@ func (t *table) add(xid uint32, w *waiting) error {
 		return &lostError{t.err}
 	}
 	if t.calls[xid] != nil {
-		return errTaken
+		return oncrpc.ErrXIDInUse
 	}
 	if t.calls == nil {
 		t.calls = make(map[uint32]*waiting)
