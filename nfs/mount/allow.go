@@ -1,0 +1,70 @@
+// This file is who may use a server: a list of networks, and what the others are
+// told.
+
+package mount
+
+import (
+	"context"
+	"fmt"
+	"net"
+	"net/netip"
+
+	"github.com/weft-rdma/weft/oncrpc"
+)
+
+// An Allow is the networks whose hosts may use a server. An empty one allows
+// everybody.
+type Allow []netip.Prefix
+
+// ParseAllow reads a network in CIDR notation, "192.0.2.0/24", or the address of
+// a host.
+func ParseAllow(s string) (netip.Prefix, error) {
+	if addr, err := netip.ParseAddr(s); err == nil && addr.Zone() == "" {
+		addr = addr.Unmap()
+		return netip.PrefixFrom(addr, addr.BitLen()), nil
+	}
+	p, err := netip.ParsePrefix(s)
+	if err != nil {
+		return netip.Prefix{}, fmt.Errorf("%q is neither an address nor a network: 192.0.2.7, 192.0.2.0/24, 2001:db8::/32", s)
+	}
+	return p.Masked(), nil
+}
+
+// Allows reports whether the host at a may use the server. A host whose address
+// is not one of IP may not, if there is a list.
+func (l Allow) Allows(a net.Addr) bool {
+	if len(l) == 0 {
+		return true
+	}
+	addr, ok := ipOf(a)
+	if !ok {
+		return false
+	}
+	for _, p := range l {
+		if p.Contains(addr) {
+			return true
+		}
+	}
+	return false
+}
+
+// Guard is a Handler that lets h execute the calls of those who are allowed to,
+// and rejects others (AUTH_TOOWEAK), which clients take for an answer, and not
+// for something to try again.
+func (l Allow) Guard(h oncrpc.Handler) oncrpc.Handler {
+	return oncrpc.HandlerFunc(func(ctx context.Context, r *oncrpc.Request) ([]byte, error) {
+		if !l.Allows(r.Remote) {
+			return nil, &oncrpc.RejectError{Stat: oncrpc.AuthError, Auth: oncrpc.AuthTooWeak}
+		}
+		return h.ServeRPC(ctx, r)
+	})
+}
+
+// ipOf is the IP address in a, without a zone.
+func ipOf(a net.Addr) (netip.Addr, bool) {
+	if a == nil {
+		return netip.Addr{}, false
+	}
+	ap, err := netip.ParseAddrPort(a.String())
+	return ap.Addr().Unmap().WithZone(""), err == nil
+}

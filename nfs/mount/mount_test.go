@@ -1,0 +1,257 @@
+package mount
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"net/netip"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/weft-rdma/weft/nfs"
+	"github.com/weft-rdma/weft/oncrpc"
+)
+
+// home is a server of /srv/data whose handles are the names that lead to them.
+func home(t *testing.T, allow ...string) *Server {
+	t.Helper()
+	s, err := New(Config{Path: "/srv/data/", Allow: networks(t, allow...), Handle: func(_ context.Context, names []string) (nfs.FH, error) {
+		switch path := strings.Join(names, "|"); path {
+		case "file":
+			return nil, nfs.ErrNotDir
+		case "none":
+			return nil, nfs.ErrNoEnt
+		case "broken":
+			return nil, errors.New("broken")
+		default:
+			return nfs.FH("<" + path[:min(len(path), 40)] + ">"), nil
+		}
+	}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return s
+}
+
+func networks(t *testing.T, list ...string) (all Allow) {
+	t.Helper()
+	for _, s := range list {
+		p, err := ParseAllow(s)
+		if err != nil {
+			t.Fatal(err)
+		}
+		all = append(all, p)
+	}
+	return all
+}
+
+// call calls the server from a host, and decodes the results.
+func call(h oncrpc.Handler, host string, vers uint32, proc nfs.MountProc, args func(*oncrpc.Encoder), results func(*oncrpc.Decoder)) error {
+	e := oncrpc.NewEncoder(nil)
+	if args != nil {
+		args(&e)
+	}
+	b, err := e.Finish()
+	if err != nil {
+		return err
+	}
+	reply, err := h.ServeRPC(context.Background(), &oncrpc.Request{
+		Call: oncrpc.Call{Prog: nfs.MountProgram, Vers: vers, Proc: uint32(proc)}, Args: b,
+		Remote: &net.TCPAddr{IP: net.ParseIP(host), Port: 700},
+	})
+	if err != nil {
+		return err
+	}
+	var r oncrpc.Reply
+	at, err := r.Parse(reply)
+	if err != nil {
+		return err
+	}
+	d := oncrpc.NewDecoder(reply[at:], "results")
+	if results != nil {
+		results(&d)
+	}
+	return d.End()
+}
+
+func mnt(h oncrpc.Handler, host, path string) (nfs.MountRes, error) {
+	var res nfs.MountRes
+	err := call(h, host, nfs.MountV3, nfs.MountMnt, (&nfs.MountPath{Path: path}).Encode, res.Decode)
+	return res, err
+}
+
+func TestTheFolderIsMountedByItsPathAndAsTheRoot(t *testing.T) {
+	s := home(t)
+	for _, c := range []struct {
+		path string
+		want string // the handle, or else stat
+		stat nfs.MountStat
+	}{
+		{"/", "<>", 0},
+		{"", "<>", 0},
+		{"//", "<>", 0},
+		{"/srv/data", "<>", 0},
+		{"/srv/data/", "<>", 0},
+		{"/srv/data/a/b", "<a|b>", 0},
+		{"/a//./b/", "<a|b>", 0},
+		{"/srv/database", "<srv|database>", 0},
+		{"/a/../b", "<b>", 0},
+		{"/../../..", "<>", 0},
+		{"/srv/data/../../../etc", "<etc>", 0},
+		{"\xff\xfe", "<\xff\xfe>", 0},
+		{"/file", "", nfs.MountErrNotDir},
+		{"/none", "", nfs.MountErrNoEnt},
+		{"/broken", "", nfs.MountErrServerFault},
+		{"/a\x00b", "", nfs.MountErrInval},
+		{"/" + strings.Repeat("n", 256), "", nfs.MountErrNameTooLong},
+	} {
+		res, err := mnt(s, "192.0.2.1", c.path)
+		if err != nil || res.Stat != c.stat || string(res.FH) != c.want {
+			t.Errorf("%q: %v %q, %v, want %v %q", c.path, res.Stat, res.FH, err, c.stat, c.want)
+		}
+		if res.Stat == 0 && !slices.Equal(res.Flavors, []oncrpc.Flavor{oncrpc.FlavorSys, oncrpc.FlavorNone}) {
+			t.Errorf("%q: flavors %v", c.path, res.Flavors)
+		}
+	}
+}
+
+func TestARootIsMountedByEveryPath(t *testing.T) {
+	s, err := New(Config{Handle: func(_ context.Context, names []string) (nfs.FH, error) {
+		return nfs.FH(strings.Join(names, "|")), nil
+	}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if res, err := mnt(s, "192.0.2.1", "/a/b"); err != nil || string(res.FH) != "a|b" {
+		t.Errorf("got %q, %v", res.FH, err)
+	}
+	var list nfs.ExportList
+	if err := call(s, "192.0.2.1", nfs.MountV3, nfs.MountExport, nil, list.Decode); err != nil || len(list) != 1 || list[0].Path != "/" {
+		t.Errorf("exports %v, %v, want / once", list, err)
+	}
+}
+
+func TestOnlyThoseOnTheListMount(t *testing.T) {
+	s := home(t, "192.0.2.0/24", "2001:db8::/32", "198.51.100.7")
+	for host, want := range map[string]nfs.MountStat{
+		"192.0.2.200":      nfs.MountOK,
+		"::ffff:192.0.2.1": nfs.MountOK,
+		"2001:db8:7::1":    nfs.MountOK,
+		"198.51.100.7":     nfs.MountOK,
+		"198.51.100.8":     nfs.MountErrAcces,
+		"192.0.3.1":        nfs.MountErrAcces,
+		"::1":              nfs.MountErrAcces,
+	} {
+		if res, err := mnt(s, host, "/"); err != nil || res.Stat != want {
+			t.Errorf("%s: %v, %v, want %v", host, res.Stat, err, want)
+		}
+	}
+	var list nfs.ExportList
+	if err := call(s, "203.0.113.1", nfs.MountV1, nfs.MountExport, nil, list.Decode); err != nil {
+		t.Fatal(err)
+	}
+	want := "[{/srv/data [192.0.2.0/24 2001:db8::/32 198.51.100.7/32]} {/ [192.0.2.0/24 2001:db8::/32 198.51.100.7/32]}]"
+	if got := fmt.Sprint([]nfs.Export(list)); got != want {
+		t.Errorf("exports %s, want %s", got, want)
+	}
+}
+
+func TestTheGuardRejectsTheCallsOfOthers(t *testing.T) {
+	executed := 0
+	h := networks(t, "192.0.2.1").Guard(oncrpc.HandlerFunc(func(_ context.Context, r *oncrpc.Request) ([]byte, error) {
+		executed++
+		e := r.Accept(0)
+		return e.Finish()
+	}))
+	if err := call(h, "192.0.2.1", 3, 0, nil, nil); err != nil || executed != 1 {
+		t.Errorf("a host on the list gets %v", err)
+	}
+	err := call(h, "192.0.2.2", 3, 0, nil, nil)
+	if !errors.Is(err, &oncrpc.RejectError{Stat: oncrpc.AuthError, Auth: oncrpc.AuthTooWeak}) || executed != 1 {
+		t.Errorf("a host that is not on the list gets %v", err)
+	}
+	if networks(t, "0.0.0.0/0").Allows(&net.UnixAddr{Name: "@", Net: "unix"}) {
+		t.Error("an address that is not one of IP is allowed")
+	}
+}
+
+func TestWhoMountedIsRememberedUntilUnmounted(t *testing.T) {
+	s := home(t)
+	dump := func() string {
+		var list nfs.MountList
+		if err := call(s, "192.0.2.9", nfs.MountV3, nfs.MountDump, nil, list.Decode); err != nil {
+			t.Fatal(err)
+		}
+		var all []string
+		for _, m := range list {
+			all = append(all, m.Host+":"+m.Path)
+		}
+		return strings.Join(all, " ")
+	}
+	for _, m := range [][2]string{{"192.0.2.1", "/"}, {"192.0.2.1", "/a/"}, {"192.0.2.2", "/a"}, {"192.0.2.1", "/"}, {"192.0.2.2", "/none"}} {
+		if _, err := mnt(s, m[0], m[1]); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if got, want := dump(), "192.0.2.1:/a 192.0.2.2:/a 192.0.2.1:/"; got != want {
+		t.Errorf("remembered %q, want %q", got, want)
+	}
+	// Clients unmount by version 1, too.
+	if err := call(s, "192.0.2.1", nfs.MountV1, nfs.MountUmnt, (&nfs.MountPath{Path: "/a"}).Encode, nil); err != nil {
+		t.Fatal(err)
+	}
+	if got, want := dump(), "192.0.2.2:/a 192.0.2.1:/"; got != want {
+		t.Errorf("after UMNT %q, want %q", got, want)
+	}
+	if err := call(s, "192.0.2.2", nfs.MountV3, nfs.MountUmntAll, nil, nil); err != nil {
+		t.Fatal(err)
+	}
+	if got, want := dump(), "192.0.2.1:/"; got != want {
+		t.Errorf("after UMNTALL %q, want %q", got, want)
+	}
+	for i := range 2 * maxRemembered {
+		if _, err := mnt(s, netip.AddrFrom4([4]byte{198, 51, byte(i >> 8), byte(i)}).String(), "/"); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if n := strings.Count(dump(), " ") + 1; n != maxRemembered {
+		t.Errorf("%d mounts are remembered, want %d", n, maxRemembered)
+	}
+}
+
+func TestOlderVersionsGetNoHandle(t *testing.T) {
+	for vers := uint32(1); vers <= 2; vers++ {
+		var res nfs.MountV1Res
+		err := call(home(t), "192.0.2.1", vers, nfs.MountMnt, (&nfs.MountPath{Path: "/"}).Encode, res.Decode)
+		if err != nil || res.Stat == 0 {
+			t.Errorf("version %d: %v, %v", vers, res, err)
+		}
+	}
+}
+
+func TestWhatIsNoCallOfMountIsAnError(t *testing.T) {
+	s := home(t)
+	if err := call(s, "192.0.2.1", 3, 6, nil, nil); !errors.Is(err, &oncrpc.AcceptError{Stat: oncrpc.ProcUnavail}) {
+		t.Errorf("procedure 6: %v", err)
+	}
+	if err := call(s, "192.0.2.1", 3, nfs.MountMnt, nil, nil); !errors.Is(err, oncrpc.ErrShort) {
+		t.Errorf("MNT without a path: %v", err)
+	}
+	if err := call(s, "192.0.2.1", 3, nfs.MountExport, (&nfs.MountPath{Path: "/"}).Encode, nil); !errors.Is(err, oncrpc.ErrTrailing) {
+		t.Errorf("EXPORT with a path: %v", err)
+	}
+	long := nfs.MountPath{Path: strings.Repeat("/a", nfs.MaxMountPath/2)}
+	if res, err := mnt(s, "192.0.2.1", long.Path); err != nil || res.Stat != nfs.MountOK {
+		t.Errorf("a path of %d octets: %v, %v", len(long.Path), res.Stat, err)
+	}
+	for _, s := range []string{"", "192.0.2.1/33", "host", "fe80::1%eth0", "192.0.2.0/24/1"} {
+		if p, err := ParseAllow(s); err == nil {
+			t.Errorf("%q is read as network %v", s, p)
+		}
+	}
+	if _, err := New(Config{}); err == nil {
+		t.Error("a server without handles is made")
+	}
+}
