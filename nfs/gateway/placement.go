@@ -1,0 +1,87 @@
+// This file says where the data of a reply are to go that a backend places apart
+// from it, and puts the reply together.
+
+package gateway
+
+import (
+	"github.com/weft-rdma/weft/oncrpc"
+	"github.com/weft-rdma/weft/rpcrdma"
+)
+
+// A placement is memory for the eligible results of a call. It is laid out so
+// that results lie where the reply has them, if the rest of the reply is as long
+// as it can be. That is so for READ of NFS version 3 with attributes, whose data
+// are then not moved. The zero value places nothing.
+type placement struct {
+	buf   []byte // room for the whole reply
+	sinks [][]byte
+	at    []int // where in buf each sink begins
+}
+
+const (
+	// sinks is how many results of a call are placed: one Write chunk is what
+	// every NFS server has to take (RFC 8267 §6.4.2).
+	sinks = 1
+
+	// unknownReply is how many octets are made room for where it is not known how
+	// long the rest of a reply can be.
+	unknownReply = 4 << 10
+)
+
+// place makes room for the results of r.
+func (g *Gateway) place(r *oncrpc.Request) (p placement) {
+	b, ok := g.cfg.Backend.Bindings[rpcrdma.ProgramVersion{Prog: r.Prog, Vers: r.Vers}]
+	if !ok {
+		return p
+	}
+	var c rpcrdma.Cursor
+	c.Whole(r.Message, len(r.Message)-len(r.Args))
+	bound := b.MaxReply(r.Proc, &c)
+	n := bound.Fixed
+	if n < 0 || n > g.cfg.MaxPayload {
+		n = unknownReply
+	}
+	items := bound.Items[:min(len(bound.Items), sinks)]
+	if len(items) == 0 {
+		return p
+	}
+	for _, item := range items {
+		p.at = append(p.at, n)
+		n += oncrpc.RoundUp(min(item, g.cfg.MaxPayload))
+	}
+	p.buf = r.Buffer(n)[:n]
+	for i, item := range items {
+		at := p.at[i]
+		end := at + min(item, g.cfg.MaxPayload)
+		p.sinks = append(p.sinks, p.buf[at:end:end])
+	}
+	return p
+}
+
+// assemble returns the reply as one, in memory of r's.
+func (p *placement) assemble(r *oncrpc.Request, reply *oncrpc.ClientReply) []byte {
+	total, in := len(reply.Message), 0
+	inPlace := true // no result has to move up, into another or what is behind it
+	for _, it := range reply.Placed {
+		if it.Length >= 0 {
+			inPlace = inPlace && it.At+in <= p.at[it.Sink]
+			in += oncrpc.RoundUp(it.Length)
+		}
+	}
+	total += in
+	out := p.buf
+	if !inPlace || total > len(out) {
+		out = r.Buffer(total)
+	}
+	out = out[:0]
+	from := 0
+	for _, it := range reply.Placed {
+		if it.Length >= 0 {
+			out = append(out, reply.Message[from:it.At]...)
+			from = it.At
+			out = append(out, p.sinks[it.Sink][:it.Length]...)
+			out = append(out, "\x00\x00\x00"[:oncrpc.Padding(it.Length)]...)
+		}
+	}
+	return append(out, reply.Message[from:]...)
+}

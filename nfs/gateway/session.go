@@ -1,0 +1,102 @@
+// This file is what belongs to one connection in front: the caller behind it,
+// and the calls that pass, both ways.
+
+package gateway
+
+import (
+	"context"
+	"errors"
+	"net"
+
+	"github.com/weft-rdma/weft/oncrpc"
+	"github.com/weft-rdma/weft/rpcrdma"
+)
+
+// A session is one connection in front with its connection behind.
+type session struct {
+	g      *Gateway
+	remote net.Addr      // of the client
+	back   oncrpc.Caller // calls the client back; nil if that cannot be
+	caller oncrpc.Caller // calls the server
+	seen   xids          // of the client's last calls
+}
+
+// forward passes a call of the client's on to the server.
+func (s *session) forward(ctx context.Context, r *oncrpc.Request) ([]byte, error) {
+	s.seen.add(r.XID)
+	if wait := s.g.cfg.Wait; wait > 0 {
+		limited, cancel := context.WithTimeout(ctx, wait)
+		defer cancel()
+		ctx = limited
+	}
+	p := s.g.place(r)
+	reply, err := pass(ctx, s.caller, r, p)
+	if err != nil && !errors.Is(err, oncrpc.ErrNoReply) {
+		s.g.cfg.Logger.Info("a call was not executed", "from", s.remote, "program", r.Prog, "procedure", r.Proc, "err", err)
+	}
+	return reply, err
+}
+
+// reverse passes a call of the server's on to the client.
+func (s *session) reverse(ctx context.Context, r *oncrpc.Request) ([]byte, error) {
+	if s.back == nil {
+		return nil, &oncrpc.AcceptError{Stat: oncrpc.ProgUnavail}
+	}
+	return pass(ctx, s.back, r, placement{})
+}
+
+// pass calls on behalf of r, and returns the reply as r's handler does.
+func pass(ctx context.Context, to oncrpc.Caller, r *oncrpc.Request, p placement) ([]byte, error) {
+	m := memory{r: r}
+	reply, err := to.Call(ctx, &oncrpc.ClientCall{
+		Call: r.Call, Args: [][]byte{r.Args},
+		Forward: true, Sinks: p.sinks, Alloc: m.alloc,
+	})
+	if err != nil {
+		return nil, refusal(ctx, err)
+	}
+	defer reply.Release()
+	if m.holds(reply.Message) && len(reply.Placed) == 0 {
+		return reply.Message, nil // read to where it is sent from
+	}
+	return p.assemble(r, reply), nil
+}
+
+// refusal is what a client in front gets told of a call without a reply.
+func refusal(ctx context.Context, err error) error {
+	// The client is gone, or has waited long enough. Or it has repeated a call
+	// that is under way: the reply to that will answer both, and a server that
+	// got it twice might execute it twice.
+	if ctx.Err() != nil || errors.Is(err, oncrpc.ErrXIDInUse) {
+		return oncrpc.ErrNoReply
+	}
+	// A call with arguments that are none of its procedure's cannot be planned.
+	if errors.Is(err, &rpcrdma.Error{Fault: rpcrdma.FaultStream}) {
+		return &oncrpc.AcceptError{Stat: oncrpc.GarbageArgs, Err: err}
+	}
+	return err // SYSTEM_ERR
+}
+
+// memory gives memory of r's for a reply, and knows it again.
+type memory struct {
+	r    *oncrpc.Request
+	last []byte
+}
+
+func (m *memory) alloc(n int) []byte {
+	m.last = m.r.Buffer(n)[:n]
+	return m.last
+}
+
+// holds reports whether b is what was given out last.
+func (m *memory) holds(b []byte) bool {
+	return len(b) > 0 && len(m.last) > 0 && &b[0] == &m.last[0]
+}
+
+// close ends the session when no call of its client is in a handler any more.
+func (s *session) close() {
+	if c, ok := s.caller.(interface{ LocalPort() int }); ok {
+		s.g.past.put(s.remote, c.LocalPort(), s.seen.all())
+	}
+	s.caller.Close()
+}
