@@ -32,6 +32,9 @@ type endpointConfig struct {
 	sends    int         // RDMA Writes and Sends that are posted at a time
 	ird, ord int         // RDMA Reads at a time: of the peer's, and of ours
 
+	// idle is how long the peer may say nothing; without one it may for ever.
+	idle time.Duration
+
 	// stall is how long what was posted may go without any of it completing; 0
 	// stands for DefaultStall.
 	stall time.Duration
@@ -43,6 +46,9 @@ type half interface {
 	// received takes a message of its direction, header errors included, and
 	// sees to it that it is reposted. It must not wait.
 	received(m *message)
+
+	// busy reports whether calls are in progress.
+	busy() bool
 
 	// ended says that the connection has ended, and why. Before, everything that
 	// was received has been handed to received, and what was posted is done.
@@ -65,8 +71,15 @@ type endpoint struct {
 	receiveMR *verbs.MR
 	queue     sendQueue
 
+	// mostReads is how many RDMA Reads there may be at a time, as agreed.
+	mostReads int
+
 	// threshold is the octets of the longest message that the peer takes.
 	threshold atomic.Int64
+
+	// heard is when the peer's last message came, since began.
+	heard atomic.Int64
+	began time.Time
 
 	// requester takes replies and responder takes calls. They are set before
 	// run; nil discards.
@@ -84,7 +97,7 @@ type endpoint struct {
 // receives. It keeps to local memory of pool, which is of pd. Its owner calls
 // connected and run, or discard.
 func newEndpoint(pd *verbs.PD, pool *pool, cfg endpointConfig) (*endpoint, error) {
-	e := &endpoint{cfg: cfg, pd: pd, pool: pool, rules: cfg.rules}
+	e := &endpoint{cfg: cfg, pd: pd, pool: pool, rules: cfg.rules, began: time.Now()}
 	e.ctx, e.cancel = context.WithCancel(context.Background())
 	if err := e.open(); err != nil {
 		e.discard()
@@ -127,15 +140,12 @@ func (e *endpoint) connected(conn *cm.Conn, reads int) {
 	e.conn = conn
 	e.peer, _ = ParsePrivateData(conn.PrivateData())
 	e.threshold.Store(int64(e.cfg.private.Threshold(e.peer)))
-	ord := min(conn.ORD(), e.cfg.ord)
+	e.mostReads = min(conn.ORD(), e.cfg.ord)
 	if reads == int(mpa.NotNegotiated) {
-		ord = min(ord, 1)
+		e.mostReads = min(e.mostReads, 1)
 	}
-	e.queue.limitReads(ord)
+	e.queue.limitReads(e.mostReads)
 }
-
-// ord is how many RDMA Reads there may be at a time: 0 if the peer serves none.
-func (e *endpoint) ord() int { return e.queue.mostReads() }
 
 // run looks after the connection until it ends, frees everything that the
 // endpoint has and says why it ended.
@@ -155,29 +165,48 @@ func (e *endpoint) run() error {
 // posted, and when the peer takes or serves nothing of what was posted for too
 // long: what a peer makes us keep it must not make us keep for ever.
 func (e *endpoint) watch() {
-	period := e.cfg.stall
-	if period <= 0 {
-		period = DefaultStall
+	stall := e.cfg.stall
+	if stall <= 0 {
+		stall = DefaultStall
 	}
-	last, was := e.queue.progress()
+	period := stall
+	if e.cfg.idle > 0 {
+		period = min(period, e.cfg.idle)
+	}
+	var last uint64
+	var was bool
+	var since time.Time // nothing has completed, though something was awaited
 	for {
 		ctx, cancel := context.WithTimeout(e.ctx, period)
 		_, err := e.qp.WaitState(ctx, verbs.Idle, verbs.Error)
 		cancel()
-		switch {
-		case err == nil:
+		if err == nil {
 			e.fail(nil)
-			return
-		case e.ctx.Err() != nil:
+		}
+		if e.ctx.Err() != nil {
 			return
 		}
 		number, awaited := e.queue.progress()
-		if was && awaited && number == last {
-			e.fail(fmt.Errorf("rpcrdma: the peer has taken nothing for %v of what it was sent or asked for", period))
-			return
+		if !awaited || !was || number != last {
+			last, was, since = number, awaited, time.Now()
 		}
-		last, was = number, awaited
+		switch {
+		case awaited && time.Since(since) >= stall:
+			e.fail(fmt.Errorf("rpcrdma: the peer has taken nothing of what it was sent, or asked for, for %v", time.Since(since).Round(time.Second)))
+		case e.cfg.idle > 0 && e.idle() >= e.cfg.idle && !e.busy():
+			e.fail(fmt.Errorf("rpcrdma: the peer has said nothing for %v", e.idle().Round(time.Second)))
+		}
 	}
+}
+
+// busy reports whether anything is in progress in either direction.
+func (e *endpoint) busy() bool {
+	return e.responder != nil && e.responder.busy() || e.requester != nil && e.requester.busy()
+}
+
+// idle is how long ago the peer's last message came.
+func (e *endpoint) idle() time.Duration {
+	return time.Since(e.began) - time.Duration(e.heard.Load())
 }
 
 // progress handles completions until the connection is to end.
@@ -208,6 +237,7 @@ func (e *endpoint) complete(wcs []verbs.WC) (alive bool) {
 			alive = false
 		default:
 			m := &e.receives[wc.ID&^receiveID]
+			e.heard.Store(int64(time.Since(e.began)))
 			m.arrived(wc)
 			e.dispatch(m)
 		}

@@ -7,6 +7,7 @@ import "encoding/binary"
 // Lengths of headers in octets.
 const (
 	fixedLen    = 16 // what all versions and types have
+	creditsAt   = 8  // where the credits are in them
 	nullLen     = 28 // MSG and NOMSG with three absent lists
 	nullMsgPLen = 36 // MSGP with three absent lists
 

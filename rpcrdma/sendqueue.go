@@ -16,8 +16,7 @@ type work struct {
 
 	// done is called once, when no work request uses its memory any more: with
 	// nil if all have succeeded, else with an error, and the connection has ended
-	// then. It runs in the endpoint's goroutine, or in that of post, and must not
-	// wait.
+	// then. It runs in the endpoint's goroutine and must not wait.
 	done func(w *work, err error)
 
 	// status is what the first work request that failed completed with, if it did.
@@ -85,17 +84,17 @@ func (q *sendQueue) limitReads(n int) {
 
 // send posts Writes and Sends, and fetch RDMA Reads: now, or when there is room.
 // The requests of one work go out in their order, with those of others between
-// them perhaps.
-func (q *sendQueue) send(w *work)  { q.post(&q.sends, w) }
-func (q *sendQueue) fetch(w *work) { q.post(&q.reads, w) }
+// them perhaps. With an error, which says why the connection has ended, nothing
+// is posted and done is not called.
+func (q *sendQueue) send(w *work) error  { return q.post(&q.sends, w) }
+func (q *sendQueue) fetch(w *work) error { return q.post(&q.reads, w) }
 
-func (q *sendQueue) post(l *lane, w *work) {
+func (q *sendQueue) post(l *lane, w *work) error {
 	w.lane, w.posted, w.out, w.status = l, 0, 0, verbs.Success
 	q.posting.RLock()
-	if err := q.dead; err != nil {
-		q.posting.RUnlock()
-		w.done(w, err)
-		return
+	defer q.posting.RUnlock()
+	if q.dead != nil {
+		return q.dead
 	}
 	q.mu.Lock()
 	if n := len(q.free); n > 0 {
@@ -114,7 +113,7 @@ func (q *sendQueue) post(l *lane, w *work) {
 		l.waiting = append(l.waiting, w)
 		q.pump(l)
 	}
-	q.posting.RUnlock()
+	return nil
 }
 
 // take takes as much of w as there is room for.
@@ -213,7 +212,7 @@ func (q *sendQueue) progress() (number uint64, awaited bool) {
 	return q.number, len(q.works) > len(q.free)
 }
 
-// stop ends posting: what is posted from now on is done at once, with err.
+// stop ends posting: from now on it fails with err.
 func (q *sendQueue) stop(err error) {
 	q.posting.Lock()
 	q.dead = err

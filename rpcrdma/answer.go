@@ -1,0 +1,274 @@
+// This file follows a call on the responder's side from its handler to the end:
+// the reply is planned, and sent by RDMA Writes and a Send; or the protocol's
+// answer to what was wrong is.
+
+package rpcrdma
+
+import (
+	"encoding/binary"
+	"errors"
+
+	"github.com/weft-rdma/weft/memory"
+	"github.com/weft-rdma/weft/oncrpc"
+	"github.com/weft-rdma/weft/verbs"
+)
+
+// alloc is Request.Alloc: memory for a reply, from which it is sent.
+func (c *served) alloc(n int) []byte {
+	if at := c.replyHeader(); c.inPlace == 0 && len(c.header.Writes) == 0 && n >= 0 && n <= len(c.send.b)-at {
+		// The header's length is known and nothing leaves the stream, so that the
+		// reply can stand where it is sent from.
+		c.inPlace = at
+		return c.send.b[at:][:n]
+	}
+	b, err := c.r.e.pool.get(n)
+	if err != nil {
+		return make([]byte, n) // is sent all the same, by a copy
+	}
+	c.results = append(c.results, b)
+	return b.b[:n]
+}
+
+// replyHeader is the length of the header of a reply: it repeats the lists of
+// the call.
+func (c *served) replyHeader() int {
+	h := Header{Writes: c.header.Writes, Reply: c.header.Reply, HasReply: c.header.HasReply}
+	return h.Len()
+}
+
+// forget ends a call that is not answered.
+func (c *served) forget() {
+	c.r.mu.Lock()
+	defer c.r.mu.Unlock()
+	c.r.release(c)
+}
+
+// tell answers that the call was not executed, because of err.
+func (c *served) tell(err error) {
+	reply := oncrpc.ReplyTo(c.xid, err)
+	b, err := reply.Append(c.request.Buffer(reply.Len()))
+	if err != nil {
+		c.r.e.fail(err) // RFC 8166 §4.5.4
+		c.forget()
+		return
+	}
+	c.answer(b)
+}
+
+// fault answers a message with what the protocol has for err (RFC 8166 §4.5).
+// The lock is not held.
+func (c *served) fault(err error) {
+	var e *Error
+	if !errors.As(err, &e) {
+		c.tell(err)
+		return
+	}
+	if e.Fault == FaultStream {
+		c.r.log("refused a call", "xid", c.xid, "reason", err)
+		c.tell(&oncrpc.AcceptError{Stat: oncrpc.GarbageArgs, Err: err})
+		return
+	}
+	c.r.mu.Lock()
+	defer c.r.mu.Unlock()
+	c.refuse(err)
+}
+
+// refuse answers a message by an RDMA_ERROR, or GARBAGE_ARGS, or by closing the
+// connection. The lock is held.
+func (c *served) refuse(err error) {
+	r, h := c.r, c.header
+	r.log("refused a call", "xid", h.XID, "reason", err)
+	const credits = 0 // said by ready
+	var answer []byte
+	switch answerTo(err) {
+	case AnswerErrVers:
+		answer = AppendErrVers(c.send.b[:0], h.XID, h.Version, credits)
+	case AnswerErrChunk:
+		answer = AppendErrChunk(c.send.b[:0], h.XID, credits)
+	case AnswerGarbageArgs:
+		// By RDMA_MSG without chunks: that the call's can be used is not known.
+		header := Header{XID: h.XID, Credits: credits, Proc: ProcMsg}
+		reply := oncrpc.ReplyTo(h.XID, &oncrpc.AcceptError{Stat: oncrpc.GarbageArgs})
+		var failed error
+		if answer, failed = reply.Append(header.Append(c.send.b[:0])); failed != nil {
+			err, answer = failed, nil
+		}
+	}
+	if answer == nil {
+		r.e.fail(err)
+		r.release(c)
+		return
+	}
+	c.begin(1)
+	c.add(verbs.OpSend, c.send, 0, Segment{Length: uint32(len(answer))})
+	c.ready()
+	if r.e.queue.send(&c.work) != nil {
+		r.release(c)
+	}
+}
+
+// answer sends the reply of a handler.
+func (c *served) answer(reply []byte) {
+	r := c.r
+	handle := c.invalidate()
+	source, at := c.source(reply)
+	err := c.reply.Plan(c.header, len(reply), c.reduce(reply), int(r.e.threshold.Load()))
+	if isFault(err, FaultOverrun) && c.mayOffer() {
+		if source, at, err = c.own(reply, source, at); err == nil {
+			err = c.makeOffer(source, at, len(reply))
+		}
+		handle = 0
+	}
+	if err == nil && len(c.reply.Writes) > 0 {
+		source, at, err = c.own(reply, source, at)
+	}
+	if err != nil {
+		r.mu.Lock()
+		defer r.mu.Unlock()
+		c.refuse(err)
+		return
+	}
+	c.begin(len(c.reply.Writes) + 1)
+	for _, w := range c.reply.Writes {
+		c.add(verbs.OpWrite, source, at+w.From, w.Segment)
+	}
+	b := c.reply.Header.Append(c.send.b[:0])
+	for _, run := range c.reply.Inline {
+		b = append(b, reply[run.Offset:][:run.Length]...) // moves nothing if in place
+	}
+	c.add(verbs.OpSend, c.send, 0, Segment{Length: uint32(len(b))})
+	c.invalidates(handle)
+	r.mu.Lock()
+	if c.offer != nil {
+		if !r.roomFor(c.offer) && !r.closed {
+			r.held = append(r.held, c)
+			r.mu.Unlock()
+			return // unhold has it sent
+		}
+		r.show(c)
+	}
+	c.ready()
+	r.mu.Unlock()
+	c.dispatch()
+}
+
+// own makes sure that a reply is in registered memory: a handler may have brought
+// its own.
+func (c *served) own(reply []byte, source *buffer, at int) (*buffer, int, error) {
+	if source != nil {
+		return source, at, nil
+	}
+	b, err := c.r.e.pool.get(len(reply))
+	if err != nil {
+		return nil, 0, faultf(FaultLocal, "no memory for a reply of %d octets: %v", len(reply), err)
+	}
+	c.results = append(c.results, b)
+	copy(b.b, reply)
+	return b, 0, nil
+}
+
+// source finds the registered memory that a reply begins in.
+func (c *served) source(reply []byte) (b *buffer, at int) {
+	if c.inPlace > 0 && &c.send.b[c.inPlace] == &reply[0] {
+		return c.send, c.inPlace
+	}
+	for _, b := range c.results {
+		if &b.b[0] == &reply[0] {
+			return b, 0
+		}
+	}
+	return nil, 0
+}
+
+// reduce finds the results that are DDP-eligible, if there are Write chunks for
+// them.
+func (c *served) reduce(reply []byte) []Run {
+	c.eligible = c.eligible[:0]
+	binding := c.r.cfg.bindings[ProgramVersion{c.request.Prog, c.request.Vers}]
+	if len(c.header.Writes) == 0 || binding == nil || protected(&c.request.Cred) {
+		return nil
+	}
+	var h oncrpc.Reply
+	at, err := h.Parse(reply)
+	if err != nil || h.Err() != nil {
+		return nil
+	}
+	c.cursor.Whole(reply, at)
+	if err := walked(binding.WalkReply(c.request.Proc, &c.cursor), &c.cursor); err != nil {
+		// Who made the reply knows the program better than the binding does. It
+		// goes as it is.
+		c.r.log("cannot place results", "xid", c.xid, "reason", err)
+		return nil
+	}
+	for _, item := range c.cursor.Items() {
+		if item.Eligible {
+			c.eligible = append(c.eligible, item.Run)
+		}
+	}
+	return c.eligible
+}
+
+// invalidate chooses the STag that the reply invalidates, 0 for none: both sides
+// have to support it, and all that the call offers has to be named by one handle,
+// which then belongs to this XID alone (RFC 8797 §4.1; the rule is Linux's).
+func (c *served) invalidate() (handle uint32) {
+	if !c.r.e.cfg.private.Invalidates(c.r.e.peer) {
+		return 0
+	}
+	same := true
+	see := func(s Segment) {
+		same = same && (handle == 0 || handle == s.Handle)
+		handle = s.Handle
+	}
+	for _, s := range c.header.Reads {
+		see(s.Segment)
+	}
+	for _, chunk := range c.header.Writes {
+		for _, s := range chunk {
+			see(s)
+		}
+	}
+	for _, s := range c.header.Reply {
+		see(s)
+	}
+	if !same {
+		return 0
+	}
+	return handle
+}
+
+// invalidates makes the Send, which is the last work request, invalidate the
+// peer's STag handle, if that is not 0.
+func (c *served) invalidates(handle uint32) {
+	if handle != 0 {
+		wr := &c.work.wrs[len(c.work.wrs)-1]
+		wr.Op, wr.Invalidate = verbs.OpSendInvalidate, memory.STag(handle)
+	}
+}
+
+// ready makes the reply in c.send the next to be sent. What the call came in is
+// posted again before: the reply lets the peer use it (RFC 8166 §3.3.1). The
+// lock is held.
+func (c *served) ready() {
+	r := c.r
+	binary.BigEndian.PutUint32(c.send.b[creditsAt:], r.grants.credits())
+	r.replies.add(c.xid, c.work.wrs)
+	r.answered(c)
+	c.message.repost()
+	c.message, c.header = nil, nil
+	c.work.done = c.sent
+}
+
+// dispatch posts what is ready. The lock is not held.
+func (c *served) dispatch() {
+	if c.r.e.queue.send(&c.work) != nil {
+		c.forget()
+	}
+}
+
+// sent goes on when the reply has left.
+func (c *served) sent(*work, error) {
+	c.r.mu.Lock()
+	defer c.r.mu.Unlock()
+	c.r.release(c)
+}

@@ -1,0 +1,64 @@
+// This file answers the Connection Configuration Protocol (RFC 5666 §6).
+
+package rpcrdma
+
+import (
+	"context"
+
+	"github.com/weft-rdma/weft/oncrpc"
+)
+
+// A Configurator lets clients configure their connections by CONF_RDMA. RFC 8166
+// has dropped it for private data.
+type Configurator struct {
+	// Allow decides who may, by what the call says of its sender: RFC 5666 §11
+	// wants the program protected by an appropriate flavor. Who may not is
+	// answered AUTH_TOOWEAK; nil lets nobody.
+	Allow func(call *oncrpc.Call) bool
+
+	// Align is the alignment that clients are told to pad to in RDMA_MSGP, in
+	// octets; 0 and 1 for none.
+	Align uint32
+}
+
+// allowed reports whether the call may configure.
+func (c *Configurator) allowed(call *oncrpc.Call) bool {
+	return c.Allow != nil && c.Allow(call)
+}
+
+// A confServer is the program rdmaconfig of one connection.
+type confServer struct {
+	*Configurator
+	e *endpoint
+}
+
+// ServeRPC answers NULL and CONF_RDMA. The second of a connection replaces what
+// the first said.
+func (s confServer) ServeRPC(_ context.Context, r *oncrpc.Request) ([]byte, error) {
+	switch {
+	case r.Vers != ConfVersion:
+		return nil, &oncrpc.AcceptError{Stat: oncrpc.ProgMismatch, Low: ConfVersion, High: ConfVersion}
+	case r.Proc == ConfNull:
+		e := r.Accept(0)
+		return e.Finish()
+	case r.Proc != ConfRDMA:
+		return nil, &oncrpc.AcceptError{Stat: oncrpc.ProcUnavail}
+	case !s.allowed(&r.Call):
+		return nil, &oncrpc.RejectError{Stat: oncrpc.AuthError, Auth: oncrpc.AuthTooWeak}
+	}
+	var call ConfCall
+	if err := call.Parse(r.Args); err != nil {
+		return nil, &oncrpc.AcceptError{Stat: oncrpc.GarbageArgs, Err: err}
+	}
+	cfg := &s.e.cfg
+	reply := ConfReply{
+		MaxCallSendSize: cfg.private.ReceiveSize, // the receives of that size are posted
+		Align:           s.Align,
+		MaxRDMARead:     uint32(s.e.conn.IRD()),
+	}
+	s.e.threshold.Store(int64(call.ReplyThreshold(cfg.private.SendSize)))
+	s.e.queue.limitReads(int(min(uint32(s.e.mostReads), call.MaxRDMARead)))
+	e := r.Accept(ConfLen)
+	e.Fixed(reply.Append(nil))
+	return e.Finish()
+}

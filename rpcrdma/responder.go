@@ -1,0 +1,298 @@
+// This file is the responder's half of an endpoint: it takes calls, and sees to
+// it that there are never more of them, or of their octets, than it has room for.
+
+package rpcrdma
+
+import (
+	"log/slog"
+	"net/netip"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/weft-rdma/weft/oncrpc"
+)
+
+// DefaultCallMemory is how many octets the calls of one connection may have to
+// be fetched at a time, where the configuration says nothing. A call that is
+// longer is served alone.
+const DefaultCallMemory = 64 << 20
+
+// idleWorkers is how many goroutines of a connection wait for further calls.
+const idleWorkers = 4
+
+// A responderConfig is what a responder serves, and how.
+type responderConfig struct {
+	handler  oncrpc.Handler
+	bindings Bindings
+	rules    Rules
+	credits  uint32 // what replies grant
+	memory   int    // octets of calls being fetched or executed; 0 stands for the default
+
+	conf *Configurator // answers CONF_RDMA; nil leaves program 100417 to the handler
+	read ReadReplies   // replies with Read lists
+
+	failures *failures // of connections before this; nil remembers none
+	logger   *slog.Logger
+}
+
+// A responder serves the calls that arrive at an endpoint.
+//
+// A call has a receive of its endpoint from its arrival until its reply is about
+// to be sent; so there cannot be more calls in progress than receives, which are
+// more than the credits granted. Its served, from the call's arrival until its
+// reply has left, is one of twice as many: what a peer has sent in its stead in
+// the meantime, as it may, finds another, and a peer that sends and sends and takes
+// no replies runs out of receives.
+type responder struct {
+	cfg responderConfig
+	e   *endpoint
+
+	// session is what handlers see of the connection.
+	session *session
+	back    oncrpc.Caller // calls of ours to the peer, or nil
+	peer    netip.Addr    // whose calls it serves
+
+	handlers sync.WaitGroup // calls that handlers execute, or may
+	jobs     chan *served
+	idle     atomic.Int32 // goroutines that wait for jobs
+
+	mu       sync.Mutex
+	grants   grants
+	xids     map[uint32]*served // calls that have no reply yet
+	free     []*served
+	made     int        // served that there are, free or not
+	waiting  []*message // calls that wait for a served
+	thirsty  []*served  // calls that wait for memory
+	octets   int        // of calls that have memory
+	replies  recent     // whose Writes the peer may yet refuse
+	offers   []*offer   // replies with Read lists, oldest first
+	offered  int        // octets of those
+	held     []*served  // replies that wait until there are fewer of them
+	overdue  *time.Timer
+	draining bool // calls are not taken any more
+	closed   bool // the connection has ended
+	quiet    chan struct{}
+}
+
+// newResponder makes the responder of an endpoint.
+func newResponder(e *endpoint, cfg responderConfig) *responder {
+	r := &responder{cfg: cfg, e: e, jobs: make(chan *served), xids: make(map[uint32]*served), quiet: make(chan struct{})}
+	r.grants.limit = max(1, cfg.credits)
+	r.session = newSession()
+	r.peer = addrOf(e.conn.RemoteAddr())
+	return r
+}
+
+// received takes what came in the direction of calls.
+func (r *responder) received(m *message) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	fault := m.Fault
+	if fault == nil {
+		fault = m.Header.CheckCall(&r.cfg.rules)
+	}
+	switch {
+	case r.draining || r.e.ctx.Err() != nil:
+		// Nothing has been done about it, so that it can be sent again elsewhere.
+	case fault != nil && answerTo(fault) == AnswerDrop:
+		r.log("dropped a message", "reason", fault)
+	case m.Header.Proc == ProcDone && fault == nil:
+		r.fetched(m.Header.XID)
+	default:
+		m.Fault = fault
+		if c := r.take(); c != nil {
+			r.begin(c, m)
+		} else {
+			r.waiting = append(r.waiting, m)
+		}
+		return
+	}
+	m.repost()
+}
+
+// answerTo is what a responder does about an error of a message.
+func answerTo(err error) Answer {
+	if e, ok := err.(*Error); ok {
+		return e.Fault.Answer(Responder)
+	}
+	return AnswerClose
+}
+
+// take returns a served that is free, nil if there is none.
+func (r *responder) take() *served {
+	if n := len(r.free); n > 0 {
+		c := r.free[n-1]
+		r.free = r.free[:n-1]
+		return c
+	}
+	if r.made == 2*len(r.e.receives) {
+		return nil
+	}
+	c, err := newServed(r)
+	if err != nil { // RFC 8166 §4.5.4: no answer can be built
+		r.e.fail(err)
+		return nil
+	}
+	r.made++
+	return c
+}
+
+// begin begins to serve what is in m.
+func (r *responder) begin(c *served, m *message) {
+	h := &m.Header
+	c.message, c.header, c.xid = m, h, h.XID
+	switch {
+	case m.Fault != nil:
+		c.refuse(m.Fault)
+	case r.cfg.failures.take(r.peer, h.XID):
+		c.refuse(faultf(FaultChunk, "call of XID %#x is sent again, whose chunks made the last connection fail", h.XID))
+	case r.xids[h.XID] != nil:
+		// A call that is sent again while it is executed, which RFC 8166 has no
+		// requester do on one connection: one reply answers both.
+		r.log("dropped a call", "xid", h.XID, "reason", "its XID is that of one in progress")
+		m.repost()
+		r.release(c)
+	default:
+		r.fetched(h.XID) // who calls again has given up on that reply
+		r.xids[h.XID] = c
+		c.admitted = true
+		c.plan()
+	}
+}
+
+// admit gives memory to calls that wait for it, in their order.
+func (r *responder) admit() {
+	for len(r.thirsty) > 0 && r.fits(r.thirsty[0].assembly.Length) {
+		c := r.thirsty[0]
+		r.thirsty[0] = nil
+		r.thirsty = r.thirsty[1:]
+		c.fetch()
+	}
+}
+
+// fits reports whether there is room for n octets: always for one call.
+func (r *responder) fits(n int) bool {
+	return r.octets == 0 || n <= limit(r.cfg.memory, DefaultCallMemory)-r.octets
+}
+
+// start has a goroutine execute c.
+func (r *responder) start(c *served) {
+	r.handlers.Add(1)
+	select {
+	case r.jobs <- c:
+	default:
+		go r.work(c)
+	}
+}
+
+// work executes calls, and waits for more if not enough others do.
+func (r *responder) work(c *served) {
+	for {
+		c.serve()
+		r.handlers.Done()
+		if r.idle.Add(1) > idleWorkers {
+			r.idle.Add(-1)
+			return
+		}
+		select {
+		case c = <-r.jobs:
+			r.idle.Add(-1)
+		case <-r.e.ctx.Done():
+			return
+		}
+	}
+}
+
+// answered says that the reply to c is about to be sent: another call may have
+// its XID from now on.
+func (r *responder) answered(c *served) {
+	if c.admitted {
+		c.admitted = false
+		delete(r.xids, c.xid)
+	}
+}
+
+// release takes back a served whose reply has left, or will never be sent, and
+// gives its room to what waits. The lock is held.
+func (r *responder) release(c *served) {
+	c.reset()
+	if r.closed {
+		r.e.pool.put(c.send)
+		return
+	}
+	r.free = append(r.free, c)
+	if len(r.waiting) > 0 {
+		m := r.waiting[0]
+		r.waiting[0] = nil
+		r.waiting = r.waiting[1:]
+		r.begin(r.take(), m)
+	}
+	r.admit()
+	r.hush()
+}
+
+// drain makes the responder take no more calls. Quiet is closed when there are
+// none in progress, and no replies under way.
+func (r *responder) drain() (quiet <-chan struct{}) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.draining = true
+	r.hush()
+	return r.quiet
+}
+
+// hush closes quiet once the responder drains and has nothing to do.
+func (r *responder) hush() {
+	if r.draining && len(r.free) == r.made {
+		select {
+		case <-r.quiet:
+		default:
+			close(r.quiet)
+		}
+	}
+}
+
+// busy reports whether calls are in progress, or replies under way.
+func (r *responder) busy() bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return len(r.free) < r.made
+}
+
+// ended gives up what was not begun. Handlers that are at work go on; what they
+// reply is lost.
+func (r *responder) ended(err error) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.closed = true
+	for _, c := range r.free {
+		r.e.pool.put(c.send)
+	}
+	for _, c := range r.thirsty {
+		r.release(c)
+	}
+	for _, c := range r.held {
+		r.release(c)
+	}
+	r.free, r.waiting, r.thirsty, r.held = nil, nil, nil, nil
+	for len(r.offers) > 0 {
+		r.withdraw(0)
+	}
+	if r.overdue != nil {
+		r.overdue.Stop()
+	}
+	r.blame(err)
+	r.draining = true
+	select {
+	case <-r.quiet:
+	default:
+		close(r.quiet)
+	}
+}
+
+func (r *responder) log(what string, args ...any) {
+	if l := r.cfg.logger; l != nil {
+		l.Debug("rpcrdma: "+what, args...)
+	}
+}

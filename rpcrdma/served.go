@@ -1,0 +1,309 @@
+// This file follows one call on the responder's side from its arrival to its
+// handler: what is elsewhere is fetched, and all is put in its place.
+
+package rpcrdma
+
+import (
+	"encoding/binary"
+	"errors"
+
+	"github.com/weft-rdma/weft/memory"
+	"github.com/weft-rdma/weft/oncrpc"
+	"github.com/weft-rdma/weft/verbs"
+)
+
+// A served is a call that a responder serves, or an error that it answers. It is
+// used for one after the other. Until its handler runs the responder's lock is
+// held for it, afterwards it belongs to the goroutine that runs the handler, and
+// then to the send queue.
+type served struct {
+	r        *responder
+	message  *message // what it came in; nil when that was given back
+	header   *Header  // of message
+	xid      uint32   // of header
+	admitted bool     // in responder.xids
+
+	assembly Assembly
+	octets   int     // counted in responder.octets
+	call     *buffer // what was fetched, nil if all came inline
+	stream   []byte  // the call, whole: in call or in message
+
+	request oncrpc.Request
+	cursor  Cursor
+	pads    []Run
+
+	send     *buffer   // what the Send is made of
+	results  []*buffer // what Request.Alloc gave
+	inPlace  int       // where in send the reply is, behind room for its header; 0: it is not
+	eligible []Run
+	reply    ReplyPlan
+	offer    *offer // what of the reply the peer fetches
+
+	work work
+	sges []verbs.SGE
+}
+
+// newServed makes a served with memory for its Sends.
+func newServed(r *responder) (*served, error) {
+	send, err := r.e.pool.get(int(r.e.cfg.private.SendSize))
+	if err != nil {
+		return nil, err
+	}
+	c := &served{r: r, send: send}
+	c.request.Alloc = c.alloc
+	c.request.Network = "rdma"
+	c.request.Local, c.request.Remote = r.e.conn.LocalAddr(), r.e.conn.RemoteAddr()
+	c.request.Session, c.request.SessionEnd = r.session, r.session.onEnd
+	c.request.Back = r.back
+	return c, nil
+}
+
+// reset makes a served ready for the next call. What it has borrowed goes back.
+func (c *served) reset() {
+	r := c.r
+	r.answered(c)
+	if c.message != nil {
+		c.message.repost()
+		c.message, c.header = nil, nil
+	}
+	if c.call != nil {
+		r.e.pool.put(c.call)
+		c.call = nil
+	}
+	if c.offer != nil {
+		_ = c.offer.mr.Deallocate()
+	}
+	for i, b := range c.results {
+		r.e.pool.put(b)
+		c.results[i] = nil
+	}
+	r.octets -= c.octets
+	c.results, c.octets, c.inPlace, c.stream, c.offer = c.results[:0], 0, 0, nil, nil
+	c.request.Message, c.request.Args, c.request.Call = nil, nil, oncrpc.Call{}
+}
+
+// plan finds where the octets of the call are, and goes on as soon as there is
+// room for them.
+func (c *served) plan() {
+	r, m := c.r, c.message
+	if len(m.Header.Reads) == 0 && m.Header.Proc == ProcMsg {
+		c.stream = m.Payload
+		r.start(c)
+		return
+	}
+	c.pads = c.pads[:0]
+	if m.Header.Proc == ProcMsgP {
+		if err := c.findPads(); err != nil {
+			c.refuse(err)
+			return
+		}
+	}
+	if err := c.assembly.Plan(c.header, len(m.Payload), c.pads, &r.cfg.rules); err != nil {
+		c.refuse(err)
+		return
+	}
+	if c.reads() > 0 && r.e.queue.mostReads() == 0 {
+		// It offers memory to be read, and has said when it connected, or by
+		// CONF_RDMA, that it serves no RDMA Read.
+		c.refuse(faultf(FaultChunk, "call of XID %#x with a Read list, by a peer that serves no RDMA Read", c.header.XID))
+		return
+	}
+	r.thirsty = append(r.thirsty, c)
+	r.admit()
+}
+
+// findPads finds the pads of an RDMA_MSGP, which stand before the data of long
+// items of the arguments (RFC 5666 §3.9). "At or above" the threshold is tried
+// first, and "exceeds" if that does not use up the message exactly.
+func (c *served) findPads() error {
+	h, payload := c.header, c.message.Payload
+	padding := h.Padding()
+	switch {
+	case padding.Align > MaxAlign:
+		return faultf(FaultChunk, "RDMA_MSGP of XID %#x with an alignment of %d octets, want at most %d", h.XID, padding.Align, MaxAlign)
+	case len(h.Reads) > 0:
+		return faultf(FaultChunk, "RDMA_MSGP of XID %#x with a Read list, want what is long inline", h.XID)
+	case padding.Align <= 1:
+		return nil
+	}
+	var call oncrpc.Call
+	args, err := call.Parse(payload)
+	if err != nil {
+		return nil // is found out again, and answered, when it is executed
+	}
+	binding := c.r.cfg.bindings[ProgramVersion{call.Prog, call.Vers}]
+	if binding == nil {
+		return faultf(FaultStream, "RDMA_MSGP of XID %#x for program %d version %d, of whose arguments nobody knows where pads are", h.XID, call.Prog, call.Vers)
+	}
+	for range 2 {
+		c.cursor.Padded(payload, args, &padding)
+		if err = walked(binding.WalkCall(call.Proc, &c.cursor), &c.cursor); err == nil {
+			c.pads = append(c.pads, c.cursor.Pads()...)
+			return nil
+		}
+		padding.Above = true
+	}
+	return err
+}
+
+// reads counts the RDMA Reads of the call.
+func (c *served) reads() (n int) {
+	for i := range c.assembly.Pieces {
+		if c.assembly.Pieces[i].Kind == PieceRead {
+			n++
+		}
+	}
+	return n
+}
+
+// fetch puts the call together, in the order of RFC 8166 §3.4.5: what came
+// inline at once, the rest by RDMA Reads.
+func (c *served) fetch() {
+	r := c.r
+	var err error
+	if c.call, err = r.e.pool.get(c.assembly.Length); err != nil {
+		r.e.fail(err) // RFC 8166 §4.5.4
+		r.release(c)
+		return
+	}
+	c.octets = c.assembly.Length
+	r.octets += c.octets
+	c.stream = c.call.b[:c.assembly.Length:c.assembly.Length]
+	c.begin(c.reads())
+	at := 0
+	for i := range c.assembly.Pieces {
+		p := &c.assembly.Pieces[i]
+		switch p.Kind {
+		case PieceInline:
+			copy(c.stream[at:], c.message.Payload[p.Offset:][:p.Length])
+		case PieceZeros:
+			clear(c.stream[at:][:p.Length])
+		case PieceRead:
+			c.add(verbs.OpRead, c.call, at, p.Segment)
+		}
+		at += p.Length
+	}
+	if len(c.work.wrs) == 0 {
+		r.start(c)
+		return
+	}
+	c.work.done = c.fetched
+	if r.e.queue.fetch(&c.work) != nil {
+		r.release(c)
+	}
+}
+
+// begin makes room for the n work requests that add adds.
+func (c *served) begin(n int) {
+	if cap(c.sges) < n {
+		c.sges, c.work.wrs = make([]verbs.SGE, 0, n), make([]verbs.SendWR, 0, n)
+	}
+	c.sges, c.work.wrs = c.sges[:0], c.work.wrs[:0]
+}
+
+// add adds an RDMA Read or Write between b, from the octet at on, and a segment
+// of the peer's.
+func (c *served) add(op verbs.Op, b *buffer, at int, s Segment) {
+	c.sges = append(c.sges, b.mr.SGE(at, int(s.Length)))
+	c.work.wrs = append(c.work.wrs, verbs.SendWR{
+		Op:     op,
+		SGL:    c.sges[len(c.sges)-1:],
+		Remote: verbs.Remote{STag: memory.STag(s.Handle), TO: s.Offset},
+	})
+}
+
+// fetched goes on when all RDMA Reads have completed.
+func (c *served) fetched(w *work, err error) {
+	r := c.r
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if err != nil {
+		if w.status == verbs.RemoteTermination {
+			r.cfg.failures.add(r.peer, c.xid) // RFC 8166 §4.5.3
+		}
+		r.release(c)
+		return
+	}
+	r.start(c)
+}
+
+// serve checks the call, has it executed and sends the reply.
+func (c *served) serve() {
+	if err := c.check(); err != nil {
+		c.fault(err)
+		return
+	}
+	r := c.r
+	reply, err := c.handler().ServeRPC(r.e.ctx, &c.request)
+	if err == nil && (len(reply) < 4 || binary.BigEndian.Uint32(reply) != c.request.XID) {
+		err = errors.New("rpcrdma: the handler's reply does not begin with the XID of the call")
+	}
+	switch {
+	case errors.Is(err, oncrpc.ErrNoReply):
+		c.forget()
+	case err != nil:
+		c.tell(err)
+	default:
+		c.answer(reply)
+	}
+}
+
+// handler is what executes the call.
+func (c *served) handler() oncrpc.Handler {
+	if conf := c.r.cfg.conf; conf != nil && c.request.Prog == ConfProgram {
+		return confServer{conf, c.r.e}
+	}
+	return c.r.cfg.handler
+}
+
+// check reads the call's header and holds what was reduced against the
+// upper-layer binding.
+func (c *served) check() error {
+	r, q := c.r, &c.request
+	if err := c.header.CheckXID(c.stream, &r.cfg.rules); err != nil {
+		return err
+	}
+	args, err := q.Call.Parse(c.stream)
+	if err != nil {
+		return err
+	}
+	if r.cfg.rules.AnyXID { // RFC 5666 §4.1: that of the header counts
+		q.XID = c.header.XID
+	}
+	q.Message, q.Args = c.stream, c.stream[args:]
+	if len(c.assembly.Items) == 0 || len(c.header.Reads) == 0 {
+		return nil
+	}
+	// RFC 8166 §6.1: what was reduced has to be what may be reduced, and as long
+	// as the count that stayed in the stream says.
+	binding := r.cfg.bindings[ProgramVersion{q.Prog, q.Vers}]
+	if binding == nil || protected(&q.Cred) {
+		return faultf(FaultStream, "call of XID %#x with reduced arguments: program %d version %d has none that may be", q.XID, q.Prog, q.Vers)
+	}
+	c.cursor.Whole(c.stream, args)
+	if err := walked(binding.WalkCall(q.Proc, &c.cursor), &c.cursor); err != nil {
+		return err
+	}
+	items := c.cursor.Items()
+	for _, reduced := range c.assembly.Items {
+		for len(items) > 0 && items[0].Offset < int(reduced.Position) {
+			items = items[1:]
+		}
+		if len(items) == 0 || items[0].Offset != int(reduced.Position) || !items[0].Eligible || !Holds(uint64(reduced.Length), uint32(items[0].Length)) {
+			return faultf(FaultStream, "call of XID %#x with a Read chunk of %d octets at position %d, where no such item may be reduced", q.XID, reduced.Length, reduced.Position)
+		}
+		items = items[1:]
+	}
+	return nil
+}
+
+// walked is the error of a walk that has to reach the end.
+func walked(err error, c *Cursor) error {
+	if end := c.End(); end != nil {
+		return end
+	}
+	if err != nil {
+		return faultf(FaultStream, "%v", err)
+	}
+	return nil
+}

@@ -1,0 +1,138 @@
+// This file says how a server can be.
+
+package rpcrdma
+
+import (
+	"cmp"
+	"errors"
+	"log/slog"
+	"net"
+	"time"
+
+	"github.com/weft-rdma/weft/mpa"
+	"github.com/weft-rdma/weft/oncrpc"
+)
+
+// What a server has where its configuration says nothing.
+const (
+	DefaultCredits     = 64
+	DefaultMessageSize = 4096
+	DefaultReads       = 32
+	DefaultConnections = 256
+	DefaultIdle        = 10 * time.Minute
+)
+
+// A ServerConfig says what a Server serves, and within which bounds. Numbers
+// that are 0 stand for the defaults in parentheses.
+type ServerConfig struct {
+	Handler  oncrpc.Handler // executes the calls
+	Bindings Bindings       // what of which program may be reduced
+
+	// Rules bound the chunks of a call, and say what of RFC 5666 is taken: see
+	// [Rules]. Its NoChunks and ReadRead are not for servers.
+	Rules Rules
+
+	// Credits are what every reply grants: calls that a connection may have in
+	// progress (64).
+	Credits int
+
+	// SendSize and ReceiveSize are the octets of the longest messages that are
+	// sent and taken in one piece (4096 each; 1024 to 262144, in multiples of
+	// 1024). They are told to clients when they connect (RFC 8797), and what a
+	// client says of itself lowers them.
+	SendSize, ReceiveSize int
+
+	// Reads are the RDMA Reads that a connection has outstanding (32). The client
+	// may serve fewer.
+	Reads int
+
+	// NoRemoteInvalidation keeps replies from invalidating STags of clients that
+	// support it (RFC 8797 §4.1).
+	NoRemoteInvalidation bool
+
+	// CallMemory is the octets of calls that a connection has fetched at a time
+	// ([DefaultCallMemory]), and IdleMemory the octets of registered memory that
+	// the server keeps for reuse ([DefaultIdleMemory]).
+	CallMemory, IdleMemory int
+
+	// Connections bounds them (256): one more takes the place of that which has
+	// been idle for longest, or is rejected.
+	Connections int
+
+	// Idle is how long a connection may go without a message before it is closed
+	// (10 minutes; never if negative). Stall is how long a client may take
+	// nothing of what it is sent, or answer no RDMA Read ([DefaultStall]).
+	Idle, Stall time.Duration
+
+	// Allow, if not nil, says whether an address may connect.
+	Allow func(remote net.Addr) bool
+
+	// Reverse is the calls that a connection may have in progress to its client
+	// (RFC 8167) by [oncrpc.Request.Back]; without any that is nil.
+	Reverse int
+
+	// Configure and ReadReplies are what RFC 5666 has and RFC 8166 has not:
+	// CONF_RDMA, and replies that the client fetches. Rules.MSGP takes RDMA_MSGP.
+	Configure   *Configurator
+	ReadReplies ReadReplies
+
+	MPA    mpa.Config   // what is not the default of the connections below
+	Logger *slog.Logger // nil is silent
+}
+
+func (c *ServerConfig) check() error {
+	if c.Handler == nil {
+		return errors.New("rpcrdma: ServerConfig.Handler is nil, want who executes the calls")
+	}
+	return nil
+}
+
+func (c ServerConfig) withDefaults() ServerConfig {
+	c.Credits = limit(c.Credits, DefaultCredits)
+	c.SendSize = messageSize(c.SendSize)
+	c.ReceiveSize = messageSize(c.ReceiveSize)
+	c.Reads = limit(c.Reads, DefaultReads)
+	c.Connections = limit(c.Connections, DefaultConnections)
+	c.Idle = cmp.Or(c.Idle, DefaultIdle)
+	c.Rules.NoChunks, c.Rules.ReadRead = false, false
+	return c
+}
+
+// messageSize is a size that RFC 8797 can tell.
+func messageSize(n int) int {
+	n = min(max(limit(n, DefaultMessageSize), MinThreshold), MaxPrivateSize)
+	return n / sizeUnit * sizeUnit
+}
+
+// receiveSlack is how many messages more than its credits allow a client may
+// send before they find no receive, which ends its connection.
+const receiveSlack = 8
+
+// endpoint is how the endpoints of the server are.
+func (c *ServerConfig) endpoint() endpointConfig {
+	cfg := endpointConfig{
+		role:     Responder,
+		private:  PrivateData{RemoteInvalidation: !c.NoRemoteInvalidation, SendSize: uint32(c.SendSize), ReceiveSize: uint32(c.ReceiveSize)},
+		rules:    c.Rules,
+		receives: c.Credits + c.Reverse + receiveSlack,
+		sends:    max(2*c.Credits, 128),
+		ord:      c.Reads,
+		ird:      1,
+		idle:     c.Idle,
+		stall:    c.Stall,
+	}
+	if c.ReadReplies.Enabled {
+		// RFC 5666 §3.8: an RDMA_DONE takes a receive like a call.
+		cfg.receives += c.ReadReplies.replies()
+		cfg.ird = 16
+	}
+	return cfg
+}
+
+// responder is how the responders of the server are.
+func (c *ServerConfig) responder(f *failures) responderConfig {
+	return responderConfig{
+		handler: c.Handler, bindings: c.Bindings, rules: c.Rules, credits: uint32(c.Credits), memory: c.CallMemory,
+		conf: c.Configure, read: c.ReadReplies, failures: f, logger: c.Logger,
+	}
+}
