@@ -112,7 +112,11 @@ func (c *served) answer(reply []byte) {
 	r := c.r
 	handle := c.invalidate()
 	source, at := c.source(reply)
-	err := c.reply.Plan(c.header, len(reply), c.reduce(reply), int(r.e.threshold.Load()))
+	threshold := int(r.e.threshold.Load())
+	err := c.reply.Plan(c.header, len(reply), c.reduce(reply), threshold)
+	if size := c.reply.Header.Len(); err == nil && size > threshold {
+		err = faultf(FaultOverrun, "reply to XID %#x with a header of %d octets, as it repeats the chunks of the call; the threshold is %d", c.xid, size, threshold)
+	}
 	if isFault(err, FaultOverrun) && c.mayOffer() {
 		if source, at, err = c.own(reply, source, at); err == nil {
 			err = c.makeOffer(source, at, len(reply))

@@ -108,9 +108,6 @@ func (p *ReplyPlan) plan(call *Header, length int, results []Run, threshold int)
 		p.Inline = p.runs
 		return nil
 	}
-	if n := p.Header.Len(); n > threshold {
-		return faultf(FaultOverrun, "reply to XID %#x has a header of %d octets, as it repeats the chunks of the call; the threshold is %d", call.XID, n, threshold)
-	}
 	if room := call.Reply.Length(); !call.HasReply || uint64(reduced) > room {
 		return faultf(FaultOverrun, "reply to XID %#x has %d octets after a header of %d, the threshold is %d, and its Reply chunk holds %d",
 			call.XID, reduced, p.Header.Len(), threshold, room)
