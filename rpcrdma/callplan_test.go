@@ -547,7 +547,7 @@ func FuzzCallPlan(f *testing.F) {
 		if err := s.of(head, c, exchangeBinding{}, &Cursor{}, 1<<16); err != nil {
 			return
 		}
-		terms := callTerms{call: 1024, reply: 1024, rules: &rfc5666, align: uint32(align)}
+		terms := callTerms{call: 1024, reply: 1024, rules: &Rules{MSGP: true, Octets: 1 << 16}, align: uint32(align)}
 		var p callPlan
 		if err := p.plan(s, &terms); err != nil {
 			return
