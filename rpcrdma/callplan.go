@@ -27,6 +27,7 @@ const (
 type callTerms struct {
 	call, reply int // inline thresholds, octets
 	rules       *Rules
+	short       bool   // no chunks at all (RFC 8167 §5.3)
 	noReads     bool   // the peer cannot read (RFC 5666 §6.1: maxrdmaread of 0)
 	align       uint32 // pad long items by RDMA_MSGP; 0 and 1: not
 }
@@ -73,16 +74,18 @@ func (p *callPlan) plan(s *callShape, t *callTerms) error {
 		return faultf(FaultLocal, "call of %d octets, want a multiple of 4, and at most %d", total, maxStream)
 	}
 	p.length = int(total)
-	if err := p.planReply(s, t); err != nil {
-		return err
+	if !t.short {
+		if err := p.planReply(s, t); err != nil {
+			return err
+		}
 	}
 	if p.header.Len()+p.length <= t.call {
 		p.inline = append(p.inline, Run{0, p.length})
 		p.padLast(s, t)
 		return nil
 	}
-	if t.noReads {
-		return faultf(FaultLocal, "call of %d octets after a header of %d: the threshold is %d, and the peer does not read", p.length, p.header.Len(), t.call)
+	if t.noReads || t.short {
+		return faultf(FaultLocal, "call of %d octets after a header of %d: the threshold is %d, and there can be no Read chunk", p.length, p.header.Len(), t.call)
 	}
 	return p.planReads(s, t)
 }

@@ -30,11 +30,7 @@ func (s *callShape) of(head []byte, c *oncrpc.ClientCall, binding Binding, curso
 	s.protected = protected(&c.Cred)
 	if binding != nil && !s.protected {
 		cursor.WholePieces(s.stream, len(head))
-		err := binding.WalkCall(c.Proc, cursor)
-		if bad := cursor.End(); bad != nil {
-			err = bad
-		}
-		if err != nil {
+		if err := walked(binding.WalkCall(c.Proc, cursor), cursor); err != nil {
 			return faultf(FaultStream, "arguments of procedure %d: %v", c.Proc, err)
 		}
 		s.items = append(s.items, cursor.Items()...)

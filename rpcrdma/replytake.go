@@ -12,6 +12,7 @@ type replyTaker struct {
 	call    *Header // as it was sent
 	binding Binding // nil without
 	proc    uint32
+	forward bool // see oncrpc.ClientCall
 
 	// inlineResults takes an eligible result that is in the stream although a
 	// Write chunk was there for it, which is a violation (RFC 8166 §6.1).
@@ -31,10 +32,13 @@ func (t *replyTaker) take(h *Header, message []byte, r *oncrpc.ClientReply) erro
 	if err != nil {
 		return faultf(FaultStream, "reply to XID %#x: %v", t.call.XID, err)
 	}
+	r.Message, r.Results = message, message[at:]
 	if err := r.Reply.Err(); err != nil {
+		if t.forward {
+			return nil
+		}
 		return err
 	}
-	r.Message, r.Results = message, message[at:]
 	if len(t.call.Writes) == 0 {
 		return nil // nothing can have been reduced
 	}
@@ -59,11 +63,7 @@ func (t *replyTaker) place(h *Header, at int, r *oncrpc.ClientReply) error {
 		t.chunks = append(t.chunks, n)
 	}
 	t.cursor.Reduced(r.Message, at, t.chunks)
-	err := t.binding.WalkReply(t.proc, &t.cursor)
-	if bad := t.cursor.End(); bad != nil {
-		err = bad
-	}
-	if err != nil {
+	if err := walked(t.binding.WalkReply(t.proc, &t.cursor), &t.cursor); err != nil {
 		return faultf(FaultStream, "results of XID %#x, procedure %d: %v", h.XID, t.proc, err)
 	}
 	if met := t.cursor.Chunks(); met < used { // RFC 8166 §6.1

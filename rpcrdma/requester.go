@@ -1,0 +1,368 @@
+// This file is the requester's half of an endpoint: it sends calls as the
+// responder grants credits, and finds the calls that replies are for.
+
+package rpcrdma
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/weft-rdma/weft/oncrpc"
+	"github.com/weft-rdma/weft/verbs"
+)
+
+// ErrTimeout ends a call to which no reply has come in time. Whether it was
+// executed is not known.
+var ErrTimeout = errors.New("rpcrdma: no reply in time")
+
+// lostError ends an attempt at a call with the connection. Whether it was
+// executed is not known.
+type lostError struct{ err error }
+
+func (e *lostError) Error() string { return e.err.Error() }
+func (e *lostError) Unwrap() error { return e.err }
+
+// A requesterConfig says how a requester makes calls.
+type requesterConfig struct {
+	rules   Rules
+	credits uint32 // asked for: no more calls are outstanding; at least 1
+	logger  *slog.Logger
+
+	// short makes calls without chunks alone, which is what travels in the
+	// reverse direction (RFC 8167 §5.3).
+	short bool
+
+	inlineResults bool // see ClientConfig
+
+	// ended is called when the connection has ended, before calls are told.
+	ended func(*requester)
+}
+
+// A requester makes calls over one endpoint. Its owner makes it before the
+// endpoint runs. Methods may be called by any goroutine.
+type requester struct {
+	cfg requesterConfig
+	e   *endpoint
+
+	mu     sync.Mutex
+	window window
+	xids   map[uint32]*rpc // calls that were sent; nil: nobody waits for the reply
+	given  int             // of them, those that nobody waits for
+	queue  []*rpc          // calls that wait for a credit
+	heard  uint64          // replies so far
+	free   []*sending
+	dead   error // why the connection has ended
+	align  uint32
+	deaf   bool // the peer serves reads of nothing: see callTerms.noReads
+
+	dropped uint64 // messages that were none of a call's
+}
+
+// newRequester makes the requester of an endpoint.
+func newRequester(e *endpoint, cfg requesterConfig) *requester {
+	r := &requester{cfg: cfg, e: e, xids: make(map[uint32]*rpc)}
+	r.window.requested = max(1, cfg.credits)
+	return r
+}
+
+// make makes the call x once: it waits for a credit, sends it, and waits for its
+// end. Expired ends it with ErrTimeout. A *lostError says that it may be made
+// again over another connection; other errors end the call. When it returns
+// nothing of the call is registered.
+func (r *requester) make(ctx context.Context, x *rpc, expired <-chan time.Time) (*oncrpc.ClientReply, error) {
+	x.turn, x.over, x.lost, x.err, x.fetch = false, false, false, nil, nil
+	select { // what was left of an attempt before
+	case <-x.signal:
+	default:
+	}
+	heard, err := r.enqueue(x)
+	if err != nil {
+		return nil, err
+	}
+	if err = r.wait(ctx, x, expired, &x.turn); err == nil {
+		err = r.send(x)
+	}
+	if err == nil {
+		err = r.wait(ctx, x, expired, &x.over)
+	}
+	if errors.Is(err, ErrTimeout) {
+		r.suspect(heard)
+	}
+	if bad := x.withdraw(); bad != nil && !errors.Is(bad, verbs.ErrRNIC) {
+		// RFC 8166 §4.5.4: not before the connection is closed.
+		r.e.fail(bad)
+		r.e.qp.Abort()
+		err = errors.Join(err, bad)
+	}
+	if err != nil {
+		return nil, err
+	}
+	return x.finish(&r.cfg.rules, r.cfg.inlineResults)
+}
+
+// enqueue has x wait for a credit, or gives it one. It says how many replies
+// there were before.
+func (r *requester) enqueue(x *rpc) (heard uint64, err error) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.dead != nil {
+		return 0, &lostError{r.dead}
+	}
+	r.queue = append(r.queue, x)
+	r.admit()
+	return r.heard, nil
+}
+
+// admit gives credits to calls that wait for them, in their order. The lock is
+// held.
+func (r *requester) admit() {
+	for len(r.queue) > 0 && r.window.open() {
+		x := r.queue[0]
+		r.queue[0] = nil
+		r.queue = r.queue[1:]
+		r.window.call()
+		x.turn = true
+		x.tell()
+	}
+}
+
+// tell wakes who waits for x. The lock is held.
+func (x *rpc) tell() {
+	select {
+	case x.signal <- struct{}{}:
+	default: // it has not seen the signal before yet, and will see both
+	}
+}
+
+// wait waits until *what, or the end of x, or of the wait.
+func (r *requester) wait(ctx context.Context, x *rpc, expired <-chan time.Time, what *bool) error {
+	for {
+		var err error
+		select {
+		case <-x.signal:
+		case <-ctx.Done():
+			err = ctx.Err()
+		case <-expired:
+			err = fmt.Errorf("%w, to the call of XID %#x", ErrTimeout, x.call.XID)
+		}
+		r.mu.Lock()
+		over, ready := x.over, *what
+		if !over && err != nil {
+			r.abandon(x)
+		}
+		r.mu.Unlock()
+		switch {
+		case over && x.lost:
+			return &lostError{x.err}
+		case over:
+			return x.err
+		case err != nil:
+			return err
+		case ready:
+			return nil
+		}
+	}
+}
+
+// abandon gives up a call that has not ended. One that was sent stays in flight
+// until its reply comes, as the responder counts it. The lock is held.
+func (r *requester) abandon(x *rpc) {
+	switch {
+	case x.fetch != nil:
+		x.fetch.x, x.fetch = nil, nil
+	case r.xids[x.call.XID] == x:
+		r.xids[x.call.XID] = nil
+		r.given++
+	case x.turn:
+		r.window.drop()
+		r.admit()
+	default:
+		r.queue = slices.DeleteFunc(r.queue, func(waiting *rpc) bool { return waiting == x })
+	}
+}
+
+// cancel gives back the credit of a call that is not sent after all.
+func (r *requester) cancel() {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.window.drop()
+	r.admit()
+}
+
+// suspect ends the connection after a call got no reply in time, if none else
+// has come since either, or nobody waits for any of those that are to come: new
+// calls would wait in vain.
+func (r *requester) suspect(heard uint64) {
+	r.mu.Lock()
+	silent := r.heard == heard || !r.window.open() && r.window.inflight == r.given
+	r.mu.Unlock()
+	if silent {
+		r.e.fail(ErrTimeout)
+	}
+}
+
+// terms are what the connection allows to calls now.
+func (r *requester) terms() callTerms {
+	t := callTerms{
+		call:  int(r.e.threshold.Load()),
+		reply: int(r.e.peer.Threshold(r.e.cfg.private)),
+		rules: &r.cfg.rules,
+		short: r.cfg.short,
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	t.noReads = r.deaf || r.e.conn.IRD() == 0
+	if r.cfg.rules.MSGP {
+		t.align = r.align
+	}
+	return t
+}
+
+// send sends a call that has a credit. If it fails the credit was given back.
+func (r *requester) send(x *rpc) error {
+	terms := r.terms()
+	err := x.plan.plan(&x.shape, &terms)
+	if err == nil {
+		err = x.register(r.e.qp)
+	}
+	var s *sending
+	if err == nil {
+		s, err = r.sending()
+	}
+	if err != nil {
+		r.cancel()
+		return err
+	}
+	x.plan.header.Credits = r.window.requested
+	message := x.plan.appendMessage(s.buf.b[:0], x.shape.stream)
+	r.mu.Lock()
+	if r.dead != nil {
+		r.mu.Unlock()
+		s.discard()
+		return &lostError{r.dead}
+	}
+	if _, used := r.xids[x.call.XID]; used { // by a call that was given up
+		r.mu.Unlock()
+		s.discard()
+		r.cancel()
+		return oncrpc.ErrXIDInUse
+	}
+	r.xids[x.call.XID] = x
+	r.mu.Unlock()
+	s.post(len(message))
+	return nil
+}
+
+// received takes what came in the direction of replies.
+func (r *requester) received(m *message) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	x, err := r.match(m)
+	if err != nil {
+		// RFC 8166 §4.5: a requester answers nothing, and the call waits on.
+		r.dropped++
+		if l := r.cfg.logger; l != nil {
+			l.Debug("rpcrdma: dropped a message", "reason", err)
+		}
+		m.repost()
+		return
+	}
+	h := &m.Header
+	delete(r.xids, h.XID)
+	r.heard++
+	owes := h.Proc != ProcError && len(h.Reads) > 0
+	switch {
+	case x == nil:
+		r.given--
+	case h.Proc == ProcError:
+		x.err = h.RemoteError()
+	default:
+		x.message = append(x.message[:0], m.buf[:h.Len()+len(m.Payload)]...)
+	}
+	xid, credits := h.XID, h.Credits
+	// RFC 8166 §3.3.1: the receive is there before a call is sent for whose reply
+	// it may be.
+	m.repost()
+	r.window.reply(credits, owes)
+	switch {
+	case owes && x == nil:
+		r.sendDone(xid) // nobody wants the reply, and the responder keeps it until then
+	case owes:
+		r.read(x)
+	case x != nil:
+		x.over = true
+		x.tell()
+	}
+	r.admit()
+}
+
+// match finds the call that a message replies to; nil if nobody waits for that
+// any more. The error of a message that is to be dropped says why. The lock is
+// held.
+func (r *requester) match(m *message) (x *rpc, err error) {
+	h := &m.Header
+	known := false
+	if !isFault(m.Fault, FaultShort) {
+		x, known = r.xids[h.XID]
+	}
+	if m.HasInvalidated && (x == nil || !x.invalidated(m.Invalidated)) {
+		// RFC 8797 §4.1: it belongs to a call that has not ended.
+		err = faultf(FaultLocal, "a reply of XID %#x invalidates STag %#x, which is none of that call's", h.XID, m.Invalidated)
+		r.e.fail(err)
+		return nil, err
+	}
+	if err = m.Fault; err == nil {
+		err = h.CheckReply(&r.cfg.rules)
+	}
+	switch {
+	case err != nil:
+		return nil, err
+	case !known:
+		return nil, faultf(FaultUnexpected, "a reply of XID %#x, of which no call is outstanding", h.XID)
+	case x != nil && h.Proc != ProcError:
+		err = h.CheckReturned(&x.plan.header)
+	}
+	return x, err
+}
+
+// busy reports whether there are calls that somebody waits for.
+func (r *requester) busy() bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return len(r.queue) > 0 || r.window.inflight > r.given
+}
+
+// ended ends all calls: the connection has.
+func (r *requester) ended(err error) {
+	if r.cfg.ended != nil {
+		r.cfg.ended(r)
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.dead = err
+	for _, x := range r.xids {
+		x.lose(err)
+	}
+	for _, x := range r.queue {
+		x.lose(err)
+	}
+	for _, s := range r.free {
+		s.discard()
+	}
+	r.queue, r.free = nil, nil
+	clear(r.xids)
+}
+
+// lose ends the attempt at x, unless it has ended or nobody waits for it. The
+// lock is held.
+func (x *rpc) lose(err error) {
+	if x != nil && !x.over {
+		x.over, x.lost, x.err = true, true, err
+		x.tell()
+	}
+}
