@@ -25,7 +25,7 @@ type Config struct {
 	// Backend is the server behind the gateway. Its Open is needed.
 	Backend Backend
 
-	// Mount executes the calls of the program MOUNT, mostly a [Service]. Nil
+	// Mount executes the calls of the program MOUNT, mostly a [Mount]. Nil
 	// passes them to the backend as all others.
 	Mount oncrpc.Handler
 
@@ -116,7 +116,8 @@ func (g *Gateway) session(r *oncrpc.Request) (*session, error) {
 	}
 	s, made, err := g.find(r)
 	if made {
-		r.SessionEnd(func() { g.end(r.Session, s) })
+		key := r.Session // r is the transport's again by then
+		r.SessionEnd(func() { g.end(key, s) })
 	}
 	return s, err
 }

@@ -77,14 +77,18 @@ func refusal(ctx context.Context, err error) error {
 	return err // SYSTEM_ERR
 }
 
-// memory gives memory of r's for a reply, and knows it again.
+// memory gives memory of r's for a reply, and knows it again. A reply that did
+// not arrive whole leaves its memory to the next.
 type memory struct {
 	r    *oncrpc.Request
 	last []byte
 }
 
 func (m *memory) alloc(n int) []byte {
-	m.last = m.r.Buffer(n)[:n]
+	if n > cap(m.last) {
+		m.last = m.r.Buffer(n)
+	}
+	m.last = m.last[:n]
 	return m.last
 }
 

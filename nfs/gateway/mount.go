@@ -1,0 +1,231 @@
+// This file passes on calls of MOUNT, which servers have on a port of its own.
+
+package gateway
+
+import (
+	"context"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"net"
+	"strconv"
+	"sync"
+	"time"
+
+	"github.com/weft-rdma/weft/nfs"
+	"github.com/weft-rdma/weft/oncrpc"
+	"github.com/weft-rdma/weft/rpctcp"
+)
+
+const (
+	// askAgain is how long a port is believed to be the program's.
+	askAgain = time.Minute
+	// mountTimeout bounds a call: its client repeats it, or has given up.
+	mountTimeout = 20 * time.Second
+	// mountVersions are the versions of MOUNT that there are, from 1 on.
+	mountVersions = 3
+	// mountIdle is how long a connection to the server is kept.
+	mountIdle = 30 * time.Second
+)
+
+// A MountConfig says where a server has the program MOUNT.
+type MountConfig struct {
+	Host string // name or address of the server
+
+	// Port is where MOUNT is, over TCP; 0: its port mapper is asked, at Mapper,
+	// which is 111 if it is 0.
+	Port, Mapper int
+
+	// Reserved makes connections from ports below 1024 where this process may use
+	// them, which mountd asks for unless the export says "insecure".
+	Reserved bool
+
+	// Wrap, if not nil, is put around each connection.
+	Wrap func(net.Conn) net.Conn
+}
+
+// A Mount is a handler that passes calls of the program MOUNT on to a server over
+// TCP, whatever they have come by: clients of NFS version 3 speak it by TCP and
+// UDP, also where they mount over RDMA (RFC 8267 §5.1). All go over one
+// connection for each version.
+type Mount struct {
+	cfg MountConfig
+
+	closing sync.WaitGroup // of clients that are not used any more
+
+	mu       sync.Mutex
+	closed   bool
+	versions [mountVersions]mountVersion
+}
+
+// A mountVersion is where one version of MOUNT was found.
+type mountVersion struct {
+	port  int // 0: not known
+	since time.Time
+	mount *rpctcp.Client // to that port
+}
+
+// NewMount returns a Mount. It does not connect yet.
+func NewMount(cfg MountConfig) (*Mount, error) {
+	if cfg.Host == "" {
+		return nil, errors.New("gateway: MOUNT needs the Host of a server")
+	}
+	if cfg.Mapper == 0 {
+		cfg.Mapper = oncrpc.PmapPort
+	}
+	return &Mount{cfg: cfg}, nil
+}
+
+// ServeRPC passes a call on and returns its reply. Where the server's port mapper
+// knows of no MOUNT, that is PROG_UNAVAIL.
+func (m *Mount) ServeRPC(ctx context.Context, r *oncrpc.Request) ([]byte, error) {
+	if r.Prog != nfs.MountProgram {
+		return nil, &oncrpc.AcceptError{Stat: oncrpc.ProgUnavail}
+	}
+	if r.Vers < 1 || r.Vers > mountVersions {
+		return nil, &oncrpc.AcceptError{Stat: oncrpc.ProgMismatch, Low: 1, High: mountVersions}
+	}
+	ctx, cancel := context.WithTimeout(ctx, mountTimeout)
+	defer cancel()
+	reply, err := m.call(ctx, r)
+	if err != nil && ctx.Err() == nil && !told(err) {
+		reply, err = m.call(ctx, r) // it may have moved to another port
+	}
+	if err != nil {
+		return nil, err
+	}
+	defer reply.Release()
+	out := append(r.Buffer(len(reply.Message)), reply.Message...)
+	binary.BigEndian.PutUint32(out, r.XID)
+	return out, nil
+}
+
+// told reports whether the server has answered.
+func told(err error) bool {
+	var accept *oncrpc.AcceptError
+	var reject *oncrpc.RejectError
+	return errors.As(err, &accept) || errors.As(err, &reject)
+}
+
+// call makes the call where its version is known to be, or asks.
+func (m *Mount) call(ctx context.Context, r *oncrpc.Request) (*oncrpc.ClientReply, error) {
+	c, err := m.known(r.Vers)
+	if err != nil {
+		return nil, err
+	}
+	if c == nil {
+		port, err := m.ask(ctx, r.Vers)
+		if err != nil {
+			return nil, err
+		}
+		if c, err = m.learn(r.Vers, port); err != nil {
+			return nil, err
+		}
+	}
+	reply, err := c.Call(ctx, &oncrpc.ClientCall{Call: r.Call, Args: [][]byte{r.Args}})
+	if err != nil && !told(err) {
+		m.forget(r.Vers, c)
+	}
+	return reply, err
+}
+
+// known returns the client for a version that was found not long ago, or nil.
+func (m *Mount) known(vers uint32) (*rpctcp.Client, error) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if m.closed {
+		return nil, oncrpc.ErrNoReply
+	}
+	v := &m.versions[vers-1]
+	if v.port == 0 || time.Since(v.since) > askAgain {
+		return nil, nil
+	}
+	return v.mount, nil
+}
+
+// learn notes the port of a version and returns the client for it.
+func (m *Mount) learn(vers uint32, port int) (*rpctcp.Client, error) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if m.closed {
+		return nil, oncrpc.ErrNoReply
+	}
+	v := &m.versions[vers-1]
+	v.since = time.Now()
+	if v.port == port && v.mount != nil {
+		return v.mount, nil
+	}
+	c, err := m.client(port)
+	if err != nil {
+		return nil, err
+	}
+	if v.mount != nil {
+		old := v.mount
+		m.closing.Go(func() { old.Close() }) // its calls are made again
+	}
+	v.port, v.mount = port, c
+	return c, nil
+}
+
+// forget has the next call ask again, unless another has done so.
+func (m *Mount) forget(vers uint32, c *rpctcp.Client) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if v := &m.versions[vers-1]; v.mount == c {
+		v.since = time.Time{}
+	}
+}
+
+// client makes a client for a port of the server.
+func (m *Mount) client(port int) (*rpctcp.Client, error) {
+	return rpctcp.NewClient(rpctcp.ClientConfig{
+		Address: net.JoinHostPort(m.cfg.Host, strconv.Itoa(port)), Reserved: m.cfg.Reserved,
+		Attempts: 1, Idle: mountIdle, Wrap: m.cfg.Wrap,
+	})
+}
+
+// ask returns the port of a version.
+func (m *Mount) ask(ctx context.Context, vers uint32) (int, error) {
+	if m.cfg.Port != 0 {
+		return m.cfg.Port, nil
+	}
+	c, err := m.client(m.cfg.Mapper)
+	if err != nil {
+		return 0, err
+	}
+	defer c.Close()
+	var e oncrpc.Encoder
+	(&oncrpc.Mapping{Prog: nfs.MountProgram, Vers: vers, Prot: oncrpc.ProtTCP}).Encode(&e)
+	args, err := e.Finish()
+	if err != nil {
+		return 0, err
+	}
+	reply, err := c.Call(ctx, &oncrpc.ClientCall{
+		Call: oncrpc.Call{Prog: oncrpc.PmapProg, Vers: oncrpc.PmapVers, Proc: oncrpc.PmapGetPort},
+		Args: [][]byte{args},
+	})
+	if err != nil {
+		return 0, fmt.Errorf("gateway: asking the port mapper of %s for MOUNT: %v", m.cfg.Host, err)
+	}
+	defer reply.Release()
+	port, err := oncrpc.ParsePort(reply.Results)
+	if err == nil && port == 0 {
+		err = &oncrpc.AcceptError{Stat: oncrpc.ProgUnavail}
+	}
+	return int(port), err
+}
+
+// Close ends the connections to the server. Calls get no reply from then on.
+func (m *Mount) Close() error {
+	m.mu.Lock()
+	m.closed = true
+	versions := m.versions
+	m.mu.Unlock()
+	for _, v := range versions {
+		if v.mount != nil {
+			v.mount.Close()
+		}
+	}
+	m.closing.Wait()
+	return nil
+}

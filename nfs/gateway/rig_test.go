@@ -1,0 +1,144 @@
+package gateway
+
+import (
+	"bufio"
+	"context"
+	"encoding/binary"
+	"net"
+	"testing"
+	"time"
+
+	"github.com/weft-rdma/weft/internal/nettest"
+	"github.com/weft-rdma/weft/nfs"
+	"github.com/weft-rdma/weft/oncrpc"
+	"github.com/weft-rdma/weft/rpctcp"
+)
+
+// A wire carries messages over a TCP connection, with no transport's help.
+type wire struct {
+	t  *testing.T
+	nc net.Conn
+	rd *oncrpc.RecordReader
+	wr *oncrpc.RecordWriter
+}
+
+func newWire(t *testing.T, nc net.Conn) *wire {
+	t.Cleanup(func() { nc.Close() })
+	nc.SetDeadline(time.Now().Add(30 * time.Second)) // a test that hangs
+	return &wire{t, nc, oncrpc.NewRecordReader(bufio.NewReader(nc), oncrpc.RecordLimits{}), oncrpc.NewRecordWriter(nc, 0)}
+}
+
+func (w *wire) send(message []byte) {
+	w.t.Helper()
+	if err := w.wr.WriteRecord(message); err != nil {
+		w.t.Fatalf("sending: %v", err)
+	}
+}
+
+func (w *wire) receive() []byte {
+	w.t.Helper()
+	b, err := w.rd.AppendRecord(nil)
+	if err != nil {
+		w.t.Fatalf("receiving: %v", err)
+	}
+	return b
+}
+
+// ended waits for the connection's end.
+func (w *wire) ended() {
+	w.t.Helper()
+	if b, err := w.rd.AppendRecord(nil); err == nil {
+		w.t.Fatalf("a message of %d octets, want the end of the connection", len(b))
+	}
+}
+
+func dial(t *testing.T, address string) *wire {
+	t.Helper()
+	nc, err := net.Dial("tcp", address)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return newWire(t, nc)
+}
+
+func accept(t *testing.T, ln net.Listener) *wire {
+	t.Helper()
+	nc, err := ln.Accept()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return newWire(t, nc)
+}
+
+// A rig is a gateway behind a server of RPC over TCP, in front of a listener
+// that a test plays the server at.
+type rig struct {
+	*Gateway
+	front  string // address
+	behind *net.TCPListener
+}
+
+func newRig(t *testing.T, cfg Config) *rig {
+	t.Helper()
+	nettest.CheckLeaks(t)
+	r := &rig{behind: nettest.Listen(t, "tcp4")}
+	if cfg.Backend.Open == nil {
+		cfg.Backend = TCP(TCPConfig{Address: r.behind.Addr().String()})
+	}
+	g, err := New(cfg)
+	if err != nil {
+		t.Fatal(err)
+	}
+	r.Gateway = g
+	t.Cleanup(func() { g.Close() })
+	r.front = serve(t, g)
+	return r
+}
+
+// serve serves a handler over TCP until the test ends.
+func serve(t *testing.T, h oncrpc.Handler) (address string) {
+	t.Helper()
+	s, err := rpctcp.NewServer(rpctcp.ServerConfig{Handler: h})
+	if err != nil {
+		t.Fatal(err)
+	}
+	ln := nettest.Listen(t, "tcp4")
+	done := make(chan struct{})
+	go func() {
+		s.Serve(context.Background(), ln)
+		close(done)
+	}()
+	t.Cleanup(func() {
+		s.Close()
+		<-done
+	})
+	return ln.Addr().String()
+}
+
+// words makes octets of words, XDR's way.
+func words(list ...uint32) (b []byte) {
+	for _, w := range list {
+		b = binary.BigEndian.AppendUint32(b, w)
+	}
+	return b
+}
+
+// call is a call of NFS version 3 with credentials, and arguments of which only
+// their length is right.
+func call(xid, proc uint32, args ...uint32) []byte {
+	c := oncrpc.Call{XID: xid, Prog: nfs.Program, Vers: nfs.V3, Proc: proc, Cred: oncrpc.OpaqueAuth{Flavor: oncrpc.FlavorSys, Body: words(1, 2, 3, 4, 0)}}
+	b, err := c.Append(nil)
+	if err != nil {
+		panic(err)
+	}
+	return append(b, words(args...)...)
+}
+
+// reply is a reply with success.
+func reply(xid uint32, results ...uint32) []byte {
+	return append(words(xid, 1, 0, 0, 0, 0), words(results...)...)
+}
+
+func xidOf(message []byte) uint32 { return binary.BigEndian.Uint32(message) }
+
+func portOf(a net.Addr) int { return a.(*net.TCPAddr).Port }
