@@ -69,7 +69,7 @@ type link struct {
 	inside sync.WaitGroup
 
 	lost     int          // calls of this side that the end cut off; once run has returned
-	lastUsed atomic.Int64 // when the last message began, Unix time in nanoseconds
+	lastUsed atomic.Int64 // when the last message began or call ended, Unix time in nanoseconds
 
 	mu       sync.Mutex
 	draining bool     // no message is taken any more
@@ -136,18 +136,17 @@ func (l *link) drain() {
 // await waits for the first octet of the next message and says how long all of
 // it may take.
 func (l *link) await() error {
-	since := time.Now()
 	for {
 		limit := time.Time{}
 		if l.idle > 0 {
-			limit = since.Add(l.idle)
+			limit = time.Unix(0, l.lastUsed.Load()).Add(l.idle)
 		}
 		if err := l.setReadDeadline(limit); err != nil {
 			return err
 		}
 		_, err := l.in.Peek(1)
+		now := time.Now()
 		if err == nil {
-			now := time.Now()
 			l.lastUsed.Store(now.UnixNano())
 			return l.setReadDeadline(now.Add(l.stall))
 		}
@@ -155,8 +154,8 @@ func (l *link) await() error {
 			return l.because(err)
 		}
 		if l.occupied() {
-			since = time.Now()
-		} else if l.idle > 0 && time.Since(since) >= l.idle {
+			l.lastUsed.Store(now.UnixNano())
+		} else if l.idle > 0 && now.UnixNano()-l.lastUsed.Load() >= int64(l.idle) {
 			return errIdle
 		}
 	}

@@ -28,15 +28,15 @@ var servedCalls = sync.Pool{New: func() any { return new(served) }}
 // It waits for a place among those being executed, and for memory. Meanwhile the
 // link is not read, by which a peer that calls too much is slowed down.
 func (l *link) takeCall(prefix *[prefixLen]byte) error {
+	begin := time.Now()
 	select {
 	case l.slots <- struct{}{}:
 	case <-l.ctx.Done():
 		return context.Cause(l.ctx)
 	}
 	err := l.pool.wait(l.ctx)
-	if err == nil {
-		// Its time begins anew: the wait was not the peer's fault.
-		err = l.setReadDeadline(time.Now().Add(l.stall))
+	if now := time.Now(); err == nil && now.Sub(begin) > time.Millisecond {
+		err = l.setReadDeadline(now.Add(l.stall)) // the wait was not the peer's fault
 	}
 	var in *buffer
 	if err == nil {
@@ -88,6 +88,7 @@ func (l *link) execute(c *served) {
 		l.log.Debug("a call is not answered", "from", c.Remote, "call", c.XID, "err", err)
 	}
 	c.free()
+	l.lastUsed.Store(time.Now().UnixNano())
 	l.mu.Lock()
 	l.busy--
 	l.mu.Unlock()
