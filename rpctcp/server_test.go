@@ -330,6 +330,7 @@ func TestANewConnectionTakesThePlaceOfTheOneIdleLongest(t *testing.T) {
 		var peers []*peer
 		var ends []<-chan error
 		connect := func() {
+			synctest.Wait()
 			p, done := serveOne(t, s)
 			peers, ends = append(peers, p), append(ends, done)
 			synctest.Wait()
@@ -347,7 +348,6 @@ func TestANewConnectionTakesThePlaceOfTheOneIdleLongest(t *testing.T) {
 		}
 		peers[1].send(callOf(2, "hold"))
 		peers[3].send(callOf(1, "hold"))
-		synctest.Wait()
 		connect() // for which there is no place
 		if err := <-ends[4]; !errors.Is(err, errCrowded) {
 			t.Errorf("the connection too many ended with %v, want %v", err, errCrowded)
