@@ -1,2 +1,45 @@
-// Package folder serves a folder of this machine by NFS version 3 (RFC 1813).
+// Package folder serves a folder of this machine by NFS version 3 (RFC 1813):
+// all 22 procedures, so that to a Linux client the folder behaves as if the
+// kernel's own server exported it.
+//
+// A [Server] is an [oncrpc.Handler]. It knows nothing of RDMA: data of READ go
+// from the file into the memory that the transport sends, data of WRITE from
+// where the transport has put them into the file.
+//
+// # The jail
+//
+// Nothing outside of the folder can be reached. On Linux every object is held by
+// a descriptor of its own (O_PATH), and the server only ever looks up single
+// names below descriptors, without following symbolic links, which are for
+// clients to follow. A directory that somebody on this machine moves out of the
+// folder is let go within a second; ".." never leads above the folder. What is
+// mounted below the folder is not entered: it answers NFS3ERR_ACCES. A file that
+// was in the folder when it was opened stays open when it is moved out of it, as
+// an open file does for any program, until it has not been used for a minute.
+// On other systems [os.Root] holds the jail.
+//
+// # Handles
+//
+// A file handle says which inode is meant, of what birth, and nothing of where it
+// is: it survives renaming, is the same by whatever name a file with hard links
+// was found, and stays good when the server is started again. A handle that the
+// server does not remember, after a start or because it remembers only so many, is
+// looked for in the whole folder, for which clients wait by NFS3ERR_JUKEBOX. An
+// inode number that is used again belongs to another handle where the file
+// system tells births.
+//
+// # Whose files
+//
+// When the server runs as root, it takes the identity of each caller for as long
+// as an operation lasts, so that the kernel decides on permissions, owners, quota,
+// and the bits that change of owner or data clear. As other user, everybody acts
+// as that user: files belong to it, and chown to others fails with NFS3ERR_PERM as
+// the kernel sees fit. AUTH_SYS is nothing more than the caller's word.
+//
+// # Stable storage
+//
+// What RFC 1813 calls stable is on disk when the reply leaves, as far as fsync
+// does that: data of WRITE with DATA_SYNC and FILE_SYNC, what COMMIT was asked for,
+// and every change of names and attributes. The write verifier differs from one
+// start of the server to the next, and changes when an fsync has failed.
 package folder

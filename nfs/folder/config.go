@@ -1,0 +1,110 @@
+// This file holds what a server is told: which folder, who is whom, and limits.
+
+package folder
+
+import (
+	"fmt"
+	"log/slog"
+)
+
+// A Squash says which callers are taken for the anonymous user.
+type Squash int
+
+// The choices: the uid and gid 0 (root_squash of exports(5)), all callers
+// (all_squash), or none but those without an identity (no_root_squash).
+const (
+	SquashNone Squash = iota
+	SquashRoot
+	SquashAll
+)
+
+// String is the name of the choice, as exports(5) has it.
+func (s Squash) String() string {
+	switch s {
+	case SquashNone:
+		return "no_root_squash"
+	case SquashRoot:
+		return "root_squash"
+	case SquashAll:
+		return "all_squash"
+	}
+	return fmt.Sprintf("squash %d", int(s))
+}
+
+// nobody is the anonymous user and group where the configuration names none.
+const nobody = 65534
+
+// Limits where the configuration says nothing.
+const (
+	defaultNames = 1 << 19 // remembered objects, some hundred octets each
+	defaultOpen  = 8192    // descriptors
+)
+
+// A Config says what to serve, and how.
+type Config struct {
+	// Root is the folder. It may be reached by symbolic links; inside, none is
+	// followed.
+	Root string
+
+	// ReadOnly makes every change fail with NFS3ERR_ROFS.
+	ReadOnly bool
+
+	// Squash, and the anonymous user and group: of those squashed, and of callers
+	// without an identity (AUTH_NONE). 0 stands for 65534, "nobody": the
+	// anonymous user is never root.
+	Squash           Squash
+	AnonUID, AnonGID uint32
+
+	// SingleUser has everybody act as the user that the server runs as. It is so
+	// anyway when that is not root, or not on Linux.
+	SingleUser bool
+
+	// Async lets replies leave before changes of names and attributes are on disk,
+	// and answers no WRITE or COMMIT differently. It is faster, and less than what
+	// RFC 1813 §1.5 asks for: a crash of the machine, not of the server, may undo
+	// what clients think done.
+	Async bool
+
+	// MaxNames is how many objects the server remembers, MaxOpen how many
+	// descriptors it keeps, at most half of what the process may have. 0 stands
+	// for 524,288 and 8,192.
+	MaxNames int
+	MaxOpen  int
+
+	// Logger is told of errors of the file system that clients only get a code
+	// for. Nil is silence.
+	Logger *slog.Logger
+
+	portable bool // the backend of other systems, for tests
+}
+
+// fill sets what was left open.
+func (c *Config) fill() error {
+	if c.Root == "" {
+		return fmt.Errorf("folder: no root: say which folder to serve")
+	}
+	if c.Squash < SquashNone || c.Squash > SquashAll {
+		return fmt.Errorf("folder: %v: want one of the constants", c.Squash)
+	}
+	if c.MaxNames < 0 || c.MaxOpen < 0 {
+		return fmt.Errorf("folder: MaxNames %d, MaxOpen %d: want no negative number", c.MaxNames, c.MaxOpen)
+	}
+	for _, f := range []struct {
+		field *int
+		value int
+	}{{&c.MaxNames, defaultNames}, {&c.MaxOpen, defaultOpen}} {
+		if *f.field == 0 {
+			*f.field = f.value
+		}
+	}
+	if c.AnonUID == 0 {
+		c.AnonUID = nobody
+	}
+	if c.AnonGID == 0 {
+		c.AnonGID = nobody
+	}
+	if c.Logger == nil {
+		c.Logger = slog.New(slog.DiscardHandler)
+	}
+	return nil
+}

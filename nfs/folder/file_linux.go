@@ -1,0 +1,163 @@
+// This file holds open files and directories of the backend of Linux.
+
+package folder
+
+import (
+	"encoding/binary"
+	"io"
+	"math"
+
+	"golang.org/x/sys/unix"
+)
+
+// A linuxFile is a regular file that is open.
+type linuxFile struct {
+	fd   int
+	self *identity
+}
+
+func (v *linuxVolume) open(o object, write bool) (file, error) {
+	flags := unix.O_RDONLY
+	if write {
+		flags = unix.O_WRONLY
+	}
+	fd, err := v.reopen(fdOf(o), flags)
+	if err != nil {
+		return nil, err
+	}
+	return &linuxFile{fd: fd, self: &v.self}, nil
+}
+
+func (f *linuxFile) close() { unix.Close(f.fd) }
+
+func (f *linuxFile) readAt(p []byte, off int64) (n int, err error) {
+	for n < len(p) {
+		m, err := unix.Pread(f.fd, p[n:], off+int64(n))
+		switch {
+		case err == unix.EINTR:
+		case err != nil && n > 0:
+			return n, nil // the rest is asked for again, and says what is wrong
+		case err != nil:
+			return 0, err
+		case m == 0:
+			return n, nil
+		default:
+			n += m
+		}
+	}
+	return n, nil
+}
+
+// writeAt writes as c, so that the kernel clears the bits setuid and setgid as it
+// does for that user.
+func (f *linuxFile) writeAt(c *creds, p []byte, off int64) (n int, err error) {
+	err = f.self.as(c, func() error {
+		for n < len(p) {
+			m, err := unix.Pwrite(f.fd, p[n:], off+int64(n))
+			switch {
+			case err == unix.EINTR:
+			case err != nil && n > 0:
+				return nil
+			case err != nil:
+				return err
+			case m == 0:
+				return io.ErrShortWrite
+			default:
+				n += m
+			}
+		}
+		return nil
+	})
+	if n > 0 {
+		err = nil
+	}
+	return n, err
+}
+
+func (f *linuxFile) truncate(c *creds, size int64) error {
+	return f.self.as(c, func() error {
+		return retry(func() error { return unix.Ftruncate(f.fd, size) })
+	})
+}
+
+func (f *linuxFile) sync() error     { return retry(func() error { return unix.Fsync(f.fd) }) }
+func (f *linuxFile) datasync() error { return retry(func() error { return unix.Fdatasync(f.fd) }) }
+
+// A linuxDir reads a directory.
+type linuxDir struct {
+	fd  int
+	buf [32 << 10]byte
+}
+
+func (v *linuxVolume) readDir(o object) (dirReader, error) {
+	fd, err := v.reopen(fdOf(o), unix.O_RDONLY|unix.O_DIRECTORY)
+	if err != nil {
+		return nil, err
+	}
+	d := &linuxDir{fd: fd}
+	if v.fs.stableCookies() {
+		return d, nil
+	}
+	return &hashedDir{names: d.names, free: d.close}, nil
+}
+
+func (d *linuxDir) close() { unix.Close(d.fd) }
+
+// read goes on by the file system's own positions.
+func (d *linuxDir) read(cookie uint64, f func(*dirent) bool) (end bool, err error) {
+	if cookie > math.MaxInt64 {
+		return false, unix.EINVAL
+	}
+	if _, err := unix.Seek(d.fd, int64(cookie), io.SeekStart); err != nil {
+		return false, err
+	}
+	for {
+		n, err := unix.Getdents(d.fd, d.buf[:])
+		switch {
+		case err == unix.EINTR:
+			continue
+		case err != nil:
+			return false, err
+		case n == 0:
+			return true, nil
+		}
+		if !direntsOf(d.buf[:n], f) {
+			return false, nil
+		}
+	}
+}
+
+// direntsOf takes linux_dirent64 apart: inode, position behind, length, type and
+// the name, which a zero ends.
+func direntsOf(b []byte, f func(*dirent) bool) bool {
+	for len(b) > 19 {
+		size := int(binary.NativeEndian.Uint16(b[16:]))
+		if size < 19 || size > len(b) {
+			return true
+		}
+		name := b[19:size]
+		for i, c := range name {
+			if c == 0 {
+				name = name[:i]
+				break
+			}
+		}
+		e := dirent{
+			name:   string(name),
+			ino:    binary.NativeEndian.Uint64(b),
+			cookie: binary.NativeEndian.Uint64(b[8:]),
+			dir:    b[18] == unix.DT_DIR || b[18] == unix.DT_UNKNOWN,
+		}
+		if !f(&e) {
+			return false
+		}
+		b = b[size:]
+	}
+	return true
+}
+
+// names calls f for all entries from the start.
+func (d *linuxDir) names(f func(*dirent) bool) error {
+	_, err := d.read(0, f)
+	return err
+}

@@ -1,0 +1,129 @@
+// This file holds READDIR and READDIRPLUS.
+
+package folder
+
+import (
+	"errors"
+	"syscall"
+
+	"github.com/weft-rdma/weft/nfs"
+)
+
+// cookieVerf is the verifier of all cookies: they last. It is not zero, so that what
+// a client has from another server is told (RFC 1813 §3.3.16).
+var cookieVerf = nfs.Verifier{'w', 'e', 'f', 't', 'd', 'i', 'r', 1}
+
+// readdir answers READDIR (RFC 1813 §3.3.16).
+func (s *Server) readdir(q *call) ([]byte, error) {
+	var args nfs.ReaddirArgs
+	if err := q.decode(&args); err != nil {
+		return nil, err
+	}
+	return s.listed(q, args.Dir, args.Cookie, args.Verf, args.Count, func(dir *node, attr nfs.PostOpAttr) *nfs.DirWriter {
+		e := q.r.Accept(nfs.ProcReaddir.MaxResults() + int(min(args.Count, nfs.MaxListing)))
+		return nfs.NewReaddir(e, &attr, cookieVerf, args.Count)
+	}, false)
+}
+
+// readdirplus answers READDIRPLUS (RFC 1813 §3.3.17).
+func (s *Server) readdirplus(q *call) ([]byte, error) {
+	var args nfs.ReaddirplusArgs
+	if err := q.decode(&args); err != nil {
+		return nil, err
+	}
+	return s.listed(q, args.Dir, args.Cookie, args.Verf, args.MaxCount, func(dir *node, attr nfs.PostOpAttr) *nfs.DirWriter {
+		e := q.r.Accept(nfs.ProcReaddirplus.MaxResults() + int(min(args.MaxCount, nfs.MaxListing)))
+		return nfs.NewReaddirplus(e, &attr, cookieVerf, args.DirCount, args.MaxCount)
+	}, true)
+}
+
+// listed answers both.
+func (s *Server) listed(q *call, fh nfs.FH, cookie uint64, verf nfs.Verifier, count uint32,
+	begin func(*node, nfs.PostOpAttr) *nfs.DirWriter, plus bool) ([]byte, error) {
+	dir, st, err := s.resolve(fh)
+	if err != nil {
+		return q.reply(&nfs.ReaddirRes{Listing: nfs.Listing{Stat: s.fail(q, err)}}, 0)
+	}
+	defer s.tree.release(dir)
+	switch {
+	case st.Type != nfs.TypeDir:
+		err = nfs.ErrNotDir
+	case cookie != 0 && verf != cookieVerf:
+		err = nfs.ErrBadCookie
+	default:
+		err = s.vol.access(q.creds, s.tree.object(dir), mayRead)
+	}
+	var found []dirent
+	end := false
+	if err == nil {
+		found, end, err = s.entries(dir, cookie, count)
+	}
+	attr := s.post(dir)
+	if err == nil {
+		w := begin(dir, attr)
+		all := s.fill(q, w, dir, &st, found, plus)
+		if w.Fits() && (w.Len() > 0 || len(found) == 0) {
+			return w.Finish(end && all)
+		}
+		err = nfs.ErrTooSmall
+	}
+	return q.reply(&nfs.ReaddirRes{Listing: nfs.Listing{Stat: s.fail(q, err), DirAttr: attr}}, 0)
+}
+
+// leastEntry is how many octets an entry takes at least in a reply.
+const leastEntry = 4 + 8 + 4 + 4 + 8
+
+// entries are those behind a cookie, no more than what count has room for, and
+// whether the directory has ended behind them.
+func (s *Server) entries(dir *node, cookie uint64, count uint32) (found []dirent, end bool, err error) {
+	left := int(min(count, nfs.MaxListing))
+	err = s.tree.list(dir, func(d dirReader) error {
+		end, err = d.read(cookie, func(e *dirent) bool {
+			if left <= 0 {
+				return false
+			}
+			left -= leastEntry + len(e.name)&^3
+			found = append(found, *e)
+			return true
+		})
+		return err
+	})
+	if errors.Is(err, syscall.EINVAL) && cookie != 0 {
+		err = nfs.ErrBadCookie
+	}
+	return found, end, err
+}
+
+// fill adds entries until they do not fit, and reports whether all did.
+func (s *Server) fill(q *call, w *nfs.DirWriter, dir *node, st *info, found []dirent, plus bool) bool {
+	for i := range found {
+		e := &found[i]
+		entry := nfs.Entry{FileID: e.ino, Name: e.name, Cookie: e.cookie}
+		if e.name == ".." && dir == s.tree.root {
+			entry.FileID = st.FileID // what is above the folder is nobody's business
+		}
+		if plus {
+			s.look(q, dir, st, &entry)
+		}
+		if !w.Add(&entry) {
+			return false
+		}
+	}
+	return true
+}
+
+// look adds attributes and handle, if the caller could look the name up.
+func (s *Server) look(q *call, dir *node, st *info, e *nfs.Entry) {
+	n, err := s.find(q, dir, st, e.Name)
+	if err != nil {
+		return
+	}
+	defer s.tree.release(n)
+	found, err := s.stat(n)
+	if err != nil {
+		return
+	}
+	e.FileID = found.FileID
+	e.Attr = postOf(&found)
+	e.Object = nfs.PostOpFH{Follows: true, FH: append(nfs.FH(nil), n.fh[:]...)}
+}

@@ -1,0 +1,239 @@
+// This file holds the procedures that change names of files that there are: REMOVE,
+// RMDIR, RENAME and LINK.
+
+package folder
+
+import (
+	"bytes"
+
+	"github.com/weft-rdma/weft/nfs"
+)
+
+// remove answers REMOVE (RFC 1813 §3.3.12).
+func (s *Server) remove(q *call) ([]byte, error) { return s.unlink(q, false) }
+
+// rmdir answers RMDIR (RFC 1813 §3.3.13).
+func (s *Server) rmdir(q *call) ([]byte, error) { return s.unlink(q, true) }
+
+func (s *Server) unlink(q *call, directory bool) ([]byte, error) {
+	var args nfs.DirOpArgs
+	if err := q.decode(&args); err != nil {
+		return nil, err
+	}
+	var res nfs.WccRes
+	dir, _, err := s.resolve(args.Dir)
+	if err == nil {
+		defer s.tree.release(dir)
+		res.Wcc, err = s.unlinkIn(q, dir, args.Name, directory)
+	}
+	res.Stat = s.fail(q, err)
+	return q.reply(&res, 0)
+}
+
+func (s *Server) unlinkIn(q *call, dir *node, name string, directory bool) (nfs.WccData, error) {
+	c, err := s.begin(dir)
+	if err != nil {
+		return nfs.WccData{}, err
+	}
+	if err = s.checkUnlink(&c.before, name, directory); err == nil {
+		o := s.tree.object(dir)
+		there := s.peek(o, name)
+		switch {
+		case directory:
+			err = s.vol.rmdir(q.creds, o, name)
+		case there != nil && there.Type == nfs.TypeDir:
+			err = nfs.ErrIsDir
+		default:
+			err = s.vol.remove(q.creds, o, name)
+		}
+		if err == nil {
+			s.unnamed(there)
+		}
+	}
+	c.end()
+	if err == nil {
+		err = s.stable(dir)
+	}
+	return c.wcc, err
+}
+
+// checkUnlink refuses a name that cannot be removed from what st is of. What "." and
+// ".." answer to RMDIR is in RFC 1813 §3.3.13.
+func (s *Server) checkUnlink(st *info, name string, directory bool) error {
+	if st.Type != nfs.TypeDir {
+		return nfs.ErrNotDir
+	}
+	if err := s.checkName(name); err != nil {
+		return err
+	}
+	if err := s.writable(); err != nil {
+		return err
+	}
+	switch {
+	case isDot(name) && !directory:
+		return nfs.ErrAcces
+	case name == ".":
+		return nfs.ErrInval
+	case name == "..":
+		return nfs.ErrExist
+	}
+	return nil
+}
+
+// peek is what a name stands for, or nil.
+func (s *Server) peek(dir object, name string) *info {
+	o, st, err := s.vol.lookup(serverCreds, dir, name)
+	if err != nil {
+		return nil
+	}
+	o.close()
+	return &st
+}
+
+// unnamed ends what has lost a name, if that was its last one.
+func (s *Server) unnamed(st *info) {
+	if st != nil && (st.NLink <= 1 || st.Type == nfs.TypeDir) {
+		s.tree.forget(st.key)
+	}
+}
+
+// rename answers RENAME (RFC 1813 §3.3.14).
+func (s *Server) rename(q *call) ([]byte, error) {
+	var args nfs.RenameArgs
+	if err := q.decode(&args); err != nil {
+		return nil, err
+	}
+	var res nfs.RenameRes
+	from, _, err := s.resolve(args.From.Dir)
+	if err == nil {
+		defer s.tree.release(from)
+		var to *node
+		if to, _, err = s.resolve(args.To.Dir); err == nil {
+			defer s.tree.release(to)
+			res.FromWcc, res.ToWcc, err = s.renameIn(q, from, to, args.From.Name, args.To.Name)
+		} else {
+			res.FromWcc.After = s.post(from)
+		}
+	}
+	res.Stat = s.fail(q, err)
+	return q.reply(&res, 0)
+}
+
+func (s *Server) renameIn(q *call, from, to *node, fromName, toName string) (fromWcc, toWcc nfs.WccData, err error) {
+	a, b, err := s.beginBoth(from, to)
+	if err != nil {
+		return nfs.WccData{}, nfs.WccData{}, err
+	}
+	if err = s.checkRename(a, b, fromName, toName); err == nil {
+		err = s.moveTo(q, from, to, fromName, toName)
+	}
+	b.end()
+	if a == b {
+		fromWcc, toWcc = a.wcc, a.wcc
+	} else {
+		a.end()
+		fromWcc, toWcc = a.wcc, b.wcc
+	}
+	if err == nil {
+		err = s.stable(to)
+	}
+	if err == nil && a != b {
+		err = s.stable(from)
+	}
+	return fromWcc, toWcc, err
+}
+
+// beginBoth begins changes of two directories, which may be one, in an order that
+// all calls keep to.
+func (s *Server) beginBoth(from, to *node) (a, b *change, err error) {
+	if from == to {
+		a, err = s.begin(from)
+		return a, a, err
+	}
+	first, second := from, to
+	if bytes.Compare(from.fh[:], to.fh[:]) > 0 {
+		first, second = to, from
+	}
+	if a, err = s.begin(first); err != nil {
+		return nil, nil, err
+	}
+	if b, err = s.begin(second); err != nil {
+		a.end()
+		return nil, nil, err
+	}
+	if first == to {
+		a, b = b, a
+	}
+	return a, b, nil
+}
+
+func (s *Server) checkRename(a, b *change, fromName, toName string) error {
+	if a.before.Type != nfs.TypeDir || b.before.Type != nfs.TypeDir {
+		return nfs.ErrNotDir
+	}
+	for _, name := range []string{fromName, toName} {
+		if err := s.checkName(name); err != nil {
+			return err
+		}
+		if isDot(name) {
+			return nfs.ErrInval // RFC 1813 §3.3.14
+		}
+	}
+	return s.writable()
+}
+
+func (s *Server) moveTo(q *call, from, to *node, fromName, toName string) error {
+	fo, too := s.tree.object(from), s.tree.object(to)
+	moved, over := s.peek(fo, fromName), s.peek(too, toName)
+	if err := s.vol.rename(q.creds, fo, fromName, too, toName); err != nil {
+		return err
+	}
+	if moved == nil || over != nil && over.key == moved.key {
+		return nil // two names of one file: nothing has happened
+	}
+	s.tree.moved(moved.key, place{to.key, toName})
+	s.unnamed(over)
+	return nil
+}
+
+// link answers LINK (RFC 1813 §3.3.15).
+func (s *Server) link(q *call) ([]byte, error) {
+	var args nfs.LinkArgs
+	if err := q.decode(&args); err != nil {
+		return nil, err
+	}
+	var res nfs.LinkRes
+	n, _, err := s.resolve(args.File)
+	if err == nil {
+		defer s.tree.release(n)
+		var dir *node
+		if dir, _, err = s.resolve(args.Link.Dir); err == nil {
+			defer s.tree.release(dir)
+			res.DirWcc, err = s.linkIn(q, n, dir, args.Link.Name)
+		}
+		res.Attr = s.post(n)
+	}
+	res.Stat = s.fail(q, err)
+	return q.reply(&res, 0)
+}
+
+func (s *Server) linkIn(q *call, n, dir *node, name string) (nfs.WccData, error) {
+	c, err := s.begin(dir)
+	if err != nil {
+		return nfs.WccData{}, err
+	}
+	if err = s.checkMake(&c.before, name); err == nil {
+		var st info
+		if st, err = s.stat(n); err == nil && st.Type == nfs.TypeDir {
+			err = nfs.ErrInval
+		}
+		if err == nil {
+			err = s.vol.link(q.creds, s.tree.object(n), s.tree.object(dir), name)
+		}
+	}
+	c.end()
+	if err == nil {
+		err = s.stable(n, dir)
+	}
+	return c.wcc, err
+}

@@ -1,0 +1,393 @@
+// This file is the backend of systems other than Linux, over os.Root, which holds
+// the jail. An object goes by its name; the server's own renaming is followed.
+// Everybody acts as the server's user. There are no special files.
+
+package folder
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"math"
+	"os"
+	"path"
+	"path/filepath"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/weft-rdma/weft/nfs"
+)
+
+// A portable is a folder anywhere.
+type portable struct {
+	dir *os.Root
+	top *portableObject
+	key key // of the root
+
+	mu   sync.Mutex
+	live map[*portableObject]bool // to be renamed with what they are in
+}
+
+// A portableObject is a file by its name below the root.
+type portableObject struct {
+	v    *portable
+	name string // under v.mu
+	key  key    // another inode of the same name is not this object
+}
+
+func newPortable(root string) (volume, error) {
+	dir, err := os.OpenRoot(root)
+	if err != nil {
+		return nil, err
+	}
+	v := &portable{dir: dir, live: make(map[*portableObject]bool)}
+	st, err := v.look(".")
+	if err != nil {
+		dir.Close()
+		return nil, err
+	}
+	v.top = v.object(".", st.key)
+	v.key = st.key
+	return v, nil
+}
+
+func (v *portable) close() { v.dir.Close() }
+
+func (v *portable) object(name string, k key) *portableObject {
+	o := &portableObject{v: v, name: name, key: k}
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	v.live[o] = true
+	return o
+}
+
+func (o *portableObject) close() {
+	o.v.mu.Lock()
+	defer o.v.mu.Unlock()
+	delete(o.v.live, o)
+}
+
+// at is the name of an object now, or of a name in it.
+func (v *portable) at(o object, name ...string) string {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	return path.Join(append([]string{o.(*portableObject).name}, name...)...)
+}
+
+func (v *portable) root() object      { return v.top }
+func (v *portable) honest() bool      { return false }
+func (v *portable) maxOpen() int      { return 256 }
+func (v *portable) uid(*creds) uint32 { return ownUser() }
+
+// names keeps separators and names with a meaning of their own, as Windows has
+// them, from the paths.
+func (v *portable) names(name string) bool {
+	return name == ".." || filepath.IsLocal(name) && !strings.ContainsRune(name, filepath.Separator)
+}
+
+// look is what a name below the root stands for.
+func (v *portable) look(name string) (info, error) {
+	fi, err := v.dir.Lstat(name)
+	if err != nil {
+		return info{}, err
+	}
+	st := info{Attributes: nfs.Attributes{
+		Type:  typeOf(fi.Mode()),
+		Mode:  modeOf(fi.Mode()),
+		NLink: 1,
+		UID:   ownUser(), GID: ownGroup(),
+		Size:  uint64(max(fi.Size(), 0)),
+		Used:  uint64(max(fi.Size(), 0)),
+		Mtime: nfs.TimeOf(fi.ModTime()),
+	}}
+	st.Atime, st.Ctime = st.Mtime, st.Mtime
+	if err := v.identify(name, fi, &st); err != nil {
+		return info{}, err
+	}
+	st.FSID = st.key.dev
+	st.FileID = st.key.ino
+	return st, nil
+}
+
+func (v *portable) stat(o object) (info, error) {
+	st, err := v.look(v.at(o))
+	if errors.Is(err, fs.ErrNotExist) || err == nil && st.key != o.(*portableObject).key {
+		return info{}, nfs.ErrStale
+	}
+	return st, err
+}
+
+// access goes by what the owner may do.
+func (v *portable) access(_ *creds, o object, rights uint32) error {
+	st, err := v.stat(o)
+	if err == nil && st.Mode>>6&rights != rights && ownUser() != 0 {
+		err = nfs.ErrAcces
+	}
+	return err
+}
+
+func (v *portable) lookup(_ *creds, dir object, name string) (object, info, error) {
+	return v.found(v.at(dir, name))
+}
+
+func (v *portable) found(name string) (object, info, error) {
+	st, err := v.look(name)
+	if err == nil && st.key.dev != v.key.dev {
+		err = errMount
+	}
+	if err != nil {
+		return nil, info{}, err
+	}
+	return v.object(name, st.key), st, nil
+}
+
+func (v *portable) parent(_ *creds, dir object) (object, info, error) {
+	return v.found(path.Dir(v.at(dir)))
+}
+
+// inside: the name is below the root, if it is still the object's.
+func (v *portable) inside(dir object) error {
+	_, err := v.stat(dir)
+	if errors.Is(err, nfs.ErrStale) {
+		return errOutside
+	}
+	return err
+}
+
+func (v *portable) readlink(o object) (string, error) { return v.dir.Readlink(v.at(o)) }
+
+func (v *portable) create(_ *creds, dir object, name string, mode uint32) (object, file, error) {
+	p := v.at(dir, name)
+	f, err := v.dir.OpenFile(p, os.O_RDWR|os.O_CREATE|os.O_EXCL, fs.FileMode(mode&0o777))
+	if err != nil {
+		return nil, nil, err
+	}
+	o, _, err := v.found(p)
+	if err != nil {
+		f.Close()
+		return nil, nil, err
+	}
+	return o, &portableFile{f}, v.chmod(nil, o, mode)
+}
+
+func (v *portable) mkdir(_ *creds, dir object, name string, mode uint32) (object, error) {
+	p := v.at(dir, name)
+	if err := v.dir.Mkdir(p, fs.FileMode(mode&0o777)); err != nil {
+		return nil, err
+	}
+	o, _, err := v.found(p)
+	if err != nil {
+		return nil, err
+	}
+	return o, v.chmod(nil, o, mode)
+}
+
+func (v *portable) symlink(_ *creds, dir object, name, target string) (object, error) {
+	p := v.at(dir, name)
+	if err := v.dir.Symlink(target, p); err != nil {
+		return nil, err
+	}
+	o, _, err := v.found(p)
+	return o, err
+}
+
+func (v *portable) mknod(*creds, object, string, nfs.FileType, uint32, nfs.Specdata) (object, error) {
+	return nil, nfs.ErrNotSupp
+}
+
+func (v *portable) link(_ *creds, o, dir object, name string) error {
+	return v.dir.Link(v.at(o), v.at(dir, name))
+}
+
+// rename takes along the names of all objects in what is renamed.
+func (v *portable) rename(_ *creds, from object, fromName string, to object, toName string) error {
+	old, new := v.at(from, fromName), v.at(to, toName)
+	if err := v.dir.Rename(old, new); err != nil {
+		return err
+	}
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	for o := range v.live {
+		if rest, ok := strings.CutPrefix(o.name, old); ok && (rest == "" || rest[0] == '/') {
+			o.name = new + rest
+		}
+	}
+	return nil
+}
+
+func (v *portable) remove(_ *creds, dir object, name string) error {
+	return v.dir.Remove(v.at(dir, name))
+}
+
+// rmdir removes directories only, which os.Root does not tell apart.
+func (v *portable) rmdir(_ *creds, dir object, name string) error {
+	p := v.at(dir, name)
+	st, err := v.look(p)
+	if err == nil && st.Type != nfs.TypeDir {
+		err = nfs.ErrNotDir
+	}
+	if err != nil {
+		return err
+	}
+	return v.dir.Remove(p)
+}
+
+func (v *portable) chmod(_ *creds, o object, mode uint32) error {
+	m := fs.FileMode(mode & 0o777)
+	for bit, set := range map[uint32]fs.FileMode{nfs.ModeSetUID: fs.ModeSetuid, nfs.ModeSetGID: fs.ModeSetgid, nfs.ModeSticky: fs.ModeSticky} {
+		if mode&bit != 0 {
+			m |= set
+		}
+	}
+	return v.dir.Chmod(v.at(o), m)
+}
+
+func (v *portable) chown(_ *creds, o object, uid, gid uint32) error {
+	return v.dir.Lchown(v.at(o), int(int32(uid)), int(int32(gid)))
+}
+
+func (v *portable) chtimes(_ *creds, o object, atime, mtime nfs.SetTime) error {
+	now := time.Now()
+	var ts [2]time.Time // zero: unchanged
+	for i, t := range []nfs.SetTime{atime, mtime} {
+		switch t.How {
+		case nfs.SetToServerTime:
+			ts[i] = now
+		case nfs.SetToClientTime:
+			ts[i] = t.Time.Time()
+		}
+	}
+	st, err := v.stat(o)
+	if err != nil {
+		return err
+	}
+	if st.Type == nfs.TypeLnk {
+		return nfs.ErrNotSupp // os.Root would follow it
+	}
+	return v.dir.Chtimes(v.at(o), ts[0], ts[1])
+}
+
+// sync does what the system has: not all know it for directories.
+func (v *portable) sync(o object) error {
+	f, err := v.dir.OpenFile(v.at(o), os.O_RDWR, 0)
+	if err != nil {
+		return nil
+	}
+	defer f.Close()
+	return f.Sync()
+}
+
+func (v *portable) volumeInfo() (volumeInfo, error) {
+	// What the standard library does not tell is none, or a promise of POSIX.
+	return volumeInfo{linkMax: 8, nameMax: 255, links: true, symlinks: true, tick: 100, maxFile: math.MaxInt64}, nil
+}
+
+func (v *portable) open(o object, write bool) (file, error) {
+	flag := os.O_RDONLY
+	if write {
+		flag = os.O_WRONLY
+	}
+	f, err := v.dir.OpenFile(v.at(o), flag, 0)
+	if err != nil {
+		return nil, err
+	}
+	fi, err := f.Stat()
+	if err == nil && !fi.Mode().IsRegular() {
+		err = fmt.Errorf("folder: %s: no regular file any more: %w", f.Name(), nfs.ErrStale)
+	}
+	if err != nil {
+		f.Close()
+		return nil, err
+	}
+	return &portableFile{f}, nil
+}
+
+func (v *portable) readDir(o object) (dirReader, error) {
+	list := func(f func(*dirent) bool) error {
+		d, err := v.dir.Open(v.at(o))
+		if err != nil {
+			return err
+		}
+		defer d.Close()
+		entries, err := d.ReadDir(-1)
+		if err != nil {
+			return err
+		}
+		for _, name := range []string{".", ".."} {
+			p := v.at(o, name)
+			if p == ".." {
+				p = "."
+			}
+			st, err := v.look(p)
+			if err != nil {
+				return err
+			}
+			f(&dirent{name: name, ino: st.FileID, dir: true})
+		}
+		for _, e := range entries {
+			st, err := v.look(v.at(o, e.Name()))
+			if err == nil { // else it has gone meanwhile
+				f(&dirent{name: e.Name(), ino: st.FileID, dir: e.IsDir()})
+			}
+		}
+		return nil
+	}
+	return &hashedDir{names: list}, nil
+}
+
+// A portableFile is a regular file that is open.
+type portableFile struct{ f *os.File }
+
+func (f *portableFile) readAt(p []byte, off int64) (int, error) {
+	n, err := f.f.ReadAt(p, off)
+	if n > 0 || errors.Is(err, io.EOF) {
+		err = nil
+	}
+	return n, err
+}
+
+func (f *portableFile) writeAt(_ *creds, p []byte, off int64) (int, error) {
+	n, err := f.f.WriteAt(p, off)
+	if n > 0 {
+		err = nil
+	}
+	return n, err
+}
+
+func (f *portableFile) truncate(_ *creds, size int64) error { return f.f.Truncate(size) }
+func (f *portableFile) sync() error                         { return f.f.Sync() }
+func (f *portableFile) datasync() error                     { return f.f.Sync() }
+func (f *portableFile) close()                              { f.f.Close() }
+
+func typeOf(m fs.FileMode) nfs.FileType {
+	switch {
+	case m.IsDir():
+		return nfs.TypeDir
+	case m&fs.ModeSymlink != 0:
+		return nfs.TypeLnk
+	case m&fs.ModeSocket != 0:
+		return nfs.TypeSock
+	case m&fs.ModeNamedPipe != 0:
+		return nfs.TypeFifo
+	case m&fs.ModeCharDevice != 0:
+		return nfs.TypeChr
+	case m&fs.ModeDevice != 0:
+		return nfs.TypeBlk
+	}
+	return nfs.TypeReg
+}
+
+func modeOf(m fs.FileMode) uint32 {
+	mode := uint32(m.Perm())
+	for bit, set := range map[fs.FileMode]uint32{fs.ModeSetuid: nfs.ModeSetUID, fs.ModeSetgid: nfs.ModeSetGID, fs.ModeSticky: nfs.ModeSticky} {
+		if m&bit != 0 {
+			mode |= set
+		}
+	}
+	return mode
+}
+
+func ownUser() uint32  { return uint32(max(os.Getuid(), 0)) } // Windows says -1
+func ownGroup() uint32 { return uint32(max(os.Getgid(), 0)) }

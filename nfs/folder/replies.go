@@ -1,0 +1,137 @@
+// This file is the duplicate request cache: a call that changes something and
+// comes a second time, because its reply was lost with a connection, gets the
+// reply that the first one got.
+
+package folder
+
+import (
+	"container/list"
+	"context"
+	"crypto/sha256"
+	"net"
+	"sync"
+	"time"
+
+	"github.com/weft-rdma/weft/oncrpc"
+)
+
+const (
+	maxReplies  = 2048
+	maxReply    = 1024 // octets of a reply that is kept; those of such procedures are shorter
+	replyExpiry = 2 * time.Minute
+)
+
+// A request identifies a call. A client uses an XID again only when it is done
+// with the call that had it.
+type request struct {
+	peer string
+	xid  uint32
+}
+
+// A replyCache remembers calls, running ones and those answered.
+type replyCache struct {
+	mu      sync.Mutex
+	entries map[request]*answer
+	order   list.List // of answers, the latest in front
+}
+
+// An answer is what a call got, or will get.
+type answer struct {
+	request request
+	sum     [sha256.Size]byte // of procedure, credential and arguments
+	session any
+	element *list.Element
+	since   time.Time
+	done    chan struct{}
+	reply   []byte // nil: none was kept; written before done is closed
+}
+
+func newReplyCache() *replyCache { return &replyCache{entries: make(map[request]*answer)} }
+
+// peerOf names the client. The port over RDMA is not of its choosing and another
+// one after a reconnection; over TCP, clients that use XIDs again keep theirs.
+func peerOf(r *oncrpc.Request) string {
+	if r.Remote == nil {
+		return r.Network
+	}
+	addr := r.Remote.String()
+	if host, _, err := net.SplitHostPort(addr); err == nil && r.Network == "rdma" {
+		addr = host
+	}
+	return r.Network + " " + addr
+}
+
+// do answers r from memory, or by f. A call that runs already gets no reply of its
+// own on the same connection; on another one it gets that of the first.
+func (c *replyCache) do(ctx context.Context, r *oncrpc.Request, f func() ([]byte, error)) ([]byte, error) {
+	// All behind XID, direction and version of RPC.
+	sum := sha256.Sum256(r.Message[min(12, len(r.Message)):])
+	a, first := c.begin(request{peerOf(r), r.XID}, sum, r.Session)
+	if first {
+		var reply []byte
+		defer func() { c.end(a, reply) }()
+		b, err := f()
+		if err == nil {
+			reply = b
+		}
+		return b, err
+	}
+	select {
+	case <-a.done:
+	default:
+		if a.session == r.Session {
+			return nil, oncrpc.ErrNoReply
+		}
+		select {
+		case <-a.done:
+		case <-ctx.Done():
+			return nil, oncrpc.ErrNoReply
+		}
+	}
+	if a.reply == nil {
+		return nil, oncrpc.ErrNoReply // it failed in a way that asks for another XID
+	}
+	return append(r.Buffer(len(a.reply)), a.reply...), nil
+}
+
+func (c *replyCache) begin(q request, sum [sha256.Size]byte, session any) (a *answer, first bool) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	now := time.Now()
+	for e := c.order.Back(); e != nil; e = c.order.Back() {
+		old := e.Value.(*answer)
+		if len(c.entries) < maxReplies && now.Sub(old.since) < replyExpiry {
+			break
+		}
+		c.drop(old)
+	}
+	if a := c.entries[q]; a != nil {
+		if a.sum == sum {
+			return a, false
+		}
+		c.drop(a)
+	}
+	a = &answer{request: q, sum: sum, session: session, since: now, done: make(chan struct{})}
+	a.element = c.order.PushFront(a)
+	c.entries[q] = a
+	return a, true
+}
+
+// end keeps the reply of a call. What was not answered may be tried again.
+func (c *replyCache) end(a *answer, reply []byte) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if len(reply) > 0 && len(reply) <= maxReply {
+		a.reply = append([]byte(nil), reply...)
+	} else {
+		c.drop(a)
+	}
+	close(a.done)
+}
+
+func (c *replyCache) drop(a *answer) {
+	if c.entries[a.request] == a {
+		delete(c.entries, a.request)
+		c.order.Remove(a.element)
+	}
+}

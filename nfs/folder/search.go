@@ -1,0 +1,236 @@
+// This file is the search for objects that the server has a handle of and does not
+// remember where they are: a walk through the whole folder, for all of them at once.
+
+package folder
+
+import (
+	"context"
+	"errors"
+	"sync"
+	"time"
+
+	"github.com/weft-rdma/weft/nfs"
+)
+
+const (
+	// patience is how long a call waits for the search. Then its client is asked to
+	// come again.
+	patience = 2 * time.Second
+
+	// lostFor is how long what was not found is not looked for again.
+	lostFor = 30 * time.Second
+
+	maxWanted = 1024 // objects looked for at a time
+	maxLost   = 8192 // objects known not to be found
+	maxClimb  = 512  // directories deep, each of which is kept open meanwhile
+)
+
+// A searcher looks for objects. It has one goroutine, while there is something to
+// be looked for.
+type searcher struct {
+	tree   *tree
+	ctx    context.Context
+	cancel context.CancelFunc
+	done   sync.WaitGroup
+
+	mu      sync.Mutex
+	running bool
+	wanted  map[key]*quest
+	lost    map[key]time.Time
+}
+
+// A quest is an object that is looked for.
+type quest struct {
+	end   chan struct{} // closed when the search has ended
+	found bool          // written before that
+}
+
+func (s *searcher) start(t *tree) {
+	s.tree = t
+	s.ctx, s.cancel = context.WithCancel(context.Background())
+	s.wanted, s.lost = make(map[key]*quest), make(map[key]time.Time)
+}
+
+func (s *searcher) stop() {
+	s.mu.Lock()
+	s.cancel() // no search begins any more
+	s.mu.Unlock()
+	s.done.Wait()
+}
+
+// find returns when the tree knows a place of k: NFS3ERR_STALE if there is none,
+// NFS3ERR_JUKEBOX while the search lasts.
+func (s *searcher) find(k key) error {
+	q, err := s.begin(k)
+	if err != nil {
+		return err
+	}
+	timer := time.NewTimer(patience)
+	defer timer.Stop()
+	select {
+	case <-q.end:
+		if q.found {
+			return nil
+		}
+		return nfs.ErrStale
+	case <-s.ctx.Done():
+	case <-timer.C:
+	}
+	return nfs.ErrJukebox
+}
+
+func (s *searcher) begin(k key) (*quest, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if at, ok := s.lost[k]; ok {
+		if time.Since(at) < lostFor {
+			return nil, nfs.ErrStale
+		}
+		delete(s.lost, k)
+	}
+	q := s.wanted[k]
+	switch {
+	case s.ctx.Err() != nil:
+		return nil, nfs.ErrJukebox
+	case q == nil && len(s.wanted) == maxWanted:
+		return nil, nfs.ErrJukebox
+	case q == nil:
+		q = &quest{end: make(chan struct{})}
+		s.wanted[k] = q
+	}
+	if !s.running {
+		s.running = true
+		s.done.Go(s.run)
+	}
+	return q, nil
+}
+
+// gone says that k is not to be found.
+func (s *searcher) gone(k key) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.lose(k)
+}
+
+func (s *searcher) lose(k key) {
+	if len(s.lost) >= maxLost {
+		clear(s.lost)
+	}
+	s.lost[k] = time.Now()
+}
+
+// run searches until nothing is wanted. What is asked for during a walk, which may
+// be past it already, is for the next one.
+func (s *searcher) run() {
+	for {
+		s.mu.Lock()
+		if len(s.wanted) == 0 || s.ctx.Err() != nil {
+			s.running = false
+			s.mu.Unlock()
+			return
+		}
+		w := &walk{s: s, quests: make(map[key]*quest, len(s.wanted)), inos: make(map[uint64]bool)}
+		for k, q := range s.wanted {
+			w.quests[k] = q
+			w.inos[k.ino] = true
+		}
+		s.mu.Unlock()
+
+		keys := make([]key, 0, len(w.quests))
+		for k := range w.quests {
+			keys = append(keys, k)
+		}
+		err := w.visit(s.tree.vol.root(), s.tree.root.key)
+		if err == errFound {
+			err = nil
+		}
+
+		s.mu.Lock()
+		for _, k := range keys {
+			q := s.wanted[k]
+			if !q.found && err == nil {
+				s.lose(k)
+			}
+			delete(s.wanted, k)
+			close(q.end)
+		}
+		s.mu.Unlock()
+	}
+}
+
+// A walk is one pass through the folder.
+type walk struct {
+	s      *searcher
+	quests map[key]*quest // those not found yet
+	inos   map[uint64]bool
+	way    []step // to where it is
+}
+
+// A step of the way is a directory and its place.
+type step struct {
+	key key
+	at  place
+}
+
+// errFound ends a walk that has found everything.
+var errFound = errors.New("folder: all found")
+
+// visit looks into dir and what is below it. A directory that cannot be read or has
+// gone has nothing in it.
+func (w *walk) visit(dir object, k key) error {
+	if err := w.s.ctx.Err(); err != nil {
+		return err
+	}
+	names, err := w.names(dir)
+	if err != nil {
+		return nil
+	}
+	for _, name := range names {
+		if err := w.look(dir, k, name); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// names lists what is worth a look: directories, and what has a number looked for.
+func (w *walk) names(dir object) ([]string, error) {
+	vol := w.s.tree.vol
+	r, err := vol.readDir(dir)
+	if err != nil {
+		return nil, err
+	}
+	defer r.close()
+	all := !vol.honest()
+	var names []string
+	_, err = r.read(0, func(e *dirent) bool {
+		if e.name != "." && e.name != ".." && (all || e.dir || w.inos[e.ino]) {
+			names = append(names, e.name)
+		}
+		return true
+	})
+	return names, err
+}
+
+func (w *walk) look(dir object, k key, name string) error {
+	o, st, err := w.s.tree.vol.lookup(serverCreds, dir, name)
+	if err != nil {
+		return nil
+	}
+	defer o.close()
+	w.way = append(w.way, step{st.key, place{k, name}})
+	defer func() { w.way = w.way[:len(w.way)-1] }()
+	if q := w.quests[st.key]; q != nil {
+		for _, p := range w.way {
+			w.s.tree.moved(p.key, p.at)
+		}
+		q.found = true
+		if delete(w.quests, st.key); len(w.quests) == 0 {
+			return errFound
+		}
+	}
+	if st.Type == nfs.TypeDir && len(w.way) < maxClimb {
+		return w.visit(o, st.key)
+	}
+	return nil
+}

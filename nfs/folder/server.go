@@ -1,0 +1,261 @@
+// This file holds the server: its start and end, and how a call comes to its
+// procedure.
+
+package folder
+
+import (
+	"context"
+	"crypto/rand"
+	"errors"
+	"fmt"
+	"path/filepath"
+	"sync"
+	"time"
+
+	"github.com/weft-rdma/weft/nfs"
+	"github.com/weft-rdma/weft/oncrpc"
+)
+
+// A Server serves one folder by NFS version 3, as an [oncrpc.Handler] of the program
+// [nfs.Program] in version [nfs.V3]. Many goroutines may call it.
+type Server struct {
+	cfg     Config
+	vol     volume
+	tree    *tree
+	replies *replyCache
+
+	end     chan struct{} // closed to end the housekeeping
+	keeping sync.WaitGroup
+
+	serving sync.RWMutex // held for reading by calls
+	closed  bool         // under serving
+
+	mu   sync.Mutex
+	verf nfs.Verifier // of WRITE and COMMIT
+}
+
+// New opens the folder and returns a Server for it, which its caller closes.
+//
+// It fails if the folder cannot be read, and as root on Linux if the process may
+// not take the identity of others, unless [Config.SingleUser] says that it does
+// not have to.
+func New(c Config) (*Server, error) {
+	if err := c.fill(); err != nil {
+		return nil, err
+	}
+	root, err := filepath.Abs(c.Root)
+	if err != nil {
+		return nil, fmt.Errorf("folder: %w", err)
+	}
+	c.Root = root
+	vol, err := newVolume(&c)
+	if err != nil {
+		return nil, err
+	}
+	t, err := newTree(vol, &c)
+	if err != nil {
+		vol.close()
+		return nil, err
+	}
+	s := &Server{cfg: c, vol: vol, tree: t, replies: newReplyCache(), end: make(chan struct{})}
+	s.newVerifier()
+	s.keeping.Go(s.keepHouse)
+	return s, nil
+}
+
+// Close waits for the calls in progress, answers none any more, and frees
+// everything. Unstable data are as safe as the system keeps them: their clients
+// are told by the next server's verifier. It returns nil.
+func (s *Server) Close() error {
+	s.serving.Lock()
+	defer s.serving.Unlock()
+	if s.closed {
+		return nil
+	}
+	s.closed = true
+	close(s.end)
+	s.keeping.Wait()
+	s.tree.close()
+	s.vol.close()
+	return nil
+}
+
+// keepHouse closes what is not used.
+func (s *Server) keepHouse() {
+	tick := time.NewTicker(dataIdle / 2)
+	defer tick.Stop()
+	for {
+		select {
+		case <-s.end:
+			return
+		case now := <-tick.C:
+			s.tree.sweep(now)
+		}
+	}
+}
+
+// verifier is what WRITE and COMMIT return.
+func (s *Server) verifier() nfs.Verifier {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.verf
+}
+
+// newVerifier tells clients that unstable data may be lost (RFC 1813 §3.3.7, §3.3.21).
+func (s *Server) newVerifier() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	rand.Read(s.verf[:])
+}
+
+// Handle returns the handle of the directory to which names lead from the folder,
+// none to the folder itself: what MOUNT gives out. Symbolic links are not followed.
+// An error is a [nfs.Stat].
+func (s *Server) Handle(_ context.Context, names []string) (nfs.FH, error) {
+	if !s.enter() {
+		return nil, nfs.ErrServerFault
+	}
+	defer s.leave()
+	n, err := s.tree.acquire(s.tree.root.key)
+	for _, name := range names {
+		if err != nil {
+			break
+		}
+		dir := n
+		n, err = s.below(dir, name)
+		s.tree.release(dir)
+	}
+	if err != nil {
+		return nil, statOf(err)
+	}
+	defer s.tree.release(n)
+	return append(nfs.FH(nil), n.fh[:]...), nil
+}
+
+// below is the directory of a name in a directory.
+func (s *Server) below(dir *node, name string) (*node, error) {
+	if err := s.checkName(name); err != nil {
+		return nil, err
+	}
+	if isDot(name) {
+		return nil, nfs.ErrAcces
+	}
+	o, st, err := s.vol.lookup(serverCreds, s.tree.object(dir), name)
+	if err != nil {
+		return nil, err
+	}
+	if st.Type != nfs.TypeDir {
+		o.close()
+		return nil, nfs.ErrNotDir
+	}
+	return s.adopt(o, st, place{dir.key, name}), nil
+}
+
+func (s *Server) enter() bool {
+	s.serving.RLock()
+	if s.closed {
+		s.serving.RUnlock()
+		return false
+	}
+	return true
+}
+
+func (s *Server) leave() { s.serving.RUnlock() }
+
+var errClosed = errors.New("folder: the server is closed")
+
+// A call is one that is being executed.
+type call struct {
+	ctx   context.Context
+	r     *oncrpc.Request
+	creds *creds
+}
+
+// decode reads the arguments.
+func (q *call) decode(args interface{ Decode(*oncrpc.Decoder) }) error {
+	d := oncrpc.NewDecoder(q.r.Args, nfs.Proc(q.r.Proc).String()+" arguments")
+	args.Decode(&d)
+	return d.Err()
+}
+
+// reply encodes the results, with room for those octets that MaxResults does not
+// count.
+func (q *call) reply(res interface{ Encode(*oncrpc.Encoder) }, more int) ([]byte, error) {
+	e := q.r.Accept(nfs.Proc(q.r.Proc).MaxResults() + more)
+	res.Encode(&e)
+	return e.Finish()
+}
+
+// procedures are those of version 3. Those with once are not to be executed again
+// when a call comes again: a second REMOVE would say that there is no such file.
+var procedures = [...]struct {
+	serve func(*Server, *call) ([]byte, error)
+	once  bool
+}{
+	nfs.ProcNull:        {serve: (*Server).null},
+	nfs.ProcGetattr:     {serve: (*Server).getattr},
+	nfs.ProcSetattr:     {serve: (*Server).setattr, once: true},
+	nfs.ProcLookup:      {serve: (*Server).lookup},
+	nfs.ProcAccess:      {serve: (*Server).access},
+	nfs.ProcReadlink:    {serve: (*Server).readlink},
+	nfs.ProcRead:        {serve: (*Server).read},
+	nfs.ProcWrite:       {serve: (*Server).write},
+	nfs.ProcCreate:      {serve: (*Server).create, once: true},
+	nfs.ProcMkdir:       {serve: (*Server).mkdir, once: true},
+	nfs.ProcSymlink:     {serve: (*Server).symlink, once: true},
+	nfs.ProcMknod:       {serve: (*Server).mknod, once: true},
+	nfs.ProcRemove:      {serve: (*Server).remove, once: true},
+	nfs.ProcRmdir:       {serve: (*Server).rmdir, once: true},
+	nfs.ProcRename:      {serve: (*Server).rename, once: true},
+	nfs.ProcLink:        {serve: (*Server).link, once: true},
+	nfs.ProcReaddir:     {serve: (*Server).readdir},
+	nfs.ProcReaddirplus: {serve: (*Server).readdirplus},
+	nfs.ProcFsstat:      {serve: (*Server).fsstat},
+	nfs.ProcFsinfo:      {serve: (*Server).fsinfo},
+	nfs.ProcPathconf:    {serve: (*Server).pathconf},
+	nfs.ProcCommit:      {serve: (*Server).commit},
+}
+
+// ServeRPC executes a call of NFS version 3.
+func (s *Server) ServeRPC(ctx context.Context, r *oncrpc.Request) ([]byte, error) {
+	switch {
+	case r.Prog != nfs.Program:
+		return nil, &oncrpc.AcceptError{Stat: oncrpc.ProgUnavail}
+	case r.Vers != nfs.V3:
+		return nil, &oncrpc.AcceptError{Stat: oncrpc.ProgMismatch, Low: nfs.V3, High: nfs.V3}
+	case int64(r.Proc) >= int64(len(procedures)):
+		return nil, &oncrpc.AcceptError{Stat: oncrpc.ProcUnavail}
+	}
+	if !s.enter() {
+		return nil, errClosed
+	}
+	defer s.leave()
+	p := procedures[r.Proc]
+	q := &call{ctx: ctx, r: r}
+	if r.Proc != uint32(nfs.ProcNull) {
+		var err error
+		if q.creds, err = s.identify(r); err != nil {
+			return nil, err
+		}
+	}
+	if p.once {
+		return s.replies.do(ctx, r, func() ([]byte, error) { return p.serve(s, q) })
+	}
+	return p.serve(s, q)
+}
+
+// null answers NULL (RFC 1813 §3.3.0).
+func (s *Server) null(q *call) ([]byte, error) {
+	e := q.r.Accept(0)
+	return e.Finish()
+}
+
+// fail is the code that a client gets for err; the log gets those that the client
+// has no part in.
+func (s *Server) fail(q *call, err error) nfs.Stat {
+	stat := statOf(err)
+	if stat == nfs.ErrIO || stat == nfs.ErrServerFault {
+		s.cfg.Logger.Error("NFS procedure failed", "folder", s.cfg.Root, "procedure", nfs.Proc(q.r.Proc).String(), "error", err)
+	}
+	return stat
+}
