@@ -66,7 +66,10 @@ const (
 var v2FattrHex = strings.Repeat("00000001", v2Fattr/4)
 
 // Where the items are that may be reduced, in octets from the XID, is what
-// the digest's table says for AUTH_NONE and handles of 32 octets.
+// RFC 8267 §4 and RFC 1813 make it for AUTH_NONE and handles of 32 octets. What
+// stands around an item in its union stays in line.
+//
+// Claim4: P-3.4-3 P-3.6-6 P8166-3.4.4.3-1
 func TestEligibleItemsAreWhereTheBindingHasThem(t *testing.T) {
 	for _, tt := range []struct {
 		name string
@@ -248,8 +251,8 @@ func TestAWalkEndsAtWhatIsNoMessage(t *testing.T) {
 	}
 }
 
-// The bounds of replies are those of the digest's table: with a verifier of no
-// octets and all attributes, and with handles as long as they can be.
+// The bounds of replies are what RFC 1813 makes them with a verifier of no octets
+// and all attributes, and with handles as long as they can be.
 func TestRepliesAreBounded(t *testing.T) {
 	readdir := func(count string) string { return fh32Hex + none + none + verfHex + count }
 	for _, tt := range []struct {
