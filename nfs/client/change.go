@@ -1,0 +1,174 @@
+// This file holds how names and attributes are changed.
+
+package client
+
+import (
+	"context"
+
+	"github.com/weft-rdma/weft/nfs"
+)
+
+// Mode is the attributes of a new file with permissions perm.
+func Mode(perm uint32) nfs.SetAttributes {
+	return nfs.SetAttributes{Mode: nfs.SetUint32{Set: true, Value: perm & nfs.ModeMask}}
+}
+
+// Mkdir makes a directory.
+func (f *FS) Mkdir(ctx context.Context, path string, attr nfs.SetAttributes) (*Info, error) {
+	return f.make(ctx, nfs.ProcMkdir, path, func(where nfs.DirOpArgs) message {
+		return &nfs.MkdirArgs{Where: where, Attr: attr}
+	})
+}
+
+// Symlink makes a symbolic link that holds target, which may be any octets.
+func (f *FS) Symlink(ctx context.Context, target, path string) (*Info, error) {
+	return f.make(ctx, nfs.ProcSymlink, path, func(where nfs.DirOpArgs) message {
+		return &nfs.SymlinkArgs{Where: where, Attr: Mode(0o777), Path: target}
+	})
+}
+
+// Mknod makes a device, a pipe or a socket. Spec is of devices alone.
+func (f *FS) Mknod(ctx context.Context, path string, typ nfs.FileType, spec nfs.Specdata, attr nfs.SetAttributes) (*Info, error) {
+	return f.make(ctx, nfs.ProcMknod, path, func(where nfs.DirOpArgs) message {
+		return &nfs.MknodArgs{Where: where, Type: typ, Attr: attr, Spec: spec}
+	})
+}
+
+// make makes a file of any kind. If the server does not tell the handle, it is
+// looked up.
+func (f *FS) make(ctx context.Context, proc nfs.Proc, path string, args func(nfs.DirOpArgs) message) (*Info, error) {
+	dir, name, err := f.parent(ctx, proc, path)
+	if err != nil {
+		return nil, err
+	}
+	var res nfs.CreateRes
+	var info *Info
+	err = f.do(ctx, proc, args(nfs.DirOpArgs{Dir: dir.FH, Name: name}), &res, &res.Stat, func() {
+		info = newInfo(name, res.Object.FH, &res.Attr.Attr)
+	})
+	if err != nil {
+		return nil, failed(proc, path, err)
+	}
+	if !res.Object.Follows {
+		return f.lookup(ctx, dir, name, path)
+	}
+	return f.completed(ctx, info, res.Attr.Follows, path)
+}
+
+// Remove removes a file that is no directory.
+func (f *FS) Remove(ctx context.Context, path string) error {
+	return f.remove(ctx, nfs.ProcRemove, path)
+}
+
+// Rmdir removes an empty directory.
+func (f *FS) Rmdir(ctx context.Context, path string) error {
+	return f.remove(ctx, nfs.ProcRmdir, path)
+}
+
+func (f *FS) remove(ctx context.Context, proc nfs.Proc, path string) error {
+	dir, name, err := f.parent(ctx, proc, path)
+	if err != nil {
+		return err
+	}
+	var res nfs.WccRes
+	return failed(proc, path, f.do(ctx, proc, &nfs.DirOpArgs{Dir: dir.FH, Name: name}, &res, &res.Stat, nil))
+}
+
+// Rename gives a file another name, and takes that from the file that had it.
+func (f *FS) Rename(ctx context.Context, from, to string) error {
+	fromDir, fromName, err := f.parent(ctx, nfs.ProcRename, from)
+	if err != nil {
+		return err
+	}
+	toDir, toName, err := f.parent(ctx, nfs.ProcRename, to)
+	if err != nil {
+		return err
+	}
+	args := nfs.RenameArgs{From: nfs.DirOpArgs{Dir: fromDir.FH, Name: fromName}, To: nfs.DirOpArgs{Dir: toDir.FH, Name: toName}}
+	var res nfs.RenameRes
+	return failed(nfs.ProcRename, from, f.do(ctx, nfs.ProcRename, &args, &res, &res.Stat, nil))
+}
+
+// Link gives a file a second name. It does not follow a symbolic link.
+func (f *FS) Link(ctx context.Context, from, to string) error {
+	info, err := f.Lstat(ctx, from)
+	if err != nil {
+		return err
+	}
+	dir, name, err := f.parent(ctx, nfs.ProcLink, to)
+	if err != nil {
+		return err
+	}
+	args := nfs.LinkArgs{File: info.FH, Link: nfs.DirOpArgs{Dir: dir.FH, Name: name}}
+	var res nfs.LinkRes
+	return failed(nfs.ProcLink, to, f.do(ctx, nfs.ProcLink, &args, &res, &res.Stat, nil))
+}
+
+// SetAttr sets attributes of a file, through symbolic links: mode, owner, times, and
+// the size of a regular file.
+func (f *FS) SetAttr(ctx context.Context, path string, attr nfs.SetAttributes) error {
+	info, err := f.Stat(ctx, path)
+	if err != nil {
+		return err
+	}
+	return f.setattr(ctx, info.FH, path, attr)
+}
+
+// LsetAttr does so without following a symbolic link, of which a server may
+// refuse to set any.
+func (f *FS) LsetAttr(ctx context.Context, path string, attr nfs.SetAttributes) error {
+	info, err := f.Lstat(ctx, path)
+	if err != nil {
+		return err
+	}
+	return f.setattr(ctx, info.FH, path, attr)
+}
+
+// Truncate makes a file size octets long. What it gains is zeros.
+func (f *FS) Truncate(ctx context.Context, path string, size uint64) error {
+	return f.SetAttr(ctx, path, nfs.SetAttributes{Size: nfs.SetUint64{Set: true, Value: size}})
+}
+
+func (f *FS) setattr(ctx context.Context, fh nfs.FH, path string, attr nfs.SetAttributes) error {
+	var res nfs.WccRes
+	err := f.do(ctx, nfs.ProcSetattr, &nfs.SetattrArgs{Object: fh, New: attr}, &res, &res.Stat, nil)
+	return failed(nfs.ProcSetattr, path, err)
+}
+
+// Access asks which of some rights the caller has to a file, through symbolic
+// links.
+func (f *FS) Access(ctx context.Context, path string, rights nfs.Access) (nfs.Access, error) {
+	info, err := f.Stat(ctx, path)
+	if err != nil {
+		return 0, err
+	}
+	var res nfs.AccessRes
+	err = f.do(ctx, nfs.ProcAccess, &nfs.AccessArgs{Object: info.FH, Access: rights}, &res, &res.Stat, nil)
+	return res.Access & rights, failed(nfs.ProcAccess, path, err)
+}
+
+// StatFS asks how full the file system of a file is.
+func (f *FS) StatFS(ctx context.Context, path string) (*nfs.FsstatRes, error) {
+	info, err := f.Stat(ctx, path)
+	if err != nil {
+		return nil, err
+	}
+	res := new(nfs.FsstatRes)
+	if err := f.do(ctx, nfs.ProcFsstat, &nfs.FsstatArgs{Object: info.FH}, res, &res.Stat, nil); err != nil {
+		return nil, failed(nfs.ProcFsstat, path, err)
+	}
+	return res, nil
+}
+
+// PathConf asks what holds for names and links of a file.
+func (f *FS) PathConf(ctx context.Context, path string) (*nfs.PathconfRes, error) {
+	info, err := f.Stat(ctx, path)
+	if err != nil {
+		return nil, err
+	}
+	res := new(nfs.PathconfRes)
+	if err := f.do(ctx, nfs.ProcPathconf, &nfs.PathconfArgs{Object: info.FH}, res, &res.Stat, nil); err != nil {
+		return nil, failed(nfs.ProcPathconf, path, err)
+	}
+	return res, nil
+}

@@ -1,0 +1,150 @@
+// This file holds how directories are listed.
+
+package client
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/weft-rdma/weft/nfs"
+)
+
+// ReadDir lists a directory, sorted by name and without "." and "..". It
+// asks by READDIRPLUS, or by READDIR and LOOKUP where a server has no such thing.
+//
+// A server that lists what is no name (with a slash in it, or none at all) is not
+// believed: the error is ErrServer.
+func (f *FS) ReadDir(ctx context.Context, name string) ([]*Info, error) {
+	w, err := f.walk(ctx, name, true)
+	if err != nil {
+		return nil, err
+	}
+	if !w.here().IsDir() {
+		return nil, failed(nfs.ProcReaddir, name, nfs.ErrNotDir)
+	}
+	l := listing{f: f, dir: w.here(), path: w.name(), size: f.listSize()}
+	if err := l.read(ctx); err != nil {
+		return nil, err
+	}
+	slices.SortFunc(l.found, func(a, b *Info) int { return strings.Compare(a.name, b.name) })
+	return l.found, nil
+}
+
+// Octets of a part of a listing.
+const (
+	leastListing = 4 << 10
+	bestListing  = 128 << 10
+)
+
+func (f *FS) listSize() uint32 { return min(max(f.info.DirPref, leastListing), bestListing) }
+
+// maxRestarts is how often a directory may change under a listing so that it has
+// to begin again.
+const maxRestarts = 5
+
+// A listing is a directory being read.
+type listing struct {
+	f     *FS
+	dir   *Info
+	path  string // of dir
+	size  uint32 // octets of a part
+	found []*Info
+	count int // entries seen, "." and ".." too
+
+	cookie uint64
+	verf   nfs.Verifier
+}
+
+// read reads the whole directory. Where a cookie has lost its meaning it begins
+// again (RFC 1813 §3.3.16).
+func (l *listing) read(ctx context.Context) error {
+	for restarts := 0; ; {
+		eof, err := l.part(ctx)
+		switch {
+		case err == nil && eof:
+			return nil
+		case err == nil:
+		case isStat(err, nfs.ErrBadCookie) && l.cookie != 0 && restarts < maxRestarts:
+			restarts++
+			l.cookie, l.verf, l.found, l.count = 0, nfs.Verifier{}, nil, 0
+		case isStat(err, nfs.ErrTooSmall) && l.size < nfs.MaxListing:
+			l.size = min(2*l.size, nfs.MaxListing)
+		case isStat(err, nfs.ErrNotSupp) && !l.f.unplus.Load():
+			l.f.unplus.Store(true)
+		default:
+			return err
+		}
+	}
+}
+
+// part reads what one reply holds.
+func (l *listing) part(ctx context.Context) (eof bool, err error) {
+	if l.f.unplus.Load() {
+		return l.plain(ctx)
+	}
+	var res nfs.ReaddirplusRes
+	var infos []*Info
+	args := nfs.ReaddirplusArgs{Dir: l.dir.FH, Cookie: l.cookie, Verf: l.verf, DirCount: l.size, MaxCount: l.size}
+	err = l.f.do(ctx, nfs.ProcReaddirplus, &args, &res, &res.Stat, func() {
+		for i := range res.Entries {
+			infos = append(infos, newInfo(res.Entries[i].Name, res.Entries[i].Object.FH, &res.Entries[i].Attr.Attr))
+		}
+	})
+	if err != nil {
+		return false, failed(nfs.ProcReaddirplus, l.path, err)
+	}
+	return res.EOF, l.take(ctx, nfs.ProcReaddirplus, &res.Listing, infos)
+}
+
+func (l *listing) plain(ctx context.Context) (eof bool, err error) {
+	var res nfs.ReaddirRes
+	args := nfs.ReaddirArgs{Dir: l.dir.FH, Cookie: l.cookie, Verf: l.verf, Count: l.size}
+	if err := l.f.do(ctx, nfs.ProcReaddir, &args, &res, &res.Stat, nil); err != nil {
+		return false, failed(nfs.ProcReaddir, l.path, err)
+	}
+	return res.EOF, l.take(ctx, nfs.ProcReaddir, &res.Listing, make([]*Info, len(res.Entries)))
+}
+
+// take takes the entries of a part. Infos has what the part says of each.
+func (l *listing) take(ctx context.Context, proc nfs.Proc, part *nfs.Listing, infos []*Info) error {
+	if len(part.Entries) == 0 {
+		if !part.EOF {
+			return failed(proc, l.path, fmt.Errorf("%w: no entry, and not the end of the directory", ErrServer))
+		}
+		return nil
+	}
+	if l.count += len(part.Entries); l.count > l.f.cfg.Entries {
+		return failed(proc, l.path, fmt.Errorf("more than %d entries; Config.Entries allows no more", l.f.cfg.Entries))
+	}
+	l.verf = part.Verf
+	l.cookie = part.Entries[len(part.Entries)-1].Cookie
+	for i := range part.Entries {
+		n := &part.Entries[i]
+		if n.Name == "." || n.Name == ".." {
+			continue
+		}
+		if n.Name == "" || strings.ContainsAny(n.Name, "/\x00") {
+			return failed(proc, l.path, fmt.Errorf("%w: a file cannot be named %q", ErrServer, n.Name))
+		}
+		info, err := l.info(ctx, n, infos[i])
+		if isStat(err, nfs.ErrNoEnt) || isStat(err, nfs.ErrStale) {
+			continue // removed meanwhile
+		}
+		if err != nil {
+			return err
+		}
+		l.found = append(l.found, info)
+	}
+	return nil
+}
+
+// info is an entry with handle and attributes, if they did not come with it.
+func (l *listing) info(ctx context.Context, n *nfs.Entry, info *Info) (*Info, error) {
+	whole := strings.TrimSuffix(l.path, "/") + "/" + n.Name
+	if !n.Object.Follows {
+		return l.f.lookup(ctx, l.dir, n.Name, whole)
+	}
+	return l.f.completed(ctx, info, n.Attr.Follows, whole)
+}
