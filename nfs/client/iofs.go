@@ -8,6 +8,8 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+
+	"github.com/weft-rdma/weft/nfs"
 )
 
 // IOFS returns the export as an [fs.FS], read-only, whose calls end with the
@@ -104,7 +106,7 @@ func (s ioFS) ReadFile(name string) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	file, err := s.fs.file(0, name, info)
+	file, err := s.fs.file(nfs.ProcRead, name, info)
 	if err != nil {
 		return nil, pathError("read", name, err)
 	}
@@ -123,7 +125,7 @@ func (s ioFS) Open(name string) (fs.File, error) {
 	if info.IsDir() {
 		return &ioDir{fs: s, name: name, info: info}, nil
 	}
-	file, err := s.fs.file(0, name, info)
+	file, err := s.fs.file(nfs.ProcRead, name, info)
 	if err != nil {
 		return nil, pathError("open", name, err)
 	}
