@@ -260,7 +260,7 @@ func (c *served) ready() {
 	r.answered(c)
 	c.message.repost()
 	c.message, c.header = nil, nil
-	c.work.done = c.sent
+	c.work.done = c.whenSent
 }
 
 // dispatch posts what is ready. The lock is not held.

@@ -151,7 +151,6 @@ func (r *responder) begin(c *served, m *message) {
 		// A call that is sent again while it is executed, which RFC 8166 has no
 		// requester do on one connection: one reply answers both.
 		r.log("dropped a call", "xid", h.XID, "reason", "its XID is that of one in progress")
-		m.repost()
 		r.release(c)
 	default:
 		r.fetched(h.XID) // who calls again has given up on that reply

@@ -41,6 +41,8 @@ type served struct {
 
 	work work
 	sges []verbs.SGE
+
+	whenFetched, whenSent func(*work, error) // its methods, made once
 }
 
 // newServed makes a served with memory for its Sends.
@@ -50,6 +52,7 @@ func newServed(r *responder) (*served, error) {
 		return nil, err
 	}
 	c := &served{r: r, send: send}
+	c.whenFetched, c.whenSent = c.fetched, c.sent
 	c.request.Alloc = c.alloc
 	c.request.Network = "rdma"
 	c.request.Local, c.request.Remote = r.e.conn.LocalAddr(), r.e.conn.RemoteAddr()
@@ -187,7 +190,7 @@ func (c *served) fetch() {
 		r.start(c)
 		return
 	}
-	c.work.done = c.fetched
+	c.work.done = c.whenFetched
 	if r.e.queue.fetch(&c.work) != nil {
 		r.release(c)
 	}
