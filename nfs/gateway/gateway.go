@@ -114,42 +114,56 @@ func (g *Gateway) session(r *oncrpc.Request) (*session, error) {
 	if r.Session == nil || r.SessionEnd == nil {
 		return nil, errNoSession
 	}
-	s, made, err := g.find(r)
+	s, before, made, err := g.find(r)
+	if err != nil {
+		return nil, err
+	}
 	if made {
+		if before != nil {
+			before.close()
+		}
+		s.open(r)
 		key := r.Session // r is the transport's again by then
 		r.SessionEnd(func() { g.end(key, s) })
 	}
-	return s, err
+	<-s.opened
+	return s, s.err
 }
 
-// find returns the session and whether it has just been made.
-func (g *Gateway) find(r *oncrpc.Request) (s *session, made bool, err error) {
+// find returns the session and whether it has just been made: then it is to be
+// opened, when before, if not nil, is closed.
+//
+// That is a session over whose connection the same client has sent the same call.
+// It has lost that connection, even if nobody has noticed here, and its port is
+// to be free.
+func (g *Gateway) find(r *oncrpc.Request) (s, before *session, made bool, err error) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	if g.closed {
-		return nil, false, oncrpc.ErrNoReply
+		return nil, nil, false, oncrpc.ErrNoReply
 	}
 	if s := g.sessions[r.Session]; s != nil {
-		return s, false, nil
+		return s, nil, false, nil
 	}
-	s = &session{g: g, remote: r.Remote, back: r.Back}
-	s.caller, err = g.cfg.Backend.Open(Front{
-		Network: r.Network, Remote: r.Remote,
-		Port:    g.past.take(r.Remote, r.XID),
-		Reverse: oncrpc.HandlerFunc(s.reverse),
-	})
-	if err != nil {
-		g.cfg.Logger.Warn("the server behind cannot be called", "for", r.Remote, "err", err)
-		return nil, false, err
+	m := markOf(r)
+	for key, old := range g.sessions {
+		if hostOf(old.remote) == hostOf(r.Remote) && old.seen.has(m) {
+			before = old
+			delete(g.sessions, key)
+			break
+		}
 	}
+	s = &session{g: g, remote: r.Remote, back: r.Back, opened: make(chan struct{})}
 	g.sessions[r.Session] = s
-	return s, true, nil
+	return s, before, true, nil
 }
 
 // end closes what a connection in front had behind, when it has ended.
 func (g *Gateway) end(key any, s *session) {
 	g.mu.Lock()
-	delete(g.sessions, key)
+	if g.sessions[key] == s {
+		delete(g.sessions, key)
+	}
 	g.mu.Unlock()
 	s.close()
 }
@@ -164,7 +178,7 @@ func (g *Gateway) Close() error {
 	g.sessions = nil
 	g.mu.Unlock()
 	for _, s := range sessions {
-		s.caller.Close()
+		s.close()
 	}
 	return nil
 }

@@ -144,11 +144,42 @@ func TestRepeatedCallsComeFromTheSamePort(t *testing.T) {
 
 			// Another client's connection has a port of its own.
 			other := dial(t, r.front)
-			other.send(call(2, 12))
+			other.send(call(2, 13))
 			if b := accept(t, r.behind); portOf(b.nc.RemoteAddr()) == port {
 				t.Errorf("another connection comes from port %d, too", port)
 			}
 		})
+	}
+}
+
+// The same holds where the old connection seems to be there still, as when a
+// cable was cut: what came over it gets no reply there.
+func TestAConnectionWhoseCallsAreRepeatedHasEnded(t *testing.T) {
+	r := newRig(t, Config{})
+	old := dial(t, r.front)
+	old.send(call(1, 12))
+	b := accept(t, r.behind)
+	b.receive()
+	port := portOf(b.nc.RemoteAddr())
+
+	front := dial(t, r.front)
+	front.send(call(1, 12))
+	b.ended()
+	b = accept(t, r.behind)
+	if got := portOf(b.nc.RemoteAddr()); got != port {
+		t.Errorf("the repeated call comes from port %d, want %d as before", got, port)
+	}
+	b.send(reply(xidOf(b.receive())))
+	if got := front.receive(); xidOf(got) != 1 {
+		t.Errorf("reply %x", got)
+	}
+
+	// If its client is there all the same, it goes on over a new one behind.
+	old.send(call(2, 1))
+	b = accept(t, r.behind)
+	b.send(reply(xidOf(b.receive())))
+	if got := old.receive(); xidOf(got) != 2 {
+		t.Errorf("reply %x over the old connection, want to the second call only", got)
 	}
 }
 
@@ -204,7 +235,7 @@ func TestCallbacksGoTheOtherWay(t *testing.T) {
 
 // A callback to where no call can go is refused.
 func TestCallbacksToNobodyAreRefused(t *testing.T) {
-	s := &session{}
+	var s session
 	_, err := s.reverse(context.Background(), &oncrpc.Request{})
 	if !errors.Is(err, &oncrpc.AcceptError{Stat: oncrpc.ProgUnavail}) {
 		t.Errorf("error %v", err)

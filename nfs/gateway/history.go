@@ -4,10 +4,13 @@
 package gateway
 
 import (
+	"hash/maphash"
 	"net"
 	"slices"
 	"sync"
 	"time"
+
+	"github.com/weft-rdma/weft/oncrpc"
 )
 
 const (
@@ -16,42 +19,72 @@ const (
 	rememberFor = 5 * time.Minute
 	// remembered is how many connections are remembered.
 	remembered = 256
-	// seenXIDs is how many calls of a connection are remembered: more than the
+	// seenCalls is how many calls of a connection are remembered: more than the
 	// credits or slots of any client, of which every call may be repeated.
-	seenXIDs = 256
+	seenCalls = 256
+	// toldBy is by how many octets of arguments a call is told from others. A
+	// payload behind them makes no difference.
+	toldBy = 512
 )
 
-// An xids is the XIDs of the last calls of a connection. Many goroutines may use
-// it.
-type xids struct {
+// A mark stands for a call: the same call has it again, and hardly any other. 0
+// stands for calls that are not remembered.
+type mark uint64
+
+var markSeed = maphash.MakeSeed()
+
+// markOf returns the mark of a call. Its credentials make no difference, which
+// RPCSEC_GSS makes anew to repeat a call. NULL has no mark: that of one client is
+// as that of another, and nothing comes of executing it twice.
+func markOf(r *oncrpc.Request) mark {
+	if r.Proc == 0 {
+		return 0
+	}
+	var h maphash.Hash
+	h.SetSeed(markSeed)
+	maphash.WriteComparable(&h, [...]uint32{r.XID, r.Prog, r.Vers, r.Proc})
+	h.Write(r.Args[:min(len(r.Args), toldBy)])
+	return mark(max(1, h.Sum64()))
+}
+
+// A seen is the last calls of a connection. Many goroutines may use it.
+type seen struct {
 	mu   sync.Mutex
-	last []uint32
+	last []mark
 	next int // in last, once it is full
 }
 
-func (x *xids) add(xid uint32) {
-	x.mu.Lock()
-	defer x.mu.Unlock()
-	if len(x.last) < seenXIDs {
-		x.last = append(x.last, xid)
+func (s *seen) add(m mark) {
+	if m == 0 {
 		return
 	}
-	x.last[x.next] = xid
-	x.next = (x.next + 1) % seenXIDs
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if len(s.last) < seenCalls {
+		s.last = append(s.last, m)
+		return
+	}
+	s.last[s.next] = m
+	s.next = (s.next + 1) % seenCalls
 }
 
-// all returns them when there will be no more.
-func (x *xids) all() []uint32 {
-	x.mu.Lock()
-	defer x.mu.Unlock()
-	return x.last
+func (s *seen) has(m mark) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return m != 0 && slices.Contains(s.last, m)
+}
+
+func (s *seen) all() []mark {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return slices.Clone(s.last)
 }
 
 // A past is a connection that has ended.
 type past struct {
 	host  string // of the client
 	port  int    // that its calls were passed on from
-	xids  []uint32
+	calls []mark
 	ended time.Time
 }
 
@@ -62,7 +95,7 @@ type history struct {
 }
 
 // put notes a connection that has ended.
-func (h *history) put(remote net.Addr, port int, xids []uint32) {
+func (h *history) put(remote net.Addr, port int, calls []mark) {
 	if port == 0 {
 		return
 	}
@@ -72,18 +105,21 @@ func (h *history) put(remote net.Addr, port int, xids []uint32) {
 	if len(h.list) == remembered {
 		h.list = slices.Delete(h.list, 0, 1)
 	}
-	h.list = append(h.list, past{hostOf(remote), port, xids, time.Now()})
+	h.list = append(h.list, past{hostOf(remote), port, calls, time.Now()})
 }
 
 // take returns the port from which a call of the client's was passed on before,
 // over a connection that has ended, and forgets that; 0 if there is none.
-func (h *history) take(remote net.Addr, xid uint32) int {
+func (h *history) take(remote net.Addr, m mark) int {
+	if m == 0 {
+		return 0
+	}
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	h.forget()
 	host := hostOf(remote)
 	for i, p := range slices.Backward(h.list) {
-		if p.host == host && slices.Contains(p.xids, xid) {
+		if p.host == host && slices.Contains(p.calls, m) {
 			h.list = slices.Delete(h.list, i, i+1)
 			return p.port
 		}

@@ -7,6 +7,8 @@ import (
 	"context"
 	"errors"
 	"net"
+	"sync"
+	"sync/atomic"
 
 	"github.com/weft-rdma/weft/oncrpc"
 	"github.com/weft-rdma/weft/rpcrdma"
@@ -17,20 +19,41 @@ type session struct {
 	g      *Gateway
 	remote net.Addr      // of the client
 	back   oncrpc.Caller // calls the client back; nil if that cannot be
+	seen   seen          // the client's last calls
+
+	opened chan struct{} // closed when there is a caller, or an error
 	caller oncrpc.Caller // calls the server
-	seen   xids          // of the client's last calls
+	err    error
+
+	closing sync.Once
+	closed  atomic.Bool
+}
+
+// open makes the caller, for r, the first call.
+func (s *session) open(r *oncrpc.Request) {
+	defer close(s.opened)
+	s.caller, s.err = s.g.cfg.Backend.Open(Front{
+		Network: r.Network, Remote: r.Remote,
+		Port:    s.g.past.take(r.Remote, markOf(r)),
+		Reverse: oncrpc.HandlerFunc(s.reverse),
+	})
+	if s.err != nil {
+		s.g.cfg.Logger.Warn("the server behind cannot be called", "for", r.Remote, "err", s.err)
+	}
 }
 
 // forward passes a call of the client's on to the server.
 func (s *session) forward(ctx context.Context, r *oncrpc.Request) ([]byte, error) {
-	s.seen.add(r.XID)
+	s.seen.add(markOf(r))
 	if wait := s.g.cfg.Wait; wait > 0 {
 		limited, cancel := context.WithTimeout(ctx, wait)
 		defer cancel()
 		ctx = limited
 	}
-	p := s.g.place(r)
-	reply, err := pass(ctx, s.caller, r, p)
+	reply, err := pass(ctx, s.caller, r, s.g.place(r))
+	if s.closed.Load() {
+		err = oncrpc.ErrNoReply // another connection has taken its place
+	}
 	if err != nil && !errors.Is(err, oncrpc.ErrNoReply) {
 		s.g.cfg.Logger.Info("a call was not executed", "from", s.remote, "program", r.Prog, "procedure", r.Proc, "err", err)
 	}
@@ -97,10 +120,17 @@ func (m *memory) holds(b []byte) bool {
 	return len(b) > 0 && len(m.last) > 0 && &b[0] == &m.last[0]
 }
 
-// close ends the session when no call of its client is in a handler any more.
+// close ends the session: its calls under way get no reply.
 func (s *session) close() {
-	if c, ok := s.caller.(interface{ LocalPort() int }); ok {
-		s.g.past.put(s.remote, c.LocalPort(), s.seen.all())
+	<-s.opened
+	if s.err != nil {
+		return
 	}
-	s.caller.Close()
+	s.closing.Do(func() {
+		s.closed.Store(true)
+		if c, ok := s.caller.(interface{ LocalPort() int }); ok {
+			s.g.past.put(s.remote, c.LocalPort(), s.seen.all())
+		}
+		s.caller.Close()
+	})
 }
