@@ -42,8 +42,8 @@ func (g *Gateway) place(r *oncrpc.Request) (p placement) {
 		n = unknownReply
 	}
 	items := bound.Items[:min(len(bound.Items), sinks)]
-	if len(items) == 0 {
-		return p
+	if len(items) == 0 || items[0] == 0 {
+		return p // nothing will be returned that could be placed
 	}
 	for _, item := range items {
 		p.at = append(p.at, n)

@@ -1,0 +1,186 @@
+package gateway
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"net"
+	"strconv"
+	"sync/atomic"
+	"testing"
+
+	"github.com/weft-rdma/weft/internal/nettest"
+	"github.com/weft-rdma/weft/nfs"
+	"github.com/weft-rdma/weft/oncrpc"
+)
+
+// A mapper is a port mapper whose answer may change.
+type mapper struct{ port, asked atomic.Int64 }
+
+func (m *mapper) ServeRPC(_ context.Context, r *oncrpc.Request) ([]byte, error) {
+	d := oncrpc.NewDecoder(r.Args, "arguments")
+	var want oncrpc.Mapping
+	want.Decode(&d)
+	if d.End() != nil || r.Prog != oncrpc.PmapProg || r.Proc != oncrpc.PmapGetPort || want.Prog != nfs.MountProgram || want.Prot != oncrpc.ProtTCP {
+		return nil, &oncrpc.AcceptError{Stat: oncrpc.GarbageArgs}
+	}
+	m.asked.Add(1)
+	e := r.Accept(4)
+	e.Uint32(uint32(m.port.Load()))
+	return e.Finish()
+}
+
+// mountd answers with its number, the version and the arguments.
+func mountd(number uint32) oncrpc.Handler {
+	return oncrpc.HandlerFunc(func(_ context.Context, r *oncrpc.Request) ([]byte, error) {
+		if r.Proc == 5 {
+			return nil, &oncrpc.RejectError{Stat: oncrpc.AuthError, Auth: oncrpc.AuthTooWeak}
+		}
+		e := r.Accept(8 + len(r.Args))
+		e.Uint32(number)
+		e.Uint32(r.Vers)
+		e.Fixed(r.Args)
+		return e.Finish()
+	})
+}
+
+func split(t *testing.T, address string) (host string, port int) {
+	t.Helper()
+	host, p, err := net.SplitHostPort(address)
+	if err != nil {
+		t.Fatal(err)
+	}
+	port, err = strconv.Atoi(p)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return host, port
+}
+
+func mountRequest(t *testing.T, xid, vers, proc uint32, args ...uint32) *oncrpc.Request {
+	c := oncrpc.Call{XID: xid, Prog: nfs.MountProgram, Vers: vers, Proc: proc}
+	b, err := c.Append(nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	r := request(t, append(b, words(args...)...))
+	r.SessionEnd = nil // as from a datagram
+	return r
+}
+
+// MOUNT goes to where the server's port mapper says, which is asked again when
+// nothing is there any more.
+func TestMountGoesWhereThePortMapperSays(t *testing.T) {
+	nettest.CheckLeaks(t)
+	var mapped mapper
+	host, mapperPort := split(t, serve(t, &mapped))
+	first, second := nettest.Listen(t, "tcp4"), serve(t, mountd(2))
+	_, port := split(t, first.Addr().String())
+	mapped.port.Store(int64(port))
+	m, err := NewMount(MountConfig{Host: host, Mapper: mapperPort})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { m.Close() })
+	g, err := New(Config{Backend: backend(nil), Mount: m})
+	if err != nil {
+		t.Fatal(err)
+	}
+	ask := func(xid, vers, proc uint32) []byte {
+		t.Helper()
+		got, err := g.ServeRPC(t.Context(), mountRequest(t, xid, vers, proc, 7, 8))
+		if err != nil {
+			t.Fatal(err)
+		}
+		return got
+	}
+
+	done := make(chan []byte, 1)
+	go func() { done <- ask(100, 3, 1) }()
+	w := accept(t, first)
+	c := w.receive()
+	w.send(append(words(xidOf(c)), reply(0, 1, 3)[4:]...))
+	if got := <-done; !bytes.Equal(got, reply(100, 1, 3)) {
+		t.Errorf("reply %x, want that of the first server with the XID of the call", got)
+	}
+
+	// The server is started again, elsewhere.
+	first.Close()
+	w.nc.Close()
+	_, port = split(t, second)
+	mapped.port.Store(int64(port))
+	for xid := range uint32(3) {
+		if got := ask(xid, 3, 1); !bytes.Equal(got, reply(xid, 2, 3, 7, 8)) {
+			t.Errorf("reply %x, want that of the second server", got)
+		}
+	}
+	if n := mapped.asked.Load(); n != 2 {
+		t.Errorf("the port mapper was asked %d times, want twice", n)
+	}
+	if got := ask(9, 1, 2); !bytes.Equal(got, reply(9, 2, 1, 7, 8)) {
+		t.Errorf("version 1: reply %x", got)
+	}
+
+	// What the server says no to, it is not asked again.
+	_, err = g.ServeRPC(t.Context(), mountRequest(t, 1, 3, 5))
+	if !errors.Is(err, &oncrpc.RejectError{Stat: oncrpc.AuthError, Auth: oncrpc.AuthTooWeak}) {
+		t.Errorf("a refusal: %v", err)
+	}
+}
+
+func TestMountThatIsNotThereIsUnavailable(t *testing.T) {
+	nettest.CheckLeaks(t)
+	var mapped mapper
+	host, mapperPort := split(t, serve(t, &mapped))
+	m, err := NewMount(MountConfig{Host: host, Mapper: mapperPort})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, tt := range map[string]struct {
+		r    *oncrpc.Request
+		want error
+	}{
+		"not registered":          {mountRequest(t, 1, 3, 1), &oncrpc.AcceptError{Stat: oncrpc.ProgUnavail}},
+		"a version of the future": {mountRequest(t, 1, 4, 1), &oncrpc.AcceptError{Stat: oncrpc.ProgMismatch}},
+		"version 0":               {mountRequest(t, 1, 0, 1), &oncrpc.AcceptError{Stat: oncrpc.ProgMismatch}},
+		"another program":         {request(t, call(1, 1)), &oncrpc.AcceptError{Stat: oncrpc.ProgUnavail}},
+	} {
+		if _, err := m.ServeRPC(t.Context(), tt.r); !errors.Is(err, tt.want) {
+			t.Errorf("%s: %v, want %v", name, err, tt.want)
+		}
+	}
+	m.Close()
+	if _, err := m.ServeRPC(t.Context(), mountRequest(t, 1, 3, 1)); !errors.Is(err, oncrpc.ErrNoReply) {
+		t.Errorf("closed: %v, want no reply", err)
+	}
+	// A port mapper that nobody answers at is not a program that is not there.
+	ln := nettest.Listen(t, "tcp4")
+	_, port := split(t, ln.Addr().String())
+	ln.Close()
+	m, err = NewMount(MountConfig{Host: host, Mapper: port})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := m.ServeRPC(t.Context(), mountRequest(t, 1, 3, 1)); err == nil || told(err) {
+		t.Errorf("no port mapper: %v", err)
+	}
+	m.Close()
+	if _, err := NewMount(MountConfig{}); err == nil {
+		t.Error("a Mount without a Host is accepted")
+	}
+}
+
+// A port that is given is not asked for.
+func TestMountMayBeGivenItsPort(t *testing.T) {
+	nettest.CheckLeaks(t)
+	host, port := split(t, serve(t, mountd(1)))
+	m, err := NewMount(MountConfig{Host: host, Port: port, Mapper: 1})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer m.Close()
+	got, err := m.ServeRPC(t.Context(), mountRequest(t, 5, 3, 1, 9))
+	if err != nil || !bytes.Equal(got, reply(5, 1, 3, 9)) {
+		t.Errorf("reply %x and %v", got, err)
+	}
+}
