@@ -10,6 +10,7 @@ import (
 	"log/slog"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/weft-rdma/weft/oncrpc"
@@ -39,8 +40,10 @@ type requesterConfig struct {
 
 	inlineResults bool // see ClientConfig
 
-	// ended is called when the connection has ended, before calls are told.
-	ended func(*requester)
+	// ended, if not nil, is called when the connection has ended, before calls are
+	// told. Dropped, if not nil, counts messages that are none of a call's.
+	ended   func(*requester)
+	dropped *atomic.Uint64
 }
 
 // A requester makes calls over one endpoint. Its owner makes it before the
@@ -56,11 +59,8 @@ type requester struct {
 	queue  []*rpc          // calls that wait for a credit
 	heard  uint64          // replies so far
 	free   []*sending
-	dead   error // why the connection has ended
-	align  uint32
-	deaf   bool // the peer serves reads of nothing: see callTerms.noReads
-
-	dropped uint64 // messages that were none of a call's
+	dead   error  // why the connection has ended
+	align  uint32 // that CONF_RDMA has told
 }
 
 // newRequester makes the requester of an endpoint.
@@ -216,7 +216,7 @@ func (r *requester) terms() callTerms {
 	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	t.noReads = r.deaf || r.e.conn.IRD() == 0
+	t.noReads = r.e.conn.IRD() == 0
 	if r.cfg.rules.MSGP {
 		t.align = r.align
 	}
@@ -265,10 +265,10 @@ func (r *requester) received(m *message) {
 	x, err := r.match(m)
 	if err != nil {
 		// RFC 8166 §4.5: a requester answers nothing, and the call waits on.
-		r.dropped++
-		if l := r.cfg.logger; l != nil {
-			l.Debug("rpcrdma: dropped a message", "reason", err)
+		if r.cfg.dropped != nil {
+			r.cfg.dropped.Add(1)
 		}
+		r.log("dropped a message", err)
 		m.repost()
 		return
 	}
@@ -339,12 +339,14 @@ func (r *requester) busy() bool {
 
 // ended ends all calls: the connection has.
 func (r *requester) ended(err error) {
+	r.mu.Lock()
+	r.dead = err
+	r.mu.Unlock()
 	if r.cfg.ended != nil {
 		r.cfg.ended(r)
 	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	r.dead = err
 	for _, x := range r.xids {
 		x.lose(err)
 	}
@@ -364,5 +366,11 @@ func (x *rpc) lose(err error) {
 	if x != nil && !x.over {
 		x.over, x.lost, x.err = true, true, err
 		x.tell()
+	}
+}
+
+func (r *requester) log(what string, err error) {
+	if l := r.cfg.logger; l != nil {
+		l.Debug("rpcrdma: "+what, "reason", err)
 	}
 }

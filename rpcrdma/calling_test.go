@@ -1,0 +1,154 @@
+package rpcrdma
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"net"
+	"sync"
+	"testing"
+
+	"github.com/weft-rdma/weft/cm"
+	"github.com/weft-rdma/weft/internal/nettest"
+	"github.com/weft-rdma/weft/mpa"
+	"github.com/weft-rdma/weft/oncrpc"
+	"github.com/weft-rdma/weft/verbs"
+)
+
+// A calling is a client under test. What it has must be gone at the end.
+type calling struct {
+	*Client
+	t     testing.TB
+	rnic  *verbs.RNIC
+	calls sync.WaitGroup
+}
+
+// call makes a client whose connections dial makes.
+func call(t testing.TB, cfg ClientConfig, dial func(net.Conn) (net.Conn, error)) *calling {
+	t.Helper()
+	c := &calling{t: t, rnic: must(verbs.Open(verbs.Config{}))(t)}
+	cfg.RNIC = c.rnic
+	if cfg.Bindings == nil {
+		cfg.Bindings = exchangeBindings
+	}
+	cfg.Dial = func(ctx context.Context, qp *verbs.QP, p cm.Params) (*cm.Conn, error) {
+		a, b := nettest.BufferedPipe(1 << 20)
+		nc, err := dial(b)
+		if err != nil {
+			return nil, err
+		}
+		if nc == nil {
+			nc = a
+		}
+		return cm.Connect(ctx, qp, nc, p)
+	}
+	c.Client = must(NewClient(cfg))(t)
+	t.Cleanup(c.close)
+	return c
+}
+
+// callServer makes a client of s.
+func callServer(s *serving, cfg ClientConfig) *calling {
+	return call(s.t, cfg, func(b net.Conn) (net.Conn, error) {
+		s.ended.Go(func() {
+			if req, err := cm.Receive(context.Background(), b, mpa.Config{}); err == nil {
+				_ = s.server.ServeConn(req)
+			}
+		})
+		return nil, nil
+	})
+}
+
+// close ends the client, and checks that nothing is left.
+func (c *calling) close() {
+	if err := c.Client.Close(); err != nil {
+		c.t.Errorf("closing the client: %v", err)
+	}
+	c.calls.Wait()
+	if u := c.rnic.Usage(); u != (verbs.Usage{}) {
+		c.t.Errorf("the client has left %+v", u)
+	}
+	_ = c.rnic.Close()
+}
+
+// whole puts a reply together with what is in the sinks.
+func whole(r *oncrpc.ClientReply, sinks [][]byte) []byte {
+	var b []byte
+	at := 0
+	for _, p := range r.Placed {
+		if p.Length < 0 {
+			continue
+		}
+		b = append(b, r.Message[at:p.At]...)
+		b = append(b, sinks[p.Sink][:p.Length]...)
+		b = append(b, make([]byte, Pad(uint64(p.Length)))...)
+		at = p.At
+	}
+	return append(b, r.Message[at:]...)
+}
+
+// exchange makes a call of EXCHANGE and checks the reply.
+func (c *calling) exchange(tag string, items [][]byte, wanted ...int) *oncrpc.ClientReply {
+	c.t.Helper()
+	q := exchangeCall(exchangeArgs(tag, items, wanted...))
+	for _, n := range wanted {
+		q.Sinks = append(q.Sinks, make([]byte, n))
+	}
+	r, err := c.Call(c.t.Context(), q)
+	if err != nil {
+		c.t.Fatal(err)
+	}
+	if got, want := whole(r, q.Sinks), exchangeReply(r.XID, tag, exchangeResults(items, wanted...)...); !bytes.Equal(got, want) {
+		c.t.Fatalf("reply\n% x\nwant\n% x", got, want)
+	}
+	return r
+}
+
+// exchangeResults are what EXCHANGE returns.
+func exchangeResults(items [][]byte, wanted ...int) (results [][]byte) {
+	for _, n := range wanted {
+		results = append(results, exchangeResult(items, n))
+	}
+	return results
+}
+
+// registered is how many regions calls have registered: those of the client, but
+// for its pool and receives.
+func (c *calling) registered() (n int) {
+	n = c.rnic.Usage().Regions
+	c.mu.Lock()
+	if c.link.r != nil {
+		n--
+	}
+	c.mu.Unlock()
+	c.pool.mu.Lock()
+	for _, free := range c.pool.free {
+		n -= len(free)
+	}
+	c.pool.mu.Unlock()
+	return n
+}
+
+func TestClientMakesCallsOfAllKinds(t *testing.T) {
+	nettest.CheckLeaks(t)
+	c := callServer(serve(t, ServerConfig{}), ClientConfig{})
+	big := pattern(1, 100001)
+	c.exchange("", nil).Release()
+	c.exchange("short", [][]byte{[]byte("hello")}, 5).Release()
+	c.exchange("reduced", [][]byte{big}).Release()
+	c.exchange("placed", [][]byte{big[:7]}, 4000, 0, 4001).Release()
+	c.exchange("both", [][]byte{big, big[:3], big[:5000]}, 0, 50001, 3).Release()
+	if s := c.Stats(); s.Calls != 5 || s.Replies != 5 || s.Connections != 1 || s.Repeated != 0 || s.Dropped != 0 {
+		t.Errorf("%+v", s)
+	}
+}
+
+var errNobody = errors.New("nobody is there")
+
+func TestAFirstConnectionThatFailsEndsTheCall(t *testing.T) {
+	nettest.CheckLeaks(t)
+	c := call(t, ClientConfig{}, func(net.Conn) (net.Conn, error) { return nil, errNobody })
+	if _, err := c.Call(t.Context(), exchangeCall(exchangeArgs("", nil))); !errors.Is(err, errNobody) {
+		t.Errorf("got %v, want %v", err, errNobody)
+	}
+}

@@ -1,0 +1,241 @@
+// This file is the client: it makes calls over a connection, and over the next
+// one when that is lost.
+
+package rpcrdma
+
+import (
+	"context"
+	"errors"
+	"math/rand/v2"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/weft-rdma/weft/oncrpc"
+	"github.com/weft-rdma/weft/verbs"
+)
+
+// ErrClientClosed ends calls of a client that is closed.
+var ErrClientClosed = errors.New("rpcrdma: the client is closed")
+
+// A Client calls RPC programs of one server over RDMA. It connects when there is
+// something to call, and again when the connection is lost: then it sends the
+// calls that are outstanding once more, with the same XIDs, as many servers need
+// to tell that they have executed them already.
+//
+// Memory of a call, arguments and sinks, is lent to the server where it lies, for
+// that call alone. When Call has returned no octet of it can be read or written
+// any more, whatever the server does.
+//
+// Methods may be called by any goroutine.
+type Client struct {
+	cfg  ClientConfig
+	rnic *verbs.RNIC
+	own  bool // rnic is the client's
+	pd   *verbs.PD
+	pool *pool
+
+	// ctx ends with Close.
+	ctx    context.Context
+	cancel context.CancelFunc
+
+	mu     sync.Mutex
+	closed bool
+	xid    uint32          // the last that was given out
+	xids   map[uint32]bool // those of calls in progress
+	link   link
+	idle   *time.Timer // ends the connection of a client without calls
+	calls  sync.WaitGroup
+	conns  sync.WaitGroup
+	freed  sync.Once
+	err    error // of Close
+
+	stats clientCounters
+}
+
+// clientCounters are what ClientStats tells.
+type clientCounters struct {
+	calls, replies, errors, timeouts, repeated, connections, dropped atomic.Uint64
+}
+
+// ClientStats count what a client has done. The numbers only grow.
+type ClientStats struct {
+	Calls       uint64 // calls that have ended,
+	Replies     uint64 // those of them with a reply,
+	Errors      uint64 // with an RDMA_ERROR,
+	Timeouts    uint64 // and with ErrTimeout
+	Repeated    uint64 // attempts at calls beyond their first
+	Connections uint64 // connections that were made
+	Dropped     uint64 // messages that were none of a call's, of connections that have ended
+}
+
+// NewClient makes a client. It does not connect yet. Close frees what it has.
+func NewClient(cfg ClientConfig) (*Client, error) {
+	if err := cfg.check(); err != nil {
+		return nil, err
+	}
+	c := &Client{cfg: cfg.withDefaults(), rnic: cfg.RNIC, xid: rand.Uint32(), xids: make(map[uint32]bool)}
+	var err error
+	if c.rnic == nil {
+		if c.rnic, err = verbs.Open(verbs.Config{Logger: cfg.Logger}); err != nil {
+			return nil, err
+		}
+		c.own = true
+	}
+	if c.pd, err = c.rnic.AllocPD(); err != nil {
+		if c.own {
+			_ = c.rnic.Close()
+		}
+		return nil, err
+	}
+	c.pool = newPool(c.pd, 0)
+	c.ctx, c.cancel = context.WithCancel(context.Background())
+	return c, nil
+}
+
+// Call makes a call and waits for its reply. It returns what
+// [oncrpc.Caller.Call] says, and besides:
+//   - an [*Error] with FaultLocal for a call that cannot be sent over RDMA,
+//     because it is longer than the limits of either side;
+//   - an [*Error] with FaultStream for arguments, or a reply, that are none of
+//     the procedure's, as its binding has them, and for a reply that reduces what
+//     may not be reduced (RFC 8166 §6.1);
+//   - a [*RemoteError] for an RDMA_ERROR (RFC 8166 §4.5);
+//   - [ErrTimeout], [ErrClientClosed], and for a server that cannot be connected
+//     to the error of that, such as a [*cm.RejectedError].
+func (c *Client) Call(ctx context.Context, call *oncrpc.ClientCall) (*oncrpc.ClientReply, error) {
+	xid, err := c.begin(call)
+	if err != nil {
+		return nil, err
+	}
+	defer c.end(xid)
+	x, err := newRPC(call, xid, c.cfg.Bindings[ProgramVersion{call.Prog, call.Vers}], c.cfg.MaxReply)
+	if err != nil {
+		return nil, err
+	}
+	reply, err := c.complete(ctx, x)
+	c.count(err)
+	if err != nil {
+		x.release()
+		return nil, err
+	}
+	return reply, nil
+}
+
+// complete makes attempts at x until one ends it.
+func (c *Client) complete(ctx context.Context, x *rpc) (*oncrpc.ClientReply, error) {
+	var expired <-chan time.Time
+	if c.cfg.Timeout > 0 {
+		t := time.NewTimer(c.cfg.Timeout)
+		defer t.Stop()
+		expired = t.C
+	}
+	for attempt := 0; ; attempt++ {
+		r, err := c.requester(ctx, expired)
+		if err != nil {
+			return nil, err
+		}
+		if attempt > 0 {
+			c.stats.repeated.Add(1)
+		}
+		reply, err := r.make(ctx, x, expired)
+		var lost *lostError
+		if !errors.As(err, &lost) {
+			return reply, err
+		}
+		if err := c.ctx.Err(); err != nil {
+			return nil, ErrClientClosed
+		}
+	}
+}
+
+// begin gives a call its XID and counts it.
+func (c *Client) begin(call *oncrpc.ClientCall) (xid uint32, err error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.closed {
+		return 0, ErrClientClosed
+	}
+	if xid = call.XID; call.Forward {
+		if c.xids[xid] {
+			return 0, oncrpc.ErrXIDInUse
+		}
+	} else {
+		for c.xid++; c.xids[c.xid]; c.xid++ {
+		}
+		xid = c.xid
+	}
+	c.xids[xid] = true
+	c.calls.Add(1)
+	if c.idle != nil {
+		c.idle.Stop()
+	}
+	return xid, nil
+}
+
+// end counts a call that is over.
+func (c *Client) end(xid uint32) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	delete(c.xids, xid)
+	c.calls.Done()
+	if len(c.xids) > 0 || c.cfg.IdleTimeout <= 0 || c.closed {
+		return
+	}
+	if c.idle == nil {
+		c.idle = time.AfterFunc(c.cfg.IdleTimeout, c.hangUp)
+		return
+	}
+	c.idle.Reset(c.cfg.IdleTimeout)
+}
+
+func (c *Client) count(err error) {
+	var remote *RemoteError
+	c.stats.calls.Add(1)
+	switch {
+	case err == nil:
+		c.stats.replies.Add(1)
+	case errors.As(err, &remote):
+		c.stats.errors.Add(1)
+	case errors.Is(err, ErrTimeout):
+		c.stats.timeouts.Add(1)
+	}
+}
+
+// Stats returns what the client has done.
+func (c *Client) Stats() ClientStats {
+	s := &c.stats
+	return ClientStats{
+		Calls: s.calls.Load(), Replies: s.replies.Load(), Errors: s.errors.Load(), Timeouts: s.timeouts.Load(),
+		Repeated: s.repeated.Load(), Connections: s.connections.Load(), Dropped: s.dropped.Load(),
+	}
+}
+
+// Close ends all calls with [ErrClientClosed], closes the connection, and frees
+// what the client has. Replies that were not released stay good.
+func (c *Client) Close() error {
+	c.mu.Lock()
+	c.closed = true
+	busy := len(c.xids) > 0
+	r := c.link.r
+	if c.idle != nil {
+		c.idle.Stop()
+	}
+	c.mu.Unlock()
+	if r != nil {
+		if !busy {
+			r.e.closeGracefully()
+		}
+		r.e.fail(ErrClientClosed)
+	}
+	c.cancel()
+	c.calls.Wait()
+	c.conns.Wait()
+	c.freed.Do(func() {
+		c.err = errors.Join(c.pool.close(), c.pd.Dealloc())
+		if c.own {
+			c.err = errors.Join(c.err, c.rnic.Close())
+		}
+	})
+	return c.err
+}

@@ -1,0 +1,160 @@
+// This file holds what a client can be told.
+
+package rpcrdma
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"log/slog"
+	"time"
+
+	"github.com/weft-rdma/weft/cm"
+	"github.com/weft-rdma/weft/oncrpc"
+	"github.com/weft-rdma/weft/verbs"
+)
+
+// Defaults of a ClientConfig.
+const (
+	DefaultClientCredits = 128
+	DefaultMaxReply      = 1<<20 + 4<<10
+	DefaultCallTimeout   = 60 * time.Second
+	DefaultDialTimeout   = 10 * time.Second
+	DefaultBackoff       = 100 * time.Millisecond
+	DefaultMaxBackoff    = 15 * time.Second
+)
+
+// A ClientConfig says whom a Client calls, and how. Addr is required; numbers
+// that are 0 stand for the defaults in parentheses.
+type ClientConfig struct {
+	Network string // "tcp" if empty
+	Addr    string // host:port of the server
+
+	// RNIC is what the connections are of. Nil opens one that is the client's.
+	RNIC *verbs.RNIC
+
+	Bindings Bindings // what of which program may be reduced
+	Rules    Rules    // what is taken in replies; of calls, the limits of their chunks
+
+	// Credits are asked for: no more calls are outstanding at a time, and fewer
+	// if the server grants fewer ([DefaultClientCredits]).
+	Credits int
+
+	// SendSize and ReceiveSize are the octets of the longest messages that are
+	// sent and taken in one piece (4096 each; 1024 to 262144, in multiples of
+	// 1024). They are told to the server (RFC 8797), and what it says of itself
+	// lowers them.
+	SendSize, ReceiveSize int
+
+	// Reads are the RDMA Reads that the server may have outstanding (32).
+	Reads int
+
+	// NoRemoteInvalidation tells the server not to invalidate STags by its
+	// replies (RFC 8797 §4.1). One that does so nevertheless is not minded.
+	NoRemoteInvalidation bool
+
+	// MaxReply is the room, in octets, for replies to calls of which neither the
+	// caller nor a binding knows how long they can become ([DefaultMaxReply]).
+	MaxReply int
+
+	// InlineResults takes results that the server has left in the stream although
+	// there was a Write chunk for them. RFC 8166 §6.1 calls that an error.
+	InlineResults bool
+
+	// Timeout ends calls, whatever their contexts say, with [ErrTimeout]
+	// ([DefaultCallTimeout]; never if negative). It counts from the call on,
+	// through any number of connections.
+	Timeout time.Duration
+
+	// DialTimeout bounds an attempt to connect ([DefaultDialTimeout]). After one
+	// that fails, and after a connection that ends before any reply has come,
+	// there is none for Backoff ([DefaultBackoff]), and for twice as long each
+	// time, up to MaxBackoff ([DefaultMaxBackoff]).
+	DialTimeout, Backoff, MaxBackoff time.Duration
+
+	// Patient waits for a server that cannot be connected to at first, as for one
+	// that was lost. Else the first failure is that of the calls.
+	// RetryRejected waits for one that rejects connections, too.
+	Patient, RetryRejected bool
+
+	// IdleTimeout closes a connection that no call was made over for so long;
+	// the next call makes another. 0 keeps it.
+	IdleTimeout time.Duration
+
+	// Reverse executes calls of the server's (RFC 8167), ReverseCredits (2) at a
+	// time. Nil takes none.
+	Reverse        oncrpc.Handler
+	ReverseCredits int
+
+	// Configure begins each connection with CONF_RDMA (RFC 5666 §6), under
+	// ConfigureCred: §11 has servers ask for an appropriate flavor. A server that
+	// does not have the program is not minded. Rules.MSGP lets calls travel as
+	// RDMA_MSGP with the alignment that the server has told.
+	Configure     bool
+	ConfigureCred oncrpc.OpaqueAuth
+
+	// Connection holds what is not the default of the connections below; its
+	// PrivateData goes before the client's own.
+	Connection cm.Params
+
+	// Dial, if not nil, connects in place of [cm.Dial].
+	Dial func(ctx context.Context, qp *verbs.QP, p cm.Params) (*cm.Conn, error)
+
+	Logger *slog.Logger // nil is silent
+}
+
+func (c *ClientConfig) check() error {
+	if c.Addr == "" && c.Dial == nil {
+		return errors.New("rpcrdma: ClientConfig.Addr is empty, want host:port of the server")
+	}
+	return nil
+}
+
+func (c ClientConfig) withDefaults() ClientConfig {
+	c.Network = cmp.Or(c.Network, "tcp")
+	c.Credits = limit(c.Credits, DefaultClientCredits)
+	c.SendSize = messageSize(c.SendSize)
+	c.ReceiveSize = messageSize(c.ReceiveSize)
+	c.Reads = limit(c.Reads, DefaultReads)
+	c.MaxReply = min(limit(c.MaxReply, DefaultMaxReply), c.Rules.octets())
+	c.Timeout = cmp.Or(c.Timeout, DefaultCallTimeout)
+	c.DialTimeout = cmp.Or(max(c.DialTimeout, 0), DefaultDialTimeout)
+	c.Backoff = cmp.Or(max(c.Backoff, 0), DefaultBackoff)
+	c.MaxBackoff = max(cmp.Or(max(c.MaxBackoff, 0), DefaultMaxBackoff), c.Backoff)
+	c.ReverseCredits = limit(c.ReverseCredits, DefaultReverseCredits)
+	c.Rules.NoChunks = false
+	if c.Dial == nil {
+		network, addr := c.Network, c.Addr
+		c.Dial = func(ctx context.Context, qp *verbs.QP, p cm.Params) (*cm.Conn, error) {
+			return cm.Dial(ctx, qp, network, addr, p)
+		}
+	}
+	return c
+}
+
+// DefaultReverseCredits is what Linux's client grants, too.
+const DefaultReverseCredits = 2
+
+// endpoint is how the endpoints of the client are.
+func (c *ClientConfig) endpoint() endpointConfig {
+	cfg := endpointConfig{
+		role:     Requester,
+		private:  PrivateData{RemoteInvalidation: !c.NoRemoteInvalidation, SendSize: uint32(c.SendSize), ReceiveSize: uint32(c.ReceiveSize)},
+		rules:    c.Rules,
+		receives: c.Credits + receiveSlack,
+		sends:    c.Credits + receiveSlack,
+		ird:      c.Reads,
+	}
+	if c.Reverse != nil {
+		cfg.receives += c.ReverseCredits
+		cfg.sends += 2 * c.ReverseCredits
+	}
+	if c.Rules.ReadRead {
+		cfg.ord = replyReads   // else none: ORD 0 is what is agreed on
+		cfg.sends += c.Credits // for each reply an RDMA_DONE
+	}
+	return cfg
+}
+
+// replyReads is how many RDMA Reads a client has outstanding.
+const replyReads = 16

@@ -1,0 +1,235 @@
+// This file connects a client, and again when the connection is lost.
+
+package rpcrdma
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/weft-rdma/weft/cm"
+	"github.com/weft-rdma/weft/verbs"
+)
+
+// A link is a client's connection, or the way to the next one. The client's lock
+// guards it.
+type link struct {
+	r       *requester    // of the connection; nil without one
+	dialing chan struct{} // is closed when the attempt under way has ended; nil: there is none
+	err     error         // of the last attempt
+	once    bool          // there was a connection
+
+	unanswered bool      // CONF_RDMA was not answered
+	failed     int       // attempts, or connections without a reply, in a row
+	next       time.Time // not before there is another
+}
+
+// requester returns the requester of the connection, and makes one first if
+// there is none.
+func (c *Client) requester(ctx context.Context, expired <-chan time.Time) (*requester, error) {
+	for {
+		r, wait, ended, err := c.dial()
+		if r != nil || err != nil {
+			return r, err
+		}
+		later := time.NewTimer(wait)
+		if ended != nil {
+			later.Stop()
+		}
+		select {
+		case <-ended:
+			err = c.lasting()
+		case <-later.C:
+		case <-expired:
+			err = c.late()
+		case <-ctx.Done():
+			err = ctx.Err()
+		case <-c.ctx.Done():
+			err = ErrClientClosed
+		}
+		later.Stop()
+		if err != nil {
+			return nil, err
+		}
+	}
+}
+
+// dial returns the requester if there is a connection, how long there has to be
+// none, or what is closed when the attempt to make one has ended.
+func (c *Client) dial() (r *requester, wait time.Duration, ended <-chan struct{}, err error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	l := &c.link
+	switch {
+	case c.closed:
+		return nil, 0, nil, ErrClientClosed
+	case l.r != nil:
+		return l.r, 0, nil, nil
+	case l.dialing != nil:
+		return nil, 0, l.dialing, nil
+	}
+	if wait = time.Until(l.next); wait > 0 {
+		return nil, wait, nil, nil
+	}
+	l.dialing = make(chan struct{})
+	c.conns.Add(1)
+	go c.connect()
+	return nil, 0, l.dialing, nil
+}
+
+// lasting is the error of the last attempt, if it ends calls.
+func (c *Client) lasting() error {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	l := &c.link
+	var rejected *cm.RejectedError
+	switch {
+	case l.r != nil || l.err == nil || l.dialing != nil:
+		return nil
+	case c.closed:
+		return ErrClientClosed
+	case errors.Is(l.err, verbs.ErrRNIC) || !l.once && !c.cfg.Patient:
+		return l.err
+	case errors.As(l.err, &rejected) && !c.cfg.RetryRejected:
+		return l.err
+	}
+	return nil
+}
+
+// late is why a call has expired that was not sent.
+func (c *Client) late() error {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.link.err != nil {
+		return fmt.Errorf("%w: %w", ErrTimeout, c.link.err)
+	}
+	return ErrTimeout
+}
+
+// connect makes one attempt to connect, and looks after the connection to its
+// end.
+func (c *Client) connect() {
+	defer c.conns.Done()
+	e, err := c.open()
+	if err != nil {
+		c.dialed(nil, fmt.Errorf("rpcrdma: connecting to %s: %w", c.cfg.Addr, err))
+		return
+	}
+	r := newRequester(e, requesterConfig{
+		rules: c.cfg.Rules, credits: uint32(c.cfg.Credits), inlineResults: c.cfg.InlineResults,
+		logger: c.cfg.Logger, ended: c.lost, dropped: &c.stats.dropped,
+	})
+	e.requester = r
+	if c.cfg.Reverse != nil {
+		e.responder = newResponder(e, responderConfig{
+			handler: c.cfg.Reverse, rules: Rules{NoChunks: true}, credits: uint32(c.cfg.ReverseCredits), logger: c.cfg.Logger,
+		})
+	}
+	defer context.AfterFunc(c.ctx, func() { e.fail(ErrClientClosed) })()
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		_ = e.run() // the requester is told why it ends
+		if s, ok := e.responder.(*responder); ok {
+			s.handlers.Wait()
+			s.session.end()
+		}
+	}()
+	if c.cfg.Configure {
+		c.configure(r)
+	}
+	c.dialed(r, nil)
+	<-done
+}
+
+// open dials, and returns an endpoint that is connected and does not run yet.
+func (c *Client) open() (*endpoint, error) {
+	e, err := newEndpoint(c.pd, c.pool, c.cfg.endpoint())
+	if err != nil {
+		return nil, err
+	}
+	ctx, cancel := context.WithTimeout(c.ctx, c.cfg.DialTimeout)
+	defer cancel()
+	conn, err := c.cfg.Dial(ctx, e.qp, e.params(c.cfg.Connection))
+	if err != nil {
+		e.discard()
+		return nil, err
+	}
+	e.connected(conn, conn.ORD())
+	return e, nil
+}
+
+// dialed ends an attempt to connect.
+func (c *Client) dialed(r *requester, err error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	l := &c.link
+	close(l.dialing)
+	l.dialing, l.err = nil, err
+	if err != nil {
+		c.fall()
+		return
+	}
+	l.once = true
+	c.stats.connections.Add(1)
+	r.mu.Lock()
+	dead := r.dead
+	r.mu.Unlock()
+	switch {
+	case c.closed:
+		r.e.fail(ErrClientClosed)
+	case dead != nil: // already, so that lost has not found it
+		l.err = dead
+		c.fall()
+	default:
+		l.r = r
+	}
+}
+
+// fall makes the next attempt wait, longer each time. The lock is held.
+func (c *Client) fall() {
+	l := &c.link
+	wait := c.cfg.MaxBackoff
+	if l.failed < 32 && c.cfg.Backoff<<l.failed > 0 {
+		wait = min(wait, c.cfg.Backoff<<l.failed)
+	}
+	l.failed++
+	l.next = time.Now().Add(wait)
+}
+
+// lost says that the connection of r is ending.
+func (c *Client) lost(r *requester) {
+	r.mu.Lock()
+	heard := r.heard
+	r.mu.Unlock()
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	l := &c.link
+	if l.r != r {
+		return
+	}
+	l.r = nil
+	if heard == 0 {
+		c.fall()
+		return
+	}
+	l.failed, l.next = 0, time.Time{}
+}
+
+// hangUp closes a connection that no call is made over.
+func (c *Client) hangUp() {
+	c.mu.Lock()
+	r := c.link.r
+	if r == nil || len(c.xids) > 0 || c.closed || r.e.busy() {
+		c.mu.Unlock()
+		return
+	}
+	c.link.r = nil
+	c.mu.Unlock()
+	r.e.closeGracefully()
+}
+
+// closeGracefully closes the connection so that the peer sees that all is well;
+// the RNIC bounds how long that takes (verbs.Config.CloseTimeout).
+func (e *endpoint) closeGracefully() { _ = e.qp.Close(e.ctx) }
