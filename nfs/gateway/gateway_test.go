@@ -294,16 +294,24 @@ func TestCallsWaitForTheServerAsLongAsTheyMay(t *testing.T) {
 
 // What a caller cannot do is told to the client as RPC tells it.
 func TestFailuresAreToldAsRPCTellsThem(t *testing.T) {
-	for name, tt := range map[string]struct{ err, want error }{
-		"the XID is under way":        {oncrpc.ErrXIDInUse, oncrpc.ErrNoReply},
-		"arguments of something else": {&rpcrdma.Error{Fault: rpcrdma.FaultStream, Detail: "no"}, &oncrpc.AcceptError{Stat: oncrpc.GarbageArgs}},
-		"an RDMA_ERROR":               {&rpcrdma.RemoteError{Code: rpcrdma.ErrChunk}, &rpcrdma.RemoteError{Code: rpcrdma.ErrChunk}},
+	malformed := &rpcrdma.Error{Fault: rpcrdma.FaultStream, Detail: "too short"}
+	for name, tt := range map[string]struct {
+		err  error
+		args []uint32
+		want error
+	}{
+		"the XID is under way":        {oncrpc.ErrXIDInUse, []uint32{4, 1}, oncrpc.ErrNoReply},
+		"arguments of something else": {malformed, []uint32{4}, &oncrpc.AcceptError{Stat: oncrpc.GarbageArgs}},
+		"a reply of something else":   {malformed, []uint32{4, 1}, malformed},
+		"an RDMA_ERROR":               {&rpcrdma.RemoteError{Code: rpcrdma.ErrChunk}, []uint32{4, 1}, &rpcrdma.RemoteError{Code: rpcrdma.ErrChunk}},
 	} {
-		g, err := New(Config{Backend: backend(func(context.Context, *oncrpc.ClientCall) (*oncrpc.ClientReply, error) { return nil, tt.err })})
+		b := backend(func(context.Context, *oncrpc.ClientCall) (*oncrpc.ClientReply, error) { return nil, tt.err })
+		b.Bindings = nfs.Bindings()
+		g, err := New(Config{Backend: b})
 		if err != nil {
 			t.Fatal(err)
 		}
-		_, err = g.ServeRPC(t.Context(), request(t, call(1, 1)))
+		_, err = g.ServeRPC(t.Context(), request(t, call(1, 1, tt.args...)))
 		got, want := oncrpc.ReplyTo(1, err), oncrpc.ReplyTo(1, tt.want)
 		if errors.Is(tt.want, oncrpc.ErrNoReply) != errors.Is(err, oncrpc.ErrNoReply) || got.Accept != want.Accept {
 			t.Errorf("%s: %v, want %v", name, err, tt.want)

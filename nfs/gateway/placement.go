@@ -28,6 +28,18 @@ const (
 	unknownReply = 4 << 10
 )
 
+// garbage reports whether the arguments of r are none of its procedure's, so that
+// the call could not be planned.
+func (g *Gateway) garbage(r *oncrpc.Request) bool {
+	b, ok := g.cfg.Backend.Bindings[rpcrdma.ProgramVersion{Prog: r.Prog, Vers: r.Vers}]
+	if !ok {
+		return false
+	}
+	var c rpcrdma.Cursor
+	c.Whole(r.Message, len(r.Message)-len(r.Args))
+	return b.WalkCall(r.Proc, &c) != nil || c.End() != nil
+}
+
 // place makes room for the results of r.
 func (g *Gateway) place(r *oncrpc.Request) (p placement) {
 	b, ok := g.cfg.Backend.Bindings[rpcrdma.ProgramVersion{Prog: r.Prog, Vers: r.Vers}]

@@ -54,6 +54,9 @@ func (s *session) forward(ctx context.Context, r *oncrpc.Request) ([]byte, error
 	if s.closed.Load() {
 		err = oncrpc.ErrNoReply // another connection has taken its place
 	}
+	if errors.Is(err, &rpcrdma.Error{Fault: rpcrdma.FaultStream}) && s.g.garbage(r) {
+		err = &oncrpc.AcceptError{Stat: oncrpc.GarbageArgs, Err: err}
+	}
 	if err != nil && !errors.Is(err, oncrpc.ErrNoReply) {
 		s.g.cfg.Logger.Info("a call was not executed", "from", s.remote, "program", r.Prog, "procedure", r.Proc, "err", err)
 	}
@@ -92,10 +95,6 @@ func refusal(ctx context.Context, err error) error {
 	// got it twice might execute it twice.
 	if ctx.Err() != nil || errors.Is(err, oncrpc.ErrXIDInUse) {
 		return oncrpc.ErrNoReply
-	}
-	// A call with arguments that are none of its procedure's cannot be planned.
-	if errors.Is(err, &rpcrdma.Error{Fault: rpcrdma.FaultStream}) {
-		return &oncrpc.AcceptError{Stat: oncrpc.GarbageArgs, Err: err}
 	}
 	return err // SYSTEM_ERR
 }
