@@ -71,8 +71,3 @@ func (g *grants) credits() uint32 {
 	}
 	return g.limit - g.pending
 }
-
-// exhausted reports that RDMA_DONEs outstanding would reduce the grant to zero:
-// a reply has to be held back until one comes, so that there is one to grant
-// the next credit by (RFC 5666 §11).
-func (g *grants) exhausted() bool { return g.pending >= g.limit }

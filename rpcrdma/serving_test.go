@@ -20,6 +20,9 @@ import (
 // patience bounds waits that a test which passes does not come near.
 const patience = 20 * time.Second
 
+// closeTimeout is how long a stream may take to end whose peer does not.
+const closeTimeout = 100 * time.Millisecond
+
 func must[T any](v T, err error) func(t testing.TB) T {
 	return func(t testing.TB) T {
 		t.Helper()
@@ -47,7 +50,7 @@ func serve(t testing.TB, cfg ServerConfig) *serving {
 	if cfg.Bindings == nil {
 		cfg.Bindings = exchangeBindings
 	}
-	s := &serving{t: t, rnic: must(verbs.Open(verbs.Config{}))(t)}
+	s := &serving{t: t, rnic: must(verbs.Open(verbs.Config{CloseTimeout: closeTimeout}))(t)}
 	s.server = must(NewServer(s.rnic, cfg))(t)
 	t.Cleanup(s.close)
 	return s
@@ -123,7 +126,7 @@ const (
 
 func newTestPeer(t testing.TB, cfg verbs.QPConfig) *testPeer {
 	t.Helper()
-	p := &testPeer{t: t, rnic: must(verbs.Open(verbs.Config{}))(t), out: make([]byte, peerReceives*peerSize), in: make([]byte, peerReceives*peerSize)}
+	p := &testPeer{t: t, rnic: must(verbs.Open(verbs.Config{CloseTimeout: closeTimeout}))(t), out: make([]byte, peerReceives*peerSize), in: make([]byte, peerReceives*peerSize)}
 	t.Cleanup(func() { _ = p.rnic.Close() })
 	p.pd = must(p.rnic.AllocPD())(t)
 	p.sendCQ = must(p.rnic.CreateCQ(verbs.CQConfig{Entries: 2 * peerReceives}))(t)

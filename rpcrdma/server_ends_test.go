@@ -1,0 +1,168 @@
+package rpcrdma
+
+import (
+	"bytes"
+	"context"
+	"testing"
+
+	"github.com/weft-rdma/weft/internal/nettest"
+	"github.com/weft-rdma/weft/oncrpc"
+	"github.com/weft-rdma/weft/verbs"
+)
+
+// A call whose memory the server cannot use ends the connection, as RDMA has it.
+// Sent again over the next one it is answered, so that it does not end that one,
+// too.
+//
+// Claim4: P8166-4.5.4-3
+func TestACallThatBreaksTheConnectionIsAnsweredOnTheNext(t *testing.T) {
+	item := pattern(1, 8000)
+	for _, c := range []struct {
+		name string
+		call func(xid uint32, s Segment) []byte
+	}{
+		{"Read of an STag that does not exist", func(xid uint32, s Segment) []byte {
+			s.Handle ^= 0xff00
+			return onWire(Header{XID: xid, Reads: reads(position, s)}, without(exchangeMessage(xid, "abcd", [][]byte{item}), position, 8000))
+		}},
+		{"Read beyond the region", func(xid uint32, s Segment) []byte {
+			s.Offset += 4
+			return onWire(Header{XID: xid, Reads: reads(position, s)}, without(exchangeMessage(xid, "abcd", [][]byte{item}), position, 8000))
+		}},
+		{"Write to an STag that does not exist", func(xid uint32, s Segment) []byte {
+			s.Handle ^= 0xff00
+			return onWire(Header{XID: xid, Writes: []WriteChunk{{s}}}, exchangeMessage(xid, "abcd", nil, 8000))
+		}},
+		{"Write without the right", func(xid uint32, s Segment) []byte {
+			return onWire(Header{XID: xid, Writes: []WriteChunk{{s}}}, exchangeMessage(xid, "abcd", nil, 8000))
+		}},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			nettest.CheckLeaks(t)
+			s := serve(t, ServerConfig{})
+			others := s.connectTCP()
+			for i := range 3 {
+				p := s.connectTCP()
+				p.raw(c.call(77, p.lend(bytes.Clone(item), verbs.RemoteRead)))
+				if m, ok := p.nextOrEnd(); i == 1 {
+					// The RNIC may have reported the end before it has told which
+					// call was at fault, but not here.
+					if !ok || m.Proc != ProcError || m.Err != ErrChunk {
+						t.Fatalf("sent again: got %+v, want ERR_CHUNK", m)
+					}
+					p.alive()
+				} else if err := p.end(); ok && m.Proc != ProcMsg || err == nil {
+					t.Errorf("got %+v, want the connection to end", m)
+				}
+			}
+			others.alive()
+		})
+	}
+}
+
+// connectTCP connects a full peer over loopback.
+func (s *serving) connectTCP() *testPeer {
+	a, b := nettest.TCPPair(s.t, "tcp4")
+	return s.connectOver(a, b, &PrivateData{RemoteInvalidation: true, SendSize: 4096, ReceiveSize: 4096}, verbs.QPConfig{IRD: 8, ORD: 8})
+}
+
+// Claim4: P8166-8.1-1 P-11-4
+func TestWhoIgnoresCreditsLosesHisConnectionAlone(t *testing.T) {
+	nettest.CheckLeaks(t)
+	block, entered := make(chan struct{}), make(chan struct{}, 100)
+	handler := oncrpc.HandlerFunc(func(ctx context.Context, r *oncrpc.Request) ([]byte, error) {
+		if r.Proc == 2 {
+			entered <- struct{}{}
+			select {
+			case <-block:
+			case <-ctx.Done():
+			}
+		}
+		e := r.Accept(0)
+		return e.Finish()
+	})
+	s := serve(t, ServerConfig{Handler: handler, Credits: 4})
+	good, bad := s.full(), s.full()
+	for i := range 4 + receiveSlack {
+		// Calls beyond the grant are served as long as there is a receive.
+		bad.send(Header{XID: uint32(i + 1)}, callMessage(uint32(i+1), 2, nil))
+		<-entered
+	}
+	good.alive()
+	bad.send(Header{XID: 100}, callMessage(100, 2, nil))
+	if err := bad.end(); err == nil {
+		t.Error("the connection ended without an error")
+	}
+	good.alive()
+	close(block)
+}
+
+func TestAMessageLongerThanItsReceiveEndsTheConnection(t *testing.T) {
+	nettest.CheckLeaks(t)
+	s := serve(t, ServerConfig{ReceiveSize: 1024})
+	p, other := s.full(), s.full()
+	p.raw(make([]byte, 1025))
+	if err := p.end(); err == nil {
+		t.Error("the connection ended without an error")
+	}
+	other.alive()
+}
+
+// A connection that ends after any octet of an exchange leaves nothing behind:
+// serving.close checks that.
+//
+// Claim4: P8166-8.1-1
+func TestAConnectionCutAnywhereLeavesNothing(t *testing.T) {
+	nettest.CheckLeaks(t)
+	item := pattern(3, 600)
+	// exchange does all kinds of calls, as far as the connection lets it, and
+	// counts the messages that came.
+	exchange := func(p *testPeer) (replies int) {
+		mem := p.lend(bytes.Clone(item), verbs.RemoteRead)
+		p.send(Header{XID: 1}, nullCall(1))
+		p.send(Header{XID: 2, Reads: reads(position, segments(mem, 300, 300)...)}, without(exchangeMessage(2, "abcd", [][]byte{item}, 20), position, 600))
+		long := exchangeMessage(3, "abcd", nil, 20)
+		p.send(Header{XID: 3, Proc: ProcNoMsg, Reads: reads(0, p.lend(long, verbs.RemoteRead))})
+		sink := p.lend(make([]byte, 600), verbs.RemoteWrite)
+		p.send(Header{XID: 4, Writes: []WriteChunk{segments(sink, 300, 300)}}, exchangeMessage(4, "abcd", nil, 500))
+		p.send(Header{XID: 5, HasReply: true, Reply: WriteChunk{p.lend(make([]byte, 3000), verbs.RemoteWrite)}}, exchangeMessage(5, "abcd", nil, 2000))
+		for range 5 {
+			if _, ok := p.nextOrEnd(); !ok {
+				break
+			}
+			replies++
+		}
+		return replies
+	}
+	// The peer takes 1024 octets, so that the last reply is long.
+	private := &PrivateData{SendSize: 4096, ReceiveSize: 1024}
+	s := serve(t, ServerConfig{SendSize: 1024})
+	a, b := nettest.BufferedPipe(1 << 20)
+	p := s.connectOver(a, b, private, verbs.QPConfig{IRD: 8, ORD: 8})
+	if n := exchange(p); n != 5 {
+		t.Fatalf("%d replies, want 5", n)
+	}
+	sent := [2]uint64{a.Written(), b.Written()}
+	step := uint64(3)
+	if testing.Short() {
+		step = 17
+	}
+	for side, octets := range sent {
+		for n := uint64(60); n < octets; n += step { // behind the start-up
+			a, b := nettest.BufferedPipe(1 << 20)
+			if end := [2]*nettest.Conn{a, b}[side]; n%2 == 0 {
+				end.ResetAfter(n)
+			} else {
+				end.FinAfter(n)
+			}
+			p := s.connectOver(a, b, private, verbs.QPConfig{IRD: 8, ORD: 8})
+			exchange(p)
+			_ = p.qp.Destroy()
+			_ = p.end()
+			_ = p.rnic.Close()
+		}
+	}
+	if u := s.rnic.Usage(); u.QPs != 1 || u.CQs != 1 {
+		t.Errorf("left: %+v", u)
+	}
+}

@@ -1,0 +1,392 @@
+package rpcrdma
+
+import (
+	"bytes"
+	"context"
+	"encoding/binary"
+	"fmt"
+	"testing"
+
+	"github.com/weft-rdma/weft/internal/nettest"
+	"github.com/weft-rdma/weft/oncrpc"
+	"github.com/weft-rdma/weft/verbs"
+)
+
+// Claim4: P8166-3.3.3-4 P8166-3.3.3-6 P8797-5.1-1 P8797-5.2-2 P-6.2-8
+func TestServerSendsNoMoreThanThePeerTakes(t *testing.T) {
+	for _, c := range []struct {
+		name string
+		own  int
+		peer *PrivateData
+		want int
+	}{
+		{"no private data", 4096, nil, 1024},
+		{"smaller peer", 4096, &PrivateData{SendSize: 8192, ReceiveSize: 2048}, 2048},
+		{"smaller server", 2048, &PrivateData{SendSize: 1024, ReceiveSize: 8192}, 2048},
+		{"equal", 4096, &PrivateData{SendSize: 4096, ReceiveSize: 4096}, 4096},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			nettest.CheckLeaks(t)
+			p := serve(t, ServerConfig{SendSize: c.own}).connect(c.peer, verbs.QPConfig{IRD: 8, ORD: 8})
+			if d, ok := ParsePrivateData(p.conn.PrivateData()); !ok || !d.RemoteInvalidation || d.SendSize != uint32(c.own) || d.ReceiveSize != 4096 {
+				t.Errorf("the server said %+v", d)
+			}
+			sink := make([]byte, 16<<10)
+			mem := p.lend(sink, verbs.RemoteWrite)
+			header := Header{XID: 3, HasReply: true, Reply: WriteChunk{mem}}
+			fixed := header.Len() + len(exchangeReply(3, "abcd", nil))
+			for _, n := range []int{c.want - fixed, c.want - fixed + 4} { // n is a multiple of 4
+				p.send(header, exchangeMessage(3, "abcd", nil, n))
+				m := p.next()
+				if inline := m.Proc == ProcMsg; inline != (n == c.want-fixed) || int(m.wc.Bytes) > c.want {
+					t.Errorf("reply with a result of %d octets came as %v of %d octets, the threshold is %d", n, m.Proc, m.wc.Bytes, c.want)
+				}
+			}
+		})
+	}
+}
+
+// Claim4: P8797-3.2-1 P8797-4.1-2 P8797-4.1-3
+func TestAReplyInvalidatesWhatBelongsToItsCallAlone(t *testing.T) {
+	nettest.CheckLeaks(t)
+	for _, server := range []bool{false, true} {
+		for _, client := range []bool{false, true} {
+			p := serve(t, ServerConfig{NoRemoteInvalidation: !server}).
+				connect(&PrivateData{RemoteInvalidation: client, SendSize: 4096, ReceiveSize: 4096}, verbs.QPConfig{IRD: 8, ORD: 8})
+			item := pattern(1, 400)
+			stream := without(exchangeMessage(1, "abcd", [][]byte{item}, 200), position, 400)
+			both := verbs.RemoteRead | verbs.RemoteWrite
+			one, two := p.lend(bytes.Clone(item), both), p.lend(bytes.Clone(item), both)
+			for _, c := range []struct {
+				name   string
+				header Header
+				body   []byte
+				want   bool
+			}{
+				{"no chunks", Header{XID: 1}, nullCall(1), false},
+				{"two handles in one chunk", Header{XID: 1, Reads: reads(position, one.cut(0, 200), two.cut(0, 200))}, stream, false},
+				{"two handles in two lists", Header{XID: 1, Reads: reads(position, one), Writes: []WriteChunk{{two}}}, stream, false},
+				{"another handle in the Reply chunk", Header{XID: 1, HasReply: true, Reply: WriteChunk{one, two}}, nullCall(1), false},
+				{"one handle in all lists", Header{XID: 1, Reads: reads(position, segments(one, 200, 200)...), HasReply: true, Reply: WriteChunk{one}}, stream, server && client},
+				{"one segment", Header{XID: 1, Writes: []WriteChunk{{two}}}, exchangeMessage(1, "abcd", nil, 20), server && client},
+			} {
+				p.send(c.header, c.body)
+				m := p.next()
+				if m.Proc == ProcError || m.wc.HasInvalidated != c.want {
+					t.Errorf("server %v, client %v, %s: reply %v, invalidated %v, want %v", server, client, c.name, m.Proc, m.wc.HasInvalidated, c.want)
+				}
+			}
+		}
+	}
+}
+
+// Claim4: P-3.6-1 P-3.4-27 P8166-3.4.6-4 P8166-3.4.6.2-2 P8166-3.4.6.2-3 P8166-4.3.1-1 P8166-4.3.2-1 P8166-4.3.2.2-1 P8166-4.3.2.2-3
+// Claim4: P8166-4.3.2.3-2 P8166-4.3.2.3-3 P8166-4.3.3-4 P8166-3.5.3-6 P8166-3.5.3-8 P5667-3-3 P5667-3-4 P5667-5-2
+func TestResultsGoWhereTheCallWantsThem(t *testing.T) {
+	nettest.CheckLeaks(t)
+	p := serve(t, ServerConfig{}).full()
+	sink := make([]byte, 8192)
+	for _, c := range []struct {
+		name   string
+		writes [][]int // lengths of segments, one behind the other in sink
+		reply  int     // octets of the Reply chunk, behind them
+		wanted []int
+		want   [][]int // lengths that come back
+		inline []int   // results in the stream
+	}{
+		{"one result", [][]int{{100}}, 0, []int{100}, [][]int{{100}}, nil},
+		{"odd", [][]int{{104}}, 0, []int{101}, [][]int{{101}}, nil},
+		{"over segments", [][]int{{10, 0, 30, 100}}, 0, []int{41}, [][]int{{10, 0, 30, 1}}, nil},
+		{"two results", [][]int{{100}, {200}}, 0, []int{5, 200}, [][]int{{5}, {200}}, nil},
+		{"no octets", [][]int{{100}, {100}}, 0, []int{0, 7}, [][]int{{0}, {7}}, nil},
+		{"empty chunk", [][]int{{}, {100}}, 0, []int{5, 6}, [][]int{{}, {6}}, []int{0}},
+		{"chunk of no octets", [][]int{{0, 0}, {100}}, 0, []int{5, 6}, [][]int{{0, 0}, {6}}, []int{0}},
+		{"more results than chunks", [][]int{{100}}, 0, []int{5, 6}, [][]int{{5}}, []int{1}},
+		{"more chunks than results", [][]int{{100}, {50, 50}, {}}, 0, []int{5}, [][]int{{5}, {0, 0}, {}}, nil},
+		{"no result", [][]int{{50, 50}}, 0, nil, [][]int{{0, 0}}, nil},
+		{"Reply chunk not needed", [][]int{{5000}}, 300, []int{5000}, [][]int{{5000}}, nil},
+		{"the rest too long", [][]int{{100}}, 5000, []int{100, 4500}, [][]int{{100}}, []int{1}},
+	} {
+		clear(sink)
+		mem := p.lend(sink, verbs.RemoteWrite)
+		at := 0
+		header := Header{XID: 6}
+		for _, lengths := range c.writes {
+			header.Writes = append(header.Writes, segments(mem.cut(at, 0), lengths...))
+			at += sumOf(lengths)
+		}
+		if c.reply > 0 {
+			header.HasReply, header.Reply = true, WriteChunk{mem.cut(at, c.reply)}
+		}
+		p.send(header, exchangeMessage(6, "abcd", nil, c.wanted...))
+		m := p.next()
+		if len(m.Reads) > 0 {
+			t.Errorf("%s: the reply has a Read list", c.name)
+		}
+		if m.HasReply != header.HasReply {
+			t.Errorf("%s: the Reply chunk did not come back", c.name)
+		}
+		// Put the reply together again and compare it.
+		var lengths [][]int
+		for _, chunk := range m.Writes {
+			list := []int{}
+			for _, s := range chunk {
+				list = append(list, int(s.Length))
+			}
+			lengths = append(lengths, list)
+		}
+		if fmt.Sprint(lengths) != fmt.Sprint(c.want) {
+			t.Errorf("%s: chunks came back with %v octets, want %v", c.name, lengths, c.want)
+		}
+		stream := m.payload
+		if m.Proc == ProcNoMsg {
+			stream = sink[at:][:m.Reply.Length()]
+		}
+		results := make([][]byte, len(c.wanted))
+		for i, n := range c.wanted {
+			results[i] = exchangeResult(nil, n)
+		}
+		want := reducedReply(6, "abcd", results, c.inline)
+		if !bytes.Equal(stream, want) {
+			t.Errorf("%s: the stream is\n%x, want\n%x", c.name, stream, want)
+		}
+		wantSink := make([]byte, len(sink))
+		at = 0
+		for i, chunk := range c.writes {
+			if n := sumOf(c.want[i]); n > 0 {
+				copy(wantSink[at:], results[i][:n])
+			}
+			at += sumOf(chunk)
+		}
+		if m.Proc == ProcNoMsg {
+			copy(wantSink[at:], want)
+		}
+		if !bytes.Equal(sink, wantSink) {
+			t.Errorf("%s: what was placed is not the results", c.name)
+		}
+	}
+}
+
+func sumOf(list []int) (n int) {
+	for _, v := range list {
+		n += v
+	}
+	return n
+}
+
+// reducedReply is the stream of a reply to EXCHANGE in which only the results of
+// some indices are.
+func reducedReply(xid uint32, tag string, results [][]byte, inline []int) []byte {
+	b := exchangeReply(xid, tag, results...)
+	at := 24 + 8
+	for i, r := range results {
+		at += 4
+		n := len(r) + Pad(uint64(len(r)))
+		keep := false
+		for _, k := range inline {
+			keep = keep || k == i
+		}
+		if !keep {
+			b = without(b, at, n)
+			n = 0
+		}
+		at += n
+	}
+	return b
+}
+
+// Claim4: P-3.7-3 P8166-3.4.5.2-3 P8166-3.4.5.2-2 P8267-6.4.2-2 P-3.4-4
+func TestCallsArePutTogetherWhereverTheirPiecesAre(t *testing.T) {
+	nettest.CheckLeaks(t)
+	p := serve(t, ServerConfig{}).full()
+	first, second := pattern(1, 41), pattern(2, 3001)
+	stream := exchangeMessage(9, "abcd", [][]byte{first, second}, 41)
+	two := position + 44 + 4 // where the second item is
+	inline := without(without(stream, two, 3004), position, 44)
+	want := exchangeReply(9, "abcd", first)
+	for _, c := range []struct {
+		name string
+		call func() (Header, []byte)
+	}{
+		{"two chunks without roundup", func() (Header, []byte) {
+			a, b := p.lend(first, verbs.RemoteRead), p.lend(second, verbs.RemoteRead)
+			return Header{Reads: append(reads(position, a), reads(two, b)...)}, inline
+		}},
+		{"in the other order", func() (Header, []byte) {
+			a, b := p.lend(first, verbs.RemoteRead), p.lend(second, verbs.RemoteRead)
+			return Header{Reads: append(reads(two, b), reads(position, a)...)}, inline
+		}},
+		{"with roundup", func() (Header, []byte) {
+			a, b := p.lend(stream[position:][:44], verbs.RemoteRead), p.lend(stream[two:][:3004], verbs.RemoteRead)
+			return Header{Reads: append(reads(position, a.cut(0, 41), a.cut(41, 3)), reads(two, b)...)}, inline
+		}},
+		{"one by one octets", func() (Header, []byte) {
+			a, b := p.lend(first, verbs.RemoteRead), p.lend(second, verbs.RemoteRead)
+			list := reads(two, b)
+			for i := range first {
+				list = append(list, reads(position, a.cut(i, 1))...)
+			}
+			return Header{Reads: list}, inline
+		}},
+		{"long call", func() (Header, []byte) {
+			return Header{Proc: ProcNoMsg, Reads: reads(0, segments(p.lend(stream, verbs.RemoteRead), 3, 1000, len(stream)-1003)...)}, nil
+		}},
+		{"long call and a chunk, each of 16 segments", func() (Header, []byte) {
+			rest := without(stream, two, 3004)
+			a, b := p.lend(rest, verbs.RemoteRead), p.lend(second, verbs.RemoteRead)
+			lengths := make([]int, 16)
+			for i := range lengths {
+				lengths[i] = 5
+			}
+			lengths[15] = len(rest) - 75
+			list := reads(0, segments(a, lengths...)...)
+			for i := range lengths {
+				lengths[i] = 150
+			}
+			lengths[15] = 3001 - 15*150
+			return Header{Proc: ProcNoMsg, Reads: append(list, reads(two, segments(b, lengths...)...)...)}, nil
+		}},
+		{"segments of no octets", func() (Header, []byte) {
+			a := p.lend(first, verbs.RemoteRead)
+			return Header{Reads: reads(position, segments(a, 0, 41, 0)...)}, without(stream, position, 44)
+		}},
+	} {
+		h, body := c.call()
+		h.XID = 9
+		p.send(h, body)
+		if m := p.next(); m.Proc != ProcMsg || !bytes.Equal(m.payload, want) {
+			t.Errorf("%s: got %v %x, want %x", c.name, m.Proc, m.payload, want)
+		}
+	}
+}
+
+func TestACallThatComesTwiceIsExecutedOnce(t *testing.T) {
+	nettest.CheckLeaks(t)
+	entered, leave := make(chan struct{}, 10), make(chan struct{})
+	handler := oncrpc.HandlerFunc(func(_ context.Context, r *oncrpc.Request) ([]byte, error) {
+		if r.Proc == 2 {
+			entered <- struct{}{}
+			<-leave
+		}
+		e := r.Accept(0)
+		return e.Finish()
+	})
+	p := serve(t, ServerConfig{Handler: handler}).full()
+	p.send(Header{XID: 2}, callMessage(2, 2, nil))
+	<-entered
+	p.send(Header{XID: 2}, callMessage(2, 2, nil))
+	p.alive()
+	close(leave)
+	if m := p.next(); m.XID != 2 {
+		t.Errorf("got %+v", m)
+	}
+	p.alive()
+	if len(entered) != 0 {
+		t.Error("it was executed again")
+	}
+	// When it has been answered its XID is free.
+	p.send(Header{XID: 2}, callMessage(2, 2, nil))
+	if m := p.next(); m.XID != 2 {
+		t.Errorf("got %+v", m)
+	}
+}
+
+// Claim4: P-6-2 P8166-3.3.1-7 P-3.3-2 P-3.3-14
+func TestEveryGrantIsBackedByReceives(t *testing.T) {
+	nettest.CheckLeaks(t)
+	const credits = 5
+	p := serve(t, ServerConfig{Credits: credits}).full()
+	// The full window, again and again, each call sent the moment a reply has
+	// granted it.
+	granted, sent, replied := 1, 0, 0
+	for replied < 300 {
+		for sent < 300 && sent-replied < granted {
+			sent++
+			p.send(Header{XID: uint32(sent)}, nullCall(uint32(sent)))
+		}
+		m := p.next()
+		replied++
+		if granted = int(m.Credits); granted != credits {
+			t.Fatalf("%d credits, want %d", granted, credits)
+		}
+	}
+}
+
+func TestCallsWaitForMemory(t *testing.T) {
+	nettest.CheckLeaks(t)
+	const size = 100 << 10
+	s := serve(t, ServerConfig{CallMemory: 250 << 10})
+	p := s.full()
+	item := pattern(1, size)
+	for xid := range uint32(20) {
+		mem := p.lend(item, verbs.RemoteRead)
+		p.send(Header{XID: xid, Reads: reads(position, mem)}, without(exchangeMessage(xid, "abcd", [][]byte{item}, 4), position, size))
+	}
+	// One that is longer than all there is goes alone.
+	long := pattern(2, 300<<10)
+	p.send(Header{XID: 20, Reads: reads(position, p.lend(long, verbs.RemoteRead))}, without(exchangeMessage(20, "abcd", [][]byte{long}, 4), position, len(long)))
+	seen := map[uint32]bool{}
+	for range 21 {
+		m := p.next()
+		want := exchangeReply(m.XID, "abcd", item[:4])
+		if m.XID == 20 {
+			want = exchangeReply(m.XID, "abcd", long[:4])
+		}
+		if seen[m.XID] || !bytes.Equal(m.payload, want) {
+			t.Errorf("XID %d: %x", m.XID, m.payload)
+		}
+		seen[m.XID] = true
+	}
+}
+
+// Handlers have memory of the transport's or their own, and all ways of using it
+// end in the same reply.
+func TestAReplyMayLieAnywhere(t *testing.T) {
+	nettest.CheckLeaks(t)
+	var make func(r *oncrpc.Request, reply []byte) []byte
+	handler := oncrpc.HandlerFunc(func(_ context.Context, r *oncrpc.Request) ([]byte, error) {
+		n := int(binary.BigEndian.Uint32(r.Args[len(r.Args)-4:]))
+		return make(r, exchangeReply(r.XID, "abcd", exchangeResult(nil, n))), nil
+	})
+	p := serve(t, ServerConfig{Handler: handler}).full()
+	for name, way := range map[string]func(r *oncrpc.Request, reply []byte) []byte{
+		"its own":            func(_ *oncrpc.Request, reply []byte) []byte { return reply },
+		"the transport's":    func(r *oncrpc.Request, reply []byte) []byte { return append(r.Buffer(len(reply)), reply...) },
+		"too little of it":   func(r *oncrpc.Request, reply []byte) []byte { return append(r.Buffer(len(reply)-1), reply...) },
+		"more than it needs": func(r *oncrpc.Request, reply []byte) []byte { return append(r.Buffer(len(reply)+9000), reply...) },
+		"the second": func(r *oncrpc.Request, reply []byte) []byte {
+			r.Buffer(10)
+			return append(r.Buffer(len(reply)), reply...)
+		},
+		"the first": func(r *oncrpc.Request, reply []byte) []byte {
+			b := r.Buffer(len(reply))
+			clear(r.Buffer(len(reply))[:len(reply)])
+			return append(b, reply...)
+		},
+		"the middle": func(r *oncrpc.Request, reply []byte) []byte {
+			return append(r.Buffer(len(reply) + 8)[:8], reply...)[8:]
+		},
+		"of the call's": func(r *oncrpc.Request, reply []byte) []byte { return append(r.Message[:0], reply...) },
+	} {
+		make = way
+		for _, n := range []int{10, 3000} {
+			sink := bytes.Repeat([]byte{9}, 4096)
+			for i, h := range []Header{
+				{XID: 4},
+				{XID: 4, Writes: []WriteChunk{{p.lend(sink, verbs.RemoteWrite)}}},
+				{XID: 4, HasReply: true, Reply: WriteChunk{p.lend(sink, verbs.RemoteWrite)}},
+			} {
+				p.send(h, exchangeMessage(4, "abcd", nil, n))
+				m := p.next()
+				want := exchangeReply(4, "abcd", exchangeResult(nil, n))
+				got := m.payload
+				if i == 1 {
+					got = bytes.Join([][]byte{got[:36], sink[:n], bytes.Repeat([]byte{0}, Pad(uint64(n))), got[36:]}, nil)
+				}
+				if !bytes.Equal(got, want) {
+					t.Errorf("%s, result of %d octets, header %d: got %x, want %x", name, n, i, got, want)
+				}
+			}
+		}
+	}
+}
