@@ -2,11 +2,13 @@ package rpcrdma
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"net"
 	"sync"
 	"testing"
+	"time"
 
 	"github.com/weft-rdma/weft/cm"
 	"github.com/weft-rdma/weft/internal/nettest"
@@ -28,6 +30,7 @@ func call(t testing.TB, cfg ClientConfig, dial func(net.Conn) (net.Conn, error))
 	t.Helper()
 	c := &calling{t: t, rnic: must(verbs.Open(verbs.Config{}))(t)}
 	cfg.RNIC = c.rnic
+	cfg.Backoff = cmp.Or(cfg.Backoff, time.Nanosecond)
 	if cfg.Bindings == nil {
 		cfg.Bindings = exchangeBindings
 	}
@@ -110,23 +113,6 @@ func exchangeResults(items [][]byte, wanted ...int) (results [][]byte) {
 		results = append(results, exchangeResult(items, n))
 	}
 	return results
-}
-
-// registered is how many regions calls have registered: those of the client, but
-// for its pool and receives.
-func (c *calling) registered() (n int) {
-	n = c.rnic.Usage().Regions
-	c.mu.Lock()
-	if c.link.r != nil {
-		n--
-	}
-	c.mu.Unlock()
-	c.pool.mu.Lock()
-	for _, free := range c.pool.free {
-		n -= len(free)
-	}
-	c.pool.mu.Unlock()
-	return n
 }
 
 func TestClientMakesCallsOfAllKinds(t *testing.T) {

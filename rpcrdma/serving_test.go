@@ -117,6 +117,7 @@ type testPeer struct {
 	sent     int
 	over     <-chan error // what the server says of the end
 	nextSTag byte
+	seen     func(*incoming) // if not nil, is told of all that arrives
 }
 
 const (
@@ -209,6 +210,9 @@ func (p *testPeer) nextOrEnd() (*incoming, bool) {
 	}
 	if m.Credits == 0 {
 		p.t.Errorf("message %v of XID %#x grants no credit", m.Proc, m.XID)
+	}
+	if p.seen != nil {
+		p.seen(m)
 	}
 	p.receive(int(wc.ID))
 	return m, true
