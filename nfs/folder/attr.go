@@ -40,8 +40,17 @@ func (s *Server) adopt(o object, st info, at place) *node {
 	return n
 }
 
-// resolve is the node of a handle, with its attributes. Its user releases it.
+// resolve is the node of a handle, with its attributes. Its user releases it. What
+// is not where it was is looked for once.
 func (s *Server) resolve(fh nfs.FH) (*node, info, error) {
+	n, st, err := s.resolved(fh)
+	if err == nfs.ErrStale {
+		n, st, err = s.resolved(fh)
+	}
+	return n, st, err
+}
+
+func (s *Server) resolved(fh nfs.FH) (*node, info, error) {
 	n, err := s.tree.resolve(fh)
 	if err != nil {
 		return nil, info{}, err

@@ -37,6 +37,7 @@ const nobody = 65534
 // Limits where the configuration says nothing.
 const (
 	defaultNames = 1 << 19 // remembered objects, some hundred octets each
+	leastNames   = 1 << 10 // so that the way to an object is not forgotten on the way
 	defaultOpen  = 8192    // descriptors
 )
 
@@ -65,9 +66,10 @@ type Config struct {
 	// what clients think done.
 	Async bool
 
-	// MaxNames is how many objects the server remembers, MaxOpen how many
-	// descriptors it keeps, at most half of what the process may have. 0 stands
-	// for 524,288 and 8,192.
+	// MaxNames is how many objects the server remembers, 1,024 at least: who is
+	// forgotten is searched for in the whole folder. MaxOpen is how many
+	// descriptors it keeps, at most half of what the process may have, and those
+	// that calls in progress use. 0 stands for 524,288 and 8,192.
 	MaxNames int
 	MaxOpen  int
 
@@ -97,6 +99,7 @@ func (c *Config) fill() error {
 			*f.field = f.value
 		}
 	}
+	c.MaxNames = max(c.MaxNames, leastNames)
 	if c.AnonUID == 0 {
 		c.AnonUID = nobody
 	}

@@ -119,13 +119,20 @@ func (v *portable) stat(o object) (info, error) {
 	return st, err
 }
 
-// access goes by what the owner may do.
+// access goes by what the owner may do; root may all but execute what nobody can.
 func (v *portable) access(_ *creds, o object, rights uint32) error {
 	st, err := v.stat(o)
-	if err == nil && st.Mode>>6&rights != rights && ownUser() != 0 {
-		err = nfs.ErrAcces
+	if err != nil {
+		return err
 	}
-	return err
+	may := st.Mode >> 6 & 7
+	if ownUser() == 0 {
+		may = mayRead | mayWrite | (st.Mode>>6|st.Mode>>3|st.Mode)&mayExecute
+	}
+	if may&rights != rights {
+		return nfs.ErrAcces
+	}
+	return nil
 }
 
 func (v *portable) lookup(_ *creds, dir object, name string) (object, info, error) {

@@ -205,6 +205,8 @@ func (t *tree) note(k key, at place) *node {
 		n = &node{key: k, fh: t.sealer.seal(k), used: time.Now()}
 		t.nodes[k] = n
 		n.inNames = t.names.PushFront(n)
+	} else if n.inNames != nil {
+		t.names.MoveToFront(n.inNames)
 	}
 	if n != t.root && at.name != "" {
 		n.at = at
@@ -291,7 +293,7 @@ func (t *tree) reopen(k key) (*node, error) {
 		return nil, err
 	}
 	if n, err = t.descend(k); err != nil && misplaced(err) {
-		return nil, nfs.ErrStale // it was there a moment ago, and is not
+		return nil, nfs.ErrJukebox // it was there a moment ago, and is on its way elsewhere
 	}
 	return n, err
 }
