@@ -117,7 +117,7 @@ type Client struct {
 }
 
 // ErrClientClosed is what calls get that Close ends, or comes before.
-var ErrClientClosed = errors.New("rpctcp: client closed")
+var ErrClientClosed = errors.New("rpctcp: the client is closed")
 
 // NewClient returns a client. It does not connect yet.
 func NewClient(cfg ClientConfig) (*Client, error) {

@@ -116,7 +116,7 @@ func or[T int | time.Duration](v, instead T) T {
 }
 
 // ErrServerClosed is what Serve returns after Shutdown or Close.
-var ErrServerClosed = errors.New("rpctcp: server closed")
+var ErrServerClosed = errors.New("rpctcp: the server is closed")
 
 // Serve accepts connections of ln and serves them until the context or the
 // server ends, and closes ln. It returns when the last of the connections has

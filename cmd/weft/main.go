@@ -3,6 +3,7 @@
 //	weft perf    moves data between two RNICs and compares with plain TCP
 //	weft ping    what rping(1) does, and speaks with it
 //	weft info    what this RNIC is and can do
+//	weft serve   serves a folder to NFS clients, over RDMA and TCP
 //
 // It ends with status 0 when all went well, 1 when something failed and 2 when
 // it was asked wrongly. An interrupt ends it in good order; a second one, at
@@ -68,16 +69,17 @@ func newRoot() *cobra.Command {
 over ordinary TCP sockets, without special hardware, kernel modules or root.`,
 		Example: `  weft perf                           measure this machine against itself
   weft ping -s -a 127.0.0.1           answer pings (rping's too)
-  weft ping -c -a 127.0.0.1 -C 10 -v  send ten`,
+  weft ping -c -a 127.0.0.1 -C 10 -v  send ten
+  weft serve .                        serve this folder by NFS over RDMA`,
 		SilenceErrors: true,
 		SilenceUsage:  true,
 		Args:          cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			return usagef("say what to do: perf, ping or info")
+			return usagef("say what to do: perf, ping, info or serve")
 		},
 	}
 	root.CompletionOptions.HiddenDefaultCmd = true
-	root.AddCommand(newPerf(), newPing(), newInfo())
+	root.AddCommand(newPerf(), newPing(), newInfo(), newServe())
 	return root
 }
 

@@ -1,0 +1,60 @@
+// This file is what a file server is told.
+
+package fileserver
+
+import (
+	"fmt"
+	"log/slog"
+	"net"
+
+	"github.com/weft-rdma/weft/nfs/folder"
+	"github.com/weft-rdma/weft/nfs/mount"
+)
+
+// A PortMap says how clients find MOUNT.
+type PortMap string
+
+// The ways: to own port 111; to register with the port mapper of this host; the
+// first of these two that goes; or to leave it to the clients, which can be told
+// the port.
+const (
+	PortMapAuto     PortMap = "auto"
+	PortMapOwn      PortMap = "own"
+	PortMapRegister PortMap = "register"
+	PortMapOff      PortMap = "off"
+)
+
+// Set is for flags.
+func (p *PortMap) Set(s string) error {
+	switch m := PortMap(s); m {
+	case PortMapAuto, PortMapOwn, PortMapRegister, PortMapOff:
+		*p = m
+		return nil
+	}
+	return fmt.Errorf("it is %s, %s, %s or %s", PortMapAuto, PortMapOwn, PortMapRegister, PortMapOff)
+}
+
+func (p *PortMap) String() string { return string(*p) }
+
+// Type is for help texts.
+func (p *PortMap) Type() string { return "how" }
+
+// A Config says what to serve, and where.
+type Config struct {
+	Folder *folder.Server
+	Path   string // the folder's absolute path, with slashes
+	RDMA   string // address of NFS over RDMA
+	TCP    string // address of NFS and MOUNT over TCP, and of MOUNT over UDP; "" is none
+	// AnyTCP takes any port if that of TCP is taken.
+	AnyTCP  bool
+	PortMap PortMap
+	Allow   mount.Allow
+
+	Wrap   func(net.Conn) net.Conn // put around each connection, if not nil
+	Logger *slog.Logger
+	// Notice is told, in words, what could not be done as asked.
+	Notice func(text string)
+
+	portMapPort string       // to own; "" is 111
+	registries  []registryAt // port mappers of this host, the best first; nil is the usual ones
+}

@@ -1,0 +1,197 @@
+// This file is the ports of a file server, and what is found on which.
+
+package fileserver
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/netip"
+	"os"
+	"strconv"
+	"syscall"
+
+	"github.com/weft-rdma/weft/cm"
+	"github.com/weft-rdma/weft/nfs"
+	"github.com/weft-rdma/weft/oncrpc"
+)
+
+// ports are what a file server listens on; nil is none.
+type ports struct {
+	rdma    *cm.Listener   // NFS
+	tcp     net.Listener   // NFS and MOUNT
+	udp     net.PacketConn // MOUNT
+	pmapTCP net.Listener   // the port mapper
+	pmapUDP net.PacketConn
+}
+
+// listen takes the ports.
+func (s *Server) listen(ctx context.Context) (err error) {
+	s.ports.rdma, err = cm.Listen(ctx, s.rnic, "tcp", s.cfg.RDMA, cm.ListenConfig{Wrap: s.cfg.Wrap, Logger: s.cfg.Logger})
+	if err != nil {
+		return listenError(s.cfg.RDMA, err)
+	}
+	if s.cfg.TCP == "" {
+		return nil
+	}
+	if err := s.listenTCP(ctx); err != nil {
+		return err
+	}
+	switch s.cfg.PortMap {
+	case PortMapOwn:
+		return s.listenPortMap(ctx)
+	case PortMapAuto:
+		if err := s.listenPortMap(ctx); err != nil {
+			s.cfg.Logger.Debug("no port mapper of our own", "err", err)
+		}
+	}
+	return nil
+}
+
+// listenTCP takes the port of NFS and MOUNT over TCP, and the same of UDP.
+func (s *Server) listenTCP(ctx context.Context) (err error) {
+	s.ports.tcp, err = listenTCP(ctx, s.cfg.TCP)
+	if taken(err) && s.cfg.AnyTCP {
+		host, port, _ := net.SplitHostPort(s.cfg.TCP)
+		if s.ports.tcp, err = listenTCP(ctx, net.JoinHostPort(host, "0")); err == nil {
+			s.cfg.Notice(fmt.Sprintf("TCP port %s is taken, perhaps by another NFS server: %v is used instead", port, s.ports.tcp.Addr()))
+		}
+	}
+	if err != nil {
+		return listenError(s.cfg.TCP, err)
+	}
+	// Some clients unmount by UDP. Without it their servers go on remembering them.
+	pc, err := new(net.ListenConfig).ListenPacket(ctx, "udp", s.ports.tcp.Addr().String())
+	if err != nil {
+		s.cfg.Logger.Info("MOUNT is not served over UDP", "err", err)
+		return nil
+	}
+	s.ports.udp = pc
+	return nil
+}
+
+// listenPortMap takes both ports of the port mapper, or none.
+func (s *Server) listenPortMap(ctx context.Context) (err error) {
+	host, _, _ := net.SplitHostPort(s.cfg.RDMA)
+	port := s.cfg.portMapPort
+	if port == "" {
+		port = strconv.Itoa(oncrpc.PmapPort)
+	}
+	addr := net.JoinHostPort(host, port)
+	if s.ports.pmapTCP, err = listenTCP(ctx, addr); err != nil {
+		s.ports.pmapTCP = nil
+		return listenError(addr, err)
+	}
+	// With port 0 it is the same for both.
+	s.ports.pmapUDP, err = new(net.ListenConfig).ListenPacket(ctx, "udp", s.ports.pmapTCP.Addr().String())
+	if err != nil {
+		s.ports.pmapTCP.Close()
+		s.ports.pmapTCP, s.ports.pmapUDP = nil, nil
+		return listenError(addr, err)
+	}
+	return nil
+}
+
+// listenTCP listens for plain TCP connections.
+func listenTCP(ctx context.Context, addr string) (net.Listener, error) {
+	var lc net.ListenConfig
+	lc.SetMultipathTCP(false)
+	ln, err := lc.Listen(ctx, "tcp", addr)
+	if err != nil {
+		return nil, err
+	}
+	return ln, nil
+}
+
+// taken reports whether a port could not be had, but another might.
+func taken(err error) bool {
+	return errors.Is(err, syscall.EADDRINUSE) || errors.Is(err, os.ErrPermission)
+}
+
+// listenError says why there is no port, and what can be done.
+func listenError(addr string, err error) error {
+	switch {
+	case errors.Is(err, syscall.EADDRINUSE):
+		return fmt.Errorf("%s is in use: choose another port, or end what has it", addr)
+	case errors.Is(err, os.ErrPermission):
+		return fmt.Errorf("%s may not be used by this user: choose a port from 1024 on", addr)
+	}
+	return fmt.Errorf("cannot listen on %s: %w", addr, err)
+}
+
+// all returns the ports that there are.
+func (p *ports) all() (all []io.Closer) {
+	if p.rdma != nil {
+		all = append(all, p.rdma)
+	}
+	for _, ln := range []net.Listener{p.tcp, p.pmapTCP} {
+		if ln != nil {
+			all = append(all, ln)
+		}
+	}
+	for _, pc := range []net.PacketConn{p.udp, p.pmapUDP} {
+		if pc != nil {
+			all = append(all, pc)
+		}
+	}
+	return all
+}
+
+// close closes them. Those that were served are closed already.
+func (p *ports) close() {
+	for _, c := range p.all() {
+		c.Close()
+	}
+}
+
+// services are what is served on the ports, for a port mapper. MOUNT is served
+// over RDMA as well, but it is over TCP that clients look for it (RFC 8267 §5.1).
+func (p *ports) services() (all []oncrpc.Service) {
+	add := func(prog, low, high uint32, network string, addr net.Addr) {
+		for vers := low; vers <= high; vers++ {
+			for _, a := range addresses(addr) {
+				all = append(all, oncrpc.Service{Prog: prog, Vers: vers, Netid: oncrpc.NetidOf(network, a.Addr()), Addr: a})
+			}
+		}
+	}
+	add(nfs.Program, nfs.V3, nfs.V3, "rdma", p.rdma.Addr())
+	if p.tcp != nil {
+		add(nfs.Program, nfs.V3, nfs.V3, "tcp", p.tcp.Addr())
+		add(nfs.MountProgram, nfs.MountV1, nfs.MountV3, "tcp", p.tcp.Addr())
+	}
+	if p.udp != nil {
+		add(nfs.MountProgram, nfs.MountV1, nfs.MountV3, "udp", p.udp.LocalAddr())
+	}
+	if p.pmapTCP != nil {
+		add(oncrpc.PmapProg, oncrpc.PmapVers, oncrpc.RpcbVers4, "tcp", p.pmapTCP.Addr())
+		add(oncrpc.PmapProg, oncrpc.PmapVers, oncrpc.RpcbVers4, "udp", p.pmapUDP.LocalAddr())
+	}
+	return all
+}
+
+// addresses are those of a listener, one for each version of IP: who listens on
+// all of version 6 listens on all of version 4, too.
+func addresses(a net.Addr) []netip.AddrPort {
+	ap, err := netip.ParseAddrPort(a.String())
+	if err != nil {
+		return nil
+	}
+	ap = netip.AddrPortFrom(ap.Addr().Unmap(), ap.Port())
+	if ap.Addr() == netip.IPv6Unspecified() {
+		return []netip.AddrPort{netip.AddrPortFrom(netip.IPv4Unspecified(), ap.Port()), ap}
+	}
+	return []netip.AddrPort{ap}
+}
+
+// RDMA is the address of NFS over RDMA.
+func (s *Server) RDMA() net.Addr { return s.ports.rdma.Addr() }
+
+// TCP is the address of NFS and MOUNT over TCP, nil for none.
+func (s *Server) TCP() net.Addr {
+	if s.ports.tcp == nil {
+		return nil
+	}
+	return s.ports.tcp.Addr()
+}

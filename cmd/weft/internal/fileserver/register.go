@@ -1,0 +1,94 @@
+// This file makes the programs known to the port mapper of this host, where the
+// file server is not one itself.
+
+package fileserver
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/weft-rdma/weft/oncrpc"
+	"github.com/weft-rdma/weft/rpctcp"
+)
+
+// registerTime bounds a conversation with the port mapper of this host.
+const registerTime = 5 * time.Second
+
+// owner is whom a port mapper shows as the owner of the services.
+const owner = "weft"
+
+// A registryAt is where a port mapper may take registrations.
+type registryAt struct{ network, address string }
+
+// registries are where rpcbind of Linux does: by its socket from everybody, and
+// over TCP from privileged ports.
+var registries = []registryAt{
+	{"unix", "/run/rpcbind.sock"},
+	{"unix", "/var/run/rpcbind.sock"},
+	{"tcp", "127.0.0.1:111"},
+}
+
+// A registry calls a port mapper.
+type registry struct{ at registryAt }
+
+// do makes calls to it.
+func (r registry) do(ctx context.Context, calls func(context.Context, oncrpc.Caller) error) error {
+	ctx, cancel := context.WithTimeout(ctx, registerTime)
+	defer cancel()
+	c, err := rpctcp.NewClient(rpctcp.ClientConfig{Network: r.at.network, Address: r.at.address, Reserved: true, Attempts: 1})
+	if err != nil {
+		return err
+	}
+	defer c.Close()
+	return calls(ctx, c)
+}
+
+// register sees to it that clients find MOUNT, as far as that is wanted and
+// goes.
+func (s *Server) register(ctx context.Context) error {
+	s.mapped = s.ports.pmapTCP != nil
+	if s.mapped || s.ports.tcp == nil || s.cfg.PortMap == PortMapOff {
+		return nil
+	}
+	all := s.cfg.registries
+	if all == nil {
+		all = registries
+	}
+	services := s.ports.services()
+	var errs []error
+	for _, at := range all {
+		r := registry{at}
+		err := r.do(ctx, func(ctx context.Context, c oncrpc.Caller) error {
+			return oncrpc.Register(ctx, c, owner, services)
+		})
+		if err == nil {
+			s.mapped, s.registry, s.registered = true, r, services
+			return nil
+		}
+		errs = append(errs, fmt.Errorf("%s: %w", at.address, err))
+	}
+	err := errors.Join(errs...)
+	if s.cfg.PortMap == PortMapRegister {
+		return fmt.Errorf("the port mapper of this host takes no registration: %w", err)
+	}
+	s.cfg.Logger.Debug("not registered", "err", err)
+	return nil
+}
+
+// unregister takes that back.
+func (s *Server) unregister(ctx context.Context) error {
+	if s.registered == nil {
+		return nil
+	}
+	services := s.registered
+	s.registered = nil
+	return s.registry.do(context.WithoutCancel(ctx), func(ctx context.Context, c oncrpc.Caller) error {
+		return oncrpc.Unregister(ctx, c, owner, services)
+	})
+}
+
+// Mapped reports whether clients find MOUNT by a port mapper. Otherwise they have
+// to be told its port.
+func (s *Server) Mapped() bool { return s.mapped }

@@ -1,0 +1,157 @@
+// This file puts a file server together, and takes it apart again.
+
+package fileserver
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"sync"
+
+	"github.com/weft-rdma/weft/cm"
+	"github.com/weft-rdma/weft/nfs"
+	"github.com/weft-rdma/weft/nfs/mount"
+	"github.com/weft-rdma/weft/oncrpc"
+	"github.com/weft-rdma/weft/rpcrdma"
+	"github.com/weft-rdma/weft/rpctcp"
+	"github.com/weft-rdma/weft/verbs"
+)
+
+// A Server is a file server that runs.
+type Server struct {
+	cfg   Config
+	rnic  *verbs.RNIC
+	ports ports
+
+	mount *mount.Server
+	pmap  *oncrpc.PortMapper
+	rdma  *rpcrdma.Server
+	tcp   []*rpctcp.Server
+
+	mapped     bool     // a port mapper knows where MOUNT is
+	registry   registry // the one of this host, if that is it
+	registered []oncrpc.Service
+
+	serving sync.WaitGroup
+	failed  chan error // why something stopped serving by itself
+}
+
+// Start starts a file server. It serves until Shutdown; the context bounds the
+// start alone.
+func Start(ctx context.Context, cfg Config) (*Server, error) {
+	s := &Server{cfg: cfg}
+	if err := s.start(ctx); err != nil {
+		now, cancel := context.WithCancel(context.Background())
+		cancel()
+		return nil, errors.Join(err, s.Shutdown(now))
+	}
+	return s, nil
+}
+
+func (s *Server) start(ctx context.Context) (err error) {
+	if s.rnic, err = verbs.Open(verbs.Config{Logger: s.cfg.Logger}); err != nil {
+		return err
+	}
+	if err := s.listen(ctx); err != nil {
+		return err
+	}
+	s.pmap = oncrpc.NewPortMapper(s.ports.services())
+	s.mount, err = mount.New(mount.Config{Path: s.cfg.Path, Handle: s.cfg.Folder.Handle, Allow: s.cfg.Allow})
+	if err != nil {
+		return err
+	}
+	s.failed = make(chan error, len(s.ports.all()))
+	if err := s.serve(); err != nil {
+		return err
+	}
+	return s.register(ctx)
+}
+
+// serve has all programs served on the ports that there are.
+func (s *Server) serve() (err error) {
+	files := oncrpc.Program{Prog: nfs.Program, Low: nfs.V3, High: nfs.V3, Handler: s.cfg.Allow.Guard(s.cfg.Folder)}
+
+	// MOUNT and the port mapper (RFC 5666 §10) are served over RDMA, too, for
+	// clients that have no other connection.
+	s.rdma, err = rpcrdma.NewServer(s.rnic, rpcrdma.ServerConfig{
+		Handler:  oncrpc.Mux{files, s.mount.Program(), s.pmap.Program()},
+		Bindings: nfs.Bindings(), Logger: s.cfg.Logger,
+	})
+	if err != nil {
+		return err
+	}
+	s.run("RDMA", func() error { return s.rdma.Serve(context.Background(), s.ports.rdma) })
+
+	if s.ports.tcp != nil {
+		// Who is not allowed gets an answer that says so.
+		err := s.serveOn(rpctcp.ServerConfig{Handler: oncrpc.Mux{files, s.mount.Program()}, Wrap: s.cfg.Wrap}, s.ports.tcp, nil)
+		if err != nil {
+			return err
+		}
+	}
+	// But no datagrams, whose senders' addresses prove nothing.
+	err = s.serveOn(rpctcp.ServerConfig{Handler: oncrpc.Mux{s.mount.Program()}, Allow: s.cfg.Allow.Allows}, nil, s.ports.udp)
+	if err != nil {
+		return err
+	}
+	return s.serveOn(rpctcp.ServerConfig{Handler: oncrpc.Mux{s.pmap.Program()}, Allow: s.cfg.Allow.Allows, Wrap: s.cfg.Wrap},
+		s.ports.pmapTCP, s.ports.pmapUDP)
+}
+
+// serveOn serves programs over TCP and UDP; nil is none.
+func (s *Server) serveOn(cfg rpctcp.ServerConfig, ln net.Listener, pc net.PacketConn) error {
+	cfg.Logger = s.cfg.Logger
+	server, err := rpctcp.NewServer(cfg)
+	if err != nil {
+		return err
+	}
+	s.tcp = append(s.tcp, server)
+	if ln != nil {
+		s.run("TCP", func() error { return server.Serve(context.Background(), ln) })
+	}
+	if pc != nil {
+		s.run("UDP", func() error { return server.ServePacket(context.Background(), pc) })
+	}
+	return nil
+}
+
+// run has something serve in a goroutine of its own.
+func (s *Server) run(what string, serve func() error) {
+	s.serving.Go(func() {
+		err := serve()
+		if !errors.Is(err, rpctcp.ErrServerClosed) && !errors.Is(err, rpcrdma.ErrServerClosed) && !errors.Is(err, cm.ErrClosed) {
+			s.failed <- fmt.Errorf("%s is not served any more: %w", what, err)
+		}
+	})
+}
+
+// Failed tells when something has stopped serving by itself, and why.
+func (s *Server) Failed() <-chan error { return s.failed }
+
+// Shutdown ends the server: no call is taken any more, those that are being
+// executed are answered, and everything is closed. The context bounds that; when
+// it ends first, what is left is cut off, and its error returned. Once is enough.
+func (s *Server) Shutdown(ctx context.Context) error {
+	errs := []error{s.unregister(ctx)}
+	var ends sync.WaitGroup
+	results := make(chan error, 1+len(s.tcp))
+	if s.rdma != nil {
+		ends.Go(func() { results <- s.rdma.Shutdown(ctx) })
+	}
+	for _, server := range s.tcp {
+		ends.Go(func() { results <- server.Shutdown(ctx) })
+	}
+	ends.Wait()
+	close(results)
+	for err := range results {
+		errs = append(errs, err)
+	}
+	s.ports.close()
+	s.serving.Wait()
+	if s.rnic != nil {
+		errs = append(errs, s.rnic.Close())
+		s.rnic = nil
+	}
+	return errors.Join(errs...)
+}

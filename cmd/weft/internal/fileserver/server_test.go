@@ -1,0 +1,285 @@
+package fileserver
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"log/slog"
+	"net"
+	"net/netip"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/weft-rdma/weft/internal/nettest"
+	"github.com/weft-rdma/weft/nfs"
+	"github.com/weft-rdma/weft/nfs/folder"
+	"github.com/weft-rdma/weft/nfs/mount"
+	"github.com/weft-rdma/weft/oncrpc"
+	"github.com/weft-rdma/weft/rpcrdma"
+	"github.com/weft-rdma/weft/rpctcp"
+)
+
+// start starts a file server on free ports of the loopback address, as changed
+// by change, and ends it with the test.
+func start(t *testing.T, change func(*Config)) *Server {
+	t.Helper()
+	nettest.CheckLeaks(t)
+	dir := t.TempDir()
+	if err := os.Mkdir(filepath.Join(dir, "below"), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	files, err := folder.New(folder.Config{Root: dir, SingleUser: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { files.Close() })
+	cfg := Config{
+		Folder: files, Path: filepath.ToSlash(dir), RDMA: "127.0.0.1:0", TCP: "127.0.0.1:0", PortMap: PortMapOff,
+		Logger: slog.New(slog.DiscardHandler), Notice: func(string) {}, portMapPort: "0",
+	}
+	if change != nil {
+		change(&cfg)
+	}
+	s, err := Start(context.Background(), cfg)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := s.Shutdown(context.Background()); err != nil {
+			t.Errorf("Shutdown: %v", err)
+		}
+		select {
+		case err := <-s.Failed():
+			t.Error(err)
+		default:
+		}
+	})
+	return s
+}
+
+// overTCP is a client of an address.
+func overTCP(t *testing.T, addr string) oncrpc.Caller {
+	t.Helper()
+	c, err := rpctcp.NewClient(rpctcp.ClientConfig{Address: addr, Attempts: 1})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { c.Close() })
+	return c
+}
+
+func overRDMA(t *testing.T, addr string) oncrpc.Caller {
+	t.Helper()
+	c, err := rpcrdma.NewClient(rpcrdma.ClientConfig{Addr: addr, Bindings: nfs.Bindings()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { c.Close() })
+	return c
+}
+
+// do makes a call and decodes the results.
+func do(c oncrpc.Caller, prog, vers, proc uint32, args func(*oncrpc.Encoder), results func(*oncrpc.Decoder)) error {
+	e := oncrpc.NewEncoder(nil)
+	if args != nil {
+		args(&e)
+	}
+	b, err := e.Finish()
+	if err != nil {
+		return err
+	}
+	r, err := c.Call(context.Background(), &oncrpc.ClientCall{Call: oncrpc.Call{Prog: prog, Vers: vers, Proc: proc}, Args: [][]byte{b}, MaxReply: 4096})
+	if err != nil {
+		return err
+	}
+	defer r.Release()
+	d := oncrpc.NewDecoder(bytes.Clone(r.Results), "results")
+	results(&d)
+	return d.End()
+}
+
+// mnt mounts a path.
+func mnt(c oncrpc.Caller, path string) (nfs.MountRes, error) {
+	var res nfs.MountRes
+	err := do(c, nfs.MountProgram, nfs.MountV3, uint32(nfs.MountMnt), (&nfs.MountPath{Path: path}).Encode, res.Decode)
+	return res, err
+}
+
+// look returns what GETATTR says of a handle.
+func look(c oncrpc.Caller, fh nfs.FH) (nfs.GetattrRes, error) {
+	var res nfs.GetattrRes
+	err := do(c, nfs.Program, nfs.V3, uint32(nfs.ProcGetattr), (&nfs.GetattrArgs{Object: fh}).Encode, res.Decode)
+	return res, err
+}
+
+// TestAFolderIsServedOverBothTransports mounts over TCP and over RDMA and looks
+// at what it got over both.
+//
+// Claim4: P8267-5.1-1
+func TestAFolderIsServedOverBothTransports(t *testing.T) {
+	s := start(t, nil)
+	tcp, rdma := overTCP(t, s.TCP().String()), overRDMA(t, s.RDMA().String())
+	for name, c := range map[string]oncrpc.Caller{"TCP": tcp, "RDMA": rdma} {
+		for _, path := range []string{"/", s.cfg.Path, "/below", s.cfg.Path + "/below"} {
+			res, err := mnt(c, path)
+			if err != nil || res.Stat != nfs.MountOK {
+				t.Fatalf("MOUNT of %s over %s: %v, %v", path, name, res.Stat, err)
+			}
+			for over, c := range map[string]oncrpc.Caller{"TCP": tcp, "RDMA": rdma} {
+				if attr, err := look(c, res.FH); err != nil || attr.Stat != nfs.OK || attr.Attr.Type != nfs.TypeDir {
+					t.Errorf("GETATTR of %s over %s: %+v, %v", path, over, attr, err)
+				}
+			}
+		}
+	}
+	if s.Mapped() {
+		t.Error("a port mapper knows of the server, though none was to be told")
+	}
+}
+
+// TestThePortMapperKnowsEverything also asks it over RDMA, where it may be as well.
+//
+// Claim4: P-10-4 P-10-5
+func TestThePortMapperKnowsEverything(t *testing.T) {
+	s := start(t, func(c *Config) { c.PortMap = PortMapOwn })
+	if !s.Mapped() {
+		t.Error("the server's own port mapper does not count")
+	}
+	over := map[string]oncrpc.Caller{
+		"TCP": overTCP(t, s.ports.pmapTCP.Addr().String()), "RDMA": overRDMA(t, s.RDMA().String()),
+	}
+	for _, c := range []struct {
+		over, netid string
+		prog, vers  uint32
+		want        net.Addr
+	}{
+		{"TCP", "rdma", nfs.Program, 3, s.RDMA()},
+		{"TCP", "tcp", nfs.Program, 3, s.TCP()},
+		{"TCP", "tcp", nfs.MountProgram, 1, s.TCP()},
+		{"TCP", "tcp", nfs.MountProgram, 3, s.TCP()},
+		{"TCP", "tcp", oncrpc.PmapProg, 4, s.ports.pmapTCP.Addr()},
+		{"RDMA", "rdma", nfs.Program, 3, s.RDMA()},
+	} {
+		ask := oncrpc.Rpcb{Prog: c.prog, Vers: c.vers, Netid: c.netid}
+		var got string
+		err := do(over[c.over], oncrpc.PmapProg, oncrpc.RpcbVers4, oncrpc.RpcbGetAddr, ask.Encode, func(d *oncrpc.Decoder) { got = d.String(255) })
+		want := oncrpc.FormatUaddr(netip.MustParseAddrPort(c.want.String()))
+		if err != nil || got != want {
+			t.Errorf("program %d on %s, asked over %s: %q, %v, want %q", c.prog, c.netid, c.over, got, err, want)
+		}
+	}
+}
+
+func TestThoseNotAllowedAreToldSo(t *testing.T) {
+	s := start(t, func(c *Config) { c.Allow = mount.Allow{netip.MustParsePrefix("192.0.2.0/24")} })
+	for name, c := range map[string]oncrpc.Caller{"TCP": overTCP(t, s.TCP().String()), "RDMA": overRDMA(t, s.RDMA().String())} {
+		if res, err := mnt(c, "/"); err != nil || res.Stat != nfs.MountErrAcces {
+			t.Errorf("MOUNT over %s: %v, %v, want %v", name, res.Stat, err, nfs.MountErrAcces)
+		}
+		_, err := look(c, nfs.FH("handle"))
+		if want := (&oncrpc.RejectError{Stat: oncrpc.AuthError, Auth: oncrpc.AuthTooWeak}); !errors.Is(err, want) {
+			t.Errorf("NFS over %s: %v, want %v", name, err, want)
+		}
+	}
+}
+
+func TestATakenPortIsAnErrorOrAvoided(t *testing.T) {
+	other := nettest.Listen(t, "tcp4").Addr().String()
+	told := ""
+	s := start(t, func(c *Config) {
+		c.TCP, c.AnyTCP, c.Notice = other, true, func(text string) { told += text }
+	})
+	if !strings.Contains(told, s.TCP().String()) {
+		t.Errorf("told %q, want the port that is used", told)
+	}
+	cfg := s.cfg
+	cfg.AnyTCP = false
+	if s, err := Start(context.Background(), cfg); err == nil || !strings.Contains(err.Error(), other+" is in use") {
+		t.Errorf("started %v, %v with a port that is taken", s, err)
+	}
+	cfg.RDMA = other
+	if s, err := Start(context.Background(), cfg); err == nil || !strings.Contains(err.Error(), other+" is in use") {
+		t.Errorf("started %v, %v with a port that is taken", s, err)
+	}
+}
+
+func TestWithoutTCPThereIsRDMAOnly(t *testing.T) {
+	s := start(t, func(c *Config) { c.TCP, c.PortMap = "", PortMapAuto })
+	if s.TCP() != nil || s.Mapped() {
+		t.Errorf("serves at %v over TCP", s.TCP())
+	}
+	if res, err := mnt(overRDMA(t, s.RDMA().String()), "/"); err != nil || res.Stat != nfs.MountOK {
+		t.Errorf("MOUNT over RDMA: %v, %v", res.Stat, err)
+	}
+}
+
+// A fakeRegistry is a port mapper that takes registrations, of version 4 only.
+type fakeRegistry struct {
+	refuse string // the netid that it does not take
+	log    chan string
+}
+
+func (f *fakeRegistry) ServeRPC(_ context.Context, r *oncrpc.Request) ([]byte, error) {
+	d := oncrpc.NewDecoder(r.Args, "arguments")
+	var b oncrpc.Rpcb
+	b.Decode(&d)
+	if err := d.End(); err != nil {
+		return nil, err
+	}
+	f.log <- map[uint32]string{oncrpc.RpcbSet: "set", oncrpc.RpcbUnset: "unset"}[r.Proc] + " " + b.Netid
+	e := r.Accept(4)
+	e.Bool(b.Netid != f.refuse)
+	return e.Finish()
+}
+
+// serve has the registry served on the loopback address.
+func (f *fakeRegistry) serve(t *testing.T) []registryAt {
+	t.Helper()
+	server, err := rpctcp.NewServer(rpctcp.ServerConfig{Handler: oncrpc.Mux{{Prog: oncrpc.PmapProg, Low: 4, High: 4, Handler: f}}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	ln := nettest.Listen(t, "tcp4")
+	go server.Serve(context.Background(), ln)
+	t.Cleanup(func() { server.Close() })
+	return []registryAt{{"unix", filepath.Join(t.TempDir(), "none")}, {"tcp", ln.Addr().String()}}
+}
+
+func (f *fakeRegistry) calls() (all []string) {
+	for len(f.log) > 0 {
+		all = append(all, <-f.log)
+	}
+	return all
+}
+
+func TestServicesAreRegisteredWhileTheyAreServed(t *testing.T) {
+	f := &fakeRegistry{log: make(chan string, 100)}
+	s := start(t, func(c *Config) { c.PortMap, c.registries = PortMapRegister, f.serve(t) })
+	if got, want := strings.Join(f.calls(), ","), "set rdma,set tcp,set tcp,set tcp,set tcp,set udp,set udp,set udp"; got != want || !s.Mapped() {
+		t.Errorf("%s, mapped %v, want %s", got, s.Mapped(), want)
+	}
+	if err := s.Shutdown(context.Background()); err != nil {
+		t.Error(err)
+	}
+	if got, want := strings.Join(f.calls(), ","), "unset rdma,unset tcp,unset tcp,unset tcp,unset tcp,unset udp,unset udp,unset udp"; got != want {
+		t.Errorf("at the end %s, want %s", got, want)
+	}
+}
+
+func TestARefusedRegistrationIsAnErrorIfItWasAskedFor(t *testing.T) {
+	f := &fakeRegistry{log: make(chan string, 100), refuse: "udp"}
+	s := start(t, func(c *Config) {
+		// Its own ports are not to be had, here as mostly with port 111.
+		c.PortMap, c.registries, c.portMapPort = PortMapAuto, f.serve(t), "-1"
+	})
+	if s.Mapped() {
+		t.Error("the server counts as registered")
+	}
+	cfg := s.cfg
+	cfg.PortMap = PortMapRegister
+	if s, err := Start(context.Background(), cfg); err == nil || !strings.Contains(err.Error(), "on udp cannot be registered: refused") {
+		t.Errorf("started %v, %v", s, err)
+	}
+}

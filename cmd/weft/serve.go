@@ -1,0 +1,251 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"net"
+	"net/netip"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/weft-rdma/weft/cmd/weft/internal/fileserver"
+	"github.com/weft-rdma/weft/nfs/folder"
+	"github.com/weft-rdma/weft/nfs/mount"
+)
+
+const (
+	// serveAddr is where files are served when nothing else is said: NFS over RDMA
+	// on its own port (RFC 8267 §4.2), for this machine only.
+	serveAddr = "127.0.0.1:20049"
+	rdmaPort  = "20049"
+	nfsPort   = "2049"
+	// drainTime bounds how long an interrupted server takes to answer what it has
+	// taken.
+	drainTime = 5 * time.Second
+)
+
+// serve holds the flags of `weft serve`.
+type serve struct {
+	options
+	listen, tcp     string
+	readOnly, async bool
+	squash          string
+	allow           []string
+	portMap         fileserver.PortMap
+	verbose         bool
+
+	cmd *cobra.Command
+	log *slog.Logger
+}
+
+func newServe() *cobra.Command {
+	s := &serve{portMap: fileserver.PortMapAuto}
+	cmd := &cobra.Command{
+		Use:   "serve DIR [flags]",
+		Short: "Serve a folder to NFS clients, over RDMA and TCP",
+		Long: `Serve makes a folder a file server: NFS version 3 over RDMA, and over TCP for
+those without RDMA. Linux mounts it, and weft ls, cat and cp read and write it
+with nothing mounted. Nothing has to be installed, and nobody has to be root.
+
+Without flags it serves this machine alone: --listen :20049 serves everybody, and
+--allow says who that is. Clients say who they are, and nobody checks it, as with
+all NFS servers without Kerberos: on a network that others use, --allow, --squash
+and --read-only are the locks there are.
+
+Clients see the folder and nothing else: symbolic links that lead out of it are
+links to places on the client. When root serves, files belong to the users that
+the clients say, as with exports(5); otherwise all belong to the user who serves.
+
+Linux needs MOUNT beside NFS, and a port mapper on port 111 to find it by. Serve
+is one where it may be (--portmap own), or tells the one that is there (register);
+where neither goes, the mount command that it prints has the port (off).
+
+A write that was acknowledged as stable is on disk. --async gives that up for
+names and attributes: a crash of the machine may undo what clients think done.
+
+An interrupt ends it: what has been asked is answered, within five seconds.`,
+		Example: `  weft serve .                                     this folder, to this machine
+  weft serve /srv --listen :20049 --read-only      to everybody, to read
+  weft serve /srv --listen :20049 --allow 192.0.2.0/24 --squash root
+  weft serve . --tcp off --pcap nfs.pcapng         RDMA only, recorded for Wireshark
+
+  weft cp nfs://127.0.0.1/README.md /tmp/          in another terminal
+  mount -t nfs -o vers=3,proto=rdma,port=20049,nolock 192.0.2.7:/ /mnt`,
+		Args: cobra.ExactArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			s.cmd = cmd
+			return s.run(cmd.Context(), args[0])
+		},
+	}
+	f := cmd.Flags()
+	f.SortFlags = false
+	f.StringVarP(&s.listen, "listen", "l", serveAddr, "`address` of NFS over RDMA; without a host, everybody's")
+	f.StringVar(&s.tcp, "tcp", "", "`address` of NFS and MOUNT over TCP, or off (default: port 2049 of the same host, or if that is taken any)")
+	f.BoolVarP(&s.readOnly, "read-only", "r", false, "let nobody change anything")
+	f.StringSliceVar(&s.allow, "allow", nil, "serve this `network` only, 192.0.2.0/24, or host; may be repeated (default: everybody)")
+	f.StringVar(&s.squash, "squash", "none", "`who` is taken for nobody: root, all or none")
+	f.BoolVar(&s.async, "async", false, "answer before names and attributes are on disk")
+	f.Var(&s.portMap, "portmap", "`how` clients find MOUNT: own, register, auto or off")
+	f.BoolVarP(&s.verbose, "verbose", "v", false, "tell of connections")
+	s.register(cmd)
+	return cmd
+}
+
+// squashes are the choices of --squash.
+var squashes = map[string]folder.Squash{"root": folder.SquashRoot, "all": folder.SquashAll, "none": folder.SquashNone}
+
+// config makes of the flags what a file server is told.
+func (s *serve) config(dir string) (files folder.Config, server fileserver.Config, err error) {
+	squash, ok := squashes[s.squash]
+	if !ok {
+		return files, server, usagef("--squash %s: it is root, all or none", s.squash)
+	}
+	host, port, err := net.SplitHostPort(s.listen)
+	if err != nil {
+		return files, server, usagef("--listen %s: an address is HOST:PORT, or :PORT for everybody", s.listen)
+	}
+	if port == "" {
+		return files, server, usagef("--listen %s: the port is missing; that of NFS over RDMA is %s", s.listen, rdmaPort)
+	}
+	server = fileserver.Config{RDMA: s.listen, TCP: s.tcp, PortMap: s.portMap}
+	switch s.tcp {
+	case "":
+		server.TCP, server.AnyTCP = net.JoinHostPort(host, nfsPort), true
+	case "off":
+		server.TCP = ""
+	default:
+		if _, port, err := net.SplitHostPort(s.tcp); err != nil || port == "" {
+			return files, server, usagef("--tcp %s: it is HOST:PORT, or off", s.tcp)
+		}
+	}
+	if server.TCP == "" && (s.portMap == fileserver.PortMapOwn || s.portMap == fileserver.PortMapRegister) {
+		return files, server, usagef("--portmap %s: without TCP there is no MOUNT to be found", s.portMap)
+	}
+	for _, a := range s.allow {
+		p, err := mount.ParseAllow(a)
+		if err != nil {
+			return files, server, usagef("--allow: %v", err)
+		}
+		server.Allow = append(server.Allow, p)
+	}
+	abs, err := filepath.Abs(dir)
+	if err != nil {
+		return files, server, err
+	}
+	server.Path = filepath.ToSlash(abs)
+	return folder.Config{Root: abs, ReadOnly: s.readOnly, Squash: squash, Async: s.async}, server, nil
+}
+
+func (s *serve) run(ctx context.Context, dir string) (err error) {
+	files, cfg, err := s.config(dir)
+	if err != nil {
+		return err
+	}
+	if s.verbose && s.logLevel == "" {
+		s.logLevel = "info"
+	}
+	if s.log, err = s.logger(s.cmd.ErrOrStderr()); err != nil {
+		return err
+	}
+	wrap, stop, err := s.wrap()
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, stop()) }()
+	var told []string
+	cfg.Wrap, cfg.Logger = wrap, s.notices(s.cmd, s.log, slog.LevelWarn)
+	cfg.Notice = func(text string) { told = append(told, text) }
+	files.Logger = cfg.Logger
+
+	if cfg.Folder, err = folder.New(files); err != nil {
+		return err
+	}
+	defer cfg.Folder.Close()
+	server, err := fileserver.Start(ctx, cfg)
+	if err != nil {
+		return err
+	}
+	s.greet(s.cmd.ErrOrStderr(), server, &cfg, told)
+	select {
+	case <-ctx.Done():
+	case err = <-server.Failed():
+	}
+	drain, cancel := context.WithTimeout(context.WithoutCancel(ctx), drainTime)
+	defer cancel()
+	end := server.Shutdown(drain)
+	if errors.Is(end, context.DeadlineExceeded) {
+		s.log.Info("some calls were not answered", "err", end)
+		end = nil
+	}
+	return errors.Join(err, end)
+}
+
+// greet says what is served where, and how it is reached.
+func (s *serve) greet(w io.Writer, server *fileserver.Server, cfg *fileserver.Config, told []string) {
+	fmt.Fprintf(w, "listening on %v\n", server.RDMA())
+	what := "reading and writing"
+	if s.readOnly {
+		what = "reading only"
+	}
+	fmt.Fprintf(w, "serving %s for %s: NFS version 3 over RDMA", cfg.Path, what)
+	if tcp := server.TCP(); tcp != nil {
+		fmt.Fprintf(w, ", and over TCP on %v", tcp)
+	}
+	fmt.Fprintln(w)
+	for _, text := range told {
+		fmt.Fprintln(w, text)
+	}
+	host, port := reachedAt(server.RDMA())
+	if server.TCP() != nil {
+		fmt.Fprintf(w, "\n  %s\n", mountCommand(host, port, server))
+	} else {
+		fmt.Fprintf(w, "Linux cannot mount it, as that needs MOUNT over TCP\n\n")
+	}
+	url := "nfs://" + host
+	if port != rdmaPort {
+		url += ":" + port
+	}
+	fmt.Fprintf(w, "  weft cp %s/FILE .\n\n", url)
+	if all := server.RDMA(); exposed(all) && os.Geteuid() == 0 && s.squash == "none" && len(cfg.Allow) == 0 && !s.readOnly {
+		fmt.Fprintf(w, "whoever reaches %v may change every file of the folder as root: --allow, --squash root and --read-only prevent that\n", all)
+	}
+}
+
+// mountCommand is what mounts the server on Linux. Without a port mapper the
+// client has to be told where MOUNT is.
+func mountCommand(host, port string, server *fileserver.Server) string {
+	options := "vers=3,proto=rdma,port=" + port + ",nolock"
+	if !server.Mapped() {
+		_, mountPort, _ := net.SplitHostPort(server.TCP().String())
+		options += ",mountproto=tcp,mountport=" + mountPort
+	}
+	return fmt.Sprintf("mount -t nfs -o %s %s:/ /mnt", options, host)
+}
+
+// reachedAt is how clients call an address of this host: by the host's name, if
+// it is all of them.
+func reachedAt(a net.Addr) (host, port string) {
+	host, port, _ = net.SplitHostPort(a.String())
+	if ip, err := netip.ParseAddr(host); err == nil && ip.IsUnspecified() {
+		if name, err := os.Hostname(); err == nil {
+			host = name
+		}
+	}
+	if strings.Contains(host, ":") {
+		host = "[" + host + "]"
+	}
+	return host, port
+}
+
+// exposed reports whether others than this host reach an address.
+func exposed(a net.Addr) bool {
+	ap, err := netip.ParseAddrPort(a.String())
+	return err == nil && !ap.Addr().IsLoopback()
+}
