@@ -16,6 +16,7 @@ import (
 // travel without chunks.
 type backCaller struct {
 	r       *requester
+	rpcs    rpcs
 	xid     atomic.Uint32
 	timeout time.Duration // of a call
 }
@@ -26,7 +27,7 @@ func (b *backCaller) Call(ctx context.Context, c *oncrpc.ClientCall) (*oncrpc.Cl
 	if !c.Forward {
 		xid = b.xid.Add(1)
 	}
-	x, err := newRPC(c, xid, nil, 0)
+	x, err := b.rpcs.make(c, xid, nil, 0)
 	if err != nil {
 		return nil, err
 	}

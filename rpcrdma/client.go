@@ -34,6 +34,7 @@ type Client struct {
 	own  bool // rnic is the client's
 	pd   *verbs.PD
 	pool *pool
+	rpcs rpcs
 
 	// ctx ends with Close.
 	ctx    context.Context
@@ -109,7 +110,7 @@ func (c *Client) Call(ctx context.Context, call *oncrpc.ClientCall) (*oncrpc.Cli
 		return nil, err
 	}
 	defer c.end(xid)
-	x, err := newRPC(call, xid, c.cfg.Bindings[ProgramVersion{call.Prog, call.Vers}], c.cfg.MaxReply)
+	x, err := c.rpcs.make(call, xid, c.cfg.Bindings[ProgramVersion{call.Prog, call.Vers}], c.cfg.MaxReply)
 	if err != nil {
 		return nil, err
 	}

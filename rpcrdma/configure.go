@@ -47,7 +47,7 @@ func (c *Client) configure(r *requester) {
 
 // exchange makes the call.
 func (c *Client) exchange(r *requester, xid uint32, call ConfCall) (conf ConfReply, err error) {
-	x, err := newRPC(&oncrpc.ClientCall{
+	x, err := c.rpcs.make(&oncrpc.ClientCall{
 		Call:     oncrpc.Call{Prog: ConfProgram, Vers: ConfVersion, Proc: ConfRDMA, Cred: c.cfg.ConfigureCred},
 		Args:     [][]byte{call.Append(nil)},
 		MaxReply: 24 + oncrpc.MaxAuthBody + ConfLen, // inline, whatever the threshold

@@ -17,6 +17,7 @@ import (
 // has to be. Between attempts it belongs to the goroutine that calls; during one
 // the requester's lock guards what its comments say.
 type rpc struct {
+	rpcs  *rpcs
 	call  oncrpc.ClientCall
 	head  []byte // the header of the RPC message
 	shape callShape
@@ -53,15 +54,15 @@ type region struct {
 	gone bool // the responder has invalidated it; the requester's lock guards it
 }
 
-// rpcs keeps those that are not in use, with their memory.
-var rpcs sync.Pool
+// rpcs keeps those of one client that are not in use, with their memory.
+type rpcs struct{ pool sync.Pool }
 
-// newRPC makes a call of c. Whose arguments are none of its procedure's fails as
+// make makes a call of c. Whose arguments are none of its procedure's fails as
 // a [FaultStream], and what cannot be encoded as an *oncrpc.DecodeError does.
-func newRPC(c *oncrpc.ClientCall, xid uint32, binding Binding, unbound int) (*rpc, error) {
-	x, _ := rpcs.Get().(*rpc)
+func (r *rpcs) make(c *oncrpc.ClientCall, xid uint32, binding Binding, unbound int) (*rpc, error) {
+	x, _ := r.pool.Get().(*rpc)
 	if x == nil {
-		x = &rpc{signal: make(chan struct{}, 1)}
+		x = &rpc{rpcs: r, signal: make(chan struct{}, 1)}
 		x.free = x.release
 	}
 	x.call = *c
@@ -123,7 +124,7 @@ func (x *rpc) release() {
 	clear(x.shape.stream)
 	x.call, x.shape.sinks, x.taker.binding = oncrpc.ClientCall{}, nil, nil
 	x.err, x.fetch = nil, nil
-	rpcs.Put(x)
+	x.rpcs.pool.Put(x)
 }
 
 // register registers what the plan exposes, each range by itself, for the peer

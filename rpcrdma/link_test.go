@@ -1,0 +1,333 @@
+package rpcrdma
+
+import (
+	"context"
+	"errors"
+	"net"
+	"slices"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/weft-rdma/weft/cm"
+	"github.com/weft-rdma/weft/internal/nettest"
+	"github.com/weft-rdma/weft/mpa"
+	"github.com/weft-rdma/weft/oncrpc"
+	"github.com/weft-rdma/weft/verbs"
+)
+
+// Claim4: P8166-3.3.1-8
+func TestALostConnectionIsMadeAgainAndCallsGoOverIt(t *testing.T) {
+	nettest.CheckLeaks(t)
+	a := answer(t, ClientConfig{}, &both)
+	p := a.grants(8)
+	q := everything()
+	first, second := a.start(t.Context(), q), a.start(t.Context(), nullClientCall())
+	lent := map[uint32]Header{}
+	for range 2 {
+		m := p.next()
+		lent[m.XID] = m.Header
+	}
+	p.qp.Abort()
+
+	p = a.peer()
+	one := p.next() // one credit, until there is a reply
+	if _, err := p.read(Segment{}); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := p.recvCQ.PollOne(); err == nil {
+		t.Error("two calls before the first reply of the connection")
+	}
+	for _, m := range []*incoming{one, nil} {
+		if m == nil {
+			m = p.next()
+		}
+		before, known := lent[m.XID]
+		if !known {
+			t.Fatalf("XID %#x, want one of those before", m.XID)
+		}
+		delete(lent, m.XID)
+		reply := exchangeNull(m.XID)
+		if m.HasReply {
+			if m.Reply[0].Handle == before.Reply[0].Handle || m.Reads[0].Handle == before.Reads[0].Handle {
+				t.Error("an STag of the lost connection is lent again")
+			}
+			if data, err := p.read(m.Reads[0].Segment); err != nil || string(data) != string(pattern(1, 5000)) {
+				t.Errorf("read %d octets, %v", len(data), err)
+			}
+			reply = exchangeReply(m.XID, "abcd")
+		}
+		p.send(untouched(&m.Header), reply)
+	}
+	checkEnded(t, within(t, "reply", first), nil)
+	checkEnded(t, within(t, "reply", second), nil)
+	if s := a.Stats(); s.Connections != 2 || s.Repeated != 2 || s.Calls != 3 || s.Replies != 3 {
+		t.Errorf("%+v", s)
+	}
+}
+
+// dialer makes connections as it is told, and notes when it was asked.
+type dialer struct {
+	t      *testing.T
+	began  time.Time
+	asked  []time.Duration
+	answer func(n int, nc net.Conn) error
+}
+
+func (d *dialer) dial(ctx context.Context, qp *verbs.QP, p cm.Params) (*cm.Conn, error) {
+	n := len(d.asked)
+	d.asked = append(d.asked, time.Since(d.began).Round(100*time.Millisecond)) // ends take their time, too
+	a, b := nettest.BufferedPipe(1 << 20)
+	if err := d.answer(n, b); err != nil {
+		return nil, err
+	}
+	return cm.Connect(ctx, qp, a, p)
+}
+
+func (d *dialer) client(cfg ClientConfig) *Client {
+	cfg.Dial = d.dial
+	d.began = time.Now()
+	return must(NewClient(cfg))(d.t)
+}
+
+func TestDialingAgainWaitsLongerEachTime(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		d := &dialer{t: t, answer: func(int, net.Conn) error { return errNobody }}
+		c := d.client(ClientConfig{Patient: true, Backoff: time.Second, MaxBackoff: 5 * time.Second, Timeout: 20 * time.Second})
+		_, err := c.Call(t.Context(), nullClientCall())
+		if !errors.Is(err, ErrTimeout) || !errors.Is(err, errNobody) {
+			t.Errorf("got %v, want %v because of %v", err, ErrTimeout, errNobody)
+		}
+		if waited := time.Since(d.began); waited != 20*time.Second {
+			t.Errorf("the call ended after %v, want 20s", waited)
+		}
+		var want []time.Duration
+		for _, s := range []int{0, 1, 3, 7, 12, 17} {
+			want = append(want, time.Duration(s)*time.Second)
+		}
+		if !slices.Equal(d.asked, want) {
+			t.Errorf("dialed after %v, want %v", d.asked, want)
+		}
+		if err := c.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+}
+
+func TestConnectionsWithoutAReplyCountAsFailures(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		served := make(chan struct{}, 1)
+		d := &dialer{t: t, answer: func(n int, nc net.Conn) error {
+			go func() {
+				req, err := cm.Receive(context.Background(), nc, mpa.Config{})
+				if err != nil {
+					return
+				}
+				p := newTestPeer(t, verbs.QPConfig{IRD: 8, ORD: 8})
+				defer p.rnic.Close()
+				if _, err := req.Accept(context.Background(), p.qp, cm.Params{}); err != nil {
+					return
+				}
+				m := p.next()
+				if n == 3 {
+					p.send(Header{XID: m.XID}, exchangeNull(m.XID))
+					p.next()
+				}
+				p.qp.Abort()
+				if n == 3 {
+					served <- struct{}{}
+				}
+			}()
+			return nil
+		}}
+		c := d.client(ClientConfig{Backoff: time.Second, MaxBackoff: time.Minute, Timeout: 12 * time.Second})
+		if _, err := c.Call(t.Context(), nullClientCall()); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := c.Call(t.Context(), nullClientCall()); !errors.Is(err, ErrTimeout) {
+			t.Errorf("got %v, want %v", err, ErrTimeout)
+		}
+		<-served
+		// The fourth has replied once, so that the fifth is made at once, and what
+		// follows waits from the start again.
+		var want []time.Duration
+		for _, s := range []int{0, 1, 3, 7, 7, 8, 10, 14} {
+			want = append(want, time.Duration(s)*time.Second)
+		}
+		if !slices.Equal(d.asked, want) {
+			t.Errorf("dialed after %v, want %v", d.asked, want)
+		}
+		if err := c.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+}
+
+func TestARejectedConnectionEndsCallsUnlessTheyAreToWait(t *testing.T) {
+	for _, retry := range []bool{false, true} {
+		synctest.Test(t, func(t *testing.T) {
+			var wg sync.WaitGroup
+			d := &dialer{t: t, answer: func(_ int, nc net.Conn) error {
+				wg.Go(func() {
+					if req, err := cm.Receive(context.Background(), nc, mpa.Config{}); err == nil {
+						_ = req.Reject(nil)
+					}
+				})
+				return nil
+			}}
+			c := d.client(ClientConfig{Patient: true, RetryRejected: retry, Backoff: time.Second, Timeout: 2500 * time.Millisecond})
+			_, err := c.Call(t.Context(), nullClientCall())
+			var rejected *cm.RejectedError
+			if !errors.As(err, &rejected) || retry != errors.Is(err, ErrTimeout) {
+				t.Errorf("retry %v: %v", retry, err)
+			}
+			if want := map[bool]int{false: 1, true: 2}[retry]; len(d.asked) != want {
+				t.Errorf("retry %v: dialed %d times, want %d", retry, len(d.asked), want)
+			}
+			if err := c.Close(); err != nil {
+				t.Error(err)
+			}
+			wg.Wait()
+		})
+	}
+}
+
+func TestWithoutPatienceTheFirstFailureAloneEndsCalls(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		d := &dialer{t: t, answer: func(int, net.Conn) error { return errNobody }}
+		c := d.client(ClientConfig{})
+		for range 2 { // each time one is asked for
+			if _, err := c.Call(t.Context(), nullClientCall()); !errors.Is(err, errNobody) {
+				t.Errorf("got %v, want %v", err, errNobody)
+			}
+		}
+		if len(d.asked) != 2 || d.asked[0] != 0 || d.asked[1] != DefaultBackoff {
+			t.Errorf("dialed after %v", d.asked)
+		}
+		ctx, cancel := context.WithTimeout(t.Context(), time.Millisecond)
+		defer cancel()
+		if _, err := c.Call(ctx, nullClientCall()); !errors.Is(err, context.DeadlineExceeded) {
+			t.Errorf("got %v, want %v", err, context.DeadlineExceeded)
+		}
+		if err := c.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+}
+
+// silent accepts connections and receives, and never answers.
+func silent(t *testing.T, wg *sync.WaitGroup, heard chan<- *testPeer) func(int, net.Conn) error {
+	return func(_ int, nc net.Conn) error {
+		wg.Go(func() {
+			req, err := cm.Receive(context.Background(), nc, mpa.Config{})
+			if err != nil {
+				return
+			}
+			p := newTestPeer(t, verbs.QPConfig{IRD: 8, ORD: 8})
+			if _, err := req.Accept(context.Background(), p.qp, cm.Params{}); err == nil {
+				heard <- p
+			}
+		})
+		return nil
+	}
+}
+
+func TestACallWithoutAReplyEndsInTimeAndWithItASilentConnection(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var wg sync.WaitGroup
+		peers := make(chan *testPeer, 4)
+		d := &dialer{t: t, answer: silent(t, &wg, peers)}
+		c := d.client(ClientConfig{Timeout: 10 * time.Second})
+		if _, err := c.Call(t.Context(), nullClientCall()); !errors.Is(err, ErrTimeout) {
+			t.Errorf("got %v, want %v", err, ErrTimeout)
+		}
+		if waited := time.Since(d.began); waited != 10*time.Second {
+			t.Errorf("the call ended after %v, want 10s", waited)
+		}
+		p := <-peers
+		p.next()
+		if _, open := p.nextOrEnd(); open {
+			t.Error("the connection goes on")
+		}
+		_ = p.rnic.Close()
+		if s := c.Stats(); s.Timeouts != 1 {
+			t.Errorf("%+v", s)
+		}
+		if err := c.Close(); err != nil {
+			t.Error(err)
+		}
+		wg.Wait()
+	})
+}
+
+func TestAnIdleConnectionIsClosedAndMadeAgainWhenItIsNeeded(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := must(NewServer(must(verbs.Open(verbs.Config{}))(t), ServerConfig{Handler: oncrpc.HandlerFunc(serveNull)}))(t)
+		var wg sync.WaitGroup
+		var ends []error
+		d := &dialer{t: t, answer: func(_ int, nc net.Conn) error {
+			wg.Go(func() {
+				if req, err := cm.Receive(context.Background(), nc, mpa.Config{}); err == nil {
+					ends = append(ends, s.ServeConn(req))
+				}
+			})
+			return nil
+		}}
+		c := d.client(ClientConfig{IdleTimeout: time.Minute})
+		call := func() {
+			t.Helper()
+			r, err := c.Call(t.Context(), nullClientCall())
+			if err != nil {
+				t.Fatal(err)
+			}
+			r.Release()
+		}
+		call()
+		time.Sleep(59 * time.Second)
+		call()
+		time.Sleep(59 * time.Second)
+		synctest.Wait()
+		if s := c.Stats(); s.Connections != 1 || len(ends) != 0 {
+			t.Errorf("%d connections, %v", s.Connections, ends)
+		}
+		time.Sleep(time.Second)
+		synctest.Wait()
+		if len(ends) != 1 || !errors.Is(ends[0], errClosed) {
+			t.Errorf("the connection ended with %v, want %v", ends, errClosed)
+		}
+		call()
+		if s := c.Stats(); s.Connections != 2 {
+			t.Errorf("%d connections, want 2", s.Connections)
+		}
+		if err := c.Close(); err != nil {
+			t.Error(err)
+		}
+		wg.Wait()
+		if len(ends) != 2 || !errors.Is(ends[1], errClosed) {
+			t.Errorf("the connections ended with %v, want %v", ends, errClosed)
+		}
+		if err := s.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+}
+
+func serveNull(_ context.Context, r *oncrpc.Request) ([]byte, error) {
+	e := r.Accept(0)
+	return e.Finish()
+}
+
+func TestClosingAClientEndsItsCalls(t *testing.T) {
+	nettest.CheckLeaks(t)
+	a := answer(t, ClientConfig{}, &both)
+	one := a.start(context.Background(), everything())
+	two := a.start(context.Background(), everything()) // waits for a credit
+	a.peer().next()
+	if err := a.Close(); err != nil {
+		t.Error(err)
+	}
+	checkEnded(t, within(t, "end", one), ErrClientClosed)
+	checkEnded(t, within(t, "end", two), ErrClientClosed)
+	checkEnded(t, within(t, "end", a.start(context.Background(), everything())), ErrClientClosed)
+}
