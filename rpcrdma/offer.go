@@ -55,7 +55,7 @@ type offer struct {
 func (c *served) mayOffer() bool {
 	r := c.r
 	binding := r.cfg.bindings[ProgramVersion{c.request.Prog, c.request.Vers}]
-	return r.cfg.read.Enabled && r.e.conn.IRD() > 0 && binding != nil && binding.ReadRead(c.request.Proc)
+	return r.cfg.read.Enabled && r.reads && binding != nil && binding.ReadRead(c.request.Proc)
 }
 
 // makeOffer plans a reply of n octets, at octet at of b, as an RDMA_NOMSG with a Read

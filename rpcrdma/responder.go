@@ -52,6 +52,7 @@ type responder struct {
 	session *session
 	back    oncrpc.Caller // calls of ours to the peer, or nil
 	peer    netip.Addr    // whose calls it serves
+	reads   bool          // the peer can read replies
 
 	handlers sync.WaitGroup // calls that handlers execute, or may
 	jobs     chan *served

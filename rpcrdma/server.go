@@ -182,7 +182,13 @@ func (s *Server) serve(c *serverConn, req *cm.Request) error {
 	}
 	e.connected(conn, req.IRD())
 	r := newResponder(e, cfg.responder(&s.failures))
+	r.reads = conn.IRD() > 0 && req.ORD() != 0
 	e.responder = r
+	if cfg.Reverse > 0 {
+		requester := newRequester(e, requesterConfig{credits: uint32(cfg.Reverse), short: true, logger: cfg.Logger})
+		e.requester = requester
+		r.back = &backCaller{r: requester, timeout: cfg.ReverseTimeout}
+	}
 	s.mu.Lock()
 	c.e, c.r = e, r
 	if s.closing {

@@ -68,8 +68,10 @@ type ServerConfig struct {
 	Allow func(remote net.Addr) bool
 
 	// Reverse is the calls that a connection may have in progress to its client
-	// (RFC 8167) by [oncrpc.Request.Back]; without any that is nil.
-	Reverse int
+	// (RFC 8167) by [oncrpc.Request.Back]; without any that is nil. ReverseTimeout
+	// ends them ([DefaultCallTimeout]).
+	Reverse        int
+	ReverseTimeout time.Duration
 
 	// Configure and ReadReplies are what RFC 5666 has and RFC 8166 has not:
 	// CONF_RDMA, and replies that the client fetches. Rules.MSGP takes RDMA_MSGP.
@@ -94,6 +96,8 @@ func (c ServerConfig) withDefaults() ServerConfig {
 	c.Reads = limit(c.Reads, DefaultReads)
 	c.Connections = limit(c.Connections, DefaultConnections)
 	c.Idle = cmp.Or(c.Idle, DefaultIdle)
+	c.ReverseTimeout = cmp.Or(max(c.ReverseTimeout, 0), DefaultCallTimeout)
+	c.Reverse = max(c.Reverse, 0)
 	c.Rules.NoChunks, c.Rules.ReadRead = false, false
 	return c
 }
@@ -115,7 +119,7 @@ func (c *ServerConfig) endpoint() endpointConfig {
 		private:  PrivateData{RemoteInvalidation: !c.NoRemoteInvalidation, SendSize: uint32(c.SendSize), ReceiveSize: uint32(c.ReceiveSize)},
 		rules:    c.Rules,
 		receives: c.Credits + c.Reverse + receiveSlack,
-		sends:    max(2*c.Credits, 128),
+		sends:    max(2*c.Credits, 128) + 2*c.Reverse,
 		ord:      c.Reads,
 		ird:      1,
 		idle:     c.Idle,

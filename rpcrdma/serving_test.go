@@ -3,7 +3,6 @@ package rpcrdma
 import (
 	"bytes"
 	"context"
-	"encoding/binary"
 	"net"
 	"sync"
 	"testing"
@@ -328,4 +327,25 @@ func without(stream []byte, at, n int) []byte {
 	return append(bytes.Clone(stream[:at]), stream[at+n:]...)
 }
 
-var _ = binary.BigEndian
+// fetch reads the server's memory, and fails if the server does not let it.
+func (p *testPeer) fetch(list []ReadSegment) (b []byte, err error) {
+	p.t.Helper()
+	for _, s := range list {
+		part := make([]byte, s.Length)
+		mr := must(p.pd.Register(part, verbs.LocalWrite))(p.t)
+		err := p.qp.PostSend(verbs.SendWR{Op: verbs.OpRead, Flags: verbs.Signaled, SGL: []verbs.SGE{mr.SGE(0, len(part))}, Remote: verbs.Remote{STag: memory.STag(s.Handle), TO: s.Offset}})
+		if err == nil {
+			if err = p.sendCQ.Wait(p.t.Context()); err == nil {
+				var wc verbs.WC
+				if wc, err = p.sendCQ.PollOne(); err == nil {
+					err = wc.Status.Err()
+				}
+			}
+		}
+		if err != nil {
+			return nil, err
+		}
+		b = append(b, part...)
+	}
+	return b, nil
+}
