@@ -96,14 +96,19 @@ func (s *Server) entries(dir *node, cookie uint64, count uint32) (found []dirent
 
 // fill adds entries until they do not fit, and reports whether all did.
 func (s *Server) fill(q *call, w *nfs.DirWriter, dir *node, st *info, found []dirent, plus bool) bool {
+	// Who could not look the names up is not told more than they are.
+	plus = plus && s.vol.access(q.creds, s.tree.object(dir), mayExecute) == nil
 	for i := range found {
 		e := &found[i]
 		entry := nfs.Entry{FileID: e.ino, Name: e.name, Cookie: e.cookie}
 		if e.name == ".." && dir == s.tree.root {
 			entry.FileID = st.FileID // what is above the folder is nobody's business
 		}
-		if plus {
-			s.look(q, dir, st, &entry)
+		switch {
+		case plus && isDot(e.name):
+			s.lookDot(q, dir, st, &entry)
+		case plus:
+			s.look(dir, &entry)
 		}
 		if !w.Add(&entry) {
 			return false
@@ -112,18 +117,32 @@ func (s *Server) fill(q *call, w *nfs.DirWriter, dir *node, st *info, found []di
 	return true
 }
 
-// look adds attributes and handle, if the caller could look the name up.
-func (s *Server) look(q *call, dir *node, st *info, e *nfs.Entry) {
+// look adds attributes and handle of a name.
+func (s *Server) look(dir *node, e *nfs.Entry) {
+	o, st, err := s.vol.lookup(serverCreds, s.tree.object(dir), e.Name)
+	if err != nil {
+		return
+	}
+	// Most of a listing is not used soon: what was opened for it is closed again.
+	o.close()
+	fh := s.tree.remember(st.key, place{dir.key, e.Name})
+	s.tell(e, &st, fh)
+}
+
+// lookDot is look for "." and "..".
+func (s *Server) lookDot(q *call, dir *node, st *info, e *nfs.Entry) {
 	n, err := s.find(q, dir, st, e.Name)
 	if err != nil {
 		return
 	}
 	defer s.tree.release(n)
-	found, err := s.stat(n)
-	if err != nil {
-		return
+	if found, err := s.stat(n); err == nil {
+		s.tell(e, &found, n.fh)
 	}
-	e.FileID = found.FileID
-	e.Attr = postOf(&found)
-	e.Object = nfs.PostOpFH{Follows: true, FH: append(nfs.FH(nil), n.fh[:]...)}
+}
+
+func (s *Server) tell(e *nfs.Entry, st *info, fh handle) {
+	e.FileID = st.FileID
+	e.Attr = postOf(st)
+	e.Object = nfs.PostOpFH{Follows: true, FH: fh[:]}
 }

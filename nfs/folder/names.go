@@ -191,7 +191,7 @@ func (s *Server) moveTo(q *call, from, to *node, fromName, toName string) error 
 	if moved == nil || over != nil && over.key == moved.key {
 		return nil // two names of one file: nothing has happened
 	}
-	s.tree.moved(moved.key, place{to.key, toName})
+	s.tree.remember(moved.key, place{to.key, toName})
 	s.unnamed(over)
 	return nil
 }

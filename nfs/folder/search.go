@@ -222,7 +222,7 @@ func (w *walk) look(dir object, k key, name string) error {
 	defer func() { w.way = w.way[:len(w.way)-1] }()
 	if q := w.quests[st.key]; q != nil {
 		for _, p := range w.way {
-			w.s.tree.moved(p.key, p.at)
+			w.s.tree.remember(p.key, p.at)
 		}
 		q.found = true
 		if delete(w.quests, st.key); len(w.quests) == 0 {

@@ -5,8 +5,6 @@ package folder
 
 import (
 	"container/list"
-	"errors"
-	"io/fs"
 	"sync"
 	"time"
 
@@ -214,12 +212,13 @@ func (t *tree) note(k key, at place) *node {
 	return n
 }
 
-// moved remembers that the object of a key is elsewhere now.
-func (t *tree) moved(k key, at place) {
+// remember remembers where the object of a key is, and returns its handle.
+func (t *tree) remember(k key, at place) handle {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	t.note(k, at)
+	fh := t.note(k, at).fh
 	t.trim()
+	return fh
 }
 
 // forget ends the node of an object to which no name leads any more: its handle is
@@ -250,171 +249,6 @@ func (t *tree) lose(n *node) {
 	}
 }
 
-// proven returns n, which is held, if it is a directory that is still in the
-// folder, or no directory.
-func (t *tree) proven(n *node) (*node, error) {
-	t.mu.Lock()
-	now := time.Now()
-	fresh := n == t.root || n.seen.IsZero() || now.Sub(n.seen) < believed
-	o := n.object
-	t.mu.Unlock()
-	if fresh {
-		return n, nil
-	}
-	if err := t.vol.inside(o); err != nil {
-		if errors.Is(err, errOutside) {
-			t.forget(n.key)
-			err = nfs.ErrStale
-		}
-		t.release(n)
-		return nil, err
-	}
-	t.mu.Lock()
-	n.seen = now
-	t.mu.Unlock()
-	return n, nil
-}
-
-// isDir remembers that n is a directory, which was in the folder just now.
-func (t *tree) isDir(n *node) {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	n.seen = time.Now()
-}
-
-// reopen finds the object of a key by the names that led to it, or else by looking
-// everywhere.
-func (t *tree) reopen(k key) (*node, error) {
-	n, err := t.descend(k)
-	if err == nil || !misplaced(err) {
-		return n, err
-	}
-	if err := t.search.find(k); err != nil {
-		return nil, err
-	}
-	if n, err = t.descend(k); err != nil && misplaced(err) {
-		return nil, nfs.ErrJukebox // it was there a moment ago, and is on its way elsewhere
-	}
-	return n, err
-}
-
-// errLost says that the names that led to an object do not any more.
-var errLost = errors.New("folder: not where it was")
-
-func misplaced(err error) bool {
-	return errors.Is(err, errLost) || errors.Is(err, fs.ErrNotExist) || errors.Is(err, errMount) ||
-		errors.Is(err, errOutside) || statOf(err) == nfs.ErrNotDir
-}
-
-// descend opens what leads to k, from the next directory above that is open.
-func (t *tree) descend(k key) (*node, error) {
-	var path []place // of the way up
-	var from *node
-	t.mu.Lock()
-	for at := k; from == nil; {
-		n := t.nodes[at]
-		if n == t.root || n != nil && n.object != nil && len(path) > 0 {
-			from = n
-			t.hold(from)
-			break
-		}
-		if n == nil || n.at.name == "" || len(path) == maxPath {
-			t.mu.Unlock()
-			return nil, errLost
-		}
-		path = append(path, n.at)
-		at = n.at.dir
-	}
-	t.mu.Unlock()
-
-	from, err := t.proven(from)
-	for i := len(path) - 1; i >= 0 && err == nil; i-- {
-		want := k
-		if i > 0 {
-			want = path[i-1].dir
-		}
-		dir := from
-		from, err = t.step(dir, path[i], want)
-		t.release(dir)
-	}
-	return from, err
-}
-
-// maxPath bounds the names between the root and an object.
-const maxPath = 4096
-
-// step opens a name in a directory, which is to be the object of a key.
-func (t *tree) step(dir *node, at place, want key) (*node, error) {
-	o, st, err := t.vol.lookup(serverCreds, t.object(dir), at.name)
-	if err != nil {
-		return nil, err
-	}
-	if st.key != want {
-		o.close()
-		return nil, errLost
-	}
-	n := t.adopt(o, st.key, at)
-	if st.Type == nfs.TypeDir {
-		t.isDir(n)
-	}
-	return n, nil
-}
-
-// object is what a node that is in use refers to.
-func (t *tree) object(n *node) object {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	return n.object
-}
-
-// file returns the open file of n, which is in use: it stays open as long.
-func (t *tree) file(n *node, which int) (file, error) {
-	t.mu.Lock()
-	f, o := n.files[which], n.object
-	t.mu.Unlock()
-	if f != nil {
-		return f, nil
-	}
-	f, err := t.vol.open(o, which == forWriting)
-	if err != nil {
-		return nil, err
-	}
-	return t.keep(n, which, f), nil
-}
-
-// keep makes f the open file of n, or closes it if there is one.
-func (t *tree) keep(n *node, which int, f file) file {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	if have := n.files[which]; have != nil {
-		f.close()
-		return have
-	}
-	n.files[which] = f
-	t.counted(n, 1)
-	return f
-}
-
-// list calls f with what lists n, alone.
-func (t *tree) list(n *node, f func(dirReader) error) error {
-	n.listing.Lock()
-	defer n.listing.Unlock()
-	t.mu.Lock()
-	d, o := n.dir, n.object
-	t.mu.Unlock()
-	if d == nil {
-		var err error
-		if d, err = t.vol.readDir(o); err != nil {
-			return err
-		}
-		t.mu.Lock()
-		n.dir = d
-		t.counted(n, 1)
-		t.mu.Unlock()
-	}
-	return f(d)
-}
-
 // sweep closes what has not been used for a while.
 func (t *tree) sweep(now time.Time) {
 	t.mu.Lock()
@@ -433,18 +267,4 @@ func (t *tree) sweep(now time.Time) {
 	if t.root.refs == 1 && now.Sub(t.root.used) >= dataIdle {
 		t.closing(t.root, t.root.closeData)
 	}
-}
-
-// sync brings n, which is in use, to disk, by an open file if there is one.
-func (t *tree) sync(n *node) error {
-	t.mu.Lock()
-	f, o := n.files[forWriting], n.object
-	if f == nil {
-		f = n.files[forReading]
-	}
-	t.mu.Unlock()
-	if f != nil {
-		return f.sync()
-	}
-	return t.vol.sync(o)
 }

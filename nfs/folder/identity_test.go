@@ -1,0 +1,255 @@
+//go:build linux
+
+package folder
+
+import (
+	"os"
+	"os/exec"
+	"syscall"
+	"testing"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/weft-rdma/weft/nfs"
+	"github.com/weft-rdma/weft/oncrpc"
+)
+
+// own makes a file that belongs to somebody.
+func (w *world) own(name string, mode os.FileMode, uid, gid int) {
+	w.t.Helper()
+	if _, err := os.Lstat(w.path(name)); err != nil {
+		w.put(name, "data")
+	}
+	must(w.t, os.Chown(w.path(name), uid, gid))
+	must(w.t, os.Chmod(w.path(name), mode))
+}
+
+func (w *world) mayDo(fh nfs.FH) nfs.Access {
+	w.t.Helper()
+	var res nfs.AccessRes
+	w.call(nfs.ProcAccess, &nfs.AccessArgs{Object: fh, Access: 0x3f}, &res)
+	wants(w.t, "ACCESS", res.Stat, nfs.OK)
+	return res.Access
+}
+
+func TestRightsAreTheCallers(t *testing.T) {
+	needRoot(t)
+	w := serve(t, Config{})
+	must(t, os.Chmod(w.dir, 0o755))
+	const (
+		r, x  = nfs.AccessRead, nfs.AccessExecute
+		write = nfs.AccessModify | nfs.AccessExtend
+	)
+	for _, tc := range []struct {
+		mode     os.FileMode
+		uid, gid uint32
+		gids     []uint32
+		access   nfs.Access
+		read     nfs.Stat
+		write    nfs.Stat
+	}{
+		{0o640, 100, 1, nil, r | write, nfs.OK, nfs.OK},
+		{0o640, 1, 200, nil, r, nfs.OK, nfs.ErrAcces},
+		{0o640, 1, 1, []uint32{5, 200}, r, nfs.OK, nfs.ErrAcces},
+		{0o640, 1, 1, []uint32{5}, 0, nfs.ErrAcces, nfs.ErrAcces},
+		{0o604, 1, 200, nil, 0, nfs.ErrAcces, nfs.ErrAcces},
+		{0o000, 100, 1, nil, 0, nfs.OK, nfs.OK}, // the owner, of open files
+		{0o000, 0, 0, nil, r | write, nfs.OK, nfs.OK},
+		{0o111, 0, 0, nil, r | write | x, nfs.OK, nfs.OK},
+		{0o111, 1, 1, nil, x, nfs.OK, nfs.ErrAcces}, // to execute it is to read it
+		{0o640, 0, 200, nil, r | write, nfs.OK, nfs.OK},
+		{0o640, 1<<32 - 1, 1<<32 - 1, nil, 0, nfs.ErrAcces, nfs.ErrAcces},
+	} {
+		w.own("file", tc.mode, 100, 200)
+		fh := w.fh("file")
+		w.as(tc.uid, tc.gid, tc.gids...)
+		if got := w.mayDo(fh); got != tc.access {
+			t.Errorf("%o for %d:%d %v: ACCESS %x, want %x", tc.mode, tc.uid, tc.gid, tc.gids, got, tc.access)
+		}
+		if got := w.read(fh, 0, 1).Stat; got != tc.read {
+			t.Errorf("%o for %d:%d %v: READ %v, want %v", tc.mode, tc.uid, tc.gid, tc.gids, got, tc.read)
+		}
+		if got := w.write(fh, 0, "x", nfs.Unstable).Stat; got != tc.write {
+			t.Errorf("%o for %d:%d %v: WRITE %v, want %v", tc.mode, tc.uid, tc.gid, tc.gids, got, tc.write)
+		}
+		if got := commit(w, fh).Stat; got != tc.write {
+			t.Errorf("%o for %d:%d %v: COMMIT %v, want %v", tc.mode, tc.uid, tc.gid, tc.gids, got, tc.write)
+		}
+		w.as(0, 0)
+	}
+}
+
+func TestDirectoriesAreClosedToOthers(t *testing.T) {
+	needRoot(t)
+	w := serve(t, Config{})
+	must(t, os.Chmod(w.dir, 0o755))
+	w.put("dir/file", "")
+	w.own("dir", 0o700, 100, 100)
+	dir, root := w.fh("dir"), w.root()
+	w.as(1, 1)
+	wants(t, "LOOKUP", w.lookup(dir, "file").Stat, nfs.ErrAcces)
+	wants(t, "LOOKUP of .", w.lookup(dir, ".").Stat, nfs.ErrAcces)
+	wants(t, "READDIR", w.readdir(dir, 0, nfs.Verifier{}, 4096).Stat, nfs.ErrAcces)
+	wants(t, "CREATE", w.create(dir, "new", 0o666).Stat, nfs.ErrAcces)
+	wants(t, "REMOVE", w.remove(dir, "file"), nfs.ErrAcces)
+	wants(t, "RENAME", w.rename(dir, "file", dir, "new"), nfs.ErrAcces)
+	wants(t, "MKDIR in the root's", w.mkdir(root, "new", 0o777).Stat, nfs.ErrAcces)
+	wants(t, "SETATTR of the mode", w.setattr(dir, withMode(0o777)), nfs.ErrPerm)
+	w.as(0, 0)
+	w.own("dir", 0o704, 100, 100)
+	w.as(1, 1)
+	l := w.readdirplus(dir, 0, nfs.Verifier{}, 4096, 4096)
+	wants(t, "READDIRPLUS of what can only be read", l.Stat, nfs.OK)
+	for _, e := range l.Entries {
+		if e.Object.Follows || e.Attr.Follows {
+			t.Errorf("%s comes with what LOOKUP would not tell", e.Name)
+		}
+	}
+	w.as(0, 0)
+	w.own("dir", 0o777|os.ModeSticky, 0, 0)
+	w.own("dir/file", 0o666, 100, 100)
+	w.as(1, 1)
+	wants(t, "REMOVE of another's in a sticky directory", w.remove(dir, "file"), nfs.ErrPerm)
+}
+
+func TestFilesBelongToTheirMakers(t *testing.T) {
+	needRoot(t)
+	w := serve(t, Config{})
+	must(t, os.Chmod(w.dir, 0o777))
+	root := w.root()
+	w.as(100, 200, 300)
+	owner := withMode(0o600)
+	owner.UID, owner.GID = nfs.SetUint32{Set: true, Value: 7}, nfs.SetUint32{Set: true, Value: 7}
+	var made nfs.CreateRes
+	w.call(nfs.ProcCreate, &nfs.CreateArgs{Where: nfs.DirOpArgs{Dir: root, Name: "file"}, Attr: owner}, &made)
+	wants(t, "CREATE", made.Stat, nfs.OK)
+	wants(t, "MKDIR", w.mkdir(root, "dir", 0o755).Stat, nfs.OK)
+	var link nfs.CreateRes
+	w.call(nfs.ProcSymlink, &nfs.SymlinkArgs{Where: nfs.DirOpArgs{Dir: root, Name: "link"}, Path: "x"}, &link)
+	for _, name := range []string{"file", "dir", "link"} {
+		if a := w.attr(w.fh(name)); a.UID != 100 || a.GID != 200 {
+			t.Errorf("%s belongs to %d:%d", name, a.UID, a.GID)
+		}
+	}
+	fh := w.fh("file")
+	to := func(uid, gid uint32) nfs.SetAttributes {
+		return nfs.SetAttributes{UID: nfs.SetUint32{Set: uid != 0, Value: uid}, GID: nfs.SetUint32{Set: gid != 0, Value: gid}}
+	}
+	wants(t, "giving it away", w.setattr(fh, to(7, 0)), nfs.ErrPerm)
+	wants(t, "to a group of another", w.setattr(fh, to(0, 7)), nfs.ErrPerm)
+	wants(t, "to a group of its own", w.setattr(fh, to(0, 300)), nfs.OK)
+	w.as(0, 0)
+	wants(t, "root gives it away", w.setattr(fh, to(7, 8)), nfs.OK)
+	if a := w.attr(fh); a.UID != 7 || a.GID != 8 {
+		t.Errorf("belongs to %d:%d", a.UID, a.GID)
+	}
+	wants(t, "to nobody", w.setattr(fh, to(1<<32-1, 0)), nfs.ErrInval)
+	w.call(nfs.ProcCreate, &nfs.CreateArgs{Where: nfs.DirOpArgs{Dir: root, Name: "root's"}, Attr: owner}, &made)
+	if a := made.Attr.Attr; a.UID != 7 || a.GID != 7 {
+		t.Errorf("root made a file of %d:%d, want 7:7", a.UID, a.GID)
+	}
+}
+
+func TestWritesAndOwnersClearWhatGivesRights(t *testing.T) {
+	needRoot(t)
+	w := serve(t, Config{})
+	for _, tc := range []struct {
+		what string
+		uid  uint32
+		f    func(fh nfs.FH) nfs.Stat
+		want uint32
+	}{
+		{"WRITE by the owner", 100, func(fh nfs.FH) nfs.Stat { return w.write(fh, 0, "x", nfs.Unstable).Stat }, 0o777},
+		{"WRITE by root", 0, func(fh nfs.FH) nfs.Stat { return w.write(fh, 0, "x", nfs.Unstable).Stat }, 0o6777},
+		{"a size set by the owner", 100, func(fh nfs.FH) nfs.Stat { return w.setattr(fh, size(1)) }, 0o777},
+		{"an owner set by root", 0, func(fh nfs.FH) nfs.Stat {
+			return w.setattr(fh, nfs.SetAttributes{UID: nfs.SetUint32{Set: true, Value: 5}})
+		}, 0o777},
+		{"owner and mode set by root", 0, func(fh nfs.FH) nfs.Stat {
+			to := withMode(0o6755)
+			to.UID = nfs.SetUint32{Set: true, Value: 5}
+			return w.setattr(fh, to)
+		}, 0o755},
+	} {
+		w.own("file", 0o777|os.ModeSetuid|os.ModeSetgid, 100, 100)
+		fh := w.fh("file")
+		w.as(tc.uid, tc.uid)
+		wants(t, tc.what, tc.f(fh), nfs.OK)
+		w.as(0, 0)
+		if a := w.attr(fh); a.Mode != tc.want {
+			t.Errorf("%s: mode %o, want %o", tc.what, a.Mode, tc.want)
+		}
+	}
+}
+
+func TestSquashingMakesCallersAnonymous(t *testing.T) {
+	needRoot(t)
+	none := oncrpc.OpaqueAuth{}
+	for _, tc := range []struct {
+		cfg      Config
+		uid, gid uint32
+		none     bool
+		want     [2]uint32
+	}{
+		{Config{}, 0, 0, false, [2]uint32{0, 0}},
+		{Config{}, 100, 200, false, [2]uint32{100, 200}},
+		{Config{}, 0, 0, true, [2]uint32{65534, 65534}},
+		{Config{Squash: SquashRoot}, 0, 0, false, [2]uint32{65534, 65534}},
+		{Config{Squash: SquashRoot}, 100, 0, false, [2]uint32{100, 65534}},
+		{Config{Squash: SquashRoot}, 100, 200, false, [2]uint32{100, 200}},
+		{Config{Squash: SquashAll}, 100, 200, false, [2]uint32{65534, 65534}},
+		{Config{Squash: SquashAll, AnonUID: 7, AnonGID: 8}, 0, 0, false, [2]uint32{7, 8}},
+		{Config{Squash: SquashRoot, SingleUser: true}, 100, 200, false, [2]uint32{0, 0}},
+	} {
+		w := serveMore(t, tc.cfg)
+		must(t, os.Chmod(w.dir, 0o777))
+		w.as(tc.uid, tc.gid)
+		if tc.none {
+			w.cred = none
+		}
+		res := w.create(w.root(), "file", 0o600)
+		if a := res.Attr.Attr; res.Stat != nfs.OK || a.UID != tc.want[0] || a.GID != tc.want[1] {
+			t.Errorf("%+v for %d:%d: %v, %d:%d, want %v", tc.cfg, tc.uid, tc.gid, res.Stat, a.UID, a.GID, tc.want)
+		}
+		w.server.Close()
+	}
+}
+
+func TestRootSquashTakesGroupsOfRootToo(t *testing.T) {
+	needRoot(t)
+	w := serve(t, Config{Squash: SquashRoot})
+	w.own("file", 0o640, 0, 0)
+	fh := w.fh("file")
+	w.as(100, 100, 0)
+	wants(t, "READ", w.read(fh, 0, 1).Stat, nfs.ErrAcces)
+}
+
+// The threads of the process are as they were, whatever callers they acted as.
+func TestTheServerStaysItself(t *testing.T) {
+	needRoot(t)
+	w := serve(t, Config{})
+	must(t, os.Chmod(w.dir, 0o777))
+	for uid := range uint32(50) {
+		w.as(uid, uid, 1, 2, 3)
+		w.create(w.root(), "file", 0o600)
+		w.remove(w.root(), "file")
+		if u, _ := unix.SetfsuidRetUid(-1); u != 0 {
+			t.Fatalf("after a call of %d: fsuid %d", uid, u)
+		}
+	}
+}
+
+// ACLs of POSIX are the kernel's business: the server asks it.
+func TestDefaultACLsStandAgainstModes(t *testing.T) {
+	setfacl, err := exec.LookPath("setfacl")
+	if err != nil {
+		t.Skip("there is no setfacl here")
+	}
+	w := serve(t, Config{})
+	must(t, os.Mkdir(w.path("dir"), 0o777))
+	must(t, exec.Command(setfacl, "-d", "-m", "u::rwx,g::r-x,o::---", w.path("dir")).Run())
+	defer syscall.Umask(syscall.Umask(0o077))
+	if a := w.create(w.fh("dir"), "file", 0o666).Attr.Attr; a.Mode != 0o640 {
+		t.Errorf("mode %o, want 640", a.Mode)
+	}
+}
