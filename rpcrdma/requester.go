@@ -236,6 +236,9 @@ func (r *requester) send(x *rpc) error {
 	}
 	if err != nil {
 		r.cancel()
+		if r.e.ctx.Err() != nil {
+			return &lostError{err} // the connection has ended, and its resources with it
+		}
 		return err
 	}
 	x.plan.header.Credits = r.window.requested
