@@ -209,9 +209,10 @@ func (s *Server) Shutdown(ctx context.Context) error {
 	conns := s.stop()
 	var quiet sync.WaitGroup
 	for _, c := range conns {
+		drained := c.r.drain()
 		quiet.Go(func() {
 			select {
-			case <-c.r.drain():
+			case <-drained:
 				_ = c.e.qp.Close(ctx) // the endpoint sees how it ends
 			case <-ctx.Done():
 			}

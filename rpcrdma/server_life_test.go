@@ -1,0 +1,337 @@
+package rpcrdma
+
+import (
+	"context"
+	"errors"
+	"net"
+	"slices"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/weft-rdma/weft/cm"
+	"github.com/weft-rdma/weft/internal/nettest"
+	"github.com/weft-rdma/weft/oncrpc"
+	"github.com/weft-rdma/weft/verbs"
+)
+
+// gate is a handler whose procedure 2 waits until leave is closed, or the context
+// has ended.
+type gate struct {
+	entered chan *oncrpc.Request
+	leave   chan struct{}
+}
+
+func newGate() *gate { return &gate{make(chan *oncrpc.Request, 100), make(chan struct{})} }
+
+func (g *gate) ServeRPC(ctx context.Context, r *oncrpc.Request) ([]byte, error) {
+	if r.Proc == 2 {
+		g.entered <- r
+		select {
+		case <-g.leave:
+		case <-ctx.Done():
+			return nil, ctx.Err()
+		}
+	}
+	e := r.Accept(0)
+	return e.Finish()
+}
+
+func TestShutdownLetsCallsInProgressEnd(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		g := newGate()
+		s := serve(t, ServerConfig{Handler: g})
+		p, idle := s.full(), s.full()
+		idle.alive()
+		p.send(Header{XID: 1}, callMessage(1, 2, nil))
+		<-g.entered
+		done := make(chan error)
+		go func() { done <- s.server.Shutdown(t.Context()) }()
+		idle.wantClosed() // while the other still waits
+		p.send(Header{XID: 2}, nullCall(2))
+		synctest.Wait()
+		close(g.leave)
+		if m := p.next(); m.XID != 1 {
+			t.Errorf("got %+v, want the reply to the call in progress", m)
+		}
+		p.wantClosed()
+		if err := <-done; err != nil {
+			t.Error(err)
+		}
+		if err := p.end(); err != errClosed && err != ErrServerClosed {
+			t.Errorf("the connection ended with %v", err)
+		}
+		if err := s.refused(); err == nil {
+			t.Error("a connection was accepted afterwards")
+		}
+		idle.close()
+		p.close()
+	})
+}
+
+// wantClosed waits until the server has closed the connection in good order.
+func (p *testPeer) wantClosed() {
+	p.t.Helper()
+	if m, ok := p.nextOrEnd(); ok {
+		p.t.Fatalf("got %+v, want the connection to be closed", m)
+	}
+	if s, err := p.qp.WaitState(p.t.Context(), verbs.Idle, verbs.Error); s != verbs.Idle {
+		p.t.Errorf("the connection ended in %v, %v: %v", s, err, p.qp.Err())
+	}
+}
+
+func TestShutdownThatTakesTooLongEndsAll(t *testing.T) {
+	nettest.CheckLeaks(t)
+	g := newGate()
+	s := serve(t, ServerConfig{Handler: g})
+	p := s.full()
+	p.send(Header{XID: 1}, callMessage(1, 2, nil))
+	<-g.entered
+	ctx, cancel := context.WithCancel(t.Context())
+	done := make(chan error)
+	go func() { done <- s.server.Shutdown(ctx) }()
+	cancel()
+	if err := <-done; !errors.Is(err, context.Canceled) {
+		t.Errorf("Shutdown: %v", err)
+	}
+	if err := p.end(); !errors.Is(err, ErrServerClosed) {
+		t.Errorf("the connection: %v", err)
+	}
+}
+
+func TestServeListensUntilItIsTold(t *testing.T) {
+	nettest.CheckLeaks(t)
+	s := serve(t, ServerConfig{Allow: func(a net.Addr) bool { return addrOf(a).IsLoopback() }})
+	listen := func() *cm.Listener {
+		return must(cm.Listen(t.Context(), s.rnic, "tcp", "127.0.0.1:0", cm.ListenConfig{}))(t)
+	}
+	one, two := listen(), listen()
+	ctx, cancel := context.WithCancel(t.Context())
+	ends := make(chan error)
+	go func() { ends <- s.server.Serve(ctx, one) }()
+	var peers []*testPeer
+	dial := func(ln *cm.Listener) error {
+		p := newTestPeer(t, verbs.QPConfig{IRD: 8})
+		_, err := cm.Dial(t.Context(), p.qp, "tcp", ln.Addr().String(), cm.Params{})
+		peers = append(peers, p)
+		return err
+	}
+	if err := dial(one); err != nil {
+		t.Fatal(err)
+	}
+	cancel()
+	if err := <-ends; err != context.Canceled {
+		t.Errorf("Serve: %v", err)
+	}
+	peers[0].alive() // connections stay
+	go func() { ends <- s.server.Serve(t.Context(), two) }()
+	if err := dial(two); err != nil {
+		t.Fatal(err)
+	}
+	peers[1].alive()
+	_ = s.server.Close()
+	if err := <-ends; err != ErrServerClosed {
+		t.Errorf("Serve: %v", err)
+	}
+	if err := dial(two); err == nil {
+		t.Error("a closed server was connected to")
+	}
+}
+
+func TestWhoMayNotConnectIsRejected(t *testing.T) {
+	nettest.CheckLeaks(t)
+	s := serve(t, ServerConfig{Allow: func(net.Addr) bool { return false }})
+	if err := s.refused(); err == nil {
+		t.Error("the connection was accepted")
+	}
+}
+
+// refused connects and returns what comes of it.
+func (s *serving) refused() error {
+	a, b := nettest.Pipe()
+	s.ended.Go(func() {
+		if req, err := cm.Receive(context.Background(), b, s.server.cfg.MPA); err == nil {
+			_ = s.server.ServeConn(req)
+		}
+	})
+	p := newTestPeer(s.t, verbs.QPConfig{IRD: 8})
+	_, err := cm.Connect(s.t.Context(), p.qp, a, cm.Params{})
+	if err != nil {
+		p.close()
+	}
+	return err
+}
+
+func TestANewConnectionTakesThePlaceOfTheOneIdleForLongest(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		g := newGate()
+		s := serve(t, ServerConfig{Handler: g, Connections: 3})
+		busy, old, young := s.full(), s.full(), s.full()
+		busy.send(Header{XID: 1}, callMessage(1, 2, nil))
+		old.alive()
+		time.Sleep(time.Second)
+		young.alive()
+		if err := s.refused(); err == nil {
+			t.Error("a fourth was accepted, though none of the three was idle for long")
+		}
+		time.Sleep(evictAfter)
+		fourth := s.full()
+		fourth.alive()
+		if err := old.end(); err == nil {
+			t.Error("the oldest was not closed")
+		}
+		young.alive()
+		close(g.leave)
+		busy.next()
+		for _, p := range []*testPeer{busy, old, young, fourth} {
+			p.close()
+		}
+	})
+}
+
+func TestAConnectionThatIsIdleForTooLongIsClosed(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		g := newGate()
+		s := serve(t, ServerConfig{Handler: g, Idle: 10 * time.Second})
+		silent, busy, regular := s.full(), s.full(), s.full()
+		busy.send(Header{XID: 1}, callMessage(1, 2, nil))
+		for range 10 {
+			time.Sleep(5 * time.Second)
+			regular.alive()
+		}
+		select {
+		case <-silent.over:
+		default:
+			t.Error("who says nothing is still connected")
+		}
+		close(g.leave)
+		busy.next() // was not idle: a call was in progress
+		for _, p := range []*testPeer{silent, busy, regular} {
+			p.close()
+		}
+	})
+}
+
+// A peer that stops reading, or answers no RDMA Read, holds what it was to get
+// for so long and no longer.
+//
+// Claim4: P8166-8.1-1
+func TestAPeerThatTakesNothingIsLetGo(t *testing.T) {
+	for _, c := range []struct {
+		name string
+		do   func(p *testPeer, mem Segment)
+	}{
+		{"of what is written", func(p *testPeer, mem Segment) {
+			p.send(Header{XID: 1, Writes: []WriteChunk{{mem}}}, exchangeMessage(1, "abcd", nil, int(mem.Length)))
+		}},
+		{"of what is asked for", func(p *testPeer, mem Segment) {
+			item := make([]byte, mem.Length)
+			p.send(Header{XID: 1, Reads: reads(position, mem)}, without(exchangeMessage(1, "abcd", [][]byte{item}), position, len(item)))
+		}},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				s := serve(t, ServerConfig{Stall: 10 * time.Second})
+				a, b := nettest.BufferedPipe(8 << 10)
+				p := s.connectOver(a, b, nil, verbs.QPConfig{IRD: 8, ORD: 8})
+				p.alive()
+				time.Sleep(time.Minute) // nothing is awaited
+				p.alive()
+				b.Hold() // from here on nothing that the server writes arrives
+				began := time.Now()
+				c.do(p, p.lend(make([]byte, 64<<10), verbs.RemoteRead|verbs.RemoteWrite))
+				err := <-p.over
+				if waited := time.Since(began); err == nil || waited < 10*time.Second || waited > 31*time.Second {
+					t.Errorf("let go after %v: %v", waited, err)
+				}
+				b.Resume()
+				p.close()
+			})
+		})
+	}
+}
+
+func TestASessionEndsAfterItsLastCall(t *testing.T) {
+	nettest.CheckLeaks(t)
+	g := newGate()
+	var events []string
+	over := make(chan struct{})
+	handler := oncrpc.HandlerFunc(func(ctx context.Context, r *oncrpc.Request) ([]byte, error) {
+		defer func() {
+			if r.Proc == 2 {
+				events = append(events, "handler")
+			}
+		}()
+		return g.ServeRPC(ctx, r)
+	})
+	s := serve(t, ServerConfig{Handler: handler})
+	p, other := s.full(), s.full()
+	p.send(Header{XID: 1}, callMessage(1, 2, nil))
+	r := <-g.entered
+	if r.Network != "rdma" || r.Remote == nil || r.Local == nil || r.Back != nil {
+		t.Errorf("got %+v", r)
+	}
+	session := r.Session
+	var ends atomic.Int32
+	for range 2 {
+		r.SessionEnd(func() {
+			events = append(events, "end")
+			if ends.Add(1) == 2 {
+				close(over)
+			}
+		})
+	}
+	later := r.SessionEnd
+	other.send(Header{XID: 1}, callMessage(1, 2, nil))
+	if r := <-g.entered; r.Session == session || r.Session == nil {
+		t.Error("two connections have one session")
+	}
+	p.qp.Abort() // ends the handler's context
+	<-over
+	if want := []string{"handler", "end", "end"}; !slices.Equal(events, want) {
+		t.Errorf("got %v, want %v", events, want)
+	}
+	ran := false
+	later(func() { ran = true })
+	if !ran {
+		t.Error("what is to be run at the end is not run after it")
+	}
+	close(g.leave)
+	other.next()
+}
+
+func TestACallWithoutReplyLeavesNothing(t *testing.T) {
+	nettest.CheckLeaks(t)
+	handler := oncrpc.HandlerFunc(func(_ context.Context, r *oncrpc.Request) ([]byte, error) {
+		switch r.Proc {
+		case 2:
+			return nil, oncrpc.ErrNoReply
+		case 3:
+			return make([]byte, 24), nil // of XID 0
+		case 4:
+			return nil, errors.New("some failure")
+		}
+		e := r.Accept(0)
+		return e.Finish()
+	})
+	p := serve(t, ServerConfig{Handler: handler, Credits: 1}).full()
+	for xid := range uint32(3 * receiveSlack) {
+		p.send(Header{XID: xid}, callMessage(xid, 2, nil))
+		p.alive()
+	}
+	for _, proc := range []uint32{3, 4} {
+		p.send(Header{XID: 9}, callMessage(9, proc, nil))
+		if m := p.next(); m.XID != 9 || replyStat(t, m.payload) != oncrpc.SystemErr {
+			t.Errorf("procedure %d: got %+v %x", proc, m.Header, m.payload)
+		}
+	}
+}
+
+func TestAServerNeedsAHandler(t *testing.T) {
+	rnic := must(verbs.Open(verbs.Config{}))(t)
+	defer rnic.Close()
+	if _, err := NewServer(rnic, ServerConfig{}); err == nil {
+		t.Error("a server without a handler was made")
+	}
+}
