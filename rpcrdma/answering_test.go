@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/weft-rdma/weft/cm"
+	"github.com/weft-rdma/weft/internal/nettest"
 	"github.com/weft-rdma/weft/memory"
 	"github.com/weft-rdma/weft/mpa"
 	"github.com/weft-rdma/weft/oncrpc"
@@ -36,9 +37,9 @@ func newAnswering() *answering {
 func answer(t testing.TB, cfg ClientConfig, d *PrivateData) *answering {
 	t.Helper()
 	a := newAnswering()
-	a.calling = call(t, cfg, func(nc net.Conn) (net.Conn, error) {
+	a.calling = call(t, cfg, func(_, nc *nettest.Conn) error {
 		a.calls.Go(func() { a.accept(nc, d) })
-		return nil, nil
+		return nil
 	})
 	return a
 }
@@ -60,11 +61,11 @@ func (a *answering) accept(nc net.Conn, d *PrivateData) {
 }
 
 // sized has each responder say the next size of itself.
-func (a *answering) sized(size <-chan uint32) func(net.Conn) (net.Conn, error) {
-	return func(nc net.Conn) (net.Conn, error) {
+func (a *answering) sized(size <-chan uint32) func(_, nc *nettest.Conn) error {
+	return func(_, nc *nettest.Conn) error {
 		n := <-size
 		a.calls.Go(func() { a.accept(nc, &PrivateData{SendSize: n, ReceiveSize: n}) })
-		return nil, nil
+		return nil
 	}
 }
 

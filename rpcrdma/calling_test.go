@@ -25,8 +25,9 @@ type calling struct {
 	calls sync.WaitGroup
 }
 
-// call makes a client whose connections dial makes.
-func call(t testing.TB, cfg ClientConfig, dial func(net.Conn) (net.Conn, error)) *calling {
+// call makes a client for whose connections, of which it has end a, dial looks
+// after end b.
+func call(t testing.TB, cfg ClientConfig, dial func(a, b *nettest.Conn) error) *calling {
 	t.Helper()
 	c := &calling{t: t, rnic: must(verbs.Open(verbs.Config{}))(t)}
 	cfg.RNIC = c.rnic
@@ -36,14 +37,10 @@ func call(t testing.TB, cfg ClientConfig, dial func(net.Conn) (net.Conn, error))
 	}
 	cfg.Dial = func(ctx context.Context, qp *verbs.QP, p cm.Params) (*cm.Conn, error) {
 		a, b := nettest.BufferedPipe(1 << 20)
-		nc, err := dial(b)
-		if err != nil {
+		if err := dial(a, b); err != nil {
 			return nil, err
 		}
-		if nc == nil {
-			nc = a
-		}
-		return cm.Connect(ctx, qp, nc, p)
+		return cm.Connect(ctx, qp, a, p)
 	}
 	c.Client = must(NewClient(cfg))(t)
 	t.Cleanup(c.close)
@@ -52,13 +49,18 @@ func call(t testing.TB, cfg ClientConfig, dial func(net.Conn) (net.Conn, error))
 
 // callServer makes a client of s.
 func callServer(s *serving, cfg ClientConfig) *calling {
-	return call(s.t, cfg, func(b net.Conn) (net.Conn, error) {
-		s.ended.Go(func() {
-			if req, err := cm.Receive(context.Background(), b, mpa.Config{}); err == nil {
-				_ = s.server.ServeConn(req)
-			}
-		})
-		return nil, nil
+	return call(s.t, cfg, func(_, b *nettest.Conn) error {
+		s.take(b)
+		return nil
+	})
+}
+
+// take serves a connection.
+func (s *serving) take(nc net.Conn) {
+	s.ended.Go(func() {
+		if req, err := cm.Receive(context.Background(), nc, mpa.Config{}); err == nil {
+			_ = s.server.ServeConn(req)
+		}
 	})
 }
 
@@ -133,8 +135,52 @@ var errNobody = errors.New("nobody is there")
 
 func TestAFirstConnectionThatFailsEndsTheCall(t *testing.T) {
 	nettest.CheckLeaks(t)
-	c := call(t, ClientConfig{}, func(net.Conn) (net.Conn, error) { return nil, errNobody })
+	c := call(t, ClientConfig{}, func(a, b *nettest.Conn) error { return errNobody })
 	if _, err := c.Call(t.Context(), exchangeCall(exchangeArgs("", nil))); !errors.Is(err, errNobody) {
 		t.Errorf("got %v, want %v", err, errNobody)
+	}
+}
+
+// Wherever a connection ends its calls are made again over the next, and end
+// well; nothing of them is left (calling.close and serving.close check that).
+//
+// Claim4: P8166-8.1-1
+func TestAConnectionCutAnywhereCostsNoCall(t *testing.T) {
+	nettest.CheckLeaks(t)
+	s := serve(t, ServerConfig{})
+	// exchange has calls of all kinds, with the first connection changed.
+	exchange := func(change func(a, b *nettest.Conn)) (sent, received uint64) {
+		var first, second *nettest.Conn
+		c := call(t, ClientConfig{SendSize: 1024, ReceiveSize: 1024, Patient: true}, func(a, b *nettest.Conn) error {
+			if first == nil {
+				first, second = a, b
+				change(a, b)
+			}
+			s.take(b)
+			return nil
+		})
+		defer c.close()
+		c.exchange("short", nil, 4).Release()
+		c.exchange("both", [][]byte{pattern(1, 1001)}, 1003).Release()
+		q := exchangeCall([][]byte{bytes.Join(exchangeArgs("long", [][]byte{pattern(1, 1001)}, 1001), nil)})
+		r, err := c.Call(t.Context(), q)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if want := exchangeReply(r.XID, "long", exchangeResult([][]byte{pattern(1, 1001)}, 1001)); !bytes.Equal(r.Message, want) {
+			t.Errorf("reply % x, want % x", r.Message, want)
+		}
+		r.Release()
+		return first.Written(), second.Written()
+	}
+	sent, received := exchange(func(a, b *nettest.Conn) {})
+	step := uint64(5) // 1 takes half a minute
+	for n := uint64(0); n < max(sent, received); n += step {
+		if n < sent {
+			exchange(func(a, _ *nettest.Conn) { a.ResetAfter(n) })
+		}
+		if n < received {
+			exchange(func(_, b *nettest.Conn) { b.FinAfter(n) })
+		}
 	}
 }

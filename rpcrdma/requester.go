@@ -59,13 +59,14 @@ type requester struct {
 	queue  []*rpc          // calls that wait for a credit
 	heard  uint64          // replies so far
 	free   []*sending
-	dead   error  // why the connection has ended
-	align  uint32 // that CONF_RDMA has told
+	dead   error         // why the connection has ended
+	gone   chan struct{} // is closed when dead is set
+	align  uint32        // that CONF_RDMA has told
 }
 
 // newRequester makes the requester of an endpoint.
 func newRequester(e *endpoint, cfg requesterConfig) *requester {
-	r := &requester{cfg: cfg, e: e, xids: make(map[uint32]*rpc)}
+	r := &requester{cfg: cfg, e: e, xids: make(map[uint32]*rpc), gone: make(chan struct{})}
 	r.window.requested = max(1, cfg.credits)
 	return r
 }
@@ -236,10 +237,12 @@ func (r *requester) send(x *rpc) error {
 	}
 	if err != nil {
 		r.cancel()
-		if r.e.ctx.Err() != nil {
-			return &lostError{err} // the connection has ended, and its resources with it
+		if r.e.ctx.Err() == nil {
+			return err
 		}
-		return err
+		// It may be that for want of a queue pair; all ends soon.
+		<-r.gone
+		return &lostError{r.dead}
 	}
 	x.plan.header.Credits = r.window.requested
 	message := x.plan.appendMessage(s.buf.b[:0], x.shape.stream)
@@ -345,6 +348,7 @@ func (r *requester) ended(err error) {
 	r.mu.Lock()
 	r.dead = err
 	r.mu.Unlock()
+	close(r.gone)
 	if r.cfg.ended != nil {
 		r.cfg.ended(r)
 	}
