@@ -265,11 +265,11 @@ func TestAnIdleConnectionIsClosedAndMadeAgainWhenItIsNeeded(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := must(NewServer(must(verbs.Open(verbs.Config{}))(t), ServerConfig{Handler: oncrpc.HandlerFunc(serveNull)}))(t)
 		var wg sync.WaitGroup
-		var ends []error
+		ends := make(chan error, 2)
 		d := &dialer{t: t, answer: func(_ int, nc net.Conn) error {
 			wg.Go(func() {
 				if req, err := cm.Receive(context.Background(), nc, mpa.Config{}); err == nil {
-					ends = append(ends, s.ServeConn(req))
+					ends <- s.ServeConn(req)
 				}
 			})
 			return nil
@@ -289,12 +289,12 @@ func TestAnIdleConnectionIsClosedAndMadeAgainWhenItIsNeeded(t *testing.T) {
 		time.Sleep(59 * time.Second)
 		synctest.Wait()
 		if s := c.Stats(); s.Connections != 1 || len(ends) != 0 {
-			t.Errorf("%d connections, %v", s.Connections, ends)
+			t.Errorf("%d connections, and %d have ended, want 1 and none", s.Connections, len(ends))
 		}
 		time.Sleep(time.Second)
 		synctest.Wait()
-		if len(ends) != 1 || !errors.Is(ends[0], errClosed) {
-			t.Errorf("the connection ended with %v, want %v", ends, errClosed)
+		if err := <-ends; !errors.Is(err, errClosed) {
+			t.Errorf("the connection ended with %v, want %v", err, errClosed)
 		}
 		call()
 		if s := c.Stats(); s.Connections != 2 {
@@ -304,8 +304,8 @@ func TestAnIdleConnectionIsClosedAndMadeAgainWhenItIsNeeded(t *testing.T) {
 			t.Error(err)
 		}
 		wg.Wait()
-		if len(ends) != 2 || !errors.Is(ends[1], errClosed) {
-			t.Errorf("the connections ended with %v, want %v", ends, errClosed)
+		if err := <-ends; !errors.Is(err, errClosed) {
+			t.Errorf("the connection ended with %v, want %v", err, errClosed)
 		}
 		if err := s.Close(); err != nil {
 			t.Error(err)
