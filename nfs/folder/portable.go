@@ -211,7 +211,17 @@ func (v *portable) link(_ *creds, o, dir object, name string) error {
 // rename takes along the names of all objects in what is renamed.
 func (v *portable) rename(_ *creds, from object, fromName string, to object, toName string) error {
 	old, new := v.at(from, fromName), v.at(to, toName)
-	if err := v.dir.Rename(old, new); err != nil {
+	if old == new {
+		_, err := v.look(old)
+		return err
+	}
+	err := v.dir.Rename(old, new)
+	if errors.Is(err, fs.ErrExist) {
+		if err = v.clear(old, new); err == nil {
+			err = v.dir.Rename(old, new)
+		}
+	}
+	if err != nil {
 		return err
 	}
 	v.mu.Lock()
@@ -222,6 +232,29 @@ func (v *portable) rename(_ *creds, from object, fromName string, to object, toN
 		}
 	}
 	return nil
+}
+
+// clear makes room for a directory that is renamed over an empty one, which POSIX has
+// in one step and os.Root not at all.
+func (v *portable) clear(old, new string) error {
+	from, err := v.look(old)
+	if err != nil {
+		return err
+	}
+	to, err := v.look(new)
+	switch {
+	case err != nil:
+		return err
+	case strings.HasPrefix(new, old+"/"):
+		return nfs.ErrInval
+	case strings.HasPrefix(old, new+"/"):
+		return nfs.ErrNotEmpty
+	case to.Type == nfs.TypeDir && from.Type != nfs.TypeDir:
+		return nfs.ErrIsDir
+	case to.Type != nfs.TypeDir:
+		return nfs.ErrExist
+	}
+	return v.dir.Remove(new)
 }
 
 func (v *portable) remove(_ *creds, dir object, name string) error {

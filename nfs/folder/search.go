@@ -72,7 +72,9 @@ func (s *searcher) find(k key) error {
 		if q.found {
 			return nil
 		}
-		return nfs.ErrStale
+		if s.ctx.Err() == nil {
+			return nfs.ErrStale
+		}
 	case <-s.ctx.Done():
 	case <-timer.C:
 	}
