@@ -145,7 +145,7 @@ func NewClient(cfg ClientConfig) (*Client, error) {
 		cfg: cfg,
 		setting: setting{
 			handler: cfg.Reverse, calls: reverseCalls, record: cfg.Record, idle: cfg.Idle, stall: cfg.Stall,
-			pool: &pool{limit: DefaultMemory}, log: cfg.Logger,
+			pool: &pool{limit: DefaultMemory}, replies: new(pool), log: cfg.Logger,
 		},
 		slots:   make(chan struct{}, cfg.Calls),
 		port:    cfg.LocalPort,

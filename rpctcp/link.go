@@ -26,6 +26,9 @@ const (
 	// believed is how much of a message has to have arrived before memory for
 	// all of it is taken, in octets.
 	believed = 64 << 10
+	// shares says which part of the memory for messages one link may take before
+	// it has to wait for itself: one by this.
+	shares = 4
 	// grace is how long a call whose context has ended waits for the network to
 	// let go of the caller's memory. After it the connection is closed.
 	grace = time.Second
@@ -46,16 +49,18 @@ type setting struct {
 	record  oncrpc.RecordLimits
 	idle    time.Duration // without calls, before the link ends; negative: never
 	stall   time.Duration // for a message to arrive once begun, and to be taken
-	pool    *pool
+	pool    *pool         // of the peer's calls and the replies to them
+	replies *pool         // to this side's calls, as many as it likes to make
 	log     *slog.Logger
 }
 
 // A link is a connection that carries messages.
 type link struct {
 	*setting
-	nc net.Conn
-	in *bufio.Reader
-	rd *oncrpc.RecordReader // over in; for the goroutine of run
+	nc     net.Conn
+	memory *pool // the link's share of the setting's
+	in     *bufio.Reader
+	rd     *oncrpc.RecordReader // over in; for the goroutine of run
 
 	line chan struct{} // holds one token while somebody writes
 	wr   *oncrpc.RecordWriter
@@ -81,6 +86,7 @@ type link struct {
 // newLink makes a link over nc. It lives until run returns.
 func newLink(ctx context.Context, nc net.Conn, s *setting) *link {
 	l := &link{setting: s, nc: nc, in: bufio.NewReaderSize(nc, readAhead), line: make(chan struct{}, 1), slots: make(chan struct{}, s.calls)}
+	l.memory = &pool{limit: s.pool.limit / shares, parent: s.pool}
 	l.rd = oncrpc.NewRecordReader(l.in, s.record)
 	l.wr = oncrpc.NewRecordWriter(nc, 0)
 	l.lastUsed.Store(time.Now().UnixNano())
@@ -223,11 +229,11 @@ func (l *link) take() error {
 	}
 }
 
-// read reads the present message, whose beginning is prefix, into memory of the
-// pool. How long it is to become is believed when some of it has arrived.
-func (l *link) read(prefix *[prefixLen]byte) (*buffer, error) {
+// read reads the present message, whose beginning is prefix, into memory of p.
+// How long it is to become is believed when some of it has arrived.
+func (l *link) read(prefix *[prefixLen]byte, p *pool) (*buffer, error) {
 	left, _ := l.rd.Left()
-	b := l.pool.get(min(prefixLen+left, believed))
+	b := p.get(min(prefixLen+left, believed))
 	n := copy(b.b, prefix[:])
 	for {
 		left, last := l.rd.Left()
@@ -240,7 +246,7 @@ func (l *link) read(prefix *[prefixLen]byte) (*buffer, error) {
 			if n < believed {
 				size = min(size, believed)
 			}
-			larger := l.pool.get(max(2*n, size))
+			larger := p.get(max(2*n, size))
 			copy(larger.b, b.b)
 			b.release()
 			b = larger

@@ -26,9 +26,10 @@ type buffer struct {
 
 // release gives the memory back. It is nobody's after that.
 func (b *buffer) release() {
-	p := b.pool
+	for p := b.pool; p != nil; p = p.parent {
+		p.give(cap(b.b))
+	}
 	b.pool = nil
-	p.give(cap(b.b))
 	if b.class < len(sizes) {
 		idle[b.class].Put(b)
 	}
@@ -37,7 +38,8 @@ func (b *buffer) release() {
 // A pool gives out buffers and counts the octets that are out. Many goroutines
 // may use it.
 type pool struct {
-	limit int64 // octets; see wait
+	limit  int64 // octets; see wait
+	parent *pool // counts them as well; nil for none
 
 	mu   sync.Mutex
 	out  int64         // octets given out
@@ -58,10 +60,16 @@ func (p *pool) get(n int) *buffer {
 		b = &buffer{b: make([]byte, sizes[class]), class: class}
 	}
 	b.b, b.pool = b.b[:n], p
-	p.mu.Lock()
-	p.out += int64(cap(b.b))
-	p.mu.Unlock()
+	for ; p != nil; p = p.parent {
+		p.take(cap(b.b))
+	}
 	return b
+}
+
+func (p *pool) take(n int) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.out += int64(n)
 }
 
 func (p *pool) give(n int) {
@@ -74,13 +82,15 @@ func (p *pool) give(n int) {
 	}
 }
 
-// wait waits until less than the limit is out, or the context ends.
+// wait waits until less than the limit is out, here and of the parent, or the
+// context ends.
 func (p *pool) wait(ctx context.Context) error {
-	for {
+	for p != nil {
 		p.mu.Lock()
 		if p.out < p.limit {
 			p.mu.Unlock()
-			return nil
+			p = p.parent
+			continue
 		}
 		if p.room == nil {
 			p.room = make(chan struct{})
@@ -93,4 +103,5 @@ func (p *pool) wait(ctx context.Context) error {
 			return context.Cause(ctx)
 		}
 	}
+	return nil
 }

@@ -30,7 +30,7 @@ func newServer(t testing.TB, cfg ServerConfig) *Server {
 	}
 	t.Cleanup(func() {
 		s.Close()
-		checkPool(t, s.setting.pool)
+		checkPools(t, &s.setting)
 	})
 	return s
 }
@@ -45,17 +45,19 @@ func newClient(t testing.TB, cfg ClientConfig) *Client {
 	}
 	t.Cleanup(func() {
 		c.Close()
-		checkPool(t, c.setting.pool)
+		checkPools(t, &c.setting)
 	})
 	return c
 }
 
-func checkPool(t testing.TB, p *pool) {
+func checkPools(t testing.TB, s *setting) {
 	t.Helper()
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	if p.out != 0 {
-		t.Errorf("%d octets of messages have not been given back", p.out)
+	for _, p := range []*pool{s.pool, s.replies} {
+		p.mu.Lock()
+		if p.out != 0 {
+			t.Errorf("%d octets of messages have not been given back", p.out)
+		}
+		p.mu.Unlock()
 	}
 }
 
@@ -169,8 +171,9 @@ func call(ctx context.Context, c oncrpc.Caller, args string) <-chan result {
 			done <- result{err: err}
 			return
 		}
-		done <- result{results: bytes.Clone(r.Results)}
+		results := bytes.Clone(r.Results)
 		r.Release()
+		done <- result{results: results}
 	}()
 	return done
 }

@@ -20,7 +20,7 @@ const (
 	DefaultCalls       = 128
 	DefaultMemory      = 256 << 20        // octets
 	DefaultIdle        = 6 * time.Minute  // of a server
-	DefaultStall       = 60 * time.Second // for a message
+	DefaultStall       = 30 * time.Second // for a message
 )
 
 // A ServerConfig says what a [Server] is to do. Zero values are the defaults.
@@ -44,9 +44,9 @@ type ServerConfig struct {
 	Calls int
 
 	// Memory bounds the octets of all calls and replies under way, DefaultMemory,
-	// in the way of Calls: beyond it no further call is read. What has been begun
-	// comes to its end, for which each connection may take one record more, and
-	// handlers their replies.
+	// in the way of Calls: beyond it no further call is read, of one connection
+	// beyond a quarter of it. What has been begun comes to its end, for which each
+	// connection may take one record more, and handlers their replies.
 	Memory int
 
 	// Record bounds one call. The default is that of package oncrpc.
@@ -100,7 +100,7 @@ func NewServer(cfg ServerConfig) (*Server, error) {
 		cfg: cfg,
 		setting: setting{
 			handler: cfg.Handler, calls: cfg.Calls, record: cfg.Record, idle: cfg.Idle, stall: cfg.Stall,
-			pool: &pool{limit: int64(cfg.Memory)}, log: cfg.Logger,
+			pool: &pool{limit: int64(cfg.Memory)}, replies: new(pool), log: cfg.Logger,
 		},
 		links: make(map[*link]struct{}),
 		ends:  make(map[*func()]struct{}),

@@ -257,6 +257,42 @@ func TestCallsWaitForMemory(t *testing.T) {
 	})
 }
 
+func TestOneConnectionCannotHaveAllTheMemory(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		release := make(chan struct{})
+		var inside atomic.Int32
+		s := newServer(t, ServerConfig{Memory: 400 << 10, Handler: oncrpc.HandlerFunc(func(ctx context.Context, r *oncrpc.Request) ([]byte, error) {
+			inside.Add(1)
+			<-release
+			return echo(ctx, r)
+		})})
+		args := strings.Repeat("args", 20<<10/4) // needs a buffer of 68 KiB
+		greedy, _ := serveOne(t, s)
+		go func() {
+			for xid := range uint32(10) {
+				greedy.send(callOf(xid, args))
+			}
+		}()
+		synctest.Wait()
+		if got := inside.Load(); got != 2 {
+			t.Errorf("%d calls of one connection have been read, want 2: a quarter of the memory", got)
+		}
+		modest, _ := serveOne(t, s)
+		modest.send(callOf(1, args))
+		synctest.Wait()
+		if got := inside.Load(); got != 3 {
+			t.Errorf("%d calls have been read, want that of another connection, too", got)
+		}
+		close(release)
+		modest.expect(replyOf(1, args))
+		for range 10 {
+			greedy.receive()
+		}
+		greedy.Close()
+		modest.Close()
+	})
+}
+
 func TestThoseWhoTrickleOrStopReadingAreCutOff(t *testing.T) {
 	for name, misbehave := range map[string]func(p *peer){
 		"a call that trickles": func(p *peer) {

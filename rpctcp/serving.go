@@ -34,13 +34,13 @@ func (l *link) takeCall(prefix *[prefixLen]byte) error {
 	case <-l.ctx.Done():
 		return context.Cause(l.ctx)
 	}
-	err := l.pool.wait(l.ctx)
+	err := l.memory.wait(l.ctx)
 	if now := time.Now(); err == nil && now.Sub(begin) > time.Millisecond {
 		err = l.setReadDeadline(now.Add(l.stall)) // the wait was not the peer's fault
 	}
 	var in *buffer
 	if err == nil {
-		in, err = l.read(prefix)
+		in, err = l.read(prefix, l.memory)
 	}
 	if err != nil {
 		<-l.slots
@@ -48,7 +48,7 @@ func (l *link) takeCall(prefix *[prefixLen]byte) error {
 	}
 
 	c := servedCalls.Get().(*served)
-	c.in, c.pool = in, l.pool
+	c.in, c.pool = in, l.memory
 	if err := c.parse(); err != nil {
 		c.free()
 		<-l.slots
