@@ -2,8 +2,11 @@ package oncrpc_test
 
 import (
 	"bytes"
+	"context"
 	"errors"
 	"fmt"
+	"log"
+	"net/netip"
 
 	"github.com/weft-rdma/weft/oncrpc"
 )
@@ -100,4 +103,33 @@ func ExampleRecordWriter() {
 	// Output:
 	// "\x80\x00\x00\x0fheader, payload"
 	// "header, payload" <nil>
+}
+
+// A port mapper answers where the programs of a server are, over RDMA as well.
+func ExamplePortMapper() {
+	pmap := oncrpc.NewPortMapper([]oncrpc.Service{
+		{Prog: 100003, Vers: 3, Netid: oncrpc.NetidRDMA, Addr: netip.MustParseAddrPort("192.0.2.7:20049")},
+	})
+	ask := oncrpc.Rpcb{Prog: 100003, Vers: 3, Netid: oncrpc.NetidRDMA}
+	e := oncrpc.NewEncoder(nil)
+	ask.Encode(&e)
+	args, err := e.Finish()
+	if err != nil {
+		log.Fatal(err)
+	}
+	mux := oncrpc.Mux{pmap.Program()}
+	reply, err := mux.ServeRPC(context.Background(), &oncrpc.Request{
+		Call: oncrpc.Call{XID: 1, Prog: oncrpc.PmapProg, Vers: oncrpc.RpcbVers4, Proc: oncrpc.RpcbGetAddr}, Args: args,
+	})
+	if err != nil {
+		log.Fatal(err)
+	}
+	var header oncrpc.Reply
+	results, err := header.Parse(reply)
+	if err != nil {
+		log.Fatal(err)
+	}
+	d := oncrpc.NewDecoder(reply[results:], "GETADDR result")
+	fmt.Println(oncrpc.ParseUaddr(d.String(255)))
+	// Output: 192.0.2.7:20049 <nil>
 }
