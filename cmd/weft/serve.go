@@ -139,7 +139,6 @@ func (s *serve) config(dir string) (files folder.Config, server fileserver.Confi
 	if err != nil {
 		return files, server, err
 	}
-	server.Path = filepath.ToSlash(abs)
 	return folder.Config{Root: abs, ReadOnly: s.readOnly, Squash: squash, Async: s.async}, server, nil
 }
 
@@ -164,15 +163,20 @@ func (s *serve) run(ctx context.Context, dir string) (err error) {
 	cfg.Notice = func(text string) { told = append(told, text) }
 	files.Logger = cfg.Logger
 
-	if cfg.Folder, err = folder.New(files); err != nil {
+	exported, err := folder.New(files)
+	if err != nil {
 		return err
 	}
-	defer cfg.Folder.Close()
+	defer exported.Close()
+	path := filepath.ToSlash(files.Root)
+	if err := cfg.Export(exported, path); err != nil {
+		return err
+	}
 	server, err := fileserver.Start(ctx, cfg)
 	if err != nil {
 		return err
 	}
-	s.greet(s.cmd.ErrOrStderr(), server, &cfg, told)
+	s.greet(s.cmd.ErrOrStderr(), server, &cfg, path, told)
 	select {
 	case <-ctx.Done():
 	case err = <-server.Failed():
@@ -188,13 +192,13 @@ func (s *serve) run(ctx context.Context, dir string) (err error) {
 }
 
 // greet says what is served where, and how it is reached.
-func (s *serve) greet(w io.Writer, server *fileserver.Server, cfg *fileserver.Config, told []string) {
+func (s *serve) greet(w io.Writer, server *fileserver.Server, cfg *fileserver.Config, path string, told []string) {
 	fmt.Fprintf(w, "listening on %v\n", server.RDMA())
 	what := "reading and writing"
 	if s.readOnly {
 		what = "reading only"
 	}
-	fmt.Fprintf(w, "serving %s for %s: NFS version 3 over RDMA", cfg.Path, what)
+	fmt.Fprintf(w, "serving %s for %s: NFS version 3 over RDMA", path, what)
 	if tcp := server.TCP(); tcp != nil {
 		fmt.Fprintf(w, ", and over TCP on %v", tcp)
 	}

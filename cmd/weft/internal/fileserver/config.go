@@ -7,8 +7,8 @@ import (
 	"log/slog"
 	"net"
 
-	"github.com/weft-rdma/weft/nfs/folder"
 	"github.com/weft-rdma/weft/nfs/mount"
+	"github.com/weft-rdma/weft/oncrpc"
 )
 
 // A PortMap says how clients find MOUNT.
@@ -41,14 +41,20 @@ func (p *PortMap) Type() string { return "how" }
 
 // A Config says what to serve, and where.
 type Config struct {
-	Folder *folder.Server
-	Path   string // the folder's absolute path, with slashes
-	RDMA   string // address of NFS over RDMA
-	TCP    string // address of NFS and MOUNT over TCP, and of MOUNT over UDP; "" is none
+	// Handler executes calls that come over connections: NFS in the versions Low
+	// to High, MOUNT, and whatever else there is. It answers those whom Allow does
+	// not have. Mount executes calls of MOUNT that come as datagrams.
+	Handler, Mount oncrpc.Handler
+	Low, High      uint32
+
+	RDMA string // address of NFS over RDMA; "" is none
+	TCP  string // address of NFS and MOUNT over TCP, and of MOUNT over UDP; "" is none
 	// AnyTCP takes any port if that of TCP is taken.
 	AnyTCP  bool
 	PortMap PortMap
 	Allow   mount.Allow
+
+	Reverse int // calls to one client over RDMA at a time
 
 	Wrap   func(net.Conn) net.Conn // put around each connection, if not nil
 	Logger *slog.Logger

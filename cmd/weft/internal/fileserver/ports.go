@@ -29,9 +29,11 @@ type ports struct {
 
 // listen takes the ports.
 func (s *Server) listen(ctx context.Context) (err error) {
-	s.ports.rdma, err = cm.Listen(ctx, s.rnic, "tcp", s.cfg.RDMA, cm.ListenConfig{Wrap: s.cfg.Wrap, Logger: s.cfg.Logger})
-	if err != nil {
-		return listenError(s.cfg.RDMA, err)
+	if s.cfg.RDMA != "" {
+		s.ports.rdma, err = cm.Listen(ctx, s.rnic, "tcp", s.cfg.RDMA, cm.ListenConfig{Wrap: s.cfg.Wrap, Logger: s.cfg.Logger})
+		if err != nil {
+			return listenError(s.cfg.RDMA, err)
+		}
 	}
 	if s.cfg.TCP == "" {
 		return nil
@@ -74,7 +76,7 @@ func (s *Server) listenTCP(ctx context.Context) (err error) {
 
 // listenPortMap takes both ports of the port mapper, or none.
 func (s *Server) listenPortMap(ctx context.Context) (err error) {
-	host, _, _ := net.SplitHostPort(s.cfg.RDMA)
+	host, _, _ := net.SplitHostPort(s.cfg.TCP)
 	port := s.cfg.portMapPort
 	if port == "" {
 		port = strconv.Itoa(oncrpc.PmapPort)
@@ -148,7 +150,7 @@ func (p *ports) close() {
 
 // services are what is served on the ports, for a port mapper. MOUNT is served
 // over RDMA as well, but it is over TCP that clients look for it (RFC 8267 §5.1).
-func (p *ports) services() (all []oncrpc.Service) {
+func (p *ports) services(low, high uint32) (all []oncrpc.Service) {
 	add := func(prog, low, high uint32, network string, addr net.Addr) {
 		for vers := low; vers <= high; vers++ {
 			for _, a := range addresses(addr) {
@@ -156,9 +158,11 @@ func (p *ports) services() (all []oncrpc.Service) {
 			}
 		}
 	}
-	add(nfs.Program, nfs.V3, nfs.V3, "rdma", p.rdma.Addr())
+	if p.rdma != nil {
+		add(nfs.Program, low, high, "rdma", p.rdma.Addr())
+	}
 	if p.tcp != nil {
-		add(nfs.Program, nfs.V3, nfs.V3, "tcp", p.tcp.Addr())
+		add(nfs.Program, low, high, "tcp", p.tcp.Addr())
 		add(nfs.MountProgram, nfs.MountV1, nfs.MountV3, "tcp", p.tcp.Addr())
 	}
 	if p.udp != nil {
@@ -185,8 +189,13 @@ func addresses(a net.Addr) []netip.AddrPort {
 	return []netip.AddrPort{ap}
 }
 
-// RDMA is the address of NFS over RDMA.
-func (s *Server) RDMA() net.Addr { return s.ports.rdma.Addr() }
+// RDMA is the address of NFS over RDMA, nil for none.
+func (s *Server) RDMA() net.Addr {
+	if s.ports.rdma == nil {
+		return nil
+	}
+	return s.ports.rdma.Addr()
+}
 
 // TCP is the address of NFS and MOUNT over TCP, nil for none.
 func (s *Server) TCP() net.Addr {

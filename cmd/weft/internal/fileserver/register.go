@@ -56,7 +56,7 @@ func (s *Server) register(ctx context.Context) error {
 	if all == nil {
 		all = registries
 	}
-	services := s.ports.services()
+	services := s.ports.services(s.cfg.Low, s.cfg.High)
 	var errs []error
 	for _, at := range all {
 		r := registry{at}

@@ -11,7 +11,6 @@ import (
 
 	"github.com/weft-rdma/weft/cm"
 	"github.com/weft-rdma/weft/nfs"
-	"github.com/weft-rdma/weft/nfs/mount"
 	"github.com/weft-rdma/weft/oncrpc"
 	"github.com/weft-rdma/weft/rpcrdma"
 	"github.com/weft-rdma/weft/rpctcp"
@@ -24,7 +23,6 @@ type Server struct {
 	rnic  *verbs.RNIC
 	ports ports
 
-	mount *mount.Server
 	pmap  *oncrpc.PortMapper
 	rdma  *rpcrdma.Server
 	tcp   []*rpctcp.Server
@@ -56,11 +54,7 @@ func (s *Server) start(ctx context.Context) (err error) {
 	if err := s.listen(ctx); err != nil {
 		return err
 	}
-	s.pmap = oncrpc.NewPortMapper(s.ports.services())
-	s.mount, err = mount.New(mount.Config{Path: s.cfg.Path, Handle: s.cfg.Folder.Handle, Allow: s.cfg.Allow})
-	if err != nil {
-		return err
-	}
+	s.pmap = oncrpc.NewPortMapper(s.ports.services(s.cfg.Low, s.cfg.High))
 	s.failed = make(chan error, len(s.ports.all()))
 	if err := s.serve(); err != nil {
 		return err
@@ -70,33 +64,39 @@ func (s *Server) start(ctx context.Context) (err error) {
 
 // serve has all programs served on the ports that there are.
 func (s *Server) serve() (err error) {
-	files := oncrpc.Program{Prog: nfs.Program, Low: nfs.V3, High: nfs.V3, Handler: s.cfg.Allow.Guard(s.cfg.Folder)}
-
-	// MOUNT and the port mapper (RFC 5666 §10) are served over RDMA, too, for
-	// clients that have no other connection.
-	s.rdma, err = rpcrdma.NewServer(s.rnic, rpcrdma.ServerConfig{
-		Handler:  oncrpc.Mux{files, s.mount.Program(), s.pmap.Program()},
-		Bindings: nfs.Bindings(), Logger: s.cfg.Logger,
-	})
-	if err != nil {
-		return err
+	if s.ports.rdma != nil {
+		s.rdma, err = rpcrdma.NewServer(s.rnic, rpcrdma.ServerConfig{
+			Handler: oncrpc.HandlerFunc(s.serveRDMA), Bindings: nfs.Bindings(),
+			Reverse: s.cfg.Reverse, Logger: s.cfg.Logger,
+		})
+		if err != nil {
+			return err
+		}
+		s.run("RDMA", func() error { return s.rdma.Serve(context.Background(), s.ports.rdma) })
 	}
-	s.run("RDMA", func() error { return s.rdma.Serve(context.Background(), s.ports.rdma) })
-
 	if s.ports.tcp != nil {
 		// Who is not allowed gets an answer that says so.
-		err := s.serveOn(rpctcp.ServerConfig{Handler: oncrpc.Mux{files, s.mount.Program()}, Wrap: s.cfg.Wrap}, s.ports.tcp, nil)
+		err := s.serveOn(rpctcp.ServerConfig{Handler: s.cfg.Handler, Wrap: s.cfg.Wrap}, s.ports.tcp, nil)
 		if err != nil {
 			return err
 		}
 	}
 	// But no datagrams, whose senders' addresses prove nothing.
-	err = s.serveOn(rpctcp.ServerConfig{Handler: oncrpc.Mux{s.mount.Program()}, Allow: s.cfg.Allow.Allows}, nil, s.ports.udp)
+	err = s.serveOn(rpctcp.ServerConfig{Handler: s.cfg.Mount, Allow: s.cfg.Allow.Allows}, nil, s.ports.udp)
 	if err != nil {
 		return err
 	}
 	return s.serveOn(rpctcp.ServerConfig{Handler: oncrpc.Mux{s.pmap.Program()}, Allow: s.cfg.Allow.Allows, Wrap: s.cfg.Wrap},
 		s.ports.pmapTCP, s.ports.pmapUDP)
+}
+
+// serveRDMA executes a call that came over RDMA: there the port mapper is served
+// as well (RFC 5666 §10), for clients that have no other connection.
+func (s *Server) serveRDMA(ctx context.Context, r *oncrpc.Request) ([]byte, error) {
+	if r.Prog == oncrpc.PmapProg {
+		return oncrpc.Mux{s.pmap.Program()}.ServeRPC(ctx, r)
+	}
+	return s.cfg.Handler.ServeRPC(ctx, r)
 }
 
 // serveOn serves programs over TCP and UDP; nil is none.

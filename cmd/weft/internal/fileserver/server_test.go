@@ -21,12 +21,17 @@ import (
 	"github.com/weft-rdma/weft/rpctcp"
 )
 
-// start starts a file server on free ports of the loopback address, as changed
-// by change, and ends it with the test.
+// start starts a file server of a new folder on free ports of the loopback
+// address, as changed by change, and ends it with the test.
 func start(t *testing.T, change func(*Config)) *Server {
 	t.Helper()
+	return startAt(t, t.TempDir(), change)
+}
+
+// startAt does so with an empty folder.
+func startAt(t *testing.T, dir string, change func(*Config)) *Server {
+	t.Helper()
 	nettest.CheckLeaks(t)
-	dir := t.TempDir()
 	if err := os.Mkdir(filepath.Join(dir, "below"), 0o755); err != nil {
 		t.Fatal(err)
 	}
@@ -36,11 +41,14 @@ func start(t *testing.T, change func(*Config)) *Server {
 	}
 	t.Cleanup(func() { files.Close() })
 	cfg := Config{
-		Folder: files, Path: filepath.ToSlash(dir), RDMA: "127.0.0.1:0", TCP: "127.0.0.1:0", PortMap: PortMapOff,
+		RDMA: "127.0.0.1:0", TCP: "127.0.0.1:0", PortMap: PortMapOff,
 		Logger: slog.New(slog.DiscardHandler), Notice: func(string) {}, portMapPort: "0",
 	}
 	if change != nil {
 		change(&cfg)
+	}
+	if err := cfg.Export(files, filepath.ToSlash(dir)); err != nil {
+		t.Fatal(err)
 	}
 	s, err := Start(context.Background(), cfg)
 	if err != nil {
@@ -119,10 +127,11 @@ func look(c oncrpc.Caller, fh nfs.FH) (nfs.GetattrRes, error) {
 //
 // Claim4: P8267-5.1-1
 func TestAFolderIsServedOverBothTransports(t *testing.T) {
-	s := start(t, nil)
+	dir := t.TempDir()
+	s := startAt(t, dir, nil)
 	tcp, rdma := overTCP(t, s.TCP().String()), overRDMA(t, s.RDMA().String())
 	for name, c := range map[string]oncrpc.Caller{"TCP": tcp, "RDMA": rdma} {
-		for _, path := range []string{"/", s.cfg.Path, "/below", s.cfg.Path + "/below"} {
+		for _, path := range []string{"/", filepath.ToSlash(dir), "/below", filepath.ToSlash(dir) + "/below"} {
 			res, err := mnt(c, path)
 			if err != nil || res.Stat != nfs.MountOK {
 				t.Fatalf("MOUNT of %s over %s: %v, %v", path, name, res.Stat, err)

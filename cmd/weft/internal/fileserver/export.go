@@ -1,0 +1,26 @@
+// This file makes a file server serve a folder.
+
+package fileserver
+
+import (
+	"github.com/weft-rdma/weft/nfs"
+	"github.com/weft-rdma/weft/nfs/folder"
+	"github.com/weft-rdma/weft/nfs/mount"
+	"github.com/weft-rdma/weft/oncrpc"
+)
+
+// Export makes c serve a folder, whose absolute path, with slashes, is path, to
+// those who are in c.Allow.
+func (c *Config) Export(files *folder.Server, path string) error {
+	m, err := mount.New(mount.Config{Path: path, Handle: files.Handle, Allow: c.Allow})
+	if err != nil {
+		return err
+	}
+	c.Low, c.High = nfs.V3, nfs.V3
+	c.Handler = oncrpc.Mux{
+		{Prog: nfs.Program, Low: nfs.V3, High: nfs.V3, Handler: c.Allow.Guard(files)},
+		m.Program(), // over RDMA, too, for clients that have no other connection
+	}
+	c.Mount = oncrpc.Mux{m.Program()}
+	return nil
+}
