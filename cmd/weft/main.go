@@ -4,6 +4,7 @@
 //	weft ping    what rping(1) does, and speaks with it
 //	weft info    what this RNIC is and can do
 //	weft serve   serves a folder to NFS clients, over RDMA and TCP
+//	weft gateway reaches an NFS server over RDMA that speaks TCP, and the reverse
 //
 // It ends with status 0 when all went well, 1 when something failed and 2 when
 // it was asked wrongly. An interrupt ends it in good order; a second one, at
@@ -75,11 +76,11 @@ over ordinary TCP sockets, without special hardware, kernel modules or root.`,
 		SilenceUsage:  true,
 		Args:          cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			return usagef("say what to do: perf, ping, info or serve")
+			return usagef("say what to do: perf, ping, info, serve or gateway")
 		},
 	}
 	root.CompletionOptions.HiddenDefaultCmd = true
-	root.AddCommand(newPerf(), newPing(), newInfo(), newServe())
+	root.AddCommand(newPerf(), newPing(), newInfo(), newServe(), newGateway())
 	return root
 }
 

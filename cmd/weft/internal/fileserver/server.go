@@ -23,9 +23,9 @@ type Server struct {
 	rnic  *verbs.RNIC
 	ports ports
 
-	pmap  *oncrpc.PortMapper
-	rdma  *rpcrdma.Server
-	tcp   []*rpctcp.Server
+	pmap *oncrpc.PortMapper
+	rdma *rpcrdma.Server
+	tcp  []*rpctcp.Server
 
 	mapped     bool     // a port mapper knows where MOUNT is
 	registry   registry // the one of this host, if that is it

@@ -1,0 +1,323 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"net"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/weft-rdma/weft/cm"
+	"github.com/weft-rdma/weft/cmd/weft/internal/fileserver"
+	"github.com/weft-rdma/weft/nfs"
+	"github.com/weft-rdma/weft/nfs/gateway"
+	"github.com/weft-rdma/weft/nfs/mount"
+	"github.com/weft-rdma/weft/oncrpc"
+	"github.com/weft-rdma/weft/verbs"
+)
+
+const (
+	// answerTime is how long the server behind a gateway may take to answer, before
+	// it is told that it does not.
+	answerTime = 2 * time.Second
+	// backCalls is how many calls a gateway has under way to one of its clients.
+	backCalls = 16
+)
+
+// gatewayCmd holds the flags of `weft gateway`.
+type gatewayCmd struct {
+	options
+	listen, to, tcp, mount string
+	allow                  []string
+	portMap                fileserver.PortMap
+	wait                   time.Duration
+	verbose                bool
+
+	front, back endpoint
+	cmd         *cobra.Command
+	log         *slog.Logger
+	rnic        *verbs.RNIC
+	wrapper     func(net.Conn) net.Conn
+}
+
+func newGateway() *cobra.Command {
+	g := &gatewayCmd{portMap: fileserver.PortMapAuto}
+	cmd := &cobra.Command{
+		Use:   "gateway --to URL [flags]",
+		Short: "Reach an NFS server over RDMA that speaks TCP, or the other way round",
+		Long: `Gateway stands between NFS clients and a server, and passes their calls on over
+another transport: over RDMA in front of any server with NFS over TCP, or over TCP
+in front of one with NFS over RDMA. All versions of NFS pass, with the credentials
+they come with, and callbacks of version 4.1 and later.
+
+Each client has a connection of its own to the server. When the server is started
+again clients see nothing but time pass: what had no answer is sent again, under
+the number by which the server knows it.
+
+To the server all clients come from this host, which has to be allowed to mount,
+and mostly by a port below 1024: run gateway as root then, or export with the
+option insecure. What the server allows this host, it allows whoever reaches the
+gateway: --allow says who that is.
+
+For version 3 clients need MOUNT and find it by a port mapper. Gateway has both,
+and passes MOUNT on to where the server's port mapper says it is (--mount auto),
+to HOST:PORT, or over the connections of NFS (--mount same, for weft serve). Locks
+of version 3 do not pass: mount with nolock. Versions 4 need none of this.
+
+Of version 4.0, a server that wants to call back calls the client's own address.
+
+An interrupt ends it: what has been asked is answered, within five seconds.`,
+		Example: `  weft gateway --listen rdma://:20049 --to tcp://nas:2049       NFS/TCP, mounted over RDMA
+  weft gateway --listen tcp://:2049 --to rdma://nas:20049       NFS/RDMA, mounted over TCP
+  weft gateway --to rdma://127.0.0.1:20050 --mount same --pcap gateway.pcapng
+
+  mount -t nfs -o vers=4.1,proto=rdma,port=20049 192.0.2.7:/ /mnt
+  mount -t nfs -o vers=3,proto=rdma,port=20049,nolock 192.0.2.7:/srv /mnt`,
+		Args: cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			g.cmd = cmd
+			return g.run(cmd.Context())
+		},
+	}
+	f := cmd.Flags()
+	f.SortFlags = false
+	f.StringVarP(&g.listen, "listen", "l", "rdma://"+serveAddr, "`URL` to serve at: rdma://HOST:PORT or tcp://HOST:PORT; without a host, everybody's")
+	f.StringVarP(&g.to, "to", "t", "", "`URL` of the server: tcp://HOST[:2049] or rdma://HOST[:20049]")
+	f.StringVar(&g.tcp, "tcp", "", "in front over RDMA, the `address` of MOUNT and NFS over TCP, or off (default: port 2049 of the same host, or if that is taken any)")
+	f.StringVar(&g.mount, "mount", "auto", "`where` the server has MOUNT: auto, same or HOST:PORT")
+	f.StringSliceVar(&g.allow, "allow", nil, "serve this `network` only, 192.0.2.0/24, or host; may be repeated (default: everybody)")
+	f.Var(&g.portMap, "portmap", "`how` clients find MOUNT: own, register, auto or off")
+	f.DurationVar(&g.wait, "wait", 0, "how `long` a call waits for the server, before the client has to repeat it (0: as long as the client does)")
+	f.BoolVarP(&g.verbose, "verbose", "v", false, "tell of connections")
+	g.register(cmd)
+	return cmd
+}
+
+// An endpoint is one side of a gateway.
+type endpoint struct {
+	scheme     string // "tcp" or "rdma"
+	host, port string
+}
+
+func (e endpoint) address() string { return net.JoinHostPort(e.host, e.port) }
+func (e endpoint) String() string  { return e.scheme + "://" + e.address() }
+
+// parseEndpoint reads the URL given by a flag.
+func parseEndpoint(flag, url string) (e endpoint, err error) {
+	scheme, address, ok := strings.Cut(url, "://")
+	port := map[string]string{"tcp": nfsPort, "rdma": rdmaPort}[scheme]
+	if !ok || port == "" {
+		return e, usagef("%s %s: it is tcp://HOST:PORT or rdma://HOST:PORT", flag, url)
+	}
+	address = strings.TrimSuffix(address, "/")
+	e = endpoint{scheme: scheme, port: port}
+	if host, p, err := net.SplitHostPort(address); err == nil {
+		e.host = host
+		if p != "" {
+			e.port = p
+		}
+	} else {
+		e.host = strings.Trim(address, "[]")
+	}
+	if n, err := strconv.ParseUint(e.port, 10, 16); err != nil || strings.ContainsAny(e.host, "/ ") {
+		return e, usagef("%s %s: it is tcp://HOST:PORT or rdma://HOST:PORT", flag, url)
+	} else {
+		e.port = strconv.FormatUint(n, 10)
+	}
+	return e, nil
+}
+
+// config makes of the flags what a file server is told.
+func (g *gatewayCmd) config() (cfg fileserver.Config, err error) {
+	if g.to == "" {
+		return cfg, usagef("say which server to pass calls to: --to tcp://HOST:2049 or --to rdma://HOST:20049")
+	}
+	if g.back, err = parseEndpoint("--to", g.to); err != nil {
+		return cfg, err
+	}
+	if g.back.host == "" || g.back.port == "0" {
+		return cfg, usagef("--to %s: a server has a host and a port", g.to)
+	}
+	if g.front, err = parseEndpoint("--listen", g.listen); err != nil {
+		return cfg, err
+	}
+	if g.wait < 0 {
+		return cfg, usagef("--wait %v: it is not negative; 0 waits as long as clients do", g.wait)
+	}
+	cfg = fileserver.Config{Low: nfs.V3, High: nfs.V4, PortMap: g.portMap, Reverse: backCalls}
+	switch {
+	case g.front.scheme == "tcp" && g.tcp != "":
+		return cfg, usagef("--tcp %s: --listen %s says where TCP is", g.tcp, g.listen)
+	case g.front.scheme == "tcp":
+		cfg.TCP = g.front.address()
+	case g.tcp == "off":
+		cfg.RDMA = g.front.address()
+	case g.tcp == "":
+		cfg.RDMA, cfg.TCP, cfg.AnyTCP = g.front.address(), net.JoinHostPort(g.front.host, nfsPort), true
+	default:
+		if _, port, err := net.SplitHostPort(g.tcp); err != nil || port == "" {
+			return cfg, usagef("--tcp %s: it is HOST:PORT, or off", g.tcp)
+		}
+		cfg.RDMA, cfg.TCP = g.front.address(), g.tcp
+	}
+	if cfg.TCP == "" && (g.portMap == fileserver.PortMapOwn || g.portMap == fileserver.PortMapRegister) {
+		return cfg, usagef("--portmap %s: without TCP there is no MOUNT to be found", g.portMap)
+	}
+	for _, a := range g.allow {
+		p, err := mount.ParseAllow(a)
+		if err != nil {
+			return cfg, usagef("--allow: %v", err)
+		}
+		cfg.Allow = append(cfg.Allow, p)
+	}
+	return cfg, nil
+}
+
+// mountConfig makes of --mount where MOUNT is; nil is where NFS is.
+func (g *gatewayCmd) mountConfig() (*gateway.MountConfig, error) {
+	cfg := &gateway.MountConfig{Host: g.back.host, Reserved: true, Wrap: g.wrapper}
+	switch g.mount {
+	case "same":
+		return nil, nil
+	case "auto":
+		return cfg, nil
+	}
+	host, port, err := net.SplitHostPort(g.mount)
+	n, bad := strconv.ParseUint(port, 10, 16)
+	if err != nil || bad != nil || host == "" || n == 0 {
+		return nil, usagef("--mount %s: it is auto, same or HOST:PORT", g.mount)
+	}
+	cfg.Host, cfg.Port = host, int(n)
+	return cfg, nil
+}
+
+// backend is the way to the server.
+func (g *gatewayCmd) backend(log *slog.Logger) gateway.Backend {
+	if g.back.scheme == "tcp" {
+		return gateway.TCP(gateway.TCPConfig{Address: g.back.address(), Reserved: true, Wrap: g.wrapper, Logger: log})
+	}
+	return gateway.RDMA(gateway.RDMAConfig{Address: g.back.address(), RNIC: g.rnic, Connection: cm.Params{Wrap: g.wrapper}, Logger: log})
+}
+
+func (g *gatewayCmd) run(ctx context.Context) (err error) {
+	cfg, err := g.config()
+	if err != nil {
+		return err
+	}
+	if _, err := g.mountConfig(); err != nil {
+		return err
+	}
+	if g.verbose && g.logLevel == "" {
+		g.logLevel = "info"
+	}
+	if g.log, err = g.logger(g.cmd.ErrOrStderr()); err != nil {
+		return err
+	}
+	wrap, stop, err := g.wrap()
+	if err != nil {
+		return err
+	}
+	g.wrapper = wrap
+	defer func() { err = errors.Join(err, stop()) }()
+	notices := g.notices(g.cmd, g.log, slog.LevelWarn)
+	if g.back.scheme == "rdma" {
+		if g.rnic, err = verbs.Open(verbs.Config{Logger: notices}); err != nil {
+			return err
+		}
+		defer g.rnic.Close()
+	}
+
+	pass := gateway.Config{Backend: g.backend(notices), Wait: g.wait, Logger: notices}
+	if where, err := g.mountConfig(); err != nil {
+		return err
+	} else if where != nil {
+		m, err := gateway.NewMount(*where)
+		if err != nil {
+			return err
+		}
+		defer m.Close()
+		pass.Mount, cfg.Mount = m, cfg.Allow.Guard(m)
+	} else {
+		// There is no connection that datagrams could go over.
+		cfg.Mount = oncrpc.Mux(nil)
+	}
+	through, err := gateway.New(pass)
+	if err != nil {
+		return err
+	}
+	defer through.Close()
+	var told []string
+	cfg.Handler, cfg.Wrap, cfg.Logger = cfg.Allow.Guard(through), wrap, notices
+	cfg.Notice = func(text string) { told = append(told, text) }
+	server, err := fileserver.Start(ctx, cfg)
+	if err != nil {
+		return err
+	}
+	g.greet(g.cmd.ErrOrStderr(), server, told)
+	g.try(ctx, pass.Backend)
+	select {
+	case <-ctx.Done():
+	case err = <-server.Failed():
+	}
+	drain, cancel := context.WithTimeout(context.WithoutCancel(ctx), drainTime)
+	defer cancel()
+	end := server.Shutdown(drain)
+	if errors.Is(end, context.DeadlineExceeded) {
+		g.log.Info("some calls were not answered", "err", end)
+		end = nil
+	}
+	return errors.Join(err, end)
+}
+
+// try tells if the server does not answer. It may do so later.
+func (g *gatewayCmd) try(ctx context.Context, b gateway.Backend) {
+	ctx, cancel := context.WithTimeout(ctx, answerTime)
+	defer cancel()
+	c, err := b.Open(gateway.Front{Reverse: oncrpc.Mux(nil)})
+	if err == nil {
+		defer c.Close()
+		var reply *oncrpc.ClientReply
+		null := oncrpc.Call{Prog: nfs.Program, Vers: nfs.V3}
+		if reply, err = c.Call(ctx, &oncrpc.ClientCall{Call: null, Forward: true}); err == nil {
+			reply.Release()
+		}
+	}
+	if err != nil && !errors.Is(err, context.Canceled) {
+		fmt.Fprintf(g.cmd.ErrOrStderr(), "%s: %v does not answer yet: calls wait for it\n", g.cmd.CommandPath(), g.back)
+	}
+}
+
+// greet says what is passed where, and how it is mounted.
+func (g *gatewayCmd) greet(w io.Writer, server *fileserver.Server, told []string) {
+	at, proto := server.RDMA(), "rdma"
+	if at == nil {
+		at, proto = server.TCP(), "tcp"
+	}
+	fmt.Fprintf(w, "listening on %v\n", at)
+	fmt.Fprintf(w, "passing on to %v: NFS over %s", g.back, strings.ToUpper(proto))
+	if tcp := server.TCP(); tcp != nil && proto == "rdma" {
+		fmt.Fprintf(w, ", and over TCP on %v", tcp)
+	}
+	fmt.Fprintln(w)
+	for _, text := range told {
+		fmt.Fprintln(w, text)
+	}
+	host, port := reachedAt(at)
+	fmt.Fprintf(w, "\n  mount -t nfs -o vers=4.1,proto=%s,port=%s %s:/ /mnt\n", proto, port, host)
+	if server.TCP() == nil {
+		fmt.Fprintf(w, "\nNFS version 3 cannot be mounted, as that needs MOUNT over TCP\n")
+		return
+	}
+	options := "vers=3,proto=" + proto + ",port=" + port + ",nolock"
+	if !server.Mapped() {
+		_, mountPort, _ := net.SplitHostPort(server.TCP().String())
+		options += ",mountproto=tcp,mountport=" + mountPort
+	}
+	fmt.Fprintf(w, "  mount -t nfs -o %s %s:/EXPORT /mnt\n\n", options, host)
+}
