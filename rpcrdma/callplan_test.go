@@ -161,6 +161,8 @@ func sum(runs []Run) (n int) {
 	return n
 }
 
+// Claim4: P8166-3.4.2-1 P8166-6.1-1 P8166-3.4.4.1-1 P8166-3.4.4.4-1 P8166-3.4.4.4-2 P8166-3.4.5-1 P8166-3.4.5.2-3
+// Claim4: P8166-3.4.6-2 P8166-4.3.2.2-2 P8166-4.3.3-1 P8166-3.5.3-1 P8166-3.5.3-2 P8166-8.2.2.3-1 P5667-3-1 P-6.2-6
 func TestACallTravelsAsShortAsItCan(t *testing.T) {
 	const head = 40 + 4 + 4 // call header, tag of no octets, count of items
 	sinks := func(n ...int) (s [][]byte) {
@@ -327,6 +329,8 @@ func TestACallThatCannotTravelIsRefused(t *testing.T) {
 
 // The program's memory is cut as M3, M8, M9 and M10 of the worked messages have
 // it; handles and offsets are theirs.
+//
+// Claim4: P8166-4-1 P8166-4.2.2-1 P-4.1-18 P-4.1-2
 func TestRealCallsTravelAsTheWorkedMessages(t *testing.T) {
 	file := unhex(t, fileHandle)
 	data := pattern(1, 65536)
@@ -518,6 +522,7 @@ func randomCall(r *rand.Rand, most int) *oncrpc.ClientCall {
 	return c
 }
 
+// Claim4: P8166-3.4.4.4-2 P8166-3.4.5-1 P8166-3.4.5-2 P8166-3.4.5.2-2 P8166-3.5.3-8 P8166-8.2.2-1 P8166-8.2.2.3-1 P-3.4-14
 func TestAnyCallArrivesWhole(t *testing.T) {
 	r := rand.New(rand.NewPCG(1, 2))
 	var p callPlan

@@ -1,0 +1,321 @@
+package rpcrdma
+
+import (
+	"bytes"
+	"context"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/weft-rdma/weft/internal/nettest"
+	"github.com/weft-rdma/weft/oncrpc"
+	"github.com/weft-rdma/weft/verbs"
+)
+
+// expose lends a reply, or a part of it, to the client, in two segments.
+func (p *testPeer) expose(position int, b []byte) []ReadSegment {
+	p.t.Helper()
+	s := p.lend(b, verbs.RemoteRead)
+	return reads(position, segments(s, len(b)/2, len(b)-len(b)/2)...)
+}
+
+// done checks that the next message is the RDMA_DONE of an XID.
+func (p *testPeer) done(xid uint32) {
+	p.t.Helper()
+	if m := p.next(); m.Proc != ProcDone || m.XID != xid || m.wc.Bytes != DoneLen {
+		p.t.Errorf("got %v of XID %#x, %d octets, want the RDMA_DONE of %#x", m.Proc, m.XID, m.wc.Bytes, xid)
+	}
+}
+
+// Claim4: P-3.5-4
+func TestAReplyByReadListIsFetchedAndThenDone(t *testing.T) {
+	item := pattern(3, 5001)
+	for _, test := range []struct {
+		name  string
+		reply func(p *testPeer, m *incoming)
+		want  error
+	}{
+		{"all of it", func(p *testPeer, m *incoming) {
+			p.send(Header{XID: m.XID, Proc: ProcNoMsg, Reads: p.expose(0, exchangeReply(m.XID, "abcd", item))})
+		}, nil},
+		{"an item of it, without roundup", func(p *testPeer, m *incoming) {
+			stream := exchangeReply(m.XID, "abcd", item)
+			p.send(Header{XID: m.XID, Reads: p.expose(24+12, bytes.Clone(item))}, without(stream, 24+12, 5004))
+		}, nil},
+		{"all of it but an item, and that", func(p *testPeer, m *incoming) {
+			stream := exchangeReply(m.XID, "abcd", item)
+			list := append(p.expose(24+12, append(bytes.Clone(item), 0, 0, 0)), p.expose(0, without(stream, 24+12, 5004))...)
+			p.send(Header{XID: m.XID, Proc: ProcNoMsg, Reads: list})
+		}, nil},
+		{"another's", func(p *testPeer, m *incoming) {
+			p.send(Header{XID: m.XID, Proc: ProcNoMsg, Reads: p.expose(0, exchangeReply(m.XID+1, "abcd", item))})
+		}, &Error{Fault: FaultChunk}},
+		{"a chunk where nothing leads to", func(p *testPeer, m *incoming) {
+			p.send(Header{XID: m.XID, Reads: p.expose(4000, bytes.Clone(item))}, exchangeReply(m.XID, "abcd"))
+		}, &Error{Fault: FaultStream}},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			nettest.CheckLeaks(t)
+			a := answer(t, ClientConfig{Rules: rfc5666}, &both)
+			p := a.grants(2)
+			q := exchangeCall(exchangeArgs("abcd", nil, len(item)))
+			ended := a.start(t.Context(), q)
+			m := p.next()
+			test.reply(p, m)
+			p.done(m.XID)
+			r := within(t, "reply", ended)
+			checkEnded(t, r, test.want)
+			if want := exchangeReply(m.XID, "abcd", item); r.err == nil && !bytes.Equal(r.reply.Message, want) {
+				t.Errorf("got %d octets, want %d", len(r.reply.Message), len(want))
+			}
+		})
+	}
+}
+
+func TestAReplyByReadListThatNobodyWaitsForIsDoneUnread(t *testing.T) {
+	nettest.CheckLeaks(t)
+	a := answer(t, ClientConfig{Rules: rfc5666}, &both)
+	p := a.grants(2)
+	ctx, cancel := context.WithCancel(context.Background())
+	ended := a.start(ctx, nullClientCall())
+	m := p.next()
+	cancel()
+	checkEnded(t, within(t, "end", ended), context.Canceled)
+	p.send(Header{XID: m.XID, Proc: ProcNoMsg, Reads: reads(0, Segment{0xbad00, 100, 0})})
+	p.done(m.XID)
+	ended = a.start(t.Context(), nullClientCall())
+	m = p.next()
+	p.send(Header{XID: m.XID}, exchangeNull(m.XID))
+	checkEnded(t, within(t, "reply", ended), nil)
+}
+
+func TestAReplyThatCannotBeReadEndsTheConnectionAndItsCallIsMadeAgain(t *testing.T) {
+	nettest.CheckLeaks(t)
+	a := answer(t, ClientConfig{Rules: rfc5666}, &both)
+	ended := a.start(t.Context(), nullClientCall())
+	p := a.peer()
+	m := p.next()
+	p.send(Header{XID: m.XID, Proc: ProcNoMsg, Reads: reads(0, Segment{0xbad00, 100, 0})})
+	p = a.peer()
+	again := p.next()
+	if again.XID != m.XID {
+		t.Errorf("XID %#x, want %#x again", again.XID, m.XID)
+	}
+	p.send(Header{XID: again.XID}, exchangeNull(again.XID))
+	checkEnded(t, within(t, "reply", ended), nil)
+}
+
+// Claim4: P-3.8-15
+func TestRDMADonesTakeCredits(t *testing.T) {
+	nettest.CheckLeaks(t)
+	a := answer(t, ClientConfig{Rules: rfc5666}, &both)
+	p := a.grants(2)
+	first := a.start(t.Context(), nullClientCall())
+	m := p.next()
+	reply := func(m *incoming, credits uint32) {
+		list := p.expose(0, exchangeNull(m.XID))
+		p.send(Header{XID: m.XID, Proc: ProcNoMsg, Credits: credits, Reads: list})
+		p.done(m.XID)
+	}
+	reply(m, 2)
+	checkEnded(t, within(t, "reply", first), nil)
+	// Two credits, of which the RDMA_DONE has taken one until the next grant.
+	second, third := a.start(t.Context(), nullClientCall()), a.start(t.Context(), nullClientCall())
+	m = p.next()
+	if _, err := p.read(Segment{}); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := p.recvCQ.PollOne(); err == nil {
+		t.Error("two calls and an RDMA_DONE with two credits")
+	}
+	p.send(Header{XID: m.XID, Credits: 2}, exchangeNull(m.XID))
+	m = p.next()
+	p.send(Header{XID: m.XID, Credits: 2}, exchangeNull(m.XID))
+	checkEnded(t, within(t, "reply", second), nil)
+	checkEnded(t, within(t, "reply", third), nil)
+}
+
+// Claim4: P-3.9-5 P-3.9-6
+func TestThePadsOfAReplyAreTakenOut(t *testing.T) {
+	nettest.CheckLeaks(t)
+	a := answer(t, ClientConfig{Rules: rfc5666}, &both)
+	item := pattern(3, 600)
+	var p *testPeer
+	for _, align := range []uint32{0, 1, 256} {
+		ended := a.start(t.Context(), exchangeCall(exchangeArgs("abcd", nil, len(item))))
+		if p == nil {
+			p = a.peer()
+		}
+		m := p.next()
+		stream := exchangeReply(m.XID, "abcd", item)
+		h := Header{XID: m.XID, Proc: ProcMsgP, Align: align, Threshold: 512}
+		padding := h.Padding()
+		pad := padding.Pad(24+12, 600)
+		p.send(h, stream[:24+12], make([]byte, pad), stream[24+12:])
+		r := within(t, "reply", ended)
+		checkEnded(t, r, nil)
+		if r.err == nil && !bytes.Equal(r.reply.Message, stream) {
+			t.Errorf("alignment %d: got % x, want % x", align, r.reply.Message, stream)
+		}
+	}
+}
+
+// configured answers CONF_RDMA, which has to be the first call.
+func (p *testPeer) configured(reply ConfReply) ConfCall {
+	p.t.Helper()
+	m := p.next()
+	var call oncrpc.Call
+	var conf ConfCall
+	at, err := call.Parse(m.payload)
+	if err != nil || call.Prog != ConfProgram || call.Vers != ConfVersion || call.Proc != ConfRDMA || conf.Parse(m.payload[at:]) != nil || m.HasReply {
+		p.t.Fatalf("the first call is % x, want CONF_RDMA", m.payload)
+	}
+	p.send(Header{XID: m.XID, Credits: 8}, exchangeNull(m.XID), reply.Append(nil))
+	return conf
+}
+
+// Claim4: P-6.2-6 P-6.1-4 P-6.1-5
+func TestCONFRDMAComesFirstAndSetsTheLimits(t *testing.T) {
+	nettest.CheckLeaks(t)
+	a := answer(t, ClientConfig{Rules: rfc5666, Configure: true, Reads: 16}, nil)
+	ended := a.start(t.Context(), exchangeCall(exchangeArgs("ab", [][]byte{pattern(1, 1500)})))
+	p := a.peer()
+	want := ConfCall{MaxCallSendSize: 4096, MaxReplySendSize: 4096, MaxRDMARead: 16}
+	if got := p.configured(ConfReply{MaxCallSendSize: 2048, Align: 256, MaxRDMARead: 4}); got != want {
+		t.Errorf("the client asks for %+v, want %+v", got, want)
+	}
+	m := p.next()
+	// 1500 octets fit inline now.
+	if len(m.Reads) != 0 || m.wc.Bytes > 2048 || m.Proc != ProcMsg {
+		t.Errorf("%v of %d octets with %d Read segments", m.Proc, m.wc.Bytes, len(m.Reads))
+	}
+	p.send(Header{XID: m.XID, Credits: 8}, exchangeReply(m.XID, "ab"))
+	checkEnded(t, within(t, "reply", ended), nil)
+	ended = a.start(t.Context(), exchangeCall(exchangeArgs("ab", [][]byte{pattern(1, 2500)})))
+	m = p.next()
+	if len(m.Reads) != 1 || m.wc.Bytes > 2048 {
+		t.Errorf("%v of %d octets with %d Read segments", m.Proc, m.wc.Bytes, len(m.Reads))
+	}
+	p.send(untouched(&m.Header), exchangeReply(m.XID, "ab"))
+	checkEnded(t, within(t, "reply", ended), nil)
+}
+
+func TestAServerWithoutCONFRDMAIsNotMinded(t *testing.T) {
+	for name, answer1 := range map[string]func(p *testPeer, xid uint32){
+		"PROG_UNAVAIL": func(p *testPeer, xid uint32) {
+			b, _ := (&oncrpc.Reply{XID: xid, Accept: oncrpc.ProgUnavail}).Append(nil)
+			p.send(Header{XID: xid}, b)
+		},
+		"ERR_CHUNK": func(p *testPeer, xid uint32) { p.raw(AppendErrChunk(nil, xid, 8)) },
+		"nonsense":  func(p *testPeer, xid uint32) { p.send(Header{XID: xid}, exchangeNull(xid), word(1)) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			nettest.CheckLeaks(t)
+			a := answer(t, ClientConfig{Configure: true}, nil)
+			ended := a.start(t.Context(), exchangeCall(exchangeArgs("ab", [][]byte{pattern(1, 1500)})))
+			p := a.peer()
+			answer1(p, p.next().XID)
+			m := p.next()
+			if len(m.Reads) != 1 || m.wc.Bytes > MinThreshold {
+				t.Errorf("%d octets with %d Read segments", m.wc.Bytes, len(m.Reads))
+			}
+			p.send(untouched(&m.Header), exchangeReply(m.XID, "ab"))
+			checkEnded(t, within(t, "reply", ended), nil)
+		})
+	}
+}
+
+func TestAServerThatDoesNotAnswerCONFRDMAIsNotAskedAgain(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		a := newAnswering()
+		a.calling = call(t, ClientConfig{Configure: true, DialTimeout: time.Second}, func(_, nc *nettest.Conn) error {
+			a.calls.Go(func() { a.accept(nc, nil) })
+			return nil
+		})
+		ended := a.start(t.Context(), nullClientCall())
+		p := a.peer()
+		if m := p.next(); len(m.payload) != 40+ConfLen {
+			t.Errorf("the first call is % x, want CONF_RDMA", m.payload)
+		}
+		p = a.peer()
+		m := p.next()
+		if len(m.payload) != 40 {
+			t.Errorf("then comes % x, want the call", m.payload)
+		}
+		p.send(Header{XID: m.XID}, exchangeNull(m.XID))
+		checkEnded(t, within(t, "reply", ended), nil)
+		a.close()
+		_ = p.rnic.Close()
+	})
+}
+
+// itemsCall is a call whose arguments are two items.
+func itemsCall(first, last []byte) *oncrpc.ClientCall {
+	e := oncrpc.NewEncoder(nil)
+	e.Opaque(first, 1<<20)
+	e.Opaque(last, 1<<20)
+	b, _ := e.Finish()
+	return &oncrpc.ClientCall{Call: exchangeCall(nil).Call, Args: [][]byte{b}, MaxReply: 800}
+}
+
+var itemsBindings = Bindings{{exchangeProgram, exchangeVersion}: twoItems{}}
+
+func TestALongLastItemIsPaddedOnceAnAlignmentIsKnown(t *testing.T) {
+	nettest.CheckLeaks(t)
+	a := answer(t, ClientConfig{Rules: rfc5666, Configure: true, Bindings: itemsBindings}, &both)
+	last := pattern(2, 600)
+	ended := a.start(t.Context(), itemsCall([]byte("abc"), last))
+	p := a.peer()
+	p.configured(ConfReply{MaxCallSendSize: 2048, Align: 256})
+	m := p.next()
+	if m.Proc != ProcMsgP || m.Align != 256 {
+		t.Errorf("got %v with alignment %d, want RDMA_MSGP with 256", m.Proc, m.Align)
+	}
+	if sent := p.in[int(m.wc.ID)*peerSize:][:m.wc.Bytes]; bytes.Index(sent, last) != 256 {
+		t.Errorf("the item is at octet %d, want 256", bytes.Index(sent, last))
+	}
+	p.send(Header{XID: m.XID, Credits: 8}, exchangeNull(m.XID))
+	checkEnded(t, within(t, "reply", ended), nil)
+}
+
+func TestAPaddedCallIsServed(t *testing.T) {
+	nettest.CheckLeaks(t)
+	s := serve(t, ServerConfig{
+		Rules: rfc5666, Configure: &Configurator{Align: 256, Allow: func(*oncrpc.Call) bool { return true }}, Bindings: itemsBindings,
+		Handler: oncrpc.HandlerFunc(func(_ context.Context, r *oncrpc.Request) ([]byte, error) {
+			e := r.Accept(len(r.Args))
+			e.Fixed(r.Args)
+			return e.Finish()
+		}),
+	})
+	c := callServer(s, ClientConfig{Rules: rfc5666, Configure: true, Bindings: itemsBindings})
+	for _, n := range []int{0, 511, 513, 600, 601, 602, 603, 650} {
+		q := itemsCall([]byte("abc"), pattern(n, n))
+		r, err := c.Call(t.Context(), q)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if !bytes.Equal(r.Results, q.Args[0]) {
+			t.Errorf("%d octets: got % x, want % x", n, r.Results, q.Args[0])
+		}
+		r.Release()
+	}
+}
+
+func TestAServerThatExposesRepliesIsDone(t *testing.T) {
+	nettest.CheckLeaks(t)
+	s := serve(t, ServerConfig{Rules: rfc5666, ReadReplies: ReadReplies{Enabled: true}})
+	c := callServer(s, ClientConfig{Rules: rfc5666})
+	for range 40 {
+		q := exchangeCall(exchangeArgs("abcd", nil, 9000))
+		q.MaxReply = 100 // which is not true, so that there is no room for it
+		r, err := c.Call(t.Context(), q)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if want := exchangeReply(r.XID, "abcd", exchangeResult(nil, 9000)); !bytes.Equal(r.Message, want) {
+			t.Fatalf("got %d octets, want %d", len(r.Message), len(want))
+		}
+		r.Release()
+	}
+}
