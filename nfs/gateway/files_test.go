@@ -350,3 +350,47 @@ func TestCompoundsPassAGateway(t *testing.T) {
 		}
 	})
 }
+
+// A server of NFS version 4.1 calls its client back through the gateway, while a
+// call of the client's is under way and afterwards.
+//
+// Claim4: P8267-6.5.2-1
+func TestCallbacksPassAGateway(t *testing.T) {
+	callback := oncrpc.Call{Prog: 0x40000000, Vers: 1, Proc: 1}
+	callBack := func(t *testing.T, back oncrpc.Caller) {
+		reply, err := back.Call(t.Context(), &oncrpc.ClientCall{Call: callback, Args: [][]byte{words(1, 2, 3)}})
+		if err != nil {
+			t.Errorf("calling back: %v", err)
+			return
+		}
+		defer reply.Release()
+		if !bytes.Equal(reply.Results, words(3, 2, 1)) {
+			t.Errorf("the client answers %x", reply.Results)
+		}
+	}
+	var back oncrpc.Caller
+	server := func(t *testing.T) oncrpc.Handler {
+		return oncrpc.HandlerFunc(func(_ context.Context, r *oncrpc.Request) ([]byte, error) {
+			back = r.Back
+			callBack(t, back)
+			e := r.Accept(0)
+			return e.Finish()
+		})
+	}
+	reverse := oncrpc.HandlerFunc(func(_ context.Context, r *oncrpc.Request) ([]byte, error) {
+		if r.Prog != callback.Prog || !bytes.Equal(r.Args, words(1, 2, 3)) {
+			return nil, &oncrpc.AcceptError{Stat: oncrpc.ProgUnavail}
+		}
+		e := r.Accept(12)
+		for n := range uint32(3) {
+			e.Uint32(3 - n)
+		}
+		return e.Finish()
+	})
+	overLines(t, server, reverse, func(t *testing.T, l *line) {
+		if _, err := l.caller.Call(t.Context(), &oncrpc.ClientCall{Call: oncrpc.Call{Prog: nfs.Program, Vers: nfs.V4, Proc: 0}}); err != nil {
+			t.Fatal(err)
+		}
+		callBack(t, back)
+	})
+}
