@@ -25,8 +25,8 @@ func TestAnExportIsMountedOverTheSameConnection(t *testing.T) {
 	if f.Info().ReadMax != 4096 || f.Export() != "/" || f.Prefix() != "" {
 		t.Errorf("mounted %+v at %q, %q", f.Info(), f.Export(), f.Prefix())
 	}
-	if err := f.Close(); err != nil || s.umnts != 1 || caller.closed != 0 {
-		t.Errorf("closing: %v, UMNT was called %d times, the connection closed %d times", err, s.umnts, caller.closed)
+	if err := f.Close(); err != nil || s.unmounted() != 1 || caller.closed != 0 {
+		t.Errorf("closing: %v, UMNT was called %d times, the connection closed %d times", err, s.unmounted(), caller.closed)
 	}
 }
 
@@ -39,8 +39,8 @@ func TestAnExportIsMountedOverTCPWhereTheConnectionHasNoMOUNT(t *testing.T) {
 		cfg.MountTCP = func(context.Context) (oncrpc.Caller, error) { return mountd, nil }
 	})
 	f.Close()
-	if s.umnts != 1 || mountd.closed != 1 {
-		t.Errorf("UMNT was called %d times, the connection to MOUNT closed %d times", s.umnts, mountd.closed)
+	if s.unmounted() != 1 || mountd.closed != 1 {
+		t.Errorf("UMNT was called %d times, the connection to MOUNT closed %d times", s.unmounted(), mountd.closed)
 	}
 }
 
@@ -193,8 +193,8 @@ func TestMOUNTOverTCPIsFoundAtAGivenPort(t *testing.T) {
 		cfg.MountTCP = MountOverTCP(addr.IP.String(), uint16(addr.Port), rpctcp.ClientConfig{})
 	})
 	f.Close()
-	if s.umnts != 1 {
-		t.Errorf("UMNT was called %d times", s.umnts)
+	if s.unmounted() != 1 {
+		t.Errorf("UMNT was called %d times", s.unmounted())
 	}
 }
 

@@ -122,13 +122,14 @@ func (s *fakeServer) called(p nfs.Proc) int {
 	return s.calls[p]
 }
 
-// restart makes the server forget what was not committed.
-func (s *fakeServer) restart() {
+// unmounted is how often UMNT was called.
+func (s *fakeServer) unmounted() int {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.forget()
+	return s.umnts
 }
 
+// forget is the server starting anew, without what was not committed.
 func (s *fakeServer) forget() {
 	s.verf[7]++
 	for _, f := range s.files {

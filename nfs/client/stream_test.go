@@ -9,6 +9,7 @@ import (
 	"testing"
 	"testing/fstest"
 	"testing/iotest"
+	"testing/synctest"
 
 	"github.com/weft-rdma/weft/internal/nettest"
 	"github.com/weft-rdma/weft/nfs"
@@ -208,6 +209,29 @@ func TestAWriterKeepsNoMoreThanItMay(t *testing.T) {
 	if most > 8 {
 		t.Errorf("%d blocks of 4096 octets, in memory for 8", most)
 	}
+}
+
+func TestAWriterTellsOfAFailureThatCameWhileNobodyAsked(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := newFakeServer()
+		f := dial(t, s, func(cfg *Config) { cfg.Requests = 2 })
+		file, err := f.Create(t.Context(), "file", nfs.Unchecked, Mode(0o644))
+		if err != nil {
+			t.Fatal(err)
+		}
+		s.before = func(nfs.Proc, int) nfs.Stat { return nfs.ErrNoSpc }
+		w := file.NewWriter(t.Context(), 0)
+		if _, err := w.Write(make([]byte, 2*4096)); err != nil && !errors.Is(err, nfs.ErrNoSpc) {
+			t.Fatal(err)
+		}
+		synctest.Wait() // both WRITEs have failed, and nothing is under way
+		if _, err := w.Write([]byte{1}); !errors.Is(err, nfs.ErrNoSpc) {
+			t.Errorf("the next Write: %v", err)
+		}
+		if err := w.Close(); !errors.Is(err, nfs.ErrNoSpc) {
+			t.Errorf("Close: %v", err)
+		}
+	})
 }
 
 func TestAWriterThatIsAbortedLeavesNothingBehind(t *testing.T) {

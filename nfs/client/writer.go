@@ -142,9 +142,11 @@ func (w *Writer) room() error {
 	if w.closed && w.err == nil {
 		return failed(nfs.ProcWrite, w.file.path, errClosed)
 	}
-	for w.err == nil && w.fill == nil {
+	for {
 		w.drain()
 		switch {
+		case w.err != nil || w.fill != nil:
+			return w.err
 		case len(w.spare) > 0:
 			last := len(w.spare) - 1
 			w.fill, w.spare = w.spare[last][:0], w.spare[:last]
@@ -156,7 +158,6 @@ func (w *Writer) room() error {
 			w.await()
 		}
 	}
-	return w.err
 }
 
 // send writes the block that was filled.
