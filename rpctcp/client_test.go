@@ -105,32 +105,53 @@ func TestAttemptsToConnectArePausedForLonger(t *testing.T) {
 }
 
 func TestAConnectionThatEndsWithoutAReplyIsAnAttemptThatFailed(t *testing.T) {
+	for name, octets := range map[string]int{"before it": 0, "within it": 20} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				d := newDialer(t)
+				c := newClient(t, ClientConfig{Dial: d.dial, Attempts: 3, Backoff: time.Second})
+				answer := call(context.Background(), c, "args")
+				for range 3 {
+					p := <-d.peers
+					_, _ = p.Write(record(replyOf(p.xid(), "results."))[:octets])
+					p.Close()
+				}
+				if r := <-answer; r.err == nil || !strings.Contains(r.err.Error(), "connection lost") {
+					t.Errorf("the call returned %v, want that the connection was lost", r.err)
+				}
+			})
+		})
+	}
+}
+
+func TestAConnectionThatAnsweredOrWasNotUsedIsNoFailure(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		d := newDialer(t)
-		c := newClient(t, ClientConfig{Dial: d.dial, Attempts: 3, Backoff: time.Second})
-		answer := call(context.Background(), c, "args")
-		for range 3 {
-			p := <-d.peers
-			p.xid()
-			p.Close()
-		}
-		if r := <-answer; r.err == nil || !strings.Contains(r.err.Error(), "connection lost") {
-			t.Errorf("the call returned %v, want that the connection was lost", r.err)
-		}
-		// One that answers is not, nor one that nobody called over.
+		c := newClient(t, ClientConfig{Dial: d.dial, Attempts: 1, Backoff: time.Hour})
+		start := time.Now()
 		for range 5 {
-			answer := call(context.Background(), c, "args")
-			p := <-d.peers
-			p.send(replyOf(p.xid(), "results."))
-			(<-answer).want(t, "results.", nil)
-			p.Close()
-			synctest.Wait()
 			if err := c.Connect(context.Background()); err != nil {
 				t.Fatal(err)
 			}
 			(<-d.peers).Close()
 			synctest.Wait()
 		}
+		answered := call(context.Background(), c, "args")
+		p := <-d.peers
+		xid := p.xid()
+		lost := call(context.Background(), c, "args")
+		again := p.xid()
+		p.send(replyOf(xid, "results."))
+		(<-answered).want(t, "results.", nil)
+		p.Close()
+		p = <-d.peers
+		p.send(replyOf(p.xid(), "results."))
+		(<-lost).want(t, "results.", nil)
+		if took := time.Since(start); took != 0 || again == xid {
+			t.Errorf("it took %v, want no pause", took)
+		}
+		c.Close()
+		p.Close()
 	})
 }
 
