@@ -22,7 +22,27 @@
 // moved to chunks is the unreduced Payload stream; it begins at its XID, which
 // is position zero, and all positions count in it.
 //
-// What is here is pure: [Header.Parse] and [Header.Append] are the codec,
+// # Programs
+//
+// A [Server] executes calls of an [oncrpc.Handler], and a [Client] is an
+// [oncrpc.Caller]. Both see whole messages: what goes in chunks is decided from
+// the sizes, and from an upper-layer [Binding] if there is one for the program.
+//
+//	server, err := rpcrdma.NewServer(rnic, rpcrdma.ServerConfig{Handler: handler})
+//	ln, err := cm.Listen(ctx, rnic, "tcp", ":20049", cm.ListenConfig{})
+//	err = server.Serve(ctx, ln)
+//
+// A server fetches a call into one piece of registered memory, many RDMA Reads
+// at a time, and sends the reply from the memory that [oncrpc.Request.Alloc] has
+// given, by RDMA Writes and a Send that are posted together. Nothing of what it
+// has is open to peers, other than replies of [ServerConfig.ReadReplies]. What
+// a peer does, or leaves undone, costs it its own connection at most, and what
+// it can make a server keep is bounded: by the credits, by [Rules], by
+// [ServerConfig] and, as far as it makes nothing move, by time.
+//
+// # Messages
+//
+// The rest is pure: [Header.Parse] and [Header.Append] are the codec,
 // [Header.CheckCall], [Header.CheckReply] and [Header.CheckReturned] hold a
 // message against the rules, [Assembly] says from which pieces a responder puts
 // a stream together, and [ReplyPlan] which octets of a reply go where. None of

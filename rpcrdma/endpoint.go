@@ -264,11 +264,8 @@ func (e *endpoint) dispatch(m *message) {
 func (e *endpoint) direction(m *message) Direction {
 	d := DirectionUnknown
 	h := &m.Header
-	switch {
-	case m.Fault == nil:
+	if m.Fault == nil {
 		d = h.Direction(m.Payload, &e.rules)
-	case h.Proc == ProcError && !isFault(m.Fault, FaultShort):
-		d = DirectionReply
 	}
 	// Calls of a server's own offer no chunk that a reply could be in, so this is
 	// a call that lacks its Read chunk at position zero.

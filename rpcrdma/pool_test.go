@@ -46,6 +46,11 @@ func TestAPoolKeepsNoMoreThanItMay(t *testing.T) {
 	if u := rnic.Usage(); u.Regions != 3 || p.idle != 3*4096 {
 		t.Errorf("%d regions and %d octets are kept, want 3 and %d", u.Regions, p.idle, 3*4096)
 	}
+	if b := must(p.get(4000))(t); b == last && p.idle == 2*4096 {
+		p.put(b)
+	} else {
+		t.Errorf("%d octets are idle of three buffers less one, want %d", p.idle, 2*4096)
+	}
 	if b := must(p.get(4000))(t); b != last {
 		t.Error("the buffer put back last is not the first to be used again")
 	} else if err := p.close(); err != nil {

@@ -122,8 +122,6 @@ func (c *served) findPads() error {
 	h, payload := c.header, c.message.Payload
 	padding := h.Padding()
 	switch {
-	case padding.Align > MaxAlign:
-		return faultf(FaultChunk, "RDMA_MSGP of XID %#x with an alignment of %d octets, want at most %d", h.XID, padding.Align, MaxAlign)
 	case len(h.Reads) > 0:
 		return faultf(FaultChunk, "RDMA_MSGP of XID %#x with a Read list, want what is long inline", h.XID)
 	case padding.Align <= 1:

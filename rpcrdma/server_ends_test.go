@@ -3,10 +3,12 @@ package rpcrdma
 import (
 	"bytes"
 	"context"
+	"errors"
 	"testing"
 
 	"github.com/weft-rdma/weft/internal/nettest"
 	"github.com/weft-rdma/weft/oncrpc"
+	"github.com/weft-rdma/weft/rdmap"
 	"github.com/weft-rdma/weft/verbs"
 )
 
@@ -92,6 +94,13 @@ func TestWhoIgnoresCreditsLosesHisConnectionAlone(t *testing.T) {
 	bad.send(Header{XID: 100}, callMessage(100, 2, nil))
 	if err := bad.end(); err == nil {
 		t.Error("the connection ended without an error")
+	}
+	for alive := true; alive; { // replies that were cut short have not come
+		_, alive = bad.nextOrEnd()
+	}
+	var told *rdmap.TerminateError
+	if err := bad.qp.Err(); !errors.As(err, &told) || !told.Remote {
+		t.Errorf("the peer was not told why: %v", err)
 	}
 	good.alive()
 	close(block)
