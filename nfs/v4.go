@@ -3,7 +3,11 @@
 
 package nfs
 
-import "github.com/weft-rdma/weft/rpcrdma"
+import (
+	"math"
+
+	"github.com/weft-rdma/weft/rpcrdma"
+)
 
 // BindingV4 is the upper-layer binding of NFS versions 4.0, 4.1 and 4.2, which
 // are all version 4 of the program. Of its one procedure with anything in it,
@@ -98,7 +102,8 @@ func otherProc4(proc uint32, c *rpcrdma.Cursor) error {
 	return c.Err()
 }
 
-// MaxReply adds up the results of all operations. It does not know the most
+// MaxReply adds up the results of all operations, of each of which no more than
+// [MaxData] counts, whatever it asks for. It does not know the most
 // octets when there is an operation that it does not know; those eligible items
 // that the results before it have are told all the same. In NFS version 4.1 and
 // later the ca_maxresponsesize of the session is another bound (RFC 8267
@@ -128,19 +133,16 @@ func (BindingV4) MaxReply(proc uint32, c *rpcrdma.Cursor) rpcrdma.ReplyBound {
 		if c.Err() != nil {
 			break
 		}
-		n += octets
+		n += min(octets, MaxData)
 		if item != noItem {
-			items = append(items, int(min(item, maxReply)))
+			items = append(items, int(min(item, MaxData)))
 		}
 	}
 	if c.Err() != nil {
 		return rpcrdma.ReplyBound{Fixed: -1, Items: items}
 	}
-	return rpcrdma.ReplyBound{Fixed: int(min(n, maxReply)), Items: items}
+	return rpcrdma.ReplyBound{Fixed: int(min(n, math.MaxInt32)), Items: items}
 }
-
-// maxReply keeps bounds within an int where that has 32 bits.
-const maxReply = 1 << 30
 
 // ReadRead reports that replies may have a Read list: RFC 5667 §3 has it as one
 // of the ways in which results return.

@@ -306,15 +306,15 @@ func TestTheReplyToACompoundIsEstimatedByItsOperations(t *testing.T) {
 		{[]string{"53 .16 1 0 63 0", "22 'handle'", "25 .16 .8 4096"}, empty + 44 + 8 + 16, []int{4096}},
 		{[]string{"22 'handle'", "25 .16 .8 10", "25 .16 .8 20", "27"}, empty + 8 + 16 + 16 + 12, []int{10, 20, 4096}},
 		{[]string{"26 .8 .8 512 8192 1 0"}, empty + 8 + 8192, nil},
-		{[]string{"9 1 26"}, empty + 8 + maxBitmap4 + 4 + 3*24, nil},                      // type, change, size
-		{[]string{"9 2 0 48"}, empty + 8 + maxBitmap4 + 4 + 2*(4+maxName4), nil},          // owner, owner_group
-		{[]string{"9 1 4096"}, empty + 8 + maxBitmap4 + 4 + maxACL4, nil},                 // acl
-		{[]string{"34 .16 0 ''"}, empty + 8 + maxBitmap4, nil},                            // SETATTR
-		{[]string{"25 .16 .8 16", "999", "25 .16 .8 16"}, -1, []int{16}},                  // not known
-		{[]string{"25 .16 .8 16", "42 .8 '' 0 7", "25 .16 .8 16"}, -1, []int{16}},         // not known
-		{[]string{"25 .16 .8 16", "25 .16"}, -1, []int{16}},                               // too short
-		{[]string{"25 .16 .8 4294967295"}, empty + 16, []int{maxReply}},                   // more than any reply
-		{[]string{"26 .8 .8 512 4294967295 0", "26 .8 .8 0 4294967295 0"}, maxReply, nil}, // the same
+		{[]string{"9 1 26"}, empty + 8 + maxBitmap4 + 4 + 3*24, nil},                                   // type, change, size
+		{[]string{"9 2 0 48"}, empty + 8 + maxBitmap4 + 4 + 2*(4+maxName4), nil},                       // owner, owner_group
+		{[]string{"9 1 4096"}, empty + 8 + maxBitmap4 + 4 + maxACL4, nil},                              // acl
+		{[]string{"34 .16 0 ''"}, empty + 8 + maxBitmap4, nil},                                         // SETATTR
+		{[]string{"25 .16 .8 16", "999", "25 .16 .8 16"}, -1, []int{16}},                               // not known
+		{[]string{"25 .16 .8 16", "42 .8 '' 0 7", "25 .16 .8 16"}, -1, []int{16}},                      // not known
+		{[]string{"25 .16 .8 16", "25 .16"}, -1, []int{16}},                                            // too short
+		{[]string{"25 .16 .8 4294967295"}, empty + 16, []int{MaxData}},                                 // more than any reply
+		{[]string{"26 .8 .8 512 4294967295 0", "26 .8 .8 0 4294967295 0"}, empty + 2*(8+MaxData), nil}, // the same
 	} {
 		b := compoundArgs(tt.ops...)
 		var c rpcrdma.Cursor

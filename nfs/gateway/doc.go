@@ -33,4 +33,6 @@
 // allowed to mount, and mostly to come from a port below 1024. Locks of NFS
 // version 3 need a program of their own, NLM, whose server calls back by address:
 // mount with the option nolock, or version 4.
+//
+// TLS (RFC 9289) is refused, as it would have to end at the gateway.
 package gateway

@@ -96,6 +96,11 @@ func New(cfg Config) (*Gateway, error) {
 
 // ServeRPC passes a call on and returns its reply.
 func (g *Gateway) ServeRPC(ctx context.Context, r *oncrpc.Request) ([]byte, error) {
+	if r.Cred.Flavor == oncrpc.FlavorTLS {
+		// RFC 9289 §4.1: who asks for TLS would begin it with the gateway, and the
+		// server expect it of the gateway, neither of whom can be served.
+		return nil, &oncrpc.RejectError{Stat: oncrpc.AuthError, Auth: oncrpc.AuthBadCred}
+	}
 	if r.Prog == nfs.MountProgram && g.cfg.Mount != nil {
 		return g.cfg.Mount.ServeRPC(ctx, r)
 	}

@@ -319,6 +319,22 @@ func TestFailuresAreToldAsRPCTellsThem(t *testing.T) {
 	}
 }
 
+// A client that would like TLS is told that there is none, and goes on without:
+// the server behind is not asked, as it might agree.
+func TestTLSIsNotPassedOn(t *testing.T) {
+	r := newRig(t, Config{})
+	front := dial(t, r.front)
+	front.send(words(1, 0, 2, nfs.Program, 3, 0, 7, 0, 0, 0))
+	if got, want := front.receive(), words(1, 1, 1, 1, 1); !bytes.Equal(got, want) {
+		t.Errorf("reply %x, want %x: AUTH_BADCRED", got, want)
+	}
+	front.send(call(2, 1))
+	b := accept(t, r.behind)
+	if got := b.receive(); !bytes.Equal(got, call(2, 1)) {
+		t.Errorf("behind arrives %x, want the next call", got)
+	}
+}
+
 // Calls that come by no connection have none behind, and a gateway that is
 // closed answers nobody.
 func TestAGatewayNeedsConnections(t *testing.T) {

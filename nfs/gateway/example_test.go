@@ -1,0 +1,83 @@
+package gateway_test
+
+import (
+	"context"
+	"fmt"
+	"log"
+	"net"
+
+	"github.com/weft-rdma/weft/cm"
+	"github.com/weft-rdma/weft/nfs"
+	"github.com/weft-rdma/weft/nfs/gateway"
+	"github.com/weft-rdma/weft/oncrpc"
+	"github.com/weft-rdma/weft/rpcrdma"
+	"github.com/weft-rdma/weft/rpctcp"
+	"github.com/weft-rdma/weft/verbs"
+)
+
+// nas starts a server of NFS over TCP that can do one thing: it answers whatever
+// it is asked by a word.
+func nas() (address string, stop func()) {
+	server, err := rpctcp.NewServer(rpctcp.ServerConfig{Handler: oncrpc.HandlerFunc(
+		func(_ context.Context, r *oncrpc.Request) ([]byte, error) {
+			e := r.Accept(64)
+			e.String("served over TCP", 64)
+			return e.Finish()
+		},
+	)})
+	if err != nil {
+		log.Fatal(err)
+	}
+	ln, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		log.Fatal(err)
+	}
+	go server.Serve(context.Background(), ln)
+	return ln.Addr().String(), func() { server.Close() }
+}
+
+// A server that knows TCP alone is reached over RDMA.
+func Example() {
+	behind, stop := nas()
+	defer stop()
+
+	// The gateway, and the server of RPC-over-RDMA that it is behind.
+	g, err := gateway.New(gateway.Config{Backend: gateway.TCP(gateway.TCPConfig{Address: behind})})
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer g.Close()
+	rnic, err := verbs.Open(verbs.Config{})
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer rnic.Close()
+	front, err := rpcrdma.NewServer(rnic, rpcrdma.ServerConfig{Handler: g, Bindings: nfs.Bindings(), Reverse: 2})
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer front.Close()
+	ln, err := cm.Listen(context.Background(), rnic, "tcp", "127.0.0.1:0", cm.ListenConfig{})
+	if err != nil {
+		log.Fatal(err)
+	}
+	go front.Serve(context.Background(), ln)
+
+	// A client over RDMA.
+	client, err := rpcrdma.NewClient(rpcrdma.ClientConfig{Addr: ln.Addr().String(), Bindings: nfs.Bindings()})
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer client.Close()
+	reply, err := client.Call(context.Background(), &oncrpc.ClientCall{
+		Call:     oncrpc.Call{Prog: nfs.Program, Vers: nfs.V3},
+		MaxReply: 128, // of NULL, nobody expects results
+	})
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer reply.Release()
+	d := oncrpc.NewDecoder(reply.Results, "results")
+	fmt.Println(d.String(64))
+	// Output: served over TCP
+}
