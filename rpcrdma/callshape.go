@@ -46,10 +46,12 @@ func (s *callShape) of(head []byte, c *oncrpc.ClientCall, binding Binding, curso
 	case c.MaxReply > 0:
 		// What is not for sinks is among MaxReply.
 		s.bound.Fixed, s.bound.Items = c.MaxReply, s.bound.Items[:min(len(s.bound.Items), len(s.sinks))]
-	case s.bound.Fixed < 0:
-		s.bound.Fixed = unbound
-	default:
+	case s.bound.Fixed >= 0:
 		s.bound.Fixed += verifierRoom(c.Cred.Flavor)
+	case c.Proc == 0 && !s.protected: // RFC 5531 §12.1: returns nothing
+		s.bound.Fixed = minReply + verifierRoom(c.Cred.Flavor)
+	default:
+		s.bound.Fixed = unbound
 	}
 	return nil
 }
