@@ -143,8 +143,8 @@ func (c *served) answer(reply []byte) {
 	c.add(verbs.OpSend, c.send, 0, Segment{Length: uint32(len(b))})
 	c.invalidates(handle)
 	r.mu.Lock()
-	if c.offer != nil {
-		if !r.roomFor(c.offer) && !r.closed {
+	if c.offer != nil && !r.closed { // else nothing is sent, and reset withdraws it
+		if !r.roomFor(c.offer) {
 			r.held = append(r.held, c)
 			r.mu.Unlock()
 			return // unhold has it sent
