@@ -4,6 +4,9 @@
 //	weft ping    what rping(1) does, and speaks with it
 //	weft info    what this RNIC is and can do
 //	weft serve   serves a folder to NFS clients, over RDMA and TCP
+//	weft ls      lists folders of an NFS server
+//	weft cat     prints files of an NFS server
+//	weft cp      copies files from and to NFS servers
 //	weft gateway reaches an NFS server over RDMA that speaks TCP, and the reverse
 //
 // It ends with status 0 when all went well, 1 when something failed and 2 when
@@ -71,16 +74,17 @@ over ordinary TCP sockets, without special hardware, kernel modules or root.`,
 		Example: `  weft perf                           measure this machine against itself
   weft ping -s -a 127.0.0.1           answer pings (rping's too)
   weft ping -c -a 127.0.0.1 -C 10 -v  send ten
-  weft serve .                        serve this folder by NFS over RDMA`,
+  weft serve .                        serve this folder by NFS over RDMA
+  weft cp nfs://127.0.0.1/file /tmp/  copy from it`,
 		SilenceErrors: true,
 		SilenceUsage:  true,
 		Args:          cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			return usagef("say what to do: perf, ping, info, serve or gateway")
+			return usagef("say what to do: perf, ping, info, serve, ls, cat, cp or gateway")
 		},
 	}
 	root.CompletionOptions.HiddenDefaultCmd = true
-	root.AddCommand(newPerf(), newPing(), newInfo(), newServe(), newGateway())
+	root.AddCommand(newPerf(), newPing(), newInfo(), newServe(), newLs(), newCat(), newCp(), newGateway())
 	return root
 }
 

@@ -30,6 +30,44 @@ func (f *perfFlags) progress(cfg *perf.Config) (done func()) {
 	return func() { bar.Finish() }
 }
 
+// A transferBar shows how far a transfer of so many octets is, when standard error
+// is a terminal.
+type transferBar struct{ bar *progressbar.ProgressBar }
+
+// bar shows what is being done, and how much of it is left.
+func (m *mounts) bar(what string, octets int64) *transferBar {
+	if m.cmd.ErrOrStderr() != os.Stderr || !terminal(os.Stderr) || octets == 0 {
+		return new(transferBar)
+	}
+	return &transferBar{progressbar.NewOptions64(octets,
+		progressbar.OptionSetWriter(os.Stderr),
+		progressbar.OptionSetDescription(what),
+		progressbar.OptionShowBytes(true),
+		progressbar.OptionSetWidth(40),
+		progressbar.OptionThrottle(100*time.Millisecond),
+		progressbar.OptionClearOnFinish(),
+	)}
+}
+
+func (b *transferBar) add(octets int64) {
+	if b.bar != nil {
+		b.bar.Add64(octets)
+	}
+}
+
+// clear makes room for a line of text.
+func (b *transferBar) clear() {
+	if b.bar != nil {
+		b.bar.Clear()
+	}
+}
+
+func (b *transferBar) done() {
+	if b.bar != nil {
+		b.bar.Finish()
+	}
+}
+
 func terminal(f *os.File) bool {
 	info, err := f.Stat()
 	return err == nil && info.Mode()&os.ModeCharDevice != 0

@@ -33,6 +33,16 @@ func (f *FS) Lstat(ctx context.Context, path string) (*Info, error) {
 	return w.here(), nil
 }
 
+// Resolve looks at the file that name leads to, through symbolic links, and says
+// by which path without any it is reached.
+func (f *FS) Resolve(ctx context.Context, name string) (string, *Info, error) {
+	w, err := f.walk(ctx, name, true)
+	if err != nil {
+		return "", nil, err
+	}
+	return w.name(), w.here(), nil
+}
+
 // Readlink reads a symbolic link.
 func (f *FS) Readlink(ctx context.Context, path string) (string, error) {
 	info, err := f.Lstat(ctx, path)

@@ -1,0 +1,71 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+
+	"github.com/spf13/cobra"
+)
+
+// urlHelp says what the commands with URLs have in common.
+const urlHelp = `A file on a server is nfs://host[:port]/path: the server's own path, of which the
+longest part that it exports is mounted. Octets may be written %XX; a percent sign
+is %25. The port is 20049, NFS over RDMA, or with --tcp 2049.`
+
+// catFiles holds the flags of `weft cat`.
+type catFiles struct{ mounts }
+
+func newCat() *cobra.Command {
+	c := new(catFiles)
+	cmd := &cobra.Command{
+		Use:   "cat URL... [flags]",
+		Short: "Print files of an NFS server",
+		Long: `Cat prints files of NFS servers, one after the other, without mounting anything.
+
+` + urlHelp + `
+
+The status is 1 when a file could not be read to its end.`,
+		Example: `  weft cat nfs://127.0.0.1/README.md                of weft serve .
+  weft cat nfs://192.0.2.7/srv/a nfs://192.0.2.7/srv/b > both
+  weft cat --tcp nfs://192.0.2.7/srv/big | sha256sum`,
+		Args: cobra.MinimumNArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error { return c.run(cmd, args) },
+	}
+	cmd.Flags().SortFlags = false
+	c.register(cmd)
+	return cmd
+}
+
+func (c *catFiles) run(cmd *cobra.Command, args []string) (err error) {
+	if err := needURLs(args); err != nil {
+		return err
+	}
+	if err := c.open(cmd); err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, c.close()) }()
+	for _, arg := range args {
+		if err := c.print(cmd.Context(), cmd.OutOrStdout(), arg); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (c *catFiles) print(ctx context.Context, w io.Writer, arg string) error {
+	p, err := c.place(ctx, arg)
+	if err != nil {
+		return err
+	}
+	in, err := p.Tree.Open(ctx, p.Path)
+	if err != nil {
+		return fmt.Errorf("%s: %w", arg, err)
+	}
+	defer in.Close()
+	if _, err := io.Copy(w, in); err != nil {
+		return fmt.Errorf("%s: %w", arg, err)
+	}
+	return nil
+}

@@ -1,0 +1,8 @@
+package files
+
+import (
+	"syscall"
+	"time"
+)
+
+func accessTime(st *syscall.Stat_t) time.Time { return time.Unix(st.Atim.Unix()) }

@@ -1,0 +1,6 @@
+// Package files copies files between this machine and NFS servers: what weft ls,
+// cat and cp are made of.
+//
+// A [Tree] is the files of one side, a [Place] a path in it. A [Copier] copies
+// between trees: it plans what is to be done, and does it.
+package files

@@ -1,0 +1,172 @@
+// This file holds the files of this machine.
+
+package files
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+)
+
+// Local is the files of this machine, by the paths that the system has for them.
+type Local struct{}
+
+var _ Tree = Local{}
+
+// Join refuses what a server may list and this system takes for a path, such as
+// a name with a backslash on Windows.
+func (Local) Join(dir, name string) (string, error) {
+	if !filepath.IsLocal(name) || strings.ContainsRune(name, filepath.Separator) || name == "." {
+		return "", fmt.Errorf("a file cannot be named %q here", name)
+	}
+	return filepath.Join(dir, name), nil
+}
+
+func (Local) Dir(name string) string { return filepath.Dir(name) }
+
+func (Local) Base(name string) string { return filepath.Base(name) }
+
+func (Local) Inside(name, dir string) bool {
+	name, err1 := filepath.Abs(name)
+	dir, err2 := filepath.Abs(dir)
+	rel, err3 := filepath.Rel(dir, name)
+	return errors.Join(err1, err2, err3) == nil && filepath.IsLocal(rel)
+}
+
+func (Local) Show(name string) string { return name }
+
+func (l Local) Resolve(ctx context.Context, name string) (string, *Info, error) {
+	name, err := filepath.EvalSymlinks(name)
+	if err != nil {
+		return "", nil, err
+	}
+	info, err := l.Lstat(ctx, name)
+	return name, info, err
+}
+
+func (Local) Lstat(ctx context.Context, name string) (*Info, error) {
+	if err := ctx.Err(); err != nil {
+		return nil, err
+	}
+	info, err := os.Lstat(name)
+	if err != nil {
+		return nil, err
+	}
+	return localInfo(info), nil
+}
+
+func localInfo(info fs.FileInfo) *Info {
+	i := &Info{Name: info.Name(), Mode: info.Mode(), Size: info.Size(), Mtime: info.ModTime(), Atime: info.ModTime()}
+	addSystemInfo(i, info)
+	return i
+}
+
+func (Local) ReadDir(ctx context.Context, name string) ([]*Info, error) {
+	if err := ctx.Err(); err != nil {
+		return nil, err
+	}
+	entries, err := os.ReadDir(name)
+	if err != nil {
+		return nil, err
+	}
+	var infos []*Info
+	for _, e := range entries {
+		info, err := e.Info()
+		if errors.Is(err, fs.ErrNotExist) {
+			continue // removed meanwhile
+		}
+		if err != nil {
+			return nil, err
+		}
+		infos = append(infos, localInfo(info))
+	}
+	return infos, nil
+}
+
+func (Local) Readlink(_ context.Context, name string) (string, error) { return os.Readlink(name) }
+
+func (Local) Open(ctx context.Context, name string) (io.ReadCloser, error) {
+	f, err := os.Open(name)
+	if err != nil {
+		return nil, err
+	}
+	return &localInput{f, ctx}, nil
+}
+
+func (Local) Create(ctx context.Context, name string, perm fs.FileMode) (Output, error) {
+	return output(ctx, name, os.O_WRONLY|os.O_CREATE|os.O_EXCL, perm)
+}
+
+func (Local) Write(ctx context.Context, name string) (Output, error) {
+	return output(ctx, name, os.O_WRONLY, 0)
+}
+
+func output(ctx context.Context, name string, flag int, perm fs.FileMode) (Output, error) {
+	f, err := os.OpenFile(name, flag, perm.Perm())
+	if err != nil {
+		return nil, err
+	}
+	return &localOutput{f, ctx}, nil
+}
+
+func (Local) Mkdir(_ context.Context, name string, perm fs.FileMode) error {
+	return os.Mkdir(name, perm.Perm())
+}
+
+func (Local) Symlink(_ context.Context, target, name string) error { return os.Symlink(target, name) }
+
+func (Local) Rename(_ context.Context, from, to string) error { return os.Rename(from, to) }
+
+func (Local) Remove(_ context.Context, name string) error { return os.Remove(name) }
+
+func (Local) Set(_ context.Context, name string, m Meta) error {
+	if err := os.Chmod(name, m.Perm); err != nil {
+		return err
+	}
+	if m.Mtime.IsZero() {
+		return nil
+	}
+	return os.Chtimes(name, m.Atime, m.Mtime)
+}
+
+// A localInput reads until the context ends. It hides what an os.File has beyond
+// that, which does not look at the context.
+type localInput struct {
+	f   *os.File
+	ctx context.Context
+}
+
+func (i *localInput) Read(p []byte) (int, error) {
+	if err := i.ctx.Err(); err != nil {
+		return 0, err
+	}
+	return i.f.Read(p)
+}
+
+func (i *localInput) Close() error { return i.f.Close() }
+
+// A localOutput writes until the context ends.
+type localOutput struct {
+	f   *os.File
+	ctx context.Context
+}
+
+func (o *localOutput) Write(p []byte) (int, error) {
+	if err := o.ctx.Err(); err != nil {
+		return 0, err
+	}
+	return o.f.Write(p)
+}
+
+func (o *localOutput) ReadFrom(r io.Reader) (int64, error) {
+	return io.CopyBuffer(struct{ io.Writer }{o}, r, make([]byte, 256<<10))
+}
+
+func (o *localOutput) Close() error { return o.f.Close() }
+
+func (o *localOutput) Abort() { o.f.Close() }

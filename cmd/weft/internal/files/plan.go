@@ -1,0 +1,182 @@
+// This file finds out what is to be copied where.
+
+package files
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"slices"
+	"strings"
+)
+
+// A Place is a path in a tree.
+type Place struct {
+	Tree Tree
+	Path string
+}
+
+func (p Place) String() string { return p.Tree.Show(p.Path) }
+
+// in is the place of a file in the directory p.
+func (p Place) in(name string) (Place, error) {
+	joined, err := p.Tree.Join(p.Path, name)
+	return Place{p.Tree, joined}, err
+}
+
+// A step is one thing to be done for a copy.
+type step struct {
+	do       action
+	from, to Place
+	info     *Info // of from
+}
+
+type action int
+
+const (
+	copyFile action = iota
+	copyLink
+	makeDir
+	finishDir // what of a directory is kept is set when its files are there
+)
+
+// A Plan is what a copy is going to do.
+type Plan struct {
+	steps []step
+	Files int   // regular files
+	Bytes int64 // in them, when they were looked at
+}
+
+// maxSteps bounds a plan: what a server can make this side keep.
+const maxSteps = 4 << 20
+
+// maxDepth bounds folders in folders.
+const maxDepth = 1000
+
+// Plan looks at the sources and the destination: an existing folder takes the
+// sources by their names, anything else is the name of the one source's copy.
+// What cannot be copied is told to c.Failed and left out.
+func (c *Copier) Plan(ctx context.Context, sources []Place, dst Place) (*Plan, error) {
+	into := false
+	switch path, info, err := dst.Tree.Resolve(ctx, dst.Path); {
+	case err == nil && info.Mode.IsDir():
+		into, dst.Path = true, path
+	case err != nil && !errors.Is(err, fs.ErrNotExist):
+		return nil, err
+	case len(sources) > 1:
+		return nil, fmt.Errorf("%v is no folder, which several files need", dst)
+	case strings.HasSuffix(dst.Path, "/") && !(err != nil && c.Recursive):
+		return nil, fmt.Errorf("%v is no folder", dst)
+	}
+	p := new(Plan)
+	for _, src := range sources {
+		if err := c.planSource(ctx, p, src, dst, into); err != nil {
+			if ctx.Err() != nil || fatal(err) {
+				return nil, err
+			}
+			c.fail(err)
+		}
+	}
+	return p, nil
+}
+
+// planSource plans a source that the user has named, through symbolic links unless
+// folders are copied.
+func (c *Copier) planSource(ctx context.Context, p *Plan, src, dst Place, into bool) error {
+	info, err := src.Tree.Lstat(ctx, src.Path)
+	if err != nil {
+		return err
+	}
+	if info.Mode&fs.ModeSymlink != 0 && (!c.Recursive || strings.HasSuffix(src.Path, "/")) {
+		if _, info, err = src.Tree.Resolve(ctx, src.Path); err != nil {
+			return err
+		}
+	}
+	to := dst
+	// What has no name of its own gives its files to the folder itself.
+	if name := src.Tree.Base(src.Path); into && name != "." && name != ".." && !strings.HasSuffix(name, "/") && !strings.HasSuffix(name, `\`) {
+		if to, err = dst.in(name); err != nil {
+			return err
+		}
+	}
+	if info.Mode.IsDir() {
+		if !c.Recursive {
+			return fmt.Errorf("%v is a folder; -r copies it", src)
+		}
+		if err := c.checkApart(ctx, src, to); err != nil {
+			return err
+		}
+	}
+	return c.planFile(ctx, p, src, to, info, 0)
+}
+
+// checkApart refuses to copy a folder into itself, which would not end.
+func (c *Copier) checkApart(ctx context.Context, src, to Place) error {
+	if src.Tree != to.Tree {
+		return nil
+	}
+	from, _, err := src.Tree.Resolve(ctx, src.Path)
+	if err != nil {
+		return err
+	}
+	target := to.Path
+	if dir, _, err := to.Tree.Resolve(ctx, to.Tree.Dir(to.Path)); err == nil {
+		if target, err = to.Tree.Join(dir, to.Tree.Base(to.Path)); err != nil {
+			target = dir
+		}
+	}
+	if to.Tree.Inside(target, from) {
+		return fmt.Errorf("%v is inside of %v: a folder cannot be copied into itself", to, src)
+	}
+	return nil
+}
+
+// planFile plans a file of any kind, and if it is a folder what is in it.
+func (c *Copier) planFile(ctx context.Context, p *Plan, from, to Place, info *Info, depth int) error {
+	if len(p.steps) >= maxSteps {
+		return fmt.Errorf("%v: more than %d files at a time; copy them in parts", from, maxSteps)
+	}
+	switch {
+	case info.Mode.IsRegular():
+		p.Files++
+		p.Bytes += info.Size
+		p.steps = append(p.steps, step{copyFile, from, to, info})
+	case info.Mode&fs.ModeSymlink != 0:
+		p.steps = append(p.steps, step{copyLink, from, to, info})
+	case info.Mode.IsDir():
+		if depth == maxDepth {
+			return fmt.Errorf("%v: folders more than %d deep", from, maxDepth)
+		}
+		return c.planDir(ctx, p, from, to, info, depth)
+	default:
+		return fmt.Errorf("%v is neither a file nor a folder nor a symbolic link (%v): not copied", from, info.Mode)
+	}
+	return nil
+}
+
+func (c *Copier) planDir(ctx context.Context, p *Plan, from, to Place, info *Info, depth int) error {
+	list, err := from.Tree.ReadDir(ctx, from.Path)
+	if err != nil {
+		return err
+	}
+	slices.SortFunc(list, func(a, b *Info) int { return strings.Compare(a.Name, b.Name) })
+	p.steps = append(p.steps, step{makeDir, from, to, info})
+	for _, entry := range list {
+		source, err := from.in(entry.Name)
+		if err == nil {
+			var target Place
+			if target, err = to.in(entry.Name); err == nil {
+				err = c.planFile(ctx, p, source, target, entry, depth+1)
+			}
+		}
+		if err != nil {
+			if ctx.Err() != nil || fatal(err) {
+				return err
+			}
+			c.fail(err)
+		}
+	}
+	p.steps = append(p.steps, step{finishDir, from, to, info})
+	return nil
+}

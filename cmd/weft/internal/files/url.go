@@ -1,0 +1,73 @@
+// This file holds the URLs of files on NFS servers.
+
+package files
+
+import (
+	"fmt"
+	"net"
+	"net/url"
+	"path"
+	"strconv"
+	"strings"
+)
+
+// Scheme is what a URL begins with; anything else is a path on this machine.
+const Scheme = "nfs://"
+
+// A URL names a file on a server: nfs://host[:port]/path. Octets of the path may
+// be written as %XX, and a percent sign has to be.
+type URL struct {
+	Host string
+	Port uint16 // 0: the transport's
+	Path string // absolute, in the server's octets; a slash at its end stays
+}
+
+// IsURL reports whether s names a file on a server.
+func IsURL(s string) bool { return strings.HasPrefix(s, Scheme) }
+
+// ParseURL reads a URL.
+func ParseURL(s string) (URL, error) {
+	rest, ok := strings.CutPrefix(s, Scheme)
+	if !ok {
+		return URL{}, fmt.Errorf("%q is no URL of a file on a server, such as nfs://host/path", s)
+	}
+	authority, name, _ := strings.Cut(rest, "/")
+	u := URL{Host: authority}
+	if host, port, err := net.SplitHostPort(authority); err == nil {
+		n, err := strconv.ParseUint(port, 10, 16)
+		if err != nil || n == 0 {
+			return URL{}, fmt.Errorf("%q: the port %q is not 1 to 65535", s, port)
+		}
+		u.Host, u.Port = host, uint16(n)
+	} else if strings.HasPrefix(authority, "[") && strings.HasSuffix(authority, "]") {
+		u.Host = authority[1 : len(authority)-1]
+	} else if strings.Contains(authority, ":") {
+		return URL{}, fmt.Errorf("%q: %q is no host with a port; an IPv6 address stands in brackets", s, authority)
+	}
+	if u.Host == "" || strings.ContainsAny(u.Host, "@[]") {
+		return URL{}, fmt.Errorf("%q: %q is no host", s, u.Host)
+	}
+	name, err := url.PathUnescape(name)
+	if err != nil {
+		return URL{}, fmt.Errorf("%q: %w (a percent sign is written %%25)", s, err)
+	}
+	if strings.ContainsRune(name, 0) {
+		return URL{}, fmt.Errorf("%q: a path has no NUL", s)
+	}
+	u.Path = path.Clean("/" + name)
+	if strings.HasSuffix(name, "/") && u.Path != "/" {
+		u.Path += "/"
+	}
+	return u, nil
+}
+
+// Server is the part of the URL before the path.
+func (u URL) Server() string {
+	if u.Port == 0 {
+		if strings.Contains(u.Host, ":") {
+			return Scheme + "[" + u.Host + "]"
+		}
+		return Scheme + u.Host
+	}
+	return Scheme + net.JoinHostPort(u.Host, strconv.Itoa(int(u.Port)))
+}

@@ -1,0 +1,172 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"slices"
+	"strconv"
+	"strings"
+	"text/tabwriter"
+	"time"
+	"unicode"
+	"unicode/utf8"
+
+	"github.com/spf13/cobra"
+
+	"github.com/weft-rdma/weft/cmd/weft/internal/files"
+)
+
+// ls holds the flags of `weft ls`.
+type ls struct {
+	mounts
+	long, all, self bool
+}
+
+func newLs() *cobra.Command {
+	l := new(ls)
+	cmd := &cobra.Command{
+		Use:   "ls [flags] URL...",
+		Short: "List folders of an NFS server",
+		Long: `Ls lists folders of NFS servers, a name a line, without mounting anything.
+
+` + urlHelp + `
+
+The status is 1 when something could not be listed.`,
+		Example: `  weft ls nfs://127.0.0.1/                 what weft serve . serves
+  weft ls -l nfs://192.0.2.7/srv/data
+  weft ls -ld nfs://192.0.2.7/srv/data     the folder itself`,
+		Args: cobra.MinimumNArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error { return l.run(cmd, args) },
+	}
+	f := cmd.Flags()
+	f.SortFlags = false
+	f.BoolVarP(&l.long, "long", "l", false, "with mode, links, owner, group, size and time of change")
+	f.BoolVarP(&l.all, "all", "a", false, "with names that begin with a dot")
+	f.BoolVarP(&l.self, "directory", "d", false, "folders themselves, not what is in them")
+	l.register(cmd)
+	return cmd
+}
+
+// needURLs refuses arguments that name no file on a server.
+func needURLs(args []string) error {
+	for _, arg := range args {
+		if _, err := files.ParseURL(arg); err != nil {
+			return usagef("%v", err)
+		}
+	}
+	return nil
+}
+
+func (l *ls) run(cmd *cobra.Command, args []string) (err error) {
+	if err := needURLs(args); err != nil {
+		return err
+	}
+	if err := l.open(cmd); err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, l.close()) }()
+	failed := 0
+	for i, arg := range args {
+		if len(args) > 1 && i > 0 {
+			fmt.Fprintln(cmd.OutOrStdout())
+		}
+		if err := l.list(cmd.Context(), cmd.OutOrStdout(), arg, len(args) > 1); err != nil {
+			if len(args) == 1 || cmd.Context().Err() != nil {
+				return err
+			}
+			l.tell(err)
+			failed++
+		}
+	}
+	if failed > 0 {
+		return fmt.Errorf("%d of %d could not be listed", failed, len(args))
+	}
+	return nil
+}
+
+// list lists what an argument names, under a title if it is one of several.
+func (l *ls) list(ctx context.Context, w io.Writer, arg string, titled bool) error {
+	p, err := l.place(ctx, arg)
+	if err != nil {
+		return err
+	}
+	tree := p.Tree
+	path, info, err := tree.Resolve(ctx, p.Path)
+	if err != nil {
+		return fmt.Errorf("%s: %w", arg, err)
+	}
+	if !info.Mode.IsDir() || l.self {
+		if !l.self { // a link is shown as what it leads to
+			path = p.Path
+		}
+		info.Name = tree.Base(path)
+		return l.print(ctx, w, tree, tree.Dir(path), []*files.Info{info})
+	}
+	list, err := tree.ReadDir(ctx, path)
+	if err != nil {
+		return fmt.Errorf("%s: %w", arg, err)
+	}
+	if titled {
+		fmt.Fprintf(w, "%s:\n", arg)
+	}
+	if !l.all {
+		list = slices.DeleteFunc(list, func(i *files.Info) bool { return strings.HasPrefix(i.Name, ".") })
+	}
+	return l.print(ctx, w, tree, path, list)
+}
+
+func (l *ls) print(ctx context.Context, w io.Writer, tree files.Tree, dir string, list []*files.Info) error {
+	show := func(name string) string { return name }
+	if w == io.Writer(os.Stdout) && terminal(os.Stdout) {
+		show = printable
+	}
+	if !l.long {
+		for _, i := range list {
+			if _, err := fmt.Fprintln(w, show(i.Name)); err != nil {
+				return err
+			}
+		}
+		return nil
+	}
+	var text strings.Builder
+	table := tabwriter.NewWriter(&text, 0, 0, 1, ' ', tabwriter.AlignRight)
+	for _, i := range list {
+		fmt.Fprintf(table, "%d\t%d\t%d\t%d\t\n", i.Links, i.UID, i.GID, i.Size)
+	}
+	table.Flush()
+	columns := strings.Split(text.String(), "\n")
+	for n, i := range list {
+		name := show(i.Name)
+		if i.Mode&os.ModeSymlink != 0 {
+			if link, err := tree.Join(dir, i.Name); err == nil {
+				target, err := tree.Readlink(ctx, link)
+				if err != nil {
+					return err
+				}
+				name += " -> " + show(target)
+			}
+		}
+		if _, err := fmt.Fprintf(w, "%v%s %s %s\n", i.Mode, columns[n], i.Mtime.Format(time.DateTime), name); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// printable keeps what a server calls its files from giving orders to a terminal.
+func printable(name string) string {
+	clean := true
+	for i, r := range name {
+		if !unicode.IsPrint(r) || r == utf8.RuneError && !strings.HasPrefix(name[i:], string(utf8.RuneError)) {
+			clean = false
+			break
+		}
+	}
+	if clean {
+		return name
+	}
+	return strconv.Quote(name)
+}
