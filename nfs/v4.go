@@ -18,7 +18,7 @@ import (
 // An operation that it does not know, or a union in one, hides what is behind
 // it: nothing there is eligible, and nothing there is looked at. What belongs to
 // a later minor version can be sent for this reason, as long as it is not
-// reduced.
+// reduced. The same holds for operations beyond those that any server takes.
 type BindingV4 struct{}
 
 // Procedures of NFS version 4 (RFC 7863).
@@ -26,6 +26,10 @@ const (
 	procNull4     = 0
 	procCompound4 = 1
 )
+
+// maxOps4 is how many operations of a COMPOUND are looked at: more than servers
+// take (Linux: 200).
+const maxOps4 = 1024
 
 // WalkCall visits the items of the arguments of a COMPOUND: tag, minorversion,
 // argarray.
@@ -35,9 +39,9 @@ func (BindingV4) WalkCall(proc uint32, c *rpcrdma.Cursor) error {
 	}
 	c.Opaque(unlimited)
 	c.Skip(4)
-	for range c.Count(unlimited, 4) {
+	for i := range c.Count(unlimited, 4) {
 		op, ok := ops4[c.Uint32()]
-		if !ok || !op.walkArgs(c) {
+		if !ok || i == maxOps4 || !op.walkArgs(c) {
 			return hidden(c)
 		}
 	}
@@ -57,7 +61,7 @@ func (BindingV4) WalkReply(proc uint32, c *rpcrdma.Cursor) error {
 	n := c.Count(unlimited, 8)
 	for i := range n {
 		op, ok := ops4[c.Uint32()]
-		if !ok {
+		if !ok || i == maxOps4 {
 			return hidden(c)
 		}
 		status := c.Uint32()
@@ -117,9 +121,9 @@ func (BindingV4) MaxReply(proc uint32, c *rpcrdma.Cursor) rpcrdma.ReplyBound {
 	c.Skip(4)
 	n := uint64(header + 4 + 4 + (tag+3)&^3 + 4)
 	var items []int
-	for range c.Count(unlimited, 4) {
+	for i := range c.Count(unlimited, 4) {
 		op, ok := ops4[c.Uint32()]
-		if !ok {
+		if !ok || i == maxOps4 {
 			return rpcrdma.ReplyBound{Fixed: -1, Items: items}
 		}
 		n += 8 + uint64(op.max) // number, status

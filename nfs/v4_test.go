@@ -255,6 +255,15 @@ func TestWhatIsNotKnownHidesWhatIsBehindIt(t *testing.T) {
 			}
 		}
 	}
+	// So are operations beyond those that any server takes.
+	many := slices.Repeat([]string{"38 .16 .8 0 ''"}, maxOps4+1)
+	if items, err := walkArgs(compoundArgs(many...)); err != nil || len(items) != 1+maxOps4 {
+		t.Errorf("%d operations: %d items and %v, want those of %d", len(many), len(items)-1, err, maxOps4)
+	}
+	many = slices.Repeat([]string{"25 0 0 ''"}, maxOps4+1)
+	if items, err := walkResults(compoundResults(0, many...)); err != nil || len(items) != 1+maxOps4 {
+		t.Errorf("%d results: %d items and %v, want those of %d", len(many), len(items)-1, err, maxOps4)
+	}
 	// Nor can it have been reduced.
 	var c rpcrdma.Cursor
 	c.Reduced(compoundArgs("999", "38 .16 .8 0 4"), walkedFrom, []int{4})

@@ -29,6 +29,8 @@ func (s *callShape) of(head []byte, c *oncrpc.ClientCall, binding Binding, curso
 	s.longest = max(len(c.Cred.Body), len(c.Verf.Body))
 	s.protected = protected(&c.Cred)
 	if binding != nil && !s.protected {
+		// What goes inline may be padded, for which all items count.
+		cursor.EligibleOnly = octets(s.stream) > MaxPrivateSize
 		cursor.WholePieces(s.stream, len(head))
 		if err := walked(binding.WalkCall(c.Proc, cursor), cursor); err != nil {
 			return faultf(FaultStream, "arguments of procedure %d: %v", c.Proc, err)
@@ -54,6 +56,14 @@ func (s *callShape) of(head []byte, c *oncrpc.ClientCall, binding Binding, curso
 		s.bound.Fixed = unbound
 	}
 	return nil
+}
+
+// octets is how many there are in pieces.
+func octets(pieces [][]byte) (n int) {
+	for _, piece := range pieces {
+		n += len(piece)
+	}
+	return n
 }
 
 // verifierRoom is how many octets of verifier a reply may have, by the flavor of

@@ -15,6 +15,10 @@ import (
 // The first error sticks: what is read after it is zero, and [Cursor.Err] tells
 // it. Only counts of zero, and loops that end, are to be relied upon then.
 type Cursor struct {
+	// EligibleOnly has Items leave out what is not eligible, of which a peer's
+	// message may have any number.
+	EligibleOnly bool
+
 	b     []byte   // the piece of the stream that pos is in
 	pos   int      // in b
 	base  int      // octets of the stream walked before b
@@ -86,7 +90,7 @@ func (c *Cursor) Padded(b []byte, at int, p *Padding) {
 }
 
 func (c *Cursor) start(b []byte, rest [][]byte, at int) {
-	*c = Cursor{b: b, rest: rest, items: c.items[:0], pads: c.pads[:0]}
+	*c = Cursor{EligibleOnly: c.EligibleOnly, b: b, rest: rest, items: c.items[:0], pads: c.pads[:0]}
 	total := uint64(len(b))
 	for _, piece := range rest {
 		total += uint64(len(piece))
@@ -311,6 +315,8 @@ func (c *Cursor) item(n int, eligible bool) bool {
 	if !c.has(n + Pad(uint64(n))) {
 		return false
 	}
-	c.items = append(c.items, Item{Run: Run{c.Pos(), n}, Eligible: eligible, At: c.at(), Chunk: -1})
+	if eligible || !c.EligibleOnly {
+		c.items = append(c.items, Item{Run: Run{c.Pos(), n}, Eligible: eligible, At: c.at(), Chunk: -1})
+	}
 	return true
 }

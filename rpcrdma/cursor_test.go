@@ -7,6 +7,8 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/weft-rdma/weft/oncrpc"
 )
 
 // walkItems visits all of c as EXCHANGE results do: eligible items to the end.
@@ -199,6 +201,29 @@ func TestACursorPassesThePadsOfAnRDMAMSGP(t *testing.T) {
 	c.Padded(inline[:20], 12, &Padding{Align: 64, Threshold: 8, Header: 36})
 	c.Opaque(8)
 	wantFault(t, c.Err(), FaultStream) // the pad is cut off
+}
+
+// Of a message of a peer's, only eligible items are noted where that is asked
+// for: it may have any number of others.
+func TestACursorMayNoteEligibleItemsOnly(t *testing.T) {
+	e := oncrpc.NewEncoder(nil)
+	e.Opaque([]byte("plain"), 10)
+	e.Opaque([]byte("eligible"), 10)
+	e.Opaque(nil, 10)
+	b, err := e.Finish()
+	if err != nil {
+		t.Fatal(err)
+	}
+	c := Cursor{EligibleOnly: true}
+	for range 2 { // it stays so
+		c.Whole(b, 0)
+		c.Opaque(10)
+		c.Eligible(10)
+		c.Opaque(10)
+		if items := c.Items(); c.End() != nil || len(items) != 1 || items[0].Run != (Run{16, 8}) || !items[0].Eligible {
+			t.Errorf("items %+v and %v", items, c.Err())
+		}
+	}
 }
 
 func TestACursorUsedAgainAllocatesNothing(t *testing.T) {

@@ -62,6 +62,7 @@ func (t *replyTaker) place(h *Header, at int, r *oncrpc.ClientReply) error {
 		}
 		t.chunks = append(t.chunks, n)
 	}
+	t.cursor.EligibleOnly = true
 	t.cursor.Reduced(r.Message, at, t.chunks)
 	if err := walked(t.binding.WalkReply(t.proc, &t.cursor), &t.cursor); err != nil {
 		return faultf(FaultStream, "results of XID %#x, procedure %d: %v", h.XID, t.proc, err)

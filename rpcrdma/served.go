@@ -52,6 +52,7 @@ func newServed(r *responder) (*served, error) {
 		return nil, err
 	}
 	c := &served{r: r, send: send}
+	c.cursor.EligibleOnly = true
 	c.whenFetched, c.whenSent = c.fetched, c.sent
 	c.request.Alloc = c.alloc
 	c.request.Network = "rdma"
