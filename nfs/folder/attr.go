@@ -6,6 +6,7 @@ package folder
 import (
 	"errors"
 	"strings"
+	"time"
 
 	"github.com/weft-rdma/weft/nfs"
 )
@@ -112,7 +113,11 @@ func (s *Server) may(q *call, n *node, st *info, rights uint32) error {
 	if st.Type == nfs.TypeReg && rights&mayExecute == 0 && s.vol.uid(q.creds) == st.UID {
 		return nil
 	}
-	return s.vol.access(q.creds, s.tree.object(n), rights)
+	ask := func() error { return s.vol.access(q.creds, s.tree.object(n), rights) }
+	if st.Type != nfs.TypeReg {
+		return ask()
+	}
+	return s.tree.rulings(n).ask(q.creds, st, rights, time.Now(), ask)
 }
 
 // writable fails on a read-only export.

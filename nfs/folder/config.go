@@ -36,7 +36,7 @@ const nobody = 65534
 
 // Limits where the configuration says nothing.
 const (
-	defaultNames = 1 << 19 // remembered objects, some hundred octets each
+	defaultNames = 1 << 18 // remembered objects, some 400 octets each
 	leastNames   = 1 << 10 // so that the way to an object is not forgotten on the way
 	defaultOpen  = 8192    // descriptors
 )
@@ -69,7 +69,7 @@ type Config struct {
 	// MaxNames is how many objects the server remembers, 1,024 at least: who is
 	// forgotten is searched for in the whole folder. MaxOpen is how many
 	// descriptors it keeps, at most half of what the process may have, and those
-	// that calls in progress use. 0 stands for 524,288 and 8,192.
+	// that calls in progress use. 0 stands for 262,144 and 8,192.
 	MaxNames int
 	MaxOpen  int
 

@@ -53,7 +53,7 @@ func (s *Server) readable(q *call, n *node, st *info) (file, error) {
 		return nil, nfs.ErrInval
 	}
 	if err := s.may(q, n, st, mayRead); err != nil {
-		if statOf(err) != nfs.ErrAcces || s.vol.access(q.creds, s.tree.object(n), mayExecute) != nil {
+		if statOf(err) != nfs.ErrAcces || s.may(q, n, st, mayExecute) != nil {
 			return nil, err
 		}
 	}

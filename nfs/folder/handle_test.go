@@ -165,3 +165,32 @@ func mustPeek(t *testing.T, fh nfs.FH) key {
 	}
 	return k
 }
+
+func TestCloseLeavesNothingOpen(t *testing.T) {
+	const fds = "/proc/self/fd"
+	count := func() int {
+		entries, err := os.ReadDir(fds)
+		if err != nil {
+			t.Skip("this system does not tell what is open")
+		}
+		return len(entries)
+	}
+	onBoth(t, func(t *testing.T, cfg Config) {
+		before := count()
+		w := serve(t, cfg)
+		for i := range 10 {
+			w.put(fmt.Sprintf("dir%d/file", i), "data")
+			fh := w.fh(fmt.Sprint("dir", i), "file")
+			w.read(fh, 0, 1)
+			w.write(fh, 0, "x", nfs.Unstable)
+			w.list(w.fh(fmt.Sprint("dir", i)), 4096, true, nil)
+			w.create(w.root(), fmt.Sprint("new", i), 0o666)
+		}
+		w.remove(w.root(), "new0")
+		w.restart()
+		w.server.Close()
+		if after := count(); after != before {
+			t.Errorf("%d descriptors are open, %d were before", after, before)
+		}
+	})
+}

@@ -12,7 +12,8 @@ import (
 	"slices"
 )
 
-// A hashedDir keeps the entries from a listing's start to its end.
+// A hashedDir keeps the entries from a listing's start until it is closed, or the next
+// one starts.
 type hashedDir struct {
 	names   func(func(*dirent) bool) error // all entries, with no cookies
 	free    func()
@@ -52,7 +53,6 @@ func (d *hashedDir) read(cookie uint64, f func(*dirent) bool) (end bool, err err
 			return false, nil
 		}
 	}
-	d.entries = nil
 	return true, nil
 }
 

@@ -72,7 +72,7 @@ func TestListingsHaveEveryNameOnce(t *testing.T) {
 			w.put("dir/"+name, "")
 		}
 		dir := w.fh("dir")
-		for _, count := range []uint32{4096, 64 << 10, math.MaxUint32} {
+		for _, count := range []uint32{4096, math.MaxUint32} {
 			for _, plus := range []bool{false, true} {
 				if got := w.list(dir, count, plus, nil); !maps.Equal(got, want) {
 					t.Errorf("count %d, plus %v: %d names, want %d", count, plus, len(got), len(want))

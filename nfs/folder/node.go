@@ -29,6 +29,7 @@ type node struct {
 	object   object        // nil: to be found again by at
 	files    [2]file       // open for reading, and for writing
 	dir      dirReader     // open for listing
+	rulings  *rulings      // who may read or write, of late
 	seen     time.Time     // when a directory was last seen to be in the folder
 	used     time.Time     // when it was used last
 	inNames  *list.Element // in tree.names; nil: not to be dropped
@@ -77,6 +78,7 @@ func (n *node) closeData() {
 		n.dir.close()
 		n.dir = nil
 	}
+	n.rulings = nil
 }
 
 func (n *node) closeAll() {

@@ -57,6 +57,16 @@ func (t *tree) list(n *node, f func(dirReader) error) error {
 	return f(d)
 }
 
+// rulings is what is remembered of rights to n, which is in use.
+func (t *tree) rulings(n *node) *rulings {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if n.rulings == nil {
+		n.rulings = new(rulings)
+	}
+	return n.rulings
+}
+
 // sync brings n, which is in use, to disk, by an open file if there is one.
 func (t *tree) sync(n *node) error {
 	t.mu.Lock()
