@@ -14,6 +14,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	"github.com/rogpeppe/go-internal/testscript"
 )
@@ -31,6 +32,7 @@ func TestMain(m *testing.M) {
 //	[!] stopped      waits for its end, with status 0, or with ! another one;
 //	                 its output is in the files server.out and server.err
 //	status N ARGS... runs a command that is to end with status N
+//	tcpaddr          makes $TCPADDR of where weft serve says that it is over TCP
 //	resultsof FILE   checks the JSON document of weft perf in FILE
 func TestScripts(t *testing.T) {
 	testscript.Run(t, testscript.Params{
@@ -40,6 +42,7 @@ func TestScripts(t *testing.T) {
 			"interrupt": interruptServer,
 			"stopped":   awaitServer,
 			"resultsof": checkResults,
+			"tcpaddr":   findTCP,
 			"status":    checkStatus,
 		},
 		Condition: func(cond string) (bool, error) {
@@ -128,6 +131,21 @@ func awaitServer(ts *testscript.TestScript, neg bool, _ []string) {
 	if (err != nil) != neg {
 		ts.Fatalf("the server ended with %v; it said:\n%s", err, ts.ReadFile("server.err"))
 	}
+}
+
+// findTCP reads what the server told. It had told its first line when it was
+// started, and the next comes soon.
+func findTCP(ts *testscript.TestScript, _ bool, _ []string) {
+	for range 1000 {
+		if _, addr, ok := strings.Cut(ts.ReadFile("server.err"), "over TCP on "); ok {
+			if addr, _, ok := strings.Cut(addr, "\n"); ok {
+				ts.Setenv("TCPADDR", addr)
+				return
+			}
+		}
+		time.Sleep(10 * time.Millisecond)
+	}
+	ts.Fatalf("the server did not tell where it is over TCP")
 }
 
 func checkStatus(ts *testscript.TestScript, _ bool, args []string) {
