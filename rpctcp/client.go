@@ -21,6 +21,9 @@ const (
 	DefaultDialTimeout = 30 * time.Second
 	DefaultBackoff     = 100 * time.Millisecond
 	DefaultMaxBackoff  = 30 * time.Second
+	// DefaultReply has room for a payload of four mebibytes, the most that Linux's
+	// NFS server can be told to agree on.
+	DefaultReply = 5 << 20
 )
 
 // A ClientConfig says whom a [Client] calls, and how. Zero values are the
@@ -65,7 +68,7 @@ type ClientConfig struct {
 	// Calls bounds the calls under way, DefaultCalls. More wait.
 	Calls int
 
-	// Record bounds one reply. The default is that of package oncrpc.
+	// Record bounds one reply. Its octets are DefaultReply where it says nothing.
 	Record oncrpc.RecordLimits
 
 	// Idle is how long a connection without calls is kept, DefaultClientIdle;
@@ -132,6 +135,7 @@ func NewClient(cfg ClientConfig) (*Client, error) {
 	cfg.MaxBackoff = max(cfg.Backoff, or(cfg.MaxBackoff, DefaultMaxBackoff))
 	cfg.Calls = or(cfg.Calls, DefaultCalls)
 	cfg.Stall = or(cfg.Stall, DefaultStall)
+	cfg.Record.Record = or(cfg.Record.Record, DefaultReply)
 	if cfg.Idle == 0 {
 		cfg.Idle = DefaultClientIdle
 	}
