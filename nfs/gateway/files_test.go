@@ -368,11 +368,11 @@ func TestCallbacksPassAGateway(t *testing.T) {
 			t.Errorf("the client answers %x", reply.Results)
 		}
 	}
-	var back oncrpc.Caller
+	backs := make(chan oncrpc.Caller, 1)
 	server := func(t *testing.T) oncrpc.Handler {
 		return oncrpc.HandlerFunc(func(_ context.Context, r *oncrpc.Request) ([]byte, error) {
-			back = r.Back
-			callBack(t, back)
+			callBack(t, r.Back)
+			backs <- r.Back
 			e := r.Accept(0)
 			return e.Finish()
 		})
@@ -391,6 +391,6 @@ func TestCallbacksPassAGateway(t *testing.T) {
 		if _, err := l.caller.Call(t.Context(), &oncrpc.ClientCall{Call: oncrpc.Call{Prog: nfs.Program, Vers: nfs.V4, Proc: 0}}); err != nil {
 			t.Fatal(err)
 		}
-		callBack(t, back)
+		callBack(t, <-backs)
 	})
 }
