@@ -213,6 +213,54 @@ func eligibleRuns(c *rpcrdma.Cursor) (list []rpcrdma.Run) {
 	return list
 }
 
+// A Write chunk without segments, or with none that holds anything, has its
+// operation return inline, and one whose operation fails comes back with nothing
+// in it.
+//
+// Claim4: P8267-6.4.1-3 P8267-6.4.1-4 P5667-5-2
+func TestEmptyWriteChunksHaveReadsReturnInline(t *testing.T) {
+	data := strings.Repeat("x", 40)
+	reads := func(last string) []byte {
+		b := compoundResults(0, "22 0", "25 0 1 '"+data+"'", "25 0 1 '"+data+"'", "27 "+last)
+		return append(make([]byte, 24-walkedFrom), b...) // behind the header of a reply
+	}
+	full := rpcrdma.WriteChunk{{Handle: 1, Length: 64}}
+	for name, tt := range map[string]struct {
+		results []byte
+		writes  []rpcrdma.WriteChunk
+		want    []uint64 // octets in each chunk
+	}{
+		"no segments":      {reads("0 'link'"), []rpcrdma.WriteChunk{{}, full, full}, []uint64{0, 40, 4}},
+		"no octets":        {reads("0 'link'"), []rpcrdma.WriteChunk{{{Handle: 9}, {Handle: 9}}, full, full}, []uint64{0, 40, 4}},
+		"a failure":        {reads("22"), []rpcrdma.WriteChunk{full, full, full}, []uint64{40, 40, 0}},
+		"nothing is empty": {reads("0 'link'"), []rpcrdma.WriteChunk{full, full, full}, []uint64{40, 40, 4}},
+	} {
+		var c rpcrdma.Cursor
+		c.Whole(tt.results, 24)
+		if err := (BindingV4{}).WalkReply(procCompound4, &c); err != nil {
+			t.Fatal(name, err)
+		}
+		call := rpcrdma.Header{XID: 1, Version: rpcrdma.Version, Writes: tt.writes}
+		var plan rpcrdma.ReplyPlan
+		if err := plan.Plan(&call, len(tt.results), eligibleRuns(&c), 4096); err != nil {
+			t.Fatal(name, err)
+		}
+		left := len(tt.results)
+		for i, chunk := range plan.Header.Writes {
+			if chunk.Length() != tt.want[i] || len(chunk) != len(tt.writes[i]) {
+				t.Errorf("%s: chunk %d comes back as %+v, want %d octets in as many segments as there were", name, i, chunk, tt.want[i])
+			}
+			left -= int(tt.want[i])
+		}
+		for _, run := range plan.Inline {
+			left -= run.Length
+		}
+		if left != 0 {
+			t.Errorf("%s: %d octets are neither in chunks nor inline", name, left)
+		}
+	}
+}
+
 // Several WRITEs of one COMPOUND each have their data at a position of their
 // own, with other operations behind each.
 func TestEachWriteOfACompoundMayBeReduced(t *testing.T) {

@@ -309,7 +309,10 @@ func sum(b []byte) (n uint64) {
 }
 
 // COMPOUNDs of NFS version 4 pass with their data, which lie in the midst of
-// them, and come back as one.
+// them, and come back as one. A client over RDMA takes no data inline for which
+// it has offered a Write chunk.
+//
+// Claim4: P8267-6.4.1-2
 func TestCompoundsPassAGateway(t *testing.T) {
 	overLines(t, func(*testing.T) oncrpc.Handler { return compound4 }, nil, func(t *testing.T, l *line) {
 		v4 := oncrpc.Call{Prog: nfs.Program, Vers: nfs.V4, Proc: 1}
