@@ -54,6 +54,32 @@ func BenchmarkServeResult(b *testing.B) {
 	message := (&Header{Credits: 1, Writes: []WriteChunk{{mem}}}).Append(nil)
 	at := len(message)
 	message = append(message, exchangeMessage(0, "", nil, size)...)
+	b.SetBytes(size)
+	b.ReportAllocs()
+	p.repeat(b, message, at, depth)
+}
+
+// BenchmarkServeArgument is calls whose argument is fetched, several at a time.
+func BenchmarkServeArgument(b *testing.B) {
+	const size, depth = 1 << 20, 8
+	handler := oncrpc.HandlerFunc(func(_ context.Context, r *oncrpc.Request) ([]byte, error) {
+		e := r.Accept(0)
+		return e.Finish()
+	})
+	p := benchPeer(b, ServerConfig{Handler: handler})
+	stream := exchangeMessage(0, "abcd", [][]byte{pattern(1, size)})
+	mem := p.lend(stream[position:][:size], verbs.RemoteRead)
+	message := (&Header{Credits: 1, Reads: reads(position, mem)}).Append(nil)
+	at := len(message)
+	message = append(message, without(stream, position, size)...)
+	b.SetBytes(size)
+	b.ReportAllocs()
+	p.repeat(b, message, at, depth)
+}
+
+// repeat makes a call again and again, with XIDs of their own at the beginning
+// of message and at octet at, depth at a time.
+func (p *testPeer) repeat(b *testing.B, message []byte, at, depth int) {
 	xid := uint32(0)
 	call := func() {
 		xid++
@@ -63,8 +89,6 @@ func BenchmarkServeResult(b *testing.B) {
 	}
 	call()
 	p.reply() // grants more
-	b.SetBytes(size)
-	b.ReportAllocs()
 	for range depth - 1 {
 		call()
 	}
