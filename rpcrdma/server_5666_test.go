@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"encoding/binary"
+	"runtime"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -199,6 +200,29 @@ func TestTheEndWithdrawsReplies(t *testing.T) {
 		p.send(Header{XID: xid}, exchangeMessage(xid, "abcd", nil, 9001))
 	}
 	p.next()
+	p.qp.Abort()
+	p.end()
+}
+
+func TestAReplyToFetchThatComesAfterTheEndIsNotKept(t *testing.T) {
+	nettest.CheckLeaks(t)
+	entered := make(chan struct{})
+	var rnic *verbs.RNIC
+	s := serve(t, ServerConfig{
+		ReadReplies: ReadReplies{Enabled: true},
+		Handler: oncrpc.HandlerFunc(func(ctx context.Context, r *oncrpc.Request) ([]byte, error) {
+			close(entered)
+			<-ctx.Done()
+			for len(rnic.QPs()) > 0 || rnic.Usage().CQs > 0 { // until the connection is gone
+				runtime.Gosched()
+			}
+			return exchangeReply(r.XID, "abcd", exchangeResult(nil, 9000)), nil
+		}),
+	})
+	rnic = s.rnic
+	p := s.full()
+	p.send(Header{XID: 3}, exchangeMessage(3, "abcd", nil, 9000))
+	<-entered
 	p.qp.Abort()
 	p.end()
 }
