@@ -157,9 +157,6 @@ func (v *linuxVolume) chtimes(c *creds, o object, atime, mtime nfs.SetTime) erro
 		case nfs.SetToServerTime:
 			ts[i].Nsec = unix.UTIME_NOW
 		default:
-			if t.Time.Nsec >= 1e9 { // also where Linux has its special values
-				return unix.EINVAL
-			}
 			var err error
 			if ts[i], err = unix.TimeToTimespec(t.Time.Time()); err != nil {
 				return unix.EINVAL

@@ -184,7 +184,7 @@ func TestSpecialFilesAreMade(t *testing.T) {
 		{nfs.TypeDir, nfs.Specdata{}, nfs.ErrBadType, false},
 		{nfs.TypeLnk, nfs.Specdata{}, nfs.ErrBadType, false},
 	} {
-		if tc.root && os.Geteuid() != 0 {
+		if tc.root && tc.want == nfs.OK && os.Geteuid() != 0 {
 			tc.want = nfs.ErrPerm
 		}
 		var res nfs.CreateRes

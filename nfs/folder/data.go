@@ -42,7 +42,7 @@ func (s *Server) read(q *call) ([]byte, error) {
 	if res.Attr.Follows {
 		size = res.Attr.Attr.Size
 	}
-	res.EOF = args.Offset+uint64(got) >= size || args.Offset >= math.MaxInt64
+	res.EOF = args.Offset >= size || args.Offset+uint64(got) >= size
 	return p.Finish(&res)
 }
 
@@ -104,7 +104,7 @@ func (s *Server) writeTo(q *call, n *node, args *nfs.WriteArgs) (uint32, nfs.Wcc
 	case err != nil:
 	case args.Offset > math.MaxInt64-uint64(len(args.Data)):
 		err = nfs.ErrFBig
-	case len(args.Data) > 0: // no data change no time either (RFC 1813 §3.3.7)
+	default: // no data change no time either (RFC 1813 §3.3.7): nothing is called for them
 		written, err = f.writeAt(q.creds, args.Data, int64(args.Offset))
 	}
 	c.end()

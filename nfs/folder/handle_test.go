@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"os"
 	"testing"
+	"time"
 
 	"github.com/weft-rdma/weft/nfs"
 )
@@ -154,6 +155,44 @@ func TestWhatIsNotUsedIsClosed(t *testing.T) {
 	}
 	if res := w.read(fh, 0, 9); string(res.Data) != "DATA" {
 		t.Errorf("READ: %v %q", res.Stat, res.Data)
+	}
+}
+
+// closeAll closes all that is not in use, as after a minute.
+func (w *world) closeAll() { w.server.tree.sweep(time.Now().Add(2 * idle)) }
+
+func TestAFileIsNotTakenForWhatHasItsName(t *testing.T) {
+	onBoth(t, func(t *testing.T, cfg Config) {
+		w := serve(t, cfg)
+		w.put("dir/file", "first")
+		fh := w.fh("dir", "file")
+		w.closeAll()
+		must(t, os.Rename(w.path("dir", "file"), w.path("elsewhere")))
+		w.put("dir/file", "second")
+		if res := w.read(fh, 0, 9); string(res.Data) != "first" {
+			t.Errorf("READ: %v %q", res.Stat, res.Data)
+		}
+		must(t, os.Rename(w.path("dir"), w.path("old")))
+		w.put("dir/file", "third")
+		w.closeAll()
+		if res := w.read(fh, 0, 9); string(res.Data) != "first" {
+			t.Errorf("READ: %v %q", res.Stat, res.Data)
+		}
+	})
+}
+
+func TestWhatTheServerHasRenamedIsNotSearchedFor(t *testing.T) {
+	w := serve(t, Config{})
+	w.put("a/file", "data")
+	w.put("b/other", "")
+	fh := w.fh("a", "file")
+	wants(t, "RENAME", w.rename(w.fh("a"), "file", w.fh("b"), "new"), nfs.OK)
+	w.closeAll()
+	slow := &slowVolume{volume: w.server.vol, listed: make(chan struct{})}
+	close(slow.listed)
+	w.server.tree.vol = slow
+	if res := w.read(fh, 0, 9); string(res.Data) != "data" || slow.lists != 0 {
+		t.Errorf("READ: %v %q, after listing %d directories", res.Stat, res.Data, slow.lists)
 	}
 }
 

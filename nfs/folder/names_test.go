@@ -59,6 +59,11 @@ func TestHandlesOfWhatWasRemovedAreStale(t *testing.T) {
 		file, two, dir := w.fh("file"), w.fh("two"), w.fh("dir")
 		w.read(file, 0, 4)
 		wants(t, "REMOVE", w.remove(root, "file"), nfs.OK)
+		w.server.tree.mu.Lock()
+		if w.server.tree.nodes[mustPeek(t, file)] != nil {
+			t.Error("what was removed is remembered, and takes its room on disk")
+		}
+		w.server.tree.mu.Unlock()
 		wants(t, "READ of it", w.read(file, 0, 4).Stat, nfs.ErrStale)
 		wants(t, "RMDIR", w.rmdir(root, "dir"), nfs.OK)
 		_, stat := w.getattr(dir)
@@ -125,6 +130,11 @@ func TestHandlesSurviveRenames(t *testing.T) {
 		if got := w.fh("c", "old"); got.String() != file.String() {
 			t.Error("LOOKUP by the new name gives another handle")
 		}
+		w.server.tree.mu.Lock()
+		if w.server.tree.nodes[mustPeek(t, old)] != nil {
+			t.Error("what was renamed over is remembered, and takes its room on disk")
+		}
+		w.server.tree.mu.Unlock()
 		_, stat := w.getattr(old)
 		wants(t, "what was there before", stat, nfs.ErrStale)
 		if res := w.read(file, 0, 9); string(res.Data) != "data" {

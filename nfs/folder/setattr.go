@@ -92,6 +92,7 @@ func (s *Server) set(q *call, n *node, st *info, to *nfs.SetAttributes) error {
 // checkSet refuses, before anything is changed, what cannot be.
 func (s *Server) checkSet(st *info, to *nfs.SetAttributes) error {
 	for _, t := range []nfs.SetTime{to.Atime, to.Mtime} {
+		// Linux has special values there.
 		if t.How == nfs.SetToClientTime && t.Time.Nsec >= 1e9 {
 			return nfs.ErrInval
 		}
