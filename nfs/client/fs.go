@@ -22,6 +22,7 @@ type FS struct {
 	prefix string
 	info   nfs.FsinfoRes
 	unplus atomic.Bool // the server has no READDIRPLUS
+	blocks blocks
 
 	// unmount tells the server's MOUNT program; nil if the root was given.
 	unmount func(ctx context.Context)

@@ -122,7 +122,7 @@ func (r *Reader) ask() {
 		if n := len(r.spare); n > 0 {
 			f.p, r.spare = r.spare[n-1], r.spare[:n-1]
 		} else {
-			f.p = make([]byte, r.size)
+			f.p = r.file.fs.blocks.get(r.size)
 		}
 		off := r.next
 		go func() {
@@ -139,6 +139,13 @@ func (r *Reader) Close() error {
 	r.cancel()
 	for _, f := range r.ahead {
 		<-f.done
+		r.spare = append(r.spare, f.p)
+	}
+	if r.first != nil {
+		r.spare = append(r.spare, r.first.p)
+	}
+	for _, p := range r.spare {
+		r.file.fs.blocks.put(p)
 	}
 	r.ahead, r.spare, r.rest, r.first = nil, nil, nil, nil
 	if r.err == nil {

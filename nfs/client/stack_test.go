@@ -246,3 +246,34 @@ func ExampleDial() {
 		fmt.Println(err)
 	}
 }
+
+// BenchmarkReader streams a file of a folder, in requests of the server's size.
+func BenchmarkReader(b *testing.B) {
+	for name, over := range transports {
+		b.Run(name, func(b *testing.B) {
+			const size = 64 << 20
+			dir := b.TempDir()
+			if err := os.WriteFile(filepath.Join(dir, "file"), make([]byte, size), 0o644); err != nil {
+				b.Fatal(err)
+			}
+			f, err := client.Dial(b.Context(), client.Config{NFS: over(b, serveFolder(b, dir))})
+			if err != nil {
+				b.Fatal(err)
+			}
+			defer f.Close()
+			file, err := f.Open(b.Context(), "file")
+			if err != nil {
+				b.Fatal(err)
+			}
+			b.SetBytes(size)
+			b.ReportAllocs()
+			for b.Loop() {
+				r := file.NewReader(b.Context(), 0)
+				if n, err := io.Copy(io.Discard, r); err != nil || n != size {
+					b.Fatal(n, err)
+				}
+				r.Close()
+			}
+		})
+	}
+}

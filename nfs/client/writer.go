@@ -134,6 +134,12 @@ func (w *Writer) Abort() {
 	for w.writing > 0 || w.commits {
 		w.await()
 	}
+	for _, b := range w.settled {
+		w.free(b)
+	}
+	for _, p := range append(w.spare, w.fill) {
+		w.file.fs.blocks.put(p)
+	}
 	w.fill, w.spare, w.settled = nil, nil, nil
 }
 
@@ -152,7 +158,7 @@ func (w *Writer) room() error {
 			w.fill, w.spare = w.spare[last][:0], w.spare[:last]
 			w.blocks++
 		case w.blocks < w.most:
-			w.fill = make([]byte, 0, w.size)
+			w.fill = w.file.fs.blocks.get(w.size)[:0]
 			w.blocks++
 		default:
 			w.await()
