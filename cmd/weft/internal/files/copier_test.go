@@ -60,7 +60,7 @@ func (f *flawed) Rename(ctx context.Context, from, to string) error {
 }
 
 func (f *flawed) Remove(ctx context.Context, name string) error {
-	if err := f.check("remove", name); err != nil {
+	if err := errors.Join(ctx.Err(), f.check("remove", name)); err != nil { // a server is not asked after the end
 		return err
 	}
 	return f.Local.Remove(ctx, name)
