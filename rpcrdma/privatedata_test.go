@@ -5,6 +5,7 @@ import (
 	"testing"
 )
 
+// Claim4: P8797-4-4
 func TestPrivateDataHasTheOctetsOfTheFigure(t *testing.T) {
 	for _, c := range []struct {
 		d    PrivateData
@@ -33,6 +34,7 @@ func TestSizesThatPrivateDataCannotTellAreBroughtWithin(t *testing.T) {
 	}
 }
 
+// Claim4: P8797-4-5
 func TestPrivateDataIsFoundAmongWhatIsOthers(t *testing.T) {
 	want := PrivateData{true, 4096, 8192}
 	for _, c := range []struct {

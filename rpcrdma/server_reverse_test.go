@@ -90,6 +90,40 @@ func TestCallsBackEndWithTheConnection(t *testing.T) {
 	}
 }
 
+// Claim4: P8167-4.1-3
+func TestCreditsOfUnknownDirectionAreIgnored(t *testing.T) {
+	nettest.CheckLeaks(t)
+	backs := make(chan oncrpc.Caller, 1)
+	p := serve(t, ServerConfig{Handler: callBack(backs), Reverse: 2}).full()
+	p.send(Header{XID: 1}, callMessage(1, 2, nil))
+	p.next()
+	back := <-backs
+	over := make(chan error)
+	for range 2 {
+		go func() {
+			_, err := back.Call(t.Context(), &oncrpc.ClientCall{MaxReply: 24})
+			over <- err
+		}()
+	}
+	m := p.next() // the first; there is one credit
+	p.send(Header{XID: m.XID, Credits: 10, Proc: ProcNoMsg})
+	if m := p.next(); m.Proc != ProcError || m.Err != ErrChunk {
+		t.Errorf("got %+v, want ERR_CHUNK", m.Header)
+	}
+	p.alive() // and no second call before
+	for i := range 2 {
+		if i > 0 {
+			m = p.next()
+		}
+		reply := oncrpc.Reply{XID: m.XID}
+		b, _ := reply.Append(nil)
+		p.send(Header{XID: m.XID, Credits: 1}, b)
+		if err := <-over; err != nil {
+			t.Error(err)
+		}
+	}
+}
+
 // What is longer than fits inline does not travel in the reverse direction.
 //
 // Claim4: P8267-6.5.2-2

@@ -390,3 +390,22 @@ func TestAReplyMayLieAnywhere(t *testing.T) {
 		}
 	}
 }
+
+// Claim4: P5667-4-6
+func TestServerTakesMessagesAsLongAsItIsTold(t *testing.T) {
+	nettest.CheckLeaks(t)
+	p := serve(t, ServerConfig{ReceiveSize: 36 << 10}).connect(nil, verbs.QPConfig{IRD: 8, ORD: 8})
+	fixed := len(onWire(Header{}, exchangeMessage(0, "abcd", [][]byte{{}}, 4)))
+	item := pattern(5, 36<<10-fixed)
+	long := onWire(Header{XID: 6}, exchangeMessage(6, "abcd", [][]byte{item}, 4))
+	if len(long) != 36<<10 {
+		t.Fatalf("a message of %d octets", len(long))
+	}
+	mr := must(p.pd.Register(long, verbs.LocalRead))(t)
+	if err := p.qp.PostSend(verbs.SendWR{Op: verbs.OpSend, SGL: []verbs.SGE{mr.SGE(0, len(long))}}); err != nil {
+		t.Fatal(err)
+	}
+	if m, want := p.next(), exchangeReply(6, "abcd", item[:4]); !bytes.Equal(m.payload, want) {
+		t.Errorf("got %+v %x, want %x", m.Header, m.payload, want)
+	}
+}
