@@ -298,7 +298,7 @@ func TestAnInterruptLeavesNoPart(t *testing.T) {
 		return bytes.NewReader(make([]byte, 1<<20))
 	}}
 	c := new(Copier)
-	plan, err := c.Plan(ctx, []Place{{from, filepath.Join(src, "file")}}, Place{Local{}, dst})
+	plan, err := c.Plan(ctx, []Place{{from, filepath.Join(src, "file")}}, Place{new(flawed), dst})
 	if err != nil {
 		t.Fatal(err)
 	}
