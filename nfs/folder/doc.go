@@ -42,4 +42,11 @@
 // does that: data of WRITE with DATA_SYNC and FILE_SYNC, what COMMIT was asked for,
 // and every change of names and attributes. The write verifier differs from one
 // start of the server to the next, and changes when an fsync has failed.
+//
+// # Memory
+//
+// A call is executed on memory that its transport has taken back from the peer
+// (RFC 5042 Appendix A): arguments cannot change once they have been checked. Of
+// the memory for a reply no more goes out than what the server has written, so
+// that it may hold anything before. The server itself hands out no memory.
 package folder

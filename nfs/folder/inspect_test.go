@@ -1,6 +1,7 @@
 package folder
 
 import (
+	"bytes"
 	"os"
 	"strings"
 	"testing"
@@ -159,5 +160,60 @@ func TestAClosedServerAnswersNothing(t *testing.T) {
 	w.server.Close()
 	if b, err := w.try(nfs.ProcGetattr, &nfs.GetattrArgs{Object: root}); err == nil {
 		t.Errorf("answered % x", b)
+	}
+}
+
+// What the memory of a reply held before may be another client's data.
+func TestRepliesHoldNothingOfWhatWasInTheirMemory(t *testing.T) {
+	w := serve(t, Config{})
+	w.put("dir/file", "0123456789abc")
+	must(t, os.Symlink("target", w.path("dir", "link")))
+	root, dir, fh := w.root(), w.fh("dir"), w.fh("dir", "file")
+	at := nfs.DirOpArgs{Dir: dir, Name: "none"}
+	for _, tc := range []struct {
+		proc nfs.Proc
+		args encoder
+	}{
+		{nfs.ProcNull, root},
+		{nfs.ProcGetattr, &nfs.GetattrArgs{Object: fh}},
+		{nfs.ProcSetattr, &nfs.SetattrArgs{Object: fh}},
+		{nfs.ProcLookup, &nfs.DirOpArgs{Dir: dir, Name: "file"}},
+		{nfs.ProcLookup, &at},
+		{nfs.ProcAccess, &nfs.AccessArgs{Object: dir, Access: 0x3f}},
+		{nfs.ProcReadlink, &nfs.ReadlinkArgs{Symlink: w.fh("dir", "link")}},
+		{nfs.ProcRead, &nfs.ReadArgs{File: fh, Offset: 2, Count: 100}},
+		{nfs.ProcRead, &nfs.ReadArgs{File: fh, Offset: 100, Count: 100}},
+		{nfs.ProcRead, &nfs.ReadArgs{File: dir, Count: 100}},
+		{nfs.ProcWrite, &nfs.WriteArgs{File: fh}},
+		{nfs.ProcCreate, &nfs.CreateArgs{Where: at, Mode: nfs.Guarded}},
+		{nfs.ProcRename, &nfs.RenameArgs{From: at, To: at}},
+		{nfs.ProcReaddir, &nfs.ReaddirArgs{Dir: dir, Count: 1000}},
+		{nfs.ProcReaddirplus, &nfs.ReaddirplusArgs{Dir: dir, DirCount: 500, MaxCount: 1000}},
+		{nfs.ProcFsinfo, &nfs.FsinfoArgs{Object: root}},
+		{nfs.ProcPathconf, &nfs.PathconfArgs{Object: root}},
+		{nfs.ProcCommit, &nfs.CommitArgs{File: fh}},
+	} {
+		e := oncrpc.NewEncoder(nil)
+		tc.args.Encode(&e)
+		args, err := e.Finish()
+		must(t, err)
+		var replies [2]string
+		for i, fill := range []byte{0x00, 0xa5} {
+			os.Remove(w.path("dir", "none"))
+			r := oncrpc.Request{
+				Call: oncrpc.Call{XID: uint32(i), Prog: nfs.Program, Vers: nfs.V3, Proc: uint32(tc.proc), Cred: w.cred},
+				Args: args, Network: strings.Repeat("x", i),
+				Alloc: func(n int) []byte { return bytes.Repeat([]byte{fill}, n) },
+			}
+			b, err := w.server.ServeRPC(t.Context(), &r)
+			must(t, err)
+			if bytes.Contains(b, []byte{0xa5, 0xa5, 0xa5}) {
+				t.Errorf("%v: what was in the memory is in the reply: % x", tc.proc, b)
+			}
+			replies[i] = string(b)
+		}
+		if len(replies[0]) != len(replies[1]) {
+			t.Errorf("%v: %d and %d octets", tc.proc, len(replies[0]), len(replies[1]))
+		}
 	}
 }

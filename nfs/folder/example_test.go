@@ -1,0 +1,66 @@
+package folder_test
+
+import (
+	"context"
+	"fmt"
+	"log"
+	"os"
+
+	"github.com/weft-rdma/weft/nfs"
+	"github.com/weft-rdma/weft/nfs/folder"
+	"github.com/weft-rdma/weft/oncrpc"
+)
+
+// A folder is served by giving its Server to a transport, best with others in an
+// oncrpc.Mux. The handle of the folder itself is what MOUNT gives out.
+func ExampleServer() {
+	dir, err := os.MkdirTemp("", "example")
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer os.RemoveAll(dir)
+	if err := os.WriteFile(dir+"/greeting", []byte("Good morning."), 0o644); err != nil {
+		log.Fatal(err)
+	}
+
+	server, err := folder.New(folder.Config{Root: dir, ReadOnly: true, SingleUser: true})
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer server.Close()
+	programs := oncrpc.Mux{{Prog: nfs.Program, Low: nfs.V3, High: nfs.V3, Handler: server}}
+
+	// What a transport does for a call, here LOOKUP by nobody in particular.
+	root, err := server.Handle(context.Background(), nil)
+	if err != nil {
+		log.Fatal(err)
+	}
+	e := oncrpc.NewEncoder(nil)
+	args := nfs.DirOpArgs{Dir: root, Name: "greeting"}
+	args.Encode(&e)
+	call := oncrpc.Call{XID: 1, Prog: nfs.Program, Vers: nfs.V3, Proc: uint32(nfs.ProcLookup)}
+	body, err := e.Finish()
+	if err != nil {
+		log.Fatal(err)
+	}
+	message, err := call.Append(nil)
+	if err != nil {
+		log.Fatal(err)
+	}
+	r := oncrpc.Request{Call: call, Message: append(message, body...), Args: body}
+	reply, err := programs.ServeRPC(context.Background(), &r)
+	if err != nil {
+		log.Fatal(err)
+	}
+
+	var header oncrpc.Reply
+	at, err := header.Parse(reply)
+	if err != nil {
+		log.Fatal(err)
+	}
+	d := oncrpc.NewDecoder(reply[at:], "LOOKUP results")
+	var res nfs.LookupRes
+	res.Decode(&d)
+	fmt.Println(res.Stat, res.Attr.Attr.Size, "octets")
+	// Output: NFS3_OK 13 octets
+}
