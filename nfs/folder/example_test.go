@@ -61,6 +61,6 @@ func ExampleServer() {
 	d := oncrpc.NewDecoder(reply[at:], "LOOKUP results")
 	var res nfs.LookupRes
 	res.Decode(&d)
-	fmt.Println(res.Stat, res.Attr.Attr.Size, "octets")
-	// Output: NFS3_OK 13 octets
+	fmt.Printf("%s: %d octets\n", res.Stat.String(), res.Attr.Attr.Size)
+	// Output: NFS3_OK: 13 octets
 }
