@@ -121,14 +121,15 @@ func (BindingV3) MaxReply(proc uint32, c *rpcrdma.Cursor) rpcrdma.ReplyBound {
 		bound.Items = []int{maxCount(c)}
 	case ProcReadlink:
 		bound.Items = []int{MaxPath}
-	case ProcReaddir:
+	case ProcReaddir, ProcReaddirplus:
 		c.Opaque(MaxFH)
 		c.Skip(8 + 8) // cookie, cookieverf
-		bound.Fixed = max(bound.Fixed, header+4+maxCount(c))
-	case ProcReaddirplus:
-		c.Opaque(MaxFH)
-		c.Skip(8 + 8 + 4) // cookie, cookieverf, dircount
-		bound.Fixed = max(bound.Fixed, header+4+maxCount(c))
+		if p == ProcReaddirplus {
+			c.Skip(4) // dircount
+		}
+		// RFC 1813 §3.3.16 has the count bound all of the result; Linux's server
+		// bounds the entries by it, and what is before them comes on top.
+		bound.Fixed += maxCount(c)
 	default:
 		if p > ProcCommit {
 			bound.Fixed = -1
