@@ -14,8 +14,8 @@ import (
 
 // Everything that a call with two sinks and a Reply chunk can get back.
 func everything() *oncrpc.ClientCall {
-	c := exchangeCall(exchangeArgs("abcd", [][]byte{pattern(1, 5000)}, 5000, 40, 4500))
-	c.Sinks = [][]byte{make([]byte, 5000), make([]byte, 40)}
+	c := exchangeCall(exchangeArgs("abcd", [][]byte{pattern(1, 5000)}, 5000, 39, 4500))
+	c.Sinks = [][]byte{make([]byte, 5000), make([]byte, 39)}
 	return c
 }
 
@@ -189,6 +189,9 @@ func TestARepliesErrorsEndItsCallForGood(t *testing.T) {
 		{"a Write chunk with roundup beyond its end", ClientConfig{}, func(p *testPeer, xid uint32, h Header) {
 			p.send(placed(h, 0, 40), results(xid, 0, 39))
 		}, nil},
+		{"a result that takes what was counted for roundup", ClientConfig{}, func(p *testPeer, xid uint32, h Header) {
+			p.send(placed(h, 0, 40), results(xid, 0, 40))
+		}, stream},
 		{"results that are cut off", ClientConfig{}, func(p *testPeer, xid uint32, h Header) {
 			p.send(h, append(exchangeNull(xid), word(0)...))
 		}, stream},
@@ -571,4 +574,20 @@ func TestWaitingCallsEndWithTheirContexts(t *testing.T) {
 	p.send(Header{XID: n.XID, Credits: 1}, exchangeNull(n.XID))
 	checkEnded(t, within(t, "reply", first), nil)
 	checkEnded(t, within(t, "reply", last), nil)
+}
+
+func TestACallThatIsGivenUpBeforeItIsSentGivesItsCreditBack(t *testing.T) {
+	r := newRequester(nil, requesterConfig{credits: 1})
+	calls := []*rpc{{signal: make(chan struct{}, 1)}, {signal: make(chan struct{}, 1)}, {signal: make(chan struct{}, 1)}}
+	for i, x := range calls {
+		x.call.XID = uint32(i)
+		if _, err := r.enqueue(x); err != nil {
+			t.Fatal(err)
+		}
+	}
+	r.abandon(calls[1]) // waits
+	r.abandon(calls[0]) // has the credit
+	if calls[1].turn || !calls[2].turn || r.window.inflight != 1 {
+		t.Errorf("turns %v and %v, %d in flight, want the last call to have the credit", calls[1].turn, calls[2].turn, r.window.inflight)
+	}
 }

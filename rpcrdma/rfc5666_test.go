@@ -128,11 +128,15 @@ func TestRDMADonesTakeCredits(t *testing.T) {
 	if _, err := p.recvCQ.PollOne(); err == nil {
 		t.Error("two calls and an RDMA_DONE with two credits")
 	}
+	fourth := a.start(t.Context(), nullClientCall())
 	p.send(Header{XID: m.XID, Credits: 2}, exchangeNull(m.XID))
-	m = p.next()
-	p.send(Header{XID: m.XID, Credits: 2}, exchangeNull(m.XID))
-	checkEnded(t, within(t, "reply", second), nil)
-	checkEnded(t, within(t, "reply", third), nil)
+	// This grant came after it: now there are two again.
+	for _, m := range []*incoming{p.next(), p.next()} {
+		p.send(Header{XID: m.XID, Credits: 2}, exchangeNull(m.XID))
+	}
+	for _, ended := range []<-chan result{second, third, fourth} {
+		checkEnded(t, within(t, "reply", ended), nil)
+	}
 }
 
 // Claim4: P-3.9-5 P-3.9-6
@@ -141,21 +145,34 @@ func TestThePadsOfAReplyAreTakenOut(t *testing.T) {
 	a := answer(t, ClientConfig{Rules: rfc5666}, &both)
 	item := pattern(3, 600)
 	var p *testPeer
-	for _, align := range []uint32{0, 1, 256} {
+	for _, test := range []struct {
+		align, threshold uint32
+		pads             bool
+	}{
+		{0, 512, false},
+		{1, 512, false},
+		{256, 512, true},
+		{256, 600, true},
+		{256, 600, false}, // by who reads "exceeds"
+		{256, 601, false},
+	} {
+		align := test.align
 		ended := a.start(t.Context(), exchangeCall(exchangeArgs("abcd", nil, len(item))))
 		if p == nil {
 			p = a.peer()
 		}
 		m := p.next()
 		stream := exchangeReply(m.XID, "abcd", item)
-		h := Header{XID: m.XID, Proc: ProcMsgP, Align: align, Threshold: 512}
-		padding := h.Padding()
-		pad := padding.Pad(24+12, 600)
+		h := Header{XID: m.XID, Proc: ProcMsgP, Align: align, Threshold: test.threshold}
+		pad := 0
+		if test.pads {
+			pad = h.Padding().Pad(24+12, 600)
+		}
 		p.send(h, stream[:24+12], make([]byte, pad), stream[24+12:])
 		r := within(t, "reply", ended)
 		checkEnded(t, r, nil)
 		if r.err == nil && !bytes.Equal(r.reply.Message, stream) {
-			t.Errorf("alignment %d: got % x, want % x", align, r.reply.Message, stream)
+			t.Errorf("%+v: got % x, want % x", test, r.reply.Message, stream)
 		}
 	}
 }
