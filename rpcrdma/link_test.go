@@ -331,3 +331,26 @@ func TestClosingAClientEndsItsCalls(t *testing.T) {
 	checkEnded(t, within(t, "end", two), ErrClientClosed)
 	checkEnded(t, within(t, "end", a.start(context.Background(), everything())), ErrClientClosed)
 }
+
+// Claim4: P8267-6.7.2-2
+func TestAnErrorBeforeTheEndOfItsConnectionEndsItsCall(t *testing.T) {
+	nettest.CheckLeaks(t)
+	a := answer(t, ClientConfig{}, &both)
+	p := a.grants(8)
+	failed := a.start(t.Context(), everything())
+	m := p.next()
+	outstanding := a.start(t.Context(), nullClientCall())
+	n := p.next()
+	p.raw(AppendErrChunk(nil, m.XID, 8))
+	if _, err := p.read(Segment{}); err != nil { // it has arrived then
+		t.Fatal(err)
+	}
+	p.qp.Abort()
+	checkEnded(t, within(t, "end", failed), &RemoteError{Code: ErrChunk})
+	p = a.peer()
+	if again := p.next(); again.XID != n.XID {
+		t.Errorf("XID %#x is sent again, want %#x alone", again.XID, n.XID)
+	}
+	p.send(Header{XID: n.XID}, exchangeNull(n.XID))
+	checkEnded(t, within(t, "reply", outstanding), nil)
+}
