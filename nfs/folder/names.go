@@ -104,14 +104,23 @@ func (s *Server) rename(q *call) ([]byte, error) {
 		return nil, err
 	}
 	var res nfs.RenameRes
-	from, _, err := s.resolve(args.From.Dir)
+	from, fromSt, err := s.resolve(args.From.Dir)
 	if err == nil {
 		defer s.tree.release(from)
 		var to *node
-		if to, _, err = s.resolve(args.To.Dir); err == nil {
+		var toSt info
+		if to, toSt, err = s.resolve(args.To.Dir); err == nil {
 			defer s.tree.release(to)
-			res.FromWcc, res.ToWcc, err = s.renameIn(q, from, to, args.From.Name, args.To.Name)
-		} else {
+			// Of other files no lock may be waited for beside that of a directory:
+			// CREATE takes them in another order.
+			if fromSt.Type != nfs.TypeDir || toSt.Type != nfs.TypeDir {
+				err = nfs.ErrNotDir
+				res.ToWcc.After = s.post(to)
+			} else {
+				res.FromWcc, res.ToWcc, err = s.renameIn(q, from, to, args.From.Name, args.To.Name)
+			}
+		}
+		if !res.FromWcc.After.Follows {
 			res.FromWcc.After = s.post(from)
 		}
 	}
@@ -124,7 +133,7 @@ func (s *Server) renameIn(q *call, from, to *node, fromName, toName string) (fro
 	if err != nil {
 		return nfs.WccData{}, nfs.WccData{}, err
 	}
-	if err = s.checkRename(a, b, fromName, toName); err == nil {
+	if err = s.checkRename(fromName, toName); err == nil {
 		err = s.moveTo(q, from, to, fromName, toName)
 	}
 	b.end()
@@ -167,10 +176,7 @@ func (s *Server) beginBoth(from, to *node) (a, b *change, err error) {
 	return a, b, nil
 }
 
-func (s *Server) checkRename(a, b *change, fromName, toName string) error {
-	if a.before.Type != nfs.TypeDir || b.before.Type != nfs.TypeDir {
-		return nfs.ErrNotDir
-	}
+func (s *Server) checkRename(fromName, toName string) error {
 	for _, name := range []string{fromName, toName} {
 		if err := s.checkName(name); err != nil {
 			return err

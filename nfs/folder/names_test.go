@@ -3,6 +3,7 @@ package folder
 import (
 	"os"
 	"testing"
+	"time"
 
 	"github.com/weft-rdma/weft/nfs"
 )
@@ -162,4 +163,28 @@ func TestLinksCount(t *testing.T) {
 		w.call(nfs.ProcLink, &nfs.LinkArgs{File: dir, Link: nfs.DirOpArgs{Dir: w.root(), Name: "d"}}, &res)
 		wants(t, "LINK of a directory", res.Stat, nfs.ErrInval)
 	})
+}
+
+// Who has a directory may wait for a file in it (CREATE of one that is there): with
+// a file's lock nobody may wait for that of a directory.
+func TestARenameFromAFileWaitsForNothing(t *testing.T) {
+	w := serve(t, Config{})
+	w.put("file", "")
+	must(t, os.Mkdir(w.path("dir"), 0o777))
+	file, dir := w.fh("file"), w.fh("dir")
+	n, _, err := w.server.resolve(dir)
+	must(t, err)
+	defer w.server.tree.release(n)
+	n.change.Lock()
+	defer n.change.Unlock()
+	for _, tc := range []struct{ from, to nfs.FH }{{file, dir}, {dir, file}} {
+		got := make(chan nfs.Stat, 1)
+		go func() { got <- w.rename(tc.from, "file", tc.to, "new") }()
+		select {
+		case stat := <-got:
+			wants(t, "RENAME with a file for a directory", stat, nfs.ErrNotDir)
+		case <-time.After(10 * time.Second):
+			t.Fatal("RENAME with a file for a directory waits for a lock")
+		}
+	}
 }
