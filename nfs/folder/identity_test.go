@@ -7,6 +7,7 @@ import (
 	"os/exec"
 	"syscall"
 	"testing"
+	"time"
 
 	"golang.org/x/sys/unix"
 
@@ -251,5 +252,46 @@ func TestDefaultACLsStandAgainstModes(t *testing.T) {
 	defer syscall.Umask(syscall.Umask(0o077))
 	if a := w.create(w.fh("dir"), "file", 0o666).Attr.Attr; a.Mode != 0o640 {
 		t.Errorf("mode %o, want 640", a.Mode)
+	}
+}
+
+// What a Linux client sends for open(O_TRUNC), and for a touch of one time. To set a
+// time to the server's takes the right to write, to set it to another the owner.
+func TestWhoMayWriteMaySetTimesToTheServers(t *testing.T) {
+	needRoot(t)
+	w := serve(t, Config{})
+	now, client := nfs.SetTime{How: nfs.SetToServerTime}, nfs.SetTime{How: nfs.SetToClientTime, Time: nfs.Time{Sec: 5}}
+	truncated := size(0)
+	truncated.Mtime = now
+	for _, tc := range []struct {
+		what string
+		mode os.FileMode
+		to   nfs.SetAttributes
+		want nfs.Stat
+	}{
+		{"size and mtime", 0o666, truncated, nfs.OK},
+		{"mtime", 0o666, nfs.SetAttributes{Mtime: now}, nfs.OK},
+		{"atime", 0o666, nfs.SetAttributes{Atime: now}, nfs.OK},
+		{"both", 0o666, nfs.SetAttributes{Atime: now, Mtime: now}, nfs.OK},
+		{"mtime of what can only be read", 0o644, nfs.SetAttributes{Mtime: now}, nfs.ErrAcces},
+		{"both of what can only be read", 0o644, nfs.SetAttributes{Atime: now, Mtime: now}, nfs.ErrAcces},
+		{"mtime, to the client's", 0o666, nfs.SetAttributes{Mtime: client}, nfs.ErrPerm},
+		{"one of each", 0o666, nfs.SetAttributes{Mtime: now, Atime: client}, nfs.ErrPerm},
+	} {
+		w.own("file", tc.mode, 100, 100)
+		must(t, os.Chtimes(w.path("file"), time.Unix(7, 0), time.Unix(7, 0)))
+		fh := w.fh("file")
+		w.as(1, 1)
+		wants(t, tc.what, w.setattr(fh, tc.to), tc.want)
+		w.as(0, 0)
+		a := w.attr(fh)
+		for _, set := range []struct {
+			how nfs.TimeHow
+			got nfs.Time
+		}{{tc.to.Atime.How, a.Atime}, {tc.to.Mtime.How, a.Mtime}} {
+			if moved := set.got.Sec > 7; moved != (tc.want == nfs.OK && set.how == nfs.SetToServerTime) {
+				t.Errorf("%s: the times are %v and %v", tc.what, a.Atime, a.Mtime)
+			}
+		}
 	}
 }
