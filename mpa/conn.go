@@ -58,8 +58,9 @@ type transport interface {
 	// flush writes the batch, all of it if wait is true. It holds g, if there
 	// is one, around attempts.
 	flush(b *batch, g Guard, wait bool) error
-	// read waits for octets, at least one, and is io.EOF at their end.
-	read(p []byte) (int, error)
+	// read waits for octets, at least one, and is io.EOF at their end. They go
+	// to the buffer's room, which may rest meanwhile.
+	read(a *readAhead) (int, error)
 	// readWindows waits for octets as read does, and puts them into the Sink's
 	// memory from offset off on, rest octets, and what follows into more. An
 	// error of the Sink is a windowError. Only a transport whose places is true

@@ -4,6 +4,7 @@ package mpa
 // socket does not block, so the calls are short. All that is unsafe is here.
 
 import (
+	"sync"
 	"syscall"
 	"unsafe"
 
@@ -13,33 +14,45 @@ import (
 // iovMax is what the kernel takes in one call (UIO_MAXIOV).
 const iovMax = 1024
 
-// A vector is the array that the kernel is given, kept from call to call.
-type vector []unix.Iovec
+// A vector is the array that the kernel is given. It is a socket's own while few
+// pieces are enough, and from the pool otherwise.
+type vector struct{ few [4]unix.Iovec }
 
-// fill takes the pieces, as many as the kernel does. A piece of no octets is
-// left out.
-func (v *vector) fill(pieces [][]byte) {
-	*v = (*v)[:0]
+var vectors = sync.Pool{New: func() any { return new([iovMax]unix.Iovec) }}
+
+// describe puts the pieces into v, as many as it takes, and returns that part of it. A
+// piece of no octets is left out.
+func describe(v []unix.Iovec, pieces [][]byte) []unix.Iovec {
+	n := 0
 	for _, p := range pieces {
 		if len(p) == 0 {
 			continue
 		}
-		if len(*v) == iovMax {
+		if n == len(v) {
 			break
 		}
-		iov := unix.Iovec{Base: unsafe.SliceData(p)}
-		iov.SetLen(len(p))
-		*v = append(*v, iov)
+		v[n].Base = unsafe.SliceData(p)
+		v[n].SetLen(len(p))
+		n++
 	}
+	return v[:n]
 }
 
 func (v *vector) call(trap, fd uintptr, pieces [][]byte) (int, syscall.Errno) {
-	v.fill(pieces)
-	if len(*v) == 0 {
+	if len(pieces) <= len(v.few) {
+		return call(trap, fd, describe(v.few[:], pieces))
+	}
+	many := vectors.Get().(*[iovMax]unix.Iovec)
+	defer vectors.Put(many)
+	return call(trap, fd, describe(many[:], pieces))
+}
+
+func call(trap, fd uintptr, v []unix.Iovec) (int, syscall.Errno) {
+	if len(v) == 0 {
 		return 0, 0
 	}
-	n, _, errno := syscall.RawSyscall(trap, fd, uintptr(unsafe.Pointer(unsafe.SliceData(*v))), uintptr(len(*v)))
-	clear(*v) // do not keep the memory
+	n, _, errno := syscall.RawSyscall(trap, fd, uintptr(unsafe.Pointer(unsafe.SliceData(v))), uintptr(len(v)))
+	clear(v) // do not keep the memory
 	if errno != 0 {
 		return 0, errno
 	}

@@ -38,10 +38,11 @@ type socket struct {
 
 	// The reader's, for tryRead.
 	readFn  func(fd uintptr) bool
-	into    []byte // what is read into, or what follows the windows
-	sink    Sink   // asked for windows, if not nil
-	off     int    // of the windows in the ULPDU
-	rest    int    // octets that the windows are to have
+	ahead   *readAhead // what is read into, if there are no windows
+	into    []byte     // what follows the windows
+	sink    Sink       // asked for windows, if not nil
+	off     int        // of the windows in the ULPDU
+	rest    int        // octets that the windows are to have
 	windows [][]byte
 	rvec    vector
 	n       int
@@ -105,8 +106,8 @@ func (s *socket) tryWrite(fd uintptr) bool {
 	return true
 }
 
-func (s *socket) read(p []byte) (int, error) {
-	s.sink, s.into = nil, p
+func (s *socket) read(a *readAhead) (int, error) {
+	s.sink, s.ahead = nil, a
 	return s.doRead()
 }
 
@@ -150,6 +151,9 @@ func (s *socket) tryRead(fd uintptr) bool {
 			return true
 		case errno == unix.EAGAIN:
 			if polls++; !s.poll(&until, polls) {
+				if s.sink == nil {
+					s.ahead.rest()
+				}
 				return false
 			}
 		case errno != unix.EINTR:
@@ -197,7 +201,7 @@ const (
 // attempt reads without waiting.
 func (s *socket) attempt(fd uintptr) (int, syscall.Errno, error) {
 	if s.sink == nil {
-		n, errno := readOne(fd, s.into)
+		n, errno := readOne(fd, s.ahead.room())
 		return n, errno, nil
 	}
 	var err error

@@ -5,7 +5,6 @@ package mpa
 import (
 	"bytes"
 	"errors"
-	"fmt"
 	"io"
 	"net"
 	"runtime"
@@ -303,62 +302,5 @@ func TestAReaderThatPollsGetsWhatComes(t *testing.T) {
 	s := &collector{}
 	if err := NewConn(b, Params{CRC: true, Spin: time.Hour}).Receive(s); err != io.EOF || len(s.got) != len(want) {
 		t.Errorf("%v and %d ULPDUs, expected EOF and %d", err, len(s.got), len(want))
-	}
-}
-
-// A ticker tells when all of a batch has come.
-type ticker struct {
-	placing
-	want, got int
-	all       chan struct{}
-}
-
-func (k *ticker) ULPDU(u []byte) error { return k.tick(k.placing.ULPDU(u)) }
-func (k *ticker) End() error           { return k.tick(nil) }
-func (k *ticker) tick(err error) error {
-	if k.got++; k.got%k.want == 0 {
-		k.all <- struct{}{}
-	}
-	return err
-}
-
-func TestAStreamInMotionAllocatesNothing(t *testing.T) {
-	const frames = 20
-	for _, p := range []Params{{}, {CRC: true}, {CRC: true, SendMarkers: true, RecvMarkers: true}} {
-		for _, n := range []int{64, 30000, 60000} {
-			t.Run(fmt.Sprintf("%s/%d", termsName(p), n), func(t *testing.T) {
-				a, b := tcpPair(t)
-				p.Initiator = true
-				out, in := NewConn(a, p), NewConn(b, p)
-				k := &ticker{want: frames, all: make(chan struct{}, 1), placing: placing{place: make([]byte, MaxMULPDU)}}
-				ended := make(chan error, 1)
-				go func() { ended <- in.Receive(k) }()
-				header, payload := pattern(18, 1), [][]byte{pattern(n, 1)}
-				run := func() {
-					for range frames {
-						out.Append(header, payload)
-						if !out.Room() {
-							flushAll(out)
-						}
-					}
-					if _, err := flushAll(out); err != nil {
-						t.Error(err)
-					}
-					select {
-					case <-k.all:
-					case err := <-ended:
-						t.Fatal(err)
-					}
-				}
-				for range 20 {
-					run() // buffers grow
-				}
-				if allocs := testing.AllocsPerRun(20, run); allocs != 0 {
-					t.Errorf("%v allocations for %d frames, expected none", allocs, frames)
-				}
-				out.CloseWrite()
-				<-ended
-			})
-		}
 	}
 }

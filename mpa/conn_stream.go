@@ -50,8 +50,8 @@ func (s *stream) flush(b *batch, g Guard, wait bool) error {
 // frames.
 const streamWrite = 64 << 10
 
-func (s *stream) read(p []byte) (int, error) {
-	for {
+func (s *stream) read(a *readAhead) (int, error) {
+	for p := a.room(); ; {
 		n, err := s.nc.Read(p)
 		if n > 0 {
 			s.stats.reads.Add(1)

@@ -104,5 +104,5 @@ type Params struct {
 	PeerIRD, PeerORD uint16
 
 	Spin       time.Duration // how long the reader polls the connection before it parks
-	ReadBuffer int           // limit of the read-ahead buffer in octets; 0 is the default
+	ReadBuffer int           // limit of the read-ahead buffer in octets, see Config
 }

@@ -12,12 +12,6 @@ import (
 )
 
 const (
-	// The read-ahead buffer, in octets: what it starts with, and the most it
-	// grows to by default. It grows when reads fill it, so a peer that does
-	// not send does not make us keep memory.
-	firstReadBuffer   = 16 << 10
-	defaultReadBuffer = 512 << 10
-
 	// headSize is what of a ULPDU has to be there to ask the Sink to place
 	// it: the longer of DDP's headers (RFC 5041 §4.3).
 	headSize = 18
@@ -40,13 +34,10 @@ type reader struct {
 	markers   bool
 	crc       bool
 
-	limit      int    // of the buffer, in octets
-	buf        []byte // buf[start:end] is read and not yet handed up
-	start, end int
-	grow       bool   // the last read filled the buffer
-	pos        uint64 // stream position of buf[start], where an FPDU begins
-	busy       bool   // something was handed up since the last Idle
-	refused    bool   // the Sink does not want to place the ULPDU at buf[start]
+	readAhead
+	pos     uint64 // stream position of buf[start], where an FPDU begins
+	busy    bool   // something was handed up since the last Idle
+	refused bool   // the Sink does not want to place the ULPDU at buf[start]
 
 	windows [][]byte // of placeHead, kept for its memory
 }
@@ -59,16 +50,11 @@ func newReader(t transport, p Params, fenced *atomic.Bool, stats *counters) read
 		stats:     stats,
 		markers:   p.RecvMarkers,
 		crc:       p.CRC,
-		limit:     max(cmp.Or(p.ReadBuffer, defaultReadBuffer), maxFPDU),
-		buf:       p.Early,
-		end:       len(p.Early),
+		readAhead: newReadAhead(p.Early, cmp.Or(p.ReadBuffer, defaultReadBuffer)),
 	}
 }
 
 func (r *reader) receive(s Sink) error {
-	if len(r.buf) < firstReadBuffer {
-		r.enlarge()
-	}
 	for {
 		if err := r.deliver(s); err != nil {
 			return err
@@ -92,7 +78,7 @@ func (r *reader) deliver(s Sink) error {
 	frames := uint64(0)
 	defer func() { r.stats.framesIn.Add(frames) }()
 	for {
-		n, size, ok := fpduAt(r.buf[r.start:r.end], r.pos, r.markers)
+		n, size, ok := fpduAt(r.unread(), r.pos, r.markers)
 		if !ok {
 			return nil
 		}
@@ -130,7 +116,7 @@ func (r *reader) passed(size int) {
 // first ULPDU whole: it lifts the fence, and with it the answer may leave that
 // says what was wrong with it.
 func (r *reader) place(s Sink) (bool, error) {
-	have := r.buf[r.start:r.end]
+	have := r.unread()
 	if r.crc || r.markers || r.refused || r.fenced.Load() || len(have) < lengthSize+headSize || !r.transport.places() {
 		return false, nil
 	}
@@ -156,7 +142,7 @@ func (r *reader) place(s Sink) (bool, error) {
 	tail := padding(n) + crcSize
 	r.start, r.end = 0, 0
 	for off < n {
-		got, err := r.transport.readWindows(s, off, n-off, r.buf[:aheadSize])
+		got, err := r.transport.readWindows(s, off, n-off, r.room()[:aheadSize])
 		if refused, ok := err.(windowError); ok {
 			return false, refused.err
 		}
@@ -210,28 +196,10 @@ func (r *reader) idle(s Sink) {
 
 // fill reads more into the buffer, behind what is there.
 func (r *reader) fill() error {
-	if r.start > 0 {
-		r.end = copy(r.buf, r.buf[r.start:r.end])
-		r.start = 0
-	}
-	if r.end == len(r.buf) || r.grow {
-		r.enlarge()
-	}
-	n, err := r.transport.read(r.buf[r.end:])
-	r.end += n
-	r.grow = r.end == len(r.buf)
+	n, err := r.transport.read(&r.readAhead)
+	r.grown(n)
 	r.stats.octetsIn.Add(uint64(n))
 	return err
-}
-
-func (r *reader) enlarge() {
-	size := min(max(2*len(r.buf), firstReadBuffer), r.limit)
-	if size <= len(r.buf) {
-		return
-	}
-	buf := make([]byte, size)
-	copy(buf, r.buf[:r.end])
-	r.buf = buf
 }
 
 // ended says what the end of the octets, or the failure to read them, means.
@@ -239,7 +207,7 @@ func (r *reader) ended(err error) error {
 	if errors.Is(err, io.EOF) && r.start == r.end {
 		return io.EOF
 	}
-	if n, _, ok := fpduAt(r.buf[r.start:r.end], r.pos, r.markers); ok {
+	if n, _, ok := fpduAt(r.unread(), r.pos, r.markers); ok {
 		return r.cut(err, n)
 	}
 	return closedError(err, fmt.Sprintf("before the length field of the FPDU at stream position %d", r.pos))
@@ -258,12 +226,9 @@ func closedError(err error, where string) error {
 
 // drain reads and drops all that comes.
 func (r *reader) drain() error {
-	if len(r.buf) < firstReadBuffer {
-		r.enlarge()
-	}
 	for {
-		n, err := r.transport.read(r.buf)
-		r.stats.octetsIn.Add(uint64(n))
+		r.start, r.end = 0, 0
+		err := r.fill()
 		if errors.Is(err, io.EOF) {
 			return nil
 		}

@@ -37,7 +37,8 @@ func (f *fed) next(room int) []byte {
 	return p
 }
 
-func (f *fed) read(p []byte) (int, error) {
+func (f *fed) read(a *readAhead) (int, error) {
+	p := a.room()
 	if len(p) == 0 {
 		return 0, errors.New("a read of no octets")
 	}

@@ -260,8 +260,8 @@ func TestTheBufferGrowsWithWhatArrivesAndNotBeyondItsLimit(t *testing.T) {
 			{"promise of a long frame", 0, single, wire[:firstReadBuffer-1], firstReadBuffer, firstReadBuffer},
 			{"one long frame", 0, single, wire[:65000], maxFPDU, 128 << 10},
 			{"flood", 0, whole, wire, defaultReadBuffer, defaultReadBuffer},
-			{"flood, limit chosen", 100 << 10, whole, wire, 100 << 10, 100 << 10},
-			{"flood, limit too small", 1, whole, wire, maxFPDU, maxFPDU},
+			{"flood, limit chosen", 200 << 10, whole, wire, 128 << 10, 128 << 10},
+			{"flood, limit too small", 1, whole, wire, 64 << 10, 64 << 10},
 		} {
 			p.ReadBuffer = v.limit
 			c := feed(&fed{wire: v.wire, portion: v.portion}, p)

@@ -89,8 +89,11 @@ type Config struct {
 	Early         []byte
 
 	// For Params.
-	MaxULPDU   int
-	Spin       time.Duration
+	MaxULPDU int
+	Spin     time.Duration
+
+	// ReadBuffer limits the read-ahead buffer, in octets: 0 is 512 KiB, less
+	// than 64 KiB is 64 KiB, and what is no power of two the next one below.
 	ReadBuffer int
 }
 

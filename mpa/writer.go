@@ -2,6 +2,8 @@ package mpa
 
 // The batch of frames on their way out: what Append gathers and Flush writes.
 
+import "sync"
+
 const (
 	// A batch is full at whichever of these comes first. Beyond some 256 KiB
 	// a write gains nothing and falls out of the cache; a vector may hold
@@ -16,7 +18,7 @@ const (
 
 	// An arena is arenaSize octets at first and grows to arenaLimit, which
 	// takes all of a batch.
-	arenaSize  = 4 << 10
+	arenaSize  = 16 << 10
 	arenaLimit = batchOctets + maxFPDU
 )
 
@@ -28,32 +30,50 @@ type batch struct {
 	crc     bool
 	refer   int // payload as long as this, in octets, is referred to and not copied; 0: none is
 
-	arena  []byte   // the octets that are copied or made here
-	pieces [][]byte // what is to be written, from pieces[first] on
-	first  int
-	merge  bool // the last piece ends where the arena does
+	*batchSpace      // nil while the batch is empty
+	first       int  // pieces before it have been written
+	merge       bool // the last piece ends where the arena does
 
-	ends   []int // for each frame, the offset in the batch of its end
-	octets int   // length of the batch
-	sent   int   // octets of it written
-	whole  int   // frames of it wholly written
+	octets int // length of the batch
+	sent   int // octets of it written
+	whole  int // frames of it wholly written
 
 	pos  uint64 // stream position of the batch's first octet
 	done uint64 // frames before this batch, all written
 }
 
-func (b *batch) appended() uint64 { return b.done + uint64(len(b.ends)) }
+// A batchSpace is what a batch takes from the pool with its first frame and gives
+// back when all is written: connections that send nothing share it.
+type batchSpace struct {
+	arena  []byte   // the octets that are copied or made here
+	pieces [][]byte // what is to be written
+	ends   []int    // for each frame, the offset in the batch of its end
+}
+
+var batchSpaces = sync.Pool{New: func() any { return new(batchSpace) }}
+
+func (b *batch) appended() uint64 { return b.done + uint64(b.frames()) }
 func (b *batch) written() uint64  { return b.done + uint64(b.whole) }
-func (b *batch) empty() bool      { return len(b.ends) == 0 }
+func (b *batch) empty() bool      { return b.batchSpace == nil }
+
+func (b *batch) frames() int {
+	if b.empty() {
+		return 0
+	}
+	return len(b.ends)
+}
 
 func (b *batch) room() bool {
-	return b.octets < batchOctets && len(b.pieces) < batchPieces && len(b.ends) < batchFrames
+	return b.empty() || b.octets < batchOctets && len(b.pieces) < batchPieces && len(b.ends) < batchFrames
 }
 
 // append adds the frame of one ULPDU, of n octets in header and payload.
 // Markers cut payload into pieces too short to refer to, so with them all of
 // it is copied.
 func (b *batch) append(n int, header []byte, payload [][]byte) {
+	if b.empty() {
+		b.batchSpace = batchSpaces.Get().(*batchSpace)
+	}
 	pos := b.pos + uint64(b.octets)
 	size := fpduSize(pos, n, b.markers)
 	if b.refer > 0 && n >= b.refer {
@@ -154,9 +174,9 @@ func (b *batch) reset() {
 	b.pos += uint64(b.octets)
 	b.done += uint64(len(b.ends))
 	clear(b.pieces) // do not keep the ULP's memory
-	b.pieces = b.pieces[:0]
-	b.arena = b.arena[:0]
-	b.ends = b.ends[:0]
+	b.arena, b.pieces, b.ends = b.arena[:0], b.pieces[:0], b.ends[:0]
+	batchSpaces.Put(b.batchSpace)
+	b.batchSpace = nil
 	b.first, b.octets, b.sent, b.whole, b.merge = 0, 0, 0, 0, false
 }
 
@@ -164,6 +184,9 @@ func (b *batch) reset() {
 // have not begun to be written. The next frame takes the stream position of
 // the first one dropped.
 func (b *batch) truncate(n uint64) {
+	if b.empty() {
+		return
+	}
 	keep := 0
 	if n > b.done {
 		keep = int(min(n-b.done, uint64(len(b.ends))))

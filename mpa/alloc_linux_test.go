@@ -1,0 +1,91 @@
+//go:build !race
+
+package mpa
+
+// That nothing is allocated once it is warm. Under the race detector pools lose
+// what they are given, at random.
+
+import (
+	"fmt"
+	"testing"
+)
+
+// A ticker tells when all of a batch has come.
+type ticker struct {
+	placing
+	want, got int
+	all       chan struct{}
+}
+
+func (k *ticker) ULPDU(u []byte) error { return k.tick(k.placing.ULPDU(u)) }
+func (k *ticker) End() error           { return k.tick(nil) }
+func (k *ticker) tick(err error) error {
+	if k.got++; k.got%k.want == 0 {
+		k.all <- struct{}{}
+	}
+	return err
+}
+
+func TestAStreamInMotionAllocatesNothing(t *testing.T) {
+	const frames = 20
+	for _, p := range []Params{{}, {CRC: true}, {CRC: true, SendMarkers: true, RecvMarkers: true}} {
+		for _, n := range []int{64, 30000, 60000} {
+			t.Run(fmt.Sprintf("%s/%d", termsName(p), n), func(t *testing.T) {
+				a, b := tcpPair(t)
+				p.Initiator = true
+				out, in := NewConn(a, p), NewConn(b, p)
+				k := &ticker{want: frames, all: make(chan struct{}, 1), placing: placing{place: make([]byte, MaxMULPDU)}}
+				ended := make(chan error, 1)
+				go func() { ended <- in.Receive(k) }()
+				header, payload := pattern(18, 1), [][]byte{pattern(n, 1)}
+				run := func() {
+					for range frames {
+						out.Append(header, payload)
+						if !out.Room() {
+							flushAll(out)
+						}
+					}
+					if _, err := flushAll(out); err != nil {
+						t.Error(err)
+					}
+					select {
+					case <-k.all:
+					case err := <-ended:
+						t.Fatal(err)
+					}
+				}
+				for range 20 {
+					run() // buffers grow
+				}
+				if allocs := testing.AllocsPerRun(20, run); allocs != 0 {
+					t.Errorf("%v allocations for %d frames, expected none", allocs, frames)
+				}
+				out.CloseWrite()
+				<-ended
+			})
+		}
+	}
+}
+
+func TestAppendingAllocatesNothingOnceWarm(t *testing.T) {
+	header := pattern(18, 1)
+	for _, n := range []int{64, 4096, 64000} {
+		for _, b := range []batch{{refer: copyLimit}, {refer: copyLimit, crc: true}, {markers: true, crc: true}} {
+			payload := [][]byte{pattern(n, 1)}
+			run := func() {
+				for b.room() {
+					b.append(18+n, header, payload)
+				}
+				for !b.empty() {
+					b.wrote(min(1000, b.octets-b.sent))
+				}
+			}
+			for range 10 {
+				run() // the arena grows
+			}
+			if allocs := testing.AllocsPerRun(10, run); allocs != 0 {
+				t.Errorf("payload %d, %+v: %v allocations a batch, expected none", n, b.markers, allocs)
+			}
+		}
+	}
+}
