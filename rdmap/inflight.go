@@ -1,6 +1,10 @@
 package rdmap
 
-import "github.com/weft-rdma/weft/ddp"
+import (
+	"sync"
+
+	"github.com/weft-rdma/weft/ddp"
+)
 
 // A leaving is a segment, or the end of a message, on its way to the transport.
 type leaving struct {
@@ -8,77 +12,111 @@ type leaving struct {
 	ticket uint64
 	kind   messageKind
 	last   bool
+}
+
+// A dropped is one that will not leave.
+type dropped struct {
+	leaving
 	answer request // if kind is kindAnswer: what is answered, sent before this segment
 }
 
 // fault is the error of an answer whose source was revoked after this segment
 // had been gathered.
-func (l *leaving) fault() error {
-	if l.answer.atomic {
-		return l.answer.atomicFault(true, ddp.FaultSTag)
+func (d *dropped) fault() error {
+	if d.answer.atomic {
+		return d.answer.atomicFault(true, ddp.FaultSTag)
 	}
-	return l.answer.readFault(ddp.FaultSTag, l.answer.sent)
+	return d.answer.readFault(ddp.FaultSTag, d.answer.sent)
 }
 
 // An inflight is what has been appended but not written, in order: one entry a
 // run of segments of one message is enough to say which messages are complete
 // and which one a segment belongs to.
 type inflight struct {
-	ring       []leaving
-	head, n    int
+	*ledger
 	terminated bool // the Terminate message has been appended: nothing follows
 }
 
-func (q *inflight) init() { q.ring = make([]leaving, 64) }
+// A ledger is the memory of an inflight that is not empty. It comes from the pool
+// and goes back there.
+type ledger struct {
+	segments deque[leaving]
+	answers  deque[request] // of the segments that are kindAnswer, one each
+}
 
-func (q *inflight) at(i int) *leaving { return &q.ring[(q.head+i)&(len(q.ring)-1)] }
+var ledgers = sync.Pool{New: func() any { return new(ledger) }}
+
+// len is the number of entries.
+func (q *inflight) len() int {
+	if q.ledger == nil {
+		return 0
+	}
+	return q.segments.n
+}
 
 // push notes the segment of m that made frame segments in all.
 func (q *inflight) push(frame uint64, m *message, last bool) {
-	if q.n == len(q.ring) {
-		q.grow()
+	if q.ledger == nil {
+		q.ledger = ledgers.Get().(*ledger)
 	}
-	e := q.at(q.n)
-	q.n++
-	e.frame, e.ticket, e.kind, e.last = frame, m.ticket, m.kind, last
-	if m.kind == kindAnswer {
-		e.answer = m.req
-	}
-	if m.kind == kindTerminate {
+	*q.segments.pushBack() = leaving{frame, m.ticket, m.kind, last}
+	switch m.kind {
+	case kindAnswer:
+		*q.answers.pushBack() = m.req
+	case kindTerminate:
 		q.terminated = true
 	}
-}
-
-func (q *inflight) grow() {
-	ring := make([]leaving, 2*len(q.ring))
-	for i := range q.n {
-		ring[i] = *q.at(i)
-	}
-	q.ring, q.head = ring, 0
 }
 
 // written drops the segments that are among the first frames written, and
 // returns the ticket of the last operation that is thereby complete.
 func (q *inflight) written(frames uint64) (ticket uint64, any bool) {
-	for q.n > 0 && q.at(0).frame <= frames {
-		if e := q.at(0); e.last && e.kind == kindOperation {
+	if q.ledger == nil {
+		return 0, false
+	}
+	for q.segments.n > 0 {
+		e := q.segments.at(0)
+		if e.frame > frames {
+			return ticket, any
+		}
+		switch {
+		case e.kind == kindAnswer:
+			q.answers.popFront()
+		case e.last && e.kind == kindOperation:
 			ticket, any = e.ticket, true
 		}
-		q.head = (q.head + 1) & (len(q.ring) - 1)
-		q.n--
+		q.segments.popFront()
 	}
+	q.settle()
 	return ticket, any
 }
 
 // truncate drops segment number frame, counted from 0, and all after it, and
 // returns the one dropped first.
-func (q *inflight) truncate(frame uint64) (first leaving, ok bool) {
-	for q.n > 0 && q.at(q.n-1).frame > frame {
-		first, ok = *q.at(q.n - 1), true
-		if first.kind == kindTerminate {
+func (q *inflight) truncate(frame uint64) (first dropped, ok bool) {
+	for q.len() > 0 {
+		e := q.segments.at(q.segments.n - 1)
+		if e.frame <= frame {
+			return first, ok
+		}
+		first, ok = dropped{leaving: *e}, true
+		switch e.kind {
+		case kindAnswer:
+			first.answer = *q.answers.at(q.answers.n - 1)
+			q.answers.popBack()
+		case kindTerminate:
 			q.terminated = false
 		}
-		q.n--
+		q.segments.popBack()
 	}
+	q.settle()
 	return first, ok
+}
+
+// settle gives the memory back when nothing is under way.
+func (q *inflight) settle() {
+	if q.ledger != nil {
+		ledgers.Put(q.ledger)
+		q.ledger = nil
+	}
 }

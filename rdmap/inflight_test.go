@@ -6,7 +6,6 @@ import "testing"
 // operation whose segments have all been written is complete.
 func TestWrittenSegmentsCompleteTheirOperations(t *testing.T) {
 	var q inflight
-	q.init()
 	frames, done := uint64(0), uint64(0)
 	push := func(kind messageKind, ticket uint64, last bool) {
 		frames++
@@ -34,25 +33,24 @@ func TestWrittenSegmentsCompleteTheirOperations(t *testing.T) {
 	if got, any := q.written(frames); !any || got != 300 {
 		t.Errorf("with all written operation %d is complete: %v, want 300", got, any)
 	}
-	if _, any := q.written(frames); any || q.n != 0 {
-		t.Errorf("an operation completes twice, %d entries are left", q.n)
+	if _, any := q.written(frames); any || q.len() != 0 {
+		t.Errorf("an operation completes twice, %d entries are left", q.len())
 	}
 }
 
 func TestTruncateTellsTheFirstThatIsDropped(t *testing.T) {
 	var q inflight
-	q.init()
 	for i, kind := range []messageKind{kindOperation, kindOperation, kindAnswer, kindTerminate} {
 		q.push(uint64(i+1), &message{kind: kind, ticket: uint64(10 + i)}, true)
 	}
 	if !q.terminated {
 		t.Error("the Terminate is not noted")
 	}
-	if _, ok := q.truncate(4); ok || q.n != 4 {
-		t.Errorf("beyond the end %v, %d left", ok, q.n)
+	if _, ok := q.truncate(4); ok || q.len() != 4 {
+		t.Errorf("beyond the end %v, %d left", ok, q.len())
 	}
-	if first, ok := q.truncate(1); !ok || first.ticket != 11 || q.n != 1 || q.terminated {
-		t.Errorf("dropped from %+v, %v; %d left, terminated %v; want 11, 1 left, not", first, ok, q.n, q.terminated)
+	if first, ok := q.truncate(1); !ok || first.ticket != 11 || q.len() != 1 || q.terminated {
+		t.Errorf("dropped from %+v, %v; %d left, terminated %v; want 11, 1 left, not", first, ok, q.len(), q.terminated)
 	}
 	if ticket, any := q.written(1); !any || ticket != 10 {
 		t.Errorf("then %d is complete: %v, want 10", ticket, any)

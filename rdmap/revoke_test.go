@@ -109,8 +109,8 @@ func TestReadResponseRevokedAsItIsCutTellsWhatWasLeft(t *testing.T) {
 // An Atomic Response refers to no memory, but may be dropped with segments
 // that do.
 func TestDroppedAtomicResponseTellsItsRequest(t *testing.T) {
-	l := leaving{kind: kindAnswer, answer: request{atomic: true, op: AtomicRequest{STag: 0x44}, length: 70}}
-	m := (&Stream{rv: 1}).newTerminate(l.fault()).err
+	d := dropped{answer: request{atomic: true, op: AtomicRequest{STag: 0x44}, length: 70}}
+	m := (&Stream{rv: 1}).newTerminate(d.fault()).err
 	if m.Code != CodeInvalidSTag || m.ReadRequest != nil || m.SegmentLength != 70 || !strings.Contains(m.Error(), "0x00000044") {
 		t.Errorf("%v: %+v", m, m)
 	}

@@ -32,6 +32,12 @@ type Config struct {
 	// its way out: what the ULP knows to be unfinished then is unfinished.
 	PeerClosed func()
 
+	// HandOver is called when there is something to be sent that has to be waited
+	// for: it has another goroutine call Stream.TakeOver, once. It must not wait
+	// for that. It is not called any more when Stop has returned. If it is nil
+	// Stream.Writer does what it should.
+	HandOver func()
+
 	// Ended is called once when the outgoing half has ended: with nil when
 	// its end (FIN) was given to the transport, after a Terminate message or
 	// Stream.Close, otherwise with what broke.
@@ -42,10 +48,12 @@ type Config struct {
 // goes out and what comes in; its goroutines are the caller's:
 //
 //   - Reader receives until the stream ends; it runs in a goroutine of its own.
-//   - Writer sends what could not be sent without waiting; likewise.
 //   - Kick may be called by anyone who has given the ULP something to send: it
 //     sends at once, in the caller's goroutine, what can be sent without
-//     waiting, and leaves the rest to Writer.
+//     waiting.
+//   - TakeOver sends what could not be sent without waiting, in a goroutine that
+//     there needs to be no longer than it lasts; see Config.HandOver. Writer does
+//     so in one that stays.
 type Stream struct {
 	llp ddp.LLP
 	ulp ULP
@@ -86,7 +94,7 @@ type Stats struct {
 }
 
 // NewStream makes the stream over llp for ulp. Nothing is sent or received
-// before Kick, Writer and Reader are called.
+// before Kick and Reader are called.
 func NewStream(llp ddp.LLP, ulp ULP, cfg Config) *Stream {
 	s := &Stream{llp: llp, ulp: ulp, cfg: cfg, rv: llp.Version(), ready: make(chan struct{}), done: make(chan struct{})}
 	llp.Guard(cfg.Hold)

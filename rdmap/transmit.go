@@ -11,14 +11,14 @@ import (
 
 // An outbound is the outgoing half of a Stream. One goroutine at a time owns
 // it: the one that rang the bell when nobody did, until it has sent all there
-// is, or hands over to Writer.
+// is, or hands over to one that may wait.
 type outbound struct {
 	s *Stream
 
 	// bell counts the calls of Kick since the half became free; it is 0 when
 	// nobody owns it. The owner leaves only if no call came in meanwhile.
 	bell    atomic.Uint64
-	handoff chan struct{} // passes ownership to Writer
+	handoff chan struct{} // passes ownership to Writer, without Config.HandOver
 	owner   sync.Mutex    // held by the owner while it is at work, for Stop
 
 	// All below belongs to the owner.
@@ -31,7 +31,8 @@ type outbound struct {
 	dead     bool // nothing more will be sent
 	told     bool // Config.PeerClosed has been called
 	inflight inflight
-	snapshot []byte // private copies of Read Response payload, see snap
+	copies   *[snapshotSize]byte // where snapshot is; nil while it is empty
+	snapshot []byte              // private copies of Read Response payload, see source
 	pieces   [][]byte
 	header   [ddp.UntaggedLen]byte
 }
@@ -59,42 +60,52 @@ const (
 )
 
 // budget is how many batches a goroutine that did not come to send (a poster,
-// the receiver) sends before it leaves the rest to Writer.
+// the receiver) sends before it hands over.
 const budget = 1
 
 // snapshotSize bounds the private copies in octets.
 const snapshotSize = 256 << 10
 
+var snapshots = sync.Pool{New: func() any { return new([snapshotSize]byte) }}
+
 func (o *outbound) init(s *Stream) {
 	o.s = s
-	o.handoff = make(chan struct{}, 1)
 	o.rtr = s.cfg.Initiator && s.cfg.RTR != 0
-	o.pieces = make([][]byte, 0, 16)
-	o.inflight.init()
+	if s.cfg.HandOver == nil {
+		o.handoff = make(chan struct{}, 1)
+		s.cfg.HandOver = func() { o.handoff <- struct{}{} }
+	}
 }
 
 // Kick sends what there is to send, as far as that needs no waiting, in the
-// caller's goroutine, and leaves the rest to Writer. It may be called by any
+// caller's goroutine, and leaves the rest to TakeOver. It may be called by any
 // goroutine at any time.
 func (s *Stream) Kick() {
 	o := &s.out
 	if o.bell.Add(1) != 1 {
 		return // the owner looks again before it leaves
 	}
-	if !s.llp.CanTry() {
-		o.handoff <- struct{}{}
+	if s.llp.CanTry() {
+		o.run(false)
 		return
 	}
-	o.run(false)
+	o.owner.Lock()
+	defer o.owner.Unlock()
+	if !o.dead {
+		s.cfg.HandOver()
+	}
 }
 
-// Writer sends what Kick could not send without waiting, until Stop or until
-// the transport fails. It owns the outgoing half from each hand-over on.
+// TakeOver sends what Kick could not send without waiting: Config.HandOver has it
+// called. It returns when nothing is left to be sent.
+func (s *Stream) TakeOver() { s.out.run(true) }
+
+// Writer calls TakeOver when it is due, until Stop, for a Config without HandOver.
 func (s *Stream) Writer() {
 	for {
 		select {
 		case <-s.out.handoff:
-			s.out.run(true)
+			s.TakeOver()
 		case <-s.done:
 			return
 		}
@@ -103,7 +114,7 @@ func (s *Stream) Writer() {
 
 // run sends until there is nothing to send (then the half becomes free), the
 // half is dead (then it stays owned, so that nobody tries again), or waiting is
-// needed (then ownership goes to Writer).
+// needed (then ownership is handed over).
 func (o *outbound) run(wait bool) {
 	o.owner.Lock()
 	defer o.owner.Unlock()
@@ -124,7 +135,7 @@ func (o *outbound) run(wait bool) {
 		case done == free && o.bell.CompareAndSwap(seen, 0):
 			return
 		case done == blocked, done == more && !wait && batches >= budget:
-			o.handoff <- struct{}{}
+			o.s.cfg.HandOver()
 			return
 		}
 	}
@@ -189,7 +200,10 @@ func (o *outbound) step(wait bool) (progress, error) {
 		}
 		break
 	}
-	o.snapshot = o.snapshot[:0]
+	if o.copies != nil {
+		snapshots.Put(o.copies)
+		o.copies, o.snapshot = nil, nil
+	}
 	if o.inflight.terminated {
 		o.dead = true
 		s.Stats.TerminatesOut.Add(1)
@@ -319,8 +333,9 @@ func (o *outbound) source(off uint32, n int) ddp.Fault {
 	if f != ddp.NoFault || !s.llp.Digests() {
 		return f
 	}
-	if o.snapshot == nil {
-		o.snapshot = make([]byte, 0, snapshotSize)
+	if o.copies == nil {
+		o.copies = snapshots.Get().(*[snapshotSize]byte)
+		o.snapshot = o.copies[:0]
 	}
 	from := len(o.snapshot)
 	for _, p := range o.pieces {

@@ -17,13 +17,15 @@ import (
 // becomes of it by itself and by the peer (Verbs §6.2, §6.6).
 
 // A connection is a queue pair's stream, from RTS on until nothing of it is
-// left. Its two goroutines are run, which receives and then sees the stream to
-// its end, and RDMAP's writer.
+// left. It has a goroutine, run, which receives and then sees the stream to its
+// end, and another, write, while there is something to be sent that has to be
+// waited for.
 type connection struct {
-	q      *QP
-	llp    ddp.LLP
-	stream *rdmap.Stream
-	writer sync.WaitGroup
+	q       *QP
+	llp     ddp.LLP
+	stream  *rdmap.Stream
+	writer  sync.WaitGroup
+	writeFn func() // write, made once
 
 	half  sync.Once             // closes ended
 	ended chan struct{}         // closed when the outgoing half has ended
@@ -41,19 +43,30 @@ type connection struct {
 // needs mu. RDMAP, DDP and MPA begin anew with the stream (Verbs §6.2.1.2).
 func (q *QP) begin(llp ddp.LLP, terms Terms) *connection {
 	c := &connection{q: q, llp: llp, ended: make(chan struct{}), over: make(chan struct{})}
+	c.writeFn = c.write
 	q.terms, q.err = terms, nil
 	q.sq.reopen()
 	c.stream = rdmap.NewStream(llp, ulp{q}, rdmap.Config{
 		IRD: terms.IRD, ORD: terms.ORD, Initiator: terms.Initiator, RTR: terms.RTR,
 		ReadEnabled: !q.cfg.NoRemoteRead,
-		Hold:        &q.out, PeerClosed: c.peerClosed, Ended: c.end,
+		Hold:        &q.out, PeerClosed: c.peerClosed, HandOver: c.startWriting, Ended: c.end,
 	})
 	q.conn.Store(c)
 	q.past.Streams++
 	q.enter(modifyRTS)
-	c.writer.Go(c.stream.Writer)
 	go c.run()
 	return c
+}
+
+// startWriting has write run.
+func (c *connection) startWriting() {
+	c.writer.Add(1)
+	go c.writeFn()
+}
+
+func (c *connection) write() {
+	defer c.writer.Done()
+	c.stream.TakeOver()
 }
 
 // Ready returns a channel that is closed when the peer's first message has
