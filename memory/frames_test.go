@@ -180,18 +180,16 @@ func TestTruncateForgetsWhatNoFrameRefersTo(t *testing.T) {
 }
 
 func TestForgetKeepsNoMemoryAlive(t *testing.T) {
-	s := newSender(t)
-	s.Forget()
-	for i, u := range s.inline {
-		if u.reg != nil {
-			t.Errorf("use %d is kept", i)
-		}
-	}
-	s = newSender(t)
-	s.Done(100)
-	for i, u := range s.inline {
-		if u.reg != nil {
-			t.Errorf("use %d is kept after Done", i)
+	for name, forget := range map[string]func(s *sender){
+		"Forget": func(s *sender) { s.Forget() },
+		"Done":   func(s *sender) { s.Done(100) },
+	} {
+		s := newSender(t)
+		forget(s)
+		for i, u := range append(s.inline[:], s.uses[:cap(s.uses)]...) {
+			if u.reg != nil {
+				t.Errorf("use %d is kept after %s", i, name)
+			}
 		}
 	}
 }

@@ -27,7 +27,7 @@ type Holder struct {
 	frame  uint64 // number of the frame that accesses are for now
 	recent int    // index into uses of the last hit
 	uses   []use
-	inline [Capacity]use // where uses begins, to need no allocation
+	inline [2]use // where uses begins: most streams need no more
 }
 
 // A use is one registration remembered.
@@ -36,26 +36,54 @@ type use struct {
 	stag STag
 	held bool
 
-	// frames[done:] are the numbers, ascending, of the frames that refer to it
-	// and have not been written; at least one. The slice outlives the use, for
-	// the next in the same place.
-	frames []uint64
-	done   int
+	// runs[done:] are, ascending, the frames that refer to it and have not been
+	// written; at least one. The slice outlives the use, for the next in the same
+	// place.
+	runs []run
+	done int
 }
 
-func (u *use) first() uint64 { return u.frames[u.done] }
-func (u *use) last() uint64  { return u.frames[len(u.frames)-1] }
+// A run is frames by their numbers, each the one before and 1: from first to last.
+type run struct{ first, last uint64 }
+
+func (u *use) first() uint64 { return u.runs[u.done].first }
+func (u *use) last() uint64  { return u.runs[len(u.runs)-1].last }
 
 // refer notes that frame n refers to it.
 func (u *use) refer(n uint64) {
-	if len(u.frames) > u.done && u.last() == n {
-		return
+	if len(u.runs) > u.done {
+		switch r := &u.runs[len(u.runs)-1]; n {
+		case r.last:
+			return
+		case r.last + 1:
+			r.last = n
+			return
+		}
 	}
-	if u.done > 0 && len(u.frames) == cap(u.frames) {
-		u.frames = u.frames[:copy(u.frames, u.frames[u.done:])]
+	if u.done > 0 && len(u.runs) == cap(u.runs) {
+		u.runs = u.runs[:copy(u.runs, u.runs[u.done:])]
 		u.done = 0
 	}
-	u.frames = append(u.frames, n)
+	u.runs = append(u.runs, run{n, n})
+}
+
+// written notes that the frames below n do not refer to it any more; the last does.
+func (u *use) written(n uint64) {
+	for u.runs[u.done].last < n {
+		u.done++
+	}
+	r := &u.runs[u.done]
+	r.first = max(r.first, n)
+}
+
+// dropped notes that the frames from n on do not refer to it any more; the first
+// does.
+func (u *use) dropped(n uint64) {
+	for u.runs[len(u.runs)-1].first >= n {
+		u.runs = u.runs[:len(u.runs)-1]
+	}
+	r := &u.runs[len(u.runs)-1]
+	r.last = min(r.last, n-1)
 }
 
 // A Holder is what an mpa.Conn acquires around attempts to write.
@@ -206,9 +234,7 @@ func (h *Holder) Done(n uint64) {
 			h.remove(i)
 			continue
 		}
-		for u.first() < n {
-			u.done++
-		}
+		u.written(n)
 		i++
 	}
 }
@@ -222,9 +248,7 @@ func (h *Holder) Truncate(n uint64) {
 			h.remove(i)
 			continue
 		}
-		for u.last() >= n {
-			u.frames = u.frames[:len(u.frames)-1]
-		}
+		u.dropped(n)
 		i++
 	}
 }
@@ -235,9 +259,9 @@ func (h *Holder) remove(i int) {
 		h.uses[i].reg.drop()
 	}
 	end := len(h.uses) - 1
-	frames := h.uses[i].frames[:0]
+	runs := h.uses[i].runs[:0]
 	h.uses[i] = h.uses[end]
-	h.uses[end] = use{frames: frames}
+	h.uses[end] = use{runs: runs}
 	h.uses = h.uses[:end]
 }
 
@@ -247,6 +271,7 @@ func (h *Holder) add(g *registration, stag STag) {
 		h.uses = h.uses[:n+1]
 	} else {
 		h.uses = append(h.uses, use{})
+		clear(h.inline[:]) // what was there has moved
 	}
 	u := &h.uses[len(h.uses)-1]
 	u.reg, u.stag, u.done = g, stag, 0
@@ -256,10 +281,10 @@ func (h *Holder) add(g *registration, stag STag) {
 func (h *Holder) Forget() {
 	h.Release()
 	for i := range h.uses { // keep no memory alive
-		h.uses[i] = use{frames: h.uses[i].frames[:0]}
+		h.uses[i] = use{runs: h.uses[i].runs[:0]}
 	}
 	h.uses = h.uses[:0]
-	if cap(h.uses) != Capacity {
+	if cap(h.uses) == 0 || cap(h.uses) > 2*Capacity {
 		h.uses = h.inline[:0]
 	}
 }

@@ -5,8 +5,8 @@ import "github.com/weft-rdma/weft/memory"
 // An SGE names Length octets of local memory at tagged offset TO of STag. An
 // SGE of length zero names nothing: its STag is not looked at.
 type SGE struct {
-	STag   memory.STag
 	TO     uint64
+	STag   memory.STag // behind TO, where it takes no more room than it has octets
 	Length uint32
 }
 
