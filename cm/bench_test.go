@@ -64,6 +64,16 @@ func stream(b *testing.B, op verbs.Op, crc bool, size int) {
 	b.SetBytes(int64(size))
 	b.ReportAllocs()
 	b.ResetTimer()
+	ctx := b.Context()
+	var wc [1]verbs.WC
+	next := func() {
+		if err := x.cq.Wait(ctx); err != nil {
+			b.Fatal(err)
+		}
+		if x.cq.Poll(wc[:]); wc[0].Status != verbs.Success {
+			b.Fatal(wc[0].Status, x.qp.Err(), y.qp.Err())
+		}
+	}
 	pending := 0
 	for sent := 0; sent < b.N; {
 		if pending < 2 || batch*4 <= depth && pending < 8 {
@@ -75,13 +85,11 @@ func stream(b *testing.B, op verbs.Op, crc bool, size int) {
 			pending++
 			continue
 		}
-		if wc := x.next(b); wc.Status != verbs.Success {
-			b.Fatal(wc.Status, x.qp.Err(), y.qp.Err())
-		}
+		next()
 		pending--
 	}
 	for ; pending > 0; pending-- {
-		x.next(b)
+		next()
 	}
 	b.StopTimer()
 	x.qp.Abort()

@@ -4,50 +4,74 @@ package verbs_test
 
 import (
 	"context"
+	"net"
 	"testing"
 
 	"github.com/weft-rdma/weft/cm"
 	"github.com/weft-rdma/weft/verbs"
 )
 
-// The whole path of a message over TCP allocates nothing, on both sides: from
-// PostSend to Poll.
+// The whole path of a message allocates nothing, on both sides: from PostSend to
+// Poll, one at a time and in lists, over a stream that is written to by the poster
+// and over one that is not.
 func TestPostedAndCompletedMessagesAllocateNothing(t *testing.T) {
+	pipe := wire{"a pipe", func(testing.TB) (a, b net.Conn) { return net.Pipe() }}
+	for _, w := range []wire{wires[0], pipe} {
+		a, b := linked(t, w, reads, reads)
+		for _, tt := range []struct {
+			name string
+			wr   verbs.SendWR
+		}{
+			{"Send", a.send(1, 0, 64)},
+			{"Write of 64", a.write(1, b, 0, 64)},
+			{"Write of 100000", a.write(1, b, 0, 100000)},
+			{"Read of 64", a.read(1, b, 0, 64)},
+			{"Read of 100000", a.read(1, b, 0, 100000)},
+			{"Immediate Data", verbs.SendWR{ID: 1, Op: verbs.OpImmediate, Flags: verbs.Signaled}},
+			{"FetchAdd", a.atomic(1, verbs.OpFetchAdd, b, 0, 64, verbs.Atomic{Data: 1})},
+		} {
+			for _, list := range []int{1, 16} {
+				run := moves(t, a, b, tt.wr, list)
+				for range 10 {
+					run() // what grows has grown
+				}
+				if n := testing.AllocsPerRun(100, run); n > 0 {
+					t.Errorf("%s, %s in lists of %d: %v allocations a list", w.name, tt.name, list, n)
+				}
+			}
+		}
+	}
+}
+
+// moves returns what posts n times wr, receives for it if it needs some, and polls
+// all the completions.
+func moves(t *testing.T, a, b *side, wr verbs.SendWR, n int) func() {
 	ctx := context.Background()
-	a, b := linked(t, wires[0], reads, reads)
-	for _, tt := range []struct {
-		name string
-		wr   verbs.SendWR
-	}{
-		{"Send", a.send(1, 0, 64)},
-		{"Write of 64", a.write(1, b, 0, 64)},
-		{"Write of 100000", a.write(1, b, 0, 100000)},
-		{"Read of 64", a.read(1, b, 0, 64)},
-		{"Read of 100000", a.read(1, b, 0, 100000)},
-		{"Immediate Data", verbs.SendWR{ID: 1, Op: verbs.OpImmediate, Flags: verbs.Signaled}},
-		{"FetchAdd", a.atomic(1, verbs.OpFetchAdd, b, 0, 64, verbs.Atomic{Data: 1})},
-	} {
-		receives := tt.wr.Op == verbs.OpSend || tt.wr.Op == verbs.OpImmediate
-		recv := verbs.RecvWR{ID: 2, SGL: []verbs.SGE{b.mr.SGE(0, 64)}}
-		var wc [1]verbs.WC
-		one := func() {
-			if receives {
-				check(t, b.qp.PostRecv(recv))
+	wrs, recvs, wcs := make([]verbs.SendWR, n), make([]verbs.RecvWR, n), make([]verbs.WC, n)
+	for i := range n {
+		wrs[i], recvs[i] = wr, verbs.RecvWR{ID: 2, SGL: []verbs.SGE{b.mr.SGE(0, 64)}}
+	}
+	poll := func(cq *verbs.CQ) {
+		for got := 0; got < n; {
+			check(t, cq.Wait(ctx))
+			k := cq.Poll(wcs[got:])
+			for _, wc := range wcs[got : got+k] {
+				check(t, wc.Status.Err())
 			}
-			check(t, a.qp.PostSend(tt.wr))
-			for a.sendCQ.Poll(wc[:]) == 0 {
-				check(t, a.sendCQ.Wait(ctx))
-			}
-			check(t, wc[0].Status.Err())
-			for receives && b.recvCQ.Poll(wc[:]) == 0 {
-				check(t, b.recvCQ.Wait(ctx))
-			}
+			got += k
 		}
-		for range 10 {
-			one() // what grows has grown
+	}
+	return func() {
+		receives := wr.Op == verbs.OpSend || wr.Op == verbs.OpImmediate
+		if receives {
+			_, err := b.qp.PostRecvs(recvs)
+			check(t, err)
 		}
-		if n := testing.AllocsPerRun(100, one); n > 0 {
-			t.Errorf("%s: %v allocations", tt.name, n)
+		_, err := a.qp.PostSends(wrs)
+		check(t, err)
+		poll(a.sendCQ)
+		if receives {
+			poll(b.recvCQ)
 		}
 	}
 }
