@@ -8,23 +8,38 @@ import "runtime"
 
 // A Placement is where the two ends of a sample run.
 type Placement struct {
-	Initiator, Target []int // numbers of processors; nil leaves it to the scheduler
+	Name              string // for people and programs
+	Initiator, Target []int  // numbers of processors; nil leaves it to the scheduler
 }
+
+// The names of placements.
+const (
+	apart    = "two cores" // each end has its own half of the processors; on a machine of two, one core each
+	together = "one core"  // both ends share one processor
+	anywhere = "all cores" // both ends may use every processor
+	unplaced = "scheduler" // nothing is bound
+)
+
+// shared says that an end that polls may keep the other from running.
+func (p Placement) shared() bool { return p.Name != apart }
 
 // place chooses for w among the processors allowed:
 //   - streams, and ping-pong that polls: each end has its own half;
-//   - ping-pong that parks: both ends share one processor, since waking
-//     another one costs more than the message itself and varies most.
-func place(w Workload, allowed []int) Placement {
-	if len(allowed) < 2 {
-		return Placement{}
-	}
-	if w.Shape == PingPong && !w.Spin {
-		last := allowed[len(allowed)-1:]
-		return Placement{last, last}
-	}
+//   - ping-pong that waits for events: both ends share one processor, since waking
+//     another one costs more than the message itself and varies most;
+//   - several connections: every processor, or they could not be faster than one.
+func place(w Workload, allowed []int, pin bool) Placement {
+	last := max(0, len(allowed)-1)
 	half := len(allowed) / 2
-	return Placement{allowed[:half], allowed[half:]}
+	switch {
+	case !pin || len(allowed) < 2:
+		return Placement{Name: unplaced}
+	case w.Shape == PingPong && !w.Polling:
+		return Placement{together, allowed[last:], allowed[last:]}
+	case w.connections() > 1 || w.Shape == Footprint:
+		return Placement{anywhere, allowed, allowed}
+	}
+	return Placement{apart, allowed[:half], allowed[half:]}
 }
 
 // settle binds the process to cpus, nil being wherever it likes, and tells the

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 )
@@ -21,49 +22,104 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-func TestEveryComparisonRunsBetweenTwoProcesses(t *testing.T) {
+// TestEveryWorkloadRunsBetweenTwoProcesses also makes the page and the
+// pictures. Peers that are not installed are left out and named.
+func TestEveryWorkloadRunsBetweenTwoProcesses(t *testing.T) {
 	dir := t.TempDir()
-	file, picture := filepath.Join(dir, "results.json"), filepath.Join(dir, "results.svg")
+	file, page := filepath.Join(dir, "results.json"), filepath.Join(dir, "performance.md")
+	if err := os.WriteFile(page, []byte("Before.\n"+pageBegin+"old\n"+pageEnd+"After.\n"), 0o666); err != nil {
+		t.Fatal(err)
+	}
 	var out, errs strings.Builder
-	args := []string{"--rounds", "1", "--sample", "2ms", "--no-pin", "--json", file, "--plot", picture}
+	args := []string{"--rounds", "1", "--sample", "2ms", "--no-pin", "--json", file, "--page", page}
 	if status := command(t.Context(), args, &out, &errs); status != exitOK {
 		t.Fatalf("status %d\n%s%s", status, out.String(), errs.String())
 	}
-	raw, err := os.ReadFile(file)
+	d, err := readDocument(file)
 	if err != nil {
 		t.Fatal(err)
 	}
-	var d Document
-	if err := json.Unmarshal(raw, &d); err != nil {
-		t.Fatal(err)
+	missing := func(p Peer) bool {
+		return slices.ContainsFunc(d.Missing, func(m Missing) bool { return m.Peer == p })
 	}
-	if want := len(comparisons()); len(d.Results) != want {
+	want := 0
+	for _, g := range without(plan(), missing) {
+		want += len(g.all())
+	}
+	if len(d.Results) != want {
 		t.Errorf("%d results, want %d", len(d.Results), want)
 	}
-	for _, e := range d.Results {
-		if e.Figures == nil || e.Weft <= 0 || e.TCP <= 0 || e.Ratio <= 0 {
-			t.Errorf("no figures in %+v", e)
+	for _, r := range d.Results {
+		if r.Figures == nil || r.Median <= 0 || r.RatioTo != "" && r.Ratio <= 0 {
+			t.Errorf("no figures in %+v", r)
 		}
 	}
-	if st, err := os.Stat(picture); err != nil || st.Size() == 0 {
-		t.Errorf("the plot: %v", err)
+	if len(d.Missing) == 0 && len(d.Goals) != len(goals()) {
+		t.Errorf("%d figures to reach, want %d", len(d.Goals), len(goals()))
+	}
+
+	text, err := os.ReadFile(page)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, want := range []string{"Before.", "After.", "| peer |", bandwidthPicture} {
+		if !strings.Contains(string(text), want) {
+			t.Errorf("%q is missing in the page", want)
+		}
+	}
+	if strings.Contains(string(text), "old") {
+		t.Error("what was between the marks is still there")
+	}
+	if st, err := os.Stat(filepath.Join(dir, bandwidthPicture)); err != nil || st.Size() == 0 {
+		t.Errorf("the picture: %v", err)
+	}
+}
+
+func TestWhatWasMeasuredCanBeShownAgain(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "results.json")
+	raw, err := json.Marshal(aDocument())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(file, raw, 0o666); err != nil {
+		t.Fatal(err)
+	}
+	var out, errs strings.Builder
+	if status := command(t.Context(), []string{"--from", file}, &out, &errs); status != exitOK {
+		t.Fatalf("status %d\n%s", status, errs.String())
+	}
+	if !strings.Contains(out.String(), "0.45 (0.40..0.50)") {
+		t.Errorf("the ratio is missing:\n%s", out.String())
+	}
+}
+
+// A page without the marks may be anything: it is left alone.
+func TestPageWithoutMarksIsRefused(t *testing.T) {
+	page := filepath.Join(t.TempDir(), "other.md")
+	const text = "Something else.\n"
+	if err := os.WriteFile(page, []byte(text), 0o666); err != nil {
+		t.Fatal(err)
+	}
+	if err := aDocument().writePage(page); err == nil {
+		t.Error("it was written to")
+	}
+	if left, _ := os.ReadFile(page); string(left) != text {
+		t.Errorf("it became %q", left)
 	}
 }
 
 // Without a file for the results nothing is measured: this would take minutes.
 func TestResultsThatCannotBeWrittenAreNotMeasured(t *testing.T) {
-	nowhere := filepath.Join(t.TempDir(), "missing", "results")
-	for _, args := range [][]string{{"--json", nowhere + ".json"}, {"--plot", nowhere + ".svg"}} {
-		var out, errs strings.Builder
-		if status := command(t.Context(), args, &out, &errs); status != exitError || !strings.Contains(errs.String(), nowhere) {
-			t.Errorf("%q: status %d, said %q", args, status, errs.String())
-		}
+	nowhere := filepath.Join(t.TempDir(), "missing", "results.json")
+	var out, errs strings.Builder
+	if status := command(t.Context(), []string{"--json", nowhere}, &out, &errs); status != exitError || !strings.Contains(errs.String(), nowhere) {
+		t.Errorf("status %d, said %q", status, errs.String())
 	}
 }
 
 func TestJSONReplacesTheTablesOnStandardOutput(t *testing.T) {
 	var out, errs strings.Builder
-	args := []string{"--rounds", "1", "--sample", "1ms", "--no-pin", "--json", "-", "--only", "pingpong send 64B /"}
+	args := []string{"--rounds", "1", "--sample", "1ms", "--no-pin", "--json", "-", "--only", "^weft send ping-pong, event-driven 64B$"}
 	if status := command(t.Context(), args, &out, &errs); status != exitOK {
 		t.Fatalf("status %d\n%s", status, errs.String())
 	}
@@ -71,7 +127,9 @@ func TestJSONReplacesTheTablesOnStandardOutput(t *testing.T) {
 	if err := json.Unmarshal([]byte(out.String()), &d); err != nil {
 		t.Fatalf("%v in\n%s", err, out.String())
 	}
-	if len(d.Results) != 1 {
-		t.Errorf("%d results, want 1", len(d.Results))
+	for _, r := range d.Results {
+		if r.Placement != unplaced || r.Work != "send ping-pong, event-driven" && r.Op != Octets {
+			t.Errorf("not asked for: %+v", r)
+		}
 	}
 }

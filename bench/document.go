@@ -1,106 +1,219 @@
-// The JSON document for programs.
+// The JSON document for programs. Tables, pictures and the page are made from
+// it, so that they can be made again.
 
 package main
 
 import (
 	"encoding/json"
+	"fmt"
 	"io"
+	"os"
 	"runtime"
+	"strings"
 )
 
-// A Document is what --json writes.
+// A Document is what --json writes and --from reads.
 type Document struct {
-	System  System  `json:"system"`
-	Results []Entry `json:"results"`
+	System  System    `json:"system"`
+	Missing []Missing `json:"missing,omitempty"` // peers that are left out
+	Goals   []Mark    `json:"goals"`
+	Results []Row     `json:"results"`
 }
 
 // A System says where and how the figures came about.
 type System struct {
-	Go         string  `json:"go"`
-	OS         string  `json:"os"`
-	Arch       string  `json:"arch"`
-	CPUs       int     `json:"cpus"`
-	Congestion string  `json:"congestion_control"` // of every socket; "" where the system does not tell
-	Placed     bool    `json:"placed"`             // each sample's ends were bound to processors
-	Rounds     int     `json:"rounds"`
-	Sample     float64 `json:"sample_seconds"`
+	Go         string   `json:"go"`
+	OS         string   `json:"os"`
+	Arch       string   `json:"arch"`
+	CPUs       int      `json:"cpus"`
+	Processor  string   `json:"processor,omitempty"`
+	Kernel     string   `json:"kernel,omitempty"`
+	Congestion string   `json:"congestion_control"` // of every socket; "" where the system does not tell
+	Placements []string `json:"placements"`         // what the rows' placements are
+	Rounds     int      `json:"rounds"`
+	Sample     float64  `json:"sample_seconds"`
 }
 
-// An Entry is one comparison. The figures weft and tcp are medians over the
-// rounds, in Unit; ratio is the median of weft/tcp taken inside each round.
-// With Error set there are no figures.
-type Entry struct {
-	Metric   Metric `json:"metric"`    // bandwidth, message_rate, latency
-	Op       Op     `json:"op"`        // write, read, send
-	Size     int    `json:"size"`      // octets of a message
-	CRC      bool   `json:"crc"`       // CRC32C in each FPDU
-	WeftDoes string `json:"weft_does"` // how Weft's messages were driven
-	TCPDoes  string `json:"tcp_does"`  // how the baseline's were
-	Unit     string `json:"unit"`      // of weft and tcp
-	Better   string `json:"better"`    // which way the ratio should go: higher or lower
-	Rounds   int    `json:"rounds"`    // samples behind each median
-	*Figures        // null fields are left out when Error is set
-	Error    string `json:"error,omitempty"`
+// A Row is one workload. Figures are medians over the rounds, in Unit; ratios
+// are taken inside each round. With Error set there are no figures.
+type Row struct {
+	Work      string `json:"work"`
+	Op        Op     `json:"op"`
+	Size      int    `json:"size"` // octets of a message
+	CRC       bool   `json:"crc"`  // CRC32C in each FPDU
+	Placement string `json:"placement"`
+	Peer      Peer   `json:"peer"`
+	Metric    Metric `json:"metric"`
+	Unit      string `json:"unit"`
+	Better    string `json:"better"` // higher or lower
+	Rounds    int    `json:"rounds"`
+	*Figures         // null when Error is set
+	Error     string `json:"error,omitempty"`
 }
 
-// Figures are an Entry's numbers.
+// Figures are a Row's numbers.
 type Figures struct {
-	Weft     float64 `json:"weft"`
-	WeftMin  float64 `json:"weft_min"`
-	WeftMax  float64 `json:"weft_max"`
-	TCP      float64 `json:"tcp"`
-	TCPMin   float64 `json:"tcp_min"`
-	TCPMax   float64 `json:"tcp_max"`
-	Ratio    float64 `json:"ratio"`
-	RatioMin float64 `json:"ratio_min"`
-	RatioMax float64 `json:"ratio_max"`
-	Spread   float64 `json:"spread"` // (ratio_max - ratio_min) / ratio
+	Median float64 `json:"median"`
+	Min    float64 `json:"min"`
+	Max    float64 `json:"max"`
 
-	// The baseline's second sample of a round to its first: how far the
-	// machine alone moves a ratio.
-	NoiseMin float64 `json:"noise_min"`
-	NoiseMax float64 `json:"noise_max"`
+	// Ratios to RatioTo, which is plain TCP; absent where it does nothing like it.
+	RatioTo  Peer    `json:"ratio_to,omitempty"`
+	Ratio    float64 `json:"ratio,omitempty"`
+	RatioMin float64 `json:"ratio_min,omitempty"`
+	RatioMax float64 `json:"ratio_max,omitempty"`
 
-	WeftP99 float64 `json:"weft_p99_ns,omitempty"` // of latency
-	TCPP99  float64 `json:"tcp_p99_ns,omitempty"`
-	WeftCPU float64 `json:"weft_cpu_ns_per_message,omitempty"` // both ends together
-	TCPCPU  float64 `json:"tcp_cpu_ns_per_message,omitempty"`
+	// Of a baseline: the second sample of a round to its first, which is how
+	// far the machine alone moves a ratio.
+	NoiseMin float64 `json:"noise_min,omitempty"`
+	NoiseMax float64 `json:"noise_max,omitempty"`
+
+	// Of latencies: percentiles of each sample, in Unit, medians over the rounds.
+	P50  float64 `json:"p50,omitempty"`
+	P90  float64 `json:"p90,omitempty"`
+	P99  float64 `json:"p99,omitempty"`
+	P999 float64 `json:"p999,omitempty"`
+
+	CPU float64 `json:"cpu_ns_per_message,omitempty"` // processor time, both ends together
 }
 
-// newDocument puts the results into their document.
-func newDocument(r *Run, congestion string, all []Result) Document {
+// A Mark is one figure to reach: a ratio of Weft's row to another's, inside each
+// round; or the figure itself, in Unit.
+type Mark struct {
+	Work      string  `json:"work"`
+	Size      int     `json:"size"`
+	CRC       bool    `json:"crc"`
+	Placement string  `json:"placement"`
+	Against   string  `json:"against,omitempty"`
+	Unit      string  `json:"unit"` // ratio or bytes
+	Better    string  `json:"better"`
+	Median    float64 `json:"median"`
+	Min       float64 `json:"min"`
+	Max       float64 `json:"max"`
+	Rounds    int     `json:"rounds"`
+	Goal      float64 `json:"goal"`
+	Aim       float64 `json:"aim,omitempty"`
+	Verdict   Verdict `json:"verdict"`
+	Short     float64 `json:"short,omitempty"` // what is missing of the goal, as a share of it
+}
+
+// newDocument puts what came out of a run into its document.
+func newDocument(r *Run, allowed []int, congestion string, s *Samples) Document {
 	d := Document{
 		System: System{
 			Go: runtime.Version(), OS: runtime.GOOS, Arch: runtime.GOARCH, CPUs: runtime.NumCPU(),
-			Congestion: congestion, Placed: r.Pin && len(allowedCPUs()) > 0,
-			Rounds: r.Rounds, Sample: r.Sample.Seconds(),
+			Processor: processor(), Kernel: kernel(), Congestion: congestion,
+			Placements: placements(allowed, r.Pin), Rounds: r.Rounds, Sample: r.Sample.Seconds(),
 		},
-		Results: make([]Entry, 0, len(all)),
+		Missing: r.Peers.Missing,
+		Goals:   []Mark{},
+		Results: []Row{},
 	}
-	for _, x := range all {
-		e := Entry{
-			Metric: x.Metric, Op: x.Weft.Op, Size: x.Weft.Size, CRC: x.Weft.CRC,
-			WeftDoes: x.Weft.how(), TCPDoes: x.TCP.how(),
-			Unit: x.Metric.unit(), Better: x.Metric.better(), Rounds: r.Rounds,
-		}
-		if x.Err != nil {
-			e.Error = x.Err.Error()
-		} else {
-			e.Figures = x.figures()
-		}
-		d.Results = append(d.Results, e)
+	where := func(w Workload) string { return place(w, allowed, r.Pin).Name }
+	for _, x := range results(r.Groups, s) {
+		row := newRow(x, where(x.Workload))
+		row.Rounds = r.Rounds
+		d.Results = append(d.Results, row)
+	}
+	for _, a := range attempts(r.Groups, s) {
+		m := newMark(a, where(a.Of))
+		m.Rounds = r.Rounds
+		d.Goals = append(d.Goals, m)
 	}
 	return d
 }
 
-func (x Result) figures() *Figures {
-	return &Figures{
-		Weft: x.WeftFigure.Median, WeftMin: x.WeftFigure.Min, WeftMax: x.WeftFigure.Max,
-		TCP: x.TCPFigure.Median, TCPMin: x.TCPFigure.Min, TCPMax: x.TCPFigure.Max,
-		Ratio: x.Ratio.Median, RatioMin: x.Ratio.Min, RatioMax: x.Ratio.Max, Spread: x.Ratio.spread(),
-		NoiseMin: x.Noise.Min, NoiseMax: x.Noise.Max,
-		WeftP99: x.WeftP99, TCPP99: x.TCPP99, WeftCPU: x.WeftCPU, TCPCPU: x.TCPCPU,
+func newRow(x Result, placement string) Row {
+	w := x.Workload
+	row := Row{
+		Work: w.work(), Op: w.Op, Size: w.Size, CRC: w.CRC, Placement: placement, Peer: w.Peer,
+		Metric: x.Metric, Unit: x.Metric.unit(), Better: better(x.Metric),
 	}
+	if x.Err != nil {
+		row.Error = x.Err.Error()
+		return row
+	}
+	f := &Figures{
+		Median: x.Figure.Median, Min: x.Figure.Min, Max: x.Figure.Max, CPU: x.CPU,
+		NoiseMin: x.Noise.Min, NoiseMax: x.Noise.Max,
+	}
+	if x.Baseline != (Workload{}) {
+		f.RatioTo, f.Ratio, f.RatioMin, f.RatioMax = x.Baseline.Peer, x.Ratio.Median, x.Ratio.Min, x.Ratio.Max
+	}
+	if x.Metric.latency() {
+		for i, p := range []*float64{&f.P50, &f.P90, &f.P99, &f.P999} {
+			*p = x.Metric.trip(x.Trips[i].Nanoseconds())
+		}
+	}
+	row.Figures = f
+	return row
+}
+
+func newMark(a Attempt, placement string) Mark {
+	m := Mark{
+		Work: a.Of.work(), Size: a.Of.Size, CRC: a.Of.CRC, Placement: placement,
+		Unit: "ratio", Better: better(a.Metric),
+		Median: a.Figure.Median, Min: a.Figure.Min, Max: a.Figure.Max,
+		Goal: a.Least, Aim: a.Aim, Verdict: a.Verdict, Short: a.Short,
+	}
+	if a.Against == (Workload{}) {
+		m.Unit = a.Metric.unit()
+	} else {
+		m.Against = string(a.Against.Peer)
+		if a.Against.Peer == Weft {
+			m.Against = a.Against.String()
+		}
+	}
+	return m
+}
+
+func better(m Metric) string {
+	if m.higherIsBetter() {
+		return "higher"
+	}
+	return "lower"
+}
+
+// placements says what the names of placements mean on these processors.
+func placements(allowed []int, pin bool) []string {
+	polls, waits := Workload{Shape: PingPong, Polling: true}, Workload{Shape: PingPong}
+	several := Workload{Shape: Stream, Connections: 2}
+	var all []string
+	for _, w := range []Workload{polls, waits, several} {
+		p := place(w, allowed, pin)
+		if p.Name == unplaced {
+			return []string{"the scheduler's choice"}
+		}
+		all = append(all, fmt.Sprintf("%s: initiator on %v, target on %v", p.Name, p.Initiator, p.Target))
+	}
+	return all
+}
+
+// processor names the processor, where the system tells.
+func processor() string {
+	info, _ := os.ReadFile("/proc/cpuinfo")
+	for line := range strings.Lines(string(info)) {
+		if name, value, ok := strings.Cut(line, ":"); ok && strings.TrimSpace(name) == "model name" {
+			return strings.TrimSpace(value)
+		}
+	}
+	return ""
+}
+
+// kernel is its release, where the system tells.
+func kernel() string {
+	release, _ := os.ReadFile("/proc/sys/kernel/osrelease")
+	return strings.TrimSpace(string(release))
+}
+
+// failed says that a workload did.
+func (d Document) failed() bool {
+	for _, r := range d.Results {
+		if r.Error != "" {
+			return true
+		}
+	}
+	return false
 }
 
 // write writes the document, indented.
@@ -108,4 +221,16 @@ func (d Document) write(out io.Writer) error {
 	enc := json.NewEncoder(out)
 	enc.SetIndent("", "  ")
 	return enc.Encode(d)
+}
+
+// readDocument reads what write has written.
+func readDocument(name string) (d Document, err error) {
+	raw, err := os.ReadFile(name)
+	if err != nil {
+		return d, err
+	}
+	if err := json.Unmarshal(raw, &d); err != nil {
+		return d, fmt.Errorf("%s: %w", name, err)
+	}
+	return d, nil
 }

@@ -13,57 +13,57 @@ type Job struct {
 	Sample   time.Duration // counted
 	Limit    time.Duration // after which either end gives up
 
-	Congestion string // TCP congestion control of the sample's socket; "" leaves the system's
-	CPUs       []int  // that the target may run on; nil leaves it to the scheduler
-	Profile    string // file for a CPU profile of the target; "" for none
-	Seed       uint64 // of the data pattern
-	Remote     Remote // the initiator's window
+	Congestion string   // TCP congestion control of the sample's sockets; "" leaves the system's
+	CPUs       []int    // that the target may run on; nil leaves it to the scheduler
+	Shared     bool     // the ends may have to share a processor: who polls yields it
+	Program    string   // of peers that are programs of their own: its file
+	Profile    string   // file for a CPU profile of the target; "" for none
+	Seed       uint64   // of the data pattern
+	Remotes    []Remote // the initiator's windows, one a connection
 }
 
 // Remote names an end's window to the other end: the STag and tagged offset
-// of its first octet. Plain TCP leaves it zero.
+// of its first octet. Only Weft has it.
 type Remote struct {
 	STag uint32
 	TO   uint64
 }
 
-// Ready says where the target waits for the sample's connection, or why it
+// Ready says where the target waits for the sample's connections, or why it
 // does not.
 type Ready struct {
-	Addr   string
-	Remote Remote
-	Err    string
+	Addr    string
+	Remotes []Remote
+	Err     string
 }
 
 // Done says that the initiator has had enough.
 type Done struct {
-	Messages uint64 // sent since the connection began
+	Messages uint64 // sent since the connections began
 	Err      string // the initiator failed: the target is to give up
 }
 
 // An Outcome ends the sample.
 type Outcome struct {
-	CPU time.Duration // that the target's process used since Ready
-	Err string        // "" when the target is content, also with the data it got
+	Served
+	Err string // "" when the target is content, also with the data it got
 }
 
-// A Sample is what the initiator measured.
+// Served is what the target measured.
+type Served struct {
+	CPU    time.Duration // that the target used since Ready
+	Octets uint64        // of Footprint: memory of each connection
+}
+
+// A Sample is what was measured.
 type Sample struct {
-	Messages uint64        // in Elapsed
-	Total    uint64        // since the connection began
-	Elapsed  time.Duration // to the moment when the last message was known to be in place
-	P50, P99 time.Duration // half round trips; of ping-pong only
-	CPU      time.Duration // both processes together
+	Messages uint64           // in Elapsed
+	Total    uint64           // since the connections began
+	Elapsed  time.Duration    // to the moment when the last message was known to be in place
+	Trips    [4]time.Duration // round trips, at percentiles; of ping-pong only
+	CPU      time.Duration    // both processes together
+	Octets   uint64           // of Footprint: memory of each connection at the end that needs more
 }
 
-// value is the sample's figure in the metric's unit.
-func (s Sample) value(m Metric, size int) float64 {
-	rate := float64(s.Messages) / s.Elapsed.Seconds()
-	switch m {
-	case Bandwidth:
-		return rate * float64(size)
-	case MessageRate:
-		return rate
-	}
-	return float64(s.P50.Nanoseconds())
-}
+// percentiles are those of Sample.Trips, as shares.
+var percentiles = [4]float64{0.50, 0.90, 0.99, 0.999}

@@ -1,5 +1,5 @@
-// Command bench does the same work over Weft and over plain TCP, side by side,
-// between two processes on loopback, and prints the ratios.
+// Command bench does the same work over Weft, plain TCP, libfabric and gRPC, in
+// turns, between two processes on loopback, and prints the ratios.
 //
 //	go run . --quick --json results.json
 //
@@ -48,103 +48,111 @@ func command(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 		return exitUsage
 	case o.showPlan:
 		for _, g := range o.run.Groups {
-			for _, c := range g {
-				fmt.Fprintln(stdout, c)
+			for _, w := range g.all() {
+				fmt.Fprintln(stdout, w)
 			}
 		}
 		return exitOK
 	}
-	failed, err := o.measure(ctx, stdout, stderr)
+	d, err := o.deliver(ctx, stdout, stderr)
 	if err != nil {
 		fmt.Fprintln(stderr, "bench:", err)
 		return exitError
 	}
-	if failed {
+	if d.failed() {
 		return exitError
 	}
 	return exitOK
 }
 
-// measure runs and reports. failed says that some of the workloads did.
-func (o *options) measure(ctx context.Context, stdout, stderr io.Writer) (failed bool, err error) {
-	if o.run.ProfileDir != "" {
-		if err := os.MkdirAll(o.run.ProfileDir, 0o777); err != nil {
-			return false, err
+// deliver measures, or reads what was measured, and writes it to where it is
+// wanted.
+func (o *options) deliver(ctx context.Context, stdout, stderr io.Writer) (d Document, err error) {
+	jsonOut, err := o.create(stdout)
+	if err != nil {
+		return d, err
+	}
+	defer func() { err = errors.Join(err, jsonOut.Close()) }()
+	if o.from != "" {
+		d, err = readDocument(o.from)
+	} else {
+		d, err = o.measure(ctx, stderr)
+	}
+	if err != nil {
+		return d, err
+	}
+	if o.json != "-" {
+		if err := d.report(stdout); err != nil {
+			return d, err
 		}
 	}
-	jsonOut, plotOut, err := o.create(stdout)
-	if err != nil {
-		return false, err
+	if err := d.write(jsonOut); err != nil {
+		return d, fmt.Errorf("json: %w", err)
 	}
-	defer func() { err = errors.Join(err, jsonOut.Close(), plotOut.Close()) }()
+	if o.plots != "" {
+		if _, err := d.writePlots(o.plots); err != nil {
+			return d, fmt.Errorf("plots: %w", err)
+		}
+	}
+	if o.page != "" {
+		if err := d.writePage(o.page); err != nil {
+			return d, fmt.Errorf("page: %w", err)
+		}
+	}
+	return d, nil
+}
+
+// measure does the run.
+func (o *options) measure(ctx context.Context, stderr io.Writer) (d Document, err error) {
+	if o.run.ProfileDir != "" {
+		if err := os.MkdirAll(o.run.ProfileDir, 0o777); err != nil {
+			return d, err
+		}
+	}
 	congestion, err := congestionInUse(ctx, o.run.Congestion)
 	if err != nil {
-		return false, err
+		return d, err
 	}
+	wanted := func(p Peer) bool {
+		return len(filter(o.run.Groups, func(w Workload) bool { return w.Peer == p })) > 0
+	}
+	if o.run.Peers, err = findPeers(ctx, wanted); err != nil {
+		return d, err
+	}
+	defer func() { err = errors.Join(err, o.run.Peers.close()) }()
+	o.run.Groups = without(o.run.Groups, o.run.Peers.missing)
+	allowed := allowedCPUs() // before any placement narrows it
 	o.run.Progress = progress(stderr, o.run.Rounds)
-	samples, err := o.run.Do(ctx)
+	samples, err := o.run.Do(ctx, allowed)
 	if o.run.Progress != nil {
 		fmt.Fprint(stderr, clearLine)
 	}
 	if err != nil {
-		return false, err
+		return d, err
 	}
-	all := results(o.run.Groups, samples)
-	for _, r := range all {
-		failed = failed || r.Err != nil
-	}
-
-	if o.json != "-" {
-		fmt.Fprintf(stdout, "Weft beside plain TCP on loopback, two processes, %d rounds of %v, congestion control %s.\n",
-			o.run.Rounds, o.run.Sample, orUnknown(congestion))
-		fmt.Fprintln(stdout, "Figures: median over the rounds (min..max). Ratios: Weft to TCP, taken inside each round.")
-		if err := writeTables(stdout, all); err != nil {
-			return failed, err
-		}
-	}
-	if err := newDocument(&o.run, congestion, all).write(jsonOut); err != nil {
-		return failed, fmt.Errorf("json: %w", err)
-	}
-	if o.plot != "" {
-		if err := writePlot(plotOut, o.plotFormat(), all); err != nil {
-			return failed, fmt.Errorf("plot: %w", err)
-		}
-	}
-	return failed, nil
+	return newDocument(&o.run, allowed, congestion, samples), nil
 }
 
-// create creates the files that the results go to, before the work, which is
+// create creates the file that the results go to, before the work, which is
 // not to be in vain. What was not asked for goes nowhere.
-func (o *options) create(stdout io.Writer) (jsonOut, plotOut io.WriteCloser, err error) {
-	jsonOut, plotOut = unclosed{io.Discard}, unclosed{io.Discard}
+func (o *options) create(stdout io.Writer) (io.WriteCloser, error) {
 	switch o.json {
 	case "":
+		return unclosed{io.Discard}, nil
 	case "-":
-		jsonOut = unclosed{stdout}
-	default:
-		if jsonOut, err = os.Create(o.json); err != nil {
-			return nil, nil, fmt.Errorf("json: %w", err)
-		}
+		return unclosed{stdout}, nil
 	}
-	if o.plot != "" {
-		if plotOut, err = os.Create(o.plot); err != nil {
-			return nil, nil, errors.Join(fmt.Errorf("plot: %w", err), jsonOut.Close())
-		}
+	f, err := os.Create(o.json)
+	if err != nil {
+		return nil, fmt.Errorf("json: %w", err)
 	}
-	return jsonOut, plotOut, nil
+	return f, nil
 }
 
 // An unclosed writer is somebody else's to close.
 type unclosed struct{ io.Writer }
 
 func (unclosed) Close() error { return nil }
-
-func orUnknown(s string) string {
-	if s == "" {
-		return "unknown"
-	}
-	return s
-}
 
 // clearLine takes a progress line off a terminal.
 const clearLine = "\r\x1b[K"

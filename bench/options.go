@@ -7,18 +7,17 @@ import (
 	"flag"
 	"fmt"
 	"io"
-	"path/filepath"
 	"regexp"
-	"slices"
-	"strings"
 	"time"
 )
 
 // options are what the command line says.
 type options struct {
 	run      Run
-	json     string
-	plot     string
+	json     string // file to write; "-" is standard output
+	from     string // file with results that are there already; "" measures
+	plots    string // folder for pictures
+	page     string // page to put the figures into
 	showPlan bool
 }
 
@@ -31,16 +30,18 @@ func parse(args []string, help io.Writer) (*options, error) {
 	fs.Usage = func() {}
 	quick := fs.Bool("quick", false, "about a minute: 3 rounds of short samples")
 	rounds := fs.Int("rounds", 0, "how many times each sample is taken (default 9, with --quick 3)")
-	sample := fs.Duration("sample", 0, "length of one sample (default 800ms, with --quick 300ms)")
-	only := fs.String("only", "", "measure only comparisons that match this regular `expression`, e.g. 'write.*64KiB' (see --list)")
+	sample := fs.Duration("sample", 0, "length of one sample (default 500ms, with --quick 100ms)")
+	only := fs.String("only", "", "measure only what matches this regular `expression`, e.g. 'weft write.*64KiB', and its baselines (see --list)")
 	congestion := fs.String("congestion", defaultCongestionFlag(), "congestion control of all sockets; system leaves the default")
 	noPin := fs.Bool("no-pin", false, "leave the placement of the two processes to the scheduler")
 	fs.StringVar(&o.json, "json", "", "write the results as JSON to this `file`; - is standard output, in place of the tables")
-	fs.StringVar(&o.plot, "plot", "", "draw bandwidth against size into this `file` (.svg, .png, .pdf)")
+	fs.StringVar(&o.from, "from", "", "do not measure: take the results from this `file`, that --json wrote")
+	fs.StringVar(&o.plots, "plots", "", "draw bandwidth by size and latency percentiles by peer into this `folder` (SVG)")
+	fs.StringVar(&o.page, "page", "", "put tables and pictures between the marks of this Markdown `file`, e.g. ../docs/performance.md")
 	fs.StringVar(&o.run.ProfileDir, "profile", "", "write CPU profiles of both ends of every Weft sample into this `folder`")
-	fs.BoolVar(&o.showPlan, "list", false, "list the comparisons and end")
+	fs.BoolVar(&o.showPlan, "list", false, "list the workloads and end")
 	if err := fs.Parse(args); errors.Is(err, flag.ErrHelp) {
-		fmt.Fprint(help, "Usage: bench [flags]\n\nMeasures Weft beside plain TCP on loopback and prints the ratios.\n\n")
+		fmt.Fprint(help, "Usage: bench [flags]\n\nMeasures Weft beside plain TCP, libfabric and gRPC on loopback and prints the ratios.\n\n")
 		fs.SetOutput(help)
 		fs.PrintDefaults()
 		return nil, err
@@ -51,12 +52,9 @@ func parse(args []string, help io.Writer) (*options, error) {
 		return nil, fmt.Errorf("unexpected argument %q: everything is said by flags, see --help", fs.Arg(0))
 	}
 
-	o.run.Rounds, o.run.Sample = 9, 800*time.Millisecond
+	o.run.Rounds, o.run.Sample = 9, 500*time.Millisecond
 	if *quick {
-		o.run.Rounds, o.run.Sample = 3, 300*time.Millisecond
-	}
-	if o.plot != "" && !slices.Contains(plotFormats, o.plotFormat()) {
-		return nil, fmt.Errorf("--plot %s: the name ends in .%s", o.plot, strings.Join(plotFormats, ", ."))
+		o.run.Rounds, o.run.Sample = 3, 100*time.Millisecond
 	}
 	if *rounds < 0 || *sample < 0 {
 		return nil, errors.New("--rounds and --sample must be above 0")
@@ -76,16 +74,22 @@ func parse(args []string, help io.Writer) (*options, error) {
 	if err != nil {
 		return nil, fmt.Errorf("--only: %w", err)
 	}
-	o.run.Groups = filter(plan(), func(c Comparison) bool { return match.MatchString(c.String()) })
+	o.run.Groups = filter(plan(), withAgainst(func(w Workload) bool { return match.MatchString(w.String()) }))
 	if len(o.run.Groups) == 0 {
-		return nil, fmt.Errorf("--only %q matches none of the comparisons: --list shows them", *only)
+		return nil, fmt.Errorf("--only %q matches nothing: --list shows what there is", *only)
 	}
 	return o, nil
 }
 
-// plotFormat is the ending of the plot's name.
-func (o *options) plotFormat() string {
-	return strings.ToLower(strings.TrimPrefix(filepath.Ext(o.plot), "."))
+// withAgainst keeps, besides what keep approves of, what those are judged by.
+func withAgainst(keep func(Workload) bool) func(Workload) bool {
+	against := map[Workload]bool{}
+	for _, g := range goals() {
+		if keep(g.Of) {
+			against[g.Against] = true
+		}
+	}
+	return func(w Workload) bool { return keep(w) || against[w] }
 }
 
 // defaultCongestionFlag is defaultCongestion as the flag spells it.

@@ -11,7 +11,6 @@ import (
 	"io"
 	"os"
 	"os/exec"
-	"time"
 )
 
 // A peer is the second process. It belongs to one goroutine.
@@ -83,9 +82,7 @@ func (p *peer) sample(ctx context.Context, e *end, job Job, cpus []int, profileN
 	if err := settle(cpus); err != nil {
 		return Sample{}, err
 	}
-	if job.Workload.Transport == Weft {
-		job.Remote = e.weft.prepare(job, job.Workload.Op != Read)
-	}
+	job.Remotes = e.driver(job.Workload.Peer).offer(job)
 	if err := p.tell(job); err != nil {
 		return Sample{}, err
 	}
@@ -99,9 +96,7 @@ func (p *peer) sample(ctx context.Context, e *end, job Job, cpus []int, profileN
 	if ready.Err != "" {
 		err = errors.New(ready.Err)
 	} else {
-		used := cpuTime()
 		s, err = e.initiate(ctx, job, ready, profileName)
-		s.CPU = cpuTime() - used
 	}
 
 	done := Done{Messages: s.Total}
@@ -116,6 +111,7 @@ func (p *peer) sample(ctx context.Context, e *end, job Job, cpus []int, profileN
 		return s, herr
 	}
 	s.CPU += outcome.CPU
+	s.Octets = max(s.Octets, outcome.Octets)
 	switch {
 	case outcome.Err == "":
 		return s, err
@@ -125,26 +121,15 @@ func (p *peer) sample(ctx context.Context, e *end, job Job, cpus []int, profileN
 	return s, fmt.Errorf("%w; the target: %s", err, outcome.Err)
 }
 
-// initiate connects and runs the active end of job.
+// initiate is the active end of job, with a profile and the processor's time.
 func (e *end) initiate(ctx context.Context, job Job, ready Ready, profileName string) (s Sample, err error) {
 	stopProfile, err := profile(profileName)
 	if err != nil {
 		return s, err
 	}
 	defer func() { err = errors.Join(err, stopProfile()) }()
-
-	dctx, cancel := context.WithTimeout(ctx, 5*time.Second)
-	defer cancel()
-	nc, err := dial(dctx, ready.Addr, job.Congestion)
-	if err != nil {
-		return s, err
-	}
-	if job.Workload.Transport == Weft {
-		s, err = e.weft.initiate(ctx, nc, job, ready.Remote)
-		if err == nil && (job.Workload.Op == Read || job.Workload.Shape == PingPong) {
-			err = e.weft.verify(job, s.Total)
-		}
-		return s, err
-	}
-	return tcpInitiate(ctx, nc, job)
+	used := cpuTime()
+	s, err = e.driver(job.Workload.Peer).initiate(ctx, job, ready)
+	s.CPU += cpuTime() - used
+	return s, err
 }

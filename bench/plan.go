@@ -1,148 +1,199 @@
-// The plan: which comparisons are made, and the order in which their
-// workloads are sampled so that each comparison is between neighbours in time.
+// The plan: which workloads are measured, what each is set against, and the
+// order in which they are sampled, so that comparisons are between neighbours
+// in time.
 
 package main
 
-import (
-	"fmt"
-	"slices"
-)
+import "slices"
 
-// A Metric is what a comparison is about.
-type Metric string
+// A group is a set of workloads that are sampled together and set against one
+// baseline: plain TCP that moves the same messages.
+type group struct {
+	Metric   Metric
+	Baseline Workload // the zero Workload where there is nothing to compare with
+	Others   []Workload
+}
 
 const (
-	Bandwidth   Metric = "bandwidth"    // octets a second, one way
-	MessageRate Metric = "message_rate" // messages a second, one way
-	Latency     Metric = "latency"      // nanoseconds, half a round trip, p50
+	small     = 64      // octets, of message rates and latencies
+	maxSize   = 1 << 20 // the largest message, in octets
+	idleCount = 1000    // connections that do nothing, where there are some
 )
 
-// unit of the metric's figures.
-func (m Metric) unit() string {
-	switch m {
-	case Bandwidth:
-		return "bytes_per_second"
-	case MessageRate:
-		return "messages_per_second"
-	}
-	return "nanoseconds"
-}
-
-// better says which way a ratio of Weft to TCP should go.
-func (m Metric) better() string {
-	if m == Latency {
-		return "lower"
-	}
-	return "higher"
-}
-
-// A Comparison sets one workload over Weft against one over plain TCP.
-type Comparison struct {
-	Metric Metric
-	Weft   Workload
-	TCP    Workload
-}
-
-func (c Comparison) String() string {
-	return fmt.Sprintf("%s: %v / %v", c.Metric, c.Weft, c.TCP)
-}
-
-// small is the size of the message rate and latency comparisons.
-const small = 64
-
-// sizes are those of the bandwidth comparisons.
+// sizes are those of the streams, in octets.
 var sizes = []int{small, 4 << 10, 64 << 10, maxSize}
 
-// maxSize is the largest message, in octets.
-const maxSize = 1 << 20
-
-// A group is a set of comparisons whose workloads are sampled together.
-type group []Comparison
-
-// plan returns every comparison, in the order of the tables.
+// plan returns everything, in the order of the tables.
 func plan() []group {
-	crcs := []bool{true, false}
-	ops := []Op{Write, Read, Send}
-
 	var groups []group
-	for _, size := range sizes {
-		tcp := Workload{Transport: TCP, Shape: Stream, Op: Octets, Size: size}
-		var g group
-		for _, op := range ops {
-			for _, crc := range crcs {
-				weft := Workload{Transport: Weft, Shape: Stream, Op: op, Size: size, CRC: crc, Batch: true}
-				g = append(g, Comparison{Bandwidth, weft, tcp})
-			}
-		}
-		if size == small {
-			gathered := tcp
-			gathered.Batch = true
-			for _, op := range ops {
-				for _, crc := range crcs {
-					weft := Workload{Transport: Weft, Shape: Stream, Op: op, Size: size, CRC: crc, Batch: true}
-					single := weft
-					single.Batch = false
-					g = append(g,
-						Comparison{MessageRate, weft, gathered},
-						Comparison{MessageRate, weft, tcp},
-						Comparison{MessageRate, single, tcp})
-				}
-			}
-		}
-		groups = append(groups, g)
+	for _, size := range slices.Backward(sizes) {
+		groups = append(groups, streams(size))
 	}
-	for _, spin := range []bool{false, true} {
-		if spin && !canSpin() {
-			continue
-		}
-		tcp := Workload{Transport: TCP, Shape: PingPong, Op: Octets, Size: small, Spin: spin}
-		var g group
-		for _, op := range []Op{Send, Write} {
-			for _, crc := range crcs {
-				weft := Workload{Transport: Weft, Shape: PingPong, Op: op, Size: small, CRC: crc, Spin: spin}
-				g = append(g, Comparison{Latency, weft, tcp})
-			}
-		}
-		groups = append(groups, g)
-	}
-	return groups
+	return append(groups, polling(), eventDriven(), atomics(), footprint())
 }
 
-// filter keeps the comparisons of which keep approves and drops groups that
-// become empty.
-func filter(groups []group, keep func(Comparison) bool) []group {
+// raw is plain TCP in C, that everything is set against.
+func raw(shape Shape, size int) Workload {
+	return Workload{Peer: TCPC, Shape: shape, Op: Octets, Size: size}
+}
+
+// with returns w with a peer and an operation of its own.
+func (w Workload) with(p Peer, op Op) Workload {
+	w.Peer, w.Op = p, op
+	return w
+}
+
+// crcs returns w with CRC and without.
+func crcs(w Workload) []Workload {
+	on := w
+	on.CRC = true
+	return []Workload{on, w}
+}
+
+// weftStream is a stream over Weft. Messages that fill a list by themselves are
+// not called batched.
+func weftStream(op Op, size int, batch, crc bool) Workload {
+	return Workload{Peer: Weft, Shape: Stream, Op: op, Size: size, CRC: crc, Batch: batch && size < windowSize}
+}
+
+// streams are the streams of messages of size octets.
+func streams(size int) group {
+	base := raw(Stream, size)
+	g := group{Metric: Bandwidth, Baseline: base}
+	if size == small {
+		g.Metric = MessageRate
+	}
+	for _, op := range []Op{Write, Read, Send} {
+		g.Others = append(g.Others, crcs(weftStream(op, size, true, false))...)
+		if size < gatherSize {
+			g.Others = append(g.Others, crcs(weftStream(op, size, false, false))...)
+		}
+	}
+	for _, op := range []Op{Write, Read, Send} {
+		g.Others = append(g.Others, base.with(Fabric, op))
+	}
+	g.Others = append(g.Others, base.with(GRPC, Message), base.with(TCPGo, Octets))
+	if size < gatherSize {
+		gathered := base
+		gathered.Batch = true
+		g.Others = append(g.Others, gathered, gathered.with(TCPGo, Octets))
+	}
+	if size == maxSize {
+		two := base
+		two.Connections = 2
+		g.Others = append(g.Others, two.with(Weft, Write), two)
+	}
+	return g
+}
+
+// polling are the ping-pongs whose ends poll.
+func polling() group {
+	base := raw(PingPong, small)
+	base.Polling = true
+	g := group{Metric: HalfTrip, Baseline: base}
+	for _, op := range []Op{Write, Send} {
+		g.Others = append(g.Others, crcs(base.with(Weft, op))...)
+	}
+	g.Others = append(g.Others, amongIdle(base), base.with(Fabric, Write), base.with(Fabric, Send))
+	if canSpin() {
+		g.Others = append(g.Others, base.with(TCPGo, Octets))
+	}
+	return g
+}
+
+// eventDriven are the ping-pongs whose ends wait for an event.
+func eventDriven() group {
+	base := raw(PingPong, small)
+	g := group{Metric: HalfTrip, Baseline: base}
+	for _, op := range []Op{Send, Write} {
+		g.Others = append(g.Others, crcs(base.with(Weft, op))...)
+	}
+	g.Others = append(g.Others, amongIdle(base), base.with(Fabric, Send),
+		base.with(GRPC, Message), base.with(GRPC, Call), base.with(TCPGo, Octets))
+	return g
+}
+
+// amongIdle is a ping-pong of Sends like base, beside connections that do
+// nothing.
+func amongIdle(base Workload) Workload {
+	w := base.with(Weft, Send)
+	w.CRC, w.Idle = true, idleCount
+	return w
+}
+
+// atomics are the operations that fetch 8 octets and change them.
+func atomics() group {
+	base := raw(PingPong, 8)
+	base.Polling = true
+	return group{Metric: RoundTrip, Baseline: base, Others: crcs(base.with(Weft, FetchAdd))}
+}
+
+// footprint is what a connection costs that does nothing.
+func footprint() group {
+	return group{Metric: Memory, Others: []Workload{
+		{Peer: Weft, Shape: Footprint, Op: None, CRC: true, Idle: idleCount},
+	}}
+}
+
+// all returns the group's workloads, the baseline first.
+func (g group) all() []Workload {
+	if g.Baseline == (Workload{}) {
+		return g.Others
+	}
+	return slices.Concat([]Workload{g.Baseline}, g.Others)
+}
+
+// filter keeps the workloads of which keep approves, with the baselines they
+// are set against, and drops groups that become empty.
+func filter(groups []group, keep func(Workload) bool) []group {
 	var kept []group
 	for _, g := range groups {
-		var k group
-		for _, c := range g {
-			if keep(c) {
-				k = append(k, c)
+		others := g.Others
+		g.Others = nil
+		for _, w := range others {
+			if keep(w) {
+				g.Others = append(g.Others, w)
 			}
 		}
-		if len(k) > 0 {
-			kept = append(kept, k)
+		if len(g.Others) > 0 || g.Baseline != (Workload{}) && keep(g.Baseline) {
+			kept = append(kept, g)
 		}
 	}
 	return kept
 }
 
-// workloads returns what g needs sampled in a round, in order. Baselines come
-// twice, half the group apart: their mean stands in the middle of what is
-// compared with them, and their difference says how restless the machine is.
-// The order turns from round to round: what always came first would always
-// meet the machine in the same state.
-func (g group) workloads(round int) []Workload {
-	var weft, tcp []Workload
-	for _, c := range g {
-		if !slices.Contains(weft, c.Weft) {
-			weft = append(weft, c.Weft)
+// without drops the workloads of peers that are not here. Where C is missing,
+// plain TCP in Go takes its place as the baseline.
+func without(groups []group, missing func(Peer) bool) []group {
+	var left []group
+	for _, g := range groups {
+		g.Others = slices.DeleteFunc(slices.Clone(g.Others), func(w Workload) bool { return missing(w.Peer) })
+		if g.Baseline != (Workload{}) && missing(g.Baseline.Peer) {
+			twin := g.Baseline.with(TCPGo, Octets)
+			g.Baseline = Workload{}
+			if !twin.Polling || canSpin() {
+				g.Baseline = twin
+			}
+			g.Others = slices.DeleteFunc(g.Others, func(w Workload) bool { return w == twin })
 		}
-		if !slices.Contains(tcp, c.TCP) {
-			tcp = append(tcp, c.TCP)
+		if len(g.all()) > 0 {
+			left = append(left, g)
 		}
 	}
-	half := len(weft) / 2
-	order := slices.Concat(tcp, weft[:half], tcp, weft[half:])
+	return left
+}
+
+// order returns what g needs sampled in a round, in order. The baseline comes
+// twice, half the group apart: the mean stands in the middle of what is
+// compared with it, and the difference says how restless the machine is. The
+// order turns from round to round: what always came first would always meet the
+// machine in the same state.
+func (g group) order(round int) []Workload {
+	order := slices.Clone(g.Others)
+	if g.Baseline != (Workload{}) {
+		half := len(g.Others) / 2
+		order = slices.Concat([]Workload{g.Baseline}, g.Others[:half], []Workload{g.Baseline}, g.Others[half:])
+	}
 	turn := round % len(order)
 	return slices.Concat(order[turn:], order[:turn])
 }

@@ -5,76 +5,73 @@ import (
 	"testing"
 )
 
-// comparisons is the whole plan, flat.
-func comparisons() []Comparison {
-	var all []Comparison
+// everything is the whole plan, flat.
+func everything() []Workload {
+	var all []Workload
 	for _, g := range plan() {
-		all = append(all, g...)
+		all = append(all, g.all()...)
 	}
 	return all
 }
 
-func TestPlanComparesEveryOperationAtEverySizeWithAndWithoutCRC(t *testing.T) {
-	all := comparisons()
+func TestPlanHasEveryOperationAtEverySizeWithAndWithoutCRC(t *testing.T) {
+	all := everything()
 	for _, size := range []int{64, 4096, 65536, 1048576} {
 		for _, op := range []Op{Write, Read, Send} {
-			for _, crc := range []bool{true, false} {
-				if !slices.ContainsFunc(all, func(c Comparison) bool {
-					return c.Metric == Bandwidth && c.Weft.Op == op && c.Weft.Size == size && c.Weft.CRC == crc
-				}) {
-					t.Errorf("no bandwidth of %s at %s, crc %v", op, sizeName(size), crc)
+			for _, w := range crcs(weftStream(op, size, true, false)) {
+				if !slices.Contains(all, w) {
+					t.Errorf("there is no %v", w)
 				}
 			}
+			if f := raw(Stream, size).with(Fabric, op); !slices.Contains(all, f) {
+				t.Errorf("there is no %v", f)
+			}
 		}
-	}
-	for _, op := range []Op{Write, Send} {
-		if !slices.ContainsFunc(all, func(c Comparison) bool {
-			return c.Metric == Latency && c.Weft.Op == op && c.Weft.Size == 64
-		}) {
-			t.Errorf("no half round trip of a 64 B %s", op)
-		}
-		for _, batch := range []bool{true, false} {
-			if !slices.ContainsFunc(all, func(c Comparison) bool {
-				return c.Metric == MessageRate && c.Weft.Op == op && c.Weft.Size == 64 && c.Weft.Batch == batch
-			}) {
-				t.Errorf("no messages a second of %s, batched %v", op, batch)
+		for _, w := range []Workload{raw(Stream, size), raw(Stream, size).with(TCPGo, Octets), raw(Stream, size).with(GRPC, Message)} {
+			if !slices.Contains(all, w) {
+				t.Errorf("there is no %v", w)
 			}
 		}
 	}
 }
 
 func TestPlanComparesLikeWithLike(t *testing.T) {
-	for _, c := range comparisons() {
-		if c.Weft.Transport != Weft || c.TCP.Transport != TCP {
-			t.Errorf("%v: the sides are %s and %s", c, c.Weft.Transport, c.TCP.Transport)
-		}
-		if c.Weft.Size != c.TCP.Size || c.Weft.Shape != c.TCP.Shape || c.Weft.Spin != c.TCP.Spin {
-			t.Errorf("%v: size, shape or polling differ", c)
+	for _, g := range plan() {
+		for _, w := range g.Others {
+			b := g.Baseline
+			if b != (Workload{}) && (w.Size != b.Size || w.Shape != b.Shape || w.Polling != b.Polling) {
+				t.Errorf("%v is set against %v: size, shape or polling differ", w, b)
+			}
+			if w.CRC && w.Peer != Weft {
+				t.Errorf("%v: only Weft has a CRC", w)
+			}
 		}
 	}
 }
 
-func TestPlanHasEachComparisonOnce(t *testing.T) {
-	seen := map[Comparison]bool{}
-	for _, c := range comparisons() {
-		if seen[c] {
-			t.Errorf("%v appears twice", c)
+func TestPlanHasEachWorkloadOnce(t *testing.T) {
+	seen := map[string]bool{}
+	for _, w := range everything() {
+		if seen[w.String()] {
+			t.Errorf("%v appears twice", w)
 		}
-		seen[c] = true
+		seen[w.String()] = true
 	}
 }
 
-func TestBaselineIsSampledTwiceARoundAndWeftOnce(t *testing.T) {
+func TestBaselineIsSampledTwiceARoundAndOthersOnce(t *testing.T) {
 	for _, g := range plan() {
 		for round := range 4 {
 			count := map[Workload]int{}
-			for _, w := range g.workloads(round) {
+			for _, w := range g.order(round) {
 				count[w]++
 			}
-			for _, c := range g {
-				if count[c.TCP] != 2 || count[c.Weft] != 1 {
-					t.Errorf("round %d: %v sampled %d times, %v %d times; want 2 and 1",
-						round, c.TCP, count[c.TCP], c.Weft, count[c.Weft])
+			if g.Baseline != (Workload{}) && count[g.Baseline] != 2 {
+				t.Errorf("round %d: %v sampled %d times, want 2", round, g.Baseline, count[g.Baseline])
+			}
+			for _, w := range g.Others {
+				if count[w] != 1 {
+					t.Errorf("round %d: %v sampled %d times, want 1", round, w, count[w])
 				}
 			}
 		}
@@ -83,30 +80,40 @@ func TestBaselineIsSampledTwiceARoundAndWeftOnce(t *testing.T) {
 
 func TestBaselineDoesNotAlwaysComeFirst(t *testing.T) {
 	for _, g := range plan() {
+		if g.Baseline == (Workload{}) {
+			continue
+		}
 		first := map[Workload]bool{}
 		for round := range 3 {
-			first[g.workloads(round)[0]] = true
+			first[g.order(round)[0]] = true
 		}
 		if len(first) < 2 {
-			t.Errorf("group of %v: three rounds begin with the same workload", g[0])
+			t.Errorf("group of %v: three rounds begin with the same workload", g.Baseline)
 		}
 	}
 }
 
-func TestFilterDropsWhatIsNotKept(t *testing.T) {
-	kept := filter(plan(), func(c Comparison) bool { return c.Metric == Latency })
-	if len(kept) == 0 {
-		t.Fatal("nothing kept")
+func TestFilterKeepsTheBaselineOfWhatIsKept(t *testing.T) {
+	kept := filter(plan(), func(w Workload) bool { return w.Op == FetchAdd })
+	if len(kept) != 1 || kept[0].Baseline != atomics().Baseline || len(kept[0].Others) != 2 {
+		t.Errorf("kept %+v", kept)
 	}
-	for _, g := range kept {
-		for _, c := range g {
-			if c.Metric != Latency {
-				t.Errorf("%v was kept", c)
+	if none := filter(plan(), func(Workload) bool { return false }); len(none) != 0 {
+		t.Errorf("%d empty groups kept", len(none))
+	}
+}
+
+func TestWithoutACompilerPlainTCPInGoIsTheBaseline(t *testing.T) {
+	inC := func(p Peer) bool { return p == TCPC || p == Fabric }
+	for _, g := range without(plan(), inC) {
+		for _, w := range g.all() {
+			if inC(w.Peer) {
+				t.Errorf("%v is still there", w)
 			}
 		}
-	}
-	if none := filter(plan(), func(Comparison) bool { return false }); len(none) != 0 {
-		t.Errorf("%d empty groups kept", len(none))
+		if g.Metric == Bandwidth && (g.Baseline.Peer != TCPGo || slices.Contains(g.Others, g.Baseline)) {
+			t.Errorf("the baseline is %v, among others %v", g.Baseline, slices.Contains(g.Others, g.Baseline))
+		}
 	}
 }
 

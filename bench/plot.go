@@ -1,10 +1,12 @@
-// The picture: bandwidth of Weft and of plain TCP, against the size.
+// The pictures: bandwidth against message size, and percentiles of the half
+// round trip, by peer.
 
 package main
 
 import (
 	"errors"
-	"io"
+	"os"
+	"path/filepath"
 
 	"gonum.org/v1/plot"
 	"gonum.org/v1/plot/plotter"
@@ -12,65 +14,140 @@ import (
 	"gonum.org/v1/plot/vg"
 )
 
-// plotFormats are what a plot's file can be, by the ending of its name.
-var plotFormats = []string{"svg", "png", "pdf"}
+// The pictures' names.
+const (
+	bandwidthPicture = "performance-bandwidth.svg"
+	pollingPicture   = "performance-latency-polling.svg"
+	eventPicture     = "performance-latency-event.svg"
+)
 
-// writePlot draws the bandwidth results in one of plotFormats.
-func writePlot(out io.Writer, format string, all []Result) error {
-	type line struct {
-		op  Op
-		crc bool
+// writePlots draws what d has figures for into folder and returns the names.
+func (d Document) writePlots(folder string) (names []string, err error) {
+	draw := func(name string, p *plot.Plot, lines []any) {
+		if len(lines) == 0 || err != nil {
+			return
+		}
+		if err = plotutil.AddLinePoints(p, lines...); err == nil {
+			err = p.Save(9*vg.Inch, 5.5*vg.Inch, filepath.Join(folder, name))
+		}
+		names = append(names, name)
 	}
-	points := map[line]plotter.XYs{}
-	var order []line
-	tcp := plotter.XYs{}
-	for _, r := range all {
-		if r.Metric != Bandwidth || r.Err != nil {
+	if err := os.MkdirAll(folder, 0o777); err != nil {
+		return nil, err
+	}
+	p, lines := d.bandwidthPlot()
+	draw(bandwidthPicture, p, lines)
+	p, lines = d.latencyPlot(apart, "both ends polling, two cores")
+	draw(pollingPicture, p, lines)
+	p, lines = d.latencyPlot(together, "event-driven, one core")
+	draw(eventPicture, p, lines)
+	if err == nil && len(names) == 0 {
+		err = errors.New("there are no results to draw")
+	}
+	return names, err
+}
+
+// newPlot is an empty picture whose axes are logarithmic.
+func newPlot(title, x, y string) *plot.Plot {
+	p := plot.New()
+	p.Title.Text, p.X.Label.Text, p.Y.Label.Text = title, x, y
+	p.X.Scale, p.Y.Scale = plot.LogScale{}, plot.LogScale{}
+	p.Y.Tick.Marker = plot.LogTicks{Prec: -1}
+	p.Legend.Left = true
+	p.Legend.Top = true
+	p.Add(plotter.NewGrid())
+	return p
+}
+
+// curves collects points by name, in the order of first appearance.
+type curves struct {
+	order  []string
+	points map[string]plotter.XYs
+}
+
+func (c *curves) add(name string, x, y float64) {
+	if c.points == nil {
+		c.points = map[string]plotter.XYs{}
+	}
+	if c.points[name] == nil {
+		c.order = append(c.order, name)
+	}
+	c.points[name] = append(c.points[name], plotter.XY{X: x, Y: y})
+}
+
+// lines are what plotutil draws.
+func (c *curves) lines() []any {
+	var lines []any
+	for _, name := range c.order {
+		lines = append(lines, name, c.points[name])
+	}
+	return lines
+}
+
+// bandwidthPlot shows the streams of one connection: what each peer does best
+// with the messages of a size, and Weft also one at a time.
+func (d Document) bandwidthPlot() (*plot.Plot, []any) {
+	var c curves
+	var ticks plot.ConstantTicks
+	ticked := map[int]bool{}
+	for i := len(d.Results) - 1; i >= 0; i-- { // from small to large
+		r := d.Results[i]
+		if r.Error != "" || r.Placement == anywhere || r.Metric != Bandwidth && r.Metric != MessageRate {
 			continue
 		}
-		l := line{r.Weft.Op, r.Weft.CRC}
-		if points[l] == nil {
-			order = append(order, l)
+		single := r.Work == string(r.Op)+" stream"
+		name := ""
+		switch {
+		case r.Peer == Weft && r.Op == Write && !(single && r.Size < windowSize):
+			name = "Weft write"
+			if r.CRC {
+				name += ", CRC"
+			}
+		case r.Peer == Fabric && r.Op == Write, r.Peer != Weft && r.Peer != Fabric && single:
+			name = string(r.Peer)
+		default:
+			continue
 		}
-		x := float64(r.Weft.Size)
-		points[l] = append(points[l], plotter.XY{X: x, Y: r.WeftFigure.Median / 1e9})
-		if len(tcp) == 0 || tcp[len(tcp)-1].X != x {
-			tcp = append(tcp, plotter.XY{X: x, Y: r.TCPFigure.Median / 1e9})
+		y := r.Median * 1e-9
+		if r.Metric == MessageRate {
+			y *= float64(r.Size)
+		}
+		c.add(name, float64(r.Size), y)
+		if !ticked[r.Size] {
+			ticked[r.Size] = true
+			ticks = append(ticks, plot.Tick{Value: float64(r.Size), Label: sizeName(r.Size)})
 		}
 	}
-	if len(order) == 0 {
-		return errors.New("there are no bandwidth results to plot")
-	}
-
-	p := plot.New()
-	p.Title.Text = "One-way bandwidth over loopback"
-	p.X.Label.Text = "message, octets"
-	p.Y.Label.Text = "GB/s"
-	p.X.Scale = plot.LogScale{}
-	var ticks plot.ConstantTicks
-	for _, xy := range tcp {
-		ticks = append(ticks, plot.Tick{Value: xy.X, Label: sizeName(int(xy.X))})
-	}
+	p := newPlot("One-way bandwidth over loopback, two cores", "message", "GB/s")
 	p.X.Tick.Marker = ticks
-	p.Y.Min = 0
-	p.Legend.Top, p.Legend.Left = true, true
-	p.Add(plotter.NewGrid())
+	return p, c.lines()
+}
 
-	lines := []any{"plain TCP", tcp}
-	for _, l := range order {
-		name := string(l.op) + ", no CRC"
-		if l.crc {
-			name = string(l.op) + ", CRC"
+// latencyPlot shows percentiles of the half round trip of those placed so.
+func (d Document) latencyPlot(placement, title string) (*plot.Plot, []any) {
+	var c curves
+	for _, r := range d.Results {
+		if r.Error != "" || r.Metric != HalfTrip || r.Placement != placement && r.Placement != unplaced {
+			continue
 		}
-		lines = append(lines, name, points[l])
+		name := string(r.Peer)
+		if r.Op != Octets {
+			name += " " + string(r.Op)
+		}
+		if r.CRC {
+			name += ", CRC"
+		}
+		if r.Work != (Workload{Shape: PingPong, Op: r.Op, Polling: placement == apart}).work() {
+			continue // among idle ones, or driven otherwise
+		}
+		for i, y := range []float64{r.P50, r.P90, r.P99, r.P999} {
+			c.add(name, float64(i+1), y*1e-3)
+		}
 	}
-	if err := plotutil.AddLinePoints(p, lines...); err != nil {
-		return err
+	p := newPlot("Half round trip of 64 B, "+title, "percentile", "us")
+	p.X.Scale = plot.LinearScale{}
+	p.X.Tick.Marker = plot.ConstantTicks{
+		{Value: 1, Label: "50"}, {Value: 2, Label: "90"}, {Value: 3, Label: "99"}, {Value: 4, Label: "99.9"},
 	}
-	picture, err := p.WriterTo(8*vg.Inch, 5*vg.Inch, format)
-	if err != nil {
-		return err
-	}
-	_, err = picture.WriteTo(out)
-	return err
+	return p, c.lines()
 }

@@ -1,52 +1,100 @@
-// Results: a comparison with its figures.
+// Results: each workload's figure and its ratio to the baseline, each goal's
+// ratio, worked out from the samples.
 
 package main
 
-// A Result is a comparison and what came out.
+import "time"
+
+// A Result is one workload and what came out.
 type Result struct {
-	Comparison
-	WeftFigure, TCPFigure Summary // in the metric's unit
-	Ratio                 Summary // Weft to TCP, taken inside each round
-	Noise                 Summary // the baseline's second sample of a round to its first: 1 on a quiet machine
-	WeftP99, TCPP99       float64 // ns, median over rounds; of Latency only
-	WeftCPU, TCPCPU       float64 // ns of processor time a message, both ends, median over rounds
-	Err                   error   // a workload failed; the figures mean nothing
+	Workload Workload
+	Metric   Metric
+	Baseline Workload // the zero Workload where there is none
+	Figure   Summary  // in the metric's unit
+	Ratio    Summary  // to the baseline, taken inside each round
+	Noise    Summary  // of a baseline: a round's second sample to its first, 1 on a quiet machine
+	Trips    [4]time.Duration
+	CPU      float64 // ns of processor time a message, both ends, median over rounds
+	Err      error   // it failed; the figures mean nothing
 }
 
-// results works out every comparison of groups from the samples.
+// results works out every workload of groups from the samples.
 func results(groups []group, s *Samples) []Result {
 	var all []Result
 	for _, g := range groups {
-		for _, c := range g {
-			all = append(all, s.compare(c))
+		for _, w := range g.all() {
+			all = append(all, s.result(g, w))
 		}
 	}
 	return all
 }
 
-func (s *Samples) compare(c Comparison) Result {
-	r := Result{Comparison: c}
-	for _, w := range []Workload{c.TCP, c.Weft} {
-		if err := s.Failed[w]; err != nil {
-			r.Err = err
-			return r
+func (s *Samples) result(g group, w Workload) Result {
+	r := Result{Workload: w, Metric: g.Metric, Baseline: g.Baseline}
+	if r.Err = s.Failed[w]; r.Err != nil {
+		return r
+	}
+	if s.Failed[g.Baseline] != nil {
+		r.Baseline = Workload{}
+	}
+	cpu := func(x Sample) float64 { return float64(x.CPU.Nanoseconds()) / float64(max(1, x.Total)) }
+	figures := s.figures(g.Metric, w)
+	r.Figure = summarize(figures)
+	if r.Baseline != (Workload{}) {
+		r.Ratio = summarize(ratios(figures, s.figures(g.Metric, g.Baseline)))
+	}
+	if w == g.Baseline {
+		r.Noise = summarize(againstItself(s.Of[w], func(x Sample) float64 { return g.Metric.of(x, w.Size) }))
+	}
+	for i := range r.Trips {
+		trip := func(x Sample) float64 { return float64(x.Trips[i]) }
+		r.Trips[i] = time.Duration(summarize(perRound(s.Of[w], trip)).Median)
+	}
+	r.CPU = summarize(perRound(s.Of[w], cpu)).Median
+	return r
+}
+
+// figures are w's, one a round.
+func (s *Samples) figures(m Metric, w Workload) []float64 {
+	return perRound(s.Of[w], func(x Sample) float64 { return m.of(x, w.Size) })
+}
+
+// An Attempt is a goal and what came out.
+type Attempt struct {
+	Goal
+	Metric  Metric
+	Figure  Summary // ratio inside each round; or the figure itself
+	Verdict Verdict
+	Short   float64 // what is missing of the goal, as a share of it
+}
+
+// attempts judges the goals whose workloads were measured.
+func attempts(groups []group, s *Samples) []Attempt {
+	metrics := map[Workload]Metric{}
+	for _, g := range groups {
+		for _, w := range g.all() {
+			if s.Failed[w] == nil {
+				metrics[w] = g.Metric
+			}
 		}
 	}
-	figure := func(x Sample) float64 { return x.value(c.Metric, c.Weft.Size) }
-	p99 := func(x Sample) float64 { return float64(x.P99.Nanoseconds()) }
-	cpu := func(x Sample) float64 { return float64(x.CPU.Nanoseconds()) / float64(max(1, x.Total)) }
-
-	weft, tcp := perRound(s.Of[c.Weft], figure), perRound(s.Of[c.TCP], figure)
-	r.WeftFigure, r.TCPFigure = summarize(weft), summarize(tcp)
-	r.Ratio = summarize(ratios(weft, tcp))
-	r.Noise = summarize(againstItself(s.Of[c.TCP], figure))
-	r.WeftCPU = summarize(perRound(s.Of[c.Weft], cpu)).Median
-	r.TCPCPU = summarize(perRound(s.Of[c.TCP], cpu)).Median
-	if c.Metric == Latency {
-		r.WeftP99 = summarize(perRound(s.Of[c.Weft], p99)).Median
-		r.TCPP99 = summarize(perRound(s.Of[c.TCP], p99)).Median
+	var all []Attempt
+	for _, g := range goals() {
+		m, of := metrics[g.Of]
+		_, against := metrics[g.Against]
+		if !of || g.Against != (Workload{}) && !against {
+			continue
+		}
+		a := Attempt{Goal: g, Metric: m}
+		figures := s.figures(m, g.Of)
+		if g.Against != (Workload{}) {
+			figures = ratios(figures, s.figures(m, g.Against))
+		}
+		a.Figure = summarize(figures)
+		a.Verdict, a.Short = g.judge(a.Figure.Median, m.higherIsBetter())
+		all = append(all, a)
 	}
-	return r
+	return all
 }
 
 // perRound is the mean of f over each round's samples.
@@ -67,21 +115,4 @@ func againstItself(rounds [][]Sample, f func(Sample) float64) []float64 {
 		v[i] = f(round[len(round)-1]) / f(round[0])
 	}
 	return v
-}
-
-// how says in a word how the messages were driven.
-func (w Workload) how() string {
-	switch {
-	case w.Shape == PingPong && w.Spin:
-		return "polling"
-	case w.Shape == PingPong:
-		return "parking"
-	case w.Transport == TCP && w.Batch:
-		return "gathered 64KiB"
-	case w.Transport == TCP:
-		return "one write each"
-	case w.Batch:
-		return "lists"
-	}
-	return "one post each"
 }

@@ -18,6 +18,7 @@ type Run struct {
 	Sample     time.Duration // of each sample, after the warm-up
 	Congestion string        // "" leaves the system's
 	Pin        bool          // place the ends on processors
+	Peers      *Peers        // which there are
 	ProfileDir string        // for CPU profiles of every Weft sample's two ends; "" for none
 
 	// Progress is told before each sample; nil tells nobody.
@@ -47,11 +48,9 @@ func (s *Samples) add(w Workload, round int, x Sample) {
 // sampleGrace is added to a sample's own time before it is given up.
 const sampleGrace = 20 * time.Second
 
-// Do measures. The error is for what makes going on impossible; what goes wrong
+// Do measures on the processors allowed. The error is for what makes going on impossible; what goes wrong
 // with one workload is in Samples.Failed.
-func (r *Run) Do(ctx context.Context) (_ *Samples, err error) {
-	// Asked before any placement narrows it.
-	allowed := allowedCPUs()
+func (r *Run) Do(ctx context.Context, allowed []int) (_ *Samples, err error) {
 	p, err := startPeer(ctx)
 	if err != nil {
 		return nil, err
@@ -75,7 +74,7 @@ func (r *Run) Do(ctx context.Context) (_ *Samples, err error) {
 	for round := range r.Rounds {
 		var order []Workload
 		for _, g := range r.Groups {
-			order = append(order, g.workloads(round)...)
+			order = append(order, g.order(round)...)
 		}
 		for i, w := range order {
 			if samples.Failed[w] != nil {
@@ -87,15 +86,13 @@ func (r *Run) Do(ctx context.Context) (_ *Samples, err error) {
 			seed++
 			job := Job{
 				Workload: w, Warmup: r.Warmup, Sample: r.Sample, Limit: r.Warmup + r.Sample + sampleGrace,
-				Congestion: r.Congestion, Seed: seed,
+				Congestion: r.Congestion, Seed: seed, Program: r.Peers.programs[w.Peer],
 			}
-			var here []int
-			if r.Pin {
-				placement := place(w, allowed)
-				here, job.CPUs = placement.Initiator, placement.Target
-			}
+			placement := place(w, allowed, r.Pin)
+			here := placement.Initiator
+			job.CPUs, job.Shared = placement.Target, placement.shared()
 			var profileName string
-			if r.ProfileDir != "" && w.Transport == Weft {
+			if r.ProfileDir != "" && w.Peer == Weft {
 				base := filepath.Join(r.ProfileDir, fmt.Sprintf("%s.%d", w.fileName(), round))
 				profileName, job.Profile = base+".initiator.pprof", base+".target.pprof"
 			}

@@ -1,4 +1,4 @@
-// The sockets of a sample. Both transports get theirs from here, so that they
+// The sockets of a sample. The peers in Go get theirs from here, so that they
 // are set alike: TCP_NODELAY (Go's default), buffers left to the system's
 // tuning, the congestion control that the run asks for.
 
@@ -43,6 +43,13 @@ func dial(ctx context.Context, addr, congestion string) (*net.TCPConn, error) {
 		return nil, err
 	}
 	return nc.(*net.TCPConn), nil
+}
+
+// dialReady connects to a target that says it is ready.
+func dialReady(ctx context.Context, job Job, ready Ready) (*net.TCPConn, error) {
+	ctx, cancel := context.WithTimeout(ctx, 5*time.Second)
+	defer cancel()
+	return dial(ctx, ready.Addr, job.Congestion)
 }
 
 // control returns a hook for net.Dialer and net.ListenConfig that sets the

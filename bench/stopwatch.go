@@ -70,8 +70,11 @@ func (t *trips) add(s *stopwatch, d time.Duration) {
 	}
 }
 
-// percentiles returns the median and the 99th percentile of the half round trip.
-func (t *trips) percentiles() (p50, p99 time.Duration) {
+// percentiles returns the round trips at those percentiles.
+func (t *trips) percentiles() (at [4]time.Duration) {
 	slices.Sort(t.took)
-	return percentile(t.took, 0.50) / 2, percentile(t.took, 0.99) / 2
+	for i, p := range percentiles {
+		at[i] = percentile(t.took, p)
+	}
+	return at
 }

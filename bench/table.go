@@ -1,108 +1,210 @@
-// The tables for people.
+// The tables for people, for a terminal and for a page.
 
 package main
 
 import (
 	"fmt"
 	"io"
+	"strings"
 	"text/tabwriter"
 )
 
-// A section is one table: a metric, its headline and how its figures are shown.
-type section struct {
-	metric Metric
-	title  string
-	scale  float64 // the metric's unit to the table's
+// A table is headed columns of text.
+type table struct {
+	title string
+	head  []string
+	rows  [][]string
 }
 
-var sections = []section{
-	{Bandwidth, "Bandwidth, one way, GB/s (10^9 octets): Weft posts lists, TCP writes each message", 1e-9},
-	{MessageRate, "Messages a second, 64 B, one way, millions", 1e-6},
-	{Latency, "Half round trip, 64 B, us: p50, and p99 beside it", 1e-3},
-}
-
-// writeTables writes one table a metric. Figures are the median over the
-// rounds with (min..max); the ratio is taken inside each round.
-func writeTables(out io.Writer, all []Result) error {
-	for _, s := range sections {
-		var rows []Result
-		for _, r := range all {
-			if r.Metric == s.metric {
-				rows = append(rows, r)
-			}
-		}
-		if len(rows) == 0 {
-			continue
-		}
-		if _, err := fmt.Fprintf(out, "\n%s\n", s.title); err != nil {
-			return err
-		}
-		if err := s.write(out, rows); err != nil {
-			return err
-		}
+// plain writes t for a terminal.
+func (t table) plain(out io.Writer) error {
+	fmt.Fprintf(out, "\n%s\n", t.title)
+	w := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
+	for _, row := range append([][]string{t.head}, t.rows...) {
+		fmt.Fprintln(w, strings.Join(row, "\t"))
 	}
-	return writeFailures(out, all)
+	return w.Flush()
 }
 
-// writeFailures says, once for each workload that failed, why.
-func writeFailures(out io.Writer, all []Result) error {
-	said := map[string]bool{}
-	for _, r := range all {
-		if r.Err == nil || said[r.Err.Error()] {
-			continue
-		}
-		if len(said) == 0 {
-			fmt.Fprintln(out, "\nFailed:")
-		}
-		said[r.Err.Error()] = true
-		if _, err := fmt.Fprintf(out, "  %v\n", r.Err); err != nil {
-			return err
-		}
+// markdown writes t for a page.
+func (t table) markdown(out io.Writer) error {
+	fmt.Fprintf(out, "\n### %s\n\n", t.title)
+	line := func(cells []string) { fmt.Fprintf(out, "| %s |\n", strings.Join(cells, " | ")) }
+	line(t.head)
+	rule := make([]string, len(t.head))
+	for i := range rule {
+		rule[i] = "---"
+	}
+	line(rule)
+	for _, row := range t.rows {
+		line(row)
 	}
 	return nil
 }
 
-func (s section) write(out io.Writer, rows []Result) error {
-	t := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
-	fmt.Fprintf(t, "op\tsize\tCRC\tWeft\t\tTCP\t\tratio (%s is better)\tCPU ratio\tTCP to itself\t\n", rows[0].Metric.better())
-	for _, r := range rows {
-		crc := "off"
-		if r.Weft.CRC {
-			crc = "on"
-		}
-		fmt.Fprintf(t, "%s\t%s\t%s\t", r.Weft.Op, sizeName(r.Weft.Size), crc)
-		if r.Err != nil {
-			fmt.Fprintf(t, "failed\t%s\t-\t%s\t-\t-\t-\t\n", r.Weft.how(), r.TCP.how())
-			continue
-		}
-		weft, tcp := s.figure(r.WeftFigure), s.figure(r.TCPFigure)
-		if r.Metric == Latency {
-			weft += fmt.Sprintf(" %.3g", r.WeftP99*s.scale)
-			tcp += fmt.Sprintf(" %.3g", r.TCPP99*s.scale)
-		}
-		fmt.Fprintf(t, "%s\t%s\t%s\t%s\t%s\t%s\t%.2f..%.2f\t\n",
-			weft, r.Weft.how(), tcp, r.TCP.how(), ratioFigure(r.Ratio), cpuRatio(r), r.Noise.Min, r.Noise.Max)
+// tables makes all of d's.
+func (d Document) tables() []table {
+	var all []table
+	if len(d.Goals) > 0 {
+		all = append(all, d.goalTable())
 	}
-	return t.Flush()
+	type key struct {
+		metric    Metric
+		placement string
+	}
+	at := map[key]int{}
+	for _, r := range d.Results {
+		k := key{r.Metric, r.Placement}
+		if r.Metric == Bandwidth {
+			k.placement = "" // one table, also for several connections
+		}
+		i, ok := at[k]
+		if !ok {
+			i = len(all)
+			at[k] = i
+			all = append(all, table{title: title(r), head: head(r.Metric)})
+		}
+		all[i].rows = append(all[i].rows, r.cells())
+	}
+	return all
+}
+
+func title(r Row) string {
+	switch r.Metric {
+	case Bandwidth:
+		return "Bandwidth, one way, GB/s (10^9 octets)"
+	case MessageRate:
+		return "Messages a second, one way, millions"
+	case HalfTrip:
+		return "Half round trip, us, " + r.Placement
+	case RoundTrip:
+		return "Full round trip, us, " + r.Placement
+	}
+	return "Memory of an idle connection at an end, KiB"
+}
+
+func head(m Metric) []string {
+	h := []string{"peer", "work", "size", "CRC", "placement", "median (min..max)", "ratio to raw TCP"}
+	switch {
+	case m.latency():
+		return append(h, "p90", "p99", "p99.9")
+	case m == Memory:
+		return h[:6]
+	}
+	return append(h, "CPU ns a message")
+}
+
+// scale takes the metric's unit to the tables'.
+func (m Metric) scale() float64 {
+	switch m {
+	case Bandwidth:
+		return 1e-9
+	case MessageRate:
+		return 1e-6
+	case Memory:
+		return 1. / 1024
+	}
+	return 1e-3
+}
+
+func (r Row) cells() []string {
+	cells := []string{string(r.Peer), r.Work, "", onOff(r.CRC), r.Placement}
+	if r.Size > 0 {
+		cells[2] = sizeName(r.Size)
+	}
+	if r.Peer != Weft {
+		cells[3] = "-"
+	}
+	if r.Error != "" {
+		return append(cells, "failed")
+	}
+	scale := r.Metric.scale()
+	cells = append(cells, figure(r.Median, r.Min, r.Max, scale), "-")
+	if r.RatioTo != "" {
+		cells[6] = ratioFigure(r.Ratio, r.RatioMin, r.RatioMax)
+	}
+	if r.NoiseMax > 0 {
+		cells[6] = fmt.Sprintf("1, to itself %.2f..%.2f", r.NoiseMin, r.NoiseMax)
+	}
+	switch {
+	case r.Metric.latency():
+		for _, p := range []float64{r.P90, r.P99, r.P999} {
+			cells = append(cells, fmt.Sprintf("%.3g", p*scale))
+		}
+	case r.Metric == Memory:
+		cells = cells[:6]
+	default:
+		cells = append(cells, fmt.Sprintf("%.0f", r.CPU))
+	}
+	return cells
+}
+
+// goalTable sets the figures to reach beside those that were measured.
+func (d Document) goalTable() table {
+	t := table{
+		title: "Figures to reach: ratios inside each round",
+		head:  []string{"work", "size", "CRC", "placement", "against", "median (min..max)", "to reach", "aim", ""},
+	}
+	for _, m := range d.Goals {
+		size := ""
+		if m.Size > 0 {
+			size = sizeName(m.Size)
+		}
+		row := []string{m.Work, size, onOff(m.CRC), m.Placement, orDash(m.Against)}
+		bound := map[string]string{"higher": ">= ", "lower": "<= "}[m.Better]
+		if m.Unit == "ratio" {
+			row = append(row, ratioFigure(m.Median, m.Min, m.Max), fmt.Sprintf("%s%g", bound, m.Goal), aim(m.Aim, bound, "%g"))
+		} else {
+			row = append(row, figure(m.Median, m.Min, m.Max, Memory.scale())+" KiB",
+				fmt.Sprintf("%s%g KiB", bound, m.Goal/1024), aim(m.Aim/1024, bound, "%g KiB"))
+		}
+		t.rows = append(t.rows, append(row, m.verdict()))
+	}
+	return t
+}
+
+func aim(a float64, bound, format string) string {
+	if a == 0 {
+		return "-"
+	}
+	return bound + fmt.Sprintf(format, a)
+}
+
+// verdict says how the figure stands, and by how much it falls short. A goal
+// that some rounds reach and some do not is no matter of the median alone.
+func (m Mark) verdict() string {
+	if m.Verdict == Missed {
+		s := fmt.Sprintf("missed by %.0f %%", max(1, m.Short*100))
+		if m.Better == "higher" && m.Max >= m.Goal || m.Better == "lower" && m.Min <= m.Goal {
+			s += ", reached in some rounds"
+		}
+		return s
+	}
+	return string(m.Verdict)
+}
+
+func onOff(crc bool) string {
+	if crc {
+		return "on"
+	}
+	return "off"
+}
+
+func orDash(s string) string {
+	if s == "" {
+		return "-"
+	}
+	return s
 }
 
 // ratioFigure shows a ratio with as many digits as it deserves.
-func ratioFigure(f Summary) string {
-	if f.Median >= 10 {
-		return fmt.Sprintf("%.0f (%.0f..%.0f)", f.Median, f.Min, f.Max)
+func ratioFigure(median, least, most float64) string {
+	if median >= 10 {
+		return fmt.Sprintf("%.0f (%.0f..%.0f)", median, least, most)
 	}
-	return fmt.Sprintf("%.2f (%.2f..%.2f)", f.Median, f.Min, f.Max)
+	return fmt.Sprintf("%.2f (%.2f..%.2f)", median, least, most)
 }
 
-// cpuRatio is the processor time a message of Weft to that of TCP; a dash where
-// the system does not tell.
-func cpuRatio(r Result) string {
-	if r.TCPCPU <= 0 {
-		return "-"
-	}
-	return fmt.Sprintf("%.2g", r.WeftCPU/r.TCPCPU)
-}
-
-func (s section) figure(f Summary) string {
-	return fmt.Sprintf("%.3g (%.3g..%.3g)", f.Median*s.scale, f.Min*s.scale, f.Max*s.scale)
+func figure(median, least, most, scale float64) string {
+	return fmt.Sprintf("%.3g (%.3g..%.3g)", median*scale, least*scale, most*scale)
 }

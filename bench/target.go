@@ -16,21 +16,6 @@ import (
 // peerVariable in the environment makes this program the target.
 const peerVariable = "WEFT_BENCH_PEER"
 
-// An end is what a process needs to take either part in samples.
-type end struct {
-	weft *weftEnd
-}
-
-func newEnd() (*end, error) {
-	w, err := newWeftEnd()
-	if err != nil {
-		return nil, err
-	}
-	return &end{weft: w}, nil
-}
-
-func (e *end) close() error { return e.weft.close() }
-
 // runPeer is the whole of the second process.
 func runPeer(in io.Reader, out io.Writer) error {
 	jobs := make(chan Job)
@@ -83,9 +68,13 @@ func (e *end) target(job Job, say *json.Encoder, done <-chan Done) error {
 		return err
 	}
 	served := make(chan error, 1)
-	used := cpuTime()
+	var outcome Outcome
 	if ready.Err == "" {
-		go func() { served <- serve() }()
+		go func() {
+			var err error
+			outcome.Served, err = serve()
+			served <- err
+		}()
 	} else {
 		served <- nil
 	}
@@ -95,9 +84,8 @@ func (e *end) target(job Job, say *json.Encoder, done <-chan Done) error {
 		cancel()
 	}
 	err = <-served
-	outcome := Outcome{CPU: cpuTime() - used}
-	if err == nil && d.Err == "" && job.Workload.Transport == Weft {
-		err = e.weft.verify(job, d.Messages)
+	if err == nil && d.Err == "" {
+		err = e.driver(job.Workload.Peer).verify(job, d.Messages)
 	}
 	givenUp := d.Err != "" && (errors.Is(err, context.Canceled) || errors.Is(err, net.ErrClosed))
 	if err != nil && !givenUp {
@@ -108,35 +96,23 @@ func (e *end) target(job Job, say *json.Encoder, done <-chan Done) error {
 
 // prepare makes everything ready for job up to the listening socket, and
 // returns what serves it.
-func (e *end) prepare(ctx context.Context, job Job) (ready Ready, serve func() error, err error) {
+func (e *end) prepare(ctx context.Context, job Job) (ready Ready, serve func() (Served, error), err error) {
 	if err := settle(job.CPUs); err != nil {
 		return ready, nil, err
 	}
-	ln, err := listen(ctx, job.Congestion)
-	if err != nil {
-		return ready, nil, err
-	}
-	ready.Addr = ln.Addr().String()
-	if job.Workload.Transport == Weft {
-		ready.Remote = e.weft.prepare(job, job.Workload.Op == Read)
-	}
 	stopProfile, err := profile(job.Profile)
 	if err != nil {
-		ln.Close()
 		return ready, nil, err
 	}
-	serve = func() error {
-		defer ln.Close()
-		nc, err := accept(ctx, ln)
-		if err != nil {
-			return errors.Join(err, stopProfile())
-		}
-		if job.Workload.Transport == Weft {
-			err = e.weft.serve(ctx, nc, job)
-		} else {
-			err = tcpServe(ctx, nc, job)
-		}
-		return errors.Join(err, stopProfile())
+	ready, do, err := e.driver(job.Workload.Peer).prepare(ctx, job)
+	if err != nil {
+		return ready, nil, errors.Join(err, stopProfile())
+	}
+	used := cpuTime()
+	serve = func() (Served, error) {
+		s, err := do()
+		s.CPU += cpuTime() - used
+		return s, errors.Join(err, stopProfile())
 	}
 	return ready, serve, nil
 }

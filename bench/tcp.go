@@ -1,4 +1,4 @@
-// The plain TCP half: what a careful Go program does without RDMA. A stream is
+// Plain TCP in Go: what a careful Go program does without RDMA. A stream is
 // one Write a message (or 64 KiB gathered) against bulk Reads; a ping-pong is
 // one Write and one whole message read at either end.
 
@@ -21,22 +21,39 @@ func endOfStream(n int) error {
 	return nil
 }
 
-// tcpInitiate is the active end of a sample over plain TCP.
-func tcpInitiate(ctx context.Context, nc *net.TCPConn, job Job) (Sample, error) {
+// A tcpDriver does samples with the net package.
+type tcpDriver struct{ unverified }
+
+func (tcpDriver) prepare(ctx context.Context, job Job) (ready Ready, serve func() (Served, error), err error) {
+	ln, err := listen(ctx, job.Congestion)
+	if err != nil {
+		return ready, nil, err
+	}
+	serve = func() (Served, error) {
+		defer ln.Close()
+		nc, err := accept(ctx, ln)
+		if err != nil {
+			return Served{}, err
+		}
+		defer closeWhenDone(ctx, nc)()
+		if job.Workload.Shape == PingPong {
+			return Served{}, tcpPong(nc, job)
+		}
+		return Served{}, tcpSink(nc, job)
+	}
+	return Ready{Addr: ln.Addr().String()}, serve, nil
+}
+
+func (tcpDriver) initiate(ctx context.Context, job Job, ready Ready) (Sample, error) {
+	nc, err := dialReady(ctx, job, ready)
+	if err != nil {
+		return Sample{}, err
+	}
 	defer closeWhenDone(ctx, nc)()
 	if job.Workload.Shape == PingPong {
 		return tcpPing(nc, job)
 	}
 	return tcpStream(nc, job)
-}
-
-// tcpServe is the passive end. It returns when the initiator closes.
-func tcpServe(ctx context.Context, nc *net.TCPConn, job Job) error {
-	defer closeWhenDone(ctx, nc)()
-	if job.Workload.Shape == PingPong {
-		return tcpPong(nc, job)
-	}
-	return tcpSink(nc, job)
 }
 
 // closeWhenDone closes nc when ctx ends, so that no Read or Write outlasts it;
@@ -128,7 +145,7 @@ func tcpSink(nc *net.TCPConn, job Job) error {
 
 // messageReader returns what a ping-pong reads with.
 func messageReader(nc *net.TCPConn, w Workload) (io.Reader, error) {
-	if w.Spin {
+	if w.Polling {
 		return newSpinReader(nc)
 	}
 	return nc, nil
@@ -159,7 +176,7 @@ func tcpPing(nc *net.TCPConn, job Job) (Sample, error) {
 		t0 = t1
 	}
 	s := run.stop()
-	s.P50, s.P99 = trips.percentiles()
+	s.Trips = trips.percentiles()
 	return s, checkPattern(in, job.Seed)
 }
 

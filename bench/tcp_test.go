@@ -8,53 +8,53 @@ import (
 
 func TestTCPSamplesCountTheirMessages(t *testing.T) {
 	for _, w := range []Workload{
-		{Transport: TCP, Shape: Stream, Op: Octets, Size: 64},
-		{Transport: TCP, Shape: Stream, Op: Octets, Size: 64, Batch: true},
-		{Transport: TCP, Shape: Stream, Op: Octets, Size: 1 << 20},
-		{Transport: TCP, Shape: PingPong, Op: Octets, Size: 64},
-		{Transport: TCP, Shape: PingPong, Op: Octets, Size: 64, Spin: true},
+		{Peer: TCPGo, Shape: Stream, Op: Octets, Size: 64},
+		{Peer: TCPGo, Shape: Stream, Op: Octets, Size: 64, Batch: true},
+		{Peer: TCPGo, Shape: Stream, Op: Octets, Size: 1 << 20},
+		{Peer: TCPGo, Shape: PingPong, Op: Octets, Size: 64},
+		{Peer: TCPGo, Shape: PingPong, Op: Octets, Size: 64, Polling: true},
 	} {
 		t.Run(w.String(), func(t *testing.T) {
-			if w.Spin && !canSpin() {
+			if w.Polling && !canSpin() {
 				if runtime.GOOS == "linux" {
 					t.Fatal("a socket cannot be polled")
 				}
 				t.Skip("polling a socket is not supported on this system")
 			}
-			ctx := t.Context()
 			job := Job{Workload: w, Warmup: time.Millisecond, Sample: 5 * time.Millisecond, Seed: 1}
-			ln, err := listen(ctx, "")
-			if err != nil {
-				t.Fatal(err)
-			}
-			defer ln.Close()
-			served := make(chan error, 1)
-			go func() {
-				nc, err := accept(ctx, ln)
-				if err == nil {
-					err = tcpServe(ctx, nc, job)
-				}
-				served <- err
-			}()
-			nc, err := dial(ctx, ln.Addr().String(), "")
-			if err != nil {
-				t.Fatal(err)
-			}
-			s, err := tcpInitiate(ctx, nc, job)
-			if err != nil {
-				t.Fatal(err)
-			}
-			if err := <-served; err != nil {
-				t.Errorf("target: %v", err)
-			}
+			s := sampleOf(t, tcpDriver{}, job)
 			if s.Messages == 0 || s.Total < s.Messages || s.Elapsed < job.Sample {
 				t.Errorf("sample = %+v", s)
 			}
-			if w.Shape == PingPong && (s.P50 <= 0 || s.P99 < s.P50) {
-				t.Errorf("p50 %v, p99 %v", s.P50, s.P99)
+			if w.Shape == PingPong && (s.Trips[0] <= 0 || s.Trips[2] < s.Trips[0]) {
+				t.Errorf("round trips %v", s.Trips)
 			}
 		})
 	}
+}
+
+// sampleOf takes one sample with d at both ends, in this process.
+func sampleOf(t *testing.T, d driver, job Job) Sample {
+	t.Helper()
+	job.Limit = sampleGrace
+	job.Remotes = d.offer(job)
+	ready, serve, err := d.prepare(t.Context(), job)
+	if err != nil {
+		t.Fatal(err)
+	}
+	served := make(chan error, 1)
+	go func() {
+		_, err := serve()
+		served <- err
+	}()
+	s, err := d.initiate(t.Context(), job, ready)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := <-served; err != nil {
+		t.Errorf("target: %v", err)
+	}
+	return s
 }
 
 func TestGatherKeepsTheMessagesInOrder(t *testing.T) {

@@ -1,5 +1,5 @@
-// The Weft half: what a process keeps for all samples, and one sample's queue
-// pair and connection.
+// The Weft half: what a process keeps for all samples, and how it takes either
+// part in one.
 
 package main
 
@@ -8,32 +8,45 @@ import (
 	"errors"
 	"fmt"
 	"net"
-	"time"
+	"sync"
 
 	"github.com/weft-rdma/weft/cm"
-	"github.com/weft-rdma/weft/memory"
-	"github.com/weft-rdma/weft/mpa"
 	"github.com/weft-rdma/weft/verbs"
 )
 
 // A weftEnd is the RNIC of one process and the memory that all its samples use.
+// It is Weft's driver.
 type weftEnd struct {
-	rnic *verbs.RNIC
-	pd   *verbs.PD
-	mr   *verbs.MR
-	buf  []byte // what mr names
+	rnic  *verbs.RNIC
+	pd    *verbs.PD
+	areas [maxConnections]area
 }
 
-// newWeftEnd opens an RNIC and registers memory: the largest window and, behind
-// it, what ends a stream.
+// An area is the memory of one connection: the largest window and, behind it,
+// what ends a stream.
+type area struct {
+	mr     *verbs.MR
+	memory []byte // what mr names
+}
+
+// maxConnections is how many connections of a sample have traffic at most.
+const maxConnections = 2
+
+// newWeftEnd opens an RNIC and registers memory.
 func newWeftEnd() (*weftEnd, error) {
 	rnic, err := verbs.Open(verbs.Config{})
 	if err != nil {
 		return nil, err
 	}
-	e := &weftEnd{rnic: rnic, buf: make([]byte, max(windowSize, maxSize)+replySize)}
-	if e.pd, err = rnic.AllocPD(); err == nil {
-		e.mr, err = e.pd.Register(e.buf, verbs.LocalRead|verbs.LocalWrite|verbs.RemoteRead|verbs.RemoteWrite)
+	e := &weftEnd{rnic: rnic}
+	e.pd, err = rnic.AllocPD()
+	for i := range e.areas {
+		if err != nil {
+			break
+		}
+		a := &e.areas[i]
+		a.memory = make([]byte, max(windowSize, maxSize)+replySize)
+		a.mr, err = e.pd.Register(a.memory, verbs.LocalRead|verbs.LocalWrite|verbs.RemoteRead|verbs.RemoteWrite|verbs.RemoteAtomic)
 	}
 	if err != nil {
 		return nil, errors.Join(err, rnic.Close())
@@ -46,97 +59,108 @@ func (e *weftEnd) close() error { return e.rnic.Close() }
 // A ping-pong's messages leave from offset 0 and arrive at landing.
 const landing = 4096
 
-// prepare fills the memory that a sample's messages leave from and clears that
-// where they arrive. source says which of the two a stream needs at this end.
-func (e *weftEnd) prepare(job Job, source bool) Remote {
-	w := job.Workload
-	window := e.buf[:w.window()]
-	switch {
-	case w.Shape == PingPong:
-		fillPattern(e.buf[:w.Size], job.Seed)
-		clear(e.buf[landing : landing+w.Size])
-	case source:
-		fillPattern(window, job.Seed)
-	default:
-		clear(window)
-	}
-	return Remote{STag: uint32(e.mr.STag()), TO: e.mr.Base()}
+// offer prepares the initiator's memory: it has the data, except of Reads.
+func (e *weftEnd) offer(job Job) []Remote {
+	return e.lay(job, job.Workload.Op != Read)
 }
 
-// verify checks the memory where a sample's messages arrived at this end. It is
-// called when the connection has ended.
+// lay fills the memory that a sample's messages leave from and clears that
+// where they arrive. source says which of the two a stream needs at this end.
+func (e *weftEnd) lay(job Job, source bool) []Remote {
+	w := job.Workload
+	var remotes []Remote
+	for _, a := range e.areas[:w.connections()] {
+		switch window := a.memory[:w.window()]; {
+		case w.Shape == PingPong:
+			fillPattern(a.memory[:w.Size], job.Seed)
+			clear(a.memory[landing : landing+w.Size])
+		case source:
+			fillPattern(window, job.Seed)
+		default:
+			clear(window)
+		}
+		remotes = append(remotes, Remote{STag: uint32(a.mr.STag()), TO: a.mr.Base()})
+	}
+	return remotes
+}
+
+// verify checks the memory where a sample's messages arrived at the target, all
+// messages being so many. It is called when the connections have ended.
 func (e *weftEnd) verify(job Job, messages uint64) error {
 	w := job.Workload
-	arrived := e.buf[:min(messages, uint64(w.slots()))*uint64(w.Size)]
-	if w.Shape == PingPong {
-		// The last octets of an RDMA Write carry its number.
-		arrived = e.buf[landing : landing+w.Size-numberSize]
+	each := messages / uint64(w.connections())
+	for _, a := range e.areas[:w.connections()] {
+		switch {
+		case w.Op == FetchAdd:
+			if sum := *numberIn(a.memory[landing : landing+w.Size]); sum != messages {
+				return fmt.Errorf("the sum is %d after %d additions of 1", sum, messages)
+			}
+		case w.Shape == PingPong:
+			// The last octets of an RDMA Write carry its number.
+			return checkPattern(a.memory[landing:landing+w.Size-numberSize], job.Seed)
+		default:
+			if err := checkPattern(a.memory[:min(each, uint64(w.slots()))*uint64(w.Size)], job.Seed); err != nil {
+				return err
+			}
+		}
 	}
-	return checkPattern(arrived, job.Seed)
-}
-
-// A link is the queue pair and connection of one sample. Its methods belong to
-// one goroutine.
-type link struct {
-	job    Job
-	mr     *verbs.MR
-	memory []byte // what mr names
-	remote verbs.Remote
-	qp     *verbs.QP
-	cq     *verbs.CQ
-	conn   *cm.Conn
-	wcs    [64]verbs.WC
-	ready  []verbs.WC // polled and not looked at yet
-}
-
-// spinFor is how long a polling queue pair's reader polls before it parks:
-// longer than any ping-pong's turn on loopback.
-const spinFor = 200 * time.Microsecond
-
-// readDepth is the number of RDMA Reads in flight, IRD and ORD: what hardware
-// of this kind commonly offers.
-const readDepth = 128
-
-// newLink makes the queue pair for job.
-func (e *weftEnd) newLink(job Job, remote Remote) (*link, error) {
-	p := paceOf(job.Workload)
-	l := &link{job: job, mr: e.mr, memory: e.buf, remote: verbs.Remote{STag: memory.STag(remote.STag), TO: remote.TO}}
-	var err error
-	cq := verbs.CQConfig{Entries: p.sends + p.receives}
-	qp := verbs.QPConfig{
-		SendDepth: p.sends, RecvDepth: p.receives, SendSGEs: 1, RecvSGEs: 1,
-		IRD: readDepth, ORD: readDepth,
-	}
-	if job.Workload.Spin {
-		cq.Spin = spinFor
-	}
-	if l.cq, err = e.rnic.CreateCQ(cq); err != nil {
-		return nil, err
-	}
-	qp.SendCQ, qp.RecvCQ = l.cq, l.cq
-	if l.qp, err = e.pd.CreateQP(qp); err != nil {
-		return nil, errors.Join(err, l.cq.Destroy())
-	}
-	return l, nil
-}
-
-// free ends the queue pair, gracefully or not, and the completion queue.
-func (l *link) free() error {
-	return errors.Join(l.qp.Destroy(), l.cq.Destroy())
+	return nil
 }
 
 // initiate is the active end of a sample over Weft.
-func (e *weftEnd) initiate(ctx context.Context, nc *net.TCPConn, job Job, remote Remote) (s Sample, err error) {
-	l, err := e.newLink(job, remote)
+func (e *weftEnd) initiate(ctx context.Context, job Job, ready Ready) (s Sample, err error) {
+	crowd, err := e.dialCrowd(ctx, job, ready)
+	if err != nil {
+		return s, err
+	}
+	defer func() { err = errors.Join(err, crowd.free()) }()
+	if job.Workload.Shape == Footprint {
+		return Sample{Elapsed: job.Sample, Octets: crowd.octets}, nil
+	}
+
+	n := job.Workload.connections()
+	samples, errs := make([]Sample, n), make([]error, n)
+	var all sync.WaitGroup
+	for i := range n {
+		// One after the other: the target numbers them as they come.
+		nc, derr := dialReady(ctx, job, ready)
+		if derr != nil {
+			errs[i] = derr
+			break
+		}
+		all.Go(func() { samples[i], errs[i] = e.initiateOne(ctx, nc, job, i, ready.Remotes) })
+	}
+	all.Wait()
+	for _, x := range samples {
+		s.Messages += x.Messages
+		s.Total += x.Total
+		s.Elapsed = max(s.Elapsed, x.Elapsed)
+		s.Trips = x.Trips
+	}
+	if err := errors.Join(errs...); err != nil {
+		return s, err
+	}
+	if job.Workload.Op == Read || job.Workload.Shape == PingPong && job.Workload.Op != FetchAdd {
+		err = e.verify(job, s.Total)
+	}
+	return s, err
+}
+
+// initiateOne is the active end of one of the connections.
+func (e *weftEnd) initiateOne(ctx context.Context, nc *net.TCPConn, job Job, number int, remotes []Remote) (s Sample, err error) {
+	l, err := e.newLink(job, number, remotes)
 	if err != nil {
 		return s, errors.Join(err, nc.Close())
 	}
 	defer func() { err = l.explain(errors.Join(err, l.free())) }()
 	// Receives that the target's first message needs are posted first.
 	var run func(context.Context) (Sample, error)
-	if job.Workload.Shape == PingPong {
+	switch {
+	case job.Workload.Op == FetchAdd:
+		run = l.fetchAdd
+	case job.Workload.Shape == PingPong:
 		run, err = l.ping()
-	} else {
+	default:
 		run, err = l.stream()
 	}
 	if err != nil {
@@ -151,17 +175,58 @@ func (e *weftEnd) initiate(ctx context.Context, nc *net.TCPConn, job Job, remote
 	return s, l.conn.Close(ctx)
 }
 
+// prepare is the passive end's beginning.
+func (e *weftEnd) prepare(ctx context.Context, job Job) (ready Ready, serve func() (Served, error), err error) {
+	ln, err := listen(ctx, job.Congestion)
+	if err != nil {
+		return ready, nil, err
+	}
+	ready = Ready{Addr: ln.Addr().String(), Remotes: e.lay(job, job.Workload.Op == Read)}
+	serve = func() (s Served, err error) {
+		defer ln.Close()
+		crowd, err := e.acceptCrowd(ctx, job, ln)
+		if err != nil {
+			return s, err
+		}
+		defer func() { err = errors.Join(err, crowd.free()) }()
+		if job.Workload.Shape == Footprint {
+			return Served{Octets: crowd.octets}, crowd.wait(ctx)
+		}
+		return s, e.serve(ctx, ln, job)
+	}
+	return ready, serve, nil
+}
+
 // serve is the passive end. It returns when the initiator has closed.
-func (e *weftEnd) serve(ctx context.Context, nc *net.TCPConn, job Job) (err error) {
-	l, err := e.newLink(job, job.Remote)
+func (e *weftEnd) serve(ctx context.Context, ln *net.TCPListener, job Job) error {
+	errs := make([]error, job.Workload.connections())
+	var all sync.WaitGroup
+	for i := range errs {
+		nc, err := accept(ctx, ln)
+		if err != nil {
+			errs[i] = err
+			break
+		}
+		all.Go(func() { errs[i] = e.serveOne(ctx, nc, job, i) })
+	}
+	all.Wait()
+	return errors.Join(errs...)
+}
+
+// serveOne is the passive end of one of the connections.
+func (e *weftEnd) serveOne(ctx context.Context, nc *net.TCPConn, job Job, number int) (err error) {
+	l, err := e.newLink(job, number, job.Remotes)
 	if err != nil {
 		return errors.Join(err, nc.Close())
 	}
 	defer func() { err = l.explain(errors.Join(err, l.free())) }()
 	var run func(context.Context) error
-	if job.Workload.Shape == PingPong {
+	switch {
+	case job.Workload.Op == FetchAdd:
+		run = func(context.Context) error { return nil }
+	case job.Workload.Shape == PingPong:
 		run, err = l.pong()
-	} else {
+	default:
 		run, err = l.sink()
 	}
 	if err != nil {
@@ -179,46 +244,4 @@ func (e *weftEnd) serve(ctx context.Context, nc *net.TCPConn, job Job) (err erro
 	}
 	_, err = l.qp.WaitState(ctx, verbs.Idle, verbs.Error)
 	return err
-}
-
-// explain adds why the queue pair left RTS, which says more than the flushed
-// request by which it was noticed.
-func (l *link) explain(err error) error {
-	if err == nil {
-		return nil
-	}
-	if why := l.qp.Err(); why != nil {
-		return fmt.Errorf("%w (%w)", err, why)
-	}
-	return err
-}
-
-// completion returns the next completion, waiting for it if there is none.
-func (l *link) completion(ctx context.Context) (*verbs.WC, error) {
-	for len(l.ready) == 0 {
-		n := l.cq.Poll(l.wcs[:])
-		if n == 0 {
-			if err := l.cq.Wait(ctx); err != nil {
-				return nil, err
-			}
-			continue
-		}
-		l.ready = l.wcs[:n]
-	}
-	wc := &l.ready[0]
-	l.ready = l.ready[1:]
-	if wc.Status != verbs.Success {
-		return nil, fmt.Errorf("%v: %w", wc.Op, wc.Status)
-	}
-	return wc, nil
-}
-
-// mpa is how this end sets up its half of the connection: with CRC unless the
-// workload is without, which takes both ends.
-func (l *link) mpa() mpa.Config {
-	cfg := mpa.Config{NoCRC: !l.job.Workload.CRC}
-	if l.job.Workload.Spin {
-		cfg.Spin = spinFor
-	}
-	return cfg
 }

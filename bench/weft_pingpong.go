@@ -51,7 +51,7 @@ func (l *link) player() (*player, error) {
 		to := verbs.Remote{STag: l.remote.STag, TO: l.remote.TO + landing}
 		p.wrs = []verbs.SendWR{{Op: verbs.OpWrite, SGL: sgl, Remote: to}}
 		p.number = numberIn(l.memory[:w.Size])
-		if w.Spin {
+		if w.Polling {
 			p.watched = numberIn(l.memory[landing : landing+w.Size])
 		} else {
 			p.wrs = append(p.wrs, verbs.SendWR{Op: verbs.OpSend})
@@ -87,7 +87,7 @@ func (l *link) ping() (func(context.Context) (Sample, error), error) {
 			t0 = t1
 		}
 		s := run.stop()
-		s.P50, s.P99 = trips.percentiles()
+		s.Trips = trips.percentiles()
 		return s, p.stop()
 	}, nil
 }

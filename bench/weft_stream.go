@@ -16,7 +16,8 @@ import (
 
 // A pace is how a workload's queues are used.
 type pace struct {
-	list     int // messages between two signaled ones; batched, posted in one call
+	list     int // messages posted in one call, if batched
+	signal   int // messages between two signaled ones
 	depth    int // messages in flight
 	sends    int // depth of the send queue
 	receives int // depth of the receive queue
@@ -30,10 +31,14 @@ func paceOf(w Workload) pace {
 	receives := min(max(16, 16<<20/w.Size), 16384)
 	depth := 8 * list
 	return pace{
-		list: list, depth: depth, sends: depth + 8,
+		list: list, signal: min(list, signalMost), depth: depth, sends: depth + 8,
 		receives: receives + 8, credit: receives / 4,
 	}
 }
+
+// signalMost is how many messages of a stream one signaled request stands for
+// at most.
+const signalMost = 64
 
 // credits is how many messages may be under way to the target at most.
 func (p pace) credits() int { return 4 * p.credit }
@@ -64,9 +69,10 @@ func (l *link) stream() (func(context.Context) (Sample, error), error) {
 	op := map[Op]verbs.Op{Write: verbs.OpWrite, Read: verbs.OpRead, Send: verbs.OpSend}[l.job.Workload.Op]
 	for i := range s.wrs {
 		s.wrs[i] = verbs.SendWR{Op: op, SGL: make([]verbs.SGE, 1)}
+		if i%p.signal == p.signal-1 {
+			s.wrs[i].ID, s.wrs[i].Flags = uint64(p.signal), verbs.Signaled
+		}
 	}
-	last := &s.wrs[p.list-1]
-	last.ID, last.Flags = uint64(p.list), verbs.Signaled
 	s.reply.SGL[0] = l.mr.SGE(l.replyOffset(), replySize)
 	for range 8 {
 		if err := l.qp.PostRecv(s.reply); err != nil {

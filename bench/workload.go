@@ -1,5 +1,5 @@
-// What one sample does: a transport, an operation, a size and how it is
-// driven. A Workload is comparable, so that it can be the key of its samples.
+// What one sample does: a peer, an operation, a size and how it is driven. A
+// Workload is comparable, so that it can be the key of its samples.
 
 package main
 
@@ -8,72 +8,109 @@ import (
 	"strings"
 )
 
-// A Transport is what carries the octets.
-type Transport string
+// A Peer is what carries the octets.
+type Peer string
 
 const (
-	TCP  Transport = "tcp"
-	Weft Transport = "weft"
+	Weft   Peer = "weft"
+	TCPC   Peer = "tcp-c"     // plain TCP, a program in C
+	TCPGo  Peer = "tcp-go"    // plain TCP, the net package
+	Fabric Peer = "libfabric" // its tcp provider, connected endpoints
+	GRPC   Peer = "grpc-go"
 )
 
 // A Shape is the pattern of the traffic.
 type Shape string
 
 const (
-	Stream   Shape = "stream"   // one way, as fast as it goes
-	PingPong Shape = "pingpong" // one message there, one back, and again
+	Stream    Shape = "stream"    // one way, as fast as it goes
+	PingPong  Shape = "ping-pong" // one message there, one back, and again
+	Footprint Shape = "footprint" // none: connections are made and looked at
 )
 
 // An Op is the operation that carries the message.
 type Op string
 
 const (
-	Octets Op = "octets" // plain TCP knows no other
-	Write  Op = "write"  // RDMA Write
-	Read   Op = "read"   // RDMA Read
-	Send   Op = "send"   // Send into a posted receive
+	Octets   Op = "octets"   // plain TCP knows no other
+	Write    Op = "write"    // RDMA Write
+	Read     Op = "read"     // RDMA Read
+	Send     Op = "send"     // Send into a posted receive
+	FetchAdd Op = "fetchadd" // Atomic FetchAdd of 8 octets
+	Message  Op = "message"  // on a stream of gRPC
+	Call     Op = "call"     // unary, of gRPC
+	None     Op = "none"     // of a Footprint
 )
 
 // A Workload is what one sample does.
 type Workload struct {
-	Transport Transport
-	Shape     Shape
-	Op        Op
-	Size      int  // octets of a message
-	CRC       bool // CRC32C in each FPDU; of Weft only
+	Peer  Peer
+	Shape Shape
+	Op    Op
+	Size  int  // octets of a message
+	CRC   bool // CRC32C in each FPDU; of Weft only
 
 	// Batch is about streams: Weft posts lists of work requests, TCP gathers
 	// its messages into writes of gatherSize. Without it, each message is one
 	// post, or one write.
 	Batch bool
 
-	// Spin is about ping-pong: each end polls for a bounded time before it
-	// parks in the netpoller.
-	Spin bool
+	// Polling is about ping-pong: each end polls for its message. Without it
+	// they wait for an event.
+	Polling bool
+
+	// Connections of a stream, that all do the same; 0 is one.
+	Connections int
+
+	// Idle is how many connections there are besides, that do nothing.
+	Idle int
 }
 
+// work names what is done, without peer, size and CRC.
+func (w Workload) work() string {
+	if w.Shape == Footprint {
+		return "idle connection"
+	}
+	s := fmt.Sprintf("%s %s", w.Op, w.Shape)
+	if w.Op == FetchAdd {
+		s = string(FetchAdd)
+	}
+	switch {
+	case w.Shape == PingPong && w.Polling:
+		s += ", polling"
+	case w.Shape == PingPong:
+		s += ", event-driven"
+	case w.Batch:
+		s += ", batched"
+	}
+	if w.Connections > 1 {
+		s += fmt.Sprintf(", %d connections", w.Connections)
+	}
+	if w.Idle > 0 {
+		s += fmt.Sprintf(", among %d idle", w.Idle)
+	}
+	return s
+}
+
+// String names everything: it is what --only is matched with.
 func (w Workload) String() string {
-	parts := []string{string(w.Transport), string(w.Shape)}
-	if w.Transport == Weft {
-		parts = append(parts, string(w.Op))
+	s := fmt.Sprintf("%s %s", w.Peer, w.work())
+	if w.Size > 0 {
+		s += " " + sizeName(w.Size)
 	}
-	parts = append(parts, sizeName(w.Size))
 	if w.CRC {
-		parts = append(parts, "crc")
+		s += " crc"
 	}
-	if w.Batch {
-		parts = append(parts, "batched")
-	}
-	if w.Spin {
-		parts = append(parts, "spin")
-	}
-	return strings.Join(parts, " ")
+	return s
 }
 
 // fileName is String fit for the name of a file.
 func (w Workload) fileName() string {
-	return strings.ReplaceAll(w.String(), " ", "-")
+	return strings.ReplaceAll(strings.ReplaceAll(w.String(), ",", ""), " ", "-")
 }
+
+// connections is how many connections carry w's messages.
+func (w Workload) connections() int { return max(1, w.Connections) }
 
 // windowSize is the least memory that a stream walks through, in octets. It is
 // what a good TCP reader takes in one call: both kinds of streams then touch
@@ -91,7 +128,7 @@ func (w Workload) window() int {
 
 // slots is how many messages fit the window.
 func (w Workload) slots() int {
-	return max(1, windowSize/w.Size)
+	return max(1, windowSize/max(1, w.Size))
 }
 
 // sizeName is n octets in the largest binary unit that divides it.

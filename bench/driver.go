@@ -1,0 +1,58 @@
+// Drivers: how a peer does its part of a sample, at either end.
+
+package main
+
+import "context"
+
+// A driver makes a peer do samples.
+type driver interface {
+	// offer prepares the initiator's memory and says what the target must know
+	// of it.
+	offer(job Job) []Remote
+
+	// prepare makes the target ready up to its listening socket. serve does its
+	// part and returns when the initiator has ended.
+	prepare(ctx context.Context, job Job) (ready Ready, serve func() (Served, error), err error)
+
+	// initiate connects and is the active end.
+	initiate(ctx context.Context, job Job, ready Ready) (Sample, error)
+
+	// verify checks at the target, after serve, what so many messages have left
+	// there.
+	verify(job Job, messages uint64) error
+}
+
+// An end is what a process needs to take either part in samples.
+type end struct {
+	weft *weftEnd
+}
+
+func newEnd() (*end, error) {
+	w, err := newWeftEnd()
+	if err != nil {
+		return nil, err
+	}
+	return &end{weft: w}, nil
+}
+
+func (e *end) close() error { return e.weft.close() }
+
+// driver returns the driver of p.
+func (e *end) driver(p Peer) driver {
+	switch p {
+	case Weft:
+		return e.weft
+	case TCPGo:
+		return tcpDriver{}
+	case GRPC:
+		return grpcDriver{}
+	}
+	return program{}
+}
+
+// unverified is for drivers whose ends look after the data themselves and have
+// no memory to offer.
+type unverified struct{}
+
+func (unverified) offer(Job) []Remote       { return nil }
+func (unverified) verify(Job, uint64) error { return nil }

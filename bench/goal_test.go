@@ -1,0 +1,60 @@
+package main
+
+import (
+	"slices"
+	"testing"
+)
+
+// A goal nobody measures would never be missed.
+func TestBothSidesOfEveryGoalAreMeasured(t *testing.T) {
+	all := everything()
+	for _, g := range goals() {
+		if g.Of.Peer != Weft || !slices.Contains(all, g.Of) {
+			t.Errorf("%v is not measured", g.Of)
+		}
+		if g.Against != (Workload{}) && !slices.Contains(all, g.Against) {
+			t.Errorf("%v is set against %v, which is not measured", g.Of, g.Against)
+		}
+	}
+}
+
+func TestEveryWorkThatLibfabricCanDoHasAGoal(t *testing.T) {
+	against := map[Workload]bool{}
+	for _, g := range goals() {
+		against[g.Against] = true
+	}
+	for _, w := range everything() {
+		if w.Peer == Fabric && !against[w] {
+			t.Errorf("nothing is set against %v", w)
+		}
+	}
+}
+
+func TestGoalsAreJudgedByTheBetterWay(t *testing.T) {
+	up, down := Goal{Least: 0.85, Aim: 0.95}, Goal{Least: 1.10, Aim: 1.05}
+	for _, c := range []struct {
+		name   string
+		goal   Goal
+		figure float64
+		higher bool
+		want   Verdict
+		short  float64
+	}{
+		{"above the aim", up, 0.96, true, AimReached, 0},
+		{"at the aim", up, 0.95, true, AimReached, 0},
+		{"between", up, 0.9, true, Reached, 0},
+		{"at the goal", up, 0.85, true, Reached, 0},
+		{"below", up, 0.425, true, Missed, 0.5},
+		{"lower than the aim, lower is better", down, 1.0, false, AimReached, 0},
+		{"between, lower is better", down, 1.07, false, Reached, 0},
+		{"above, lower is better", down, 1.65, false, Missed, 0.5},
+		{"no aim is named", Goal{Least: 1}, 5, true, Reached, 0},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			v, short := c.goal.judge(c.figure, c.higher)
+			if d := short - c.short; v != c.want || d > 1e-9 || d < -1e-9 {
+				t.Errorf("judged %s, short %v; want %s, %v", v, short, c.want, c.short)
+			}
+		})
+	}
+}

@@ -1,0 +1,56 @@
+// What a figure is: its unit, and which way is better.
+
+package main
+
+// A Metric is what a group of workloads is measured by.
+type Metric string
+
+const (
+	Bandwidth   Metric = "bandwidth"    // octets a second, one way
+	MessageRate Metric = "message rate" // messages a second, one way
+	HalfTrip    Metric = "half round trip"
+	RoundTrip   Metric = "round trip" // both in nanoseconds, median of the sample
+	Memory      Metric = "memory"     // octets at an end, of each connection
+)
+
+// unit of the metric's figures.
+func (m Metric) unit() string {
+	switch m {
+	case Bandwidth:
+		return "bytes_per_second"
+	case MessageRate:
+		return "messages_per_second"
+	case Memory:
+		return "bytes"
+	}
+	return "nanoseconds"
+}
+
+// higherIsBetter says which way a ratio should go.
+func (m Metric) higherIsBetter() bool {
+	return m == Bandwidth || m == MessageRate
+}
+
+// latency says that the metric's samples have percentiles.
+func (m Metric) latency() bool { return m == HalfTrip || m == RoundTrip }
+
+// of is the sample's figure in the metric's unit.
+func (m Metric) of(s Sample, size int) float64 {
+	switch m {
+	case Bandwidth:
+		return float64(s.Messages) / s.Elapsed.Seconds() * float64(size)
+	case MessageRate:
+		return float64(s.Messages) / s.Elapsed.Seconds()
+	case Memory:
+		return float64(s.Octets)
+	}
+	return m.trip(s.Trips[0].Nanoseconds())
+}
+
+// trip is a round trip as the metric counts it.
+func (m Metric) trip(ns int64) float64 {
+	if m == HalfTrip {
+		return float64(ns) / 2
+	}
+	return float64(ns)
+}

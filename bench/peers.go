@@ -1,0 +1,110 @@
+// Which peers there are on this machine. Those in C are compiled when a run
+// begins; what that needs and is not installed is named, with the remedy.
+
+package main
+
+import (
+	"context"
+	"embed"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"runtime"
+	"strings"
+)
+
+//go:embed c
+var sources embed.FS
+
+// Peers are the peers of a run.
+type Peers struct {
+	Missing  []Missing
+	programs map[Peer]string // compiled ones, their files
+	dir      string          // of these
+}
+
+// Missing says why a peer's rows are left out.
+type Missing struct {
+	Peer   Peer   `json:"peer"`
+	Why    string `json:"why"`
+	Remedy string `json:"remedy,omitempty"` // a command that mends it
+}
+
+// cPeers are the peers in C: their source, what they are linked with, and the
+// package of Debian that has that.
+var cPeers = []struct {
+	peer   Peer
+	source string
+	flags  []string
+	debian string
+}{
+	{TCPC, "tcp.c", []string{"-pthread"}, "gcc libc6-dev"},
+	{Fabric, "fabric.c", []string{"-pthread", "-lfabric"}, "libfabric-dev"},
+}
+
+// findPeers looks which peers there are, of those that are wanted. Peers.close
+// removes what it leaves.
+func findPeers(ctx context.Context, wanted func(Peer) bool) (_ *Peers, err error) {
+	p := &Peers{programs: map[Peer]string{}}
+	if p.dir, err = os.MkdirTemp("", "weft-bench-"); err != nil {
+		return nil, err
+	}
+	if err := os.CopyFS(p.dir, sources); err != nil {
+		return nil, errors.Join(err, p.close())
+	}
+	for _, c := range cPeers {
+		if !wanted(c.peer) {
+			continue
+		}
+		if m := p.compile(ctx, c.peer, c.source, c.flags, c.debian); m != nil {
+			p.Missing = append(p.Missing, *m)
+		}
+	}
+	return p, ctx.Err()
+}
+
+// compile makes a peer's program, or says why there is none.
+func (p *Peers) compile(ctx context.Context, peer Peer, source string, flags []string, debian string) *Missing {
+	if runtime.GOOS != "linux" {
+		return &Missing{Peer: peer, Why: "its program is written for Linux"}
+	}
+	compiler := os.Getenv("CC")
+	if compiler == "" {
+		compiler = "cc"
+	}
+	if _, err := exec.LookPath(compiler); err != nil {
+		return &Missing{peer, fmt.Sprintf("there is no C compiler %s", compiler), "apt-get install gcc libc6-dev"}
+	}
+	file := filepath.Join(p.dir, string(peer))
+	args := append([]string{"-O2", "-o", file, filepath.Join(p.dir, "c", source)}, flags...)
+	if said, err := exec.CommandContext(ctx, compiler, args...).CombinedOutput(); err != nil {
+		return &Missing{peer, fmt.Sprintf("%s cannot be compiled: %s", source, complaint(said)), "apt-get install " + debian}
+	}
+	p.programs[peer] = file
+	return nil
+}
+
+// complaint is the compiler's first line that tells of an error.
+func complaint(said []byte) string {
+	for line := range strings.Lines(string(said)) {
+		if _, what, ok := strings.Cut(line, "error: "); ok {
+			return strings.TrimSpace(what)
+		}
+	}
+	first, _, _ := strings.Cut(string(said), "\n")
+	return first
+}
+
+// missing reports whether peer is not here.
+func (p *Peers) missing(peer Peer) bool {
+	for _, m := range p.Missing {
+		if m.Peer == peer {
+			return true
+		}
+	}
+	return false
+}
+
+func (p *Peers) close() error { return os.RemoveAll(p.dir) }

@@ -1,0 +1,110 @@
+// One connection over Weft: its queue pair, completion queue and memory.
+
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/weft-rdma/weft/cm"
+	"github.com/weft-rdma/weft/memory"
+	"github.com/weft-rdma/weft/mpa"
+	"github.com/weft-rdma/weft/verbs"
+)
+
+// A link is one queue pair and connection of a sample. Its methods belong to
+// one goroutine.
+type link struct {
+	area
+	job    Job
+	remote verbs.Remote
+	qp     *verbs.QP
+	cq     *verbs.CQ
+	conn   *cm.Conn
+	wcs    [64]verbs.WC
+	ready  []verbs.WC // polled and not looked at yet
+}
+
+// spinFor is how long a polling queue pair's reader polls before it parks:
+// longer than any ping-pong's turn on loopback.
+const spinFor = 200 * time.Microsecond
+
+// readDepth is the number of RDMA Reads in flight, IRD and ORD: what hardware
+// of this kind commonly offers.
+const readDepth = 128
+
+// newLink makes the queue pair for the connection of job with that number.
+func (e *weftEnd) newLink(job Job, number int, remotes []Remote) (*link, error) {
+	if number >= len(remotes) {
+		return nil, fmt.Errorf("the other end has told of no memory for connection %d", number)
+	}
+	r := remotes[number]
+	l := &link{area: e.areas[number], job: job, remote: verbs.Remote{STag: memory.STag(r.STag), TO: r.TO}}
+	p := paceOf(job.Workload)
+	var err error
+	cq := verbs.CQConfig{Entries: p.sends + p.receives}
+	qp := verbs.QPConfig{
+		SendDepth: p.sends, RecvDepth: p.receives, SendSGEs: 1, RecvSGEs: 1,
+		IRD: readDepth, ORD: readDepth, Extensions: job.Workload.Op == FetchAdd,
+	}
+	if job.Workload.Polling {
+		cq.Spin = spinFor
+	}
+	if l.cq, err = e.rnic.CreateCQ(cq); err != nil {
+		return nil, err
+	}
+	qp.SendCQ, qp.RecvCQ = l.cq, l.cq
+	if l.qp, err = e.pd.CreateQP(qp); err != nil {
+		return nil, errors.Join(err, l.cq.Destroy())
+	}
+	return l, nil
+}
+
+// free ends the queue pair, gracefully or not, and the completion queue.
+func (l *link) free() error {
+	return errors.Join(l.qp.Destroy(), l.cq.Destroy())
+}
+
+// explain adds why the queue pair left RTS, which says more than the flushed
+// request by which it was noticed.
+func (l *link) explain(err error) error {
+	if err == nil {
+		return nil
+	}
+	if why := l.qp.Err(); why != nil {
+		return fmt.Errorf("%w (%w)", err, why)
+	}
+	return err
+}
+
+// completion returns the next completion, waiting for it if there is none.
+func (l *link) completion(ctx context.Context) (*verbs.WC, error) {
+	for len(l.ready) == 0 {
+		n := l.cq.Poll(l.wcs[:])
+		if n == 0 {
+			if err := l.cq.Wait(ctx); err != nil {
+				return nil, err
+			}
+			continue
+		}
+		l.ready = l.wcs[:n]
+	}
+	wc := &l.ready[0]
+	l.ready = l.ready[1:]
+	if wc.Status != verbs.Success {
+		return nil, fmt.Errorf("%v: %w", wc.Op, wc.Status)
+	}
+	return wc, nil
+}
+
+// mpa is how this end sets up its half of the connection: with CRC unless the
+// workload is without, which takes both ends.
+func (l *link) mpa() mpa.Config {
+	cfg := mpa.Config{NoCRC: !l.job.Workload.CRC}
+	if l.job.Workload.Polling {
+		cfg.Spin = spinFor
+	}
+	return cfg
+}
