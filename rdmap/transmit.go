@@ -89,10 +89,23 @@ func (s *Stream) Kick() {
 		o.run(false)
 		return
 	}
+	o.handOver()
+}
+
+// KickLater is Kick for those who are about to give the ULP more to send: TakeOver
+// sends all of it, together.
+func (s *Stream) KickLater() {
+	if s.out.bell.Add(1) == 1 {
+		s.out.handOver()
+	}
+}
+
+// handOver has TakeOver called, unless nothing is sent any more.
+func (o *outbound) handOver() {
 	o.owner.Lock()
 	defer o.owner.Unlock()
 	if !o.dead {
-		s.cfg.HandOver()
+		o.s.cfg.HandOver()
 	}
 }
 
@@ -135,7 +148,7 @@ func (o *outbound) run(wait bool) {
 		case done == free && o.bell.CompareAndSwap(seen, 0):
 			return
 		case done == blocked, done == more && !wait && batches >= budget:
-			o.s.cfg.HandOver()
+			o.s.cfg.HandOver() // the lock is held: see handOver
 			return
 		}
 	}

@@ -181,7 +181,7 @@ func (q *queue) Next(op *Operation) bool {
 // time, however many kick: nothing is left when all are at rest.
 func TestNoKickIsLostAmongMany(t *testing.T) {
 	const kickers, kicks = 8, 2000
-	for _, mode := range []string{"kickers write", "Writer writes", "both write"} {
+	for _, mode := range []string{"kickers write", "Writer writes", "both write", "some leave it to Writer"} {
 		t.Run(mode, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				l := newLine(t)
@@ -195,11 +195,15 @@ func TestNoKickIsLostAmongMany(t *testing.T) {
 				s := NewStream(l, q, Config{Initiator: true, Hold: q.hold})
 				var writer, all sync.WaitGroup
 				writer.Go(s.Writer)
-				for range kickers {
+				for i := range kickers {
+					kick := (*Stream).Kick
+					if i%2 == 0 && mode == "some leave it to Writer" {
+						kick = (*Stream).KickLater
+					}
 					all.Go(func() {
 						for range kicks {
 							q.post()
-							s.Kick()
+							kick(s)
 						}
 					})
 				}

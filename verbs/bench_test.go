@@ -2,6 +2,7 @@ package verbs_test
 
 import (
 	"fmt"
+	"io"
 	"runtime"
 	"testing"
 
@@ -106,4 +107,39 @@ func BenchmarkPostAndPollReceives(b *testing.B) {
 			b.Fatal("a completion is missing")
 		}
 	}
+}
+
+// BenchmarkPostOne is Writes of 64 octets, each posted by itself, to a peer that has
+// nothing to do with them; and as many octets written to TCP, for comparison.
+func BenchmarkPostOne(b *testing.B) {
+	b.Run("Write", func(b *testing.B) {
+		x, y := linked(b, wires[0], verbs.QPConfig{SendDepth: 1024}, reads)
+		wr := x.write(1, y, 0, 64)
+		var wcs [16]verbs.WC
+		b.SetBytes(64)
+		b.ReportAllocs()
+		for posted, out := 0, 0; b.Loop(); posted++ {
+			if wr.Flags = 0; posted%64 == 0 {
+				wr.Flags = verbs.Signaled
+				out++
+			}
+			check(b, x.qp.PostSend(wr))
+			for out > 8 {
+				out -= x.sendCQ.Poll(wcs[:])
+			}
+		}
+	})
+	b.Run("TCP", func(b *testing.B) {
+		x, y := wires[0].pair(b)
+		go func() {
+			_, _ = io.CopyBuffer(struct{ io.Writer }{io.Discard}, struct{ io.Reader }{y}, make([]byte, 256<<10))
+		}()
+		msg := make([]byte, 64)
+		b.SetBytes(64)
+		b.ReportAllocs()
+		for b.Loop() {
+			_, err := x.Write(msg)
+			check(b, err)
+		}
+	})
 }

@@ -152,7 +152,7 @@ func (q *QP) setIntake(in intake) {
 func (q *QP) PostSend(wr SendWR) error {
 	q.sq.post.Lock()
 	err := q.sq.push(&wr)
-	q.posted(err == nil)
+	q.posted(err == nil, err == nil && q.sq.burst.another(sinceStart()))
 	return err
 }
 
@@ -169,23 +169,29 @@ func (q *QP) PostSends(wrs []SendWR) (n int, err error) {
 	q.sq.post.Lock()
 	for n = range wrs {
 		if err = q.sq.push(&wrs[n]); err != nil {
-			q.posted(n > 0)
+			q.posted(n > 0, false)
 			return n, err
 		}
 	}
-	q.posted(len(wrs) > 0)
+	q.posted(len(wrs) > 0, false)
 	return len(wrs), nil
 }
 
-// posted rings the bell, if anything was posted, and ends the posting.
-func (q *QP) posted(any bool) {
+// posted rings the bell, if anything was posted, and ends the posting. more says
+// that more is about to be.
+func (q *QP) posted(any, more bool) {
 	c := q.conn.Load()
 	if any && c == nil && q.sq.in == flush {
 		q.sq.flushAll()
 	}
 	q.sq.post.Unlock()
-	if any && c != nil {
+	switch {
+	case !any || c == nil:
+	case more:
+		c.stream.KickLater()
+	default:
 		c.stream.Kick()
+		q.sq.burst.sent(sinceStart())
 	}
 }
 

@@ -59,6 +59,7 @@ type sendQueue struct {
 	in    intake
 	depth uint64
 	full  uint64 // posts that were refused because of that
+	burst burst
 	tail  atomic.Uint64
 	next  atomic.Uint64 // written by the sender
 

@@ -1,0 +1,46 @@
+package verbs
+
+import (
+	"sync/atomic"
+	"time"
+)
+
+// This file tells when work requests come in bursts, each posted by itself but one
+// right after the other. The poster that sends each by itself then pays for a write
+// each; when it leaves them to the writer they go together. For a request that comes
+// alone it is the other way round: the hand-over takes longer than the write.
+
+const (
+	// burstGap is the time from one post to the next in a burst, at most.
+	burstGap = time.Microsecond
+
+	// burstLength is how many requests are a burst; a pause halves what has been
+	// seen of it, up to burstMemory.
+	burstLength = 16
+	burstMemory = 4 * burstLength
+)
+
+// A burst watches the posts to one send queue. Moments are times since start.
+type burst struct {
+	seen int          // posts without a pause; the queue's post
+	last atomic.Int64 // the moment when the last post was done with
+}
+
+var start = time.Now()
+
+func sinceStart() time.Duration { return time.Since(start) }
+
+// another notes a post at the moment now, and reports whether more are to be
+// expected. Needs the queue's post.
+func (b *burst) another(now time.Duration) bool {
+	if now-time.Duration(b.last.Load()) > burstGap {
+		b.seen /= 2
+	} else if b.seen < burstMemory {
+		b.seen++
+	}
+	b.sent(now)
+	return b.seen >= burstLength
+}
+
+// sent notes that the poster has itself sent what it posted, which took its time.
+func (b *burst) sent(now time.Duration) { b.last.Store(int64(now)) }
