@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"strings"
 )
 
 // The marks between which the page is made.
@@ -36,10 +37,10 @@ func (d Document) writePage(name string) error {
 	out.WriteString(pageBegin)
 	fmt.Fprintln(&out)
 	for _, line := range d.conditions() {
-		fmt.Fprintln(&out, line)
+		fmt.Fprintln(&out, "-", line)
 	}
 	for _, p := range pictures {
-		fmt.Fprintf(&out, "\n![%s](%s)\n", p, p)
+		fmt.Fprintf(&out, "\n![%s](%s)\n", strings.TrimSuffix(p, filepath.Ext(p)), p)
 	}
 	for _, t := range d.tables() {
 		if err := t.markdown(&out); err != nil {

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"os"
 	"path/filepath"
+	"slices"
 
 	"gonum.org/v1/plot"
 	"gonum.org/v1/plot/plotter"
@@ -53,8 +54,7 @@ func newPlot(title, x, y string) *plot.Plot {
 	p.Title.Text, p.X.Label.Text, p.Y.Label.Text = title, x, y
 	p.X.Scale, p.Y.Scale = plot.LogScale{}, plot.LogScale{}
 	p.Y.Tick.Marker = plot.LogTicks{Prec: -1}
-	p.Legend.Left = true
-	p.Legend.Top = true
+	p.Legend.Padding = vg.Points(3)
 	p.Add(plotter.NewGrid())
 	return p
 }
@@ -84,29 +84,29 @@ func (c *curves) lines() []any {
 	return lines
 }
 
-// bandwidthPlot shows the streams of one connection: what each peer does best
-// with the messages of a size, and Weft also one at a time.
+// bandwidthPlot shows the streams of one connection: RDMA Writes, or what a
+// peer has instead; Weft's both in lists and one at a time.
 func (d Document) bandwidthPlot() (*plot.Plot, []any) {
 	var c curves
 	var ticks plot.ConstantTicks
 	ticked := map[int]bool{}
-	for i := len(d.Results) - 1; i >= 0; i-- { // from small to large
-		r := d.Results[i]
+	for _, r := range slices.Backward(d.Results) { // from small to large
 		if r.Error != "" || r.Placement == anywhere || r.Metric != Bandwidth && r.Metric != MessageRate {
 			continue
 		}
-		single := r.Work == string(r.Op)+" stream"
-		name := ""
-		switch {
-		case r.Peer == Weft && r.Op == Write && !(single && r.Size < windowSize):
-			name = "Weft write"
-			if r.CRC {
-				name += ", CRC"
-			}
-		case r.Peer == Fabric && r.Op == Write, r.Peer != Weft && r.Peer != Fabric && single:
-			name = string(r.Peer)
-		default:
+		if r.Op == Read || r.Op == Send {
 			continue
+		}
+		single := r.Work == string(r.Op)+" stream"
+		name := string(r.Peer)
+		switch {
+		case r.Peer != Weft && !single:
+			continue
+		case r.Peer == Weft && single && r.Size < windowSize:
+			name += ", one at a time"
+		}
+		if r.CRC {
+			name += ", CRC"
 		}
 		y := r.Median * 1e-9
 		if r.Metric == MessageRate {
@@ -145,6 +145,7 @@ func (d Document) latencyPlot(placement, title string) (*plot.Plot, []any) {
 		}
 	}
 	p := newPlot("Half round trip of 64 B, "+title, "percentile", "us")
+	p.Legend.Top, p.Legend.Left = true, true // curves rise
 	p.X.Scale = plot.LinearScale{}
 	p.X.Tick.Marker = plot.ConstantTicks{
 		{Value: 1, Label: "50"}, {Value: 2, Label: "90"}, {Value: 3, Label: "99"}, {Value: 4, Label: "99.9"},

@@ -170,17 +170,22 @@ func aim(a float64, bound, format string) string {
 	return bound + fmt.Sprintf(format, a)
 }
 
-// verdict says how the figure stands, and by how much it falls short. A goal
-// that some rounds reach and some do not is no matter of the median alone.
+// verdict says how the median stands, by how much it falls short, and where the
+// rounds do not agree.
 func (m Mark) verdict() string {
-	if m.Verdict == Missed {
-		s := fmt.Sprintf("missed by %.0f %%", max(1, m.Short*100))
-		if m.Better == "higher" && m.Max >= m.Goal || m.Better == "lower" && m.Min <= m.Goal {
-			s += ", reached in some rounds"
-		}
-		return s
+	best, worst := m.Max >= m.Goal, m.Min < m.Goal
+	if m.Better == "lower" {
+		best, worst = m.Min <= m.Goal, m.Max > m.Goal
 	}
-	return string(m.Verdict)
+	switch {
+	case m.Verdict != Missed && worst:
+		return string(m.Verdict) + ", not in every round"
+	case m.Verdict != Missed:
+		return string(m.Verdict)
+	case best:
+		return fmt.Sprintf("missed by %.0f %%, reached in some rounds", max(1, m.Short*100))
+	}
+	return fmt.Sprintf("missed by %.0f %%", max(1, m.Short*100))
 }
 
 func onOff(crc bool) string {
