@@ -36,7 +36,7 @@ func place(w Workload, allowed []int, pin bool) Placement {
 		return Placement{Name: unplaced}
 	case w.Shape == PingPong && !w.Polling:
 		return Placement{together, allowed[last:], allowed[last:]}
-	case w.connections() > 1 || w.Shape == Footprint:
+	case w.Shape == Stream && w.connections() > 1 || w.Shape == Footprint:
 		return Placement{anywhere, allowed, allowed}
 	}
 	return Placement{apart, allowed[:half], allowed[half:]}

@@ -21,6 +21,7 @@ func TestPlacementFollowsTheShape(t *testing.T) {
 		{"polling ends have a core each", polling, []int{0, 1}, Placement{apart, []int{0}, []int{1}}},
 		{"waiting ends share one", waiting, []int{0, 1}, Placement{together, []int{1}, []int{1}}},
 		{"several connections have all", several, []int{0, 1}, Placement{anywhere, []int{0, 1}, []int{0, 1}}},
+		{"the server of files has a core", Workload{Shape: File, Connections: 4}, []int{0, 1}, Placement{apart, []int{0}, []int{1}}},
 		{"one core leaves no choice", stream, []int{0}, Placement{Name: unplaced}},
 		{"nor does a system that does not tell", polling, nil, Placement{Name: unplaced}},
 	} {

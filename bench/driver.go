@@ -10,9 +10,8 @@ type driver interface {
 	// of it.
 	offer(job Job) []Remote
 
-	// prepare makes the target ready up to its listening socket. serve does its
-	// part and returns when the initiator has ended.
-	prepare(ctx context.Context, job Job) (ready Ready, serve func() (Served, error), err error)
+	// prepare makes the target ready up to its listening socket.
+	prepare(ctx context.Context, job Job) (Ready, serve, error)
 
 	// initiate connects and is the active end.
 	initiate(ctx context.Context, job Job, ready Ready) (Sample, error)
@@ -22,9 +21,15 @@ type driver interface {
 	verify(job Job, messages uint64) error
 }
 
+// A serve does the target's part of a sample and returns when the initiator has
+// ended, which it notices by the connections; those who do not are told by over,
+// that is closed then.
+type serve func(over <-chan struct{}) (Served, error)
+
 // An end is what a process needs to take either part in samples.
 type end struct {
-	weft *weftEnd
+	weft  *weftEnd
+	files map[Peer]*fileDriver
 }
 
 func newEnd() (*end, error) {
@@ -32,7 +37,11 @@ func newEnd() (*end, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &end{weft: w}, nil
+	e := &end{weft: w, files: map[Peer]*fileDriver{}}
+	for _, p := range []Peer{WeftRDMA, WeftTCP, GoNFS} {
+		e.files[p] = &fileDriver{rnic: w.rnic, peer: p}
+	}
+	return e, nil
 }
 
 func (e *end) close() error { return e.weft.close() }
@@ -42,6 +51,8 @@ func (e *end) driver(p Peer) driver {
 	switch p {
 	case Weft:
 		return e.weft
+	case WeftRDMA, WeftTCP, GoNFS:
+		return e.files[p]
 	case TCPGo:
 		return tcpDriver{}
 	case GRPC:

@@ -69,7 +69,7 @@ func grpcExchange(_ any, s grpc.ServerStream) error {
 // grpcLimit is the largest message that either end takes.
 const grpcLimit = 2 * maxSize
 
-func (grpcDriver) prepare(ctx context.Context, job Job) (ready Ready, serve func() (Served, error), err error) {
+func (grpcDriver) prepare(ctx context.Context, job Job) (ready Ready, do serve, err error) {
 	ln, err := listen(ctx, job.Congestion)
 	if err != nil {
 		return ready, nil, err
@@ -77,7 +77,7 @@ func (grpcDriver) prepare(ctx context.Context, job Job) (ready Ready, serve func
 	over := make(chan struct{})
 	server := grpc.NewServer(grpc.MaxRecvMsgSize(grpcLimit), grpc.StatsHandler(&connectionEnd{over: over}))
 	server.RegisterService(&grpcService, nil)
-	serve = func() (Served, error) {
+	do = func(<-chan struct{}) (Served, error) {
 		served := make(chan error, 1)
 		go func() { served <- server.Serve(ln) }()
 		select {
@@ -87,7 +87,7 @@ func (grpcDriver) prepare(ctx context.Context, job Job) (ready Ready, serve func
 		server.Stop()
 		return Served{}, errors.Join(context.Cause(ctx), <-served)
 	}
-	return Ready{Addr: ln.Addr().String()}, serve, nil
+	return Ready{Addr: ln.Addr().String()}, do, nil
 }
 
 // connectionEnd closes over when the first connection has ended.

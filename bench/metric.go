@@ -11,15 +11,20 @@ const (
 	HalfTrip    Metric = "half round trip"
 	RoundTrip   Metric = "round trip" // both in nanoseconds, median of the sample
 	Memory      Metric = "memory"     // octets at an end, of each connection
+
+	FileBandwidth Metric = "file bandwidth" // octets a second
+	FileRate      Metric = "file rate"      // operations a second
 )
 
 // unit of the metric's figures.
 func (m Metric) unit() string {
 	switch m {
-	case Bandwidth:
+	case Bandwidth, FileBandwidth:
 		return "bytes_per_second"
 	case MessageRate:
 		return "messages_per_second"
+	case FileRate:
+		return "operations_per_second"
 	case Memory:
 		return "bytes"
 	}
@@ -28,8 +33,11 @@ func (m Metric) unit() string {
 
 // higherIsBetter says which way a ratio should go.
 func (m Metric) higherIsBetter() bool {
-	return m == Bandwidth || m == MessageRate
+	return m == Bandwidth || m == MessageRate || m.files()
 }
+
+// files says that the metric is about files.
+func (m Metric) files() bool { return m == FileBandwidth || m == FileRate }
 
 // latency says that the metric's samples have percentiles.
 func (m Metric) latency() bool { return m == HalfTrip || m == RoundTrip }
@@ -37,9 +45,9 @@ func (m Metric) latency() bool { return m == HalfTrip || m == RoundTrip }
 // of is the sample's figure in the metric's unit.
 func (m Metric) of(s Sample, size int) float64 {
 	switch m {
-	case Bandwidth:
+	case Bandwidth, FileBandwidth:
 		return float64(s.Messages) / s.Elapsed.Seconds() * float64(size)
-	case MessageRate:
+	case MessageRate, FileRate:
 		return float64(s.Messages) / s.Elapsed.Seconds()
 	case Memory:
 		return float64(s.Octets)

@@ -23,7 +23,12 @@ type Peers struct {
 	Missing  []Missing
 	programs map[Peer]string // compiled ones, their files
 	dir      string          // of these
+	folder   string          // for folders that are served
 }
+
+// inMemory is where the folders are that are served, if the system has such a
+// place: disks are not what is measured.
+const inMemory = "/dev/shm"
 
 // Missing says why a peer's rows are left out.
 type Missing struct {
@@ -51,7 +56,10 @@ func findPeers(ctx context.Context, wanted func(Peer) bool) (_ *Peers, err error
 	if p.dir, err = os.MkdirTemp("", "weft-bench-"); err != nil {
 		return nil, err
 	}
-	if err := os.CopyFS(p.dir, sources); err != nil {
+	if err = os.CopyFS(p.dir, sources); err == nil {
+		err = p.makeFolder()
+	}
+	if err != nil {
 		return nil, errors.Join(err, p.close())
 	}
 	for _, c := range cPeers {
@@ -63,6 +71,16 @@ func findPeers(ctx context.Context, wanted func(Peer) bool) (_ *Peers, err error
 		}
 	}
 	return p, ctx.Err()
+}
+
+// makeFolder makes the folder for those that are served.
+func (p *Peers) makeFolder() (err error) {
+	parent := inMemory
+	if st, err := os.Stat(parent); err != nil || !st.IsDir() {
+		parent = p.dir
+	}
+	p.folder, err = os.MkdirTemp(parent, "weft-bench-")
+	return err
 }
 
 // compile makes a peer's program, or says why there is none.
@@ -107,4 +125,6 @@ func (p *Peers) missing(peer Peer) bool {
 	return false
 }
 
-func (p *Peers) close() error { return os.RemoveAll(p.dir) }
+func (p *Peers) close() error {
+	return errors.Join(os.RemoveAll(p.dir), os.RemoveAll(p.folder))
+}

@@ -80,7 +80,7 @@ func TestWhatArrivesWrongIsNoticedByThePrograms(t *testing.T) {
 	}
 	served := make(chan error, 1)
 	go func() {
-		_, err := serve()
+		_, err := serve(nil)
 		served <- err
 	}()
 	job.Seed = 2

@@ -29,7 +29,8 @@ func plan() []group {
 	for _, size := range slices.Backward(sizes) {
 		groups = append(groups, streams(size))
 	}
-	return append(groups, polling(), eventDriven(), atomics(), footprint())
+	return append(groups, polling(), eventDriven(), atomics(), footprint(),
+		files(FileBandwidth, Read, maxSize, 4), files(FileBandwidth, Write, maxSize, 4), files(FileRate, Read, 4<<10, 16))
 }
 
 // raw is plain TCP in C, that everything is set against.
@@ -133,6 +134,15 @@ func footprint() group {
 	return group{Metric: Memory, Others: []Workload{
 		{Peer: Weft, Shape: Footprint, Op: None, CRC: true, Idle: idleCount},
 	}}
+}
+
+// files are the same reads or writes of a file from each server, so many at a
+// time. What others do there is go-nfs over TCP.
+func files(m Metric, op Op, size, users int) group {
+	base := Workload{Peer: GoNFS, Shape: File, Op: op, Size: size, Connections: users}
+	g := group{Metric: m, Baseline: base, Others: crcs(base.with(WeftRDMA, op))}
+	g.Others = append(g.Others, base.with(WeftTCP, op))
+	return g
 }
 
 // all returns the group's workloads, the baseline first.

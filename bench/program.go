@@ -87,7 +87,7 @@ func (i *instance) end(ctx context.Context, err error) error {
 	return err
 }
 
-func (program) prepare(ctx context.Context, job Job) (ready Ready, serve func() (Served, error), err error) {
+func (program) prepare(ctx context.Context, job Job) (ready Ready, do serve, err error) {
 	i, err := start(ctx, job, "target", "0")
 	if err != nil {
 		return ready, nil, err
@@ -96,11 +96,11 @@ func (program) prepare(ctx context.Context, job Job) (ready Ready, serve func() 
 	if err := i.hear("ready", &port); err != nil {
 		return ready, nil, i.end(ctx, err)
 	}
-	serve = func() (s Served, err error) {
+	do = func(<-chan struct{}) (s Served, err error) {
 		err = i.hear("served", &s.CPU)
 		return s, i.end(ctx, err)
 	}
-	return Ready{Addr: net.JoinHostPort("127.0.0.1", port)}, serve, nil
+	return Ready{Addr: net.JoinHostPort("127.0.0.1", port)}, do, nil
 }
 
 func (program) initiate(ctx context.Context, job Job, ready Ready) (s Sample, err error) {

@@ -80,12 +80,20 @@ func title(r Row) string {
 	case RoundTrip:
 		return "Full round trip, us, " + r.Placement
 	}
+	if r.Metric == FileBandwidth {
+		return "Files over NFS, GB/s (10^9 octets): blocks in turn, writes on stable storage"
+	}
+	if r.Metric == FileRate {
+		return "Files over NFS, thousands of operations a second, anywhere in the file"
+	}
 	return "Memory of an idle connection at an end, KiB"
 }
 
 func head(m Metric) []string {
 	h := []string{"peer", "work", "size", "CRC", "placement", "median (min..max)", "ratio to raw TCP"}
 	switch {
+	case m.files():
+		h[6] = "ratio to go-nfs"
 	case m.latency():
 		return append(h, "p90", "p99", "p99.9")
 	case m == Memory:
@@ -101,6 +109,8 @@ func (m Metric) scale() float64 {
 		return 1e-9
 	case MessageRate:
 		return 1e-6
+	case FileBandwidth:
+		return 1e-9
 	case Memory:
 		return 1. / 1024
 	}
@@ -112,7 +122,7 @@ func (r Row) cells() []string {
 	if r.Size > 0 {
 		cells[2] = sizeName(r.Size)
 	}
-	if r.Peer != Weft {
+	if !r.Peer.hasCRC() {
 		cells[3] = "-"
 	}
 	if r.Error != "" {

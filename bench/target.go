@@ -60,19 +60,19 @@ func (e *end) target(job Job, say *json.Encoder, done <-chan Done) error {
 	ctx, cancel := context.WithTimeoutCause(context.Background(), job.Limit, fmt.Errorf("time limit of %v for the sample", job.Limit))
 	defer cancel()
 
-	ready, serve, err := e.prepare(ctx, job)
+	ready, do, err := e.prepare(ctx, job)
 	if err != nil {
 		ready.Err = err.Error()
 	}
 	if err := say.Encode(ready); err != nil {
 		return err
 	}
-	served := make(chan error, 1)
+	served, over := make(chan error, 1), make(chan struct{})
 	var outcome Outcome
 	if ready.Err == "" {
 		go func() {
 			var err error
-			outcome.Served, err = serve()
+			outcome.Served, err = do(over)
 			served <- err
 		}()
 	} else {
@@ -80,6 +80,7 @@ func (e *end) target(job Job, say *json.Encoder, done <-chan Done) error {
 	}
 
 	d := <-done
+	close(over)
 	if d.Err != "" {
 		cancel()
 	}
@@ -96,23 +97,23 @@ func (e *end) target(job Job, say *json.Encoder, done <-chan Done) error {
 
 // prepare makes everything ready for job up to the listening socket, and
 // returns what serves it.
-func (e *end) prepare(ctx context.Context, job Job) (ready Ready, serve func() (Served, error), err error) {
+func (e *end) prepare(ctx context.Context, job Job) (Ready, serve, error) {
 	if err := settle(job.CPUs); err != nil {
-		return ready, nil, err
+		return Ready{}, nil, err
 	}
 	stopProfile, err := profile(job.Profile)
 	if err != nil {
-		return ready, nil, err
+		return Ready{}, nil, err
 	}
 	ready, do, err := e.driver(job.Workload.Peer).prepare(ctx, job)
 	if err != nil {
 		return ready, nil, errors.Join(err, stopProfile())
 	}
 	used := cpuTime()
-	serve = func() (Served, error) {
-		s, err := do()
+	whole := func(over <-chan struct{}) (Served, error) {
+		s, err := do(over)
 		s.CPU += cpuTime() - used
 		return s, errors.Join(err, stopProfile())
 	}
-	return ready, serve, nil
+	return ready, whole, nil
 }

@@ -24,12 +24,12 @@ func endOfStream(n int) error {
 // A tcpDriver does samples with the net package.
 type tcpDriver struct{ unverified }
 
-func (tcpDriver) prepare(ctx context.Context, job Job) (ready Ready, serve func() (Served, error), err error) {
+func (tcpDriver) prepare(ctx context.Context, job Job) (ready Ready, do serve, err error) {
 	ln, err := listen(ctx, job.Congestion)
 	if err != nil {
 		return ready, nil, err
 	}
-	serve = func() (Served, error) {
+	do = func(<-chan struct{}) (Served, error) {
 		defer ln.Close()
 		nc, err := accept(ctx, ln)
 		if err != nil {
@@ -41,7 +41,7 @@ func (tcpDriver) prepare(ctx context.Context, job Job) (ready Ready, serve func(
 		}
 		return Served{}, tcpSink(nc, job)
 	}
-	return Ready{Addr: ln.Addr().String()}, serve, nil
+	return Ready{Addr: ln.Addr().String()}, do, nil
 }
 
 func (tcpDriver) initiate(ctx context.Context, job Job, ready Ready) (Sample, error) {

@@ -44,7 +44,7 @@ func sampleOf(t *testing.T, d driver, job Job) Sample {
 	}
 	served := make(chan error, 1)
 	go func() {
-		_, err := serve()
+		_, err := serve(nil)
 		served <- err
 	}()
 	s, err := d.initiate(t.Context(), job, ready)

@@ -176,13 +176,13 @@ func (e *weftEnd) initiateOne(ctx context.Context, nc *net.TCPConn, job Job, num
 }
 
 // prepare is the passive end's beginning.
-func (e *weftEnd) prepare(ctx context.Context, job Job) (ready Ready, serve func() (Served, error), err error) {
+func (e *weftEnd) prepare(ctx context.Context, job Job) (ready Ready, do serve, err error) {
 	ln, err := listen(ctx, job.Congestion)
 	if err != nil {
 		return ready, nil, err
 	}
 	ready = Ready{Addr: ln.Addr().String(), Remotes: e.lay(job, job.Workload.Op == Read)}
-	serve = func() (s Served, err error) {
+	do = func(<-chan struct{}) (s Served, err error) {
 		defer ln.Close()
 		crowd, err := e.acceptCrowd(ctx, job, ln)
 		if err != nil {
@@ -194,7 +194,7 @@ func (e *weftEnd) prepare(ctx context.Context, job Job) (ready Ready, serve func
 		}
 		return s, e.serve(ctx, ln, job)
 	}
-	return ready, serve, nil
+	return ready, do, nil
 }
 
 // serve is the passive end. It returns when the initiator has closed.

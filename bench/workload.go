@@ -17,7 +17,15 @@ const (
 	TCPGo  Peer = "tcp-go"    // plain TCP, the net package
 	Fabric Peer = "libfabric" // its tcp provider, connected endpoints
 	GRPC   Peer = "grpc-go"
+
+	// Servers of files. Their client is Weft's.
+	WeftRDMA Peer = "weft-rdma" // what weft serve runs, NFS over RDMA
+	WeftTCP  Peer = "weft-tcp"  // the same over TCP
+	GoNFS    Peer = "go-nfs"    // over TCP
 )
+
+// hasCRC says that the peer's FPDUs may have CRCs.
+func (p Peer) hasCRC() bool { return p == Weft || p == WeftRDMA }
 
 // A Shape is the pattern of the traffic.
 type Shape string
@@ -25,6 +33,7 @@ type Shape string
 const (
 	Stream    Shape = "stream"    // one way, as fast as it goes
 	PingPong  Shape = "ping-pong" // one message there, one back, and again
+	File      Shape = "file"      // reads or writes of parts of a file over NFS
 	Footprint Shape = "footprint" // none: connections are made and looked at
 )
 
@@ -59,7 +68,8 @@ type Workload struct {
 	// they wait for an event.
 	Polling bool
 
-	// Connections of a stream, that all do the same; 0 is one.
+	// Connections of a stream, that all do the same; of a File, its users over
+	// one connection. 0 is one.
 	Connections int
 
 	// Idle is how many connections there are besides, that do nothing.
@@ -76,6 +86,8 @@ func (w Workload) work() string {
 		s = string(FetchAdd)
 	}
 	switch {
+	case w.Shape == File:
+		return fmt.Sprintf("%s, %d at a time", s, w.connections())
 	case w.Shape == PingPong && w.Polling:
 		s += ", polling"
 	case w.Shape == PingPong:
