@@ -1,7 +1,6 @@
 package main
 
 import (
-	"os/exec"
 	"runtime"
 	"strings"
 	"testing"
@@ -38,17 +37,17 @@ func TestTheCompilersComplaintIsTold(t *testing.T) {
 	}
 }
 
-// programs compiles the peers in C, or skips.
+// programs compiles the peers in C; without a compiler it skips.
 func programs(t *testing.T) *Peers {
 	t.Helper()
-	if _, err := exec.LookPath("cc"); err != nil || runtime.GOOS != "linux" {
-		t.Skip("there is no C compiler cc, or this is not Linux")
-	}
 	p, err := findPeers(t.Context(), func(Peer) bool { return true })
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { p.close() })
+	if p.missing(TCPC) {
+		t.Skip(p.Missing)
+	}
 	return p
 }
 
