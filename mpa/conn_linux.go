@@ -49,6 +49,8 @@ type socket struct {
 	rerr    error
 
 	streaming bool // the last read returned much
+	yielder   yielder
+	began     time.Time // of polling
 }
 
 func newSocket(nc net.Conn, spin time.Duration, stats *counters) transport {
@@ -60,9 +62,15 @@ func newSocket(nc net.Conn, spin time.Duration, stats *counters) transport {
 	if err != nil {
 		return nil
 	}
-	s := &socket{rc: rc, spin: spin, stats: stats}
+	s := &socket{rc: rc, spin: spin, stats: stats, yielder: yielder{on: bound()}}
 	s.writeFn, s.readFn = s.tryWrite, s.tryRead
 	return s
+}
+
+// bound reports whether this program has one processor only.
+func bound() bool {
+	var set unix.CPUSet
+	return unix.SchedGetaffinity(0, &set) == nil && set.Count() == 1
 }
 
 func (s *socket) tries() bool  { return true }
@@ -118,7 +126,7 @@ func (s *socket) readWindows(sink Sink, off, rest int, more []byte) (int, error)
 
 func (s *socket) doRead() (int, error) {
 	s.n, s.rerr = 0, nil // an attempt that fails has read nothing
-	if s.spin > 0 {
+	if s.spin > 0 || s.yielder.pays() {
 		// Whoever waits for what was handed up goes first: that is what the
 		// polling is for.
 		runtime.Gosched()
@@ -133,9 +141,7 @@ func (s *socket) doRead() (int, error) {
 // tryRead reads once, polling for as long as it may. False asks RawConn to
 // wait and to call again.
 func (s *socket) tryRead(fd uintptr) bool {
-	var until time.Time
-	polls := 0
-	for {
+	for polls := 0; ; {
 		n, errno, err := s.attempt(fd)
 		switch {
 		case err != nil:
@@ -147,10 +153,13 @@ func (s *socket) tryRead(fd uintptr) bool {
 			} else {
 				s.stats.reads.Add(1)
 			}
+			if polls > 0 && s.polling() == 0 {
+				s.yielder.came(time.Since(s.began))
+			}
 			s.n = n
 			return true
 		case errno == unix.EAGAIN:
-			if polls++; !s.poll(&until, polls) {
+			if polls++; !s.poll(polls) {
 				if s.sink == nil {
 					s.ahead.rest()
 				}
@@ -163,27 +172,50 @@ func (s *socket) tryRead(fd uintptr) bool {
 	}
 }
 
-// poll lets others run and reports whether to try again before waiting. A
-// peer on the same core has to run for anything to arrive, and so have this
-// program's own goroutines.
-func (s *socket) poll(until *time.Time, polls int) bool {
-	spin := s.spin
-	if spin == 0 && s.streaming {
-		spin = streamSpin
+// polling is for how long the socket is polled before the reader parks.
+func (s *socket) polling() time.Duration {
+	if s.spin == 0 && s.streaming {
+		return streamSpin
 	}
-	if spin <= 0 || s.closing.Load() {
+	return s.spin
+}
+
+// poll lets others run and reports whether to try again before waiting, after
+// polls attempts. A peer on the same core has to run for anything to arrive, and so
+// have this program's own goroutines.
+func (s *socket) poll(polls int) bool {
+	spin := s.polling()
+	switch {
+	case spin == 0:
+		return s.yield(polls)
+	case spin < 0 || s.closing.Load():
 		return false
-	}
-	now := time.Now()
-	if until.IsZero() {
-		*until = now.Add(spin)
-	} else if now.After(*until) {
+	case polls == 1:
+		s.began = time.Now()
+	case time.Since(s.began) > spin:
 		return false
 	}
 	if polls%yieldEvery == 1 {
 		schedYield()
 	}
 	runtime.Gosched()
+	return true
+}
+
+// yield is poll for a reader that does not spin.
+func (s *socket) yield(polls int) bool {
+	switch {
+	case polls > yieldTries:
+		s.yielder.failed()
+		return false
+	case polls > 1:
+		runtime.Gosched()
+	case !s.yielder.due():
+		return false
+	default:
+		s.began = time.Now()
+	}
+	schedYield()
 	return true
 }
 
