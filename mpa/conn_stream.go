@@ -12,6 +12,9 @@ import (
 type stream struct {
 	nc    net.Conn
 	stats *counters
+
+	first [512]byte // what the first octets after a pause are read into
+	more  bool      // the last read got as much as it could
 }
 
 func (s *stream) tries() bool  { return false }
@@ -51,7 +54,25 @@ func (s *stream) flush(b *batch, g Guard, wait bool) error {
 const streamWrite = 64 << 10
 
 func (s *stream) read(a *readAhead) (int, error) {
-	for p := a.room(); ; {
+	if s.more || a.start < a.end {
+		p := a.room()
+		n, err := s.readTo(p)
+		s.more = n == len(p)
+		return n, err
+	}
+	// What comes next may be long in coming. No buffer is kept for it.
+	a.rest()
+	n, err := s.readTo(s.first[:])
+	if n == 0 {
+		return 0, err
+	}
+	s.more = n == len(s.first)
+	return copy(a.room(), s.first[:n]), err
+}
+
+// readTo waits for octets, at least one.
+func (s *stream) readTo(p []byte) (int, error) {
+	for {
 		n, err := s.nc.Read(p)
 		if n > 0 {
 			s.stats.reads.Add(1)

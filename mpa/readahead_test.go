@@ -4,7 +4,10 @@ package mpa
 
 import (
 	"bytes"
+	"io"
+	"net"
 	"testing"
+	"testing/synctest"
 )
 
 // put reads octets into the room of a.
@@ -57,4 +60,29 @@ func TestEarlyOctetsComeFirst(t *testing.T) {
 	if put(&a, pattern(100, 2)); len(a.buf) != firstReadBuffer {
 		t.Errorf("what follows early octets is in a buffer of %d octets, expected %d", len(a.buf), firstReadBuffer)
 	}
+}
+
+func TestAStreamThatWaitsForTheNextFrameHasNoBuffer(t *testing.T) {
+	_, wire, ends := wireOf(Params{CRC: true}, 64, 60000, 500, 506, 64)
+	synctest.Test(t, func(t *testing.T) {
+		x, y := net.Pipe()
+		c := NewConn(y, Params{CRC: true, Initiator: true})
+		s := &collector{}
+		go func() { _ = c.Receive(s) }()
+		from := 0
+		for i, end := range ends {
+			if _, err := x.Write(wire[from:end]); err != nil {
+				t.Fatal(err)
+			}
+			synctest.Wait()
+			if from = end; len(s.got) != i+1 || c.reader.buf != nil && !c.transport.(*stream).more {
+				t.Errorf("after frame %d there are %d ULPDUs, and a buffer of %d octets", i, len(s.got), len(c.reader.buf))
+			}
+		}
+		_ = x.Close()
+		synctest.Wait()
+		if err := c.Receive(s); err != io.EOF {
+			t.Error(err)
+		}
+	})
 }
