@@ -30,7 +30,8 @@ read and written by RDMA without a copy.
 ` + urlHelp + `
 
 A destination that is a folder takes the sources by their names. -r copies folders
-with what is in them, symbolic links as links; without it links are followed.
+with what is in them, symbolic links as links, and writes through none that it
+finds below the destination; without it links are followed.
 
 A file is written under a name of its own (.weft-....part) in the folder that it
 goes to, and gets its name when it is whole, and with --verify when it has been
@@ -51,7 +52,7 @@ The status is 1 when anything was not copied; the rest is, as far as it goes.`,
 	f := cmd.Flags()
 	f.SortFlags = false
 	f.BoolVarP(&c.copier.Recursive, "recursive", "r", false, "copy folders with what is in them")
-	f.BoolVarP(&c.copier.Preserve, "preserve", "p", false, "keep permissions and times")
+	f.BoolVarP(&c.copier.Preserve, "preserve", "p", false, "keep permissions, but not setuid and setgid of files, and times")
 	f.BoolVar(&c.copier.Verify, "verify", false, "compare checksums of both ends")
 	f.BoolVarP(&c.verbose, "verbose", "v", false, "name each file that was copied")
 	c.register(cmd)

@@ -21,7 +21,7 @@ import (
 // A Copier copies files and folders. A file is written under another name beside
 // the one it gets in the end, so that nothing that is in part looks whole.
 type Copier struct {
-	Recursive bool // folders, too, and symbolic links as such
+	Recursive bool // folders, too, and symbolic links as such, which are not written through
 	Preserve  bool // permissions and times
 	Verify    bool // read both ends again and compare checksums
 
@@ -95,7 +95,7 @@ func (c *Copier) Run(ctx context.Context, p *Plan) error {
 func (c *Copier) step(ctx context.Context, s *step) error {
 	switch s.do {
 	case makeDir:
-		_, old, err := s.to.Tree.Resolve(ctx, s.to.Path)
+		_, old, err := s.there(ctx)
 		switch {
 		case err == nil && old.Mode.IsDir():
 			return nil
@@ -113,6 +113,16 @@ func (c *Copier) step(ctx context.Context, s *step) error {
 		return c.link(ctx, s)
 	}
 	return c.file(ctx, s)
+}
+
+// there is what is where s copies to, and its path without those symbolic links
+// that may be followed.
+func (s *step) there(ctx context.Context) (string, *Info, error) {
+	if s.named {
+		return s.to.Tree.Resolve(ctx, s.to.Path)
+	}
+	info, err := s.to.Tree.Lstat(ctx, s.to.Path)
+	return s.to.Path, info, err
 }
 
 // link makes a symbolic link, in place of what there was unless that is a folder.
@@ -146,15 +156,15 @@ func refuseDir(ctx context.Context, to, from Place) error {
 	return nil
 }
 
-// file copies a regular file.
+// file copies a regular file. A symbolic link that is not followed is replaced.
 func (c *Copier) file(ctx context.Context, s *step) error {
 	to := s.to
 	meta, set := s.info.meta(), c.Preserve
-	path, old, err := to.Tree.Resolve(ctx, to.Path)
+	path, old, err := s.there(ctx)
 	switch {
 	case err != nil && !errors.Is(err, fs.ErrNotExist):
 		return err
-	case err != nil: // a new one
+	case err != nil, old.Mode&fs.ModeSymlink != 0: // a new one
 	case old.Mode.IsDir():
 		return fmt.Errorf("%v is a folder, and %v is none", to, s.from)
 	case !old.Mode.IsRegular():

@@ -30,6 +30,11 @@ type step struct {
 	do       action
 	from, to Place
 	info     *Info // of from
+
+	// named says that the user has named to. A symbolic link there is followed;
+	// others are not, as a server could list one first and then a folder or file of
+	// its name, which would be written to where the link leads.
+	named bool
 }
 
 type action int
@@ -93,12 +98,13 @@ func (c *Copier) planSource(ctx context.Context, p *Plan, src, dst Place, into b
 			return err
 		}
 	}
-	to := dst
+	to, named := dst, true
 	// What has no name of its own gives its files to the folder itself.
 	if name := src.Tree.Base(src.Path); into && name != "." && name != ".." && !strings.HasSuffix(name, "/") && !strings.HasSuffix(name, `\`) {
 		if to, err = dst.in(name); err != nil {
 			return err
 		}
+		named = !c.Recursive
 	}
 	if info.Mode.IsDir() {
 		if !c.Recursive {
@@ -108,7 +114,7 @@ func (c *Copier) planSource(ctx context.Context, p *Plan, src, dst Place, into b
 			return err
 		}
 	}
-	return c.planFile(ctx, p, src, to, info, 0)
+	return c.planFile(ctx, p, &step{from: src, to: to, info: info, named: named}, 0)
 }
 
 // checkApart refuses to copy a folder into itself, which would not end.
@@ -132,42 +138,48 @@ func (c *Copier) checkApart(ctx context.Context, src, to Place) error {
 	return nil
 }
 
-// planFile plans a file of any kind, and if it is a folder what is in it.
-func (c *Copier) planFile(ctx context.Context, p *Plan, from, to Place, info *Info, depth int) error {
+// planFile plans a file of any kind, and if it is a folder what is in it. What is
+// to be done is not in s yet.
+func (c *Copier) planFile(ctx context.Context, p *Plan, s *step, depth int) error {
 	if len(p.steps) >= maxSteps {
-		return fmt.Errorf("%v: more than %d files at a time; copy them in parts", from, maxSteps)
+		return fmt.Errorf("%v: more than %d files at a time; copy them in parts", s.from, maxSteps)
 	}
-	switch {
-	case info.Mode.IsRegular():
+	switch mode := s.info.Mode; {
+	case mode.IsRegular():
 		p.Files++
-		p.Bytes += info.Size
-		p.steps = append(p.steps, step{copyFile, from, to, info})
-	case info.Mode&fs.ModeSymlink != 0:
-		p.steps = append(p.steps, step{copyLink, from, to, info})
-	case info.Mode.IsDir():
+		p.Bytes += s.info.Size
+		p.add(s, copyFile)
+	case mode&fs.ModeSymlink != 0:
+		p.add(s, copyLink)
+	case mode.IsDir():
 		if depth == maxDepth {
-			return fmt.Errorf("%v: folders more than %d deep", from, maxDepth)
+			return fmt.Errorf("%v: folders more than %d deep", s.from, maxDepth)
 		}
-		return c.planDir(ctx, p, from, to, info, depth)
+		return c.planDir(ctx, p, s, depth)
 	default:
-		return fmt.Errorf("%v is neither a file nor a folder nor a symbolic link (%v): not copied", from, info.Mode)
+		return fmt.Errorf("%v is neither a file nor a folder nor a symbolic link (%v): not copied", s.from, mode)
 	}
 	return nil
 }
 
-func (c *Copier) planDir(ctx context.Context, p *Plan, from, to Place, info *Info, depth int) error {
-	list, err := from.Tree.ReadDir(ctx, from.Path)
+func (p *Plan) add(s *step, do action) {
+	added := *s
+	added.do = do
+	p.steps = append(p.steps, added)
+}
+
+func (c *Copier) planDir(ctx context.Context, p *Plan, dir *step, depth int) error {
+	list, err := dir.from.Tree.ReadDir(ctx, dir.from.Path)
 	if err != nil {
 		return err
 	}
 	slices.SortFunc(list, func(a, b *Info) int { return strings.Compare(a.Name, b.Name) })
-	p.steps = append(p.steps, step{makeDir, from, to, info})
+	p.add(dir, makeDir)
 	for _, entry := range list {
-		source, err := from.in(entry.Name)
-		if err == nil {
-			var target Place
-			if target, err = to.in(entry.Name); err == nil {
-				err = c.planFile(ctx, p, source, target, entry, depth+1)
+		s := step{info: entry}
+		if s.from, err = dir.from.in(entry.Name); err == nil {
+			if s.to, err = dir.to.in(entry.Name); err == nil {
+				err = c.planFile(ctx, p, &s, depth+1)
 			}
 		}
 		if err != nil {
@@ -177,6 +189,6 @@ func (c *Copier) planDir(ctx context.Context, p *Plan, from, to Place, info *Inf
 			c.fail(err)
 		}
 	}
-	p.steps = append(p.steps, step{finishDir, from, to, info})
+	p.add(dir, finishDir)
 	return nil
 }

@@ -81,7 +81,12 @@ type Meta struct {
 // meta is what of a file can be kept.
 func (i *Info) meta() Meta { return Meta{Perm: i.perm(), Atime: i.Atime, Mtime: i.Mtime} }
 
-// perm is the permissions, with the bits beside them.
+// perm is the permissions, with the bits beside them. Those of files that lend the
+// rights of an owner are not among them: the owner of a copy is another.
 func (i *Info) perm() fs.FileMode {
-	return i.Mode & (fs.ModePerm | fs.ModeSetuid | fs.ModeSetgid | fs.ModeSticky)
+	bits := fs.ModePerm | fs.ModeSticky
+	if i.Mode.IsDir() {
+		bits |= fs.ModeSetgid
+	}
+	return i.Mode & bits
 }

@@ -1,0 +1,129 @@
+package files
+
+import (
+	"context"
+	"io"
+	"io/fs"
+	"maps"
+	"os"
+	"path/filepath"
+	"runtime"
+	"strings"
+	"testing"
+)
+
+// A hostile tree lists what no file system could: several files of one name, in
+// an order that suits it. An entry is "name", which is a file, "name/", which is a
+// folder with what is listed under that, or "name -> target".
+type hostile struct {
+	Local
+	lists map[string][]string // by the folder's name
+}
+
+func (h *hostile) ReadDir(_ context.Context, name string) ([]*Info, error) {
+	var infos []*Info
+	for _, entry := range h.lists[filepath.Base(name)] {
+		info := new(Info)
+		var folder, link bool
+		if info.Name, _, link = strings.Cut(entry, " -> "); link {
+			info.Mode = fs.ModeSymlink | 0o777
+		} else if info.Name, folder = strings.CutSuffix(entry, "/"); folder {
+			info.Mode = fs.ModeDir | 0o755
+		} else {
+			info.Mode = 0o644
+		}
+		infos = append(infos, info)
+	}
+	return infos, nil
+}
+
+func (h *hostile) Readlink(_ context.Context, name string) (string, error) {
+	for _, entries := range h.lists {
+		for _, entry := range entries {
+			if link, target, ok := strings.Cut(entry, " -> "); ok && link == filepath.Base(name) {
+				return target, nil
+			}
+		}
+	}
+	return "", fs.ErrNotExist
+}
+
+func (h *hostile) Open(context.Context, string) (io.ReadCloser, error) {
+	return io.NopCloser(strings.NewReader("evil")), nil
+}
+
+// A server that lists a symbolic link and then a folder or a file of the same name
+// gets nothing written to where the link leads; neither does one whose folders have
+// the names of links that are there already.
+func TestWhatIsInAFolderIsNotWrittenThroughLinks(t *testing.T) {
+	if runtime.GOOS == "windows" {
+		t.Skip("symbolic links take rights there")
+	}
+	at := filepath.Join(t.TempDir(), "d") // outside
+	outside := map[string]string{"victim": "good", "sub/": ""}
+	for name, tc := range map[string]struct {
+		lists map[string][]string
+		there map[string]string // in the destination before
+		from  []string
+	}{
+		"a folder behind a link of its name":   {lists: map[string][]string{"src": {"a -> " + at, "a/"}, "a": {"victim", "new", "sub/"}}},
+		"a file behind a link of its name":     {lists: map[string][]string{"src": {"a -> " + filepath.Join(at, "victim"), "a"}}},
+		"a file behind a link to no file":      {lists: map[string][]string{"src": {"a -> " + filepath.Join(at, "new"), "a"}}},
+		"a folder that is a link here":         {lists: map[string][]string{"src": {"a/"}, "a": {"victim", "new"}}, there: map[string]string{"src/a": "-> " + at}},
+		"a file that is a link here":           {lists: map[string][]string{"src": {"a"}}, there: map[string]string{"src/a": "-> " + filepath.Join(at, "victim")}},
+		"a folder by the name of another link": {lists: map[string][]string{"one": {"a -> " + at}, "two": {"a/"}, "a": {"victim"}}, from: []string{"one/.", "two/."}},
+		"a source that is a link here":         {lists: map[string][]string{"src": {"victim", "new"}}, there: map[string]string{"src": "-> " + at}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			base := tree(t, map[string]string{"src/": "", "one/": "", "two/": ""})
+			if tc.there == nil {
+				tc.there = map[string]string{"src/": ""}
+			}
+			if tc.from == nil {
+				tc.from = []string{"src"}
+			}
+			for i := range tc.from {
+				tc.from[i] = base + string(filepath.Separator) + tc.from[i]
+			}
+			if err := os.RemoveAll(at); err != nil {
+				t.Fatal(err)
+			}
+			if err := os.Rename(tree(t, outside), at); err != nil {
+				t.Fatal(err)
+			}
+			for _, preserve := range []bool{false, true} {
+				dst := tree(t, tc.there)
+				if err, _ := run(t, &Copier{Recursive: true, Preserve: preserve}, &hostile{lists: tc.lists}, Local{}, dst, tc.from...); err != nil {
+					t.Error(err)
+				}
+				if got := listTree(t, at); !maps.Equal(got, outside) {
+					t.Fatalf("outside of the folder there is now %q", got)
+				}
+			}
+		})
+	}
+}
+
+// The owner of a copy is another, to whose rights a file of a server must not help
+// everybody.
+func TestCopiesGiveNobodyTheRightsOfTheirOwner(t *testing.T) {
+	if runtime.GOOS == "windows" {
+		t.Skip("Windows has no such modes")
+	}
+	src, dst := tree(t, map[string]string{"file": "data"}), tree(t, map[string]string{"old": "old"})
+	give := os.ModeSetuid | os.ModeSetgid
+	for _, path := range []string{filepath.Join(src, "file"), filepath.Join(dst, "old")} {
+		if err := os.Chmod(path, 0o755|give); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, name := range []string{"new", "old"} {
+		to := filepath.Join(dst, name)
+		if err, failed := run(t, &Copier{Preserve: name == "new"}, Local{}, Local{}, to, filepath.Join(src, "file")); err != nil || failed != nil {
+			t.Fatal(err, failed)
+		}
+		if info, err := os.Stat(to); err != nil || info.Mode() != 0o755 {
+			t.Errorf("%s: %v, %v", name, info.Mode(), err)
+		}
+	}
+}
