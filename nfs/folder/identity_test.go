@@ -295,3 +295,25 @@ func TestWhoMayWriteMaySetTimesToTheServers(t *testing.T) {
 		}
 	}
 }
+
+// Quotas, and blocks reserved for root, do not bind who has CAP_SYS_RESOURCE.
+func TestOthersMayNotExceedResources(t *testing.T) {
+	needRoot(t)
+	id, err := whoAmI(false)
+	must(t, err)
+	const resource = 1 << unix.CAP_SYS_RESOURCE
+	if id.all[0].Effective&resource == 0 {
+		t.Skip("the process may not either")
+	}
+	for _, uid := range []uint32{100, 0} {
+		var during, after capabilities
+		must(t, id.as(&creds{uid: uid, gid: 100}, func() error { return during.get() }))
+		must(t, id.as(serverCreds, func() error { return after.get() }))
+		if during[0].Effective&resource != 0 != (uid == 0) {
+			t.Errorf("user %d has the capabilities %x", uid, during[0].Effective)
+		}
+		if after != id.all {
+			t.Errorf("after user %d: %x, want %x", uid, after, id.all)
+		}
+	}
+}
