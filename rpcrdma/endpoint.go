@@ -4,6 +4,7 @@
 package rpcrdma
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -49,6 +50,10 @@ type half interface {
 
 	// busy reports whether calls are in progress.
 	busy() bool
+
+	// stuck reports whether for so long nothing could be sent in its direction,
+	// because of what nobody waits for any more.
+	stuck(long time.Duration) bool
 
 	// ended says that the connection has ended, and why. Before, everything that
 	// was received has been handed to received, and what was posted is done.
@@ -122,7 +127,7 @@ func (e *endpoint) open() (err error) {
 	if err != nil {
 		return err
 	}
-	e.queue.init(e.qp, cfg.sends, cfg.ord)
+	e.queue.init(e.qp, cfg.sends, cfg.ord, cmp.Or(max(cfg.stall, 0), DefaultStall))
 	return e.postReceives(cfg.receives, int(cfg.private.ReceiveSize))
 }
 
@@ -165,10 +170,7 @@ func (e *endpoint) run() error {
 // posted, and when the peer takes or serves nothing of what was posted for too
 // long: what a peer makes us keep it must not make us keep for ever.
 func (e *endpoint) watch() {
-	stall := e.cfg.stall
-	if stall <= 0 {
-		stall = DefaultStall
-	}
+	stall := e.queue.stall
 	period := stall
 	if e.cfg.idle > 0 {
 		period = min(period, e.cfg.idle)
@@ -193,6 +195,10 @@ func (e *endpoint) watch() {
 		switch {
 		case awaited && time.Since(since) >= stall:
 			e.fail(fmt.Errorf("rpcrdma: the peer has taken nothing of what it was sent, or asked for, for %v", time.Since(since).Round(time.Second)))
+		case e.queue.overdue():
+			e.fail(errors.New("rpcrdma: the peer takes what it was sent, or answers what it was asked for, too slowly"))
+		case e.requester != nil && e.requester.stuck(stall):
+			e.fail(fmt.Errorf("rpcrdma: the peer has not answered for %v, and lets no more calls be sent", stall))
 		case e.cfg.idle > 0 && e.idle() >= e.cfg.idle && !e.busy():
 			e.fail(fmt.Errorf("rpcrdma: the peer has said nothing for %v", e.idle().Round(time.Second)))
 		}

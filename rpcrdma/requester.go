@@ -56,6 +56,7 @@ type requester struct {
 	window window
 	xids   map[uint32]*rpc // calls that were sent; nil: nobody waits for the reply
 	given  int             // of them, those that nobody waits for
+	full   time.Time       // since when those have all credits; zero if they have not
 	queue  []*rpc          // calls that wait for a credit
 	heard  uint64          // replies so far
 	free   []*sending
@@ -179,8 +180,10 @@ func (r *requester) abandon(x *rpc) {
 	case r.xids[x.call.XID] == x:
 		r.xids[x.call.XID] = nil
 		r.given++
+		r.see()
 	case x.turn:
 		r.window.drop()
+		r.see()
 		r.admit()
 	default:
 		r.queue = slices.DeleteFunc(r.queue, func(waiting *rpc) bool { return waiting == x })
@@ -192,6 +195,7 @@ func (r *requester) cancel() {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.window.drop()
+	r.see()
 	r.admit()
 }
 
@@ -200,11 +204,33 @@ func (r *requester) cancel() {
 // calls would wait in vain.
 func (r *requester) suspect(heard uint64) {
 	r.mu.Lock()
-	silent := r.heard == heard || !r.window.open() && r.window.inflight == r.given
+	silent := r.heard == heard || r.blocked()
 	r.mu.Unlock()
 	if silent {
 		r.e.fail(ErrTimeout)
 	}
+}
+
+// blocked reports whether calls that nobody waits for have all credits. The lock
+// is held.
+func (r *requester) blocked() bool { return !r.window.open() && r.window.inflight == r.given }
+
+// see notes since when that is so. The lock is held.
+func (r *requester) see() {
+	switch {
+	case !r.blocked():
+		r.full = time.Time{}
+	case r.full.IsZero():
+		r.full = time.Now()
+	}
+}
+
+// stuck reports whether that is so for so long. Calls whose contexts end before
+// they time out do not find out: they never get to send.
+func (r *requester) stuck(long time.Duration) bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return !r.full.IsZero() && time.Since(r.full) >= long
 }
 
 // terms are what the connection allows to calls now.
@@ -281,6 +307,7 @@ func (r *requester) received(m *message) {
 	h := &m.Header
 	delete(r.xids, h.XID)
 	r.heard++
+	r.full = time.Time{}
 	owes := h.Proc != ProcError && len(h.Reads) > 0
 	switch {
 	case x == nil:
@@ -295,6 +322,7 @@ func (r *requester) received(m *message) {
 	// it may be.
 	m.repost()
 	r.window.reply(credits, owes)
+	r.see()
 	switch {
 	case owes && x == nil:
 		r.sendDone(xid) // nobody wants the reply, and the responder keeps it until then

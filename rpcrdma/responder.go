@@ -260,6 +260,9 @@ func (r *responder) busy() bool {
 	return len(r.free) < r.made
 }
 
+// stuck reports false: calls that take long have handlers that do.
+func (r *responder) stuck(time.Duration) bool { return false }
+
 // ended gives up what was not begun. Handlers that are at work go on; what they
 // reply is lost.
 func (r *responder) ended(err error) {

@@ -4,7 +4,9 @@
 package rpcrdma
 
 import (
+	"slices"
 	"sync"
+	"time"
 
 	"github.com/weft-rdma/weft/verbs"
 )
@@ -26,6 +28,29 @@ type work struct {
 	posted int // of wrs
 	out    int // of those, not completed
 	index  int // in sendQueue.works
+
+	allowed time.Duration // what it adds to lane.allowed
+	due     time.Duration // when it has to be over, since sendQueue.began
+}
+
+// A peer that takes or serves something now and then makes progress, and could
+// make us keep a work for days. So a work has to be over in time: the stall of the
+// connection, and this for each of its work requests and their octets, and those
+// before it. It is little even for slow networks.
+const (
+	requestTime = time.Second
+	leastRate   = 64 << 10 // octets a second
+)
+
+// allowance is how long the work requests of w may take.
+func (w *work) allowance() time.Duration {
+	octets := uint64(0)
+	for i := range w.wrs {
+		for _, s := range w.wrs[i].SGL {
+			octets += uint64(s.Length)
+		}
+	}
+	return time.Duration(len(w.wrs))*requestTime + time.Duration(octets)*(time.Second/leastRate)
 }
 
 // Work request IDs: receives have the highest bit and their index. Others have
@@ -42,7 +67,9 @@ const (
 // that the peer serves at a time without holding up what else is to be sent.
 // Methods may be called by any goroutine.
 type sendQueue struct {
-	qp *verbs.QP
+	qp    *verbs.QP
+	stall time.Duration // without progress, that ends the connection
+	began time.Time
 
 	// posting is held for reading while work requests are posted, and for
 	// writing to end that: nothing is posted afterwards.
@@ -64,11 +91,13 @@ type lane struct {
 	each    bool // every work request is signaled, so that room is given back soonest
 	waiting []*work
 	pumping bool // somebody posts what is waiting
+
+	allowed time.Duration // of all works that are not over
 }
 
 // init gives the lanes their shares, which together are the queue pair's depth.
-func (q *sendQueue) init(qp *verbs.QP, sends, reads int) {
-	q.qp = qp
+func (q *sendQueue) init(qp *verbs.QP, sends, reads int, stall time.Duration) {
+	q.qp, q.stall, q.began = qp, stall, time.Now()
 	q.sends = lane{room: sends, most: sends}
 	q.reads = lane{room: reads, most: reads, each: true}
 }
@@ -90,13 +119,15 @@ func (q *sendQueue) send(w *work) error  { return q.post(&q.sends, w) }
 func (q *sendQueue) fetch(w *work) error { return q.post(&q.reads, w) }
 
 func (q *sendQueue) post(l *lane, w *work) error {
-	w.lane, w.posted, w.out, w.status = l, 0, 0, verbs.Success
+	w.lane, w.posted, w.out, w.status, w.allowed = l, 0, 0, verbs.Success, w.allowance()
 	q.posting.RLock()
 	defer q.posting.RUnlock()
 	if q.dead != nil {
 		return q.dead
 	}
 	q.mu.Lock()
+	l.allowed += w.allowed
+	w.due = time.Since(q.began) + q.stall + l.allowed
 	if n := len(q.free); n > 0 {
 		w.index = q.free[n-1]
 		q.free = q.free[:n-1]
@@ -187,6 +218,7 @@ func (q *sendQueue) completed(wc *verbs.WC) bool {
 	l.room += n
 	over := w.out == 0 && w.posted == len(w.wrs)
 	if over {
+		l.allowed -= w.allowed
 		q.works[w.index] = nil
 		q.free = append(q.free, w.index)
 	}
@@ -210,6 +242,14 @@ func (q *sendQueue) progress() (number uint64, awaited bool) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	return q.number, len(q.works) > len(q.free)
+}
+
+// overdue reports whether the peer has had the time for a work that is not over.
+func (q *sendQueue) overdue() bool {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	now := time.Since(q.began)
+	return slices.ContainsFunc(q.works, func(w *work) bool { return w != nil && w.due < now })
 }
 
 // stop ends posting: from now on it fails with err.

@@ -61,7 +61,8 @@ type ServerConfig struct {
 
 	// Idle is how long a connection may go without a message before it is closed
 	// (10 minutes; never if negative). Stall is how long a client may take
-	// nothing of what it is sent, or answer no RDMA Read ([DefaultStall]).
+	// nothing of what it is sent, or answer no RDMA Read ([DefaultStall]); in all it
+	// has that, a second for each RDMA Read or Write, and one for 64 KiB.
 	Idle, Stall time.Duration
 
 	// Allow, if not nil, says whether an address may connect.
