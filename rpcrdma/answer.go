@@ -121,7 +121,6 @@ func (c *served) answer(reply []byte) {
 		if source, at, err = c.own(reply, source, at); err == nil {
 			err = c.makeOffer(source, at, len(reply))
 		}
-		handle = 0
 	}
 	if err == nil && len(c.reply.Writes) > 0 {
 		source, at, err = c.own(reply, source, at)

@@ -5,7 +5,9 @@ import (
 	"context"
 	"encoding/binary"
 	"fmt"
+	"sync/atomic"
 	"testing"
+	"testing/synctest"
 
 	"github.com/weft-rdma/weft/internal/nettest"
 	"github.com/weft-rdma/weft/oncrpc"
@@ -66,7 +68,7 @@ func TestAReplyInvalidatesWhatBelongsToItsCallAlone(t *testing.T) {
 				{"no chunks", Header{XID: 1}, nullCall(1), false},
 				{"two handles in one chunk", Header{XID: 1, Reads: reads(position, one.cut(0, 200), two.cut(0, 200))}, stream, false},
 				{"two handles in two lists", Header{XID: 1, Reads: reads(position, one), Writes: []WriteChunk{{two}}}, stream, false},
-				{"another handle in the Reply chunk", Header{XID: 1, HasReply: true, Reply: WriteChunk{one, two}}, nullCall(1), false},
+				{"another handle in the Reply chunk", Header{XID: 1, Reads: reads(position, one), HasReply: true, Reply: WriteChunk{two}}, stream, false},
 				{"one handle in all lists", Header{XID: 1, Reads: reads(position, segments(one, 200, 200)...), HasReply: true, Reply: WriteChunk{one}}, stream, server && client},
 				{"one segment", Header{XID: 1, Writes: []WriteChunk{{two}}}, exchangeMessage(1, "abcd", nil, 20), server && client},
 			} {
@@ -198,7 +200,11 @@ func reducedReply(xid uint32, tag string, results [][]byte, inline []int) []byte
 // Claim4: P-3.7-3 P8166-3.4.5.2-3 P8166-3.4.5.2-2 P8267-6.4.2-2 P-3.4-4
 func TestCallsArePutTogetherWhereverTheirPiecesAre(t *testing.T) {
 	nettest.CheckLeaks(t)
-	p := serve(t, ServerConfig{}).full()
+	var got []byte
+	p := serve(t, ServerConfig{Handler: oncrpc.HandlerFunc(func(ctx context.Context, r *oncrpc.Request) ([]byte, error) {
+		got = bytes.Clone(r.Message)
+		return serveExchange(ctx, r)
+	})}).full()
 	first, second := pattern(1, 41), pattern(2, 3001)
 	stream := exchangeMessage(9, "abcd", [][]byte{first, second}, 41)
 	two := position + 44 + 4 // where the second item is
@@ -251,11 +257,17 @@ func TestCallsArePutTogetherWhereverTheirPiecesAre(t *testing.T) {
 			return Header{Reads: reads(position, segments(a, 0, 41, 0)...)}, without(stream, position, 44)
 		}},
 	} {
+		// Memory that was used before is not clean.
+		p.send(Header{XID: 9, Proc: ProcNoMsg, Reads: reads(0, p.lend(bytes.Repeat([]byte{0, 0, 0, 9, 255}, 800), verbs.RemoteRead))})
+		p.next()
 		h, body := c.call()
 		h.XID = 9
 		p.send(h, body)
 		if m := p.next(); m.Proc != ProcMsg || !bytes.Equal(m.payload, want) {
 			t.Errorf("%s: got %v %x, want %x", c.name, m.Proc, m.payload, want)
+		}
+		if !bytes.Equal(got, stream) {
+			t.Errorf("%s: the handler got %x, want %x", c.name, got, stream)
 		}
 	}
 }
@@ -312,6 +324,33 @@ func TestEveryGrantIsBackedByReceives(t *testing.T) {
 	}
 }
 
+func TestCallsHaveNoMoreMemoryThanTheyMay(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		const size = 100 << 10
+		var entered atomic.Int32
+		leave := make(chan struct{})
+		p := serve(t, ServerConfig{CallMemory: 250 << 10, Handler: oncrpc.HandlerFunc(func(_ context.Context, r *oncrpc.Request) ([]byte, error) {
+			entered.Add(1)
+			<-leave
+			e := r.Accept(0)
+			return e.Finish()
+		})}).full()
+		item := pattern(1, size)
+		for xid := range uint32(5) {
+			p.send(Header{XID: xid, Reads: reads(position, p.lend(item, verbs.RemoteRead))}, without(exchangeMessage(xid, "abcd", [][]byte{item}, 4), position, size))
+		}
+		synctest.Wait()
+		if n := entered.Load(); n != 2 {
+			t.Errorf("%d calls of 100 KiB are in 250 KiB", n)
+		}
+		close(leave)
+		for range 5 {
+			p.next()
+		}
+		p.close()
+	})
+}
+
 func TestCallsWaitForMemory(t *testing.T) {
 	nettest.CheckLeaks(t)
 	const size = 100 << 10
@@ -359,9 +398,9 @@ func TestAReplyMayLieAnywhere(t *testing.T) {
 			return append(r.Buffer(len(reply)), reply...)
 		},
 		"the first": func(r *oncrpc.Request, reply []byte) []byte {
-			b := r.Buffer(len(reply))
+			b := append(r.Buffer(len(reply)), reply...)
 			clear(r.Buffer(len(reply))[:len(reply)])
-			return append(b, reply...)
+			return b
 		},
 		"the middle": func(r *oncrpc.Request, reply []byte) []byte {
 			return append(r.Buffer(len(reply) + 8)[:8], reply...)[8:]
@@ -407,5 +446,46 @@ func TestServerTakesMessagesAsLongAsItIsTold(t *testing.T) {
 	}
 	if m, want := p.next(), exchangeReply(6, "abcd", item[:4]); !bytes.Equal(m.payload, want) {
 		t.Errorf("got %+v %x, want %x", m.Header, m.payload, want)
+	}
+}
+
+func TestAReplyWhoseHeaderIsTooLongIsRefused(t *testing.T) {
+	nettest.CheckLeaks(t)
+	p := serve(t, ServerConfig{}).connect(nil, verbs.QPConfig{IRD: 8, ORD: 8})
+	sink := make([]byte, 8000)
+	mem := p.lend(sink, verbs.RemoteWrite)
+	lengths := make([]int, 80) // 1280 octets to be repeated, and the peer takes 1024
+	for i := range lengths {
+		lengths[i] = 100
+	}
+	for _, n := range []int{10, 3000} {
+		p.send(Header{XID: 1, HasReply: true, Reply: segments(mem, lengths...)}, exchangeMessage(1, "abcd", nil, n))
+		if m := p.next(); m.Proc != ProcError || m.Err != ErrChunk {
+			t.Errorf("result of %d octets: got %v of %d octets", n, m.Proc, m.wc.Bytes)
+		}
+	}
+	if !bytes.Equal(sink, make([]byte, len(sink))) {
+		t.Error("something was placed")
+	}
+}
+
+// Claim4: P8166-8.2.2.3-1
+func TestProtectedResultsStayInTheirStream(t *testing.T) {
+	nettest.CheckLeaks(t)
+	p := serve(t, ServerConfig{}).full()
+	mem := p.lend(make([]byte, 100), verbs.RemoteWrite)
+	for service, want := range map[byte]uint32{1: 100, 2: 0, 3: 0} { // none, integrity, privacy
+		call := oncrpc.Call{XID: 1, Prog: exchangeProgram, Vers: exchangeVersion, Proc: exchangeProc}
+		call.Cred = oncrpc.OpaqueAuth{Flavor: oncrpc.FlavorGSS, Body: []byte{0, 0, 0, 1, 0, 0, 0, 0, 0, 0, 0, 7, 0, 0, 0, service, 0, 0, 0, 0}}
+		b, _ := call.Append(nil)
+		p.send(Header{XID: 1, Writes: []WriteChunk{{mem}}}, b, exchangeMessage(1, "abcd", nil, 100)[40:])
+		m := p.next()
+		if got := m.Writes[0][0].Length; got != want {
+			t.Errorf("service %d: %d octets were placed, want %d", service, got, want)
+		}
+		if want == 0 && !bytes.Equal(m.payload, exchangeReply(1, "abcd", exchangeResult(nil, 100))) {
+			t.Errorf("service %d: got %x", service, m.payload)
+		}
+		mem = p.lend(make([]byte, 100), verbs.RemoteWrite)
 	}
 }
