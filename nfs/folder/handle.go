@@ -28,10 +28,11 @@ const (
 )
 
 // A sealer makes handles and knows its own. Its key comes of the root's inode and
-// time of birth, so that it is the same after the server was started again; no
-// attribute tells that time to clients. The seal saves searches for handles that
-// nobody was given. The jail does not depend upon it: what a handle names is
-// reached from the root, or not at all.
+// time of birth, so that it is the same after the server was started again, and
+// handles of other folders are told. It is no secret of those who have the root's
+// handle, which holds both: they could make up handles, which are searched for, as
+// those of files are that are gone. The jail does not depend upon the seal: what a
+// handle names is reached from the root, or not at all.
 type sealer struct{ key []byte }
 
 func newSealer(root key) sealer {

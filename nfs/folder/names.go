@@ -42,7 +42,10 @@ func (s *Server) unlinkIn(q *call, dir *node, name string, directory bool) (nfs.
 		case directory:
 			err = s.vol.rmdir(q.creds, o, name)
 		case there != nil && there.Type == nfs.TypeDir:
-			err = nfs.ErrIsDir
+			// Who may not remove it is not told what it is.
+			if err = s.vol.access(q.creds, o, mayWrite|mayExecute); err == nil {
+				err = nfs.ErrIsDir
+			}
 		default:
 			err = s.vol.remove(q.creds, o, name)
 		}
