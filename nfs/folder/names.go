@@ -38,6 +38,7 @@ func (s *Server) unlinkIn(q *call, dir *node, name string, directory bool) (nfs.
 	if err = s.checkUnlink(&c.before, name, directory); err == nil {
 		o := s.tree.object(dir)
 		there := s.peek(o, name)
+		defer there.close()
 		switch {
 		case directory:
 			err = s.vol.rmdir(q.creds, o, name)
@@ -83,21 +84,44 @@ func (s *Server) checkUnlink(st *info, name string, directory bool) error {
 	return nil
 }
 
+// A target is what a name stood for before a change of names.
+type target struct {
+	object object
+	info
+}
+
 // peek is what a name stands for, or nil.
-func (s *Server) peek(dir object, name string) *info {
+func (s *Server) peek(dir object, name string) *target {
 	o, st, err := s.vol.lookup(serverCreds, dir, name)
 	if err != nil {
 		return nil
 	}
-	o.close()
-	return &st
+	return &target{o, st}
 }
 
-// unnamed ends what has lost a name, if that was its last one.
-func (s *Server) unnamed(st *info) {
-	if st != nil && (st.NLink <= 1 || st.Type == nfs.TypeDir) {
-		s.tree.forget(st.key)
+func (t *target) close() {
+	if t != nil {
+		t.object.close()
 	}
+}
+
+// unnamed ends what has lost a name, if that was its last one. It may have got
+// another meanwhile.
+func (s *Server) unnamed(t *target) {
+	if t == nil {
+		return
+	}
+	if t.Type != nfs.TypeDir {
+		now, err := s.vol.stat(t.object)
+		if err != nil { // an object that goes by its name
+			now = t.info
+			now.NLink--
+		}
+		if now.NLink > 0 {
+			return
+		}
+	}
+	s.tree.forget(t.key)
 }
 
 // rename answers RENAME (RFC 1813 §3.3.14).
@@ -194,6 +218,8 @@ func (s *Server) checkRename(fromName, toName string) error {
 func (s *Server) moveTo(q *call, from, to *node, fromName, toName string) error {
 	fo, too := s.tree.object(from), s.tree.object(to)
 	moved, over := s.peek(fo, fromName), s.peek(too, toName)
+	defer moved.close()
+	defer over.close()
 	if err := s.vol.rename(q.creds, fo, fromName, too, toName); err != nil {
 		return err
 	}

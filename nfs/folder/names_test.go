@@ -2,6 +2,7 @@ package folder
 
 import (
 	"os"
+	"runtime"
 	"testing"
 	"time"
 
@@ -172,9 +173,7 @@ func TestARenameFromAFileWaitsForNothing(t *testing.T) {
 	w.put("file", "")
 	must(t, os.Mkdir(w.path("dir"), 0o777))
 	file, dir := w.fh("file"), w.fh("dir")
-	n, _, err := w.server.resolve(dir)
-	must(t, err)
-	defer w.server.tree.release(n)
+	n := w.node("dir")
 	n.change.Lock()
 	defer n.change.Unlock()
 	for _, tc := range []struct{ from, to nfs.FH }{{file, dir}, {dir, file}} {
@@ -187,4 +186,36 @@ func TestARenameFromAFileWaitsForNothing(t *testing.T) {
 			t.Fatal("RENAME with a file for a directory waits for a lock")
 		}
 	}
+}
+
+// A file may get another name while it loses one.
+func TestAFileThatIsLinkedMeanwhileKeepsItsHandle(t *testing.T) {
+	if runtime.GOOS != "linux" {
+		t.Skip("objects go by their names here")
+	}
+	w := serve(t, Config{Async: true})
+	w.put("a/file", "data")
+	must(t, os.Mkdir(w.path("b"), 0o777))
+	b, fh := w.fh("b"), w.fh("a", "file")
+	before := w.server.peek(w.server.tree.object(w.node("a")), "file")
+	defer before.close()
+	var res nfs.LinkRes
+	w.call(nfs.ProcLink, &nfs.LinkArgs{File: fh, Link: nfs.DirOpArgs{Dir: b, Name: "file"}}, &res)
+	wants(t, "LINK", res.Stat, nfs.OK)
+	must(t, os.Remove(w.path("a", "file")))
+	w.server.unnamed(before)
+	_, stat := w.getattr(fh)
+	wants(t, "GETATTR by its other name", stat, nfs.OK)
+	wants(t, "REMOVE of that", w.remove(b, "file"), nfs.OK)
+	_, stat = w.getattr(fh)
+	wants(t, "GETATTR without a name", stat, nfs.ErrStale)
+}
+
+// node is the node of what names lead to, which is released when the test ends.
+func (w *world) node(names ...string) *node {
+	w.t.Helper()
+	n, _, err := w.server.resolve(w.fh(names...))
+	must(w.t, err)
+	w.t.Cleanup(func() { w.server.tree.release(n) })
+	return n
 }
