@@ -79,6 +79,8 @@ func (c *served) refuse(err error) {
 	r, h := c.r, c.header
 	r.log("refused a call", "xid", h.XID, "reason", err)
 	const credits = 0 // said by ready
+	// A reply that is not sent may be long, and the answer waits to be taken.
+	c.drop()
 	var answer []byte
 	switch answerTo(err) {
 	case AnswerErrVers:

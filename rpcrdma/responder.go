@@ -13,9 +13,9 @@ import (
 	"github.com/weft-rdma/weft/oncrpc"
 )
 
-// DefaultCallMemory is how many octets the calls of one connection may have to
-// be fetched at a time, where the configuration says nothing. A call that is
-// longer is served alone.
+// DefaultCallMemory is how many octets the calls of one connection may have at a
+// time, to be fetched and for their replies, where the configuration says nothing.
+// A call that has more is served alone.
 const DefaultCallMemory = 64 << 20
 
 // idleWorkers is how many goroutines of a connection wait for further calls.
@@ -27,7 +27,8 @@ type responderConfig struct {
 	bindings Bindings
 	rules    Rules
 	credits  uint32 // what replies grant
-	memory   int    // octets of calls being fetched or executed; 0 stands for the default
+	memory   int    // octets of calls in progress; 0 stands for the default
+	budget   *budget
 
 	conf *Configurator // answers CONF_RDMA; nil leaves program 100417 to the handler
 	read ReadReplies   // replies with Read lists
@@ -163,17 +164,20 @@ func (r *responder) begin(c *served, m *message) {
 
 // admit gives memory to calls that wait for it, in their order.
 func (r *responder) admit() {
-	for len(r.thirsty) > 0 && r.fits(r.thirsty[0].assembly.Length) {
+	for len(r.thirsty) > 0 && r.room(r.thirsty[0].needs) {
 		c := r.thirsty[0]
 		r.thirsty[0] = nil
 		r.thirsty = r.thirsty[1:]
+		c.octets = c.needs
+		r.octets += c.octets
 		c.fetch()
 	}
 }
 
-// fits reports whether there is room for n octets: always for one call.
-func (r *responder) fits(n int) bool {
-	return r.octets == 0 || n <= limit(r.cfg.memory, DefaultCallMemory)-r.octets
+// room makes room for n octets, if it can: always for one call.
+func (r *responder) room(n int) bool {
+	alone := r.octets == 0
+	return (alone || n <= limit(r.cfg.memory, DefaultCallMemory)-r.octets) && r.cfg.budget.take(n, alone)
 }
 
 // start has a goroutine execute c.

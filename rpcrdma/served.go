@@ -6,6 +6,7 @@ package rpcrdma
 import (
 	"encoding/binary"
 	"errors"
+	"math"
 
 	"github.com/weft-rdma/weft/memory"
 	"github.com/weft-rdma/weft/oncrpc"
@@ -24,7 +25,8 @@ type served struct {
 	admitted bool     // in responder.xids
 
 	assembly Assembly
-	octets   int     // counted in responder.octets
+	needs    int     // octets to be fetched, and that the reply may have in chunks
+	octets   int     // counted in responder.octets, and taken from the budget
 	call     *buffer // what was fetched, nil if all came inline
 	stream   []byte  // the call, whole: in call or in message
 
@@ -77,22 +79,35 @@ func (c *served) reset() {
 	if c.offer != nil {
 		_ = c.offer.mr.Deallocate()
 	}
+	c.drop()
+	r.octets -= c.octets
+	r.cfg.budget.give(c.octets)
+	c.octets, c.inPlace, c.stream, c.offer = 0, 0, nil, nil
+	c.request.Message, c.request.Args, c.request.Call = nil, nil, oncrpc.Call{}
+}
+
+// drop gives the memory for the reply back.
+func (c *served) drop() {
 	for i, b := range c.results {
-		r.e.pool.put(b)
+		c.r.e.pool.put(b)
 		c.results[i] = nil
 	}
-	r.octets -= c.octets
-	c.results, c.octets, c.inPlace, c.stream, c.offer = c.results[:0], 0, 0, nil, nil
-	c.request.Message, c.request.Args, c.request.Call = nil, nil, oncrpc.Call{}
+	c.results = c.results[:0]
 }
 
 // plan finds where the octets of the call are, and goes on as soon as there is
 // room for them.
 func (c *served) plan() {
 	r, m := c.r, c.message
+	c.needs = m.Header.offered()
 	if len(m.Header.Reads) == 0 && m.Header.Proc == ProcMsg {
 		c.stream = m.Payload
-		r.start(c)
+		if c.needs == 0 {
+			r.start(c)
+			return
+		}
+		r.thirsty = append(r.thirsty, c)
+		r.admit()
 		return
 	}
 	c.pads = c.pads[:0]
@@ -112,8 +127,18 @@ func (c *served) plan() {
 		c.refuse(faultf(FaultChunk, "call of XID %#x with a Read list, by a peer that serves no RDMA Read", c.header.XID))
 		return
 	}
+	c.needs = min(c.needs, math.MaxInt32-c.assembly.Length) + c.assembly.Length
 	r.thirsty = append(r.thirsty, c)
 	r.admit()
+}
+
+// offered is how many octets a reply can have in the chunks of its call.
+func (h *Header) offered() int {
+	n := h.Reply.Length()
+	for _, chunk := range h.Writes {
+		n += chunk.Length()
+	}
+	return int(min(n, math.MaxInt32))
 }
 
 // findPads finds the pads of an RDMA_MSGP, which stand before the data of long
@@ -162,14 +187,16 @@ func (c *served) reads() (n int) {
 // inline at once, the rest by RDMA Reads.
 func (c *served) fetch() {
 	r := c.r
+	if c.stream != nil { // it came inline, and waited for room for its reply
+		r.start(c)
+		return
+	}
 	var err error
 	if c.call, err = r.e.pool.get(c.assembly.Length); err != nil {
 		r.e.fail(err) // RFC 8166 §4.5.4
 		r.release(c)
 		return
 	}
-	c.octets = c.assembly.Length
-	r.octets += c.octets
 	c.stream = c.call.b[:c.assembly.Length:c.assembly.Length]
 	c.begin(c.reads())
 	at := 0

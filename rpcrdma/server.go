@@ -27,6 +27,7 @@ type Server struct {
 	pd       *verbs.PD
 	pool     *pool
 	failures failures
+	budget   budget
 
 	// ctx ends with Close; then connections are not accepted any more.
 	ctx    context.Context
@@ -63,6 +64,7 @@ func NewServer(rnic *verbs.RNIC, cfg ServerConfig) (*Server, error) {
 		listeners: make(map[*cm.Listener]bool), conns: make(map[*serverConn]bool),
 	}
 	s.pool = newPool(pd, s.cfg.IdleMemory)
+	s.budget.most = int64(limit(cfg.Memory, DefaultServerMemory))
 	s.ctx, s.cancel = context.WithCancel(context.Background())
 	return s, nil
 }
@@ -181,7 +183,7 @@ func (s *Server) serve(c *serverConn, req *cm.Request) error {
 		return err
 	}
 	e.connected(conn, req.IRD())
-	r := newResponder(e, cfg.responder(&s.failures))
+	r := newResponder(e, cfg.responder(&s.failures, &s.budget))
 	r.reads = conn.IRD() > 0 && req.ORD() != 0
 	e.responder = r
 	if cfg.Reverse > 0 {

@@ -50,10 +50,12 @@ type ServerConfig struct {
 	// support it (RFC 8797 §4.1).
 	NoRemoteInvalidation bool
 
-	// CallMemory is the octets of calls that a connection has fetched at a time
-	// ([DefaultCallMemory]), and IdleMemory the octets of registered memory that
-	// the server keeps for reuse ([DefaultIdleMemory]).
-	CallMemory, IdleMemory int
+	// CallMemory is the octets of calls that a connection has fetched at a time,
+	// and of chunks for their replies ([DefaultCallMemory]); Memory is that of all
+	// connections together ([DefaultServerMemory]). Calls beyond wait, but one of
+	// each connection. IdleMemory is the octets of registered memory that the server
+	// keeps for reuse ([DefaultIdleMemory]).
+	CallMemory, Memory, IdleMemory int
 
 	// Connections bounds them (256): one more takes the place of that which has
 	// been idle for longest, or is rejected.
@@ -135,9 +137,9 @@ func (c *ServerConfig) endpoint() endpointConfig {
 }
 
 // responder is how the responders of the server are.
-func (c *ServerConfig) responder(f *failures) responderConfig {
+func (c *ServerConfig) responder(f *failures, b *budget) responderConfig {
 	return responderConfig{
-		handler: c.Handler, bindings: c.Bindings, rules: c.Rules, credits: uint32(c.Credits), memory: c.CallMemory,
+		handler: c.Handler, bindings: c.Bindings, rules: c.Rules, credits: uint32(c.Credits), memory: c.CallMemory, budget: b,
 		conf: c.Configure, read: c.ReadReplies, failures: f, logger: c.Logger,
 	}
 }

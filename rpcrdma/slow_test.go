@@ -14,10 +14,11 @@ import (
 	"github.com/weft-rdma/weft/mpa"
 )
 
-// byHand connects a peer that is made by hand, and so need not answer RDMA Reads.
-func (s *serving) byHand() (p *wiretest.Peer, over <-chan error) {
+// byHand connects a peer that is made by hand, and so need not answer RDMA Reads,
+// nor take more than room octets.
+func (s *serving) byHand(room int) (p *wiretest.Peer, over <-chan error) {
 	s.t.Helper()
-	a, b := nettest.BufferedPipe(1 << 20)
+	a, b := nettest.BufferedPipe(room)
 	ended := make(chan error, 1)
 	s.ended.Go(func() {
 		req, err := cm.Receive(context.Background(), b, mpa.Config{})
@@ -43,7 +44,7 @@ func TestACallThatIsServedTooSlowlyEndsItsConnection(t *testing.T) {
 	const segments, each = 100, 50 * time.Second
 	synctest.Test(t, func(t *testing.T) {
 		s := serve(t, ServerConfig{Stall: time.Minute})
-		p, over := s.byHand()
+		p, over := s.byHand(1 << 20)
 		began := time.Now()
 		h := Header{XID: 1, Proc: ProcNoMsg, Credits: 32}
 		for range segments {
