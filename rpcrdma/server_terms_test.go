@@ -14,7 +14,7 @@ import (
 	"github.com/weft-rdma/weft/verbs"
 )
 
-// Claim4: P8166-3.3.3-4 P8166-3.3.3-6 P8797-5.1-1 P8797-5.2-2 P-6.2-8
+// Claims: P-6.2-8 P8166-3.3.2-1 P8166-3.3.3-4 P8166-3.3.3-6 P8797-3.1-1 P8797-4.2-2 P8797-5.1-1 P8797-5.2-2
 func TestServerSendsNoMoreThanThePeerTakes(t *testing.T) {
 	for _, c := range []struct {
 		name string
@@ -48,7 +48,7 @@ func TestServerSendsNoMoreThanThePeerTakes(t *testing.T) {
 	}
 }
 
-// Claim4: P8797-3.2-1 P8797-4.1-2 P8797-4.1-3
+// Claims: P8797-3.2-1 P8797-4.1-1 P8797-4.1-2 P8797-4.1-3
 func TestAReplyInvalidatesWhatBelongsToItsCallAlone(t *testing.T) {
 	nettest.CheckLeaks(t)
 	for _, server := range []bool{false, true} {
@@ -82,8 +82,9 @@ func TestAReplyInvalidatesWhatBelongsToItsCallAlone(t *testing.T) {
 	}
 }
 
-// Claim4: P-3.6-1 P-3.4-27 P8166-3.4.6-4 P8166-3.4.6.2-2 P8166-3.4.6.2-3 P8166-4.3.1-1 P8166-4.3.2-1 P8166-4.3.2.2-1 P8166-4.3.2.2-3
-// Claim4: P8166-4.3.2.3-2 P8166-4.3.2.3-3 P8166-4.3.3-4 P8166-3.5.3-6 P8166-3.5.3-8 P5667-3-3 P5667-3-4 P5667-5-2
+// Claims: P-3.6-1 P-3.6-2 P-3.6-4 P-3.7-8 P-3.8-2 P5667-3-3 P5667-3-4 P5667-3-5 P5667-4-2 P5667-5-2 P8166-3.4.6-1 P8166-3.4.6.2-2
+// Claims: P8166-3.4.6.2-3 P8166-3.4.6-3 P8166-3.4.6-4 P8166-3.5.3-5 P8166-3.5.3-6 P8166-3.5.3-7 P8166-3.5.3-8 P8166-4.3.1-1 P8166-4.3.2-1
+// Claims: P8166-4.3.2.1-1 P8166-4.3.2.2-1 P8166-4.3.2.2-3 P8166-4.3.2.3-2 P8166-4.3.2.3-3 P8166-4.3.3-3 P8166-4.3.3-4
 func TestResultsGoWhereTheCallWantsThem(t *testing.T) {
 	nettest.CheckLeaks(t)
 	p := serve(t, ServerConfig{}).full()
@@ -197,7 +198,8 @@ func reducedReply(xid uint32, tag string, results [][]byte, inline []int) []byte
 	return b
 }
 
-// Claim4: P-3.7-3 P8166-3.4.5.2-3 P8166-3.4.5.2-2 P8267-6.4.2-2 P-3.4-4
+// Claims: P-3.4-4 P-3.4-20 P-3.4-23 P-3.5-2 P-3.7-2 P-3.7-3 P-3.7-5 P-5.1-2 P-5.1-3 P8166-3.4.3-1 P8166-3.4.4-1 P8166-3.4.5-1
+// Claims: P8166-3.4.5.2-2 P8166-3.4.5.2-3 P8166-3.4.5.2-4 P8166-3.4.5-3 P8166-3.5.3-4 P8267-6.4.2-2
 func TestCallsArePutTogetherWhereverTheirPiecesAre(t *testing.T) {
 	nettest.CheckLeaks(t)
 	var got []byte
@@ -272,6 +274,7 @@ func TestCallsArePutTogetherWhereverTheirPiecesAre(t *testing.T) {
 	}
 }
 
+// Claims: P-8-1
 func TestACallThatComesTwiceIsExecutedOnce(t *testing.T) {
 	nettest.CheckLeaks(t)
 	entered, leave := make(chan struct{}, 10), make(chan struct{})
@@ -303,23 +306,40 @@ func TestACallThatComesTwiceIsExecutedOnce(t *testing.T) {
 	}
 }
 
-// Claim4: P-6-2 P8166-3.3.1-7 P-3.3-2 P-3.3-14
+// Claims: P-3.3-2 P-3.3-14 P-5-1 P-6-2 P8166-3.3.1-7
 func TestEveryGrantIsBackedByReceives(t *testing.T) {
 	nettest.CheckLeaks(t)
 	const credits = 5
-	p := serve(t, ServerConfig{Credits: credits}).full()
+	g := newGate()
+	p := serve(t, ServerConfig{Credits: credits, Handler: g}).full()
+	p.send(Header{XID: 1}, nullCall(1))
+	if m := p.next(); m.Credits != credits {
+		t.Fatalf("%d credits, want %d", m.Credits, credits)
+	}
+	// As many calls as there are receives, none of which is free before its
+	// reply. They get their replies all the same.
+	calls := map[uint32]bool{}
+	for xid := range uint32(credits + receiveSlack) {
+		calls[xid] = true
+		p.send(Header{XID: xid}, callMessage(xid, 2, nil))
+		within(t, "call", g.entered)
+	}
+	close(g.leave)
+	for range credits + receiveSlack {
+		m := p.next()
+		if m.Credits != credits || !calls[m.XID] {
+			t.Errorf("got %+v", m.Header)
+		}
+		delete(calls, m.XID)
+	}
 	// The full window, again and again, each call sent the moment a reply has
 	// granted it.
-	granted, sent, replied := 1, 0, 0
-	for replied < 300 {
-		for sent < 300 && sent-replied < granted {
-			sent++
+	for sent, replied := 0, 0; replied < 300; replied++ {
+		for ; sent < 300 && sent-replied < credits; sent++ {
 			p.send(Header{XID: uint32(sent)}, nullCall(uint32(sent)))
 		}
-		m := p.next()
-		replied++
-		if granted = int(m.Credits); granted != credits {
-			t.Fatalf("%d credits, want %d", granted, credits)
+		if m := p.next(); m.Credits != credits {
+			t.Fatalf("%d credits, want %d", m.Credits, credits)
 		}
 	}
 }
@@ -430,7 +450,7 @@ func TestAReplyMayLieAnywhere(t *testing.T) {
 	}
 }
 
-// Claim4: P5667-4-6
+// Claims: P-6.1-3 P8166-3.3.3-5
 func TestServerTakesMessagesAsLongAsItIsTold(t *testing.T) {
 	nettest.CheckLeaks(t)
 	p := serve(t, ServerConfig{ReceiveSize: 36 << 10}).connect(nil, verbs.QPConfig{IRD: 8, ORD: 8})

@@ -1,0 +1,173 @@
+package rpcrdma
+
+import (
+	"bytes"
+	"errors"
+	"testing"
+
+	"github.com/weft-rdma/weft/internal/nettest"
+	"github.com/weft-rdma/weft/verbs"
+)
+
+// A responder may write where it then says that nothing is, and further than it
+// says.
+//
+// Claims: P-3.4-25 P-3.4-26 P-3.4-27 P8166-4.3.2.2-4 P8166-4.3.3-3
+func TestWhatIsLeftInChunksIsNoResult(t *testing.T) {
+	nettest.CheckLeaks(t)
+	a := answer(t, ClientConfig{}, &both)
+	q := everything()
+	ended := a.start(t.Context(), q)
+	p := a.peer()
+	m := p.next()
+	h := untouched(&m.Header)
+	other := exchangeReply(m.XID, "not this one")
+	for s, b := range map[*Segment][]byte{&m.Writes[0][0]: pattern(1, 5000), &m.Writes[1][0]: pattern(2, 40), &m.Reply[0]: other} {
+		if err := p.write(*s, b); err != nil {
+			t.Fatal(err)
+		}
+	}
+	h.Writes[0][0].Length = 8 // of 5000 that were written
+	reply := without(exchangeReply(m.XID, "abcd", pattern(1, 8), nil), 24+12, 8)
+	p.send(h, reply)
+	r := within(t, "reply", ended)
+	checkEnded(t, r, nil)
+	if r.err != nil {
+		return
+	}
+	if !bytes.Equal(r.reply.Message, reply) {
+		t.Errorf("got % x, want % x", r.reply.Message, reply)
+	}
+	if got := whole(r.reply, q.Sinks); !bytes.Equal(got, exchangeReply(m.XID, "abcd", pattern(1, 8), nil)) {
+		t.Errorf("results % x of %+v", got, r.reply.Placed)
+	}
+	r.reply.Release()
+
+	// The memory is the program's again, whatever is in it.
+	ended = a.start(t.Context(), q)
+	m = p.next()
+	p.send(untouched(&m.Header), exchangeReply(m.XID, "abcd"))
+	if r = within(t, "reply", ended); r.err != nil || len(r.reply.Placed) > 0 || !bytes.Equal(r.reply.Message, exchangeReply(m.XID, "abcd")) {
+		t.Errorf("with the same sinks: %+v, %v", r.reply, r.err)
+	}
+}
+
+// Memory that a peer might still reach ends the connection before the program
+// gets it back.
+//
+// Claims: P8166-4.5.4-2
+func TestMemoryThatCannotBeTakenBackClosesTheConnection(t *testing.T) {
+	nettest.CheckLeaks(t)
+	a := answer(t, ClientConfig{}, &both)
+	requesters := make(chan *requester, 1)
+	type end struct {
+		err   error
+		state verbs.State // of the queue pair, when the call had ended
+	}
+	over := make(chan end, 1)
+	a.calls.Go(func() {
+		_, err := a.Call(t.Context(), everything())
+		over <- end{err, (<-requesters).e.qp.State()}
+	})
+	p := a.peer()
+	m := p.next()
+	a.Client.mu.Lock()
+	r := a.Client.link.r
+	a.Client.mu.Unlock()
+	requesters <- r
+	r.mu.Lock()
+	err := r.xids[m.XID].regions[0].mr.Deallocate() // so that it cannot be done again
+	r.mu.Unlock()
+	if err != nil {
+		t.Fatal(err)
+	}
+	p.send(untouched(&m.Header), exchangeReply(m.XID, "abcd"))
+	if got := within(t, "end", over); !errors.Is(got.err, verbs.ErrSTag) || got.state == verbs.RTS {
+		t.Errorf("the call has ended with %v, and the queue pair is in %v", got.err, got.state)
+	}
+	if _, open := p.nextOrEnd(); open {
+		t.Error("the connection goes on")
+	}
+	// The next call has a connection of its own.
+	ended := a.start(t.Context(), nullClientCall())
+	p = a.peer()
+	m = p.next()
+	p.send(Header{XID: m.XID}, exchangeNull(m.XID))
+	checkEnded(t, within(t, "reply", ended), nil)
+}
+
+// An RDMA_ERROR counts though the connection ends right behind it: its call is
+// not made again as those are that have no answer.
+//
+// Claims: P8166-4.5-7 P8267-6.4.2-4 P8267-6.4.2-5 P8267-6.7.2-2
+func TestAnErrorBeforeTheEndOfAConnectionEndsItsCall(t *testing.T) {
+	nettest.CheckLeaks(t)
+	a := answer(t, ClientConfig{}, &both)
+	p := a.grants(8)
+	refused := a.start(t.Context(), everything())
+	m := p.next()
+	lost := a.start(t.Context(), nullClientCall())
+	n := p.next()
+	p.raw(AppendErrChunk(nil, m.XID, 8))
+	if _, err := p.read(Segment{}); err != nil { // so that it has arrived
+		t.Fatal(err)
+	}
+	p.qp.Abort()
+	checkEnded(t, within(t, "end", refused), &RemoteError{Code: ErrChunk})
+	p = a.peer()
+	again := p.next()
+	if again.XID != n.XID {
+		t.Errorf("XID %#x is made again, want %#x and not the refused %#x", again.XID, n.XID, m.XID)
+	}
+	p.send(Header{XID: again.XID}, exchangeNull(again.XID))
+	checkEnded(t, within(t, "reply", lost), nil)
+	if s := a.Stats(); s.Repeated != 1 || s.Errors != 1 {
+		t.Errorf("%+v", s)
+	}
+}
+
+// However late a client is, there is a receive for each reply to come, and for
+// each call that it lets its server make.
+//
+// Claims: P8166-3.3.1-8 P8167-4.3.1-1
+func TestEveryReplyHasItsReceive(t *testing.T) {
+	for name, cfg := range map[string]ClientConfig{
+		"replies alone":      {Credits: 20},
+		"calls back as well": {Credits: 20, Reverse: upper, ReverseCredits: 12},
+	} {
+		t.Run(name, func(t *testing.T) {
+			nettest.CheckLeaks(t)
+			a := answer(t, cfg, &both)
+			p := a.grants(20)
+			var ended []<-chan result
+			var calls []*incoming
+			for range 20 {
+				ended = append(ended, a.start(t.Context(), nullClientCall()))
+				calls = append(calls, p.next())
+			}
+			a.Client.mu.Lock()
+			r := a.Client.link.r
+			a.Client.mu.Unlock()
+			r.mu.Lock() // the client takes no reply, and none of what is behind it
+			for _, m := range calls {
+				p.send(Header{XID: m.XID}, exchangeNull(m.XID))
+			}
+			for xid := range uint32(cfg.ReverseCredits) {
+				p.send(Header{XID: xid}, callMessage(xid, 1, []byte("abcd")))
+			}
+			_, err := p.read(Segment{}) // all that was sent has arrived
+			r.mu.Unlock()
+			if err != nil {
+				t.Fatal(err)
+			}
+			for _, e := range ended {
+				checkEnded(t, within(t, "reply", e), nil)
+			}
+			for range cfg.ReverseCredits {
+				if m := p.next(); DirectionOf(m.payload) != DirectionReply {
+					t.Errorf("got %+v", m.Header)
+				}
+			}
+		})
+	}
+}
