@@ -54,8 +54,6 @@ func newAudit(tables []Table, exclusions []Exclusion, claims []Claim, problems [
 	}
 	for _, c := range claims {
 		switch {
-		case !known[c.ID] && isComing(c.ID):
-			// Nothing to hold it against yet.
 		case !known[c.ID]:
 			a.problem(c.Place, "%s claims %s, which is in no table", c.Test, c.ID)
 		case slices.ContainsFunc(a.claims[c.ID], func(o Claim) bool { return o.Test == c.Test }):

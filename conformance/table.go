@@ -8,7 +8,6 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"slices"
 	"strings"
 )
 
@@ -27,20 +26,11 @@ var documents = []document{
 	{"verbs-model", "RDMA Protocol Verbs Specification 1.0, sections 3 to 8: the model"},
 	{"verbs-verbs", "RDMA Protocol Verbs Specification 1.0, sections 9 to 13: the verbs"},
 	{"security", "RFC 5042, DDP/RDMAP Security"},
+	{"rpcrdma", "RFC 5666, RDMA Transport for Remote Procedure Call"},
+	{"rpcrdma-8166", "RFC 8166, 8167, 8267 and 8797, RPC-over-RDMA today, and what RFC 5667 had before"},
 }
 
 type document struct{ name, title string }
-
-// coming are the prefixes of ids whose tables are not here yet: tests may
-// claim such rows already, unchecked. A prefix goes when its table comes.
-var coming = []string{
-	"P", // RFC 5666, 8166, 8167, 8267 and 8797, RPC-over-RDMA
-}
-
-// isComing reports whether id is of a table that is not here yet.
-func isComing(id string) bool {
-	return slices.ContainsFunc(coming, func(prefix string) bool { return strings.HasPrefix(id, prefix) })
-}
 
 // A Level is how strongly a row binds: MUST, MUST NOT, SHOULD, SHOULD NOT, MAY,
 // or DEF for a definition that other rows build on. The prefix HW- marks what

@@ -69,20 +69,6 @@ func TestEveryTableOfTheFolderIsInTheList(t *testing.T) {
 	}
 }
 
-func TestATableThatIsHereIsNotToCome(t *testing.T) {
-	tables, err := Tables()
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, table := range tables {
-		for _, r := range table.Rows {
-			if isComing(r.ID) {
-				t.Fatalf("%s holds %s: take its prefix out of the list of what is to come in table.go", table.Name, r.ID)
-			}
-		}
-	}
-}
-
 func TestMustAndMustNotAreMandatoryForHardwareToo(t *testing.T) {
 	for level, want := range map[Level]bool{
 		"MUST": true, "MUST NOT": true, "HW-MUST": true, "HW-MUST NOT": true,

@@ -69,7 +69,7 @@ var v2FattrHex = strings.Repeat("00000001", v2Fattr/4)
 // RFC 8267 §4 and RFC 1813 make it for AUTH_NONE and handles of 32 octets. What
 // stands around an item in its union stays in line.
 //
-// Claim4: P-3.4-3 P-3.6-6 P8166-3.4.4.3-1
+// Claims: P-3.4-1 P-3.4-3 P-3.4-19 P-3.6-6 P8166-3.4.4.3-1 P8267-4-1
 func TestEligibleItemsAreWhereTheBindingHasThem(t *testing.T) {
 	for _, tt := range []struct {
 		name string
@@ -139,6 +139,8 @@ func TestEligibleItemsAreWhereTheBindingHasThem(t *testing.T) {
 // Nothing else of versions 2 and 3 may be reduced: no handle, no name, no entry.
 //
 // RFC 8267 §4 lists the items; an item that is not in the list stays in line.
+//
+// Claims: P8166-3.4.2-1 P8166-6.1-1 P8267-4-1
 func TestNothingElseIsEligible(t *testing.T) {
 	eligible := map[string]bool{"WRITE arguments": true, "SYMLINK arguments": true, "READ results": true, "READLINK results": true}
 	for _, tt := range golden {
@@ -253,6 +255,8 @@ func TestAWalkEndsAtWhatIsNoMessage(t *testing.T) {
 
 // The bounds of replies are what RFC 1813 makes them with a verifier of no octets
 // and all attributes, and with handles as long as they can be.
+//
+// Claims: P8166-6.2-1
 func TestRepliesAreBounded(t *testing.T) {
 	readdir := func(count string) string { return fh32Hex + none + none + verfHex + count }
 	for _, tt := range []struct {

@@ -117,7 +117,7 @@ func TestRepliesOfLinuxAreWithinTheirEstimates(t *testing.T) {
 // Of all operations these have an eligible item, and nothing else has: not
 // READ_PLUS, not WRITE_SAME, not the values of extended attributes.
 //
-// Claim4: P8166-3.4.2-1 P8166-6.1-1 P8166-3.4.4.3-1 P-3.4-3
+// Claims: P-3.4-3 P8166-3.4.2-1 P8166-3.4.4.3-1 P8166-6.1-1 P8267-6.1-1
 func TestOnlyFourOperationsHaveEligibleItems(t *testing.T) {
 	got := map[string]int{}
 	note := func(b []byte, items []rpcrdma.Item, op uint32, what string) {
@@ -154,7 +154,7 @@ func TestOnlyFourOperationsHaveEligibleItems(t *testing.T) {
 // The k-th operation of a COMPOUND that has an eligible result takes the k-th
 // Write chunk, and those for which none is left return inline.
 //
-// Claim4: P8267-6.4.1-1 P8267-6.4.1-5 P5667-5-1 P-3.6-6
+// Claims: P8267-6.4.1-1 P8267-6.4.1-5 P5667-5-1 P-3.6-6
 func TestReadsTakeWriteChunksInTheirOrder(t *testing.T) {
 	results := func(data1, link, data2 string) []byte {
 		return compoundResults(0,
@@ -217,7 +217,7 @@ func eligibleRuns(c *rpcrdma.Cursor) (list []rpcrdma.Run) {
 // operation return inline, and one whose operation fails comes back with nothing
 // in it.
 //
-// Claim4: P8267-6.4.1-3 P8267-6.4.1-4 P5667-5-2
+// Claims: P8267-6.4.1-3 P8267-6.4.1-4 P5667-5-2
 func TestEmptyWriteChunksHaveReadsReturnInline(t *testing.T) {
 	data := strings.Repeat("x", 40)
 	reads := func(last string) []byte {
@@ -263,6 +263,8 @@ func TestEmptyWriteChunksHaveReadsReturnInline(t *testing.T) {
 
 // Several WRITEs of one COMPOUND each have their data at a position of their
 // own, with other operations behind each.
+//
+// Claims: P8166-3.5.2-1
 func TestEachWriteOfACompoundMayBeReduced(t *testing.T) {
 	call := func(one, two string) []byte {
 		return compoundArgs("22 'handle'", "38 .16 .8 0 "+one, "38 .16 .8 0 "+two, "9 1 2")

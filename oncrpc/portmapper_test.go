@@ -83,7 +83,7 @@ func TestThePortMapperTellsPorts(t *testing.T) {
 // TestRpcbindTellsUniversalAddresses also shows that a service on RDMA is found
 // by its netid.
 //
-// Claim4: P-10-4
+// Claims: P-10-4
 func TestRpcbindTellsUniversalAddresses(t *testing.T) {
 	const host4, host6 = "192.0.2.7:111", "[2001:db8::7]:111"
 	const peer4, peer6 = "192.0.2.8:900", "[2001:db8::8]:900"

@@ -8,7 +8,7 @@ import (
 // TestNetidsAndUniversalAddressesAreThoseOfTheRegistry pins what goes over the
 // wire (RFC 5665; RFC 5666 §12).
 //
-// Claim4: P-12-1
+// Claims: P-12-1 P-12-3 P8166-9-1
 func TestNetidsAndUniversalAddressesAreThoseOfTheRegistry(t *testing.T) {
 	for _, c := range []struct {
 		network, addr, netid, uaddr string

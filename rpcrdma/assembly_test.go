@@ -17,6 +17,7 @@ func readPiece(handle uint32, n int, offset uint64) Piece {
 	return Piece{Kind: PieceRead, Length: n, Segment: Segment{handle, uint32(n), offset}}
 }
 
+// Claims: P-3.4-20 P-3.5-2 P-3.7-2 P-3.7-3 P-5.1-3 P8166-3.2-1 P8166-3.4.3-1 P8166-3.4.4-1 P8166-3.4.5-1 P8166-3.4.5.2-4 P8166-3.4.5-3
 func TestAStreamIsPutTogetherFromItsPieces(t *testing.T) {
 	entry := func(position, handle, length uint32) ReadSegment {
 		return ReadSegment{position, Segment{handle, length, 0x1000}}
@@ -203,6 +204,8 @@ func (m peerMemory) register(rng *rand.Rand, b []byte) (list []Segment) {
 
 // Senders of every kind make messages of random streams, and what is assembled
 // is the stream.
+//
+// Claims: P-3.7-3 P8166-3.4.4-1 P8166-3.4.5-1 P8166-3.4.5-3
 func TestWhatIsAssembledIsTheStreamThatWasTakenApart(t *testing.T) {
 	rng := rand.New(rand.NewPCG(5666, 8166))
 	var a Assembly

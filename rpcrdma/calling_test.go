@@ -144,7 +144,7 @@ func TestAFirstConnectionThatFailsEndsTheCall(t *testing.T) {
 // Wherever a connection ends its calls are made again over the next, and end
 // well; nothing of them is left (calling.close and serving.close check that).
 //
-// Claim4: P8166-8.1-1
+// Claims: P8166-8.1-1
 func TestAConnectionCutAnywhereCostsNoCall(t *testing.T) {
 	nettest.CheckLeaks(t)
 	s := serve(t, ServerConfig{})

@@ -161,8 +161,10 @@ func sum(runs []Run) (n int) {
 	return n
 }
 
-// Claim4: P8166-3.4.2-1 P8166-6.1-1 P8166-3.4.4.1-1 P8166-3.4.4.4-1 P8166-3.4.4.4-2 P8166-3.4.5-1 P8166-3.4.5.2-3
-// Claim4: P8166-3.4.6-2 P8166-4.3.2.2-2 P8166-4.3.3-1 P8166-3.5.3-1 P8166-3.5.3-2 P8166-8.2.2.3-1 P5667-3-1 P-6.2-6
+// Claims: P-3.2-1 P-3.4-5 P-3.4-13 P-3.7-4 P-4-2 P-5.1-1 P-5.2-2 P-6.2-6 P5667-3-1 P8166-3.4.2-1 P8166-3.4.2-2 P8166-3.4.4.1-1
+// Claims: P8166-3.4.4.4-1 P8166-3.4.4.4-2 P8166-3.4.5-1 P8166-3.4.5.2-1 P8166-3.4.5.2-3 P8166-3.4.6-2 P8166-3.4.6.2-1 P8166-3.5.2-1
+// Claims: P8166-3.5.3-1 P8166-3.5.3-2 P8166-4.2.4-5 P8166-4.3.2.2-2 P8166-4.3.2.3-1 P8166-4.3.3-1 P8166-4.3.3-2 P8166-6.1-1 P8166-6.1-2
+// Claims: P8166-8.2.2.3-1
 func TestACallTravelsAsShortAsItCan(t *testing.T) {
 	const head = 40 + 4 + 4 // call header, tag of no octets, count of items
 	sinks := func(n ...int) (s [][]byte) {
@@ -296,6 +298,7 @@ func TestMemoryIsExposedInPlaceWhenItIsLong(t *testing.T) {
 	}
 }
 
+// Claims: P-6.2-12 P8166-4.5.4-1
 func TestACallThatCannotTravelIsRefused(t *testing.T) {
 	big := func(n int) [][]byte { return exchangeArgs("", [][]byte{make([]byte, n)}) }
 	for _, test := range []struct {
@@ -330,7 +333,7 @@ func TestACallThatCannotTravelIsRefused(t *testing.T) {
 // The program's memory is cut as M3, M8, M9 and M10 of the worked messages have
 // it; handles and offsets are theirs.
 //
-// Claim4: P8166-4-1 P8166-4.2.2-1 P-4.1-18 P-4.1-2
+// Claims: P-3.4-19 P-3.4-22 P-4.1-2 P-4.1-18 P-5.2-1 P8166-4-1 P8166-4.2.2-1
 func TestRealCallsTravelAsTheWorkedMessages(t *testing.T) {
 	file := unhex(t, fileHandle)
 	data := pattern(1, 65536)
@@ -406,6 +409,7 @@ func (workedBinding) WalkCall(proc uint32, c *Cursor) error {
 	return c.Err()
 }
 
+// Claims: P-3.9-4 P-6.2-14 P5667-4-5
 func TestOnlyALastLongItemIsPadded(t *testing.T) {
 	padding := callTerms{call: 2048, reply: 2048, rules: &rfc5666, align: 256}
 	last := func(first, n int) *oncrpc.ClientCall {
@@ -522,7 +526,8 @@ func randomCall(r *rand.Rand, most int) *oncrpc.ClientCall {
 	return c
 }
 
-// Claim4: P8166-3.4.4.4-2 P8166-3.4.5-1 P8166-3.4.5-2 P8166-3.4.5.2-2 P8166-3.5.3-8 P8166-8.2.2-1 P8166-8.2.2.3-1 P-3.4-14
+// Claims: P-3.4-4 P-3.4-14 P8166-3.4.2-1 P8166-3.4.4.1-2 P8166-3.4.4.4-2 P8166-3.4.5-1 P8166-3.4.5-2 P8166-3.4.5.2-2 P8166-3.4.6-2
+// Claims: P8166-3.5.3-1 P8166-3.5.3-8 P8166-4.3.2.2-2 P8166-4.3.3-1 P8166-6.1-1 P8166-8.2.2-1 P8166-8.2.2.3-1
 func TestAnyCallArrivesWhole(t *testing.T) {
 	r := rand.New(rand.NewPCG(1, 2))
 	var p callPlan

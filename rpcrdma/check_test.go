@@ -9,6 +9,7 @@ var (
 	unused = WriteChunk{{3, 0, 0}}
 )
 
+// Claims: P8166-4.2.4-1 P8166-4.2.4-2 P8166-4.6.1-2
 func TestCallsAreHeldAgainstTheRules(t *testing.T) {
 	for _, c := range []struct {
 		name  string
@@ -37,6 +38,7 @@ func TestCallsAreHeldAgainstTheRules(t *testing.T) {
 	}
 }
 
+// Claims: P8166-4.2.4-2 P8166-4.3.3-3 P8166-4.6.1-3
 func TestRepliesAreHeldAgainstTheRules(t *testing.T) {
 	for _, c := range []struct {
 		name  string
@@ -78,6 +80,7 @@ func wantCheck(t *testing.T, err error, f Fault) {
 	bothAnswers(t, err)
 }
 
+// Claims: P5667-5.1-1
 func TestTheDirectionIsToldByContents(t *testing.T) {
 	call, reply := []byte("\x00\x00\x00\x01\x00\x00\x00\x00"), []byte("\x00\x00\x00\x01\x00\x00\x00\x01")
 	for _, c := range []struct {
@@ -105,6 +108,7 @@ func TestTheDirectionIsToldByContents(t *testing.T) {
 	}
 }
 
+// Claims: P-3.4-25 P-3.7-7 P-3.7-8
 func TestReturnedChunksAreThoseThatWereOffered(t *testing.T) {
 	offered := WriteChunk{{1, 10, 100}, {2, 20, 200}, {3, 31, 300}}
 	call := Header{Writes: []WriteChunk{offered, {}}, HasReply: true, Reply: offered}

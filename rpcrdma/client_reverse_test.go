@@ -16,7 +16,7 @@ var upper = oncrpc.HandlerFunc(func(_ context.Context, r *oncrpc.Request) ([]byt
 	return e.Finish()
 })
 
-// Claim4: P8167-5.1-2 P8167-5.2-2 P8167-5.2-3 P5667-5.1-1 P5667-5.1-2 P8167-5.3-2
+// Claims: P-3.3-3 P5667-5.1-1 P5667-5.1-2 P8167-2.4.1-1 P8167-5.1-2 P8167-5.2-1 P8167-5.2-2 P8167-5.2-3 P8167-5.3-2
 func TestAClientServesCallsOfItsServer(t *testing.T) {
 	nettest.CheckLeaks(t)
 	a := answer(t, ClientConfig{Reverse: upper}, &both)

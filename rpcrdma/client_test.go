@@ -84,7 +84,7 @@ func TestWhatRPCSECGSSProtectsIsTold(t *testing.T) {
 	}
 }
 
-// Claim4: P8166-8.2.2.3-1
+// Claims: P-11-1 P8166-8.2.2.3-1 P8166-8.2.2.3-2
 func TestNothingOfAProtectedCallIsReduced(t *testing.T) {
 	nettest.CheckLeaks(t)
 	for service, reduced := range map[uint32]bool{1: true, 2: false, 3: false} {
@@ -110,6 +110,7 @@ func TestNothingOfAProtectedCallIsReduced(t *testing.T) {
 	}
 }
 
+// Claims: P8166-4.5.4-1
 func TestACallWithoutResourcesFailsAloneAndLeavesNothing(t *testing.T) {
 	nettest.CheckLeaks(t)
 	rnic := must(verbs.Open(verbs.Config{Limits: verbs.Limits{Regions: 6}}))(t)
@@ -175,6 +176,7 @@ func TestAClientHasToKnowWhomToCall(t *testing.T) {
 	}
 }
 
+// Claims: P-3.1-1 P8166-4.3.3-2
 func TestACallOfProcedureZeroNeedsNoChunk(t *testing.T) {
 	nettest.CheckLeaks(t)
 	a := answer(t, ClientConfig{Bindings: Bindings{}}, nil)

@@ -5,6 +5,7 @@ import (
 	"testing"
 )
 
+// Claims: P-6.2-1 P-6.2-2 P-6.2-3 P-12-6
 func TestTheWorkedConfigurationIsReadAndWrittenOctetForOctet(t *testing.T) {
 	call := ConfCall{MaxCallSendSize: 4096, MaxReplySendSize: 4096, MaxRDMARead: 16}
 	m15 := unhex(t, vectors[14].payload)
@@ -41,6 +42,7 @@ func TestConfigurationOfWrongSizeIsRefused(t *testing.T) {
 	}
 }
 
+// Claims: P-6.2-5 P-6.2-6 P8166-3.3.2-1 P8797-4.2-2
 func TestThresholdsAreTheLesserOfWhatIsSentAndTaken(t *testing.T) {
 	for _, c := range []struct{ send, receive, want uint32 }{
 		{4096, 4096, 4096}, {4096, 2048, 2048}, {2048, 4096, 2048}, {4096, 0, 1024}, {100, 4096, 1024}, {1<<32 - 1, 1<<32 - 2, 1<<32 - 2},

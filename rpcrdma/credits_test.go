@@ -2,7 +2,7 @@ package rpcrdma
 
 import "testing"
 
-// Claim4: P-3.3-10 P-3.8-15 P-6.1-4 P-6.1-5 P8166-3.3.1-2 P8166-3.3.3-2 P8166-3.3.3-3
+// Claims: P-3.3-7 P-3.3-9 P-3.3-10 P-3.3-15 P-3.8-14 P-3.8-15 P-6.1-4 P-6.1-5 P8166-3.3.1-2 P8166-3.3.1-4 P8166-3.3.3-2 P8166-3.3.3-3
 func TestAWindowIsTheLesserOfRequestedAndGrantedLessWhatIsOutstanding(t *testing.T) {
 	call := func(w *window) { w.call() }
 	reply := func(credits uint32) func(*window) { return func(w *window) { w.reply(credits, false) } }
@@ -46,7 +46,7 @@ func TestAWindowIsTheLesserOfRequestedAndGrantedLessWhatIsOutstanding(t *testing
 	}
 }
 
-// Claim4: P-3.3-8 P-11-10 P8166-3.3.1-3
+// Claims: P-3.3-8 P-11-9 P-11-10 P8166-3.3.1-1 P8166-3.3.1-3
 func TestAGrantIsNeverZero(t *testing.T) {
 	for _, c := range []struct{ limit, pending, credits uint32 }{
 		{64, 0, 64}, {64, 1, 63}, {64, 63, 1}, {64, 64, 1}, {64, 1000, 1}, {1, 0, 1}, {1, 1, 1},

@@ -86,6 +86,7 @@ func TestACursorReadsWordsAcrossPieces(t *testing.T) {
 	}
 }
 
+// Claims: P-3.4-13 P-3.6-4 P8166-3.4.4.1-1 P8166-3.4.5-1 P8166-3.4.6.1-1
 func TestItemsInChunksCountInPositionsWithTheirRoundup(t *testing.T) {
 	for _, test := range []struct {
 		name    string
@@ -126,6 +127,7 @@ func TestItemsInChunksCountInPositionsWithTheirRoundup(t *testing.T) {
 	}
 }
 
+// Claims: P-3.4-14 P-3.4-15 P8166-3.4.5.2-2 P8166-3.4.5.2-3
 func TestACursorRefusesWhatDoesNotAgree(t *testing.T) {
 	limited := func(c *Cursor) { c.Eligible(4) }
 	for _, test := range []struct {
@@ -169,6 +171,7 @@ func TestACursorRefusesWhatDoesNotAgree(t *testing.T) {
 	}
 }
 
+// Claims: P-3.9-5 P-3.9-6
 func TestACursorPassesThePadsOfAnRDMAMSGP(t *testing.T) {
 	// A header of 36 octets, an item of 2 octets at 8 that is below the threshold
 	// and one of 8 at 16, which would be at 36+16 = 52: its pad is 12 octets.

@@ -67,6 +67,7 @@ func TestNumbersSpeak(t *testing.T) {
 	}
 }
 
+// Claims: P8166-4.5-7
 func TestAnRDMAErrorIsReadAsWhatItsCallEndsWith(t *testing.T) {
 	for _, c := range []struct {
 		h    Header

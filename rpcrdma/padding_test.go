@@ -2,6 +2,7 @@ package rpcrdma
 
 import "testing"
 
+// Claims: P-3.9-1 P-3.9-3 P-3.9-4 P-6.2-13
 func TestPadsAlignDataFromTheFirstOctetOfTheSend(t *testing.T) {
 	m10 := Header{Proc: ProcMsgP, Align: 256, Threshold: 512}
 	p := m10.Padding()

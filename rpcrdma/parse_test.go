@@ -22,6 +22,7 @@ func bothAnswers(t testing.TB, err error) [2]Answer {
 // A fixed begins messages of XID 1, version 1 and one credit.
 const fixed = "00000001 00000001 00000001 "
 
+// Claims: P-3.5-1 P-4.1-1 P-4.1-2 P-4.1-13 P-4.1-18 P-4.1-19 P-4.2-1 P8166-3.4.5-2 P8166-4.5-1 P8166-4.5-8
 func TestFaultsOfAHeaderGetTheirAnswers(t *testing.T) {
 	const (
 		drop  = AnswerDrop
@@ -84,6 +85,7 @@ func TestFaultsOfAHeaderGetTheirAnswers(t *testing.T) {
 	}
 }
 
+// Claims: P-4.1-9 P-4.1-14
 func TestWhatFollowsAHeaderWithoutAMessageIsPassedOver(t *testing.T) {
 	for name, wire := range map[string]string{
 		"NOMSG": fixed + "00000001 00000000 00000000 00000000 00000009",
@@ -97,6 +99,7 @@ func TestWhatFollowsAHeaderWithoutAMessageIsPassedOver(t *testing.T) {
 	}
 }
 
+// Claims: P-4.3-16
 func TestAnErrorCodeThatNobodyAssignedMayComeWithoutItsWords(t *testing.T) {
 	var h Header
 	if _, err := h.Parse(unhex(t, fixed+"00000004 00000009"), &Rules{}); err != nil || h.Err != 9 {
@@ -104,6 +107,7 @@ func TestAnErrorCodeThatNobodyAssignedMayComeWithoutItsWords(t *testing.T) {
 	}
 }
 
+// Claims: P-4.1-3
 func TestXIDsMayDifferWhereTheRulesSaySo(t *testing.T) {
 	var h Header
 	wire := unhex(t, fixed+"00000000 00000000 00000000 00000000 00000002")
@@ -112,6 +116,7 @@ func TestXIDsMayDifferWhereTheRulesSaySo(t *testing.T) {
 	}
 }
 
+// Claims: P8166-3.4.4-2 P8166-8.1.4-1 P8267-6.4.2-3
 func TestLimitsHoldToTheLastUnit(t *testing.T) {
 	s := Segment{Length: 10}
 	at := func(positions ...uint32) (list []ReadSegment) {
@@ -158,6 +163,7 @@ func TestLimitsHoldToTheLastUnit(t *testing.T) {
 	}
 }
 
+// Claims: P-4.2-1 P8267-6.4.2-3
 func TestAReadListBeyondAllLimitsIsNotReadToItsEnd(t *testing.T) {
 	h := Header{Proc: ProcNoMsg, Reads: make([]ReadSegment, 10_000)}
 	var got Header
@@ -232,6 +238,7 @@ func BenchmarkParse(b *testing.B) {
 	}
 }
 
+// Claims: P-4.2-1
 func FuzzHeader(f *testing.F) {
 	for _, v := range vectors {
 		f.Add(slices.Concat(unhex(f, v.header), unhex(f, v.payload)))

@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-// Claim4: P8797-4-4
+// Claims: P8797-4-1 P8797-4.2-1 P8797-4-4 P8797-8-1
 func TestPrivateDataHasTheOctetsOfTheFigure(t *testing.T) {
 	for _, c := range []struct {
 		d    PrivateData
@@ -25,6 +25,7 @@ func TestPrivateDataHasTheOctetsOfTheFigure(t *testing.T) {
 	}
 }
 
+// Claims: P8797-4.2-1
 func TestSizesThatPrivateDataCannotTellAreBroughtWithin(t *testing.T) {
 	for size, want := range map[uint32]uint32{0: 1024, 1023: 1024, 1025: 1024, 2047: 1024, 5000: 4096, 262143: 261120, 262145: 262144, 1<<32 - 1: 262144} {
 		d, found := ParsePrivateData(PrivateData{false, size, size}.Append(nil))
@@ -34,7 +35,7 @@ func TestSizesThatPrivateDataCannotTellAreBroughtWithin(t *testing.T) {
 	}
 }
 
-// Claim4: P8797-4-5
+// Claims: P8797-4-5 P8797-5.1-1 P8797-5.2-1 P8797-5.2-2 P8797-5.2-3 P8797-6-1 P8797-7-1
 func TestPrivateDataIsFoundAmongWhatIsOthers(t *testing.T) {
 	want := PrivateData{true, 4096, 8192}
 	for _, c := range []struct {
@@ -66,6 +67,7 @@ func TestPrivateDataIsFoundAmongWhatIsOthers(t *testing.T) {
 	}
 }
 
+// Claims: P8797-4.1-3
 func TestRemoteInvalidationNeedsBothPeers(t *testing.T) {
 	for _, own := range []bool{false, true} {
 		for _, peer := range []bool{false, true} {

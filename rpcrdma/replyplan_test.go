@@ -10,6 +10,9 @@ import (
 	"github.com/google/go-cmp/cmp/cmpopts"
 )
 
+// Claims: P-3.6-1 P-3.6-2 P-3.6-4 P-3.7-8 P-5.2-3 P5667-3-3 P5667-3-4 P5667-3-5 P5667-5-2 P8166-3.4.6.2-2 P8166-3.4.6.2-3 P8166-3.4.6-3
+// Claims: P8166-3.4.6-4 P8166-3.5.3-5 P8166-3.5.3-6 P8166-4.2.4-5 P8166-4.3.2-1 P8166-4.3.2.1-1 P8166-4.3.2.2-3 P8166-4.3.2.3-2
+// Claims: P8166-4.3.2.3-3 P8166-4.3.3-4
 func TestAReplyGoesWhereTheCallOffers(t *testing.T) {
 	three := WriteChunk{{1, 10, 100}, {2, 20, 200}, {3, 30, 300}}
 	lengths := func(c WriteChunk, lengths ...uint32) WriteChunk {
@@ -139,6 +142,7 @@ func TestAReplyGoesWhereTheCallOffers(t *testing.T) {
 	}
 }
 
+// Claims: P8166-3.4.6-4
 func TestARepliesHeaderIsThatOfTheWorkedMessage(t *testing.T) {
 	for _, c := range []struct {
 		call, reply vector
@@ -159,6 +163,7 @@ func TestARepliesHeaderIsThatOfTheWorkedMessage(t *testing.T) {
 	}
 }
 
+// Claims: P8166-4.5.3-1 P8267-3-1 P8267-3.1-3
 func TestWhatFitsNothingIsFoundBeforeAnythingIsWritten(t *testing.T) {
 	chunk := WriteChunk{{1, 10, 0}, {2, 10, 0}}
 	for _, c := range []struct {
@@ -194,6 +199,8 @@ func TestWhatFitsNothingIsFoundBeforeAnythingIsWritten(t *testing.T) {
 
 // Replies of every shape go to random offers. What the requester finds in its
 // memory, in order, and inline, is the stream again.
+//
+// Claims: P-3.6-1 P8166-3.4.6.2-3 P8166-3.4.6-3 P8166-3.4.6-4 P8166-3.5.3-8
 func TestWhatIsPlacedIsTheReply(t *testing.T) {
 	rng := rand.New(rand.NewPCG(8166, 8267))
 	var p ReplyPlan

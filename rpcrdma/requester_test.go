@@ -19,7 +19,7 @@ func everything() *oncrpc.ClientCall {
 	return c
 }
 
-// Claim4: P8166-4.5-1 P8166-4.5-3 P8166-4.5-8 P8166-4.6.1-3 P8166-4.6.2-2 P8166-4.2.4-3
+// Claims: P-2-2 P-4.1-19 P-4.2-1 P8166-4.2.4-3 P8166-4.3.1-1 P8166-4.5-1 P8166-4.5-3 P8166-4.5-8 P8166-4.6.1-3 P8166-4.6.2-2
 func TestARequesterDropsWhatIsNoReplyAndWaitsOn(t *testing.T) {
 	shorter := func(h Header, n int) []byte { return h.Append(nil)[:n] }
 	for _, test := range []struct {
@@ -129,7 +129,7 @@ func (h Header) bytes() []byte {
 	return h.Append(nil)
 }
 
-// Claim4: P8166-6.1-5 P8166-6.1-6
+// Claims: P-4.1-13 P-4.3-16 P-8-1 P8166-4.5-7 P8166-6.1-5 P8166-6.1-6 P8166-7-1 P8267-6.4.2-4 P8267-6.4.2-5
 func TestARepliesErrorsEndItsCallForGood(t *testing.T) {
 	stream := &Error{Fault: FaultStream}
 	placed := func(h Header, lengths ...int) Header {
@@ -232,7 +232,8 @@ func TestARepliesErrorsEndItsCallForGood(t *testing.T) {
 	}
 }
 
-// Claim4: P8166-3.3.1-2 P8166-3.3.3-2 P8166-3.3.3-3
+// Claims: P-3.3-4 P-3.3-7 P-3.3-9 P-3.3-10 P-3.3-15 P-4.1-7 P-6.1-4 P-6.1-5 P8166-3.3.1-2 P8166-3.3.1-4 P8166-3.3.1-6 P8166-3.3.3-2
+// Claims: P8166-3.3.3-3
 func TestARequesterKeepsToTheCreditsThatItHas(t *testing.T) {
 	nettest.CheckLeaks(t)
 	a := answer(t, ClientConfig{Credits: 4}, &both)
@@ -299,6 +300,7 @@ func TestARequesterKeepsToTheCreditsThatItHas(t *testing.T) {
 	}
 }
 
+// Claims: P8166-3.3.1-2
 func TestACallThatIsGivenUpKeepsItsCreditUntilItsReply(t *testing.T) {
 	nettest.CheckLeaks(t)
 	a := answer(t, ClientConfig{}, &both)
@@ -335,7 +337,7 @@ func TestACallThatIsGivenUpKeepsItsCreditUntilItsReply(t *testing.T) {
 	checkEnded(t, within(t, "reply", last), nil)
 }
 
-// Claim4: P8166-8.1-1
+// Claims: P-3.5-3 P-11-4 P8166-4.4.1-1 P8166-8.1-1 P8166-8.1.3-1 P8166-8.1.3-2 P8166-8.1.4-2
 func TestNothingMovesThroughAnSTagOfACallThatHasEnded(t *testing.T) {
 	for _, way := range []string{"a reply", "an error", "its context"} {
 		for _, list := range []string{"Read", "Write", "Reply"} {
@@ -389,7 +391,7 @@ func TestNothingMovesThroughAnSTagOfACallThatHasEnded(t *testing.T) {
 
 // What is lent is lent with no more rights and no more octets than it needs.
 //
-// Claim4: P8166-8.1-1
+// Claims: P-11-4 P8166-8.1-1
 func TestMemoryIsLentWithinItsBoundsAndForItsPurpose(t *testing.T) {
 	for _, test := range []struct {
 		name string
@@ -448,6 +450,7 @@ func (p *testPeer) invalidate(s uint32, h Header, payload []byte) {
 	}
 }
 
+// Claims: P8797-4.1-1
 func TestAReplyMayInvalidateAnySTagOfItsCall(t *testing.T) {
 	for _, quiet := range []bool{false, true} { // Linux's server says R=0 and does it
 		for i, name := range []string{"Read", "first Write", "second Write", "Reply"} {
@@ -471,6 +474,7 @@ func TestAReplyMayInvalidateAnySTagOfItsCall(t *testing.T) {
 	}
 }
 
+// Claims: P8797-4.1-2
 func TestAnSTagOfAnotherCallThatIsInvalidatedClosesTheConnection(t *testing.T) {
 	nettest.CheckLeaks(t)
 	a := answer(t, ClientConfig{}, &both)
@@ -496,7 +500,7 @@ func TestAnSTagOfAnotherCallThatIsInvalidatedClosesTheConnection(t *testing.T) {
 	checkEnded(t, within(t, "reply", other), nil)
 }
 
-// Claim4: P8166-3.3.3-6 P8797-5.1-1 P8797-5.2-2 P8166-4.6.1-1 P8166-4.6.2-1
+// Claims: P-6.1-2 P8166-3.3.3-1 P8166-3.3.3-6 P8166-4.6.1-1 P8166-4.6.2-1 P8797-3.1-1 P8797-5.1-1 P8797-5.2-2
 func TestWithoutPrivateDataMessagesHave1024Octets(t *testing.T) {
 	nettest.CheckLeaks(t)
 	a := answer(t, ClientConfig{}, nil)
@@ -511,7 +515,7 @@ func TestWithoutPrivateDataMessagesHave1024Octets(t *testing.T) {
 	checkEnded(t, within(t, "reply", ended), nil)
 }
 
-// Claim4: P8797-4-3
+// Claims: P8797-4-3
 func TestTheTermsOfANewConnectionHold(t *testing.T) {
 	nettest.CheckLeaks(t)
 	size := make(chan uint32, 2)

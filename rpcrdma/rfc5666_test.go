@@ -27,7 +27,7 @@ func (p *testPeer) done(xid uint32) {
 	}
 }
 
-// Claim4: P-3.5-4
+// Claims: P-3.4-10 P-3.5-4 P-3.8-5 P-5.1-4
 func TestAReplyByReadListIsFetchedAndThenDone(t *testing.T) {
 	item := pattern(3, 5001)
 	for _, test := range []struct {
@@ -105,7 +105,7 @@ func TestAReplyThatCannotBeReadEndsTheConnectionAndItsCallIsMadeAgain(t *testing
 	checkEnded(t, within(t, "reply", ended), nil)
 }
 
-// Claim4: P-3.8-15
+// Claims: P-3.8-13 P-3.8-15 P-3.8-16
 func TestRDMADonesTakeCredits(t *testing.T) {
 	nettest.CheckLeaks(t)
 	a := answer(t, ClientConfig{Rules: rfc5666}, &both)
@@ -139,7 +139,7 @@ func TestRDMADonesTakeCredits(t *testing.T) {
 	}
 }
 
-// Claim4: P-3.9-5 P-3.9-6
+// Claims: P-3.9-5 P-3.9-6
 func TestThePadsOfAReplyAreTakenOut(t *testing.T) {
 	nettest.CheckLeaks(t)
 	a := answer(t, ClientConfig{Rules: rfc5666}, &both)
@@ -191,7 +191,7 @@ func (p *testPeer) configured(reply ConfReply) ConfCall {
 	return conf
 }
 
-// Claim4: P-6.2-6 P-6.1-4 P-6.1-5
+// Claims: P-5-2 P-6.1-1 P-6.1-4 P-6.1-5 P-6.2-4 P-6.2-6 P-6-3
 func TestCONFRDMAComesFirstAndSetsTheLimits(t *testing.T) {
 	nettest.CheckLeaks(t)
 	a := answer(t, ClientConfig{Rules: rfc5666, Configure: true, Reads: 16}, nil)
@@ -217,6 +217,7 @@ func TestCONFRDMAComesFirstAndSetsTheLimits(t *testing.T) {
 	checkEnded(t, within(t, "reply", ended), nil)
 }
 
+// Claims: P-6-4
 func TestAServerWithoutCONFRDMAIsNotMinded(t *testing.T) {
 	for name, answer1 := range map[string]func(p *testPeer, xid uint32){
 		"PROG_UNAVAIL": func(p *testPeer, xid uint32) {
@@ -277,6 +278,7 @@ func itemsCall(first, last []byte) *oncrpc.ClientCall {
 
 var itemsBindings = Bindings{{exchangeProgram, exchangeVersion}: twoItems{}}
 
+// Claims: P-3.9-1 P-6.2-14 P5667-4-5
 func TestALongLastItemIsPaddedOnceAnAlignmentIsKnown(t *testing.T) {
 	nettest.CheckLeaks(t)
 	a := answer(t, ClientConfig{Rules: rfc5666, Configure: true, Bindings: itemsBindings}, &both)
@@ -295,6 +297,7 @@ func TestALongLastItemIsPaddedOnceAnAlignmentIsKnown(t *testing.T) {
 	checkEnded(t, within(t, "reply", ended), nil)
 }
 
+// Claims: P-3.9-2 P-3.9-5 P-3.9-6
 func TestAPaddedCallIsServed(t *testing.T) {
 	nettest.CheckLeaks(t)
 	s := serve(t, ServerConfig{
@@ -319,6 +322,7 @@ func TestAPaddedCallIsServed(t *testing.T) {
 	}
 }
 
+// Claims: P-3.4-10 P-3.8-12
 func TestAServerThatExposesRepliesIsDone(t *testing.T) {
 	nettest.CheckLeaks(t)
 	s := serve(t, ServerConfig{Rules: rfc5666, ReadReplies: ReadReplies{Enabled: true}})

@@ -2,6 +2,7 @@ package rpcrdma
 
 import "testing"
 
+// Claims: P-3.4-14 P-3.7-5 P8166-3.4.5.2-2 P8166-3.4.5.2-3
 func TestAChunkHoldsItsItemWithOrWithoutRoundup(t *testing.T) {
 	for _, c := range []struct {
 		length uint64
@@ -20,6 +21,7 @@ func TestAChunkHoldsItsItemWithOrWithoutRoundup(t *testing.T) {
 	}
 }
 
+// Claims: P-3.7-4 P-3.7-6 P8166-3.4.5.2-1
 func TestRoundupIsElidedFromTheOnlyReadChunk(t *testing.T) {
 	for _, c := range []struct {
 		count        uint32
@@ -39,6 +41,7 @@ func TestPadLeadsToTheNextMultipleOf4(t *testing.T) {
 	}
 }
 
+// Claims: P-3.3-7
 func TestGrantsAreAtLeastOneAndAtMostWhatIsUsed(t *testing.T) {
 	for _, c := range [][3]uint32{{0, 32, 1}, {1, 32, 1}, {8, 32, 8}, {32, 32, 32}, {33, 32, 32}, {1<<32 - 1, 32, 32}, {5, 0, 1}} {
 		if got := Grant(c[0], c[1]); got != c[2] {

@@ -29,7 +29,7 @@ func (s *serving) offers() (n int) {
 // regions counts what is registered.
 func (s *serving) regions() int { return s.rnic.Usage().Regions }
 
-// Claim4: P-11-6
+// Claims: P-3.8-6 P-5.1-4 P-11-6 P-11-9
 func TestAReplyIsFetchedAndThenWithdrawn(t *testing.T) {
 	nettest.CheckLeaks(t)
 	s := serve(t, ServerConfig{ReadReplies: ReadReplies{Enabled: true}})
@@ -61,6 +61,7 @@ func TestAReplyIsFetchedAndThenWithdrawn(t *testing.T) {
 	}
 }
 
+// Claims: P-3.8-6 P-3.8-10 P-11-4 P8166-8.1.1-1
 func TestWhatWasWithdrawnCannotBeRead(t *testing.T) {
 	nettest.CheckLeaks(t)
 	s := serve(t, ServerConfig{ReadReplies: ReadReplies{Enabled: true}})
@@ -95,7 +96,7 @@ func TestACallThatIsSentAgainWithdrawsTheReplyBefore(t *testing.T) {
 
 // Who does not say when he is done holds no more than he may, and for no longer.
 //
-// Claim4: P-11-6 P-11-10 P-11-11
+// Claims: P-3.8-9 P-11-6 P-11-7 P-11-9 P-11-10 P-11-11 P-11-12
 func TestRepliesThatAreNotFetchedAreBounded(t *testing.T) {
 	for _, c := range []struct {
 		name    string
@@ -149,6 +150,7 @@ func TestRepliesThatAreNotFetchedAreBounded(t *testing.T) {
 // close ends the peer's side, as a bubble ends only when nothing of it runs.
 func (p *testPeer) close() { _ = p.rnic.Close() }
 
+// Claims: P-3.8-8 P-11-6 P-11-8
 func TestAReplyThatIsNotFetchedEndsTheConnection(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := serve(t, ServerConfig{ReadReplies: ReadReplies{Enabled: true, Close: true, Timeout: 15 * time.Second}})
@@ -166,6 +168,7 @@ func TestAReplyThatIsNotFetchedEndsTheConnection(t *testing.T) {
 	})
 }
 
+// Claims: P-11-11
 func TestARDMA_DONESendsWhatWasHeldBack(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := serve(t, ServerConfig{ReadReplies: ReadReplies{Enabled: true, Replies: 1}})
@@ -227,7 +230,7 @@ func TestAReplyToFetchThatComesAfterTheEndIsNotKept(t *testing.T) {
 	p.end()
 }
 
-// Claim4: P-3.9-5 P-3.9-6
+// Claims: P-3.9-5 P-3.9-6
 func TestServerTakesPadsOut(t *testing.T) {
 	nettest.CheckLeaks(t)
 	item := pattern(1, 600)
@@ -293,7 +296,7 @@ func confMessage(xid uint32, proc uint32, args []byte) []byte {
 	return onWire(Header{XID: xid, Credits: 1}, b, args)
 }
 
-// Claim4: P-11-13 P-6.2-12
+// Claims: P-6.1-1 P-6.2-5 P-6.2-8 P-6.2-12 P-6-3 P-6-4 P-11-13
 func TestServerIsConfiguredByWhoMay(t *testing.T) {
 	nettest.CheckLeaks(t)
 	everybody := func(*oncrpc.Call) bool { return true }
@@ -349,7 +352,7 @@ func TestServerIsConfiguredByWhoMay(t *testing.T) {
 // Peers that ignore RFC 8166, and who keep to it, do not get a Read list where
 // the upper layer does not permit it.
 //
-// Claim4: P8166-4.3.1-1
+// Claims: P-3.8-11 P-3.8-12 P8166-4.3.1-1
 func TestOnlyWhereTheUpperLayerPermitsAReplyIsFetched(t *testing.T) {
 	nettest.CheckLeaks(t)
 	handler := oncrpc.HandlerFunc(func(_ context.Context, r *oncrpc.Request) ([]byte, error) {

@@ -16,7 +16,7 @@ import (
 // Sent again over the next one it is answered, so that it does not end that one,
 // too.
 //
-// Claim4: P8166-4.5.4-3
+// Claims: P8166-4.5.3-2 P8166-4.5.4-3
 func TestACallThatBreaksTheConnectionIsAnsweredOnTheNext(t *testing.T) {
 	item := pattern(1, 8000)
 	for _, c := range []struct {
@@ -68,7 +68,7 @@ func (s *serving) connectTCP() *testPeer {
 	return s.connectOver(a, b, &PrivateData{RemoteInvalidation: true, SendSize: 4096, ReceiveSize: 4096}, verbs.QPConfig{IRD: 8, ORD: 8})
 }
 
-// Claim4: P8166-8.1-1 P-11-4
+// Claims: P-3.3-1 P-3.3-11 P-3.3-12 P-11-4 P8166-3.3-1 P8166-8.1-1
 func TestWhoIgnoresCreditsLosesHisConnectionAlone(t *testing.T) {
 	nettest.CheckLeaks(t)
 	block, entered := make(chan struct{}), make(chan struct{}, 100)
@@ -106,6 +106,7 @@ func TestWhoIgnoresCreditsLosesHisConnectionAlone(t *testing.T) {
 	close(block)
 }
 
+// Claims: P-6-1 P8166-3.3-1
 func TestAMessageLongerThanItsReceiveEndsTheConnection(t *testing.T) {
 	nettest.CheckLeaks(t)
 	s := serve(t, ServerConfig{ReceiveSize: 1024})
@@ -120,7 +121,7 @@ func TestAMessageLongerThanItsReceiveEndsTheConnection(t *testing.T) {
 // A connection that ends after any octet of an exchange leaves nothing behind:
 // serving.close checks that.
 //
-// Claim4: P8166-8.1-1
+// Claims: P8166-8.1-1
 func TestAConnectionCutAnywhereLeavesNothing(t *testing.T) {
 	nettest.CheckLeaks(t)
 	item := pattern(3, 600)

@@ -25,8 +25,10 @@ func onWire(h Header, payload ...[]byte) []byte {
 // Every message that is wrong by its form, or asks for what cannot be, has its
 // answer or none. The connection lives on, and nothing is placed.
 //
-// Claim4: P-4.1-14 P-4.2-1 P-4.2-2 P-4.2-4 P-4.2-5 P-4.2-7 P-3.4-14 P8166-4.2.4-2 P8166-4.2.4-4 P8166-4.5-1 P8166-4.5-2 P8166-4.5-4 P8166-4.5-5
-// Claim4: P8166-4.5-6 P8166-4.5.1-1 P8166-4.5.2-1 P8166-6.1-3 P8166-6.1-4 P8166-4.6.2-2 P8166-3.4.5-2 P-4.1-19 P5667-3-2 P8267-3.1-3
+// Claims: P-3.4-14 P-3.4-15 P-4.1-13 P-4.1-14 P-4.1-18 P-4.1-19 P-4.2-1 P-4.2-2 P-4.2-4 P-4.2-5 P-4.2-6 P-4.2-7 P-5.2-4 P5667-3-2
+// Claims: P8166-3.4.4.1-2 P8166-3.4.5-2 P8166-4.2.4-2 P8166-4.2.4-4 P8166-4.5-1 P8166-4.5.1-1 P8166-4.5-2 P8166-4.5.2-1 P8166-4.5.2-2
+// Claims: P8166-4.5.3-1 P8166-4.5-4 P8166-4.5-5 P8166-4.5-6 P8166-4.6.1-2 P8166-4.6.2-2 P8166-6-1 P8166-6.1-3 P8166-6.1-4 P8166-8.2.2.3-1
+// Claims: P8267-3-1 P8267-3.1-3 P8267-6.4.2-3
 func TestServerAnswersWhatIsWrong(t *testing.T) {
 	const xid = 0x1234
 	null := nullCall(xid)

@@ -23,7 +23,7 @@ func callBack(back chan oncrpc.Caller) oncrpc.Handler {
 
 // Calls go both ways over a connection, with the same XIDs even, and do not meet.
 //
-// Claim4: P8167-5.1-2 P8167-5.1-3 P5667-5.1-1 P5667-5.1-2
+// Claims: P5667-5.1-1 P5667-5.1-2 P8167-2.4.1-1 P8167-4.1-1 P8167-4.1-2 P8167-5.1-1 P8167-5.1-2 P8167-5.1-3
 func TestCallsGoBackOverTheConnection(t *testing.T) {
 	nettest.CheckLeaks(t)
 	backs := make(chan oncrpc.Caller, 1)
@@ -90,7 +90,7 @@ func TestCallsBackEndWithTheConnection(t *testing.T) {
 	}
 }
 
-// Claim4: P8167-4.1-3
+// Claims: P8167-4.1-3
 func TestCreditsOfUnknownDirectionAreIgnored(t *testing.T) {
 	nettest.CheckLeaks(t)
 	backs := make(chan oncrpc.Caller, 1)
@@ -126,7 +126,7 @@ func TestCreditsOfUnknownDirectionAreIgnored(t *testing.T) {
 
 // What is longer than fits inline does not travel in the reverse direction.
 //
-// Claim4: P8267-6.5.2-2
+// Claims: P8167-5.3-3 P8267-6.5.2-2
 func TestCallsBackHaveNoChunks(t *testing.T) {
 	nettest.CheckLeaks(t)
 	backs := make(chan oncrpc.Caller, 1)

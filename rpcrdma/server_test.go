@@ -8,6 +8,7 @@ import (
 	"github.com/weft-rdma/weft/verbs"
 )
 
+// Claims: P-2-2 P-3.1-1 P-3.3-6 P-3.4-9 P8166-4.3.2.3-1
 func TestServerAnswersShortCallsInline(t *testing.T) {
 	nettest.CheckLeaks(t)
 	p := serve(t, ServerConfig{}).full()
@@ -26,6 +27,7 @@ func TestServerAnswersShortCallsInline(t *testing.T) {
 // octets are.
 const position = 40 + 8 + 4 + 4
 
+// Claims: P-3.4-6 P-3.5-2 P-3.8-1 P8797-4.1-1
 func TestServerFetchesWhatWasReduced(t *testing.T) {
 	nettest.CheckLeaks(t)
 	p := serve(t, ServerConfig{}).full()
@@ -42,6 +44,7 @@ func TestServerFetchesWhatWasReduced(t *testing.T) {
 	}
 }
 
+// Claims: P-3.4-8 P-3.6-1 P-3.6-2 P-3.8-1 P8166-3.4.6.2-3 P8166-3.4.6-3 P8166-3.4.6-4
 func TestServerPlacesResults(t *testing.T) {
 	nettest.CheckLeaks(t)
 	p := serve(t, ServerConfig{}).full()
@@ -60,6 +63,7 @@ func TestServerPlacesResults(t *testing.T) {
 	}
 }
 
+// Claims: P-5.2-3 P8166-3.5.3-3 P8166-3.5.3-6 P8166-3.5.3-7 P8166-4.3.3-3 P8166-4.3.3-4
 func TestServerRepliesByReplyChunk(t *testing.T) {
 	nettest.CheckLeaks(t)
 	p := serve(t, ServerConfig{}).full()

@@ -185,6 +185,10 @@ var vectors = []vector{
 	},
 }
 
+// Claims: P-3.1-1 P-3-3 P-3.3-4 P-3.3-6 P-3.4-21 P-3.4-23 P-3.4-24 P-4.1-1 P-4.1-4 P-4.1-8 P-4.1-9 P-4.1-10 P-4.1-11 P-4.1-12 P-4.1-13
+// Claims: P-4.1-14 P-4.1-15 P-4.1-16 P-4.1-17 P-4.1-18 P-4.1-20 P-4.2-3 P-4.3-1 P-4.3-2 P-4.3-3 P-4.3-4 P-4.3-5 P-4.3-6 P-4.3-7 P-4.3-8
+// Claims: P-4.3-9 P-4.3-10 P-4.3-11 P-4.3-12 P-4.3-13 P-4.3-14 P-4.3-15 P-4.3-16 P8166-4-1 P8166-4.1.2-1 P8166-4.2.2-1 P8166-4.2.4-1
+// Claims: P8166-4.7-1 P8166-7-1
 func TestTheWorkedMessagesAreReadAndWrittenOctetForOctet(t *testing.T) {
 	var reused Header
 	for _, v := range vectors {
@@ -226,6 +230,7 @@ func TestTheWorkedMessagesAreReadAndWrittenOctetForOctet(t *testing.T) {
 	}
 }
 
+// Claims: P-4.1-14 P-4.1-20 P-4.2-5 P-4.3-12 P-4.3-14 P-4.3-15 P8166-4.1.2-1 P8166-4.5-4 P8166-4.5-5 P8166-4.5-6
 func TestMessagesWithoutListsHaveTheirOwnEncoders(t *testing.T) {
 	for _, c := range []struct {
 		name string
@@ -242,6 +247,7 @@ func TestMessagesWithoutListsHaveTheirOwnEncoders(t *testing.T) {
 	}
 }
 
+// Claims: P-2-3 P-3.4-17 P-3.4-18 P8166-4-1
 func TestAHeaderKeepsExtremeSegmentsExactly(t *testing.T) {
 	want := Header{
 		XID: 1<<32 - 1, Version: 1, Credits: 1<<32 - 1, Proc: ProcNoMsg,
@@ -258,6 +264,7 @@ func TestAHeaderKeepsExtremeSegmentsExactly(t *testing.T) {
 	}
 }
 
+// Claims: P-4.1-4 P8166-4.2.2-1
 func TestEveryMessageButAnErrorGoesOutAsVersion1(t *testing.T) {
 	for p := range ProcError {
 		h := Header{Version: 7, Proc: p}

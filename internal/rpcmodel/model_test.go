@@ -15,8 +15,8 @@ var (
 // Random calls with random chunks get the replies that the model says, octet for
 // octet.
 //
-// Claim4: P8166-3.4.5-1 P8166-3.4.5.2-2 P8166-3.4.5.2-3 P8166-3.4.6-4 P8166-3.4.6.2-2 P8166-3.4.6.2-3 P8166-3.5.3-6 P8166-3.5.3-8
-// Claim4: P8166-4.3.2-1 P8166-4.3.2.3-2 P8166-4.3.2.3-3 P8166-8.1-1 P-3.4-14 P-3.6-1 P-3.7-3
+// Claims: P8166-3.4.5-1 P8166-3.4.5.2-2 P8166-3.4.5.2-3 P8166-3.4.6-4 P8166-3.4.6.2-2 P8166-3.4.6.2-3 P8166-3.5.3-6 P8166-3.5.3-8
+// Claims: P8166-4.3.2-1 P8166-4.3.2.3-2 P8166-4.3.2.3-3 P8166-8.1-1 P-3.4-14 P-3.6-1 P-3.7-3
 func TestEveryOctetOfACallAndItsReplyArrives(t *testing.T) {
 	seeds := []uint64{*seedFlag}
 	if *seedFlag == 0 {

@@ -48,7 +48,7 @@ var sizes = []int{0, 1, 3, 4095, 4096, 4097, 8192, 100_001}
 
 // RFC 5667 §3: the memory for a result is as long as the result can be.
 //
-// Claim4: P5667-3-1
+// Claims: P5667-3-1
 func TestReadAtReadsWhatThereIs(t *testing.T) {
 	content := random(100_001)
 	eachLimit(t, func(t *testing.T, s *fakeServer, f *FS) {

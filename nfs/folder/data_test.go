@@ -11,6 +11,7 @@ import (
 	"github.com/weft-rdma/weft/oncrpc"
 )
 
+// Claims: P5667-4-7
 func TestReadsReturnWhatTheFileHas(t *testing.T) {
 	onBoth(t, func(t *testing.T, cfg Config) {
 		w := serve(t, cfg)

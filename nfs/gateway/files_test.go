@@ -312,7 +312,7 @@ func sum(b []byte) (n uint64) {
 // them, and come back as one. A client over RDMA takes no data inline for which
 // it has offered a Write chunk.
 //
-// Claim4: P8267-6.4.1-2
+// Claims: P8267-6.4.1-2
 func TestCompoundsPassAGateway(t *testing.T) {
 	overLines(t, func(*testing.T) oncrpc.Handler { return compound4 }, nil, func(t *testing.T, l *line) {
 		v4 := oncrpc.Call{Prog: nfs.Program, Vers: nfs.V4, Proc: 1}
@@ -357,7 +357,7 @@ func TestCompoundsPassAGateway(t *testing.T) {
 // A server of NFS version 4.1 calls its client back through the gateway, while a
 // call of the client's is under way and afterwards.
 //
-// Claim4: P8267-6.5.2-1
+// Claims: P8267-6.5.2-1
 func TestCallbacksPassAGateway(t *testing.T) {
 	callback := oncrpc.Call{Prog: 0x40000000, Vers: 1, Proc: 1}
 	callBack := func(t *testing.T, back oncrpc.Caller) {

@@ -125,7 +125,7 @@ func look(c oncrpc.Caller, fh nfs.FH) (nfs.GetattrRes, error) {
 // TestAFolderIsServedOverBothTransports mounts over TCP and over RDMA and looks
 // at what it got over both.
 //
-// Claim4: P8267-5.1-1
+// Claims: P8267-5.1-1
 func TestAFolderIsServedOverBothTransports(t *testing.T) {
 	dir := t.TempDir()
 	s := startAt(t, dir, nil)
@@ -150,7 +150,7 @@ func TestAFolderIsServedOverBothTransports(t *testing.T) {
 
 // TestThePortMapperKnowsEverything also asks it over RDMA, where it may be as well.
 //
-// Claim4: P-10-4 P-10-5
+// Claims: P-10-4 P-10-5
 func TestThePortMapperKnowsEverything(t *testing.T) {
 	s := start(t, func(c *Config) { c.PortMap = PortMapOwn })
 	if !s.Mapped() {
