@@ -332,7 +332,7 @@ func TestClosingAClientEndsItsCalls(t *testing.T) {
 	checkEnded(t, within(t, "end", a.start(context.Background(), everything())), ErrClientClosed)
 }
 
-// Claim4: P8267-6.7.2-2
+// Claims: P8166-4.5-7 P8267-6.4.2-4 P8267-6.4.2-5 P8267-6.7.2-2
 func TestAnErrorBeforeTheEndOfItsConnectionEndsItsCall(t *testing.T) {
 	nettest.CheckLeaks(t)
 	a := answer(t, ClientConfig{}, &both)
