@@ -3,6 +3,8 @@
 package rpcrdma
 
 import (
+	"errors"
+
 	"github.com/weft-rdma/weft/memory"
 	"github.com/weft-rdma/weft/verbs"
 )
@@ -52,7 +54,7 @@ func (m *message) post() error {
 // before the message is sent that lets the peer use it.
 func (m *message) repost() {
 	m.Payload = nil
-	if err := m.post(); err != nil {
+	if err := m.post(); err != nil && !errors.Is(err, verbs.ErrState) { // else the stream is being closed, and its end is seen
 		m.e.fail(err)
 	}
 }

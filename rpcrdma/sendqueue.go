@@ -4,6 +4,7 @@
 package rpcrdma
 
 import (
+	"errors"
 	"slices"
 	"sync"
 	"time"
@@ -194,7 +195,7 @@ func (q *sendQueue) pump(l *lane) {
 // hand hands a batch to the queue pair. When it is not taken the connection
 // ends, and the works that belong to it with it.
 func (q *sendQueue) hand(batch []verbs.SendWR) {
-	if _, err := q.qp.PostSends(batch); err != nil {
+	if _, err := q.qp.PostSends(batch); err != nil && !errors.Is(err, verbs.ErrState) { // else the stream is being closed
 		q.qp.Abort()
 	}
 }

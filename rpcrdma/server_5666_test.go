@@ -177,6 +177,7 @@ func TestARDMA_DONESendsWhatWasHeldBack(t *testing.T) {
 			p.send(Header{XID: xid}, exchangeMessage(xid, "abcd", nil, 9001))
 		}
 		seen := map[uint32]bool{}
+		began := time.Now()
 		for range 3 {
 			m := p.next()
 			if b, err := p.fetch(m.Reads); err != nil || binary.BigEndian.Uint32(b) != m.XID || seen[m.XID] {
@@ -188,6 +189,9 @@ func TestARDMA_DONESendsWhatWasHeldBack(t *testing.T) {
 				t.Errorf("%d replies are held", n)
 			}
 			p.raw(AppendDone(nil, m.XID, 1))
+		}
+		if waited := time.Since(began); waited != 0 {
+			t.Errorf("it took %v", waited)
 		}
 		p.close()
 	})

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"net"
 	"slices"
-	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -169,6 +168,7 @@ func TestANewConnectionTakesThePlaceOfTheOneIdleForLongest(t *testing.T) {
 		s := serve(t, ServerConfig{Handler: g, Connections: 3})
 		busy, old, young := s.full(), s.full(), s.full()
 		busy.send(Header{XID: 1}, callMessage(1, 2, nil))
+		time.Sleep(time.Second)
 		old.alive()
 		time.Sleep(time.Second)
 		young.alive()
@@ -252,52 +252,54 @@ func TestAPeerThatTakesNothingIsLetGo(t *testing.T) {
 }
 
 func TestASessionEndsAfterItsLastCall(t *testing.T) {
-	nettest.CheckLeaks(t)
-	g := newGate()
-	var events []string
-	over := make(chan struct{})
-	handler := oncrpc.HandlerFunc(func(ctx context.Context, r *oncrpc.Request) ([]byte, error) {
-		defer func() {
-			if r.Proc == 2 {
+	synctest.Test(t, func(t *testing.T) {
+		g := newGate()
+		var events []string
+		over := make(chan struct{})
+		s := serve(t, ServerConfig{Handler: oncrpc.HandlerFunc(func(ctx context.Context, r *oncrpc.Request) ([]byte, error) {
+			reply, err := g.ServeRPC(ctx, r)
+			if err != nil { // the connection has ended
+				time.Sleep(time.Second)
 				events = append(events, "handler")
 			}
-		}()
-		return g.ServeRPC(ctx, r)
+			return reply, err
+		})})
+		p, other := s.full(), s.full()
+		p.send(Header{XID: 1}, callMessage(1, 2, nil))
+		r := <-g.entered
+		if r.Network != "rdma" || r.Remote == nil || r.Local == nil || r.Back != nil {
+			t.Errorf("got %+v", r)
+		}
+		session := r.Session
+		var ends int
+		for range 2 {
+			r.SessionEnd(func() {
+				events = append(events, "end")
+				if ends++; ends == 2 {
+					close(over)
+				}
+			})
+		}
+		later := r.SessionEnd
+		other.send(Header{XID: 1}, callMessage(1, 2, nil))
+		if r := <-g.entered; r.Session == session || r.Session == nil {
+			t.Error("two connections have one session")
+		}
+		p.qp.Abort()
+		<-over
+		if want := []string{"handler", "end", "end"}; !slices.Equal(events, want) {
+			t.Errorf("got %v, want %v", events, want)
+		}
+		ran := false
+		later(func() { ran = true })
+		if !ran {
+			t.Error("what is to be run at the end is not run after it")
+		}
+		close(g.leave)
+		other.next()
+		p.close()
+		other.close()
 	})
-	s := serve(t, ServerConfig{Handler: handler})
-	p, other := s.full(), s.full()
-	p.send(Header{XID: 1}, callMessage(1, 2, nil))
-	r := <-g.entered
-	if r.Network != "rdma" || r.Remote == nil || r.Local == nil || r.Back != nil {
-		t.Errorf("got %+v", r)
-	}
-	session := r.Session
-	var ends atomic.Int32
-	for range 2 {
-		r.SessionEnd(func() {
-			events = append(events, "end")
-			if ends.Add(1) == 2 {
-				close(over)
-			}
-		})
-	}
-	later := r.SessionEnd
-	other.send(Header{XID: 1}, callMessage(1, 2, nil))
-	if r := <-g.entered; r.Session == session || r.Session == nil {
-		t.Error("two connections have one session")
-	}
-	p.qp.Abort() // ends the handler's context
-	<-over
-	if want := []string{"handler", "end", "end"}; !slices.Equal(events, want) {
-		t.Errorf("got %v, want %v", events, want)
-	}
-	ran := false
-	later(func() { ran = true })
-	if !ran {
-		t.Error("what is to be run at the end is not run after it")
-	}
-	close(g.leave)
-	other.next()
 }
 
 func TestACallWithoutReplyLeavesNothing(t *testing.T) {

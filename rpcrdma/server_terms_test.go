@@ -471,21 +471,23 @@ func TestServerTakesMessagesAsLongAsItIsTold(t *testing.T) {
 
 func TestAReplyWhoseHeaderIsTooLongIsRefused(t *testing.T) {
 	nettest.CheckLeaks(t)
-	p := serve(t, ServerConfig{}).connect(nil, verbs.QPConfig{IRD: 8, ORD: 8})
-	sink := make([]byte, 8000)
-	mem := p.lend(sink, verbs.RemoteWrite)
-	lengths := make([]int, 80) // 1280 octets to be repeated, and the peer takes 1024
-	for i := range lengths {
-		lengths[i] = 100
-	}
-	for _, n := range []int{10, 3000} {
-		p.send(Header{XID: 1, HasReply: true, Reply: segments(mem, lengths...)}, exchangeMessage(1, "abcd", nil, n))
-		if m := p.next(); m.Proc != ProcError || m.Err != ErrChunk {
-			t.Errorf("result of %d octets: got %v of %d octets", n, m.Proc, m.wc.Bytes)
+	for _, read := range []bool{false, true} { // and not read either, whose header is longer
+		p := serve(t, ServerConfig{ReadReplies: ReadReplies{Enabled: read}}).connect(nil, verbs.QPConfig{IRD: 8, ORD: 8})
+		sink := make([]byte, 8000)
+		mem := p.lend(sink, verbs.RemoteWrite)
+		lengths := make([]int, 80) // 1280 octets to be repeated, and the peer takes 1024
+		for i := range lengths {
+			lengths[i] = 100
 		}
-	}
-	if !bytes.Equal(sink, make([]byte, len(sink))) {
-		t.Error("something was placed")
+		for _, n := range []int{10, 3000} {
+			p.send(Header{XID: 1, HasReply: true, Reply: segments(mem, lengths...)}, exchangeMessage(1, "abcd", nil, n))
+			if m := p.next(); m.Proc != ProcError || m.Err != ErrChunk {
+				t.Errorf("result of %d octets: got %v of %d octets", n, m.Proc, m.wc.Bytes)
+			}
+		}
+		if !bytes.Equal(sink, make([]byte, len(sink))) {
+			t.Error("something was placed")
+		}
 	}
 }
 
