@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"testing"
+	"testing/synctest"
 
 	"github.com/weft-rdma/weft/internal/nettest"
 	"github.com/weft-rdma/weft/oncrpc"
@@ -112,36 +113,38 @@ func TestNothingOfAProtectedCallIsReduced(t *testing.T) {
 
 // Claims: P8166-4.5.4-1
 func TestACallWithoutResourcesFailsAloneAndLeavesNothing(t *testing.T) {
-	nettest.CheckLeaks(t)
-	rnic := must(verbs.Open(verbs.Config{Limits: verbs.Limits{Regions: 6}}))(t)
-	s := serve(t, ServerConfig{})
-	c := callServer(s, ClientConfig{})
-	defer rnic.Close()
-	limited := must(NewClient(ClientConfig{RNIC: rnic, Bindings: exchangeBindings, Dial: c.cfg.Dial}))(t)
-	null := func() {
-		t.Helper()
-		if _, err := limited.Call(t.Context(), nullClientCall()); err != nil {
-			t.Error(err)
-		}
-	}
-	null()
-	before := rnic.Usage().Regions // of the receives, and of a Send
-	var items [][]byte
-	for range 8 {
-		items = append(items, pattern(1, 5000))
-	}
-	for range 3 {
-		if _, err := limited.Call(t.Context(), exchangeCall(exchangeArgs("", items))); !errors.Is(err, verbs.ErrResources) {
-			t.Errorf("got %v, want %v", err, verbs.ErrResources)
+	synctest.Test(t, func(t *testing.T) {
+		rnic := must(verbs.Open(verbs.Config{Limits: verbs.Limits{Regions: 6}}))(t)
+		s := serve(t, ServerConfig{})
+		c := callServer(s, ClientConfig{})
+		defer rnic.Close()
+		limited := must(NewClient(ClientConfig{RNIC: rnic, Bindings: exchangeBindings, Dial: c.cfg.Dial}))(t)
+		null := func() {
+			t.Helper()
+			if _, err := limited.Call(t.Context(), nullClientCall()); err != nil {
+				t.Error(err)
+			}
+			synctest.Wait() // its Send has completed, too
 		}
 		null()
-	}
-	if n := rnic.Usage().Regions; n != before {
-		t.Errorf("%d regions, want %d as before", n, before)
-	}
-	if err := limited.Close(); err != nil {
-		t.Error(err)
-	}
+		before := rnic.Usage().Regions // of the receives, and of a Send
+		var items [][]byte
+		for range 8 {
+			items = append(items, pattern(1, 5000))
+		}
+		for range 3 {
+			if _, err := limited.Call(t.Context(), exchangeCall(exchangeArgs("", items))); !errors.Is(err, verbs.ErrResources) {
+				t.Errorf("got %v, want %v", err, verbs.ErrResources)
+			}
+			null()
+		}
+		if n := rnic.Usage().Regions; n != before {
+			t.Errorf("%d regions, want %d as before", n, before)
+		}
+		if err := limited.Close(); err != nil {
+			t.Error(err)
+		}
+	})
 }
 
 func TestCallsThatAreNoneEndBeforeTheyAreSent(t *testing.T) {
