@@ -99,14 +99,17 @@ func newLink(ctx context.Context, nc net.Conn, s *setting) *link {
 // handler has returned. The error says why it ended; nil is by the peer, between
 // two messages.
 func (l *link) run() error {
-	stop := context.AfterFunc(l.ctx, func() { l.nc.Close() })
-	defer stop()
+	closed := make(chan struct{})
+	context.AfterFunc(l.ctx, func() {
+		defer close(closed)
+		l.nc.Close()
+	})
 	err := l.take()
 	if errors.Is(err, errDraining) {
 		l.inside.Wait() // replies go out, unless close comes first
 	}
 	l.close(err)
-	l.nc.Close()
+	<-closed // its port is free, if the calls are made again from there
 	l.lost += l.mine.fail(err)
 	l.inside.Wait()
 
