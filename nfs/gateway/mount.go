@@ -92,7 +92,7 @@ func (m *Mount) ServeRPC(ctx context.Context, r *oncrpc.Request) ([]byte, error)
 		reply, err = m.call(ctx, r) // it may have moved to another port
 	}
 	if err != nil {
-		return nil, err
+		return nil, systemErr(err)
 	}
 	defer reply.Release()
 	out := append(r.Buffer(len(reply.Message)), reply.Message...)

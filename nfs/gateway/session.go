@@ -96,7 +96,17 @@ func refusal(ctx context.Context, err error) error {
 	if ctx.Err() != nil || errors.Is(err, oncrpc.ErrXIDInUse) {
 		return oncrpc.ErrNoReply
 	}
-	return err // SYSTEM_ERR
+	return systemErr(err)
+}
+
+// systemErr has SYSTEM_ERR told of a reply that makes no sense: the arguments,
+// which are what such an error is about elsewhere, were the client's.
+func systemErr(err error) error {
+	var decode *oncrpc.DecodeError
+	if errors.As(err, &decode) {
+		return &oncrpc.AcceptError{Stat: oncrpc.SystemErr, Err: err}
+	}
+	return err
 }
 
 // memory gives memory of r's for a reply, and knows it again. A reply that did
