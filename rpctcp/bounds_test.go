@@ -43,7 +43,7 @@ func TestAPeerExecutesOnlySoManyCallsAtATime(t *testing.T) {
 	})
 }
 
-func TestCallsWaitForMemory(t *testing.T) {
+func TestCallsWaitForMemoryButOneOfEachConnection(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		release := make(chan struct{})
 		var inside atomic.Int32
@@ -54,18 +54,24 @@ func TestCallsWaitForMemory(t *testing.T) {
 		})})
 		args := strings.Repeat("args", 20<<10/4) // needs a buffer of 68 KiB
 		var peers []*peer
-		for xid := range uint32(4) {
+		for range 3 {
 			p, _ := serveOne(t, s)
-			p.send(callOf(xid, args))
+			p.send(callOf(0, args))
 			peers = append(peers, p)
 			synctest.Wait()
 		}
-		if got := inside.Load(); got != 2 {
-			t.Errorf("%d calls have been read, want 2: as many as it takes to use up the memory", got)
+		for _, p := range peers {
+			go p.send(callOf(1, args))
+			synctest.Wait()
+		}
+		if got := inside.Load(); got != 3 {
+			t.Errorf("%d calls have been read, want 3: as many as it takes to use up the memory, or one of each connection", got)
 		}
 		close(release)
-		for xid, p := range peers {
-			p.expect(replyOf(uint32(xid), args))
+		for _, p := range peers {
+			for range 2 {
+				p.receive()
+			}
 			p.Close()
 		}
 	})
@@ -206,6 +212,34 @@ func TestANewConnectionTakesThePlaceOfTheOneIdleLongest(t *testing.T) {
 		peers[0].expect(replyOf(1, "hold"))
 		for _, p := range peers {
 			p.Close()
+		}
+	})
+}
+
+// Whoever leaves replies lying keeps memory for a stall, and may do so again and
+// again. Others are served meanwhile.
+func TestNobodyWaitsForThoseWhoStopReading(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := newServer(t, ServerConfig{Handler: echo, Memory: 1 << 20, Stall: time.Minute})
+		for range 5 { // a quarter each
+			p, _ := serveOne(t, s)
+			defer p.Close()
+			go func() {
+				for xid := range uint32(8) {
+					_ = p.out.WriteRecord(callOf(xid, strings.Repeat("args", nettest.DefaultBuffer/2)))
+				}
+			}()
+			synctest.Wait()
+		}
+		modest, _ := serveOne(t, s)
+		defer modest.Close()
+		began := time.Now()
+		for xid := range uint32(3) {
+			modest.send(callOf(xid, "args"))
+			modest.expect(replyOf(xid, "args"))
+		}
+		if took := time.Since(began); took != 0 {
+			t.Errorf("calls of another connection took %v", took)
 		}
 	})
 }

@@ -43,7 +43,7 @@ type pool struct {
 
 	mu   sync.Mutex
 	out  int64         // octets given out
-	room chan struct{} // closed when out falls below limit; nil if nobody waits
+	room chan struct{} // closed when out falls, with children below limit; nil if nobody waits
 }
 
 // get returns memory of n octets, in which there may be anything. It never
@@ -76,32 +76,48 @@ func (p *pool) give(n int) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.out -= int64(n)
-	if p.out < p.limit && p.room != nil {
+	if p.room != nil && (p.out < p.limit || p.parent != nil) {
 		close(p.room)
 		p.room = nil
 	}
 }
 
-// wait waits until less than the limit is out, here and of the parent, or the
-// context ends.
+// wait waits until less than the limit is out, here and of the parent, or nothing
+// is out here, so that nobody waits for others alone; or the context ends.
 func (p *pool) wait(ctx context.Context) error {
-	for p != nil {
-		p.mu.Lock()
-		if p.out < p.limit {
-			p.mu.Unlock()
-			p = p.parent
+	for late := false; ; late = true { // who is let in at once makes no channel
+		out, given := p.look(late)
+		if out == 0 {
+			return nil
+		}
+		var others chan struct{}
+		if out < p.limit {
+			if p.parent == nil {
+				return nil
+			}
+			if out, others = p.parent.look(late); out < p.parent.limit {
+				return nil
+			}
+		}
+		if !late {
 			continue
 		}
-		if p.room == nil {
-			p.room = make(chan struct{})
-		}
-		room := p.room
-		p.mu.Unlock()
 		select {
-		case <-room:
+		case <-given:
+		case <-others:
 		case <-ctx.Done():
 			return context.Cause(ctx)
 		}
 	}
-	return nil
+}
+
+// look returns how much is out, and if one is wanted a channel that is closed when
+// it is worth looking again.
+func (p *pool) look(wanted bool) (out int64, given chan struct{}) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.room == nil && wanted {
+		p.room = make(chan struct{})
+	}
+	return p.out, p.room
 }

@@ -45,8 +45,9 @@ type ServerConfig struct {
 
 	// Memory bounds the octets of all calls and replies under way, DefaultMemory,
 	// in the way of Calls: beyond it no further call is read, of one connection
-	// beyond a quarter of it. What has been begun comes to its end, for which each
-	// connection may take one record more, and handlers their replies.
+	// beyond a quarter of it, but one of each that has none. What has been begun
+	// comes to its end, for which each connection may take one record more, and
+	// handlers their replies.
 	Memory int
 
 	// Record bounds one call. The default is that of package oncrpc.
