@@ -93,7 +93,7 @@ func (c *cp) copy(ctx context.Context, sources []files.Place, dst files.Place) e
 	if c.verbose {
 		c.copier.Copied = func(from, to fmt.Stringer) {
 			bar.clear()
-			fmt.Fprintf(c.cmd.OutOrStdout(), "%v -> %v\n", from, to)
+			fmt.Fprintln(c.cmd.OutOrStdout(), plain(fmt.Sprintf("%v -> %v", from, to)))
 		}
 	}
 	begun := time.Now()

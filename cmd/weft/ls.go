@@ -7,12 +7,9 @@ import (
 	"io"
 	"os"
 	"slices"
-	"strconv"
 	"strings"
 	"text/tabwriter"
 	"time"
-	"unicode"
-	"unicode/utf8"
 
 	"github.com/spf13/cobra"
 
@@ -154,19 +151,4 @@ func (l *ls) print(ctx context.Context, w io.Writer, tree files.Tree, dir string
 		}
 	}
 	return nil
-}
-
-// printable keeps what a server calls its files from giving orders to a terminal.
-func printable(name string) string {
-	clean := true
-	for i, r := range name {
-		if !unicode.IsPrint(r) || r == utf8.RuneError && !strings.HasPrefix(name[i:], string(utf8.RuneError)) {
-			clean = false
-			break
-		}
-	}
-	if clean {
-		return name
-	}
-	return strconv.Quote(name)
 }

@@ -214,5 +214,5 @@ func (m *mounts) auth() *oncrpc.AuthSys {
 
 // tell writes an error of one of several files.
 func (m *mounts) tell(err error) {
-	fmt.Fprintf(m.cmd.ErrOrStderr(), "%s: %v\n", m.cmd.CommandPath(), err)
+	fmt.Fprintf(m.cmd.ErrOrStderr(), "%s: %s\n", m.cmd.CommandPath(), plain(err.Error()))
 }
