@@ -217,7 +217,13 @@ func (s *serve) greet(w io.Writer, server *fileserver.Server, cfg *fileserver.Co
 		url += ":" + port
 	}
 	fmt.Fprintf(w, "  weft cp %s/FILE .\n\n", url)
-	if all := server.RDMA(); exposed(all) && os.Geteuid() == 0 && s.squash == "none" && len(cfg.Allow) == 0 && !s.readOnly {
+	if os.Geteuid() != 0 || s.squash != "none" || s.readOnly {
+		return
+	}
+	switch all := server.RDMA(); {
+	case !exposed(all):
+		fmt.Fprintln(w, "every user of this machine may change every file of the folder as root: --squash root and --read-only prevent that")
+	case len(cfg.Allow) == 0:
 		fmt.Fprintf(w, "whoever reaches %v may change every file of the folder as root: --allow, --squash root and --read-only prevent that\n", all)
 	}
 }
