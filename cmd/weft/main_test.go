@@ -46,7 +46,11 @@ func TestScripts(t *testing.T) {
 			"status":    checkStatus,
 		},
 		Condition: func(cond string) (bool, error) {
-			if cond != "ipv6" {
+			switch cond {
+			case "ipv6":
+			case "root":
+				return os.Geteuid() == 0, nil
+			default:
 				return false, fmt.Errorf("unknown condition %q", cond)
 			}
 			ln, err := net.Listen("tcp", "[::1]:0")
