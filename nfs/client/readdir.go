@@ -14,6 +14,10 @@ import (
 // ReadDir lists a directory, sorted by name and without "." and "..". It
 // asks by READDIRPLUS, or by READDIR and LOOKUP where a server has no such thing.
 //
+// Of what cannot be looked at, as something else is mounted there or the directory
+// may be read but not searched, there is the name alone: its mode is
+// [io/fs.ModeIrregular].
+//
 // A server that lists what is no name (with a slash in it, or none at all) is not
 // believed: the error is ErrServer.
 func (f *FS) ReadDir(ctx context.Context, name string) ([]*Info, error) {
@@ -131,6 +135,9 @@ func (l *listing) take(ctx context.Context, proc nfs.Proc, part *nfs.Listing, in
 		info, err := l.info(ctx, n, infos[i])
 		if isStat(err, nfs.ErrNoEnt) || isStat(err, nfs.ErrStale) {
 			continue // removed meanwhile
+		}
+		if isStat(err, nfs.ErrAcces) || isStat(err, nfs.ErrPerm) {
+			info, err = newInfo(n.Name, nil, &nfs.Attributes{FileID: n.FileID}), nil
 		}
 		if err != nil {
 			return err

@@ -3,6 +3,7 @@ package client
 import (
 	"errors"
 	"fmt"
+	"io/fs"
 	"slices"
 	"strings"
 	"testing"
@@ -187,5 +188,27 @@ func TestFilesThatAreRemovedDuringAListingAreLeftOut(t *testing.T) {
 	}
 	if list, err := f.ReadDir(t.Context(), "d"); err != nil || len(list) != 2 {
 		t.Errorf("%v, %q", err, namesOf(list))
+	}
+}
+
+func TestWhatCannotBeLookedAtIsListedByItsName(t *testing.T) {
+	s := newFakeServer()
+	names := s.fill("/d", 3)
+	s.bare = true
+	f := dial(t, s, nil)
+	s.before = func(p nfs.Proc, n int) nfs.Stat {
+		if p == nfs.ProcLookup && n == 3 {
+			return nfs.ErrAcces
+		}
+		return nfs.OK
+	}
+	list, err := f.ReadDir(t.Context(), "d")
+	if err != nil || !slices.Equal(namesOf(list), names) {
+		t.Fatalf("%v, %q", err, namesOf(list))
+	}
+	for _, i := range list {
+		if hidden := i.Mode() == fs.ModeIrregular; hidden != (i.FH == nil) || hidden != (i.Name() == names[1]) {
+			t.Errorf("%s: %v, handle %v", i.Name(), i.Mode(), i.FH)
+		}
 	}
 }
