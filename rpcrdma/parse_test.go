@@ -85,7 +85,7 @@ func TestFaultsOfAHeaderGetTheirAnswers(t *testing.T) {
 	}
 }
 
-// Claims: P-4.1-9 P-4.1-14
+// Claims: P-4.1-9
 func TestWhatFollowsAHeaderWithoutAMessageIsPassedOver(t *testing.T) {
 	for name, wire := range map[string]string{
 		"NOMSG": fixed + "00000001 00000000 00000000 00000000 00000009",

@@ -60,6 +60,10 @@ func TestAPoolKeepsNoMoreThanItMay(t *testing.T) {
 	}
 }
 
+// What servers act on lies in the pool, and that no peer can write to it at any
+// time is more than that it cannot any longer. Replies are sent from it.
+//
+// Claims: S-A-1
 func TestNoPeerReachesThePool(t *testing.T) {
 	p, _ := newTestPool(t, 0)
 	b := must(p.get(1))(t)

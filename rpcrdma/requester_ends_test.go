@@ -141,3 +141,57 @@ func TestEveryReplyHasItsReceive(t *testing.T) {
 		})
 	}
 }
+
+// What is lent is lent to one peer, by one STag that no other can use.
+//
+// Claims: S-6.3.6-1 P-11-4 P8166-8.1-1 P8166-8.1.1-1
+func TestAnSTagIsOfOnePeerAlone(t *testing.T) {
+	nettest.CheckLeaks(t)
+	a := answer(t, ClientConfig{}, &both)
+	q := everything()
+	ended := a.start(t.Context(), q)
+	p := a.peer()
+	m := p.next()
+	seen := map[uint32]bool{}
+	for _, s := range []Segment{m.Writes[0][0], m.Writes[1][0], m.Reply[0]} {
+		if seen[s.Handle] {
+			t.Errorf("STag %#x is for two buffers", s.Handle)
+		}
+		seen[s.Handle] = true
+	}
+
+	// Another client of the same RNIC, whose server tries the STags of the first.
+	other := must(NewClient(ClientConfig{RNIC: a.rnic, Bindings: exchangeBindings, Dial: a.cfg.Dial, Backoff: 1}))(t)
+	for stag := range seen {
+		over := make(chan error, 1)
+		a.calls.Go(func() {
+			_, err := other.Call(t.Context(), nullClientCall())
+			over <- err
+		})
+		evil := a.peer()
+		evil.next()
+		if err := evil.write(Segment{Handle: stag, Length: 4}, []byte("evil")); err == nil {
+			if _, err = evil.read(Segment{}); err == nil {
+				t.Errorf("STag %#x works for another peer", stag)
+			}
+		}
+		evil.qp.Abort()
+		next := a.peer() // the call is made again
+		n := next.next()
+		next.send(Header{XID: n.XID}, exchangeNull(n.XID))
+		if err := within(t, "reply", over); err != nil {
+			t.Error(err)
+		}
+		next.qp.Abort()
+	}
+	if err := other.Close(); err != nil {
+		t.Error(err)
+	}
+	p.send(untouched(&m.Header), exchangeReply(m.XID, "abcd"))
+	checkEnded(t, within(t, "reply", ended), nil)
+	for i, sink := range q.Sinks {
+		if !bytes.Equal(sink, make([]byte, len(sink))) {
+			t.Errorf("sink %d was written to", i)
+		}
+	}
+}

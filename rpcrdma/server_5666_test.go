@@ -81,6 +81,33 @@ func TestWhatWasWithdrawnCannotBeRead(t *testing.T) {
 	other.end()
 }
 
+// Memory of replies is used again, and what was in it is behind what is there now.
+//
+// Claims: S-A-2 P-11-4
+func TestAReplyIsLentWithoutWhatIsBehindIt(t *testing.T) {
+	nettest.CheckLeaks(t)
+	s := serve(t, ServerConfig{ReadReplies: ReadReplies{Enabled: true}})
+	p := s.full()
+	for _, n := range []int{9001, 5001} {
+		p.send(Header{XID: 3}, exchangeMessage(3, "abcd", nil, n))
+		m := p.next()
+		b, err := p.fetch(m.Reads)
+		if want := exchangeReply(3, "abcd", exchangeResult(nil, n)); err != nil || !bytes.Equal(b, want) {
+			t.Fatalf("fetched %x, %v, want %x", b, err, want)
+		}
+		if n == 9001 {
+			p.raw(AppendDone(nil, 3, 1))
+			p.alive()
+			continue
+		}
+		m.Reads[len(m.Reads)-1].Length++
+		if _, err := p.fetch(m.Reads); err == nil {
+			t.Error("what is behind the reply was read")
+		}
+	}
+	p.end()
+}
+
 func TestACallThatIsSentAgainWithdrawsTheReplyBefore(t *testing.T) {
 	nettest.CheckLeaks(t)
 	s := serve(t, ServerConfig{ReadReplies: ReadReplies{Enabled: true}})

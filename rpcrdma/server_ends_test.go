@@ -16,7 +16,7 @@ import (
 // Sent again over the next one it is answered, so that it does not end that one,
 // too.
 //
-// Claims: P8166-4.5.3-2 P8166-4.5.4-3
+// Claims: P8166-4.5.3-2
 func TestACallThatBreaksTheConnectionIsAnsweredOnTheNext(t *testing.T) {
 	item := pattern(1, 8000)
 	for _, c := range []struct {
@@ -106,11 +106,17 @@ func TestWhoIgnoresCreditsLosesHisConnectionAlone(t *testing.T) {
 	close(block)
 }
 
-// Claims: P-6-1 P8166-3.3-1
+// Claims: P-6-1 P8166-3.3-1 P8166-3.3.3-1 P8166-3.3.3-4
 func TestAMessageLongerThanItsReceiveEndsTheConnection(t *testing.T) {
 	nettest.CheckLeaks(t)
-	s := serve(t, ServerConfig{ReceiveSize: 1024})
+	s := serve(t, ServerConfig{ReceiveSize: 500}) // 1024 octets are the least
 	p, other := s.full(), s.full()
+	fixed := len(onWire(Header{XID: 6}, exchangeMessage(6, "abcd", [][]byte{{}}, 4)))
+	item := pattern(5, MinThreshold-fixed)
+	p.send(Header{XID: 6}, exchangeMessage(6, "abcd", [][]byte{item}, 4))
+	if m, want := p.next(), exchangeReply(6, "abcd", item[:4]); !bytes.Equal(m.payload, want) {
+		t.Errorf("got %x, want %x", m.payload, want)
+	}
 	p.raw(make([]byte, 1025))
 	if err := p.end(); err == nil {
 		t.Error("the connection ended without an error")

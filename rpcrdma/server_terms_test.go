@@ -14,7 +14,7 @@ import (
 	"github.com/weft-rdma/weft/verbs"
 )
 
-// Claims: P-6.2-8 P8166-3.3.2-1 P8166-3.3.3-4 P8166-3.3.3-6 P8797-3.1-1 P8797-4.2-2 P8797-5.1-1 P8797-5.2-2
+// Claims: P-6.2-8 P8166-3.3.2-1 P8166-3.3.3-6 P8797-3.1-1 P8797-4.2-2 P8797-5.1-1 P8797-5.2-2
 func TestServerSendsNoMoreThanThePeerTakes(t *testing.T) {
 	for _, c := range []struct {
 		name string
@@ -84,7 +84,7 @@ func TestAReplyInvalidatesWhatBelongsToItsCallAlone(t *testing.T) {
 
 // Claims: P-3.6-1 P-3.6-2 P-3.6-4 P-3.7-8 P-3.8-2 P5667-3-3 P5667-3-4 P5667-3-5 P5667-4-2 P5667-5-2 P8166-3.4.6-1 P8166-3.4.6.2-2
 // Claims: P8166-3.4.6.2-3 P8166-3.4.6-3 P8166-3.4.6-4 P8166-3.5.3-5 P8166-3.5.3-6 P8166-3.5.3-7 P8166-3.5.3-8 P8166-4.3.1-1 P8166-4.3.2-1
-// Claims: P8166-4.3.2.1-1 P8166-4.3.2.2-1 P8166-4.3.2.2-3 P8166-4.3.2.3-2 P8166-4.3.2.3-3 P8166-4.3.3-3 P8166-4.3.3-4
+// Claims: P8166-4.3.2.1-1 P8166-4.3.2.2-3 P8166-4.3.2.3-2 P8166-4.3.2.3-3 P8166-4.3.3-3 P8166-4.3.3-4
 func TestResultsGoWhereTheCallWantsThem(t *testing.T) {
 	nettest.CheckLeaks(t)
 	p := serve(t, ServerConfig{}).full()

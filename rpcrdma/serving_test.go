@@ -44,13 +44,19 @@ type serving struct {
 // serve starts a server, for EXCHANGE unless cfg has another Handler.
 func serve(t testing.TB, cfg ServerConfig) *serving {
 	t.Helper()
+	return serveWithin(t, verbs.Limits{}, cfg)
+}
+
+// serveWithin starts a server whose RNIC has limits.
+func serveWithin(t testing.TB, limits verbs.Limits, cfg ServerConfig) *serving {
+	t.Helper()
 	if cfg.Handler == nil {
 		cfg.Handler = oncrpc.Mux{{Prog: exchangeProgram, Low: exchangeVersion, High: exchangeVersion, Handler: oncrpc.HandlerFunc(serveExchange)}}
 	}
 	if cfg.Bindings == nil {
 		cfg.Bindings = exchangeBindings
 	}
-	s := &serving{t: t, rnic: must(verbs.Open(verbs.Config{CloseTimeout: closeTimeout}))(t)}
+	s := &serving{t: t, rnic: must(verbs.Open(verbs.Config{CloseTimeout: closeTimeout, Limits: limits}))(t)}
 	s.server = must(NewServer(s.rnic, cfg))(t)
 	t.Cleanup(s.close)
 	return s

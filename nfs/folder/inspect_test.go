@@ -164,6 +164,8 @@ func TestAClosedServerAnswersNothing(t *testing.T) {
 }
 
 // What the memory of a reply held before may be another client's data.
+//
+// Claims: S-A-2
 func TestRepliesHoldNothingOfWhatWasInTheirMemory(t *testing.T) {
 	w := serve(t, Config{})
 	w.put("dir/file", "0123456789abc")
