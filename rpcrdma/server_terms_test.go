@@ -491,7 +491,7 @@ func TestAReplyWhoseHeaderIsTooLongIsRefused(t *testing.T) {
 	}
 }
 
-// Claim4: P8166-8.2.2.3-1
+// Claims: P8166-8.2.2.3-1
 func TestProtectedResultsStayInTheirStream(t *testing.T) {
 	nettest.CheckLeaks(t)
 	p := serve(t, ServerConfig{}).full()
