@@ -500,7 +500,7 @@ func TestAnSTagOfAnotherCallThatIsInvalidatedClosesTheConnection(t *testing.T) {
 	checkEnded(t, within(t, "reply", other), nil)
 }
 
-// Claims: P-6.1-2 P8166-3.3.3-1 P8166-3.3.3-6 P8166-4.6.1-1 P8166-4.6.2-1 P8797-3.1-1 P8797-5.1-1 P8797-5.2-2
+// Claims: P-6.1-2 P8166-3.3.3-1 P8166-3.3.3-6 P8797-3.1-1 P8797-5.1-1 P8797-5.2-2
 func TestWithoutPrivateDataMessagesHave1024Octets(t *testing.T) {
 	nettest.CheckLeaks(t)
 	a := answer(t, ClientConfig{}, nil)

@@ -297,6 +297,28 @@ func TestALongLastItemIsPaddedOnceAnAlignmentIsKnown(t *testing.T) {
 	checkEnded(t, within(t, "reply", ended), nil)
 }
 
+// Who was told of no RFC 5666 sends nothing of it: no CONF_RDMA, no pads, no
+// RDMA_DONE.
+//
+// Claims: P-6-4 P8166-4.6.1-1 P8166-4.6.2-1
+func TestByDefaultCallsAreThoseOfRFC8166(t *testing.T) {
+	nettest.CheckLeaks(t)
+	a := answer(t, ClientConfig{Bindings: itemsBindings}, &both)
+	var p *testPeer
+	for range 3 {
+		ended := a.start(t.Context(), itemsCall([]byte("abc"), pattern(4, 600)))
+		if p == nil {
+			p = a.peer()
+		}
+		if m := p.next(); m.Proc != ProcMsg || DirectionOf(m.payload) != DirectionCall || !bytes.Contains(m.payload, pattern(4, 600)) {
+			t.Errorf("got %v % x", m.Proc, m.payload)
+		} else {
+			p.send(Header{XID: m.XID, Credits: 8}, exchangeNull(m.XID))
+		}
+		checkEnded(t, within(t, "reply", ended), nil)
+	}
+}
+
 // Claims: P-3.9-2 P-3.9-5 P-3.9-6
 func TestAPaddedCallIsServed(t *testing.T) {
 	nettest.CheckLeaks(t)
