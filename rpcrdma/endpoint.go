@@ -82,7 +82,7 @@ type endpoint struct {
 	// threshold is the octets of the longest message that the peer takes.
 	threshold atomic.Int64
 
-	// heard is when the peer's last message came, since began.
+	// heard is when the peer's last message came, since began; 0: none has.
 	heard atomic.Int64
 	began time.Time
 
@@ -243,7 +243,7 @@ func (e *endpoint) complete(wcs []verbs.WC) (alive bool) {
 			alive = false
 		default:
 			m := &e.receives[wc.ID&^receiveID]
-			e.heard.Store(int64(time.Since(e.began)))
+			e.heard.Store(max(1, int64(time.Since(e.began))))
 			m.arrived(wc)
 			e.dispatch(m)
 		}

@@ -16,9 +16,12 @@ import (
 // ErrServerClosed is what Serve returns after Shutdown or Close.
 var ErrServerClosed = errors.New("rpcrdma: the server is closed")
 
-// evictAfter is how long a connection has to be idle to be closed in favour of a
-// new one.
-const evictAfter = 10 * time.Second
+// How long a connection has to be idle to be closed in favour of a new one: one that
+// has called, and one that has not, or is in start-up still.
+const (
+	evictAfter  = 10 * time.Second
+	evictSilent = time.Second
+)
 
 // A Server serves RPC programs over RDMA. Its methods may be called by any
 // goroutine.
@@ -42,10 +45,14 @@ type Server struct {
 	freeErr   error
 }
 
-// A serverConn is a connection of a server.
+// A serverConn is a connection of a server. The server's lock guards e and r.
 type serverConn struct {
 	e *endpoint
 	r *responder // nil during start-up
+
+	ctx   context.Context // of start-up
+	stop  context.CancelFunc
+	began time.Time
 }
 
 // NewServer makes a server on an RNIC. It has a protection domain of its own,
@@ -139,33 +146,57 @@ func (s *Server) admit(req *cm.Request) (*serverConn, error) {
 		_ = req.Reject(nil)
 		return nil, err
 	}
-	c := new(serverConn)
+	c := &serverConn{began: time.Now()}
+	c.ctx, c.stop = context.WithCancel(s.ctx)
 	s.conns[c] = true
 	s.gone.Add(1)
 	return c, nil
 }
 
 // evict closes the connection that has been idle for longest, so that those who
-// connect and do nothing do not shut out others. It reports false if none has been
-// idle for long enough. The lock is held.
+// connect and do nothing do not shut out others; those that have never sent anything
+// come first. It reports false if none has been idle for long enough. The lock is
+// held.
 func (s *Server) evict() bool {
 	var oldest *serverConn
+	var longest time.Duration
 	for c := range s.conns {
-		if c.r != nil && !c.e.busy() && (oldest == nil || c.e.heard.Load() < oldest.e.heard.Load()) {
-			oldest = c
+		if spare := c.spare(); spare > longest {
+			oldest, longest = c, spare
 		}
 	}
-	if oldest == nil || oldest.e.idle() < evictAfter {
+	if oldest == nil {
 		return false
 	}
-	oldest.e.fail(errors.New("rpcrdma: closed in favour of another connection, as it was idle"))
+	oldest.stop()
+	if oldest.r != nil {
+		oldest.e.fail(errors.New("rpcrdma: closed in favour of another connection, as it was idle"))
+	}
 	delete(s.conns, oldest)
 	return true
+}
+
+// spare tells which connection can best be done without: that with the most. One
+// with 0 cannot. The server's lock is held.
+func (c *serverConn) spare() time.Duration {
+	const silent = 1 << 62
+	switch {
+	case c.r == nil || c.e.heard.Load() == 0:
+		if idle := time.Since(c.began); idle >= evictSilent {
+			return silent + idle
+		}
+	case !c.e.busy():
+		if idle := c.e.idle(); idle >= evictAfter {
+			return idle
+		}
+	}
+	return 0
 }
 
 // serve accepts a connection that was admitted and serves it to its end.
 func (s *Server) serve(c *serverConn, req *cm.Request) error {
 	defer s.gone.Done()
+	defer c.stop()
 	defer func() {
 		s.mu.Lock()
 		delete(s.conns, c)
@@ -177,7 +208,7 @@ func (s *Server) serve(c *serverConn, req *cm.Request) error {
 		_ = req.Reject(nil)
 		return err
 	}
-	conn, err := req.Accept(s.ctx, e.qp, e.params(cm.Params{MPA: cfg.MPA}))
+	conn, err := req.Accept(c.ctx, e.qp, e.params(cm.Params{MPA: cfg.MPA}))
 	if err != nil {
 		e.discard()
 		return err
@@ -193,7 +224,7 @@ func (s *Server) serve(c *serverConn, req *cm.Request) error {
 	}
 	s.mu.Lock()
 	c.e, c.r = e, r
-	if s.closing {
+	if s.closing || c.ctx.Err() != nil {
 		e.fail(ErrServerClosed)
 	}
 	s.mu.Unlock()

@@ -11,6 +11,7 @@ import (
 
 	"github.com/weft-rdma/weft/cm"
 	"github.com/weft-rdma/weft/internal/nettest"
+	"github.com/weft-rdma/weft/internal/wiretest"
 	"github.com/weft-rdma/weft/oncrpc"
 	"github.com/weft-rdma/weft/verbs"
 )
@@ -187,6 +188,40 @@ func TestANewConnectionTakesThePlaceOfTheOneIdleForLongest(t *testing.T) {
 		for _, p := range []*testPeer{busy, old, young, fourth} {
 			p.close()
 		}
+	})
+}
+
+// Those who connect and never call shut nobody out, whether they come through
+// start-up or not.
+func TestSilentConnectionsAreTheFirstToMakePlace(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := serve(t, ServerConfig{Connections: 3})
+		caller := s.full()
+		caller.alive()
+		time.Sleep(5 * time.Second)
+		silent, ended := s.byHand(1 << 10)
+		a, b := nettest.BufferedPipe(1 << 10)
+		stuck := wiretest.NewPeer(a)
+		starting := s.over(b)
+		// RFC 6581 §9: a peer-to-peer stream, which begins with a message of this peer's.
+		if _, err := stuck.Initiate(wiretest.Startup{CRC: true, Enhanced: []byte{0x80, 4, 0x80, 4}}); err != nil {
+			t.Fatal(err)
+		}
+		if err := s.refused(); err == nil {
+			t.Error("a fourth was accepted at once")
+		}
+		time.Sleep(evictSilent)
+		for _, end := range []<-chan error{ended, starting} {
+			next := s.full()
+			next.alive()
+			defer next.close()
+			if err := <-end; err == nil {
+				t.Error("a silent connection ended without an error")
+			}
+		}
+		caller.alive()
+		caller.close()
+		_, _ = silent.Close(), stuck.Close()
 	})
 }
 

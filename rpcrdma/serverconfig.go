@@ -57,8 +57,9 @@ type ServerConfig struct {
 	// keeps for reuse ([DefaultIdleMemory]).
 	CallMemory, Memory, IdleMemory int
 
-	// Connections bounds them (256): one more takes the place of that which has
-	// been idle for longest, or is rejected.
+	// Connections bounds them (256): one more takes the place of one that has sent
+	// nothing for a second since it came, or of that which has been idle for longest,
+	// ten seconds or more, or is rejected.
 	Connections int
 
 	// Idle is how long a connection may go without a message before it is closed

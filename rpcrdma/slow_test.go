@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/binary"
 	"errors"
+	"net"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -19,14 +20,7 @@ import (
 func (s *serving) byHand(room int) (p *wiretest.Peer, over <-chan error) {
 	s.t.Helper()
 	a, b := nettest.BufferedPipe(room)
-	ended := make(chan error, 1)
-	s.ended.Go(func() {
-		req, err := cm.Receive(context.Background(), b, mpa.Config{})
-		if err == nil {
-			err = s.server.ServeConn(req)
-		}
-		ended <- err
-	})
+	over = s.over(b)
 	p = wiretest.NewPeer(a)
 	if err := a.SetDeadline(time.Time{}); err != nil {
 		s.t.Fatal(err)
@@ -35,7 +29,20 @@ func (s *serving) byHand(room int) (p *wiretest.Peer, over <-chan error) {
 	if _, err := p.Initiate(wiretest.Startup{CRC: true, Private: private.Append(nil)}); err != nil {
 		s.t.Fatal(err)
 	}
-	return p, ended
+	return p, over
+}
+
+// over serves a connection, and tells how it ended.
+func (s *serving) over(nc net.Conn) <-chan error {
+	ended := make(chan error, 1)
+	s.ended.Go(func() {
+		req, err := cm.Receive(context.Background(), nc, mpa.Config{})
+		if err == nil {
+			err = s.server.ServeConn(req)
+		}
+		ended <- err
+	})
+	return ended
 }
 
 // Who serves RDMA Reads one by one, each in time, makes progress all along. Still
