@@ -352,7 +352,7 @@ func FuzzBinding(f *testing.F) {
 		if call {
 			var c rpcrdma.Cursor
 			c.Whole(message, 40)
-			if bound := b.MaxReply(proc, &c); bound.Fixed < -1 || bound.Fixed > 64+MaxData {
+			if bound := b.MaxReply(proc, &c); bound.Fixed < -1 || bound.Fixed > 24+4+88+16+MaxData {
 				t.Fatalf("a reply to procedure %d can have %d octets", proc, bound.Fixed)
 			}
 		}
