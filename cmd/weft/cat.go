@@ -20,7 +20,7 @@ type catFiles struct{ mounts }
 func newCat() *cobra.Command {
 	c := new(catFiles)
 	cmd := &cobra.Command{
-		Use:   "cat URL... [flags]",
+		Use:   "cat [flags] URL...",
 		Short: "Print files of an NFS server",
 		Long: `Cat prints files of NFS servers, one after the other, without mounting anything.
 
@@ -30,7 +30,7 @@ The status is 1 when a file could not be read to its end.`,
 		Example: `  weft cat nfs://127.0.0.1/README.md                of weft serve .
   weft cat nfs://192.0.2.7/srv/a nfs://192.0.2.7/srv/b > both
   weft cat --tcp nfs://192.0.2.7/srv/big | sha256sum`,
-		Args: cobra.MinimumNArgs(1),
+		Args: arguments(1, 0, "which file to print, such as nfs://127.0.0.1/README.md"),
 		RunE: func(cmd *cobra.Command, args []string) error { return c.run(cmd, args) },
 	}
 	cmd.Flags().SortFlags = false

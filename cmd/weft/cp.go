@@ -46,7 +46,7 @@ The status is 1 when anything was not copied; the rest is, as far as it goes.`,
   weft cp -r --verify photos nfs://192.0.2.7/srv/     a folder, compared
   weft cp -p nfs://192.0.2.7/srv/a nfs://192.0.2.8/srv/a
   weft cp --tcp nfs://192.0.2.7/srv/big .             by TCP, to compare`,
-		Args: cobra.MinimumNArgs(2),
+		Args: arguments(2, 0, "what to copy and where to, such as nfs://127.0.0.1/README.md /tmp/"),
 		RunE: func(cmd *cobra.Command, args []string) error { return c.run(cmd, args) },
 	}
 	f := cmd.Flags()

@@ -35,7 +35,7 @@ The status is 1 when something could not be listed.`,
 		Example: `  weft ls nfs://127.0.0.1/                 what weft serve . serves
   weft ls -l nfs://192.0.2.7/srv/data
   weft ls -ld nfs://192.0.2.7/srv/data     the folder itself`,
-		Args: cobra.MinimumNArgs(1),
+		Args: arguments(1, 0, "what to list, such as nfs://127.0.0.1/"),
 		RunE: func(cmd *cobra.Command, args []string) error { return l.run(cmd, args) },
 	}
 	f := cmd.Flags()

@@ -4,9 +4,11 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
 	"net"
 	"os"
 	"strconv"
+	"syscall"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -38,6 +40,7 @@ type mounts struct {
 	requests  int
 
 	cmd     *cobra.Command
+	log     *slog.Logger
 	wrapper func(net.Conn) net.Conn
 	callers map[string]oncrpc.Caller // by server
 	trees   []*mounted
@@ -55,8 +58,8 @@ func (m *mounts) register(cmd *cobra.Command) {
 	f.BoolVar(&m.tcp, "tcp", false, "use NFS over TCP, on port 2049 if the URL has none")
 	f.StringVar(&m.export, "export", "", "mount this `path` of the server and take the URL's path from there (default: the export that the path leads into)")
 	f.Uint16Var(&m.mountPort, "mount-port", 0, "`port` of MOUNT over TCP (default: where the connection of NFS has it, or the port mapper says)")
-	f.Int64Var(&m.uid, "uid", -1, "`user` to be on the server (default: this process's)")
-	f.Int64Var(&m.gid, "gid", -1, "`group` to be on the server (default: this process's)")
+	f.Int64Var(&m.uid, "uid", -1, "`user` to be on the server; -1 is this process's")
+	f.Int64Var(&m.gid, "gid", -1, "`group` to be on the server; -1 is this process's")
 	f.IntVar(&m.requests, "requests", client.DefaultRequests, "`requests` of a large file under way at a time, as the server's credits allow")
 	m.options.register(cmd)
 }
@@ -69,6 +72,9 @@ func (m *mounts) open(cmd *cobra.Command) (err error) {
 		return usagef("--uid and --gid are 0 to %d", uint32(1<<32-1))
 	case m.requests < 1 || m.requests > 4096:
 		return usagef("--requests %d: it is 1 to 4096", m.requests)
+	}
+	if m.log, err = m.logger(cmd.ErrOrStderr()); err != nil {
+		return err
 	}
 	m.callers = make(map[string]oncrpc.Caller)
 	m.wrapper, m.stop, err = m.wrap()
@@ -108,7 +114,7 @@ func (m *mounts) mount(ctx context.Context, u files.URL) (*files.Remote, string,
 	defer cancel()
 	caller, err := m.caller(ctx, u)
 	if err != nil {
-		return nil, "", err
+		return nil, "", m.dialError(u, err)
 	}
 	cfg := client.Config{
 		NFS:      caller,
@@ -125,7 +131,7 @@ func (m *mounts) mount(ctx context.Context, u files.URL) (*files.Remote, string,
 		if cause := context.Cause(ctx); cause != nil && errors.Is(err, ctx.Err()) {
 			err = cause
 		}
-		return nil, "", err
+		return nil, "", m.dialError(u, err)
 	}
 	path := fs.Prefix()
 	if m.export != "" {
@@ -151,23 +157,15 @@ func (m *mounts) caller(ctx context.Context, u files.URL) (oncrpc.Caller, error)
 	if c := m.callers[u.Server()]; c != nil {
 		return c, nil
 	}
-	log, err := m.logger(m.cmd.ErrOrStderr())
-	if err != nil {
-		return nil, err
-	}
-	port := u.Port
 	var c oncrpc.Caller
 	if m.tcp {
-		if port == 0 {
-			port = nfs.Port
-		}
 		tcp, err := rpctcp.NewClient(rpctcp.ClientConfig{
-			Address:  net.JoinHostPort(u.Host, strconv.Itoa(int(port))),
+			Address:  m.address(u),
 			Reserved: true, // Linux's server wants it, where that may be
 			Calls:    m.requests,
 			Attempts: connectAttempts,
 			Wrap:     m.wrapper,
-			Logger:   log,
+			Logger:   m.log,
 		})
 		if err != nil {
 			return nil, err
@@ -179,14 +177,11 @@ func (m *mounts) caller(ctx context.Context, u files.URL) (oncrpc.Caller, error)
 		}
 		c = tcp
 	} else {
-		if port == 0 {
-			port = nfs.PortRDMA
-		}
 		rdma, err := rpcrdma.NewClient(rpcrdma.ClientConfig{
-			Addr:       net.JoinHostPort(u.Host, strconv.Itoa(int(port))),
+			Addr:       m.address(u),
 			Bindings:   nfs.Bindings(),
 			Connection: cm.Params{Wrap: m.wrapper},
-			Logger:     log,
+			Logger:     m.log,
 		})
 		if err != nil {
 			return nil, err
@@ -195,6 +190,36 @@ func (m *mounts) caller(ctx context.Context, u files.URL) (oncrpc.Caller, error)
 	}
 	m.callers[u.Server()] = c
 	return c, nil
+}
+
+// address is where a server has NFS.
+func (m *mounts) address(u files.URL) string {
+	port := u.Port
+	switch {
+	case port == 0 && m.tcp:
+		port = nfs.Port
+	case port == 0:
+		port = nfs.PortRDMA
+	}
+	return net.JoinHostPort(u.Host, strconv.Itoa(int(port)))
+}
+
+// dialError says in plain words that there is no server of NFS. Other errors, also
+// of connections to its MOUNT, speak for themselves.
+func (m *mounts) dialError(u files.URL, err error) error {
+	var op *net.OpError
+	if !errors.Is(err, syscall.ECONNREFUSED) || !errors.As(err, &op) || op.Addr == nil {
+		return err
+	}
+	at := m.address(u)
+	_, want, _ := net.SplitHostPort(at)
+	if _, port, _ := net.SplitHostPort(op.Addr.String()); port != want {
+		return err
+	}
+	if m.tcp {
+		return fmt.Errorf("nothing listens on %s: start a server there, for example: weft serve DIR, which says where it has TCP", at)
+	}
+	return fmt.Errorf("nothing listens on %s: start a server there, for example: weft serve DIR; servers without RDMA take --tcp", at)
 }
 
 // auth is who is named by --uid and --gid; nil is this process.

@@ -23,6 +23,20 @@ func (o *options) register(cmd *cobra.Command) {
 	cmd.Flags().StringVar(&o.logLevel, "log-level", "", "log to standard error from this `level` on: debug, info, warn, error or off (default: off; servers tell of peers that they could not serve)")
 }
 
+// arguments wants so many arguments, most of them at most if that is not 0, and
+// otherwise says what they are.
+func arguments(least, most int, what string) cobra.PositionalArgs {
+	return func(_ *cobra.Command, args []string) error {
+		switch {
+		case len(args) < least:
+			return usagef("say %s", what)
+		case most > 0 && len(args) > most:
+			return usagef("%q is one too many: say %s", args[most], what)
+		}
+		return nil
+	}
+}
+
 // logger returns the logger asked for.
 func (o *options) logger(w io.Writer) (*slog.Logger, error) {
 	if o.logLevel == "" || strings.EqualFold(o.logLevel, "off") {

@@ -78,7 +78,7 @@ An interrupt ends it: what has been asked is answered, within five seconds.`,
 
   weft cp nfs://127.0.0.1/README.md /tmp/          in another terminal
   mount -t nfs -o vers=3,proto=rdma,port=20049,nolock 192.0.2.7:/ /mnt`,
-		Args: cobra.ExactArgs(1),
+		Args: arguments(1, 1, "which folder to serve, such as . for this one"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			s.cmd = cmd
 			return s.run(cmd.Context(), args[0])

@@ -103,16 +103,25 @@ func (c *Copier) step(ctx context.Context, s *step) error {
 			return fmt.Errorf("%v is no folder, and %v is one", s.to, s.from)
 		}
 		// The user can write to it at least until it is finished.
-		return s.to.Tree.Mkdir(ctx, s.to.Path, s.info.perm()|0o700)
+		return s.failed(s.to.Tree.Mkdir(ctx, s.to.Path, s.info.perm()|0o700))
 	case finishDir:
 		if !c.Preserve {
 			return nil
 		}
-		return s.to.Tree.Set(ctx, s.to.Path, s.info.meta())
+		return s.failed(s.to.Tree.Set(ctx, s.to.Path, s.info.meta()))
 	case copyLink:
 		return c.link(ctx, s)
 	}
 	return c.file(ctx, s)
+}
+
+// failed says of an error what was being copied: systems and servers name the part,
+// which the user did not.
+func (s *step) failed(err error) error {
+	if err == nil {
+		return nil
+	}
+	return fmt.Errorf("%v to %v: %w", s.from, s.to, err)
 }
 
 // there is what is where s copies to, and its path without those symbolic links
@@ -139,10 +148,10 @@ func (c *Copier) link(ctx context.Context, s *step) error {
 		return err
 	}
 	if err := part.Tree.Symlink(ctx, target, part.Path); err != nil {
-		return err
+		return s.failed(err)
 	}
 	if err := part.Tree.Rename(ctx, part.Path, s.to.Path); err != nil {
-		return errors.Join(err, discard(ctx, part))
+		return errors.Join(s.failed(err), discard(ctx, part))
 	}
 	c.copied(s)
 	return nil
@@ -182,7 +191,18 @@ func (c *Copier) file(ctx context.Context, s *step) error {
 	if err != nil {
 		return err
 	}
-	if err := c.fill(ctx, s.from, part, s.info.perm()); err != nil {
+	out, err := part.Tree.Create(ctx, part.Path, s.info.perm())
+	if err != nil {
+		left := discard(ctx, part)
+		if !fatal(err) { // it was refused, and nothing can be left
+			left = nil
+		}
+		return errors.Join(s.failed(err), left)
+	}
+	if err := c.transfer(ctx, s.from, out); err != nil {
+		return errors.Join(s.failed(err), discard(ctx, part))
+	}
+	if err := c.compare(ctx, s.from, part); err != nil {
 		return errors.Join(err, discard(ctx, part))
 	}
 	if set {
@@ -192,7 +212,7 @@ func (c *Copier) file(ctx context.Context, s *step) error {
 		err = part.Tree.Rename(ctx, part.Path, to.Path)
 	}
 	if err != nil {
-		return errors.Join(err, discard(ctx, part))
+		return errors.Join(s.failed(err), discard(ctx, part))
 	}
 	c.copied(s)
 	return nil
@@ -220,15 +240,8 @@ func sameFile(same bool, from, to Place) error {
 	return fmt.Errorf("%v and %v are the same file", from, to)
 }
 
-// fill copies the data to a new file, and compares if asked to.
-func (c *Copier) fill(ctx context.Context, from, part Place, perm fs.FileMode) error {
-	out, err := part.Tree.Create(ctx, part.Path, perm)
-	if err != nil {
-		return err
-	}
-	if err := c.transfer(ctx, from, out); err != nil {
-		return err
-	}
+// compare reads a file and its copy again, if asked to.
+func (c *Copier) compare(ctx context.Context, from, part Place) error {
 	if !c.Verify {
 		return nil
 	}

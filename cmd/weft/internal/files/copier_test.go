@@ -23,6 +23,8 @@ type flawed struct {
 	fail func(op, name string) error // before each
 	data func(name string) io.Reader // what is read in place of the file; nil: it
 	list func(name string) []string  // names in place of a folder's; nil: them
+
+	refuses bool // makes and removes nothing, as what is read-only
 }
 
 func (f *flawed) check(op, name string) error {
@@ -45,6 +47,9 @@ func (f *flawed) Open(ctx context.Context, name string) (io.ReadCloser, error) {
 }
 
 func (f *flawed) Create(ctx context.Context, name string, perm fs.FileMode) (Output, error) {
+	if f.refuses {
+		return nil, nfs.ErrROFS
+	}
 	out, err := f.Local.Create(ctx, name, perm)
 	if err := f.check("create", name); err != nil {
 		return nil, err
@@ -62,6 +67,9 @@ func (f *flawed) Rename(ctx context.Context, from, to string) error {
 func (f *flawed) Remove(ctx context.Context, name string) error {
 	if err := errors.Join(ctx.Err(), f.check("remove", name)); err != nil { // a server is not asked after the end
 		return err
+	}
+	if f.refuses {
+		return nfs.ErrROFS
 	}
 	return f.Local.Remove(ctx, name)
 }
@@ -236,6 +244,8 @@ func TestWhatFailsLeavesTheOldFileAndNoPart(t *testing.T) {
 		from, to *flawed
 		left     string // of the part
 	}{
+		"create": {to: &flawed{fail: failing("create", broken)}},
+		"create, where nothing may be removed either": {to: &flawed{refuses: true}},
 		"open": {from: &flawed{fail: failing("open", broken)}},
 		"read": {from: &flawed{data: func(string) io.Reader {
 			return io.MultiReader(strings.NewReader("half"), &brokenReader{broken})
@@ -266,7 +276,11 @@ func TestWhatFailsLeavesTheOldFileAndNoPart(t *testing.T) {
 			}
 			err, failed := run(t, &Copier{Verify: true}, from, to, dst, filepath.Join(src, "file"))
 			if err != nil || len(failed) != 1 || !strings.Contains(failed[0].Error(), flaw.left) {
-				t.Errorf("%v, %v", err, failed)
+				t.Fatalf("%v, %v", err, failed)
+			}
+			// Whoever copies knows the file, and not the name of its part.
+			if told := failed[0].Error(); !strings.Contains(told, filepath.Join(src, "file")) || flaw.left == "" && strings.Contains(told, "left behind") {
+				t.Error(told)
 			}
 			got := listTree(t, dst)
 			if got["file"] != "old" || flaw.left == "" && len(got) != 1 {

@@ -19,6 +19,16 @@ type Place struct {
 
 func (p Place) String() string { return p.Tree.Show(p.Path) }
 
+// failed says of an error which file it is of, unless it says so itself: a server
+// knows its files by other names than the user.
+func (p Place) failed(err error) error {
+	var own *fs.PathError
+	if errors.As(err, &own) {
+		return err
+	}
+	return fmt.Errorf("%v: %w", p, err)
+}
+
 // in is the place of a file in the directory p.
 func (p Place) in(name string) (Place, error) {
 	joined, err := p.Tree.Join(p.Path, name)
@@ -68,7 +78,7 @@ func (c *Copier) Plan(ctx context.Context, sources []Place, dst Place) (*Plan, e
 	case err == nil && info.Mode.IsDir():
 		into, dst.Path = true, path
 	case err != nil && !errors.Is(err, fs.ErrNotExist):
-		return nil, err
+		return nil, dst.failed(err)
 	case len(sources) > 1:
 		return nil, fmt.Errorf("%v is no folder, which several files need", dst)
 	case strings.HasSuffix(dst.Path, "/") && !(err != nil && c.Recursive):
@@ -91,11 +101,11 @@ func (c *Copier) Plan(ctx context.Context, sources []Place, dst Place) (*Plan, e
 func (c *Copier) planSource(ctx context.Context, p *Plan, src, dst Place, into bool) error {
 	info, err := src.Tree.Lstat(ctx, src.Path)
 	if err != nil {
-		return err
+		return src.failed(err)
 	}
 	if info.Mode&fs.ModeSymlink != 0 && (!c.Recursive || strings.HasSuffix(src.Path, "/")) {
 		if _, info, err = src.Tree.Resolve(ctx, src.Path); err != nil {
-			return err
+			return src.failed(err)
 		}
 	}
 	to, named := dst, true
@@ -171,7 +181,7 @@ func (p *Plan) add(s *step, do action) {
 func (c *Copier) planDir(ctx context.Context, p *Plan, dir *step, depth int) error {
 	list, err := dir.from.Tree.ReadDir(ctx, dir.from.Path)
 	if err != nil {
-		return err
+		return dir.from.failed(err)
 	}
 	slices.SortFunc(list, func(a, b *Info) int { return strings.Compare(a.Name, b.Name) })
 	p.add(dir, makeDir)
