@@ -66,9 +66,10 @@ option insecure. What the server allows this host, it allows whoever reaches the
 gateway: --allow says who that is.
 
 For version 3 clients need MOUNT and find it by a port mapper. Gateway has both,
-and passes MOUNT on to where the server's port mapper says it is (--mount auto),
-to HOST:PORT, or over the connections of NFS (--mount same, for weft serve). Locks
-of version 3 do not pass: mount with nolock. Versions 4 need none of this.
+and passes MOUNT on to where the server's port mapper says it is, or if it does
+not say, over the connections of NFS, where weft serve has it (--mount auto); to
+HOST:PORT; or over the connections of NFS only (--mount same). Locks of version 3
+do not pass: mount with nolock. Versions 4 need none of this.
 
 Of version 4.0, a server that wants to call back calls the client's own address.
 
@@ -79,7 +80,12 @@ An interrupt ends it: what has been asked is answered, within five seconds.`,
 
   mount -t nfs -o vers=4.1,proto=rdma,port=20049 192.0.2.7:/ /mnt
   mount -t nfs -o vers=3,proto=rdma,port=20049,nolock 192.0.2.7:/srv /mnt`,
-		Args: cobra.NoArgs,
+		Args: func(_ *cobra.Command, args []string) error {
+			if len(args) > 0 {
+				return usagef("%q is one too many: --to says which server to pass calls to", args[0])
+			}
+			return nil
+		},
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			g.cmd = cmd
 			return g.run(cmd.Context())

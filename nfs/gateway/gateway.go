@@ -102,7 +102,11 @@ func (g *Gateway) ServeRPC(ctx context.Context, r *oncrpc.Request) ([]byte, erro
 		return nil, &oncrpc.RejectError{Stat: oncrpc.AuthError, Auth: oncrpc.AuthBadCred}
 	}
 	if r.Prog == nfs.MountProgram && g.cfg.Mount != nil {
-		return g.cfg.Mount.ServeRPC(ctx, r)
+		reply, err := g.cfg.Mount.ServeRPC(ctx, r)
+		// A datagram, which has no session, goes no other way.
+		if none := (*noMountError)(nil); r.SessionEnd == nil || !errors.As(err, &none) {
+			return reply, err
+		}
 	}
 	s, err := g.session(r)
 	if err != nil {

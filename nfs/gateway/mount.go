@@ -22,6 +22,9 @@ const (
 	askAgain = time.Minute
 	// mountTimeout bounds a call: its client repeats it, or has given up.
 	mountTimeout = 20 * time.Second
+	// askTimeout bounds a question to the port mapper, which may be behind a
+	// firewall that says nothing.
+	askTimeout = 5 * time.Second
 	// mountVersions are the versions of MOUNT that there are, from 1 on.
 	mountVersions = 3
 	// mountIdle is how long a connection to the server is kept.
@@ -33,7 +36,9 @@ type MountConfig struct {
 	Host string // name or address of the server
 
 	// Port is where MOUNT is, over TCP; 0: its port mapper is asked, at Mapper,
-	// which is 111 if it is 0.
+	// which is 111 if it is 0. Where that does not answer or knows of no MOUNT, a
+	// [Gateway] passes the call on over its connection of NFS, as there are servers
+	// that have both in one place.
 	Port, Mapper int
 
 	// Reserved makes connections from ports below 1024 where this process may use
@@ -88,7 +93,8 @@ func (m *Mount) ServeRPC(ctx context.Context, r *oncrpc.Request) ([]byte, error)
 	ctx, cancel := context.WithTimeout(ctx, mountTimeout)
 	defer cancel()
 	reply, err := m.call(ctx, r)
-	if err != nil && ctx.Err() == nil && !told(err) {
+	var none *noMountError
+	if err != nil && ctx.Err() == nil && !told(err) && !errors.As(err, &none) {
 		reply, err = m.call(ctx, r) // it may have moved to another port
 	}
 	if err != nil {
@@ -99,6 +105,13 @@ func (m *Mount) ServeRPC(ctx context.Context, r *oncrpc.Request) ([]byte, error)
 	binary.BigEndian.PutUint32(out, r.XID)
 	return out, nil
 }
+
+// A noMountError says that the port mapper of a server has not said where MOUNT is,
+// and why.
+type noMountError struct{ err error }
+
+func (e *noMountError) Error() string { return e.err.Error() }
+func (e *noMountError) Unwrap() error { return e.err }
 
 // told reports whether the server has answered.
 func told(err error) bool {
@@ -189,6 +202,8 @@ func (m *Mount) ask(ctx context.Context, vers uint32) (int, error) {
 	if m.cfg.Port != 0 {
 		return m.cfg.Port, nil
 	}
+	ctx, cancel := context.WithTimeout(ctx, askTimeout)
+	defer cancel()
 	c, err := m.client(m.cfg.Mapper)
 	if err != nil {
 		return 0, err
@@ -205,12 +220,12 @@ func (m *Mount) ask(ctx context.Context, vers uint32) (int, error) {
 		Args: [][]byte{args},
 	})
 	if err != nil {
-		return 0, fmt.Errorf("gateway: asking the port mapper of %s for MOUNT: %v", m.cfg.Host, err)
+		return 0, &noMountError{fmt.Errorf("gateway: asking the port mapper of %s for MOUNT: %v", m.cfg.Host, err)}
 	}
 	defer reply.Release()
 	port, err := oncrpc.ParsePort(reply.Results)
 	if err == nil && port == 0 {
-		err = &oncrpc.AcceptError{Stat: oncrpc.ProgUnavail}
+		err = &noMountError{&oncrpc.AcceptError{Stat: oncrpc.ProgUnavail}}
 	}
 	return int(port), err
 }

@@ -184,3 +184,35 @@ func TestMountMayBeGivenItsPort(t *testing.T) {
 		t.Errorf("reply %x and %v", got, err)
 	}
 }
+
+// A server without a port mapper, or with one that knows of no MOUNT, may have it
+// where NFS is; a datagram cannot follow there.
+func TestMountThatNoPortMapperKnowsIsAskedWhereNFSIs(t *testing.T) {
+	nettest.CheckLeaks(t)
+	var mapped mapper
+	host, knowsNone := split(t, serve(t, &mapped))
+	gone := nettest.Listen(t, "tcp4")
+	_, nobody := split(t, gone.Addr().String())
+	gone.Close()
+	behind := serve(t, mountd(4))
+	for name, port := range map[string]int{"knows of none": knowsNone, "is not there": nobody} {
+		m, err := NewMount(MountConfig{Host: host, Mapper: port})
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer m.Close()
+		g, err := New(Config{Backend: TCP(TCPConfig{Address: behind}), Mount: m})
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer g.Close()
+		datagram := mountRequest(t, 6, 3, 1, 9)
+		stream := request(t, datagram.Message)
+		if got, err := g.ServeRPC(t.Context(), stream); err != nil || !bytes.Equal(got, reply(6, 4, 3, 9)) {
+			t.Errorf("a port mapper that %s: reply %x and %v", name, got, err)
+		}
+		if got, err := g.ServeRPC(t.Context(), datagram); err == nil || errors.Is(err, errNoSession) {
+			t.Errorf("a port mapper that %s, by a datagram: reply %x and %v", name, got, err)
+		}
+	}
+}
