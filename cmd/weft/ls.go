@@ -146,9 +146,41 @@ func (l *ls) print(ctx context.Context, w io.Writer, tree files.Tree, dir string
 				name += " -> " + show(target)
 			}
 		}
-		if _, err := fmt.Fprintf(w, "%v%s %s %s\n", i.Mode, columns[n], i.Mtime.Format(time.DateTime), name); err != nil {
+		if _, err := fmt.Fprintf(w, "%s%s %s %s\n", modeOf(i.Mode), columns[n], i.Mtime.Format(time.DateTime), name); err != nil {
 			return err
 		}
 	}
 	return nil
+}
+
+// modeOf writes a mode as ls(1) does.
+func modeOf(mode os.FileMode) string {
+	kind := byte('-')
+	for _, k := range [...]struct {
+		bit  os.FileMode
+		kind byte
+	}{
+		{os.ModeDir, 'd'}, {os.ModeSymlink, 'l'}, {os.ModeNamedPipe, 'p'}, {os.ModeSocket, 's'},
+		{os.ModeDevice, 'b'}, {os.ModeCharDevice, 'c'}, // which has both bits
+	} {
+		if mode&k.bit != 0 {
+			kind = k.kind
+		}
+	}
+	text := []byte(mode.Perm().String())
+	text[0] = kind
+	for _, special := range [...]struct {
+		bit  os.FileMode
+		at   int
+		mark byte
+	}{{os.ModeSetuid, 3, 's'}, {os.ModeSetgid, 6, 's'}, {os.ModeSticky, 9, 't'}} {
+		if mode&special.bit == 0 {
+			continue
+		}
+		if text[special.at] == '-' { // without the right to execute, in capitals
+			special.mark -= 'a' - 'A'
+		}
+		text[special.at] = special.mark
+	}
+	return string(text)
 }
