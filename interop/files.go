@@ -54,6 +54,7 @@ func (h *harness) files(ctx context.Context) {
 	h.suite.Run(ctx, "files/serve/two-mounts", h.servedTwice)
 	h.suite.Run(ctx, "files/serve/restart", h.servedByANewProcess)
 	h.suite.Run(ctx, "files/serve/read-only", h.servedReadOnly)
+	h.suite.Run(ctx, "files/serve/locks", h.servedWithoutLocks)
 	h.suite.Run(ctx, "files/serve/capture", h.servedAndCaptured)
 	h.suite.Run(ctx, "files/knfsd/start", h.startKnfsd)
 	h.suite.Run(ctx, "files/client/copies", h.clientCopies)
@@ -245,6 +246,26 @@ for change in "echo x >$1/file" "echo x >$1/new" "rm -f $1/file" "mkdir $1/d" "m
 done
 [ "$(ls $1)" = file ]`
 	if err := h.onMount(c, mountCommand(h.guest.Gateway, "/", "3", guestMount), guestMount, body, nfsRDMAPort); err != nil {
+		return errors.Join(err, server.complaint())
+	}
+	return server.interrupt()
+}
+
+// servedWithoutLocks mounts without the option nolock: a lock is refused at once,
+// and everything else works.
+func (h *harness) servedWithoutLocks(c *suite.Case) error {
+	server, dir, err := h.serve(c)
+	if err != nil {
+		return err
+	}
+	defer os.RemoveAll(dir)
+	defer server.stop()
+	body := `set -eu
+echo text >$1/file; [ "$(cat $1/file)" = text ]
+if (timeout 20 flock -n 9) 9<$1/file 2>/tmp/why; then echo "a lock was had" >&2; exit 1; fi
+grep -q "No locks available" /tmp/why || { cat /tmp/why >&2; exit 1; }`
+	mount := "pidof rpcbind >/dev/null || rpcbind -w; " + strings.Replace(mountCommand(h.guest.Gateway, "/", "3", guestMount), ",nolock", "", 1)
+	if err := h.onMount(c, mount, guestMount, body, nfsRDMAPort); err != nil {
 		return errors.Join(err, server.complaint())
 	}
 	return server.interrupt()

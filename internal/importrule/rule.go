@@ -11,7 +11,7 @@ import (
 // layers is the core from top to bottom. A layer may import those that come
 // after it.
 var layers = []string{
-	"nfs/gateway", "nfs/mount", "nfs/folder", "nfs/client", "nfs",
+	"nfs/gateway", "nfs/mount", "nfs/nlm", "nfs/folder", "nfs/client", "nfs",
 	"rpcrdma", "rpctcp", "oncrpc",
 	"cm", "verbs", "memory", "rdmap", "ddp", "mpa",
 }

@@ -47,6 +47,10 @@ type Config struct {
 	Handler, Mount oncrpc.Handler
 	Low, High      uint32
 
+	// NLM says that Handler executes calls of the lock manager, too. The port
+	// mapper of the host is not told: that program is its kernel's there.
+	NLM bool
+
 	RDMA string // address of NFS over RDMA; "" is none
 	TCP  string // address of NFS and MOUNT over TCP, and of MOUNT over UDP; "" is none
 	// AnyTCP takes any port if that of TCP is taken.

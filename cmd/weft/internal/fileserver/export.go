@@ -6,6 +6,7 @@ import (
 	"github.com/weft-rdma/weft/nfs"
 	"github.com/weft-rdma/weft/nfs/folder"
 	"github.com/weft-rdma/weft/nfs/mount"
+	"github.com/weft-rdma/weft/nfs/nlm"
 	"github.com/weft-rdma/weft/oncrpc"
 )
 
@@ -19,8 +20,10 @@ func (c *Config) Export(files *folder.Server, path string) error {
 	c.Low, c.High = nfs.V3, nfs.V3
 	c.Handler = oncrpc.Mux{
 		{Prog: nfs.Program, Low: nfs.V3, High: nfs.V3, Handler: c.Allow.Guard(files)},
+		nlm.NoLocks(),
 		m.Program(), // over RDMA, too, for clients that have no other connection
 	}
+	c.NLM = true
 	c.Mount = oncrpc.Mux{m.Program()}
 	return nil
 }

@@ -15,6 +15,7 @@ import (
 
 	"github.com/weft-rdma/weft/cm"
 	"github.com/weft-rdma/weft/nfs"
+	"github.com/weft-rdma/weft/nfs/nlm"
 	"github.com/weft-rdma/weft/oncrpc"
 )
 
@@ -171,6 +172,18 @@ func (p *ports) services(low, high uint32) (all []oncrpc.Service) {
 	if p.pmapTCP != nil {
 		add(oncrpc.PmapProg, oncrpc.PmapVers, oncrpc.RpcbVers4, "tcp", p.pmapTCP.Addr())
 		add(oncrpc.PmapProg, oncrpc.PmapVers, oncrpc.RpcbVers4, "udp", p.pmapUDP.LocalAddr())
+	}
+	return all
+}
+
+// lockManager is where clients find NLM: over TCP, as Linux asks for it with NFS
+// over RDMA or TCP.
+func (p *ports) lockManager() (all []oncrpc.Service) {
+	if p.tcp == nil {
+		return nil
+	}
+	for _, a := range addresses(p.tcp.Addr()) {
+		all = append(all, oncrpc.Service{Prog: nlm.Program, Vers: nlm.V4, Netid: oncrpc.NetidOf("tcp", a.Addr()), Addr: a})
 	}
 	return all
 }

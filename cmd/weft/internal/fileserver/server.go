@@ -54,7 +54,11 @@ func (s *Server) start(ctx context.Context) (err error) {
 	if err := s.listen(ctx); err != nil {
 		return err
 	}
-	s.pmap = oncrpc.NewPortMapper(s.ports.services(s.cfg.Low, s.cfg.High))
+	services := s.ports.services(s.cfg.Low, s.cfg.High)
+	if s.cfg.NLM {
+		services = append(services, s.ports.lockManager()...)
+	}
+	s.pmap = oncrpc.NewPortMapper(services)
 	s.failed = make(chan error, len(s.ports.all()))
 	if err := s.serve(); err != nil {
 		return err
