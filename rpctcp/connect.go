@@ -176,6 +176,12 @@ func (c *Client) dialAny(ctx context.Context) (net.Conn, error) {
 			return nc, err
 		}
 	}
+	if c.cfg.KeepPort && strings.HasPrefix(c.cfg.Network, "tcp") {
+		// A port that is bound is nobody else's. One that the system chooses while
+		// connecting may be that of connections to elsewhere, too, which would be in the
+		// way of having it again.
+		d.LocalAddr = new(net.TCPAddr)
+	}
 	nc, err := d.DialContext(ctx, c.cfg.Network, c.cfg.Address)
 	if err != nil {
 		return nil, fmt.Errorf("rpctcp: cannot connect: %w", err)
