@@ -35,6 +35,7 @@ func TestServerAnswersWhatIsWrong(t *testing.T) {
 	item := pattern(1, 100)
 	stream := exchangeMessage(xid, "abcd", [][]byte{item}, 4)
 	reduced := without(stream, position, 100)
+	odd := exchangeMessage(xid, "abcd", [][]byte{item[:97]}, 4)
 	big := exchangeMessage(xid, "abcd", nil, 8000)
 	gss := oncrpc.Call{XID: xid, Prog: exchangeProgram, Vers: exchangeVersion, Proc: exchangeProc,
 		Cred: oncrpc.OpaqueAuth{Flavor: oncrpc.FlavorGSS, Body: make([]byte, 20)}}
@@ -132,6 +133,9 @@ func TestServerAnswersWhatIsWrong(t *testing.T) {
 		}, garbage},
 		{"chunk longer than its count", func(s Segment) []byte {
 			return onWire(Header{XID: xid, Reads: reads(position, s.cut(0, 104))}, reduced)
+		}, garbage},
+		{"chunk that ends within its roundup", func(s Segment) []byte {
+			return onWire(Header{XID: xid, Reads: reads(position, s.cut(0, 98))}, without(odd, position, 100))
 		}, garbage},
 		{"item reduced that may not be", func(s Segment) []byte {
 			return onWire(Header{XID: xid, Reads: reads(44, s.cut(0, 4))}, without(stream, 44, 4))
