@@ -17,7 +17,7 @@ import (
 	"github.com/weft-rdma/weft/verbs"
 )
 
-// Claims: P-6.1-4 P-6.1-5 P-8-2 P8166-3.3.3-2 P8166-8.1.2-1
+// Claims: P-8-2 P8166-8.1.2-1
 func TestALostConnectionIsMadeAgainAndCallsGoOverIt(t *testing.T) {
 	nettest.CheckLeaks(t)
 	a := answer(t, ClientConfig{}, &both)

@@ -14,7 +14,7 @@ import (
 	"github.com/weft-rdma/weft/verbs"
 )
 
-// Claims: P-6.2-8 P8166-3.3.2-1 P8166-3.3.3-6 P8797-3.1-1 P8797-4.2-2 P8797-5.1-1 P8797-5.2-2
+// Claims: P-6.2-8 P8166-3.3.2-1 P8166-3.3.3-6 P8166-3.5.3-1 P8166-3.5.3-6 P8797-3.1-1 P8797-4.2-2 P8797-5.1-1 P8797-5.2-2
 func TestServerSendsNoMoreThanThePeerTakes(t *testing.T) {
 	for _, c := range []struct {
 		name string
@@ -128,6 +128,9 @@ func TestResultsGoWhereTheCallWantsThem(t *testing.T) {
 		}
 		if m.HasReply != header.HasReply {
 			t.Errorf("%s: the Reply chunk did not come back", c.name)
+		}
+		if err := m.CheckReturned(&header); err != nil {
+			t.Errorf("%s: %v", c.name, err)
 		}
 		// Put the reply together again and compare it.
 		var lengths [][]int

@@ -44,7 +44,7 @@ func TestServerFetchesWhatWasReduced(t *testing.T) {
 	}
 }
 
-// Claims: P-3.4-8 P-3.6-1 P-3.6-2 P-3.8-1 P8166-3.4.6.2-3 P8166-3.4.6-3 P8166-3.4.6-4
+// Claims: P-3.4-8 P-3.6-1 P-3.6-2 P-3.8-1 P8166-3.4.6.2-3 P8166-3.4.6-3
 func TestServerPlacesResults(t *testing.T) {
 	nettest.CheckLeaks(t)
 	p := serve(t, ServerConfig{}).full()
