@@ -42,7 +42,8 @@ func Start(ctx context.Context, cfg Config) (*Server, error) {
 	if err := s.start(ctx); err != nil {
 		now, cancel := context.WithCancel(context.Background())
 		cancel()
-		return nil, errors.Join(err, s.Shutdown(now))
+		s.Shutdown(now) // which has been told not to wait, and says so
+		return nil, err
 	}
 	return s, nil
 }
