@@ -29,7 +29,7 @@ func (s *serving) offers() (n int) {
 // regions counts what is registered.
 func (s *serving) regions() int { return s.rnic.Usage().Regions }
 
-// Claims: P-3.8-6 P-5.1-4 P-11-6 P-11-9
+// Claims: P-3.8-6 P-5.1-4 P-11-9
 func TestAReplyIsFetchedAndThenWithdrawn(t *testing.T) {
 	nettest.CheckLeaks(t)
 	s := serve(t, ServerConfig{ReadReplies: ReadReplies{Enabled: true}})
@@ -195,7 +195,6 @@ func TestAReplyThatIsNotFetchedEndsTheConnection(t *testing.T) {
 	})
 }
 
-// Claims: P-11-11
 func TestARDMA_DONESendsWhatWasHeldBack(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := serve(t, ServerConfig{ReadReplies: ReadReplies{Enabled: true, Replies: 1}})

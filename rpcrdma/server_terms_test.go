@@ -14,7 +14,7 @@ import (
 	"github.com/weft-rdma/weft/verbs"
 )
 
-// Claims: P-6.2-8 P8166-3.3.2-1 P8166-3.3.3-6 P8166-3.5.3-1 P8166-3.5.3-6 P8797-3.1-1 P8797-4.2-2 P8797-5.1-1 P8797-5.2-2
+// Claims: P8166-3.3.2-1 P8166-3.3.3-6 P8166-3.5.3-1 P8166-3.5.3-6 P8797-3.1-1 P8797-4.2-2 P8797-5.1-1 P8797-5.2-2
 func TestServerSendsNoMoreThanThePeerTakes(t *testing.T) {
 	for _, c := range []struct {
 		name string
