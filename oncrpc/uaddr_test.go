@@ -10,6 +10,9 @@ import (
 //
 // Claims: P-12-1 P-12-3 P8166-9-1
 func TestNetidsAndUniversalAddressesAreThoseOfTheRegistry(t *testing.T) {
+	if got := [...]string{NetidTCP, NetidTCP6, NetidUDP, NetidUDP6, NetidRDMA, NetidRDMA6}; got != [...]string{"tcp", "tcp6", "udp", "udp6", "rdma", "rdma6"} {
+		t.Errorf("netids %q", got)
+	}
 	for _, c := range []struct {
 		network, addr, netid, uaddr string
 	}{
