@@ -267,18 +267,7 @@ func (g *gatewayCmd) run(ctx context.Context) (err error) {
 	}
 	g.greet(g.cmd.ErrOrStderr(), server, told)
 	g.try(ctx, pass.Backend)
-	select {
-	case <-ctx.Done():
-	case err = <-server.Failed():
-	}
-	drain, cancel := context.WithTimeout(context.WithoutCancel(ctx), drainTime)
-	defer cancel()
-	end := server.Shutdown(drain)
-	if errors.Is(end, context.DeadlineExceeded) {
-		g.log.Info("some calls were not answered", "err", end)
-		end = nil
-	}
-	return errors.Join(err, end)
+	return untilInterrupted(ctx, server, g.log)
 }
 
 // try tells if the server does not answer. It may do so later.

@@ -14,7 +14,6 @@ import (
 	"strings"
 	"sync"
 	"testing"
-	"time"
 
 	"github.com/rogpeppe/go-internal/testscript"
 )
@@ -66,7 +65,8 @@ func TestScripts(t *testing.T) {
 type server struct {
 	cmd    *exec.Cmd
 	stderr *os.File
-	rest   chan error // end of standard error
+	rest   chan error  // end of standard error
+	tcp    chan string // where it is over TCP, if it tells; closed at the end of standard error
 }
 
 var mu sync.Mutex // of serverOf
@@ -85,7 +85,7 @@ func startServer(ts *testscript.TestScript, neg bool, args []string) {
 	ts.Check(err)
 	weft, err := exec.LookPath("weft")
 	ts.Check(err)
-	s := &server{cmd: exec.Command(weft, args...), stderr: log, rest: make(chan error, 1)}
+	s := &server{cmd: exec.Command(weft, args...), stderr: log, rest: make(chan error, 1), tcp: make(chan string, 1)}
 	s.cmd.Dir = ts.MkAbs(".")
 	s.cmd.Stdout = stdout
 	stderr, err := s.cmd.StderrPipe()
@@ -104,13 +104,29 @@ func startServer(ts *testscript.TestScript, neg bool, args []string) {
 	ts.Setenv("HOST", host)
 	ts.Setenv("PORT", port)
 	ts.Setenv("ADDR", addr)
-	go func() {
-		_, err := io.Copy(io.Discard, lines)
-		s.rest <- err
-	}()
+	go func() { s.rest <- s.listen(lines) }()
 	mu.Lock()
 	defer mu.Unlock()
 	serverOf[ts.Getenv("WORK")] = s
+}
+
+// listen reads what the server tells, to its end.
+func (s *server) listen(lines *bufio.Reader) error {
+	defer close(s.tcp)
+	told := false
+	for {
+		line, err := lines.ReadString('\n')
+		if _, addr, ok := strings.Cut(line, "over TCP on "); ok && !told {
+			told = true
+			s.tcp <- strings.TrimSpace(addr)
+		}
+		if err == io.EOF {
+			return nil
+		}
+		if err != nil {
+			return err
+		}
+	}
 }
 
 func serverFor(ts *testscript.TestScript) *server {
@@ -137,19 +153,13 @@ func awaitServer(ts *testscript.TestScript, neg bool, _ []string) {
 	}
 }
 
-// findTCP reads what the server told. It had told its first line when it was
-// started, and the next comes soon.
+// findTCP waits until the server has told where it is over TCP.
 func findTCP(ts *testscript.TestScript, _ bool, _ []string) {
-	for range 1000 {
-		if _, addr, ok := strings.Cut(ts.ReadFile("server.err"), "over TCP on "); ok {
-			if addr, _, ok := strings.Cut(addr, "\n"); ok {
-				ts.Setenv("TCPADDR", addr)
-				return
-			}
-		}
-		time.Sleep(10 * time.Millisecond)
+	addr, ok := <-serverFor(ts).tcp
+	if !ok {
+		ts.Fatalf("the server did not tell where it is over TCP")
 	}
-	ts.Fatalf("the server did not tell where it is over TCP")
+	ts.Setenv("TCPADDR", addr)
 }
 
 func checkStatus(ts *testscript.TestScript, _ bool, args []string) {

@@ -177,6 +177,11 @@ func (s *serve) run(ctx context.Context, dir string) (err error) {
 		return err
 	}
 	s.greet(s.cmd.ErrOrStderr(), server, &cfg, path, told)
+	return untilInterrupted(ctx, server, s.log)
+}
+
+// untilInterrupted lets a server serve until ctx ends or it fails, and ends it.
+func untilInterrupted(ctx context.Context, server *fileserver.Server, log *slog.Logger) (err error) {
 	select {
 	case <-ctx.Done():
 	case err = <-server.Failed():
@@ -185,7 +190,7 @@ func (s *serve) run(ctx context.Context, dir string) (err error) {
 	defer cancel()
 	end := server.Shutdown(drain)
 	if errors.Is(end, context.DeadlineExceeded) {
-		s.log.Info("some calls were not answered", "err", end)
+		log.Info("some calls were not answered", "err", end)
 		end = nil
 	}
 	return errors.Join(err, end)
