@@ -166,6 +166,7 @@ func TestABatchIsFullAtItsLimits(t *testing.T) {
 		payload func() [][]byte
 		most    int
 	}{
+		{"octets copied", copyLimit - 4, func() [][]byte { return [][]byte{pattern(copyLimit-4, 0)} }, batchCopied/(copyLimit-4) + 1},
 		{"octets", 64768, func() [][]byte { return [][]byte{pattern(64768, 0)} }, batchOctets/64768 + 1},
 		{"frames", 4, func() [][]byte { return [][]byte{pattern(4, 0)} }, batchFrames},
 		{"pieces", 20 * copyLimit, func() (p [][]byte) {

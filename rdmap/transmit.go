@@ -64,7 +64,7 @@ const (
 const budget = 1
 
 // snapshotSize bounds the private copies in octets.
-const snapshotSize = 256 << 10
+const snapshotSize = 512 << 10
 
 var snapshots = sync.Pool{New: func() any { return new([snapshotSize]byte) }}
 
