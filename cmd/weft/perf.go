@@ -29,7 +29,7 @@ type perfFlags struct {
 	depth, rounds   int
 	duration        time.Duration
 	tuning          perf.Tuning
-	json            bool
+	json, histogram bool
 	plot            string
 	cmd             *cobra.Command
 }
@@ -39,10 +39,10 @@ func newPerf() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "perf [flags]",
 		Short: "Measure RDMA beside plain TCP",
-		Long: `Perf moves data between two RNICs by every operation and prints a table:
-bandwidth, message rate and latency, the same of plain TCP between the same two
-processes in the same run, and the ratio. All data is verified at the receiving
-end.
+		Long: `Perf moves data between two RNICs by every operation and prints tables:
+bandwidth, message rate and percentiles of latency, the same of plain TCP
+between the same two processes in the same run, and the ratio. All data is
+verified at the receiving end.
 
 Alone it starts its own other end, a second process on this machine, and takes
 somewhat less than a minute. Between two machines, run it with --listen on one
@@ -72,7 +72,8 @@ and with --connect on the other.`,
 	fl.BoolVar(&f.tuning.Markers, "markers", false, "use MPA markers in both directions")
 	fl.IntVar(&f.tuning.MaxULPDU, "fpdu", 0, "largest ULPDU in `octets` (default: what the path's segments hold)")
 	fl.DurationVar(&f.tuning.Spin, "spin", 0, "poll connections this `long` before sleeping: lower latency for CPU time")
-	fl.BoolVar(&f.json, "json", false, "print one JSON document instead of the table")
+	fl.BoolVar(&f.histogram, "histogram", false, "also print how latencies are distributed, beside plain TCP's")
+	fl.BoolVar(&f.json, "json", false, "print one JSON document, histograms included, instead of the tables")
 	fl.StringVar(&f.plot, "plot", "", "also draw bandwidth against size to `FILE.svg`")
 	f.register(cmd)
 	fl.BoolVar(&f.child, "child", false, "serve one measurement, end with standard input")
@@ -104,8 +105,10 @@ func (f *perfFlags) config() (cfg perf.Config, err error) {
 	switch {
 	case f.listen != "" && f.connect != "":
 		return cfg, usagef("--listen is for one end and --connect for the other: give one of them, or none")
-	case f.listen != "" && (f.json || f.plot != ""):
-		return cfg, usagef("--json and --plot are for the end that measures: --listen is the other end")
+	case f.listen != "" && (f.json || f.histogram || f.plot != ""):
+		return cfg, usagef("--json, --histogram and --plot are for the end that measures: --listen is the other end")
+	case f.json && f.histogram:
+		return cfg, usagef("--json has the histograms already: leave out --histogram")
 	case f.depth < 4 || f.depth > perf.MaxDepth:
 		return cfg, usagef("--depth %d: it is 4 to %d", f.depth, perf.MaxDepth)
 	case f.plot != "" && !strings.HasSuffix(f.plot, ".svg"):
@@ -199,7 +202,11 @@ func (f *perfFlags) measure(ctx context.Context, cfg perf.Config) (err error) {
 		enc.SetIndent("", "  ")
 		return enc.Encode(report)
 	}
-	return report.WriteTable(f.cmd.OutOrStdout())
+	err = report.WriteTable(f.cmd.OutOrStdout())
+	if f.histogram && err == nil {
+		err = report.WriteHistograms(f.cmd.OutOrStdout())
+	}
+	return err
 }
 
 // serve is the other end.

@@ -23,7 +23,8 @@
 //
 // Each combination is measured in several rounds, RDMA and TCP by turns within
 // each, so that what disturbs the machine disturbs both. What is reported is
-// the median of the rounds.
+// the median of the rounds; percentiles are those of a round before, and
+// histograms count all rounds together.
 //
 // # What is verified
 //

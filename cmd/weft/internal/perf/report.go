@@ -40,14 +40,12 @@ type Result struct {
 
 	BytesPerSecond    float64 `json:"bytes_per_second"`
 	MessagesPerSecond float64 `json:"messages_per_second"`
-	LatencyP50        float64 `json:"latency_p50_ns"`
-	LatencyP99        float64 `json:"latency_p99_ns"`
 	LatencyIs         string  `json:"latency_is"` // "half round trip" or "round trip"
+	Latency
 
 	TCPBytesPerSecond    float64 `json:"tcp_bytes_per_second"`
 	TCPMessagesPerSecond float64 `json:"tcp_messages_per_second"`
-	TCPLatencyP50        float64 `json:"tcp_latency_p50_ns"`
-	TCPLatencyP99        float64 `json:"tcp_latency_p99_ns"`
+	TCPLatency
 
 	// Ratio is BytesPerSecond to TCPBytesPerSecond; the least and the greatest
 	// are of single rounds.
@@ -59,6 +57,26 @@ type Result struct {
 	Verified int `json:"verified_messages"`
 }
 
+// Latency sums up round trips, or halves of them, in ns.
+type Latency struct {
+	P50       float64  `json:"latency_p50_ns"` // percentiles: medians of the rounds
+	P90       float64  `json:"latency_p90_ns"`
+	P99       float64  `json:"latency_p99_ns"`
+	P999      float64  `json:"latency_p99_9_ns"`
+	Max       float64  `json:"latency_max_ns"` // of all rounds
+	Histogram []Bucket `json:"latency_histogram"`
+}
+
+// TCPLatency is Latency by its names for plain TCP.
+type TCPLatency struct {
+	P50       float64  `json:"tcp_latency_p50_ns"`
+	P90       float64  `json:"tcp_latency_p90_ns"`
+	P99       float64  `json:"tcp_latency_p99_ns"`
+	P999      float64  `json:"tcp_latency_p99_9_ns"`
+	Max       float64  `json:"tcp_latency_max_ns"`
+	Histogram []Bucket `json:"tcp_latency_histogram"`
+}
+
 // reportUnits explains the members of a Result to who reads the JSON.
 var reportUnits = map[string]string{
 	"size":                    "octets of payload a message",
@@ -66,11 +84,19 @@ var reportUnits = map[string]string{
 	"bytes_per_second":        "octets of payload a second, median of the rounds",
 	"messages_per_second":     "messages a second, median of the rounds",
 	"latency_p50_ns":          "nanoseconds, median of the rounds' medians; of what, latency_is says",
+	"latency_p90_ns":          "nanoseconds, median of the rounds' 90th percentiles",
 	"latency_p99_ns":          "nanoseconds, median of the rounds' 99th percentiles",
+	"latency_p99_9_ns":        "nanoseconds, median of the rounds' 99.9th percentiles",
+	"latency_max_ns":          "nanoseconds, the longest of all rounds",
+	"latency_histogram":       "how many took at least from_ns and less than to_ns nanoseconds, all rounds together; buckets that are empty are left out",
 	"tcp_bytes_per_second":    "the same of plain TCP: a write a message, read in bulk",
 	"tcp_messages_per_second": "the same of plain TCP",
 	"tcp_latency_p50_ns":      "the same of plain TCP: ping-pong of the same size; for reads and atomics a 16-octet request and its answer",
+	"tcp_latency_p90_ns":      "the same of plain TCP",
 	"tcp_latency_p99_ns":      "the same of plain TCP",
+	"tcp_latency_p99_9_ns":    "the same of plain TCP",
+	"tcp_latency_max_ns":      "the same of plain TCP",
+	"tcp_latency_histogram":   "the same of plain TCP",
 	"ratio":                   "bytes_per_second to tcp_bytes_per_second",
 	"ratio_min":               "the least ratio in one round",
 	"ratio_max":               "the greatest ratio in one round",
@@ -105,12 +131,10 @@ func newResult(g *group, crc bool) Result {
 	res := Result{
 		Op: g.op, Size: g.size, CRC: crc,
 		BytesPerSecond:    median(s.rate),
-		LatencyP50:        median(s.p50),
-		LatencyP99:        median(s.p99),
+		Latency:           s.latencies(),
 		LatencyIs:         "half round trip",
 		TCPBytesPerSecond: median(tcp.rate),
-		TCPLatencyP50:     median(tcp.p50),
-		TCPLatencyP99:     median(tcp.p99),
+		TCPLatency:        TCPLatency(tcp.latencies()),
 		Timed:             s.messages,
 		Verified:          s.verified,
 	}

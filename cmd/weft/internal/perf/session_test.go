@@ -59,7 +59,7 @@ func TestEveryOperationIsMeasuredAndVerified(t *testing.T) {
 		t.Errorf("%d results, want %d", len(rep.Results), want)
 	}
 	for _, r := range rep.Results {
-		if r.BytesPerSecond <= 0 || r.LatencyP50 <= 0 || r.LatencyP99 < r.LatencyP50 || r.Ratio <= 0 || r.TCPLatencyP50 <= 0 || r.Timed == 0 || r.Verified == 0 {
+		if r.BytesPerSecond <= 0 || r.Latency.P50 <= 0 || r.Latency.P99 < r.Latency.P50 || r.Latency.Max < r.Latency.P999 || r.Ratio <= 0 || r.TCPLatency.P50 <= 0 || len(r.Latency.Histogram) == 0 || len(r.TCPLatency.Histogram) == 0 || r.Timed == 0 || r.Verified == 0 {
 			t.Errorf("result %+v", r)
 		}
 	}

@@ -36,7 +36,8 @@ func percentile(sorted []time.Duration, p float64) time.Duration {
 // value a round.
 type series struct {
 	rate     []float64 // octets a second
-	p50, p99 []float64 // ns
+	latency  []Latency // without their histograms
+	trips    histogram // of all rounds
 	messages int       // timed in all rounds
 	verified int       // messages compared slot by slot before
 }
@@ -50,7 +51,29 @@ func (s *series) addTransfer(r *run, elapsed time.Duration) {
 // divided by parts: 2 for half round trips.
 func (s *series) addLatency(trips []time.Duration, parts int) {
 	slices.Sort(trips)
-	s.p50 = append(s.p50, float64(percentile(trips, 50))/float64(parts))
-	s.p99 = append(s.p99, float64(percentile(trips, 99))/float64(parts))
+	at := func(p float64) float64 { return float64(percentile(trips, p)) / float64(parts) }
+	s.latency = append(s.latency, Latency{P50: at(50), P90: at(90), P99: at(99), P999: at(99.9), Max: at(100)})
+	for _, trip := range trips {
+		s.trips.add(trip / time.Duration(parts))
+	}
 	s.messages += len(trips)
+}
+
+// latencies sums the rounds up.
+func (s *series) latencies() Latency {
+	of := func(value func(*Latency) float64) []float64 {
+		values := make([]float64, len(s.latency))
+		for i := range s.latency {
+			values[i] = value(&s.latency[i])
+		}
+		return values
+	}
+	return Latency{
+		P50:       median(of(func(l *Latency) float64 { return l.P50 })),
+		P90:       median(of(func(l *Latency) float64 { return l.P90 })),
+		P99:       median(of(func(l *Latency) float64 { return l.P99 })),
+		P999:      median(of(func(l *Latency) float64 { return l.P999 })),
+		Max:       slices.Max(append(of(func(l *Latency) float64 { return l.Max }), 0)),
+		Histogram: s.trips.buckets(),
+	}
 }

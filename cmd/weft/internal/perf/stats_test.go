@@ -3,6 +3,8 @@ package perf
 import (
 	"testing"
 	"time"
+
+	"github.com/google/go-cmp/cmp"
 )
 
 func TestMedianIsTheMiddleValue(t *testing.T) {
@@ -62,8 +64,12 @@ func TestSeriesKeepsRatesAndLatenciesOfEachRound(t *testing.T) {
 	}
 	s.addLatency([]time.Duration{30, 10, 20}, 2)
 	s.addLatency([]time.Duration{5}, 1)
-	if s.p50[0] != 10 || s.p99[0] != 15 || s.p50[1] != 5 {
-		t.Errorf("p50 %v, p99 %v; want 10 and 5, 15 and 5", s.p50, s.p99)
+	want := []Latency{{P50: 10, P90: 15, P99: 15, P999: 15, Max: 15}, {P50: 5, P90: 5, P99: 5, P999: 5, Max: 5}}
+	if diff := cmp.Diff(want, s.latency); diff != "" {
+		t.Errorf("latencies (-want +got):\n%s", diff)
+	}
+	if l := s.latencies(); l.P50 != 7.5 || l.Max != 15 || total(l.Histogram) != 4 {
+		t.Errorf("in all %+v; want a median of 7.5, a maximum of 15, and 4 in the histogram", l)
 	}
 	if s.messages != 1004 {
 		t.Errorf("%d messages counted, want 1004", s.messages)

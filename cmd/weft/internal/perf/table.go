@@ -3,31 +3,49 @@ package perf
 import (
 	"fmt"
 	"io"
+	"slices"
 	"strconv"
 	"strings"
+	"time"
 )
 
-// columns of the table: title, width, and the cell of a result.
-var columns = []struct {
+// A column of a table: title, width, and the cell of a result.
+type column struct {
 	title string
 	width int // negative: flush left
 	cell  func(*Result) string
-}{
+}
+
+// Columns of both tables: what was measured.
+var columns = []column{
 	{"OPERATION", -9, func(r *Result) string { return string(r.Op) }},
 	{"SIZE", 7, func(r *Result) string { return SizeString(r.Size) }},
 	{"CRC", 4, func(r *Result) string { return onOff(r.CRC) }},
-	{"GB/s", 8, func(r *Result) string { return gigabytes(r.BytesPerSecond) }},
-	{"MSG/s", 8, func(r *Result) string { return rate(r.MessagesPerSecond) }},
-	{"P50", 8, func(r *Result) string { return duration(r.LatencyP50) }},
-	{"P99", 8, func(r *Result) string { return duration(r.LatencyP99) }},
-	{"TCP GB/s", 10, func(r *Result) string { return gigabytes(r.TCPBytesPerSecond) }},
-	{"MSG/s", 8, func(r *Result) string { return rate(r.TCPMessagesPerSecond) }},
-	{"P50", 8, func(r *Result) string { return duration(r.TCPLatencyP50) }},
-	{"P99", 8, func(r *Result) string { return duration(r.TCPLatencyP99) }},
-	{"RATIO", 7, func(r *Result) string { return significant(r.Ratio) }},
 }
 
-// WriteTable writes the report for people.
+var rateColumns = slices.Concat(columns, []column{
+	{"GB/s", 8, func(r *Result) string { return gigabytes(r.BytesPerSecond) }},
+	{"MSG/s", 8, func(r *Result) string { return rate(r.MessagesPerSecond) }},
+	{"TCP GB/s", 10, func(r *Result) string { return gigabytes(r.TCPBytesPerSecond) }},
+	{"MSG/s", 8, func(r *Result) string { return rate(r.TCPMessagesPerSecond) }},
+	{"RATIO", 7, func(r *Result) string { return significant(r.Ratio) }},
+})
+
+var latencyColumns = slices.Concat(columns, []column{
+	{"P50", 8, func(r *Result) string { return duration(r.Latency.P50) }},
+	{"P90", 8, func(r *Result) string { return duration(r.Latency.P90) }},
+	{"P99", 8, func(r *Result) string { return duration(r.Latency.P99) }},
+	{"P99.9", 8, func(r *Result) string { return duration(r.Latency.P999) }},
+	{"MAX", 8, func(r *Result) string { return duration(r.Latency.Max) }},
+	{"TCP P50", 9, func(r *Result) string { return duration(r.TCPLatency.P50) }},
+	{"P90", 8, func(r *Result) string { return duration(r.TCPLatency.P90) }},
+	{"P99", 8, func(r *Result) string { return duration(r.TCPLatency.P99) }},
+	{"P99.9", 8, func(r *Result) string { return duration(r.TCPLatency.P999) }},
+	{"MAX", 8, func(r *Result) string { return duration(r.TCPLatency.Max) }},
+})
+
+// WriteTable writes the report for people: bandwidth and message rate, then
+// latency.
 func (rep *Report) WriteTable(w io.Writer) error {
 	var b strings.Builder
 	s := &rep.System
@@ -36,30 +54,53 @@ func (rep *Report) WriteTable(w io.Writer) error {
 		fmt.Fprintf(&b, ", congestion control %s", s.Congestion)
 	}
 	fmt.Fprintf(&b, ", median of %d rounds\n\n", rep.Settings.Rounds)
-	row := func(cell func(i int) string) {
+	rep.rows(&b, rateColumns)
+	b.WriteString(`
+GB/s are 10^9 octets of payload a second; RATIO is theirs, RDMA to plain TCP.
+Every operation's data was compared at the receiving end.
+
+`)
+	rep.rows(&b, latencyColumns)
+	b.WriteString(`
+These are half round trips of write, send and immediate, and whole round trips
+of read, fetchadd and cmpswap; MAX is the longest of all rounds.
+`)
+	_, err := io.WriteString(w, b.String())
+	return err
+}
+
+// rows writes a table with a line a result, and space between operations.
+func (rep *Report) rows(b *strings.Builder, columns []column) {
+	row := func(cell func(c *column) string) {
 		var line strings.Builder
-		for i, c := range columns {
+		for i := range columns {
 			if i > 0 {
 				line.WriteByte(' ')
 			}
-			fmt.Fprintf(&line, "%*s", c.width, cell(i))
+			fmt.Fprintf(&line, "%*s", columns[i].width, cell(&columns[i]))
 		}
 		b.WriteString(strings.TrimRight(line.String(), " ") + "\n")
 	}
-	row(func(i int) string { return columns[i].title })
+	row(func(c *column) string { return c.title })
 	for k := range rep.Results {
 		r := &rep.Results[k]
 		if k > 0 && r.Op != rep.Results[k-1].Op {
 			b.WriteByte('\n')
 		}
-		row(func(i int) string { return columns[i].cell(r) })
+		row(func(c *column) string { return c.cell(r) })
 	}
-	b.WriteString(`
-GB/s are 10^9 octets of payload a second; RATIO is theirs, RDMA to plain TCP.
-P50 and P99 are half round trips of write, send and immediate, and whole round
-trips of read, fetchadd and cmpswap. Every operation's data was compared at the
-receiving end.
-`)
+}
+
+// WriteHistograms writes how latencies are distributed: for each result RDMA
+// and plain TCP beside each other, shares of all messages as bars.
+func (rep *Report) WriteHistograms(w io.Writer) error {
+	var b strings.Builder
+	for k := range rep.Results {
+		r := &rep.Results[k]
+		fmt.Fprintf(&b, "\n%s of %s, CRC %s: %ss, %d of RDMA and %d of plain TCP\n",
+			r.Op, SizeString(r.Size), onOff(r.CRC), r.LatencyIs, total(r.Latency.Histogram), total(r.TCPLatency.Histogram))
+		drawHistograms(&b, r.Latency.Histogram, r.TCPLatency.Histogram, time.Duration(max(r.Latency.P99, r.TCPLatency.P99)))
+	}
 	_, err := io.WriteString(w, b.String())
 	return err
 }
