@@ -30,7 +30,7 @@ func Dial(ctx context.Context, qp *verbs.QP, network, addr string, p Params) (*C
 }
 
 func dial(ctx context.Context, qp *verbs.QP, network, addr string, p Params) (*Conn, error) {
-	var d net.Dialer
+	d := net.Dialer{Control: p.Socket.Control}
 	d.SetMultipathTCP(false) // its segments are not what MPA aligns FPDUs with
 	nc, err := d.DialContext(ctx, network, addr)
 	if err != nil {
@@ -45,9 +45,15 @@ func dial(ctx context.Context, qp *verbs.QP, network, addr string, p Params) (*C
 
 // Connect is Dial over a connection that exists, which it owns from then on
 // unless the error is that of a queue pair that is not Idle or a
-// *RejectedError. p.Wrap is not used.
+// *RejectedError. p.Socket is applied to the socket that nc is or, by its method
+// NetConn() net.Conn, wraps; it has to be empty if there is none. p.Wrap is not
+// used.
 func Connect(ctx context.Context, qp *verbs.QP, nc net.Conn, p Params) (*Conn, error) {
 	if err := checkIdle(qp); err != nil {
+		return nil, err
+	}
+	if err := p.Socket.applyBelow(nc); err != nil {
+		_ = nc.Close() // nothing was said
 		return nil, err
 	}
 	return connect(ctx, qp, nc, p)

@@ -16,4 +16,7 @@
 // until its first message has arrived (RFC 5044 §7.1.2), unless the dialer asks
 // for the peer-to-peer model of RFC 6581. Receives belong on a queue pair before
 // it is connected.
+//
+// The sockets are tuned as the system tunes them, unless a [Socket] chooses their
+// congestion control or their buffers.
 package cm

@@ -134,6 +134,26 @@ func ExampleNewListener() {
 	// true
 }
 
+// A program that opens sockets itself gives them their options from the beginning,
+// and a connection of RDMA over them needs no others.
+func ExampleSocket_Control() {
+	ctx := context.Background()
+	options := cm.Socket{SendBuffer: 128 << 10, ReceiveBuffer: 128 << 10}
+	listening := net.ListenConfig{Control: options.Control}
+	ln, err := listening.Listen(ctx, "tcp", "127.0.0.1:0")
+	ok(err)
+	defer ln.Close()
+	dialing := net.Dialer{Control: options.Control}
+	nc, err := dialing.DialContext(ctx, "tcp", ln.Addr().String())
+	ok(err)
+	defer nc.Close()
+
+	has, err := cm.SocketOf(nc.(*net.TCPConn))
+	ok(err)
+	fmt.Println(has.SendBuffer, has.ReceiveBuffer)
+	// Output: 131072 131072
+}
+
 // Two programs that talk over a connection already, in words of their own, agree to
 // go on as RDMA: one says so with its last message, the other begins.
 func ExampleAdopt() {

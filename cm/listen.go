@@ -8,6 +8,7 @@ import (
 	"net"
 	"slices"
 	"sync"
+	"syscall"
 	"time"
 
 	"github.com/weft-rdma/weft/mpa"
@@ -31,6 +32,10 @@ type ListenConfig struct {
 	// is met a connection takes the place of the oldest of this listener in
 	// start-up, and is closed if there is none.
 	Backlog int
+
+	// Socket holds the options of the socket that listens, which its connections
+	// have from it.
+	Socket Socket
 
 	// Wrap, if not nil, is put around each connection before start-up.
 	Wrap func(net.Conn) net.Conn
@@ -65,13 +70,13 @@ type starting struct{ cancel context.CancelFunc }
 // Limits.Listeners of the RNIC, or Listen fails with verbs.ErrResources, and is
 // closed with the RNIC.
 func Listen(ctx context.Context, rnic *verbs.RNIC, network, addr string, cfg ListenConfig) (*Listener, error) {
-	var lc net.ListenConfig
+	lc := net.ListenConfig{Control: cfg.Socket.Control}
 	lc.SetMultipathTCP(false) // its segments are not what MPA aligns FPDUs with
 	ln, err := lc.Listen(ctx, network, addr)
 	if err != nil {
 		return nil, fmt.Errorf("cm: listen: %w", err)
 	}
-	l, err := NewListener(rnic, ln, cfg)
+	l, err := newListener(rnic, ln, cfg)
 	if err != nil {
 		_ = ln.Close() // nobody has connected
 	}
@@ -80,8 +85,23 @@ func Listen(ctx context.Context, rnic *verbs.RNIC, network, addr string, cfg Lis
 
 // NewListener takes connections for rnic from ln, which it owns from then on.
 // It fails, and ln stays the caller's, with verbs.ErrRNIC, or with
-// verbs.ErrResources when the RNIC has as many listeners as it may.
+// verbs.ErrResources when the RNIC has as many listeners as it may. cfg.Socket is
+// applied to ln, and counts for connections that begin from then on; it has to be
+// empty unless ln is a syscall.Conn, as a *net.TCPListener is.
 func NewListener(rnic *verbs.RNIC, ln net.Listener, cfg ListenConfig) (*Listener, error) {
+	if cfg.Socket != (Socket{}) {
+		c, ok := ln.(syscall.Conn)
+		if !ok {
+			return nil, errNoSocket
+		}
+		if err := cfg.Socket.Apply(c); err != nil {
+			return nil, err
+		}
+	}
+	return newListener(rnic, ln, cfg)
+}
+
+func newListener(rnic *verbs.RNIC, ln net.Listener, cfg ListenConfig) (*Listener, error) {
 	if cfg.Backlog <= 0 {
 		cfg.Backlog = 128
 	}
@@ -321,7 +341,8 @@ func (r *Request) RemoteAddr() net.Addr { return r.nc.RemoteAddr() }
 // message has arrived; for a peer-to-peer start-up Accept waits for that. An
 // error that is this side's own mistake (ErrNotIdle, verbs.ErrQP, verbs.ErrIRD,
 // verbs.ErrORD, mpa.ErrPrivateData, an mpa.Config that cannot be) leaves the
-// request as it was; any other ends the connection. p.Wrap is not used.
+// request as it was; any other ends the connection. p.Socket and p.Wrap are not
+// used: they are the listener's.
 func (r *Request) Accept(ctx context.Context, qp *verbs.QP, p Params) (*Conn, error) {
 	if r.rnic != nil && qp.RNIC() != r.rnic {
 		return nil, fmt.Errorf("cm: accept: %w: it is not of the listener's RNIC", verbs.ErrQP)

@@ -24,6 +24,9 @@ type Params struct {
 	// peer closes the connection on an enhanced request (RFC 6581 §10).
 	Fallback bool
 
+	// Socket holds the options of the TCP socket that Dial opens or Connect gets.
+	Socket Socket
+
 	// Wrap, if not nil, is put around the connection before start-up: TLS, or
 	// a capture.
 	Wrap func(net.Conn) net.Conn

@@ -1,0 +1,15 @@
+//go:build !unix && !windows
+
+package cm
+
+import "errors"
+
+var (
+	sendBuffer    = bufferKind{name: "send buffer", limit: "what the system chooses"}
+	receiveBuffer = bufferKind{name: "receive buffer", limit: "what the system chooses"}
+)
+
+func setBufferOption(uintptr, bufferKind, int) error { return errors.ErrUnsupported }
+
+// getBuffer has no way to tell.
+func getBuffer(uintptr, bufferKind) (int, error) { return 0, nil }
