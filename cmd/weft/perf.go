@@ -26,7 +26,9 @@ type perfFlags struct {
 	listen, connect string
 	child           bool
 	ops, sizes, crc string
-	depth, rounds   int
+	rounds          int
+	depth           int
+	batch, signal   int
 	duration        time.Duration
 	tuning          perf.Tuning
 	json, histogram bool
@@ -49,6 +51,7 @@ somewhat less than a minute. Between two machines, run it with --listen on one
 and with --connect on the other.`,
 		Example: `  weft perf
   weft perf --ops write,read --sizes 4K,1M --crc on --duration 5s
+  weft perf --ops send --sizes 64 --batch 1         one post a message
   weft perf --json >result.json
   weft perf --listen 192.0.2.7:7471     on one machine, and on another
   weft perf --connect 192.0.2.7:7471 --plot bandwidth.svg`,
@@ -67,7 +70,9 @@ and with --connect on the other.`,
 	fl.StringVar(&f.crc, "crc", "both", "measure with CRC32C `on`, off or both")
 	fl.DurationVar(&f.duration, "duration", 30*time.Second, "about how `long` it takes in all")
 	fl.IntVar(&f.rounds, "rounds", 5, "most `times` that everything is measured; the median counts")
-	fl.IntVar(&f.depth, "depth", 256, "most `messages` under way at a time")
+	fl.IntVar(&f.depth, "depth", 256, "most `messages` under way at a time; fewer where they are large, for 4 MiB in all")
+	fl.IntVar(&f.batch, "batch", 0, "post that many `messages` at once, at most half of the depth (default: a quarter)")
+	fl.IntVar(&f.signal, "signal", 0, "have a completion for every so many `messages`, at most half of the depth (default: a quarter)")
 	fl.StringVar(&f.tuning.Congestion, "congestion", "", "congestion control of all connections, by `name`: reno, say (default: the system's)")
 	fl.BoolVar(&f.tuning.Markers, "markers", false, "use MPA markers in both directions")
 	fl.IntVar(&f.tuning.MaxULPDU, "fpdu", 0, "largest ULPDU in `octets` (default: what the path's segments hold)")
@@ -83,7 +88,10 @@ and with --connect on the other.`,
 
 // config is what the flags ask to measure.
 func (f *perfFlags) config() (cfg perf.Config, err error) {
-	cfg = perf.Config{Depth: f.depth, Rounds: f.rounds, Duration: f.duration, Tuning: f.tuning, Ops: perf.Ops}
+	cfg = perf.Config{
+		Depth: f.depth, Batch: f.batch, Signal: f.signal,
+		Rounds: f.rounds, Duration: f.duration, Tuning: f.tuning, Ops: perf.Ops,
+	}
 	if f.ops != "all" {
 		if cfg.Ops, err = perf.ParseOps(f.ops); err != nil {
 			return cfg, usagef("--ops: %v", err)
@@ -109,8 +117,12 @@ func (f *perfFlags) config() (cfg perf.Config, err error) {
 		return cfg, usagef("--json, --histogram and --plot are for the end that measures: --listen is the other end")
 	case f.json && f.histogram:
 		return cfg, usagef("--json has the histograms already: leave out --histogram")
-	case f.depth < 4 || f.depth > perf.MaxDepth:
-		return cfg, usagef("--depth %d: it is 4 to %d", f.depth, perf.MaxDepth)
+	case f.depth < 1 || f.depth > perf.MaxDepth:
+		return cfg, usagef("--depth %d: it is 1 to %d", f.depth, perf.MaxDepth)
+	case f.batch != 0 && (f.batch < 1 || f.batch > max(f.depth/2, 1)):
+		return cfg, usagef("--batch %d: with a depth of %d it is 1 to %d", f.batch, f.depth, max(f.depth/2, 1))
+	case f.signal != 0 && (f.signal < 1 || f.signal > max(f.depth/2, 1)):
+		return cfg, usagef("--signal %d: with a depth of %d it is 1 to %d", f.signal, f.depth, max(f.depth/2, 1))
 	case f.plot != "" && !strings.HasSuffix(f.plot, ".svg"):
 		return cfg, usagef("--plot %s: the picture is SVG, the name ends in .svg", f.plot)
 	case f.plot != "" && !slices.ContainsFunc(cfg.Ops, perf.Op.Sized):

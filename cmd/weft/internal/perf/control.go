@@ -12,7 +12,7 @@ import (
 )
 
 // protocol names the control connection's language and its version.
-const protocol = "weft-perf 1"
+const protocol = "weft-perf 2"
 
 // Every connection begins with an octet that says what it is. Behind joinMark
 // comes the token of the session that it is for; then it is the session's, for

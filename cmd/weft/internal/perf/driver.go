@@ -23,6 +23,8 @@ type Config struct {
 	Sizes    []int         // message sizes in octets, of the operations that have several
 	CRC      []bool        // settings of the CRC
 	Depth    int           // most messages under way at a time
+	Batch    int           // messages posted at once; 0 is a quarter of those under way
+	Signal   int           // every which message is signaled; 0 is likewise
 	Rounds   int           // how often everything is measured, if Duration allows
 	Duration time.Duration // about how long it takes in all
 	Tuning   Tuning
@@ -219,6 +221,7 @@ func (d *driver) do(ctx context.Context, r *run, trips []time.Duration) (time.Du
 	d.seed++
 	r.Seed = d.seed << 32
 	r.Depth = depthFor(r.Size, d.cfg.Depth)
+	r.Batch, r.Signal = portion(d.cfg.Batch, r.Depth), portion(d.cfg.Signal, r.Depth)
 	elapsed, trips, err := d.part(ctx, r, trips)
 	if err != nil {
 		return 0, nil, fmt.Errorf("%s of %s, CRC %s: %w", r.Op, SizeString(r.Size), onOff(r.CRC), because(ctx, err))

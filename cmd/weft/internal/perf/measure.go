@@ -177,7 +177,7 @@ func (d *driver) report(groups []*group, rounds int, took time.Duration) *Report
 	rep := newReport(d.cfg, d.system, rounds, took)
 	for _, g := range groups {
 		for _, crc := range d.cfg.CRC {
-			rep.Results = append(rep.Results, newResult(g, crc))
+			rep.Results = append(rep.Results, newResult(d.cfg, g, crc))
 		}
 	}
 	return rep

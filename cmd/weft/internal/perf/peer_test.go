@@ -44,13 +44,13 @@ func TestStrangersAreTurnedAwayAndDriversServedAfterwards(t *testing.T) {
 		"nothing at all":        {"", ""},
 		"a mark alone":          {"C", ""},
 		"an endless line":       {"C" + strings.Repeat("x", maxLine+1), ""},
-		"another version":       {helloOf("weft-perf 0", tokenLen, 1, 1), "same version"},
+		"another version":       {helloOf("weft-perf 1", tokenLen, 1, 1), "same version"},
 		"no hello":              {`C{"do":"stream"}` + "\n", "begins with a hello"},
 		"no token":              {helloOf(protocol, 0, 1, 1), "token"},
 		"too much memory":       {helloOf(protocol, tokenLen, 1<<31-1, 1), "octets of memory"},
 		"too deep":              {helloOf(protocol, tokenLen, 1, 1000000), "depth"},
 		"another hello":         {hello + hello[1:], `cannot do "hello"`},
-		"a run without streams": {hello + `{"do":"run","run":{"kind":"stream","op":"send","size":1,"n":1,"slots":1,"depth":1}}` + "\n", "no plain TCP connection"},
+		"a run without streams": {hello + `{"do":"run","run":{"kind":"stream","op":"send","size":1,"n":1,"slots":1,"depth":1,"batch":1,"signal":1}}` + "\n", "no plain TCP connection"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			nc := call(t, addr, tt.say)
@@ -123,7 +123,7 @@ func TestASilentRunEndsAtItsLimit(t *testing.T) {
 		t.Fatal(err)
 	}
 	call(t, addr, "J"+string(make([]byte, tokenLen)))
-	io.WriteString(nc, `{"do":"stream"}`+"\n"+`{"do":"run","run":{"kind":"stream","op":"send","size":1,"n":1,"slots":1,"depth":1}}`+"\n")
+	io.WriteString(nc, `{"do":"stream"}`+"\n"+`{"do":"run","run":{"kind":"stream","op":"send","size":1,"n":1,"slots":1,"depth":1,"batch":1,"signal":1}}`+"\n")
 	said, err := io.ReadAll(nc)
 	if err != nil || !strings.Contains(string(said), "no end within 1ms") {
 		t.Errorf("the peer said %q and ended with %v", said, err)

@@ -38,6 +38,10 @@ type Result struct {
 	Size int  `json:"size"`
 	CRC  bool `json:"crc"`
 
+	Depth  int `json:"depth"`
+	Batch  int `json:"batch"`
+	Signal int `json:"signal"`
+
 	BytesPerSecond    float64 `json:"bytes_per_second"`
 	MessagesPerSecond float64 `json:"messages_per_second"`
 	LatencyIs         string  `json:"latency_is"` // "half round trip" or "round trip"
@@ -81,6 +85,9 @@ type TCPLatency struct {
 var reportUnits = map[string]string{
 	"size":                    "octets of payload a message",
 	"crc":                     "whether MPA's CRC32C is on",
+	"depth":                   "messages under way at a time",
+	"batch":                   "messages posted at once",
+	"signal":                  "every which message is signaled",
 	"bytes_per_second":        "octets of payload a second, median of the rounds",
 	"messages_per_second":     "messages a second, median of the rounds",
 	"latency_p50_ns":          "nanoseconds, median of the rounds' medians; of what, latency_is says",
@@ -126,7 +133,7 @@ func newReport(cfg *Config, system System, rounds int, took time.Duration) *Repo
 }
 
 // newResult sums up a group's rounds at one setting of the CRC.
-func newResult(g *group, crc bool) Result {
+func newResult(cfg *Config, g *group, crc bool) Result {
 	s, tcp := g.rdma[crc], g.tcp
 	res := Result{
 		Op: g.op, Size: g.size, CRC: crc,
@@ -138,6 +145,8 @@ func newResult(g *group, crc bool) Result {
 		Timed:             s.messages,
 		Verified:          s.verified,
 	}
+	res.Depth = depthFor(g.size, cfg.Depth)
+	res.Batch, res.Signal = portion(cfg.Batch, res.Depth), portion(cfg.Signal, res.Depth)
 	if g.op.tripParts() == 1 {
 		res.LatencyIs = "round trip"
 	}

@@ -32,7 +32,7 @@ func sampleReport() *Report {
 			g.tcp.trips.add(3700)
 		}
 		s.trips.add(47e6)
-		rep.Results = append(rep.Results, newResult(g, crc))
+		rep.Results = append(rep.Results, newResult(cfg, g, crc))
 	}
 	add(Write, 64, true, 1.25e9, 25e6)
 	add(Write, 1<<20, true, 7.5e9, 10e9)

@@ -18,14 +18,16 @@ const (
 // A run moves N messages over one connection. Driver and peer derive all else
 // from it, each for its own part.
 type run struct {
-	Kind  kind   `json:"kind"`
-	Op    Op     `json:"op"`
-	Size  int    `json:"size"`  // octets a message
-	CRC   bool   `json:"crc"`   // which RDMA connection
-	N     int    `json:"n"`     // messages
-	Slots int    `json:"slots"` // places at each end, see offset
-	Depth int    `json:"depth"` // messages under way at a time
-	Seed  uint64 `json:"seed"`  // of the driver's pattern
+	Kind   kind   `json:"kind"`
+	Op     Op     `json:"op"`
+	Size   int    `json:"size"`   // octets a message
+	CRC    bool   `json:"crc"`    // which RDMA connection
+	N      int    `json:"n"`      // messages
+	Slots  int    `json:"slots"`  // places at each end, see offset
+	Depth  int    `json:"depth"`  // messages under way at a time
+	Batch  int    `json:"batch"`  // messages posted at once
+	Signal int    `json:"signal"` // every which message is signaled; so is the last
+	Seed   uint64 `json:"seed"`   // of the driver's pattern
 }
 
 // peerSeed is the seed of the peer's pattern.
@@ -45,6 +47,9 @@ func (r *run) check(room, depth int) error {
 		return fmt.Errorf("%d messages of %d octets do not fit the %d octets of the connection's memory", r.Slots, r.Size, room)
 	case r.N < 1 || r.Depth < 1 || r.Depth > depth:
 		return fmt.Errorf("%d messages with %d in flight: the connection has a depth of %d", r.N, r.Depth, depth)
+	case r.Batch < 1 || r.Batch > r.Depth || r.Signal < 1 || r.Signal > r.Depth-r.Batch+1:
+		// Else a batch could wait for one that nobody tells the end of.
+		return fmt.Errorf("batches of %d with every %d signaled: together they are at most one more than the depth of %d", r.Batch, r.Signal, r.Depth)
 	}
 	return nil
 }
@@ -56,18 +61,42 @@ const inFlight = 4 << 20
 // depthFor is the number of messages of size octets that are under way at a
 // time, where queues have depth work requests.
 func depthFor(size, depth int) int {
-	return min(max(inFlight/size, batches), depth)
+	return min(max(inFlight/size, portions), depth)
 }
 
-// batches is how many batches of work requests make up the depth.
-const batches = 4
+// portions is how many batches, and how many signaled messages, make up the
+// depth by default.
+const portions = 4
 
-// batch is the number of work requests posted at once.
-func (r *run) batch() int { return max(r.Depth/batches, 1) }
+// portion is how many of the depth messages under way are posted at once, or
+// for how many one is signaled, where want is what was asked for: 0 for the
+// default, and no more than half of them, so that there is always something
+// under way.
+func portion(want, depth int) int {
+	if want == 0 {
+		return max(depth/portions, 1)
+	}
+	return min(want, max(depth/2, 1))
+}
+
+// signals tells whether message k is signaled.
+func (r *run) signals(k int) bool { return (k+1)%r.Signal == 0 || k+1 == r.N }
+
+// signaled is how many of the first k messages are signaled.
+func (r *run) signaled(k int) int {
+	n := k / r.Signal
+	if k == r.N && k%r.Signal > 0 {
+		n++
+	}
+	return n
+}
 
 // Sends and Immediate Data go by credits: the peer has window receives posted
 // and answers once for each Depth messages, and for the last.
-const windowDepths = 4
+const (
+	windowDepths = 4
+	maxAcks      = 2 * windowDepths // more than are under way
+)
 
 func (r *run) window() int { return windowDepths * r.Depth }
 

@@ -3,6 +3,8 @@ package perf
 import (
 	"encoding/json"
 	"testing"
+
+	"github.com/weft-rdma/weft/verbs"
 )
 
 func TestLargeMessagesAreFewerUnderWay(t *testing.T) {
@@ -15,36 +17,68 @@ func TestLargeMessagesAreFewerUnderWay(t *testing.T) {
 	}
 }
 
-// A driver waits for credit until the peer has answered, so the peer must
-// answer as often as the driver counts on, whatever the numbers.
-func TestCreditsAlwaysLetTheDriverFinish(t *testing.T) {
+// A driver waits for credit until the peer has answered, and for completions
+// until one is signaled, so the peer must answer as often as the driver counts
+// on, whatever the numbers, and one of those under way must be signaled.
+func TestCreditsAndSignalsAlwaysLetTheDriverFinish(t *testing.T) {
 	for depth := 1; depth < 40; depth++ {
-		for n := 1; n < 400; n += 7 {
-			r := &run{Op: Send, Size: 1, N: n, Depth: depth}
-			acks, posted := 0, 0
-			for posted < r.N {
-				batch := min(r.batch(), r.N-posted)
-				if posted+batch <= acks*r.Depth+r.window() {
-					posted += batch
-					continue
+		for _, want := range []struct{ batch, signal int }{{0, 0}, {1, 0}, {0, 1}, {1, 1000}, {1000, 1}, {1000, 1000}, {3, 5}} {
+			for n := 1; n < 400; n += 7 {
+				r := &run{Op: Immediate, Size: wordSize, N: n, Slots: 1, Depth: depth, Batch: portion(want.batch, depth), Signal: portion(want.signal, depth)}
+				if err := r.check(wordSize, depth); err != nil {
+					t.Fatalf("%+v: %v", r, err)
 				}
-				if posted < min((acks+1)*r.Depth, r.incoming()) {
-					t.Fatalf("depth %d: after %d of %d messages the driver waits for answer %d, and the peer for more messages", depth, posted, n, acks+1)
-				}
-				acks++
-			}
-			if acks > r.acks() {
-				t.Fatalf("depth %d: %d messages need %d answers and get %d", depth, n, acks, r.acks())
-			}
-			if last := r.acks(); min(last*r.Depth, r.incoming()) != r.N {
-				t.Fatalf("depth %d: the last of %d answers does not stand for all %d messages", depth, last, n)
+				finish(t, r)
 			}
 		}
 	}
 }
 
+// finish plays the driver's part of r, with a peer that answers as late as it
+// may and completions that come as late as they can.
+func finish(t *testing.T, r *run) {
+	t.Helper()
+	e := new(endpoint)
+	e.batch, e.sges = make([]verbs.SendWR, r.Depth), make([]verbs.SGE, r.Depth)
+	acks, posted := 0, 0
+	for posted < r.N {
+		batch := min(r.Batch, r.N-posted)
+		switch {
+		case e.underWay(r, posted)+batch > r.Depth:
+			if e.pending == 0 {
+				t.Fatalf("%+v: after %d messages the driver waits for a completion, and none is signaled", r, posted)
+			}
+			e.pending--
+		case posted+batch > acks*r.Depth+r.window():
+			if posted < min((acks+1)*r.Depth, r.incoming()) {
+				t.Fatalf("%+v: after %d messages the driver waits for answer %d, and the peer for more messages", r, posted, acks+1)
+			}
+			acks++
+		default:
+			e.build(r, posted, batch)
+			posted += batch
+		}
+	}
+	if acks > r.acks() {
+		t.Fatalf("%+v: it needs %d answers and gets %d", r, acks, r.acks())
+	}
+	if last := r.acks(); min(last*r.Depth, r.incoming()) != r.N {
+		t.Fatalf("%+v: the last of %d answers does not stand for all messages", r, last)
+	}
+}
+
+func TestPortionsOfTheDepthAreAtMostHalfOfIt(t *testing.T) {
+	for _, tt := range []struct{ want, depth, portion int }{
+		{0, 256, 64}, {0, 4, 1}, {0, 1, 1}, {1, 256, 1}, {64, 256, 64}, {128, 256, 128}, {200, 256, 128}, {64, 4, 2}, {7, 1, 1},
+	} {
+		if got := portion(tt.want, tt.depth); got != tt.portion {
+			t.Errorf("portion(%d, %d) = %d, want %d", tt.want, tt.depth, got, tt.portion)
+		}
+	}
+}
+
 func TestRunsThatDoNotFitAreRefused(t *testing.T) {
-	good := run{Kind: bandwidth, Op: Write, Size: 64, N: 10, Slots: 4, Depth: 8}
+	good := run{Kind: bandwidth, Op: Write, Size: 64, N: 10, Slots: 4, Depth: 8, Batch: 4, Signal: 5}
 	if err := good.check(256, 8); err != nil {
 		t.Errorf("%+v: %v", good, err)
 	}
@@ -59,6 +93,11 @@ func TestRunsThatDoNotFitAreRefused(t *testing.T) {
 		"no message":          func(r *run) { r.N = 0 },
 		"no depth":            func(r *run) { r.Depth = 0 },
 		"more than the depth": func(r *run) { r.Depth = 9 },
+		"no batch":            func(r *run) { r.Batch = 0 },
+		"nothing signaled":    func(r *run) { r.Signal = 0 },
+		"too few signaled":    func(r *run) { r.Signal = 6 },
+		"too large batches":   func(r *run) { r.Batch, r.Signal = 9, 1 },
+		"batches that wrap":   func(r *run) { r.Batch, r.Signal = 1<<62, 1<<62 },
 	} {
 		r := good
 		change(&r)
@@ -71,8 +110,8 @@ func TestRunsThatDoNotFitAreRefused(t *testing.T) {
 // The peer takes runs from the network: one that passes the check stays inside
 // its memory.
 func FuzzRunsThatPassTheCheckStayInMemory(f *testing.F) {
-	f.Add([]byte(`{"kind":"bandwidth","op":"write","size":64,"n":10,"slots":4,"depth":8}`))
-	f.Add([]byte(`{"kind":"latency","op":"cmpswap","size":8,"n":99999999999,"slots":1,"depth":1,"seed":18446744073709551615}`))
+	f.Add([]byte(`{"kind":"bandwidth","op":"write","size":64,"n":10,"slots":4,"depth":8,"batch":2,"signal":3}`))
+	f.Add([]byte(`{"kind":"latency","op":"cmpswap","size":8,"n":99999999999,"slots":1,"depth":1,"batch":1,"signal":1,"seed":18446744073709551615}`))
 	f.Add([]byte(`{"op":"read","size":-1,"n":-5,"slots":-9223372036854775808,"depth":0}`))
 	f.Fuzz(func(t *testing.T, line []byte) {
 		const room, depth = 1 << 20, 64
@@ -85,8 +124,8 @@ func FuzzRunsThatPassTheCheckStayInMemory(f *testing.F) {
 				t.Fatalf("message %d of %+v is at %d of %d octets", k, r, at, room)
 			}
 		}
-		if r.batch() < 1 || r.batch() > depth || r.window() > windowDepths*depth {
-			t.Fatalf("%+v posts %d at once and expects %d", r, r.batch(), r.window())
+		if r.Batch < 1 || r.Batch > depth || r.Signal < 1 || r.Signal > depth || r.window() > windowDepths*depth {
+			t.Fatalf("%+v expects %d", r, r.window())
 		}
 	})
 }

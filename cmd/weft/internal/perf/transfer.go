@@ -9,14 +9,16 @@ import (
 	"github.com/weft-rdma/weft/verbs"
 )
 
-// build makes work requests for messages k to k+n of r in e.batch; the last
-// one is signaled.
+// build makes work requests for messages k to k+n of r in e.batch.
 func (e *endpoint) build(r *run, k, n int) []verbs.SendWR {
 	wrs := e.batch[:n]
 	for i := range wrs {
 		e.message(r, k+i, &wrs[i], e.sges[i:i+1:i+1])
+		if r.signals(k + i) {
+			wrs[i].Flags = verbs.Signaled
+			e.pending++
+		}
 	}
-	wrs[n-1].Flags = verbs.Signaled
 	return wrs
 }
 
@@ -47,7 +49,7 @@ func (e *endpoint) message(r *run, k int, wr *verbs.SendWR, sgl []verbs.SGE) {
 // transfer is the driver's part of a bandwidth run. The time is from the first
 // post until the driver knows that all messages are at their place.
 func (e *endpoint) transfer(ctx context.Context, r *run) (time.Duration, error) {
-	if err := e.expect(r, r.acks(), batches*2, false); err != nil {
+	if err := e.expect(r, r.acks(), maxAcks, false); err != nil {
 		return 0, err
 	}
 	if err := e.open(ctx, r); err != nil {
@@ -55,13 +57,12 @@ func (e *endpoint) transfer(ctx context.Context, r *run) (time.Duration, error) 
 	}
 	start := time.Now()
 	for posted := 0; posted < r.N; {
-		n := min(r.batch(), r.N-posted)
-		for e.pending >= batches || r.Op.receives() && posted+n > e.recvs.got*r.Depth+r.window() {
+		n := min(r.Batch, r.N-posted)
+		for e.underWay(r, posted)+n > r.Depth || r.Op.receives() && posted+n > e.recvs.got*r.Depth+r.window() {
 			if err := e.reap(ctx); err != nil {
 				return 0, err
 			}
 		}
-		e.pending++
 		if _, err := e.qp.PostSends(e.build(r, posted, n)); err != nil {
 			return 0, e.why(err)
 		}
@@ -80,6 +81,12 @@ func (e *endpoint) transfer(ctx context.Context, r *run) (time.Duration, error) 
 		return elapsed, e.end(ctx)
 	}
 	return elapsed, nil
+}
+
+// underWay is how many of the posted messages may not have completed: those
+// behind the last that is known to have.
+func (e *endpoint) underWay(r *run, posted int) int {
+	return posted - (r.signaled(posted)-e.pending)*r.Signal
 }
 
 // open opens a run of one-sided operations.
