@@ -74,6 +74,8 @@ and with --connect on the other.`,
 	fl.IntVar(&f.batch, "batch", 0, "post that many `messages` at once, at most half of the depth (default: a quarter)")
 	fl.IntVar(&f.signal, "signal", 0, "have a completion for every so many `messages`, at most half of the depth (default: a quarter)")
 	fl.StringVar(&f.tuning.Congestion, "congestion", "", "congestion control of all connections, by `name`: reno, say (default: the system's)")
+	fl.Var((*octets)(&f.tuning.SendBuffer), "send-buffer", "send buffer of all sockets, in `octets` or with K or M (default: what the system finds that the path needs)")
+	fl.Var((*octets)(&f.tuning.ReceiveBuffer), "receive-buffer", "receive buffer of all sockets, the same way")
 	fl.BoolVar(&f.tuning.Markers, "markers", false, "use MPA markers in both directions")
 	fl.IntVar(&f.tuning.MaxULPDU, "fpdu", 0, "largest ULPDU in `octets` (default: what the path's segments hold)")
 	fl.DurationVar(&f.tuning.Spin, "spin", 0, "poll connections this `long` before sleeping: lower latency for CPU time")

@@ -63,10 +63,9 @@ type remote struct {
 
 // A reply is one line of the peer's.
 type reply struct {
-	Error      string  `json:"error,omitempty"`
-	Wait       bool    `json:"wait,omitempty"`       // of doHello: another driver measures; a second reply follows
-	Remote     *remote `json:"remote,omitempty"`     // of doConnect: the peer's memory
-	Congestion string  `json:"congestion,omitempty"` // of doStream: what its socket uses
+	Error  string  `json:"error,omitempty"`
+	Wait   bool    `json:"wait,omitempty"`   // of doHello: another driver measures; a second reply follows
+	Remote *remote `json:"remote,omitempty"` // of doConnect: the peer's memory
 }
 
 // A control is one end of a control connection.

@@ -75,7 +75,7 @@ func Run(ctx context.Context, cfg Config) (*Report, error) {
 
 // dial opens one connection to the peer, which begins with the octets first.
 func (d *driver) dial(ctx context.Context, first ...byte) (*net.TCPConn, error) {
-	var dialer net.Dialer
+	dialer := net.Dialer{Control: d.cfg.Tuning.socket().Control}
 	nc, err := dialer.DialContext(ctx, "tcp", d.cfg.Address)
 	if errors.Is(err, syscall.ECONNREFUSED) {
 		return nil, fmt.Errorf("nothing listens on %s: start the other end there with: weft perf --listen %s", d.cfg.Address, d.cfg.Address)
@@ -83,16 +83,11 @@ func (d *driver) dial(ctx context.Context, first ...byte) (*net.TCPConn, error) 
 	if err != nil {
 		return nil, fmt.Errorf("cannot connect to %s: %w", d.cfg.Address, err)
 	}
-	tcp := nc.(*net.TCPConn)
-	err = setCongestion(tcp, d.cfg.Tuning.Congestion)
-	if err == nil {
-		_, err = nc.Write(first)
-	}
-	if err != nil {
+	if _, err := nc.Write(first); err != nil {
 		nc.Close()
 		return nil, err
 	}
-	return tcp, nil
+	return nc.(*net.TCPConn), nil
 }
 
 // join opens a connection of this session.
@@ -165,7 +160,11 @@ func (d *driver) openStream(ctx context.Context) error {
 		return err
 	}
 	d.stream = newTCPStream(nc, d.room)
-	d.system.Congestion = congestion(nc)
+	options, err := cm.SocketOf(nc)
+	if err != nil {
+		return err
+	}
+	d.system.Congestion = options.Congestion
 	_, err = d.ctl.answered()
 	return err
 }

@@ -110,6 +110,8 @@ var reportUnits = map[string]string{
 	"timed_messages":          "messages that the figures come from",
 	"verified_messages":       "messages, each at a place of its own, that the receiving end compared octet by octet",
 	"duration_seconds":        "seconds that the measurement took",
+	"send_buffer":             "octets, of the sockets of both ends; without it as the system tunes it",
+	"receive_buffer":          "the same",
 	"spin_ns":                 "nanoseconds that an RDMA connection polls before it sleeps",
 }
 

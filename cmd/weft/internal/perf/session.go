@@ -133,7 +133,7 @@ func (s *session) known(token []byte) bool {
 func (s *session) next(ctx context.Context) (*net.TCPConn, error) {
 	select {
 	case nc := <-s.joined:
-		if err := setCongestion(nc, s.hello.Tuning.Congestion); err != nil {
+		if err := s.hello.Tuning.socket().Apply(nc); err != nil {
 			nc.Close()
 			return nil, err
 		}
@@ -150,7 +150,7 @@ func (s *session) takeStream(ctx context.Context) (reply, error) {
 		return reply{}, err
 	}
 	s.stream = newTCPStream(nc, s.hello.Room)
-	return reply{Congestion: congestion(nc)}, nil
+	return reply{}, nil
 }
 
 // connect takes an RDMA connection.

@@ -24,7 +24,7 @@ var units = []struct {
 func ParseSizes(s string) ([]int, error) {
 	var sizes []int
 	for text := range strings.SplitSeq(s, ",") {
-		n, err := parseSize(strings.TrimSpace(text))
+		n, err := ParseSize(strings.TrimSpace(text))
 		if err != nil {
 			return nil, err
 		}
@@ -36,7 +36,8 @@ func ParseSizes(s string) ([]int, error) {
 	return sizes, nil
 }
 
-func parseSize(text string) (int, error) {
+// ParseSize reads one of them.
+func ParseSize(text string) (int, error) {
 	digits := strings.TrimRight(text, "kKmMiIbB ")
 	factor := 1
 	switch unit := strings.ToLower(strings.TrimSpace(text[len(digits):])); unit {

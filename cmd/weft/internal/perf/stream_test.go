@@ -2,7 +2,6 @@ package perf
 
 import (
 	"net"
-	"runtime"
 	"testing"
 	"time"
 )
@@ -62,25 +61,5 @@ func TestBothEndsOfPlainTCPAgreeOnEveryRun(t *testing.T) {
 		if err := <-answered; err != nil {
 			t.Fatalf("%+v: peer: %v", r, err)
 		}
-	}
-}
-
-func TestCongestionControlIsSetByName(t *testing.T) {
-	driver, _ := streams(t)
-	if err := setCongestion(driver.nc, ""); err != nil {
-		t.Errorf("leaving it alone: %v", err)
-	}
-	name := congestion(driver.nc)
-	if name == "" {
-		if runtime.GOOS == "linux" {
-			t.Fatal("the congestion control of a TCP socket is not told")
-		}
-		t.Skip("this system does not tell the congestion control of a socket")
-	}
-	if err := setCongestion(driver.nc, name); err != nil {
-		t.Errorf("setting %q, which it had: %v", name, err)
-	}
-	if err := setCongestion(driver.nc, "no-such-control"); err == nil {
-		t.Error("a name that no control has was taken")
 	}
 }
