@@ -6,17 +6,17 @@ package main
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"net"
-	"syscall"
 	"time"
+
+	"github.com/weft-rdma/weft/cm"
 )
 
 // listen returns a listener on a free loopback port whose connections use the
 // named congestion control.
 func listen(ctx context.Context, congestion string) (*net.TCPListener, error) {
-	lc := net.ListenConfig{Control: control(congestion)}
+	lc := net.ListenConfig{Control: cm.Socket{Congestion: congestion}.Control}
 	ln, err := lc.Listen(ctx, "tcp", "127.0.0.1:0")
 	if err != nil {
 		return nil, err
@@ -37,7 +37,7 @@ func accept(ctx context.Context, ln *net.TCPListener) (*net.TCPConn, error) {
 
 // dial connects to addr with the named congestion control.
 func dial(ctx context.Context, addr, congestion string) (*net.TCPConn, error) {
-	d := net.Dialer{Control: control(congestion)}
+	d := net.Dialer{Control: cm.Socket{Congestion: congestion}.Control}
 	nc, err := d.DialContext(ctx, "tcp", addr)
 	if err != nil {
 		return nil, err
@@ -52,19 +52,6 @@ func dialReady(ctx context.Context, job Job, ready Ready) (*net.TCPConn, error) 
 	return dial(ctx, ready.Addr, job.Congestion)
 }
 
-// control returns a hook for net.Dialer and net.ListenConfig that sets the
-// congestion control.
-func control(congestion string) func(network, address string, rc syscall.RawConn) error {
-	if congestion == "" {
-		return nil
-	}
-	return func(_, _ string, rc syscall.RawConn) error {
-		var err error
-		cerr := rc.Control(func(fd uintptr) { err = setCongestion(fd, congestion) })
-		return errors.Join(cerr, err)
-	}
-}
-
 // congestionInUse reports what a socket asked for congestion really gets; ""
 // where the system does not tell.
 func congestionInUse(ctx context.Context, congestion string) (string, error) {
@@ -73,11 +60,6 @@ func congestionInUse(ctx context.Context, congestion string) (string, error) {
 		return "", err
 	}
 	defer ln.Close()
-	rc, err := ln.SyscallConn()
-	if err != nil {
-		return "", err
-	}
-	var name string
-	err = rc.Control(func(fd uintptr) { name = getCongestion(fd) })
-	return name, err
+	options, err := cm.SocketOf(ln)
+	return options.Congestion, err
 }

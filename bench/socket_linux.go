@@ -3,29 +3,11 @@
 package main
 
 import (
-	"fmt"
 	"net"
 	"syscall"
 
 	"golang.org/x/sys/unix"
 )
-
-// setCongestion sets the socket's congestion control. Without privileges only
-// those of net.ipv4.tcp_allowed_congestion_control are open; reno always is.
-func setCongestion(fd uintptr, name string) error {
-	if err := unix.SetsockoptString(int(fd), unix.IPPROTO_TCP, unix.TCP_CONGESTION, name); err != nil {
-		return fmt.Errorf("congestion control %q: %w (sysctl net.ipv4.tcp_allowed_congestion_control names those that are open to you)", name, err)
-	}
-	return nil
-}
-
-func getCongestion(fd uintptr) string {
-	name, err := unix.GetsockoptString(int(fd), unix.IPPROTO_TCP, unix.TCP_CONGESTION)
-	if err != nil {
-		return ""
-	}
-	return name
-}
 
 // defaultCongestion is what a run asks for: on loopback there is no congestion
 // to control, and bbr, a default on many systems, paces it to a fraction.

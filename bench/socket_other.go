@@ -10,12 +10,6 @@ import (
 	"net"
 )
 
-func setCongestion(uintptr, string) error {
-	return errors.New("this system does not let a program choose the congestion control: use --congestion system")
-}
-
-func getCongestion(uintptr) string { return "" }
-
 // defaultCongestion "" leaves the system's.
 const defaultCongestion = ""
 
