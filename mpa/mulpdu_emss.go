@@ -7,20 +7,26 @@ import (
 	"syscall"
 )
 
-// emssEvery is after how many octets of the stream TCP is asked again: the
-// path, and TCP's knowledge of the peer's window, change.
-const emssEvery = 256 << 10
+// TCP is asked again after so many octets of the stream, since the path and what
+// TCP knows of the peer's window change: the latter mostly in the beginning. Each
+// answer that is that of before doubles the distance to the next question, as one
+// costs as much as sending some KiB.
+const (
+	emssSoonest = 64 << 10
+	emssLatest  = 4 << 20
+)
 
 // An emss owns the way to ask. It belongs to the sending half.
 type emss struct {
 	octets int    // the value, never 0
 	asked  uint64 // stream position of the last question
+	every  uint64 // from there to the next, in octets
 	rc     syscall.RawConn
 	ask    func(fd uintptr)
 }
 
 func (e *emss) init(tcp *net.TCPConn) {
-	e.octets = defaultEMSS
+	e.octets, e.every = defaultEMSS, emssSoonest
 	if tcp == nil {
 		return
 	}
@@ -39,9 +45,14 @@ func (e *emss) init(tcp *net.TCPConn) {
 
 // refresh asks again if the stream, now at pos, has gone on far enough.
 func (e *emss) refresh(pos uint64) {
-	if e.rc != nil && pos-e.asked >= emssEvery {
-		e.asked = pos
-		e.now()
+	if e.rc == nil || pos-e.asked < e.every {
+		return
+	}
+	before := e.octets
+	e.now()
+	e.asked = pos
+	if e.every = min(2*e.every, emssLatest); e.octets != before {
+		e.every = emssSoonest
 	}
 }
 

@@ -90,15 +90,15 @@ func TestMULPDUFollowsTCPWhileTheStreamGoesOn(t *testing.T) {
 		told := 0
 		c.emss.ask = func(uintptr) { told++; c.emss.octets = 1000 * told }
 		before := c.MULPDU()
-		c.batch.pos = emssEvery - 1
+		c.batch.pos = emssSoonest - 1
 		if got := c.MULPDU(); got != before || told != 0 {
 			t.Errorf("asked after %d octets, expected not yet", c.batch.pos)
 		}
-		c.batch.pos = emssEvery
+		c.batch.pos = emssSoonest
 		if got := c.MULPDU(); got != 994 || told != 1 {
 			t.Errorf("MULPDU %d after %d questions, expected 994 after 1", got, told)
 		}
-		c.batch.pos = 2 * emssEvery
+		c.batch.pos = 2 * emssSoonest
 		c.Append(make([]byte, 8), nil)
 		if got := c.MULPDU(); got != 994 {
 			t.Errorf("MULPDU %d while a batch is gathered, expected it to stay 994", got)
@@ -107,5 +107,43 @@ func TestMULPDUFollowsTCPWhileTheStreamGoesOn(t *testing.T) {
 		if got := c.MULPDU(); got != 1994 {
 			t.Errorf("MULPDU %d, expected 1994 from the new segment size", got)
 		}
+	}
+}
+
+// A segment size that stays is asked for ever less often, but never more than
+// emssLatest octets apart; one that changes is watched closely again.
+//
+// Claims: MPA-4.5-5
+func TestASegmentSizeThatStaysIsAskedForLessOften(t *testing.T) {
+	a, _ := tcpPair(t)
+	c := NewConn(a, Params{Initiator: true})
+	size, told := 1000, 0
+	c.emss.ask = func(uintptr) { told++; c.emss.octets = size }
+	c.emss.octets = size
+	// next is how far the stream goes on, in steps, until TCP is asked.
+	next := func() uint64 {
+		from, before := c.batch.pos, told
+		for told == before && c.batch.pos-from <= 2*emssLatest {
+			c.batch.pos += emssSoonest
+			c.MULPDU()
+		}
+		return c.batch.pos - from
+	}
+	for want := uint64(emssSoonest); want < emssLatest; want *= 2 {
+		if got := next(); got != want {
+			t.Fatalf("asked after %d octets, expected %d", got, want)
+		}
+	}
+	for range 3 {
+		if got := next(); got != emssLatest {
+			t.Fatalf("asked after %d octets, expected %d", got, emssLatest)
+		}
+	}
+	size = 500
+	if got := next(); got != emssLatest || c.MULPDU() != mulpduFor(size, false) {
+		t.Fatalf("MULPDU %d after %d octets, expected %d after %d", c.MULPDU(), got, mulpduFor(size, false), emssLatest)
+	}
+	if got := next(); got != emssSoonest {
+		t.Errorf("asked after %d octets, expected %d as the size has changed", got, emssSoonest)
 	}
 }
