@@ -6,16 +6,15 @@ package mpa
 
 import (
 	"encoding/binary"
-	"hash/crc32"
+
+	"github.com/weft-rdma/weft/internal/crc32c"
 )
 
 // crcSize is the length of the CRC field, present whether CRC is used or not.
 const crcSize = 4
 
-var castagnoli = crc32.MakeTable(crc32.Castagnoli)
-
 // updateCRC adds p to sum, the CRC of what comes before, 0 at first.
-func updateCRC(sum uint32, p []byte) uint32 { return crc32.Update(sum, castagnoli, p) }
+func updateCRC(sum uint32, p []byte) uint32 { return crc32c.Update(sum, p) }
 
 // storeCRC fills the CRC field.
 func storeCRC(field []byte, sum uint32) { binary.LittleEndian.PutUint32(field, sum) }
