@@ -22,6 +22,16 @@ func (e *endpoint) build(r *run, k, n int) []verbs.SendWR {
 	return wrs
 }
 
+// post posts a batch. One of a single message is posted as programs post it that
+// have no batches: the queue pair tells apart who says that there is no more yet.
+func (e *endpoint) post(wrs []verbs.SendWR) error {
+	if len(wrs) == 1 {
+		return e.qp.PostSend(wrs[0])
+	}
+	_, err := e.qp.PostSends(wrs)
+	return err
+}
+
 // message makes the work request of message k of r, with sgl as its list.
 func (e *endpoint) message(r *run, k int, wr *verbs.SendWR, sgl []verbs.SGE) {
 	at := r.offset(k)
@@ -63,7 +73,7 @@ func (e *endpoint) transfer(ctx context.Context, r *run) (time.Duration, error) 
 				return 0, err
 			}
 		}
-		if _, err := e.qp.PostSends(e.build(r, posted, n)); err != nil {
+		if err := e.post(e.build(r, posted, n)); err != nil {
 			return 0, e.why(err)
 		}
 		posted += n
