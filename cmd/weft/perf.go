@@ -27,6 +27,7 @@ type perfFlags struct {
 	child           bool
 	ops, sizes, crc string
 	rounds          int
+	connections     int
 	depth           int
 	batch, signal   int
 	duration        time.Duration
@@ -52,6 +53,7 @@ and with --connect on the other.`,
 		Example: `  weft perf
   weft perf --ops write,read --sizes 4K,1M --crc on --duration 5s
   weft perf --ops send --sizes 64 --batch 1         one post a message
+  weft perf --ops write --sizes 1M --connections 4
   weft perf --json >result.json
   weft perf --listen 192.0.2.7:7471     on one machine, and on another
   weft perf --connect 192.0.2.7:7471 --plot bandwidth.svg`,
@@ -70,7 +72,8 @@ and with --connect on the other.`,
 	fl.StringVar(&f.crc, "crc", "both", "measure with CRC32C `on`, off or both")
 	fl.DurationVar(&f.duration, "duration", 30*time.Second, "about how `long` it takes in all")
 	fl.IntVar(&f.rounds, "rounds", 5, "most `times` that everything is measured; the median counts")
-	fl.IntVar(&f.depth, "depth", 256, "most `messages` under way at a time; fewer where they are large, for 4 MiB in all")
+	fl.IntVar(&f.connections, "connections", 1, "use `N` RDMA connections at once, and as many of plain TCP")
+	fl.IntVar(&f.depth, "depth", 256, "most `messages` under way at a time on a connection; fewer where they are large, for 4 MiB in all")
 	fl.IntVar(&f.batch, "batch", 0, "post that many `messages` at once, at most half of the depth (default: a quarter)")
 	fl.IntVar(&f.signal, "signal", 0, "have a completion for every so many `messages`, at most half of the depth (default: a quarter)")
 	fl.StringVar(&f.tuning.Congestion, "congestion", "", "congestion control of all connections, by `name`: reno, say (default: the system's)")
@@ -91,7 +94,7 @@ and with --connect on the other.`,
 // config is what the flags ask to measure.
 func (f *perfFlags) config() (cfg perf.Config, err error) {
 	cfg = perf.Config{
-		Depth: f.depth, Batch: f.batch, Signal: f.signal,
+		Connections: f.connections, Depth: f.depth, Batch: f.batch, Signal: f.signal,
 		Rounds: f.rounds, Duration: f.duration, Tuning: f.tuning, Ops: perf.Ops,
 	}
 	if f.ops != "all" {
@@ -119,8 +122,12 @@ func (f *perfFlags) config() (cfg perf.Config, err error) {
 		return cfg, usagef("--json, --histogram and --plot are for the end that measures: --listen is the other end")
 	case f.json && f.histogram:
 		return cfg, usagef("--json has the histograms already: leave out --histogram")
-	case f.depth < 1 || f.depth > perf.MaxDepth:
-		return cfg, usagef("--depth %d: it is 1 to %d", f.depth, perf.MaxDepth)
+	case f.connections < 1 || f.connections > perf.MaxConnections:
+		return cfg, usagef("--connections %d: they are 1 to %d", f.connections, perf.MaxConnections)
+	case f.depth < 1 || f.depth > perf.DepthLimit(f.connections):
+		return cfg, usagef("--depth %d: with --connections %d it is 1 to %d", f.depth, f.connections, perf.DepthLimit(f.connections))
+	case slices.Max(cfg.Sizes) > perf.SizeLimit(f.connections):
+		return cfg, usagef("--sizes: with --connections %d they are up to %s", f.connections, perf.SizeString(perf.SizeLimit(f.connections)))
 	case f.batch != 0 && (f.batch < 1 || f.batch > max(f.depth/2, 1)):
 		return cfg, usagef("--batch %d: with a depth of %d it is 1 to %d", f.batch, f.depth, max(f.depth/2, 1))
 	case f.signal != 0 && (f.signal < 1 || f.signal > max(f.depth/2, 1)):

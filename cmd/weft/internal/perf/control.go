@@ -31,7 +31,7 @@ const maxLine = 64 << 10
 // Requests of the driver.
 const (
 	doHello   = "hello"
-	doStream  = "stream"  // the next connection is the one for plain TCP
+	doStream  = "stream"  // the next connection is one for plain TCP
 	doConnect = "connect" // the next one is an RDMA connection
 	doRun     = "run"     // answered when the peer is ready
 	doCheck   = "check"   // the driver's part of the run is done; answered when the peer has compared
@@ -48,11 +48,12 @@ type request struct {
 
 // A hello is what both ends need to agree on.
 type hello struct {
-	Protocol string `json:"protocol"`
-	Token    []byte `json:"token"` // the session's other connections begin with it
-	Room     int    `json:"room"`  // octets of memory, each way
-	Depth    int    `json:"depth"`
-	Tuning   Tuning `json:"tuning"`
+	Protocol    string `json:"protocol"`
+	Token       []byte `json:"token"`       // the session's other connections begin with it
+	Connections int    `json:"connections"` // of plain TCP, and RDMA connections with each setting of the CRC
+	Room        int    `json:"room"`        // octets of memory of each connection, each way
+	Depth       int    `json:"depth"`       // of each connection
+	Tuning      Tuning `json:"tuning"`
 }
 
 // remote is memory of one end's that the other may use.

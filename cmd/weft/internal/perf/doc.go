@@ -3,9 +3,11 @@
 //
 // A driver decides what is measured and holds the stopwatch; a peer takes the
 // other end. Three kinds of connection run between them, all to the peer's one
-// address: a control connection with lines of JSON, one for plain TCP, and an
-// RDMA connection for each setting of the CRC. The first octet tells them apart,
-// so that the peer can hear everybody at once and let drivers take turns.
+// address: a control connection with lines of JSON, one or several for plain
+// TCP, and as many RDMA connections for each setting of the CRC. The first octet
+// tells them apart, so that the peer can hear everybody at once and let drivers
+// take turns. What a driver can have of a peer is bounded: see [MaxConnections],
+// [DepthLimit] and [SizeLimit].
 //
 // # What is timed
 //
@@ -20,6 +22,10 @@
 // with a Send of no octets behind it that tells of its arrival; and a whole
 // round trip of an RDMA Read or atomic. Plain TCP is half a round trip of the
 // same size, or for a read a request of 16 octets and its answer, whole.
+//
+// Several connections are all in use at the same time, each by a goroutine and
+// for as many messages: bandwidth is theirs together, until the last one is done,
+// and latency is that of every message while the others go on.
 //
 // Each combination is measured in several rounds, RDMA and TCP by turns within
 // each, so that what disturbs the machine disturbs both. What is reported is

@@ -18,48 +18,58 @@ import (
 
 // A Config says what to measure.
 type Config struct {
-	Address  string        // of the peer, host:port
-	Ops      []Op          // operations
-	Sizes    []int         // message sizes in octets, of the operations that have several
-	CRC      []bool        // settings of the CRC
-	Depth    int           // most messages under way at a time
-	Batch    int           // messages posted at once; 0 is a quarter of those under way
-	Signal   int           // every which message is signaled; 0 is likewise
-	Rounds   int           // how often everything is measured, if Duration allows
-	Duration time.Duration // about how long it takes in all
-	Tuning   Tuning
-	Logger   *slog.Logger
-	Wrap     func(net.Conn) net.Conn // around RDMA connections; nil for nothing
+	Address string // of the peer, host:port
+	// Connections of each kind, in use at the same time: 0 is 1.
+	Connections int
+	Ops         []Op          // operations
+	Sizes       []int         // message sizes in octets, of the operations that have several
+	CRC         []bool        // settings of the CRC
+	Depth       int           // most messages under way at a time, on each connection
+	Batch       int           // messages posted at once; 0 is a quarter of those under way
+	Signal      int           // every which message is signaled; 0 is likewise
+	Rounds      int           // how often everything is measured, if Duration allows
+	Duration    time.Duration // about how long it takes in all
+	Tuning      Tuning
+	Logger      *slog.Logger
+	Wrap        func(net.Conn) net.Conn // around RDMA connections; nil for nothing
 
 	// Progress, if not nil, is called when step of steps has been done.
 	Progress func(step, steps int)
 }
 
-// verifySlots is the number of messages, each with a slot of its own, by which
-// an operation is verified; fewer when they are large.
+// verifySlots is the number of messages of a connection, each with a slot of
+// its own, by which an operation is verified; fewer when they are large.
 const verifySlots = 16
 
-func slotsFor(size int) int { return min(max(inFlight/size, 1), verifySlots) }
+// slotsFor is that number where so many connections share what a peer gives.
+func slotsFor(size, connections int) int {
+	return min(max(min(inFlight, maxRoom/connections)/size, 1), verifySlots)
+}
 
 // A driver holds the connections of a measurement.
 type driver struct {
-	cfg    *Config
-	rnic   *verbs.RNIC
-	ctl    *control
-	stream *tcpStream
-	rdma   map[bool]*endpoint // by CRC
-	token  []byte
-	room   int
-	system System
-	seed   uint64
+	cfg     *Config
+	rnic    *verbs.RNIC
+	ctl     *control
+	streams []*tcpStream
+	rdma    map[bool][]*endpoint // by CRC
+	token   []byte
+	room    int // octets of each connection's memory, each way
+	system  System
+	seed    uint64
+	trips   []time.Duration // of the last latency run, one connection's behind another's
 }
 
 // Run measures and returns what it found. It needs a peer at cfg.Address.
 func Run(ctx context.Context, cfg Config) (*Report, error) {
-	d := &driver{cfg: &cfg, rdma: make(map[bool]*endpoint), token: make([]byte, tokenLen), system: thisSystem()}
+	cfg.Connections = max(cfg.Connections, 1)
+	d := &driver{
+		cfg: &cfg, rdma: make(map[bool][]*endpoint), token: make([]byte, tokenLen), system: thisSystem(),
+		trips: make([]time.Duration, maxTrips),
+	}
 	rand.Read(d.token)
 	for _, size := range append([]int{wordSize}, cfg.Sizes...) {
-		d.room = max(d.room, size*slotsFor(size))
+		d.room = max(d.room, size*slotsFor(size, cfg.Connections))
 	}
 	var err error
 	if d.rnic, err = verbs.Open(verbs.Config{Logger: cfg.Logger}); err != nil {
@@ -110,16 +120,18 @@ func (d *driver) open(ctx context.Context) error {
 	}
 	// Each step at the peer has a time limit, of which its reply tells; this
 	// one is for peers that do not reply.
-	limit := openLimit * time.Duration(len(d.cfg.CRC)+2)
+	limit := openLimit * time.Duration(d.cfg.Connections*(len(d.cfg.CRC)+1)+1)
 	ctx, cancel := limited(ctx, limit)
 	defer cancel()
 	defer guard(ctx, d.ctl.nc)()
-	if err := d.openStream(ctx); err != nil {
-		return fmt.Errorf("plain TCP connection: %w", because(ctx, err))
-	}
-	for _, crc := range d.cfg.CRC {
-		if err := d.connect(ctx, crc); err != nil {
-			return fmt.Errorf("RDMA connection with CRC %s: %w", onOff(crc), because(ctx, err))
+	for range d.cfg.Connections {
+		if err := d.openStream(ctx); err != nil {
+			return fmt.Errorf("plain TCP connection: %w", because(ctx, err))
+		}
+		for _, crc := range d.cfg.CRC {
+			if err := d.connect(ctx, crc); err != nil {
+				return fmt.Errorf("RDMA connection with CRC %s: %w", onOff(crc), because(ctx, err))
+			}
 		}
 	}
 	return nil
@@ -137,7 +149,7 @@ func (d *driver) greet(ctx context.Context) error {
 	d.ctl = newControl(nc)
 	release := guard(soon, nc)
 	rep, err := d.ask(request{Do: doHello, Hello: &hello{
-		Protocol: protocol, Token: d.token, Room: d.room, Depth: d.cfg.Depth, Tuning: d.cfg.Tuning,
+		Protocol: protocol, Token: d.token, Connections: d.cfg.Connections, Room: d.room, Depth: d.cfg.Depth, Tuning: d.cfg.Tuning,
 	}})
 	release()
 	if err != nil {
@@ -159,7 +171,7 @@ func (d *driver) openStream(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	d.stream = newTCPStream(nc, d.room)
+	d.streams = append(d.streams, newTCPStream(nc, d.room))
 	options, err := cm.SocketOf(nc)
 	if err != nil {
 		return err
@@ -174,7 +186,7 @@ func (d *driver) connect(ctx context.Context, crc bool) error {
 	if err != nil {
 		return err
 	}
-	d.rdma[crc] = e
+	d.rdma[crc] = append(d.rdma[crc], e)
 	if err := d.ctl.send(request{Do: doConnect, CRC: crc, Remote: e.remote()}); err != nil {
 		return err
 	}
@@ -200,11 +212,13 @@ func (d *driver) connect(ctx context.Context, crc bool) error {
 }
 
 func (d *driver) close() {
-	for _, e := range d.rdma {
-		e.close()
+	for _, endpoints := range d.rdma {
+		for _, e := range endpoints {
+			e.close()
+		}
 	}
-	if d.stream != nil {
-		d.stream.nc.Close()
+	for _, s := range d.streams {
+		s.nc.Close()
 	}
 	if d.ctl != nil {
 		d.ctl.nc.Close()
@@ -212,8 +226,8 @@ func (d *driver) close() {
 }
 
 // do carries out a run. It returns how long it took and, for the kinds that
-// measure them, trips with the round trips appended.
-func (d *driver) do(ctx context.Context, r *run, trips []time.Duration) (time.Duration, []time.Duration, error) {
+// measure them, leaves the round trips in d.trips.
+func (d *driver) do(ctx context.Context, r *run) (time.Duration, error) {
 	ctx, cancel := limited(ctx, runLimit)
 	defer cancel()
 	defer guard(ctx, d.ctl.nc)()
@@ -221,47 +235,61 @@ func (d *driver) do(ctx context.Context, r *run, trips []time.Duration) (time.Du
 	r.Seed = d.seed << 32
 	r.Depth = depthFor(r.Size, d.cfg.Depth)
 	r.Batch, r.Signal = portion(d.cfg.Batch, r.Depth), portion(d.cfg.Signal, r.Depth)
-	elapsed, trips, err := d.part(ctx, r, trips)
-	if err != nil {
-		return 0, nil, fmt.Errorf("%s of %s, CRC %s: %w", r.Op, SizeString(r.Size), onOff(r.CRC), because(ctx, err))
+	runs := r.split(d.cfg.Connections)
+	var endpoints []*endpoint // none for plain TCP
+	if r.Kind == bandwidth || r.Kind == latency {
+		endpoints = d.rdma[r.CRC]
 	}
-	return elapsed, trips, nil
+	for i, e := range endpoints {
+		e.prepare(&runs[i], runs[i].Seed)
+	}
+	elapsed, err := d.part(ctx, r, runs, endpoints)
+	if err != nil {
+		return 0, fmt.Errorf("%s of %s, CRC %s: %w", r.Op, SizeString(r.Size), onOff(r.CRC), because(ctx, err))
+	}
+	return elapsed, nil
 }
 
-func (d *driver) part(ctx context.Context, r *run, trips []time.Duration) (elapsed time.Duration, _ []time.Duration, err error) {
-	e := d.rdma[r.CRC]
-	rdma := r.Kind == bandwidth || r.Kind == latency
-	if rdma {
-		e.prepare(r, r.Seed)
-	} else {
-		defer guard(ctx, d.stream.nc)()
-	}
+// part carries out r, which is runs to each connection. What is timed is what
+// all connections do together.
+func (d *driver) part(ctx context.Context, r *run, runs []run, endpoints []*endpoint) (time.Duration, error) {
 	if _, err := d.ask(request{Do: doRun, Run: r}); err != nil {
-		return 0, nil, err
+		return 0, err
 	}
-	start := time.Now()
-	switch r.Kind {
-	case bandwidth:
-		elapsed, err = e.transfer(ctx, r)
-	case stream:
-		elapsed, err = d.stream.transfer(r)
-	case latency:
-		trips, err = e.pingpong(ctx, r, trips)
-		elapsed = time.Since(start)
-	case echo:
-		trips, err = d.stream.pingpong(r, trips)
-		elapsed = time.Since(start)
+	for i, e := range endpoints {
+		if err := e.begin(ctx, &runs[i]); err != nil {
+			return 0, err
+		}
 	}
+	elapsed, err := timed(ctx, len(runs), func(ctx context.Context, i int) error {
+		run := &runs[i]
+		switch r.Kind {
+		case bandwidth:
+			return endpoints[i].transfer(ctx, run)
+		case stream:
+			return d.streams[i].transfer(ctx, run)
+		case latency:
+			return endpoints[i].pingpong(ctx, run, d.trips[i*r.N:][:r.N])
+		}
+		return d.streams[i].pingpong(ctx, run, d.trips[i*r.N:][:r.N])
+	})
 	if err != nil {
-		return 0, nil, err
+		return 0, err
+	}
+	for i, e := range endpoints {
+		if err := e.end(ctx, &runs[i]); err != nil {
+			return 0, err
+		}
 	}
 	if _, err := d.ask(request{Do: doCheck}); err != nil {
-		return 0, nil, err
+		return 0, err
 	}
-	if rdma {
-		err = e.checkDriver(r)
+	for i, e := range endpoints {
+		if err := e.checkDriver(&runs[i]); err != nil {
+			return 0, err
+		}
 	}
-	return elapsed, trips, err
+	return elapsed, nil
 }
 
 func wrapped(nc net.Conn, wrap func(net.Conn) net.Conn) net.Conn {

@@ -54,7 +54,7 @@ func newEndpoint(r *verbs.RNIC, room, depth int, tune Tuning) (_ *endpoint, err 
 	if e.pd, err = r.AllocPD(); err != nil {
 		return nil, err
 	}
-	sends, recvs := len(e.batch)*2, max(windowDepths*depth, maxAcks, signalEvery)+1
+	sends, recvs := len(e.batch)*2, max(windowDepths*depth, maxAcks, signalEvery)
 	if e.cq, err = r.CreateCQ(verbs.CQConfig{Entries: sends + recvs}); err != nil {
 		return nil, err
 	}

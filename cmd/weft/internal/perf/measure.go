@@ -41,18 +41,19 @@ func newGroup(op Op, size int, crcs []bool) *group {
 	return g
 }
 
-// Bounds of one run's length in messages: what its round trips are kept in,
-// and what keeps it from taking ever longer on an idle clock.
+// Bounds of one run's length in messages of all connections: what its round
+// trips are kept in, and what keeps it from taking ever longer on an idle clock.
 const (
 	maxTrips    = 1 << 18
 	maxMessages = 1 << 24
 )
 
-func (m *meter) most() int {
+// most is the bound of each of so many connections.
+func (m *meter) most(connections int) int {
 	if m.run.Kind == latency || m.run.Kind == echo {
-		return maxTrips
+		return maxTrips / connections
 	}
-	return maxMessages
+	return maxMessages / connections
 }
 
 // measure verifies every operation, finds out how many messages fill a
@@ -87,7 +88,6 @@ func (d *driver) measure(ctx context.Context) (*Report, error) {
 			progress()
 		}
 	}
-	trips := make([]time.Duration, 0, maxTrips)
 	rounds := 0
 	for rounds < d.cfg.Rounds {
 		began := time.Now()
@@ -97,7 +97,7 @@ func (d *driver) measure(ctx context.Context) (*Report, error) {
 				if rounds%2 == 1 {
 					i = len(g.meters) - 1 - i
 				}
-				if err := d.take(ctx, g.meters[i], window, trips); err != nil {
+				if err := d.take(ctx, g.meters[i], window); err != nil {
 					return nil, err
 				}
 				progress()
@@ -115,12 +115,12 @@ func (d *driver) measure(ctx context.Context) (*Report, error) {
 // verify moves messages between slots of their own, which both ends compare.
 func (d *driver) verify(ctx context.Context, g *group) error {
 	for _, crc := range d.cfg.CRC {
-		slots := slotsFor(g.size)
+		slots := slotsFor(g.size, d.cfg.Connections)
 		r := run{Kind: bandwidth, Op: g.op, Size: g.size, CRC: crc, N: slots, Slots: slots}
-		if _, _, err := d.do(ctx, &r, nil); err != nil {
+		if _, err := d.do(ctx, &r); err != nil {
 			return err
 		}
-		g.rdma[crc].verified = slots
+		g.rdma[crc].verified = slots * d.cfg.Connections
 	}
 	return nil
 }
@@ -129,12 +129,13 @@ func (d *driver) verify(ctx context.Context, g *group) error {
 func (d *driver) calibrate(ctx context.Context, m *meter, window time.Duration) error {
 	for n := 1; ; {
 		m.run.N = n
-		elapsed, _, err := d.do(ctx, &m.run, nil)
+		elapsed, err := d.do(ctx, &m.run)
 		if err != nil {
 			return err
 		}
-		m.fit(elapsed, window)
-		if elapsed > window/4 || n == m.most() {
+		most := m.most(d.cfg.Connections)
+		m.fit(elapsed, window, most)
+		if elapsed > window/4 || n == most {
 			return nil
 		}
 		n = min(m.run.N, n*8)
@@ -142,25 +143,26 @@ func (d *driver) calibrate(ctx context.Context, m *meter, window time.Duration) 
 }
 
 // fit sets m's number of messages so that they fill window, as the last run,
-// which took elapsed, tells.
-func (m *meter) fit(elapsed, window time.Duration) {
+// which took elapsed, tells, up to most.
+func (m *meter) fit(elapsed, window time.Duration, most int) {
 	n := float64(m.run.N) * float64(window) / float64(max(elapsed, 1))
-	m.run.N = max(int(math.Round(min(n, float64(m.most())))), 1)
+	m.run.N = max(int(math.Round(min(n, float64(most)))), 1)
 }
 
 // take measures once.
-func (d *driver) take(ctx context.Context, m *meter, window time.Duration, trips []time.Duration) error {
-	elapsed, trips, err := d.do(ctx, &m.run, trips[:0])
+func (d *driver) take(ctx context.Context, m *meter, window time.Duration) error {
+	elapsed, err := d.do(ctx, &m.run)
 	if err != nil {
 		return err
 	}
-	defer m.fit(elapsed, window)
+	messages := m.run.N * d.cfg.Connections
 	switch m.run.Kind {
 	case bandwidth, stream:
-		m.to.addTransfer(&m.run, elapsed)
+		m.to.addTransfer(messages, m.run.Size, elapsed)
 	default:
-		m.to.addLatency(trips, m.run.Op.tripParts())
+		m.to.addLatency(d.trips[:messages], m.run.Op.tripParts())
 	}
+	m.fit(elapsed, window, m.most(d.cfg.Connections))
 	return nil
 }
 

@@ -16,14 +16,25 @@ import (
 
 // Bounds of what those who connect can make a peer keep or wait for.
 const (
-	maxRoom    = MaxSize
-	MaxDepth   = 1 << 14          // messages under way
+	maxRoom    = MaxSize          // octets of memory each way, of all connections with one setting of the CRC
+	maxDepth   = 1 << 14          // messages under way on one connection
+	maxDepths  = 1 << 16          // and on all with one setting of the CRC
 	maxOpening = 64               // connections that have not said what they are
 	maxWaiting = 16               // drivers that wait for their turn
 	openLimit  = 10 * time.Second // for each step of a session's set-up
 	idleLimit  = 30 * time.Second // between two requests of a driver
 	runLimit   = 2 * time.Minute  // for each run
 )
+
+// MaxConnections is the largest number of connections of each kind.
+const MaxConnections = 256
+
+// DepthLimit is how many messages may be under way at a time on each of so
+// many connections.
+func DepthLimit(connections int) int { return min(maxDepth, maxDepths/connections) }
+
+// SizeLimit is how many octets each of their messages may have.
+func SizeLimit(connections int) int { return maxRoom / connections }
 
 // limits are the times that a peer gives those who connect.
 type limits struct{ open, idle, run time.Duration }

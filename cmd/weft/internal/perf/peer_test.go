@@ -28,14 +28,14 @@ func call(t *testing.T, addr, say string) *net.TCPConn {
 }
 
 // helloOf is how a control connection begins.
-func helloOf(protocol string, token, room, depth int) string {
-	return fmt.Sprintf(`C{"do":"hello","hello":{"protocol":%q,"token":%q,"room":%d,"depth":%d}}`+"\n",
-		protocol, base64.StdEncoding.EncodeToString(make([]byte, token)), room, depth)
+func helloOf(protocol string, token, connections, room, depth int) string {
+	return fmt.Sprintf(`C{"do":"hello","hello":{"protocol":%q,"token":%q,"connections":%d,"room":%d,"depth":%d}}`+"\n",
+		protocol, base64.StdEncoding.EncodeToString(make([]byte, token)), connections, room, depth)
 }
 
 func TestStrangersAreTurnedAwayAndDriversServedAfterwards(t *testing.T) {
 	addr, _ := servePeer(t, nil)
-	hello := helloOf(protocol, tokenLen, 9, 1)
+	hello := helloOf(protocol, tokenLen, 1, 9, 1)
 	for name, tt := range map[string]struct{ say, want string }{
 		"another protocol":      {"GET / HTTP/1.1\r\n\r\n", ""},
 		"an MPA initiator":      {"MPA ID Req Frame\x40\x01\x00\x00", ""},
@@ -44,13 +44,18 @@ func TestStrangersAreTurnedAwayAndDriversServedAfterwards(t *testing.T) {
 		"nothing at all":        {"", ""},
 		"a mark alone":          {"C", ""},
 		"an endless line":       {"C" + strings.Repeat("x", maxLine+1), ""},
-		"another version":       {helloOf("weft-perf 1", tokenLen, 1, 1), "same version"},
+		"another version":       {helloOf("weft-perf 1", tokenLen, 1, 1, 1), "same version"},
 		"no hello":              {`C{"do":"stream"}` + "\n", "begins with a hello"},
-		"no token":              {helloOf(protocol, 0, 1, 1), "token"},
-		"too much memory":       {helloOf(protocol, tokenLen, 1<<31-1, 1), "octets of memory"},
-		"too deep":              {helloOf(protocol, tokenLen, 1, 1000000), "depth"},
+		"no token":              {helloOf(protocol, 0, 1, 1, 1), "token"},
+		"too much memory":       {helloOf(protocol, tokenLen, 1, 1<<31-1, 1), "octets of memory"},
+		"too deep":              {helloOf(protocol, tokenLen, 1, 1, 1000000), "depth"},
+		"no connection":         {helloOf(protocol, tokenLen, 0, 1, 1), "connections"},
+		"negative connections":  {helloOf(protocol, tokenLen, -1, 1, 1), "connections"},
+		"too many connections":  {helloOf(protocol, tokenLen, MaxConnections+1, 1, 1), "connections"},
+		"too much for so many":  {helloOf(protocol, tokenLen, 4, SizeLimit(4)+1, 1), "octets of memory"},
+		"too deep for so many":  {helloOf(protocol, tokenLen, 64, 1, DepthLimit(64)+1), "depth"},
 		"another hello":         {hello + hello[1:], `cannot do "hello"`},
-		"a run without streams": {hello + `{"do":"run","run":{"kind":"stream","op":"send","size":1,"n":1,"slots":1,"depth":1,"batch":1,"signal":1}}` + "\n", "no plain TCP connection"},
+		"a run without streams": {hello + `{"do":"run","run":{"kind":"stream","op":"send","size":1,"n":1,"slots":1,"depth":1,"batch":1,"signal":1}}` + "\n", "0 of 1 plain TCP connections"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			nc := call(t, addr, tt.say)
@@ -105,7 +110,7 @@ func TestASilentDriverLosesItsTurn(t *testing.T) {
 			addr, _ := servePeerWithin(t, nil, within)
 			say := "C"
 			if within.open > within.idle {
-				say = helloOf(protocol, tokenLen, 9, 1)
+				say = helloOf(protocol, tokenLen, 1, 9, 1)
 			}
 			if _, err := io.ReadAll(call(t, addr, say)); err != nil {
 				t.Error(err)
@@ -118,7 +123,7 @@ func TestASilentDriverLosesItsTurn(t *testing.T) {
 // its turn as well.
 func TestASilentRunEndsAtItsLimit(t *testing.T) {
 	addr, _ := servePeerWithin(t, nil, limits{open: time.Hour, idle: time.Hour, run: time.Millisecond})
-	nc := call(t, addr, helloOf(protocol, tokenLen, 9, 1))
+	nc := call(t, addr, helloOf(protocol, tokenLen, 1, 9, 1))
 	if _, err := nc.Read(make([]byte, maxLine)); err != nil { // it is its turn: others may join
 		t.Fatal(err)
 	}
@@ -145,7 +150,7 @@ func TestDriversTakeTurns(t *testing.T) {
 
 func TestADriverTooManyIsToldSo(t *testing.T) {
 	addr, _ := servePeerWithin(t, nil, limits{open: time.Hour, idle: time.Hour, run: time.Hour})
-	hello := helloOf(protocol, tokenLen, 9, 1)
+	hello := helloOf(protocol, tokenLen, 1, 9, 1)
 	for range 1 + maxWaiting { // one has the turn
 		if _, err := call(t, addr, hello).Read(make([]byte, 1)); err != nil {
 			t.Fatal(err)

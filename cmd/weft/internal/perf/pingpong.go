@@ -31,33 +31,22 @@ func (e *endpoint) ping(r *run, k int, source verbs.SGE) []verbs.SendWR {
 	return wrs
 }
 
-// pingpong is the driver's part of a latency run: it appends the round trips
-// to trips.
-func (e *endpoint) pingpong(ctx context.Context, r *run, trips []time.Duration) ([]time.Duration, error) {
-	if !r.Op.fetches() {
-		if err := e.expect(r, r.N, min(r.N, signalEvery), r.Op.receives()); err != nil {
-			return nil, err
-		}
-	}
-	if err := e.open(ctx, r); err != nil {
-		return nil, err
-	}
+// pingpong is the driver's part of a latency run, between begin and end. Its
+// round trips go to trips, which has a place for each.
+func (e *endpoint) pingpong(ctx context.Context, r *run, trips []time.Duration) error {
 	for k := range r.N {
 		start := time.Now()
 		if _, err := e.qp.PostSends(e.ping(r, k, e.outSGE(0, r.Size))); err != nil {
-			return nil, e.why(err)
+			return e.why(err)
 		}
 		for r.Op.fetches() && e.pending > 0 || !r.Op.fetches() && e.recvs.got <= k {
 			if err := e.reap(ctx); err != nil {
-				return nil, err
+				return err
 			}
 		}
-		trips = append(trips, time.Since(start))
+		trips[k] = time.Since(start)
 	}
-	if r.Op.fetches() {
-		return trips, e.end(ctx)
-	}
-	return trips, e.drain(ctx)
+	return e.drain(ctx)
 }
 
 // preparePong readies the peer for a latency run whose messages go back: each

@@ -26,7 +26,8 @@ type System struct {
 // Settings are those of the measurement.
 type Settings struct {
 	Peer            string  `json:"peer"`
-	Depth           int     `json:"depth"`
+	Connections     int     `json:"connections"`
+	Depth           int     `json:"depth"`            // of each connection
 	Rounds          int     `json:"rounds"`           // as many as there were
 	DurationSeconds float64 `json:"duration_seconds"` // as long as it took
 	Tuning
@@ -85,11 +86,11 @@ type TCPLatency struct {
 var reportUnits = map[string]string{
 	"size":                    "octets of payload a message",
 	"crc":                     "whether MPA's CRC32C is on",
-	"depth":                   "messages under way at a time",
+	"depth":                   "most messages under way at a time, on each connection",
 	"batch":                   "messages posted at once",
 	"signal":                  "every which message is signaled",
-	"bytes_per_second":        "octets of payload a second, median of the rounds",
-	"messages_per_second":     "messages a second, median of the rounds",
+	"bytes_per_second":        "octets of payload a second over all connections together, median of the rounds",
+	"messages_per_second":     "messages a second over all connections together, median of the rounds",
 	"latency_p50_ns":          "nanoseconds, median of the rounds' medians; of what, latency_is says",
 	"latency_p90_ns":          "nanoseconds, median of the rounds' 90th percentiles",
 	"latency_p99_ns":          "nanoseconds, median of the rounds' 99th percentiles",
@@ -109,6 +110,7 @@ var reportUnits = map[string]string{
 	"ratio_max":               "the greatest ratio in one round",
 	"timed_messages":          "messages that the figures come from",
 	"verified_messages":       "messages, each at a place of its own, that the receiving end compared octet by octet",
+	"connections":             "RDMA connections, and as many of plain TCP, that are in use at the same time, also when latency is measured",
 	"duration_seconds":        "seconds that the measurement took",
 	"send_buffer":             "octets, of the sockets of both ends; without it as the system tunes it",
 	"receive_buffer":          "the same",
@@ -125,6 +127,7 @@ func newReport(cfg *Config, system System, rounds int, took time.Duration) *Repo
 		System: system,
 		Settings: Settings{
 			Peer:            cfg.Address,
+			Connections:     cfg.Connections,
 			Depth:           cfg.Depth,
 			Rounds:          rounds,
 			DurationSeconds: took.Seconds(),

@@ -15,7 +15,7 @@ import (
 
 // sampleReport has two sizes of two operations, and one of a single size.
 func sampleReport() *Report {
-	cfg := &Config{Address: "192.0.2.7:7471", Depth: 256, Rounds: 3, CRC: []bool{true, false}}
+	cfg := &Config{Address: "192.0.2.7:7471", Connections: 4, Depth: 256, Rounds: 3, CRC: []bool{true, false}}
 	rep := newReport(cfg, System{Go: "go1.26", OS: "linux", Arch: "amd64", CPUs: 2, Congestion: "reno"}, 3, 2*time.Second)
 	add := func(op Op, size int, crc bool, rate, tcp float64) {
 		g := newGroup(op, size, []bool{crc})
@@ -47,7 +47,7 @@ func TestTableShowsFiguresWithThreeDigits(t *testing.T) {
 	if err := sampleReport().WriteTable(&b); err != nil {
 		t.Fatal(err)
 	}
-	want := `go1.26, linux/amd64, 2 CPUs, congestion control reno, median of 3 rounds
+	want := `go1.26, linux/amd64, 2 CPUs, congestion control reno, 4 connections at once, median of 3 rounds
 
 OPERATION    SIZE  CRC     GB/s    MSG/s   TCP GB/s    MSG/s   RATIO
 write        64 B   on     1.25   19.5 M     0.0250    391 k    50.0

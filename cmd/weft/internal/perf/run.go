@@ -15,19 +15,30 @@ const (
 	echo      kind = "echo"      // plain TCP, one at a time
 )
 
-// A run moves N messages over one connection. Driver and peer derive all else
+// A run moves N messages over each connection, all at the same time. Driver and peer derive all else
 // from it, each for its own part.
 type run struct {
 	Kind   kind   `json:"kind"`
 	Op     Op     `json:"op"`
 	Size   int    `json:"size"`   // octets a message
 	CRC    bool   `json:"crc"`    // which RDMA connection
-	N      int    `json:"n"`      // messages
+	N      int    `json:"n"`      // messages of one connection
 	Slots  int    `json:"slots"`  // places at each end, see offset
 	Depth  int    `json:"depth"`  // messages under way at a time
 	Batch  int    `json:"batch"`  // messages posted at once
 	Signal int    `json:"signal"` // every which message is signaled; so is the last
 	Seed   uint64 `json:"seed"`   // of the driver's pattern
+}
+
+// split returns what r is to each of n connections. They differ in their
+// patterns, so that data of another one shows.
+func (r *run) split(n int) []run {
+	runs := make([]run, n)
+	for i := range runs {
+		runs[i] = *r
+		runs[i].Seed += uint64(i) << 16 // above the number of slots
+	}
+	return runs
 }
 
 // peerSeed is the seed of the peer's pattern.

@@ -15,17 +15,17 @@ import (
 
 // A session is one driver's, at the peer.
 type session struct {
-	cfg    *PeerConfig
-	rnic   *verbs.RNIC
-	ctl    *control
-	hello  hello
-	joined chan *net.TCPConn // capacity 1: the driver's next connection
-	stream *tcpStream
-	rdma   map[bool]*endpoint // by CRC
+	cfg     *PeerConfig
+	rnic    *verbs.RNIC
+	ctl     *control
+	hello   hello
+	joined  chan *net.TCPConn // capacity 1: the driver's next connection
+	streams []*tcpStream
+	rdma    map[bool][]*endpoint // by CRC
 }
 
 func newSession(cfg *PeerConfig, rnic *verbs.RNIC, nc net.Conn) *session {
-	return &session{cfg: cfg, rnic: rnic, ctl: newControl(nc), joined: make(chan *net.TCPConn, 1), rdma: make(map[bool]*endpoint)}
+	return &session{cfg: cfg, rnic: rnic, ctl: newControl(nc), joined: make(chan *net.TCPConn, 1), rdma: make(map[bool][]*endpoint)}
 }
 
 // answer replies to a request, with err if there is one, and returns it.
@@ -61,10 +61,12 @@ func (s *session) check(req *request) error {
 		return fmt.Errorf("this end speaks %q, not %q: use the same version of weft at both ends", protocol, h.Protocol)
 	case len(h.Token) != tokenLen:
 		return fmt.Errorf("a token of %d octets: it has %d", len(h.Token), tokenLen)
-	case h.Room < 1 || h.Room > maxRoom:
-		return fmt.Errorf("%d octets of memory asked for: the limit is %d", h.Room, maxRoom)
-	case h.Depth < 1 || h.Depth > MaxDepth:
-		return fmt.Errorf("a depth of %d asked for: the limit is %d", h.Depth, MaxDepth)
+	case h.Connections < 1 || h.Connections > MaxConnections:
+		return fmt.Errorf("%d connections asked for: the limit is %d", h.Connections, MaxConnections)
+	case h.Room < 1 || h.Room > maxRoom/h.Connections:
+		return fmt.Errorf("%d octets of memory asked for, for each of %d connections: the limit is %d in all", h.Room, h.Connections, maxRoom)
+	case h.Depth < 1 || h.Depth > DepthLimit(h.Connections):
+		return fmt.Errorf("a depth of %d asked for, with %d connections: the limit is %d", h.Depth, h.Connections, DepthLimit(h.Connections))
 	}
 	return nil
 }
@@ -88,13 +90,15 @@ func (s *session) serve(ctx context.Context) error {
 
 // close gives everything back, when nobody can join any more.
 func (s *session) close() {
-	for _, e := range s.rdma {
-		e.close()
+	for _, endpoints := range s.rdma {
+		for _, e := range endpoints {
+			e.close()
+		}
 	}
-	if s.stream != nil {
-		s.stream.nc.Close()
+	for _, st := range s.streams {
+		st.nc.Close()
 	}
-	s.rdma, s.stream = nil, nil
+	s.rdma, s.streams = nil, nil
 	select {
 	case nc := <-s.joined:
 		nc.Close()
@@ -112,9 +116,9 @@ func (s *session) obey(ctx context.Context, req *request) (rep reply, err error)
 	ctx, cancel := limited(ctx, limit)
 	defer cancel()
 	switch {
-	case req.Do == doStream && s.stream == nil:
+	case req.Do == doStream && len(s.streams) < s.hello.Connections:
 		rep, err = s.takeStream(ctx)
-	case req.Do == doConnect && req.Remote != nil && s.rdma[req.CRC] == nil:
+	case req.Do == doConnect && req.Remote != nil && len(s.rdma[req.CRC]) < s.hello.Connections:
 		rep, err = s.connect(ctx, req)
 	case req.Do == doRun && req.Run != nil:
 		err = s.run(ctx, req.Run)
@@ -143,13 +147,13 @@ func (s *session) next(ctx context.Context) (*net.TCPConn, error) {
 	}
 }
 
-// takeStream takes the plain TCP connection.
+// takeStream takes a plain TCP connection.
 func (s *session) takeStream(ctx context.Context) (reply, error) {
 	nc, err := s.next(ctx)
 	if err != nil {
 		return reply{}, err
 	}
-	s.stream = newTCPStream(nc, s.hello.Room)
+	s.streams = append(s.streams, newTCPStream(nc, s.hello.Room))
 	return reply{}, nil
 }
 
@@ -164,7 +168,7 @@ func (s *session) connect(ctx context.Context, req *request) (reply, error) {
 		return reply{}, err
 	}
 	e.peer = verbs.Remote{STag: memory.STag(req.Remote.STag), TO: req.Remote.TO}
-	s.rdma[req.CRC] = e
+	s.rdma[req.CRC] = append(s.rdma[req.CRC], e)
 	return reply{Remote: e.remote()}, nil
 }
 
@@ -213,26 +217,52 @@ func (s *session) run(ctx context.Context, r *run) error {
 // part readies the peer for r. It returns its part, and how to compare what
 // has come when both parts are done.
 func (s *session) part(ctx context.Context, r *run) (part, compare func() error, err error) {
+	n := s.hello.Connections
+	runs := r.split(n)
 	if r.Kind == stream || r.Kind == echo {
-		if s.stream == nil {
-			return nil, nil, errors.New("there is no plain TCP connection")
+		if len(s.streams) != n {
+			return nil, nil, fmt.Errorf("there are %d of %d plain TCP connections", len(s.streams), n)
 		}
 		return func() error {
-			defer guard(ctx, s.stream.nc)()
-			if r.Kind == stream {
-				return s.stream.answer(r)
-			}
-			return s.stream.pong(r)
+			return together(ctx, n, func(ctx context.Context, i int) error {
+				if r.Kind == stream {
+					return s.streams[i].answer(ctx, &runs[i])
+				}
+				return s.streams[i].pong(ctx, &runs[i])
+			})
 		}, func() error { return nil }, nil
 	}
-	e := s.rdma[r.CRC]
-	if e == nil {
-		return nil, nil, fmt.Errorf("there is no RDMA connection with CRC %t", r.CRC)
+	endpoints := s.rdma[r.CRC]
+	if len(endpoints) != n {
+		return nil, nil, fmt.Errorf("there are %d of %d RDMA connections with CRC %s", len(endpoints), n, onOff(r.CRC))
 	}
-	e.prepare(r, r.peerSeed())
-	compare = func() error { return e.checkPeer(r) }
-	if r.Kind == latency && !r.Op.fetches() {
-		return func() error { return e.pong(ctx, r) }, compare, e.preparePong(r)
+	pongs := r.Kind == latency && !r.Op.fetches()
+	for i, e := range endpoints {
+		e.prepare(&runs[i], runs[i].peerSeed())
+		if pongs {
+			err = e.preparePong(&runs[i])
+		} else {
+			err = e.prepareAnswer(&runs[i])
+		}
+		if err != nil {
+			return nil, nil, err
+		}
 	}
-	return func() error { return e.answer(ctx, r) }, compare, e.prepareAnswer(r)
+	part = func() error {
+		return together(ctx, n, func(ctx context.Context, i int) error {
+			if pongs {
+				return endpoints[i].pong(ctx, &runs[i])
+			}
+			return endpoints[i].answer(ctx, &runs[i])
+		})
+	}
+	compare = func() error {
+		for i, e := range endpoints {
+			if err := e.checkPeer(&runs[i]); err != nil {
+				return err
+			}
+		}
+		return nil
+	}
+	return part, compare, nil
 }

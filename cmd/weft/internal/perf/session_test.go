@@ -71,6 +71,54 @@ func TestEveryOperationIsMeasuredAndVerified(t *testing.T) {
 	}
 }
 
+func TestSeveralConnectionsAreMeasuredTogether(t *testing.T) {
+	addr, _ := servePeer(t, nil)
+	one := quick(addr, Ops...)
+	one.CRC, one.Sizes = []bool{true}, []int{100}
+	three := one
+	three.Connections = 3
+	before, err := Run(t.Context(), one)
+	if err != nil {
+		t.Fatal(err)
+	}
+	rep, err := Run(t.Context(), three)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if before.Settings.Connections != 1 || rep.Settings.Connections != 3 {
+		t.Errorf("the reports tell of %d and %d connections, want 1 and 3", before.Settings.Connections, rep.Settings.Connections)
+	}
+	for i, r := range rep.Results {
+		trips := total(r.Latency.Histogram)
+		if r.Verified != 3*before.Results[i].Verified || r.Timed%3 != 0 || trips == 0 || trips%3 != 0 {
+			t.Errorf("%s: %d verified, %d timed, %d in the histogram: want %d verified, and of all multiples of 3", r.Op, r.Verified, r.Timed, trips, 3*before.Results[i].Verified)
+		}
+	}
+}
+
+// Largest sizes, too, fit what a peer gives to so many connections.
+func TestRoomOfAllConnectionsIsBounded(t *testing.T) {
+	for _, n := range []int{1, 2, 3, 64, MaxConnections} {
+		for _, size := range []int{1, wordSize, 64, 1 << 20, SizeLimit(n)} {
+			if room := size * slotsFor(size, n); size <= SizeLimit(n) && room > maxRoom/n {
+				t.Errorf("%d connections of %d octets a message take %d octets each", n, size, room)
+			}
+		}
+		if depth := DepthLimit(n); depth < 256 {
+			t.Errorf("%d connections have a depth of at most %d, less than the default", n, depth)
+		}
+	}
+}
+
+func TestTheDeepestQueuesAreServed(t *testing.T) {
+	addr, _ := servePeer(t, nil)
+	cfg := quick(addr, Send)
+	cfg.CRC, cfg.Sizes, cfg.Depth = []bool{false}, []int{1}, DepthLimit(1)
+	if _, err := Run(t.Context(), cfg); err != nil {
+		t.Error(err)
+	}
+}
+
 // A corrupter flips a bit in what is written, as long as it is on: so far from
 // the beginning, in writes so long, that it hits payload.
 type corrupter struct {
@@ -112,6 +160,10 @@ func TestDamagedDataFailsTheMeasurement(t *testing.T) {
 			_, err := Run(t.Context(), cfg)
 			if err == nil || !strings.Contains(err.Error(), tt.want) {
 				t.Errorf("Run returned %v, want an error with %q", err, tt.want)
+			}
+			cfg.Connections = 2
+			if _, err := Run(t.Context(), cfg); err == nil || !strings.Contains(err.Error(), tt.want) {
+				t.Errorf("with two connections Run returned %v, want an error with %q", err, tt.want)
 			}
 			on.Store(false)
 			if _, err := Run(t.Context(), cfg); err != nil {

@@ -32,8 +32,8 @@ func percentile(sorted []time.Duration, p float64) time.Duration {
 	return sorted[min(max(rank, 1), len(sorted))-1]
 }
 
-// A series collects one connection's figures of one operation and size, a
-// value a round.
+// A series collects the figures of one operation and size over all connections
+// of one kind, a value a round.
 type series struct {
 	rate     []float64 // octets a second
 	latency  []Latency // without their histograms
@@ -42,9 +42,9 @@ type series struct {
 	verified int       // messages compared slot by slot before
 }
 
-func (s *series) addTransfer(r *run, elapsed time.Duration) {
-	s.rate = append(s.rate, float64(r.N)*float64(r.Size)/max(elapsed, 1).Seconds())
-	s.messages += r.N
+func (s *series) addTransfer(messages, size int, elapsed time.Duration) {
+	s.rate = append(s.rate, float64(messages)*float64(size)/max(elapsed, 1).Seconds())
+	s.messages += messages
 }
 
 // addLatency takes the round trips of one run, which it sorts. What is kept is

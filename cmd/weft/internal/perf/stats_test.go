@@ -58,7 +58,7 @@ func TestPercentileIsTheNearestRank(t *testing.T) {
 
 func TestSeriesKeepsRatesAndLatenciesOfEachRound(t *testing.T) {
 	var s series
-	s.addTransfer(&run{N: 1000, Size: 64}, time.Millisecond)
+	s.addTransfer(1000, 64, time.Millisecond)
 	if s.rate[0] != 64e6 {
 		t.Errorf("1000 messages of 64 octets in 1 ms are %v octets a second, want 64e6", s.rate[0])
 	}

@@ -1,13 +1,14 @@
 package perf
 
 import (
+	"context"
 	"fmt"
 	"io"
 	"net"
 	"time"
 )
 
-// A tcpStream is one end of the plain TCP connection.
+// A tcpStream is one end of a plain TCP connection.
 type tcpStream struct {
 	nc  *net.TCPConn
 	buf []byte // for what is written and what is read
@@ -49,23 +50,23 @@ func (s *tcpStream) read(n, size int) error {
 
 // transfer is the driver's part of a bandwidth run; a Read's octets come to it,
 // all others go.
-func (s *tcpStream) transfer(r *run) (time.Duration, error) {
-	start := time.Now()
-	var err error
+func (s *tcpStream) transfer(ctx context.Context, r *run) error {
+	defer guard(ctx, s.nc)()
 	if r.Op == Read {
-		if err = s.write(1, 1); err == nil {
-			err = s.read(r.N, r.Size)
+		if err := s.write(1, 1); err != nil {
+			return err
 		}
-	} else {
-		if err = s.write(r.N, r.Size); err == nil {
-			err = s.read(1, 1)
-		}
+		return s.read(r.N, r.Size)
 	}
-	return time.Since(start), err
+	if err := s.write(r.N, r.Size); err != nil {
+		return err
+	}
+	return s.read(1, 1)
 }
 
 // answer is the peer's part of it.
-func (s *tcpStream) answer(r *run) error {
+func (s *tcpStream) answer(ctx context.Context, r *run) error {
+	defer guard(ctx, s.nc)()
 	if r.Op == Read {
 		if err := s.read(1, 1); err != nil {
 			return err
@@ -86,24 +87,26 @@ func askLen(r *run) int {
 	return r.Size
 }
 
-// pingpong is the driver's part of a latency run: it appends the round trips
-// to trips.
-func (s *tcpStream) pingpong(r *run, trips []time.Duration) ([]time.Duration, error) {
-	for range r.N {
+// pingpong is the driver's part of a latency run. Its round trips go to trips,
+// which has a place for each.
+func (s *tcpStream) pingpong(ctx context.Context, r *run, trips []time.Duration) error {
+	defer guard(ctx, s.nc)()
+	for k := range r.N {
 		start := time.Now()
 		if err := s.write(1, askLen(r)); err != nil {
-			return nil, err
+			return err
 		}
 		if _, err := io.ReadFull(s.nc, s.buf[:r.Size]); err != nil {
-			return nil, err
+			return err
 		}
-		trips = append(trips, time.Since(start))
+		trips[k] = time.Since(start)
 	}
-	return trips, nil
+	return nil
 }
 
 // pong is the peer's part of it.
-func (s *tcpStream) pong(r *run) error {
+func (s *tcpStream) pong(ctx context.Context, r *run) error {
+	defer guard(ctx, s.nc)()
 	for k := range r.N {
 		if _, err := io.ReadFull(s.nc, s.buf[:askLen(r)]); err != nil {
 			return fmt.Errorf("round trip %d: %w", k, err)

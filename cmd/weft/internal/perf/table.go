@@ -53,6 +53,9 @@ func (rep *Report) WriteTable(w io.Writer) error {
 	if s.Congestion != "" {
 		fmt.Fprintf(&b, ", congestion control %s", s.Congestion)
 	}
+	if n := rep.Settings.Connections; n > 1 {
+		fmt.Fprintf(&b, ", %d connections at once", n)
+	}
 	fmt.Fprintf(&b, ", median of %d rounds\n\n", rep.Settings.Rounds)
 	rep.rows(&b, rateColumns)
 	b.WriteString(`

@@ -4,7 +4,6 @@ import (
 	"context"
 	"encoding/binary"
 	"fmt"
-	"time"
 
 	"github.com/weft-rdma/weft/verbs"
 )
@@ -56,51 +55,19 @@ func (e *endpoint) message(r *run, k int, wr *verbs.SendWR, sgl []verbs.SGE) {
 	}
 }
 
-// transfer is the driver's part of a bandwidth run. The time is from the first
-// post until the driver knows that all messages are at their place.
-func (e *endpoint) transfer(ctx context.Context, r *run) (time.Duration, error) {
-	if err := e.expect(r, r.acks(), maxAcks, false); err != nil {
-		return 0, err
+// begin readies the driver for its part of a run, and opens a run of one-sided
+// operations.
+func (e *endpoint) begin(ctx context.Context, r *run) error {
+	var err error
+	switch {
+	case r.Kind == bandwidth:
+		err = e.expect(r, r.acks(), maxAcks, false)
+	case !r.Op.fetches():
+		err = e.expect(r, r.N, min(r.N, signalEvery), r.Op.receives())
 	}
-	if err := e.open(ctx, r); err != nil {
-		return 0, err
+	if err != nil {
+		return err
 	}
-	start := time.Now()
-	for posted := 0; posted < r.N; {
-		n := min(r.Batch, r.N-posted)
-		for e.underWay(r, posted)+n > r.Depth || r.Op.receives() && posted+n > e.recvs.got*r.Depth+r.window() {
-			if err := e.reap(ctx); err != nil {
-				return 0, err
-			}
-		}
-		if err := e.post(e.build(r, posted, n)); err != nil {
-			return 0, e.why(err)
-		}
-		posted += n
-	}
-	if r.Op == Write {
-		if err := e.notify(); err != nil {
-			return 0, e.why(err)
-		}
-	}
-	if err := e.drain(ctx); err != nil {
-		return 0, err
-	}
-	elapsed := time.Since(start)
-	if r.Op.fetches() {
-		return elapsed, e.end(ctx)
-	}
-	return elapsed, nil
-}
-
-// underWay is how many of the posted messages may not have completed: those
-// behind the last that is known to have.
-func (e *endpoint) underWay(r *run, posted int) int {
-	return posted - (r.signaled(posted)-e.pending)*r.Signal
-}
-
-// open opens a run of one-sided operations.
-func (e *endpoint) open(ctx context.Context, r *run) error {
 	for range r.opening() {
 		if err := e.notify(); err != nil {
 			return e.why(err)
@@ -114,8 +81,40 @@ func (e *endpoint) open(ctx context.Context, r *run) error {
 	return nil
 }
 
-// end ends a run that the peer does not answer.
-func (e *endpoint) end(ctx context.Context) error {
+// transfer is the driver's part of a bandwidth run, between begin and end. At
+// its end the driver knows that all messages are at their place.
+func (e *endpoint) transfer(ctx context.Context, r *run) error {
+	for posted := 0; posted < r.N; {
+		n := min(r.Batch, r.N-posted)
+		for e.underWay(r, posted)+n > r.Depth || r.Op.receives() && posted+n > e.recvs.got*r.Depth+r.window() {
+			if err := e.reap(ctx); err != nil {
+				return err
+			}
+		}
+		if err := e.post(e.build(r, posted, n)); err != nil {
+			return e.why(err)
+		}
+		posted += n
+	}
+	if r.Op == Write {
+		if err := e.notify(); err != nil {
+			return e.why(err)
+		}
+	}
+	return e.drain(ctx)
+}
+
+// underWay is how many of the posted messages may not have completed: those
+// behind the last that is known to have.
+func (e *endpoint) underWay(r *run, posted int) int {
+	return posted - (r.signaled(posted)-e.pending)*r.Signal
+}
+
+// end ends a run: one that the peer does not answer has to be told of.
+func (e *endpoint) end(ctx context.Context, r *run) error {
+	if !r.Op.fetches() {
+		return nil
+	}
 	if err := e.notify(); err != nil {
 		return e.why(err)
 	}

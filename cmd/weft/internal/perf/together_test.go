@@ -1,0 +1,51 @@
+package perf
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"testing"
+)
+
+func TestTheFirstThatFailsEndsTheOthers(t *testing.T) {
+	broken := errors.New("broken")
+	err := together(t.Context(), 3, func(ctx context.Context, i int) error {
+		if i == 1 {
+			return broken
+		}
+		<-ctx.Done()
+		return ctx.Err()
+	})
+	if !errors.Is(err, broken) || !strings.Contains(err.Error(), "connection 2 of 3") {
+		t.Errorf("together returned %v, want that connection 2 of 3 is %v", err, broken)
+	}
+}
+
+func TestAllAreUnderWayAtTheSameTime(t *testing.T) {
+	const n = 4
+	came, all := make(chan int, n), make(chan struct{})
+	go func() {
+		for range n {
+			<-came
+		}
+		close(all)
+	}()
+	elapsed, err := timed(t.Context(), n, func(_ context.Context, i int) error {
+		came <- i
+		<-all
+		return nil
+	})
+	if err != nil || elapsed <= 0 {
+		t.Errorf("timed returned %v and %v", elapsed, err)
+	}
+}
+
+func TestTheEndOfTheContextIsTheError(t *testing.T) {
+	ctx, cancel := context.WithCancelCause(t.Context())
+	over := errors.New("over")
+	cancel(over)
+	err := together(ctx, 2, func(ctx context.Context, _ int) error { return context.Cause(ctx) })
+	if !errors.Is(err, over) {
+		t.Errorf("together returned %v, want %v", err, over)
+	}
+}
