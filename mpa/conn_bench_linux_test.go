@@ -96,37 +96,41 @@ func reno(b testing.TB, c *net.TCPConn) {
 }
 
 // BenchmarkCopyLimit shows from which length on a piece of payload is better
-// referred to than copied, in batches, without CRC.
+// referred to than copied, in batches, without CRC and with it.
 func BenchmarkCopyLimit(b *testing.B) {
-	for _, n := range []int{256, 512, 1024, 2048, 4096, 8192} {
-		for _, refer := range []bool{false, true} {
-			b.Run(fmt.Sprintf("%d/refer=%t", n, refer), func(b *testing.B) {
-				x, y := tcpPair(b)
-				reno(b, x)
-				go io.CopyBuffer(struct{ io.Writer }{io.Discard}, struct{ io.Reader }{y}, make([]byte, 1<<20))
-				t := NewConn(x, Params{Initiator: true}).transport
-				batch := batch{}
-				if refer {
-					batch.refer = 1
-				}
-				header := pattern(18, 1)
-				const set = 64
-				var memory [set][][]byte // more than the first cache holds
-				for i := range memory {
-					memory[i] = [][]byte{pattern(n, i)}
-				}
-				b.SetBytes(int64(n))
-				i := 0
-				for b.Loop() {
-					batch.append(18+n, header, memory[i%set])
-					i++
-					if !batch.room() {
-						if err := t.flush(&batch, nil, true); err != nil {
-							b.Fatal(err)
-						}
-					}
-				}
-			})
+	for _, crc := range []bool{false, true} {
+		for _, n := range []int{256, 512, 1024, 2048, 4096, 8192, 16384} {
+			for _, refer := range []bool{false, true} {
+				b.Run(fmt.Sprintf("%d/crc=%t/refer=%t", n, crc, refer), func(b *testing.B) { benchCopyLimit(b, n, crc, refer) })
+			}
+		}
+	}
+}
+
+func benchCopyLimit(b *testing.B, n int, crc, refer bool) {
+	x, y := tcpPair(b)
+	reno(b, x)
+	go io.CopyBuffer(struct{ io.Writer }{io.Discard}, struct{ io.Reader }{y}, make([]byte, 1<<20))
+	t := NewConn(x, Params{Initiator: true}).transport
+	batch := batch{crc: crc}
+	if refer {
+		batch.refer = 1
+	}
+	header := pattern(18, 1)
+	const set = 64
+	var memory [set][][]byte // more than the first cache holds
+	for i := range memory {
+		memory[i] = [][]byte{pattern(n, i)}
+	}
+	b.SetBytes(int64(n))
+	i := 0
+	for b.Loop() {
+		batch.append(18+n, header, memory[i%set])
+		i++
+		if !batch.room() {
+			if err := t.flush(&batch, nil, true); err != nil {
+				b.Fatal(err)
+			}
 		}
 	}
 }

@@ -16,6 +16,10 @@ const crcSize = 4
 // updateCRC adds p to sum, the CRC of what comes before, 0 at first.
 func updateCRC(sum uint32, p []byte) uint32 { return crc32c.Update(sum, p) }
 
+// copyCRC copies p to dst and adds it to sum: once for each octet, so that dst
+// and sum agree whatever happens to p meanwhile.
+func copyCRC(sum uint32, dst, p []byte) uint32 { return crc32c.Copy(sum, dst, p) }
+
 // storeCRC fills the CRC field.
 func storeCRC(field []byte, sum uint32) { binary.LittleEndian.PutUint32(field, sum) }
 

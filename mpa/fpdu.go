@@ -25,6 +25,10 @@ const (
 	// maxFPDU is the longest frame, in octets: one of MaxMULPDU octets with
 	// the most markers.
 	maxFPDU = 65288
+
+	// fuseFrom, in octets: in longer ULPDUs payload is digested as it is copied.
+	// In shorter ones one digest of all is cheaper than three of parts.
+	fuseFrom = 512
 )
 
 // padding is the number of PAD octets behind a ULPDU of n octets.
@@ -47,13 +51,25 @@ func fpduSize(pos uint64, n int, markers bool) int {
 func putFPDU(f []byte, pos uint64, n int, header []byte, payload [][]byte, markers, crc bool) {
 	if markers {
 		putMarked(f, pos, n, header, payload)
-	} else {
-		at := putStart(f, n, header)
-		for _, p := range payload {
-			at += copy(f[at:], p)
-		}
-		clear(f[at : len(f)-crcSize])
+		putCRC(f, crc)
+		return
 	}
+	at := putStart(f, n, header)
+	end := len(f) - crcSize
+	if crc && n >= fuseFrom {
+		sum := updateCRC(0, f[:at])
+		for _, p := range payload {
+			sum = copyCRC(sum, f[at:], p)
+			at += len(p)
+		}
+		clear(f[at:end])
+		storeCRC(f[end:], updateCRC(sum, f[at:end]))
+		return
+	}
+	for _, p := range payload {
+		at += copy(f[at:], p)
+	}
+	clear(f[at:end])
 	putCRC(f, crc)
 }
 

@@ -98,12 +98,10 @@ func (b *batch) appendReferring(n int, header []byte, payload [][]byte) {
 		case len(p) >= b.refer:
 			b.pieces = append(b.pieces, p)
 			b.merge = false
+			sum = b.digest(sum, p)
 		case len(p) > 0:
-			q := b.take(len(p))
-			copy(q, p)
-			p = q // the digest is of what will be sent
+			sum = b.copy(sum, b.take(len(p)), p)
 		}
-		sum = b.digest(sum, p)
 	}
 	end := b.take(padding(n) + crcSize)
 	pad := end[:padding(n)]
@@ -117,6 +115,16 @@ func (b *batch) digest(sum uint32, p []byte) uint32 {
 		return 0
 	}
 	return updateCRC(sum, p)
+}
+
+// copy copies p to dst and adds it to a CRC, if there is one. The CRC is of what
+// will be sent.
+func (b *batch) copy(sum uint32, dst, p []byte) uint32 {
+	if !b.crc {
+		copy(dst, p)
+		return 0
+	}
+	return copyCRC(sum, dst, p)
 }
 
 // take extends the arena, and the batch, by n octets and returns them, to be
