@@ -2,6 +2,7 @@ package perf
 
 import (
 	"encoding/json"
+	"math"
 	"testing"
 
 	"github.com/weft-rdma/weft/verbs"
@@ -97,7 +98,7 @@ func TestRunsThatDoNotFitAreRefused(t *testing.T) {
 		"nothing signaled":    func(r *run) { r.Signal = 0 },
 		"too few signaled":    func(r *run) { r.Signal = 6 },
 		"too large batches":   func(r *run) { r.Batch, r.Signal = 9, 1 },
-		"batches that wrap":   func(r *run) { r.Batch, r.Signal = 1<<62, 1<<62 },
+		"batches that wrap":   func(r *run) { r.Batch, r.Signal = math.MaxInt/2+1, math.MaxInt/2+1 },
 	} {
 		r := good
 		change(&r)
