@@ -21,9 +21,11 @@ const (
 	placeLimit = 24 << 10
 
 	// aheadSize, in octets, is how far a read that places payload goes beyond
-	// it: what is small and follows comes with it, and the headers of what is
-	// long, which is then placed too.
-	aheadSize = 4 << 10
+	// it: what is small and follows comes with it. Where something long followed
+	// the last time aheadLeast is enough, for the CRC field and its headers: what
+	// else of it came would have to be copied.
+	aheadSize  = 4 << 10
+	aheadLeast = 64
 )
 
 // A reader owns the read-ahead buffer. It belongs to the goroutine in Receive.
@@ -38,6 +40,7 @@ type reader struct {
 	pos     uint64 // stream position of buf[start], where an FPDU begins
 	busy    bool   // something was handed up since the last Idle
 	refused bool   // the Sink does not want to place the ULPDU at buf[start]
+	series  bool   // the last ULPDU was placed
 
 	windows [][]byte // of placeHead, kept for its memory
 }
@@ -94,6 +97,7 @@ func (r *reader) deliver(s Sink) error {
 		}
 		r.start += size
 		r.passed(size)
+		r.series = false
 		frames++
 		if err := s.ULPDU(u); err != nil {
 			return err
@@ -139,10 +143,13 @@ func (r *reader) place(s Sink) (bool, error) {
 		return false, err
 	}
 	// What follows the ULPDU, its pad and CRC first, goes to the buffer.
-	tail := padding(n) + crcSize
+	tail, ahead := padding(n)+crcSize, aheadSize
+	if r.series {
+		ahead = aheadLeast
+	}
 	r.start, r.end = 0, 0
 	for off < n {
-		got, err := r.transport.readWindows(s, off, n-off, r.room()[:aheadSize])
+		got, err := r.transport.readWindows(s, off, n-off, r.room()[:ahead])
 		if refused, ok := err.(windowError); ok {
 			return false, refused.err
 		}
@@ -160,6 +167,7 @@ func (r *reader) place(s Sink) (bool, error) {
 	}
 	r.start = tail
 	r.passed(size)
+	r.series = true
 	r.stats.framesIn.Add(1)
 	return true, s.End()
 }

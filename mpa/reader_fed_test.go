@@ -17,6 +17,7 @@ type fed struct {
 	direct  bool           // it places
 	before  func(read int) // called where a socket may wait
 	given   int            // octets so far
+	beyond  []int          // for each read that places, how far it went beyond
 
 	windows [][]byte // kept for its memory
 }
@@ -49,6 +50,7 @@ func (f *fed) read(a *readAhead) (int, error) {
 }
 
 func (f *fed) readWindows(s Sink, off, rest int, more []byte) (int, error) {
+	f.beyond = append(f.beyond, len(more))
 	x := f.next(rest + len(more))
 	windows, err := s.Window(f.windows[:0], off)
 	if err != nil {

@@ -221,6 +221,21 @@ func TestAResponderTakesTheFirstULPDUWhole(t *testing.T) {
 	}
 }
 
+// In a series of long ULPDUs what is read beyond one has to be copied: it is the
+// headers of the next and no more. What is small comes with what goes before it.
+func TestInASeriesOfLongULPDUsLittleIsReadAhead(t *testing.T) {
+	_, wire, _ := wireOf(Params{}, 60000, 60000, 60000, 20, 60000, 60000)
+	f := &fed{wire: wire, direct: true, portion: func() int { return 60020 }}
+	c := feed(f, Params{Initiator: true})
+	if err := c.Receive(&placer{}); err != io.EOF {
+		t.Fatal(err)
+	}
+	want := []int{aheadSize, aheadLeast, aheadLeast, aheadSize, aheadLeast}
+	if got := slices.Compact(f.beyond); !slices.Equal(got, slices.Compact(want)) {
+		t.Errorf("reads went %d octets beyond what they placed, expected %d", got, want)
+	}
+}
+
 func TestReceivingAllocatesNothingOnceWarm(t *testing.T) {
 	for _, p := range everyTerms {
 		for _, direct := range []bool{false, true} {
