@@ -56,7 +56,7 @@ and with --connect on the other.`,
   weft perf --ops write --sizes 1M --connections 4
   weft perf --json >result.json
   weft perf --listen 192.0.2.7:7471     on one machine, and on another
-  weft perf --connect 192.0.2.7:7471 --plot bandwidth.svg`,
+  weft perf --connect 192.0.2.7:7471 --plot perf.svg`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			f.cmd = cmd
@@ -84,7 +84,7 @@ and with --connect on the other.`,
 	fl.DurationVar(&f.tuning.Spin, "spin", 0, "poll connections this `long` before sleeping: lower latency for CPU time")
 	fl.BoolVar(&f.histogram, "histogram", false, "also print how latencies are distributed, beside plain TCP's")
 	fl.BoolVar(&f.json, "json", false, "print one JSON document, histograms included, instead of the tables")
-	fl.StringVar(&f.plot, "plot", "", "also draw bandwidth against size to `FILE.svg`")
+	fl.StringVar(&f.plot, "plot", "", "also draw bandwidth and rate against size, and latency by percentile, to `FILE.svg`")
 	f.register(cmd)
 	fl.BoolVar(&f.child, "child", false, "serve one measurement, end with standard input")
 	fl.MarkHidden("child")
@@ -134,8 +134,6 @@ func (f *perfFlags) config() (cfg perf.Config, err error) {
 		return cfg, usagef("--signal %d: with a depth of %d it is 1 to %d", f.signal, f.depth, max(f.depth/2, 1))
 	case f.plot != "" && !strings.HasSuffix(f.plot, ".svg"):
 		return cfg, usagef("--plot %s: the picture is SVG, the name ends in .svg", f.plot)
-	case f.plot != "" && !slices.ContainsFunc(cfg.Ops, perf.Op.Sized):
-		return cfg, usagef("--plot draws bandwidth against size: --ops has to have write, read or send")
 	case f.rounds < 1 || f.rounds > 1000:
 		return cfg, usagef("--rounds %d: they are 1 to 1000", f.rounds)
 	case f.duration <= 0:

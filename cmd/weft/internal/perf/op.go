@@ -41,9 +41,6 @@ func ParseOps(s string) ([]Op, error) {
 	return ops, nil
 }
 
-// Sized reports whether op is measured at several sizes.
-func (op Op) Sized() bool { return !op.word() }
-
 // word reports whether op moves one 64-bit word and nothing else.
 func (op Op) word() bool { return op == Immediate || op.atomic() }
 

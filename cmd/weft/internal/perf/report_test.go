@@ -3,8 +3,6 @@ package perf
 import (
 	"bytes"
 	"encoding/json"
-	"encoding/xml"
-	"io"
 	"math"
 	"strings"
 	"testing"
@@ -125,33 +123,5 @@ func TestJSONHasTheMembersThatProgramsCountOn(t *testing.T) {
 		if doc.System[name] == nil {
 			t.Errorf("system does not tell %s", name)
 		}
-	}
-}
-
-func TestPlotIsSVGWithALineAnOperationAndPlainTCP(t *testing.T) {
-	var b bytes.Buffer
-	if err := sampleReport().WritePlot(&b); err != nil {
-		t.Fatal(err)
-	}
-	text := b.String()
-	for d := xml.NewDecoder(&b); ; {
-		if _, err := d.Token(); err == io.EOF {
-			break
-		} else if err != nil {
-			t.Fatalf("not XML: %v", err)
-		}
-	}
-	for _, want := range []string{"<svg", "write, CRC on", "write, CRC off", "send, CRC on", "plain TCP", "64 B", "1 MiB", "GB/s", "message size"} {
-		if !strings.Contains(text, want) {
-			t.Errorf("the plot does not show %q", want)
-		}
-	}
-	if strings.Contains(text, "fetchadd") {
-		t.Error("an operation of one size has a line")
-	}
-	rep := sampleReport()
-	rep.Results = rep.Results[4:]
-	if err := rep.WritePlot(io.Discard); err == nil {
-		t.Error("a plot of nothing was no error")
 	}
 }
