@@ -13,11 +13,6 @@ type LLP interface {
 	// 1 for the IETF's, 0 for the RDMA Consortium's (RFC 5044 appendix C).
 	Version() uint8
 
-	// Digests reports that a digest over the payload is computed when a segment
-	// is appended: payload that changes before it is written would make the
-	// peer end the stream.
-	Digests() bool
-
 	// MULPDU is the largest segment, in octets, to be appended now
 	// (RFC 5044 §4.5). It changes with the path and is never below 128.
 	MULPDU() int
@@ -32,6 +27,12 @@ type LLP interface {
 	// Append frames a segment of header followed by payload. Header and small
 	// payload are copied; large payload is referred to until it is written.
 	Append(header []byte, payload [][]byte)
+
+	// AppendVolatile is Append for payload that others may change at any time.
+	// Where there is a digest over it, which a change before the write would
+	// make the peer end the stream for, all of it is copied, and the digest is
+	// of the copy. copied reports that: nothing is referred to any more.
+	AppendVolatile(header []byte, payload [][]byte) (copied bool)
 
 	// Appended and Written count the segments appended and those wholly given
 	// to the transport, since the stream began.

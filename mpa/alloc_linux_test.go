@@ -72,9 +72,14 @@ func TestAppendingAllocatesNothingOnceWarm(t *testing.T) {
 	for _, n := range []int{64, 4096, 64000} {
 		for _, b := range []batch{{refer: copyLimit}, {refer: copyLimit, crc: true}, {markers: true, crc: true}} {
 			payload := [][]byte{pattern(n, 1)}
+			turn := 0
 			run := func() {
 				for b.room() {
-					b.append(18+n, header, payload)
+					if turn++; turn%2 == 0 {
+						b.appendCopy(18+n, header, payload)
+					} else {
+						b.append(18+n, header, payload)
+					}
 				}
 				for !b.empty() {
 					b.wrote(min(1000, b.octets-b.sent))

@@ -22,10 +22,11 @@ import (
 // A Conn carries ULPDUs over an ordered byte stream (RFC 5044 §4-6). It is
 // what DDP asks of the protocol below it.
 //
-// The sending half (MULPDU, Fenced, Room, Append, Appended, Written, Flush,
-// Truncate, Guard) belongs to one goroutine at a time, the receiving half
-// (Receive, Drain) to one goroutine. The two, and all other methods, may be
-// used at the same time. Close and Reset end what waits in Flush or Receive.
+// The sending half (MULPDU, Fenced, Room, Append, AppendVolatile, Appended,
+// Written, Flush, Truncate, Guard) belongs to one goroutine at a time, the
+// receiving half (Receive, Drain) to one goroutine. The two, and all other
+// methods, may be used at the same time. Close and Reset end what waits in
+// Flush or Receive.
 //
 // Over a *net.TCPConn on Linux long payload is not copied on its way out, if no
 // markers are sent; and on its way in it is read straight to its place, if
@@ -137,11 +138,6 @@ func (c *Conn) Version() uint8 {
 	return 1
 }
 
-// Digests reports that payload which changes between Append and the write
-// spoils the frame's CRC, and so the stream: CRC is on, and long payload is
-// referred to, not copied.
-func (c *Conn) Digests() bool { return c.batch.crc && c.batch.refer > 0 }
-
 // MULPDU is the largest ULPDU, in octets, to be appended now: from 128 to
 // 64768, after Params.MaxULPDU or else the connection's EMSS, which is looked
 // up anew now and then (RFC 5044 §4.5).
@@ -166,7 +162,29 @@ func (c *Conn) Room() bool { return c.batch.room() }
 // into the batch. Header is copied; payload may be referred to until it is
 // written. A ULPDU of another length ends the sending half: Flush tells.
 func (c *Conn) Append(header []byte, payload [][]byte) {
-	n := len(header)
+	if n, ok := c.admit(header, payload); ok {
+		c.batch.append(n, header, payload)
+	}
+}
+
+// AppendVolatile is Append for payload that others may change at any time. With
+// CRC, where a change before the write would spoil the frame and so the stream,
+// payload is digested while it is copied: copied reports that nothing refers to
+// it any more.
+func (c *Conn) AppendVolatile(header []byte, payload [][]byte) (copied bool) {
+	if !c.batch.crc {
+		c.Append(header, payload)
+		return false
+	}
+	if n, ok := c.admit(header, payload); ok {
+		c.batch.appendCopy(n, header, payload)
+	}
+	return true
+}
+
+// admit returns the length of a ULPDU, if it may be sent.
+func (c *Conn) admit(header []byte, payload [][]byte) (n int, ok bool) {
+	n = len(header)
 	for _, p := range payload {
 		n += len(p)
 		if n > MaxMULPDU {
@@ -175,9 +193,9 @@ func (c *Conn) Append(header []byte, payload [][]byte) {
 	}
 	if n == 0 || n > MaxMULPDU {
 		c.failSend(fmt.Errorf("mpa: ULPDU refused: its length is %s, expected 1 to %d octets", lengthWord(n), MaxMULPDU))
-		return
+		return 0, false
 	}
-	c.batch.append(n, header, payload)
+	return n, true
 }
 
 func lengthWord(n int) string {

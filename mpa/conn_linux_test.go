@@ -8,6 +8,7 @@ import (
 	"io"
 	"net"
 	"runtime"
+	"slices"
 	"sync"
 	"syscall"
 	"testing"
@@ -77,6 +78,36 @@ func fill(t testing.TB, c *Conn) (ulpdus [][]byte) {
 		}
 		if !drained {
 			return ulpdus
+		}
+	}
+}
+
+// What the peer gets is what was digested; without CRC there is nothing to keep
+// to.
+func TestVolatilePayloadIsCopiedUnderACRCOnly(t *testing.T) {
+	for _, crc := range []bool{true, false} {
+		a, b := tcpPair(t)
+		out, in := NewConn(a, Params{Initiator: true, CRC: crc}), NewConn(b, Params{CRC: crc})
+		header, payload := pattern(18, 1), pattern(50000, 2)
+		before := bytes.Clone(payload)
+		if copied := out.AppendVolatile(header, [][]byte{payload[:10000], payload[10000:]}); copied != crc {
+			t.Errorf("CRC %t: copied %t", crc, copied)
+		}
+		clear(payload)
+		if _, err := flushAll(out); err != nil {
+			t.Fatal(err)
+		}
+		out.CloseWrite()
+		var got collector
+		if err := in.Receive(&got); err != io.EOF {
+			t.Fatalf("CRC %t: %v, expected the end of the stream", crc, err)
+		}
+		want := slices.Concat(header, payload)
+		if crc {
+			want = slices.Concat(header, before)
+		}
+		if len(got.got) != 1 || !bytes.Equal(got.got[0], want) {
+			t.Errorf("CRC %t: the peer got something else", crc)
 		}
 	}
 }

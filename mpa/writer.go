@@ -75,13 +75,20 @@ func (b *batch) room() bool {
 // Markers cut payload into pieces too short to refer to, so with them all of
 // it is copied.
 func (b *batch) append(n int, header []byte, payload [][]byte) {
+	b.add(n, header, payload, b.refer > 0 && n >= b.refer)
+}
+
+// appendCopy is append with nothing referred to.
+func (b *batch) appendCopy(n int, header []byte, payload [][]byte) { b.add(n, header, payload, false) }
+
+func (b *batch) add(n int, header []byte, payload [][]byte, refer bool) {
 	if b.empty() {
 		b.batchSpace = batchSpaces.Get().(*batchSpace)
 	}
 	pos := b.pos + uint64(b.octets)
 	size := fpduSize(pos, n, b.markers)
-	if b.refer > 0 && n >= b.refer {
-		b.appendReferring(n, header, payload)
+	if refer {
+		b.putReferring(n, header, payload)
 	} else {
 		putFPDU(b.take(size), pos, n, header, payload, b.markers, b.crc)
 	}
@@ -89,7 +96,7 @@ func (b *batch) append(n int, header []byte, payload [][]byte) {
 	b.ends = append(b.ends, b.octets)
 }
 
-func (b *batch) appendReferring(n int, header []byte, payload [][]byte) {
+func (b *batch) putReferring(n int, header []byte, payload [][]byte) {
 	start := b.take(lengthSize + len(header))
 	putStart(start, n, header)
 	sum := b.digest(0, start)

@@ -34,7 +34,11 @@ func TestABatchIsTheFramesInOrderHoweverPayloadIsCut(t *testing.T) {
 						cuts = append(cuts, rest[:k])
 						rest = rest[k:]
 					}
-					b.append(len(u), u[:h], cuts)
+					if r.IntN(4) == 0 {
+						b.appendCopy(len(u), u[:h], cuts)
+					} else {
+						b.append(len(u), u[:h], cuts)
+					}
 					want = append(want, ref.send(u)...)
 				}
 				if got := octetsOf(&b); !bytes.Equal(got, want) {
@@ -65,6 +69,18 @@ func TestLongPayloadIsReferredToAndShortIsCopied(t *testing.T) {
 	clear(header)
 	if !bytes.Equal(octetsOf(&b), want) {
 		t.Error("header or short payload was not copied")
+	}
+}
+
+func TestPayloadIsCopiedWhateverItsLengthWhereThatIsAskedFor(t *testing.T) {
+	b := batch{refer: copyLimit, crc: true}
+	first, second := pattern(3*copyLimit, 1), pattern(copyLimit, 2)
+	b.appendCopy(len(first)+len(second), nil, [][]byte{first, second})
+	want := octetsOf(&b)
+	clear(first)
+	clear(second)
+	if len(b.pieces) != 1 || !bytes.Equal(octetsOf(&b), want) {
+		t.Errorf("%d pieces, expected one that has nothing of the payload's memory", len(b.pieces))
 	}
 }
 
@@ -165,25 +181,30 @@ func TestABatchIsFullAtItsLimits(t *testing.T) {
 		n       int
 		payload func() [][]byte
 		most    int
+		append  func(b *batch, n int, header []byte, payload [][]byte)
 	}{
-		{"octets copied", copyLimit - 4, func() [][]byte { return [][]byte{pattern(copyLimit-4, 0)} }, batchCopied/(copyLimit-4) + 1},
-		{"octets", 64768, func() [][]byte { return [][]byte{pattern(64768, 0)} }, batchOctets/64768 + 1},
-		{"frames", 4, func() [][]byte { return [][]byte{pattern(4, 0)} }, batchFrames},
+		{"octets copied", copyLimit - 4, func() [][]byte { return [][]byte{pattern(copyLimit-4, 0)} }, batchCopied/(copyLimit-4) + 1, (*batch).append},
+		{"long octets copied", 64768, func() [][]byte { return [][]byte{pattern(64768, 0)} }, batchCopied/64768 + 1, (*batch).appendCopy},
+		{"octets", 64768, func() [][]byte { return [][]byte{pattern(64768, 0)} }, batchOctets/64768 + 1, (*batch).append},
+		{"frames", 4, func() [][]byte { return [][]byte{pattern(4, 0)} }, batchFrames, (*batch).append},
 		{"pieces", 20 * copyLimit, func() (p [][]byte) {
 			for range 20 {
 				p = append(p, pattern(copyLimit, 0))
 			}
 			return p
-		}, batchPieces / 20},
+		}, batchPieces / 20, (*batch).append},
 	} {
 		b := batch{refer: copyLimit}
 		frames := 0
 		for b.room() && frames <= v.most {
-			b.append(v.n, nil, v.payload())
+			v.append(&b, v.n, nil, v.payload())
 			frames++
 		}
 		if frames > v.most {
 			t.Errorf("%s: room for more than %d frames", v.name, v.most)
+		}
+		if cap(b.arena) > arenaLimit {
+			t.Errorf("%s: an arena of %d octets, expected at most %d", v.name, cap(b.arena), arenaLimit)
 		}
 		b.wrote(b.octets)
 		if !b.room() {

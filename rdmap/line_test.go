@@ -46,7 +46,7 @@ type line struct {
 // A segment is one on its way out.
 type segment struct {
 	header  []byte
-	own     []byte   // the payload, if it is small
+	own     []byte   // the payload, if it was copied
 	pieces  [][]byte // as appended
 	payload []byte   // as they were when it left
 }
@@ -62,7 +62,6 @@ func newLine(t testing.TB) *line {
 }
 
 func (l *line) Version() uint8    { return l.version }
-func (l *line) Digests() bool     { return l.digests }
 func (l *line) MULPDU() int       { return l.mulpdu }
 func (l *line) Fenced() bool      { return l.fenced }
 func (l *line) CanTry() bool      { return !l.waits }
@@ -72,6 +71,15 @@ func (l *line) Written() uint64   { return l.done }
 func (l *line) Guard(g mpa.Guard) { l.guard = g }
 
 func (l *line) Append(header []byte, payload [][]byte) {
+	l.append(header, payload, len(payload) == 1 && len(payload[0]) < small)
+}
+
+func (l *line) AppendVolatile(header []byte, payload [][]byte) (copied bool) {
+	l.append(header, payload, l.digests)
+	return l.digests
+}
+
+func (l *line) append(header []byte, payload [][]byte, copied bool) {
 	n := len(l.pending)
 	if n < cap(l.pending) {
 		l.pending = l.pending[:n+1] // keeps the slices of the segment that was there
@@ -81,9 +89,12 @@ func (l *line) Append(header []byte, payload [][]byte) {
 	s := &l.pending[n]
 	s.header = append(s.header[:0], header...)
 	s.pieces = append(s.pieces[:0], payload...)
-	if len(payload) == 1 && len(payload[0]) < small {
-		s.own = append(s.own[:0], payload[0]...)
-		s.pieces[0] = s.own
+	if copied {
+		s.own = s.own[:0]
+		for _, p := range payload {
+			s.own = append(s.own, p...)
+		}
+		s.pieces = append(s.pieces[:0], s.own)
 	}
 	size := len(header)
 	for _, p := range payload {

@@ -164,32 +164,6 @@ func TestReadResponseIsCopiedUnderADigestOnly(t *testing.T) {
 	}
 }
 
-// Private copies are bounded: a batch ends when there is no room for more.
-func TestPrivateCopiesAreBounded(t *testing.T) {
-	r := newRig(t, digests, func(_ *Config, l *line) { l.mulpdu = 64768 })
-	most := 0
-	r.line.flush = func() {
-		size := 0
-		for i := range r.line.pending {
-			size += len(r.line.pending[i].pieces[0])
-		}
-		most = max(most, size)
-	}
-	r.region(0x33, 8, 1<<20, '.')
-	r.take(asks(1, 1<<20))
-	r.writer()
-	var n int
-	for _, s := range r.line.written {
-		n += len(s.payload)
-	}
-	if n != 1<<20 || most > snapshotSize || most < snapshotSize-64768 {
-		t.Errorf("%d octets sent, %d in a batch at most; want %d and at most %d, a segment less at least", n, most, 1<<20, snapshotSize)
-	}
-	if cap(r.out.snapshot) > snapshotSize {
-		t.Errorf("the copies take %d octets", cap(r.out.snapshot))
-	}
-}
-
 // As many requests as agreed on find their place, and the place is free again
 // as soon as the peer can have its answer.
 //

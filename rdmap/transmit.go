@@ -31,8 +31,6 @@ type outbound struct {
 	dead     bool // nothing more will be sent
 	told     bool // Config.PeerClosed has been called
 	inflight inflight
-	copies   *[snapshotSize]byte // where snapshot is; nil while it is empty
-	snapshot []byte              // private copies of Read Response payload, see source
 	pieces   [][]byte
 	header   [ddp.UntaggedLen]byte
 }
@@ -62,11 +60,6 @@ const (
 // budget is how many batches a goroutine that did not come to send (a poster,
 // the receiver) sends before it hands over.
 const budget = 1
-
-// snapshotSize bounds the private copies in octets.
-const snapshotSize = 512 << 10
-
-var snapshots = sync.Pool{New: func() any { return new([snapshotSize]byte) }}
 
 func (o *outbound) init(s *Stream) {
 	o.s = s
@@ -213,10 +206,6 @@ func (o *outbound) step(wait bool) (progress, error) {
 		}
 		break
 	}
-	if o.copies != nil {
-		snapshots.Put(o.copies)
-		o.copies, o.snapshot = nil, nil
-	}
 	if o.inflight.terminated {
 		o.dead = true
 		s.Stats.TerminatesOut.Add(1)
@@ -285,22 +274,26 @@ func (o *outbound) choose() bool {
 // batch must be written first or the message could not go on.
 func (o *outbound) segment() bool {
 	s, m := o.s, &o.msg
-	mulpdu := s.llp.MULPDU()
-	if len(o.snapshot)+mulpdu > snapshotSize {
-		return false
-	}
 	before := m.cut
-	hdr, off, n, last := m.cut.Next(mulpdu, o.header[:0])
-	s.cfg.Hold.Frame(s.llp.Appended())
+	hdr, off, n, last := m.cut.Next(s.llp.MULPDU(), o.header[:0])
+	frame := s.llp.Appended()
+	s.cfg.Hold.Frame(frame)
 	o.pieces = o.pieces[:0]
+	volatile := false
 	switch {
 	case n == 0:
 	case m.body != nil:
 		o.pieces = append(o.pieces, m.body[off:int(off)+n])
 	case m.kind == kindAnswer:
-		if f := o.source(off, n); f != ddp.NoFault {
-			s.cfg.Hold.Truncate(s.llp.Appended())
-			if s.llp.Appended() != s.llp.Written() {
+		// The memory belongs to a ULP that is not told of the read and may
+		// change it at any moment, and other peers may write it. It is let go
+		// of once it is copied.
+		volatile = true
+		var f ddp.Fault
+		r := &m.req.read
+		if o.pieces, f = s.ulp.Source(o.pieces, r.SourceSTag, r.SourceTO+uint64(off), n); f != ddp.NoFault {
+			s.cfg.Hold.Truncate(frame)
+			if frame != s.llp.Written() {
 				// The peer is told what was left of its request. What waits
 				// may not leave either, as it may refer to the same memory.
 				m.cut = before
@@ -316,12 +309,17 @@ func (o *outbound) segment() bool {
 			m.active = false
 			// What was found before the error belongs to no segment. Its owner
 			// is told, and may take it away before the Terminate has left.
-			s.cfg.Hold.Truncate(s.llp.Appended())
+			s.cfg.Hold.Truncate(frame)
 			s.ulp.Failed(m.ticket, err)
 			return true
 		}
 	}
-	s.llp.Append(hdr, o.pieces)
+	switch {
+	case !volatile:
+		s.llp.Append(hdr, o.pieces)
+	case s.llp.AppendVolatile(hdr, o.pieces):
+		s.cfg.Hold.Truncate(frame)
+	}
 	o.inflight.push(s.llp.Appended(), m, last)
 	if m.kind == kindAnswer && !m.req.atomic {
 		m.req.sent += uint32(n)
@@ -330,33 +328,6 @@ func (o *outbound) segment() bool {
 		o.finish()
 	}
 	return true
-}
-
-// source puts octets [off, off+n) of a Read Response into o.pieces.
-//
-// The memory belongs to a ULP that is not told of the read and may change it
-// at any moment, other peers may write it, and with a digest a change between
-// the digest and the copy into the transport would end the stream at the peer.
-// So with a digest the octets are copied first: once for each octet, hot in
-// the cache for the digest.
-func (o *outbound) source(off uint32, n int) ddp.Fault {
-	s, r := o.s, &o.msg.req.read
-	var f ddp.Fault
-	o.pieces, f = s.ulp.Source(o.pieces, r.SourceSTag, r.SourceTO+uint64(off), n)
-	if f != ddp.NoFault || !s.llp.Digests() {
-		return f
-	}
-	if o.copies == nil {
-		o.copies = snapshots.Get().(*[snapshotSize]byte)
-		o.snapshot = o.copies[:0]
-	}
-	from := len(o.snapshot)
-	for _, p := range o.pieces {
-		o.snapshot = append(o.snapshot, p...)
-	}
-	s.cfg.Hold.Truncate(s.llp.Appended())
-	o.pieces = append(o.pieces[:0], o.snapshot[from:])
-	return ddp.NoFault
 }
 
 // finish notes that the message has been cut to its end.
