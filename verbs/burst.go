@@ -5,8 +5,8 @@ import (
 	"time"
 )
 
-// This file tells when work requests come in bursts, each posted by itself but one
-// right after the other. The poster that sends each by itself then pays for a write
+// This file tells when work requests come in bursts, each or a few posted by
+// themselves but one right after the other. The poster that sends each by itself then pays for a write
 // each; when it leaves them to the writer they go together. For a request that comes
 // alone it is the other way round: the hand-over takes longer than the write.
 
@@ -30,16 +30,17 @@ var start = time.Now()
 
 func sinceStart() time.Duration { return time.Since(start) }
 
-// another notes a post at the moment now, and reports whether more are to be
-// expected. Needs the queue's post.
-func (b *burst) another(now time.Duration) bool {
+// another notes a post of n requests at the moment now, and reports whether more
+// are to be expected and worth to be waited for: many requests are sent at once.
+// Needs the queue's post.
+func (b *burst) another(n int, now time.Duration) bool {
 	if now-time.Duration(b.last.Load()) > burstGap {
 		b.seen /= 2
 	} else if b.seen < burstMemory {
 		b.seen++
 	}
 	b.sent(now)
-	return b.seen >= burstLength
+	return b.seen >= burstLength && n < burstLength
 }
 
 // sent notes that the poster has itself sent what it posted, which took its time.

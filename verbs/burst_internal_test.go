@@ -26,7 +26,7 @@ func TestPostsOneRightAfterTheOtherAreABurst(t *testing.T) {
 		more := false
 		for range step.posts {
 			now += step.after
-			more = b.another(now)
+			more = b.another(1, now)
 		}
 		if more != step.more {
 			t.Errorf("after %d posts, %v apart: more are expected: %v, want %v", step.posts, step.after, more, step.more)
@@ -38,11 +38,24 @@ func TestTheTimeOfSendingIsNoPause(t *testing.T) {
 	var b burst
 	now, more := time.Hour, false
 	for range 2 * burstLength {
-		more = b.another(now)
+		more = b.another(1, now)
 		now += 10 * burstGap // the write
 		b.sent(now)
 	}
 	if !more {
 		t.Error("posts that follow at once what was sent before are no burst")
+	}
+}
+
+func TestManyRequestsAtOnceAreNotKeptForMore(t *testing.T) {
+	for _, n := range []int{1, burstLength - 1, burstLength, 1000} {
+		var b burst
+		now, more := time.Hour, false
+		for range 2 * burstLength {
+			more = b.another(n, now)
+		}
+		if want := n < burstLength; more != want {
+			t.Errorf("lists of %d in a burst: more are waited for: %v, want %v", n, more, want)
+		}
 	}
 }

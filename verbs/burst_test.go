@@ -35,7 +35,7 @@ func TestBurstsCompleteAndArriveInOrder(t *testing.T) {
 			for room := min(total, polled+depth); posted < room; {
 				one := a.send(posted, 0, int(posted%64))
 				posted++
-				if posted%1000 < 900 || posted == room {
+				if posted%1000 < 500 || posted == room {
 					check(t, a.qp.PostSend(one))
 					continue
 				}

@@ -152,7 +152,7 @@ func (q *QP) setIntake(in intake) {
 func (q *QP) PostSend(wr SendWR) error {
 	q.sq.post.Lock()
 	err := q.sq.push(&wr)
-	q.posted(err == nil, err == nil && q.sq.burst.another(sinceStart()))
+	q.posted(err == nil, err == nil && q.sq.burst.another(1, sinceStart()))
 	return err
 }
 
@@ -173,7 +173,7 @@ func (q *QP) PostSends(wrs []SendWR) (n int, err error) {
 			return n, err
 		}
 	}
-	q.posted(len(wrs) > 0, false)
+	q.posted(len(wrs) > 0, len(wrs) > 0 && q.sq.burst.another(len(wrs), sinceStart()))
 	return len(wrs), nil
 }
 
