@@ -1,6 +1,7 @@
 package ddp
 
 import (
+	"fmt"
 	"math"
 	"math/rand/v2"
 	"testing"
@@ -210,12 +211,26 @@ func TestCuttingAllocatesNothing(t *testing.T) {
 	}
 }
 
+// BenchmarkCut is messages cut into segments for a MULPDU: headers alone, as
+// payload stays where it is.
 func BenchmarkCut(b *testing.B) {
-	var o Outbound
-	var buf [UntaggedLen]byte
-	b.ReportAllocs()
-	for b.Loop() {
-		o.StartTagged(1, 0x40, 1, 2, 64)
-		o.Next(1500, buf[:0])
+	for _, tt := range []struct{ length, mulpdu int }{{64, 1440}, {64 << 10, 1440}, {1 << 20, 64768}} {
+		for _, is := range []string{"tagged", "untagged"} {
+			b.Run(fmt.Sprintf("%s/%d by %d", is, tt.length, tt.mulpdu), func(b *testing.B) {
+				var o Outbound
+				var buf [UntaggedLen]byte
+				b.ReportAllocs()
+				for b.Loop() {
+					if is == "tagged" {
+						o.StartTagged(1, 0x40, 1, 2, uint32(tt.length))
+					} else {
+						o.StartUntagged(1, [5]byte{0x43}, 0, 1, uint32(tt.length))
+					}
+					for !o.Done() {
+						o.Next(tt.mulpdu, buf[:0])
+					}
+				}
+			})
+		}
 	}
 }

@@ -3,6 +3,7 @@ package ddp
 import (
 	"bytes"
 	"errors"
+	"fmt"
 	"math/rand/v2"
 	"strings"
 	"testing"
@@ -250,11 +251,11 @@ func TestIdleReachesTheULP(t *testing.T) {
 }
 
 func TestReceivingAllocatesNothing(t *testing.T) {
-	s := newSink(t)
-	u := &still{sink: s}
-	r := NewReceiver(1, u)
+	s := newStill(t, 64)
+	r := NewReceiver(1, s)
 	w := write(s.stag, s.base, "payload")
 	m := send(0, 1, "payload")
+	dst := make([][]byte, 0, 4)
 	if n := testing.AllocsPerRun(100, func() {
 		r.queues[0].done = 0
 		if r.ULPDU(w) != nil || r.ULPDU(m) != nil {
@@ -266,7 +267,7 @@ func TestReceivingAllocatesNothing(t *testing.T) {
 				t.Fatal("refused")
 			}
 			var err error
-			if u.dst, err = r.Window(u.dst[:0], len(seg)-3); err != nil {
+			if dst, err = r.Window(dst[:0], len(seg)-3); err != nil {
 				t.Fatal(err)
 			}
 			r.Release()
@@ -282,40 +283,55 @@ func TestReceivingAllocatesNothing(t *testing.T) {
 // still is a sink that records nothing, so that it allocates nothing.
 type still struct {
 	*sink
-	buf [64]byte
-	dst [][]byte
+	buf []byte
+}
+
+func newStill(t testing.TB, n int) *still {
+	s := &still{sink: newSink(t), buf: make([]byte, n)}
+	s.mem = make([]byte, n)
+	return s
 }
 
 func (s *still) Buffer(qn, msn uint32) (uint64, bool, error) {
-	s.inUse[qn] = s.buf[:]
+	s.inUse[qn] = s.buf
 	return uint64(len(s.buf)), true, nil
 }
 func (s *still) DeliverTagged(h *Tagged, n int) error             { return nil }
 func (s *still) DeliverUntagged(h *Untagged, length uint32) error { return nil }
 
+// Payloads of segments that are received: short, of Ethernet, of a long FPDU.
+var received = []int{64, 1440, 64 << 10}
+
 func BenchmarkReceiveTagged(b *testing.B) {
-	s := newSink(b)
-	r := NewReceiver(1, &still{sink: s})
-	w := write(s.stag, s.base, strings.Repeat("x", 64))
-	b.SetBytes(int64(len(w)))
-	b.ReportAllocs()
-	for b.Loop() {
-		if err := r.ULPDU(w); err != nil {
-			b.Fatal(err)
-		}
+	for _, n := range received {
+		b.Run(fmt.Sprint(n), func(b *testing.B) {
+			s := newStill(b, n)
+			r := NewReceiver(1, s)
+			w := write(s.stag, s.base, strings.Repeat("x", n))
+			b.SetBytes(int64(n))
+			b.ReportAllocs()
+			for b.Loop() {
+				if err := r.ULPDU(w); err != nil {
+					b.Fatal(err)
+				}
+			}
+		})
 	}
 }
 
 func BenchmarkReceiveUntagged(b *testing.B) {
-	s := newSink(b)
-	r := NewReceiver(1, &still{sink: s})
-	m := send(0, 1, strings.Repeat("x", 64))
-	b.SetBytes(int64(len(m)))
-	b.ReportAllocs()
-	for b.Loop() {
-		r.queues[0].done = 0
-		if err := r.ULPDU(m); err != nil {
-			b.Fatal(err)
-		}
+	for _, n := range received {
+		b.Run(fmt.Sprint(n), func(b *testing.B) {
+			r := NewReceiver(1, newStill(b, n))
+			m := send(0, 1, strings.Repeat("x", n))
+			b.SetBytes(int64(n))
+			b.ReportAllocs()
+			for b.Loop() {
+				r.queues[0].done = 0
+				if err := r.ULPDU(m); err != nil {
+					b.Fatal(err)
+				}
+			}
+		})
 	}
 }

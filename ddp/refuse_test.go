@@ -225,7 +225,7 @@ func TestErrorsOfTheULPPassUnchanged(t *testing.T) {
 // Claims: DDP-5.2-2
 func TestMessageOf4GiBIsTooLong(t *testing.T) {
 	for n, ok := range map[int]bool{9: true, 10: false} {
-		s := &roomy{still: still{sink: newSink(t)}}
+		s := &roomy{still: newStill(t, 64)}
 		r := NewReceiver(1, s)
 		r.queues[0] = queue{open: true, size: 1 << 40, received: 1<<32 - 10}
 		err := r.ULPDU(piece(true, 1, 1<<32-10, "0123456789"[:n]))
@@ -240,7 +240,7 @@ func TestMessageOf4GiBIsTooLong(t *testing.T) {
 
 // roomy places every octet in the same few.
 type roomy struct {
-	still
+	*still
 	length uint32
 }
 

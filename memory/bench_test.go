@@ -99,3 +99,50 @@ func BenchmarkRegisterDeallocate(b *testing.B) {
 		}
 	}
 }
+
+// BenchmarkResolveList is octets across two pages of a list of 32.
+func BenchmarkResolveList(b *testing.B) {
+	table := NewTable(Config{})
+	pd := table.AllocPD()
+	list := BufferList{Buffers: Pages(32, MinPageSize), Size: MinPageSize, Length: 32 * MinPageSize}
+	r := register(b, table, pd, nil, RegionConfig{List: &list, Access: LocalRead | LocalWrite | RemoteWrite})
+	var h Holder
+	h.Init(table, pd, 0)
+	dst := make([][]byte, 0, 4)
+	b.ReportAllocs()
+	for b.Loop() {
+		if _, fault := h.Resolve(dst, uint32(r.STag()), r.Base()+20*MinPageSize-32, 64, RemoteWrite); fault != ddp.NoFault {
+			b.Fatal(fault)
+		}
+	}
+}
+
+// BenchmarkBindInvalidate is what a window costs that is lent for one message.
+func BenchmarkBindInvalidate(b *testing.B) {
+	table := NewTable(Config{})
+	pd := table.AllocPD()
+	r := register(b, table, pd, make([]byte, 4096), RegionConfig{Access: LocalRead | BindWindow, RemoteAccess: RemoteAllowed})
+	w := allocWindow(b, table, pd)
+	b.ReportAllocs()
+	for b.Loop() {
+		bind(b, table, pd, 1, w, r, RemoteRead)
+		if fault := table.Invalidate(uint32(w.STag()), pd, 1, false); fault != ddp.NoFault {
+			b.Fatal(fault)
+		}
+	}
+}
+
+// BenchmarkFastRegisterInvalidate is the same of a region.
+func BenchmarkFastRegisterInvalidate(b *testing.B) {
+	table := NewTable(Config{})
+	pd := table.AllocPD()
+	r := allocRegion(b, table, pd, 1, true)
+	buf := Pages(1, MinPageSize)[0]
+	b.ReportAllocs()
+	for b.Loop() {
+		fastRegister(b, table, r.STag(), pd, buf, LocalRead|RemoteRead)
+		if fault := table.Invalidate(uint32(r.STag()), pd, 1, false); fault != ddp.NoFault {
+			b.Fatal(fault)
+		}
+	}
+}

@@ -123,6 +123,7 @@ func benchCopyLimit(b *testing.B, n int, crc, refer bool) {
 		memory[i] = [][]byte{pattern(n, i)}
 	}
 	b.SetBytes(int64(n))
+	b.ReportAllocs()
 	i := 0
 	for b.Loop() {
 		batch.append(18+n, header, memory[i%set])
@@ -175,6 +176,8 @@ func BenchmarkRoundTrip(b *testing.B) {
 			}
 		}()
 		buf := make([]byte, 64)
+		b.SetBytes(2 * 64)
+		b.ReportAllocs()
 		for b.Loop() {
 			x.Write(buf)
 			if _, err := io.ReadFull(x, buf); err != nil {
@@ -184,6 +187,7 @@ func BenchmarkRoundTrip(b *testing.B) {
 	})
 	for _, spin := range []time.Duration{0, 50 * time.Microsecond} {
 		b.Run(fmt.Sprintf("spin=%v", spin), func(b *testing.B) {
+			b.SetBytes(2 * 64)
 			b.ReportAllocs()
 			x, y := tcpPair(b)
 			p := Params{Initiator: true, CRC: true, Spin: spin}

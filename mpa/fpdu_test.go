@@ -294,30 +294,44 @@ func FuzzFrames(f *testing.F) {
 	})
 }
 
+// BenchmarkCodec is FPDUs put together and taken apart in memory.
 func BenchmarkCodec(b *testing.B) {
 	for _, n := range []int{64, 1454, 64768} {
 		for _, markers := range []bool{false, true} {
-			u := pattern(n, 1)
-			header, payload := u[:18], [][]byte{u[18:]}
-			f := make([]byte, fpduSize(0, n, markers))
-			b.Run(fmt.Sprintf("put/%d/markers=%t", n, markers), func(b *testing.B) {
-				b.SetBytes(int64(n))
-				b.ReportAllocs()
-				for b.Loop() {
-					putFPDU(f, 0, n, header, payload, markers, true)
-				}
-			})
-			b.Run(fmt.Sprintf("open/%d/markers=%t", n, markers), func(b *testing.B) {
-				b.SetBytes(int64(n))
-				b.ReportAllocs()
-				g := bytes.Clone(f)
-				for b.Loop() {
-					copy(g, f) // open takes the markers out
-					if _, err := open(g, 0, n, markers, true); err != nil {
-						b.Fatal(err)
-					}
-				}
-			})
+			for _, crc := range []bool{false, true} {
+				name := fmt.Sprintf("%d/markers=%t/crc=%t", n, markers, crc)
+				b.Run("put/"+name, func(b *testing.B) { benchmarkPut(b, n, markers, crc) })
+				b.Run("open/"+name, func(b *testing.B) { benchmarkOpen(b, n, markers, crc) })
+			}
+		}
+	}
+}
+
+func benchmarkPut(b *testing.B, n int, markers, crc bool) {
+	u := pattern(n, 1)
+	header, payload := u[:18], [][]byte{u[18:]}
+	f := make([]byte, fpduSize(0, n, markers))
+	b.SetBytes(int64(n))
+	b.ReportAllocs()
+	for b.Loop() {
+		putFPDU(f, 0, n, header, payload, markers, crc)
+	}
+}
+
+func benchmarkOpen(b *testing.B, n int, markers, crc bool) {
+	f := make([]byte, fpduSize(0, n, markers))
+	putFPDU(f, 0, n, nil, [][]byte{pattern(n, 1)}, markers, crc)
+	g := bytes.Clone(f)
+	if markers || crc { // else payload is not looked at
+		b.SetBytes(int64(n))
+	}
+	b.ReportAllocs()
+	for b.Loop() {
+		if markers {
+			copy(g, f) // open takes them out
+		}
+		if _, err := open(g, 0, n, markers, crc); err != nil {
+			b.Fatal(err)
 		}
 	}
 }

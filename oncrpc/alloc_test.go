@@ -2,6 +2,7 @@ package oncrpc
 
 import (
 	"bytes"
+	"fmt"
 	"io"
 	"net"
 	"testing"
@@ -78,4 +79,55 @@ func BenchmarkCall(b *testing.B) {
 			}
 		}
 	})
+}
+
+func BenchmarkReply(b *testing.B) {
+	wire := annotated(b, replies[1].wire)
+	buf := make([]byte, 0, 1024)
+	var reply Reply
+	b.SetBytes(int64(len(wire)))
+	b.ReportAllocs()
+	for b.Loop() {
+		if _, err := reply.Parse(wire); err != nil {
+			b.Fatal(err)
+		}
+		if _, err := reply.Append(buf); err != nil {
+			b.Fatal(err)
+		}
+	}
+}
+
+// BenchmarkRecord is record marking, to and from a stream that costs nothing: a
+// call alone, and one with data behind it in a piece of its own. What is written
+// is not copied.
+func BenchmarkRecord(b *testing.B) {
+	for _, n := range []int{128, 64 << 10, 1 << 20} {
+		pieces := [][]byte{make([]byte, 128), make([]byte, n-128)}
+		b.Run(fmt.Sprintf("write/%d", n), func(b *testing.B) {
+			w := NewRecordWriter(io.Discard, 0)
+			b.ReportAllocs()
+			for b.Loop() {
+				if err := w.WriteRecord(pieces...); err != nil {
+					b.Fatal(err)
+				}
+			}
+		})
+		b.Run(fmt.Sprintf("read/%d", n), func(b *testing.B) {
+			var wire bytes.Buffer
+			if err := NewRecordWriter(&wire, 0).WriteRecord(pieces...); err != nil {
+				b.Fatal(err)
+			}
+			stream := bytes.NewReader(wire.Bytes())
+			r := NewRecordReader(stream, RecordLimits{})
+			buf := make([]byte, 0, n)
+			b.SetBytes(int64(n))
+			b.ReportAllocs()
+			for b.Loop() {
+				stream.Seek(0, io.SeekStart)
+				if _, err := r.AppendRecord(buf); err != nil {
+					b.Fatal(err)
+				}
+			}
+		})
+	}
 }

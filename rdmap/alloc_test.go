@@ -23,39 +23,47 @@ func quietRig(t testing.TB) *rig {
 // work is what a stream does over and over, each message with the next MSN of
 // its queue.
 var work = []struct {
-	name string
-	with func(r *rig) func()
+	name   string
+	octets int // that each message moves
+	with   func(r *rig) func()
 }{
-	{"Send", func(r *rig) func() { return r.repeat(sendOf(2500)) }},
-	{"Write", func(r *rig) func() { return r.repeat(writeOf(2500)) }},
-	{"Immediate Data", func(r *rig) func() { return r.repeat(immediateOf(1)) }},
-	{"Read", func(r *rig) func() {
+	{"Send", 2500, func(r *rig) func() { return r.repeat(sendOf(2500)) }},
+	{"Write", 2500, func(r *rig) func() { return r.repeat(writeOf(2500)) }},
+	{"Immediate Data", 8, func(r *rig) func() { return r.repeat(immediateOf(1)) }},
+	{"Read", 1000, func(r *rig) func() {
 		ask := r.repeat(readOf(1000))
 		u := tagged(OpReadResponse, 0x11, 0x100, true, octets(1000))
 		return func() { ask(); r.ulpdu(u) }
 	}},
-	{"FetchAdd", func(r *rig) func() {
+	{"FetchAdd", 8, func(r *rig) func() {
 		ask := r.repeat(fetchAdd())
 		u := atomicResponse(0, 1, 5)
 		return func() { ask(); r.numbered(u) }
 	}},
-	{"inbound Send", func(r *rig) func() {
+	{"CmpSwap", 8, func(r *rig) func() {
+		swap := fetchAdd()
+		swap.Atomic.AOpCode = AOpCmpSwap
+		ask := r.repeat(swap)
+		u := atomicResponse(0, 1, 5)
+		return func() { ask(); r.numbered(u) }
+	}},
+	{"inbound Send", 1000, func(r *rig) func() {
 		u := whole(OpSend, 0, octets(1000))
 		return func() { r.numbered(u) }
 	}},
-	{"inbound Write", func(r *rig) func() {
+	{"inbound Write", 1000, func(r *rig) func() {
 		u := tagged(OpWrite, 0x11, 0x100, true, octets(1000))
 		return func() { r.ulpdu(u) }
 	}},
-	{"inbound Immediate Data", func(r *rig) func() {
+	{"inbound Immediate Data", 8, func(r *rig) func() {
 		u := whole(OpImmediate, 0, octets(8))
 		return func() { r.numbered(u) }
 	}},
-	{"inbound Read", func(r *rig) func() {
+	{"inbound Read", 2500, func(r *rig) func() {
 		u := asks(0, 2500)
 		return func() { r.numbered(u) }
 	}},
-	{"inbound FetchAdd", func(r *rig) func() {
+	{"inbound FetchAdd", 8, func(r *rig) func() {
 		u := adds(0, 1)
 		return func() { r.numbered(u) }
 	}},
@@ -100,10 +108,13 @@ func TestMessagesAllocateNothing(t *testing.T) {
 	}
 }
 
+// BenchmarkMessage is one message of each operation, out or in, in segments of at
+// most 1024 octets, over a stream that costs nothing.
 func BenchmarkMessage(b *testing.B) {
 	for _, w := range work {
 		b.Run(w.name, func(b *testing.B) {
 			step := w.with(quietRig(b))
+			b.SetBytes(int64(w.octets))
 			b.ReportAllocs()
 			for b.Loop() {
 				step()
