@@ -1,6 +1,7 @@
 package cm_test
 
 import (
+	"errors"
 	"fmt"
 	"testing"
 
@@ -18,6 +19,47 @@ func BenchmarkStream(b *testing.B) {
 			for _, size := range []int{64, 4 << 10, 64 << 10, 1 << 20} {
 				b.Run(fmt.Sprintf("%v/crc=%v/%d", op, crc, size), func(b *testing.B) { stream(b, op, crc, size) })
 			}
+		}
+	}
+}
+
+// BenchmarkConnect is a connection over TCP on the loopback from beginning to
+// end: queue pairs of the default sizes made, MPA's start-up, and their end by a
+// reset, which leaves the system nothing to remember.
+func BenchmarkConnect(b *testing.B) {
+	ctx := b.Context()
+	x, y := newEnd(b, verbs.QPConfig{}), newEnd(b, verbs.QPConfig{})
+	ln, err := cm.Listen(ctx, y.rnic, "tcp", "127.0.0.1:0", cm.ListenConfig{})
+	if err != nil {
+		b.Fatal(err)
+	}
+	defer ln.Close()
+	addr, accepted := ln.Addr().String(), make(chan error)
+	queuePair := func(e *end) *verbs.QP {
+		qp, err := e.pd.CreateQP(verbs.QPConfig{SendCQ: e.cq, RecvCQ: e.cq})
+		if err != nil {
+			b.Fatal(err)
+		}
+		return qp
+	}
+	b.ReportAllocs()
+	for b.Loop() {
+		active, passive := queuePair(x), queuePair(y)
+		go func() {
+			req, err := ln.Accept(ctx)
+			if err == nil {
+				_, err = req.Accept(ctx, passive, cm.Params{})
+			}
+			accepted <- err
+		}()
+		_, err := cm.Dial(ctx, active, "tcp", addr, cm.Params{})
+		if err := errors.Join(err, <-accepted); err != nil {
+			b.Fatal(err)
+		}
+		active.Abort()
+		passive.Abort()
+		if err := errors.Join(active.Destroy(), passive.Destroy()); err != nil {
+			b.Fatal(err)
 		}
 	}
 }

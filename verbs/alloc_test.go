@@ -18,18 +18,7 @@ func TestPostedAndCompletedMessagesAllocateNothing(t *testing.T) {
 	pipe := wire{"a pipe", func(testing.TB) (a, b net.Conn) { return net.Pipe() }}
 	for _, w := range []wire{wires[0], pipe} {
 		a, b := linked(t, w, reads, reads)
-		for _, tt := range []struct {
-			name string
-			wr   verbs.SendWR
-		}{
-			{"Send", a.send(1, 0, 64)},
-			{"Write of 64", a.write(1, b, 0, 64)},
-			{"Write of 100000", a.write(1, b, 0, 100000)},
-			{"Read of 64", a.read(1, b, 0, 64)},
-			{"Read of 100000", a.read(1, b, 0, 100000)},
-			{"Immediate Data", verbs.SendWR{ID: 1, Op: verbs.OpImmediate, Flags: verbs.Signaled}},
-			{"FetchAdd", a.atomic(1, verbs.OpFetchAdd, b, 0, 64, verbs.Atomic{Data: 1})},
-		} {
+		for _, tt := range trafficOf(a, b) {
 			for _, list := range []int{1, 16} {
 				run := moves(t, a, b, tt.wr, list)
 				for range 10 {
@@ -39,39 +28,6 @@ func TestPostedAndCompletedMessagesAllocateNothing(t *testing.T) {
 					t.Errorf("%s, %s in lists of %d: %v allocations a list", w.name, tt.name, list, n)
 				}
 			}
-		}
-	}
-}
-
-// moves returns what posts n times wr, receives for it if it needs some, and polls
-// all the completions.
-func moves(t *testing.T, a, b *side, wr verbs.SendWR, n int) func() {
-	ctx := context.Background()
-	wrs, recvs, wcs := make([]verbs.SendWR, n), make([]verbs.RecvWR, n), make([]verbs.WC, n)
-	for i := range n {
-		wrs[i], recvs[i] = wr, verbs.RecvWR{ID: 2, SGL: []verbs.SGE{b.mr.SGE(0, 64)}}
-	}
-	poll := func(cq *verbs.CQ) {
-		for got := 0; got < n; {
-			check(t, cq.Wait(ctx))
-			k := cq.Poll(wcs[got:])
-			for _, wc := range wcs[got : got+k] {
-				check(t, wc.Status.Err())
-			}
-			got += k
-		}
-	}
-	return func() {
-		receives := wr.Op == verbs.OpSend || wr.Op == verbs.OpImmediate
-		if receives {
-			_, err := b.qp.PostRecvs(recvs)
-			check(t, err)
-		}
-		_, err := a.qp.PostSends(wrs)
-		check(t, err)
-		poll(a.sendCQ)
-		if receives {
-			poll(b.recvCQ)
 		}
 	}
 }
