@@ -135,6 +135,49 @@ func TestASilentRunEndsAtItsLimit(t *testing.T) {
 	}
 }
 
+// No session has more connections than its hello asked for, and none runs with
+// fewer.
+func TestASessionHasTheConnectionsOfItsHello(t *testing.T) {
+	addr, _ := servePeer(t, nil)
+	nc := call(t, addr, helloOf(protocol, tokenLen, 2, 9, 1))
+	lines := bufio.NewReader(nc)
+	answer := func(req string) string {
+		t.Helper()
+		if _, err := io.WriteString(nc, req); err != nil {
+			t.Fatal(err)
+		}
+		line, err := lines.ReadString('\n')
+		if err != nil {
+			t.Fatal(err)
+		}
+		var rep reply
+		if err := json.Unmarshal([]byte(line), &rep); err != nil {
+			t.Fatal(err)
+		}
+		return rep.Error
+	}
+	answer("") // of the hello
+	for range 2 {
+		call(t, addr, "J"+string(make([]byte, tokenLen)))
+		if said := answer(`{"do":"stream"}` + "\n"); said != "" {
+			t.Fatalf("the peer complained %q", said)
+		}
+	}
+	if said := answer(`{"do":"stream"}` + "\n"); !strings.Contains(said, `cannot do "stream"`) {
+		t.Errorf("the peer complained %q of a third connection", said)
+	}
+
+	nc = call(t, addr, helloOf(protocol, tokenLen, 2, 9, 1))
+	lines.Reset(nc)
+	answer("")
+	call(t, addr, "J"+string(make([]byte, tokenLen)))
+	answer(`{"do":"stream"}` + "\n")
+	said := answer(`{"do":"run","run":{"kind":"echo","op":"send","size":1,"n":1,"slots":1,"depth":1,"batch":1,"signal":1}}` + "\n")
+	if !strings.Contains(said, "1 of 2 plain TCP connections") {
+		t.Errorf("the peer complained %q of a run with one of two connections", said)
+	}
+}
+
 func TestDriversTakeTurns(t *testing.T) {
 	addr, _ := servePeer(t, nil)
 	var all sync.WaitGroup
