@@ -158,7 +158,8 @@ func (p *player) await(ctx context.Context) (over bool, err error) {
 	}
 }
 
-// watch polls memory until the other end's RDMA Write has changed it. When that
+// watch polls memory until the other end's RDMA Write has changed it, and the
+// completion queue, which makes what arrives go its way at once. When that
 // takes long it looks whether there is still somebody who could, and sleeps a
 // little: with one processor the Go scheduler asks the netpoller for those who
 // wait there, the queue pair's reader among them, only when there is nothing
@@ -167,9 +168,6 @@ func (p *player) watch(ctx context.Context) (over bool, err error) {
 	for i := 1; ; i++ {
 		switch number(p.watched) {
 		case p.heard:
-			if p.heard%signalEvery == 0 {
-				p.cq.Poll(p.wcs[:])
-			}
 			return false, nil
 		case stop:
 			return true, nil
@@ -184,13 +182,17 @@ func (p *player) watch(ctx context.Context) (over bool, err error) {
 			time.Sleep(watchPause)
 			continue
 		}
-		runtime.Gosched()
+		p.cq.Poll(p.wcs[:])
+		if i%watchYield == 0 {
+			runtime.Gosched()
+		}
 	}
 }
 
-// watch sleeps for watchPause after each watchLimit looks; a message on loopback
-// takes some tens.
+// watch lets others run after each watchYield looks and sleeps for watchPause after
+// each watchLimit; a message on loopback takes some tens.
 const (
+	watchYield = 4
 	watchLimit = 256
 	watchPause = 20 * time.Microsecond
 )

@@ -7,7 +7,8 @@ import "github.com/weft-rdma/weft/mpa"
 // MPA over TCP, *mpa.Conn, is one.
 //
 // The sending half (Room to Flush) belongs to one goroutine at a time, which
-// its user sees to; the receiving half to the goroutine in Receive.
+// its user sees to; the receiving half to the goroutine in Receive, or to the one in
+// Poll while that waits.
 type LLP interface {
 	// Version is the DDP version (DV) that the stream's set-up implies:
 	// 1 for the IETF's, 0 for the RDMA Consortium's (RFC 5044 appendix C).
@@ -60,6 +61,12 @@ type LLP interface {
 	// Receive hands the peer's segments to s until the stream ends: io.EOF
 	// when the peer closed between segments.
 	Receive(s mpa.Sink) error
+
+	// Poll hands what has arrived to the Sink of the Receive that is under way,
+	// in the caller's goroutine and without waiting, and reports whether there
+	// was anything. CanPoll reports whether it can do so at all.
+	Poll() bool
+	CanPoll() bool
 
 	// CloseWrite ends the sending half gracefully (FIN); Drain reads and drops
 	// until the peer's end or error; Reset ends both halves at once (RST).

@@ -18,8 +18,8 @@ import (
 // that it did not fill.
 //
 // After the first error, its own or the ULP's, it places nothing more and drops
-// every segment silently (RFC 5041 §7.1). Not safe for concurrent use: all
-// calls come from the goroutine in [LLP].Receive.
+// every segment silently (RFC 5041 §7.1). Not safe for concurrent use: calls come
+// from the goroutine in [LLP].Receive, or from the one in Poll while that waits.
 type Receiver struct {
 	version uint8
 	failed  bool

@@ -60,8 +60,12 @@ type transport interface {
 	// is one, around attempts.
 	flush(b *batch, g Guard, wait bool) error
 	// read waits for octets, at least one, and is io.EOF at their end. They go
-	// to the buffer's room, which may rest meanwhile.
+	// to the buffer's room, which may rest meanwhile. Where polls is true others
+	// may have the half meanwhile, and there are none if they visited it.
 	read(a *readAhead) (int, error)
+	// look reads once, without waiting: no octets if there are none.
+	look(a *readAhead) (int, error)
+	polls() bool
 	// readWindows waits for octets as read does, and puts them into the Sink's
 	// memory from offset off on, rest octets, and what follows into more. An
 	// error of the Sink is a windowError. Only a transport whose places is true

@@ -36,8 +36,9 @@ type socket struct {
 	wvec    vector
 	werr    error
 
-	// The reader's, for tryRead.
+	// The receiving half's, for tryRead and tryLook.
 	readFn  func(fd uintptr) bool
+	lookFn  func(fd uintptr)
 	ahead   *readAhead // what is read into, if there are no windows
 	into    []byte     // what follows the windows
 	sink    Sink       // asked for windows, if not nil
@@ -47,9 +48,14 @@ type socket struct {
 	rvec    vector
 	n       int
 	rerr    error
+	looker  *readAhead // what tryLook reads into
+	seen    int
+	lookErr error
 
-	streaming bool // the last read returned much
-	bound     bool // to one processor, with this whole program
+	parked    bool   // tryRead has given the half away, to wait
+	visits    uint32 // of ahead, when tryRead looked last
+	streaming bool   // the last read returned much
+	bound     bool   // to one processor, with this whole program
 	yielder   yielder
 	began     time.Time // of polling
 }
@@ -65,7 +71,7 @@ func newSocket(nc net.Conn, spin time.Duration, stats *counters) transport {
 	}
 	one := bound()
 	s := &socket{rc: rc, spin: spin, stats: stats, bound: one, yielder: yielder{on: one}}
-	s.writeFn, s.readFn = s.tryWrite, s.tryRead
+	s.writeFn, s.readFn, s.lookFn = s.tryWrite, s.tryRead, s.tryLook
 	return s
 }
 
@@ -77,6 +83,7 @@ func bound() bool {
 
 func (s *socket) tries() bool  { return true }
 func (s *socket) places() bool { return true }
+func (s *socket) polls() bool  { return s.spin > 0 }
 func (s *socket) close()       { s.closing.Store(true) }
 
 func (s *socket) flush(b *batch, g Guard, wait bool) error {
@@ -131,19 +138,96 @@ func (s *socket) doRead() (int, error) {
 	if s.spin > 0 || s.yielder.pays() {
 		// Whoever waits for what was handed up goes first: that is what the
 		// polling is for.
+		s.give()
 		runtime.Gosched()
+		s.take()
 	}
-	if err := s.rc.Read(s.readFn); err != nil {
+	err := s.rc.Read(s.readFn)
+	if s.parked {
+		s.take()
+	}
+	if err != nil {
 		return 0, err
 	}
 	s.streaming = s.n >= streamRead
 	return s.n, s.rerr
 }
 
+// give and take are for moments in which somebody in Poll may have the half. It is
+// kept in the middle of a ULPDU that is being placed.
+func (s *socket) give() {
+	if s.sink == nil {
+		s.ahead.half.Unlock()
+	}
+}
+
+func (s *socket) take() {
+	if s.sink == nil {
+		s.ahead.half.Lock()
+	}
+	s.parked = false
+}
+
+// visited reports that somebody in Poll has left something to be dealt with.
+func (s *socket) visited() bool {
+	if s.sink != nil || !s.ahead.visited {
+		return false
+	}
+	s.ahead.visited = false
+	return true
+}
+
+// led reports that somebody has been in Poll since it was asked last: as long as
+// they come what arrives is better left to them.
+func (s *socket) led() bool {
+	if s.sink != nil || s.ahead.visits == s.visits || s.closing.Load() {
+		return false
+	}
+	s.visits = s.ahead.visits
+	return true
+}
+
+func (s *socket) look(a *readAhead) (int, error) {
+	s.looker, s.seen, s.lookErr = a, 0, nil
+	if err := s.rc.Control(s.lookFn); err != nil {
+		return 0, nil // it is closed, which Receive tells
+	}
+	return s.seen, s.lookErr
+}
+
+// tryLook reads once, if there is anything.
+func (s *socket) tryLook(fd uintptr) {
+	n, errno := readOne(fd, s.looker.room())
+	switch {
+	case errno == unix.EAGAIN || errno == unix.EINTR:
+	case errno != 0:
+		s.lookErr = os.NewSyscallError("read", errno)
+	case n == 0:
+		s.lookErr = io.EOF
+	default:
+		s.stats.reads.Add(1)
+		s.seen = n
+	}
+}
+
 // tryRead reads once, polling for as long as it may. False asks RawConn to
 // wait and to call again.
 func (s *socket) tryRead(fd uintptr) bool {
+	if s.parked {
+		s.take()
+	}
 	for polls := 0; ; {
+		if s.visited() {
+			s.n = 0
+			return true
+		}
+		if s.led() {
+			polls = 0
+			s.give()
+			runtime.Gosched()
+			s.take()
+			continue
+		}
 		n, errno, err := s.attempt(fd)
 		switch {
 		case err != nil:
@@ -165,6 +249,8 @@ func (s *socket) tryRead(fd uintptr) bool {
 				if s.sink == nil {
 					s.ahead.rest()
 				}
+				s.give()
+				s.parked = true
 				return false
 			}
 		case errno != unix.EINTR:
@@ -199,10 +285,12 @@ func (s *socket) poll(polls int) bool {
 	}
 	// In a stream of data the peer is at work, elsewhere if it can be: to give up
 	// this processor each time costs several streams together a fifth.
+	s.give()
 	if polls%yieldEvery == 1 && (s.spin > 0 || s.bound) {
 		schedYield()
 	}
 	runtime.Gosched()
+	s.take()
 	return true
 }
 

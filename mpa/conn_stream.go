@@ -19,6 +19,7 @@ type stream struct {
 
 func (s *stream) tries() bool  { return false }
 func (s *stream) places() bool { return false }
+func (s *stream) polls() bool  { return false }
 func (s *stream) close()       {}
 
 func (s *stream) flush(b *batch, g Guard, wait bool) error {
@@ -83,6 +84,9 @@ func (s *stream) readTo(p []byte) (int, error) {
 		}
 	}
 }
+
+// look is for a transport that polls.
+func (s *stream) look(*readAhead) (int, error) { return 0, nil }
 
 func (s *stream) readWindows(Sink, int, int, []byte) (int, error) {
 	return 0, errors.ErrUnsupported

@@ -39,8 +39,15 @@ func takeReadBuffer(size int) *readBuffer {
 func (b *readBuffer) give() { readBuffers[b.size].Put(b) }
 
 // A readAhead is the octets that were read and not yet handed up. It belongs to
-// the reader.
+// whoever holds half.
 type readAhead struct {
+	// half is the receiving half: held by the goroutine in Receive while it has
+	// octets to hand up, and not while it waits for the first of a frame; then by
+	// whoever is in Poll.
+	half    sync.Mutex
+	visits  uint32 // calls of Poll that looked for octets
+	visited bool   // one of them has left something to be dealt with in Receive
+
 	buf        []byte // buf[start:end] is what was read; nil while at rest
 	start, end int
 

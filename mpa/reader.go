@@ -28,7 +28,7 @@ const (
 	aheadLeast = 64
 )
 
-// A reader owns the read-ahead buffer. It belongs to the goroutine in Receive.
+// A reader is the receiving half: it belongs to whoever holds readAhead.half.
 type reader struct {
 	transport transport
 	fenced    *atomic.Bool
@@ -43,6 +43,10 @@ type reader struct {
 	series  bool   // the last ULPDU was placed
 
 	windows [][]byte // of placeHead, kept for its memory
+
+	sink    Sink  // of the Receive under way
+	placing bool  // what arrives now belongs to a ULPDU that is being placed
+	failed  error // what has ended the reception in Poll
 }
 
 // newReader begins with the octets that start-up read too early.
@@ -58,7 +62,11 @@ func newReader(t transport, p Params, fenced *atomic.Bool, stats *counters) read
 }
 
 func (r *reader) receive(s Sink) error {
-	for {
+	r.half.Lock()
+	defer r.half.Unlock()
+	r.sink = s
+	defer func() { r.sink = nil }()
+	for r.failed == nil {
 		if err := r.deliver(s); err != nil {
 			return err
 		}
@@ -74,6 +82,7 @@ func (r *reader) receive(s Sink) error {
 			return r.ended(err)
 		}
 	}
+	return r.failed
 }
 
 // deliver hands up every FPDU that is wholly in the buffer.
@@ -142,6 +151,8 @@ func (r *reader) place(s Sink) (bool, error) {
 	if err != nil {
 		return false, err
 	}
+	r.placing = true
+	defer func() { r.placing = false }()
 	// What follows the ULPDU, its pad and CRC first, goes to the buffer.
 	tail, ahead := padding(n)+crcSize, aheadSize
 	if r.series {
@@ -234,6 +245,8 @@ func closedError(err error, where string) error {
 
 // drain reads and drops all that comes.
 func (r *reader) drain() error {
+	r.half.Lock()
+	defer r.half.Unlock()
 	for {
 		r.start, r.end = 0, 0
 		err := r.fill()

@@ -2,7 +2,7 @@ package mpa
 
 // A Sink takes the ULPDUs of one stream, in order. DDP's receiver is one.
 //
-// [Conn.Receive] calls it from one goroutine only. Memory that a Sink hands
+// [Conn.Receive] and [Conn.Poll] call it from one goroutine at a time. Memory that a Sink hands
 // out is held between Window and Release only, and never while the Conn waits
 // for the network.
 type Sink interface {

@@ -65,6 +65,8 @@ func (l *line) Version() uint8    { return l.version }
 func (l *line) MULPDU() int       { return l.mulpdu }
 func (l *line) Fenced() bool      { return l.fenced }
 func (l *line) CanTry() bool      { return !l.waits }
+func (l *line) CanPoll() bool     { return false }
+func (l *line) Poll() bool        { return false }
 func (l *line) Room() bool        { return len(l.pending) < l.room }
 func (l *line) Appended() uint64  { return l.done + uint64(len(l.pending)) }
 func (l *line) Written() uint64   { return l.done }

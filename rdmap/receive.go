@@ -9,7 +9,8 @@ import (
 )
 
 // An inbound is the incoming half of a Stream: it tells DDP what it thinks of
-// each segment and where it belongs. All of it runs in the goroutine of Reader.
+// each segment and where it belongs. All of it runs in the goroutine of Reader, or
+// in one in Poll while that waits: the receiving goroutine.
 type inbound struct {
 	s        *Stream
 	receiver *ddp.Receiver

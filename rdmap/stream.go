@@ -48,6 +48,7 @@ type Config struct {
 // goes out and what comes in; its goroutines are the caller's:
 //
 //   - Reader receives until the stream ends; it runs in a goroutine of its own.
+//   - Poll may be called by anyone who waits for something to be received.
 //   - Kick may be called by anyone who has given the ULP something to send: it
 //     sends at once, in the caller's goroutine, what can be sent without
 //     waiting.
@@ -161,3 +162,11 @@ func (s *Stream) ORD() int { return int(s.responses.limit.Load()) }
 // closed between messages, ErrUnfinished when it closed within one, a
 // *TerminateError when the peer terminated the stream, otherwise what was wrong. It sends nothing; Terminate does.
 func (s *Stream) Reader() error { return s.in.run() }
+
+// Poll receives what has arrived, in place of the Reader, in the caller's goroutine.
+// It does not wait, unless the ULP does, and reports whether anything had arrived.
+// What ends the stream is left to the Reader.
+func (s *Stream) Poll() bool { return s.llp.Poll() }
+
+// CanPoll reports whether Poll can do anything.
+func (s *Stream) CanPoll() bool { return s.llp.CanPoll() }

@@ -15,7 +15,7 @@ import (
 // Poll, one at a time and in lists, over a stream that is written to by the poster
 // and over one that is not.
 func TestPostedAndCompletedMessagesAllocateNothing(t *testing.T) {
-	pipe := wire{"a pipe", func(testing.TB) (a, b net.Conn) { return net.Pipe() }}
+	pipe := wire{"a pipe", func(testing.TB) (a, b net.Conn) { return net.Pipe() }, 0}
 	for _, w := range []wire{wires[0], pipe} {
 		a, b := linked(t, w, reads, reads)
 		for _, tt := range trafficOf(a, b) {

@@ -51,6 +51,11 @@ func (q *QP) begin(llp ddp.LLP, terms Terms) *connection {
 		ReadEnabled: !q.cfg.NoRemoteRead,
 		Hold:        &q.out, PeerClosed: c.peerClosed, HandOver: c.startWriting, Ended: c.end,
 	})
+	// A receive that is waited for could not be posted by who waits in its place.
+	if c.stream.CanPoll() && !q.cfg.PauseOnEmptyRQ {
+		q.cfg.SendCQ.lead(c.stream)
+		q.cfg.RecvCQ.lead(c.stream)
+	}
 	q.conn.Store(c)
 	q.past.Streams++
 	q.enter(modifyRTS)
@@ -275,6 +280,8 @@ func (c *connection) finish(err error, lost bool) {
 	c.stream.Stop()
 	c.writer.Wait()
 	c.end(nil)
+	q.cfg.SendCQ.leave(c.stream)
+	q.cfg.RecvCQ.leave(c.stream)
 	q.letGo()
 	q.out.Forget()
 

@@ -6,8 +6,11 @@ package verbs
 import (
 	"context"
 	"runtime"
+	"slices"
 	"sync"
 	"time"
+
+	"github.com/weft-rdma/weft/rdmap"
 )
 
 // Notify is the kind of completion that a notification is asked for.
@@ -58,7 +61,9 @@ type CQ struct {
 	failed   error // why it takes no more completions, see Fail
 	counts   CQStats
 	dead     bool
-	qps      map[*QP]int // queue pairs attached, and by how many of their queues
+	qps      map[*QP]int     // queue pairs attached, and by how many of their queues
+	streams  []*rdmap.Stream // those that can be polled, of the queue pairs attached
+	turn     int             // of streams
 
 	wake   chan struct{} // capacity 1: there may be something for a waiter
 	notify dispatcher[*CQ]
@@ -148,7 +153,19 @@ func (cq *CQ) check(verb string) error {
 // Poll takes up to len(wcs) completions, oldest first, and returns how many: 0
 // if there are none, or the CQ is no more. It never waits and allocates nothing
 // (Verbs §9.3.2.1).
+//
+// If there are none it looks whether something has arrived for one of the queue
+// pairs attached whose connection polls ([mpa.Config] Spin), and receives that.
 func (cq *CQ) Poll(wcs []WC) int {
+	n := cq.take(wcs)
+	if n == 0 && cq.receive() {
+		n = cq.take(wcs)
+	}
+	return n
+}
+
+// take takes up to len(wcs) completions.
+func (cq *CQ) take(wcs []WC) int {
 	cq.mu.Lock()
 	n := int(min(cq.tail-cq.head, uint64(len(wcs))))
 	mask := uint64(len(cq.ring) - 1)
@@ -166,6 +183,20 @@ func (cq *CQ) Poll(wcs []WC) int {
 		wcs[i].retire()
 	}
 	return n
+}
+
+// receive receives what has arrived for one of the streams that can be polled, each
+// in its turn, and reports whether there was anything.
+func (cq *CQ) receive() bool {
+	cq.mu.Lock()
+	if len(cq.streams) == 0 {
+		cq.mu.Unlock()
+		return false
+	}
+	cq.turn = (cq.turn + 1) % len(cq.streams)
+	s := cq.streams[cq.turn]
+	cq.mu.Unlock()
+	return s.Poll()
 }
 
 // PollOne takes the oldest completion. The results besides success are
@@ -220,18 +251,28 @@ func (cq *CQ) Wait(ctx context.Context) error {
 
 // spin polls for a while and reports whether there is something.
 func (cq *CQ) spin() bool {
-	for until := time.Now().Add(cq.cfg.Spin); ; {
-		cq.mu.Lock()
-		any := cq.tail != cq.head
-		cq.mu.Unlock()
-		if any {
+	until := time.Now().Add(cq.cfg.Spin)
+	for i := 1; ; i++ {
+		if cq.any() || cq.receive() && cq.any() {
 			return true
 		}
-		if !time.Now().Before(until) {
-			return false
+		if i%spinYield == 0 {
+			if !time.Now().Before(until) {
+				return false
+			}
+			runtime.Gosched()
 		}
-		runtime.Gosched()
 	}
+}
+
+// spinYield is how often spin looks before it lets others run.
+const spinYield = 4
+
+// any reports whether there is something to be polled.
+func (cq *CQ) any() bool {
+	cq.mu.Lock()
+	defer cq.mu.Unlock()
+	return cq.tail != cq.head
 }
 
 // rouse wakes a waiter; needs mu.
@@ -308,6 +349,21 @@ func (cq *CQ) attach(q *QP) error {
 	}
 	cq.qps[q]++
 	return nil
+}
+
+// lead has the stream polled by those who poll the CQ; leave ends that.
+func (cq *CQ) lead(s *rdmap.Stream) {
+	cq.mu.Lock()
+	defer cq.mu.Unlock()
+	if !slices.Contains(cq.streams, s) {
+		cq.streams = append(cq.streams, s)
+	}
+}
+
+func (cq *CQ) leave(s *rdmap.Stream) {
+	cq.mu.Lock()
+	defer cq.mu.Unlock()
+	cq.streams = slices.DeleteFunc(cq.streams, func(t *rdmap.Stream) bool { return t == s })
 }
 
 func (cq *CQ) detach(q *QP) {

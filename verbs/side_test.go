@@ -116,13 +116,15 @@ func wantError(t testing.TB, err, want error) {
 type wire struct {
 	name string
 	pair func(testing.TB) (a, b net.Conn)
+	spin time.Duration
 }
 
-// wires are a stream over which the poster sends by itself, and one over which
-// the writer does.
+// wires are a stream over which the poster sends by itself, one over which the
+// writer does, and one from which whoever polls receives by himself.
 var wires = []wire{
-	{"TCP", func(t testing.TB) (a, b net.Conn) { return nettest.TCPPair(t, "tcp4") }},
-	{"memory", func(testing.TB) (a, b net.Conn) { return nettest.Pipe() }},
+	{"TCP", func(t testing.TB) (a, b net.Conn) { return nettest.TCPPair(t, "tcp4") }, 0},
+	{"memory", func(testing.TB) (a, b net.Conn) { return nettest.Pipe() }, 0},
+	{"TCP polled", func(t testing.TB) (a, b net.Conn) { return nettest.TCPPair(t, "tcp4") }, time.Millisecond},
 }
 
 // overWires runs f over each of the wires, and looks for goroutines left behind.
@@ -139,6 +141,9 @@ func overWires(t *testing.T, f func(t *testing.T, w wire)) {
 func (w wire) connect(t testing.TB, a, b *verbs.QP, p cm.Params) {
 	t.Helper()
 	x, y := w.pair(t)
+	if w.spin > 0 {
+		p.MPA.Spin = w.spin
+	}
 	join(t, a, b, x, y, p)
 }
 

@@ -1,0 +1,95 @@
+package mpa
+
+import (
+	"bytes"
+	"errors"
+	"io"
+	"math/rand/v2"
+	"runtime"
+	"sync"
+	"testing"
+	"time"
+)
+
+// However many poll, each ULPDU is handed up once and in order, and the stream ends.
+func TestThoseWhoPollAndReceiveShareTheStream(t *testing.T) {
+	for _, p := range []Params{{CRC: true}, {}, {CRC: true, SendMarkers: true}} {
+		a, b := tcpPair(t)
+		p.Initiator = true
+		out := NewConn(a, p)
+		p.RecvMarkers, p.SendMarkers, p.Spin = p.SendMarkers, false, time.Millisecond
+		in := NewConn(b, p)
+		if !in.CanPoll() {
+			t.Fatal("nobody can poll over TCP")
+		}
+		rng := rand.New(rand.NewPCG(1, 2))
+		var want [][]byte
+		for i := range 3000 {
+			n := 18 + rng.IntN(200)
+			if i%100 == 99 {
+				n = 18 + rng.IntN(60000)
+			}
+			want = append(want, pattern(n, i))
+		}
+		go func() {
+			for i, u := range want {
+				out.Append(u[:18], [][]byte{u[18:]})
+				if i%7 == 0 || !out.Room() {
+					_, _ = flushAll(out)
+					runtime.Gosched()
+				}
+			}
+			_, _ = flushAll(out)
+			_ = out.CloseWrite()
+		}()
+		got := &placer{skip: 18}
+		over := make(chan struct{})
+		var polls sync.WaitGroup
+		for range 3 {
+			polls.Go(func() {
+				for {
+					select {
+					case <-over:
+						return
+					default:
+						in.Poll()
+						runtime.Gosched()
+					}
+				}
+			})
+		}
+		err := in.Receive(got)
+		close(over)
+		polls.Wait()
+		if !errors.Is(err, io.EOF) || !bytes.Equal(bytes.Join(got.got, nil), bytes.Join(want, nil)) {
+			t.Errorf("%s: %v and %d ULPDUs, expected EOF and %d as they were sent", termsName(p), err, len(got.got), len(want))
+		}
+	}
+}
+
+// Closing ends a Receive that leaves what comes to those who poll without end.
+func TestClosingEndsAReceiveThatIsLed(t *testing.T) {
+	_, b := tcpPair(t)
+	c := NewConn(b, Params{Initiator: true, Spin: 10 * time.Second})
+	done := make(chan error, 1)
+	go func() { done <- c.Receive(&collector{}) }()
+	for range 1000 {
+		c.Poll()
+		runtime.Gosched()
+	}
+	if err := c.Close(); err != nil {
+		t.Fatal(err)
+	}
+	for {
+		select {
+		case err := <-done:
+			if !hasCode(err, CodeClosed) {
+				t.Errorf("%v, expected code 1", err)
+			}
+			return
+		default:
+			c.Poll()
+			runtime.Gosched()
+		}
+	}
+}

@@ -1,0 +1,201 @@
+package mpa
+
+// A Receive that waits, and those who poll meanwhile.
+
+import (
+	"bytes"
+	"errors"
+	"io"
+	"slices"
+	"syscall"
+	"testing"
+)
+
+// A shared transport lets others have the half while Receive waits in read, until it
+// is resumed. Only what look is to find is in fed.wire then.
+type shared struct {
+	fed
+	waits  chan struct{}
+	resume chan []byte // what arrives then
+	ended  bool        // look finds the end
+}
+
+func (s *shared) polls() bool { return true }
+
+func (s *shared) read(a *readAhead) (int, error) {
+	a.half.Unlock()
+	s.waits <- struct{}{}
+	s.wire = append(s.wire, <-s.resume...)
+	a.half.Lock()
+	if a.visited {
+		a.visited = false
+		return 0, nil
+	}
+	return s.fed.read(a)
+}
+
+func (s *shared) look(a *readAhead) (int, error) {
+	if len(s.wire) == 0 && !s.ended {
+		_ = a.room() // as a socket does that is asked for nothing
+		return 0, nil
+	}
+	return s.fed.read(a)
+}
+
+// waiting is a Conn whose Receive waits for octets to come after early.
+func waiting(p Params, early []byte, sink Sink) (*Conn, *shared, <-chan error) {
+	s := &shared{fed: fed{direct: true}, waits: make(chan struct{}), resume: make(chan []byte)}
+	p.Early, p.Initiator = early, true
+	c := feed(&s.fed, p)
+	c.transport, c.reader.transport = s, s
+	done := make(chan error, 1)
+	go func() { done <- c.Receive(sink) }()
+	<-s.waits
+	return c, s, done
+}
+
+func TestPollHandsUpWhatHasArrivedWhileReceiveWaits(t *testing.T) {
+	for _, p := range everyTerms {
+		want, wire, ends := wireOf(p, 20, 3000, 1)
+		var got collector
+		c, s, done := waiting(p, nil, &got)
+		if c.Poll() || len(got.got) > 0 {
+			t.Errorf("%s: something was handed up before anything came", termsName(p))
+		}
+		s.wire = bytes.Clone(wire[:ends[1]])
+		if !c.Poll() || !slices.EqualFunc(got.got, want[:2], bytes.Equal) || got.idles != 1 {
+			t.Errorf("%s: %d ULPDUs, %d times idle, expected 2 and once", termsName(p), len(got.got), got.idles)
+		}
+		if c.Poll() {
+			t.Errorf("%s: something was handed up twice", termsName(p))
+		}
+		if n := c.Stats(); n.FPDUsIn != 2 || n.OctetsIn != uint64(ends[1]) {
+			t.Errorf("%s: %d frames and %d octets counted, expected 2 and %d", termsName(p), n.FPDUsIn, n.OctetsIn, ends[1])
+		}
+		s.resume <- bytes.Clone(wire[ends[1]:])
+		<-s.waits
+		s.resume <- nil
+		if err := <-done; err != io.EOF || !slices.EqualFunc(got.got, want, bytes.Equal) {
+			t.Errorf("%s: %v and %d ULPDUs, expected EOF and 3", termsName(p), err, len(got.got))
+		}
+		if c.Poll() {
+			t.Errorf("%s: something was handed up after the end", termsName(p))
+		}
+	}
+}
+
+// Whether it is to be placed or to be waited for, the rest of a ULPDU is for Receive.
+func TestPollLeavesTheRestOfAULPDUToReceive(t *testing.T) {
+	for _, n := range []int{100, 60000} {
+		want, wire, ends := wireOf(Params{}, 20, n, 30)
+		for _, cut := range []int{1, lengthSize, lengthSize + headSize + 1, ends[1] - ends[0] - 1} {
+			got := &placer{}
+			c, s, done := waiting(Params{}, nil, got)
+			s.wire = bytes.Clone(wire[:ends[0]+cut])
+			if !c.Poll() || len(got.got) != 1 || !c.reader.visited {
+				t.Errorf("length %d, %d octets of it: %d ULPDUs handed up, expected 1", n, cut, len(got.got))
+			}
+			s.wire = append(s.wire, wire[ends[0]+cut:]...)
+			if c.Poll() {
+				t.Errorf("length %d, %d octets of it: the rest was taken from Receive", n, cut)
+			}
+			s.resume <- nil
+			for err := error(nil); err == nil; {
+				select {
+				case <-s.waits:
+					s.resume <- nil
+				case err = <-done:
+					if err != io.EOF || !slices.EqualFunc(got.got, want, bytes.Equal) {
+						t.Errorf("length %d, %d octets of it: %v and %d ULPDUs, expected EOF and 3", n, cut, err, len(got.got))
+					}
+				}
+			}
+		}
+	}
+}
+
+// What comes behind a ULPDU that is being placed is its CRC field, and nobody's
+// beginning.
+func TestNobodyPollsInTheMiddleOfAULPDUThatIsPlaced(t *testing.T) {
+	want, wire, ends := wireOf(Params{}, 60002, 20) // no PAD
+	got := &placer{}
+	body := ends[0] - crcSize
+	s := &shared{fed: fed{direct: true}, waits: make(chan struct{}), resume: make(chan []byte)}
+	c := feed(&s.fed, Params{Initiator: true, Early: wire[:lengthSize+headSize]})
+	c.transport, c.reader.transport = s, s
+	s.wire = bytes.Clone(wire[lengthSize+headSize : body])
+	done := make(chan error, 1)
+	go func() { done <- c.Receive(got) }()
+	<-s.waits // for the CRC field
+	s.wire = bytes.Clone(wire[body:])
+	if c.Poll() || len(s.wire) != len(wire)-body {
+		t.Error("somebody polled")
+	}
+	s.resume <- nil
+	<-s.waits
+	s.resume <- nil
+	if err := <-done; err != io.EOF || !slices.EqualFunc(got.got, want, bytes.Equal) {
+		t.Errorf("%v and %d ULPDUs, expected EOF and 2", err, len(got.got))
+	}
+}
+
+func TestReceiveTellsWhatEndedTheReceptionInPoll(t *testing.T) {
+	refusal := errors.New("refused")
+	p := Params{CRC: true}
+	_, wire, _ := wireOf(p, 20)
+	spoilt := bytes.Clone(wire)
+	spoilt[10] ^= 1
+	for _, v := range []struct {
+		name  string
+		wire  []byte
+		end   error
+		sink  collector
+		check func(error) bool
+	}{
+		{"the end", nil, io.EOF, collector{}, func(err error) bool { return err == io.EOF }},
+		{"a reset", nil, syscall.ECONNRESET, collector{}, func(err error) bool {
+			return hasCode(err, CodeClosed) && errors.Is(err, syscall.ECONNRESET)
+		}},
+		{"a CRC", spoilt, nil, collector{}, func(err error) bool { return hasCode(err, CodeCRC) }},
+		{"the Sink", wire, nil, collector{refuse: refusal}, func(err error) bool { return err == refusal }},
+	} {
+		c, s, done := waiting(p, nil, &v.sink)
+		s.wire = bytes.Clone(v.wire)
+		if v.end != nil {
+			s.end, s.ended = v.end, true
+		}
+		c.Poll()
+		if !c.reader.visited {
+			t.Errorf("%s: Receive goes on waiting", v.name)
+		}
+		s.wire = bytes.Clone(wire)
+		if c.Poll() {
+			t.Errorf("%s: something was handed up afterwards", v.name)
+		}
+		s.resume <- nil
+		if err := <-done; !v.check(err) {
+			t.Errorf("%s: %v", v.name, err)
+		}
+		if err := c.Receive(&v.sink); !v.check(err) {
+			t.Errorf("%s: %v the second time", v.name, err)
+		}
+	}
+}
+
+func TestPollKeepsNoBufferOfAReceiveThatRests(t *testing.T) {
+	c, s, done := waiting(Params{}, nil, &collector{})
+	c.reader.rest()
+	c.Poll()
+	if c.reader.buffer != nil {
+		t.Error("a buffer is kept for nothing")
+	}
+	s.resume <- nil
+	<-done
+}
+
+func TestPollIsForTransportsThatPoll(t *testing.T) {
+	c := feed(&fed{}, Params{Initiator: true, Spin: 1})
+	if c.CanPoll() || c.Poll() {
+		t.Error("a transport polls that cannot")
+	}
+}
