@@ -51,7 +51,7 @@ func TestPollsOfOneCQTakeTurns(t *testing.T) {
 		}
 		b := newSide(t, verbs.QPConfig{})
 		polled.connect(t, b.qp, qp, cm.Params{})
-		check(t, qp.PostRecv(verbs.RecvWR{ID: uint64(i), SGL: []verbs.SGE{a.mr.SGE(0, 64)}}))
+		check(t, qp.PostRecv(verbs.RecvWR{ID: uint64(i), SGL: []verbs.SGE{a.mr.SGE(64*i, 64)}}))
 		peers = append(peers, b)
 	}
 	if n := a.recvCQ.Led(); n != pairs {
