@@ -103,6 +103,6 @@ type Params struct {
 	// NotNegotiated when the frame had none.
 	PeerIRD, PeerORD uint16
 
-	Spin       time.Duration // how long the reader polls the connection before it parks
+	Spin       time.Duration // how long the reader polls the connection before it parks; see Conn.Poll
 	ReadBuffer int           // limit of the read-ahead buffer in octets, see Config
 }

@@ -34,8 +34,8 @@ type CQConfig struct {
 	// [RNIC.SetCompletionHandler]. 0 is none.
 	Handler HandlerID
 
-	// Spin is how long Wait polls before it goes to sleep: it trades a
-	// processor for latency. 0 is not at all.
+	// Spin is how long Wait polls before it goes to sleep, as Poll does: it trades
+	// a processor for latency. 0 is not at all.
 	Spin time.Duration
 }
 

@@ -24,7 +24,11 @@ type Config struct {
 
 	Mode   Mode // how physical buffer lists describe memory
 	Limits Limits
-	Logger *slog.Logger // nil is silent
+
+	// Logger is told of what happens to the RNIC's objects; nil is silent. Its
+	// handler may be called in the middle of that: it must not use them, nor poll
+	// their completion queues.
+	Logger *slog.Logger
 
 	// Physical, if not empty, is the memory that the STag of zero names, in place
 	// of a machine's physical memory: tagged offsets are offsets into it
