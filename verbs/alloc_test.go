@@ -12,11 +12,11 @@ import (
 )
 
 // The whole path of a message allocates nothing, on both sides: from PostSend to
-// Poll, one at a time and in lists, over a stream that is written to by the poster
-// and over one that is not.
+// Poll, one at a time and in lists, over streams that are written to by the poster,
+// one of them polled, and over one that is not.
 func TestPostedAndCompletedMessagesAllocateNothing(t *testing.T) {
 	pipe := wire{"a pipe", func(testing.TB) (a, b net.Conn) { return net.Pipe() }, 0}
-	for _, w := range []wire{wires[0], pipe} {
+	for _, w := range []wire{wires[0], wires[2], pipe} {
 		a, b := linked(t, w, reads, reads)
 		for _, tt := range trafficOf(a, b) {
 			for _, list := range []int{1, 16} {
