@@ -24,8 +24,9 @@ import (
 //
 // The sending half (MULPDU, Fenced, Room, Append, AppendVolatile, Appended,
 // Written, Flush, Truncate, Guard) belongs to one goroutine at a time, the
-// receiving half (Receive, Drain) to one goroutine. The two, and all other
-// methods, may be used at the same time. Close and Reset end what waits in
+// receiving half (Receive, Drain) to one goroutine, which shares it with those in
+// Poll. The two, and all other methods, may be used at the same time. Close and
+// Reset end what waits in
 // Flush or Receive.
 //
 // Over a *net.TCPConn on Linux long payload is not copied on its way out, if no
@@ -48,8 +49,9 @@ type Conn struct {
 	emss    emss
 
 	// The receiving half.
-	reader  reader
-	recvErr error // what ended the receiving half
+	reader   reader
+	recvErr  error // what ended the receiving half
+	deadline readDeadline
 }
 
 // A transport moves octets between a Conn and its connection.
@@ -84,7 +86,7 @@ func (e windowError) Error() string { return e.err.Error() }
 // NewConn starts Full Operation over nc on the terms p, which start-up settled.
 // It owns nc from now on, and p.Early.
 func NewConn(nc net.Conn, p Params) *Conn {
-	c := &Conn{nc: nc, tcp: unwrapTCP(nc), params: p}
+	c := &Conn{nc: nc, tcp: unwrapTCP(nc), params: p, deadline: readDeadline{nc: nc}}
 	c.params.Early = nil
 	if c.tcp != nil {
 		// RFC 5044 §5.1: segments begin with FPDUs if writes leave at once. An
@@ -274,6 +276,7 @@ func (c *Conn) Truncate(n uint64) uint64 {
 func (c *Conn) Receive(s Sink) error {
 	if c.recvErr == nil {
 		c.recvErr = c.reader.receive(s)
+		c.deadline.settle()
 		if c.endedWhole(c.recvErr) {
 			c.recvErr = io.EOF
 		}
@@ -301,7 +304,7 @@ func (c *Conn) endedWhole(err error) bool {
 }
 
 // SetReadDeadline limits how long Receive and Drain wait for the peer.
-func (c *Conn) SetReadDeadline(t time.Time) error { return c.nc.SetReadDeadline(t) }
+func (c *Conn) SetReadDeadline(t time.Time) error { return c.deadline.set(t) }
 
 // SetWriteDeadline limits how long Flush waits for the peer.
 func (c *Conn) SetWriteDeadline(t time.Time) error { return c.nc.SetWriteDeadline(t) }

@@ -36,5 +36,10 @@ func (c *Conn) Poll() bool {
 		r.rest()
 	}
 	r.visited = r.failed != nil || r.start < r.end
+	if r.failed != nil {
+		// Receive may be waiting for octets, and was not told that these came: the
+		// poller forgets what is read before it looks.
+		c.deadline.rouse()
+	}
 	return n > 0
 }

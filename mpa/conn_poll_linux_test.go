@@ -93,3 +93,28 @@ func TestClosingEndsAReceiveThatIsLed(t *testing.T) {
 		}
 	}
 }
+
+// What the poller has not told of yet, when somebody in Poll reads it, it never tells
+// of: a Receive that has parked learns of the end all the same.
+func TestAParkedReceiveLearnsOfTheEndInPoll(t *testing.T) {
+	refusal := errors.New("refused")
+	for range 20 {
+		a, b := tcpPair(t)
+		out, in := NewConn(a, Params{Initiator: true}), NewConn(b, Params{Initiator: true, Spin: 1})
+		done := make(chan error, 1)
+		go func() { done <- in.Receive(&collector{refuse: refusal}) }()
+		for range 100 {
+			runtime.Gosched()
+		}
+		out.Append(pattern(100, 1), nil)
+		_, _ = flushAll(out)
+		in.Poll()
+		if err := <-done; err != refusal {
+			t.Fatalf("%v, expected %v", err, refusal)
+		}
+		_ = out.CloseWrite()
+		if err := in.Drain(); err != nil {
+			t.Fatalf("afterwards: %v", err)
+		}
+	}
+}

@@ -179,6 +179,9 @@ func TestReceiveTellsWhatEndedTheReceptionInPoll(t *testing.T) {
 		if err := c.Receive(&v.sink); !v.check(err) {
 			t.Errorf("%s: %v the second time", v.name, err)
 		}
+		if n := len(s.until); n != 2 || s.until[0].IsZero() || !s.until[1].IsZero() {
+			t.Errorf("%s: deadlines %v, expected one that is past and none", v.name, s.until)
+		}
 	}
 }
 

@@ -78,7 +78,7 @@ func (r *reader) receive(s Sink) error {
 			continue
 		}
 		r.idle(s)
-		if err := r.fill(); err != nil {
+		if err := r.fill(); err != nil && r.failed == nil {
 			return r.ended(err)
 		}
 	}

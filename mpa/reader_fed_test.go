@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"math/rand/v2"
+	"time"
 )
 
 // A fed transport gives wire, at most portion() octets at a time, then end.
@@ -18,6 +19,7 @@ type fed struct {
 	before  func(read int) // called where a socket may wait
 	given   int            // octets so far
 	beyond  []int          // for each read that places, how far it went beyond
+	until   []time.Time    // the deadlines set
 
 	windows [][]byte // kept for its memory
 }
@@ -28,6 +30,11 @@ func (f *fed) close()                          {}
 func (f *fed) polls() bool                     { return false }
 func (f *fed) look(*readAhead) (int, error)    { return 0, errors.ErrUnsupported }
 func (f *fed) flush(*batch, Guard, bool) error { return errors.ErrUnsupported }
+
+func (f *fed) SetReadDeadline(t time.Time) error {
+	f.until = append(f.until, t)
+	return nil
+}
 
 func (f *fed) next(room int) []byte {
 	if f.before != nil {
@@ -82,7 +89,7 @@ func random(most int) func() int {
 
 // feed is a Conn whose receiving half gets what f gives.
 func feed(f *fed, p Params) *Conn {
-	c := &Conn{params: p, transport: f}
+	c := &Conn{params: p, transport: f, deadline: readDeadline{nc: f}}
 	c.fenced.Store(!p.Initiator)
 	if f.end == nil {
 		f.end = io.EOF
