@@ -52,7 +52,7 @@ type socket struct {
 	seen    int
 	lookErr error
 
-	parked    bool   // tryRead has given the half away, to wait
+	given     bool   // tryRead has given the half away
 	visits    uint32 // of ahead, when tryRead looked last
 	streaming bool   // the last read returned much
 	bound     bool   // to one processor, with this whole program
@@ -142,8 +142,14 @@ func (s *socket) doRead() (int, error) {
 		runtime.Gosched()
 		s.take()
 	}
+	// Who has the half may close the connection, which waits for all that is within
+	// RawConn: so the half is waited for outside.
 	err := s.rc.Read(s.readFn)
-	if s.parked {
+	for s.given && err == nil {
+		s.take()
+		err = s.rc.Read(s.readFn)
+	}
+	if s.given {
 		s.take()
 	}
 	if err != nil {
@@ -158,14 +164,23 @@ func (s *socket) doRead() (int, error) {
 func (s *socket) give() {
 	if s.sink == nil {
 		s.ahead.half.Unlock()
+		s.given = true
 	}
 }
 
 func (s *socket) take() {
-	if s.sink == nil {
+	if s.given {
 		s.ahead.half.Lock()
+		s.given = false
 	}
-	s.parked = false
+}
+
+// tryTake is take that does not wait, and reports whether this has the half.
+func (s *socket) tryTake() bool {
+	if s.given && s.ahead.half.TryLock() {
+		s.given = false
+	}
+	return !s.given
 }
 
 // visited reports that somebody in Poll has left something to be dealt with.
@@ -211,12 +226,12 @@ func (s *socket) tryLook(fd uintptr) {
 }
 
 // tryRead reads once, polling for as long as it may. False asks RawConn to
-// wait and to call again.
+// wait and to call again. It ends with the half given away if somebody has it then.
 func (s *socket) tryRead(fd uintptr) bool {
-	if s.parked {
-		s.take()
-	}
 	for polls := 0; ; {
+		if !s.tryTake() {
+			return true
+		}
 		if s.visited() {
 			s.n = 0
 			return true
@@ -225,7 +240,6 @@ func (s *socket) tryRead(fd uintptr) bool {
 			polls = 0
 			s.give()
 			runtime.Gosched()
-			s.take()
 			continue
 		}
 		n, errno, err := s.attempt(fd)
@@ -250,7 +264,6 @@ func (s *socket) tryRead(fd uintptr) bool {
 					s.ahead.rest()
 				}
 				s.give()
-				s.parked = true
 				return false
 			}
 		case errno != unix.EINTR:
@@ -290,7 +303,6 @@ func (s *socket) poll(polls int) bool {
 		schedYield()
 	}
 	runtime.Gosched()
-	s.take()
 	return true
 }
 

@@ -118,3 +118,36 @@ func TestAParkedReceiveLearnsOfTheEndInPoll(t *testing.T) {
 		}
 	}
 }
+
+// A resetter resets its stream as soon as it is handed something, as those do whose
+// answer cannot be sent.
+type resetter struct {
+	collector
+	c *Conn
+}
+
+func (r *resetter) Idle() { _ = r.c.Reset() }
+
+// Who polls may have to reset the stream, which waits for a Receive that is reading.
+func TestThoseWhoPollMayResetTheStream(t *testing.T) {
+	for range 20 {
+		a, b := tcpPair(t)
+		out, in := NewConn(a, Params{Initiator: true}), NewConn(b, Params{Initiator: true, Spin: 10 * time.Second})
+		done := make(chan error, 1)
+		go func() { done <- in.Receive(&resetter{c: in}) }()
+		for range 100 {
+			in.Poll()
+			runtime.Gosched()
+		}
+		out.Append(pattern(100, 1), nil)
+		_, _ = flushAll(out)
+		for err := error(nil); err == nil; {
+			select {
+			case err = <-done:
+			default:
+				in.Poll()
+				runtime.Gosched()
+			}
+		}
+	}
+}
