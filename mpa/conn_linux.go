@@ -49,6 +49,7 @@ type socket struct {
 	n       int
 	rerr    error
 	looker  *readAhead // what tryLook reads into
+	looks   int        // that found nothing
 	seen    int
 	lookErr error
 
@@ -215,6 +216,11 @@ func (s *socket) tryLook(fd uintptr) {
 	n, errno := readOne(fd, s.looker.room())
 	switch {
 	case errno == unix.EAGAIN || errno == unix.EINTR:
+		// As in poll; those who poll need not know that somebody may wait for
+		// their processor.
+		if s.looks++; s.looks%yieldEvery == 0 {
+			schedYield()
+		}
 	case errno != 0:
 		s.lookErr = os.NewSyscallError("read", errno)
 	case n == 0:
@@ -332,6 +338,10 @@ const (
 
 	// A system call a poll would be most of its cost.
 	yieldEvery = 4
+
+	// A reader that is led naps, and then looks whether it still is: what comes
+	// after those who lead have turned to something else waits so long at most.
+	nap = 50 * time.Microsecond
 )
 
 // attempt reads without waiting.

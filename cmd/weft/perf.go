@@ -81,7 +81,7 @@ and with --connect on the other.`,
 	fl.Var((*octets)(&f.tuning.ReceiveBuffer), "receive-buffer", "receive buffer of all sockets, the same way")
 	fl.BoolVar(&f.tuning.Markers, "markers", false, "use MPA markers in both directions")
 	fl.IntVar(&f.tuning.MaxULPDU, "fpdu", 0, "largest ULPDU in `octets` (default: what the path's segments hold)")
-	fl.DurationVar(&f.tuning.Spin, "spin", 0, "poll connections this `long` before sleeping: lower latency for CPU time")
+	fl.DurationVar(&f.tuning.Spin, "spin", 0, "poll connections and completion queues this `long` before sleeping: lower latency for CPU time")
 	fl.BoolVar(&f.histogram, "histogram", false, "also print how latencies are distributed, beside plain TCP's")
 	fl.BoolVar(&f.json, "json", false, "print one JSON document, histograms included, instead of the tables")
 	fl.StringVar(&f.plot, "plot", "", "also draw bandwidth and rate against size, and latency by percentile, to `FILE.svg`")

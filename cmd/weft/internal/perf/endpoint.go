@@ -55,7 +55,7 @@ func newEndpoint(r *verbs.RNIC, room, depth int, tune Tuning) (_ *endpoint, err 
 		return nil, err
 	}
 	sends, recvs := len(e.batch)*2, max(windowDepths*depth, maxAcks, signalEvery)
-	if e.cq, err = r.CreateCQ(verbs.CQConfig{Entries: sends + recvs}); err != nil {
+	if e.cq, err = r.CreateCQ(verbs.CQConfig{Entries: sends + recvs, Spin: tune.Spin}); err != nil {
 		return nil, err
 	}
 	if e.mr, err = e.pd.Register(e.buf, access); err != nil {

@@ -20,7 +20,8 @@ type Tuning struct {
 	Markers bool `json:"markers,omitempty"`
 	// MaxULPDU is the largest ULPDU in octets; 0 follows the path's segment size.
 	MaxULPDU int `json:"max_ulpdu,omitempty"`
-	// Spin is how long an RDMA connection polls before it sleeps.
+	// Spin is how long an RDMA connection is polled, and its completion queue,
+	// before who waits for it sleeps.
 	Spin time.Duration `json:"spin_ns,omitempty"`
 }
 
