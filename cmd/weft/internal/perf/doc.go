@@ -30,7 +30,8 @@
 // Each combination is measured in several rounds, RDMA and TCP by turns within
 // each, so that what disturbs the machine disturbs both. What is reported is
 // the median of the rounds; percentiles are those of a round before, and
-// histograms count all rounds together.
+// histograms count all rounds together. One figure takes half a minute of a round
+// at most, however long the measurement may be.
 //
 // # What is verified
 //

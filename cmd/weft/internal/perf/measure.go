@@ -64,8 +64,7 @@ func (d *driver) measure(ctx context.Context) (*Report, error) {
 	for _, g := range groups {
 		meters += len(g.meters)
 	}
-	// Finding out takes about as long as a round.
-	window := d.cfg.Duration / time.Duration(max(meters*(d.cfg.Rounds+1), 1))
+	window := d.cfg.window(meters)
 	steps, step := len(groups)+meters*(d.cfg.Rounds+1), 0
 	progress := func() {
 		step++
@@ -110,6 +109,16 @@ func (d *driver) measure(ctx context.Context) (*Report, error) {
 		}
 	}
 	return d.report(groups, rounds, time.Since(start)), nil
+}
+
+// maxWindow leaves a run time to take several times as long as the one before
+// it foretold, before the peer ends it.
+const maxWindow = runLimit / 4
+
+// window is how long each of so many meters runs in a round. Finding out how
+// many messages fill it takes about as long as a round.
+func (c *Config) window(meters int) time.Duration {
+	return min(c.Duration/time.Duration(max(meters*(c.Rounds+1), 1)), maxWindow)
 }
 
 // verify moves messages between slots of their own, which both ends compare.

@@ -146,15 +146,19 @@ func TestASessionHasTheConnectionsOfItsHello(t *testing.T) {
 		if _, err := io.WriteString(nc, req); err != nil {
 			t.Fatal(err)
 		}
-		line, err := lines.ReadString('\n')
-		if err != nil {
-			t.Fatal(err)
+		for {
+			line, err := lines.ReadString('\n')
+			if err != nil {
+				t.Fatal(err)
+			}
+			var rep reply
+			if err := json.Unmarshal([]byte(line), &rep); err != nil {
+				t.Fatal(err)
+			}
+			if !rep.Wait { // for the session before
+				return rep.Error
+			}
 		}
-		var rep reply
-		if err := json.Unmarshal([]byte(line), &rep); err != nil {
-			t.Fatal(err)
-		}
-		return rep.Error
 	}
 	answer("") // of the hello
 	for range 2 {

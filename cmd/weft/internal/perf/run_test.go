@@ -92,6 +92,7 @@ func TestRunsThatDoNotFitAreRefused(t *testing.T) {
 		"slots that wrap":     func(r *run) { r.Slots = 1 << 30 },
 		"no slot":             func(r *run) { r.Slots = 0 },
 		"no message":          func(r *run) { r.N = 0 },
+		"endless messages":    func(r *run) { r.N = maxMessages + 1 },
 		"no depth":            func(r *run) { r.Depth = 0 },
 		"more than the depth": func(r *run) { r.Depth = 9 },
 		"no batch":            func(r *run) { r.Batch = 0 },
@@ -112,7 +113,7 @@ func TestRunsThatDoNotFitAreRefused(t *testing.T) {
 // its memory.
 func FuzzRunsThatPassTheCheckStayInMemory(f *testing.F) {
 	f.Add([]byte(`{"kind":"bandwidth","op":"write","size":64,"n":10,"slots":4,"depth":8,"batch":2,"signal":3}`))
-	f.Add([]byte(`{"kind":"latency","op":"cmpswap","size":8,"n":99999999999,"slots":1,"depth":1,"batch":1,"signal":1,"seed":18446744073709551615}`))
+	f.Add([]byte(`{"kind":"latency","op":"cmpswap","size":8,"n":16777216,"slots":1,"depth":1,"batch":1,"signal":1,"seed":18446744073709551615}`))
 	f.Add([]byte(`{"op":"read","size":-1,"n":-5,"slots":-9223372036854775808,"depth":0}`))
 	f.Fuzz(func(t *testing.T, line []byte) {
 		const room, depth = 1 << 20, 64

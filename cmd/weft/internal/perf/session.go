@@ -194,6 +194,7 @@ func (s *session) run(ctx context.Context, r *run) error {
 		return err
 	}
 	defer guard(ctx, s.ctl.nc)()
+	allow(ctx, s.ctl.nc, s.cfg.limits.run) // until now it had to be a request soon
 	part, compare, err := s.part(ctx, r)
 	if err != nil {
 		return err

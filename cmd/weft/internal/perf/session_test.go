@@ -9,6 +9,7 @@ import (
 	"sync"
 	"sync/atomic"
 	"testing"
+	"testing/synctest"
 	"time"
 )
 
@@ -171,6 +172,38 @@ func TestDamagedDataFailsTheMeasurement(t *testing.T) {
 			}
 		})
 	}
+}
+
+// What a driver has to ask for its next run is no limit of the run.
+func TestARunMayTakeUntilItsOwnLimit(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		within := limits{open: openLimit, idle: idleLimit, run: runLimit}
+		nc, far := net.Pipe()
+		defer far.Close()
+		s := newSession(&PeerConfig{limits: within}, nil, nc)
+		s.hello = hello{Room: 1, Depth: 1} // no connections: the run is what the driver makes of it
+		ended := make(chan error, 1)
+		go func() {
+			defer s.close()
+			ended <- s.serve(t.Context())
+		}()
+
+		d := driver{ctl: newControl(far)}
+		time.Sleep(within.idle - time.Second)
+		for _, wait := range []time.Duration{within.idle + time.Second, within.run - time.Second} {
+			if _, err := d.ask(request{Do: doRun, Run: &run{Kind: stream, Op: Send, Size: 1, N: 1, Slots: 1, Depth: 1, Batch: 1, Signal: 1}}); err != nil {
+				t.Fatal(err)
+			}
+			time.Sleep(wait)
+			if _, err := d.ask(request{Do: doCheck}); err != nil {
+				t.Fatalf("after a run of %v: %v", wait, err)
+			}
+		}
+		far.Close()
+		if err := <-ended; err != nil {
+			t.Error(err)
+		}
+	})
 }
 
 func TestMeasurementEndsWithItsContext(t *testing.T) {
