@@ -64,9 +64,11 @@ type LLP interface {
 
 	// Poll hands what has arrived to the Sink of the Receive that is under way,
 	// in the caller's goroutine and without waiting, and reports whether there
-	// was anything. CanPoll reports whether it can do so at all.
+	// was anything. CanPoll reports whether it can do so at all. Leave tells that
+	// a caller of Poll is about to do something else.
 	Poll() bool
 	CanPoll() bool
+	Leave()
 
 	// CloseWrite ends the sending half gracefully (FIN); Drain reads and drops
 	// until the peer's end or error; Reset ends both halves at once (RST).

@@ -68,6 +68,8 @@ type transport interface {
 	// look reads once, without waiting: no octets if there are none.
 	look(a *readAhead) (int, error)
 	polls() bool
+	// leave tells read that those who looked do something else now.
+	leave()
 	// readWindows waits for octets as read does, and puts them into the Sink's
 	// memory from offset off on, rest octets, and what follows into more. An
 	// error of the Sink is a windowError. Only a transport whose places is true

@@ -53,10 +53,10 @@ type socket struct {
 	seen    int
 	lookErr error
 
-	given     bool   // tryRead has given the half away
-	visits    uint32 // of ahead, when tryRead looked last
-	streaming bool   // the last read returned much
-	bound     bool   // to one processor, with this whole program
+	given     bool // tryRead has given the half away
+	leader    leader
+	streaming bool // the last read returned much
+	bound     bool // to one processor, with this whole program
 	yielder   yielder
 	began     time.Time // of polling
 }
@@ -71,7 +71,7 @@ func newSocket(nc net.Conn, spin time.Duration, stats *counters) transport {
 		return nil
 	}
 	one := bound()
-	s := &socket{rc: rc, spin: spin, stats: stats, bound: one, yielder: yielder{on: one}}
+	s := &socket{rc: rc, spin: spin, stats: stats, bound: one, yielder: yielder{on: one}, leader: newLeader()}
 	s.writeFn, s.readFn, s.lookFn = s.tryWrite, s.tryRead, s.tryLook
 	return s
 }
@@ -85,7 +85,11 @@ func bound() bool {
 func (s *socket) tries() bool  { return true }
 func (s *socket) places() bool { return true }
 func (s *socket) polls() bool  { return s.spin > 0 }
-func (s *socket) close()       { s.closing.Store(true) }
+func (s *socket) leave()       { s.leader.left() }
+func (s *socket) close() {
+	s.closing.Store(true)
+	s.leader.left()
+}
 
 func (s *socket) flush(b *batch, g Guard, wait bool) error {
 	s.batch, s.guard, s.wait, s.werr = b, g, wait, nil
@@ -196,11 +200,7 @@ func (s *socket) visited() bool {
 // led reports that somebody has been in Poll since it was asked last: as long as
 // they come what arrives is better left to them.
 func (s *socket) led() bool {
-	if s.sink != nil || s.ahead.visits == s.visits || s.closing.Load() {
-		return false
-	}
-	s.visits = s.ahead.visits
-	return true
+	return s.sink == nil && s.leader.came(s.ahead.visits) && !s.closing.Load()
 }
 
 func (s *socket) look(a *readAhead) (int, error) {
@@ -245,7 +245,7 @@ func (s *socket) tryRead(fd uintptr) bool {
 		if s.led() {
 			polls = 0
 			s.give()
-			runtime.Gosched()
+			s.leader.follow()
 			continue
 		}
 		n, errno, err := s.attempt(fd)
@@ -338,10 +338,6 @@ const (
 
 	// A system call a poll would be most of its cost.
 	yieldEvery = 4
-
-	// A reader that is led naps, and then looks whether it still is: what comes
-	// after those who lead have turned to something else waits so long at most.
-	nap = 50 * time.Microsecond
 )
 
 // attempt reads without waiting.

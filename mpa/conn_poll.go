@@ -43,3 +43,8 @@ func (c *Conn) Poll() bool {
 	}
 	return n > 0
 }
+
+// Leave tells that a caller of Poll is about to do something else. A Receive that has
+// left the stream to those who poll takes it back at once, and otherwise within
+// milliseconds.
+func (c *Conn) Leave() { c.transport.leave() }

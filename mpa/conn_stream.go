@@ -20,6 +20,7 @@ type stream struct {
 func (s *stream) tries() bool  { return false }
 func (s *stream) places() bool { return false }
 func (s *stream) polls() bool  { return false }
+func (s *stream) leave()       {}
 func (s *stream) close()       {}
 
 func (s *stream) flush(b *batch, g Guard, wait bool) error {

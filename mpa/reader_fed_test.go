@@ -28,6 +28,7 @@ func (f *fed) tries() bool                     { return false }
 func (f *fed) places() bool                    { return f.direct }
 func (f *fed) close()                          {}
 func (f *fed) polls() bool                     { return false }
+func (f *fed) leave()                          {}
 func (f *fed) look(*readAhead) (int, error)    { return 0, errors.ErrUnsupported }
 func (f *fed) flush(*batch, Guard, bool) error { return errors.ErrUnsupported }
 

@@ -67,6 +67,7 @@ func (l *line) Fenced() bool      { return l.fenced }
 func (l *line) CanTry() bool      { return !l.waits }
 func (l *line) CanPoll() bool     { return false }
 func (l *line) Poll() bool        { return false }
+func (l *line) Leave()            {}
 func (l *line) Room() bool        { return len(l.pending) < l.room }
 func (l *line) Appended() uint64  { return l.done + uint64(len(l.pending)) }
 func (l *line) Written() uint64   { return l.done }

@@ -168,5 +168,8 @@ func (s *Stream) Reader() error { return s.in.run() }
 // What ends the stream is left to the Reader.
 func (s *Stream) Poll() bool { return s.llp.Poll() }
 
+// Leave tells that a caller of Poll is about to do something else.
+func (s *Stream) Leave() { s.llp.Leave() }
+
 // CanPoll reports whether Poll can do anything.
 func (s *Stream) CanPoll() bool { return s.llp.CanPoll() }

@@ -225,6 +225,9 @@ func (cq *CQ) Wait(ctx context.Context) error {
 		return nil
 	}
 	cq.mu.Lock()
+	for _, s := range cq.streams {
+		s.Leave() // it is the readers' again
+	}
 	cq.waiters++
 	defer func() {
 		// Somebody else may be waiting for the same completions, or for others.
