@@ -5,17 +5,19 @@ import (
 	"time"
 )
 
-// This file tells when work requests come in bursts, each or a few posted by
-// themselves but one right after the other. The poster that sends each by itself then pays for a write
-// each; when it leaves them to the writer they go together. For a request that comes
-// alone it is the other way round: the hand-over takes longer than the write.
+// This file tells when work requests come in bursts: posted one or a few at a time,
+// but each post right after the other. The poster that sends for each post then pays
+// for a write each; when it leaves them to the writer they go together. For a request
+// that comes alone it is the other way round: the hand-over takes longer than the
+// write.
 
 const (
 	// burstGap is the time from one post to the next in a burst, at most.
 	burstGap = time.Microsecond
 
-	// burstLength is how many requests are a burst; a pause halves what has been
-	// seen of it, up to burstMemory.
+	// burstLength is how many posts are a burst, and so many requests in one post
+	// are sent without waiting for more; a pause halves what has been seen of it, up
+	// to burstMemory.
 	burstLength = 16
 	burstMemory = 4 * burstLength
 )
