@@ -78,8 +78,9 @@ func TestPollHandsUpWhatHasArrivedWhileReceiveWaits(t *testing.T) {
 		if err := <-done; err != io.EOF || !slices.EqualFunc(got.got, want, bytes.Equal) {
 			t.Errorf("%s: %v and %d ULPDUs, expected EOF and 3", termsName(p), err, len(got.got))
 		}
-		if c.Poll() {
-			t.Errorf("%s: something was handed up after the end", termsName(p))
+		s.wire = bytes.Clone(wire)
+		if c.Poll() || len(s.wire) != len(wire) {
+			t.Errorf("%s: something was read after the end", termsName(p))
 		}
 	}
 }

@@ -210,6 +210,10 @@ func TestABatchIsFullAtItsLimits(t *testing.T) {
 		if !b.room() {
 			t.Errorf("%s: no room in an empty batch", v.name)
 		}
+		v.append(&b, v.n, nil, v.payload())
+		if !b.room() {
+			t.Errorf("%s: no room for a second frame in the next batch", v.name)
+		}
 	}
 }
 
