@@ -54,6 +54,7 @@ type socket struct {
 	lookErr error
 
 	given     bool // tryRead has given the half away
+	follows   bool // to those who poll, who may go on for now
 	leader    leader
 	streaming bool // the last read returned much
 	bound     bool // to one processor, with this whole program
@@ -151,6 +152,10 @@ func (s *socket) doRead() (int, error) {
 	// RawConn: so the half is waited for outside.
 	err := s.rc.Read(s.readFn)
 	for s.given && err == nil {
+		if s.follows {
+			s.follows = false
+			s.leader.follow()
+		}
 		s.take()
 		err = s.rc.Read(s.readFn)
 	}
@@ -200,7 +205,7 @@ func (s *socket) visited() bool {
 // led reports that somebody has been in Poll since it was asked last: as long as
 // they come what arrives is better left to them.
 func (s *socket) led() bool {
-	return s.sink == nil && s.leader.came(s.ahead.visits) && !s.closing.Load()
+	return s.sink == nil && s.leader.came(s.ahead.visits)
 }
 
 func (s *socket) look(a *readAhead) (int, error) {
@@ -232,7 +237,8 @@ func (s *socket) tryLook(fd uintptr) {
 }
 
 // tryRead reads once, polling for as long as it may. False asks RawConn to
-// wait and to call again. It ends with the half given away if somebody has it then.
+// wait and to call again. It ends with the half given away if somebody in Poll has it
+// then, or had it: RawConn, entered anew, tells of the deadline and of closing.
 func (s *socket) tryRead(fd uintptr) bool {
 	for polls := 0; ; {
 		if !s.tryTake() {
@@ -243,10 +249,9 @@ func (s *socket) tryRead(fd uintptr) bool {
 			return true
 		}
 		if s.led() {
-			polls = 0
 			s.give()
-			s.leader.follow()
-			continue
+			s.follows = true
+			return true
 		}
 		n, errno, err := s.attempt(fd)
 		switch {

@@ -36,6 +36,9 @@ func (c *Conn) Poll() bool {
 		r.rest()
 	}
 	r.visited = r.failed != nil || r.start < r.end
+	if r.visited {
+		c.transport.leave() // Receive may sleep, as others come all the time
+	}
 	if r.failed != nil {
 		// Receive may be waiting for octets, and was not told that these came: the
 		// poller forgets what is read before it looks.

@@ -5,6 +5,8 @@ import (
 	"errors"
 	"io"
 	"math/rand/v2"
+	"net"
+	"os"
 	"runtime"
 	"sync"
 	"testing"
@@ -67,29 +69,37 @@ func TestThoseWhoPollAndReceiveShareTheStream(t *testing.T) {
 	}
 }
 
-// Closing ends a Receive that leaves what comes to those who poll without end.
-func TestClosingEndsAReceiveThatIsLed(t *testing.T) {
-	_, b := tcpPair(t)
-	c := NewConn(b, Params{Initiator: true, Spin: 10 * time.Second})
-	done := make(chan error, 1)
-	go func() { done <- c.Receive(&collector{}) }()
-	for range 1000 {
-		c.Poll()
-		runtime.Gosched()
-	}
-	if err := c.Close(); err != nil {
-		t.Fatal(err)
-	}
-	for {
-		select {
-		case err := <-done:
-			if !hasCode(err, CodeClosed) {
-				t.Errorf("%v, expected code 1", err)
-			}
-			return
-		default:
+// Neither closing nor a deadline waits for those who poll without end to stop.
+func TestAReceiveThatIsLedEnds(t *testing.T) {
+	for _, v := range []struct {
+		name string
+		end  func(*Conn) error
+		want error
+	}{
+		{"closing", (*Conn).Close, net.ErrClosed},
+		{"a deadline", func(c *Conn) error { return c.SetReadDeadline(time.Unix(1, 0)) }, os.ErrDeadlineExceeded},
+	} {
+		_, b := tcpPair(t)
+		c := NewConn(b, Params{Initiator: true, Spin: 10 * time.Second})
+		done := make(chan error, 1)
+		go func() { done <- c.Receive(&collector{}) }()
+		for range 1000 {
 			c.Poll()
 			runtime.Gosched()
+		}
+		if err := v.end(c); err != nil {
+			t.Fatal(err)
+		}
+		for err := error(nil); err == nil; {
+			select {
+			case err = <-done:
+				if !hasCode(err, CodeClosed) || !errors.Is(err, v.want) {
+					t.Errorf("%s: %v, expected code 1 with %v", v.name, err, v.want)
+				}
+			default:
+				c.Poll()
+				runtime.Gosched()
+			}
 		}
 	}
 }

@@ -18,9 +18,11 @@ type shared struct {
 	waits  chan struct{}
 	resume chan []byte // what arrives then
 	ended  bool        // look finds the end
+	left   int         // times that Receive was told to look
 }
 
 func (s *shared) polls() bool { return true }
+func (s *shared) leave()      { s.left++ }
 
 func (s *shared) read(a *readAhead) (int, error) {
 	a.half.Unlock()
@@ -93,7 +95,7 @@ func TestPollLeavesTheRestOfAULPDUToReceive(t *testing.T) {
 			got := &placer{}
 			c, s, done := waiting(Params{}, nil, got)
 			s.wire = bytes.Clone(wire[:ends[0]+cut])
-			if !c.Poll() || len(got.got) != 1 || !c.reader.visited {
+			if !c.Poll() || len(got.got) != 1 || !c.reader.visited || s.left != 1 {
 				t.Errorf("length %d, %d octets of it: %d ULPDUs handed up, expected 1", n, cut, len(got.got))
 			}
 			s.wire = append(s.wire, wire[ends[0]+cut:]...)
@@ -166,7 +168,7 @@ func TestReceiveTellsWhatEndedTheReceptionInPoll(t *testing.T) {
 			s.end, s.ended = v.end, true
 		}
 		c.Poll()
-		if !c.reader.visited {
+		if !c.reader.visited || s.left != 1 {
 			t.Errorf("%s: Receive goes on waiting", v.name)
 		}
 		s.wire = bytes.Clone(wire)
