@@ -182,6 +182,41 @@ func TestASessionHasTheConnectionsOfItsHello(t *testing.T) {
 	}
 }
 
+// The same of RDMA connections, for each setting of the CRC by itself.
+func TestASessionHasTheRDMAConnectionsOfItsHello(t *testing.T) {
+	s := session{cfg: &PeerConfig{limits: limits{open: time.Hour, run: time.Hour}}, hello: hello{Connections: 2, Room: 1, Depth: 1}}
+	s.rdma = map[bool][]*endpoint{true: {nil, nil}, false: {nil}}
+	if _, err := s.obey(t.Context(), &request{Do: doConnect, CRC: true, Remote: new(remote)}); err == nil || !strings.Contains(err.Error(), `cannot do "connect"`) {
+		t.Errorf("a third connection: %v", err)
+	}
+	if _, _, err := s.part(t.Context(), &run{Kind: bandwidth, Op: Write, Size: 1, N: 1, Slots: 1, Depth: 1, Batch: 1, Signal: 1}); err == nil || !strings.Contains(err.Error(), "1 of 2 RDMA connections") {
+		t.Errorf("a run with one of two connections: %v", err)
+	}
+}
+
+// Connections that a session has not asked for are turned away, all but the
+// first, and keep nobody waiting.
+func TestConnectionsThatNobodyAskedForAreTurnedAway(t *testing.T) {
+	addr, _ := servePeerWithin(t, nil, limits{open: time.Hour, idle: time.Hour, run: time.Hour})
+	nc := call(t, addr, helloOf(protocol, tokenLen, 2, 9, 1))
+	if _, err := bufio.NewReader(nc).ReadString('\n'); err != nil {
+		t.Fatal(err)
+	}
+	ended := make(chan error, 3)
+	for range cap(ended) {
+		joined := call(t, addr, "J"+string(make([]byte, tokenLen)))
+		go func() {
+			_, err := joined.Read(make([]byte, 1))
+			ended <- err
+		}()
+	}
+	for range cap(ended) - 1 {
+		if err := <-ended; err == nil {
+			t.Error("the peer said something")
+		}
+	}
+}
+
 func TestDriversTakeTurns(t *testing.T) {
 	addr, _ := servePeer(t, nil)
 	var all sync.WaitGroup
