@@ -49,7 +49,7 @@ type socket struct {
 	n       int
 	rerr    error
 	looker  *readAhead // what tryLook reads into
-	looks   int        // that found nothing
+	looks   int        // that found nothing, since the last that did
 	seen    int
 	lookErr error
 
@@ -223,7 +223,7 @@ func (s *socket) tryLook(fd uintptr) {
 	case errno == unix.EAGAIN || errno == unix.EINTR:
 		// As in poll; those who poll need not know that somebody may wait for
 		// their processor.
-		if s.looks++; s.looks%yieldEvery == 0 {
+		if s.looks++; s.looks%looksToYield == 0 {
 			schedYield()
 		}
 	case errno != 0:
@@ -232,7 +232,7 @@ func (s *socket) tryLook(fd uintptr) {
 		s.lookErr = io.EOF
 	default:
 		s.stats.reads.Add(1)
-		s.seen = n
+		s.seen, s.looks = n, 0
 	}
 }
 
@@ -343,6 +343,10 @@ const (
 
 	// A system call a poll would be most of its cost.
 	yieldEvery = 4
+
+	// Those who poll have nothing else to do between two looks than the reader has.
+	// Where the peer is on another processor an answer comes before so many.
+	looksToYield = 16
 )
 
 // attempt reads without waiting.
