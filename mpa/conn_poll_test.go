@@ -136,9 +136,13 @@ func TestNobodyPollsInTheMiddleOfAULPDUThatIsPlaced(t *testing.T) {
 	}
 	s.resume <- nil
 	<-s.waits
+	s.wire = bytes.Clone(wire[ends[0]:])
+	if want = append(want, want[1]); !c.Poll() || c.reader.visits != 1 {
+		t.Errorf("nobody polled afterwards, or was counted: %d visits", c.reader.visits)
+	}
 	s.resume <- nil
 	if err := <-done; err != io.EOF || !slices.EqualFunc(got.got, want, bytes.Equal) {
-		t.Errorf("%v and %d ULPDUs, expected EOF and 2", err, len(got.got))
+		t.Errorf("%v and %d ULPDUs, expected EOF and 3", err, len(got.got))
 	}
 }
 
