@@ -26,8 +26,7 @@ import (
 // Written, Flush, Truncate, Guard) belongs to one goroutine at a time, the
 // receiving half (Receive, Drain) to one goroutine, which shares it with those in
 // Poll. The two, and all other methods, may be used at the same time. Close and
-// Reset end what waits in
-// Flush or Receive.
+// Reset end what waits in Flush or Receive.
 //
 // Over a *net.TCPConn on Linux long payload is not copied on its way out, if no
 // markers are sent; and on its way in it is read straight to its place, if
