@@ -1,31 +1,10 @@
 package main
 
 import (
-	"runtime"
 	"strings"
 	"testing"
 	"time"
 )
-
-func TestAMissingCompilerIsNamedWithTheRemedy(t *testing.T) {
-	if runtime.GOOS != "linux" {
-		t.Skip("the peers in C are for Linux")
-	}
-	t.Setenv("CC", "no-such-compiler")
-	p, err := findPeers(t.Context(), func(Peer) bool { return true })
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer p.close()
-	if !p.missing(TCPC) || !p.missing(Fabric) || p.missing(Weft) {
-		t.Errorf("missing = %+v", p.Missing)
-	}
-	for _, m := range p.Missing {
-		if !strings.Contains(m.Why, "no-such-compiler") || !strings.HasPrefix(m.Remedy, "apt-get install") {
-			t.Errorf("missing = %+v", m)
-		}
-	}
-}
 
 func TestTheCompilersComplaintIsTold(t *testing.T) {
 	said := "In file included\nfabric.c:10:10: fatal error: rdma/fabric.h: No such file or directory\n   10 | #include\n"

@@ -133,6 +133,12 @@ func setBuffer(fd uintptr, kind bufferKind, octets int) error {
 	if err == nil {
 		got, err = getBuffer(fd, kind)
 	}
+	return kind.granted(octets, got, err)
+}
+
+// granted is the error, if there is one, when so many octets were asked for and the
+// system answered with others, or with an error.
+func (kind bufferKind) granted(octets, got int, err error) error {
 	switch {
 	case err != nil:
 		return fmt.Errorf("%s of %d octets: %w; %s is the limit", kind.name, octets, err, kind.limit)

@@ -24,7 +24,11 @@ func getBuffer(fd uintptr, kind bufferKind) (int, error) {
 }
 
 func setCongestion(fd uintptr, name string) error {
-	err := unix.SetsockoptString(int(fd), unix.IPPROTO_TCP, unix.TCP_CONGESTION, name)
+	return congestionError(name, unix.SetsockoptString(int(fd), unix.IPPROTO_TCP, unix.TCP_CONGESTION, name))
+}
+
+// congestionError says what to do about an answer of the system's.
+func congestionError(name string, err error) error {
 	switch {
 	case errors.Is(err, unix.ENOENT):
 		return fmt.Errorf("congestion control %q: the system has none of that name: %w; /proc/sys/net/ipv4/tcp_available_congestion_control lists those loaded, and modules tcp_* are others", name, err)
