@@ -217,26 +217,6 @@ func TestModesAndTimesAreKeptIfAskedTo(t *testing.T) {
 	}
 }
 
-func TestAFileThatIsReplacedStaysAsOpenAsItWas(t *testing.T) {
-	if runtime.GOOS == "windows" {
-		t.Skip("Windows has no such modes")
-	}
-	dir := tree(t, map[string]string{"new": "new", "old": "old", "link": "-> old"})
-	if err := os.Chmod(filepath.Join(dir, "old"), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	if err, failed := run(t, new(Copier), Local{}, Local{}, filepath.Join(dir, "link"), filepath.Join(dir, "new")); err != nil || failed != nil {
-		t.Fatal(err, failed)
-	}
-	info, err := os.Stat(filepath.Join(dir, "old"))
-	if err != nil || info.Mode().Perm() != 0o600 {
-		t.Errorf("%v, %v", info, err)
-	}
-	if got := listTree(t, dir); got["old"] != "new" || got["link"] != "-> old" {
-		t.Errorf("left %q", got)
-	}
-}
-
 // A file in part never has its name, and goes when the copy fails.
 func TestWhatFailsLeavesTheOldFileAndNoPart(t *testing.T) {
 	broken := errors.New("broken")
