@@ -1,6 +1,10 @@
 package ddp
 
-import "github.com/weft-rdma/weft/mpa"
+import (
+	"context"
+
+	"github.com/weft-rdma/weft/mpa"
+)
 
 // LLP is the lower layer protocol as DDP needs it (RFC 5041 §3): an ordered,
 // reliable stream that keeps the boundaries of the segments given to it.
@@ -62,13 +66,8 @@ type LLP interface {
 	// when the peer closed between segments.
 	Receive(s mpa.Sink) error
 
-	// Poll hands what has arrived to the Sink of the Receive that is under way,
-	// in the caller's goroutine and without waiting, and reports whether there
-	// was anything. CanPoll reports whether it can do so at all. Leave tells that
-	// a caller of Poll is about to do something else.
-	Poll() bool
-	CanPoll() bool
-	Leave()
+	// Others may see to the receiving half while Receive waits.
+	Poller
 
 	// CloseWrite ends the sending half gracefully (FIN); Drain reads and drops
 	// until the peer's end or error; Reset ends both halves at once (RST).
@@ -76,6 +75,28 @@ type LLP interface {
 	Drain() error
 	Reset() error
 	Close() error
+}
+
+// A Poller is the receiving half for those who would have to be woken by the goroutine
+// in Receive otherwise. Methods may be called by any goroutine.
+type Poller interface {
+	// Poll hands what has arrived to the Sink of the Receive that is under way,
+	// in the caller's goroutine and without waiting, and reports whether there
+	// was anything. CanPoll reports whether it is of use at any time. Leave tells
+	// that a caller of Poll is about to do something else.
+	Poll() bool
+	CanPoll() bool
+	Leave()
+
+	// Lead takes the wait for what arrives, if Receive has left it to others, as it
+	// does for those who come each time; CanLead reports whether it ever does. Who
+	// has it calls Await, which waits until Poll may find something, ctx is done or
+	// Rouse is called; then Unlead, then Poll.
+	Lead() bool
+	CanLead() bool
+	Await(ctx context.Context)
+	Rouse()
+	Unlead()
 }
 
 // The stream over TCP.

@@ -11,6 +11,7 @@ package mpa
 // A stream in Full Operation: FPDUs over a connection, in both directions.
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -67,8 +68,14 @@ type transport interface {
 	// look reads once, without waiting: no octets if there are none.
 	look(a *readAhead) (int, error)
 	polls() bool
-	// leave tells read that those who looked do something else now.
+	// leave has read wait by itself again, if it let others.
 	leave()
+	// leads reports whether read ever lets others wait. lead takes the wait, if it
+	// does; await waits, then, until look may find something; unlead follows.
+	leads() bool
+	lead() bool
+	await(ctx context.Context)
+	unlead()
 	// readWindows waits for octets as read does, and puts them into the Sink's
 	// memory from offset off on, rest octets, and what follows into more. An
 	// error of the Sink is a windowError. Only a transport whose places is true
@@ -95,7 +102,7 @@ func NewConn(nc net.Conn, p Params) *Conn {
 		_ = c.tcp.SetNoDelay(true)
 	}
 	c.emss.init(c.tcp)
-	c.transport = newSocket(nc, p.Spin, &c.stats)
+	c.transport = newSocket(nc, p.Spin, &c.stats, &c.deadline)
 	if c.transport == nil {
 		c.transport = &stream{nc: nc, stats: &c.stats}
 	}

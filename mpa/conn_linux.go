@@ -9,11 +9,13 @@ package mpa
 // within RawConn, which waits when it is told that the attempt failed.
 
 import (
+	"context"
 	"fmt"
 	"io"
 	"net"
 	"os"
 	"runtime"
+	"sync"
 	"sync/atomic"
 	"syscall"
 	"time"
@@ -22,10 +24,11 @@ import (
 )
 
 type socket struct {
-	rc      syscall.RawConn
-	spin    time.Duration
-	stats   *counters
-	closing atomic.Bool
+	rc       syscall.RawConn
+	spin     time.Duration
+	stats    *counters
+	deadline *readDeadline
+	closing  atomic.Bool
 
 	// The writer's, for tryWrite.
 	writeFn func(fd uintptr) bool
@@ -53,16 +56,29 @@ type socket struct {
 	seen    int
 	lookErr error
 
-	given     bool // tryRead has given the half away
-	follows   bool // to those who poll, who may go on for now
-	leader    leader
-	streaming bool // the last read returned much
-	bound     bool // to one processor, with this whole program
-	yielder   yielder
-	began     time.Time // of polling
+	given   bool // tryRead has given the half away
+	follows bool // to those who poll, who may go on for now
+	leader  leader
+	parked  bool // the last read had to wait
+	bound   bool // to one processor, with this whole program
+	yielder yielder
+	began   time.Time // of polling
+
+	// Of who has taken the seat, for tryAwait.
+	awaitFn  func(fd uintptr) bool
+	waited   bool
+	ready    [1]unix.PollFd
+	awaitErr error
+	patience patience
 }
 
-func newSocket(nc net.Conn, spin time.Duration, stats *counters) transport {
+// A patience is for how long who has taken the seat is willing to wait.
+type patience struct {
+	mu  sync.Mutex
+	ctx context.Context // nil: for ever, or nobody has taken it
+}
+
+func newSocket(nc net.Conn, spin time.Duration, stats *counters, d *readDeadline) transport {
 	tcp, ok := nc.(*net.TCPConn)
 	if !ok {
 		return nil
@@ -72,8 +88,8 @@ func newSocket(nc net.Conn, spin time.Duration, stats *counters) transport {
 		return nil
 	}
 	one := bound()
-	s := &socket{rc: rc, spin: spin, stats: stats, bound: one, yielder: yielder{on: one}, leader: newLeader()}
-	s.writeFn, s.readFn, s.lookFn = s.tryWrite, s.tryRead, s.tryLook
+	s := &socket{rc: rc, spin: spin, stats: stats, deadline: d, bound: one, yielder: yielder{on: one}, leader: newLeader()}
+	s.writeFn, s.readFn, s.lookFn, s.awaitFn = s.tryWrite, s.tryRead, s.tryLook, s.tryAwait
 	return s
 }
 
@@ -86,10 +102,11 @@ func bound() bool {
 func (s *socket) tries() bool  { return true }
 func (s *socket) places() bool { return true }
 func (s *socket) polls() bool  { return s.spin > 0 }
-func (s *socket) leave()       { s.leader.left() }
+func (s *socket) leads() bool  { return !s.bound }
+func (s *socket) leave()       { s.leader.reclaim() }
 func (s *socket) close() {
 	s.closing.Store(true)
-	s.leader.left()
+	s.leader.reclaim()
 }
 
 func (s *socket) flush(b *batch, g Guard, wait bool) error {
@@ -140,7 +157,12 @@ func (s *socket) readWindows(sink Sink, off, rest int, more []byte) (int, error)
 }
 
 func (s *socket) doRead() (int, error) {
-	s.n, s.rerr = 0, nil // an attempt that fails has read nothing
+	if s.awaited() {
+		s.give()
+		s.follow()
+		s.take()
+	}
+	s.n, s.rerr, s.parked = 0, nil, false // an attempt that fails has read nothing
 	if s.spin > 0 || s.yielder.pays() {
 		// Whoever waits for what was handed up goes first: that is what the
 		// polling is for.
@@ -154,7 +176,11 @@ func (s *socket) doRead() (int, error) {
 	for s.given && err == nil {
 		if s.follows {
 			s.follows = false
-			s.leader.follow()
+			if s.leader.row < ledLong {
+				runtime.Gosched()
+			} else {
+				s.follow()
+			}
 		}
 		s.take()
 		err = s.rc.Read(s.readFn)
@@ -165,8 +191,43 @@ func (s *socket) doRead() (int, error) {
 	if err != nil {
 		return 0, err
 	}
-	s.streaming = s.n >= streamRead
 	return s.n, s.rerr
+}
+
+// awaited reports that what came last would have come sooner to somebody else: it was
+// little, the reader had been waiting for it, and so had he, as for what came before.
+// One who polls takes it by himself.
+func (s *socket) awaited() bool {
+	if s.spin > 0 || s.bound || s.sink != nil {
+		return false
+	}
+	came := s.leader.came()
+	if !s.parked || s.n >= bulkRead {
+		s.leader.row = 0
+	}
+	return came && s.leader.lasts() && s.ahead.start == s.ahead.end
+}
+
+// follow sleeps, with the half given away, until the seat is the reader's again.
+func (s *socket) follow() {
+	if s.sink == nil {
+		watch.add(s)
+		s.leader.sleep(&s.closing)
+		watch.remove(s)
+	}
+}
+
+// tend gives the seat back to the reader if nobody comes any more, and lets it look at
+// its deadline; and it ends a wait that has lost its patience.
+func (s *socket) tend() {
+	if s.leader.neglected() || s.deadline.limited() {
+		s.leader.reclaim()
+	}
+	s.patience.mu.Lock()
+	defer s.patience.mu.Unlock()
+	if s.patience.ctx != nil && s.patience.ctx.Err() != nil {
+		s.deadline.call()
+	}
 }
 
 // give and take are for moments in which somebody in Poll may have the half. It is
@@ -205,11 +266,51 @@ func (s *socket) visited() bool {
 // led reports that somebody has been in Poll since it was asked last: as long as
 // they come what arrives is better left to them.
 func (s *socket) led() bool {
-	return s.sink == nil && s.leader.came(s.ahead.visits)
+	return s.spin > 0 && s.sink == nil && s.leader.came()
+}
+
+func (s *socket) lead() bool { return s.leader.take() }
+
+func (s *socket) await(ctx context.Context) {
+	if ctx.Done() != nil {
+		s.patience.set(ctx)
+	}
+	s.waited = false
+	s.awaitErr = s.rc.Read(s.awaitFn)
+}
+
+// tryAwait looks whether there is something to be read. False asks RawConn to wait.
+func (s *socket) tryAwait(fd uintptr) bool {
+	if s.waited {
+		return true
+	}
+	s.waited = true
+	s.ready[0] = unix.PollFd{Fd: int32(fd), Events: unix.POLLIN}
+	n, err := unix.Poll(s.ready[:], 0)
+	return n > 0 || err != nil
+}
+
+func (s *socket) unlead() {
+	s.patience.set(nil)
+	if called := s.deadline.calm(); s.awaitErr != nil && !called {
+		s.leader.leave(readers) // which is told of the same
+		return
+	}
+	s.leader.leave(free)
+	if s.closing.Load() {
+		s.leader.reclaim()
+	}
+}
+
+func (p *patience) set(ctx context.Context) {
+	p.mu.Lock()
+	p.ctx = ctx
+	p.mu.Unlock()
 }
 
 func (s *socket) look(a *readAhead) (int, error) {
 	s.looker, s.seen, s.lookErr = a, 0, nil
+	s.leader.visit()
 	if err := s.rc.Control(s.lookFn); err != nil {
 		return 0, nil // it is closed, which Receive tells
 	}
@@ -264,7 +365,7 @@ func (s *socket) tryRead(fd uintptr) bool {
 			} else {
 				s.stats.reads.Add(1)
 			}
-			if polls > 0 && s.polling() == 0 {
+			if polls > 0 && s.spin == 0 {
 				s.yielder.came(time.Since(s.began))
 			}
 			s.n = n
@@ -274,6 +375,7 @@ func (s *socket) tryRead(fd uintptr) bool {
 				if s.sink == nil {
 					s.ahead.rest()
 				}
+				s.parked = true
 				s.give()
 				return false
 			}
@@ -284,33 +386,22 @@ func (s *socket) tryRead(fd uintptr) bool {
 	}
 }
 
-// polling is for how long the socket is polled before the reader parks.
-func (s *socket) polling() time.Duration {
-	if s.spin == 0 && s.streaming {
-		return streamSpin
-	}
-	return s.spin
-}
-
 // poll lets others run and reports whether to try again before waiting, after
 // polls attempts. A peer on the same core has to run for anything to arrive, and so
 // have this program's own goroutines.
 func (s *socket) poll(polls int) bool {
-	spin := s.polling()
 	switch {
-	case spin == 0:
+	case s.spin == 0:
 		return s.yield(polls)
-	case spin < 0 || s.closing.Load():
+	case s.spin < 0 || s.closing.Load():
 		return false
 	case polls == 1:
 		s.began = time.Now()
-	case time.Since(s.began) > spin:
+	case time.Since(s.began) > s.spin:
 		return false
 	}
-	// In a stream of data the peer is at work, elsewhere if it can be: to give up
-	// this processor each time costs several streams together a fifth.
 	s.give()
-	if polls%yieldEvery == 1 && (s.spin > 0 || s.bound) {
+	if polls%yieldEvery == 1 {
 		schedYield()
 	}
 	runtime.Gosched()
@@ -335,12 +426,6 @@ func (s *socket) yield(polls int) bool {
 }
 
 const (
-	// While a stream of data comes in reads of streamRead octets or more, the
-	// next is due within microseconds: polling for streamSpin is cheaper than
-	// to park after each. See BenchmarkStream of package cm.
-	streamRead = 16 << 10
-	streamSpin = 15 * time.Microsecond
-
 	// A system call a poll would be most of its cost.
 	yieldEvery = 4
 

@@ -1,9 +1,12 @@
 package mpa
 
-// The receiving half in the hands of a consumer that polls: what it waits for is
-// handed up in its own goroutine, and nobody has to wake it.
+// The receiving half in the hands of a consumer that polls, or waits in the place of
+// Receive: what it waits for is handed up in its own goroutine, and nobody has to wake
+// it.
 
-// CanPoll reports whether Poll can do anything: on Linux over TCP, with
+import "context"
+
+// CanPoll reports whether Poll is of use at any time: on Linux over TCP, with
 // Params.Spin.
 func (c *Conn) CanPoll() bool { return c.transport.polls() }
 
@@ -14,14 +17,14 @@ func (c *Conn) CanPoll() bool { return c.transport.polls() }
 // Receive, and so is the rest of a ULPDU that has begun to arrive.
 func (c *Conn) Poll() bool {
 	r := &c.reader
-	if !c.CanPoll() || !r.half.TryLock() {
+	if !c.CanPoll() && !c.CanLead() || !r.half.TryLock() {
 		return false
 	}
 	defer r.half.Unlock()
 	if r.sink == nil || r.placing || r.failed != nil || r.start < r.end {
+		c.transport.leave() // Receive may sleep, as others come all the time
 		return false
 	}
-	r.visits++
 	resting := r.buffer == nil
 	n, err := c.transport.look(&r.readAhead)
 	switch {
@@ -36,8 +39,8 @@ func (c *Conn) Poll() bool {
 		r.rest()
 	}
 	r.visited = r.failed != nil || r.start < r.end
-	if r.visited {
-		c.transport.leave() // Receive may sleep, as others come all the time
+	if r.visited || n >= bulkRead && !c.CanPoll() {
+		c.transport.leave()
 	}
 	if r.failed != nil {
 		// Receive may be waiting for octets, and was not told that these came: the
@@ -47,7 +50,39 @@ func (c *Conn) Poll() bool {
 	return n > 0
 }
 
+// bulkRead, in octets, is so much at once that who waits for it has something to do
+// while the next comes, and Receive had better see to that.
+const bulkRead = 16 << 10
+
 // Leave tells that a caller of Poll is about to do something else. A Receive that has
 // left the stream to those who poll takes it back at once, and otherwise within
 // milliseconds.
 func (c *Conn) Leave() { c.transport.leave() }
+
+// CanLead reports whether Lead may succeed at all: on Linux over TCP, in a program
+// that has more than one processor.
+func (c *Conn) CanLead() bool { return c.transport.leads() }
+
+// Lead takes the wait for octets from the Receive that is under way in another
+// goroutine, and reports whether it did. Receive lets go of it when a caller of Lead has
+// been there first for each of many short arrivals in a row, and takes it back within
+// milliseconds when none comes any more, or at once when Poll has left something to
+// it. Who has the wait calls Await, Unlead and Poll, in this order.
+func (c *Conn) Lead() bool { return c.transport.lead() }
+
+// Await waits until Poll may find something, Unlead may find that there is nothing to
+// be waited for any more, Rouse was called, or, some milliseconds later, ctx is done.
+func (c *Conn) Await(ctx context.Context) {
+	if r := &c.reader; r.half.TryLock() {
+		r.rest()
+		r.half.Unlock()
+	}
+	c.transport.await(ctx)
+}
+
+// Rouse ends the Await under way, or the next one if there is none. It may be called by
+// any goroutine, after Lead and before Unlead.
+func (c *Conn) Rouse() { c.deadline.call() }
+
+// Unlead gives the wait back, to the next caller of Lead or to Receive.
+func (c *Conn) Unlead() { c.transport.unlead() }

@@ -4,6 +4,7 @@ package mpa
 // be memory that can be revoked.
 
 import (
+	"context"
 	"errors"
 	"io"
 	"net"
@@ -20,8 +21,14 @@ type stream struct {
 func (s *stream) tries() bool  { return false }
 func (s *stream) places() bool { return false }
 func (s *stream) polls() bool  { return false }
+func (s *stream) leads() bool  { return false }
+func (s *stream) lead() bool   { return false }
 func (s *stream) leave()       {}
 func (s *stream) close()       {}
+
+// await and unlead are for a transport that leads.
+func (s *stream) await(context.Context) {}
+func (s *stream) unlead()               {}
 
 func (s *stream) flush(b *batch, g Guard, wait bool) error {
 	if !wait {

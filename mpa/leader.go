@@ -1,68 +1,126 @@
 package mpa
 
 import (
-	"runtime"
-	"time"
+	"sync/atomic"
 )
 
-// This file is what a reader knows of those who poll in its place. While they come it
-// takes nothing from the socket, and once they have come for a while it sleeps, so that
-// they have its processor. It wakes when they say that they do something else
-// now, and looks each nap whether they have forgotten to say so.
+// This file is who waits for octets: the reader, which is the goroutine in Receive, or
+// somebody in its place who would have to be woken by it otherwise. As long as they
+// come the reader sleeps, and the wait is theirs to take. Who finds something that
+// takes the reader gives the wait back to it; so does the watchdog when nobody comes
+// any more.
+
+// A seat says whose the wait is.
+type seat = int32
 
 const (
-	// ledLong is how many times in a row somebody has come before the reader sleeps.
-	ledLong = 16
-
-	nap = time.Millisecond
+	readers seat = iota // the reader's
+	free                // of whoever comes: the reader sleeps
+	taken               // of somebody in Await
 )
 
-// A leader is those who poll the connection, as the reader sees them.
+const (
+	// ledLong is how many times in a row somebody has to have come before the reader
+	// sleeps. If that turns out not to last as long again, it is twice as often the
+	// next time, up to ledMost.
+	ledLong = 16
+	ledMost = 1024
+)
+
+// A leader is those who come, as the reader sees them.
 type leader struct {
-	visits uint32 // the reader knows of
-	row    int    // times in a row that there were more
-	gone   chan struct{}
-	timer  *time.Timer // of a nap; nil before the first
+	visits atomic.Uint32 // how many have come
+	seat   atomic.Int32
+	back   chan struct{} // the seat may be the reader's again
+
+	// The reader's own.
+	known uint32 // of visits
+	row   int    // times in a row that there were more
+	need  int    // of row
+
+	seen uint32 // of visits; the watchdog's own
 }
 
-func newLeader() leader { return leader{gone: make(chan struct{}, 1)} }
+func newLeader() leader { return leader{back: make(chan struct{}, 1), need: ledLong} }
 
-// came reports whether somebody has come since it was asked last, if visits is how
-// many have come in all.
-func (l *leader) came(visits uint32) bool {
-	if visits == l.visits {
+// visit notes that somebody has come.
+func (l *leader) visit() { l.visits.Add(1) }
+
+// came reports whether somebody has come since the reader asked last.
+func (l *leader) came() bool {
+	visits := l.visits.Load()
+	if visits == l.known {
 		l.row = 0
 		return false
 	}
-	l.visits = visits
+	l.known = visits
 	l.row++
 	return true
 }
 
-// follow lets them be.
-func (l *leader) follow() {
-	if l.row < ledLong {
-		runtime.Gosched()
-		return
+// lasts reports that somebody has come for long.
+func (l *leader) lasts() bool { return l.row >= l.need }
+
+// sleep leaves the seat, until it is given back. Others must know of the reader by
+// then, or nobody gives it back.
+func (l *leader) sleep(closing *atomic.Bool) {
+	began := l.visits.Load()
+	l.seat.Store(free)
+	if closing.Load() {
+		l.reclaim()
 	}
-	if l.timer == nil {
-		l.timer = time.NewTimer(nap)
+	for l.seat.Load() != readers {
+		<-l.back
+	}
+	if int(l.visits.Load()-began) < l.need {
+		l.need = min(2*l.need, ledMost)
 	} else {
-		l.timer.Reset(nap)
+		l.need = max(l.need/2, ledLong)
 	}
-	select {
-	case <-l.gone:
-		l.row = 0
-	case <-l.timer.C:
-	}
-	l.timer.Stop()
+	l.row = 0
 }
 
-// left tells that somebody who has come does something else now. It may be called by
-// any goroutine.
-func (l *leader) left() {
+// reclaim gives the seat to the reader, unless somebody waits in it: he will find what
+// there is to be found by himself. It may be called by any goroutine.
+func (l *leader) reclaim() {
+	if l.seat.CompareAndSwap(free, readers) {
+		l.wake()
+	}
+}
+
+// take takes the seat, if it is free.
+func (l *leader) take() bool {
+	l.visit()
+	return l.seat.CompareAndSwap(free, taken)
+}
+
+// leave is for who has taken it.
+func (l *leader) leave(to seat) {
+	l.seat.Store(to)
+	if to == readers {
+		l.wake()
+	}
+}
+
+func (l *leader) wake() {
 	select {
-	case l.gone <- struct{}{}:
+	case l.back <- struct{}{}:
 	default:
 	}
+}
+
+// neglected reports whether the seat is free and nobody has come since it was asked
+// last. It is asked by the watchdog alone.
+func (l *leader) neglected() bool {
+	visits := l.visits.Load()
+	switch l.seat.Load() {
+	case free:
+		if visits == l.seen {
+			return true
+		}
+		l.seen = visits
+	case taken:
+		l.seen = visits - 1
+	}
+	return false
 }

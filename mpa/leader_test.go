@@ -1,60 +1,131 @@
 package mpa
 
 import (
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
-	"time"
 )
 
 func TestAReaderSeesWhetherSomebodyCame(t *testing.T) {
 	l := newLeader()
-	for i, v := range []struct {
-		visits uint32
-		came   bool
-	}{{0, false}, {1, true}, {1, false}, {5, true}, {0, true}, {0, false}} {
-		if got := l.came(v.visits); got != v.came {
-			t.Errorf("step %d, %d visits: %v, expected %v", i, v.visits, got, v.came)
+	for i, visits := range []int{0, 1, 0, 4, 1, 0} {
+		for range visits {
+			l.visit()
+		}
+		if got := l.came(); got != (visits > 0) {
+			t.Errorf("step %d, %d visits: %v", i, visits, got)
 		}
 	}
 }
 
-// Who has come for long is left alone for a nap at a time, or until he leaves; who has
-// not, or has left meanwhile, for a moment.
-func TestAReaderSleepsWhileOthersPoll(t *testing.T) {
+// The reader sleeps for those who have come many times in a row, and for those who then
+// stayed away sooner than they had come, only after twice as many.
+func TestAReaderSleepsForThoseWhoLast(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		l := newLeader()
-		visits := uint32(0)
-		follow := func() time.Duration {
-			visits++
-			if !l.came(visits) {
-				t.Fatal("a visit was not seen")
+		row := func() int {
+			for n := 0; ; n++ {
+				if l.lasts() {
+					return n
+				}
+				l.visit()
+				l.came()
 			}
-			began := time.Now()
-			l.follow()
-			return time.Since(began)
+		}
+		for i, v := range []struct {
+			need, stay int
+		}{{16, 16}, {16, 15}, {32, 0}, {64, 63}, {128, 128}, {64, 1000}, {32, 32}, {16, 0},
+			{32, 0}, {64, 0}, {128, 0}, {256, 0}, {512, 0}, {1024, 0}, {1024, 1024}, {512, 0}} {
+			if n := row(); n != v.need {
+				t.Errorf("step %d: sleeps after %d visits, expected %d", i, n, v.need)
+			}
+			sleeping(&l, func() {
+				for range v.stay {
+					l.visit()
+				}
+			})
 		}
 		for range ledLong - 1 {
-			if d := follow(); d != 0 {
-				t.Fatalf("slept %v after %d visits", d, visits)
-			}
+			l.visit()
+			l.came()
 		}
-		for range 3 {
-			if d := follow(); d != nap {
-				t.Errorf("slept %v while somebody comes all the time, expected %v", d, nap)
-			}
-		}
-		time.AfterFunc(nap/4, l.left)
-		if d := follow(); d != nap/4 {
-			t.Errorf("slept %v, expected to be woken after %v", d, nap/4)
-		}
-		if d := follow(); d != 0 {
-			t.Errorf("slept %v right after somebody left", d)
-		}
-		l.came(visits)
-		for range ledLong - 1 {
-			if d := follow(); d != 0 {
-				t.Fatalf("slept %v after a pause", d)
-			}
+		l.came()
+		if n := row(); n != 1024 {
+			t.Errorf("sleeps %d visits after one time that nobody came, expected 1024", n)
 		}
 	})
+}
+
+// sleeping has the reader sleep, calls others, and gives its seat back.
+func sleeping(l *leader, others func()) {
+	done := make(chan struct{})
+	go func() {
+		l.sleep(new(atomic.Bool))
+		close(done)
+	}()
+	synctest.Wait()
+	others()
+	l.reclaim()
+	<-done
+}
+
+// One at a time has the seat.
+func TestASeatIsOnesAtATime(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		l := newLeader()
+		if l.take() {
+			t.Fatal("the reader's seat was taken")
+		}
+		sleeping(&l, func() {
+			for range 3 {
+				if !l.take() {
+					t.Error("a free seat cannot be taken")
+				}
+				if l.take() {
+					t.Error("the seat was taken twice")
+				}
+				l.reclaim()
+				synctest.Wait()
+				if l.seat.Load() != taken {
+					t.Error("the reader took the seat of somebody who waits")
+				}
+				l.leave(free)
+			}
+		})
+		sleeping(&l, func() {
+			l.take()
+			l.leave(readers)
+			synctest.Wait()
+			if l.take() {
+				t.Error("the seat was not given to the reader")
+			}
+		})
+		closing := new(atomic.Bool)
+		closing.Store(true)
+		l.sleep(closing)
+	})
+}
+
+// The watchdog finds a seat neglected that is free for a whole nap.
+func TestAWatchdogFindsWhatIsNeglected(t *testing.T) {
+	l := newLeader()
+	see := func(when string, want bool) {
+		t.Helper()
+		if got := l.neglected(); got != want {
+			t.Errorf("%s: %v, expected %v", when, got, want)
+		}
+	}
+	see("the reader's", false)
+	l.visit()
+	l.seat.Store(free)
+	see("just left", false)
+	see("left", true)
+	l.visit()
+	see("visited", false)
+	l.take()
+	see("taken", false)
+	see("taken for long", false)
+	l.leave(free)
+	see("given back", false)
+	see("nobody since", true)
 }

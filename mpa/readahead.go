@@ -45,8 +45,7 @@ type readAhead struct {
 	// octets to hand up, and not while it waits for the first of a frame; then by
 	// whoever is in Poll.
 	half    sync.Mutex
-	visits  uint32 // calls of Poll that looked for octets
-	visited bool   // one of them has left something to be dealt with in Receive
+	visited bool // somebody in Poll has left something to be dealt with in Receive
 
 	buf        []byte // buf[start:end] is what was read; nil while at rest
 	start, end int

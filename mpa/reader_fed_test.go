@@ -3,6 +3,7 @@ package mpa
 // A transport that gives the octets in any portions.
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -29,6 +30,10 @@ func (f *fed) places() bool                    { return f.direct }
 func (f *fed) close()                          {}
 func (f *fed) polls() bool                     { return false }
 func (f *fed) leave()                          {}
+func (f *fed) leads() bool                     { return false }
+func (f *fed) lead() bool                      { return false }
+func (f *fed) await(context.Context)           {}
+func (f *fed) unlead()                         {}
 func (f *fed) look(*readAhead) (int, error)    { return 0, errors.ErrUnsupported }
 func (f *fed) flush(*batch, Guard, bool) error { return errors.ErrUnsupported }
 

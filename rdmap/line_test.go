@@ -13,6 +13,8 @@ import (
 // the goroutines that call it and locks nothing, so that the race detector sees
 // whether the outgoing half has one owner at a time.
 type line struct {
+	ddp.Poller // which nobody uses here
+
 	t testing.TB
 
 	version uint8
@@ -65,9 +67,6 @@ func (l *line) Version() uint8    { return l.version }
 func (l *line) MULPDU() int       { return l.mulpdu }
 func (l *line) Fenced() bool      { return l.fenced }
 func (l *line) CanTry() bool      { return !l.waits }
-func (l *line) CanPoll() bool     { return false }
-func (l *line) Poll() bool        { return false }
-func (l *line) Leave()            {}
 func (l *line) Room() bool        { return len(l.pending) < l.room }
 func (l *line) Appended() uint64  { return l.done + uint64(len(l.pending)) }
 func (l *line) Written() uint64   { return l.done }

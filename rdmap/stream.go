@@ -162,14 +162,3 @@ func (s *Stream) ORD() int { return int(s.responses.limit.Load()) }
 // closed between messages, ErrUnfinished when it closed within one, a
 // *TerminateError when the peer terminated the stream, otherwise what was wrong. It sends nothing; Terminate does.
 func (s *Stream) Reader() error { return s.in.run() }
-
-// Poll receives what has arrived, in place of the Reader, in the caller's goroutine.
-// It does not wait, unless the ULP does, and reports whether anything had arrived.
-// What ends the stream is left to the Reader.
-func (s *Stream) Poll() bool { return s.llp.Poll() }
-
-// Leave tells that a caller of Poll is about to do something else.
-func (s *Stream) Leave() { s.llp.Leave() }
-
-// CanPoll reports whether Poll can do anything.
-func (s *Stream) CanPoll() bool { return s.llp.CanPoll() }

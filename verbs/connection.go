@@ -52,9 +52,9 @@ func (q *QP) begin(llp ddp.LLP, terms Terms) *connection {
 		Hold:        &q.out, PeerClosed: c.peerClosed, HandOver: c.startWriting, Ended: c.end,
 	})
 	// A receive that is waited for could not be posted by who waits in its place.
-	if c.stream.CanPoll() && !q.cfg.PauseOnEmptyRQ {
-		q.cfg.SendCQ.lead(c.stream)
-		q.cfg.RecvCQ.lead(c.stream)
+	if !q.cfg.PauseOnEmptyRQ {
+		q.cfg.SendCQ.watch(llp)
+		q.cfg.RecvCQ.watch(llp)
 	}
 	q.conn.Store(c)
 	q.past.Streams++
@@ -280,8 +280,8 @@ func (c *connection) finish(err error, lost bool) {
 	c.stream.Stop()
 	c.writer.Wait()
 	c.end(nil)
-	q.cfg.SendCQ.leave(c.stream)
-	q.cfg.RecvCQ.leave(c.stream)
+	q.cfg.SendCQ.unwatch(c.llp)
+	q.cfg.RecvCQ.unwatch(c.llp)
 	q.letGo()
 	q.out.Forget()
 

@@ -5,12 +5,10 @@ package verbs
 
 import (
 	"context"
-	"runtime"
-	"slices"
 	"sync"
 	"time"
 
-	"github.com/weft-rdma/weft/rdmap"
+	"github.com/weft-rdma/weft/ddp"
 )
 
 // Notify is the kind of completion that a notification is asked for.
@@ -61,9 +59,13 @@ type CQ struct {
 	failed   error // why it takes no more completions, see Fail
 	counts   CQStats
 	dead     bool
-	qps      map[*QP]int     // queue pairs attached, and by how many of their queues
-	streams  []*rdmap.Stream // those that can be polled, of the queue pairs attached
-	turn     int             // of streams
+	qps      map[*QP]int // queue pairs attached, and by how many of their queues
+
+	// The receiving halves of the queue pairs attached, which see consumer.go.
+	polled  []ddp.Poller // those that Poll looks at
+	turn    int          // of polled
+	led     []ddp.Poller // those that Wait may wait for itself
+	leading ddp.Poller   // the one it does
 
 	wake   chan struct{} // capacity 1: there may be something for a waiter
 	notify dispatcher[*CQ]
@@ -188,20 +190,6 @@ func (cq *CQ) take(wcs []WC) int {
 	return n
 }
 
-// receive receives what has arrived for one of the streams that can be polled, each
-// in its turn, and reports whether there was anything.
-func (cq *CQ) receive() bool {
-	cq.mu.Lock()
-	if len(cq.streams) == 0 {
-		cq.mu.Unlock()
-		return false
-	}
-	cq.turn = (cq.turn + 1) % len(cq.streams)
-	s := cq.streams[cq.turn]
-	cq.mu.Unlock()
-	return s.Poll()
-}
-
 // PollOne takes the oldest completion. The results besides success are
 // ErrCQEmpty, ErrCQ and ErrRNIC (Verbs §9.3.2.1). It never waits, and allocates
 // nothing unless the CQ is no more.
@@ -228,9 +216,6 @@ func (cq *CQ) Wait(ctx context.Context) error {
 		return nil
 	}
 	cq.mu.Lock()
-	for _, s := range cq.streams {
-		s.Leave() // it is the readers' again
-	}
 	cq.waiters++
 	defer func() {
 		// Somebody else may be waiting for the same completions, or for others.
@@ -242,6 +227,12 @@ func (cq *CQ) Wait(ctx context.Context) error {
 	for cq.tail == cq.head {
 		if err := cq.check("wait"); err != nil {
 			return err
+		}
+		if cq.lead(ctx) {
+			if cq.tail == cq.head && ctx.Err() != nil {
+				return ctx.Err()
+			}
+			continue
 		}
 		cq.mu.Unlock()
 		select {
@@ -255,25 +246,6 @@ func (cq *CQ) Wait(ctx context.Context) error {
 	return nil
 }
 
-// spin polls for a while and reports whether there is something.
-func (cq *CQ) spin() bool {
-	until := time.Now().Add(cq.cfg.Spin)
-	for i := 1; ; i++ {
-		if cq.any() || cq.receive() && cq.any() {
-			return true
-		}
-		if i%spinYield == 0 {
-			if !time.Now().Before(until) {
-				return false
-			}
-			runtime.Gosched()
-		}
-	}
-}
-
-// spinYield is how often spin looks before it lets others run.
-const spinYield = 4
-
 // any reports whether there is something to be polled.
 func (cq *CQ) any() bool {
 	cq.mu.Lock()
@@ -283,6 +255,10 @@ func (cq *CQ) any() bool {
 
 // rouse wakes a waiter; needs mu.
 func (cq *CQ) rouse() {
+	if cq.leading != nil && cq.waiters == 1 {
+		cq.leading.Rouse()
+		return
+	}
 	select {
 	case cq.wake <- struct{}{}:
 	default:
@@ -355,21 +331,6 @@ func (cq *CQ) attach(q *QP) error {
 	}
 	cq.qps[q]++
 	return nil
-}
-
-// lead has the stream polled by those who poll the CQ; leave ends that.
-func (cq *CQ) lead(s *rdmap.Stream) {
-	cq.mu.Lock()
-	defer cq.mu.Unlock()
-	if !slices.Contains(cq.streams, s) {
-		cq.streams = append(cq.streams, s)
-	}
-}
-
-func (cq *CQ) leave(s *rdmap.Stream) {
-	cq.mu.Lock()
-	defer cq.mu.Unlock()
-	cq.streams = slices.DeleteFunc(cq.streams, func(t *rdmap.Stream) bool { return t == s })
 }
 
 func (cq *CQ) detach(q *QP) {

@@ -1,8 +1,8 @@
 package verbs
 
-// Led is the number of streams that those who poll the CQ receive for.
-func (cq *CQ) Led() int {
+// Polled is the number of connections that those who poll the CQ receive for.
+func (cq *CQ) Polled() int {
 	cq.mu.Lock()
 	defer cq.mu.Unlock()
-	return len(cq.streams)
+	return len(cq.polled)
 }

@@ -27,11 +27,11 @@ func TestThoseWhoPollReceiveForConnectionsThatPoll(t *testing.T) {
 	} {
 		a, b := newSide(t, v.cfg), newSide(t, verbs.QPConfig{})
 		v.wire.connect(t, a.qp, b.qp, cm.Params{})
-		if s, r := a.sendCQ.Led(), a.recvCQ.Led(); s != v.led || r != v.led {
+		if s, r := a.sendCQ.Polled(), a.recvCQ.Polled(); s != v.led || r != v.led {
 			t.Errorf("%s: %d and %d streams, expected %d at either CQ", v.name, s, r, v.led)
 		}
 		check(t, a.qp.Destroy())
-		if s, r := a.sendCQ.Led(), a.recvCQ.Led(); s+r != 0 {
+		if s, r := a.sendCQ.Polled(), a.recvCQ.Polled(); s+r != 0 {
 			t.Errorf("%s: %d streams are left behind", v.name, s+r)
 		}
 	}
@@ -54,7 +54,7 @@ func TestPollsOfOneCQTakeTurns(t *testing.T) {
 		check(t, qp.PostRecv(verbs.RecvWR{ID: uint64(i), SGL: []verbs.SGE{a.mr.SGE(64*i, 64)}}))
 		peers = append(peers, b)
 	}
-	if n := a.recvCQ.Led(); n != pairs {
+	if n := a.recvCQ.Polled(); n != pairs {
 		t.Fatalf("%d streams, expected %d", n, pairs)
 	}
 	for i, b := range peers {
