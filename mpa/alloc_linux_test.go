@@ -6,7 +6,10 @@ package mpa
 // what they are given, at random.
 
 import (
+	"context"
 	"fmt"
+	"io"
+	"runtime"
 	"testing"
 )
 
@@ -92,5 +95,43 @@ func TestAppendingAllocatesNothingOnceWarm(t *testing.T) {
 				t.Errorf("payload %d, %+v: %v allocations a batch, expected none", n, b.markers, allocs)
 			}
 		}
+	}
+}
+
+func TestWaitingInReceivesPlaceAllocatesNothing(t *testing.T) {
+	a, b := tcpPair(t)
+	out, in := NewConn(a, Params{Initiator: true, CRC: true}), NewConn(b, Params{Initiator: true, CRC: true})
+	in.transport.(*socket).bound = false
+	k := &ticker{want: 1, all: make(chan struct{}, 1)}
+	ended := make(chan error, 1)
+	go func() { ended <- in.Receive(k) }()
+	ctx, cancel := context.WithCancel(context.Background())
+	defer cancel()
+	u, led := pattern(20, 1), 0
+	run := func() {
+		leads := in.Lead()
+		out.Append(u, nil)
+		_, _ = flushAll(out)
+		if leads {
+			led++
+			in.Await(ctx)
+			in.Unlead()
+			in.Poll()
+		}
+		<-k.all
+		for range 100 {
+			runtime.Gosched() // Receive parks
+		}
+	}
+	for led < 10 {
+		run()
+	}
+	led = 0
+	if allocs := testing.AllocsPerRun(200, run); allocs != 0 || led == 0 {
+		t.Errorf("%v allocations a ULPDU, %d waits in Receive's place, expected none and some", allocs, led)
+	}
+	_ = out.CloseWrite()
+	if err := <-ended; err != io.EOF {
+		t.Error(err)
 	}
 }

@@ -6,3 +6,11 @@ func (cq *CQ) Polled() int {
 	defer cq.mu.Unlock()
 	return len(cq.polled)
 }
+
+// Waiting reports whether somebody sleeps in Wait; leads, whether in the place of a
+// connection's reader; and mayLead, whether that is possible.
+func (cq *CQ) Waiting() (waits, leads, mayLead bool) {
+	cq.mu.Lock()
+	defer cq.mu.Unlock()
+	return cq.waiters > 0, cq.leading != nil, len(cq.led) == 1
+}

@@ -1,0 +1,144 @@
+package verbs_test
+
+import (
+	"context"
+	"runtime"
+	"testing"
+
+	"github.com/weft-rdma/weft/verbs"
+)
+
+// spoken is linked after a message of a's: before, b may not send.
+func spoken(t *testing.T, cfg verbs.QPConfig) (a, b *side) {
+	t.Helper()
+	a, b = linked(t, wires[0], cfg, cfg)
+	b.receives(0, 1, 0)
+	a.post(a.send(0, 0, 0))
+	wantDone(t, a.sendCQ, done{0, verbs.Success})
+	wantDone(t, b.recvCQ, done{0, verbs.Success})
+	return a, b
+}
+
+// waiting has somebody wait at a's receive queue, if it can be in the place of the
+// reader: for that, messages of b have to be waited for in turn. The channel has what
+// Wait returns.
+func waiting(t *testing.T, ctx context.Context, a, b *side) <-chan error {
+	t.Helper()
+	for i := uint64(0); ; i++ {
+		result := make(chan error, 1)
+		go func() { result <- a.recvCQ.Wait(ctx) }()
+		waits, leads, may := a.recvCQ.Waiting()
+		for !waits {
+			runtime.Gosched()
+			waits, leads, may = a.recvCQ.Waiting()
+		}
+		if leads || !may {
+			return result
+		}
+		check(t, a.qp.PostRecv(verbs.RecvWR{ID: i}))
+		check(t, b.qp.PostSend(b.send(i, 0, 0)))
+		check(t, <-result)
+		wantDone(t, a.recvCQ, done{i, verbs.Success})
+		wantDone(t, b.sendCQ, done{i, verbs.Success})
+	}
+}
+
+func TestAWaitInTheReadersPlaceEnds(t *testing.T) {
+	for _, v := range []struct {
+		name string
+		end  func(t *testing.T, a, b *side, cancel func())
+		want error
+		left int // completions
+	}{
+		{"with a message", func(t *testing.T, a, b *side, _ func()) {
+			check(t, a.qp.PostRecv(verbs.RecvWR{}))
+			check(t, b.qp.PostSend(b.send(0, 0, 0)))
+		}, nil, 1},
+		{"with its context", func(_ *testing.T, _, _ *side, cancel func()) { cancel() }, context.Canceled, 0},
+		{"with a completion of another queue pair", func(t *testing.T, a, _ *side, _ func()) {
+			check(t, a.flusher(verbs.QPConfig{}).PostRecv(verbs.RecvWR{}))
+		}, nil, 1},
+		{"with the queue pair", func(t *testing.T, a, _ *side, _ func()) {
+			check(t, a.qp.PostRecv(verbs.RecvWR{}))
+			a.qp.Abort()
+		}, nil, 1},
+		{"with the peer", func(t *testing.T, a, b *side, _ func()) {
+			check(t, a.qp.PostRecv(verbs.RecvWR{}))
+			b.qp.Abort()
+		}, nil, 1},
+		{"with an error of the peer", func(t *testing.T, a, b *side, _ func()) {
+			check(t, b.qp.PostSend(b.send(0, 0, 0))) // and nothing to receive it
+			_, err := a.qp.WaitState(context.Background(), verbs.Error)
+			check(t, err)
+			check(t, a.qp.PostRecv(verbs.RecvWR{}))
+		}, nil, 1},
+		{"with the RNIC", func(t *testing.T, a, _ *side, _ func()) { check(t, a.rnic.Close()) }, verbs.ErrRNIC, 0},
+	} {
+		t.Run(v.name, func(t *testing.T) {
+			a, b := spoken(t, verbs.QPConfig{})
+			ctx, cancel := context.WithCancel(context.Background())
+			defer cancel()
+			result := waiting(t, ctx, a, b)
+			v.end(t, a, b, cancel)
+			wantError(t, <-result, v.want)
+			var wcs [2]verbs.WC
+			if n := a.recvCQ.Poll(wcs[:]); n != v.left {
+				t.Errorf("%d completions, expected %d", n, v.left)
+			}
+		})
+	}
+}
+
+// Several may wait, one of them in the reader's place: each is woken.
+func TestAllWhoWaitAreWoken(t *testing.T) {
+	const others = 4
+	a, b := spoken(t, verbs.QPConfig{})
+	first := waiting(t, context.Background(), a, b)
+	results := make(chan error, others)
+	for range others {
+		go func() { results <- a.recvCQ.Wait(context.Background()) }()
+	}
+	a.receives(0, 1+others, 0)
+	for i := range uint64(1 + others) {
+		check(t, b.qp.PostSend(b.send(i, 0, 0)))
+	}
+	check(t, <-first)
+	for range others {
+		check(t, <-results)
+	}
+	for i := range uint64(1 + others) {
+		wantDone(t, a.recvCQ, done{i, verbs.Success})
+	}
+}
+
+// While nobody waits, what the peer asks for is answered.
+func TestThePeerIsAnsweredWhileTheConsumerDoesSomethingElse(t *testing.T) {
+	a, b := spoken(t, reads)
+	result := waiting(t, context.Background(), a, b)
+	check(t, a.qp.PostRecv(verbs.RecvWR{}))
+	check(t, b.qp.PostSend(b.send(0, 0, 0)))
+	check(t, <-result)
+	for i := range uint64(10) {
+		b.post(b.read(1+i, a, 0, 100))
+	}
+	take(t, b.sendCQ, 11)
+}
+
+// One receive queue waits in the reader's place for what the other is told, too.
+func TestBothQueuesOfAQueuePairAreWaitedFor(t *testing.T) {
+	a, b := spoken(t, reads)
+	ctx := context.Background()
+	for i := range uint64(200) {
+		check(t, a.qp.PostRecv(verbs.RecvWR{ID: i}))
+		sent, received := make(chan error, 1), make(chan error, 1)
+		go func() { sent <- a.sendCQ.Wait(ctx) }()
+		go func() { received <- a.recvCQ.Wait(ctx) }()
+		a.post(a.read(i, b, 0, 10))
+		check(t, b.qp.PostSend(b.send(i, 0, 0)))
+		check(t, <-sent)
+		check(t, <-received)
+		wantDone(t, a.sendCQ, done{i, verbs.Success})
+		wantDone(t, a.recvCQ, done{i, verbs.Success})
+		wantDone(t, b.sendCQ, done{i, verbs.Success})
+	}
+}
