@@ -134,24 +134,54 @@ func TestReceiveLeavesTheWaitToThoseWhoComeEachTime(t *testing.T) {
 	}
 }
 
-// Who polls by itself is not waited for, nor in a program that has one processor, nor
-// where much comes at a time.
-func TestReceiveKeepsTheWait(t *testing.T) {
-	for _, v := range []struct {
-		name  string
-		bound bool
-		size  int
-	}{{"one processor", true, 20}, {"bulk", false, 40000}} {
-		l := newLedIn(t, Params{}, v.bound)
-		for range 4 * ledLong {
-			if l.in.Lead() {
-				t.Errorf("%s: it was left", v.name)
-			}
-			l.send(v.size)
-			l.arrived()
+func TestReceiveKeepsTheWaitInAProgramOfOneProcessor(t *testing.T) {
+	l := newLedIn(t, Params{}, true)
+	for range 4 * ledLong {
+		if l.in.CanLead() || l.in.Lead() {
+			t.Error("it was left")
 		}
-		_ = l.out.CloseWrite()
-		l.ended(io.EOF)
+		l.send(20)
+		l.arrived()
+	}
+	_ = l.out.CloseWrite()
+	l.ended(io.EOF)
+}
+
+// The reader leaves its seat to those who come each time that it has waited for little.
+func TestAReaderLeavesTheWaitForLittle(t *testing.T) {
+	for _, v := range []struct {
+		name   string
+		s      *socket
+		n      int
+		parked bool
+		come   bool
+		leaves bool
+	}{
+		{"", &socket{}, 100, true, true, true},
+		{"much", &socket{}, bulkRead - 1, true, true, true},
+		{"too much", &socket{}, bulkRead, true, true, false},
+		{"it was there", &socket{}, 100, false, true, false},
+		{"nobody comes", &socket{}, 100, true, false, false},
+		{"it polls", &socket{spin: 1}, 100, true, true, false},
+		{"one processor", &socket{bound: true}, 100, true, true, false},
+		{"a ULPDU is being placed", &socket{sink: &collector{}}, 100, true, true, false},
+	} {
+		s := v.s
+		s.leader, s.ahead = newLeader(), &readAhead{}
+		for i := range 3 * ledLong {
+			s.n, s.parked = v.n, v.parked
+			if v.come {
+				s.leader.visit()
+			}
+			if got, want := s.awaited(), v.leaves && i+1 >= ledLong; got != want {
+				t.Errorf("%s: %v after %d times, expected %v", v.name, got, i+1, want)
+			}
+		}
+		s.ahead.end = 1
+		s.leader.visit()
+		if s.n, s.parked = v.n, v.parked; s.awaited() {
+			t.Errorf("%s: it leaves with octets of a ULPDU", v.name)
+		}
 	}
 }
 
@@ -167,7 +197,7 @@ func TestReceiveTakesBackTheWaitForMuch(t *testing.T) {
 		_, _ = flushAll(l.out)
 		l.in.Await(context.Background())
 		l.in.Unlead()
-		l.in.Poll()
+		l.in.Poll() // a part of it
 		if l.in.Lead() {
 			t.Errorf("%d octets: the wait is still to be taken", len(sizes)*sizes[0])
 		}

@@ -52,7 +52,7 @@ func (c *Conn) Poll() bool {
 
 // bulkRead, in octets, is so much at once that who waits for it has something to do
 // while the next comes, and Receive had better see to that.
-const bulkRead = 16 << 10
+const bulkRead = 64 << 10
 
 // Leave tells that a caller of Poll is about to do something else. A Receive that has
 // left the stream to those who poll takes it back at once, and otherwise within

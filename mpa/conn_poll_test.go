@@ -18,11 +18,13 @@ type shared struct {
 	waits  chan struct{}
 	resume chan []byte // what arrives then
 	ended  bool        // look finds the end
+	waited bool        // it does not poll, but others may wait
 	left   int         // times that Receive was told to look
 	looks  int
 }
 
-func (s *shared) polls() bool { return true }
+func (s *shared) polls() bool { return !s.waited }
+func (s *shared) leads() bool { return s.waited }
 func (s *shared) leave()      { s.left++ }
 
 func (s *shared) read(a *readAhead) (int, error) {
@@ -209,5 +211,31 @@ func TestPollIsForTransportsThatPoll(t *testing.T) {
 	c := feed(&fed{}, Params{Initiator: true, Spin: 1})
 	if c.CanPoll() || c.Poll() {
 		t.Error("a transport polls that cannot")
+	}
+}
+
+// Who waits leaves it to Receive when much comes at a time; who polls does not.
+func TestWhoWaitsLeavesMuchToReceive(t *testing.T) {
+	for _, waited := range []bool{false, true} {
+		for _, n := range []int{bulkRead, bulkRead - 1} {
+			// ULPDUs of 1018 octets are FPDUs of 1024.
+			want, wire, ends := wireOf(Params{}, slices.Repeat([]int{1018}, bulkRead>>10)...)
+			if n < bulkRead {
+				want, wire = want[1:], wire[ends[0]:]
+			}
+			var got collector
+			c, s, done := waiting(Params{}, nil, &got)
+			s.waited = waited
+			c.reader.size = 4
+			s.wire = bytes.Clone(wire)
+			if !c.Poll() || !slices.EqualFunc(got.got, want, bytes.Equal) {
+				t.Errorf("%d octets: %d ULPDUs were handed up, expected %d", len(wire), len(got.got), len(want))
+			}
+			if left := s.left > 0; left != (waited && len(wire) >= bulkRead) {
+				t.Errorf("%d octets, waits %v: left to Receive: %v", len(wire), waited, left)
+			}
+			s.resume <- nil
+			<-done
+		}
 	}
 }
