@@ -211,6 +211,9 @@ var errPollEmpty = fail("poll CQ", ErrCQEmpty, "")
 // Wait returns when there is something to be polled, or with the context's
 // error, or with ErrCQ or ErrRNIC when nothing will be any more. Several
 // goroutines may wait and poll: whoever polls first has the completion.
+//
+// While it waits it may receive in its own goroutine, if one queue pair is attached:
+// nobody has to wake it then. The end of the context is noticed within milliseconds.
 func (cq *CQ) Wait(ctx context.Context) error {
 	if cq.cfg.Spin > 0 && cq.spin() {
 		return nil
