@@ -156,18 +156,20 @@ func TestAReaderLeavesTheWaitForLittle(t *testing.T) {
 		parked bool
 		come   bool
 		leaves bool
+		limit  time.Time
 	}{
-		{"", &socket{}, 100, true, true, true},
-		{"much", &socket{}, bulkRead - 1, true, true, true},
-		{"too much", &socket{}, bulkRead, true, true, false},
-		{"it was there", &socket{}, 100, false, true, false},
-		{"nobody comes", &socket{}, 100, true, false, false},
-		{"it polls", &socket{spin: 1}, 100, true, true, false},
-		{"one processor", &socket{bound: true}, 100, true, true, false},
-		{"a ULPDU is being placed", &socket{sink: &collector{}}, 100, true, true, false},
+		{"", &socket{}, 100, true, true, true, time.Time{}},
+		{"much", &socket{}, bulkRead - 1, true, true, true, time.Time{}},
+		{"too much", &socket{}, bulkRead, true, true, false, time.Time{}},
+		{"it was there", &socket{}, 100, false, true, false, time.Time{}},
+		{"nobody comes", &socket{}, 100, true, false, false, time.Time{}},
+		{"it polls", &socket{spin: 1}, 100, true, true, false, time.Time{}},
+		{"one processor", &socket{bound: true}, 100, true, true, false, time.Time{}},
+		{"a ULPDU is being placed", &socket{sink: &collector{}}, 100, true, true, false, time.Time{}},
+		{"it has a deadline", &socket{}, 100, true, true, false, time.Now()},
 	} {
 		s := v.s
-		s.leader, s.ahead = newLeader(), &readAhead{}
+		s.leader, s.ahead, s.deadline = newLeader(), &readAhead{}, &readDeadline{until: v.limit}
 		for i := range 3 * ledLong {
 			s.n, s.parked = v.n, v.parked
 			if v.come {
@@ -236,6 +238,7 @@ func TestAWaitInReceivesPlaceEnds(t *testing.T) {
 		{"a reset", func(l *led, _ func()) { _ = l.in.Reset() }, net.ErrClosed},
 		{"a deadline", func(l *led, _ func()) { _ = l.in.SetReadDeadline(time.Unix(1, 0)) }, os.ErrDeadlineExceeded},
 		{"a deadline to come", func(l *led, _ func()) { _ = l.in.SetReadDeadline(time.Now().Add(time.Millisecond)) }, os.ErrDeadlineExceeded},
+		{"closing what is below", func(l *led, _ func()) { _ = l.in.NetConn().Close() }, net.ErrClosed},
 		{"the peer", func(l *led, _ func()) { _ = l.out.CloseWrite() }, io.EOF},
 		{"a call", func(l *led, _ func()) { l.in.Rouse() }, nil},
 		{"a context", func(_ *led, cancel func()) { cancel() }, nil},
@@ -258,6 +261,9 @@ func TestAWaitInReceivesPlaceEnds(t *testing.T) {
 			l.in.Await(ctx)
 			waits.Wait()
 			l.in.Unlead()
+			if seat := l.socket().leader.seat.Load(); v.name != "the peer" && seat != readers {
+				t.Errorf("%s, %s: the seat is %d, expected the reader's", v.name, when, seat)
+			}
 			l.in.Poll()
 			if v.want == nil {
 				l.send(20)
@@ -273,6 +279,59 @@ func TestAWaitInReceivesPlaceEnds(t *testing.T) {
 				t.Errorf("%s, %s: there is something to be waited for after the end", v.name, when)
 			}
 			cancel()
+		}
+	}
+}
+
+// A wait that was over before the connection was closed leaves the seat to the reader.
+func TestTheReaderOfAClosedConnectionHasItsSeat(t *testing.T) {
+	s := &socket{leader: newLeader(), deadline: &readDeadline{}}
+	s.leader.seat.Store(taken)
+	s.close()
+	if s.leader.seat.Load() != taken {
+		t.Fatal("who waited lost the seat")
+	}
+	s.unlead()
+	if seat := s.leader.seat.Load(); seat != readers {
+		t.Errorf("the seat is %d, expected the reader's", seat)
+	}
+}
+
+// Who waits for long need not be looked after.
+func TestAReaderHasItsSeatWhenNothingComes(t *testing.T) {
+	l := newLed(t, Params{})
+	l.lead()
+	began := time.Now()
+	l.in.Await(context.Background())
+	if d := time.Since(began); d < ledIdle*nap/2 {
+		t.Errorf("after %v, expected some %v", d, ledIdle*nap)
+	}
+	l.in.Unlead()
+	if l.in.Lead() {
+		t.Error("there is still a wait to be taken")
+	}
+	_ = l.out.CloseWrite()
+	l.ended(io.EOF)
+}
+
+// However many come, the reader sees its deadline pass.
+func TestADeadlineIsSeenWhileOthersCome(t *testing.T) {
+	l := newLed(t, Params{})
+	l.lead()
+	l.in.Unlead()
+	if err := l.in.SetReadDeadline(time.Now().Add(time.Millisecond)); err != nil {
+		t.Fatal(err)
+	}
+	for {
+		select {
+		case err := <-l.done:
+			if !errors.Is(err, os.ErrDeadlineExceeded) {
+				t.Errorf("Receive: %v, expected that its deadline has passed", err)
+			}
+			return
+		default:
+			l.socket().leader.visit()
+			runtime.Gosched()
 		}
 	}
 }

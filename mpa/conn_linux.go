@@ -74,8 +74,9 @@ type socket struct {
 
 // A patience is for how long who has taken the seat is willing to wait.
 type patience struct {
-	mu  sync.Mutex
-	ctx context.Context // nil: for ever, or nobody has taken it
+	mu    sync.Mutex
+	waits bool
+	done  <-chan struct{} // of the context, whose own methods could hold up the watchdog
 }
 
 func newSocket(nc net.Conn, spin time.Duration, stats *counters, d *readDeadline) transport {
@@ -205,7 +206,7 @@ func (s *socket) awaited() bool {
 	if !s.parked || s.n >= bulkRead {
 		s.leader.row = 0
 	}
-	return came && s.leader.lasts() && s.ahead.start == s.ahead.end
+	return came && s.leader.lasts() && s.ahead.start == s.ahead.end && !s.deadline.limited()
 }
 
 // follow sleeps, with the half given away, until the seat is the reader's again.
@@ -218,14 +219,14 @@ func (s *socket) follow() {
 }
 
 // tend gives the seat back to the reader if nobody comes any more, and lets it look at
-// its deadline; and it ends a wait that has lost its patience.
+// its deadline; and it ends a wait that has lost its patience, or has become long.
 func (s *socket) tend() {
 	if s.leader.neglected() || s.deadline.limited() {
 		s.leader.reclaim()
 	}
 	s.patience.mu.Lock()
 	defer s.patience.mu.Unlock()
-	if s.patience.ctx != nil && s.patience.ctx.Err() != nil {
+	if s.patience.waits && (s.leader.long() || isClosed(s.patience.done)) {
 		s.deadline.call()
 	}
 }
@@ -272,9 +273,12 @@ func (s *socket) led() bool {
 func (s *socket) lead() bool { return s.leader.take() }
 
 func (s *socket) await(ctx context.Context) {
-	if ctx.Done() != nil {
-		s.patience.set(ctx)
+	done := ctx.Done()
+	if isClosed(done) {
+		s.awaitErr = ctx.Err()
+		return
 	}
+	s.patience.set(true, done)
 	s.waited = false
 	s.awaitErr = s.rc.Read(s.awaitFn)
 }
@@ -291,9 +295,13 @@ func (s *socket) tryAwait(fd uintptr) bool {
 }
 
 func (s *socket) unlead() {
-	s.patience.set(nil)
-	if called := s.deadline.calm(); s.awaitErr != nil && !called {
-		s.leader.leave(readers) // which is told of the same
+	s.patience.set(false, nil)
+	s.deadline.calm()
+	if s.awaitErr != nil {
+		// It is closed, or its deadline has passed, which the reader is told of, too;
+		// or what was waited for comes from elsewhere, or not at all: then the
+		// reader had better wait for octets.
+		s.leader.leave(readers)
 		return
 	}
 	s.leader.leave(free)
@@ -302,10 +310,19 @@ func (s *socket) unlead() {
 	}
 }
 
-func (p *patience) set(ctx context.Context) {
+func (p *patience) set(waits bool, done <-chan struct{}) {
 	p.mu.Lock()
-	p.ctx = ctx
+	p.waits, p.done = waits, done
 	p.mu.Unlock()
+}
+
+func isClosed(c <-chan struct{}) bool {
+	select {
+	case <-c:
+		return true
+	default:
+		return false
+	}
 }
 
 func (s *socket) look(a *readAhead) (int, error) {

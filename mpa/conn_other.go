@@ -8,4 +8,4 @@ import (
 )
 
 // newSocket has no fast path to offer on this system.
-func newSocket(net.Conn, time.Duration, *counters) transport { return nil }
+func newSocket(net.Conn, time.Duration, *counters, *readDeadline) transport { return nil }

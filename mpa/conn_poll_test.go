@@ -4,6 +4,7 @@ package mpa
 
 import (
 	"bytes"
+	"context"
 	"errors"
 	"io"
 	"slices"
@@ -21,11 +22,14 @@ type shared struct {
 	waited bool        // it does not poll, but others may wait
 	left   int         // times that Receive was told to look
 	looks  int
+	awaits func()
 }
 
 func (s *shared) polls() bool { return !s.waited }
 func (s *shared) leads() bool { return s.waited }
 func (s *shared) leave()      { s.left++ }
+
+func (s *shared) await(context.Context) { s.awaits() }
 
 func (s *shared) read(a *readAhead) (int, error) {
 	a.half.Unlock()
@@ -84,8 +88,8 @@ func TestPollHandsUpWhatHasArrivedWhileReceiveWaits(t *testing.T) {
 		if err := <-done; err != io.EOF || !slices.EqualFunc(got.got, want, bytes.Equal) {
 			t.Errorf("%s: %v and %d ULPDUs, expected EOF and 3", termsName(p), err, len(got.got))
 		}
-		s.wire = bytes.Clone(wire)
-		if c.Poll() || len(s.wire) != len(wire) {
+		s.wire, s.left = bytes.Clone(wire), 0
+		if c.Poll() || len(s.wire) != len(wire) || s.left != 1 {
 			t.Errorf("%s: something was read after the end", termsName(p))
 		}
 	}
@@ -103,7 +107,7 @@ func TestPollLeavesTheRestOfAULPDUToReceive(t *testing.T) {
 				t.Errorf("length %d, %d octets of it: %d ULPDUs handed up, expected 1", n, cut, len(got.got))
 			}
 			s.wire = append(s.wire, wire[ends[0]+cut:]...)
-			if c.Poll() {
+			if c.Poll() || s.left != 2 {
 				t.Errorf("length %d, %d octets of it: the rest was taken from Receive", n, cut)
 			}
 			s.resume <- nil
@@ -238,4 +242,16 @@ func TestWhoWaitsLeavesMuchToReceive(t *testing.T) {
 			<-done
 		}
 	}
+}
+
+func TestWhoWaitsKeepsNoBuffer(t *testing.T) {
+	c, s, done := waiting(Params{}, nil, &collector{})
+	_ = c.reader.room()
+	awaited := false
+	s.awaits = func() { awaited = c.reader.buffer == nil }
+	if c.Await(context.Background()); !awaited {
+		t.Error("a buffer is kept while nothing comes")
+	}
+	s.resume <- nil
+	<-done
 }

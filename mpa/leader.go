@@ -25,6 +25,10 @@ const (
 	// next time, up to ledMost.
 	ledLong = 16
 	ledMost = 1024
+
+	// ledIdle is after how many naps who waits in the seat has to leave it to the reader,
+	// which the watchdog need not look after.
+	ledIdle = 64
 )
 
 // A leader is those who come, as the reader sees them.
@@ -38,7 +42,9 @@ type leader struct {
 	row   int    // times in a row that there were more
 	need  int    // of row
 
-	seen uint32 // of visits; the watchdog's own
+	// The watchdog's own.
+	seen uint32 // of visits
+	naps int    // for which the same wait has lasted
 }
 
 func newLeader() leader { return leader{back: make(chan struct{}, 1), need: ledLong} }
@@ -115,12 +121,18 @@ func (l *leader) neglected() bool {
 	visits := l.visits.Load()
 	switch l.seat.Load() {
 	case free:
+		l.naps = 0
 		if visits == l.seen {
 			return true
 		}
 		l.seen = visits
 	case taken:
-		l.seen = visits - 1
+		if l.naps++; l.seen != visits-1 { // somebody else waits than the last time
+			l.seen, l.naps = visits-1, 0
+		}
 	}
 	return false
 }
+
+// long reports that the same wait has lasted for long. It is for the watchdog.
+func (l *leader) long() bool { return l.naps >= ledIdle }

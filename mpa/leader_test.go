@@ -124,7 +124,18 @@ func TestAWatchdogFindsWhatIsNeglected(t *testing.T) {
 	see("visited", false)
 	l.take()
 	see("taken", false)
-	see("taken for long", false)
+	for i := range 2 * ledIdle {
+		if l.long() != (i+1 >= ledIdle) {
+			t.Errorf("after %d naps: %v", i, l.long())
+		}
+		see("taken", false)
+	}
+	l.leave(free)
+	l.take()
+	see("taken again", false)
+	if l.long() {
+		t.Error("a wait that has just begun is long")
+	}
 	l.leave(free)
 	see("given back", false)
 	see("nobody since", true)

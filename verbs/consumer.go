@@ -23,6 +23,12 @@ func (cq *CQ) watch(p ddp.Poller) {
 	if p.CanLead() && !slices.Contains(cq.led, p) {
 		cq.led = append(cq.led, p)
 	}
+	if len(cq.led) == 2 { // Wait does not wait for the first one any more
+		cq.led[0].Leave()
+		if cq.leading != nil {
+			cq.leading.Rouse()
+		}
+	}
 }
 
 func (cq *CQ) unwatch(p ddp.Poller) {
@@ -66,21 +72,19 @@ func (cq *CQ) spin() bool {
 // spinYield is how often spin looks before it lets others run.
 const spinYield = 4
 
+// awaitLate is less than what a context has to have left for Await to notice its end
+// in time.
+const awaitLate = 4 * time.Millisecond
+
 // lead waits for octets of the only connection there is, in the place of its reader, and
 // receives what has come. It reports whether it could; needs mu, which it lets go of
 // meanwhile. Of several connections it would have to wait for one, and have the
 // others interrupt that, which costs more than to be woken by all.
 func (cq *CQ) lead(ctx context.Context) bool {
-	if cq.leading != nil {
+	p := cq.leadable(ctx)
+	if p == nil {
 		return false
 	}
-	if len(cq.led) != 1 || !cq.led[0].Lead() {
-		for _, p := range cq.polled {
-			p.Leave() // it is the readers' again
-		}
-		return false
-	}
-	p := cq.led[0]
 	cq.leading = p
 	cq.mu.Unlock()
 	p.Await(ctx)
@@ -91,4 +95,23 @@ func (cq *CQ) lead(ctx context.Context) bool {
 	p.Poll()
 	cq.mu.Lock()
 	return true
+}
+
+// leadable takes the wait for the connection's octets and returns the connection; or it
+// leaves all waits to the readers, and returns nil. It needs mu.
+func (cq *CQ) leadable(ctx context.Context) ddp.Poller {
+	if cq.leading != nil {
+		return nil
+	}
+	if len(cq.led) == 1 {
+		p := cq.led[0]
+		if end, ok := ctx.Deadline(); (!ok || time.Until(end) > awaitLate) && p.Lead() {
+			return p
+		}
+		p.Leave()
+	}
+	for _, p := range cq.polled {
+		p.Leave()
+	}
+	return nil
 }

@@ -4,7 +4,9 @@ import (
 	"context"
 	"runtime"
 	"testing"
+	"time"
 
+	"github.com/weft-rdma/weft/cm"
 	"github.com/weft-rdma/weft/verbs"
 )
 
@@ -140,5 +142,46 @@ func TestBothQueuesOfAQueuePairAreWaitedFor(t *testing.T) {
 		wantDone(t, a.sendCQ, done{i, verbs.Success})
 		wantDone(t, a.recvCQ, done{i, verbs.Success})
 		wantDone(t, b.sendCQ, done{i, verbs.Success})
+	}
+}
+
+// Of several connections Wait waits for none in the reader's place.
+func TestAnotherConnectionEndsTheWaitInTheReadersPlace(t *testing.T) {
+	a, b := spoken(t, verbs.QPConfig{})
+	result := waiting(t, context.Background(), a, b)
+	other, peer := a.newQP(verbs.QPConfig{}), newSide(t, verbs.QPConfig{})
+	wires[0].connect(t, peer.qp, other, cm.Params{})
+	for _, leads, _ := a.recvCQ.Waiting(); leads; _, leads, _ = a.recvCQ.Waiting() {
+		runtime.Gosched()
+	}
+	check(t, a.qp.PostRecv(verbs.RecvWR{ID: 7}))
+	check(t, b.qp.PostSend(b.send(0, 0, 0)))
+	check(t, <-result)
+	wantDone(t, a.recvCQ, done{7, verbs.Success})
+}
+
+// Whose time is nearly over could not be told of that soon enough.
+func TestWhoWaitsBrieflyDoesNotTakeTheReadersPlace(t *testing.T) {
+	a, b := spoken(t, verbs.QPConfig{})
+	ctx, cancel := context.WithCancel(context.Background())
+	result := waiting(t, ctx, a, b)
+	cancel()
+	wantError(t, <-result, context.Canceled)
+	for range 30 {
+		ctx, cancel := context.WithTimeout(context.Background(), 2*time.Millisecond)
+		result := make(chan error, 1)
+		go func() { result <- a.recvCQ.Wait(ctx) }()
+		for err := error(nil); err == nil; {
+			select {
+			case err = <-result:
+				wantError(t, err, context.DeadlineExceeded)
+			default:
+				if _, leads, _ := a.recvCQ.Waiting(); leads {
+					t.Error("it has taken it")
+				}
+				runtime.Gosched()
+			}
+		}
+		cancel()
 	}
 }
