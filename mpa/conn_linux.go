@@ -104,10 +104,10 @@ func (s *socket) tries() bool  { return true }
 func (s *socket) places() bool { return true }
 func (s *socket) polls() bool  { return s.spin > 0 }
 func (s *socket) leads() bool  { return !s.bound }
-func (s *socket) leave()       { s.leader.reclaim() }
+func (s *socket) leave()       { s.leader.reclaim(readers) }
 func (s *socket) close() {
 	s.closing.Store(true)
-	s.leader.reclaim()
+	s.leader.reclaim(readers)
 }
 
 func (s *socket) flush(b *batch, g Guard, wait bool) error {
@@ -221,8 +221,10 @@ func (s *socket) follow() {
 // tend gives the seat back to the reader if nobody comes any more, and lets it look at
 // its deadline; and it ends a wait that has lost its patience, or has become long.
 func (s *socket) tend() {
-	if s.leader.neglected() || s.deadline.limited() {
-		s.leader.reclaim()
+	if s.leader.neglected() {
+		s.leader.reclaim(lapsed)
+	} else if s.deadline.limited() {
+		s.leader.reclaim(readers)
 	}
 	s.patience.mu.Lock()
 	defer s.patience.mu.Unlock()
@@ -306,7 +308,7 @@ func (s *socket) unlead() {
 	}
 	s.leader.leave(free)
 	if s.closing.Load() {
-		s.leader.reclaim()
+		s.leader.reclaim(readers)
 	}
 }
 
@@ -385,6 +387,7 @@ func (s *socket) tryRead(fd uintptr) bool {
 			if polls > 0 && s.spin == 0 {
 				s.yielder.came(time.Since(s.began))
 			}
+			s.leader.found(s.parked)
 			s.n = n
 			return true
 		case errno == unix.EAGAIN:

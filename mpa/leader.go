@@ -17,14 +17,17 @@ const (
 	readers seat = iota // the reader's
 	free                // of whoever comes: the reader sleeps
 	taken               // of somebody in Await
+	lapsed              // the reader's, because nobody came
 )
 
 const (
 	// ledLong is how many times in a row somebody has to have come before the reader
 	// sleeps. If that turns out not to last as long again, it is twice as often the
-	// next time, up to ledMost.
-	ledLong = 16
-	ledMost = 1024
+	// next time; and ledMissed times as often, if octets lay there that nobody came for:
+	// then the peer has had to wait. It is ledMost at most.
+	ledLong   = 16
+	ledMissed = 8
+	ledMost   = 1024
 
 	// ledIdle is after how many naps who waits in the seat has to leave it to the reader,
 	// which the watchdog need not look after.
@@ -41,6 +44,7 @@ type leader struct {
 	known uint32 // of visits
 	row   int    // times in a row that there were more
 	need  int    // of row
+	alone bool   // nobody has come for what is to be read next
 
 	// The watchdog's own.
 	seen uint32 // of visits
@@ -73,11 +77,12 @@ func (l *leader) sleep(closing *atomic.Bool) {
 	began := l.visits.Load()
 	l.seat.Store(free)
 	if closing.Load() {
-		l.reclaim()
+		l.reclaim(readers)
 	}
-	for l.seat.Load() != readers {
+	for at := l.seat.Load(); at != readers && at != lapsed; at = l.seat.Load() {
 		<-l.back
 	}
+	l.alone = l.seat.Swap(readers) == lapsed
 	if int(l.visits.Load()-began) < l.need {
 		l.need = min(2*l.need, ledMost)
 	} else {
@@ -86,10 +91,18 @@ func (l *leader) sleep(closing *atomic.Bool) {
 	l.row = 0
 }
 
+// found notes that the reader has octets, and whether it has waited for them.
+func (l *leader) found(waited bool) {
+	if l.alone && !waited {
+		l.need = min(ledMissed*l.need, ledMost)
+	}
+	l.alone = false
+}
+
 // reclaim gives the seat to the reader, unless somebody waits in it: he will find what
 // there is to be found by himself. It may be called by any goroutine.
-func (l *leader) reclaim() {
-	if l.seat.CompareAndSwap(free, readers) {
+func (l *leader) reclaim(to seat) {
+	if l.seat.CompareAndSwap(free, to) {
 		l.wake()
 	}
 }

@@ -56,6 +56,40 @@ func TestAReaderSleepsForThoseWhoLast(t *testing.T) {
 	})
 }
 
+// What lay there while nobody came has had to wait: the reader takes longer to trust
+// those who come again. It is no matter if it came when the reader had its seat, or had
+// been given it back.
+func TestAReaderRemembersWhatNobodyCameFor(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		l := newLeader()
+		for i, v := range []struct {
+			to     seat
+			waited bool
+			need   int
+		}{
+			{lapsed, true, 16}, {readers, false, 16}, {lapsed, false, 128}, {lapsed, true, 64},
+			{readers, false, 32}, {lapsed, false, 128}, {lapsed, false, 512}, {lapsed, false, 1024},
+		} {
+			done := make(chan struct{})
+			go func() {
+				l.sleep(new(atomic.Bool))
+				close(done)
+			}()
+			synctest.Wait()
+			for range l.need {
+				l.visit()
+			}
+			l.reclaim(v.to)
+			<-done
+			l.found(v.waited)
+			l.found(false)
+			if l.need != v.need {
+				t.Errorf("step %d: sleeps after %d visits, expected %d", i, l.need, v.need)
+			}
+		}
+	})
+}
+
 // sleeping has the reader sleep, calls others, and gives its seat back.
 func sleeping(l *leader, others func()) {
 	done := make(chan struct{})
@@ -65,7 +99,7 @@ func sleeping(l *leader, others func()) {
 	}()
 	synctest.Wait()
 	others()
-	l.reclaim()
+	l.reclaim(readers)
 	<-done
 }
 
@@ -84,7 +118,7 @@ func TestASeatIsOnesAtATime(t *testing.T) {
 				if l.take() {
 					t.Error("the seat was taken twice")
 				}
-				l.reclaim()
+				l.reclaim(readers)
 				synctest.Wait()
 				if l.seat.Load() != taken {
 					t.Error("the reader took the seat of somebody who waits")
