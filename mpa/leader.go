@@ -24,10 +24,11 @@ const (
 	// ledLong is how many times in a row somebody has to have come before the reader
 	// sleeps. If that turns out not to last as long again, it is twice as often the
 	// next time; and ledMissed times as often, if octets lay there that nobody came for:
-	// then the peer has had to wait. It is ledMost at most.
+	// then the peer has had to wait, for some nap or two. It is ledMost at most, in which
+	// much more than that is gained.
 	ledLong   = 16
-	ledMissed = 8
-	ledMost   = 1024
+	ledMissed = 4
+	ledMost   = 128
 
 	// ledIdle is after how many naps who waits in the seat has to leave it to the reader,
 	// which the watchdog need not look after.
