@@ -1,8 +1,6 @@
 package mpa
 
-import (
-	"sync/atomic"
-)
+import "sync/atomic"
 
 // This file is who waits for octets: the reader, which is the goroutine in Receive, or
 // somebody in its place who would have to be woken by it otherwise. As long as they

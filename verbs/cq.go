@@ -61,7 +61,7 @@ type CQ struct {
 	dead     bool
 	qps      map[*QP]int // queue pairs attached, and by how many of their queues
 
-	// The receiving halves of the queue pairs attached, which see consumer.go.
+	// The receiving halves of the queue pairs attached; see consumer.go.
 	polled  []ddp.Poller // those that Poll looks at
 	turn    int          // of polled
 	led     []ddp.Poller // those that Wait may wait for itself
