@@ -82,16 +82,16 @@ type LLP interface {
 type Poller interface {
 	// Poll hands what has arrived to the Sink of the Receive that is under way,
 	// in the caller's goroutine and without waiting, and reports whether there
-	// was anything. CanPoll reports whether it is of use at any time. Leave tells
-	// that a caller of Poll is about to do something else.
+	// was anything. CanPoll reports whether it is of use without Lead. Leave tells
+	// that a caller of Poll or Lead is about to do something else.
 	Poll() bool
 	CanPoll() bool
 	Leave()
 
 	// Lead takes the wait for what arrives, if Receive has left it to others, as it
 	// does for those who come each time; CanLead reports whether it ever does. Who
-	// has it calls Await, which waits until Poll may find something, ctx is done or
-	// Rouse is called; then Unlead, then Poll.
+	// has it calls Await, which waits until Poll may find something, ctx is done,
+	// Rouse is called, or nothing has come for long; then Unlead, then Poll.
 	Lead() bool
 	CanLead() bool
 	Await(ctx context.Context)

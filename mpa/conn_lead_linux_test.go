@@ -11,11 +11,15 @@ import (
 	"net"
 	"os"
 	"runtime"
+	"slices"
 	"sync"
 	"sync/atomic"
+	"syscall"
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"golang.org/x/sys/unix"
 )
 
 // A teller is a collector that tells others how many it has.
@@ -24,6 +28,8 @@ type teller struct {
 	mu   sync.Mutex
 	more sync.Cond
 	n    int
+
+	meanwhile func() // something else, before the reader reads again
 }
 
 func (s *teller) ULPDU(u []byte) error {
@@ -31,6 +37,9 @@ func (s *teller) ULPDU(u []byte) error {
 	defer s.mu.Unlock()
 	s.n++
 	s.more.Broadcast()
+	if s.meanwhile != nil {
+		s.meanwhile()
+	}
 	return s.collector.ULPDU(u)
 }
 
@@ -314,28 +323,6 @@ func TestAReaderHasItsSeatWhenNothingComes(t *testing.T) {
 	l.ended(io.EOF)
 }
 
-// However many come, the reader sees its deadline pass.
-func TestADeadlineIsSeenWhileOthersCome(t *testing.T) {
-	l := newLed(t, Params{})
-	l.lead()
-	l.in.Unlead()
-	if err := l.in.SetReadDeadline(time.Now().Add(time.Millisecond)); err != nil {
-		t.Fatal(err)
-	}
-	for {
-		select {
-		case err := <-l.done:
-			if !errors.Is(err, os.ErrDeadlineExceeded) {
-				t.Errorf("Receive: %v, expected that its deadline has passed", err)
-			}
-			return
-		default:
-			l.socket().leader.visit()
-			runtime.Gosched()
-		}
-	}
-}
-
 // However many wait and poll, each ULPDU is handed up once and in order, and the stream
 // ends.
 func TestThoseWhoWaitAndReceiveShareTheStream(t *testing.T) {
@@ -387,6 +374,186 @@ func TestThoseWhoWaitAndReceiveShareTheStream(t *testing.T) {
 		if p.Spin == 0 && waits.Load() == 0 {
 			t.Errorf("%s: nobody ever waited in Receive's place", termsName(p))
 		}
+	}
+}
+
+// Who has asked for the seat in vain sleeps until there are octets: the reader may not
+// leave it to him.
+func TestAReaderKeepsItsSeatForThoseWhoHaveBeenThere(t *testing.T) {
+	l := newLed(t, Params{})
+	l.sink.mu.Lock()
+	l.sink.meanwhile = func() {
+		if l.in.Lead() {
+			t.Error("the reader's seat was taken")
+		}
+	}
+	l.sink.mu.Unlock()
+	for i := range 4 * ledLong {
+		l.send(20)
+		l.arrived()
+		for range 100 {
+			runtime.Gosched() // Receive parks
+		}
+		if l.socket().leader.seat.Load() == free {
+			t.Fatalf("after %d arrivals the seat is free, and nobody comes", i+1)
+		}
+	}
+	_ = l.out.CloseWrite()
+	l.ended(io.EOF)
+}
+
+// The watchdog gives back a seat that nobody comes to, and any whose reader has a
+// deadline to look at. The reader is told which of the two.
+func TestAWatchdogSaysWhyItGivesBackASeat(t *testing.T) {
+	for _, v := range []struct {
+		name  string
+		come  bool
+		limit time.Time
+		want  seat
+	}{
+		{"nobody comes", false, time.Time{}, lapsed},
+		{"somebody comes", true, time.Time{}, free},
+		{"the reader has a deadline", true, time.Unix(1<<40, 0), readers},
+	} {
+		s := &socket{leader: newLeader(), deadline: &readDeadline{until: v.limit}}
+		s.leader.seat.Store(free)
+		if v.come {
+			s.leader.visit()
+		}
+		s.tend()
+		if seat := s.leader.seat.Load(); seat != v.want {
+			t.Errorf("%s: the seat is %d, expected %d", v.name, seat, v.want)
+		}
+	}
+}
+
+// Closing does not wait for the watchdog.
+func TestClosingGivesBackAFreeSeat(t *testing.T) {
+	s := &socket{leader: newLeader()}
+	s.leader.seat.Store(free)
+	s.close()
+	if seat := s.leader.seat.Load(); seat != readers {
+		t.Errorf("the seat is %d, expected the reader's", seat)
+	}
+}
+
+// The watchdog ends a wait whose context is done, and one that has become long, and
+// interrupts nobody else.
+func TestAWatchdogEndsWaits(t *testing.T) {
+	done := make(chan struct{})
+	close(done)
+	for _, v := range []struct {
+		name  string
+		waits bool
+		done  <-chan struct{}
+		naps  int // so far
+		ends  bool
+	}{
+		{"one that may go on", true, make(chan struct{}), 0, false},
+		{"nearly long", true, nil, ledIdle - 2, false},
+		{"long", true, nil, ledIdle - 1, true},
+		{"its context is done", true, done, 0, true},
+		{"it is over", false, nil, ledIdle - 1, false},
+	} {
+		s := &socket{leader: newLeader(), deadline: &readDeadline{nc: &fed{}}}
+		s.leader.take() // in vain: a visit
+		s.leader.found(true)
+		s.leader.seat.Store(taken)
+		s.leader.seen, s.leader.naps = s.leader.visits.Load()-1, v.naps
+		s.patience.set(v.waits, v.done)
+		s.tend()
+		if ends := s.deadline.calm(); ends != v.ends {
+			t.Errorf("%s: ended: %v, expected %v", v.name, ends, v.ends)
+		}
+	}
+}
+
+// The watchdog is told of the context, and of one that is done nobody need tell.
+func TestAWaitHasItsContext(t *testing.T) {
+	l := newLed(t, Params{})
+	l.lead()
+	s := l.socket()
+	ctx, cancel := context.WithCancel(context.Background())
+	over := make(chan struct{})
+	go func() {
+		l.in.Await(ctx)
+		close(over)
+	}()
+	for {
+		s.patience.mu.Lock()
+		waits, done := s.patience.waits, s.patience.done
+		s.patience.mu.Unlock()
+		if waits {
+			if done != ctx.Done() {
+				t.Error("it is not the context that the watchdog looks at")
+			}
+			break
+		}
+		runtime.Gosched()
+	}
+	cancel()
+	<-over
+	l.in.Unlead()
+	if s.patience.mu.Lock(); s.patience.waits {
+		t.Error("the watchdog may end a wait that is over")
+	}
+	s.patience.mu.Unlock()
+	(&socket{}).await(ctx) // has no connection to wait for
+	_ = l.out.CloseWrite()
+	<-l.done
+}
+
+// An unwaiting is a RawConn that does not wait, and keeps whether it would have.
+type unwaiting struct {
+	syscall.RawConn
+	waits []bool
+}
+
+func (g *unwaiting) Read(f func(uintptr) bool) error {
+	return g.Control(func(fd uintptr) { g.waits = append(g.waits, !f(fd)) })
+}
+
+// Each wait is for octets that are not there yet, and only for those.
+func TestAWaitLooksFirst(t *testing.T) {
+	a, b := tcpPair(t)
+	c := NewConn(b, Params{})
+	s := c.transport.(*socket)
+	g := &unwaiting{RawConn: s.rc}
+	s.rc = g
+	s.await(context.Background())
+	s.await(context.Background())
+	if _, err := a.Write([]byte{1}); err != nil {
+		t.Fatal(err)
+	}
+	_ = g.Control(func(fd uintptr) {
+		_, _ = unix.Poll([]unix.PollFd{{Fd: int32(fd), Events: unix.POLLIN}}, -1) // it has come
+	})
+	s.await(context.Background())
+	if want := []bool{true, true, false}; !slices.Equal(g.waits, want) {
+		t.Errorf("waits: %v, expected %v", g.waits, want)
+	}
+}
+
+// The reader notes what lay there, and those who poll are noticed.
+func TestASocketTellsItsLeader(t *testing.T) {
+	a, b := tcpPair(t)
+	c := NewConn(b, Params{Spin: 1})
+	s := c.transport.(*socket)
+	h := &c.reader.readAhead
+	h.half.Lock()
+	defer h.half.Unlock()
+	if _, _ = s.look(h); s.leader.visits.Load() != 1 {
+		t.Error("one who polls was not noticed")
+	}
+	if _, err := a.Write([]byte{1}); err != nil {
+		t.Fatal(err)
+	}
+	_ = s.rc.Control(func(fd uintptr) {
+		_, _ = unix.Poll([]unix.PollFd{{Fd: int32(fd), Events: unix.POLLIN}}, -1)
+	})
+	s.spin, s.leader.alone = 0, true
+	if n, err := s.read(h); n != 1 || err != nil || s.leader.alone || s.leader.need != ledMissed*ledLong {
+		t.Errorf("%d octets, %v: the reader trusts those who come %d times", n, err, s.leader.need)
 	}
 }
 

@@ -64,11 +64,11 @@ type socket struct {
 	yielder yielder
 	began   time.Time // of polling
 
-	// Of who has taken the seat, for tryAwait.
+	// Of who has taken the seat.
 	awaitFn  func(fd uintptr) bool
-	waited   bool
+	looked   bool // tryAwait has
 	ready    [1]unix.PollFd
-	awaitErr error
+	awaitErr error // what ended the wait in place of octets
 	patience patience
 }
 
@@ -204,18 +204,17 @@ func (s *socket) awaited() bool {
 	}
 	came := s.leader.came()
 	if !s.parked || s.n >= bulkRead {
-		s.leader.row = 0
+		s.leader.broke()
 	}
 	return came && s.leader.lasts() && s.ahead.start == s.ahead.end && !s.deadline.limited()
 }
 
-// follow sleeps, with the half given away, until the seat is the reader's again.
+// follow sleeps, with the half given away, until the seat is the reader's again. It is not
+// for the middle of a ULPDU that is being placed.
 func (s *socket) follow() {
-	if s.sink == nil {
-		watch.add(s)
-		s.leader.sleep(&s.closing)
-		watch.remove(s)
-	}
+	watch.add(s)
+	s.leader.sleep(&s.closing)
+	watch.remove(s)
 }
 
 // tend gives the seat back to the reader if nobody comes any more, and lets it look at
@@ -281,16 +280,16 @@ func (s *socket) await(ctx context.Context) {
 		return
 	}
 	s.patience.set(true, done)
-	s.waited = false
+	s.looked = false
 	s.awaitErr = s.rc.Read(s.awaitFn)
 }
 
 // tryAwait looks whether there is something to be read. False asks RawConn to wait.
 func (s *socket) tryAwait(fd uintptr) bool {
-	if s.waited {
+	if s.looked {
 		return true
 	}
-	s.waited = true
+	s.looked = true
 	s.ready[0] = unix.PollFd{Fd: int32(fd), Events: unix.POLLIN}
 	n, err := unix.Poll(s.ready[:], 0)
 	return n > 0 || err != nil
@@ -329,7 +328,9 @@ func isClosed(c <-chan struct{}) bool {
 
 func (s *socket) look(a *readAhead) (int, error) {
 	s.looker, s.seen, s.lookErr = a, 0, nil
-	s.leader.visit()
+	if s.spin > 0 {
+		s.leader.visit() // who has waited has been counted
+	}
 	if err := s.rc.Control(s.lookFn); err != nil {
 		return 0, nil // it is closed, which Receive tells
 	}
@@ -353,6 +354,7 @@ func (s *socket) tryLook(fd uintptr) {
 	default:
 		s.stats.reads.Add(1)
 		s.seen, s.looks = n, 0
+		s.leader.satisfy()
 	}
 }
 

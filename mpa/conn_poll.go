@@ -6,7 +6,7 @@ package mpa
 
 import "context"
 
-// CanPoll reports whether Poll is of use at any time: on Linux over TCP, with
+// CanPoll reports whether Poll is of use without Lead: on Linux over TCP, with
 // Params.Spin.
 func (c *Conn) CanPoll() bool { return c.transport.polls() }
 
@@ -54,9 +54,8 @@ func (c *Conn) Poll() bool {
 // while the next comes, and Receive had better see to that.
 const bulkRead = 64 << 10
 
-// Leave tells that a caller of Poll is about to do something else. A Receive that has
-// left the stream to those who poll takes it back at once, and otherwise within
-// milliseconds.
+// Leave tells that a caller of Poll or Lead is about to do something else. A Receive that
+// has left the stream to them takes it back at once, and otherwise within milliseconds.
 func (c *Conn) Leave() { c.transport.leave() }
 
 // CanLead reports whether Lead may succeed at all: on Linux over TCP, in a program
@@ -70,8 +69,9 @@ func (c *Conn) CanLead() bool { return c.transport.leads() }
 // it. Who has the wait calls Await, Unlead and Poll, in this order.
 func (c *Conn) Lead() bool { return c.transport.lead() }
 
-// Await waits until Poll may find something, Unlead may find that there is nothing to
-// be waited for any more, Rouse was called, or, some milliseconds later, ctx is done.
+// Await waits until Poll may find something, the connection ends, Rouse was called, or,
+// some milliseconds later, ctx is done. It ends by itself, too, when nothing has come for
+// long, so that Receive can wait, which costs nothing.
 func (c *Conn) Await(ctx context.Context) {
 	if r := &c.reader; r.half.TryLock() {
 		r.rest()

@@ -1,6 +1,9 @@
 package mpa
 
-import "sync/atomic"
+import (
+	"runtime"
+	"sync/atomic"
+)
 
 // This file is who waits for octets: the reader, which is the goroutine in Receive, or
 // somebody in its place who would have to be woken by it otherwise. As long as they
@@ -12,10 +15,12 @@ import "sync/atomic"
 type seat = int32
 
 const (
-	readers seat = iota // the reader's
-	free                // of whoever comes: the reader sleeps
-	taken               // of somebody in Await
-	lapsed              // the reader's, because nobody came
+	readers  seat = iota // the reader's
+	wanted               // the reader's, and who has come in vain sleeps until there are octets
+	lapsed               // the reader's, because nobody came
+	free                 // of whoever comes: the reader sleeps
+	taken                // of somebody in Await
+	promised             // of somebody in Await, then the reader's: somebody else has come in vain
 )
 
 const (
@@ -67,18 +72,25 @@ func (l *leader) came() bool {
 	return true
 }
 
-// lasts reports that somebody has come for long.
-func (l *leader) lasts() bool { return l.row >= l.need }
+// broke notes that what came last had better come to the reader.
+func (l *leader) broke() { l.row = 0 }
+
+// lasts reports that somebody has come for long, and has not been there already for what
+// comes next.
+func (l *leader) lasts() bool { return l.row >= l.need && l.seat.Load() == readers }
 
 // sleep leaves the seat, until it is given back. Others must know of the reader by
 // then, or nobody gives it back.
 func (l *leader) sleep(closing *atomic.Bool) {
 	began := l.visits.Load()
-	l.seat.Store(free)
+	if !l.seat.CompareAndSwap(readers, free) {
+		runtime.Gosched() // who would have taken it has just been there
+		return
+	}
 	if closing.Load() {
 		l.reclaim(readers)
 	}
-	for at := l.seat.Load(); at != readers && at != lapsed; at = l.seat.Load() {
+	for at := l.seat.Load(); at == free || at == taken || at == promised; at = l.seat.Load() {
 		<-l.back
 	}
 	l.alone = l.seat.Swap(readers) == lapsed
@@ -90,13 +102,17 @@ func (l *leader) sleep(closing *atomic.Bool) {
 	l.row = 0
 }
 
-// found notes that the reader has octets, and whether it has waited for them.
-func (l *leader) found(waited bool) {
-	if l.alone && !waited {
+// found notes that the reader has octets, and whether it has parked for them.
+func (l *leader) found(parked bool) {
+	if l.alone && !parked {
 		l.need = min(ledMissed*l.need, ledMost)
 	}
 	l.alone = false
+	l.satisfy()
 }
+
+// satisfy notes that there are octets, with which who wanted the seat is woken.
+func (l *leader) satisfy() { l.seat.CompareAndSwap(wanted, readers) }
 
 // reclaim gives the seat to the reader, unless somebody waits in it: he will find what
 // there is to be found by himself. It may be called by any goroutine.
@@ -106,18 +122,34 @@ func (l *leader) reclaim(to seat) {
 	}
 }
 
-// take takes the seat, if it is free.
+// take takes the seat, if it is free. Who comes in vain sleeps then, and will not come
+// again before there are octets: so the reader has to see to those.
 func (l *leader) take() bool {
 	l.visit()
-	return l.seat.CompareAndSwap(free, taken)
+	for {
+		at, to := l.seat.Load(), wanted
+		switch at {
+		case free:
+			to = taken
+		case taken:
+			to = promised
+		case readers:
+		default:
+			return false
+		}
+		if l.seat.CompareAndSwap(at, to) {
+			return to == taken
+		}
+	}
 }
 
 // leave is for who has taken it.
 func (l *leader) leave(to seat) {
-	l.seat.Store(to)
-	if to == readers {
-		l.wake()
+	if to == free && l.seat.CompareAndSwap(taken, free) {
+		return
 	}
+	l.seat.Store(readers) // also if it is promised
+	l.wake()
 }
 
 func (l *leader) wake() {
@@ -133,12 +165,11 @@ func (l *leader) neglected() bool {
 	visits := l.visits.Load()
 	switch l.seat.Load() {
 	case free:
-		l.naps = 0
 		if visits == l.seen {
 			return true
 		}
 		l.seen = visits
-	case taken:
+	case taken, promised:
 		if l.naps++; l.seen != visits-1 { // somebody else waits than the last time
 			l.seen, l.naps = visits-1, 0
 		}

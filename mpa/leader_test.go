@@ -103,20 +103,29 @@ func sleeping(l *leader, others func()) {
 	<-done
 }
 
-// One at a time has the seat.
+// One at a time has the seat; who comes in vain sleeps, and the reader sees to what he
+// sleeps for.
 func TestASeatIsOnesAtATime(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		l := newLeader()
-		if l.take() {
+		for range ledLong {
+			l.visit()
+			l.came()
+		}
+		if l.take() || l.take() {
 			t.Fatal("the reader's seat was taken")
+		}
+		if l.lasts() {
+			t.Error("the reader leaves to nobody what comes next")
+		}
+		l.sleep(new(atomic.Bool)) // not at all
+		if l.found(true); !l.lasts() {
+			t.Error("the reader keeps what has come")
 		}
 		sleeping(&l, func() {
 			for range 3 {
 				if !l.take() {
 					t.Error("a free seat cannot be taken")
-				}
-				if l.take() {
-					t.Error("the seat was taken twice")
 				}
 				l.reclaim(readers)
 				synctest.Wait()
@@ -126,14 +135,22 @@ func TestASeatIsOnesAtATime(t *testing.T) {
 				l.leave(free)
 			}
 		})
-		sleeping(&l, func() {
-			l.take()
-			l.leave(readers)
-			synctest.Wait()
-			if l.take() {
-				t.Error("the seat was not given to the reader")
-			}
-		})
+		for _, v := range []struct {
+			twice bool
+			to    seat
+		}{{false, readers}, {true, readers}, {true, free}} {
+			sleeping(&l, func() {
+				l.take()
+				if v.twice && (l.take() || l.take()) {
+					t.Error("the seat was taken twice")
+				}
+				l.leave(v.to)
+				synctest.Wait()
+				if seat := l.seat.Load(); seat != readers {
+					t.Errorf("the seat is %d, expected the reader's", seat)
+				}
+			})
+		}
 		closing := new(atomic.Bool)
 		closing.Store(true)
 		l.sleep(closing)

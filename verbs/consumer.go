@@ -23,7 +23,7 @@ func (cq *CQ) watch(p ddp.Poller) {
 	if p.CanLead() && !slices.Contains(cq.led, p) {
 		cq.led = append(cq.led, p)
 	}
-	if len(cq.led) == 2 { // Wait does not wait for the first one any more
+	if len(cq.led) == 2 { // Wait waits for neither any more
 		cq.led[0].Leave()
 		if cq.leading != nil {
 			cq.leading.Rouse()
@@ -48,9 +48,9 @@ func (cq *CQ) receive() bool {
 		return false
 	}
 	cq.turn = (cq.turn + 1) % len(cq.polled)
-	s := cq.polled[cq.turn]
+	p := cq.polled[cq.turn]
 	cq.mu.Unlock()
-	return s.Poll()
+	return p.Poll()
 }
 
 // spin polls for a while and reports whether there is something.
@@ -76,13 +76,28 @@ const spinYield = 4
 // in time.
 const awaitLate = 4 * time.Millisecond
 
+// brief reports that ctx ends too soon for Await.
+func brief(ctx context.Context) bool {
+	end, ok := ctx.Deadline()
+	return ok && time.Until(end) < awaitLate
+}
+
 // lead waits for octets of the only connection there is, in the place of its reader, and
 // receives what has come. It reports whether it could; needs mu, which it lets go of
 // meanwhile. Of several connections it would have to wait for one, and have the
 // others interrupt that, which costs more than to be woken by all.
 func (cq *CQ) lead(ctx context.Context) bool {
-	p := cq.leadable(ctx)
-	if p == nil {
+	if len(cq.led) != 1 {
+		return false
+	}
+	p := cq.led[0]
+	if cq.leading != nil {
+		if cq.leading == p {
+			p.Lead() // in vain, but the reader knows of who sleeps now
+		}
+		return false
+	}
+	if !p.Lead() {
 		return false
 	}
 	cq.leading = p
@@ -97,21 +112,12 @@ func (cq *CQ) lead(ctx context.Context) bool {
 	return true
 }
 
-// leadable takes the wait for the connection's octets and returns the connection; or it
-// leaves all waits to the readers, and returns nil. It needs mu.
-func (cq *CQ) leadable(ctx context.Context) ddp.Poller {
-	if cq.leading != nil {
-		return nil
-	}
-	if len(cq.led) == 1 {
-		p := cq.led[0]
-		if end, ok := ctx.Deadline(); (!ok || time.Until(end) > awaitLate) && p.Lead() {
-			return p
-		}
-		p.Leave()
-	}
+// leave leaves what arrives to the readers, as somebody is about to sleep; needs mu.
+func (cq *CQ) leave() {
 	for _, p := range cq.polled {
 		p.Leave()
 	}
-	return nil
+	if len(cq.led) == 1 {
+		cq.led[0].Leave()
+	}
 }

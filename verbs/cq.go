@@ -212,12 +212,14 @@ var errPollEmpty = fail("poll CQ", ErrCQEmpty, "")
 // error, or with ErrCQ or ErrRNIC when nothing will be any more. Several
 // goroutines may wait and poll: whoever polls first has the completion.
 //
-// While it waits it may receive in its own goroutine, if one queue pair is attached:
-// nobody has to wake it then. The end of the context is noticed within milliseconds.
+// While it waits it may receive in its own goroutine, so that nobody has to wake it: on
+// Linux, if one queue pair is connected, over TCP and without PauseOnEmptyRQ, and nobody
+// else waits. The end of the context is noticed within milliseconds then.
 func (cq *CQ) Wait(ctx context.Context) error {
 	if cq.cfg.Spin > 0 && cq.spin() {
 		return nil
 	}
+	leads := !brief(ctx)
 	cq.mu.Lock()
 	cq.waiters++
 	defer func() {
@@ -231,12 +233,13 @@ func (cq *CQ) Wait(ctx context.Context) error {
 		if err := cq.check("wait"); err != nil {
 			return err
 		}
-		if cq.lead(ctx) {
-			if cq.tail == cq.head && ctx.Err() != nil {
-				return ctx.Err()
+		if leads && cq.lead(ctx) {
+			if err := ctx.Err(); err != nil && cq.tail == cq.head {
+				return err
 			}
 			continue
 		}
+		cq.leave()
 		cq.mu.Unlock()
 		select {
 		case <-cq.wake:
