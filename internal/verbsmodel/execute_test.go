@@ -232,12 +232,14 @@ func (q *queuePair) sendMessage(s *slot) {
 }
 
 // scatter places a message: of an S-RQ it is the queue's domain that counts
-// (Verbs §7.6.3).
+// (Verbs §7.6.3). What of it there is a place for, if there is none for the rest, may be
+// placed or not: that goes by where its segments end.
 func (q *queuePair) scatter(into *slot, b []byte) verbs.Status {
 	pd := q.pd
 	if q.cfg.SRQ != nil {
 		pd = q.host.srq.pd
 	}
+	var places []place
 	for _, e := range into.sgl {
 		if len(b) == 0 {
 			break
@@ -245,12 +247,16 @@ func (q *queuePair) scatter(into *slot, b []byte) verbs.Status {
 		n := min(uint64(e.Length), uint64(len(b)))
 		r, status := q.host.resolve(access{q, pd, verbs.LocalWrite}, e.STag, e.TO, n)
 		if status != verbs.Success {
+			q.host.perhaps = append(q.host.perhaps, places...)
 			return status
 		}
 		if n > 0 {
-			r.put(b[:n])
+			places = append(places, place{r, b[:n]})
 		}
 		b = b[n:]
+	}
+	for _, p := range places {
+		p.put(p.octets)
 	}
 	return verbs.Success
 }

@@ -25,6 +25,7 @@ type host struct {
 	pds     [2]*verbs.PD
 	mem     []byte
 	shadow  []byte
+	perhaps []place // what may have been placed since the last check
 	regions []*region
 	windows []*window
 	byIndex map[uint32]object
@@ -158,6 +159,24 @@ func (r reach) put(b []byte) {
 	for i := range b {
 		r.region.host.shadow[r.region.at(r.off+uint64(i))] = b[i]
 	}
+}
+
+// A place is octets and where they go.
+type place struct {
+	reach
+	octets []byte
+}
+
+// settle has the model expect what was placed of that which may have been.
+func (h *host) settle() {
+	for _, p := range h.perhaps {
+		for i, b := range p.octets {
+			if at := p.region.at(p.off + uint64(i)); h.mem[at] == b {
+				h.shadow[at] = b
+			}
+		}
+	}
+	h.perhaps = nil
 }
 
 // aligned reports that an atomic can work there.

@@ -181,6 +181,7 @@ func (w *world) check() {
 		q.told, q.events = nil, nil
 	}
 	for _, h := range w.hosts {
+		h.settle()
 		if !bytes.Equal(h.mem, h.shadow) {
 			for i := range h.mem {
 				if h.mem[i] != h.shadow[i] {
