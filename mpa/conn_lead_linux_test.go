@@ -11,15 +11,10 @@ import (
 	"net"
 	"os"
 	"runtime"
-	"slices"
 	"sync"
 	"sync/atomic"
-	"syscall"
 	"testing"
-	"testing/synctest"
 	"time"
-
-	"golang.org/x/sys/unix"
 )
 
 // A teller is a collector that tells others how many it has.
@@ -156,46 +151,6 @@ func TestReceiveKeepsTheWaitInAProgramOfOneProcessor(t *testing.T) {
 	l.ended(io.EOF)
 }
 
-// The reader leaves its seat to those who come each time that it has waited for little.
-func TestAReaderLeavesTheWaitForLittle(t *testing.T) {
-	for _, v := range []struct {
-		name   string
-		s      *socket
-		n      int
-		parked bool
-		come   bool
-		leaves bool
-		limit  time.Time
-	}{
-		{"", &socket{}, 100, true, true, true, time.Time{}},
-		{"much", &socket{}, bulkRead - 1, true, true, true, time.Time{}},
-		{"too much", &socket{}, bulkRead, true, true, false, time.Time{}},
-		{"it was there", &socket{}, 100, false, true, false, time.Time{}},
-		{"nobody comes", &socket{}, 100, true, false, false, time.Time{}},
-		{"it polls", &socket{spin: 1}, 100, true, true, false, time.Time{}},
-		{"one processor", &socket{bound: true}, 100, true, true, false, time.Time{}},
-		{"a ULPDU is being placed", &socket{sink: &collector{}}, 100, true, true, false, time.Time{}},
-		{"it has a deadline", &socket{}, 100, true, true, false, time.Now()},
-	} {
-		s := v.s
-		s.leader, s.ahead, s.deadline = newLeader(), &readAhead{}, &readDeadline{until: v.limit}
-		for i := range 3 * ledLong {
-			s.n, s.parked = v.n, v.parked
-			if v.come {
-				s.leader.visit()
-			}
-			if got, want := s.awaited(), v.leaves && i+1 >= ledLong; got != want {
-				t.Errorf("%s: %v after %d times, expected %v", v.name, got, i+1, want)
-			}
-		}
-		s.ahead.end = 1
-		s.leader.visit()
-		if s.n, s.parked = v.n, v.parked; s.awaited() {
-			t.Errorf("%s: it leaves with octets of a ULPDU", v.name)
-		}
-	}
-}
-
 // What is long, or begins with less than a ULPDU, is for Receive.
 func TestReceiveTakesBackTheWaitForMuch(t *testing.T) {
 	for _, sizes := range [][]int{{60000}, {2000, 2000, 2000, 2000, 2000, 2000, 2000, 2000, 2000}} {
@@ -289,20 +244,6 @@ func TestAWaitInReceivesPlaceEnds(t *testing.T) {
 			}
 			cancel()
 		}
-	}
-}
-
-// A wait that was over before the connection was closed leaves the seat to the reader.
-func TestTheReaderOfAClosedConnectionHasItsSeat(t *testing.T) {
-	s := &socket{leader: newLeader(), deadline: &readDeadline{}}
-	s.leader.seat.Store(taken)
-	s.close()
-	if s.leader.seat.Load() != taken {
-		t.Fatal("who waited lost the seat")
-	}
-	s.unlead()
-	if seat := s.leader.seat.Load(); seat != readers {
-		t.Errorf("the seat is %d, expected the reader's", seat)
 	}
 }
 
@@ -400,170 +341,4 @@ func TestAReaderKeepsItsSeatForThoseWhoHaveBeenThere(t *testing.T) {
 	}
 	_ = l.out.CloseWrite()
 	l.ended(io.EOF)
-}
-
-// The watchdog gives back a seat that nobody comes to, and any whose reader has a
-// deadline to look at. The reader is told which of the two.
-func TestAWatchdogSaysWhyItGivesBackASeat(t *testing.T) {
-	for _, v := range []struct {
-		name  string
-		come  bool
-		limit time.Time
-		want  seat
-	}{
-		{"nobody comes", false, time.Time{}, lapsed},
-		{"somebody comes", true, time.Time{}, free},
-		{"the reader has a deadline", true, time.Unix(1<<40, 0), readers},
-	} {
-		s := &socket{leader: newLeader(), deadline: &readDeadline{until: v.limit}}
-		s.leader.seat.Store(free)
-		if v.come {
-			s.leader.visit()
-		}
-		s.tend()
-		if seat := s.leader.seat.Load(); seat != v.want {
-			t.Errorf("%s: the seat is %d, expected %d", v.name, seat, v.want)
-		}
-	}
-}
-
-// Closing does not wait for the watchdog.
-func TestClosingGivesBackAFreeSeat(t *testing.T) {
-	s := &socket{leader: newLeader()}
-	s.leader.seat.Store(free)
-	s.close()
-	if seat := s.leader.seat.Load(); seat != readers {
-		t.Errorf("the seat is %d, expected the reader's", seat)
-	}
-}
-
-// The watchdog ends a wait whose context is done, and one that has become long, and
-// interrupts nobody else.
-func TestAWatchdogEndsWaits(t *testing.T) {
-	done := make(chan struct{})
-	close(done)
-	for _, v := range []struct {
-		name  string
-		waits bool
-		done  <-chan struct{}
-		naps  int // so far
-		ends  bool
-	}{
-		{"one that may go on", true, make(chan struct{}), 0, false},
-		{"nearly long", true, nil, ledIdle - 2, false},
-		{"long", true, nil, ledIdle - 1, true},
-		{"its context is done", true, done, 0, true},
-		{"it is over", false, nil, ledIdle - 1, false},
-	} {
-		s := &socket{leader: newLeader(), deadline: &readDeadline{nc: &fed{}}}
-		s.leader.take() // in vain: a visit
-		s.leader.found(true)
-		s.leader.seat.Store(taken)
-		s.leader.seen, s.leader.naps = s.leader.visits.Load()-1, v.naps
-		s.patience.set(v.waits, v.done)
-		s.tend()
-		if ends := s.deadline.calm(); ends != v.ends {
-			t.Errorf("%s: ended: %v, expected %v", v.name, ends, v.ends)
-		}
-	}
-}
-
-// The watchdog is told of the context, and of one that is done nobody need tell.
-func TestAWaitHasItsContext(t *testing.T) {
-	l := newLed(t, Params{})
-	l.lead()
-	s := l.socket()
-	ctx, cancel := context.WithCancel(context.Background())
-	over := make(chan struct{})
-	go func() {
-		l.in.Await(ctx)
-		close(over)
-	}()
-	for {
-		s.patience.mu.Lock()
-		waits, done := s.patience.waits, s.patience.done
-		s.patience.mu.Unlock()
-		if waits {
-			if done != ctx.Done() {
-				t.Error("it is not the context that the watchdog looks at")
-			}
-			break
-		}
-		runtime.Gosched()
-	}
-	cancel()
-	<-over
-	l.in.Unlead()
-	if s.patience.mu.Lock(); s.patience.waits {
-		t.Error("the watchdog may end a wait that is over")
-	}
-	s.patience.mu.Unlock()
-	(&socket{}).await(ctx) // has no connection to wait for
-	_ = l.out.CloseWrite()
-	<-l.done
-}
-
-// An unwaiting is a RawConn that does not wait, and keeps whether it would have.
-type unwaiting struct {
-	syscall.RawConn
-	waits []bool
-}
-
-func (g *unwaiting) Read(f func(uintptr) bool) error {
-	return g.Control(func(fd uintptr) { g.waits = append(g.waits, !f(fd)) })
-}
-
-// Each wait is for octets that are not there yet, and only for those.
-func TestAWaitLooksFirst(t *testing.T) {
-	a, b := tcpPair(t)
-	c := NewConn(b, Params{})
-	s := c.transport.(*socket)
-	g := &unwaiting{RawConn: s.rc}
-	s.rc = g
-	s.await(context.Background())
-	s.await(context.Background())
-	if _, err := a.Write([]byte{1}); err != nil {
-		t.Fatal(err)
-	}
-	_ = g.Control(func(fd uintptr) {
-		_, _ = unix.Poll([]unix.PollFd{{Fd: int32(fd), Events: unix.POLLIN}}, -1) // it has come
-	})
-	s.await(context.Background())
-	if want := []bool{true, true, false}; !slices.Equal(g.waits, want) {
-		t.Errorf("waits: %v, expected %v", g.waits, want)
-	}
-}
-
-// The reader notes what lay there, and those who poll are noticed.
-func TestASocketTellsItsLeader(t *testing.T) {
-	a, b := tcpPair(t)
-	c := NewConn(b, Params{Spin: 1})
-	s := c.transport.(*socket)
-	h := &c.reader.readAhead
-	h.half.Lock()
-	defer h.half.Unlock()
-	if _, _ = s.look(h); s.leader.visits.Load() != 1 {
-		t.Error("one who polls was not noticed")
-	}
-	if _, err := a.Write([]byte{1}); err != nil {
-		t.Fatal(err)
-	}
-	_ = s.rc.Control(func(fd uintptr) {
-		_, _ = unix.Poll([]unix.PollFd{{Fd: int32(fd), Events: unix.POLLIN}}, -1)
-	})
-	s.spin, s.leader.alone = 0, true
-	if n, err := s.read(h); n != 1 || err != nil || s.leader.alone || s.leader.need != ledMissed*ledLong {
-		t.Errorf("%d octets, %v: the reader trusts those who come %d times", n, err, s.leader.need)
-	}
-}
-
-// A watchdog that has no timer of the system's sleeps.
-func TestAWatchdogWithoutATimerSleeps(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		began := time.Now()
-		(&watchdog{}).wait()
-		if d := time.Since(began); d != nap {
-			t.Errorf("%v, expected %v", d, nap)
-		}
-	})
 }
