@@ -55,6 +55,14 @@ func TestWhatPollersAreTold(t *testing.T) {
 			cq.leading = &noter{}
 			wait(cq, long)
 		}, "leave"},
+		{"a completion from elsewhere", &noter{leads: true}, func(cq *CQ, p *noter) {
+			cq.leading, cq.waiters = p, 1
+			cq.rouse()
+		}, "rouse"},
+		{"one, while somebody else waits to be woken", &noter{leads: true}, func(cq *CQ, p *noter) {
+			cq.leading, cq.waiters = p, 2
+			cq.rouse()
+		}, ""},
 		{"one of two", &noter{leads: true, free: true}, func(cq *CQ, p *noter) {
 			cq.watch(&noter{leads: true, free: true})
 			p.told = nil
