@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/weft-rdma/weft/mpa"
+	"github.com/weft-rdma/weft/origin"
 	"github.com/weft-rdma/weft/verbs"
 )
 
@@ -39,6 +40,10 @@ type ListenConfig struct {
 
 	// Wrap, if not nil, is put around each connection before start-up.
 	Wrap func(net.Conn) net.Conn
+
+	// Admit, if not nil, decides which connections are taken. Without it all are,
+	// and origin.Of tells of them.
+	Admit origin.Admit
 
 	// Logger tells of connections that did not get as far as Accept; nil is
 	// silent.
@@ -202,13 +207,7 @@ func (l *Listener) serve() {
 		nc, err := l.ln.Accept()
 		switch {
 		case err == nil:
-			ctx, s, err := l.enter() // here, in the order of their coming
-			if err != nil {
-				l.log.Warn("connection closed", "peer", nc.RemoteAddr(), "err", err)
-				_ = nc.Close() // nothing was said
-				continue
-			}
-			l.wg.Go(func() { l.receive(ctx, s, nc) })
+			l.take(nc)
 		case l.ctx.Err() != nil, errors.Is(err, net.ErrClosed):
 			return
 		default: // out of descriptors, or the peer was gone: others may have more luck
@@ -220,6 +219,28 @@ func (l *Listener) serve() {
 			}
 		}
 	}
+}
+
+// take has a connection begin its start-up if it is admitted and there is room.
+func (l *Listener) take(nc net.Conn) {
+	from, err := l.admit(nc)
+	if err == nil {
+		ctx, s, full := l.enter() // here, in the order of their coming
+		if full == nil {
+			l.wg.Go(func() { l.receive(ctx, s, nc, from) })
+			return
+		}
+		err = full
+	}
+	l.log.Warn("connection closed", "peer", nc.RemoteAddr(), "err", err)
+	_ = nc.Close() // nothing was said
+}
+
+func (l *Listener) admit(nc net.Conn) (*origin.Origin, error) {
+	if l.cfg.Admit == nil {
+		return origin.Of(nc.RemoteAddr()), nil
+	}
+	return l.cfg.Admit(nc)
 }
 
 // acceptPause keeps a listener that cannot accept from doing nothing else.
@@ -270,14 +291,14 @@ func (l *Listener) remove(s *starting) bool {
 }
 
 // receive takes a connection through the first half of its start-up.
-func (l *Listener) receive(ctx context.Context, s *starting, nc net.Conn) {
+func (l *Listener) receive(ctx context.Context, s *starting, nc net.Conn, from *origin.Origin) {
 	defer l.leave(s)
 	r, err := Receive(ctx, wrapped(nc, l.cfg.Wrap), l.cfg.MPA)
 	if err != nil {
 		l.log.Info("start-up failed", "peer", nc.RemoteAddr(), "err", err)
 		return
 	}
-	r.rnic = l.rnic
+	r.rnic, r.from = l.rnic, from
 	if !l.offer(s, r) {
 		l.log.Warn("connection closed: too many wait for Accept", "peer", nc.RemoteAddr(), "backlog", l.cfg.Backlog)
 		_ = r.mpa.Close()
@@ -304,6 +325,7 @@ type Request struct {
 	mpa  *mpa.Request
 	nc   net.Conn
 	rnic *verbs.RNIC // whose queue pairs may have it; nil is any
+	from *origin.Origin
 }
 
 // Receive waits for the request on a connection that was accepted elsewhere,
@@ -314,11 +336,14 @@ func Receive(ctx context.Context, nc net.Conn, cfg mpa.Config) (*Request, error)
 		_ = nc.Close() // closed already unless the configuration was at fault
 		return nil, fmt.Errorf("cm: start-up with %v: %w", nc.RemoteAddr(), err)
 	}
-	return &Request{mpa: r, nc: nc}, nil
+	return &Request{mpa: r, nc: nc, from: origin.Of(nc.RemoteAddr())}, nil
 }
 
 // PrivateData is what the peer says.
 func (r *Request) PrivateData() []byte { return r.mpa.PrivateData }
+
+// Origin is where the connection comes from, as ListenConfig.Admit said.
+func (r *Request) Origin() *origin.Origin { return r.from }
 
 // Peer is everything that the peer's request said.
 func (r *Request) Peer() mpa.Peer { return r.mpa.Peer }

@@ -8,6 +8,8 @@ import (
 	"errors"
 	"net"
 	"slices"
+
+	"github.com/weft-rdma/weft/origin"
 )
 
 // ErrNoReply is what a [Handler] returns for a call that is not to be answered:
@@ -23,6 +25,11 @@ type Request struct {
 
 	Network       string   // what carried the call: "tcp", "udp" or "rdma"
 	Local, Remote net.Addr // of the connection
+
+	// Origin is where the call comes from, as this machine knows it: what the
+	// server's Admit has found out about the connection, or what Remote tells. A
+	// transport always sets it.
+	Origin *origin.Origin
 
 	// Session is the same for all calls of one connection, and for no others.
 	// It is comparable. A handler that keeps something for a connection is told

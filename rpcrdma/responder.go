@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/weft-rdma/weft/oncrpc"
+	"github.com/weft-rdma/weft/origin"
 )
 
 // DefaultCallMemory is how many octets the calls of one connection may have at a
@@ -51,9 +52,10 @@ type responder struct {
 
 	// session is what handlers see of the connection.
 	session *session
-	back    oncrpc.Caller // calls of ours to the peer, or nil
-	peer    netip.Addr    // whose calls it serves
-	reads   bool          // the peer can read replies
+	back    oncrpc.Caller  // calls of ours to the peer, or nil
+	from    *origin.Origin // of its calls
+	peer    netip.Addr     // whose calls it serves
+	reads   bool           // the peer can read replies
 
 	handlers sync.WaitGroup // calls that handlers execute, or may
 	jobs     chan *served
@@ -82,6 +84,7 @@ func newResponder(e *endpoint, cfg responderConfig) *responder {
 	r := &responder{cfg: cfg, e: e, jobs: make(chan *served), xids: make(map[uint32]*served), quiet: make(chan struct{})}
 	r.grants.limit = max(1, cfg.credits)
 	r.session = newSession()
+	r.from = origin.Of(e.conn.RemoteAddr())
 	r.peer = addrOf(e.conn.RemoteAddr())
 	return r
 }

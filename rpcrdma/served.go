@@ -59,6 +59,7 @@ func newServed(r *responder) (*served, error) {
 	c.request.Alloc = c.alloc
 	c.request.Network = "rdma"
 	c.request.Local, c.request.Remote = r.e.conn.LocalAddr(), r.e.conn.RemoteAddr()
+	c.request.Origin = r.from
 	c.request.Session, c.request.SessionEnd = r.session, r.session.onEnd
 	c.request.Back = r.back
 	return c, nil

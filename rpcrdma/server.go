@@ -215,6 +215,7 @@ func (s *Server) serve(c *serverConn, req *cm.Request) error {
 	}
 	e.connected(conn, req.IRD())
 	r := newResponder(e, cfg.responder(&s.failures, &s.budget))
+	r.from = req.Origin()
 	r.reads = conn.IRD() > 0 && req.ORD() != 0
 	e.responder = r
 	if cfg.Reverse > 0 {

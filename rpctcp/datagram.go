@@ -11,6 +11,7 @@ import (
 	"sync"
 
 	"github.com/weft-rdma/weft/oncrpc"
+	"github.com/weft-rdma/weft/origin"
 )
 
 const (
@@ -84,6 +85,7 @@ func (s *Server) datagram(ctx context.Context, pc net.PacketConn, from net.Addr,
 		return
 	}
 	c.Network, c.Local, c.Remote = "udp", pc.LocalAddr(), from
+	c.Origin = origin.Of(from)
 	c.Session, c.Alloc = new(byte), c.alloc // no two calls have it
 	reply, err := c.answer(ctx, s.setting.handler)
 	if err == nil && len(reply) > maxDatagram {

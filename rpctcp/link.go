@@ -17,6 +17,7 @@ import (
 	"time"
 
 	"github.com/weft-rdma/weft/oncrpc"
+	"github.com/weft-rdma/weft/origin"
 )
 
 const (
@@ -58,6 +59,7 @@ type setting struct {
 type link struct {
 	*setting
 	nc     net.Conn
+	from   *origin.Origin
 	memory *pool // the link's share of the setting's
 	in     *bufio.Reader
 	rd     *oncrpc.RecordReader // over in; for the goroutine of run
@@ -85,7 +87,7 @@ type link struct {
 
 // newLink makes a link over nc. It lives until run returns.
 func newLink(ctx context.Context, nc net.Conn, s *setting) *link {
-	l := &link{setting: s, nc: nc, in: bufio.NewReaderSize(nc, readAhead), line: make(chan struct{}, 1), slots: make(chan struct{}, s.calls)}
+	l := &link{setting: s, nc: nc, from: origin.Of(nc.RemoteAddr()), in: bufio.NewReaderSize(nc, readAhead), line: make(chan struct{}, 1), slots: make(chan struct{}, s.calls)}
 	l.memory = &pool{limit: s.pool.limit / shares, parent: s.pool}
 	l.rd = oncrpc.NewRecordReader(l.in, s.record)
 	l.wr = oncrpc.NewRecordWriter(nc, 0)

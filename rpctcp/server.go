@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/weft-rdma/weft/oncrpc"
+	"github.com/weft-rdma/weft/origin"
 )
 
 // What a server does where its ServerConfig says nothing.
@@ -31,6 +32,10 @@ type ServerConfig struct {
 	// Allow, if not nil, says whether a peer may connect, or send a datagram. Who
 	// may not is let go without a word.
 	Allow func(remote net.Addr) bool
+
+	// Admit, if not nil, decides which connections are taken, and says where their
+	// calls come from. Without it all are that Allow has, and origin.Of tells of them.
+	Admit origin.Admit
 
 	// Connections bounds the connections at a time, DefaultConnections. One more
 	// takes the place of the one that has been idle longest, and is closed if none
@@ -199,14 +204,16 @@ func (s *Server) enter(end func()) (leave func(), err error) {
 // ServeConn serves one connection until it ends, and closes it. It returns nil
 // when it ended in good order: by the peer between two calls, or by Shutdown.
 func (s *Server) ServeConn(ctx context.Context, nc net.Conn) error {
-	if s.cfg.Allow != nil && !s.cfg.Allow(nc.RemoteAddr()) {
+	from, err := s.letIn(nc)
+	if err != nil {
 		nc.Close()
-		return errors.New("not allowed")
+		return err
 	}
 	if s.cfg.Wrap != nil {
 		nc = s.cfg.Wrap(nc)
 	}
 	l := newLink(ctx, nc, &s.setting)
+	l.from = from
 	if err := s.admit(l); err != nil {
 		l.close(err)
 		nc.Close()
@@ -217,6 +224,17 @@ func (s *Server) ServeConn(ctx context.Context, nc net.Conn) error {
 		return err
 	}
 	return nil
+}
+
+// letIn returns where a connection comes from if it may be served.
+func (s *Server) letIn(nc net.Conn) (*origin.Origin, error) {
+	if s.cfg.Allow != nil && !s.cfg.Allow(nc.RemoteAddr()) {
+		return nil, errors.New("not allowed")
+	}
+	if s.cfg.Admit == nil {
+		return origin.Of(nc.RemoteAddr()), nil
+	}
+	return s.cfg.Admit(nc)
 }
 
 // errCrowded is why a connection is closed that there is no place for.

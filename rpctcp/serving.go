@@ -55,6 +55,7 @@ func (l *link) takeCall(prefix *[prefixLen]byte) error {
 		return err
 	}
 	c.Network, c.Local, c.Remote = "tcp", l.nc.LocalAddr(), l.nc.RemoteAddr()
+	c.Origin = l.from
 	c.Session, c.SessionEnd, c.Back, c.Alloc = l, l.whenOver, (*back)(l), c.alloc
 
 	l.mu.Lock()

@@ -13,7 +13,7 @@ import (
 var layers = []string{
 	"nfs/gateway", "nfs/mount", "nfs/nlm", "nfs/folder", "nfs/client", "nfs",
 	"rpcrdma", "rpctcp", "oncrpc",
-	"cm", "verbs", "memory", "rdmap", "ddp", "mpa",
+	"cm", "origin", "verbs", "memory", "rdmap", "ddp", "mpa",
 }
 
 // socketless are the layers that do without package net: connections are made
