@@ -13,10 +13,16 @@ import (
 type Audit struct {
 	Tables     []Table
 	Exclusions []Exclusion
+	Mutations  []Mutation
 	Problems   []Problem // what is to be mended; empty when all is well
 
+	known    map[string]bool    // ids
 	claims   map[string][]Claim // by id, without repetition, in the order of test names
 	excluded map[string]Exclusion
+
+	trials    map[string][]Trial // by id
+	results   Book
+	survivors map[string]Exclusion // why, by id
 }
 
 // New audits the module whose root is given against the repository's tables.
@@ -35,7 +41,55 @@ func New(root string) (*Audit, error) {
 	if err != nil {
 		return nil, err
 	}
-	return newAudit(tables, exclusions, claims, problems), nil
+	a := newAudit(tables, exclusions, claims, problems)
+	return a, a.mutate()
+}
+
+// mutate adds the account of the mutations.
+func (a *Audit) mutate() (err error) {
+	if a.Mutations, err = Mutations(); err != nil {
+		return err
+	}
+	if a.results, err = Results(); err != nil {
+		return err
+	}
+	if a.survivors, err = survivors(embedded); err != nil {
+		return err
+	}
+	a.checkMutations()
+	return nil
+}
+
+// checkMutations finds mutations of rows that there are not, and survivors and
+// explanations that have no counterpart.
+func (a *Audit) checkMutations() {
+	survived := make(map[string]bool)
+	a.trials = make(map[string][]Trial)
+	for _, t := range a.Trials() {
+		a.trials[t.ID] = append(a.trials[t.ID], t)
+		if r, done := a.results.Of(t); done && r.Verdict != Noticed {
+			survived[t.ID] = true
+		}
+	}
+	for id := range survived {
+		if _, explained := a.survivors[id]; !explained {
+			a.problem(path.Join("conformance", survivorFile), "no test that claims %s noticed its mutation in time: mend the test, or say here why", id)
+		}
+	}
+	for id, e := range a.survivors {
+		if !survived[id] {
+			a.problem(path.Join("conformance", e.Place), "%s has no mutation that survived: drop the line", id)
+		}
+	}
+	for _, m := range a.Mutations {
+		for _, id := range m.Rows {
+			if !a.known[id] {
+				a.problem(m.Place, "%s is in no table", id)
+			} else if !a.Claimed(id) {
+				a.problem(m.Place, "no test claims %s", id)
+			}
+		}
+	}
 }
 
 func newAudit(tables []Table, exclusions []Exclusion, claims []Claim, problems []Problem) *Audit {
@@ -46,15 +100,15 @@ func newAudit(tables []Table, exclusions []Exclusion, claims []Claim, problems [
 		claims:     make(map[string][]Claim),
 		excluded:   make(map[string]Exclusion),
 	}
-	known := make(map[string]bool)
+	a.known = make(map[string]bool)
 	for _, t := range tables {
 		for _, r := range t.Rows {
-			known[r.ID] = true
+			a.known[r.ID] = true
 		}
 	}
 	for _, c := range claims {
 		switch {
-		case !known[c.ID]:
+		case !a.known[c.ID]:
 			a.problem(c.Place, "%s claims %s, which is in no table", c.Test, c.ID)
 		case slices.ContainsFunc(a.claims[c.ID], func(o Claim) bool { return o.Test == c.Test }):
 			a.problem(c.Place, "%s claims %s twice", c.Test, c.ID)
@@ -67,7 +121,7 @@ func newAudit(tables []Table, exclusions []Exclusion, claims []Claim, problems [
 	}
 	for _, e := range exclusions {
 		place := path.Join("conformance", e.Place)
-		if !known[e.ID] {
+		if !a.known[e.ID] {
 			a.problem(place, "%s is excluded and is in no table", e.ID)
 			continue
 		}

@@ -87,10 +87,10 @@ func TestThePageCountsAndListsEveryMandatoryRow(t *testing.T) {
 			{ID: "A-4", Test: "p.TestOne"},
 		}, nil).Page())
 	for _, want := range []string{
-		"| [Document A](#a) | 6 | 2 | 1 | 1 | 0 | 1 of 2 | 0 of 1 | 0 of 0 | 1 of 1 |\n",
-		"| **all** | 6 | 2 | 1 | 1 | 0 | 1 of 2 | 0 of 1 | 0 of 0 | 1 of 1 |\n",
-		"| A-1 | 1 | MUST | x \\| y | `interop.TestPeer` (a module of its own), `p.TestOne`, `p.TestTwo` |\n",
-		"| A-2 | 2 | MUST NOT | z | [excluded](#exclusions) |\n",
+		"| [Document A](#a) | 6 | 2 | 1 | 1 | 0 | 1 of 2 | 0 of 1 | 0 of 0 | 1 of 1 | 0 | 0 |\n",
+		"| **all** | 6 | 2 | 1 | 1 | 0 | 1 of 2 | 0 of 1 | 0 of 0 | 1 of 1 | 0 | 0 |\n",
+		"| A-1 | 1 | MUST | x \\| y | `interop.TestPeer` (a module of its own), `p.TestOne`, `p.TestTwo` |  |\n",
+		"| A-2 | 2 | MUST NOT | z | [excluded](#exclusions) |  |\n",
 		"| A-2 | why so |\n",
 	} {
 		if !strings.Contains(page, want) {

@@ -11,6 +11,10 @@
 // NOT is neither claimed nor excluded, while a claim names no row or sits
 // where go test does not run it, and while docs/conformance.md is stale.
 //
+// Mutations (mutations/*.txt) break rules on purpose, to see which claims notice.
+// The command mutate runs them and writes mutated.tsv; survivors.tsv explains what
+// no claiming test noticed.
+//
 // To add a specification, put its table into requirements/ and one line into
 // the list in table.go.
 package conformance

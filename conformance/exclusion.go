@@ -23,20 +23,23 @@ const exclusionFile = "excluded.tsv"
 // file. It fails when one has no reason or is repeated.
 func Exclusions() ([]Exclusion, error) { return readExclusions(embedded) }
 
-func readExclusions(fsys fs.FS) ([]Exclusion, error) {
-	text, err := fs.ReadFile(fsys, exclusionFile)
+func readExclusions(fsys fs.FS) ([]Exclusion, error) { return readReasons(fsys, exclusionFile) }
+
+// readReasons reads a list of rows with a reason each.
+func readReasons(fsys fs.FS, file string) ([]Exclusion, error) {
+	text, err := fs.ReadFile(fsys, file)
 	if err != nil {
 		return nil, err
 	}
 	var list []Exclusion
 	seen := make(map[string]bool)
-	err = readTSV(exclusionFile, string(text), []string{"id", "reason"}, func(place string, f []string) error {
+	err = readTSV(file, string(text), []string{"id", "reason"}, func(place string, f []string) error {
 		e := Exclusion{ID: f[0], Reason: f[1], Place: place}
 		if strings.TrimSpace(e.Reason) == "" {
-			return fmt.Errorf("%s is excluded without a reason", e.ID)
+			return fmt.Errorf("%s is listed without a reason", e.ID)
 		}
 		if seen[e.ID] {
-			return errors.New(e.ID + " is excluded twice")
+			return errors.New(e.ID + " is listed twice")
 		}
 		seen[e.ID] = true
 		list = append(list, e)

@@ -4,6 +4,8 @@ package conformance
 
 import (
 	"fmt"
+	"maps"
+	"slices"
 	"strings"
 )
 
@@ -24,12 +26,17 @@ in this repository could break is excluded with a reason. ` + "`go test ./confor
 a MUST or a MUST NOT is neither. Levels with HW- before them speak of hardware; they are
 counted by themselves, and the test or the reason says how a software RNIC meets them.
 
+Rules are broken on purpose, too, by small changes of the source (` + "`conformance/mutations`" + `), to see
+whether a test that claims the row fails: ` + "`go run ./conformance/mutate`" + ` runs them. The last column
+of a row says which test noticed; what no test noticed is [explained](#survivors).
+
 `)
 	a.writeSummary(&b)
 	for _, t := range a.Tables {
 		a.writeTable(&b, t)
 	}
 	a.writeExclusions(&b)
+	a.writeSurvivors(&b)
 	return []byte(b.String())
 }
 
@@ -63,17 +70,18 @@ func prefixed(word string) func(Level) bool {
 }
 
 func (a *Audit) writeSummary(b *strings.Builder) {
-	b.WriteString("| document | rows | MUST, MUST NOT | claimed | excluded | open | HW-MUST, HW-MUST NOT met | SHOULD claimed | MAY claimed | definitions claimed |\n")
-	b.WriteString("|---|--:|--:|--:|--:|--:|--:|--:|--:|--:|\n")
+	b.WriteString("| document | rows | MUST, MUST NOT | claimed | excluded | open | HW-MUST, HW-MUST NOT met | SHOULD claimed | MAY claimed | definitions claimed | broken on purpose | noticed |\n")
+	b.WriteString("|---|--:|--:|--:|--:|--:|--:|--:|--:|--:|--:|--:|\n")
 	line := func(name string, rows []Row) {
 		must := a.tally(rows, func(l Level) bool { return l.Mandatory() && !l.Hardware() })
 		hardware := a.tally(rows, func(l Level) bool { return l.Mandatory() && l.Hardware() })
-		fmt.Fprintf(b, "| %s | %d | %d | %d | %d | %d | %d of %d | %s | %s | %s |\n", name, len(rows),
+		fmt.Fprintf(b, "| %s | %d | %d | %d | %d | %d | %d of %d | %s | %s | %s | %d | %d |\n", name, len(rows),
 			must.rows, must.claimed, must.excluded, must.rows-must.claimed-must.excluded,
 			hardware.claimed+hardware.excluded, hardware.rows,
 			a.tally(rows, prefixed("SHOULD")).share(),
 			a.tally(rows, prefixed("MAY")).share(),
-			a.tally(rows, prefixed("DEF")).share())
+			a.tally(rows, prefixed("DEF")).share(),
+			a.broken(rows, false), a.broken(rows, true))
 	}
 	var all []Row
 	for _, t := range a.Tables {
@@ -85,10 +93,10 @@ func (a *Audit) writeSummary(b *strings.Builder) {
 
 func (a *Audit) writeTable(b *strings.Builder, t Table) {
 	fmt.Fprintf(b, "\n<a id=\"%s\"></a>\n## %s\n\n", t.Name, t.Title)
-	b.WriteString("| row | § | level | requirement | tests |\n|---|---|---|---|---|\n")
+	b.WriteString("| row | § | level | requirement | tests | broken on purpose |\n|---|---|---|---|---|---|\n")
 	for _, r := range t.Rows {
 		if r.Level.Mandatory() {
-			fmt.Fprintf(b, "| %s | %s | %s | %s | %s |\n", r.ID, r.Section, r.Level, cell(r.Requirement), a.tests(r.ID))
+			fmt.Fprintf(b, "| %s | %s | %s | %s | %s | %s |\n", r.ID, r.Section, r.Level, cell(r.Requirement), a.tests(r.ID), a.verdict(r.ID))
 		}
 	}
 }
@@ -121,6 +129,56 @@ func (a *Audit) writeExclusions(b *strings.Builder) {
 	for _, e := range a.Exclusions {
 		fmt.Fprintf(b, "| %s | %s |\n", e.ID, cell(e.Reason))
 	}
+}
+
+func (a *Audit) writeSurvivors(b *strings.Builder) {
+	b.WriteString("\n<a id=\"survivors\"></a>\n## Survivors\n\n")
+	if len(a.survivors) == 0 {
+		b.WriteString("None.\n")
+		return
+	}
+	b.WriteString("| row | why no test that claims it noticed the mutation |\n|---|---|\n")
+	for _, id := range slices.Sorted(maps.Keys(a.survivors)) {
+		fmt.Fprintf(b, "| %s | %s |\n", id, cell(a.survivors[id].Reason))
+	}
+}
+
+// broken counts the rows that have a mutation, or one that was noticed.
+func (a *Audit) broken(rows []Row, noticed bool) (n int) {
+	for _, r := range rows {
+		v := a.verdicts(r.ID)
+		if noticed && slices.ContainsFunc(v, func(r Result) bool { return r.Verdict == Noticed }) || !noticed && len(v) > 0 {
+			n++
+		}
+	}
+	return n
+}
+
+// verdicts returns what came of the mutations of a row; the zero Result for one that
+// was not run as it is now.
+func (a *Audit) verdicts(id string) (list []Result) {
+	for _, t := range a.trials[id] {
+		r, _ := a.results.Of(t)
+		list = append(list, r)
+	}
+	return list
+}
+
+// verdict fills the cell of a row about its mutations.
+func (a *Audit) verdict(id string) string {
+	var texts []string
+	for _, r := range a.verdicts(id) {
+		switch r.Verdict {
+		case Noticed:
+			_, test, _ := strings.Cut(r.Test, ".")
+			texts = append(texts, "`"+test+"`")
+		case "":
+			texts = append(texts, "not run yet")
+		default:
+			texts = append(texts, fmt.Sprintf("[%s](#survivors)", r.Verdict))
+		}
+	}
+	return strings.Join(texts, ", ")
 }
 
 // cell makes text safe inside a table.

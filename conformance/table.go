@@ -11,7 +11,7 @@ import (
 	"strings"
 )
 
-//go:embed requirements/*.tsv excluded.tsv
+//go:embed requirements/*.tsv excluded.tsv mutated.tsv survivors.tsv
 var embedded embed.FS
 
 // documents lists the tables in the order of the report. The file is

@@ -82,8 +82,8 @@ func TestMustAndMustNotAreMandatoryForHardwareToo(t *testing.T) {
 
 func TestMalformedExclusionsAreRefusedWithTheirPlace(t *testing.T) {
 	for name, tt := range map[string]struct{ rows, want string }{
-		"no reason": {"A-1\t \n", "excluded.tsv:2: A-1 is excluded without a reason"},
-		"twice":     {"A-1\twhy\nA-1\tagain\n", "excluded.tsv:3: A-1 is excluded twice"},
+		"no reason": {"A-1\t \n", "excluded.tsv:2: A-1 is listed without a reason"},
+		"twice":     {"A-1\twhy\nA-1\tagain\n", "excluded.tsv:3: A-1 is listed twice"},
 		"fields":    {"A-1\n", "excluded.tsv:2: 1 fields: want 2"},
 	} {
 		t.Run(name, func(t *testing.T) {
