@@ -136,6 +136,8 @@ func TestPrivateDataIsCarriedWhole(t *testing.T) {
 }
 
 // RFC 6581 §9.1: what the consumers are told and the streams keep to.
+//
+// Claims: V-13.1-6
 func TestIRDAndORDAreAgreedAndTold(t *testing.T) {
 	const none = int(mpa.NotNegotiated)
 	for _, tt := range []struct {

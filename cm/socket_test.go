@@ -55,6 +55,7 @@ func buffersAre(t *testing.T, c syscall.Conn, want cm.Socket) {
 	}
 }
 
+// Claims: DDP-A-1
 func TestSocketOptionsReachBothEndsOfAConnection(t *testing.T) {
 	nettest.CheckLeaks(t)
 	a, b := newEnd(t, verbs.QPConfig{}), newEnd(t, verbs.QPConfig{})

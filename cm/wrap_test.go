@@ -19,6 +19,8 @@ import (
 )
 
 // RDMA over TLS: Wrap is all it takes.
+//
+// Claims: V-10.1.1-2 V-10.2-2
 func TestWrapPutsTLSUnderneath(t *testing.T) {
 	nettest.CheckLeaks(t)
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)

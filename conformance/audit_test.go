@@ -12,7 +12,7 @@ import (
 var rows = []Table{{Name: "a", Title: "Document A", Rows: []Row{
 	{ID: "A-1", Section: "1", Level: "MUST", Requirement: "x | y", TestIdea: "idea"},
 	{ID: "A-2", Section: "2", Level: "MUST NOT", Requirement: "z", TestIdea: "idea"},
-	{ID: "A-3", Section: "3", Level: "SHOULD NOT", Requirement: "s", TestIdea: "idea"},
+	{ID: "A-3", Section: "3", Level: "MAY", Requirement: "s", TestIdea: "idea"},
 	{ID: "A-4", Section: "4", Level: "DEF", Requirement: "d", TestIdea: "idea"},
 }}}
 
@@ -75,11 +75,24 @@ func TestProblemsOfTheClaimsStayInTheAudit(t *testing.T) {
 	}
 }
 
-func TestThePageCountsAndListsEveryMandatoryRow(t *testing.T) {
+func TestASHOULDIsToBeClaimedOrExcluded(t *testing.T) {
+	for _, level := range []Level{"SHOULD", "SHOULD NOT", "HW-SHOULD"} {
+		table := []Table{{Name: "a", Title: "Document A", Rows: []Row{{ID: "A-1", Section: "1", Level: level}}}}
+		if a := newAudit(table, nil, nil, nil); len(a.Problems) != 1 || !strings.Contains(a.Problems[0].Text, "A-1") {
+			t.Errorf("%s: problems %v, expected A-1", level, a.Problems)
+		}
+		if a := newAudit(table, nil, []Claim{{ID: "A-1", Test: "p.TestOne"}}, nil); len(a.Problems) != 0 {
+			t.Errorf("%s that is claimed: problems %v", level, a.Problems)
+		}
+	}
+}
+
+func TestThePageCountsAndListsEveryBindingRow(t *testing.T) {
 	more := []Table{{Name: rows[0].Name, Title: rows[0].Title, Rows: append(slices.Clone(rows[0].Rows),
-		Row{ID: "A-5", Section: "5", Level: "HW-MUST", Requirement: "h"}, Row{ID: "A-6", Section: "6", Level: "HW-MUST NOT", Requirement: "n"})}}
+		Row{ID: "A-5", Section: "5", Level: "HW-MUST", Requirement: "h"}, Row{ID: "A-6", Section: "6", Level: "HW-MUST NOT", Requirement: "n"},
+		Row{ID: "A-7", Section: "7", Level: "SHOULD", Requirement: "s"})}}
 	page := string(newAudit(more,
-		[]Exclusion{{ID: "A-2", Reason: "why so"}, {ID: "A-6", Reason: "no such hardware"}},
+		[]Exclusion{{ID: "A-2", Reason: "why so"}, {ID: "A-6", Reason: "no such hardware"}, {ID: "A-7", Reason: "why"}},
 		[]Claim{
 			{ID: "A-1", Test: "p.TestTwo"},
 			{ID: "A-1", Test: "p.TestOne"},
@@ -87,17 +100,18 @@ func TestThePageCountsAndListsEveryMandatoryRow(t *testing.T) {
 			{ID: "A-4", Test: "p.TestOne"},
 		}, nil).Page())
 	for _, want := range []string{
-		"| [Document A](#a) | 6 | 2 | 1 | 1 | 0 | 1 of 2 | 0 of 1 | 0 of 0 | 1 of 1 | 0 | 0 |\n",
-		"| **all** | 6 | 2 | 1 | 1 | 0 | 1 of 2 | 0 of 1 | 0 of 0 | 1 of 1 | 0 | 0 |\n",
+		"| [Document A](#a) | 7 | 2 | 1 | 1 | 0 | 1 of 2 | 1 | 0 | 1 | 0 of 1 | 1 of 1 | 0 | 0 |\n",
+		"| **all** | 7 | 2 | 1 | 1 | 0 | 1 of 2 | 1 | 0 | 1 | 0 of 1 | 1 of 1 | 0 | 0 |\n",
 		"| A-1 | 1 | MUST | x \\| y | `interop.TestPeer` (a module of its own), `p.TestOne`, `p.TestTwo` |  |\n",
 		"| A-2 | 2 | MUST NOT | z | [excluded](#exclusions) |  |\n",
 		"| A-2 | why so |\n",
+		"| A-7 | 7 | SHOULD | s | [excluded](#exclusions) |  |\n",
 	} {
 		if !strings.Contains(page, want) {
 			t.Errorf("the page lacks %q:\n%s", want, page)
 		}
 	}
 	if strings.Contains(page, "A-3") {
-		t.Error("the page lists A-3, which is a SHOULD NOT")
+		t.Error("the page lists A-3, which is a MAY")
 	}
 }

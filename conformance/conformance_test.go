@@ -23,12 +23,12 @@ func audit(t *testing.T) (a *Audit, root string) {
 	return a, root
 }
 
-// TestEveryMandatoryRequirementIsClaimedOrExcluded is what its rows ask for: that
+// TestEveryBindingRequirementIsClaimedOrExcluded is what its rows ask for: that
 // each security requirement, those of RFC 5042 among them, has a test or a stated
 // stance.
 //
 // Claims: R-8.1-1 P-11-5 P8166-8.1-2
-func TestEveryMandatoryRequirementIsClaimedOrExcluded(t *testing.T) {
+func TestEveryBindingRequirementIsClaimedOrExcluded(t *testing.T) {
 	a, _ := audit(t)
 	if len(a.Problems) == 0 {
 		return

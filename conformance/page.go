@@ -23,7 +23,7 @@ Every requirement of the specifications below is a row of a table in
 ` + "`conformance/requirements`" + `, in our words, with its section and level. A test that fails
 when a rule is broken says so in its doc comment (` + "`// Claims: MPA-4.2-1`" + `); a rule that nothing
 in this repository could break is excluded with a reason. ` + "`go test ./conformance`" + ` fails while
-a MUST or a MUST NOT is neither. Levels with HW- before them speak of hardware; they are
+a MUST, a SHOULD or the opposite of one is neither. Levels with HW- before them speak of hardware; they are
 counted by themselves, and the test or the reason says how a software RNIC meets them.
 
 Rules are broken on purpose, too, by small changes of the source (` + "`conformance/mutations`" + `), to see
@@ -70,15 +70,16 @@ func prefixed(word string) func(Level) bool {
 }
 
 func (a *Audit) writeSummary(b *strings.Builder) {
-	b.WriteString("| document | rows | MUST, MUST NOT | claimed | excluded | open | HW-MUST, HW-MUST NOT met | SHOULD claimed | MAY claimed | definitions claimed | broken on purpose | noticed |\n")
-	b.WriteString("|---|--:|--:|--:|--:|--:|--:|--:|--:|--:|--:|--:|\n")
+	b.WriteString("| document | rows | MUST, MUST NOT | claimed | excluded | open | HW-MUST, HW-MUST NOT met | SHOULD, SHOULD NOT | claimed | excluded | MAY claimed | definitions claimed | broken on purpose | noticed |\n")
+	b.WriteString("|---|--:|--:|--:|--:|--:|--:|--:|--:|--:|--:|--:|--:|--:|\n")
 	line := func(name string, rows []Row) {
 		must := a.tally(rows, func(l Level) bool { return l.Mandatory() && !l.Hardware() })
 		hardware := a.tally(rows, func(l Level) bool { return l.Mandatory() && l.Hardware() })
-		fmt.Fprintf(b, "| %s | %d | %d | %d | %d | %d | %d of %d | %s | %s | %s | %d | %d |\n", name, len(rows),
+		should := a.tally(rows, prefixed("SHOULD"))
+		fmt.Fprintf(b, "| %s | %d | %d | %d | %d | %d | %d of %d | %d | %d | %d | %s | %s | %d | %d |\n", name, len(rows),
 			must.rows, must.claimed, must.excluded, must.rows-must.claimed-must.excluded,
 			hardware.claimed+hardware.excluded, hardware.rows,
-			a.tally(rows, prefixed("SHOULD")).share(),
+			should.rows, should.claimed, should.excluded,
 			a.tally(rows, prefixed("MAY")).share(),
 			a.tally(rows, prefixed("DEF")).share(),
 			a.broken(rows, false), a.broken(rows, true))
@@ -95,7 +96,7 @@ func (a *Audit) writeTable(b *strings.Builder, t Table) {
 	fmt.Fprintf(b, "\n<a id=\"%s\"></a>\n## %s\n\n", t.Name, t.Title)
 	b.WriteString("| row | § | level | requirement | tests | broken on purpose |\n|---|---|---|---|---|---|\n")
 	for _, r := range t.Rows {
-		if r.Level.Mandatory() {
+		if r.Level.Binding() {
 			fmt.Fprintf(b, "| %s | %s | %s | %s | %s | %s |\n", r.ID, r.Section, r.Level, cell(r.Requirement), a.tests(r.ID), a.verdict(r.ID))
 		}
 	}

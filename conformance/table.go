@@ -40,11 +40,12 @@ type Level string
 // hardware is the prefix of levels that concern hardware.
 const hardware = "HW-"
 
-// Mandatory reports whether a row of this level has to be claimed or excluded.
-func (l Level) Mandatory() bool {
-	l = Level(strings.TrimPrefix(string(l), hardware))
-	return l == "MUST" || l == "MUST NOT"
-}
+// Mandatory reports whether a row of this level is a MUST or a MUST NOT.
+func (l Level) Mandatory() bool { return prefixed("MUST")(l) }
+
+// Binding reports whether a row of this level has to be claimed or excluded: a
+// MUST, a SHOULD, or the opposite of one.
+func (l Level) Binding() bool { return l.Mandatory() || prefixed("SHOULD")(l) }
 
 // Hardware reports whether a row of this level concerns hardware.
 func (l Level) Hardware() bool { return strings.HasPrefix(string(l), hardware) }

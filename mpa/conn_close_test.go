@@ -12,7 +12,7 @@ import (
 	"time"
 )
 
-// Claims: MPA-7.2-1 MPA-7.2-2
+// Claims: MPA-7.2-1 MPA-7.2-2 DDP-6.2.1-7
 func TestTheEndOfOneHalfLeavesTheOther(t *testing.T) {
 	a, b := tcpPair(t)
 	x, y := NewConn(a, Params{Initiator: true}), NewConn(b, Params{Initiator: true})

@@ -58,7 +58,7 @@ func TestADecisionInTimeStopsTheClock(t *testing.T) {
 	})
 }
 
-// Claims: MPA-7.1.1-14 MPA-7.1.2-4
+// Claims: MPA-7.1.1-14 MPA-7.1.2-4 MPA-7.1.5-1
 func TestOctetsBehindTheRequestCloseTheConnection(t *testing.T) {
 	answers := map[string]func(*Request) error{
 		"accepted": func(r *Request) error { _, err := r.Accept(context.Background(), Config{}, nil); return err },

@@ -364,6 +364,7 @@ func FuzzInitiate(f *testing.F) {
 	})
 }
 
+// Claims: V-10-8
 func FuzzAwait(f *testing.F) {
 	for _, g := range goldenFrames {
 		f.Add(unhex(f, reqHex+g.hex), uint8(0))

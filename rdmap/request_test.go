@@ -93,7 +93,7 @@ func TestRequestsCarryWhatTheOperationSays(t *testing.T) {
 	}
 }
 
-// Claims: R-6.1-6 R-6.1-8
+// Claims: R-6.1-6 R-6.1-8 S-6.4.3.3-2
 func TestQueueStallsAtORDAndGoesOnWithTheAnswer(t *testing.T) {
 	r := newRig(t, func(c *Config, _ *line) { c.ORD = 2 })
 	r.region(0x11, 0x100, 4, 0)

@@ -15,7 +15,7 @@ import (
 // Terminate goes out at the next boundary of a segment, before all that waits,
 // and nothing follows it.
 //
-// Claims: R-5.4-1 R-5.4-2 R-5.4-3 R-5.4-8 R-7-3 X-8.1-1 R-7.1-2 R-7.1-5
+// Claims: R-5.4-1 R-5.4-2 R-5.4-3 R-5.4-8 R-7-3 X-8.1-1 R-7.1-2 R-7.1-5 V-6.4-5
 func TestTerminateOvertakesAllThatWaits(t *testing.T) {
 	r := newRig(t, func(_ *Config, l *line) { l.takes, l.room = 0, 1 })
 	r.region(0x33, 8, 1, '.')

@@ -331,7 +331,7 @@ func TestACallThatCannotTravelIsRefused(t *testing.T) {
 // The program's memory is cut as M3, M8, M9 and M10 of the worked messages have
 // it; handles and offsets are theirs.
 //
-// Claims: P-3.4-19 P-3.4-22 P-4.1-2 P-4.1-18 P-5.2-1 P8166-4-1 P8166-4.2.2-1
+// Claims: P-3.4-19 P-3.4-22 P-4.1-2 P-4.1-18 P-5.2-1 P8166-4-1 P8166-4.2.2-1 P-5.2-6
 func TestRealCallsTravelAsTheWorkedMessages(t *testing.T) {
 	file := unhex(t, fileHandle)
 	data := pattern(1, 65536)

@@ -4,6 +4,8 @@ import (
 	"bytes"
 	"context"
 	"testing"
+	"testing/synctest"
+	"time"
 
 	"github.com/weft-rdma/weft/internal/nettest"
 	"github.com/weft-rdma/weft/oncrpc"
@@ -80,4 +82,32 @@ func TestAServerCallsBackWhileItServes(t *testing.T) {
 			t.Error(err)
 		}
 	}
+}
+
+// A client that serves calls of its server keeps the connection for them, however long
+// neither side has anything to say.
+//
+// Claims: P8167-5.4-1
+func TestAClientKeepsTheConnectionForCallsOfItsServer(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		back := make(chan oncrpc.Caller, 1)
+		s := serve(t, ServerConfig{Reverse: 1, Idle: -1, Handler: oncrpc.HandlerFunc(func(_ context.Context, r *oncrpc.Request) ([]byte, error) {
+			back <- r.Back
+			e := r.Accept(0)
+			return e.Finish()
+		})})
+		c := callServer(s, ClientConfig{Reverse: upper, Bindings: Bindings{}})
+		if _, err := c.Call(t.Context(), &oncrpc.ClientCall{Call: oncrpc.Call{Prog: 1, Vers: 2, Proc: 3}, MaxReply: 100}); err != nil {
+			t.Fatal(err)
+		}
+		time.Sleep(24 * time.Hour)
+		r, err := (<-back).Call(t.Context(), &oncrpc.ClientCall{Call: oncrpc.Call{Prog: 7, Vers: 8, Proc: 9}, Args: [][]byte{[]byte("abcd")}, MaxReply: 100})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if string(r.Results) != "ABCD" {
+			t.Errorf("got %q", r.Results)
+		}
+		r.Release()
+	})
 }

@@ -11,7 +11,7 @@ import (
 	"github.com/weft-rdma/weft/verbs"
 )
 
-// Claims: P-3.5-3 P-11-4 P8166-4.4.1-1 P8166-8.1-1 P8166-8.1.3-1 P8166-8.1.3-2 P8166-8.1.4-2
+// Claims: P-3.5-3 P-11-4 P8166-4.4.1-1 P8166-8.1-1 P8166-8.1.3-1 P8166-8.1.3-2 P8166-8.1.4-2 S-6.2.2-2 S-6.3.3-1 V-10.1.2-5
 func TestNothingMovesThroughAnSTagOfACallThatHasEnded(t *testing.T) {
 	for _, way := range []string{"a reply", "an error", "its context"} {
 		for _, list := range []string{"Read", "Write", "Reply"} {
@@ -65,7 +65,7 @@ func TestNothingMovesThroughAnSTagOfACallThatHasEnded(t *testing.T) {
 
 // What is lent is lent with no more rights and no more octets than it needs.
 //
-// Claims: P-11-4 P8166-8.1-1
+// Claims: P-11-4 P8166-8.1-1 V-10.1.2-1 S-6.3.4-1
 func TestMemoryIsLentWithinItsBoundsAndForItsPurpose(t *testing.T) {
 	for _, test := range []struct {
 		name string

@@ -83,7 +83,7 @@ func TestWhatWasWithdrawnCannotBeRead(t *testing.T) {
 
 // Memory of replies is used again, and what was in it is behind what is there now.
 //
-// Claims: S-A-2 P-11-4
+// Claims: S-A-2 P-11-4 S-6.3.2-1 V-10.3-9
 func TestAReplyIsLentWithoutWhatIsBehindIt(t *testing.T) {
 	nettest.CheckLeaks(t)
 	s := serve(t, ServerConfig{ReadReplies: ReadReplies{Enabled: true}})

@@ -251,7 +251,7 @@ func TestAConnectionThatIsIdleForTooLongIsClosed(t *testing.T) {
 // A peer that stops reading, or answers no RDMA Read, holds what it was to get
 // for so long and no longer.
 //
-// Claims: P8166-8.1-1
+// Claims: P8166-8.1-1 MPA-7.1.2-20
 func TestAPeerThatTakesNothingIsLetGo(t *testing.T) {
 	for _, c := range []struct {
 		name string

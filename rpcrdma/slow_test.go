@@ -19,6 +19,12 @@ import (
 // nor take more than room octets.
 func (s *serving) byHand(room int) (p *wiretest.Peer, over <-chan error) {
 	s.t.Helper()
+	return s.byHandWith(room, nil)
+}
+
+// byHandWith does so with the enhanced data of RFC 6581 §9, nil for none.
+func (s *serving) byHandWith(room int, enhanced []byte) (p *wiretest.Peer, over <-chan error) {
+	s.t.Helper()
 	a, b := nettest.BufferedPipe(room)
 	over = s.over(b)
 	p = wiretest.NewPeer(a)
@@ -26,7 +32,7 @@ func (s *serving) byHand(room int) (p *wiretest.Peer, over <-chan error) {
 		s.t.Fatal(err)
 	}
 	private := PrivateData{SendSize: 4096, ReceiveSize: 4096}
-	if _, err := p.Initiate(wiretest.Startup{CRC: true, Private: private.Append(nil)}); err != nil {
+	if _, err := p.Initiate(wiretest.Startup{CRC: true, Enhanced: enhanced, Private: private.Append(nil)}); err != nil {
 		s.t.Fatal(err)
 	}
 	return p, over

@@ -84,7 +84,7 @@ func TestAPolledCompletionMakesRoomForAnother(t *testing.T) {
 
 // Claims: R-8.1.1-11
 // Claims: V-10.4.1-4 S-6.4.6-1
-// Claims: V-5.3-4 V-5.3.1-5 V-5.3.1-6
+// Claims: V-5.3-4 V-5.3.1-5 V-5.3.1-6 V-10.4.3-4
 func TestOverflowEndsTheQueuePairsOfTheCQAndNoOthers(t *testing.T) {
 	overWires(t, func(t *testing.T, w wire) {
 		a, b := newSide(t, reads), newSide(t, reads)

@@ -10,6 +10,8 @@ import (
 
 // A server lends a client a part of its memory for one request: by a window, that
 // nobody but this client can use, and that the client gives back with its last message.
+//
+// Claims: V-10.1.2-2
 func ExampleMW() {
 	client, server, done := examplePair()
 	defer done()

@@ -13,7 +13,7 @@ import (
 // through the verbs alone, and nobody but the RNIC makes a handle that works
 // (Verbs §10.6).
 //
-// Claims: V-10.6-3
+// Claims: V-10.6-3 V-9.1-6
 func TestHandlesShowNothingOfWhatIsBehindThem(t *testing.T) {
 	inside := reflect.TypeFor[verbs.RNIC]().PkgPath()
 	for _, handle := range []reflect.Type{
@@ -46,7 +46,7 @@ func TestHandlesShowNothingOfWhatIsBehindThem(t *testing.T) {
 // of one is of use with another's (Verbs §5.1, §10.3, §10.6).
 //
 // Claims: V-10.3-11 V-10.6-4
-// Claims: V-5.1-1
+// Claims: V-5.1-1 V-10.6-2
 func TestWhatBelongsToOneRNICIsUnknownToAnother(t *testing.T) {
 	overWires(t, func(t *testing.T, w wire) {
 		one, other := newSide(t, reads), newSide(t, reads)

@@ -309,7 +309,7 @@ func TestQueuesAreResizedUnderWork(t *testing.T) {
 // wire than ORD says, those that wait go on when it says more, and the peer may ask
 // for as many as IRD says.
 //
-// Claims: V-6.5-4 V-6.5-5 V-6.5-7
+// Claims: V-6.5-4 V-6.5-5 V-6.5-7 V-6.6.1.1-3 V-13.1-5
 func TestORDAndIRDCountAsTheyChange(t *testing.T) {
 	bubble(t, reads, verbs.QPConfig{IRD: 1, ORD: 4}, func(t *testing.T, s *table) {
 		must(s.b.qp.Modify(verbs.RTS, verbs.QPModify{IRD: new(4)}))(t)
@@ -399,7 +399,7 @@ func TestAStreamMessageGoesBeforeWhatIsPosted(t *testing.T) {
 // The stream message is what goes first, and what the peer says meanwhile is
 // iWARP's: not an octet of it is lost.
 //
-// Claims: V-6.2.1.2-3 V-6.2.1.2-6 V-6.6.1-1 V-6.6.1-3 V-6.2.1.2-5 V-13.1-2 V-13.1-3 V-13.1-4 V-13.1-8
+// Claims: V-6.2.1.2-3 V-6.2.1.2-6 V-6.6.1-1 V-6.6.1-3 V-6.2.1.2-5 V-13.1-2 V-13.1-3 V-13.1-4 V-13.1-8 V-6.2.1.2-4
 func TestAStreamMessageGoesBeforeIWARP(t *testing.T) {
 	overWires(t, func(t *testing.T, w wire) {
 		for _, hasty := range []bool{false, true} {

@@ -58,7 +58,7 @@ func untouched(t *testing.T, mine []byte) {
 // A peer works through a window at full speed while it is taken back. After the
 // invalidation has completed, or Deallocate has returned, the memory is its owner's.
 //
-// Claims: V-7.10.4.1-1 V-9.2.6.4-3 V-7.9-2
+// Claims: V-7.10.4.1-1 V-9.2.6.4-3 V-7.9-2 V-10.1.2-3
 func TestTakingAWindowBackEndsAllUseOfTheMemory(t *testing.T) {
 	const size = 16 << 10
 	for _, tt := range []struct {

@@ -141,7 +141,7 @@ func TestUnsignaledRequestsHaveNoCompletionUnlessTheyFail(t *testing.T) {
 
 // Nothing of a posted request is kept but the memory that it names.
 //
-// Claims: V-6.2.2-2 V-13.1-3 V-13.1-4
+// Claims: V-6.2.2-2 V-13.1-3 V-13.1-4 V-6.6.1.1-2
 func TestPostingCopiesTheRequest(t *testing.T) {
 	overWires(t, func(t *testing.T, w wire) {
 		a, b := newSide(t, reads), newSide(t, reads)

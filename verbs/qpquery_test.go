@@ -83,7 +83,7 @@ func TestQueryTellsWhatTheQueuePairIsInEveryState(t *testing.T) {
 // The Terminate message can be read at both ends, in Terminate and in Error, as it
 // was on the wire, with who sent it; not before, and not of the next stream.
 //
-// Claims: V-6.2.2.3-2 V-6.2.3-13 V-9.2.5.2-5
+// Claims: V-6.2.2.3-2 V-6.2.3-13 V-9.2.5.2-5 V-6.6.2.5-3
 func TestBothEndsTellOfTheTerminateMessage(t *testing.T) {
 	for name, end := range map[string]func(s *table){
 		"of its own accord": func(s *table) { check(s.a.t, s.a.qp.Terminate()) },
@@ -331,6 +331,8 @@ func TestWhatFailsWithTheQueuePairCompletesWhenTheStreamHasEnded(t *testing.T) {
 
 // The Read or atomic that the peer's Terminate message is about completes with
 // Remote Termination Error, wherever it stands; all else is flushed.
+//
+// Claims: R-6.2.1-3
 func TestThePeersTerminateNamesTheRequest(t *testing.T) {
 	bad := func(wr verbs.SendWR) verbs.SendWR { wr.Remote.STag ^= 1; return wr }
 	for _, tt := range []struct {

@@ -121,7 +121,7 @@ func TestAReadWithoutResourcesFails(t *testing.T) {
 // What a queue pair does not enable it refuses: the code of Verbs §8.3.3, the
 // event here and the error there.
 //
-// Claims: V-8.1.2.2-2
+// Claims: V-8.1.2.2-2 X-1.1-3
 func TestAQueuePairRefusesWhatItDoesNotEnable(t *testing.T) {
 	for _, tt := range []struct {
 		name         string
@@ -222,7 +222,7 @@ func TestTheSinkOfAReadNeedsTheRightThatIsConfigured(t *testing.T) {
 
 // RDMA Read with Invalidate Local STag: after the data, before the completion.
 //
-// Claims: V-8.1.2.2-4 V-8.2.2.1-2
+// Claims: V-8.1.2.2-4 V-8.2.2.1-2 V-10.1.2-4
 func TestAReadInvalidatesItsSink(t *testing.T) {
 	bubble(t, reads, reads, func(t *testing.T, s *table) {
 		copy(s.b.buf, "octets to be read")

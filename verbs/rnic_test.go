@@ -13,7 +13,7 @@ import (
 // Claims: R-8.1.2-5 R-8.1.1-12
 // Claims: V-8.1.3.2-5 V-8.3.1-1 S-6.4.3.2-1 S-7.2-1
 // Claims: V-5.3.1-1 V-5.3.1-3 V-9.2.3.1-6 V-9.2.5.1-8 V-6.1.1-1 V-6.5-3
-// Claims: V-5.1.3-2 V-9.2.1.2-30
+// Claims: V-5.1.3-2 V-9.2.1.2-30 V-10.4.2-7
 func TestLimitsAreEnforcedAndNamed(t *testing.T) {
 	r := must(verbs.Open(verbs.Config{Limits: verbs.Limits{
 		PDs: 1, CQs: 1, CQEntries: 10, QPs: 1, WRs: 8, SGEs: 5, IRD: 5, ORD: 6, Regions: 2, RegionsOctets: 100,

@@ -109,6 +109,8 @@ func TestALimitThatIsNotArmedTellsNothing(t *testing.T) {
 
 // A message that finds nothing at all is told of, too, if the limit is armed: who
 // pauses for a receive would wait for it in vain otherwise.
+//
+// Claims: DDP-7.1-6 DDP-7.1-8
 func TestAMessageThatFindsTheSharedQueueEmptyIsToldOf(t *testing.T) {
 	bubbleOf(t, func(t *testing.T) {
 		s := newSharing(t, verbs.SRQConfig{WRs: 16, Limit: 1}, 1, verbs.QPConfig{PauseOnEmptyRQ: true})

@@ -13,7 +13,7 @@ import (
 // to arrive, whoever they are for (arrival order); each queue pair's messages
 // complete in their order at its own CQ, which names it.
 //
-// Claims: V-6.3-2 V-6.3.5-5 V-6.3.5-6 V-9.3.2.1-13 V-10.4.2-3 R-8.1.2-8 DDP-8.3.2-5 S-6.4.3.1-1
+// Claims: V-6.3-2 V-6.3.5-5 V-6.3.5-6 V-9.3.2.1-13 V-10.4.2-3 R-8.1.2-8 DDP-8.3.2-5 S-6.4.3.1-1 V-10.4.2-9
 func TestReceivesAreTakenInTheOrderOfArrival(t *testing.T) {
 	bubbleOf(t, func(t *testing.T) {
 		s := newSharing(t, verbs.SRQConfig{WRs: 32}, 3, verbs.QPConfig{})

@@ -13,6 +13,8 @@ import (
 
 // Everything that moves is counted where it moves: by the queue pair that asked
 // for it, by the one that served it, and by their completion queues.
+//
+// Claims: V-10.4.1-1 V-10.4.1-2 S-6.4.4-1
 func TestMessagesAreCountedOnBothSides(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		a, b := newSide(t, reads), newSide(t, reads)
@@ -165,6 +167,8 @@ func TestRefusalsAndEventsAreCounted(t *testing.T) {
 
 // Whoever administers the RNIC finds the queue pairs, and ends the stream of one:
 // the others go on.
+//
+// Claims: V-10.4.1-1 V-10.4.1-2 S-6.4.4-1
 func TestOneQueuePairIsFoundAndItsStreamEnded(t *testing.T) {
 	overWires(t, func(t *testing.T, w wire) {
 		a, b := linked(t, w, reads, reads)

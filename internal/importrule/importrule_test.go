@@ -14,7 +14,7 @@ import (
 // are about firmware from peers: what the core never loads, it never loads
 // from a peer.
 //
-// Claims: R-8.1.1-13 DDP-8.3.1-7
+// Claims: R-8.1.1-13 DDP-8.3.1-7 V-10.5-1
 func TestPackagesImportOnlyDownwards(t *testing.T) {
 	g, err := Read(os.DirFS("../.."))
 	if err != nil {
