@@ -203,10 +203,10 @@ func TestRepliesOvertake(t *testing.T) {
 
 func TestOnlyThoseAllowedAreServed(t *testing.T) {
 	nettest.CheckLeaks(t)
-	var log bytes.Buffer
+	log := make(lines, 1)
 	s := newServer(t, ServerConfig{
 		Handler: echo, Allow: func(remote net.Addr) bool { return false },
-		Logger: slog.New(slog.NewTextHandler(&log, nil)),
+		Logger: slog.New(slog.NewTextHandler(log, nil)),
 	})
 	ln := nettest.Listen(t, "tcp4")
 	var serve sync.WaitGroup
@@ -219,11 +219,19 @@ func TestOnlyThoseAllowedAreServed(t *testing.T) {
 	if n, err := nc.Read(make([]byte, 1)); err == nil {
 		t.Errorf("received %d octets", n)
 	}
+	if line := <-log; !strings.Contains(line, "not allowed") {
+		t.Errorf("the log says %q", line)
+	}
 	s.Close()
 	serve.Wait()
-	if !strings.Contains(log.String(), "not allowed") {
-		t.Errorf("the log says %q", log.String())
-	}
+}
+
+// lines takes what a logger writes, a line at a time.
+type lines chan string
+
+func (l lines) Write(b []byte) (int, error) {
+	l <- string(b)
+	return len(b), nil
 }
 
 func TestShutdownAnswersWhatItHasTaken(t *testing.T) {

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"io"
 	"net"
+	"sync"
 	"time"
 )
 
@@ -115,14 +116,20 @@ func (c *control) answered() (reply, error) {
 }
 
 // guard makes calls on nc end when ctx does, until the returned function is
-// called.
+// called, which may be called again. From then on deadlines are the caller's.
 func guard(ctx context.Context, nc net.Conn) (release func()) {
-	stop := context.AfterFunc(ctx, func() { nc.SetDeadline(past) })
-	return func() {
+	done := make(chan struct{})
+	stop := context.AfterFunc(ctx, func() {
+		defer close(done)
+		nc.SetDeadline(past)
+	})
+	return sync.OnceFunc(func() {
 		if stop() {
 			nc.SetDeadline(time.Time{})
+		} else {
+			<-done // lest it undo a deadline that the caller sets next
 		}
-	}
+	})
 }
 
 // allow makes calls on nc, which is guarded by ctx, end after d.

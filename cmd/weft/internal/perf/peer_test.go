@@ -112,9 +112,7 @@ func TestASilentDriverLosesItsTurn(t *testing.T) {
 			if within.open > within.idle {
 				say = helloOf(protocol, tokenLen, 1, 9, 1)
 			}
-			if _, err := io.ReadAll(call(t, addr, say)); err != nil {
-				t.Error(err)
-			}
+			_, _ = io.ReadAll(call(t, addr, say)) // returns when the peer closes; by a reset, if it had not read all
 		})
 	}
 }

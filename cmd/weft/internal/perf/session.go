@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"net"
+	"time"
 
 	"github.com/weft-rdma/weft/cm"
 	"github.com/weft-rdma/weft/memory"
@@ -193,8 +194,8 @@ func (s *session) run(ctx context.Context, r *run) error {
 	if err := r.check(s.hello.Room, s.hello.Depth); err != nil {
 		return err
 	}
+	s.ctl.nc.SetDeadline(time.Time{}) // until now there had to be a request soon; from here ctx has the limit
 	defer guard(ctx, s.ctl.nc)()
-	allow(ctx, s.ctl.nc, s.cfg.limits.run) // until now it had to be a request soon
 	part, compare, err := s.part(ctx, r)
 	if err != nil {
 		return err
