@@ -70,7 +70,8 @@ type LLP interface {
 	Poller
 
 	// CloseWrite ends the sending half gracefully (FIN); Drain reads and drops
-	// until the peer's end or error; Reset ends both halves at once (RST).
+	// until the peer's end or error; Reset ends both halves at once (RST), in a
+	// way that the peer does not take for a graceful close.
 	CloseWrite() error
 	Drain() error
 	Reset() error

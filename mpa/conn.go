@@ -104,7 +104,7 @@ func NewConn(nc net.Conn, p Params) *Conn {
 	c.emss.init(c.tcp)
 	c.transport = newSocket(nc, p.Spin, &c.stats, &c.deadline)
 	if c.transport == nil {
-		c.transport = &stream{nc: nc, stats: &c.stats}
+		c.transport = &stream{nc: nc, stats: &c.stats, line: make(chan struct{}, 1)}
 	}
 	c.fenced.Store(!p.Initiator)
 	c.batch = batch{
@@ -329,23 +329,20 @@ func (c *Conn) CloseWrite() error {
 }
 
 // Reset ends both halves at once, by RST if the connection is one of TCP or has
-// a SetLinger of its own; the peer of any other sees a plain close. It
-// must not be called from within a Guard, or Window or Release of a Sink.
+// a SetLinger of its own. Any other is closed within an FPDU, which has begun to
+// be sent already or gets one octet for that: so the peer does not take the end
+// for a graceful one. That takes at most 100 ms, if the peer does not read, and
+// is in vain then. It must not be called from within a Guard, or Window or Release
+// of a Sink.
 func (c *Conn) Reset() error {
 	c.transport.close()
-	if c.tcp == nil {
-		if l, ok := c.nc.(interface{ SetLinger(sec int) error }); ok {
-			_ = l.SetLinger(0) // it can be told apart from a graceful close
-		}
-		return c.nc.Close()
+	if ok, err := abort(c.nc); ok {
+		return err
 	}
-	// An error means that it is closed already, which Close tells.
-	_ = c.tcp.SetLinger(0)
-	err := c.tcp.Close()
-	if net.Conn(c.tcp) != c.nc {
-		_ = c.nc.Close() // what wraps it cannot say goodbye any more
+	if s, ok := c.transport.(*stream); ok {
+		s.cut()
 	}
-	return err
+	return c.nc.Close()
 }
 
 // Close ends both halves; what the connection below has taken is still sent.

@@ -8,6 +8,7 @@ import (
 	"errors"
 	"io"
 	"net"
+	"time"
 )
 
 type stream struct {
@@ -16,6 +17,9 @@ type stream struct {
 
 	first [512]byte // what the first octets after a pause are read into
 	more  bool      // the last read got as much as it could
+
+	line   chan struct{} // holds one token while FPDUs are written
+	within bool          // an FPDU has left in part; for who has the token
 }
 
 func (s *stream) tries() bool  { return false }
@@ -42,20 +46,46 @@ func (s *stream) flush(b *batch, g Guard, wait bool) error {
 	}
 	// Frames that have left are told before more is written.
 	for whole := b.whole; !b.empty() && b.whole <= whole; {
-		p := b.pieces[b.first]
-		p = p[:min(len(p), b.upTo(streamWrite))]
-		n, err := s.nc.Write(p)
-		s.stats.writes.Add(1)
-		short := n < len(p)
-		b.wrote(n)
-		if err != nil {
+		if err := s.write(b); err != nil {
 			return err
-		}
-		if short {
-			return io.ErrShortWrite
 		}
 	}
 	return nil
+}
+
+// write writes what comes next of the batch.
+func (s *stream) write(b *batch) error {
+	s.line <- struct{}{}
+	defer func() { <-s.line }()
+	p := b.pieces[b.first]
+	p = p[:min(len(p), b.upTo(streamWrite))]
+	n, err := s.nc.Write(p)
+	s.stats.writes.Add(1)
+	b.wrote(n)
+	s.within = b.within()
+	if err == nil && n < len(p) {
+		return io.ErrShortWrite
+	}
+	return err
+}
+
+// cut makes the connection end within an FPDU. A write that is under way is ended.
+func (s *stream) cut() {
+	if s.nc.SetWriteDeadline(past) != nil {
+		return // it is closed; or there is no way not to wait for the peer
+	}
+	late := time.NewTimer(cutTimeout)
+	defer late.Stop()
+	select {
+	case s.line <- struct{}{}:
+	case <-late.C:
+		return
+	}
+	defer func() { <-s.line }()
+	if !s.within && s.nc.SetWriteDeadline(time.Now().Add(cutTimeout)) == nil {
+		cut(s.nc)
+	}
+	s.within = true
 }
 
 // streamWrite is how much is written at a time, in octets, rounded up to whole

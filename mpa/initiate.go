@@ -29,7 +29,8 @@ var ErrUnanswered = errors.New("mpa: the peer closed without answering the reque
 //   - the Conn's after an *Error with CodeInsufficientIRD or CodeNoRTR: the
 //     Conn returned with it is good for the Terminate message that the peer
 //     has to get (RFC 6581 §9.1, §9.2), and for nothing else;
-//   - closed after any other *Error: CodeStartup if the Reply was not valid,
+//   - closed after any other *Error, by a reset if the Request has left, as the
+//     peer may have accepted it: CodeStartup if the Reply was not valid,
 //     CodeClosed if the connection failed, ctx ended, or time ran out
 //     (os.ErrDeadlineExceeded).
 func Initiate(ctx context.Context, nc net.Conn, cfg Config, privateData []byte) (*Conn, *Peer, error) {
@@ -48,7 +49,6 @@ func initiate(ctx context.Context, nc net.Conn, cfg *Config, privateData []byte)
 	}
 	rep, rest, err := exchange(ctx, nc, cfg, req)
 	if err != nil {
-		nc.Close() // RFC 5044 §7.1.2 rules 3, 5
 		return Params{}, nil, err
 	}
 	peer := newPeer(rep)
@@ -61,10 +61,19 @@ func initiate(ctx context.Context, nc net.Conn, cfg *Config, privateData []byte)
 }
 
 // exchange sends the Request and reads a Reply that checkReply lets pass; rest is
-// what of cfg.Early is behind it.
+// what of cfg.Early is behind it. Otherwise it closes nc (RFC 5044 §7.1.2 rules
+// 3, 5).
 func exchange(ctx context.Context, nc net.Conn, cfg *Config, req Frame) (rep Frame, rest []byte, err error) {
 	w := begin(ctx, nc, limitOr(cfg.ReplyTimeout, DefaultReplyTimeout), "MPA Reply Frame")
-	defer w.end()
+	rep, rest, err = w.ask(cfg, req)
+	w.end()
+	if err != nil {
+		w.drop()
+	}
+	return rep, rest, err
+}
+
+func (w *wait) ask(cfg *Config, req Frame) (rep Frame, rest []byte, err error) {
 	if err := w.leave(cfg.StreamMessage); err != nil {
 		return Frame{}, nil, w.fault(err)
 	}

@@ -27,9 +27,16 @@ func TestTheKeyAloneMakesAReplyBad(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				nc, p := pipe(t)
+				seen := make(chan struct{})
 				go func() {
+					defer close(seen)
 					p.gets(plainRequest)
-					p.sends(b)
+					go p.sends(b)
+					if bytes.Equal(b, good) {
+						p.seesEnd()
+					} else {
+						p.seesBreak()
+					}
 				}()
 				conn, _, err := Initiate(t.Context(), nc, plainConfig, nil)
 				if bytes.Equal(b, good) {
@@ -40,8 +47,7 @@ func TestTheKeyAloneMakesAReplyBad(t *testing.T) {
 				} else if conn != nil || !isStartup(err) {
 					t.Error(err)
 				}
-				synctest.Wait()
-				p.seesEnd()
+				<-seen
 			})
 		})
 	}

@@ -52,8 +52,8 @@ func TestTheInitiatorSendsARequestAndNothingElse(t *testing.T) {
 				p.gets(reqHex + c.hex)
 				p.seesSilence() // RFC 5044 §7.1.2: until the Reply
 				cancel()
+				p.seesBreak()
 				<-done
-				p.seesEnd()
 			})
 		})
 	}
@@ -71,9 +71,12 @@ func TestTheInitiatorClosesOnAMalformedReply(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				nc, p := pipe(t)
 				start := time.Now()
+				seen := make(chan struct{})
 				go func() {
+					defer close(seen)
 					p.gets(plainRequest)
-					p.sends(b)
+					go p.sends(b)
+					p.seesBreak() // a peer that has accepted must not take it for a graceful end
 				}()
 				conn, _, err := Initiate(t.Context(), nc, plainConfig, nil)
 				if conn != nil || !isStartup(err) {
@@ -82,8 +85,7 @@ func TestTheInitiatorClosesOnAMalformedReply(t *testing.T) {
 				if d := time.Since(start); d != 0 {
 					t.Errorf("took %v", d)
 				}
-				synctest.Wait()
-				p.seesEnd()
+				<-seen
 			})
 		})
 	}
@@ -130,8 +132,10 @@ func TestTheInitiatorWaitsForTheWholeReplyAndNoLonger(t *testing.T) {
 				cfg := plainConfig
 				cfg.ReplyTimeout = c.set
 				start := time.Now()
+				seen := make(chan struct{})
 				go func() {
 					p.gets(plainRequest)
+					go func() { p.seesBreak(); close(seen) }()
 					for _, o := range unhex(t, repHex+"50 02 0200") {
 						if time.Sleep(900 * time.Millisecond); drip {
 							p.sends([]byte{o})
@@ -150,7 +154,7 @@ func TestTheInitiatorWaitsForTheWholeReplyAndNoLonger(t *testing.T) {
 					t.Errorf("%s: after %v, want %v", name, d, c.want)
 				}
 				time.Sleep(time.Hour)
-				p.seesEnd()
+				<-seen
 			})
 		}
 	}

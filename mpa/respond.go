@@ -27,9 +27,10 @@ type Request struct {
 	timer *time.Timer // nil if there is no limit
 
 	mu      sync.Mutex
-	claimed bool  // an answer is under way, or over
-	settled bool  // the timer has nothing to do any more
-	expired error // set by the timer
+	claimed bool               // an answer is under way, or over
+	cut     context.CancelFunc // ends the answer under way, or nil
+	settled bool               // the timer has nothing to do any more
+	expired error              // set by the timer
 }
 
 // Await starts MPA on nc as Responder: it waits for a Request no longer than
@@ -85,9 +86,9 @@ func await(ctx context.Context, nc net.Conn, cfg *Config) (Frame, error) {
 // Markers, RTR, IRD, MaxIRD, ORD, MaxULPDU, Spin and ReadBuffer.
 //
 // On an error the Request is as it was if cfg or privateData cannot be sent
-// (ErrPrivateData); otherwise nc is closed and the error is an *Error:
-// CodeStartup if the peer has sent more than its Request, CodeClosed if the
-// connection failed, ctx ended, or the decision came too late
+// (ErrPrivateData); otherwise nc is closed, by a reset if the Reply has left, and
+// the error is an *Error: CodeStartup if the peer has sent more than its Request,
+// CodeClosed if the connection failed, ctx ended, or the decision came too late
 // (os.ErrDeadlineExceeded).
 func (r *Request) Accept(ctx context.Context, cfg Config, privateData []byte) (*Conn, error) {
 	p, err := r.accept(ctx, &cfg, privateData)
@@ -126,7 +127,7 @@ func (r *Request) RejectWith(cfg Config, privateData []byte) error {
 // Close closes the connection without an answer. It may be called at any time
 // before the Request has been answered; later it returns ErrAnswered.
 func (r *Request) Close() error {
-	if err := r.claim(); err != nil {
+	if err := r.claim(nil); err != nil {
 		return err
 	}
 	r.settle()
@@ -138,23 +139,25 @@ func (r *Request) answer(ctx context.Context, f Frame) error {
 	if err := checkPrivateData(f.PrivateData, f.Enhanced); err != nil {
 		return err
 	}
-	if err := r.claim(); err != nil {
+	ctx, cut := context.WithCancel(ctx)
+	defer cut()
+	if err := r.claim(cut); err != nil {
 		return err
 	}
-	err := r.send(ctx, f)
+	w := begin(ctx, r.nc, -1, "")
+	err := r.send(w, f)
+	w.end()
 	if late := r.settle(); late != nil {
 		err = late
 	}
 	if err != nil {
-		r.nc.Close()
+		w.drop()
 	}
 	return err
 }
 
 // send makes sure that the peer waits for the Reply, and sends it.
-func (r *Request) send(ctx context.Context, f Frame) error {
-	w := begin(ctx, r.nc, -1, "")
-	defer w.end()
+func (r *Request) send(w *wait, f Frame) error {
 	if err := checkSilence(r.nc); err != nil {
 		return w.fault(err)
 	}
@@ -164,14 +167,14 @@ func (r *Request) send(ctx context.Context, f Frame) error {
 	return nil
 }
 
-// claim makes the caller the one who answers.
-func (r *Request) claim() error {
+// claim makes the caller the one who answers. cut, if there is one, ends that.
+func (r *Request) claim(cut context.CancelFunc) error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if r.claimed {
 		return ErrAnswered
 	}
-	r.claimed = true
+	r.claimed, r.cut = true, cut
 	return nil
 }
 
@@ -202,5 +205,9 @@ func (r *Request) expire(limit time.Duration) {
 		return
 	}
 	r.expired = &Error{Code: CodeClosed, Detail: "during start-up", Err: timeoutError("answer to the MPA Request Frame", limit)}
-	r.nc.Close() // wakes an answer under way
+	if r.cut != nil {
+		r.cut()
+	} else {
+		r.nc.Close()
+	}
 }

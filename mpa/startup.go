@@ -176,6 +176,7 @@ type wait struct {
 	nc     net.Conn
 	stop   func() bool
 	fired  chan struct{}
+	said   bool // all of this side's frame
 }
 
 // past is a deadline that fails what is under way at once.
@@ -247,8 +248,20 @@ func (w *wait) write(f Frame) error {
 	if err := w.ctx.Err(); err != nil {
 		return err
 	}
-	_, err = w.nc.Write(b)
+	n, err := w.nc.Write(b)
+	w.said = n == len(b)
 	return err
+}
+
+// drop closes the connection of a start-up that has failed, after the wait. A peer
+// that has been told everything may be in Full Operation: it must not take the end
+// for a graceful one.
+func (w *wait) drop() {
+	if w.said {
+		_ = reset(w.nc)
+	} else {
+		_ = w.nc.Close()
+	}
 }
 
 func timeoutError(what string, limit time.Duration) error {

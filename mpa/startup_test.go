@@ -10,6 +10,7 @@ import (
 	"io"
 	"net"
 	"os"
+	"syscall"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -56,6 +57,16 @@ func (p peer) seesEnd() {
 	p.t.Helper()
 	if rest, err := io.ReadAll(p.nc); err != nil || len(rest) > 0 {
 		p.t.Errorf("peer expects the end, got % x, %v", rest, err)
+	}
+}
+
+// seesBreak expects an end of the connection that is no graceful one: a reset, or
+// where there is none one octet of an FPDU. No octet comes before it.
+func (p peer) seesBreak() {
+	p.t.Helper()
+	rest, err := io.ReadAll(p.nc)
+	if !errors.Is(err, syscall.ECONNRESET) && (err != nil || len(rest) != 1) {
+		p.t.Errorf("peer expects the connection to break, got % x, %v", rest, err)
 	}
 }
 
@@ -277,11 +288,12 @@ type scripted struct {
 	closed bool
 }
 
-func (s *scripted) Read(p []byte) (int, error)      { return s.in.Read(p) }
-func (s *scripted) Write(p []byte) (int, error)     { return s.out.Write(p) }
-func (s *scripted) Close() error                    { s.closed = true; return nil }
-func (s *scripted) SetDeadline(time.Time) error     { return nil }
-func (s *scripted) SetReadDeadline(time.Time) error { return nil }
+func (s *scripted) Read(p []byte) (int, error)       { return s.in.Read(p) }
+func (s *scripted) Write(p []byte) (int, error)      { return s.out.Write(p) }
+func (s *scripted) Close() error                     { s.closed = true; return nil }
+func (s *scripted) SetDeadline(time.Time) error      { return nil }
+func (s *scripted) SetReadDeadline(time.Time) error  { return nil }
+func (s *scripted) SetWriteDeadline(time.Time) error { return nil }
 
 // A hookedConn calls last when a Read has emptied the script.
 type hookedConn struct {

@@ -178,6 +178,9 @@ func (b *batch) wrote(n int) {
 	}
 }
 
+// within reports that a frame has been written in part.
+func (b *batch) within() bool { return b.sent > b.start(b.whole) }
+
 // upTo is the number of octets to be written next: n or more, up to the end of
 // a frame, or all there is.
 func (b *batch) upTo(n int) int {
