@@ -40,7 +40,8 @@ type Config struct {
 
 	// Ended is called once when the outgoing half has ended: with nil when
 	// its end (FIN) was given to the transport, after a Terminate message or
-	// Stream.Close, otherwise with what broke.
+	// Stream.Close, otherwise with what broke: then the LLP is to be reset, as the
+	// peer would take FIN for a graceful close.
 	Ended func(error)
 }
 

@@ -59,7 +59,6 @@ func errCatastrophic(err error) error {
 type outgoingTerminate struct {
 	payload []byte
 	err     *TerminateError
-	own     bool // this side ends the stream, whatever the peer did
 }
 
 // Terminate ends the stream with a Terminate message that reports err, after
@@ -79,7 +78,6 @@ func (s *Stream) Terminate(err error) *TerminateError {
 }
 
 func (s *Stream) newTerminate(err error) *outgoingTerminate {
-	own := !errors.Is(err, io.EOF) && err != ErrUnfinished // those are the peer's end
 	if errors.Is(err, io.EOF) {
 		err = errCatastrophic(errors.New("the peer closed the stream with work outstanding"))
 	}
@@ -104,8 +102,7 @@ func (s *Stream) newTerminate(err error) *outgoingTerminate {
 	if msg.R {
 		e.ReadRequest = &msg.ReadRequest
 	}
-	own = own && layer == LayerRDMA && (etype == LocalCatastrophic || etype == RemoteOperation && (code == CodeStream || code == CodeGlobal))
-	return &outgoingTerminate{payload: payload, err: e, own: own}
+	return &outgoingTerminate{payload: payload, err: e}
 }
 
 // startTerminate starts the stream's last message. A message that was being
@@ -137,8 +134,9 @@ func (r *request) readFault(f ddp.Fault, sent uint32) error {
 }
 
 // Refuse ends a stream that has not begun, because of a failed start-up, with a
-// Terminate message that reports err (RFC 6581 §8), and closes llp. It waits for
-// the peer to close, so the caller limits the time.
+// Terminate message that reports err (RFC 6581 §8), and closes llp; one that
+// cannot be sent is made up for by a reset. It waits for the peer to close, so the
+// caller limits the time.
 func Refuse(llp ddp.LLP, err error) *TerminateError {
 	s := &Stream{rv: llp.Version()}
 	t := s.newTerminate(err)
@@ -146,11 +144,13 @@ func Refuse(llp ddp.LLP, err error) *TerminateError {
 	m.cut.StartUntagged(s.rv, ControlUntagged(s.rv, OpTerminate, 0), QueueTerminate, 1, uint32(len(t.payload)))
 	hdr, _, _, _ := m.cut.Next(llp.MULPDU(), nil)
 	llp.Append(hdr, [][]byte{t.payload})
-	if drained, err := llp.Flush(true); err == nil && drained && llp.CloseWrite() == nil {
-		// Closing with unread input would reset the connection and could
-		// destroy the message on its way.
-		_ = llp.Drain()
+	if drained, err := llp.Flush(true); err != nil || !drained || llp.CloseWrite() != nil {
+		_ = llp.Reset()
+		return t.err
 	}
+	// Closing with unread input would reset the connection and could destroy the
+	// message on its way.
+	_ = llp.Drain()
 	_ = llp.Close()
 	return t.err
 }

@@ -122,25 +122,22 @@ func TestTerminateFromWithinTheSendQueueIsSent(t *testing.T) {
 	want(t, "sent with nothing else to send", r.sent(), "Terminate 2#1+0 4.")
 }
 
-// A Terminate that may not be sent yet is not waited for: where the peer was at
-// fault the stream is closed, where it was not it breaks, lest the peer take
-// the end for a graceful one.
+// A Terminate that may not be sent yet is not waited for, and the stream breaks,
+// lest the peer take the end for a graceful one.
 func TestTerminateBeforeTheFirstMessageIsNotWaitedFor(t *testing.T) {
-	fenced := func(_ *Config, l *line) { l.fenced = true }
-	r := newRig(t, responder, fenced)
-	r.Terminate(errUnasked(OpSend))
-	r.Kick()
-	want(t, "sent", r.sent())
-	want(t, "shut", r.line.shut, "CloseWrite")
-
-	var end error
-	r = newRig(t, responder, fenced, func(c *Config, _ *line) { c.Ended = func(err error) { end = err } })
-	r.Terminate(nil)
-	r.Kick()
-	want(t, "sent by its own accord", r.sent())
-	want(t, "shut by its own accord", r.line.shut)
-	if end != errUntold {
-		t.Errorf("the outgoing half ended with %v, want %v", end, errUntold)
+	for name, why := range map[string]error{
+		"of its own accord": nil, "a damaged FPDU": &mpa.Error{Code: mpa.CodeCRC}, "a violation": errUnasked(OpSend),
+		"the peer's end with work outstanding": io.EOF, "the peer's end within a message": ErrUnfinished,
+	} {
+		var end error
+		r := newRig(t, responder, func(_ *Config, l *line) { l.fenced = true }, func(c *Config, _ *line) { c.Ended = func(err error) { end = err } })
+		r.Terminate(why)
+		r.Kick()
+		want(t, name+": sent", r.sent())
+		want(t, name+": shut", r.line.shut)
+		if end != errUntold {
+			t.Errorf("%s: the outgoing half ended with %v, want %v", name, end, errUntold)
+		}
 	}
 }
 
@@ -209,13 +206,15 @@ func TestRefuseSendsOneTerminateAndCloses(t *testing.T) {
 	}
 }
 
-func TestRefuseClosesWhatCannotBeWritten(t *testing.T) {
+// The peer may be in Full Operation: without the message the end must not look
+// graceful.
+func TestRefuseResetsWhereNothingCanBeWritten(t *testing.T) {
 	l := newLine(t)
 	l.broken = errPause
 	Refuse(l, nil)
-	want(t, "shut", l.shut, "Close")
+	want(t, "shut", l.shut, "Reset")
 	l = newLine(t)
 	l.guard, l.closed = &hold{}, errPause
 	Refuse(l, nil)
-	want(t, "shut", l.shut, "CloseWrite", "Close")
+	want(t, "shut", l.shut, "CloseWrite", "Reset")
 }

@@ -175,9 +175,9 @@ func (o *outbound) step(wait bool) (progress, error) {
 			return more, nil
 		case ending:
 			// A Terminate that may not be sent, because the peer's first
-			// message has not come, is not waited for. Where the peer has done
-			// nothing wrong it would take the close for a graceful one.
-			if t := s.term.Load(); t != nil && t.own && s.llp.Fenced() {
+			// message has not come, is not waited for. The peer would take FIN
+			// for a graceful close: the LLP stream is to be reset.
+			if s.term.Load() != nil && s.llp.Fenced() {
 				return free, errUntold
 			}
 			o.dead = true

@@ -3,6 +3,7 @@ package verbs_test
 import (
 	"context"
 	"errors"
+	"fmt"
 	"strings"
 	"sync"
 	"syscall"
@@ -197,6 +198,61 @@ func TestATerminateThatMayNotBeSentResets(t *testing.T) {
 				s.b.wantEvents(tt.events...)
 			})
 		})
+	}
+}
+
+// A stream that failed at the responder before the initiator's first message had
+// arrived is no graceful close to the initiator, whose requests may have completed
+// long ago.
+func TestAFailureBeforeTheFirstMessageIsNoGracefulClose(t *testing.T) {
+	damaged := func(at uint64, mask byte) func(s *table) {
+		return func(s *table) {
+			s.x.Corrupt(s.x.Written()+at, mask)
+			s.a.post(s.a.write(1, s.b, 0, 8), s.a.send(2, 0, 8))
+		}
+	}
+	both := []done{{1, verbs.Success}, {2, verbs.Success}}
+	for _, tt := range []struct {
+		name  string
+		begin func(s *table)
+		done  []done        // a's completions
+		event verbs.EventID // b's
+	}{
+		{"a length that is too long", damaged(0, 0xFF), both, verbs.EventBadFPDU},
+		{"another length", damaged(1, 4), both, verbs.EventCRC},
+		{"a header", damaged(5, 1), both, verbs.EventCRC},
+		{"payload", damaged(20, 1), both, verbs.EventCRC},
+		{"the CRC", damaged(fpdu(14+8)-1, 1), both, verbs.EventCRC},
+		{"a queue that waits for the first message", func(s *table) { s.b.post(s.b.send(1, 0, 8)) }, nil, verbs.EventBadLLPClose},
+	} {
+		for _, closes := range []bool{false, true} {
+			if tt.done == nil && !closes {
+				continue
+			}
+			t.Run(fmt.Sprintf("%s, then closed: %t", tt.name, closes), func(t *testing.T) {
+				bubble(t, reads, reads, func(t *testing.T, s *table) {
+					s.b.receives(1, 2, 8)
+					if closes {
+						s.y.Delay(time.Second) // the answer comes when this side has closed
+					}
+					tt.begin(s)
+					event := verbs.EventLLPReset
+					if closes {
+						if err := s.a.qp.Close(t.Context()); err == nil {
+							t.Error("closed gracefully")
+						}
+						event = verbs.EventLLPLost
+					}
+					reach(t, s.a.qp, verbs.Error)
+					reach(t, s.b.qp, verbs.Error)
+					wantError(t, s.a.qp.Err(), syscall.ECONNRESET)
+					wantDone(t, s.a.sendCQ, tt.done...)
+					s.a.wantEvents(event)
+					s.b.wantEvents(tt.event)
+					wantDone(t, s.b.recvCQ, []done{{1, verbs.Flushed}, {2, verbs.Flushed}}...)
+				})
+			})
+		}
 	}
 }
 

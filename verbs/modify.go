@@ -61,7 +61,8 @@ type QPModified struct {
 //	Idle   Error      none; what is posted is flushed
 //	RTS    RTS        as Idle to Idle
 //	RTS    Closing    none; a graceful close begins, see below
-//	RTS    Terminate  none; the peer is sent a Terminate message, 0/0/00
+//	RTS    Terminate  none; the peer is sent a Terminate message, 0/0/00, or
+//	                  the stream is reset if it has to send first and has not
 //	RTS    Error      none; the stream is reset, and what is posted is flushed
 //	Error  Idle       none
 //

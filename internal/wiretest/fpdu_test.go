@@ -5,7 +5,9 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
+	"io"
 	"math/rand/v2"
+	"syscall"
 	"testing"
 
 	"github.com/weft-rdma/weft/mpa"
@@ -21,20 +23,19 @@ func flip(b []byte, at int) []byte {
 	return With(b, at, b[at]^1)
 }
 
-// A fault of MPA's is told without any header. What came before it counts, what
-// comes behind it does not.
-//
-// Claims: MPA-4.4-2 MPA-4.4-3 R-7.1-2 R-4.8-3 DDP-6.2.2-1 DDP-7-1
-func TestFPDUsWithAFaultEndTheStream(t *testing.T) {
+// A faultyFPDU is an FPDU with a fault of MPA's.
+type faultyFPDU struct {
+	name  string
+	wires []Wire
+	bad   func(p *Peer, good []byte) []byte // an FPDU gone wrong
+	code  byte
+	event verbs.EventID
+}
+
+func faultyFPDUs() []faultyFPDU {
 	crc := []Wire{Wires[0], Wires[2]}
 	markers := []Wire{Wires[2], {Name: "memory,markers", Memory: true, Markers: true}, {Name: "TCP,markers", Markers: true}}
-	tests := []struct {
-		name  string
-		wires []Wire
-		bad   func(p *Peer, good []byte) []byte // an FPDU gone wrong
-		code  byte
-		event verbs.EventID
-	}{
+	return []faultyFPDU{
 		{"a wrong CRC", crc, func(p *Peer, good []byte) []byte { return flip(p.Frame(good), -1) }, 2, verbs.EventCRC},
 		{"a changed header", crc, func(p *Peer, good []byte) []byte { return flip(p.Frame(good), 8) }, 2, verbs.EventCRC},
 		{"a changed octet of payload", crc, func(p *Peer, good []byte) []byte { return flip(p.Frame(good), -9) }, 2, verbs.EventCRC},
@@ -61,7 +62,14 @@ func TestFPDUsWithAFaultEndTheStream(t *testing.T) {
 			return flip(p.Frame(append(good, make([]byte, 1000)...)), -1)
 		}, 2, verbs.EventCRC},
 	}
-	for _, tt := range tests {
+}
+
+// A fault of MPA's is told without any header. What came before it counts, what
+// comes behind it does not.
+//
+// Claims: MPA-4.4-2 MPA-4.4-3 R-7.1-2 R-4.8-3 DDP-6.2.2-1 DDP-7-1
+func TestFPDUsWithAFaultEndTheStream(t *testing.T) {
+	for _, tt := range faultyFPDUs() {
 		for _, w := range tt.wires {
 			t.Run(tt.name+"/"+w.Name, func(t *testing.T) {
 				s := setStage(t, w, verbs.QPConfig{})
@@ -82,6 +90,41 @@ func TestFPDUsWithAFaultEndTheStream(t *testing.T) {
 				s.Statuses(s.RecvCQ, 100, verbs.Success, verbs.Flushed)
 				s.serves()
 			})
+		}
+	}
+}
+
+// Where the first FPDU of the stream is the one with the fault nothing may be sent
+// (RFC 5044 §7.1.2 rule 4). The stream ends by a reset then: an initiator that has
+// closed, or has nothing outstanding, would take FIN for a graceful close.
+//
+// Claims: MPA-7.1.2-12
+func TestAFirstFPDUWithAFaultResetsTheConnection(t *testing.T) {
+	for _, tt := range faultyFPDUs() {
+		for _, w := range tt.wires {
+			for _, closed := range []bool{false, true} {
+				t.Run(fmt.Sprintf("%s/%s/closed %t", tt.name, w.Name, closed), func(t *testing.T) {
+					s := setStage(t, w, verbs.QPConfig{})
+					s.Receives(s.recv, 0, recvSize, 2)
+					s.Peer = s.ln.Connect(s.QP)
+					octets := tt.bad(s.Peer, Write(s.exposedTag, s.exposedTO, Fill(8, 0xEE)...))
+					s.Out.Skew = 0
+					octets = append(octets, s.Frame(Send(1, 5))...)
+					s.ExpectEvent(tt.event)
+					s.must(s.Raw(octets))
+					if closed {
+						_ = s.CloseWrite() // it may have been reset
+					}
+					if said, err := io.ReadAll(s.r); len(said) > 0 || !errors.Is(err, syscall.ECONNRESET) {
+						t.Errorf("received % x and %v, expected a reset", said, err)
+					}
+					s.Reach(verbs.Error)
+					s.wantError(2, 0, tt.code)
+					s.Statuses(s.RecvCQ, 100, verbs.Flushed, verbs.Flushed)
+					s.CheckMemory()
+					s.serves()
+				})
+			}
 		}
 	}
 }
