@@ -162,7 +162,7 @@ func TestIRDAndORDAreAgreedAndTold(t *testing.T) {
 				if got := [2]int{r.IRD(), r.ORD()}; got != tt.asked {
 					t.Errorf("the request says %v, expected %v", got, tt.asked)
 				}
-				if p := r.Peer(); p.Enhanced != (tt.a.Profile == mpa.ProfileIETF) {
+				if p := r.Peer(); p.Enhanced != (tt.asked != [2]int{none, none}) {
 					t.Errorf("the request is %+v", p)
 				}
 				cb, err = r.Accept(t.Context(), b.qp, cm.Params{MPA: tt.b})

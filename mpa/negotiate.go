@@ -11,8 +11,11 @@ func request(cfg *Config, privateData []byte) Frame {
 		CRC:         !cfg.NoCRC,
 		PrivateData: privateData,
 	}
-	switch cfg.Profile {
-	case ProfileIETF:
+	switch {
+	case cfg.Profile == ProfileRDMAC:
+		f.Revision = RevisionRDMAC
+		f.Markers, f.CRC = true, true // RFC 5044 appendix C.2.4
+	case cfg.enhances():
 		f.Revision = Revision2 // RFC 6581 §6: for any enhanced feature
 		f.Enhanced = true
 		f.IRD, f.ORD = cfg.IRD, cfg.ORD
@@ -20,9 +23,6 @@ func request(cfg *Config, privateData []byte) Frame {
 		if f.PeerToPeer {
 			f.RTR = cfg.rtr()
 		}
-	case ProfileRDMAC:
-		f.Revision = RevisionRDMAC
-		f.Markers, f.CRC = true, true // RFC 5044 appendix C.2.4
 	default:
 		f.Revision = Revision1 // RFC 6581 §10: nothing enhanced without need
 	}

@@ -57,6 +57,9 @@ func TestEachSideReadsNoMoreThanTheOtherTakes(t *testing.T) {
 			ic := Config{IRD: iIRD, ORD: iORD, MaxIRD: iMax}
 			rc := Config{IRD: rIRD, ORD: rORD, MaxIRD: rMax}
 			req := request(&ic, nil)
+			if !ic.enhances() { // others may ask so, all the same
+				req.Revision, req.Enhanced, req.IRD, req.ORD = Revision2, true, iIRD, iORD
+			}
 			rep, r := reply(&rc, rc.Profile, req, nil)
 			i, err := initiatorParams(&ic, req, rep)
 			what := fmt.Sprintf("Initiator %d/%d max %d, Responder %d/%d max %d: Request %d/%d, Reply %d/%d, Initiator gets %d/%d, Responder %d/%d, %v",
@@ -253,7 +256,7 @@ func TestMarkersGoOneWayAndCRCBothWays(t *testing.T) {
 // RFC 5044 appendix C, figures 15 to 17, with revision 2 added.
 //
 // Claims: MPA-C.1-1 MPA-C.1-2 MPA-C.1-3 MPA-C.2.4-1 MPA-C.2.5-1 MPA-3-9 MPA-7.1.1-11 MPA-7.1.1-12
-// Claims: ME-6-6 ME-6-7 ME-10-1 ME-10-2 ME-10-3 ME-10-4
+// Claims: ME-6-6 ME-6-7 ME-10-1 ME-10-2 ME-10-4
 func TestProfilesMeetAsAppendixCShows(t *testing.T) {
 	const refused = 255
 	want := [4][4]Revision{ // [Initiator][Responder]

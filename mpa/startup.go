@@ -19,7 +19,9 @@ import (
 type Profile uint8
 
 const (
-	// ProfileIETF offers revision 2, enhanced, and accepts 1 and 2.
+	// ProfileIETF offers revision 2, enhanced, and accepts 1 and 2. It offers
+	// revision 1 when nothing enhanced is wanted: both IRD and ORD are
+	// NotNegotiated and the model is not peer-to-peer (RFC 6581 §10).
 	ProfileIETF Profile = iota
 	// ProfileRFC5044 offers revision 1 and knows nothing of RFC 6581: an
 	// enhanced Request is closed without a Reply.
@@ -119,6 +121,12 @@ func (c *Config) rtr() RTR {
 		return RTRAny
 	}
 	return c.RTR
+}
+
+// enhances reports whether a function of RFC 6581 is wanted. An IRD of 0 is one:
+// it keeps the peer from RDMA Reads.
+func (c *Config) enhances() bool {
+	return c.Profile == ProfileIETF && (c.PeerToPeer || c.IRD != NotNegotiated || c.ORD != NotNegotiated)
 }
 
 func (c *Config) maxIRD() uint16 { return max(c.IRD, c.MaxIRD) }
