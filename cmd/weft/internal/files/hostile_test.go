@@ -2,6 +2,7 @@ package files
 
 import (
 	"context"
+	"errors"
 	"io"
 	"io/fs"
 	"maps"
@@ -18,9 +19,11 @@ import (
 type hostile struct {
 	Local
 	lists map[string][]string // by the folder's name
+	asked int                 // for listings
 }
 
 func (h *hostile) ReadDir(_ context.Context, name string) ([]*Info, error) {
+	h.asked++
 	var infos []*Info
 	for _, entry := range h.lists[filepath.Base(name)] {
 		info := new(Info)
@@ -101,5 +104,30 @@ func TestWhatIsInAFolderIsNotWrittenThroughLinks(t *testing.T) {
 				}
 			}
 		})
+	}
+}
+
+// A server whose folders contain themselves has a plan grow without end, by paths
+// that grow longer.
+func TestAPlanIsBoundedInOctets(t *testing.T) {
+	name := strings.Repeat("n", 200)
+	h := &hostile{lists: map[string][]string{name: {name + "/", name}}}
+	failed := 0
+	c := &Copier{Recursive: true, Failed: func(error) { failed++ }}
+	p := &Plan{room: 1 << 20}
+	src := step{from: Place{h, name}, to: Place{Local{}, name}, info: &Info{Name: name, Mode: fs.ModeDir | 0o755}}
+	err := c.planFile(t.Context(), p, &src, 0)
+	if !errors.Is(err, errTooLarge) || failed > 0 {
+		t.Errorf("planned with %v, and %d files left out", err, failed)
+	}
+	octets := 0
+	for _, s := range p.steps {
+		octets += len(s.from.Path) + len(s.to.Path)
+	}
+	if octets > 1<<20 || len(p.steps) == 0 {
+		t.Errorf("%d steps with %d octets of paths", len(p.steps), octets)
+	}
+	if h.asked > len(p.steps)+1 {
+		t.Errorf("%d folders listed for %d steps", h.asked, len(p.steps))
 	}
 }

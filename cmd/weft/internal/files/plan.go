@@ -59,12 +59,23 @@ const (
 // A Plan is what a copy is going to do.
 type Plan struct {
 	steps []step
+	room  int64 // octets of memory that more steps may take
 	Files int   // regular files
 	Bytes int64 // in them, when they were looked at
 }
 
-// maxSteps bounds a plan: what a server can make this side keep.
-const maxSteps = 4 << 20
+const (
+	// maxPlan bounds a plan in octets of memory: what a server can make this side
+	// keep. A million files with paths of 200 octets fit in.
+	maxPlan = 1 << 30
+	// stepSize is how many octets a step takes besides its paths, listSize what is
+	// known of a file besides its name.
+	stepSize = 256
+	listSize = 256
+)
+
+// errTooLarge ends a plan: listing on would find no more that can be copied.
+var errTooLarge = errors.New("too many files to copy at a time; copy them in parts")
 
 // maxDepth bounds folders in folders.
 const maxDepth = 1000
@@ -84,16 +95,21 @@ func (c *Copier) Plan(ctx context.Context, sources []Place, dst Place) (*Plan, e
 	case strings.HasSuffix(dst.Path, "/") && !(err != nil && c.Recursive):
 		return nil, fmt.Errorf("%v is no folder", dst)
 	}
-	p := new(Plan)
+	p := &Plan{room: maxPlan}
 	for _, src := range sources {
 		if err := c.planSource(ctx, p, src, dst, into); err != nil {
-			if ctx.Err() != nil || fatal(err) {
+			if endsPlan(ctx, err) {
 				return nil, err
 			}
 			c.fail(err)
 		}
 	}
 	return p, nil
+}
+
+// endsPlan reports whether nothing more can be planned after err.
+func endsPlan(ctx context.Context, err error) bool {
+	return ctx.Err() != nil || fatal(err) || errors.Is(err, errTooLarge)
 }
 
 // planSource plans a source that the user has named, through symbolic links unless
@@ -151,16 +167,13 @@ func (c *Copier) checkApart(ctx context.Context, src, to Place) error {
 // planFile plans a file of any kind, and if it is a folder what is in it. What is
 // to be done is not in s yet.
 func (c *Copier) planFile(ctx context.Context, p *Plan, s *step, depth int) error {
-	if len(p.steps) >= maxSteps {
-		return fmt.Errorf("%v: more than %d files at a time; copy them in parts", s.from, maxSteps)
-	}
 	switch mode := s.info.Mode; {
 	case mode.IsRegular():
 		p.Files++
 		p.Bytes += s.info.Size
-		p.add(s, copyFile)
+		return p.add(s, copyFile)
 	case mode&fs.ModeSymlink != 0:
-		p.add(s, copyLink)
+		return p.add(s, copyLink)
 	case mode.IsDir():
 		if depth == maxDepth {
 			return fmt.Errorf("%v: folders more than %d deep", s.from, maxDepth)
@@ -169,13 +182,24 @@ func (c *Copier) planFile(ctx context.Context, p *Plan, s *step, depth int) erro
 	default:
 		return fmt.Errorf("%v is neither a file nor a folder nor a symbolic link (%v): not copied", s.from, mode)
 	}
-	return nil
 }
 
-func (p *Plan) add(s *step, do action) {
+func (p *Plan) add(s *step, do action) error {
+	if err := p.reserve(s.from, stepSize+len(s.from.Path)+len(s.to.Path)); err != nil {
+		return err
+	}
 	added := *s
 	added.do = do
 	p.steps = append(p.steps, added)
+	return nil
+}
+
+// reserve accounts for memory. It fails with errTooLarge if there is not so much.
+func (p *Plan) reserve(at Place, octets int) error {
+	if p.room -= int64(octets); p.room < 0 {
+		return fmt.Errorf("%v: %w", at, errTooLarge)
+	}
+	return nil
 }
 
 func (c *Copier) planDir(ctx context.Context, p *Plan, dir *step, depth int) error {
@@ -183,8 +207,15 @@ func (c *Copier) planDir(ctx context.Context, p *Plan, dir *step, depth int) err
 	if err != nil {
 		return dir.from.failed(err)
 	}
+	for _, entry := range list {
+		if err := p.reserve(dir.from, listSize+len(entry.Name)); err != nil {
+			return err
+		}
+	}
 	slices.SortFunc(list, func(a, b *Info) int { return strings.Compare(a.Name, b.Name) })
-	p.add(dir, makeDir)
+	if err := p.add(dir, makeDir); err != nil {
+		return err
+	}
 	for _, entry := range list {
 		s := step{info: entry}
 		if s.from, err = dir.from.in(entry.Name); err == nil {
@@ -193,12 +224,11 @@ func (c *Copier) planDir(ctx context.Context, p *Plan, dir *step, depth int) err
 			}
 		}
 		if err != nil {
-			if ctx.Err() != nil || fatal(err) {
+			if endsPlan(ctx, err) {
 				return err
 			}
 			c.fail(err)
 		}
 	}
-	p.add(dir, finishDir)
-	return nil
+	return p.add(dir, finishDir)
 }
