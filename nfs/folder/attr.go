@@ -44,15 +44,19 @@ func (s *Server) adopt(o object, st info, at place) *node {
 // resolve is the node of a handle, with its attributes. Its user releases it. What
 // is not where it was is looked for once.
 func (s *Server) resolve(fh nfs.FH) (*node, info, error) {
-	n, st, err := s.resolved(fh)
+	k, err := s.tree.authentic(fh)
+	if err != nil {
+		return nil, info{}, err
+	}
+	n, st, err := s.resolved(k)
 	if err == nfs.ErrStale {
-		n, st, err = s.resolved(fh)
+		n, st, err = s.resolved(k)
 	}
 	return n, st, err
 }
 
-func (s *Server) resolved(fh nfs.FH) (*node, info, error) {
-	n, err := s.tree.resolve(fh)
+func (s *Server) resolved(k key) (*node, info, error) {
+	n, err := s.tree.resolve(k)
 	if err != nil {
 		return nil, info{}, err
 	}

@@ -66,6 +66,21 @@ type Config struct {
 	// what clients think done.
 	Async bool
 
+	// StateDir is a folder of this server's user, outside of Root, for what outlives
+	// the process: the key of file handles, 32 random octets in handles.key, from which
+	// the handles of each Root are sealed in another way. Folder (mode 0700) and key
+	// (0600) are made if there are none; several servers may share them. A key that
+	// others may read or exchange is refused: wrong owner or mode, a symbolic link. If
+	// the key cannot be kept, as StateDir cannot be written to or is in Root, it is a
+	// random one, and [Server.KeyLost] says why.
+	//
+	// HandleKey, of 16 octets at least and 32 best, is used in its place, for programs
+	// that keep it elsewhere. It is a secret: who has it can make handles. With neither,
+	// the key is random: handles end with the Server, and clients get NFS3ERR_STALE
+	// from the next one.
+	StateDir  string
+	HandleKey []byte
+
 	// MaxNames is how many objects the server remembers, 1,024 at least: who is
 	// forgotten is searched for in the whole folder. MaxOpen is how many
 	// descriptors it keeps, at most half of what the process may have, and those

@@ -22,8 +22,11 @@
 //
 // A file handle says which inode is meant, of what birth, and nothing of where it
 // is: it survives renaming, is the same by whatever name a file with hard links
-// was found, and stays good when the server is started again. A handle that the
-// server does not remember, after a start or because it remembers only so many, is
+// was found, and stays good when the server is started again with the same key
+// ([Config.StateDir]). A seal under that key tells handles that the server has not
+// made, or for another folder: they are NFS3ERR_STALE after one comparison, in constant
+// time, and nothing is looked for. A handle of its own that the server does not
+// remember, after a start or because it remembers only so many, is
 // looked for in the whole folder, for which clients wait by NFS3ERR_JUKEBOX. An
 // inode number that is used again belongs to another handle where the file
 // system tells births.

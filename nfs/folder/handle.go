@@ -13,31 +13,41 @@ import (
 
 // A handle is the octets of a file handle:
 //
-//	 0  version: 1
+//	 0  version: 2
 //	 1  three zeros
 //	 4  device, or 0 for the one of the root
 //	12  inode
 //	20  generation: birth in nanoseconds, or 0
-//	28  seal: what is before it, under the key of the export
+//	28  seal: HMAC-SHA-256 of what is before it, the first 16 octets
+//
+// In version 1 the seal was no secret: those handles are stale.
 type handle [handleLen]byte
 
 const (
-	handleVersion = 1
-	handleLen     = 40
+	handleVersion = 2
+	handleLen     = 44
 	sealAt        = 28
+
+	oldVersion = 1
+	oldLen     = 40
 )
 
-// A sealer makes handles and knows its own. Its key comes of the root's inode and
-// time of birth, so that it is the same after the server was started again, and
-// handles of other folders are told. It is no secret of those who have the root's
-// handle, which holds both: they could make up handles, which are searched for, as
-// those of files are that are gone. The jail does not depend upon the seal: what a
-// handle names is reached from the root, or not at all.
+// A sealer makes handles and knows its own. Its key comes of the secret that is
+// kept outside of the folder, and of what the root is: handles are good after the
+// server was started again, and those of other folders that are served with the same
+// secret are told.
 type sealer struct{ key []byte }
 
-func newSealer(root key) sealer {
-	sum := sha256.Sum256(appendKey([]byte("weft folder handle 1"), root))
-	return sealer{key: sum[:]}
+// newSealer is the sealer of a root. Where the file system knows no births, the number of
+// the file system takes part: inodes of roots are the same small numbers everywhere.
+func newSealer(secret []byte, root *info) sealer {
+	b := appendKey([]byte("weft folder handle 2"), root.key)
+	if root.key.gen == 0 {
+		b = binary.BigEndian.AppendUint64(b, root.FSID)
+	}
+	mac := hmac.New(sha256.New, secret)
+	mac.Write(b)
+	return sealer{key: mac.Sum(nil)}
 }
 
 func appendKey(b []byte, k key) []byte {
@@ -55,27 +65,21 @@ func (s sealer) seal(k key) (h handle) {
 	return h
 }
 
-// parse returns what fh names: NFS3ERR_BADHANDLE for what is not built like a
-// handle, NFS3ERR_STALE for one of another folder.
-func (s sealer) parse(fh nfs.FH) (key, error) {
-	k, ok := peek(fh)
-	if !ok {
-		return key{}, nfs.ErrBadHandle
-	}
-	if h := s.seal(k); !hmac.Equal(h[:], fh) {
+// equal compares in a time that says nothing of where they differ.
+func (h *handle) equal(fh nfs.FH) bool { return hmac.Equal(h[:], fh) }
+
+// peek reads the key without looking at the seal: NFS3ERR_BADHANDLE for what is not
+// built like a handle.
+func peek(fh nfs.FH) (key, error) {
+	if len(fh) == oldLen && fh[0] == oldVersion {
 		return key{}, nfs.ErrStale
 	}
-	return k, nil
-}
-
-// peek reads the key without looking at the seal.
-func peek(fh nfs.FH) (k key, ok bool) {
 	if len(fh) != handleLen || fh[0] != handleVersion || fh[1]|fh[2]|fh[3] != 0 {
-		return key{}, false
+		return key{}, nfs.ErrBadHandle
 	}
 	return key{
 		dev: binary.BigEndian.Uint64(fh[4:]),
 		ino: binary.BigEndian.Uint64(fh[12:]),
 		gen: binary.BigEndian.Uint64(fh[20:]),
-	}, true
+	}, nil
 }

@@ -58,7 +58,8 @@ func TestHandlesOfNobodyAreRefused(t *testing.T) {
 			{"zeros", make(nfs.FH, handleLen), nfs.ErrBadHandle},
 			{"64 octets", make(nfs.FH, 64), nfs.ErrBadHandle},
 			{"a part", fh[:handleLen-1], nfs.ErrBadHandle},
-			{"another version", append(nfs.FH{2}, fh[1:]...), nfs.ErrBadHandle},
+			{"another version", append(nfs.FH{3}, fh[1:]...), nfs.ErrBadHandle},
+			{"the version of before", append(nfs.FH{1}, fh[1:40]...), nfs.ErrStale},
 			{"another folder", other.root(), nfs.ErrStale},
 		} {
 			_, stat := w.getattr(tc.fh)
@@ -198,10 +199,8 @@ func TestWhatTheServerHasRenamedIsNotSearchedFor(t *testing.T) {
 
 func mustPeek(t *testing.T, fh nfs.FH) key {
 	t.Helper()
-	k, ok := peek(fh)
-	if !ok {
-		t.Fatal("no handle")
-	}
+	k, err := peek(fh)
+	must(t, err)
 	return k
 }
 

@@ -32,6 +32,9 @@ type world struct {
 	session any
 }
 
+// testKey is the key of all servers of a test, which start again.
+var testKey = []byte("a key that is known to everybody")
+
 // serve serves a new folder.
 func serve(t testing.TB, cfg Config) *world {
 	t.Helper()
@@ -45,6 +48,9 @@ func serveMore(t testing.TB, cfg Config) *world {
 	w := &world{t: t, dir: t.TempDir(), cfg: cfg, network: "tcp", session: new(int)}
 	w.remote = &net.TCPAddr{IP: net.IPv4(192, 0, 2, 1), Port: 800}
 	w.cfg.Root = w.dir
+	if w.cfg.HandleKey == nil {
+		w.cfg.HandleKey = testKey
+	}
 	w.as(uint32(os.Getuid()), uint32(os.Getgid()))
 	w.start()
 	t.Cleanup(func() { w.server.Close() })

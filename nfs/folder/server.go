@@ -20,6 +20,7 @@ import (
 // [nfs.Program] in version [nfs.V3]. Many goroutines may call it.
 type Server struct {
 	cfg     Config
+	lost    error // why the key of handles is not kept
 	vol     volume
 	tree    *tree
 	replies *replyCache
@@ -36,9 +37,9 @@ type Server struct {
 
 // New opens the folder and returns a Server for it, which its caller closes.
 //
-// It fails if the folder cannot be read, and as root on Linux if the process may
-// not take the identity of others, unless [Config.SingleUser] says that it does
-// not have to.
+// It fails if the folder cannot be read; as root on Linux if the process may not
+// take the identity of others, unless [Config.SingleUser] says that it does not have
+// to; and if [Config.StateDir] holds a key that others may know.
 func New(c Config) (*Server, error) {
 	if err := c.fill(); err != nil {
 		return nil, err
@@ -48,20 +49,28 @@ func New(c Config) (*Server, error) {
 		return nil, fmt.Errorf("folder: %w", err)
 	}
 	c.Root = root
+	secret, lost, err := c.secret()
+	if err != nil {
+		return nil, err
+	}
 	vol, err := newVolume(&c)
 	if err != nil {
 		return nil, err
 	}
-	t, err := newTree(vol, &c)
+	t, err := newTree(vol, &c, secret)
 	if err != nil {
 		vol.close()
 		return nil, err
 	}
-	s := &Server{cfg: c, vol: vol, tree: t, replies: newReplyCache(), end: make(chan struct{})}
+	s := &Server{cfg: c, lost: lost, vol: vol, tree: t, replies: newReplyCache(), end: make(chan struct{})}
 	s.newVerifier()
 	s.keeping.Go(s.keepHouse)
 	return s, nil
 }
+
+// KeyLost returns why the key of file handles is not kept, so that handles end with
+// the Server, and nil if it is ([Config.StateDir]). Who serves should be told.
+func (s *Server) KeyLost() error { return s.lost }
 
 // Close waits for the calls in progress, answers none any more, and frees
 // everything. Unstable data are as safe as the system keeps them: their clients

@@ -39,13 +39,13 @@ type tree struct {
 	count  int       // of descriptors
 }
 
-func newTree(v volume, c *Config) (*tree, error) {
+func newTree(v volume, c *Config, secret []byte) (*tree, error) {
 	st, err := v.stat(v.root())
 	if err != nil {
 		return nil, err
 	}
 	t := &tree{
-		vol: v, sealer: newSealer(st.key),
+		vol: v, sealer: newSealer(secret, &st),
 		maxNames: c.MaxNames, maxOpen: min(c.MaxOpen, v.maxOpen()),
 		nodes: make(map[key]*node),
 	}
@@ -70,26 +70,39 @@ func (t *tree) close() {
 	t.nodes = nil
 }
 
-// resolve returns the node of a handle, ready for use. The caller releases it. The
-// error is a nfs.Stat or one of the system.
-func (t *tree) resolve(fh nfs.FH) (*node, error) {
-	k, ok := peek(fh)
-	if !ok {
-		return nil, nfs.ErrBadHandle
+// authentic returns what a handle names, which may be gone: NFS3ERR_STALE for one that
+// this server has not made. It costs a check, and never a search.
+func (t *tree) authentic(fh nfs.FH) (key, error) {
+	k, err := peek(fh)
+	if err != nil {
+		return key{}, err
 	}
 	t.mu.Lock()
 	n := t.nodes[k]
-	if n == nil || string(n.fh[:]) != string(fh) {
-		t.mu.Unlock()
-		if _, err := t.sealer.parse(fh); err != nil {
-			return nil, err
-		}
+	t.mu.Unlock()
+	var real handle
+	if n != nil {
+		real = n.fh // it does not change
+	} else {
+		real = t.sealer.seal(k)
+	}
+	if !real.equal(fh) {
+		return key{}, nfs.ErrStale
+	}
+	return k, nil
+}
+
+// resolve returns the node of the key of an authentic handle, ready for use. The
+// caller releases it. The error is a nfs.Stat or one of the system.
+func (t *tree) resolve(k key) (*node, error) {
+	t.mu.Lock()
+	known := t.nodes[k] != nil
+	t.mu.Unlock()
+	if !known {
 		if err := t.search.find(k); err != nil {
 			return nil, err
 		}
-		return t.acquire(k)
 	}
-	t.mu.Unlock()
 	return t.acquire(k)
 }
 
