@@ -44,6 +44,11 @@ func TestScripts(t *testing.T) {
 			"tcpaddr":   findTCP,
 			"status":    checkStatus,
 		},
+		// What outlives a command is not kept where this user has it.
+		Setup: func(env *testscript.Env) error {
+			env.Setenv("STATE_DIRECTORY", filepath.Join(env.WorkDir, ".state"))
+			return nil
+		},
 		Condition: func(cond string) (bool, error) {
 			switch cond {
 			case "ipv6":
@@ -87,6 +92,7 @@ func startServer(ts *testscript.TestScript, neg bool, args []string) {
 	ts.Check(err)
 	s := &server{cmd: exec.Command(weft, args...), stderr: log, rest: make(chan error, 1), tcp: make(chan string, 1)}
 	s.cmd.Dir = ts.MkAbs(".")
+	s.cmd.Env = append(os.Environ(), "STATE_DIRECTORY="+ts.Getenv("STATE_DIRECTORY"))
 	s.cmd.Stdout = stdout
 	stderr, err := s.cmd.StderrPipe()
 	ts.Check(err)

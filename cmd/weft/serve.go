@@ -36,7 +36,7 @@ type serve struct {
 	options
 	listen, tcp     string
 	readOnly, async bool
-	squash          string
+	squash, state   string
 	allow           []string
 	portMap         fileserver.PortMap
 	verbose         bool
@@ -70,6 +70,12 @@ where neither goes, the mount command that it prints has the port (off).
 A write that was acknowledged as stable is on disk. --async gives that up for
 names and attributes: a crash of the machine may undo what clients think done.
 
+File handles are sealed with a random key, so that nobody makes up handles of files
+that were not found by a path. It is kept in --state DIR (handles.key, for this user
+alone), and clients go on when the server is started again. A key that others may read
+or exchange is refused. Where it cannot be kept, and below what is served it must not
+be, handles end with the server: clients have to mount again.
+
 An interrupt ends it: what has been asked is answered, within five seconds.`,
 		Example: `  weft serve .                                     this folder, to this machine
   weft serve /srv --listen :20049 --read-only      to everybody, to read
@@ -92,6 +98,7 @@ An interrupt ends it: what has been asked is answered, within five seconds.`,
 	f.StringSliceVar(&s.allow, "allow", nil, "serve this `network` only, 192.0.2.0/24, or host; may be repeated (default: everybody)")
 	f.StringVar(&s.squash, "squash", "none", "`who` is taken for nobody: root, all or none")
 	f.BoolVar(&s.async, "async", false, "answer before names and attributes are on disk")
+	f.StringVar(&s.state, "state", stateDir(), "`folder` for the key of file handles, outside of what is served")
 	f.Var(&s.portMap, "portmap", "`how` clients find MOUNT: own, register, auto or off")
 	f.BoolVarP(&s.verbose, "verbose", "v", false, "tell of connections")
 	s.register(cmd)
@@ -139,7 +146,7 @@ func (s *serve) config(dir string) (files folder.Config, server fileserver.Confi
 	if err != nil {
 		return files, server, err
 	}
-	return folder.Config{Root: abs, ReadOnly: s.readOnly, Squash: squash, Async: s.async}, server, nil
+	return folder.Config{Root: abs, ReadOnly: s.readOnly, Squash: squash, Async: s.async, StateDir: s.state}, server, nil
 }
 
 func (s *serve) run(ctx context.Context, dir string) (err error) {
@@ -168,6 +175,9 @@ func (s *serve) run(ctx context.Context, dir string) (err error) {
 		return err
 	}
 	defer exported.Close()
+	if lost := exported.KeyLost(); lost != nil {
+		told = append(told, fmt.Sprintf("clients have to mount again when this server is started again, as the key of file handles is not kept: %v", lost))
+	}
 	path := filepath.ToSlash(files.Root)
 	if err := cfg.Export(exported, path); err != nil {
 		return err
