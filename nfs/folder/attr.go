@@ -42,21 +42,24 @@ func (s *Server) adopt(o object, st info, at place) *node {
 }
 
 // resolve is the node of a handle, with its attributes. Its user releases it. What
-// is not where it was is looked for once.
-func (s *Server) resolve(fh nfs.FH) (*node, info, error) {
+// is not where it was is looked for once, and once descriptors are made free.
+func (s *Server) resolve(q *call, fh nfs.FH) (*node, info, error) {
 	k, err := s.tree.authentic(fh)
 	if err != nil {
 		return nil, info{}, err
 	}
-	n, st, err := s.resolved(k)
-	if err == nfs.ErrStale {
-		n, st, err = s.resolved(k)
+	n, st, err := s.resolved(k, q.host)
+	if err == nfs.ErrStale || exhausted(err) {
+		if exhausted(err) {
+			s.tree.relieve()
+		}
+		n, st, err = s.resolved(k, q.host)
 	}
 	return n, st, err
 }
 
-func (s *Server) resolved(k key) (*node, info, error) {
-	n, err := s.tree.resolve(k)
+func (s *Server) resolved(k key, host string) (*node, info, error) {
+	n, err := s.tree.resolve(k, host)
 	if err != nil {
 		return nil, info{}, err
 	}

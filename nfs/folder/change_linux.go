@@ -12,14 +12,19 @@ import (
 )
 
 func (v *linuxVolume) create(c *creds, dir object, name string, mode uint32) (object, file, error) {
+	spare, err := v.spare()
+	if err != nil {
+		return nil, nil, err
+	}
 	var fd int
-	err := v.self.as(c, func() error {
+	err = v.self.as(c, func() error {
 		return retry(func() (err error) {
 			fd, err = unix.Openat(fdOf(dir), name,
 				unix.O_RDWR|unix.O_CREAT|unix.O_EXCL|unix.O_NOFOLLOW|unix.O_CLOEXEC|unix.O_NONBLOCK, mode)
 			return err
 		})
 	})
+	unix.Close(spare)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -36,6 +41,12 @@ func (v *linuxVolume) create(c *creds, dir object, name string, mode uint32) (ob
 		return nil, nil, err
 	}
 	return o, f, nil
+}
+
+// spare is a descriptor to be closed before one is needed. What is made and cannot
+// be opened then would be there already when the client comes again.
+func (v *linuxVolume) spare() (int, error) {
+	return unix.FcntlInt(uintptr(v.top.fd), unix.F_DUPFD_CLOEXEC, 0)
 }
 
 func (v *linuxVolume) mkdir(c *creds, dir object, name string, mode uint32) (object, error) {
@@ -68,7 +79,13 @@ func (v *linuxVolume) mknod(c *creds, dir object, name string, t nfs.FileType, m
 // change the directory could have put something else there meanwhile: what is not
 // what was made is left alone.
 func (v *linuxVolume) make(c *creds, dir object, name string, t nfs.FileType, mode uint32, f func() error) (object, error) {
-	if err := v.self.as(c, func() error { return retry(f) }); err != nil {
+	spare, err := v.spare()
+	if err != nil {
+		return nil, err
+	}
+	err = v.self.as(c, func() error { return retry(f) })
+	unix.Close(spare)
+	if err != nil {
 		return nil, err
 	}
 	o, st, err := v.lookup(serverCreds, dir, name)

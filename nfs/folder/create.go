@@ -14,7 +14,7 @@ import (
 // directory, and returns what there is then, ready for use, and whether it is new.
 func (s *Server) made(q *call, where *nfs.DirOpArgs, f func(dir *node) (*node, bool, error)) ([]byte, error) {
 	var res nfs.CreateRes
-	dir, _, err := s.resolve(where.Dir)
+	dir, _, err := s.resolve(q, where.Dir)
 	if err == nil {
 		defer s.tree.release(dir)
 		var n *node

@@ -15,7 +15,7 @@ func (s *Server) read(q *call) ([]byte, error) {
 	if err := q.decode(&args); err != nil {
 		return nil, err
 	}
-	n, st, err := s.resolve(args.File)
+	n, st, err := s.resolve(q, args.File)
 	if err != nil {
 		return q.reply(&nfs.ReadRes{Stat: s.fail(q, err)}, 0)
 	}
@@ -80,7 +80,7 @@ func (s *Server) write(q *call) ([]byte, error) {
 	if err := q.decode(&args); err != nil {
 		return nil, err
 	}
-	n, _, err := s.resolve(args.File)
+	n, _, err := s.resolve(q, args.File)
 	if err != nil {
 		return q.reply(&nfs.WriteRes{Stat: s.fail(q, err)}, 0)
 	}
@@ -128,7 +128,7 @@ func (s *Server) commit(q *call) ([]byte, error) {
 	if err := q.decode(&args); err != nil {
 		return nil, err
 	}
-	n, _, err := s.resolve(args.File)
+	n, _, err := s.resolve(q, args.File)
 	if err != nil {
 		return q.reply(&nfs.CommitRes{Stat: s.fail(q, err)}, 0)
 	}

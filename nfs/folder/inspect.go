@@ -14,7 +14,7 @@ func (s *Server) getattr(q *call) ([]byte, error) {
 		return nil, err
 	}
 	var res nfs.GetattrRes
-	n, st, err := s.resolve(args.Object)
+	n, st, err := s.resolve(q, args.Object)
 	if err == nil {
 		s.tree.release(n)
 		res.Attr = st.Attributes
@@ -30,7 +30,7 @@ func (s *Server) lookup(q *call) ([]byte, error) {
 		return nil, err
 	}
 	var res nfs.LookupRes
-	dir, st, err := s.resolve(args.Dir)
+	dir, st, err := s.resolve(q, args.Dir)
 	if err == nil {
 		defer s.tree.release(dir)
 		var n *node
@@ -58,7 +58,7 @@ func (s *Server) find(q *call, dir *node, st *info, name string) (*node, error) 
 		if err := s.vol.access(q.creds, s.tree.object(dir), mayExecute); err != nil {
 			return nil, err
 		}
-		return s.tree.acquire(dir.key)
+		return s.tree.acquire(dir.key, q.host)
 	}
 	if name == ".." {
 		o, st, err := s.vol.parent(q.creds, s.tree.object(dir))
@@ -105,7 +105,7 @@ func (s *Server) access(q *call) ([]byte, error) {
 		return nil, err
 	}
 	var res nfs.AccessRes
-	n, st, err := s.resolve(args.Object)
+	n, st, err := s.resolve(q, args.Object)
 	if err == nil {
 		defer s.tree.release(n)
 		rights := fileRights
@@ -141,7 +141,7 @@ func (s *Server) readlink(q *call) ([]byte, error) {
 		return nil, err
 	}
 	var res nfs.ReadlinkRes
-	n, st, err := s.resolve(args.Symlink)
+	n, st, err := s.resolve(q, args.Symlink)
 	if err == nil {
 		defer s.tree.release(n)
 		if st.Type != nfs.TypeLnk {
@@ -156,8 +156,8 @@ func (s *Server) readlink(q *call) ([]byte, error) {
 }
 
 // whole is the file system of a handle, and the handle's attributes.
-func (s *Server) whole(fh nfs.FH) (volumeInfo, nfs.PostOpAttr, error) {
-	n, st, err := s.resolve(fh)
+func (s *Server) whole(q *call, fh nfs.FH) (volumeInfo, nfs.PostOpAttr, error) {
+	n, st, err := s.resolve(q, fh)
 	if err != nil {
 		return volumeInfo{}, nfs.PostOpAttr{}, err
 	}
@@ -172,7 +172,7 @@ func (s *Server) fsstat(q *call) ([]byte, error) {
 	if err := q.decode(&args); err != nil {
 		return nil, err
 	}
-	v, attr, err := s.whole(args.Object)
+	v, attr, err := s.whole(q, args.Object)
 	return q.reply(&nfs.FsstatRes{
 		Stat: s.fail(q, err), Attr: attr,
 		TotalBytes: v.total, FreeBytes: v.free, AvailBytes: v.avail,
@@ -192,7 +192,7 @@ func (s *Server) fsinfo(q *call) ([]byte, error) {
 	if err := q.decode(&args); err != nil {
 		return nil, err
 	}
-	v, attr, err := s.whole(args.Object)
+	v, attr, err := s.whole(q, args.Object)
 	res := nfs.FsinfoRes{
 		Stat: s.fail(q, err), Attr: attr,
 		ReadMax: maxData, ReadPref: maxData, ReadMult: page,
@@ -217,7 +217,7 @@ func (s *Server) pathconf(q *call) ([]byte, error) {
 	if err := q.decode(&args); err != nil {
 		return nil, err
 	}
-	v, attr, err := s.whole(args.Object)
+	v, attr, err := s.whole(q, args.Object)
 	return q.reply(&nfs.PathconfRes{
 		Stat: s.fail(q, err), Attr: attr,
 		LinkMax: v.linkMax, NameMax: v.nameMax,

@@ -40,7 +40,7 @@ func (s *Server) readdirplus(q *call) ([]byte, error) {
 // listed answers both.
 func (s *Server) listed(q *call, fh nfs.FH, cookie uint64, verf nfs.Verifier, count uint32,
 	begin func(*node, nfs.PostOpAttr) *nfs.DirWriter, plus bool) ([]byte, error) {
-	dir, st, err := s.resolve(fh)
+	dir, st, err := s.resolve(q, fh)
 	if err != nil {
 		return q.reply(&nfs.ReaddirRes{Listing: nfs.Listing{Stat: s.fail(q, err)}}, 0)
 	}

@@ -21,7 +21,7 @@ func (s *Server) unlink(q *call, directory bool) ([]byte, error) {
 		return nil, err
 	}
 	var res nfs.WccRes
-	dir, _, err := s.resolve(args.Dir)
+	dir, _, err := s.resolve(q, args.Dir)
 	if err == nil {
 		defer s.tree.release(dir)
 		res.Wcc, err = s.unlinkIn(q, dir, args.Name, directory)
@@ -37,9 +37,11 @@ func (s *Server) unlinkIn(q *call, dir *node, name string, directory bool) (nfs.
 	}
 	if err = s.checkUnlink(&c.before, name, directory); err == nil {
 		o := s.tree.object(dir)
-		there := s.peek(o, name)
+		var there *target
+		there, err = s.peek(o, name)
 		defer there.close()
 		switch {
+		case err != nil:
 		case directory:
 			err = s.vol.rmdir(q.creds, o, name)
 		case there != nil && there.Type == nfs.TypeDir:
@@ -90,13 +92,17 @@ type target struct {
 	info
 }
 
-// peek is what a name stands for, or nil.
-func (s *Server) peek(dir object, name string) *target {
+// peek is what a name stands for, or nil. An error is one that may be gone the next
+// time: nothing is changed then.
+func (s *Server) peek(dir object, name string) (*target, error) {
 	o, st, err := s.vol.lookup(serverCreds, dir, name)
-	if err != nil {
-		return nil
+	if passing(err) {
+		return nil, err
 	}
-	return &target{o, st}
+	if err != nil {
+		return nil, nil
+	}
+	return &target{o, st}, nil
 }
 
 func (t *target) close() {
@@ -131,12 +137,12 @@ func (s *Server) rename(q *call) ([]byte, error) {
 		return nil, err
 	}
 	var res nfs.RenameRes
-	from, fromSt, err := s.resolve(args.From.Dir)
+	from, fromSt, err := s.resolve(q, args.From.Dir)
 	if err == nil {
 		defer s.tree.release(from)
 		var to *node
 		var toSt info
-		if to, toSt, err = s.resolve(args.To.Dir); err == nil {
+		if to, toSt, err = s.resolve(q, args.To.Dir); err == nil {
 			defer s.tree.release(to)
 			// Of other files no lock may be waited for beside that of a directory:
 			// CREATE takes them in another order.
@@ -217,8 +223,15 @@ func (s *Server) checkRename(fromName, toName string) error {
 
 func (s *Server) moveTo(q *call, from, to *node, fromName, toName string) error {
 	fo, too := s.tree.object(from), s.tree.object(to)
-	moved, over := s.peek(fo, fromName), s.peek(too, toName)
+	moved, err := s.peek(fo, fromName)
+	if err != nil {
+		return err
+	}
 	defer moved.close()
+	over, err := s.peek(too, toName)
+	if err != nil {
+		return err
+	}
 	defer over.close()
 	if err := s.vol.rename(q.creds, fo, fromName, too, toName); err != nil {
 		return err
@@ -238,11 +251,11 @@ func (s *Server) link(q *call) ([]byte, error) {
 		return nil, err
 	}
 	var res nfs.LinkRes
-	n, _, err := s.resolve(args.File)
+	n, _, err := s.resolve(q, args.File)
 	if err == nil {
 		defer s.tree.release(n)
 		var dir *node
-		if dir, _, err = s.resolve(args.Link.Dir); err == nil {
+		if dir, _, err = s.resolve(q, args.Link.Dir); err == nil {
 			defer s.tree.release(dir)
 			res.DirWcc, err = s.linkIn(q, n, dir, args.Link.Name)
 		}

@@ -197,7 +197,8 @@ func TestAFileThatIsLinkedMeanwhileKeepsItsHandle(t *testing.T) {
 	w.put("a/file", "data")
 	must(t, os.Mkdir(w.path("b"), 0o777))
 	b, fh := w.fh("b"), w.fh("a", "file")
-	before := w.server.peek(w.server.tree.object(w.node("a")), "file")
+	before, err := w.server.peek(w.server.tree.object(w.node("a")), "file")
+	must(t, err)
 	defer before.close()
 	var res nfs.LinkRes
 	w.call(nfs.ProcLink, &nfs.LinkArgs{File: fh, Link: nfs.DirOpArgs{Dir: b, Name: "file"}}, &res)
@@ -214,7 +215,7 @@ func TestAFileThatIsLinkedMeanwhileKeepsItsHandle(t *testing.T) {
 // node is the node of what names lead to, which is released when the test ends.
 func (w *world) node(names ...string) *node {
 	w.t.Helper()
-	n, _, err := w.server.resolve(w.fh(names...))
+	n, _, err := w.server.resolve(new(call), w.fh(names...))
 	must(w.t, err)
 	w.t.Cleanup(func() { w.server.tree.release(n) })
 	return n

@@ -312,6 +312,9 @@ func (v *portable) chtimes(_ *creds, o object, atime, mtime nfs.SetTime) error {
 // sync does what the system has: not all know it for directories.
 func (v *portable) sync(o object) error {
 	f, err := v.dir.OpenFile(v.at(o), os.O_RDWR, 0)
+	if passing(err) {
+		return err
+	}
 	if err != nil {
 		return nil
 	}
@@ -368,6 +371,9 @@ func (v *portable) readDir(o object) (dirReader, error) {
 		}
 		for _, e := range entries {
 			st, err := v.look(v.at(o, e.Name()))
+			if passing(err) {
+				return err
+			}
 			if err == nil { // else it has gone meanwhile
 				f(&dirent{name: e.Name(), ino: st.FileID, dir: e.IsDir()})
 			}

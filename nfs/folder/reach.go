@@ -45,12 +45,12 @@ func (t *tree) isDir(n *node) {
 
 // reopen finds the object of a key by the names that led to it, or else by looking
 // everywhere.
-func (t *tree) reopen(k key) (*node, error) {
+func (t *tree) reopen(k key, host string) (*node, error) {
 	n, err := t.descend(k)
 	if err == nil || !misplaced(err) {
 		return n, err
 	}
-	if err := t.search.find(k); err != nil {
+	if err := t.search.find(k, host); err != nil {
 		return nil, err
 	}
 	if n, err = t.descend(k); err != nil && misplaced(err) {

@@ -9,6 +9,7 @@ import (
 	"context"
 	"crypto/sha256"
 	"net"
+	"net/netip"
 	"sync"
 	"time"
 
@@ -59,6 +60,24 @@ func peerOf(r *oncrpc.Request) string {
 		addr = host
 	}
 	return r.Network + " " + addr
+}
+
+// hostOf names whom calls are accounted to: a client's host, by its address, or by
+// the network of it that IPv6 gives to one subscriber.
+func hostOf(r *oncrpc.Request) string {
+	if r.Remote == nil {
+		return r.Network
+	}
+	ap, err := netip.ParseAddrPort(r.Remote.String())
+	if err != nil {
+		return r.Network
+	}
+	addr := ap.Addr().Unmap().WithZone("")
+	if addr.Is6() {
+		net, _ := addr.Prefix(64)
+		return net.String()
+	}
+	return addr.String()
 }
 
 // do answers r from memory, or by f. A call that runs already gets no reply of its

@@ -21,6 +21,7 @@ const (
 	lostFor = 30 * time.Second
 
 	maxWanted = 1024 // objects looked for at a time
+	maxAsked  = 256  // and for one host
 	maxLost   = 8192 // objects known not to be found
 	maxClimb  = 512  // directories deep, each of which is kept open meanwhile
 )
@@ -36,19 +37,22 @@ type searcher struct {
 	mu      sync.Mutex
 	running bool
 	wanted  map[key]*quest
+	asked   map[string]int // of wanted, by host
 	lost    map[key]time.Time
 }
 
 // A quest is an object that is looked for.
 type quest struct {
+	host  string        // who asked first
 	end   chan struct{} // closed when the search has ended
 	found bool          // written before that
+	again bool          // so was this: not everything could be looked at
 }
 
 func (s *searcher) start(t *tree) {
 	s.tree = t
 	s.ctx, s.cancel = context.WithCancel(context.Background())
-	s.wanted, s.lost = make(map[key]*quest), make(map[key]time.Time)
+	s.wanted, s.asked, s.lost = make(map[key]*quest), make(map[string]int), make(map[key]time.Time)
 }
 
 func (s *searcher) stop() {
@@ -59,9 +63,10 @@ func (s *searcher) stop() {
 }
 
 // find returns when the tree knows a place of k: NFS3ERR_STALE if there is none,
-// NFS3ERR_JUKEBOX while the search lasts.
-func (s *searcher) find(k key) error {
-	q, err := s.begin(k)
+// NFS3ERR_JUKEBOX while the search lasts, and when it could not look everywhere. No
+// host can have all of a search for itself.
+func (s *searcher) find(k key, host string) error {
+	q, err := s.begin(k, host)
 	if err != nil {
 		return err
 	}
@@ -72,7 +77,7 @@ func (s *searcher) find(k key) error {
 		if q.found {
 			return nil
 		}
-		if s.ctx.Err() == nil {
+		if s.ctx.Err() == nil && !q.again {
 			return nfs.ErrStale
 		}
 	case <-s.ctx.Done():
@@ -81,7 +86,7 @@ func (s *searcher) find(k key) error {
 	return nfs.ErrJukebox
 }
 
-func (s *searcher) begin(k key) (*quest, error) {
+func (s *searcher) begin(k key, host string) (*quest, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if at, ok := s.lost[k]; ok {
@@ -94,11 +99,12 @@ func (s *searcher) begin(k key) (*quest, error) {
 	switch {
 	case s.ctx.Err() != nil:
 		return nil, nfs.ErrJukebox
-	case q == nil && len(s.wanted) == maxWanted:
+	case q == nil && (len(s.wanted) == maxWanted || s.asked[host] == maxAsked):
 		return nil, nfs.ErrJukebox
 	case q == nil:
-		q = &quest{end: make(chan struct{})}
+		q = &quest{host: host, end: make(chan struct{})}
 		s.wanted[k] = q
+		s.asked[host]++
 	}
 	if !s.running {
 		s.running = true
@@ -146,18 +152,26 @@ func (s *searcher) run() {
 		if err == errFound {
 			err = nil
 		}
-
 		s.mu.Lock()
 		for _, k := range keys {
-			q := s.wanted[k]
-			if !q.found && err == nil {
-				s.lose(k)
-			}
-			delete(s.wanted, k)
-			close(q.end)
+			s.answer(k, err == nil, w.unsure)
 		}
 		s.mu.Unlock()
 	}
+}
+
+// answer ends the quest for k after a walk, whole or not, that was unsure or not.
+func (s *searcher) answer(k key, whole, unsure bool) {
+	q := s.wanted[k]
+	q.again = unsure
+	if !q.found && whole && !unsure {
+		s.lose(k)
+	}
+	delete(s.wanted, k)
+	if s.asked[q.host]--; s.asked[q.host] == 0 {
+		delete(s.asked, q.host)
+	}
+	close(q.end)
 }
 
 // A walk is one pass through the folder.
@@ -166,6 +180,7 @@ type walk struct {
 	quests map[key]*quest // those not found yet
 	inos   map[uint64]bool
 	way    []step // to where it is
+	unsure bool   // something could not be looked at, and might be the next time
 }
 
 // A step of the way is a directory and its place.
@@ -185,6 +200,7 @@ func (w *walk) visit(dir object, k key) error {
 	}
 	names, err := w.names(dir)
 	if err != nil {
+		w.unsure = w.unsure || passing(err)
 		return nil
 	}
 	for _, name := range names {
@@ -217,6 +233,7 @@ func (w *walk) names(dir object) ([]string, error) {
 func (w *walk) look(dir object, k key, name string) error {
 	o, st, err := w.s.tree.vol.lookup(serverCreds, dir, name)
 	if err != nil {
+		w.unsure = w.unsure || passing(err)
 		return nil
 	}
 	defer o.close()

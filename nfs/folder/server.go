@@ -33,6 +33,7 @@ type Server struct {
 
 	mu   sync.Mutex
 	verf nfs.Verifier // of WRITE and COMMIT
+	told time.Time    // that there are no descriptors left
 }
 
 // New opens the folder and returns a Server for it, which its caller closes.
@@ -125,7 +126,7 @@ func (s *Server) Handle(_ context.Context, names []string) (nfs.FH, error) {
 		return nil, nfs.ErrServerFault
 	}
 	defer s.leave()
-	n, err := s.tree.acquire(s.tree.root.key)
+	n, err := s.tree.acquire(s.tree.root.key, "")
 	for _, name := range names {
 		if err != nil {
 			break
@@ -177,6 +178,7 @@ var errClosed = errors.New("folder: the server is closed")
 type call struct {
 	ctx   context.Context
 	r     *oncrpc.Request
+	host  string // who calls
 	creds *creds
 }
 
@@ -240,7 +242,7 @@ func (s *Server) ServeRPC(ctx context.Context, r *oncrpc.Request) ([]byte, error
 	}
 	defer s.leave()
 	p := procedures[r.Proc]
-	q := &call{ctx: ctx, r: r}
+	q := &call{ctx: ctx, r: r, host: hostOf(r)}
 	if r.Proc != uint32(nfs.ProcNull) {
 		var err error
 		if q.creds, err = s.identify(r); err != nil {
@@ -263,8 +265,28 @@ func (s *Server) null(q *call) ([]byte, error) {
 // has no part in.
 func (s *Server) fail(q *call, err error) nfs.Stat {
 	stat := statOf(err)
+	if exhausted(err) {
+		s.tree.relieve()
+		s.tellExhausted(err)
+	}
 	if stat == nfs.ErrIO || stat == nfs.ErrServerFault {
 		s.cfg.Logger.Error("NFS procedure failed", "folder", s.cfg.Root, "procedure", nfs.Proc(q.r.Proc).String(), "error", err)
 	}
 	return stat
+}
+
+// tellEvery is how often the log is told that there are no descriptors left.
+const tellEvery = 10 * time.Second
+
+func (s *Server) tellExhausted(err error) {
+	s.mu.Lock()
+	now := time.Now()
+	late := now.Sub(s.told) >= tellEvery
+	if late {
+		s.told = now
+	}
+	s.mu.Unlock()
+	if late {
+		s.cfg.Logger.Warn("no file descriptors left: clients are told to come again", "folder", s.cfg.Root, "error", err)
+	}
 }

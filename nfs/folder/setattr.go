@@ -16,7 +16,7 @@ func (s *Server) setattr(q *call) ([]byte, error) {
 		return nil, err
 	}
 	var res nfs.WccRes
-	n, _, err := s.resolve(args.Object)
+	n, _, err := s.resolve(q, args.Object)
 	if err == nil {
 		defer s.tree.release(n)
 		res.Wcc, err = s.setTo(q, n, &args)

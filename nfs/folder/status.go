@@ -44,6 +44,9 @@ var stats = []struct {
 
 	// What may be well when tried again.
 	{syscall.EAGAIN, nfs.ErrJukebox},
+	{syscall.EINTR, nfs.ErrJukebox},
+	{syscall.ENOBUFS, nfs.ErrJukebox},
+	{syscall.ENOLCK, nfs.ErrJukebox},
 	{syscall.ETIMEDOUT, nfs.ErrJukebox},
 	{syscall.ENOMEM, nfs.ErrJukebox},
 	{syscall.EMFILE, nfs.ErrJukebox},
@@ -81,4 +84,14 @@ func statOf(err error) nfs.Stat {
 		return nfs.ErrNotSupp
 	}
 	return nfs.ErrIO
+}
+
+// passing reports whether an error says nothing about the file that was asked for,
+// and may be gone the next time: it must never make a handle stale.
+func passing(err error) bool { return err != nil && statOf(err) == nfs.ErrJukebox }
+
+// exhausted reports whether there are no descriptors left, in the process or the
+// system.
+func exhausted(err error) bool {
+	return errors.Is(err, syscall.EMFILE) || errors.Is(err, syscall.ENFILE)
 }

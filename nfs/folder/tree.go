@@ -92,22 +92,22 @@ func (t *tree) authentic(fh nfs.FH) (key, error) {
 	return k, nil
 }
 
-// resolve returns the node of the key of an authentic handle, ready for use. The
-// caller releases it. The error is a nfs.Stat or one of the system.
-func (t *tree) resolve(k key) (*node, error) {
+// resolve returns the node of the key of an authentic handle, ready for use by a host.
+// The caller releases it. The error is a nfs.Stat or one of the system.
+func (t *tree) resolve(k key, host string) (*node, error) {
 	t.mu.Lock()
 	known := t.nodes[k] != nil
 	t.mu.Unlock()
 	if !known {
-		if err := t.search.find(k); err != nil {
+		if err := t.search.find(k, host); err != nil {
 			return nil, err
 		}
 	}
-	return t.acquire(k)
+	return t.acquire(k, host)
 }
 
 // acquire returns the node of a key that was there, ready for use.
-func (t *tree) acquire(k key) (*node, error) {
+func (t *tree) acquire(k key, host string) (*node, error) {
 	t.mu.Lock()
 	if n := t.nodes[k]; n != nil && n.object != nil {
 		t.hold(n)
@@ -115,7 +115,7 @@ func (t *tree) acquire(k key) (*node, error) {
 		return t.proven(n)
 	}
 	t.mu.Unlock()
-	return t.reopen(k)
+	return t.reopen(k, host)
 }
 
 // hold counts a use of n, under the lock.
@@ -168,6 +168,21 @@ func (t *tree) trim() {
 		if n.refs == 0 {
 			t.closing(n, n.closeAll)
 			t.drop(n)
+		}
+	}
+}
+
+// relieve closes half of what is open and not in use, when there are no descriptors
+// left for other things.
+func (t *tree) relieve() {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	goal := t.count / 2
+	for e := t.opened.Back(); e != nil && t.count > goal; {
+		n := e.Value.(*node)
+		e = e.Prev()
+		if n.refs == 0 {
+			t.closing(n, n.closeAll)
 		}
 	}
 }
