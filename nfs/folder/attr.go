@@ -32,15 +32,6 @@ func (s *Server) post(n *node) nfs.PostOpAttr {
 
 func postOf(st *info) nfs.PostOpAttr { return nfs.PostOpAttr{Follows: true, Attr: st.Attributes} }
 
-// adopt is the node of an object that was found at a place.
-func (s *Server) adopt(o object, st info, at place) *node {
-	n := s.tree.adopt(o, st.key, at)
-	if st.Type == nfs.TypeDir {
-		s.tree.isDir(n)
-	}
-	return n
-}
-
 // resolve is the node of a handle, with its attributes. Its user releases it. What
 // is not where it was is looked for once, and once descriptors are made free.
 func (s *Server) resolve(q *call, fh nfs.FH) (*node, info, error) {

@@ -77,7 +77,7 @@ func (s *Server) fresh(q *call, dir *node, name string, o object, f file, to nfs
 		}
 		return nil, false, err
 	}
-	n := s.adopt(o, st, place{dir.key, name})
+	n := s.tree.adopt(o, &st, place{dir.key, name})
 	if f != nil {
 		s.tree.keep(n, forWriting, f)
 	}
@@ -136,7 +136,7 @@ func (s *Server) existing(q *call, dir *node, args *nfs.CreateArgs) (*node, erro
 		o.close()
 		return nil, nfs.ErrExist
 	}
-	n := s.adopt(o, st, place{dir.key, args.Where.Name})
+	n := s.tree.adopt(o, &st, place{dir.key, args.Where.Name})
 	if args.Mode == nfs.Unchecked && args.Attr.Size.Set {
 		n.change.Lock()
 		err = s.set(q, n, &st, &nfs.SetAttributes{Size: args.Attr.Size})

@@ -11,11 +11,10 @@
 // Nothing outside of the folder can be reached. On Linux every object is held by
 // a descriptor of its own (O_PATH), and the server only ever looks up single
 // names below descriptors, without following symbolic links, which are for
-// clients to follow. A directory that somebody on this machine moves out of the
-// folder is let go within a second; ".." never leads above the folder. What is
-// mounted below the folder is not entered: it answers NFS3ERR_ACCES. A file that
-// was in the folder when it was opened stays open when it is moved out of it, as
-// an open file does for any program, until it has not been used for a minute.
+// clients to follow. What somebody on this machine moves out of the folder is let go
+// within a second, with all that is in it: handles of it are NFS3ERR_STALE, unless a
+// file has another name in the folder. ".." never leads above the folder. What is
+// mounted below the folder is not entered: it answers NFS3ERR_ACCES.
 // On other systems [os.Root] holds the jail.
 //
 // # Handles

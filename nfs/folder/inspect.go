@@ -65,13 +65,13 @@ func (s *Server) find(q *call, dir *node, st *info, name string) (*node, error) 
 		if err != nil {
 			return nil, err
 		}
-		return s.adopt(o, st, place{}), nil
+		return s.tree.adopt(o, &st, place{}), nil
 	}
 	o, found, err := s.vol.lookup(q.creds, s.tree.object(dir), name)
 	if err != nil {
 		return nil, err
 	}
-	return s.adopt(o, found, place{dir.key, name}), nil
+	return s.tree.adopt(o, &found, place{dir.key, name}), nil
 }
 
 // What each bit of ACCESS asks of a directory, and of other files.

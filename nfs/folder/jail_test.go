@@ -4,9 +4,12 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"runtime"
 	"strings"
 	"sync"
 	"testing"
+	"testing/synctest"
+	"time"
 
 	"github.com/weft-rdma/weft/nfs"
 )
@@ -58,32 +61,133 @@ func TestSymbolicLinksAreNotFollowed(t *testing.T) {
 	})
 }
 
-// A directory that is moved out of the folder while a client has its handle.
+// age makes what is believed for a second be looked at.
+func (w *world) age() {
+	tree := w.server.tree
+	tree.mu.Lock()
+	defer tree.mu.Unlock()
+	for _, n := range tree.nodes {
+		if !n.seen.IsZero() {
+			n.seen = n.seen.Add(-believed)
+		}
+	}
+}
+
+// A directory that is moved out of the folder while a client has handles of it and of
+// what is in it, and has a file open.
 func TestWhatIsMovedOutIsLetGo(t *testing.T) {
 	onBoth(t, func(t *testing.T, cfg Config) {
 		w, outside := cell(t, cfg)
 		w.put("dir/sub/file", "data")
-		dir, sub := w.fh("dir"), w.fh("dir", "sub")
+		must(t, os.Symlink("file", w.path("dir", "sub", "link")))
+		dir, sub, file, link := w.fh("dir"), w.fh("dir", "sub"), w.fh("dir", "sub", "file"), w.fh("dir", "sub", "link")
+		w.write(file, 0, "DATA", nfs.Unstable)
+		w.read(file, 0, 9)
 		must(t, os.Rename(w.path("dir"), filepath.Join(outside, "moved")))
 		if res := w.lookup(dir, ".."); res.Stat != nfs.ErrStale {
 			t.Errorf("LOOKUP of ..: %v", res.Stat)
 		}
-		// What is believed for a second is looked at after that.
-		tree := w.server.tree
-		tree.mu.Lock()
-		for _, n := range tree.nodes {
-			if !n.seen.IsZero() {
-				n.seen = n.seen.Add(-believed)
-			}
-		}
-		tree.mu.Unlock()
+		w.age()
+		wants(t, "READ", w.read(file, 0, 9).Stat, nfs.ErrStale)
+		wants(t, "WRITE", w.write(file, 0, "more", nfs.Unstable).Stat, nfs.ErrStale)
+		wants(t, "SETATTR", w.setattr(file, size(0)), nfs.ErrStale)
+		var res nfs.ReadlinkRes
+		w.call(nfs.ProcReadlink, &nfs.ReadlinkArgs{Symlink: link}, &res)
+		wants(t, "READLINK", res.Stat, nfs.ErrStale)
 		wants(t, "LOOKUP", w.lookup(sub, "file").Stat, nfs.ErrStale)
 		wants(t, "CREATE", w.create(dir, "made", 0o666).Stat, nfs.ErrStale)
 		wants(t, "READDIR", w.readdir(sub, 0, nfs.Verifier{}, 4096).Stat, nfs.ErrStale)
 		w.restart()
-		_, stat := w.getattr(dir)
-		wants(t, "GETATTR after a restart", stat, nfs.ErrStale)
+		for _, fh := range []nfs.FH{dir, sub, file, link} {
+			_, stat := w.getattr(fh)
+			wants(t, "GETATTR after a restart", stat, nfs.ErrStale)
+		}
+		if b, err := os.ReadFile(filepath.Join(outside, "moved", "sub", "file")); string(b) != "DATA" {
+			t.Errorf("outside: %q (%v)", b, err)
+		}
 	})
+}
+
+// A client that goes on from name to name does not get further than a second.
+func TestWhatIsMovedOutIsLetGoOnTheWayDown(t *testing.T) {
+	onBoth(t, func(t *testing.T, cfg Config) {
+		w, outside := cell(t, cfg)
+		cfg = w.cfg
+		w.server.Close()
+		synctest.Test(t, func(t *testing.T) {
+			w := &world{t: t, dir: w.dir, cfg: cfg, session: new(int), cred: w.cred}
+			w.start()
+			defer func() { w.server.Close() }()
+			w.put("dir/0/1/2/3/4/5/6/7/8/9/file", "data")
+			fh := w.fh("dir")
+			must(t, os.Rename(w.path("dir"), filepath.Join(outside, "moved")))
+			moved := time.Now()
+			for i := range 10 {
+				res := w.lookup(fh, fmt.Sprint(i))
+				if res.Stat != nfs.OK {
+					wants(t, "LOOKUP", res.Stat, nfs.ErrStale)
+					break
+				}
+				if out := time.Since(moved); out >= believed {
+					t.Fatalf("%d names down, %v after it was moved out", i+1, out)
+				}
+				fh = res.Object
+				time.Sleep(believed * 4 / 10)
+			}
+		})
+	})
+}
+
+// A file with another name in the folder is still in it.
+func TestAFileWithAnotherNameIsNotLetGo(t *testing.T) {
+	onBoth(t, func(t *testing.T, cfg Config) {
+		w, outside := cell(t, cfg)
+		w.put("dir/file", "data")
+		fh := w.fh("dir", "file")
+		must(t, os.Mkdir(w.path("other"), 0o777))
+		must(t, os.Link(w.path("dir", "file"), w.path("other", "name")))
+		w.read(fh, 0, 9)
+		must(t, os.Rename(w.path("dir"), filepath.Join(outside, "moved")))
+		for range 3 {
+			w.age()
+			if res := w.read(fh, 0, 9); string(res.Data) != "data" {
+				t.Errorf("READ: %v %q", res.Stat, res.Data)
+			}
+		}
+		must(t, os.Remove(w.path("other", "name")))
+		w.age()
+		wants(t, "READ without it", w.read(fh, 0, 9).Stat, nfs.ErrStale)
+	})
+}
+
+// What is moved within the folder by somebody on this machine needs no search while
+// it is open, and what was removed none at all.
+func TestAnOpenFileIsFollowedWithoutASearch(t *testing.T) {
+	w := serve(t, Config{})
+	if runtime.GOOS != "linux" {
+		t.Skip("objects go by their names here")
+	}
+	w.put("dir/file", "data")
+	w.put("dir/gone (deleted)", "data")
+	fh, gone := w.fh("dir", "file"), w.fh("dir", "gone (deleted)")
+	w.age()
+	if res := w.read(gone, 0, 9); string(res.Data) != "data" {
+		t.Errorf("READ: %v %q", res.Stat, res.Data)
+	}
+	slow := &slowVolume{volume: w.server.vol, listed: make(chan struct{})}
+	close(slow.listed)
+	w.server.tree.vol = slow
+	must(t, os.Mkdir(w.path("other"), 0o777))
+	must(t, os.Rename(w.path("dir", "file"), w.path("other", "new name")))
+	must(t, os.Remove(w.path("dir", "gone (deleted)")))
+	w.age()
+	if res := w.read(fh, 0, 9); string(res.Data) != "data" {
+		t.Errorf("READ: %v %q", res.Stat, res.Data)
+	}
+	wants(t, "READ of what was removed", w.read(gone, 0, 9).Stat, nfs.ErrStale)
+	if slow.lists != 0 {
+		t.Errorf("%d directories were listed", slow.lists)
+	}
 }
 
 // Somebody on the server's machine swaps directories for links to the outside and

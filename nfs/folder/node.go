@@ -30,7 +30,8 @@ type node struct {
 	files    [2]file       // open for reading, and for writing
 	dir      dirReader     // open for listing
 	rulings  *rulings      // who may read or write, of late
-	seen     time.Time     // when a directory was last seen to be in the folder
+	seen     time.Time     // when it was last seen to be in the folder
+	isDir    bool          // as it was when object was opened
 	used     time.Time     // when it was used last
 	inNames  *list.Element // in tree.names; nil: not to be dropped
 	inOpened *list.Element // in tree.opened, if it has something open

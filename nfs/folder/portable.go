@@ -155,8 +155,8 @@ func (v *portable) parent(_ *creds, dir object) (object, info, error) {
 }
 
 // inside: the name is below the root, if it is still the object's.
-func (v *portable) inside(dir object) error {
-	_, err := v.stat(dir)
+func (v *portable) inside(o object) error {
+	_, err := v.stat(o)
 	if errors.Is(err, nfs.ErrStale) {
 		return errOutside
 	}

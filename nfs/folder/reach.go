@@ -11,49 +11,69 @@ import (
 	"github.com/weft-rdma/weft/nfs"
 )
 
-// proven returns n, which is held, if it is a directory that is still in the
-// folder, or no directory.
-func (t *tree) proven(n *node) (*node, error) {
+// proven returns n, which is held, if it is still in the folder. A file that is not
+// where it was may have another name there.
+func (t *tree) proven(n *node, host string) (*node, error) {
 	t.mu.Lock()
 	now := time.Now()
-	fresh := n == t.root || n.seen.IsZero() || now.Sub(n.seen) < believed
-	o := n.object
+	fresh := n == t.root || now.Sub(n.seen) < believed
+	o, isDir := n.object, n.isDir
 	t.mu.Unlock()
 	if fresh {
 		return n, nil
 	}
-	if err := t.vol.inside(o); err != nil {
-		if errors.Is(err, errOutside) {
-			t.forget(n.key)
-			err = nfs.ErrStale
-		}
+	err := t.vol.inside(o)
+	switch {
+	case err == nil:
+		t.mu.Lock()
+		n.seen = now
+		t.mu.Unlock()
+		return n, nil
+	case !errors.Is(err, errOutside):
+	case !isDir && t.linked(o):
+		t.renew(n)
 		t.release(n)
-		return nil, err
+		found, err := t.reopen(n.key, host)
+		if err == nfs.ErrStale {
+			t.forget(n.key)
+		}
+		return found, err
+	default:
+		t.forget(n.key)
+		err = nfs.ErrStale
 	}
-	t.mu.Lock()
-	n.seen = now
-	t.mu.Unlock()
-	return n, nil
+	t.release(n)
+	return nil, err
 }
 
-// isDir remembers that n is a directory, which was in the folder just now.
-func (t *tree) isDir(n *node) {
+// linked reports whether a name may still lead to an object.
+func (t *tree) linked(o object) bool {
+	st, err := t.vol.stat(o)
+	return err != nil || st.NLink > 0
+}
+
+// renew has the next user of n's handle open it anew, by its names.
+func (t *tree) renew(n *node) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	n.seen = time.Now()
+	if t.nodes[n.key] == n {
+		t.drop(n)
+		n.gone = true
+		t.note(n.key, n.at)
+	}
 }
 
 // reopen finds the object of a key by the names that led to it, or else by looking
 // everywhere.
 func (t *tree) reopen(k key, host string) (*node, error) {
-	n, err := t.descend(k)
+	n, err := t.descend(k, host)
 	if err == nil || !misplaced(err) {
 		return n, err
 	}
 	if err := t.search.find(k, host); err != nil {
 		return nil, err
 	}
-	if n, err = t.descend(k); err != nil && misplaced(err) {
+	if n, err = t.descend(k, host); err != nil && misplaced(err) {
 		return nil, nfs.ErrJukebox // it was there a moment ago, and is on its way elsewhere
 	}
 	return n, err
@@ -68,7 +88,7 @@ func misplaced(err error) bool {
 }
 
 // descend opens what leads to k, from the next directory above that is open.
-func (t *tree) descend(k key) (*node, error) {
+func (t *tree) descend(k key, host string) (*node, error) {
 	var path []place // of the way up
 	var from *node
 	t.mu.Lock()
@@ -88,7 +108,10 @@ func (t *tree) descend(k key) (*node, error) {
 	}
 	t.mu.Unlock()
 
-	from, err := t.proven(from)
+	from, err := t.proven(from, host)
+	if err == nfs.ErrStale {
+		err = errLost // that directory is gone, which says nothing of k
+	}
 	for i := len(path) - 1; i >= 0 && err == nil; i-- {
 		want := k
 		if i > 0 {
@@ -114,9 +137,5 @@ func (t *tree) step(dir *node, at place, want key) (*node, error) {
 		o.close()
 		return nil, errLost
 	}
-	n := t.adopt(o, st.key, at)
-	if st.Type == nfs.TypeDir {
-		t.isDir(n)
-	}
-	return n, nil
+	return t.adopt(o, &st, at), nil
 }

@@ -251,8 +251,8 @@ func TestHonestHandlesAreFoundInAStormOfForgedOnes(t *testing.T) {
 	stop := make(chan struct{})
 	var storm sync.WaitGroup
 	for i := range 4 {
+		storming := *w
 		storm.Go(func() {
-			storming := *w
 			fh := append(nfs.FH(nil), honest[i]...)
 			fh[12] ^= 0xff // of the inode, which never is what it was
 			for n := 0; ; n++ {

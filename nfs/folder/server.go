@@ -158,7 +158,7 @@ func (s *Server) below(dir *node, name string) (*node, error) {
 		o.close()
 		return nil, nfs.ErrNotDir
 	}
-	return s.adopt(o, st, place{dir.key, name}), nil
+	return s.tree.adopt(o, &st, place{dir.key, name}), nil
 }
 
 func (s *Server) enter() bool {

@@ -12,7 +12,7 @@ import (
 )
 
 const (
-	// believed is for how long a directory is taken to be in the folder without
+	// believed is for how long an object is taken to be in the folder without
 	// looking.
 	believed = time.Second
 
@@ -112,7 +112,7 @@ func (t *tree) acquire(k key, host string) (*node, error) {
 	if n := t.nodes[k]; n != nil && n.object != nil {
 		t.hold(n)
 		t.mu.Unlock()
-		return t.proven(n)
+		return t.proven(n, host)
 	}
 	t.mu.Unlock()
 	return t.reopen(k, host)
@@ -198,13 +198,18 @@ func (t *tree) drop(n *node) {
 	}
 }
 
-// adopt returns the node of an object that was found under a name, ready for use.
-// The object is the tree's then.
-func (t *tree) adopt(o object, k key, at place) *node {
+// adopt returns the node of an object that was found at a place, ready for use. The
+// object is the tree's then. It is believed to be in the folder for as long as the
+// directory is that it was found in; without a place, from now on.
+func (t *tree) adopt(o object, st *info, at place) *node {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	n := t.note(k, at)
+	n := t.note(st.key, at)
 	t.hold(n)
+	n.isDir = st.Type == nfs.TypeDir
+	if seen := t.seenAt(at); seen.After(n.seen) {
+		n.seen = seen
+	}
 	switch {
 	case n.object == nil:
 		n.object = o
@@ -213,6 +218,17 @@ func (t *tree) adopt(o object, k key, at place) *node {
 		o.close()
 	}
 	return n
+}
+
+// seenAt is when what is at a place was seen to be in the folder, under the lock.
+func (t *tree) seenAt(at place) time.Time {
+	if at.name == "" || at.dir == t.root.key {
+		return time.Now()
+	}
+	if dir := t.nodes[at.dir]; dir != nil {
+		return dir.seen
+	}
+	return time.Time{}
 }
 
 // counted keeps count of d descriptors that n has opened.

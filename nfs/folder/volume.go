@@ -93,8 +93,9 @@ type volume interface {
 	lookup(c *creds, dir object, name string) (object, info, error)
 	parent(c *creds, dir object) (object, info, error)
 
-	// inside fails with errOutside if dir is not below the root any more.
-	inside(dir object) error
+	// inside fails with errOutside if o is not below the root any more, or not by the
+	// name that it was found by.
+	inside(o object) error
 
 	open(o object, write bool) (file, error)
 	readDir(o object) (dirReader, error)

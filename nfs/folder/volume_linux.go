@@ -13,6 +13,7 @@ import (
 	"os"
 	"sort"
 	"strconv"
+	"strings"
 
 	"golang.org/x/sys/unix"
 
@@ -281,9 +282,10 @@ func (v *linuxVolume) parent(c *creds, dir object) (object, info, error) {
 // maxDepth bounds how deep below the root a directory is believed to be.
 const maxDepth = 4096
 
-// inside climbs until it finds the root.
-func (v *linuxVolume) inside(dir object) error {
-	fd, mine := fdOf(dir), false
+// inside climbs from a directory until it finds the root. Other files have no way up:
+// there the kernel tells the name.
+func (v *linuxVolume) inside(o object) error {
+	fd, mine := fdOf(o), false
 	defer func() {
 		if mine {
 			unix.Close(fd)
@@ -295,6 +297,9 @@ func (v *linuxVolume) inside(dir object) error {
 	}
 	if err := statx(fd, &st); err != nil {
 		return err
+	}
+	if st.Mode&unix.S_IFMT != unix.S_IFDIR {
+		return v.named(fd)
 	}
 	for range maxDepth {
 		if !v.here(&st) {
@@ -319,6 +324,37 @@ func (v *linuxVolume) inside(dir object) error {
 		st = next
 	}
 	return errOutside
+}
+
+// named fails with errOutside unless the name that a file was opened by, wherever it
+// was moved since, is below the root. That of a file with hard links may be gone or
+// elsewhere, and another one in the folder.
+func (v *linuxVolume) named(fd int) error {
+	top, err := v.pathOf(v.top.fd)
+	if err != nil {
+		return err
+	}
+	path, err := v.pathOf(fd)
+	if err != nil {
+		return err
+	}
+	if !strings.HasPrefix(path, strings.TrimSuffix(top, "/")+"/") || strings.HasSuffix(path, " (deleted)") {
+		return errOutside
+	}
+	return nil
+}
+
+// pathOf is the name of what fd refers to, now. One that is too long is errOutside.
+func (v *linuxVolume) pathOf(fd int) (string, error) {
+	buf := make([]byte, 4096)
+	n, err := unix.Readlinkat(v.proc, strconv.Itoa(fd), buf)
+	switch {
+	case err == unix.ENAMETOOLONG, err == nil && n == len(buf):
+		return "", errOutside
+	case err != nil:
+		return "", err
+	}
+	return string(buf[:n]), nil
 }
 
 // reopen opens what o refers to, with flags.
