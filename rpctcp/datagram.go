@@ -19,8 +19,9 @@ const (
 	// programs that use datagrams need, which began with 400 (RFC 1831 had no
 	// limit; 8800 is what Sun's library took).
 	maxCallDatagram = 8800
-	// maxDatagram is the longest that UDP carries over IP version 4, in octets.
-	maxDatagram = 65507
+	// maxAnswer is how many times as long as its call a reply may be: who writes another's
+	// address into a datagram gains little by having it answered.
+	maxAnswer = 3
 	// datagramCalls is how many calls are executed at a time. More wait in the
 	// socket.
 	datagramCalls = 16
@@ -31,8 +32,8 @@ const (
 // ServePacket serves calls that arrive as datagrams, UDP mostly, until the
 // context or the server ends, and closes pc. It is for programs with short
 // messages and no use for a session: a call of more than 8800 octets gets no
-// answer, a reply of more than 65507 octets is answered as a failure. The error
-// is never nil.
+// answer, nor does one whose reply would be more than three times as long. Clients
+// get those over TCP. The error is never nil.
 func (s *Server) ServePacket(ctx context.Context, pc net.PacketConn) error {
 	defer pc.Close()
 	leave, err := s.enter(func() { pc.Close() })
@@ -88,9 +89,8 @@ func (s *Server) datagram(ctx context.Context, pc net.PacketConn, from net.Addr,
 	c.Origin = origin.Of(from)
 	c.Session, c.Alloc = new(byte), c.alloc // no two calls have it
 	reply, err := c.answer(ctx, s.setting.handler)
-	if err == nil && len(reply) > maxDatagram {
-		c.reject = fmt.Errorf("%w: a reply of %d octets, a datagram has %d at most", oncrpc.ErrLimit, len(reply), maxDatagram)
-		reply, err = c.answer(ctx, nil)
+	if err == nil && len(reply) > maxAnswer*len(in.b) {
+		err = fmt.Errorf("%w: a reply of %d octets to a call of %d, which may have it over TCP", oncrpc.ErrLimit, len(reply), len(in.b))
 	}
 	if err == nil {
 		_, err = pc.WriteTo(reply, from)
