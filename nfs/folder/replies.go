@@ -1,6 +1,7 @@
 // This file is the duplicate request cache: a call that changes something and
 // comes a second time, because its reply was lost with a connection, gets the
-// reply that the first one got.
+// reply that the first one got. When it is full, whose host has the most entries
+// loses the oldest of them: nobody pushes out what others have less of.
 
 package folder
 
@@ -33,21 +34,26 @@ type request struct {
 type replyCache struct {
 	mu      sync.Mutex
 	entries map[request]*answer
-	order   list.List // of answers, the latest in front
+	order   list.List             // of answers, the latest in front
+	hosts   map[string]*list.List // of each host's answers, in the same order
 }
 
 // An answer is what a call got, or will get.
 type answer struct {
 	request request
+	host    string
 	sum     [sha256.Size]byte // of procedure, credential and arguments
 	session any
-	element *list.Element
+	element *list.Element // in order
+	own     *list.Element // in its host's list
 	since   time.Time
 	done    chan struct{}
 	reply   []byte // nil: none was kept; written before done is closed
 }
 
-func newReplyCache() *replyCache { return &replyCache{entries: make(map[request]*answer)} }
+func newReplyCache() *replyCache {
+	return &replyCache{entries: make(map[request]*answer), hosts: make(map[string]*list.List)}
+}
 
 // peerOf names the client. The port over RDMA is not of its choosing and another
 // one after a reconnection; over TCP, clients that use XIDs again keep theirs.
@@ -85,7 +91,7 @@ func hostOf(r *oncrpc.Request) string {
 func (c *replyCache) do(ctx context.Context, r *oncrpc.Request, f func() ([]byte, error)) ([]byte, error) {
 	// All behind XID, direction and version of RPC.
 	sum := sha256.Sum256(r.Message[min(12, len(r.Message)):])
-	a, first := c.begin(request{peerOf(r), r.XID}, sum, r.Session)
+	a, first := c.begin(request{peerOf(r), r.XID}, hostOf(r), sum, r.Session)
 	if first {
 		var reply []byte
 		defer func() { c.end(a, reply) }()
@@ -113,16 +119,12 @@ func (c *replyCache) do(ctx context.Context, r *oncrpc.Request, f func() ([]byte
 	return append(r.Buffer(len(a.reply)), a.reply...), nil
 }
 
-func (c *replyCache) begin(q request, sum [sha256.Size]byte, session any) (a *answer, first bool) {
+func (c *replyCache) begin(q request, host string, sum [sha256.Size]byte, session any) (a *answer, first bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	now := time.Now()
-	for e := c.order.Back(); e != nil; e = c.order.Back() {
-		old := e.Value.(*answer)
-		if len(c.entries) < maxReplies && now.Sub(old.since) < replyExpiry {
-			break
-		}
-		c.drop(old)
+	for e := c.order.Back(); e != nil && now.Sub(e.Value.(*answer).since) >= replyExpiry; e = c.order.Back() {
+		c.drop(e.Value.(*answer))
 	}
 	if a := c.entries[q]; a != nil {
 		if a.sum == sum {
@@ -130,10 +132,33 @@ func (c *replyCache) begin(q request, sum [sha256.Size]byte, session any) (a *an
 		}
 		c.drop(a)
 	}
-	a = &answer{request: q, sum: sum, session: session, since: now, done: make(chan struct{})}
-	a.element = c.order.PushFront(a)
+	if len(c.entries) >= maxReplies {
+		c.drop(c.greatest(host).Back().Value.(*answer))
+	}
+	a = &answer{request: q, host: host, sum: sum, session: session, since: now, done: make(chan struct{})}
+	own := c.hosts[host]
+	if own == nil {
+		own = new(list.List)
+		c.hosts[host] = own
+	}
+	a.element, a.own = c.order.PushFront(a), own.PushFront(a)
 	c.entries[q] = a
 	return a, true
+}
+
+// greatest is the list of a host with more than its share: of that one, which begins
+// a call, if it has it, or else of whoever has the most.
+func (c *replyCache) greatest(host string) *list.List {
+	most := c.hosts[host]
+	if most != nil && most.Len() > maxReplies/len(c.hosts) {
+		return most
+	}
+	for _, l := range c.hosts {
+		if most == nil || l.Len() > most.Len() {
+			most = l
+		}
+	}
+	return most
 }
 
 // end keeps the reply of a call. What was not answered may be tried again.
@@ -152,5 +177,9 @@ func (c *replyCache) drop(a *answer) {
 	if c.entries[a.request] == a {
 		delete(c.entries, a.request)
 		c.order.Remove(a.element)
+		own := c.hosts[a.host]
+		if own.Remove(a.own); own.Len() == 0 {
+			delete(c.hosts, a.host)
+		}
 	}
 }

@@ -8,6 +8,7 @@ import (
 	"os"
 	"testing"
 	"testing/synctest"
+	"time"
 
 	"github.com/weft-rdma/weft/nfs"
 	"github.com/weft-rdma/weft/oncrpc"
@@ -137,5 +138,51 @@ func TestTheCacheOfRepliesIsBounded(t *testing.T) {
 		if len(c.entries) != maxReplies || c.order.Len() != maxReplies {
 			t.Errorf("%d entries, %d in order", len(c.entries), c.order.Len())
 		}
+		time.Sleep(replyExpiry)
+		c.do(t.Context(), requestOf(1, nil, "x"), short)
+		if len(c.entries) != 1 || c.order.Len() != 1 || len(c.hosts) != 1 {
+			t.Errorf("later: %d entries, %d in order, %d hosts", len(c.entries), c.order.Len(), len(c.hosts))
+		}
 	})
+}
+
+// A host that changes things without pause, by as many connections as it likes, does
+// not have the replies of others forgotten.
+func TestTheCacheOfRepliesIsSharedAmongHosts(t *testing.T) {
+	c := newReplyCache()
+	from := func(host string, xid uint32) *oncrpc.Request {
+		r := requestOf(xid, nil, "x")
+		r.Remote = &net.TCPAddr{IP: net.ParseIP(host), Port: 700 + int(xid%50)}
+		return r
+	}
+	ran := make(map[string]int)
+	call := func(host string, xid uint32) {
+		c.do(t.Context(), from(host, xid), func() ([]byte, error) { ran[host]++; return []byte("reply"), nil })
+	}
+	quiet := []string{"192.0.2.1", "192.0.2.2", "2001:db8::1"}
+	for _, host := range quiet {
+		for xid := range uint32(200) {
+			call(host, xid)
+		}
+	}
+	for xid := range uint32(5 * maxReplies) {
+		call("192.0.2.66", xid)
+		// A network of IPv6 is one subscriber's, whatever addresses it takes.
+		call(fmt.Sprintf("2001:db8:0:66::%x", 1+xid%60000), xid)
+	}
+	for _, host := range quiet {
+		for xid := range uint32(200) {
+			call(host, xid)
+		}
+		if ran[host] != 200 {
+			t.Errorf("%s had 200 calls, and %d were executed", host, ran[host])
+		}
+	}
+	sum := 0
+	for _, l := range c.hosts {
+		sum += l.Len()
+	}
+	if len(c.entries) > maxReplies || sum != len(c.entries) || c.order.Len() != sum {
+		t.Errorf("%d entries, %d in order, %d by host", len(c.entries), c.order.Len(), sum)
+	}
 }
