@@ -172,7 +172,7 @@ func (e *weftEnd) initiateOne(ctx context.Context, nc *net.TCPConn, job Job, num
 	if s, err = run(ctx); err != nil {
 		return s, err
 	}
-	return s, l.conn.Close(ctx)
+	return s, l.conn.Shutdown(ctx)
 }
 
 // prepare is the passive end's beginning.

@@ -185,7 +185,7 @@ func TestEveryOperationMovesItsOctets(t *testing.T) {
 			if !wc.HasInvalidated || wc.Invalidated != sub.STag() || sub.Valid() {
 				t.Fatalf("%+v, STag valid: %v", wc, sub.Valid())
 			}
-			if err := ca.Close(t.Context()); err != nil {
+			if err := ca.Shutdown(t.Context()); err != nil {
 				t.Fatalf("close: %v; the other side: %v %v", err, b.qp.State(), b.qp.Err())
 			}
 			if s, err := b.qp.WaitState(t.Context(), verbs.Idle, verbs.Error); s != verbs.Idle || err != nil {

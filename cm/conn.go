@@ -46,8 +46,27 @@ func (c *Conn) LocalAddr() net.Addr { return c.mpa.LocalAddr() }
 // RemoteAddr is the peer's address.
 func (c *Conn) RemoteAddr() net.Addr { return c.mpa.RemoteAddr() }
 
-// Close closes the connection gracefully, see [verbs.QP.Close].
-func (c *Conn) Close(ctx context.Context) error { return c.qp.Close(ctx) }
+// Close closes the connection gracefully, as Shutdown does, for no longer than
+// the CloseTimeout of the RNIC (5 s by default): a peer that leaves work without
+// an answer for so long is reset, and Close fails with context.DeadlineExceeded.
+// A connection that has been closed gracefully, by either side, stays so.
+func (c *Conn) Close() error {
+	a, err := c.qp.RNIC().Query()
+	if err != nil {
+		return fmt.Errorf("cm: close: %w", err)
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), a.CloseTimeout)
+	defer cancel()
+	err = c.Shutdown(ctx)
+	if err != nil && ctx.Err() != nil {
+		err = fmt.Errorf("cm: close: not over within %v, and reset: %w", a.CloseTimeout, err)
+	}
+	return err
+}
+
+// Shutdown closes the connection gracefully: it waits for what is outstanding for as
+// long as the context lasts, and resets the stream then. See [verbs.QP.Close].
+func (c *Conn) Shutdown(ctx context.Context) error { return c.qp.Close(ctx) }
 
 // readyTimeout bounds the wait for the message that opens a peer-to-peer
 // stream.

@@ -13,11 +13,16 @@ import (
 )
 
 // Dial connects an Idle queue pair to a listener: network is "tcp", "tcp4" or
-// "tcp6", addr is host:port. When it returns the queue pair is in RTS. A peer
+// "tcp6" and addr host:port, or "unix" and a path; any other network is a
+// net.UnknownNetworkError. When it returns the queue pair is in RTS. A peer
 // that refuses makes it fail with a *RejectedError; other errors say at which
-// step the connection failed.
+// step the connection failed. Params that cannot be are refused before anybody
+// is called.
 func Dial(ctx context.Context, qp *verbs.QP, network, addr string, p Params) (*Conn, error) {
 	if err := checkIdle(qp); err != nil {
+		return nil, err
+	}
+	if err := p.check(qp, network); err != nil {
 		return nil, err
 	}
 	c, err := dial(ctx, qp, network, addr, p)

@@ -60,7 +60,7 @@ func ExampleDial() {
 	ok(err)
 	fmt.Printf("answered: %s, IRD %d, ORD %d\n", conn.PrivateData(), conn.IRD(), conn.ORD())
 	fmt.Println(conn.QP().State(), conn.MPA().Revision, "CRC", conn.MPA().CRC)
-	ok(conn.Close(ctx))
+	ok(conn.Close())
 	fmt.Println(clientQP.State())
 	// Output:
 	// asked: hello, IRD 8, ORD 8
@@ -176,7 +176,7 @@ func ExampleAdopt() {
 	ok(err)
 	<-done
 	fmt.Println("client:", conn.QP().State(), "with IRD", conn.IRD())
-	ok(conn.Close(context.Background()))
+	ok(conn.Close())
 	// Output:
 	// server: "STARTRDMA\n", so iWARP it is
 	// client: RTS with IRD 8

@@ -69,12 +69,16 @@ type Listener struct {
 // A starting is a connection in start-up.
 type starting struct{ cancel context.CancelFunc }
 
-// Listen listens on a local address: network is "tcp", "tcp4" or "tcp6", addr
-// is host:port, where port 0 takes any. What it takes is for queue pairs of
+// Listen listens on a local address: network is "tcp", "tcp4" or "tcp6" and addr
+// host:port, where port 0 takes any, or "unix" and a path; any other network is a
+// net.UnknownNetworkError. What it takes is for queue pairs of
 // rnic. The context bounds the call alone. A listener counts against
 // Limits.Listeners of the RNIC, or Listen fails with verbs.ErrResources, and is
 // closed with the RNIC.
 func Listen(ctx context.Context, rnic *verbs.RNIC, network, addr string, cfg ListenConfig) (*Listener, error) {
+	if err := checkNetwork(network); err != nil {
+		return nil, fmt.Errorf("cm: listen: %w", err)
+	}
 	lc := net.ListenConfig{Control: cfg.Socket.Control}
 	lc.SetMultipathTCP(false) // its segments are not what MPA aligns FPDUs with
 	ln, err := lc.Listen(ctx, network, addr)

@@ -58,7 +58,7 @@ func TestAListenerGoesOnServing(t *testing.T) {
 					t.Fatal(err)
 				}
 				works(t, a, b, qa)
-				if err := c.Close(t.Context()); err != nil {
+				if err := c.Shutdown(t.Context()); err != nil {
 					t.Error(err)
 				}
 			}

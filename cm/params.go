@@ -13,6 +13,7 @@ import (
 type Params struct {
 	// PrivateData goes to the peer's consumer with the start-up frame: up to
 	// 508 octets, 512 without the enhancements of RFC 6581. (Linux takes 252.)
+	// More is refused with mpa.ErrPrivateData, before anything is sent.
 	PrivateData []byte
 
 	// MPA holds everything about the start-up and the stream that is not the
@@ -52,12 +53,36 @@ func (p *Params) config(qp *verbs.QP) (mpa.Config, error) {
 	l := &a.Limits
 	switch {
 	case cfg.IRD != mpa.NotNegotiated && int(cfg.IRD) > l.IRD:
-		return cfg, fmt.Errorf("cm: %w: %d was asked for, the limit is %d", verbs.ErrIRD, cfg.IRD, l.IRD)
+		return cfg, fmt.Errorf("cm: %w: %d was asked for, the limit is %d (Limits.IRD)", verbs.ErrIRD, cfg.IRD, l.IRD)
 	case cfg.ORD != mpa.NotNegotiated && int(cfg.ORD) > l.ORD:
-		return cfg, fmt.Errorf("cm: %w: %d was asked for, the limit is %d", verbs.ErrORD, cfg.ORD, l.ORD)
+		return cfg, fmt.Errorf("cm: %w: %d was asked for, the limit is %d (Limits.ORD)", verbs.ErrORD, cfg.ORD, l.ORD)
 	}
 	cfg.MaxIRD = min(cfg.MaxIRD, uint16(l.IRD))
 	return cfg, nil
+}
+
+// check refuses what Dial could not ask for.
+func (p *Params) check(qp *verbs.QP, network string) error {
+	if err := checkNetwork(network); err != nil {
+		return fmt.Errorf("cm: dial: %w", err)
+	}
+	cfg, err := p.config(qp)
+	if err != nil {
+		return err
+	}
+	if err := cfg.CheckRequest(p.PrivateData); err != nil {
+		return fmt.Errorf("cm: dial: %w", err)
+	}
+	return nil
+}
+
+// checkNetwork refuses the networks of package net that have no streams.
+func checkNetwork(network string) error {
+	switch network {
+	case "tcp", "tcp4", "tcp6", "unix":
+		return nil
+	}
+	return fmt.Errorf(`%w: RDMA needs a stream: "tcp", "tcp4", "tcp6" or "unix"`, net.UnknownNetworkError(network))
 }
 
 func wrapped(nc net.Conn, wrap func(net.Conn) net.Conn) net.Conn {
@@ -85,9 +110,15 @@ var (
 	// ErrNotIdle: the queue pair is not in the Idle state, in which alone it
 	// can be connected.
 	ErrNotIdle = errors.New("queue pair is not Idle: Reset it, or create another")
-	// ErrClosed: the listener has been closed.
-	ErrClosed = errors.New("cm: listener closed")
+	// ErrClosed: the listener has been closed. It is net.ErrClosed, too.
+	ErrClosed error = closedError{}
 )
+
+// A closedError is ErrClosed.
+type closedError struct{}
+
+func (closedError) Error() string        { return "cm: listener closed" }
+func (closedError) Is(target error) bool { return target == net.ErrClosed }
 
 func checkIdle(qp *verbs.QP) error {
 	if s := qp.State(); s != verbs.Idle {

@@ -70,7 +70,7 @@ func TestWrapPutsTLSUnderneath(t *testing.T) {
 	if got := string(a.buf[5000:5032]); got != "octets that nobody else has seen" || wrapped.Load() != 2 {
 		t.Errorf("read %q; %d connections were wrapped", got, wrapped.Load())
 	}
-	if err := c.Close(t.Context()); err != nil {
+	if err := c.Shutdown(t.Context()); err != nil {
 		t.Errorf("close: %v", err)
 	}
 	if s, err := b.qp.WaitState(t.Context(), verbs.Idle, verbs.Error); err != nil || s != verbs.Idle {

@@ -247,7 +247,8 @@ func checkPrivateData(p []byte, enhanced bool) error {
 		limit = MaxPrivateDataEnhanced
 	}
 	if len(p) > limit {
-		return fmt.Errorf("%w: %d octets, the limit is %d", ErrPrivateData, len(p), limit)
+		return fmt.Errorf("%w: %d octets, the limit is %d (%d beside enhanced data, %d without)",
+			ErrPrivateData, len(p), limit, MaxPrivateDataEnhanced, MaxPrivateData)
 	}
 	return nil
 }

@@ -43,10 +43,10 @@ func Initiate(ctx context.Context, nc net.Conn, cfg Config, privateData []byte) 
 
 // initiate is Initiate up to the terms of the stream.
 func initiate(ctx context.Context, nc net.Conn, cfg *Config, privateData []byte) (Params, *Peer, error) {
-	req := request(cfg, privateData)
-	if err := errors.Join(cfg.check(), checkPrivateData(privateData, req.Enhanced)); err != nil {
+	if err := cfg.CheckRequest(privateData); err != nil {
 		return Params{}, nil, err
 	}
+	req := request(cfg, privateData)
 	rep, rest, err := exchange(ctx, nc, cfg, req)
 	if err != nil {
 		return Params{}, nil, err

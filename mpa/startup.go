@@ -116,6 +116,12 @@ func (c *Config) check() error {
 	return nil
 }
 
+// CheckRequest refuses what Initiate would: a configuration that cannot be put on
+// the wire, and privateData that do not fit beside it (ErrPrivateData).
+func (c *Config) CheckRequest(privateData []byte) error {
+	return errors.Join(c.check(), checkPrivateData(privateData, request(c, privateData).Enhanced))
+}
+
 func (c *Config) rtr() RTR {
 	if c.RTR == 0 {
 		return RTRAny

@@ -1,6 +1,10 @@
 package verbs
 
-import "github.com/weft-rdma/weft/memory"
+import (
+	"time"
+
+	"github.com/weft-rdma/weft/memory"
+)
 
 // This file is what an RNIC tells of itself.
 
@@ -48,6 +52,8 @@ type Attributes struct {
 	Vendor string // what made the RNIC, for people
 	Limits Limits // as they are enforced, defaults filled in
 
+	CloseTimeout time.Duration // of Config, or its default
+
 	Mode Mode
 	// PageSizes are the sizes of pages in PageMode, ascending; MinBlock and
 	// MaxBlock the range of those of blocks in BlockMode. Octets; those of the
@@ -73,7 +79,8 @@ func (r *RNIC) Query() (Attributes, error) {
 	}
 	a := Attributes{
 		Name: r.cfg.Name, Vendor: "Weft, a software RNIC", Limits: r.limits, Mode: r.cfg.Mode,
-		ModifyIRD: true, IncreaseORD: true, ModifyWRs: true,
+		CloseTimeout: r.cfg.CloseTimeout,
+		ModifyIRD:    true, IncreaseORD: true, ModifyWRs: true,
 		SRQ: true, DequeueModel: ArrivalOrder,
 		CQOverflowDetect: true, Extensions: true,
 	}

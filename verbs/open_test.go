@@ -6,6 +6,7 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/weft-rdma/weft/memory"
 	"github.com/weft-rdma/weft/verbs"
@@ -137,7 +138,7 @@ func TestQueryTellsEveryAttribute(t *testing.T) {
 		pages = append(pages, size)
 	}
 	want := verbs.Attributes{
-		Name: "plain", Vendor: a.Vendor, Mode: verbs.PageMode, PageSizes: pages,
+		Name: "plain", Vendor: a.Vendor, Mode: verbs.PageMode, PageSizes: pages, CloseTimeout: 5 * time.Second,
 		Limits: verbs.Limits{
 			PDs: 65536, CQs: 65536, CQEntries: 1048576, CompletionHandlers: 1024, QPs: 65536, WRs: 65536, SGEs: 32,
 			IRD: 256, ORD: 256, SRQs: 65536, SRQWRs: 1048576, Regions: 1048576, Windows: 1048576, ListEntries: 65536,

@@ -296,7 +296,7 @@ func (p *ping) session(ctx context.Context, req *cm.Request) error {
 func (p *ping) hangUp(ctx context.Context, conn *cm.Conn) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), closeTime)
 	defer cancel()
-	if err := conn.Close(ctx); err != nil {
+	if err := conn.Shutdown(ctx); err != nil {
 		p.log.Debug("closing", "err", err)
 	}
 }

@@ -132,7 +132,7 @@ func TestPingsComeBackAsTheyWereSent(t *testing.T) {
 					t.Fatalf("ping %d: %v", n, err)
 				}
 			}
-			if err := conn.Close(t.Context()); err != nil {
+			if err := conn.Shutdown(t.Context()); err != nil {
 				t.Errorf("closing: %v", err)
 			}
 			if n, err := served(); n != 60 || err != nil {
@@ -155,7 +155,7 @@ func TestSessionHasTheOctetsOfTheOriginal(t *testing.T) {
 	if _, _, err := c.Ping(t.Context(), 0); err != nil {
 		t.Fatal(err)
 	}
-	if err := conn.Close(t.Context()); err != nil {
+	if err := conn.Shutdown(t.Context()); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := served(); err != nil {
@@ -252,7 +252,7 @@ func TestBrokenClientsEndTheSessionWithAnError(t *testing.T) {
 			if _, err := c.recv(t.Context(), ""); err != nil {
 				return err
 			}
-			return conn.Close(t.Context())
+			return conn.Shutdown(t.Context())
 		}, "closed the connection"},
 		{"a reset", func(t *testing.T, c *Client, _ *cm.Conn) error {
 			c.QP().Abort()
@@ -288,7 +288,7 @@ func TestServerEchoesDataWithoutNULWhole(t *testing.T) {
 	if err := Compare(c.source.octets, c.data.octets); err != nil {
 		t.Error(err)
 	}
-	conn.Close(t.Context())
+	conn.Shutdown(t.Context())
 	if n, err := served(); n != 1 || err != nil {
 		t.Errorf("the server answered %d pings and ended with %v", n, err)
 	}
@@ -309,7 +309,7 @@ func TestPingAfterTheServerHasClosedFails(t *testing.T) {
 	defer s.Close()
 	_, server, _, _ := connect(t, r, c.QP(), s.QP())
 	closed := make(chan error, 1)
-	go func() { closed <- server.Close(t.Context()) }()
+	go func() { closed <- server.Shutdown(t.Context()) }()
 	_, err = c.QP().WaitState(t.Context(), verbs.Idle)
 	if err := errors.Join(err, <-closed); err != nil {
 		t.Fatalf("closing: %v", err)

@@ -129,7 +129,7 @@ func TestAMessageOfTheGreatestLengthArrives(t *testing.T) {
 
 	a.ExpectEvent(verbs.EventLLPCloseComplete)
 	b.ExpectEvent(verbs.EventLLPCloseComplete)
-	if err := conn.Close(t.Context()); err != nil {
+	if err := conn.Shutdown(t.Context()); err != nil {
 		t.Error(err)
 	}
 	b.Reach(verbs.Idle)

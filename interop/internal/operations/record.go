@@ -188,5 +188,5 @@ func Record(ctx context.Context, path string, t Terms, operations []Operation) (
 			}
 		}
 	}
-	return errors.Join(initiator.Close(ctx), responder.Close(ctx))
+	return errors.Join(initiator.Shutdown(ctx), responder.Shutdown(ctx))
 }

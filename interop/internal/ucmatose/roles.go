@@ -22,7 +22,7 @@ func Client(ctx context.Context, rnic *verbs.RNIC, addr string, cfg Config, para
 		if err != nil {
 			return fmt.Errorf("connecting: %w", err)
 		}
-		defer conn.Close(ctx)
+		defer conn.Shutdown(ctx)
 		if err := e.receive(ctx); err != nil {
 			return err
 		}
@@ -59,7 +59,7 @@ func Server(ctx context.Context, rnic *verbs.RNIC, ln *cm.Listener, cfg Config, 
 		if err := e.receive(ctx); err != nil {
 			return err
 		}
-		return conn.Close(ctx)
+		return conn.Shutdown(ctx)
 	})
 }
 

@@ -108,7 +108,7 @@ func Client(ctx context.Context, rnic *verbs.RNIC, addr string, step Step, param
 	if err != nil {
 		return err
 	}
-	defer conn.Close(ctx)
+	defer conn.Shutdown(ctx)
 	stag := e.dataMR.STag()
 	if step == Write {
 		if err := e.advertise(ctx, stag); err != nil {
@@ -140,7 +140,7 @@ func Server(ctx context.Context, rnic *verbs.RNIC, ln *cm.Listener, step Step, p
 	if err != nil {
 		return err
 	}
-	defer conn.Close(ctx)
+	defer conn.Shutdown(ctx)
 	source, err := e.await(ctx)
 	if err != nil {
 		return fmt.Errorf("waiting for the source: %w", err)
