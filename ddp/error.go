@@ -81,7 +81,7 @@ var (
 	taggedNames = [...]string{
 		CodeInvalidSTag:   "invalid STag",
 		CodeBounds:        "base or bounds violation",
-		CodeNotAssociated: "STag not associated with the stream",
+		CodeNotAssociated: "no access",
 		CodeWrap:          "TO wrap",
 		CodeTaggedVersion: "invalid DDP version",
 	}

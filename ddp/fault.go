@@ -26,6 +26,24 @@ var faultNames = [...]string{
 	FaultDisabled:    "access not enabled on the stream",
 }
 
+var faultReasons = [...]string{
+	NoFault:          "nothing is wrong",
+	FaultSTag:        "no memory has this STag, or not any more",
+	FaultBounds:      "the memory does not have all of these octets",
+	FaultAccess:      "the memory lacks the right",
+	FaultAssociation: "the memory is of another protection domain or stream",
+	FaultWrap:        "offset and length exceed 2^64",
+	FaultDisabled:    "the queue pair does not enable it",
+}
+
+// Reason says what is wrong, as the end of a sentence about an access.
+func (f Fault) Reason() string {
+	if int(f) < len(faultReasons) {
+		return faultReasons[f]
+	}
+	return f.String()
+}
+
 func (f Fault) String() string {
 	if int(f) < len(faultNames) {
 		return faultNames[f]

@@ -10,8 +10,13 @@ func TestFaultsHaveNames(t *testing.T) {
 		} else {
 			seen[s] = true
 		}
+		if s := f.Reason(); s == "" || s == "unknown fault" || seen[s] {
+			t.Errorf("the reason of fault %d is %q", f, s)
+		} else {
+			seen[s] = true
+		}
 	}
-	if s := (FaultDisabled + 1).String(); s != "unknown fault" {
+	if s := (FaultDisabled + 1).String(); s != (FaultDisabled+1).Reason() || s != "unknown fault" {
 		t.Errorf("an undefined fault is called %q", s)
 	}
 }

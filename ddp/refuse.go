@@ -57,8 +57,8 @@ func (r *Receiver) refused(h *Tagged, n int, f Fault) error {
 		f = FaultWrap
 	}
 	why := ""
-	if f == FaultAccess || f == FaultDisabled {
-		why = ": " + f.String() // its code does not say so
+	if faultCode(f) == CodeNotAssociated {
+		why = ": " + f.Reason() // it is one code for several
 	}
 	err := r.refuse(TaggedBuffer, faultCode(f), "%d octets at offset %#x of STag 0x%08x%s", n, h.TO, h.STag, why)
 	err.Fault = f

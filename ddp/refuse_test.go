@@ -149,7 +149,7 @@ func TestEveryFaultHasItsTaggedBufferCode(t *testing.T) {
 		if s.held || len(s.delivered) != 0 {
 			t.Errorf("%v: held %v, delivered %+v", fault, s.held, s.delivered)
 		}
-		if says := strings.Contains(err.Error(), "access rights"); says != (fault == FaultAccess) {
+		if says := strings.HasSuffix(err.Error(), ": "+fault.Reason()); says != (code == CodeNotAssociated) {
 			t.Errorf("%v: %v", fault, err)
 		}
 	}

@@ -1,8 +1,13 @@
 package mpa
 
 import (
+	"context"
 	"errors"
 	"fmt"
+	"io"
+	"net"
+	"os"
+	"syscall"
 )
 
 // This file holds MPA's errors (RFC 5044 §8, RFC 6581 §8).
@@ -49,7 +54,7 @@ type Error struct {
 }
 
 func (e *Error) Error() string {
-	s := "mpa: " + e.Code.String()
+	s := "mpa: " + e.happened()
 	if e.Detail != "" {
 		s += ": " + e.Detail
 	}
@@ -57,6 +62,38 @@ func (e *Error) Error() string {
 		s += ": " + e.Err.Error()
 	}
 	return s
+}
+
+// happened is the code in words, and of a connection that has ended how it ended:
+// what the system called and what it answered comes after that.
+func (e *Error) happened() string {
+	if e.Code == CodeClosed {
+		for _, end := range ends {
+			if errors.Is(e.Err, end.err) {
+				return end.words
+			}
+		}
+	}
+	return e.Code.String()
+}
+
+// ends are the ways in which a connection can end.
+var ends = [...]struct {
+	err   error
+	words string
+}{
+	{io.EOF, "the peer closed the connection"},
+	{io.ErrUnexpectedEOF, "the peer closed the connection"},
+	{syscall.EPIPE, "the peer closed the connection"},
+	{syscall.ECONNRESET, "the peer reset the connection"},
+	{syscall.ETIMEDOUT, "the peer does not acknowledge any more"},
+	{syscall.EHOSTUNREACH, "the peer cannot be reached any more"},
+	{syscall.ENETUNREACH, "the peer cannot be reached any more"},
+	{os.ErrDeadlineExceeded, "time ran out"},
+	{context.DeadlineExceeded, "time ran out"},
+	{context.Canceled, "this side gave up"},
+	{net.ErrClosed, "this side closed the connection"},
+	{io.ErrClosedPipe, "the connection was closed"},
 }
 
 // Unwrap returns the cause, or nil.

@@ -4,7 +4,11 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"net"
+	"os"
+	"syscall"
 	"testing"
+	"time"
 )
 
 // RFC 5044 §8, RFC 6581 §8.
@@ -34,7 +38,7 @@ func TestAnErrorIsItsCodeAndItsCause(t *testing.T) {
 	if !errors.Is(err, io.EOF) || !errors.Is(err, &Error{Code: CodeClosed}) || errors.Is(err, &Error{Code: CodeCRC}) || errors.Is(err, &Error{Code: CodeClosed, Detail: "x"}) {
 		t.Error(err)
 	}
-	if got, want := err.Error(), "dial: mpa: connection closed or lost: during start-up: EOF"; got != want {
+	if got, want := err.Error(), "dial: mpa: the peer closed the connection: during start-up: EOF"; got != want {
 		t.Errorf("%q, want %q", got, want)
 	}
 	if got, want := (&RejectError{PrivateData: []byte("no"), PeerIRD: 1, PeerORD: 8}).Error(), "mpa: the peer rejected the connection, 2 octets of private data, needs ORD 8"; got != want {
@@ -42,6 +46,30 @@ func TestAnErrorIsItsCodeAndItsCause(t *testing.T) {
 	}
 	if got, want := (&RejectError{PeerORD: NotNegotiated}).Error(), "mpa: the peer rejected the connection, 0 octets of private data"; got != want {
 		t.Errorf("%q, want %q", got, want)
+	}
+}
+
+// What happened comes before what the system called it.
+func TestTheEndOfAConnectionIsToldInWordsFirst(t *testing.T) {
+	for _, c := range []struct {
+		err  error
+		want string
+	}{
+		{io.ErrUnexpectedEOF, "mpa: the peer closed the connection: reading: unexpected EOF"},
+		{os.NewSyscallError("readv", syscall.ECONNRESET), "mpa: the peer reset the connection: reading: readv: " + syscall.ECONNRESET.Error()},
+		{os.NewSyscallError("writev", syscall.EPIPE), "mpa: the peer closed the connection: reading: writev: " + syscall.EPIPE.Error()},
+		{os.NewSyscallError("readv", syscall.ETIMEDOUT), "mpa: the peer does not acknowledge any more: reading: readv: " + syscall.ETIMEDOUT.Error()},
+		{timeoutError("Reply", time.Second), "mpa: time ran out: reading: no Reply within 1s: i/o timeout"},
+		{net.ErrClosed, "mpa: this side closed the connection: reading: use of closed network connection"},
+		{errors.New("whatever"), "mpa: connection closed or lost: reading: whatever"},
+		{nil, "mpa: connection closed or lost: reading"},
+	} {
+		if got := (&Error{Code: CodeClosed, Detail: "reading", Err: c.err}).Error(); got != c.want {
+			t.Errorf("got  %s\nwant %s", got, c.want)
+		}
+	}
+	if got, want := (&Error{Code: CodeCRC, Err: io.EOF}).Error(), "mpa: CRC error: EOF"; got != want {
+		t.Errorf("got  %s\nwant %s", got, want)
 	}
 }
 

@@ -73,7 +73,7 @@ func errLength(op Opcode, got, want int) error {
 func (e *Error) TerminateCode() (layer, etype, code uint8) { return LayerRDMA, e.EType, e.Code }
 
 func (e *Error) Error() string {
-	return fmt.Sprintf("rdmap: %s: %s", Describe(LayerRDMA, e.EType, e.Code), e.detail)
+	return fmt.Sprintf("rdmap: %s: %s", numbered(name(LayerRDMA, e.EType, e.Code), LayerRDMA, e.EType, e.Code), e.detail)
 }
 
 // Is reports whether target is an Error of the same type and code.
@@ -143,21 +143,44 @@ func (e *TerminateError) TerminateCode() (layer, etype, code uint8) {
 }
 
 func (e *TerminateError) Error() string {
-	words := Describe(e.Layer, e.EType, e.Code)
 	switch {
 	case !e.Remote && e.Err != nil:
-		if cause := e.Err.Error(); strings.Contains(cause, words) {
-			return "stream terminated: " + cause
-		}
-		return fmt.Sprintf("stream terminated: %s: %v", words, e.Err)
+		return "this side terminated the stream: " + numbered(e.Err.Error(), e.Layer, e.EType, e.Code)
 	case !e.Remote:
-		return "stream terminated: " + words
+		return "this side terminated the stream: " + Describe(e.Layer, e.EType, e.Code)
 	case len(e.Raw) < terminateControlLen:
-		return fmt.Sprintf("peer terminated the stream without saying why: %d octets, expected at least %d", len(e.Raw), terminateControlLen)
-	case e.Swapped:
-		return fmt.Sprintf("peer terminated the stream: %s, told in swapped bit order as % x", words, e.Raw[:terminateControlLen])
+		return fmt.Sprintf("the peer terminated the stream without saying why: %d octets, expected at least %d", len(e.Raw), terminateControlLen)
 	}
-	return "peer terminated the stream: " + words
+	s := "the peer terminated the stream: " + Describe(e.Layer, e.EType, e.Code) + e.about()
+	if e.Swapped {
+		s += fmt.Sprintf(", told in swapped bit order as % x", e.Raw[:terminateControlLen])
+	}
+	return s
+}
+
+// about names the message at fault, as far as the peer told which it was.
+func (e *TerminateError) about() string {
+	var tagged ddp.Tagged
+	var untagged ddp.Untagged
+	switch {
+	case e.ReadRequest != nil:
+		return ", about the " + e.ReadRequest.words()
+	case tagged.Parse(e.DDPHeader):
+		_, op := ParseControl(tagged.RsvdULP)
+		return fmt.Sprintf(", about %s at offset %#x of STag 0x%08x", op, tagged.TO, tagged.STag)
+	case !untagged.Parse(e.DDPHeader):
+		return ""
+	}
+	_, op, _ := ParseControlUntagged(untagged.RsvdULP)
+	s := fmt.Sprintf(", about %s, message %d on queue %d", op, untagged.MSN, untagged.QN)
+	if op == OpAtomicRequest && e.is(LayerRDMA, RemoteOperation, CodeStream) {
+		s += ": the target of an atomic has to lie at a multiple of 8 in memory"
+	}
+	return s
+}
+
+func (e *TerminateError) is(layer, etype, code uint8) bool {
+	return e.Layer == layer && e.EType == etype && e.Code == code
 }
 
 // Unwrap is what made us send the message.
@@ -185,7 +208,7 @@ var etypeWords = map[[2]uint8]string{
 var codeWords = map[[3]uint8]string{
 	{LayerRDMA, RemoteProtection, CodeInvalidSTag}:      "invalid STag",
 	{LayerRDMA, RemoteProtection, CodeBounds}:           "base or bounds violation",
-	{LayerRDMA, RemoteProtection, CodeAccess}:           "access rights violation",
+	{LayerRDMA, RemoteProtection, CodeAccess}:           "no access",
 	{LayerRDMA, RemoteProtection, CodeNotAssociated}:    "STag not associated with RDMAP stream",
 	{LayerRDMA, RemoteProtection, CodeWrap}:             "TO wrap",
 	{LayerRDMA, RemoteProtection, CodeCannotInvalidate}: "STag cannot be invalidated",
@@ -202,7 +225,7 @@ var codeWords = map[[3]uint8]string{
 
 	{LayerDDP, ddp.TaggedBuffer, ddp.CodeInvalidSTag}:   "invalid STag",
 	{LayerDDP, ddp.TaggedBuffer, ddp.CodeBounds}:        "base or bounds violation",
-	{LayerDDP, ddp.TaggedBuffer, ddp.CodeNotAssociated}: "STag not associated with DDP stream",
+	{LayerDDP, ddp.TaggedBuffer, ddp.CodeNotAssociated}: "no access",
 	{LayerDDP, ddp.TaggedBuffer, ddp.CodeWrap}:          "TO wrap",
 	{LayerDDP, ddp.TaggedBuffer, ddp.CodeTaggedVersion}: "invalid DDP version",
 
@@ -222,6 +245,29 @@ var codeWords = map[[3]uint8]string{
 	{LayerLLP, 0, 0x07}: "no matching RTR option",
 }
 
+// hints say what a code of the peer's may mean, where its name does not say enough.
+// Who found the error knows which of them it is.
+var hints = map[[3]uint8]string{
+	{LayerRDMA, RemoteProtection, CodeInvalidSTag}:      "no memory has it, or not any more",
+	{LayerRDMA, RemoteProtection, CodeBounds}:           "the region or window does not have all of the octets",
+	{LayerRDMA, RemoteProtection, CodeAccess}:           "the region lacks Remote Read, or Remote Atomic of an atomic, or its queue pair does not enable them",
+	{LayerRDMA, RemoteProtection, CodeNotAssociated}:    "it is of another domain or stream",
+	{LayerRDMA, RemoteProtection, CodeWrap}:             "offset and length exceed 2^64",
+	{LayerRDMA, RemoteProtection, CodeCannotInvalidate}: "it is of another domain or stream, is Shared, or has windows bound",
+	{LayerRDMA, RemoteOperation, CodeCannotInvalidate}:  "it is of another domain or stream, is Shared, or has windows bound",
+	{LayerRDMA, RemoteOperation, CodeOpcode}:            "the receiver does not know the message, or not there",
+
+	{LayerDDP, ddp.TaggedBuffer, ddp.CodeInvalidSTag}:   "no memory has it, or not any more",
+	{LayerDDP, ddp.TaggedBuffer, ddp.CodeBounds}:        "the region or window does not have all of the octets",
+	{LayerDDP, ddp.TaggedBuffer, ddp.CodeNotAssociated}: "the region lacks Remote Write, its queue pair does not enable writes, or it is of another domain or stream",
+	{LayerDDP, ddp.TaggedBuffer, ddp.CodeWrap}:          "offset and length exceed 2^64",
+
+	{LayerDDP, ddp.UntaggedBuffer, ddp.CodeInvalidQN}: "there is no such queue, or its queue pair does not enable RDMA Reads",
+	{LayerDDP, ddp.UntaggedBuffer, ddp.CodeNoBuffer}:  "no receive was posted",
+	{LayerDDP, ddp.UntaggedBuffer, ddp.CodeMSNRange}:  "a message is missing, or more RDMA Reads and atomics are outstanding than its IRD",
+	{LayerDDP, ddp.UntaggedBuffer, ddp.CodeTooLong}:   "the receive that was posted is shorter",
+}
+
 // Defined reports whether a specification defines (layer, etype, code). RDMAP's
 // Local Catastrophic Error has no codes, and any value is acceptable.
 func Defined(layer, etype, code uint8) bool {
@@ -232,9 +278,28 @@ func Defined(layer, etype, code uint8) bool {
 	return ok
 }
 
-// Describe puts (layer, etype, code) into words, with the numbers behind them:
-// "DDP tagged buffer error: base or bounds violation (1/1/01)".
+// Describe puts (layer, etype, code) into words, with what it may mean and the
+// numbers behind them: "DDP untagged buffer error: invalid MSN, no buffer available:
+// no receive was posted (1/2/02)".
 func Describe(layer, etype, code uint8) string {
+	words := name(layer, etype, code)
+	if hint := hints[[3]uint8{layer, etype, code}]; hint != "" {
+		words += ": " + hint
+	}
+	return numbered(words, layer, etype, code)
+}
+
+// numbered puts the numbers behind the words, unless they have them.
+func numbered(words string, layer, etype, code uint8) string {
+	numbers := fmt.Sprintf("(%d/%d/%02X)", layer, etype, code)
+	if strings.Contains(words, numbers) {
+		return words
+	}
+	return words + " " + numbers
+}
+
+// name is what the specifications call (layer, etype, code).
+func name(layer, etype, code uint8) string {
 	words, ok := etypeWords[[2]uint8{layer, etype}]
 	switch {
 	case !ok:
@@ -246,5 +311,5 @@ func Describe(layer, etype, code uint8) string {
 			words += ": " + w
 		}
 	}
-	return fmt.Sprintf("%s (%d/%d/%02X)", words, layer, etype, code)
+	return words
 }

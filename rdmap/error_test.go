@@ -14,30 +14,30 @@ import (
 // The tables of RFC 5040 §4.8 (Figure 9), RFC 5041 §7.2, RFC 5044 §8 and
 // RFC 6581 §8.
 var codeTable = map[[3]uint8]string{
-	{0, 1, 0x00}: "RDMA remote protection error: invalid STag (0/1/00)",
-	{0, 1, 0x01}: "RDMA remote protection error: base or bounds violation (0/1/01)",
-	{0, 1, 0x02}: "RDMA remote protection error: access rights violation (0/1/02)",
-	{0, 1, 0x03}: "RDMA remote protection error: STag not associated with RDMAP stream (0/1/03)",
-	{0, 1, 0x04}: "RDMA remote protection error: TO wrap (0/1/04)",
-	{0, 1, 0x09}: "RDMA remote protection error: STag cannot be invalidated (0/1/09)",
+	{0, 1, 0x00}: "RDMA remote protection error: invalid STag: no memory has it, or not any more (0/1/00)",
+	{0, 1, 0x01}: "RDMA remote protection error: base or bounds violation: the region or window does not have all of the octets (0/1/01)",
+	{0, 1, 0x02}: "RDMA remote protection error: no access: the region lacks Remote Read, or Remote Atomic of an atomic, or its queue pair does not enable them (0/1/02)",
+	{0, 1, 0x03}: "RDMA remote protection error: STag not associated with RDMAP stream: it is of another domain or stream (0/1/03)",
+	{0, 1, 0x04}: "RDMA remote protection error: TO wrap: offset and length exceed 2^64 (0/1/04)",
+	{0, 1, 0x09}: "RDMA remote protection error: STag cannot be invalidated: it is of another domain or stream, is Shared, or has windows bound (0/1/09)",
 	{0, 1, 0xFF}: "RDMA remote protection error: unspecified error (0/1/FF)",
 	{0, 2, 0x05}: "RDMA remote operation error: invalid RDMAP version (0/2/05)",
-	{0, 2, 0x06}: "RDMA remote operation error: unexpected opcode (0/2/06)",
+	{0, 2, 0x06}: "RDMA remote operation error: unexpected opcode: the receiver does not know the message, or not there (0/2/06)",
 	{0, 2, 0x07}: "RDMA remote operation error: catastrophic error, localized to RDMAP stream (0/2/07)",
 	{0, 2, 0x08}: "RDMA remote operation error: catastrophic error, global (0/2/08)",
-	{0, 2, 0x09}: "RDMA remote operation error: STag cannot be invalidated (0/2/09)",
+	{0, 2, 0x09}: "RDMA remote operation error: STag cannot be invalidated: it is of another domain or stream, is Shared, or has windows bound (0/2/09)",
 	{0, 2, 0xFF}: "RDMA remote operation error: unspecified error (0/2/FF)",
 	{1, 0, 0x00}: "DDP local catastrophic error (1/0/00)",
-	{1, 1, 0x00}: "DDP tagged buffer error: invalid STag (1/1/00)",
-	{1, 1, 0x01}: "DDP tagged buffer error: base or bounds violation (1/1/01)",
-	{1, 1, 0x02}: "DDP tagged buffer error: STag not associated with DDP stream (1/1/02)",
-	{1, 1, 0x03}: "DDP tagged buffer error: TO wrap (1/1/03)",
+	{1, 1, 0x00}: "DDP tagged buffer error: invalid STag: no memory has it, or not any more (1/1/00)",
+	{1, 1, 0x01}: "DDP tagged buffer error: base or bounds violation: the region or window does not have all of the octets (1/1/01)",
+	{1, 1, 0x02}: "DDP tagged buffer error: no access: the region lacks Remote Write, its queue pair does not enable writes, or it is of another domain or stream (1/1/02)",
+	{1, 1, 0x03}: "DDP tagged buffer error: TO wrap: offset and length exceed 2^64 (1/1/03)",
 	{1, 1, 0x04}: "DDP tagged buffer error: invalid DDP version (1/1/04)",
-	{1, 2, 0x01}: "DDP untagged buffer error: invalid QN (1/2/01)",
-	{1, 2, 0x02}: "DDP untagged buffer error: invalid MSN, no buffer available (1/2/02)",
-	{1, 2, 0x03}: "DDP untagged buffer error: invalid MSN, MSN range is not valid (1/2/03)",
+	{1, 2, 0x01}: "DDP untagged buffer error: invalid QN: there is no such queue, or its queue pair does not enable RDMA Reads (1/2/01)",
+	{1, 2, 0x02}: "DDP untagged buffer error: invalid MSN, no buffer available: no receive was posted (1/2/02)",
+	{1, 2, 0x03}: "DDP untagged buffer error: invalid MSN, MSN range is not valid: a message is missing, or more RDMA Reads and atomics are outstanding than its IRD (1/2/03)",
 	{1, 2, 0x04}: "DDP untagged buffer error: invalid MO (1/2/04)",
-	{1, 2, 0x05}: "DDP untagged buffer error: message too long for available buffer (1/2/05)",
+	{1, 2, 0x05}: "DDP untagged buffer error: message too long for available buffer: the receive that was posted is shorter (1/2/05)",
 	{1, 2, 0x06}: "DDP untagged buffer error: invalid DDP version (1/2/06)",
 	{2, 0, 0x01}: "MPA error: TCP connection closed, terminated or lost (2/0/01)",
 	{2, 0, 0x02}: "MPA error: CRC mismatch (2/0/02)",
@@ -87,15 +87,21 @@ func TestTerminateErrorSaysWhoTerminatedAndWhy(t *testing.T) {
 		err  *TerminateError
 		want string
 	}{
-		{NewTerminateError(unhex(t, "1101c000 0012"+writeWire)), "peer terminated the stream: DDP tagged buffer error: base or bounds violation (1/1/01)"},
-		{NewTerminateError(unhex(t, "02020300")), "peer terminated the stream: MPA error: CRC mismatch (2/0/02), told in swapped bit order as 02 02 03 00"},
-		{NewTerminateError([]byte{1, 2}), "peer terminated the stream without saying why: 2 octets, expected at least 4"},
+		{NewTerminateError(unhex(t, "1101c000 0012"+writeWire)), "the peer terminated the stream: DDP tagged buffer error: base or bounds violation: the region or window does not have all of the octets (1/1/01), about RDMA Write at offset 0x1000 of STag 0x00001234"},
+		{NewTerminateError(unhex(t, "02020300")), "the peer terminated the stream: MPA error: CRC mismatch (2/0/02), told in swapped bit order as 02 02 03 00"},
+		{NewTerminateError(unhex(t, "11020000")), "the peer terminated the stream: DDP tagged buffer error: no access: the region lacks Remote Write, " +
+			"its queue pair does not enable writes, or it is of another domain or stream (1/1/02)"},
+		{NewTerminateError(unhex(t, "0100e000 002e"+requestWire+readWire)), "the peer terminated the stream: RDMA remote protection error: invalid STag: " +
+			"no memory has it, or not any more (0/1/00), about the RDMA Read of 4096 octets at offset 0x20 of STag 0x55667788"},
+		{NewTerminateError(unhex(t, "0207c000 0046 41 4a 00000000 00000001 00000003 00000000")), "the peer terminated the stream: RDMA remote operation error: " +
+			"catastrophic error, localized to RDMAP stream (0/2/07), about Atomic Request, message 3 on queue 1: the target of an atomic has to lie at a multiple of 8 in memory"},
+		{NewTerminateError([]byte{1, 2}), "the peer terminated the stream without saying why: 2 octets, expected at least 4"},
 		{&TerminateError{Layer: LayerRDMA, EType: RemoteOperation, Code: CodeVersion, Err: NewError(RemoteOperation, CodeVersion, "0")},
-			"stream terminated: rdmap: RDMA remote operation error: invalid RDMAP version (0/2/05): 0"},
-		{&TerminateError{Layer: LayerRDMA, EType: RemoteOperation, Code: CodeOpcode}, "stream terminated: RDMA remote operation error: unexpected opcode (0/2/06)"},
+			"this side terminated the stream: rdmap: RDMA remote operation error: invalid RDMAP version (0/2/05): 0"},
+		{&TerminateError{Layer: LayerRDMA, EType: RemoteOperation, Code: CodeOpcode}, "this side terminated the stream: RDMA remote operation error: unexpected opcode: the receiver does not know the message, or not there (0/2/06)"},
 		{
 			&TerminateError{Layer: LayerLLP, Code: 1, Err: io.ErrUnexpectedEOF},
-			"stream terminated: MPA error: TCP connection closed, terminated or lost (2/0/01): unexpected EOF",
+			"this side terminated the stream: unexpected EOF (2/0/01)",
 		},
 	} {
 		if got := c.err.Error(); got != c.want {
@@ -142,7 +148,7 @@ func TestErrorsAreToldApartByTheirCode(t *testing.T) {
 	if errors.Is(cause, &Error{EType: RemoteProtection, Code: CodeBounds}) || errors.Is(cause, io.EOF) {
 		t.Error("an Error is another one")
 	}
-	if got, want := cause.Error(), "rdmap: RDMA remote protection error: access rights violation (0/1/02): Read Request for 8 octets of STag 0x1234"; got != want {
+	if got, want := cause.Error(), "rdmap: RDMA remote protection error: no access (0/1/02): Read Request for 8 octets of STag 0x1234"; got != want {
 		t.Errorf("got  %s\nwant %s", got, want)
 	}
 }

@@ -16,14 +16,14 @@ func ExampleNewTerminateError() {
 		Layer: rdmap.LayerRDMA, EType: rdmap.RemoteOperation, Code: rdmap.CodeOpcode,
 	}))
 	// Output:
-	// peer terminated the stream: RDMA remote operation error: unexpected opcode (0/2/06)
+	// the peer terminated the stream: RDMA remote operation error: unexpected opcode: the receiver does not know the message, or not there (0/2/06)
 	// true
 }
 
 func ExampleDescribe() {
 	fmt.Println(rdmap.Describe(1, 2, 0x05))
 	// Output:
-	// DDP untagged buffer error: message too long for available buffer (1/2/05)
+	// DDP untagged buffer error: message too long for available buffer: the receive that was posted is shorter (1/2/05)
 }
 
 // Two counters of 32 bits in one word of 64 are added to without a carry from

@@ -62,14 +62,10 @@ func errMisaligned(a *AtomicRequest) error {
 	return NewError(RemoteOperation, CodeStream, "%s at offset %#x of STag 0x%08x, which is not at a multiple of 8 in memory", a.AOpCode, a.TO, a.STag)
 }
 
-func errProtection(f ddp.Fault, stag uint32) *Error {
-	return NewProtectionError(f, "STag 0x%08x: %s", stag, f)
-}
-
 // errInvalidate: whatever keeps an STag from being invalidated but its
 // non-existence and missing rights has code 9 (RFC 5040 §5.3, Verbs §8.3.2).
 func errInvalidate(stag uint32, f ddp.Fault) *Error {
-	e := errProtection(f, stag)
+	e := NewProtectionError(f, "invalidation of STag 0x%08x: %s", stag, f.Reason())
 	if f != ddp.FaultSTag && f != ddp.FaultAccess {
 		e.Code = CodeCannotInvalidate
 	}
@@ -100,5 +96,5 @@ type refusal struct {
 func (e *refusal) TerminateCode() (layer, etype, code uint8) { return LayerDDP, e.etype, e.code }
 
 func (e *refusal) Error() string {
-	return fmt.Sprintf("rdmap: %s: %s", Describe(LayerDDP, e.etype, e.code), e.detail)
+	return fmt.Sprintf("rdmap: %s: %s", numbered(name(LayerDDP, e.etype, e.code), LayerDDP, e.etype, e.code), e.detail)
 }

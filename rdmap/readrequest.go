@@ -2,7 +2,10 @@
 
 package rdmap
 
-import "encoding/binary"
+import (
+	"encoding/binary"
+	"fmt"
+)
 
 // ReadRequestLen is the length of the RDMA Read Request header in octets, and
 // of the whole payload of a Read Request.
@@ -64,4 +67,9 @@ func (r ReadRequest) Advanced(sent uint32) ReadRequest {
 	r.SourceTO += uint64(sent)
 	r.Size -= sent
 	return r
+}
+
+// words name the request in an error.
+func (r *ReadRequest) words() string {
+	return fmt.Sprintf("RDMA Read of %d octets at offset %#x of STag 0x%08x", r.Size, r.SourceTO, r.SourceSTag)
 }

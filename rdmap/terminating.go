@@ -118,7 +118,7 @@ func (o *outbound) startTerminate(t *outgoingTerminate) {
 // atomicFault is the error of an atomic that was not done: no RDMA header is
 // told (RFC 7306 §8.1).
 func (r *request) atomicFault(aligned bool, f ddp.Fault) error {
-	var err error = errProtection(f, r.op.STag)
+	var err error = NewProtectionError(f, "%s at offset %#x of STag 0x%08x: %s", r.op.AOpCode, r.op.TO, r.op.STag, f.Reason())
 	if f == ddp.NoFault && !aligned {
 		err = errMisaligned(&r.op)
 	}
@@ -130,7 +130,8 @@ func (r *request) atomicFault(aligned bool, f ddp.Fault) error {
 // (RFC 5040 §4.8).
 func (r *request) readFault(f ddp.Fault, sent uint32) error {
 	left := r.read.Advanced(sent)
-	return &offence{err: errProtection(f, r.read.SourceSTag), header: r.header[:], length: r.length, read: &left}
+	err := NewProtectionError(f, "%s: %s", left.words(), f.Reason())
+	return &offence{err: err, header: r.header[:], length: r.length, read: &left}
 }
 
 // Refuse ends a stream that has not begun, because of a failed start-up, with a
