@@ -40,7 +40,7 @@ func Example() {
 	must(0, cq.Wait(ctx))
 	var done [1]verbs.WC
 	cq.Poll(done[:])
-	fmt.Printf("%s\n", must(buf, done[0].Status.Err()))
+	fmt.Printf("%s\n", must(buf, done[0].Err()))
 	// Output: Hello from afar
 }
 

@@ -94,7 +94,7 @@ func (l *link) completion(ctx context.Context) (*verbs.WC, error) {
 	wc := &l.ready[0]
 	l.ready = l.ready[1:]
 	if wc.Status != verbs.Success {
-		return nil, fmt.Errorf("%v: %w", wc.Op, wc.Status)
+		return nil, wc.Err()
 	}
 	return wc, nil
 }

@@ -1,6 +1,9 @@
 package memory
 
-import "strings"
+import (
+	"fmt"
+	"strings"
+)
 
 // Access is a set of rights to a Memory Region or Window (Verbs §7.4).
 type Access uint8
@@ -51,6 +54,20 @@ func (a Access) Valid() bool {
 // ones that it stands on.
 func (a Access) onWindow(region Access) bool {
 	return a != 0 && a&^anyRemote == 0 && (a | region&anyLocal).Valid()
+}
+
+// A Denial is an access that was refused with ddp.FaultAccess.
+type Denial struct {
+	Need, Have Access
+	Window     bool // of a window, otherwise of a region
+}
+
+func (d Denial) String() string {
+	what := "region"
+	if d.Window {
+		what = "window"
+	}
+	return fmt.Sprintf("the %s has %v, it needs %v", what, d.Have, d.Need)
 }
 
 var accessNames = [...]string{"local read", "local write", "remote read", "remote write", "remote atomic", "bind window"}

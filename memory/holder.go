@@ -26,6 +26,7 @@ type Holder struct {
 	zero   bool   // the STag of zero may be used
 	frame  uint64 // number of the frame that accesses are for now
 	recent int    // index into uses of the last hit
+	denied Denial // the last access that was refused for want of a right
 	uses   []use
 	inline [2]use // where uses begins: most streams need no more
 }
@@ -161,9 +162,15 @@ func (h *Holder) look(stag STag, to, n uint64, need Access) (i int, g *registrat
 			return i, nil, 0, fault
 		}
 	}
-	off, fault = g.locate(to, n, need)
+	if off, fault = g.locate(to, n, need); fault == ddp.FaultAccess {
+		h.denied = Denial{Need: need, Have: g.access, Window: g.window}
+	}
 	return i, g, off, fault
 }
+
+// Denied tells the last access that Resolve, Check, Atomic or CheckAtomic refused
+// for want of a right (ddp.FaultAccess).
+func (h *Holder) Denied() Denial { return h.denied }
 
 // find is the index of the registration remembered for stag that is valid
 // still, or -1. A revoked one is passed over even while it is held: revocation

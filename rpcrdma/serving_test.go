@@ -346,7 +346,7 @@ func (p *testPeer) fetch(list []ReadSegment) (b []byte, err error) {
 			if err = p.sendCQ.Wait(p.t.Context()); err == nil {
 				var wc verbs.WC
 				if wc, err = p.sendCQ.PollOne(); err == nil {
-					err = wc.Status.Err()
+					err = wc.Err()
 				}
 			}
 		}

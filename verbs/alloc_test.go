@@ -50,7 +50,7 @@ func TestSharedReceivesAllocateNothing(t *testing.T) {
 			for cq.Poll(wc[:]) == 0 {
 				check(t, cq.Wait(ctx))
 			}
-			check(t, wc[0].Status.Err())
+			check(t, wc[0].Err())
 		}
 	}
 	for range 10 {

@@ -44,7 +44,8 @@ type connection struct {
 func (q *QP) begin(llp ddp.LLP, terms Terms) *connection {
 	c := &connection{q: q, llp: llp, ended: make(chan struct{}), over: make(chan struct{})}
 	c.writeFn = c.write
-	q.terms, q.err = terms, nil
+	q.terms = terms
+	q.newEnd()
 	q.sq.reopen()
 	c.stream = rdmap.NewStream(llp, ulp{q}, rdmap.Config{
 		IRD: terms.IRD, ORD: terms.ORD, Initiator: terms.Initiator, RTR: terms.RTR,
@@ -168,6 +169,7 @@ func (c *connection) violated(err error) (lost bool) {
 	q := c.q
 	q.mu.Lock()
 	defer q.mu.Unlock()
+	err = q.explain(err, &q.in)
 	status := c.refusal(err)
 	if q.state == RTS {
 		var local wqError
@@ -194,6 +196,7 @@ func (c *connection) unanswered(err error) {
 	q := c.q
 	q.mu.Lock()
 	defer q.mu.Unlock()
+	err = q.explain(err, &q.out.Holder)
 	if q.state == Closing {
 		q.err = c.stream.Terminate(err)
 		return

@@ -177,7 +177,7 @@ func (cq *CQ) take(wcs []WC) int {
 	for i := range n {
 		e := &cq.ring[(cq.head+uint64(i))&mask]
 		wcs[i] = *e
-		e.QP, e.wqe = nil, nil
+		e.QP, e.wqe, e.end = nil, nil, nil
 	}
 	cq.head += uint64(n)
 	if n > 0 {

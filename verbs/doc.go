@@ -102,8 +102,9 @@
 // A verb that fails returns one of the Err values and has changed nothing. A work
 // request that fails completes with a [Status], whether it was signaled or not;
 // the requests behind it complete as Flushed, and the stream ends with a Terminate
-// message that tells the peer why. What the peer does wrong is an [Event], for
-// which there is [RNIC.SetAsyncHandler]. [QP.Err] keeps the reason.
+// message that tells the peer why. [WC.Err] is both, the status and the reason,
+// with the field to set where one is missing. What the peer does wrong is an [Event],
+// for which there is [RNIC.SetAsyncHandler]. [QP.Err] keeps the reason.
 //
 // # Administration
 //

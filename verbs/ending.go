@@ -137,7 +137,10 @@ func (q *QP) Abort() {
 func (q *QP) abort() (after func()) {
 	c := q.conn.Load()
 	if c == nil {
-		if !q.dead && q.enter(modifyError) {
+		if !q.dead && q.state == Idle {
+			q.newEnd()
+			q.err = errAborted
+			q.enter(modifyError)
 			q.sq.post.Lock()
 			q.sq.flushAll()
 			q.sq.post.Unlock()
@@ -156,8 +159,8 @@ func (q *QP) abort() (after func()) {
 
 // Why a stream was reset by this side.
 var (
-	errAborted = errors.New("verbs: the stream was aborted by this side")
-	errBusy    = errors.New("verbs: the stream was closed by this side with work outstanding")
+	errAborted = errors.New("verbs: this side aborted the stream")
+	errBusy    = errors.New("verbs: this side closed the stream with work outstanding")
 )
 
 // Reset moves a queue pair from Error back to Idle, ready for another stream

@@ -269,6 +269,24 @@ func ExampleQP_Err() {
 	// terminated by the peer: true, 0/1/01
 }
 
+// A completion in error says what was wrong, and those behind it why they were
+// flushed. Each is its status to errors.Is.
+func ExampleWC_Err() {
+	client, server, done := examplePair()
+	defer done()
+	sink := client.mr.SGE(0, 4)
+	ok(client.qp.PostSend(verbs.SendWR{ID: 1, Op: verbs.OpWrite, SGL: []verbs.SGE{sink}})) // and no Remote
+	ok(client.qp.PostSend(verbs.SendWR{ID: 2, Op: verbs.OpRead, SGL: []verbs.SGE{sink}, Remote: server.mr.Remote(0)}))
+	for range 2 {
+		wc := client.completion()
+		err := wc.Err()
+		fmt.Println(errors.Is(err, wc.Status), err)
+	}
+	// Output:
+	// true RDMA Write: invalid STag: SendWR.Remote.STag is 0: set it to what the peer told of its memory
+	// true RDMA Read: flushed: the stream ended because this side terminated the stream: work request ended: invalid STag: SendWR.Remote.STag is 0: set it to what the peer told of its memory (0/0/00)
+}
+
 // A queue pair is closed, and connected again.
 func ExampleQP_Close() {
 	client, server, done := examplePair()

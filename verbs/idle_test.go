@@ -35,7 +35,7 @@ func exchange(t testing.TB, a, b *side, n int) {
 				a.post(wr)
 			}
 			for _, wc := range take(t, a.sendCQ, 16) {
-				check(t, wc.Status.Err())
+				check(t, wc.Err())
 			}
 		}
 		take(t, b.recvCQ, 16)

@@ -2,6 +2,7 @@ package verbs
 
 import (
 	"errors"
+	"fmt"
 
 	"github.com/weft-rdma/weft/memory"
 )
@@ -41,23 +42,26 @@ func (u ulp) execute(n uint64, w *sendWQE) (ok bool) {
 	// Answers gathered for the same batch may hold that memory, here or in a
 	// queue pair that waits for memory held here.
 	u.out.Release()
-	status := Success
+	status, err := Success, error(nil)
 	switch w.wr.Op {
 	case OpInvalidate:
-		status = statusOf(u.rnic.table.Invalidate(uint32(w.wr.Invalidate), u.pd.mem, memory.Stream(u.num), false))
+		f := u.rnic.table.Invalidate(uint32(w.wr.Invalidate), u.pd.mem, memory.Stream(u.num), false)
+		if status = statusOf(f); status != Success {
+			err = errors.New(notInvalidated(w.wr.Invalidate, f))
+		}
 	case OpBind:
-		err := u.bind(&w.memory.bind)
+		err = u.bind(&w.memory.bind)
 		if errors.Is(err, memory.ErrRetired) {
 			return false // the queue pair is being destroyed, which flushes the request
 		}
 		status = statusIn(bindStatuses[:], err)
 	case OpFastRegister:
-		status = u.fastRegister(&w.memory.fast)
+		status, err = u.fastRegister(&w.memory.fast)
 		w.memory.fast = FastRegister{} // keep no memory alive
 	}
 	s.next.Store(n + 1)
 	if status != Success {
-		u.Failed(n, wqError{status})
+		u.Failed(n, wqError{status, err.Error()})
 		return false
 	}
 	s.finish(n, Success)
@@ -78,15 +82,20 @@ func (u ulp) invalidateWaits(n uint64, w *sendWQE) bool {
 // bind binds a window, if the queue pair may (Verbs §7.10.6.1).
 func (u ulp) bind(b *Binding) error {
 	if !u.cfg.BindWindows {
-		return memory.ErrAccess
+		return errNoBinds
 	}
 	return u.rnic.table.Bind(u.pd.mem, memory.Stream(u.num), *b)
 }
 
+var (
+	errNoBinds       = fmt.Errorf("%w: the queue pair binds no windows: set QPConfig.BindWindows", memory.ErrAccess)
+	errNotPrivileged = errors.New("set QPConfig.Privileged")
+)
+
 // fastRegister registers memory, if the queue pair may (Verbs §7.3.2.5).
-func (u ulp) fastRegister(f *FastRegister) Status {
+func (u ulp) fastRegister(f *FastRegister) (Status, error) {
 	if !u.cfg.Privileged {
-		return NotPrivileged
+		return NotPrivileged, errNotPrivileged
 	}
 	cfg := memory.RegionConfig{Access: f.Access, VA: f.VA, ZeroBased: f.ZeroBased}
 	if f.List.Size != 0 || f.List.Buffers != nil {
@@ -95,9 +104,9 @@ func (u ulp) fastRegister(f *FastRegister) Status {
 	err := u.rnic.table.FastRegister(u.pd.mem, memory.Stream(u.num), f.STag, f.Buf, cfg)
 	status := statusIn(fastRegisterStatuses[:], err)
 	if status == InvalidPageSize && u.rnic.cfg.Mode == BlockMode {
-		return InvalidBufferSize
+		status = InvalidBufferSize
 	}
-	return status
+	return status, err
 }
 
 // A cause is the completion status for an error of package memory.

@@ -328,7 +328,7 @@ func (q *QP) transit(next State, m *QPModify) (after func()) {
 	case next == Error:
 		return q.abort()
 	case q.state == Error:
-		q.err = nil
+		q.newEnd()
 		q.enter(modifyIdle)
 	}
 	return nil

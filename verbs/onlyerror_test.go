@@ -17,11 +17,11 @@ func TestWhatFailsAfterTheStreamWasEndedIsFlushed(t *testing.T) {
 		name string
 		fail func(u ulp)
 	}{
-		{"a request", func(u ulp) { u.Failed(0, wqError{AccessViolation}) }},
+		{"a request", func(u ulp) { u.Failed(0, wqError{status: AccessViolation}) }},
 		{"an answered Read", func(u ulp) { _ = u.Responded(0, 0) }},
 		{"a receive", func(u ulp) { _, _ = u.Receive(); _, _ = u.Scatter(nil, 0, 8) }},
 		{"a receive longer than any message", func(u ulp) { u.rq.front().length = 1 << 32; _, _ = u.Receive() }},
-		{"a receive, for its message", func(u ulp) { _ = u.conn.Load().violated(told{wqError{Flushed}}) }},
+		{"a receive, for its message", func(u ulp) { _ = u.conn.Load().violated(told{wqError{status: Flushed}}) }},
 		{"the queue pair", func(u ulp) { _ = u.QP.Fail() }},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
@@ -46,7 +46,7 @@ func TestWhatFailsAfterTheStreamWasEndedIsFlushed(t *testing.T) {
 			check(qp.Establish(mpa.NewConn(x, mpa.Params{Revision: mpa.Revision2, Initiator: true}), Terms{ORD: 1, Initiator: true}))
 			check(qp.PostSend(SendWR{Op: OpReadInvalidate, SGL: []SGE{nothing}, Remote: Remote{STag: 1}}))
 
-			if !qp.workFailed(wqError{InvalidSTag}) || qp.State() != Terminate {
+			if !qp.workFailed(wqError{status: InvalidSTag}) || qp.State() != Terminate {
 				t.Fatal("the stream is not being ended")
 			}
 			tt.fail(ulp{qp})

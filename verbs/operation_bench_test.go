@@ -42,7 +42,7 @@ func moves(t testing.TB, a, b *side, wr verbs.SendWR, n int) func() {
 			check(t, cq.Wait(ctx))
 			k := cq.Poll(wcs[got:])
 			for _, wc := range wcs[got : got+k] {
-				check(t, wc.Status.Err())
+				check(t, wc.Err())
 			}
 			got += k
 		}
@@ -91,7 +91,7 @@ func BenchmarkLend(b *testing.B) {
 			x.post(post()...)
 			check(b, x.sendCQ.Wait(b.Context()))
 			x.sendCQ.Poll(wc[:])
-			check(b, wc[0].Status.Err())
+			check(b, wc[0].Err())
 		}
 	}
 	var wrs [2]verbs.SendWR

@@ -72,7 +72,7 @@ func (s *side) got(ctx context.Context, poll bool) error {
 		}
 		runtime.Gosched()
 	}
-	if err := wc[0].Status.Err(); err != nil {
+	if err := wc[0].Err(); err != nil {
 		return err
 	}
 	return s.qp.PostRecv(verbs.RecvWR{SGL: []verbs.SGE{s.mr.SGE(0, 64)}})

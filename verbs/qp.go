@@ -34,6 +34,7 @@ type QP struct {
 	state   State
 	changed chan struct{} // closed and replaced when state changes
 	err     error         // why it left RTS
+	end     *streamEnd    // what completions in error refer to, for that
 	terms   Terms
 	// IRD and ORD as they were asked for, taken from the RNIC's pools.
 	ird, ord int

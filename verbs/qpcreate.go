@@ -115,6 +115,7 @@ func (pd *PD) createQP(verb string, cfg QPConfig) (*QP, error) {
 	q := &QP{rnic: r, pd: pd, num: num, cfg: cfg, ird: cfg.IRD, ord: cfg.ORD, changed: make(chan struct{}), gone: make(chan struct{})}
 	q.sq.init(q, cfg.SendDepth, max(cfg.SendSGEs, cfg.WriteSGEs))
 	q.rq.init(q)
+	q.newEnd()
 	q.out.Init(r.table, pd.mem, memory.Stream(q.num))
 	q.in.Init(r.table, pd.mem, memory.Stream(q.num))
 	if cfg.SRQ != nil && cfg.SRQ.pd != pd { // Verbs §6.3.5: its PD decides

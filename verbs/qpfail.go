@@ -28,7 +28,11 @@ func (q *QP) Fail() error {
 		c.terminate(protocolError, errQPFailed, EventQPCatastrophic)
 		after = c.stream.Kick
 	} else {
+		idle := q.state == Idle
 		after = q.abort()
+		if idle {
+			q.err = errQPFailed
+		}
 		q.rnic.raise(Event{ID: EventQPCatastrophic, QP: q, Err: errQPFailed})
 	}
 	q.mu.Unlock()

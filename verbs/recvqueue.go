@@ -51,6 +51,8 @@ type recvQueue struct {
 	released atomic.Uint64
 	counts   recvCounts // the lock of the CQ
 
+	end *streamEnd // for completions in error; changes under post while nothing completes
+
 	posted chan struct{} // capacity 1: there may be a receive for a receiver that pauses
 
 	srq *SRQ // if not nil: in place of the ring
@@ -154,6 +156,9 @@ func (r *recvQueue) front() *recvWQE {
 // complete completes the front receive as wc says.
 func (r *recvQueue) complete(wc *WC) {
 	wc.QP, wc.receive = r.q, true
+	if wc.Status != Success {
+		wc.end = r.end
+	}
 	if r.srq != nil {
 		r.completeShared(wc)
 		return

@@ -74,6 +74,7 @@ type sendQueue struct {
 	failed   bool   // a request has completed in error: what follows will be flushed
 	closed   bool   // flushed: RDMAP has no say any more
 	counts   sendCounts
+	end      *streamEnd // for completions in error
 }
 
 // An intake is what happens to a work request that is posted.
@@ -172,7 +173,11 @@ func (s *sendQueue) complete(w *sendWQE) {
 	s.counts.count(w)
 	w.unacked = w.wr.Flags&Signaled != 0 || w.status != Success
 	if w.unacked { // and nobody can poll what is lost
-		w.unacked = s.q.cfg.SendCQ.push(&WC{ID: w.wr.ID, QP: s.q, Op: w.wr.Op, Status: w.status, slot: s.head + 1})
+		wc := WC{ID: w.wr.ID, QP: s.q, Op: w.wr.Op, Status: w.status, slot: s.head + 1}
+		if wc.Status != Success {
+			wc.end = s.end
+		}
+		w.unacked = s.q.cfg.SendCQ.push(&wc)
 	}
 	if !w.unacked && s.released == s.head {
 		s.released++

@@ -73,6 +73,7 @@ func (s Status) String() string {
 func (s Status) Error() string { return s.String() }
 
 // Err returns nil for Success, and otherwise an error that is s to errors.Is.
+// [WC.Err] says why as well.
 func (s Status) Err() error {
 	if s == Success {
 		return nil

@@ -27,9 +27,19 @@ func (h *hold) Revoked() uint64 {
 
 // A wqError is the failure of a work request of ours. The peer is told of a
 // local catastrophic error (Verbs §6.4, figure 23).
-type wqError struct{ status Status }
+type wqError struct {
+	status Status
+	detail string // what was wrong with which, and what to do; may be empty
+}
 
-func (e wqError) Error() string { return "work request ended: " + e.status.String() }
+func (e wqError) Error() string {
+	s := "work request ended: " + e.status.String()
+	if e.detail != "" {
+		s += ": " + e.detail
+	}
+	return s
+}
+
 func (e wqError) Unwrap() error { return e.status }
 
 func (e wqError) TerminateCode() (layer, etype, code uint8) {
@@ -73,7 +83,7 @@ func (u ulp) Next(op *rdmap.Operation) bool {
 		}
 		if status := u.precheck(w); status != Success {
 			s.next.Store(n + 1)
-			u.Failed(n, wqError{status})
+			u.Failed(n, wqError{status, u.unstarted(w, status)})
 			return false
 		}
 		u.describe(op, n, w)
@@ -151,14 +161,14 @@ func (u ulp) pieces(dst [][]byte, h *memory.Holder, sgl []SGE, off uint64, n int
 		}
 		part := min(uint64(e.Length)-off, uint64(n))
 		if dst, f = h.Resolve(dst, uint32(e.STag), e.TO+off, part, need); f != ddp.NoFault {
-			return dst, wqError{statusOf(f)}
+			return dst, wqError{statusOf(f), refused(h, e.STag, e.TO+off, part, f)}
 		}
 		if n -= int(part); n == 0 {
 			return dst, nil
 		}
 		off = 0
 	}
-	return dst, wqError{InvalidWQE}
+	return dst, wqError{status: InvalidWQE}
 }
 
 // Sent completes Sends, Writes and Immediate Data.
@@ -168,7 +178,7 @@ func (u ulp) Sent(ticket uint64) { u.sq.sentTo(ticket + 1) }
 func (u ulp) Responded(ticket uint64, value uint64) error {
 	w := u.sq.at(ticket)
 	e := &w.wr.SGL[0]
-	f := ddp.NoFault
+	f, detail := ddp.NoFault, ""
 	switch w.wr.Op {
 	case OpFetchAdd, OpCmpSwap:
 		var b [1][]byte
@@ -180,13 +190,16 @@ func (u ulp) Responded(ticket uint64, value uint64) error {
 			for _, p := range pieces {
 				rest = rest[copy(p, rest):]
 			}
+		} else {
+			detail = refused(&u.in, e.STag, e.TO, 8, f)
 		}
 	case OpReadInvalidate:
 		// After the data, before the completion (Verbs §8.2.2).
 		f = u.rnic.table.Invalidate(uint32(e.STag), u.pd.mem, memory.Stream(u.num), false)
+		detail = notInvalidated(e.STag, f)
 	}
 	if f != ddp.NoFault {
-		err := wqError{statusOf(f)}
+		err := wqError{statusOf(f), detail}
 		if !u.condemn(err) {
 			err.status = Flushed
 		}
@@ -199,17 +212,18 @@ func (u ulp) Responded(ticket uint64, value uint64) error {
 
 // Failed completes a work request in error and ends the stream.
 func (u ulp) Failed(ticket uint64, err error) {
-	status := InvalidSTag // revoked
-	switch e, ok := err.(wqError); {
+	why, ok := err.(wqError)
+	switch {
 	case ok:
-		status = e.status
 	case err == rdmap.ErrNoORD:
-		status = ZeroReadResources
+		why = wqError{ZeroReadResources, u.noReads()}
+	default:
+		why = wqError{InvalidSTag, "its memory was invalidated or deallocated before it had been sent"}
 	}
-	if !u.workFailed(wqError{status}) {
-		status = Flushed
+	if !u.workFailed(why) {
+		why.status = Flushed
 	}
-	u.sq.finish(ticket, status)
+	u.sq.finish(ticket, why.status)
 }
 
 // --- rdmap.ReceiveQueue
@@ -243,7 +257,7 @@ func (u ulp) Receive() (size uint64, ok bool) {
 	w := r.front()
 	if w.length > maxMessage {
 		u.letGo()
-		if u.workFailed(wqError{InvalidLength}) {
+		if u.workFailed(wqError{InvalidLength, tooLong(w.length)}) {
 			r.complete(&WC{Op: OpRecv, Status: InvalidLength})
 		}
 		return 0, false
@@ -328,7 +342,7 @@ func (u ulp) Source(dst [][]byte, stag uint32, to uint64, n int) ([][]byte, ddp.
 // Atomic: Remote Atomic, and the QP takes both Reads and Writes.
 func (u ulp) Atomic(a *rdmap.AtomicRequest) (found uint64, aligned bool, f ddp.Fault) {
 	if u.cfg.NoRemoteRead || u.cfg.NoRemoteWrite {
-		return 0, true, ddp.FaultAccess
+		return 0, true, ddp.FaultDisabled
 	}
 	found, misaligned, f := u.out.Atomic(a.STag, a.TO, a.Apply)
 	return found, !misaligned, f
@@ -337,7 +351,7 @@ func (u ulp) Atomic(a *rdmap.AtomicRequest) (found uint64, aligned bool, f ddp.F
 // CheckAtomic: the same, before anything is done.
 func (u ulp) CheckAtomic(a *rdmap.AtomicRequest) (aligned bool, f ddp.Fault) {
 	if u.cfg.NoRemoteRead || u.cfg.NoRemoteWrite {
-		return true, ddp.FaultAccess
+		return true, ddp.FaultDisabled
 	}
 	misaligned, f := u.in.CheckAtomic(a.STag, a.TO)
 	return !misaligned, f

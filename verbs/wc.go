@@ -3,7 +3,7 @@ package verbs
 import "github.com/weft-rdma/weft/memory"
 
 // A WC is a work completion (Verbs §9.3.2.1). With a Status other than
-// Success only ID, Status, Op, QP and QPNum are defined.
+// Success only ID, Status, Op, QP and QPNum are defined, and Err says why.
 type WC struct {
 	ID     uint64 // of the work request
 	QP     *QP    // nil for those who see no more than a UserCQ
@@ -21,6 +21,8 @@ type WC struct {
 	receive bool     // of the receive queue
 	slot    uint64   // polling this frees the slots below this number
 	wqe     *recvWQE // or this receive, of a shared queue
+
+	end *streamEnd // of an error: why the stream ended
 }
 
 // retire frees what the polled completion kept.

@@ -193,10 +193,7 @@ func (e *endpoint) next(ctx context.Context, cq *verbs.CQ) (verbs.WC, error) {
 	case verbs.Flushed:
 		return wc, e.ended()
 	default:
-		if err := e.qp.Err(); err != nil {
-			return wc, fmt.Errorf("%w: %w", wc.Status, err)
-		}
-		return wc, wc.Status
+		return wc, wc.Err()
 	}
 }
 

@@ -77,10 +77,7 @@ func (n *Node) next(ctx context.Context, cq *verbs.CQ) (verbs.WC, error) {
 			return wc[0], fmt.Errorf("waiting for a completion: %w (connection: %v)", err, n.QP.Err())
 		}
 	}
-	if err := wc[0].Status.Err(); err != nil {
-		return wc[0], fmt.Errorf("%v: %w (connection: %w)", wc[0].Op, err, n.QP.Err())
-	}
-	return wc[0], nil
+	return wc[0], wc[0].Err()
 }
 
 // Release gives everything back; what was never made is passed over.

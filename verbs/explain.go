@@ -1,0 +1,133 @@
+package verbs
+
+// This file words what was wrong with a work request, or with what the peer did, for
+// those who have to change something: what was needed and found, and the field to set.
+
+import (
+	"errors"
+	"fmt"
+
+	"github.com/weft-rdma/weft/ddp"
+	"github.com/weft-rdma/weft/memory"
+	"github.com/weft-rdma/weft/rdmap"
+)
+
+// unstarted says why precheck refused a work request with s.
+func (u ulp) unstarted(w *sendWQE, s Status) string {
+	remote := &w.wr.Remote
+	switch {
+	case s == InvalidLength:
+		return tooLong(w.length)
+	case s == InvalidWQE:
+		return "the stream is of the RDMA Consortium's version, which does not have the operation"
+	case s == ZeroReadResources:
+		return u.noReads()
+	case s == InvalidSTag && remote.STag == 0 && (w.asks || w.wr.Op == OpWrite):
+		return "SendWR.Remote.STag is 0: set it to what the peer told of its memory"
+	}
+	e := &w.wr.SGL[0]
+	if s == InvalidSTag && e.STag == 0 {
+		return zeroSTag
+	}
+	f := u.out.Check(uint32(e.STag), e.TO, uint64(e.Length), memory.LocalWrite)
+	return refused(&u.out.Holder, e.STag, e.TO, uint64(e.Length), f)
+}
+
+const zeroSTag = "SGE.STag is 0: set it to a region's, as MR.SGE does"
+
+// tooLong is a scatter/gather list of more octets than a message can have.
+func tooLong(n uint64) string {
+	return fmt.Sprintf("%d octets in all, a message has at most %d", n, uint64(maxMessage))
+}
+
+// noReads says why ORD is 0.
+func (q *QP) noReads() string {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	if q.ord == 0 {
+		return "ORD is 0: set QPConfig.ORD, and IRD at the peer"
+	}
+	return fmt.Sprintf("ORD is 0 as agreed with the peer, though QPConfig.ORD is %d: the peer's IRD has to be above 0", q.ord)
+}
+
+// refused says why h refused local memory.
+func refused(h *memory.Holder, stag memory.STag, to, n uint64, f ddp.Fault) string {
+	if f == ddp.FaultSTag && stag == 0 {
+		return zeroSTag + " (0 names Config.Physical, for queue pairs with QPConfig.Privileged)"
+	}
+	why := f.Reason()
+	if f == ddp.FaultAccess {
+		why = h.Denied().String()
+	}
+	return fmt.Sprintf("%d octets at offset %#x of STag %v: %s", n, to, stag, why)
+}
+
+// notInvalidated says why a local STag could not be invalidated.
+func notInvalidated(stag memory.STag, f ddp.Fault) string {
+	return fmt.Sprintf("STag %v: %s", stag, f.Reason())
+}
+
+// An explained error has its explanation behind it.
+type explained struct {
+	error
+	why string
+}
+
+func (e explained) Error() string { return e.error.Error() + ": " + e.why }
+func (e explained) Unwrap() error { return e.error }
+
+// explain puts behind an error of the peer's what this side knows of it; h is what
+// looked for the memory.
+func (q *QP) explain(err error, h *memory.Holder) error {
+	if why := q.explanation(err, h); why != "" {
+		return explained{err, why}
+	}
+	return err
+}
+
+func (q *QP) explanation(err error, h *memory.Holder) string {
+	op := opcodeOf(err)
+	switch q.eventOf(err) {
+	case EventReadDisabled:
+		return "QPConfig.NoRemoteRead is set"
+	case EventWriteDisabled:
+		return "QPConfig.NoRemoteWrite is set"
+	case EventProtectionAccess:
+		if op == rdmap.OpReadResponse && !q.cfg.ReadSinkLocalWrite {
+			return fmt.Sprintf("it is the sink of an RDMA Read: %v: register it so, or set QPConfig.ReadSinkLocalWrite", h.Denied())
+		}
+		return h.Denied().String()
+	case EventIRRQAccess:
+		return q.noRemoteAccess(op, h)
+	case EventRQMSNRange:
+		var segment *ddp.Error
+		if errors.As(err, &segment) && segment.Code == ddp.CodeNoBuffer {
+			return "post receives before they are needed, or set QPConfig.PauseOnEmptyRQ"
+		}
+	}
+	return ""
+}
+
+// noRemoteAccess says what a Read, an atomic or an invalidation of the peer's lacked.
+func (q *QP) noRemoteAccess(op rdmap.Opcode, h *memory.Holder) string {
+	enabled := !q.cfg.NoRemoteRead && !q.cfg.NoRemoteWrite
+	switch {
+	case op == rdmap.OpAtomicRequest && !enabled:
+		return "QPConfig.NoRemoteRead or NoRemoteWrite is set"
+	case op.Invalidates() && q.cfg.NoRemoteRead && q.cfg.NoRemoteWrite:
+		return "QPConfig.NoRemoteRead and NoRemoteWrite are set"
+	case op.Invalidates():
+		return "it needs a remote right"
+	}
+	return h.Denied().String()
+}
+
+// opcodeOf is the opcode of the segment at fault; of none it is that of a Write.
+func opcodeOf(err error) rdmap.Opcode {
+	var at interface{ Header() []byte }
+	if !errors.As(err, &at) || len(at.Header()) < 2 {
+		return rdmap.OpWrite
+	}
+	_, op := rdmap.ParseControl(at.Header()[1])
+	return op
+}
