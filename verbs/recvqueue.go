@@ -155,7 +155,7 @@ func (r *recvQueue) front() *recvWQE {
 
 // complete completes the front receive as wc says.
 func (r *recvQueue) complete(wc *WC) {
-	wc.QP, wc.receive = r.q, true
+	wc.QP = r.q
 	if wc.Status != Success {
 		wc.end = r.end
 	}

@@ -288,5 +288,8 @@ func (op Op) local() bool { return op == OpInvalidate || op == OpBind || op == O
 // lists reports that the operation uses the scatter/gather list.
 func (op Op) lists() bool { return op <= OpReadInvalidate || op == OpFetchAdd || op == OpCmpSwap }
 
+// receives reports that the operation is the completion of a receive.
+func (op Op) receives() bool { return op >= OpRecv }
+
 // extension reports that the operation is RFC 7306's.
 func (op Op) extension() bool { return op >= OpImmediate && op <= OpCmpSwap }

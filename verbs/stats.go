@@ -232,7 +232,7 @@ func (cq *CQ) count(wc *WC) {
 	default:
 		cq.counts.Failed++
 	}
-	if wc.receive {
+	if wc.Op.receives() {
 		wc.QP.rq.counts.count(wc)
 	}
 }

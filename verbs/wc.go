@@ -18,17 +18,15 @@ type WC struct {
 	QPNum          uint32      // QP ID; of all completions
 	Immediate      [8]byte     // of OpRecvImmediate
 
-	receive bool     // of the receive queue
-	slot    uint64   // polling this frees the slots below this number
-	wqe     *recvWQE // or this receive, of a shared queue
-
-	end *streamEnd // of an error: why the stream ended
+	slot uint64     // polling this frees the slots below this number
+	wqe  *recvWQE   // or this receive, of a shared queue
+	end  *streamEnd // of an error: why the stream ended
 }
 
 // retire frees what the polled completion kept.
 func (wc *WC) retire() {
 	wc.QPNum = wc.QP.num
-	if wc.receive {
+	if wc.Op.receives() {
 		wc.QP.rq.release(wc)
 	} else {
 		wc.QP.sq.release(wc.slot)
