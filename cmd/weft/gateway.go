@@ -73,7 +73,8 @@ do not pass: mount with nolock. Versions 4 need none of this.
 
 Of version 4.0, a server that wants to call back calls the client's own address.
 
-An interrupt ends it: what has been asked is answered, within five seconds.`,
+An interrupt ends it with status 130, SIGTERM with 143: what has been asked is
+answered, within five seconds.`,
 		Example: `  weft gateway --listen rdma://:20049 --to tcp://nas:2049       NFS/TCP, mounted over RDMA
   weft gateway --listen tcp://:2049 --to rdma://nas:20049       NFS/RDMA, mounted over TCP
   weft gateway --to rdma://127.0.0.1:20050 --mount same --pcap gateway.pcapng

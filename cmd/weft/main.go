@@ -9,9 +9,11 @@
 //	weft cp      copies files from and to NFS servers
 //	weft gateway reaches an NFS server over RDMA that speaks TCP, and the reverse
 //
-// It ends with status 0 when all went well, 1 when something failed and 2 when
-// it was asked wrongly. An interrupt ends it in good order; a second one, at
-// once.
+// It ends with status 0 when all went well, 1 when something failed, 2 when it was
+// asked wrongly, 3 when a server or peer did not answer in time, and when a signal
+// ended it with 128 and the signal's number: 130 after SIGINT, 143 after SIGTERM.
+// The first signal ends it in good order, within a second unless it is a server; a
+// second one, at once.
 package main
 
 import (
@@ -25,17 +27,19 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// Exit statuses.
+// Exit statuses. After a signal it is signalError's.
 const (
 	exitFailed = 1
 	exitUsage  = 2
+	exitSilent = 3
 )
 
 func main() {
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, terminate)
-	// From the first signal on the default action is back: the second kills.
-	context.AfterFunc(ctx, stop)
-	os.Exit(run(ctx, os.Args[1:], os.Stdout, os.Stderr))
+	signals := make(chan os.Signal, 2)
+	signal.Notify(signals, os.Interrupt, terminate)
+	os.Exit(untilSignals(signals, func(ctx context.Context) int {
+		return run(ctx, os.Args[1:], os.Stdout, os.Stderr)
+	}))
 }
 
 // run is the command without its process: it returns the exit status.
@@ -49,20 +53,35 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 	root.PersistentPreRun = func(*cobra.Command, []string) { asked = true }
 
 	cmd, err := root.ExecuteContextC(ctx)
-	if err == nil {
-		return 0
-	}
 	name := cmd.CommandPath()
 	var usage *usageError
-	if !asked || errors.As(err, &usage) {
+	if err != nil && (!asked || errors.As(err, &usage)) {
 		fmt.Fprintf(stderr, "%s: %v\nSee '%s --help'.\n", name, err, name)
 		return exitUsage
 	}
-	if ctx.Err() != nil && errors.Is(err, context.Canceled) {
-		err = errors.New("interrupted")
+	end, ended := signaled(ctx)
+	if ended && errors.Is(err, context.Canceled) {
+		err = end
 	}
-	fmt.Fprintf(stderr, "%s: %s\n", name, plain(err.Error()))
+	if err != nil {
+		fmt.Fprintf(stderr, "%s: %s\n", name, plain(err.Error()))
+	}
+	switch {
+	case ended:
+		return end.status()
+	case err == nil:
+		return 0
+	case silent(err):
+		return exitSilent
+	}
 	return exitFailed
+}
+
+// silent reports whether an error is that time ran out: a server or a peer did not
+// answer.
+func silent(err error) bool {
+	var timeout interface{ Timeout() bool }
+	return errors.As(err, &timeout) && timeout.Timeout()
 }
 
 func newRoot() *cobra.Command {
@@ -70,7 +89,18 @@ func newRoot() *cobra.Command {
 		Use:   "weft",
 		Short: "RDMA over TCP, by a software RNIC",
 		Long: `weft is the command of Weft, a software RNIC: RDMA by the iWARP protocols
-over ordinary TCP sockets, without special hardware, kernel modules or root.`,
+over ordinary TCP sockets, without special hardware, kernel modules or root.
+
+Exit status:
+  0    all went well
+  1    something failed
+  2    wrong usage
+  3    a server or peer did not answer in time
+  130  ended by an interrupt (SIGINT)
+  143  ended by SIGTERM
+
+The first signal ends a command in good order, within a second; a server answers
+what it has taken, for up to five seconds. A second signal ends it at once.`,
 		Example: `  weft perf                           measure this machine against itself
   weft ping -s -a 127.0.0.1           answer pings (rping's too)
   weft ping -c -a 127.0.0.1 -C 10 -v  send ten

@@ -28,8 +28,9 @@ func TestMain(m *testing.M) {
 //	server ARGS...   starts weft as a server and waits until it listens:
 //	                 $HOST, $PORT and $ADDR are where
 //	interrupt        interrupts the server
-//	[!] stopped      waits for its end, with status 0, or with ! another one;
-//	                 its output is in the files server.out and server.err
+//	[!] stopped      waits for its end, with status 0, or 130 if it was interrupted,
+//	                 or with ! another one; its output is in the files server.out
+//	                 and server.err
 //	status N ARGS... runs a command that is to end with status N
 //	tcpaddr          makes $TCPADDR of where weft serve says that it is over TCP
 //	resultsof FILE   checks the JSON document of weft perf in FILE
@@ -71,6 +72,7 @@ type server struct {
 	cmd    *exec.Cmd
 	stderr *os.File
 	rest   chan error  // end of standard error
+	status int         // to end with
 	tcp    chan string // where it is over TCP, if it tells; closed at the end of standard error
 }
 
@@ -146,7 +148,9 @@ func serverFor(ts *testscript.TestScript) *server {
 }
 
 func interruptServer(ts *testscript.TestScript, _ bool, _ []string) {
-	ts.Check(serverFor(ts).cmd.Process.Signal(os.Interrupt))
+	s := serverFor(ts)
+	s.status = 130
+	ts.Check(s.cmd.Process.Signal(os.Interrupt))
 }
 
 func awaitServer(ts *testscript.TestScript, neg bool, _ []string) {
@@ -154,8 +158,8 @@ func awaitServer(ts *testscript.TestScript, neg bool, _ []string) {
 	<-s.rest
 	err := s.cmd.Wait()
 	s.stderr.Close()
-	if (err != nil) != neg {
-		ts.Fatalf("the server ended with %v; it said:\n%s", err, ts.ReadFile("server.err"))
+	if (s.cmd.ProcessState.ExitCode() != s.status) != neg {
+		ts.Fatalf("the server ended with %v, want status %d; it said:\n%s", err, s.status, ts.ReadFile("server.err"))
 	}
 }
 

@@ -21,10 +21,12 @@ import (
 )
 
 const (
-	// closeTime bounds the wait for a connection's end in good order.
-	closeTime = 5 * time.Second
+	// closeTime bounds the wait for a connection's end in good order, hurriedTime
+	// after an interrupt.
+	closeTime   = 5 * time.Second
+	hurriedTime = 400 * time.Millisecond
 	// graceTime is what an interrupted client gives the ping under way.
-	graceTime = time.Second
+	graceTime = 400 * time.Millisecond
 	// maxSessions bounds what a persistent server serves at a time.
 	maxSessions = 1024
 )
@@ -294,7 +296,11 @@ func (p *ping) session(ctx context.Context, req *cm.Request) error {
 // closes it in good order, or waits until the peer has had the Terminate of
 // one that broke. How the peer takes it does not matter any more.
 func (p *ping) hangUp(ctx context.Context, conn *cm.Conn) {
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), closeTime)
+	limit := closeTime
+	if ctx.Err() != nil {
+		limit = hurriedTime
+	}
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), limit)
 	defer cancel()
 	if err := conn.Shutdown(ctx); err != nil {
 		p.log.Debug("closing", "err", err)

@@ -76,7 +76,8 @@ alone), and clients go on when the server is started again. A key that others ma
 or exchange is refused. Where it cannot be kept, and below what is served it must not
 be, handles end with the server: clients have to mount again.
 
-An interrupt ends it: what has been asked is answered, within five seconds.`,
+An interrupt ends it with status 130, SIGTERM with 143: what has been asked is
+answered, within five seconds.`,
 		Example: `  weft serve .                                     this folder, to this machine
   weft serve /srv --listen :20049 --read-only      to everybody, to read
   weft serve /srv --listen :20049 --allow 192.0.2.0/24 --squash root
@@ -192,6 +193,7 @@ func (s *serve) run(ctx context.Context, dir string) (err error) {
 
 // untilInterrupted lets a server serve until ctx ends or it fails, and ends it.
 func untilInterrupted(ctx context.Context, server *fileserver.Server, log *slog.Logger) (err error) {
+	endWithin(ctx, drainTime+endTime)
 	select {
 	case <-ctx.Done():
 	case err = <-server.Failed():
