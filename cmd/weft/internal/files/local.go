@@ -91,27 +91,27 @@ func (Local) ReadDir(ctx context.Context, name string) ([]*Info, error) {
 func (Local) Readlink(_ context.Context, name string) (string, error) { return os.Readlink(name) }
 
 func (Local) Open(ctx context.Context, name string) (io.ReadCloser, error) {
-	f, err := os.Open(name)
+	f, err := openExisting(ctx, name, os.O_RDONLY)
 	if err != nil {
 		return nil, err
 	}
-	return &localInput{f, ctx}, nil
+	return &localInput{f, ctx, bound(ctx, f)}, nil
 }
 
 func (Local) Create(ctx context.Context, name string, perm fs.FileMode) (Output, error) {
-	return output(ctx, name, os.O_WRONLY|os.O_CREATE|os.O_EXCL, perm)
-}
-
-func (Local) Write(ctx context.Context, name string) (Output, error) {
-	return output(ctx, name, os.O_WRONLY, 0)
-}
-
-func output(ctx context.Context, name string, flag int, perm fs.FileMode) (Output, error) {
-	f, err := os.OpenFile(name, flag, perm.Perm())
+	f, err := os.OpenFile(name, os.O_WRONLY|os.O_CREATE|os.O_EXCL, perm.Perm())
 	if err != nil {
 		return nil, err
 	}
-	return &localOutput{f, ctx}, nil
+	return &localOutput{f, ctx, bound(ctx, f)}, nil
+}
+
+func (Local) Write(ctx context.Context, name string) (Output, error) {
+	f, err := openExisting(ctx, name, os.O_WRONLY)
+	if err != nil {
+		return nil, err
+	}
+	return &localOutput{f, ctx, bound(ctx, f)}, nil
 }
 
 func (Local) Mkdir(_ context.Context, name string, perm fs.FileMode) error {
@@ -137,36 +137,46 @@ func (Local) Set(_ context.Context, name string, m Meta) error {
 // A localInput reads until the context ends. It hides what an os.File has beyond
 // that, which does not look at the context.
 type localInput struct {
-	f   *os.File
-	ctx context.Context
+	f       *os.File
+	ctx     context.Context
+	release func() bool
 }
 
 func (i *localInput) Read(p []byte) (int, error) {
 	if err := i.ctx.Err(); err != nil {
 		return 0, err
 	}
-	return i.f.Read(p)
+	n, err := i.f.Read(p)
+	return n, because(i.ctx, err)
 }
 
-func (i *localInput) Close() error { return i.f.Close() }
+func (i *localInput) Close() error {
+	i.release()
+	return i.f.Close()
+}
 
 // A localOutput writes until the context ends.
 type localOutput struct {
-	f   *os.File
-	ctx context.Context
+	f       *os.File
+	ctx     context.Context
+	release func() bool
 }
 
 func (o *localOutput) Write(p []byte) (int, error) {
 	if err := o.ctx.Err(); err != nil {
 		return 0, err
 	}
-	return o.f.Write(p)
+	n, err := o.f.Write(p)
+	return n, because(o.ctx, err)
 }
 
 func (o *localOutput) ReadFrom(r io.Reader) (int64, error) {
 	return io.CopyBuffer(struct{ io.Writer }{o}, r, make([]byte, 256<<10))
 }
 
-func (o *localOutput) Close() error { return o.f.Close() }
+func (o *localOutput) Close() error {
+	o.release()
+	return o.f.Close()
+}
 
-func (o *localOutput) Abort() { o.f.Close() }
+func (o *localOutput) Abort() { o.Close() }
