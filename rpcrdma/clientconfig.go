@@ -100,6 +100,12 @@ type ClientConfig struct {
 	// Dial, if not nil, connects in place of [cm.Dial].
 	Dial func(ctx context.Context, qp *verbs.QP, p cm.Params) (*cm.Conn, error)
 
+	// Retrying, if not nil, is called when there was no connection to be made, or
+	// one was lost with calls under way, and says why: calls that wait are made
+	// again over the next one, unless the fields above end them. It is called by
+	// goroutines of the client's, which it must not keep waiting.
+	Retrying func(error)
+
 	Logger *slog.Logger // nil is silent
 }
 
@@ -123,6 +129,9 @@ func (c ClientConfig) withDefaults() ClientConfig {
 	c.MaxBackoff = max(cmp.Or(max(c.MaxBackoff, 0), DefaultMaxBackoff), c.Backoff)
 	c.ReverseCredits = limit(c.ReverseCredits, DefaultReverseCredits)
 	c.Rules.NoChunks = false
+	if c.Retrying == nil {
+		c.Retrying = func(error) {}
+	}
 	if c.Dial == nil {
 		network, addr := c.Network, c.Addr
 		c.Dial = func(ctx context.Context, qp *verbs.QP, p cm.Params) (*cm.Conn, error) {

@@ -163,7 +163,17 @@ func (c *Client) open() (*endpoint, error) {
 // dialed ends an attempt to connect.
 func (c *Client) dialed(r *requester, err error) {
 	c.mu.Lock()
-	defer c.mu.Unlock()
+	c.attempted(r, err)
+	again := c.link.err != nil && !c.closed
+	err = c.link.err
+	c.mu.Unlock()
+	if again {
+		c.cfg.Retrying(err)
+	}
+}
+
+// attempted notes what became of an attempt to connect. The lock is held.
+func (c *Client) attempted(r *requester, err error) {
 	l := &c.link
 	close(l.dialing)
 	l.dialing, l.err = nil, err
@@ -201,20 +211,25 @@ func (c *Client) fall() {
 // lost says that the connection of r is ending.
 func (c *Client) lost(r *requester) {
 	r.mu.Lock()
-	heard := r.heard
+	heard, dead := r.heard, r.dead
 	r.mu.Unlock()
 	c.mu.Lock()
-	defer c.mu.Unlock()
 	l := &c.link
 	if l.r != r {
+		c.mu.Unlock()
 		return
 	}
 	l.r = nil
 	if heard == 0 {
 		c.fall()
-		return
+	} else {
+		l.failed, l.next = 0, time.Time{}
 	}
-	l.failed, l.next = 0, time.Time{}
+	again := len(c.xids) > 0 && !c.closed
+	c.mu.Unlock()
+	if again {
+		c.cfg.Retrying(dead)
+	}
 }
 
 // hangUp closes a connection that no call is made over.

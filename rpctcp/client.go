@@ -86,6 +86,12 @@ type ClientConfig struct {
 	// Wrap, if not nil, is put around each connection.
 	Wrap func(net.Conn) net.Conn
 
+	// Retrying, if not nil, is called when there was no connection to be made, or
+	// one was lost with calls under way, and says why: calls that wait are made
+	// again over the next one, unless Attempts are used up. It is called by
+	// goroutines of the client's, which it must not keep waiting.
+	Retrying func(error)
+
 	// Logger tells of connections lost and made again, at level Info; nil is
 	// silent.
 	Logger *slog.Logger
@@ -141,6 +147,9 @@ func NewClient(cfg ClientConfig) (*Client, error) {
 	}
 	if cfg.Reverse == nil {
 		cfg.Reverse = oncrpc.Mux(nil)
+	}
+	if cfg.Retrying == nil {
+		cfg.Retrying = func(error) {}
 	}
 	if cfg.Logger == nil {
 		cfg.Logger = slog.New(slog.DiscardHandler)

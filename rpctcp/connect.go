@@ -4,6 +4,7 @@
 package rpctcp
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -91,8 +92,12 @@ func (c *Client) connect(a *attempt, pause time.Duration) {
 		a.err = ErrClientClosed
 	}
 	if a.err != nil {
+		closed := c.closed
 		c.mu.Unlock()
 		c.cfg.Logger.Info("cannot connect", "err", a.err)
+		if !closed {
+			c.cfg.Retrying(a.err)
+		}
 		close(a.done)
 		return
 	}
@@ -115,6 +120,9 @@ func (c *Client) connect(a *attempt, pause time.Duration) {
 	c.mu.Unlock()
 	if l.lost > 0 {
 		c.cfg.Logger.Info("connection lost", "to", nc.RemoteAddr(), "calls", l.lost, "err", err)
+		if c.ctx.Err() == nil {
+			c.cfg.Retrying(&lostError{cmp.Or(err, errClosedByPeer)})
+		}
 	}
 }
 

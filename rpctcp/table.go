@@ -100,7 +100,7 @@ func (t *table) fail(err error) int {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if err == nil || err == io.EOF {
-		err = errors.New("closed by the peer")
+		err = errClosedByPeer
 	}
 	t.ended, t.err = true, err
 	n := len(t.calls)
@@ -110,6 +110,9 @@ func (t *table) fail(err error) int {
 	}
 	return n
 }
+
+// errClosedByPeer is why a link ended that the peer has closed between messages.
+var errClosedByPeer = errors.New("closed by the peer")
 
 // A lostError says that the link ended under a call: whether that was executed
 // is not known.
