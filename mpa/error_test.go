@@ -6,6 +6,7 @@ import (
 	"io"
 	"net"
 	"os"
+	"strings"
 	"syscall"
 	"testing"
 	"time"
@@ -41,6 +42,11 @@ func TestAnErrorIsItsCodeAndItsCause(t *testing.T) {
 	if got, want := err.Error(), "dial: mpa: the peer closed the connection: during start-up: EOF"; got != want {
 		t.Errorf("%q, want %q", got, want)
 	}
+	// It was not the peer who closed the connection.
+	silent := &Error{Code: CodeClosed, Detail: "while it was to send an MPA Reply Frame", Err: timeoutError(time.Second)}
+	if got, want := silent.Error(), "mpa: timed out: while it was to send an MPA Reply Frame: nothing within 1s: i/o timeout"; got != want {
+		t.Errorf("%q, want %q", got, want)
+	}
 	if got, want := (&RejectError{PrivateData: []byte("no"), PeerIRD: 1, PeerORD: 8}).Error(), "mpa: the peer rejected the connection, 2 octets of private data, needs ORD 8"; got != want {
 		t.Errorf("%q, want %q", got, want)
 	}
@@ -59,7 +65,7 @@ func TestTheEndOfAConnectionIsToldInWordsFirst(t *testing.T) {
 		{os.NewSyscallError("readv", syscall.ECONNRESET), "mpa: the peer reset the connection: reading: readv: " + syscall.ECONNRESET.Error()},
 		{os.NewSyscallError("writev", syscall.EPIPE), "mpa: the peer closed the connection: reading: writev: " + syscall.EPIPE.Error()},
 		{os.NewSyscallError("readv", syscall.ETIMEDOUT), "mpa: the peer does not acknowledge any more: reading: readv: " + syscall.ETIMEDOUT.Error()},
-		{timeoutError("Reply", time.Second), "mpa: time ran out: reading: no Reply within 1s: i/o timeout"},
+		{timeoutError(time.Second), "mpa: timed out: reading: nothing within 1s: i/o timeout"},
 		{net.ErrClosed, "mpa: this side closed the connection: reading: use of closed network connection"},
 		{errors.New("whatever"), "mpa: connection closed or lost: reading: whatever"},
 		{nil, "mpa: connection closed or lost: reading"},
@@ -86,5 +92,12 @@ func TestTermsPrintInWords(t *testing.T) {
 		if got := c.v.String(); got != c.want {
 			t.Errorf("%q, want %q", got, c.want)
 		}
+	}
+}
+
+func TestWhoSpeaksAnotherProtocolIsQuoted(t *testing.T) {
+	_, _, err := ParseFrame([]byte("SSH-2.0-OpenSSH_9.9\r\n"), ReplyFrame)
+	if err == nil || !strings.Contains(err.Error(), `the peer sent "SSH-2.0-OpenSSH_", want an MPA Reply Frame, which begins with "MPA ID Rep Frame"`) {
+		t.Error(err)
 	}
 }

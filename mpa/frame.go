@@ -214,7 +214,7 @@ func checkKey(prefix []byte, want FrameKind) error {
 			// find out.
 			return startupError("got an %v, want an %v: both sides started in the same role", other, want)
 		}
-		return startupError("octet %d of the key is %#02x, want an %v", i, c, want)
+		return startupError("the peer sent %q, want an %v, which begins with %q", prefix, want, key)
 	}
 	return nil
 }

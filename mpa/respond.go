@@ -3,7 +3,9 @@ package mpa
 import (
 	"context"
 	"errors"
+	"fmt"
 	"net"
+	"os"
 	"sync"
 	"time"
 )
@@ -204,7 +206,7 @@ func (r *Request) expire(limit time.Duration) {
 	if r.settled {
 		return
 	}
-	r.expired = &Error{Code: CodeClosed, Detail: "during start-up", Err: timeoutError("answer to the MPA Request Frame", limit)}
+	r.expired = &Error{Code: CodeClosed, Detail: "during start-up", Err: fmt.Errorf("no answer to the MPA Request Frame within %v: %w", limit, os.ErrDeadlineExceeded)}
 	if r.cut != nil {
 		r.cut()
 	} else {

@@ -188,6 +188,7 @@ type wait struct {
 	ctx    context.Context
 	cancel context.CancelFunc
 	nc     net.Conn
+	what   string // is waited for
 	stop   func() bool
 	fired  chan struct{}
 	said   bool // all of this side's frame
@@ -198,11 +199,11 @@ var past = time.Unix(1, 0)
 
 // begin starts a wait for what, of at most limit, which is none if negative.
 func begin(ctx context.Context, nc net.Conn, limit time.Duration, what string) *wait {
-	w := &wait{nc: nc, fired: make(chan struct{})}
+	w := &wait{nc: nc, what: what, fired: make(chan struct{})}
 	if limit < 0 {
 		w.ctx, w.cancel = context.WithCancel(ctx)
 	} else {
-		w.ctx, w.cancel = context.WithTimeoutCause(ctx, limit, timeoutError(what, limit))
+		w.ctx, w.cancel = context.WithTimeoutCause(ctx, limit, timeoutError(limit))
 	}
 	nc.SetDeadline(time.Time{})
 	w.stop = context.AfterFunc(w.ctx, func() {
@@ -229,10 +230,14 @@ func (w *wait) fault(err error) *Error {
 	if e, ok := errors.AsType[*Error](err); ok {
 		return e
 	}
+	detail := "during start-up"
 	if cause := context.Cause(w.ctx); cause != nil {
 		err = cause
+		if w.what != "" {
+			detail = "while it was to send an " + w.what
+		}
 	}
-	return &Error{Code: CodeClosed, Detail: "during start-up", Err: err}
+	return &Error{Code: CodeClosed, Detail: detail, Err: err}
 }
 
 // leave sends the last octets that are not MPA's.
@@ -278,8 +283,8 @@ func (w *wait) drop() {
 	}
 }
 
-func timeoutError(what string, limit time.Duration) error {
-	return fmt.Errorf("no %s within %v: %w", what, limit, os.ErrDeadlineExceeded)
+func timeoutError(limit time.Duration) error {
+	return fmt.Errorf("nothing within %v: %w", limit, os.ErrDeadlineExceeded)
 }
 
 // limitOr is the time limit set, or the default.
