@@ -2,32 +2,23 @@ package main
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"log/slog"
 	"net"
 	"os"
-	"strconv"
-	"syscall"
+	"sync"
 	"time"
 
 	"github.com/spf13/cobra"
 
-	"github.com/weft-rdma/weft/cm"
 	"github.com/weft-rdma/weft/cmd/weft/internal/files"
-	"github.com/weft-rdma/weft/nfs"
 	"github.com/weft-rdma/weft/nfs/client"
 	"github.com/weft-rdma/weft/oncrpc"
-	"github.com/weft-rdma/weft/rpcrdma"
-	"github.com/weft-rdma/weft/rpctcp"
 )
 
-// connectTime bounds how long a server may take to be mounted.
-const connectTime = 30 * time.Second
-
-// connectAttempts is how often a lost server over TCP is called again, about two
-// minutes.
-const connectAttempts = 14
+// reconnectTime is the longest pause between attempts to connect to a server that
+// was lost.
+const reconnectTime = 3 * time.Second
 
 // mounts holds the flags of the commands that use files on NFS servers, and the
 // servers that they are connected to.
@@ -38,6 +29,7 @@ type mounts struct {
 	export    string
 	uid, gid  int64
 	requests  int
+	timeout   time.Duration
 
 	cmd     *cobra.Command
 	log     *slog.Logger
@@ -45,6 +37,9 @@ type mounts struct {
 	callers map[string]oncrpc.Caller // by server
 	trees   []*mounted
 	stop    func() error
+
+	telling sync.Mutex   // of standard error and shown
+	shown   *transferBar // nil without one
 }
 
 // A mounted export of a server.
@@ -61,6 +56,7 @@ func (m *mounts) register(cmd *cobra.Command) {
 	f.Int64Var(&m.uid, "uid", -1, "`user` to be on the server; -1 is this process's")
 	f.Int64Var(&m.gid, "gid", -1, "`group` to be on the server; -1 is this process's")
 	f.IntVar(&m.requests, "requests", client.DefaultRequests, "`requests` of a large file under way at a time, as the server's credits allow")
+	f.DurationVar(&m.timeout, "timeout", 0, "give up after this `long` without an answer, with status 3 (default: 10s for the first answer, and no limit for others)")
 	m.options.register(cmd)
 }
 
@@ -70,6 +66,8 @@ func (m *mounts) open(cmd *cobra.Command) (err error) {
 	switch {
 	case m.uid < -1 || m.uid > 1<<32-1 || m.gid < -1 || m.gid > 1<<32-1:
 		return usagef("--uid and --gid are 0 to %d", uint32(1<<32-1))
+	case m.timeout < 0:
+		return usagef("--timeout %v: it is not negative; 0 is the default", m.timeout)
 	case m.requests < 1 || m.requests > 4096:
 		return usagef("--requests %d: it is 1 to 4096", m.requests)
 	}
@@ -81,13 +79,27 @@ func (m *mounts) open(cmd *cobra.Command) (err error) {
 	return err
 }
 
-// close unmounts everything and ends the connections.
+// close unmounts everything and ends the connections, if that goes quickly.
 func (m *mounts) close() error {
-	for _, t := range m.trees {
-		t.tree.FS.Close()
+	limit := closeTime
+	if m.cmd.Context().Err() != nil {
+		limit = hurriedTime
 	}
-	for _, c := range m.callers {
-		c.Close()
+	late := time.NewTimer(limit)
+	defer late.Stop()
+	closed := make(chan struct{})
+	go func() {
+		defer close(closed)
+		for _, t := range m.trees {
+			t.tree.FS.Close()
+		}
+		for _, c := range m.callers {
+			c.Close()
+		}
+	}()
+	select {
+	case <-closed:
+	case <-late.C: // the server does not answer; the connection ends with the process
 	}
 	return m.stop()
 }
@@ -110,15 +122,13 @@ func (m *mounts) place(ctx context.Context, arg string) (files.Place, error) {
 
 // mount mounts the export that a URL leads into, once.
 func (m *mounts) mount(ctx context.Context, u files.URL) (*files.Remote, string, error) {
-	ctx, cancel := context.WithTimeoutCause(ctx, connectTime, fmt.Errorf("the server did not answer for %v", connectTime))
-	defer cancel()
 	caller, err := m.caller(ctx, u)
 	if err != nil {
 		return nil, "", m.dialError(u, err)
 	}
 	cfg := client.Config{
 		NFS:      caller,
-		MountTCP: client.MountOverTCP(u.Host, m.mountPort, rpctcp.ClientConfig{Wrap: m.wrapper}),
+		MountTCP: m.mountTCP(u),
 		Export:   u.Path, Within: true,
 		Requests: m.requests,
 		Auth:     m.auth(),
@@ -128,9 +138,6 @@ func (m *mounts) mount(ctx context.Context, u files.URL) (*files.Remote, string,
 	}
 	fs, err := client.Dial(ctx, cfg)
 	if err != nil {
-		if cause := context.Cause(ctx); cause != nil && errors.Is(err, ctx.Err()) {
-			err = cause
-		}
 		return nil, "", m.dialError(u, err)
 	}
 	path := fs.Prefix()
@@ -152,76 +159,6 @@ func (m *mounts) mount(ctx context.Context, u files.URL) (*files.Remote, string,
 	return tree, path, nil
 }
 
-// caller connects to the server of a URL, once.
-func (m *mounts) caller(ctx context.Context, u files.URL) (oncrpc.Caller, error) {
-	if c := m.callers[u.Server()]; c != nil {
-		return c, nil
-	}
-	var c oncrpc.Caller
-	if m.tcp {
-		tcp, err := rpctcp.NewClient(rpctcp.ClientConfig{
-			Address:  m.address(u),
-			Reserved: true, // Linux's server wants it, where that may be
-			Calls:    m.requests,
-			Attempts: connectAttempts,
-			Wrap:     m.wrapper,
-			Logger:   m.log,
-		})
-		if err != nil {
-			return nil, err
-		}
-		// A server that is not there is told at once; one that goes is waited for.
-		if err := tcp.Connect(ctx); err != nil {
-			tcp.Close()
-			return nil, err
-		}
-		c = tcp
-	} else {
-		rdma, err := rpcrdma.NewClient(rpcrdma.ClientConfig{
-			Addr:       m.address(u),
-			Bindings:   nfs.Bindings(),
-			Connection: cm.Params{Wrap: m.wrapper},
-			Logger:     m.log,
-		})
-		if err != nil {
-			return nil, err
-		}
-		c = rdma
-	}
-	m.callers[u.Server()] = c
-	return c, nil
-}
-
-// address is where a server has NFS.
-func (m *mounts) address(u files.URL) string {
-	port := u.Port
-	switch {
-	case port == 0 && m.tcp:
-		port = nfs.Port
-	case port == 0:
-		port = nfs.PortRDMA
-	}
-	return net.JoinHostPort(u.Host, strconv.Itoa(int(port)))
-}
-
-// dialError says in plain words that there is no server of NFS. Other errors, also
-// of connections to its MOUNT, speak for themselves.
-func (m *mounts) dialError(u files.URL, err error) error {
-	var op *net.OpError
-	if !errors.Is(err, syscall.ECONNREFUSED) || !errors.As(err, &op) || op.Addr == nil {
-		return err
-	}
-	at := m.address(u)
-	_, want, _ := net.SplitHostPort(at)
-	if _, port, _ := net.SplitHostPort(op.Addr.String()); port != want {
-		return err
-	}
-	if m.tcp {
-		return fmt.Errorf("nothing listens on %s: start a server there, for example: weft serve DIR, which says where it has TCP", at)
-	}
-	return fmt.Errorf("nothing listens on %s: start a server there, for example: weft serve DIR; servers without RDMA take --tcp", at)
-}
-
 // auth is who is named by --uid and --gid; nil is this process.
 func (m *mounts) auth() *oncrpc.AuthSys {
 	if m.uid < 0 && m.gid < 0 {
@@ -238,6 +175,14 @@ func (m *mounts) auth() *oncrpc.AuthSys {
 }
 
 // tell writes an error of one of several files.
-func (m *mounts) tell(err error) {
-	fmt.Fprintf(m.cmd.ErrOrStderr(), "%s: %s\n", m.cmd.CommandPath(), plain(err.Error()))
+func (m *mounts) tell(err error) { m.notice(err.Error()) }
+
+// notice writes a line for people, also while there is a bar.
+func (m *mounts) notice(text string) {
+	m.telling.Lock()
+	defer m.telling.Unlock()
+	if m.shown != nil {
+		m.shown.clear()
+	}
+	fmt.Fprintf(m.cmd.ErrOrStderr(), "%s: %s\n", m.cmd.CommandPath(), plain(text))
 }

@@ -39,7 +39,7 @@ func (m *mounts) bar(what string, octets int64) *transferBar {
 	if m.cmd.ErrOrStderr() != os.Stderr || !terminal(os.Stderr) || octets == 0 {
 		return new(transferBar)
 	}
-	return &transferBar{progressbar.NewOptions64(octets,
+	b := &transferBar{progressbar.NewOptions64(octets,
 		progressbar.OptionSetWriter(os.Stderr),
 		progressbar.OptionSetDescription(what),
 		progressbar.OptionShowBytes(true),
@@ -47,6 +47,10 @@ func (m *mounts) bar(what string, octets int64) *transferBar {
 		progressbar.OptionThrottle(100*time.Millisecond),
 		progressbar.OptionClearOnFinish(),
 	)}
+	m.telling.Lock()
+	defer m.telling.Unlock()
+	m.shown = b
+	return b
 }
 
 func (b *transferBar) add(octets int64) {

@@ -1,0 +1,166 @@
+// This file is the first contact with a server: the calls go out, and if it is
+// none, or one of another protocol, that is explained.
+
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"strconv"
+	"syscall"
+	"time"
+
+	"github.com/weft-rdma/weft/cm"
+	"github.com/weft-rdma/weft/cmd/weft/internal/files"
+	"github.com/weft-rdma/weft/mpa"
+	"github.com/weft-rdma/weft/nfs"
+	"github.com/weft-rdma/weft/nfs/client"
+	"github.com/weft-rdma/weft/oncrpc"
+	"github.com/weft-rdma/weft/rpcrdma"
+	"github.com/weft-rdma/weft/rpctcp"
+	"github.com/weft-rdma/weft/verbs"
+)
+
+// contactTime bounds the making of a connection, and the wait for its first answer.
+func (m *mounts) contactTime() time.Duration {
+	if m.timeout > 0 {
+		return m.timeout
+	}
+	return contactTime
+}
+
+// caller connects to the server of a URL, once.
+func (m *mounts) caller(ctx context.Context, u files.URL) (oncrpc.Caller, error) {
+	if c := m.callers[u.Server()]; c != nil {
+		return c, nil
+	}
+	connect := m.overRDMA
+	if m.tcp {
+		connect = m.overTCP
+	}
+	w, err := connect(ctx, m.address(u))
+	if err != nil {
+		return nil, err
+	}
+	m.callers[u.Server()] = w
+	return w, nil
+}
+
+// overRDMA makes a caller that connects with its first call. A server that is not
+// there ends that; one that goes is waited for.
+func (m *mounts) overRDMA(_ context.Context, address string) (w *watch, err error) {
+	w = newWatch(address, m.contactTime(), m.timeout, m.notice)
+	w.caller, err = rpcrdma.NewClient(rpcrdma.ClientConfig{
+		Addr:       address,
+		Bindings:   nfs.Bindings(),
+		Connection: cm.Params{Wrap: m.wrapper},
+		Dial: func(ctx context.Context, qp *verbs.QP, p cm.Params) (*cm.Conn, error) {
+			conn, err := cm.Dial(ctx, qp, "tcp", address, p)
+			if err == nil {
+				w.contact()
+			}
+			return conn, err
+		},
+		DialTimeout: m.contactTime(), MaxBackoff: reconnectTime,
+		Timeout: -1, RetryRejected: true, // the watch says for how long
+		Retrying: w.retrying,
+		Logger:   m.log,
+	})
+	return w, err
+}
+
+// overTCP makes a caller that is connected.
+func (m *mounts) overTCP(ctx context.Context, address string) (*watch, error) {
+	w := newWatch(address, m.contactTime(), m.timeout, m.notice)
+	w.hasty = true
+	c, err := rpctcp.NewClient(rpctcp.ClientConfig{
+		Address:     address,
+		Reserved:    true, // Linux's server wants it, where that may be
+		Calls:       m.requests,
+		Wrap:        m.wrapper,
+		DialTimeout: m.contactTime(), MaxBackoff: reconnectTime,
+		Retrying: w.retrying,
+		Logger:   m.log,
+	})
+	if err != nil {
+		return nil, err
+	}
+	if err := c.Connect(ctx); err != nil {
+		c.Close()
+		return nil, err
+	}
+	w.contact()
+	w.caller = c
+	return w, nil
+}
+
+// mountTCP makes callers for the MOUNT of a URL's server over TCP.
+func (m *mounts) mountTCP(u files.URL) func(context.Context) (oncrpc.Caller, error) {
+	dial := client.MountOverTCP(u.Host, m.mountPort, rpctcp.ClientConfig{Wrap: m.wrapper, DialTimeout: m.contactTime()})
+	return func(ctx context.Context) (oncrpc.Caller, error) {
+		ctx, cancel := context.WithTimeout(ctx, m.contactTime())
+		defer cancel()
+		c, err := dial(ctx)
+		if err != nil {
+			return nil, fmt.Errorf("%w; --mount-port says where MOUNT is", err)
+		}
+		w := newWatch("MOUNT of "+u.Host, m.contactTime(), m.timeout, m.notice)
+		w.caller = c
+		w.contact()
+		return w, nil
+	}
+}
+
+// address is where a server has NFS.
+func (m *mounts) address(u files.URL) string {
+	port := u.Port
+	switch {
+	case port == 0 && m.tcp:
+		port = nfs.Port
+	case port == 0:
+		port = nfs.PortRDMA
+	}
+	return net.JoinHostPort(u.Host, strconv.Itoa(int(port)))
+}
+
+// dialError says in plain words that there is no server of NFS, or that it is one
+// over another transport. Other errors, also of connections to its MOUNT, speak for
+// themselves.
+func (m *mounts) dialError(u files.URL, err error) error {
+	at := m.address(u)
+	var silent *silentError
+	if errors.As(err, &silent) && silent.first && silent.server == at {
+		return m.otherProtocol(at, err)
+	}
+	if !m.tcp && (errors.Is(err, mpa.ErrUnanswered) || errors.Is(err, &mpa.Error{Code: mpa.CodeStartup}) || errors.Is(err, &mpa.Error{Code: mpa.CodeClosed})) {
+		return m.otherProtocol(at, err)
+	}
+	var op *net.OpError
+	if !errors.As(err, &op) || op.Op != "dial" || op.Addr == nil {
+		return err
+	}
+	_, want, _ := net.SplitHostPort(at)
+	if _, port, _ := net.SplitHostPort(op.Addr.String()); port != want {
+		return err
+	}
+	switch {
+	case op.Timeout():
+		return fmt.Errorf("%s cannot be reached: is the host up, and does a firewall let the port through? %w", at, err)
+	case !errors.Is(err, syscall.ECONNREFUSED):
+		return err
+	case m.tcp:
+		return fmt.Errorf("nothing listens on %s: start a server there, for example: weft serve DIR, which says where it has TCP", at)
+	}
+	return fmt.Errorf("nothing listens on %s: start a server there, for example: weft serve DIR; servers without RDMA take --tcp", at)
+}
+
+// otherProtocol says what was expected of who does not answer, and what to try.
+func (m *mounts) otherProtocol(at string, err error) error {
+	expected, try := "NFS over RDMA", "--tcp for NFS over TCP"
+	if m.tcp {
+		expected, try = "NFS over TCP", "NFS over RDMA, without --tcp"
+	}
+	return fmt.Errorf("%s takes connections but does not answer as %s: %w; try %s, or another port: nfs://HOST:PORT/PATH", at, expected, err, try)
+}

@@ -1,0 +1,208 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/weft-rdma/weft/cmd/weft/internal/files"
+	"github.com/weft-rdma/weft/cmd/weft/internal/fileserver"
+	"github.com/weft-rdma/weft/nfs"
+	"github.com/weft-rdma/weft/nfs/folder"
+)
+
+// listen has every connection to the returned address handled by peer.
+func listen(t *testing.T, peer func(net.Conn)) string {
+	t.Helper()
+	ln, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { ln.Close() })
+	go func() {
+		for {
+			nc, err := ln.Accept()
+			if err != nil {
+				return
+			}
+			go func() {
+				defer nc.Close()
+				peer(nc)
+			}()
+		}
+	}()
+	return ln.Addr().String()
+}
+
+// says is a peer that sends text, at once or when it has got something, and hangs
+// up when the other side does.
+func says(text string, asked bool) func(net.Conn) {
+	return func(nc net.Conn) {
+		if asked {
+			nc.Read(make([]byte, 1))
+		}
+		io.WriteString(nc, text)
+		io.Copy(io.Discard, nc)
+	}
+}
+
+// hangsUp is a peer that takes something and hangs up.
+func hangsUp(nc net.Conn) { nc.Read(make([]byte, 1)) }
+
+func TestWhoIsNoServerOfNFSIsExplained(t *testing.T) {
+	exported, err := folder.New(folder.Config{Root: t.TempDir()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer exported.Close()
+	cfg := fileserver.Config{RDMA: "127.0.0.1:0", TCP: "127.0.0.1:0", PortMap: fileserver.PortMapOff}
+	if err := cfg.Export(exported, "/"); err != nil {
+		t.Fatal(err)
+	}
+	server, err := fileserver.Start(t.Context(), cfg)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { server.Shutdown(context.Background()) })
+	for _, tt := range []struct {
+		name    string
+		address string
+		tcp     bool
+		status  int
+		want    []string
+	}{
+		{"NFS over TCP, by RDMA", server.TCP().String(), false, 1, []string{"does not answer as NFS over RDMA", "try --tcp"}},
+		{"NFS over RDMA, by TCP", server.RDMA().String(), true, 1, []string{"does not answer as NFS over TCP", "without --tcp"}},
+		{"HTTP, by RDMA", listen(t, says("HTTP/1.1 400 Bad Request\r\n\r\n", true)), false, 1, []string{"as NFS over RDMA", "HTTP/1.1"}},
+		{"HTTP, by TCP", listen(t, says("HTTP/1.1 400 Bad Request\r\n\r\n", true)), true, 1, []string{"as NFS over TCP", "HTTP"}},
+		{"SSH, by RDMA", listen(t, says("SSH-2.0-OpenSSH_9.9\r\n", false)), false, 1, []string{"as NFS over RDMA", "SSH-2.0"}},
+		{"SSH, by TCP", listen(t, says("SSH-2.0-OpenSSH_9.9\r\n", false)), true, 1, []string{"as NFS over TCP", "SSH-"}},
+		{"who hangs up, by RDMA", listen(t, hangsUp), false, 1, []string{"as NFS over RDMA", "try --tcp"}},
+		{"who hangs up, by TCP", listen(t, hangsUp), true, 1, []string{"as NFS over TCP", "without --tcp"}},
+		{"who is silent, by RDMA", listen(t, says("", true)), false, 3, []string{"as NFS over RDMA", "try --tcp", "timed out"}},
+		{"who is silent, by TCP", listen(t, says("", true)), true, 3, []string{"as NFS over TCP", "without --tcp", "has not answered for 2 s"}},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
+			args := []string{"ls", "--timeout", "2s", "nfs://" + tt.address + "/"}
+			if tt.tcp {
+				args = append(args, "--tcp")
+			}
+			var said strings.Builder
+			if status := run(t.Context(), args, io.Discard, &said); status != tt.status {
+				t.Errorf("status %d, want %d", status, tt.status)
+			}
+			for _, want := range tt.want {
+				if !strings.Contains(said.String(), want) {
+					t.Errorf("it said %q, and not %q", said.String(), want)
+				}
+			}
+			if testing.Verbose() {
+				t.Log(said.String())
+			}
+		})
+	}
+}
+
+func TestAServerThatCannotBeReachedIsExplained(t *testing.T) {
+	var m mounts
+	late := &net.OpError{Op: "dial", Net: "tcp", Addr: &net.TCPAddr{IP: net.IPv4(192, 0, 2, 1), Port: nfs.PortRDMA}, Err: os.ErrDeadlineExceeded}
+	err := m.dialError(files.URL{Host: "192.0.2.1"}, fmt.Errorf("connecting: %w", late))
+	if !silent(err) || !strings.Contains(err.Error(), "192.0.2.1:20049 cannot be reached: is the host up") {
+		t.Error(err)
+	}
+}
+
+// A gate is standard output that is held up at its first octet until it is opened,
+// and standard error beside it.
+type gate struct {
+	mu      sync.Mutex
+	octets  int
+	reached chan struct{} // is closed at the first octet
+	open    chan struct{}
+	said    strings.Builder
+	line    chan string // what is said
+}
+
+func (g *gate) Write(p []byte) (int, error) {
+	if g.octets == 0 {
+		close(g.reached)
+		<-g.open
+	}
+	g.octets += len(p)
+	return len(p), nil
+}
+
+// lines is standard error.
+type lines struct{ *gate }
+
+func (l lines) Write(p []byte) (int, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.said.Write(p)
+	l.line <- string(p)
+	return len(p), nil
+}
+
+func TestAServerThatGoesIsWaitedForAndItsReturnIsTold(t *testing.T) {
+	t.Parallel()
+	for _, transport := range []string{"RDMA", "TCP"} {
+		t.Run(transport, func(t *testing.T) {
+			t.Parallel()
+			dir := t.TempDir()
+			const size = 16 << 20
+			if err := errors.Join(os.WriteFile(filepath.Join(dir, "f"), nil, 0o600), os.Truncate(filepath.Join(dir, "f"), size)); err != nil {
+				t.Fatal(err)
+			}
+			exported, err := folder.New(folder.Config{Root: dir})
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer exported.Close()
+			cfg := fileserver.Config{RDMA: "127.0.0.1:0", TCP: "127.0.0.1:0", PortMap: fileserver.PortMapOff}
+			start := func() *fileserver.Server {
+				c := cfg
+				if err := c.Export(exported, "/"); err != nil {
+					t.Fatal(err)
+				}
+				s, err := fileserver.Start(t.Context(), c)
+				if err != nil {
+					t.Fatal(err)
+				}
+				cfg.RDMA, cfg.TCP = s.RDMA().String(), s.TCP().String()
+				return s
+			}
+			server := start()
+			g := &gate{reached: make(chan struct{}), open: make(chan struct{}), line: make(chan string, 64)}
+			args := []string{"cat", "--requests", "2", "nfs://" + cfg.RDMA + "/f"}
+			if transport == "TCP" {
+				args = []string{"cat", "--requests", "2", "--tcp", "nfs://" + cfg.TCP + "/f"}
+			}
+			status := make(chan int)
+			go func() { status <- run(t.Context(), args, g, lines{g}) }()
+			<-g.reached
+			now, cancel := context.WithCancel(t.Context())
+			cancel()
+			server.Shutdown(now)
+			close(g.open)
+			if got := <-g.line; !strings.Contains(got, "is not responding, still trying (") {
+				t.Errorf("it said %q of a server that is gone", got)
+			}
+			server = start()
+			defer server.Shutdown(now)
+			if got := <-status; got != 0 || g.octets != size {
+				t.Errorf("status %d after %d octets, want 0 and %d", got, g.octets, size)
+			}
+			if !strings.HasSuffix(g.said.String(), "is back\n") {
+				t.Errorf("it said %q, want that the server is back", g.said.String())
+			}
+		})
+	}
+}
