@@ -8,6 +8,7 @@ import (
 	"net"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -108,6 +109,40 @@ func TestWhoIsNoServerOfNFSIsExplained(t *testing.T) {
 				t.Log(said.String())
 			}
 		})
+	}
+}
+
+func TestWhoIsNoOtherEndIsExplained(t *testing.T) {
+	for name, peer := range map[string]struct {
+		peer   func(net.Conn)
+		status int
+	}{
+		"HTTP":         {says("HTTP/1.1 400 Bad Request\r\n\r\n", true), 1},
+		"SSH":          {says("SSH-2.0-OpenSSH_9.9\r\n", false), 1},
+		"who hangs up": {hangsUp, 1},
+		"silence":      {says("", true), 3},
+	} {
+		for _, args := range [][]string{
+			{"ping", "-c", "-C", "1", "-a", "127.0.0.1", "--timeout", "2s", "-p"},
+			{"perf", "--timeout", "2s", "--connect"},
+		} {
+			t.Run(args[0]+" and "+name, func(t *testing.T) {
+				t.Parallel()
+				address := listen(t, peer.peer)
+				expected := "does not answer as weft perf --listen does"
+				if args[0] == "ping" {
+					_, address, _ = net.SplitHostPort(address)
+					expected = "expected there is weft ping -s or rping -s"
+				}
+				var said strings.Builder
+				if status := run(t.Context(), append(slices.Clone(args), address), io.Discard, &said); status != peer.status {
+					t.Errorf("status %d, want %d", status, peer.status)
+				}
+				if !strings.Contains(said.String(), expected) {
+					t.Errorf("it said %q, and not %q", said.String(), expected)
+				}
+			})
+		}
 	}
 }
 

@@ -85,7 +85,7 @@ The status is 1 when a connection could not be made or a session broke.`,
 	f.CountVarP(&p.validate, "validate", "V", "compare what came back with what was sent")
 	f.CountVarP(&p.debug, "debug", "d", "log every step")
 	f.BoolVarP(&p.persistent, "persistent", "P", false, "as the server, serve many clients, also at once, until interrupted")
-	f.DurationVar(&p.timeout, "timeout", 30*time.Second, "how `long` the peer may keep silent (0: for ever)")
+	f.DurationVar(&p.timeout, "timeout", 30*time.Second, "how `long` the peer may keep silent, before ping ends with status 3 (0: for ever); connecting takes 10s at most, or this if it is given")
 	f.BoolVar(&p.noCRC, "no-crc", false, "do not ask for CRC32C (it is used when the peer asks)")
 	f.BoolVar(&p.markers, "markers", false, "ask for MPA markers in what the peer sends")
 	f.BoolVar(&p.peerToPeer, "peer-to-peer", false, "offer the peer-to-peer set-up of RFC 6581")
@@ -167,7 +167,9 @@ func (p *ping) ping(ctx context.Context) error {
 	defer c.Close()
 	c.Patience = p.timeout
 	addr := net.JoinHostPort(p.address, strconv.Itoa(p.port))
-	conn, err := cm.Dial(ctx, c.QP(), "tcp", addr, p.params())
+	dialing, connected := context.WithTimeout(ctx, p.contactTime())
+	conn, err := cm.Dial(dialing, c.QP(), "tcp", addr, p.params())
+	connected()
 	if err != nil {
 		return p.dialError(addr, err)
 	}
@@ -220,7 +222,24 @@ func (p *ping) dialError(addr string, err error) error {
 	if errors.Is(err, syscall.ECONNREFUSED) {
 		return fmt.Errorf("nothing listens on %s: start a server there, for example: weft ping -s -a %s -p %d", addr, p.address, p.port)
 	}
+	var op *net.OpError
+	switch {
+	case errors.Is(err, context.Canceled):
+		return err
+	case errors.As(err, &op) && op.Op == "dial" && op.Timeout():
+		return fmt.Errorf("%s cannot be reached: is the host up, and does a firewall let the port through? %w", addr, err)
+	case errors.Is(err, &mpa.Error{Code: mpa.CodeStartup}), errors.Is(err, &mpa.Error{Code: mpa.CodeClosed}):
+		return fmt.Errorf("%s takes connections but does not begin iWARP: %w; expected there is weft ping -s or rping -s, whose port -p says", addr, err)
+	}
 	return fmt.Errorf("cannot connect to %s: %w", addr, err)
+}
+
+// contactTime bounds the making of a connection.
+func (p *ping) contactTime() time.Duration {
+	if p.timeout > 0 && p.cmd.Flags().Changed("timeout") {
+		return p.timeout
+	}
+	return contactTime
 }
 
 // serve is the server.

@@ -160,13 +160,23 @@ func (e *endpoint) do(ctx context.Context, what string, wr verbs.SendWR) error {
 	return nil
 }
 
+// A silentError says for how long the peer has said nothing.
+type silentError time.Duration
+
+func (e silentError) Error() string {
+	return fmt.Sprintf("the peer has been silent for %v", time.Duration(e))
+}
+
+// Timeout is true: time ran out.
+func (e silentError) Timeout() bool { return true }
+
 // next waits for the next completion of cq. One that failed becomes the error
 // that ended the queue pair, where there is one.
 func (e *endpoint) next(ctx context.Context, cq *verbs.CQ) (verbs.WC, error) {
 	var wcs [1]verbs.WC
 	if e.Patience > 0 {
 		var cancel context.CancelFunc
-		ctx, cancel = context.WithTimeoutCause(ctx, e.Patience, fmt.Errorf("the peer has been silent for %v", e.Patience))
+		ctx, cancel = context.WithTimeoutCause(ctx, e.Patience, silentError(e.Patience))
 		defer cancel()
 	}
 	for {

@@ -110,10 +110,15 @@ func (c *control) answered() (reply, error) {
 		return r, fmt.Errorf("the control connection broke: %w", err)
 	}
 	if r.Error != "" {
-		return r, fmt.Errorf("at the other end: %s", r.Error)
+		return r, peerError(r.Error)
 	}
 	return r, nil
 }
+
+// A peerError is what failed at the other end.
+type peerError string
+
+func (e peerError) Error() string { return "at the other end: " + string(e) }
 
 // guard makes calls on nc end when ctx does, until the returned function is
 // called, which may be called again. From then on deadlines are the caller's.
@@ -145,8 +150,16 @@ var past = time.Unix(1, 0)
 
 // limited is a context that ends after d, too, and says so.
 func limited(ctx context.Context, d time.Duration) (context.Context, context.CancelFunc) {
-	return context.WithTimeoutCause(ctx, d, fmt.Errorf("no end within %v", d))
+	return context.WithTimeoutCause(ctx, d, limitError(d))
 }
+
+// A limitError says that something took too long.
+type limitError time.Duration
+
+func (e limitError) Error() string { return fmt.Sprintf("no end within %v", time.Duration(e)) }
+
+// Timeout is true: time ran out.
+func (e limitError) Timeout() bool { return true }
 
 // because prefers the end of ctx to the error that it led to, unless that says
 // so itself.

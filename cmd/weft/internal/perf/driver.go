@@ -1,6 +1,7 @@
 package perf
 
 import (
+	"cmp"
 	"context"
 	"crypto/rand"
 	"errors"
@@ -32,6 +33,10 @@ type Config struct {
 	Tuning      Tuning
 	Logger      *slog.Logger
 	Wrap        func(net.Conn) net.Conn // around RDMA connections; nil for nothing
+
+	// Timeout bounds the wait for the peer at each step; 0 is ten seconds while
+	// connecting, and two minutes for a run.
+	Timeout time.Duration
 
 	// Progress, if not nil, is called when step of steps has been done.
 	Progress func(step, steps int)
@@ -120,7 +125,7 @@ func (d *driver) open(ctx context.Context) error {
 	}
 	// Each step at the peer has a time limit, of which its reply tells; this
 	// one is for peers that do not reply.
-	limit := openLimit * time.Duration(d.cfg.Connections*(len(d.cfg.CRC)+1)+1)
+	limit := cmp.Or(d.cfg.Timeout, openLimit) * time.Duration(d.cfg.Connections*(len(d.cfg.CRC)+1)+1)
 	ctx, cancel := limited(ctx, limit)
 	defer cancel()
 	defer guard(ctx, d.ctl.nc)()
@@ -140,10 +145,13 @@ func (d *driver) open(ctx context.Context) error {
 // greet opens the control connection. The peer has to answer in time, but may
 // let this driver wait for others.
 func (d *driver) greet(ctx context.Context) error {
-	soon, cancel := limited(ctx, 2*openLimit)
+	soon, cancel := limited(ctx, cmp.Or(d.cfg.Timeout, openLimit))
 	defer cancel()
 	nc, err := d.dial(soon, controlMark)
 	if err != nil {
+		if cause := because(soon, err); soon.Err() != nil && ctx.Err() == nil {
+			return fmt.Errorf("%s cannot be reached: is the host up, and does a firewall let the port through? %w", d.cfg.Address, cause)
+		}
 		return because(soon, err)
 	}
 	d.ctl = newControl(nc)
@@ -153,7 +161,7 @@ func (d *driver) greet(ctx context.Context) error {
 	}})
 	release()
 	if err != nil {
-		return because(soon, err)
+		return d.stranger(because(soon, err))
 	}
 	if rep.Wait {
 		d.cfg.Logger.Warn("another measurement is under way at the other end: waiting", "address", d.cfg.Address)
@@ -161,6 +169,16 @@ func (d *driver) greet(ctx context.Context) error {
 		_, err = d.ctl.answered()
 	}
 	return because(ctx, err)
+}
+
+// stranger says of an error before any reply what is expected of the other end. One
+// that the other end has told of speaks for itself.
+func (d *driver) stranger(err error) error {
+	var told peerError
+	if errors.As(err, &told) || errors.Is(err, context.Canceled) {
+		return err
+	}
+	return fmt.Errorf("%s takes connections but does not answer as weft perf --listen does: %w", d.cfg.Address, err)
 }
 
 func (d *driver) openStream(ctx context.Context) error {
@@ -228,7 +246,7 @@ func (d *driver) close() {
 // do carries out a run. It returns how long it took and, for the kinds that
 // measure them, leaves the round trips in d.trips.
 func (d *driver) do(ctx context.Context, r *run) (time.Duration, error) {
-	ctx, cancel := limited(ctx, runLimit)
+	ctx, cancel := limited(ctx, cmp.Or(d.cfg.Timeout, runLimit))
 	defer cancel()
 	defer guard(ctx, d.ctl.nc)()
 	d.seed++
