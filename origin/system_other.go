@@ -1,0 +1,21 @@
+//go:build !linux
+
+// This file is for systems that do not tell whose the other end of a connection
+// is.
+
+package origin
+
+import (
+	"errors"
+	"net/netip"
+	"syscall"
+)
+
+var system = host{
+	ours:        onInterface,
+	owner:       func(netip.AddrPort, netip.AddrPort) (uint32, error) { return 0, errNoOwners },
+	established: func(syscall.Conn) (bool, error) { return false, errNoOwners },
+	user:        lookupUser,
+}
+
+var errNoOwners = errors.New("this system does not tell whose the sockets of others are")
