@@ -1,0 +1,68 @@
+package cm_test
+
+import (
+	"errors"
+	"io"
+	"net"
+	"testing"
+
+	"github.com/weft-rdma/weft/cm"
+	"github.com/weft-rdma/weft/internal/nettest"
+	"github.com/weft-rdma/weft/origin"
+	"github.com/weft-rdma/weft/verbs"
+)
+
+// Who is not admitted hears nothing, and is not read from.
+func TestAListenerTakesWhomItsConfigurationAdmits(t *testing.T) {
+	nettest.CheckLeaks(t)
+	a, b := newEnd(t, verbs.QPConfig{}), newEnd(t, verbs.QPConfig{})
+	told := &origin.Origin{Local: true, User: &origin.User{UID: 7}}
+	asked, refuse := 0, true // by the one goroutine that accepts
+	ln := listen(t, b, "tcp4", cm.ListenConfig{Admit: func(nc net.Conn) (*origin.Origin, error) {
+		if asked++; refuse {
+			refuse = false
+			return nil, errors.New("not this one")
+		}
+		return told, nil
+	}})
+	nc, err := net.Dial("tcp", ln.Addr().String())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer nc.Close()
+	if got, err := io.ReadAll(nc); len(got) > 0 || err != nil {
+		t.Errorf("who was refused got %q, %v, want the end", got, err)
+	}
+	done := accepted(t.Context(), ln, func(r *cm.Request) error {
+		if r.Origin() != told {
+			t.Errorf("the request comes from %+v", r.Origin())
+		}
+		_, err := r.Accept(t.Context(), b.qp, cm.Params{})
+		return err
+	})
+	_, err = cm.Dial(t.Context(), a.qp, "tcp", ln.Addr().String(), cm.Params{})
+	if err := errors.Join(err, <-done); err != nil {
+		t.Fatal(err)
+	}
+	works(t, a, b, a.qp)
+	if asked != 2 {
+		t.Errorf("asked %d times about two connections", asked)
+	}
+}
+
+func TestARequestComesFromItsAddressIfNobodyLooked(t *testing.T) {
+	a, b := newEnd(t, verbs.QPConfig{}), newEnd(t, verbs.QPConfig{})
+	ln := listen(t, b, "tcp4", cm.ListenConfig{})
+	done := accepted(t.Context(), ln, func(r *cm.Request) error {
+		if o := r.Origin(); o == nil || !o.Local || o.User != nil || o.Addr.String() != r.RemoteAddr().String() {
+			t.Errorf("the request of %v comes from %+v", r.RemoteAddr(), o)
+		}
+		return r.Reject(nil)
+	})
+	if _, err := cm.Dial(t.Context(), a.qp, "tcp", ln.Addr().String(), cm.Params{}); err == nil {
+		t.Error("a rejection is no error")
+	}
+	if err := <-done; err != nil {
+		t.Error(err)
+	}
+}
