@@ -13,9 +13,9 @@ type Squash int
 // The choices: the uid and gid 0 (root_squash of exports(5)), all callers
 // (all_squash), or none but those without an identity (no_root_squash).
 const (
-	SquashNone Squash = iota
-	SquashRoot
+	SquashRoot Squash = iota
 	SquashAll
+	SquashNone
 )
 
 // String is the name of the choice, as exports(5) has it.
@@ -52,12 +52,16 @@ type Config struct {
 
 	// Squash, and the anonymous user and group: of those squashed, and of callers
 	// without an identity (AUTH_NONE). 0 stands for 65534, "nobody": the
-	// anonymous user is never root.
+	// anonymous user is never root. Files of those squashed get no set-uid and
+	// set-gid bits.
 	Squash           Squash
 	AnonUID, AnonGID uint32
 
 	// SingleUser has everybody act as the user that the server runs as. It is so
-	// anyway when that is not root, or not on Linux.
+	// anyway when that is not root, or not on Linux. Nobody can be made anonymous
+	// then, so New refuses SquashAll, and whoever may not act as that user must not
+	// be served: see mount.Access. Callers other than that user and root count as
+	// squashed, unless Squash is SquashNone.
 	SingleUser bool
 
 	// Async lets replies leave before changes of names and attributes are on disk,
@@ -100,7 +104,7 @@ func (c *Config) fill() error {
 	if c.Root == "" {
 		return fmt.Errorf("folder: no root: say which folder to serve")
 	}
-	if c.Squash < SquashNone || c.Squash > SquashAll {
+	if c.Squash < SquashRoot || c.Squash > SquashNone {
 		return fmt.Errorf("folder: %v: want one of the constants", c.Squash)
 	}
 	if c.MaxNames < 0 || c.MaxOpen < 0 {

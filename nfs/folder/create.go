@@ -100,7 +100,7 @@ func (s *Server) create(q *call) ([]byte, error) {
 			if !errors.Is(err, fs.ErrNotExist) {
 				return n, false, err
 			}
-			o, f, err := s.vol.create(q.creds, s.tree.object(dir), args.Where.Name, args.Attr.Mode.Value&nfs.ModeMask)
+			o, f, err := s.vol.create(q.creds, s.tree.object(dir), args.Where.Name, q.creds.mode(args.Attr.Mode))
 			if err == nil {
 				return s.fresh(q, dir, args.Where.Name, o, f, args.Attr)
 			}
@@ -156,7 +156,7 @@ func (s *Server) mkdir(q *call) ([]byte, error) {
 		return nil, err
 	}
 	return s.made(q, &args.Where, func(dir *node) (*node, bool, error) {
-		o, err := s.vol.mkdir(q.creds, s.tree.object(dir), args.Where.Name, args.Attr.Mode.Value&nfs.ModeMask)
+		o, err := s.vol.mkdir(q.creds, s.tree.object(dir), args.Where.Name, q.creds.mode(args.Attr.Mode))
 		if err != nil {
 			return nil, false, err
 		}
@@ -191,7 +191,10 @@ func (s *Server) mknod(q *call) ([]byte, error) {
 		default:
 			return nil, false, nfs.ErrBadType
 		}
-		o, err := s.vol.mknod(q.creds, s.tree.object(dir), args.Where.Name, args.Type, args.Attr.Mode.Value&nfs.ModeMask, args.Spec)
+		if device := args.Type == nfs.TypeChr || args.Type == nfs.TypeBlk; device && q.creds.squashed {
+			return nil, false, nfs.ErrPerm
+		}
+		o, err := s.vol.mknod(q.creds, s.tree.object(dir), args.Where.Name, args.Type, q.creds.mode(args.Attr.Mode), args.Spec)
 		if err != nil {
 			return nil, false, err
 		}

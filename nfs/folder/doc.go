@@ -34,9 +34,20 @@
 //
 // When the server runs as root, it takes the identity of each caller for as long
 // as an operation lasts, so that the kernel decides on permissions, owners, quota,
-// and the bits that change of owner or data clear. As other user, everybody acts
-// as that user: files belong to it, and chown to others fails with NFS3ERR_PERM as
-// the kernel sees fit. AUTH_SYS is nothing more than the caller's word.
+// and the bits that change of owner or data clear. Who a caller is:
+//
+//   - On this machine it is the owner of its socket, with the groups of that user
+//     ([oncrpc.Request.Origin], as [origin.Look] finds it out). What it claims is
+//     ignored, unless the owner is root, who may claim to be anybody. Where nobody
+//     looked, a caller on this machine is anonymous.
+//   - On other machines it is who it claims to be by AUTH_SYS, which is nothing more
+//     than its word, and anonymous without.
+//   - Then [Config.Squash] is applied: unless told otherwise, root is anonymous,
+//     also of this machine. The anonymous user gives no file set-uid or set-gid bits.
+//
+// Otherwise everybody acts as the server's user: files belong to it, and chown to
+// others fails with NFS3ERR_PERM as the kernel sees fit. Who may call at all is for
+// others to say: see mount.Access.
 //
 // # Stable storage
 //

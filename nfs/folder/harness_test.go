@@ -13,6 +13,7 @@ import (
 	"github.com/weft-rdma/weft/internal/nettest"
 	"github.com/weft-rdma/weft/nfs"
 	"github.com/weft-rdma/weft/oncrpc"
+	"github.com/weft-rdma/weft/origin"
 )
 
 type encoder interface{ Encode(*oncrpc.Encoder) }
@@ -29,6 +30,7 @@ type world struct {
 	cred    oncrpc.OpaqueAuth
 	network string
 	remote  net.Addr
+	from    *origin.Origin // nil is what remote tells
 	session any
 }
 
@@ -44,6 +46,15 @@ func serve(t testing.TB, cfg Config) *world {
 
 // serveMore is serve in a test that has called it.
 func serveMore(t testing.TB, cfg Config) *world {
+	t.Helper()
+	if cfg.Squash == SquashRoot {
+		cfg.Squash = SquashNone // root is who most tests are made by
+	}
+	return serveAs(t, cfg)
+}
+
+// serveAs serves a new folder as cfg has it.
+func serveAs(t testing.TB, cfg Config) *world {
 	t.Helper()
 	w := &world{t: t, dir: t.TempDir(), cfg: cfg, network: "tcp", session: new(int)}
 	w.remote = &net.TCPAddr{IP: net.IPv4(192, 0, 2, 1), Port: 800}
@@ -104,7 +115,7 @@ func (w *world) send(xid uint32, proc nfs.Proc, args encoder) ([]byte, error) {
 }
 
 func (w *world) message(msg []byte) ([]byte, error) {
-	r := oncrpc.Request{Message: msg, Network: w.network, Remote: w.remote, Session: w.session}
+	r := oncrpc.Request{Message: msg, Network: w.network, Remote: w.remote, Origin: w.from, Session: w.session}
 	at, err := r.Call.Parse(msg)
 	if err != nil {
 		return nil, err

@@ -12,6 +12,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"github.com/weft-rdma/weft/internal/nettest"
 	"github.com/weft-rdma/weft/nfs"
 	"github.com/weft-rdma/weft/oncrpc"
 )
@@ -195,17 +196,20 @@ func TestSquashingMakesCallersAnonymous(t *testing.T) {
 		none     bool
 		want     [2]uint32
 	}{
-		{Config{}, 0, 0, false, [2]uint32{0, 0}},
+		{Config{}, 0, 0, false, [2]uint32{65534, 65534}},
+		{Config{}, 100, 0, false, [2]uint32{100, 65534}},
 		{Config{}, 100, 200, false, [2]uint32{100, 200}},
 		{Config{}, 0, 0, true, [2]uint32{65534, 65534}},
-		{Config{Squash: SquashRoot}, 0, 0, false, [2]uint32{65534, 65534}},
-		{Config{Squash: SquashRoot}, 100, 0, false, [2]uint32{100, 65534}},
-		{Config{Squash: SquashRoot}, 100, 200, false, [2]uint32{100, 200}},
+		{Config{Squash: SquashNone}, 0, 0, false, [2]uint32{0, 0}},
+		{Config{Squash: SquashNone}, 100, 200, false, [2]uint32{100, 200}},
+		{Config{Squash: SquashNone}, 0, 0, true, [2]uint32{65534, 65534}},
+		{Config{Squash: SquashNone}, noID, noID, false, [2]uint32{65534, 65534}},
 		{Config{Squash: SquashAll}, 100, 200, false, [2]uint32{65534, 65534}},
 		{Config{Squash: SquashAll, AnonUID: 7, AnonGID: 8}, 0, 0, false, [2]uint32{7, 8}},
-		{Config{Squash: SquashRoot, SingleUser: true}, 100, 200, false, [2]uint32{0, 0}},
+		{Config{SingleUser: true}, 100, 200, false, [2]uint32{0, 0}},
+		{Config{SingleUser: true}, 0, 0, true, [2]uint32{0, 0}},
 	} {
-		w := serveMore(t, tc.cfg)
+		w := serveAs(t, tc.cfg)
 		must(t, os.Chmod(w.dir, 0o777))
 		w.as(tc.uid, tc.gid)
 		if tc.none {
@@ -221,7 +225,8 @@ func TestSquashingMakesCallersAnonymous(t *testing.T) {
 
 func TestRootSquashTakesGroupsOfRootToo(t *testing.T) {
 	needRoot(t)
-	w := serve(t, Config{Squash: SquashRoot})
+	nettest.CheckLeaks(t)
+	w := serveAs(t, Config{})
 	w.own("file", 0o640, 0, 0)
 	fh := w.fh("file")
 	w.as(100, 100, 0)

@@ -77,6 +77,7 @@ func (v *portable) at(o object, name ...string) string {
 }
 
 func (v *portable) root() object      { return v.top }
+func (v *portable) others() bool      { return false }
 func (v *portable) honest() bool      { return false }
 func (v *portable) maxOpen() int      { return 256 }
 func (v *portable) uid(*creds) uint32 { return ownUser() }

@@ -48,7 +48,7 @@ func (r *rulings) ask(c *creds, st *info, rights uint32, now time.Time, ask func
 	}
 	err := ask()
 	if stat := statOf(err); stat == nfs.OK || stat == nfs.ErrAcces {
-		r.last[r.next] = ruling{creds{c.uid, c.gid, slices.Clone(c.gids)}, rights, err}
+		r.last[r.next] = ruling{creds{uid: c.uid, gid: c.gid, gids: slices.Clone(c.gids)}, rights, err}
 		r.next = (r.next + 1) % len(r.last)
 	}
 	return err

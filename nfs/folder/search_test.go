@@ -29,7 +29,7 @@ func (v *slowVolume) readDir(o object) (dirReader, error) {
 func TestClientsComeAgainWhileASearchLasts(t *testing.T) {
 	dir := t.TempDir()
 	synctest.Test(t, func(t *testing.T) {
-		w := &world{t: t, dir: dir, cfg: Config{Root: dir, HandleKey: testKey}, session: new(int)}
+		w := &world{t: t, dir: dir, cfg: Config{Root: dir, HandleKey: testKey, Squash: SquashNone}, session: new(int)}
 		w.as(uint32(os.Getuid()), uint32(os.Getgid()))
 		w.start()
 		w.put("a/b/file", "data")
@@ -74,7 +74,7 @@ func TestClientsComeAgainWhileASearchLasts(t *testing.T) {
 func TestASearchEndsWithTheServer(t *testing.T) {
 	dir := t.TempDir()
 	synctest.Test(t, func(t *testing.T) {
-		w := &world{t: t, dir: dir, cfg: Config{Root: dir, HandleKey: testKey}, session: new(int)}
+		w := &world{t: t, dir: dir, cfg: Config{Root: dir, HandleKey: testKey, Squash: SquashNone}, session: new(int)}
 		w.as(uint32(os.Getuid()), uint32(os.Getgid()))
 		w.start()
 		w.put("a/file", "data")

@@ -58,6 +58,10 @@ func New(c Config) (*Server, error) {
 	if err != nil {
 		return nil, err
 	}
+	if c.Squash == SquashAll && !vol.others() {
+		vol.close()
+		return nil, fmt.Errorf("folder: %v: everybody acts as the user of this process, and nobody can be made anonymous; leave Squash out", c.Squash)
+	}
 	t, err := newTree(vol, &c, secret)
 	if err != nil {
 		vol.close()

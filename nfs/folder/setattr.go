@@ -56,7 +56,7 @@ func (s *Server) set(q *call, n *node, st *info, to *nfs.SetAttributes) error {
 			return err
 		}
 	}
-	mode := to.Mode.Value & nfs.ModeMask
+	mode := q.creds.mode(to.Mode)
 	if to.UID.Set || to.GID.Set {
 		uid, gid := uint32(keepID), uint32(keepID)
 		if to.UID.Set {

@@ -83,6 +83,10 @@ type volumeInfo struct {
 // neither "." nor "..". Errors are those of the system. Many goroutines use it.
 type volume interface {
 	root() object
+
+	// others reports whether there are callers: otherwise all act as the server.
+	others() bool
+
 	stat(o object) (info, error)
 
 	// access reports by an error that the caller has not the rights.

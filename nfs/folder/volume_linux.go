@@ -118,6 +118,7 @@ func (v *linuxVolume) close() {
 }
 
 func (v *linuxVolume) root() object { return v.top }
+func (v *linuxVolume) others() bool { return v.self.change }
 
 func (v *linuxVolume) honest() bool { return v.fs.stableCookies() }
 
