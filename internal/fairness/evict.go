@@ -1,0 +1,107 @@
+// This file is the choice of who has to give memory back.
+
+package fairness
+
+import (
+	"cmp"
+	"slices"
+	"time"
+)
+
+// A holding is what an account has.
+type holding struct {
+	account *Account
+	share   *use
+	octets  int64
+	Stake
+}
+
+// A want is a request that has to wait.
+type want struct {
+	account     *Account
+	share       *use
+	n           int64
+	waited      time.Duration
+	limit, used int64 // of the memory; used is without what is on its way back
+}
+
+// evictees returns the indices of those who have to go for w, none if waiting is
+// all that can be done, and what is out without them.
+//
+//   - First those who leave their memory lying for Patience or longer, of the share
+//     that wants it itself and of those that have more. The share with the most
+//     loses first, and in it who does nothing for longest.
+//   - After twice the time those whose turn it is though they do something, of
+//     shares that have more than the one that wants would have: the largest of the
+//     largest share.
+//   - When all that is out waits for more, the largest of those.
+func evictees(all []holding, w want) (who []int, used int64) {
+	octets := make(map[*use]int64)
+	waits := int64(0)
+	for _, h := range all {
+		octets[h.share] += h.octets
+		if h.Stuck || h.account == w.account {
+			waits += h.octets
+		}
+	}
+	own := octets[w.share]
+	idle := func(h *holding) bool {
+		return h.account != w.account && h.Theirs && h.Idle >= Patience && (h.share == w.share || octets[h.share] > own+w.n)
+	}
+	over := func(h *holding) bool {
+		return (h.Theirs || h.Stuck) && h.share != w.share && octets[h.share]-h.octets >= own+w.n
+	}
+	stuck := func(h *holding) bool { return h.account != w.account && h.Stuck && waits >= w.used }
+	for {
+		if w.fits(octets[w.share]) {
+			return who, w.used
+		}
+		i := pick(all, who, octets, idle)
+		if i < 0 && len(who) == 0 && w.waited >= 2*Patience {
+			i = pick(all, who, octets, over)
+			if i < 0 {
+				i = pick(all, who, octets, stuck)
+			}
+		}
+		if i < 0 {
+			return who, w.used
+		}
+		who = append(who, i)
+		h := &all[i]
+		octets[h.share] -= h.octets
+		w.used -= h.octets
+	}
+}
+
+// fits reports whether there is room by now, for a share with so many octets.
+func (w *want) fits(octets int64) bool {
+	if w.used <= 0 {
+		return true
+	}
+	return w.used+w.n <= w.limit && (w.n <= Small || octets+w.n <= spare*(w.limit-w.used-w.n))
+}
+
+// pick returns the index of the first to go of those who may have to, -1 if there
+// is none.
+func pick(all []holding, gone []int, octets map[*use]int64, may func(*holding) bool) int {
+	best := -1
+	for i := range all {
+		h := &all[i]
+		if h.octets == 0 || slices.Contains(gone, i) || !may(h) {
+			continue
+		}
+		if best < 0 || h.compare(&all[best], octets) < 0 {
+			best = i
+		}
+	}
+	return best
+}
+
+// compare is negative if h goes before other.
+func (h *holding) compare(other *holding, octets map[*use]int64) int {
+	return cmp.Or(
+		-cmp.Compare(octets[h.share], octets[other.share]),
+		-cmp.Compare(h.Idle, other.Idle),
+		-cmp.Compare(h.octets, other.octets),
+	)
+}

@@ -1,0 +1,71 @@
+package fairness
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+)
+
+// A page is what was written, also by goroutines.
+type page struct {
+	mu sync.Mutex
+	b  bytes.Buffer
+}
+
+func (p *page) Write(b []byte) (int, error) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.b.Write(b)
+}
+
+// turn returns what was written since the last time.
+func (p *page) turn() string {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	defer p.b.Reset()
+	return p.b.String()
+}
+
+func TestTheLogIsShortAndCounts(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var out page
+		l := &Log{Logger: slog.New(slog.NewTextHandler(&out, nil))}
+		tell := func(n int, from string) {
+			for range n {
+				l.Tell(slog.LevelWarn, "refused", shareOf(from), &net.TCPAddr{IP: net.ParseIP(from)}, errors.New("not allowed"))
+			}
+		}
+		tell(1000, "192.0.2.1")
+		if n := strings.Count(out.turn(), "\n"); n != LinesOfShare {
+			t.Errorf("%d lines of one address, want %d", n, LinesOfShare)
+		}
+		for i := range 2000 {
+			tell(1, fmt.Sprintf("10.0.%d.%d", i/250, i%250))
+		}
+		if n := strings.Count(out.turn(), "\n"); n != LinesOfAll-LinesOfShare {
+			t.Errorf("%d lines of others, want %d", n, LinesOfAll-LinesOfShare)
+		}
+		time.Sleep(Window + 1)
+		synctest.Wait()
+		if got := out.turn(); !strings.Contains(got, fmt.Sprintf("connections=%d origins=%d", 3000-LinesOfAll, maxShares)) || !strings.Contains(got, "not allowed") {
+			t.Errorf("at the end: %s", got)
+		}
+		tell(1, "192.0.2.1")
+		time.Sleep(2 * Window)
+		synctest.Wait()
+		if got := out.turn(); strings.Count(got, "\n") != 1 || !strings.Contains(got, "peer=192.0.2.1") {
+			t.Errorf("in the next minute: %s", got)
+		}
+	})
+}
+
+func TestNobodyNeedsALogger(t *testing.T) {
+	new(Log).Tell(slog.LevelWarn, "refused", shareOf("192.0.2.1"), nil, errors.New("not allowed"))
+}
