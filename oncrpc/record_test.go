@@ -257,6 +257,34 @@ func TestLargePiecesAreNotCopiedAndSmallOnesShareAWrite(t *testing.T) {
 	}
 }
 
+// Whoever waits for a long record to be taken is told of each part of it.
+func TestAWriterTellsOfEachStep(t *testing.T) {
+	for _, c := range []struct{ size, steps int }{
+		{0, 0}, {stepLen - 4, 0}, {stepLen - 3, 1}, {2*stepLen - 4, 1}, {10*stepLen + 1, 10},
+	} {
+		var out bytes.Buffer
+		w := NewRecordWriter(&out, 0)
+		var at []int
+		w.OnStep(func() { at = append(at, out.Len()) })
+		record := bytes.Repeat([]byte("abcdefg"), c.size/7+1)[:c.size]
+		cut := c.size / 3
+		if err := w.WriteRecord(record[:cut], record[cut:cut+min(10, c.size-cut)], record[cut+min(10, c.size-cut):]); err != nil {
+			t.Fatal(err)
+		}
+		if len(at) != c.steps {
+			t.Errorf("%d octets: told %d times, want %d", c.size, len(at), c.steps)
+		}
+		for i, n := range at {
+			if n != (i+1)*stepLen {
+				t.Errorf("%d octets: step %d was told of after %d octets", c.size, i, n)
+			}
+		}
+		if got, err := readAll(&out, RecordLimits{}); err != io.EOF || len(got) != 1 || got[0] != string(record) {
+			t.Errorf("%d octets came back changed: %v", c.size, err)
+		}
+	}
+}
+
 func TestAWriterThatFailedWritesNoMore(t *testing.T) {
 	log := writeLog{err: io.ErrClosedPipe}
 	w := NewRecordWriter(&log, 0)

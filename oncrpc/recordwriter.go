@@ -24,7 +24,20 @@ type RecordWriter struct {
 	vec   net.Buffers // the record's octets
 	out   net.Buffers // vec, as the write consumes it
 	err   error       // sticks
+
+	step  func()      // told when part of a long record is written; nil for nobody
+	piece net.Buffers // that part
+	part  net.Buffers // piece, as the write consumes it
 }
+
+// stepLen is how much of a long record is written at a time if somebody wants to
+// be told, in octets.
+const stepLen = 128 << 10
+
+// OnStep has step called whenever another 128 KiB of a record have been written,
+// by WriteRecord, which writes so much at a time then. It shows whether the peer of
+// a long record takes it.
+func (w *RecordWriter) OnStep(step func()) { w.step = step }
 
 // NewRecordWriter returns a writer of records to w, in fragments of at most
 // maxFragment octets. Zero is [MaxFragment]: one fragment a record.
@@ -44,10 +57,36 @@ func (w *RecordWriter) WriteRecord(pieces ...[]byte) error {
 	}
 	w.fill(pieces)
 	w.out = w.vec
-	_, w.err = w.out.WriteTo(w.w)
+	for w.err == nil && w.cut() {
+		_, w.err = w.part.WriteTo(w.w)
+		w.step()
+	}
+	if w.err == nil {
+		_, w.err = w.out.WriteTo(w.w)
+	}
 	clear(w.vec) // keeps nobody's memory
+	clear(w.piece)
 	w.vec, w.out = w.vec[:0], nil
 	return w.err
+}
+
+// cut moves stepLen octets from out to part, if out has more and somebody wants to
+// be told.
+func (w *RecordWriter) cut() bool {
+	n, i := 0, 0
+	for ; i < len(w.out) && n <= stepLen; i++ {
+		n += len(w.out[i])
+	}
+	if w.step == nil || n <= stepLen {
+		return false
+	}
+	i--
+	last := w.out[i]
+	keep := len(last) - (n - stepLen)
+	w.piece = append(append(w.piece[:0], w.out[:i]...), last[:keep])
+	w.part, w.out = w.piece, w.out[i:]
+	w.out[0] = last[keep:]
+	return true
 }
 
 // fill makes the vector of a record: marks, gathered pieces and large ones.
