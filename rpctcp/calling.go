@@ -38,7 +38,7 @@ func (l *link) readAnswer(prefix *[prefixLen]byte, alloc func(int) []byte) answe
 		_, err := io.ReadFull(l.rd, message[prefixLen:])
 		return answer{message: message, err: err}
 	}
-	buf, err := l.read(prefix, l.replies)
+	buf, err := l.read(prefix, l.own)
 	if err != nil {
 		return answer{err: err}
 	}

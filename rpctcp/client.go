@@ -7,11 +7,13 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"math"
 	"math/rand/v2"
 	"net"
 	"sync"
 	"time"
 
+	"github.com/weft-rdma/weft/internal/fairness"
 	"github.com/weft-rdma/weft/oncrpc"
 )
 
@@ -157,8 +159,8 @@ func NewClient(cfg ClientConfig) (*Client, error) {
 	c := &Client{
 		cfg: cfg,
 		setting: setting{
-			handler: cfg.Reverse, calls: reverseCalls, record: cfg.Record, idle: cfg.Idle, stall: cfg.Stall,
-			pool: &pool{limit: DefaultMemory}, replies: new(pool), log: cfg.Logger,
+			handler: cfg.Reverse, slots: reverseCalls, record: cfg.Record, idle: cfg.Idle, stall: cfg.Stall,
+			in: fairness.NewMemory(DefaultMemory / 2), out: fairness.NewMemory(DefaultMemory / 2), own: fairness.NewMemory(math.MaxInt64 / 8), log: cfg.Logger,
 		},
 		slots:   make(chan struct{}, cfg.Calls),
 		port:    cfg.LocalPort,

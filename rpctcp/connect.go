@@ -14,6 +14,8 @@ import (
 	"strings"
 	"syscall"
 	"time"
+
+	"github.com/weft-rdma/weft/origin"
 )
 
 // An attempt is one attempt to connect, with the pause before it.
@@ -101,10 +103,11 @@ func (c *Client) connect(a *attempt, pause time.Duration) {
 		close(a.done)
 		return
 	}
+	raw := nc
 	if c.cfg.Wrap != nil {
 		nc = c.cfg.Wrap(nc)
 	}
-	l := newLink(c.ctx, nc, &c.setting)
+	l := newLink(c.ctx, nc, raw, origin.Of(nc.RemoteAddr()), &c.setting)
 	c.link = l
 	c.mu.Unlock()
 	close(a.done)

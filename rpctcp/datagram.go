@@ -7,9 +7,12 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
 	"net"
 	"sync"
+	"sync/atomic"
 
+	"github.com/weft-rdma/weft/internal/fairness"
 	"github.com/weft-rdma/weft/oncrpc"
 	"github.com/weft-rdma/weft/origin"
 )
@@ -48,10 +51,15 @@ func (s *Server) ServePacket(ctx context.Context, pc net.PacketConn) error {
 	stop := context.AfterFunc(ctx, func() { pc.Close() })
 	defer stop()
 
+	accounts := newDatagrams(&s.setting)
+	defer accounts.close()
 	slots := make(chan struct{}, datagramCalls)
 	for failed := 0; ; failed++ {
 		slots <- struct{}{}
-		in := s.setting.pool.get(maxCallDatagram + 1)
+		in, err := get(ctx, accounts.calls, maxCallDatagram+1)
+		if err != nil {
+			return s.over(ctx)
+		}
 		n, from, err := pc.ReadFrom(in.b)
 		if err != nil {
 			in.release()
@@ -67,19 +75,48 @@ func (s *Server) ServePacket(ctx context.Context, pc net.PacketConn) error {
 		failed = 0
 		in.b = in.b[:n]
 		calls.Go(func() {
-			s.datagram(ctx, pc, from, in)
+			s.datagram(ctx, pc, from, in, accounts)
 			<-slots
 		})
 	}
 }
 
+// datagrams are what those who send datagrams have together. Nobody waits for
+// them: their replies do not wait to be taken.
+type datagrams struct {
+	calls, replies *fairness.Account
+	lying          atomic.Int32
+}
+
+func newDatagrams(s *setting) *datagrams {
+	d := new(datagrams)
+	d.calls = s.in.Open(origin.Share{}, s.in.Limit(), d)
+	d.replies = s.out.Open(origin.Share{}, s.out.Limit(), d)
+	return d
+}
+
+func (d *datagrams) close() {
+	d.calls.Close()
+	d.replies.Close()
+}
+
+// Stake is that of a [fairness.Debtor].
+func (d *datagrams) Stake() fairness.Stake { return fairness.Stake{} }
+
+// Evict does nothing: it is never called, as nothing is the peers' turn.
+func (d *datagrams) Evict(error) {}
+
 // datagram has one call executed. It gets no answer where that could not be
 // trusted to be wanted.
-func (s *Server) datagram(ctx context.Context, pc net.PacketConn, from net.Addr, in *buffer) {
+func (s *Server) datagram(ctx context.Context, pc net.PacketConn, from net.Addr, in *buffer, a *datagrams) {
 	c := servedCalls.Get().(*served)
-	c.in, c.pool = in, s.setting.pool
+	c.in, c.replies, c.lying = in, a.replies, &a.lying
 	defer c.free()
-	if len(in.b) > maxCallDatagram || s.cfg.Allow != nil && !s.cfg.Allow(from) {
+	if len(in.b) > maxCallDatagram {
+		return
+	}
+	if s.cfg.Allow != nil && !s.cfg.Allow(from) {
+		s.turned.Tell(slog.LevelWarn, "dropped a datagram", origin.Of(from).Share(), from, errNotAllowed)
 		return
 	}
 	if c.parse() != nil {

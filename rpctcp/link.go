@@ -16,6 +16,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/weft-rdma/weft/internal/fairness"
 	"github.com/weft-rdma/weft/oncrpc"
 	"github.com/weft-rdma/weft/origin"
 )
@@ -27,9 +28,12 @@ const (
 	// believed is how much of a message has to have arrived before memory for
 	// all of it is taken, in octets.
 	believed = 64 << 10
-	// shares says which part of the memory for messages one link may take before
+	// parts says which part of the memory for messages one link may take before
 	// it has to wait for itself: one by this.
-	shares = 4
+	parts = 4
+	// headway is how much of a message has to arrive for its peer to count as
+	// one that goes on, in octets.
+	headway = 4 << 10
 	// grace is how long a call whose context has ended waits for the network to
 	// let go of the caller's memory. After it the connection is closed.
 	grace = time.Second
@@ -46,23 +50,27 @@ var errDraining = errors.New("shutting down")
 // A setting is what the links of one server or client have in common.
 type setting struct {
 	handler oncrpc.Handler // of the peer's calls
-	calls   int            // of the peer that are executed at a time
+	slots   int            // calls of the peer that are executed at a time
 	record  oncrpc.RecordLimits
 	idle    time.Duration // without calls, before the link ends; negative: never
 	stall   time.Duration // for a message to arrive once begun, and to be taken
-	pool    *pool         // of the peer's calls and the replies to them
-	replies *pool         // to this side's calls, as many as it likes to make
 	log     *slog.Logger
+
+	in, out *fairness.Memory // of the peer's calls, and of the replies to them
+	own     *fairness.Memory // of replies to this side's calls
 }
 
 // A link is a connection that carries messages.
 type link struct {
 	*setting
-	nc     net.Conn
-	from   *origin.Origin
-	memory *pool // the link's share of the setting's
-	in     *bufio.Reader
-	rd     *oncrpc.RecordReader // over in; for the goroutine of run
+	nc    net.Conn
+	raw   net.Conn // what nc is around
+	from  *origin.Origin
+	ahead *bufio.Reader
+	rd    *oncrpc.RecordReader // over ahead; for the goroutine of run
+
+	calls, replies, own *fairness.Account // of the memories of the setting
+	place               *fairness.Place   // in a server
 
 	line chan struct{} // holds one token while somebody writes
 	wr   *oncrpc.RecordWriter
@@ -75,22 +83,33 @@ type link struct {
 	slots  chan struct{} // one token for each call of the peer being executed
 	inside sync.WaitGroup
 
-	lost     int          // calls of this side that the end cut off; once run has returned
-	lastUsed atomic.Int64 // when the last message began or call ended, Unix time in nanoseconds
+	lost int // calls of this side that the end cut off; once run has returned
+
+	// Times are Unix time in nanoseconds.
+	lastUsed atomic.Int64 // when the last message began or call ended, or a long one went on
+	heard    atomic.Int64 // when the message being read went on, 0 if none is awaited
+	taken    atomic.Int64 // when the message being written went on, 0 if none is
+	starving atomic.Bool  // the message being read waits for memory
+	lying    atomic.Int32 // calls that wait for memory, or for their reply to be taken
 
 	mu       sync.Mutex
 	draining bool     // no message is taken any more
 	busy     int      // calls of the peer being executed
+	spoken   bool     // a call of the peer was answered
 	quiet    bool     // ended, and no call is in a handler any more
 	onEnd    []func() // to be run then
 }
 
-// newLink makes a link over nc. It lives until run returns.
-func newLink(ctx context.Context, nc net.Conn, s *setting) *link {
-	l := &link{setting: s, nc: nc, from: origin.Of(nc.RemoteAddr()), in: bufio.NewReaderSize(nc, readAhead), line: make(chan struct{}, 1), slots: make(chan struct{}, s.calls)}
-	l.memory = &pool{limit: s.pool.limit / shares, parent: s.pool}
-	l.rd = oncrpc.NewRecordReader(l.in, s.record)
+// newLink makes a link over nc, which is around raw. It lives until run returns.
+func newLink(ctx context.Context, nc, raw net.Conn, from *origin.Origin, s *setting) *link {
+	l := &link{setting: s, nc: nc, raw: raw, from: from, ahead: bufio.NewReaderSize(nc, readAhead), line: make(chan struct{}, 1), slots: make(chan struct{}, s.slots)}
+	share := from.Share()
+	l.calls = s.in.Open(share, s.in.Limit()/parts, l)
+	l.replies = s.out.Open(share, s.out.Limit()/parts, l)
+	l.own = s.own.Open(share, s.own.Limit(), l)
+	l.rd = oncrpc.NewRecordReader(l.ahead, s.record)
 	l.wr = oncrpc.NewRecordWriter(nc, 0)
+	l.wr.OnStep(l.wrote)
 	l.lastUsed.Store(time.Now().UnixNano())
 	l.ctx, l.end = context.WithCancelCause(ctx)
 	return l
@@ -104,6 +123,9 @@ func (l *link) run() error {
 	closed := make(chan struct{})
 	context.AfterFunc(l.ctx, func() {
 		defer close(closed)
+		if errors.Is(context.Cause(l.ctx), os.ErrDeadlineExceeded) {
+			abandon(l.raw)
+		}
 		l.nc.Close()
 	})
 	err := l.take()
@@ -112,6 +134,9 @@ func (l *link) run() error {
 	}
 	l.close(err)
 	<-closed // its port is free, if the calls are made again from there
+	if l.place != nil {
+		l.place.Free()
+	}
 	l.lost += l.mine.fail(err)
 	l.inside.Wait()
 
@@ -122,10 +147,18 @@ func (l *link) run() error {
 	for _, f := range ends {
 		f()
 	}
+	l.settle()
 	if err == io.EOF {
 		return nil
 	}
 	return err
+}
+
+// settle closes the link's accounts.
+func (l *link) settle() {
+	for _, a := range [...]*fairness.Account{l.calls, l.replies, l.own} {
+		a.Close()
+	}
 }
 
 // close ends the link at once. What has been cut off is not answered.
@@ -155,7 +188,7 @@ func (l *link) await() error {
 		if err := l.setReadDeadline(limit); err != nil {
 			return err
 		}
-		_, err := l.in.Peek(1)
+		_, err := l.ahead.Peek(1)
 		now := time.Now()
 		if err == nil {
 			l.lastUsed.Store(now.UnixNano())
@@ -234,12 +267,19 @@ func (l *link) take() error {
 	}
 }
 
-// read reads the present message, whose beginning is prefix, into memory of p.
-// How long it is to become is believed when some of it has arrived.
-func (l *link) read(prefix *[prefixLen]byte, p *pool) (*buffer, error) {
+// read reads the present message, whose beginning is prefix, into memory of a. How
+// long it is to become is believed when some of it has arrived. What a peer has
+// begun and does not go on with may be taken from it, by the link's end.
+func (l *link) read(prefix *[prefixLen]byte, a *fairness.Account) (*buffer, error) {
 	left, _ := l.rd.Left()
-	b := p.get(min(prefixLen+left, believed))
-	n := copy(b.b, prefix[:])
+	class, size := classOf(min(prefixLen+left, believed))
+	if err := l.room(a, size, false); err != nil {
+		return nil, err
+	}
+	b := newBuffer(a, min(prefixLen+left, believed), class, size)
+	l.heard.Store(l.lastUsed.Load())
+	defer l.heard.Store(0)
+	n, mark := copy(b.b, prefix[:]), prefixLen
 	for {
 		left, last := l.rd.Left()
 		if left == 0 && last {
@@ -251,9 +291,11 @@ func (l *link) read(prefix *[prefixLen]byte, p *pool) (*buffer, error) {
 			if n < believed {
 				size = min(size, believed)
 			}
-			larger := p.get(max(2*n, size))
-			copy(larger.b, b.b)
-			b.release()
+			larger, err := l.grow(b, max(2*n, size))
+			if err != nil {
+				b.release()
+				return nil, err
+			}
 			b = larger
 		}
 		k, err := l.rd.Read(b.b[n:])
@@ -262,8 +304,52 @@ func (l *link) read(prefix *[prefixLen]byte, p *pool) (*buffer, error) {
 			b.release()
 			return nil, err
 		}
+		if n-mark >= headway {
+			mark = n
+			l.moved(&l.heard)
+		}
 	}
 }
+
+// grow returns memory of n octets with what b has, in place of it.
+func (l *link) grow(b *buffer, n int) (*buffer, error) {
+	a := b.owner
+	class, size := classOf(n)
+	if err := l.room(a, size-b.size, true); err != nil {
+		return nil, err
+	}
+	larger := newBuffer(a, n, class, size)
+	copy(larger.b, b.b)
+	b.recycle()
+	return larger, nil
+}
+
+// room takes n octets of a for the message being read. The time that takes is not
+// the peer's.
+func (l *link) room(a *fairness.Account, n int, grows bool) error {
+	if a.Try(n, grows) {
+		return nil
+	}
+	l.heard.Store(0)
+	l.starving.Store(true)
+	err := a.Take(l.ctx, n, grows)
+	l.starving.Store(false)
+	if err != nil {
+		return err
+	}
+	l.moved(&l.heard)
+	return l.setReadDeadline(time.Now().Add(l.stall))
+}
+
+// moved notes that a message goes on.
+func (l *link) moved(when *atomic.Int64) {
+	now := time.Now().UnixNano()
+	when.Store(now)
+	l.lastUsed.Store(now)
+}
+
+// wrote notes that a long message is being taken.
+func (l *link) wrote() { l.moved(&l.taken) }
 
 // write writes one message. The context's end ends the wait for the line, and
 // where the message has been begun the link, after a grace. The pieces are not
@@ -277,7 +363,10 @@ func (l *link) write(ctx context.Context, pieces ...[]byte) error {
 		return context.Cause(l.ctx)
 	}
 	defer func() { <-l.line }()
-	if err := l.nc.SetWriteDeadline(time.Now().Add(l.stall)); err != nil {
+	now := time.Now()
+	l.taken.Store(now.UnixNano())
+	defer l.taken.Store(0)
+	if err := l.nc.SetWriteDeadline(now.Add(l.stall)); err != nil {
 		return l.broken(err)
 	}
 	hurried := make(chan struct{})

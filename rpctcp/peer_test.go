@@ -9,6 +9,7 @@ import (
 	"net"
 	"testing"
 
+	"github.com/weft-rdma/weft/internal/fairness"
 	"github.com/weft-rdma/weft/internal/nettest"
 	"github.com/weft-rdma/weft/oncrpc"
 )
@@ -52,12 +53,10 @@ func newClient(t testing.TB, cfg ClientConfig) *Client {
 
 func checkPools(t testing.TB, s *setting) {
 	t.Helper()
-	for _, p := range []*pool{s.pool, s.replies} {
-		p.mu.Lock()
-		if p.out != 0 {
-			t.Errorf("%d octets of messages have not been given back", p.out)
+	for _, m := range []*fairness.Memory{s.in, s.out, s.own} {
+		if n := m.Used(); n != 0 {
+			t.Errorf("%d octets of messages have not been given back", n)
 		}
-		p.mu.Unlock()
 	}
 }
 

@@ -11,6 +11,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/weft-rdma/weft/internal/fairness"
 	"github.com/weft-rdma/weft/oncrpc"
 	"github.com/weft-rdma/weft/origin"
 )
@@ -30,16 +31,21 @@ type ServerConfig struct {
 	Handler oncrpc.Handler
 
 	// Allow, if not nil, says whether a peer may connect, or send a datagram. Who
-	// may not is let go without a word.
+	// may not is let go without a word, before anything is read.
 	Allow func(remote net.Addr) bool
 
 	// Admit, if not nil, decides which connections are taken, and says where their
 	// calls come from. Without it all are that Allow has, and origin.Of tells of them.
+	// It is asked for one connection after the other, and so must not wait for a peer.
 	Admit origin.Admit
 
-	// Connections bounds the connections at a time, DefaultConnections. One more
-	// takes the place of the one that has been idle longest, and is closed if none
-	// is idle.
+	// Connections bounds the connections at a time, DefaultConnections: so many
+	// descriptors are open, and one more while a connection takes the place of
+	// another. They are divided by [origin.Share]: one more takes the place of one of
+	// the share with the most that do nothing, or if all work, with the most; first
+	// of one that has not called yet, then of the one idle for longest. It is closed
+	// itself if its own share has the most and all of that work, which is: execute a
+	// call, or have sent or taken something within a second.
 	Connections int
 
 	// Calls bounds the calls of one connection that are executed at a time,
@@ -48,11 +54,18 @@ type ServerConfig struct {
 	// as many.
 	Calls int
 
-	// Memory bounds the octets of all calls and replies under way, DefaultMemory,
-	// in the way of Calls: beyond it no further call is read, of one connection
-	// beyond a quarter of it, but one of each that has none. What has been begun
-	// comes to its end, for which each connection may take one record more, and
-	// handlers their replies.
+	// Memory bounds the octets of all calls and replies, DefaultMemory: one half is
+	// for calls, those still arriving included, and one for what handlers ask for by
+	// Request.Alloc. Each is a hard limit: a call is not read, and Request.Alloc does
+	// not return, before there is memory. (A message longer than a half is taken
+	// alone. A handler that asks a second time waits a second at most.) Beside it each
+	// connection has some 20 KiB.
+	//
+	// No connection has more than a quarter of a half, unless by one message. Shares
+	// get memory in the order of how little they have, and a share by itself up to
+	// three quarters of a half, so that another one need not wait for it. Who lets
+	// memory lie for 250 ms while others wait for it, as it does not send the rest of
+	// a call or does not take a reply, is cut off.
 	Memory int
 
 	// Record bounds one call. The default is that of package oncrpc.
@@ -79,6 +92,8 @@ type ServerConfig struct {
 type Server struct {
 	cfg     ServerConfig
 	setting setting
+	places  *fairness.Places
+	turned  fairness.Log // those turned away
 
 	mu      sync.Mutex
 	ended   bool                 // by Shutdown or Close
@@ -102,14 +117,17 @@ func NewServer(cfg ServerConfig) (*Server, error) {
 	if cfg.Logger == nil {
 		cfg.Logger = slog.New(slog.DiscardHandler)
 	}
+	in, out := fairness.NewMemory(int64(cfg.Memory)/2), fairness.NewMemory(int64(cfg.Memory)/2)
 	return &Server{
 		cfg: cfg,
 		setting: setting{
-			handler: cfg.Handler, calls: cfg.Calls, record: cfg.Record, idle: cfg.Idle, stall: cfg.Stall,
-			pool: &pool{limit: int64(cfg.Memory)}, replies: new(pool), log: cfg.Logger,
+			handler: cfg.Handler, slots: cfg.Calls, record: cfg.Record, idle: cfg.Idle, stall: cfg.Stall,
+			in: in, out: out, own: in, log: cfg.Logger,
 		},
-		links: make(map[*link]struct{}),
-		ends:  make(map[*func()]struct{}),
+		places: fairness.NewPlaces(cfg.Connections),
+		turned: fairness.Log{Logger: cfg.Logger},
+		links:  make(map[*link]struct{}),
+		ends:   make(map[*func()]struct{}),
 	}, nil
 }
 
@@ -144,11 +162,10 @@ func (s *Server) Serve(ctx context.Context, ln net.Listener) error {
 		nc, err := ln.Accept()
 		if err == nil {
 			wait = firstWait
-			links.Go(func() {
-				if err := s.ServeConn(ctx, nc); err != nil && s.over(ctx) == nil {
-					s.cfg.Logger.Info("connection ended", "from", nc.RemoteAddr(), "err", err)
-				}
-			})
+			// Here, so that nothing is accepted that there is no place for.
+			if l, err := s.begin(ctx, nc); err == nil {
+				links.Go(func() { s.tell(ctx, l, s.serve(l)) })
+			}
 			continue
 		}
 		if err := s.over(ctx); err != nil {
@@ -201,24 +218,54 @@ func (s *Server) enter(end func()) (leave func(), err error) {
 	}, nil
 }
 
+// tell logs how a link has ended, if that is worth telling.
+func (s *Server) tell(ctx context.Context, l *link, err error) {
+	switch {
+	case err == nil || s.over(ctx) != nil:
+	case errors.Is(err, fairness.ErrEvicted), errors.Is(err, fairness.ErrNoMemory):
+		s.turned.Tell(slog.LevelWarn, "closed a connection", l.from.Share(), l.raw.RemoteAddr(), err)
+	default:
+		s.cfg.Logger.Info("connection ended", "from", l.nc.RemoteAddr(), "err", err)
+	}
+}
+
 // ServeConn serves one connection until it ends, and closes it. It returns nil
 // when it ended in good order: by the peer between two calls, or by Shutdown.
 func (s *Server) ServeConn(ctx context.Context, nc net.Conn) error {
-	from, err := s.letIn(nc)
+	l, err := s.begin(ctx, nc)
 	if err != nil {
-		nc.Close()
 		return err
 	}
+	return s.serve(l)
+}
+
+// begin makes a link of a connection if it may be served and there is a place for
+// it. Otherwise nothing is left of it.
+func (s *Server) begin(ctx context.Context, nc net.Conn) (*link, error) {
+	from, err := s.letIn(nc)
+	if err != nil {
+		drop(nc)
+		s.turned.Tell(slog.LevelWarn, "refused a connection", origin.Of(nc.RemoteAddr()).Share(), nc.RemoteAddr(), err)
+		return nil, err
+	}
+	raw := nc
 	if s.cfg.Wrap != nil {
 		nc = s.cfg.Wrap(nc)
 	}
-	l := newLink(ctx, nc, &s.setting)
-	l.from = from
+	l := newLink(ctx, nc, raw, from, &s.setting)
 	if err := s.admit(l); err != nil {
-		l.close(err)
-		nc.Close()
-		return err
+		l.Evict(err)
+		l.settle()
+		if err != ErrServerClosed && ctx.Err() == nil {
+			s.turned.Tell(slog.LevelWarn, "refused a connection", from.Share(), raw.RemoteAddr(), err)
+		}
+		return nil, err
 	}
+	return l, nil
+}
+
+// serve serves a link that begin has made.
+func (s *Server) serve(l *link) error {
 	defer s.dismiss(l)
 	if err := l.run(); err != nil && !errors.Is(err, errDraining) && !errors.Is(err, errIdle) {
 		return err
@@ -229,7 +276,7 @@ func (s *Server) ServeConn(ctx context.Context, nc net.Conn) error {
 // letIn returns where a connection comes from if it may be served.
 func (s *Server) letIn(nc net.Conn) (*origin.Origin, error) {
 	if s.cfg.Allow != nil && !s.cfg.Allow(nc.RemoteAddr()) {
-		return nil, errors.New("not allowed")
+		return nil, errNotAllowed
 	}
 	if s.cfg.Admit == nil {
 		return origin.Of(nc.RemoteAddr()), nil
@@ -237,29 +284,22 @@ func (s *Server) letIn(nc net.Conn) (*origin.Origin, error) {
 	return s.cfg.Admit(nc)
 }
 
-// errCrowded is why a connection is closed that there is no place for.
-var errCrowded = errors.New("too many connections")
+// errNotAllowed is why a connection is closed at once.
+var errNotAllowed = errors.New("its address is not allowed")
 
-// admit counts a link in. If there are too many it closes the one that has been
-// idle longest.
-func (s *Server) admit(l *link) error {
+// admit gives a link its place and counts it in.
+func (s *Server) admit(l *link) (err error) {
+	if err := s.over(l.ctx); err != nil {
+		return err
+	}
+	if l.place, err = s.places.Take(l.ctx, l.from.Share(), l); err != nil {
+		return err
+	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.ended {
+		l.place.Free()
 		return ErrServerClosed
-	}
-	if len(s.links) >= s.cfg.Connections {
-		var oldest *link
-		for other := range s.links {
-			if !other.occupied() && (oldest == nil || other.lastUsed.Load() < oldest.lastUsed.Load()) {
-				oldest = other
-			}
-		}
-		if oldest == nil {
-			return errCrowded
-		}
-		oldest.close(errCrowded)
-		delete(s.links, oldest)
 	}
 	s.links[l] = struct{}{}
 	s.running.Add(1)

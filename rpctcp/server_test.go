@@ -211,13 +211,11 @@ func TestOnlyThoseAllowedAreServed(t *testing.T) {
 	ln := nettest.Listen(t, "tcp4")
 	var serve sync.WaitGroup
 	serve.Go(func() { _ = s.Serve(context.Background(), ln) })
-	nc, err := net.Dial("tcp", ln.Addr().String())
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer nc.Close()
-	if n, err := nc.Read(make([]byte, 1)); err == nil {
-		t.Errorf("received %d octets", n)
+	if nc, err := net.Dial("tcp", ln.Addr().String()); err == nil { // else it was reset at once
+		defer nc.Close()
+		if n, err := nc.Read(make([]byte, 1)); err == nil {
+			t.Errorf("received %d octets", n)
+		}
 	}
 	if line := <-log; !strings.Contains(line, "not allowed") {
 		t.Errorf("the log says %q", line)

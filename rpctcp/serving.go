@@ -7,18 +7,21 @@ import (
 	"context"
 	"errors"
 	"sync"
+	"sync/atomic"
 	"time"
 
+	"github.com/weft-rdma/weft/internal/fairness"
 	"github.com/weft-rdma/weft/oncrpc"
 )
 
 // A served call is a call of the peer's with all the memory that it has.
 type served struct {
 	oncrpc.Request
-	in     *buffer   // holds Request.Message
-	out    []*buffer // given to the handler
-	pool   *pool
-	reject error // in place of the handler's answer
+	in      *buffer   // holds Request.Message
+	out     []*buffer // given to the handler
+	replies *fairness.Account
+	lying   *atomic.Int32 // counts it while it waits for memory
+	reject  error         // in place of the handler's answer
 }
 
 // servedCalls holds those that are not in use.
@@ -28,27 +31,21 @@ var servedCalls = sync.Pool{New: func() any { return new(served) }}
 // It waits for a place among those being executed, and for memory. Meanwhile the
 // link is not read, by which a peer that calls too much is slowed down.
 func (l *link) takeCall(prefix *[prefixLen]byte) error {
-	begin := time.Now()
 	select {
 	case l.slots <- struct{}{}:
-	case <-l.ctx.Done():
-		return context.Cause(l.ctx)
+	default:
+		if err := l.slot(); err != nil {
+			return err
+		}
 	}
-	err := l.memory.wait(l.ctx)
-	if now := time.Now(); err == nil && now.Sub(begin) > time.Millisecond {
-		err = l.setReadDeadline(now.Add(l.stall)) // the wait was not the peer's fault
-	}
-	var in *buffer
-	if err == nil {
-		in, err = l.read(prefix, l.memory)
-	}
+	in, err := l.read(prefix, l.calls)
 	if err != nil {
 		<-l.slots
 		return err
 	}
 
 	c := servedCalls.Get().(*served)
-	c.in, c.pool = in, l.memory
+	c.in, c.replies, c.lying = in, l.replies, &l.lying
 	if err := c.parse(); err != nil {
 		c.free()
 		<-l.slots
@@ -63,6 +60,16 @@ func (l *link) takeCall(prefix *[prefixLen]byte) error {
 	l.mu.Unlock()
 	l.inside.Go(func() { l.execute(c) })
 	return nil
+}
+
+// slot waits for a place among the calls being executed.
+func (l *link) slot() error {
+	select {
+	case l.slots <- struct{}{}:
+		return l.setReadDeadline(time.Now().Add(l.stall)) // the wait was not the peer's fault
+	case <-l.ctx.Done():
+		return context.Cause(l.ctx)
+	}
 }
 
 // parse reads the header of the call in c.in. An error says that it is no call;
@@ -83,8 +90,11 @@ func (c *served) parse() error {
 func (l *link) execute(c *served) {
 	reply, err := c.answer(l.ctx, l.handler)
 	if err == nil {
+		l.lying.Add(1)
 		err = l.write(l.ctx, reply)
+		l.lying.Add(-1)
 	}
+	answered := err == nil
 	if err != nil && !errors.Is(err, oncrpc.ErrNoReply) {
 		l.log.Debug("a call is not answered", "from", c.Remote, "call", c.XID, "err", err)
 	}
@@ -92,6 +102,7 @@ func (l *link) execute(c *served) {
 	l.lastUsed.Store(time.Now().UnixNano())
 	l.mu.Lock()
 	l.busy--
+	l.spoken = l.spoken || answered
 	l.mu.Unlock()
 	<-l.slots
 }
@@ -109,11 +120,35 @@ func (c *served) answer(ctx context.Context, h oncrpc.Handler) ([]byte, error) {
 	return reply.Append(nil)
 }
 
-// alloc is Request.Alloc.
+// secondWait bounds how long a call waits for more memory than it has got already:
+// what it waits for may be waited for by others that have some, too.
+const secondWait = time.Second
+
+// alloc is Request.Alloc. It waits for the memory, also when the link has ended:
+// those who are asked cannot say no.
 func (c *served) alloc(n int) []byte {
-	b := c.pool.get(n)
+	class, size := classOf(n)
+	if !c.replies.Try(size, false) {
+		c.lying.Add(1)
+		c.wait(size)
+		c.lying.Add(-1)
+	}
+	b := newBuffer(c.replies, n, class, size)
 	c.out = append(c.out, b)
 	return b.b
+}
+
+// wait takes memory for a reply when it is there.
+func (c *served) wait(size int) {
+	ctx := context.Background()
+	if len(c.out) > 0 {
+		limited, cancel := context.WithTimeout(ctx, secondWait)
+		defer cancel()
+		ctx = limited
+	}
+	if c.replies.Take(ctx, size, false) != nil {
+		c.replies.Force(size)
+	}
 }
 
 // free gives the call's memory back.

@@ -31,10 +31,9 @@ type want struct {
 //   - First those who leave their memory lying for Patience or longer, of the share
 //     that wants it itself and of those that have more. The share with the most
 //     loses first, and in it who does nothing for longest.
-//   - After twice the time those whose turn it is though they do something, of
-//     shares that have more than the one that wants would have: the largest of the
-//     largest share.
-//   - When all that is out waits for more, the largest of those.
+//   - Then also those who go on, or wait for more, of shares that would have as much
+//     without it as the one that wants.
+//   - When all that is out waits for more, one of those, after twice the time.
 func evictees(all []holding, w want) (who []int, used int64) {
 	octets := make(map[*use]int64)
 	waits := int64(0)
@@ -49,7 +48,7 @@ func evictees(all []holding, w want) (who []int, used int64) {
 		return h.account != w.account && h.Theirs && h.Idle >= Patience && (h.share == w.share || octets[h.share] > own+w.n)
 	}
 	over := func(h *holding) bool {
-		return (h.Theirs || h.Stuck) && h.share != w.share && octets[h.share]-h.octets >= own+w.n
+		return (h.Theirs || h.Stuck) && h.share != w.share && octets[h.share]-h.octets >= min(own+w.n, w.limit/2)
 	}
 	stuck := func(h *holding) bool { return h.account != w.account && h.Stuck && waits >= w.used }
 	for {
@@ -57,11 +56,11 @@ func evictees(all []holding, w want) (who []int, used int64) {
 			return who, w.used
 		}
 		i := pick(all, who, octets, idle)
-		if i < 0 && len(who) == 0 && w.waited >= 2*Patience {
+		if i < 0 {
 			i = pick(all, who, octets, over)
-			if i < 0 {
-				i = pick(all, who, octets, stuck)
-			}
+		}
+		if i < 0 && len(who) == 0 && w.waited >= 2*Patience {
+			i = pick(all, who, octets, stuck)
 		}
 		if i < 0 {
 			return who, w.used

@@ -118,6 +118,9 @@ func (a *Account) forget() {
 	}
 }
 
+// Limit is how many octets there are.
+func (m *Memory) Limit() int64 { return m.limit }
+
 // Used is how many octets are out.
 func (m *Memory) Used() int64 {
 	m.mu.Lock()
@@ -152,11 +155,11 @@ func (a *Account) take(n int64) {
 	a.m.used += n
 }
 
-// Try takes n octets if they are there and nobody waits.
-func (a *Account) Try(n int) bool {
+// Try takes n octets if they are there and nobody waits. Grows is that of Take.
+func (a *Account) Try(n int, grows bool) bool {
 	a.m.mu.Lock()
 	defer a.m.mu.Unlock()
-	return a.try(int64(n), false)
+	return a.try(int64(n), grows)
 }
 
 func (a *Account) try(n int64, grows bool) bool {

@@ -222,7 +222,7 @@ func TestAnAccountHasNoMoreThanItMay(t *testing.T) {
 		if err := d.take(200, time.Minute); err == nil {
 			t.Error("got more")
 		}
-		if !d.a.Try(100) || d.a.Try(1) {
+		if !d.a.Try(100, false) || d.a.Try(1, false) {
 			t.Error("Try has another limit")
 		}
 		if err := d.a.Take(t.Context(), 200, true); err != nil {
