@@ -11,6 +11,7 @@ import (
 	"syscall"
 	"time"
 
+	"github.com/weft-rdma/weft/internal/fairness"
 	"github.com/weft-rdma/weft/mpa"
 	"github.com/weft-rdma/weft/origin"
 	"github.com/weft-rdma/weft/verbs"
@@ -24,14 +25,16 @@ type ListenConfig struct {
 	MPA mpa.Config
 
 	// Backlog bounds, each by itself, the connections in start-up and the
-	// requests that wait for Accept. A connection beyond the first takes the
-	// place of the oldest in start-up, so that those who connect and say
-	// nothing do not shut out those who speak; a request beyond the second is
-	// closed. 0 means 128.
+	// requests that wait for Accept. Both are divided by [origin.Share]: a
+	// connection beyond the first takes the place of the oldest in start-up of the
+	// share with the most, so that those who connect and say nothing do not shut
+	// out those who speak; a request beyond the second that of the oldest of a
+	// share that has more of them than its own, and is closed if there is none. 0
+	// means 128.
 	//
 	// Both count against Limits.PendingConnections of the RNIC, too. When that
-	// is met a connection takes the place of the oldest of this listener in
-	// start-up, and is closed if there is none.
+	// is met a connection takes the place of another of this listener in start-up,
+	// and is closed if there is none.
 	Backlog int
 
 	// Socket holds the options of the socket that listens, which its connections
@@ -42,7 +45,9 @@ type ListenConfig struct {
 	Wrap func(net.Conn) net.Conn
 
 	// Admit, if not nil, decides which connections are taken. Without it all are,
-	// and origin.Of tells of them.
+	// and origin.Of tells of them. Others are reset before an octet of theirs is
+	// read. It is asked for one connection after the other, and so must not wait for
+	// a peer.
 	Admit origin.Admit
 
 	// Logger tells of connections that did not get as far as Accept; nil is
@@ -60,14 +65,15 @@ type Listener struct {
 	cancel context.CancelFunc
 	wg     sync.WaitGroup
 
-	mu       sync.Mutex
-	starting []*starting   // oldest first, at most Backlog; each counts against the RNIC's limit
-	queue    []*Request    // oldest first, at most Backlog
-	arrived  chan struct{} // capacity 1: there may be something in the queue
-}
+	starts *fairness.Places // of those in start-up
+	waits  *fairness.Places // of those in the queue
+	turned fairness.Log     // those turned away
 
-// A starting is a connection in start-up.
-type starting struct{ cancel context.CancelFunc }
+	mu       sync.Mutex
+	starting map[*starting]struct{} // each counts against the RNIC's limit
+	queue    []*queued              // oldest first; each counts, too
+	arrived  chan struct{}          // capacity 1: there may be something in the queue
+}
 
 // Listen listens on a local address: network is "tcp", "tcp4" or "tcp6" and addr
 // host:port, where port 0 takes any, or "unix" and a path; any other network is a
@@ -119,7 +125,11 @@ func newListener(rnic *verbs.RNIC, ln net.Listener, cfg ListenConfig) (*Listener
 		log = slog.New(slog.DiscardHandler)
 	}
 	ctx, cancel := context.WithCancel(context.Background())
-	l := &Listener{rnic: rnic, ln: ln, cfg: cfg, log: log, ctx: ctx, cancel: cancel, arrived: make(chan struct{}, 1)}
+	l := &Listener{
+		rnic: rnic, ln: ln, cfg: cfg, log: log, ctx: ctx, cancel: cancel, arrived: make(chan struct{}, 1),
+		starts: fairness.NewPlaces(cfg.Backlog), waits: fairness.NewPlaces(cfg.Backlog),
+		turned: fairness.Log{Logger: log}, starting: make(map[*starting]struct{}),
+	}
 	l.wg.Add(1) // before the RNIC may close it
 	if err := rnic.AttachListener(l); err != nil {
 		cancel()
@@ -159,22 +169,22 @@ func (l *Listener) next() *Request {
 	if len(l.queue) == 0 {
 		return nil
 	}
-	r := l.queue[0]
+	q := l.queue[0]
 	l.queue = slices.Delete(l.queue, 0, 1)
-	l.rnic.DismissConnection() // it is the consumer's
+	q.settle() // it is the consumer's
 	if len(l.queue) > 0 {
 		l.rouse() // another Accept may be waiting
 	}
-	return r
+	return q.r
 }
 
 // bury drops requests whose time to be decided is over; needs mu.
 func (l *Listener) bury() {
-	l.queue = slices.DeleteFunc(l.queue, func(r *Request) bool {
-		if !r.mpa.Expired() {
+	l.queue = slices.DeleteFunc(l.queue, func(q *queued) bool {
+		if !q.r.mpa.Expired() {
 			return false
 		}
-		l.rnic.DismissConnection()
+		q.settle()
 		return true
 	})
 }
@@ -196,9 +206,9 @@ func (l *Listener) Close() error {
 	l.rnic.DetachListener(l)
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	for _, r := range l.queue {
-		_ = r.mpa.Close() // answered or expired already
-		l.rnic.DismissConnection()
+	for _, q := range l.queue {
+		_ = q.r.mpa.Close() // answered or expired already
+		q.settle()
 	}
 	l.queue = nil
 	return err
@@ -226,18 +236,23 @@ func (l *Listener) serve() {
 }
 
 // take has a connection begin its start-up if it is admitted and there is room.
+// Nothing is left of others.
 func (l *Listener) take(nc net.Conn) {
 	from, err := l.admit(nc)
-	if err == nil {
-		ctx, s, full := l.enter() // here, in the order of their coming
-		if full == nil {
-			l.wg.Go(func() { l.receive(ctx, s, nc, from) })
-			return
-		}
-		err = full
+	if err != nil {
+		drop(nc)
+		l.turned.Tell(slog.LevelWarn, "refused a connection", origin.Of(nc.RemoteAddr()).Share(), nc.RemoteAddr(), err)
+		return
 	}
-	l.log.Warn("connection closed", "peer", nc.RemoteAddr(), "err", err)
-	_ = nc.Close() // nothing was said
+	s, err := l.enter(nc, from) // here, in the order of their coming
+	if err != nil {
+		drop(nc)
+		if l.ctx.Err() == nil {
+			l.turned.Tell(slog.LevelWarn, "refused a connection", from.Share(), nc.RemoteAddr(), err)
+		}
+		return
+	}
+	l.wg.Go(func() { l.receive(s) })
 }
 
 func (l *Listener) admit(nc net.Conn) (*origin.Origin, error) {
@@ -249,79 +264,6 @@ func (l *Listener) admit(nc net.Conn) (*origin.Origin, error) {
 
 // acceptPause keeps a listener that cannot accept from doing nothing else.
 const acceptPause = 50 * time.Millisecond
-
-// enter counts a connection in, if need be in place of the one that has been
-// in start-up for longest: who means it needs a round trip. It fails if the RNIC
-// takes no more and none of this listener's can make room.
-func (l *Listener) enter() (context.Context, *starting, error) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	l.bury()
-	full := len(l.starting) >= l.cfg.Backlog
-	if !full {
-		err := l.rnic.AdmitConnection()
-		if full = err != nil; full && len(l.starting) == 0 {
-			return nil, nil, err
-		}
-	}
-	if full {
-		l.starting[0].cancel()
-		l.starting = slices.Delete(l.starting, 0, 1) // the other counts in its place
-	}
-	ctx, cancel := context.WithCancel(l.ctx)
-	s := &starting{cancel}
-	l.starting = append(l.starting, s)
-	return ctx, s, nil
-}
-
-// leave counts it out, unless something else counts in its place.
-func (l *Listener) leave(s *starting) {
-	s.cancel()
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	if l.remove(s) {
-		l.rnic.DismissConnection()
-	}
-}
-
-// remove takes it out of those in start-up; whoever does so has its count against the
-// RNIC's limit. It reports false if that was done before; needs mu.
-func (l *Listener) remove(s *starting) bool {
-	i := slices.Index(l.starting, s)
-	if i >= 0 {
-		l.starting = slices.Delete(l.starting, i, i+1)
-	}
-	return i >= 0
-}
-
-// receive takes a connection through the first half of its start-up.
-func (l *Listener) receive(ctx context.Context, s *starting, nc net.Conn, from *origin.Origin) {
-	defer l.leave(s)
-	r, err := Receive(ctx, wrapped(nc, l.cfg.Wrap), l.cfg.MPA)
-	if err != nil {
-		l.log.Info("start-up failed", "peer", nc.RemoteAddr(), "err", err)
-		return
-	}
-	r.rnic, r.from = l.rnic, from
-	if !l.offer(s, r) {
-		l.log.Warn("connection closed: too many wait for Accept", "peer", nc.RemoteAddr(), "backlog", l.cfg.Backlog)
-		_ = r.mpa.Close()
-	}
-}
-
-// offer has a connection in start-up wait for Accept, where its request counts in its
-// place, if there is room. One that lost its place meanwhile is too late.
-func (l *Listener) offer(s *starting, r *Request) bool {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	l.bury()
-	if len(l.queue) >= l.cfg.Backlog || !l.remove(s) {
-		return false
-	}
-	l.queue = append(l.queue, r)
-	l.rouse()
-	return true
-}
 
 // A Request is a peer that asks for a connection: Accept or Reject it, once,
 // within the decision time of the MPA configuration (30 s by default).

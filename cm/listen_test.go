@@ -1,10 +1,14 @@
 package cm_test
 
 import (
+	"context"
 	"errors"
 	"io"
+	"log/slog"
 	"net"
 	"os"
+	"strings"
+	"syscall"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -12,6 +16,7 @@ import (
 	"github.com/weft-rdma/weft/cm"
 	"github.com/weft-rdma/weft/internal/nettest"
 	"github.com/weft-rdma/weft/mpa"
+	"github.com/weft-rdma/weft/origin"
 	"github.com/weft-rdma/weft/verbs"
 )
 
@@ -305,6 +310,117 @@ func TestAPeerMayVanishAtAnyOctet(t *testing.T) {
 			})
 		}
 	}
+}
+
+// from is a connection that seems to come from an address.
+type from struct {
+	*nettest.Conn
+	addr string
+}
+
+func (f from) RemoteAddr() net.Addr { return &net.TCPAddr{IP: net.ParseIP(f.addr), Port: 700} }
+
+// dialFrom connects from an address.
+func (p *pipes) dialFrom(addr string) *nettest.Conn {
+	a, b := nettest.Pipe()
+	p.conns <- from{b, addr}
+	return a
+}
+
+const attacker, honest = "192.0.2.1", "192.0.2.2"
+
+// Connections that one address opens, silent or past the first half of start-up,
+// do not cost others their places, neither in start-up nor in the queue.
+func TestOneAddressDoesNotShutOutAnother(t *testing.T) {
+	for _, speaks := range []bool{false, true} {
+		synctest.Test(t, func(t *testing.T) {
+			b := newEnd(t, verbs.QPConfig{})
+			pipes := newPipes()
+			ln := newListener(t, b, pipes, cm.ListenConfig{Backlog: 4})
+			ask := func(from string) chan error {
+				a := newEnd(t, verbs.QPConfig{})
+				asked := make(chan error, 1)
+				nc := pipes.dialFrom(from)
+				go func() {
+					_, err := cm.Connect(t.Context(), a.qp, nc, cm.Params{})
+					asked <- err
+				}()
+				return asked
+			}
+			flood := func() {
+				for range 20 {
+					if speaks {
+						ask(attacker)
+					} else {
+						pipes.dialFrom(attacker)
+					}
+					synctest.Wait()
+				}
+			}
+			flood()
+			asked := ask(honest)
+			synctest.Wait()
+			flood()
+			if n := b.rnic.Usage().PendingConnections; n > 8 {
+				t.Errorf("%d connections wait, with a backlog of 4", n)
+			}
+			for {
+				ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+				req, err := ln.Accept(ctx)
+				cancel()
+				if err != nil {
+					t.Errorf("speaks %v: the other address is not among those that wait: %v", speaks, err)
+					break
+				}
+				if req.RemoteAddr().(*net.TCPAddr).IP.String() != honest {
+					_ = req.Reject(nil)
+					continue
+				}
+				if req.Origin().Addr.Addr().String() != honest {
+					t.Errorf("the request comes from %+v", req.Origin())
+				}
+				if _, err := req.Accept(t.Context(), b.qp, cm.Params{}); err != nil {
+					t.Error(err)
+				}
+				if err := <-asked; err != nil {
+					t.Error(err)
+				}
+				break
+			}
+			_ = ln.Close()
+		})
+	}
+}
+
+// Who is not admitted is reset before start-up, and the log tells of it, in few
+// lines.
+func TestWhoIsNotAdmittedIsReset(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b := newEnd(t, verbs.QPConfig{})
+		pipes := newPipes()
+		var log strings.Builder
+		errStranger := errors.New("a stranger")
+		ln := newListener(t, b, pipes, cm.ListenConfig{
+			Logger: slog.New(slog.NewTextHandler(&log, nil)),
+			Wrap:   func(nc net.Conn) net.Conn { t.Error("start-up begins"); return nc },
+			Admit: func(nc net.Conn) (*origin.Origin, error) {
+				return nil, errStranger
+			},
+		})
+		for range 50 {
+			nc := pipes.dialFrom(attacker)
+			if _, err := nc.Read(make([]byte, 1)); !errors.Is(err, syscall.ECONNRESET) {
+				t.Errorf("the peer is told %v, expected a reset", err)
+			}
+		}
+		_ = ln.Close()
+		if n := strings.Count(log.String(), "a stranger"); n == 0 || n > 5 || !strings.Contains(log.String(), "peer="+attacker+":700") {
+			t.Errorf("%d lines: %s", n, log.String())
+		}
+		if n := b.rnic.Usage().PendingConnections; n != 0 {
+			t.Errorf("%d connections wait", n)
+		}
+	})
 }
 
 // pipes is a net.Listener of connections in memory.

@@ -4,7 +4,10 @@ import (
 	"context"
 	"testing"
 
+	"github.com/weft-rdma/weft/internal/fairness"
+	"github.com/weft-rdma/weft/internal/nettest"
 	"github.com/weft-rdma/weft/mpa"
+	"github.com/weft-rdma/weft/origin"
 	"github.com/weft-rdma/weft/verbs"
 )
 
@@ -19,13 +22,21 @@ func TestARequestThatWaitsGivesItsPlaceToNobody(t *testing.T) {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = rnic.Close() })
-	l := &Listener{rnic: rnic, cfg: ListenConfig{Backlog: 1}, ctx: context.Background(), arrived: make(chan struct{}, 1)}
+	l := &Listener{
+		rnic: rnic, ctx: context.Background(), arrived: make(chan struct{}, 1),
+		starts: fairness.NewPlaces(1), waits: fairness.NewPlaces(1), starting: make(map[*starting]struct{}),
+	}
 	enter := func() *starting {
-		_, s, err := l.enter()
+		_, nc := nettest.Pipe()
+		s, err := l.enter(nc, origin.Of(nil))
 		if err != nil {
 			t.Fatal(err)
 		}
 		return s
+	}
+	leave := func(s *starting) {
+		s.end()
+		s.place.Free()
 	}
 	for _, step := range []struct {
 		name string
@@ -33,24 +44,28 @@ func TestARequestThatWaitsGivesItsPlaceToNobody(t *testing.T) {
 		want int
 	}{
 		{"one loses its place and comes too late", func() {
-			first, second := enter(), enter()
-			if l.offer(first, &Request{mpa: new(mpa.Request)}) {
+			first := enter()
+			entered := make(chan *starting)
+			go func() { entered <- enter() }()
+			<-first.ctx.Done()
+			if l.offer(first, &Request{mpa: new(mpa.Request)}) == nil {
 				t.Error("taken without a place")
 			}
-			l.leave(first)
-			l.leave(second)
+			leave(first)
+			leave(<-entered)
 		}, 0},
 		{"one waits, another comes, both leave", func() {
 			first := enter()
-			if !l.offer(first, &Request{mpa: new(mpa.Request)}) {
-				t.Error("there is room for the request")
+			if err := l.offer(first, &Request{mpa: new(mpa.Request)}); err != nil {
+				t.Errorf("there is room for the request: %v", err)
 			}
+			first.place.Free()
 			second := enter()
 			if n := rnic.Usage().PendingConnections; n != 2 {
 				t.Errorf("%d connections are counted, expected 2", n)
 			}
-			l.leave(first)
-			l.leave(second)
+			first.end()
+			leave(second)
 		}, 1},
 		{"accepted", func() { l.next() }, 0},
 	} {
@@ -58,5 +73,8 @@ func TestARequestThatWaitsGivesItsPlaceToNobody(t *testing.T) {
 		if n := rnic.Usage().PendingConnections; n != step.want {
 			t.Errorf("%s: %d connections are counted, expected %d", step.name, n, step.want)
 		}
+	}
+	if l.starts.Len() != 0 || l.waits.Len() != 0 {
+		t.Errorf("%d places in start-up and %d in the queue are left", l.starts.Len(), l.waits.Len())
 	}
 }
