@@ -70,8 +70,13 @@ func (f *FS) remove(ctx context.Context, proc nfs.Proc, path string) error {
 	if err != nil {
 		return err
 	}
+	return f.removeFrom(ctx, proc, dir, name, path)
+}
+
+// removeFrom removes a name from a directory; whole is for errors.
+func (f *FS) removeFrom(ctx context.Context, proc nfs.Proc, dir *Info, name, whole string) error {
 	var res nfs.WccRes
-	return failed(proc, path, f.do(ctx, proc, &nfs.DirOpArgs{Dir: dir.FH, Name: name}, &res, &res.Stat, nil))
+	return failed(proc, whole, f.do(ctx, proc, &nfs.DirOpArgs{Dir: dir.FH, Name: name}, &res, &res.Stat, nil))
 }
 
 // Rename gives a file another name, and takes that from the file that had it.
@@ -122,6 +127,12 @@ func (f *FS) LsetAttr(ctx context.Context, path string, attr nfs.SetAttributes) 
 		return err
 	}
 	return f.setattr(ctx, info.FH, path, attr)
+}
+
+// SetAttrOf sets attributes of a file that was looked at, whatever its path leads
+// to by now. Of a symbolic link a server may refuse to set any.
+func (f *FS) SetAttrOf(ctx context.Context, file *Info, attr nfs.SetAttributes) error {
+	return f.setattr(ctx, file.FH, file.name, attr)
 }
 
 // Truncate makes a file size octets long. What it gains is zeros.

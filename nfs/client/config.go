@@ -52,7 +52,8 @@ type Config struct {
 	// sends no more than the server's credits allow.
 	Requests, Memory int
 
-	// Entries bounds what one directory may have, DefaultEntries.
+	// Entries bounds what one directory that is listed whole may have,
+	// DefaultEntries, and 512 octets for each the memory for that.
 	Entries int
 }
 

@@ -35,6 +35,9 @@ func (f *FS) Info() nfs.FsinfoRes { return f.info }
 // Export is the path of what is mounted, as the server names it.
 func (f *FS) Export() string { return f.export }
 
+// Caller is who calls: Config.Auth, or this process's user and groups.
+func (f *FS) Caller() oncrpc.AuthSys { return *f.cfg.Auth }
+
 // Prefix is what was left of Config.Export behind the export that was mounted,
 // if Config.Within asked for that: where the path leads in this FS.
 func (f *FS) Prefix() string { return f.prefix }

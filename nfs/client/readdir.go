@@ -50,12 +50,14 @@ const maxRestarts = 5
 
 // A listing is a directory being read.
 type listing struct {
-	f     *FS
-	dir   *Info
-	path  string // of dir
-	size  uint32 // octets of a part
-	found []*Info
-	count int // entries seen, "." and ".." too
+	f       *FS
+	dir     *Info
+	path    string // of dir
+	size    uint32 // octets of a part
+	found   []*Info
+	count   int  // entries seen, "." and ".." too
+	bytes   int  // octets that found takes
+	endless bool // no limits: what was found is taken away after each part
 
 	cookie uint64
 	verf   nfs.Verifier
@@ -72,15 +74,25 @@ func (l *listing) read(ctx context.Context) error {
 		case err == nil:
 		case isStat(err, nfs.ErrBadCookie) && l.cookie != 0 && restarts < maxRestarts:
 			restarts++
-			l.cookie, l.verf, l.found, l.count = 0, nfs.Verifier{}, nil, 0
-		case isStat(err, nfs.ErrTooSmall) && l.size < nfs.MaxListing:
-			l.size = min(2*l.size, nfs.MaxListing)
-		case isStat(err, nfs.ErrNotSupp) && !l.f.unplus.Load():
-			l.f.unplus.Store(true)
-		default:
+			l.cookie, l.verf, l.found, l.count, l.bytes = 0, nfs.Verifier{}, nil, 0, 0
+		case !l.otherwise(err):
 			return err
 		}
 	}
+}
+
+// otherwise reports whether a part that failed may succeed if it is asked for
+// differently, as l now does.
+func (l *listing) otherwise(err error) bool {
+	switch {
+	case isStat(err, nfs.ErrTooSmall) && l.size < nfs.MaxListing:
+		l.size = min(2*l.size, nfs.MaxListing)
+	case isStat(err, nfs.ErrNotSupp) && !l.f.unplus.Load():
+		l.f.unplus.Store(true)
+	default:
+		return false
+	}
+	return true
 }
 
 // part reads what one reply holds.
@@ -119,11 +131,14 @@ func (l *listing) take(ctx context.Context, proc nfs.Proc, part *nfs.Listing, in
 		}
 		return nil
 	}
-	if l.count += len(part.Entries); l.count > l.f.cfg.Entries {
+	if l.count += len(part.Entries); l.count > l.f.cfg.Entries && !l.endless {
 		return failed(proc, l.path, fmt.Errorf("more than %d entries; Config.Entries allows no more", l.f.cfg.Entries))
 	}
-	l.verf = part.Verf
-	l.cookie = part.Entries[len(part.Entries)-1].Cookie
+	next := part.Entries[len(part.Entries)-1].Cookie
+	if next == l.cookie && !part.EOF {
+		return failed(proc, l.path, fmt.Errorf("%w: the listing goes round in a circle", ErrServer))
+	}
+	l.verf, l.cookie = part.Verf, next
 	for i := range part.Entries {
 		n := &part.Entries[i]
 		if n.Name == "." || n.Name == ".." {
@@ -142,10 +157,20 @@ func (l *listing) take(ctx context.Context, proc nfs.Proc, part *nfs.Listing, in
 		if err != nil {
 			return err
 		}
+		if l.bytes += entryOctets + len(n.Name); l.bytes/averageEntry > l.f.cfg.Entries && !l.endless {
+			return failed(proc, l.path, fmt.Errorf("more than %d MiB of entries; Config.Entries allows no more", l.f.cfg.Entries*averageEntry>>20))
+		}
 		l.found = append(l.found, info)
 	}
 	return nil
 }
+
+// Octets of memory that an entry takes beside its name, and with it at most on
+// average: a server could have one that is much longer than those of files.
+const (
+	entryOctets  = 256
+	averageEntry = 512
+)
 
 // info is an entry with handle and attributes, if they did not come with it.
 func (l *listing) info(ctx context.Context, n *nfs.Entry, info *Info) (*Info, error) {

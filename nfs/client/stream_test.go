@@ -288,3 +288,72 @@ func TestAnExportIsAFileSystemOfGo(t *testing.T) {
 		t.Errorf("a file that is not there: %v", err)
 	}
 }
+
+func TestAWriterLeavesOutWhatIsSkipped(t *testing.T) {
+	nettest.CheckLeaks(t)
+	data := bytes.Repeat([]byte("data"), 2500)
+	for name, tt := range map[string]struct {
+		pieces []int // octets of data, and negative of what is skipped
+		writes int64 // octets of data that go to the server
+	}{
+		"in between":     {[]int{10_000, -5000, 3}, 10_003},
+		"at the start":   {[]int{-1 << 20, 1}, 1},
+		"at the end":     {[]int{1, -1 << 20}, 1},
+		"nothing but":    {[]int{-4096}, 0},
+		"nothing at all": {[]int{100, 0, 100}, 200},
+		"several":        {[]int{-1, -4095, 4096, -1, -1, 5, -7}, 4101},
+	} {
+		s := newFakeServer()
+		f := dial(t, s, func(cfg *Config) { cfg.Requests = 3 })
+		var wrote int64
+		file, err := f.Create(t.Context(), "file", nfs.Unchecked, Mode(0o644))
+		if err != nil {
+			t.Fatal(err)
+		}
+		w := file.NewWriter(t.Context(), 0)
+		var want []byte
+		for _, n := range tt.pieces {
+			if n > 0 {
+				_, err = w.Write(data[:n])
+				want = append(want, data[:n]...)
+				wrote += int64(n)
+			} else {
+				err = w.Skip(int64(-n))
+				want = append(want, make([]byte, -n)...)
+			}
+			if err != nil {
+				t.Fatal(err)
+			}
+		}
+		if err := w.Close(); err != nil {
+			t.Fatal(err)
+		}
+		if got, stable := s.content("file"); !bytes.Equal(got, want) || !stable || wrote != tt.writes {
+			t.Errorf("%s: %d octets, want %d; stable %v; %d written", name, len(got), len(want), stable, wrote)
+		}
+		if most := int(wrote/4096) + len(tt.pieces); s.called(nfs.ProcWrite) > most {
+			t.Errorf("%s: %d WRITEs", name, s.called(nfs.ProcWrite))
+		}
+		if err := w.Skip(1); err == nil {
+			t.Errorf("%s: skipped after the end", name)
+		}
+	}
+}
+
+func TestAWriterSkipsNoOctetsThatAFileCannotHave(t *testing.T) {
+	s := newFakeServer()
+	f := dial(t, s, nil)
+	file, err := f.Create(t.Context(), "file", nfs.Unchecked, Mode(0o644))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, n := range []int64{-1, 1<<63 - 1} {
+		w := file.NewWriter(t.Context(), 1)
+		if err := w.Skip(n); !errors.Is(err, fs.ErrInvalid) {
+			t.Errorf("%d octets: %v", n, err)
+		}
+		if err := w.Close(); !errors.Is(err, fs.ErrInvalid) {
+			t.Errorf("%d octets: closed with %v", n, err)
+		}
+	}
+}

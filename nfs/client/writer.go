@@ -6,6 +6,7 @@ package client
 import (
 	"context"
 	"errors"
+	"fmt"
 	"io"
 
 	"github.com/weft-rdma/weft/nfs"
@@ -26,6 +27,7 @@ type Writer struct {
 	size  int   // octets of a block
 	most  int   // blocks at a time
 	off   int64 // of the block being filled
+	end   int64 // of the data given: below off after Skip
 	fill  []byte
 	spare [][]byte // memory of blocks that are done
 
@@ -55,7 +57,7 @@ type progress struct {
 // NewWriter returns a Writer of the file from offset off on, which ends with the
 // context. What was written is safe when Close has returned without an error.
 func (x *File) NewWriter(ctx context.Context, off int64) *Writer {
-	w := &Writer{file: x, off: off, size: x.fs.writeMax()}
+	w := &Writer{file: x, off: off, end: off, size: x.fs.writeMax()}
 	w.ctx, w.cancel = context.WithCancel(ctx)
 	w.most = max(min(x.fs.cfg.Requests, x.fs.cfg.Memory/w.size), 2)
 	w.events = make(chan progress, w.most+1)
@@ -100,6 +102,27 @@ func (w *Writer) ReadFrom(r io.Reader) (n int64, err error) {
 	}
 }
 
+// Skip leaves the next n octets as they are. In a new file they are zeros, and a
+// hole where the server's file system has such. After a Skip that no data follow,
+// Close sets the size of the file to where that ended.
+func (w *Writer) Skip(n int64) error {
+	if w.err != nil {
+		return w.err
+	}
+	if w.closed {
+		return failed(nfs.ProcWrite, w.file.path, errClosed)
+	}
+	if n < 0 || w.off+int64(len(w.fill))+n < 0 {
+		w.err = failed(nfs.ProcWrite, w.file.path, fmt.Errorf("%w: %d octets skipped at offset %d", nfs.ErrInval, n, w.off))
+		return w.err
+	}
+	if len(w.fill) > 0 {
+		w.send(nfs.Unstable)
+	}
+	w.off += n
+	return w.err
+}
+
 // Close writes what is left, waits until all is on stable storage, and frees
 // everything. Its error is the first of all, or nil.
 func (w *Writer) Close() error {
@@ -118,6 +141,9 @@ func (w *Writer) Close() error {
 			w.commit()
 		}
 		w.await()
+	}
+	if w.err == nil && w.end < w.off {
+		w.err = w.file.SetAttr(w.ctx, nfs.SetAttributes{Size: nfs.SetUint64{Set: true, Value: uint64(w.off)}})
 	}
 	w.Abort()
 	return w.err
@@ -170,6 +196,7 @@ func (w *Writer) room() error {
 func (w *Writer) send(stable nfs.StableHow) {
 	b := &stored{block: block{p: w.fill, off: w.off}}
 	w.off += int64(len(w.fill))
+	w.end = w.off
 	w.fill = nil
 	w.write(b, stable)
 }
