@@ -1,7 +1,9 @@
 package main
 
 import (
+	"fmt"
 	"os"
+	"strings"
 	"time"
 
 	"github.com/schollz/progressbar/v3"
@@ -30,20 +32,28 @@ func (f *perfFlags) progress(cfg *perf.Config) (done func()) {
 	return func() { bar.Finish() }
 }
 
-// A transferBar shows how far a transfer of so many octets is, when standard error
-// is a terminal.
-type transferBar struct{ bar *progressbar.ProgressBar }
+// A transferBar shows how far a transfer is, when standard error is a terminal: the
+// file, how many there are, octets, rate and time left.
+type transferBar struct {
+	bar         *progressbar.ProgressBar
+	file, files int
+}
 
-// bar shows what is being done, and how much of it is left.
-func (m *mounts) bar(what string, octets int64) *transferBar {
-	if m.cmd.ErrOrStderr() != os.Stderr || !terminal(os.Stderr) || octets == 0 {
+// bar shows a transfer of so many octets in so many files. Without a number of octets
+// it has no end.
+func (m *mounts) bar(octets int64, files int) *transferBar {
+	if m.cmd.ErrOrStderr() != os.Stderr || !terminal(os.Stderr) || files == 0 {
 		return new(transferBar)
 	}
-	b := &transferBar{progressbar.NewOptions64(octets,
+	if octets == 0 {
+		octets = -1
+	}
+	b := &transferBar{files: files, bar: progressbar.NewOptions64(octets,
 		progressbar.OptionSetWriter(os.Stderr),
-		progressbar.OptionSetDescription(what),
 		progressbar.OptionShowBytes(true),
-		progressbar.OptionSetWidth(40),
+		progressbar.OptionShowCount(),
+		progressbar.OptionSetPredictTime(true),
+		progressbar.OptionSetWidth(16),
 		progressbar.OptionThrottle(100*time.Millisecond),
 		progressbar.OptionClearOnFinish(),
 	)}
@@ -51,6 +61,28 @@ func (m *mounts) bar(what string, octets int64) *transferBar {
 	defer m.telling.Unlock()
 	m.shown = b
 	return b
+}
+
+// next says which file is transferred now.
+func (b *transferBar) next(file fmt.Stringer) {
+	if b.bar == nil {
+		return
+	}
+	b.file = min(b.file+1, b.files)
+	b.bar.Describe(fmt.Sprintf("%d/%d %s", b.file, b.files, shorten(file.String(), titleWidth)))
+}
+
+// titleWidth is the columns that a file has beside its bar.
+const titleWidth = 28
+
+// shorten is a path in so many columns: its end tells most. It gives no orders to the
+// terminal, and is as wide whatever it is, so that what stands behind it stays there.
+func shorten(path string, width int) string {
+	runes := []rune(strings.ReplaceAll(plain(path), "\n", "?"))
+	if len(runes) > width {
+		runes = append([]rune("..."), runes[len(runes)-width+3:]...)
+	}
+	return fmt.Sprintf("%-*s", width, string(runes))
 }
 
 func (b *transferBar) add(octets int64) {

@@ -5,13 +5,11 @@ package files
 import (
 	"context"
 	"crypto/rand"
-	"crypto/sha256"
 	"encoding/hex"
 	"errors"
 	"fmt"
-	"hash"
-	"io"
 	"io/fs"
+	"math"
 	"time"
 
 	"github.com/weft-rdma/weft/nfs"
@@ -21,32 +19,64 @@ import (
 // A Copier copies files and folders. A file is written under another name beside
 // the one it gets in the end, so that nothing that is in part looks whole.
 type Copier struct {
-	Recursive bool // folders, too, and symbolic links as such, which are not written through
-	Preserve  bool // permissions and times
-	Verify    bool // read both ends again and compare checksums
+	Recursive bool        // folders, too, and symbolic links as such
+	Preserve  bool        // permissions, times, and owners where that may be
+	HardLinks bool        // files of several names stay such
+	Special   bool        // pipes, sockets and devices are made anew, with Recursive
+	Verify    bool        // read both ends again and compare checksums
+	Resume    bool        // skip what is there with the same size and time, and keep times for that
+	Checksum  bool        // with Resume: skip what is there with the same content
+	Umask     fs.FileMode // permissions that new files do not have without Preserve
 
 	Progress func(octets int64)          // of data copied or compared; may be nil
+	Begun    func(from fmt.Stringer)     // a file is being copied; may be nil
 	Copied   func(from, to fmt.Stringer) // a file is there; may be nil
 	Failed   func(err error)             // something was not copied, and others are; may be nil
+	Lost     func(err error)             // a file was copied without something that was to be kept; may be nil
 
-	failures int
+	failures, losses, skipped int
+
+	links links
+	made  []bool // of the folders that the steps are in: they were not there
 }
 
 // Failures is how many files were not copied.
 func (c *Copier) Failures() int { return c.failures }
 
+// Losses is how many things of files that were copied were not kept.
+func (c *Copier) Losses() int { return c.losses }
+
+// Skipped is how many files were left as they are, as they are the same.
+func (c *Copier) Skipped() int { return c.skipped }
+
 // Work is how many octets the progress of a plan adds up to.
-func (c *Copier) Work(p *Plan) int64 {
+func (c *Copier) Work(p *Plan) int64 { return c.share(p.Bytes) }
+
+// share is what so many octets of a file are in the progress.
+func (c *Copier) share(octets int64) int64 {
 	if c.Verify {
-		return 3 * p.Bytes
+		return 3 * min(octets, math.MaxInt64/3)
 	}
-	return p.Bytes
+	return octets
 }
 
 func (c *Copier) fail(err error) {
 	c.failures++
 	if c.Failed != nil {
 		c.Failed(err)
+	}
+}
+
+func (c *Copier) lose(err error) {
+	c.losses++
+	if c.Lost != nil {
+		c.Lost(err)
+	}
+}
+
+func (c *Copier) count(octets int64) {
+	if c.Progress != nil {
+		c.Progress(octets)
 	}
 }
 
@@ -73,7 +103,7 @@ func fatal(err error) bool {
 func (c *Copier) Run(ctx context.Context, p *Plan) error {
 	var missing *Place // a folder that could not be made, and what is in it
 	for _, s := range p.steps {
-		if missing != nil && s.to.Tree.Inside(s.to.Path, missing.Path) {
+		if again := s.do == makeDir && missing != nil && s.to == *missing; !again && missing != nil && s.to.Tree.Inside(s.to.Path, missing.Path) {
 			continue
 		}
 		missing = nil
@@ -95,24 +125,78 @@ func (c *Copier) Run(ctx context.Context, p *Plan) error {
 func (c *Copier) step(ctx context.Context, s *step) error {
 	switch s.do {
 	case makeDir:
-		_, old, err := s.there(ctx)
-		switch {
-		case err == nil && old.Mode.IsDir():
-			return nil
-		case err == nil:
-			return fmt.Errorf("%v is no folder, and %v is one", s.to, s.from)
-		}
-		// The user can write to it at least until it is finished.
-		return s.failed(s.to.Tree.Mkdir(ctx, s.to.Path, s.info.perm()|0o700))
+		return c.makeDir(ctx, s)
 	case finishDir:
-		if !c.Preserve {
-			return nil
-		}
-		return s.failed(s.to.Tree.Set(ctx, s.to.Path, s.info.meta()))
+		last := len(c.made) - 1
+		made := c.made[last]
+		c.made = c.made[:last]
+		return c.finishDir(ctx, s, made)
+	}
+	if c.Begun != nil {
+		c.Begun(s.from)
+	}
+	switch s.do {
 	case copyLink:
 		return c.link(ctx, s)
+	case makeNode:
+		return c.node(ctx, s)
+	}
+	if done, err := c.linkAgain(ctx, s); done || err != nil {
+		return err
 	}
 	return c.file(ctx, s)
+}
+
+// makeDir makes a folder. The user can write to it at least until it is finished, and
+// if it gets another owner nobody else.
+func (c *Copier) makeDir(ctx context.Context, s *step) error {
+	_, old, err := s.there(ctx)
+	switch {
+	case err == nil && old.Mode.IsDir():
+		c.made = append(c.made, false)
+		return nil
+	case err == nil:
+		return fmt.Errorf("%v is no folder, and %v is one", s.to, s.from)
+	}
+	perm := c.newPerm(s.info) | 0o700
+	if c.Preserve {
+		perm = 0o700
+	}
+	if err := s.to.Tree.Mkdir(ctx, s.to.Path, perm); err != nil {
+		return s.failed(err)
+	}
+	c.made = append(c.made, true)
+	return nil
+}
+
+// finishDir sets what of a folder had to wait for the files in it.
+func (c *Copier) finishDir(ctx context.Context, s *step, made bool) error {
+	if c.Preserve {
+		return c.set(ctx, s, s.to, s.info.meta())
+	}
+	perm := c.newPerm(s.info)
+	if !made || perm&0o700 == 0o700 {
+		return nil
+	}
+	info, err := s.to.Tree.Lstat(ctx, s.to.Path)
+	if err != nil {
+		return s.failed(err)
+	}
+	return c.set(ctx, s, s.to, Meta{Perm: info.Mode&(permBits&^fs.ModePerm) | perm, Owner: info.meta().Owner})
+}
+
+// newPerm is the permissions of a new file.
+func (c *Copier) newPerm(info *Info) fs.FileMode { return info.Mode.Perm() &^ c.Umask }
+
+// set sets what is to be kept of what s copies.
+func (c *Copier) set(ctx context.Context, s *step, at Place, meta Meta) error {
+	err := at.Tree.Set(ctx, at.Path, meta)
+	var lost *OwnerError
+	if errors.As(err, &lost) {
+		c.lose(fmt.Errorf("%v: %w", s.to, lost))
+		return nil
+	}
+	return s.failed(err)
 }
 
 // failed says of an error what was being copied: systems and servers name the part,
@@ -125,7 +209,7 @@ func (s *step) failed(err error) error {
 }
 
 // there is what is where s copies to, and its path without those symbolic links
-// that may be followed.
+// that a folder may be reached by.
 func (s *step) there(ctx context.Context) (string, *Info, error) {
 	if s.named {
 		return s.to.Tree.Resolve(ctx, s.to.Path)
@@ -134,12 +218,65 @@ func (s *step) there(ctx context.Context) (string, *Info, error) {
 	return s.to.Path, info, err
 }
 
+// target is where the data of a file go, and what is there; nothing is no error.
+// They go through symbolic links, but of those that the user has not named only
+// through those that lead to what is copied to anyway.
+func (s *step) target(ctx context.Context) (Place, *Info, error) {
+	path, old, err := s.there(ctx)
+	if err == nil && old.Mode&fs.ModeSymlink != 0 {
+		path, old, err = s.to.Tree.Resolve(ctx, s.to.Path)
+		if err == nil && !s.to.Tree.Inside(path, s.root.Path) {
+			return s.to, nil, fmt.Errorf("%v is a symbolic link that leads out of %v: not written through; remove it, or copy to what it leads to", s.to, s.root)
+		}
+	}
+	if errors.Is(err, fs.ErrNotExist) {
+		if _, err := s.to.Tree.Lstat(ctx, s.to.Path); err == nil {
+			return s.to, nil, fmt.Errorf("%v is a symbolic link that leads to nothing: not written through; remove it, or copy to what it leads to", s.to)
+		}
+		return s.to, nil, nil
+	}
+	return Place{s.to.Tree, path}, old, err
+}
+
 // link makes a symbolic link, in place of what there was unless that is a folder.
 func (c *Copier) link(ctx context.Context, s *step) error {
 	target, err := s.from.Tree.Readlink(ctx, s.from.Path)
 	if err != nil {
 		return err
 	}
+	if c.Resume {
+		if old, err := s.to.Tree.Readlink(ctx, s.to.Path); err == nil && old == target {
+			c.skipped++
+			return nil
+		}
+	}
+	return c.replace(ctx, s, func(part Place) error {
+		return part.Tree.Symlink(ctx, target, part.Path)
+	})
+}
+
+// node makes a pipe, a socket or a device, in place of what there was unless that is
+// a folder.
+func (c *Copier) node(ctx context.Context, s *step) error {
+	if c.Resume {
+		old, err := s.to.Tree.Lstat(ctx, s.to.Path)
+		if err == nil && old.Mode.Type() == s.info.Mode.Type() && old.Device == s.info.Device {
+			c.skipped++
+			return nil
+		}
+	}
+	mode := s.info.Mode.Type() | c.newPerm(s.info)
+	if c.Preserve {
+		mode = s.info.Mode.Type() | 0o600
+	}
+	return c.replace(ctx, s, func(part Place) error {
+		return part.Tree.Mknod(ctx, part.Path, mode, s.info.Device)
+	})
+}
+
+// replace has something without data made under another name, and gives it that of
+// what there was.
+func (c *Copier) replace(ctx context.Context, s *step, make func(part Place) error) error {
 	if err := refuseDir(ctx, s.to, s.from); err != nil {
 		return err
 	}
@@ -147,11 +284,17 @@ func (c *Copier) link(ctx context.Context, s *step) error {
 	if err != nil {
 		return err
 	}
-	if err := part.Tree.Symlink(ctx, target, part.Path); err != nil {
+	if err := make(part); err != nil {
 		return s.failed(err)
 	}
-	if err := part.Tree.Rename(ctx, part.Path, s.to.Path); err != nil {
-		return errors.Join(s.failed(err), discard(ctx, part))
+	if c.Preserve {
+		err = c.set(ctx, s, part, s.info.meta())
+	}
+	if err == nil {
+		err = s.failed(part.Tree.Rename(ctx, part.Path, s.to.Path))
+	}
+	if err != nil {
+		return errors.Join(err, discard(ctx, part))
 	}
 	c.copied(s)
 	return nil
@@ -165,33 +308,31 @@ func refuseDir(ctx context.Context, to, from Place) error {
 	return nil
 }
 
-// file copies a regular file. A symbolic link that is not followed is replaced.
+// file copies a regular file.
 func (c *Copier) file(ctx context.Context, s *step) error {
-	to := s.to
-	meta, set := s.info.meta(), c.Preserve
-	path, old, err := s.there(ctx)
+	to, old, err := s.target(ctx)
 	switch {
-	case err != nil && !errors.Is(err, fs.ErrNotExist):
+	case err != nil:
 		return err
-	case err != nil, old.Mode&fs.ModeSymlink != 0: // a new one
+	case old == nil: // a new one
 	case old.Mode.IsDir():
-		return fmt.Errorf("%v is a folder, and %v is none", to, s.from)
+		return fmt.Errorf("%v is a folder, and %v is none", s.to, s.from)
 	case !old.Mode.IsRegular():
-		return c.into(ctx, s.from, Place{to.Tree, path})
+		return c.into(ctx, s.from, to)
 	default:
-		if same, err := c.same(ctx, s.from, path, to.Tree); err != nil || same {
-			return errors.Join(err, sameFile(same, s.from, to))
+		if same, err := c.same(ctx, s.from, to); err != nil || same {
+			return errors.Join(err, sameFile(same, s.from, s.to))
 		}
-		to.Path = path
-		if !set { // it stays as open as it was
-			meta, set = Meta{Perm: old.perm()}, true
+		if same, err := c.unchanged(ctx, s, to, old); err != nil || same {
+			return errors.Join(err, c.skip(ctx, s, to, same))
 		}
 	}
+	perm, meta, set := c.keeps(s.info, old)
 	part, err := beside(to)
 	if err != nil {
 		return err
 	}
-	out, err := part.Tree.Create(ctx, part.Path, s.info.perm())
+	out, err := part.Tree.Create(ctx, part.Path, perm)
 	if err != nil {
 		left := discard(ctx, part)
 		if !fatal(err) { // it was refused, and nothing can be left
@@ -199,23 +340,47 @@ func (c *Copier) file(ctx context.Context, s *step) error {
 		}
 		return errors.Join(s.failed(err), left)
 	}
-	if err := c.transfer(ctx, s.from, out); err != nil {
+	if err := c.transfer(ctx, s.from, s.info.sparse(), out); err != nil {
 		return errors.Join(s.failed(err), discard(ctx, part))
 	}
 	if err := c.compare(ctx, s.from, part); err != nil {
 		return errors.Join(err, discard(ctx, part))
 	}
 	if set {
-		err = part.Tree.Set(ctx, part.Path, meta)
+		err = c.set(ctx, s, part, meta)
 	}
 	if err == nil {
-		err = part.Tree.Rename(ctx, part.Path, to.Path)
+		err = s.failed(part.Tree.Rename(ctx, part.Path, to.Path))
 	}
 	if err != nil {
-		return errors.Join(s.failed(err), discard(ctx, part))
+		return errors.Join(err, discard(ctx, part))
 	}
+	c.remember(ctx, s, to)
 	c.copied(s)
 	return nil
+}
+
+// keeps is the permissions that a file is made with, and what is set when its data
+// are there. One that takes the place of another stays as open as that was, and its
+// owner's, but does not lend its owner's rights to other data.
+func (c *Copier) keeps(from, old *Info) (perm fs.FileMode, meta Meta, set bool) {
+	perm = c.newPerm(from)
+	switch {
+	case c.Preserve:
+		meta, set = from.meta(), true
+	case old != nil:
+		meta = Meta{Perm: disowned(old.Mode & permBits), Owner: old.meta().Owner}
+		set = true
+	case c.Resume:
+		meta, set = Meta{Perm: perm}, true
+	}
+	if c.Resume {
+		meta.Atime, meta.Mtime = from.Atime, from.Mtime
+	}
+	if set {
+		perm = 0o600 // nobody else's until it is
+	}
+	return perm, meta, set
 }
 
 func (c *Copier) copied(s *step) {
@@ -224,13 +389,17 @@ func (c *Copier) copied(s *step) {
 	}
 }
 
-// same reports whether a source is the file at path of a tree.
-func (c *Copier) same(ctx context.Context, from Place, path string, tree Tree) (bool, error) {
-	if from.Tree != tree {
+// same reports whether a source is the file at a place.
+func (c *Copier) same(ctx context.Context, from, to Place) (bool, error) {
+	if from.Tree != to.Tree {
 		return false, nil
 	}
 	own, _, err := from.Tree.Resolve(ctx, from.Path)
-	return own == path, err
+	if err != nil {
+		return false, err
+	}
+	other, _, err := to.Tree.Resolve(ctx, to.Path)
+	return own == other, err
 }
 
 func sameFile(same bool, from, to Place) error {
@@ -259,50 +428,6 @@ func (c *Copier) compare(ctx context.Context, from, part Place) error {
 	return nil
 }
 
-// into writes the data to what is no regular file, such as a device.
-func (c *Copier) into(ctx context.Context, from, to Place) error {
-	out, err := to.Tree.Write(ctx, to.Path)
-	if err != nil {
-		return err
-	}
-	return c.transfer(ctx, from, out)
-}
-
-// transfer copies all data of a file and closes out.
-func (c *Copier) transfer(ctx context.Context, from Place, out Output) error {
-	in, err := from.Tree.Open(ctx, from.Path)
-	if err != nil {
-		out.Abort()
-		return err
-	}
-	defer in.Close()
-	if w, ok := in.(io.WriterTo); ok {
-		_, err = w.WriteTo(&counter{c: c, w: out})
-	} else {
-		_, err = out.ReadFrom(&counter{c: c, r: in})
-	}
-	if err != nil {
-		out.Abort()
-		return err
-	}
-	return out.Close()
-}
-
-// sum reads a file for its checksum.
-func (c *Copier) sum(ctx context.Context, p Place) (sum [sha256.Size]byte, err error) {
-	in, err := p.Tree.Open(ctx, p.Path)
-	if err != nil {
-		return sum, err
-	}
-	defer in.Close()
-	var h hash.Hash = sha256.New()
-	if _, err := io.Copy(&counter{c: c, w: h}, in); err != nil {
-		return sum, err
-	}
-	h.Sum(sum[:0])
-	return sum, nil
-}
-
 // beside is a new name beside a place, which says whose it is.
 func beside(p Place) (Place, error) {
 	var r [6]byte
@@ -321,29 +446,4 @@ func discard(ctx context.Context, part Place) error {
 		return fmt.Errorf("%v may be left behind: %w", part, err)
 	}
 	return nil
-}
-
-// A counter tells of the octets that go by.
-type counter struct {
-	c *Copier
-	r io.Reader
-	w io.Writer
-}
-
-func (c *counter) Read(p []byte) (int, error) {
-	n, err := c.r.Read(p)
-	c.count(n)
-	return n, err
-}
-
-func (c *counter) Write(p []byte) (int, error) {
-	n, err := c.w.Write(p)
-	c.count(n)
-	return n, err
-}
-
-func (c *counter) count(n int) {
-	if c.c.Progress != nil {
-		c.c.Progress(int64(n))
-	}
 }

@@ -40,13 +40,18 @@ func (Local) Inside(name, dir string) bool {
 
 func (Local) Show(name string) string { return name }
 
+// Resolve takes what has no path of its own, such as the pipe that /dev/stdout may
+// lead to, by the name that it was asked for.
 func (l Local) Resolve(ctx context.Context, name string) (string, *Info, error) {
-	name, err := filepath.EvalSymlinks(name)
+	path, err := filepath.EvalSymlinks(name)
 	if err != nil {
+		if info, statErr := os.Stat(name); statErr == nil && !info.Mode().IsRegular() && !info.IsDir() {
+			return name, localInfo(info), nil
+		}
 		return "", nil, err
 	}
-	info, err := l.Lstat(ctx, name)
-	return name, info, err
+	info, err := l.Lstat(ctx, path)
+	return path, info, err
 }
 
 func (Local) Lstat(ctx context.Context, name string) (*Info, error) {
@@ -124,14 +129,32 @@ func (Local) Rename(_ context.Context, from, to string) error { return os.Rename
 
 func (Local) Remove(_ context.Context, name string) error { return os.Remove(name) }
 
+func (Local) Link(_ context.Context, old, name string) error { return os.Link(old, name) }
+
+func (Local) Mknod(_ context.Context, name string, mode fs.FileMode, dev Device) error {
+	return mknod(name, mode, dev)
+}
+
 func (Local) Set(_ context.Context, name string, m Meta) error {
-	if err := os.Chmod(name, m.Perm); err != nil {
-		return err
+	kept, lost := setOwner(name, m.Owner)
+	var refused *OwnerError
+	if lost != nil && !errors.As(lost, &refused) {
+		return lost
 	}
-	if m.Mtime.IsZero() {
-		return nil
+	if !m.Symlink {
+		if !kept {
+			m.Perm = disowned(m.Perm)
+		}
+		if err := os.Chmod(name, m.Perm); err != nil {
+			return err
+		}
 	}
-	return os.Chtimes(name, m.Atime, m.Mtime)
+	if !m.Mtime.IsZero() {
+		if err := setTimes(name, m); err != nil {
+			return err
+		}
+	}
+	return lost
 }
 
 // A localInput reads until the context ends. It hides what an os.File has beyond

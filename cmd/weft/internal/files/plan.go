@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"math"
 	"slices"
 	"strings"
 )
@@ -41,10 +42,12 @@ type step struct {
 	from, to Place
 	info     *Info // of from
 
-	// named says that the user has named to. A symbolic link there is followed;
-	// others are not, as a server could list one first and then a folder or file of
-	// its name, which would be written to where the link leads.
+	// named says that the user has named to. A symbolic link there is followed.
+	// Others are not to folders, and to files only within root, the folder that the
+	// user has named: a server could list one first and then a folder or file of its
+	// name, which would be written to where the link leads.
 	named bool
+	root  *Place
 }
 
 type action int
@@ -52,6 +55,7 @@ type action int
 const (
 	copyFile action = iota
 	copyLink
+	makeNode // a pipe, a socket or a device
 	makeDir
 	finishDir // what of a directory is kept is set when its files are there
 )
@@ -124,6 +128,9 @@ func (c *Copier) planSource(ctx context.Context, p *Plan, src, dst Place, into b
 			return src.failed(err)
 		}
 	}
+	if _, nameless := src.Tree.(*Stdin); nameless && into {
+		return fmt.Errorf("%v is a folder: say which file in it %v is to become", dst, src)
+	}
 	to, named := dst, true
 	// What has no name of its own gives its files to the folder itself.
 	if name := src.Tree.Base(src.Path); into && name != "." && name != ".." && !strings.HasSuffix(name, "/") && !strings.HasSuffix(name, `\`) {
@@ -140,7 +147,7 @@ func (c *Copier) planSource(ctx context.Context, p *Plan, src, dst Place, into b
 			return err
 		}
 	}
-	return c.planFile(ctx, p, &step{from: src, to: to, info: info, named: named}, 0)
+	return c.planFile(ctx, p, &step{from: src, to: to, info: info, named: named, root: &dst}, 0)
 }
 
 // checkApart refuses to copy a folder into itself, which would not end.
@@ -170,7 +177,7 @@ func (c *Copier) planFile(ctx context.Context, p *Plan, s *step, depth int) erro
 	switch mode := s.info.Mode; {
 	case mode.IsRegular():
 		p.Files++
-		p.Bytes += s.info.Size
+		p.Bytes += min(max(s.info.Size, 0), math.MaxInt64-p.Bytes)
 		return p.add(s, copyFile)
 	case mode&fs.ModeSymlink != 0:
 		return p.add(s, copyLink)
@@ -179,8 +186,10 @@ func (c *Copier) planFile(ctx context.Context, p *Plan, s *step, depth int) erro
 			return fmt.Errorf("%v: folders more than %d deep", s.from, maxDepth)
 		}
 		return c.planDir(ctx, p, s, depth)
+	case mode&(fs.ModeNamedPipe|fs.ModeSocket|fs.ModeDevice) != 0 && c.Special:
+		return p.add(s, makeNode)
 	default:
-		return fmt.Errorf("%v is neither a file nor a folder nor a symbolic link (%v): not copied", s.from, mode)
+		return fmt.Errorf("%v is neither a file nor a folder nor a symbolic link (%v): not copied; -a makes pipes, sockets and devices anew", s.from, mode)
 	}
 }
 
@@ -217,7 +226,7 @@ func (c *Copier) planDir(ctx context.Context, p *Plan, dir *step, depth int) err
 		return err
 	}
 	for _, entry := range list {
-		s := step{info: entry}
+		s := step{info: entry, root: dir.root}
 		if s.from, err = dir.from.in(entry.Name); err == nil {
 			if s.to, err = dir.to.in(entry.Name); err == nil {
 				err = c.planFile(ctx, p, &s, depth+1)

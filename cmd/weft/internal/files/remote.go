@@ -4,6 +4,7 @@ package files
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"io/fs"
@@ -62,6 +63,8 @@ func remoteInfo(i *client.Info) *Info {
 	return &Info{
 		Name: i.Name(), Mode: i.Mode(), Size: i.Size(), Mtime: i.ModTime(), Atime: i.Attr.Atime.Time(),
 		Links: i.Attr.NLink, UID: i.Attr.UID, GID: i.Attr.GID,
+		ID:   ID{i.Attr.FSID, i.Attr.FileID},
+		Used: int64(min(i.Attr.Used, 1<<63-1)), Device: Device(i.Attr.Rdev),
 	}
 }
 
@@ -118,22 +121,98 @@ func (r *Remote) Rename(ctx context.Context, from, to string) error {
 
 func (r *Remote) Remove(ctx context.Context, name string) error { return r.FS.Remove(ctx, name) }
 
-func (r *Remote) Set(ctx context.Context, name string, m Meta) error {
-	mode := uint32(m.Perm.Perm())
-	for _, bit := range [...]struct {
-		fs  fs.FileMode
-		nfs uint32
-	}{{fs.ModeSetuid, nfs.ModeSetUID}, {fs.ModeSetgid, nfs.ModeSetGID}, {fs.ModeSticky, nfs.ModeSticky}} {
-		if m.Perm&bit.fs != 0 {
-			mode |= bit.nfs
-		}
+func (r *Remote) Link(ctx context.Context, old, name string) error {
+	return r.FS.Link(ctx, old, name)
+}
+
+func (r *Remote) Mknod(ctx context.Context, name string, mode fs.FileMode, dev Device) error {
+	var kind nfs.FileType
+	switch t := mode.Type(); {
+	case t&fs.ModeNamedPipe != 0:
+		kind = nfs.TypeFifo
+	case t&fs.ModeSocket != 0:
+		kind = nfs.TypeSock
+	case t&fs.ModeCharDevice != 0:
+		kind = nfs.TypeChr
+	case t&fs.ModeDevice != 0:
+		kind = nfs.TypeBlk
+	default:
+		return fmt.Errorf("%s: %w: servers have no files of the type %v", r.Show(name), errors.ErrUnsupported, t)
 	}
-	attr := client.Mode(mode)
+	_, err := r.FS.Mknod(ctx, name, kind, nfs.Specdata(dev), client.Mode(uint32(mode.Perm())))
+	return err
+}
+
+func (r *Remote) Set(ctx context.Context, name string, m Meta) error {
+	info, err := r.FS.Lstat(ctx, name)
+	if err != nil {
+		return err
+	}
+	kept, lost := r.setOwner(ctx, info, m.Owner)
+	var refused *OwnerError
+	if lost != nil && !errors.As(lost, &refused) {
+		return lost
+	}
+	if !kept {
+		m.Perm = disowned(m.Perm)
+	}
+	var attr nfs.SetAttributes
+	if !m.Symlink {
+		attr = client.Mode(modeBits(m.Perm))
+	}
 	if !m.Mtime.IsZero() {
 		attr.Mtime = nfs.SetTime{How: nfs.SetToClientTime, Time: nfs.TimeOf(m.Mtime)}
 	}
 	if !m.Atime.IsZero() {
 		attr.Atime = nfs.SetTime{How: nfs.SetToClientTime, Time: nfs.TimeOf(m.Atime)}
 	}
-	return r.FS.LsetAttr(ctx, name, attr)
+	err = r.FS.SetAttrOf(ctx, info, attr)
+	if m.Symlink && (errors.Is(err, errors.ErrUnsupported) || errors.Is(err, fs.ErrInvalid)) {
+		err = nil // not every server can (RFC 1813 §3.3.2 asks for none)
+	}
+	if err != nil {
+		return err
+	}
+	return lost
+}
+
+// setOwner sets the owner in a call of its own, as servers take the rights of an
+// owner from a file whose owner is set, and some from what comes along. Who may
+// not give a file away may still give it one of its groups.
+func (r *Remote) setOwner(ctx context.Context, info *client.Info, to *Owner) (kept bool, err error) {
+	if to == nil {
+		return false, nil
+	}
+	if info.Attr.UID == to.UID && info.Attr.GID == to.GID {
+		return true, nil
+	}
+	gid := nfs.SetUint32{Set: true, Value: to.GID}
+	err = r.FS.SetAttrOf(ctx, info, nfs.SetAttributes{UID: nfs.SetUint32{Set: true, Value: to.UID}, GID: gid})
+	if err == nil {
+		return true, nil
+	}
+	if !errors.Is(err, fs.ErrPermission) && !errors.Is(err, fs.ErrInvalid) && !errors.Is(err, errors.ErrUnsupported) {
+		return false, err
+	}
+	if fatal := r.FS.SetAttrOf(ctx, info, nfs.SetAttributes{GID: gid}); fatal != nil && ctx.Err() != nil {
+		return false, fatal
+	}
+	if r.FS.Caller().UID != 0 {
+		return false, nil
+	}
+	return false, &OwnerError{*to, err}
+}
+
+// modeBits are permissions as NFS has them.
+func modeBits(perm fs.FileMode) uint32 {
+	mode := uint32(perm.Perm())
+	for _, bit := range [...]struct {
+		fs  fs.FileMode
+		nfs uint32
+	}{{fs.ModeSetuid, nfs.ModeSetUID}, {fs.ModeSetgid, nfs.ModeSetGID}, {fs.ModeSticky, nfs.ModeSticky}} {
+		if perm&bit.fs != 0 {
+			mode |= bit.nfs
+		}
+	}
+	return mode
 }

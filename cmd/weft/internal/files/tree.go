@@ -4,6 +4,7 @@ package files
 
 import (
 	"context"
+	"fmt"
 	"io"
 	"io/fs"
 	"time"
@@ -49,15 +50,24 @@ type Tree interface {
 	Rename(ctx context.Context, from, to string) error
 	Remove(ctx context.Context, name string) error
 
-	// Set sets permissions and times.
+	// Link gives the file that is at old, which is no symbolic link that would be
+	// followed, a second name.
+	Link(ctx context.Context, old, name string) error
+
+	// Mknod makes a pipe, a socket or a device.
+	Mknod(ctx context.Context, name string, mode fs.FileMode, dev Device) error
+
+	// Set sets owner, permissions and times. If the owner alone could not be set
+	// the error is an [*OwnerError], and the rest is set.
 	Set(ctx context.Context, name string, meta Meta) error
 }
 
-// An Output is a file being written. Close tells what became of all of it, Abort
-// gives it up.
+// An Output is a file being written. Skip leaves a hole of so many octets. Close
+// tells what became of all of it, Abort gives it up.
 type Output interface {
 	io.Writer
 	io.ReaderFrom
+	Skip(n int64) error
 	Close() error
 	Abort()
 }
@@ -68,25 +78,65 @@ type Info struct {
 	Mode         fs.FileMode
 	Size         int64
 	Atime, Mtime time.Time
-	Links        uint32 // hard links
-	UID, GID     uint32 // with Links: where the tree has them
+
+	// What only some trees tell: if Links is 0, none of it is known.
+	Links    uint32 // hard links
+	UID, GID uint32
+	ID       ID
+	Used     int64 // octets on disk
+	Device   Device
 }
 
-// Meta is what a copy keeps if asked to. A zero time is not set.
+// An ID tells a file from all others of its tree.
+type ID struct{ FS, File uint64 }
+
+// A Device is the numbers of one.
+type Device struct{ Major, Minor uint32 }
+
+// sparse reports whether a file may have holes.
+func (i *Info) sparse() bool { return i.Links > 0 && i.Used < i.Size }
+
+// is reports whether i and j are known to be the same file of a tree.
+func (i *Info) is(j *Info) bool { return i.Links > 0 && j.Links > 0 && i.ID == j.ID }
+
+// Meta is what a copy keeps if asked to.
 type Meta struct {
+	Symlink      bool // it is of a symbolic link, which has no permissions
 	Perm         fs.FileMode
-	Atime, Mtime time.Time
+	Atime, Mtime time.Time // zero: not set
+	Owner        *Owner    // nil: not set
 }
+
+// An Owner is user and group.
+type Owner struct{ UID, GID uint32 }
+
+// An OwnerError says that a file did not get its owner, from a caller who may give
+// files away. To others it is no error.
+type OwnerError struct {
+	Owner Owner
+	Err   error
+}
+
+func (e *OwnerError) Error() string {
+	return fmt.Sprintf("owner %d and group %d were not kept: %v", e.Owner.UID, e.Owner.GID, e.Err)
+}
+
+// Unwrap returns Err.
+func (e *OwnerError) Unwrap() error { return e.Err }
 
 // meta is what of a file can be kept.
-func (i *Info) meta() Meta { return Meta{Perm: i.perm(), Atime: i.Atime, Mtime: i.Mtime} }
-
-// perm is the permissions, with the bits beside them. Those of files that lend the
-// rights of an owner are not among them: the owner of a copy is another.
-func (i *Info) perm() fs.FileMode {
-	bits := fs.ModePerm | fs.ModeSticky
-	if i.Mode.IsDir() {
-		bits |= fs.ModeSetgid
+func (i *Info) meta() Meta {
+	m := Meta{Symlink: i.Mode&fs.ModeSymlink != 0, Perm: i.Mode & permBits, Atime: i.Atime, Mtime: i.Mtime}
+	if i.Links > 0 {
+		m.Owner = &Owner{i.UID, i.GID}
 	}
-	return i.Mode & bits
+	return m
 }
+
+const (
+	lends    = fs.ModeSetuid | fs.ModeSetgid // the rights of the owner
+	permBits = fs.ModePerm | fs.ModeSticky | lends
+)
+
+// disowned is a mode for who is not the owner that it was meant for.
+func disowned(mode fs.FileMode) fs.FileMode { return mode &^ (lends | fs.ModeSticky) }

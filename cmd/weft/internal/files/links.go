@@ -1,0 +1,122 @@
+// This file keeps hard links: of the names of a file, the first gets its data and
+// the others are links to that.
+
+package files
+
+import (
+	"context"
+	"errors"
+	"fmt"
+)
+
+// links are the files that were copied and have names left.
+type links struct {
+	files  map[linkKey]*linked
+	octets int
+	full   bool
+}
+
+// A linkKey tells a source from all others.
+type linkKey struct {
+	tree Tree
+	id   ID
+}
+
+// A linked file is a copy that more names may lead to.
+type linked struct {
+	at   Place
+	id   ID
+	left uint32 // names that the source has besides
+}
+
+const (
+	// maxLinks bounds what is kept of files with several names, in octets: a server
+	// may say that all have.
+	maxLinks = 64 << 20
+	// linkSize is the octets of a linked file besides its path.
+	linkSize = 192
+)
+
+func (l *linked) octets() int { return linkSize + len(l.at.Path) }
+
+func (l *links) forget(key linkKey) {
+	if old := l.files[key]; old != nil {
+		l.octets -= old.octets()
+		delete(l.files, key)
+	}
+}
+
+// linkAgain makes a link, if the file that s copies was copied by another name. Where
+// the tree does not let it, the data are copied once more.
+func (c *Copier) linkAgain(ctx context.Context, s *step) (done bool, err error) {
+	key := linkKey{s.from.Tree, s.info.ID}
+	first := c.links.files[key]
+	if first == nil || s.info.Links < 2 {
+		return false, nil
+	}
+	copied, err := first.at.Tree.Lstat(ctx, first.at.Path)
+	if err != nil && fatal(err) {
+		return false, err
+	}
+	if err != nil || copied.ID != first.id || !copied.Mode.IsRegular() { // another took its place
+		c.links.forget(key)
+		return false, nil
+	}
+	if first.left--; first.left == 0 {
+		c.links.forget(key)
+	}
+	if old, err := s.to.Tree.Lstat(ctx, s.to.Path); err == nil && old.is(copied) {
+		c.skipped++ // and a Rename over it would do nothing
+	} else if done, err := c.linkTo(ctx, s, first.at); !done || err != nil {
+		return false, err
+	} else {
+		c.copied(s)
+	}
+	c.count(c.share(s.info.Size))
+	return true, nil
+}
+
+func (c *Copier) linkTo(ctx context.Context, s *step, first Place) (done bool, err error) {
+	if err := refuseDir(ctx, s.to, s.from); err != nil {
+		return false, err
+	}
+	part, err := beside(s.to)
+	if err != nil {
+		return false, err
+	}
+	if err := part.Tree.Link(ctx, first.Path, part.Path); err != nil {
+		if ctx.Err() != nil || fatal(err) {
+			return false, s.failed(err)
+		}
+		c.lose(fmt.Errorf("%v is no hard link to %v, but a copy: %w", s.to, first, err))
+		return false, nil
+	}
+	if err := part.Tree.Rename(ctx, part.Path, s.to.Path); err != nil {
+		return false, errors.Join(s.failed(err), discard(ctx, part))
+	}
+	return true, nil
+}
+
+// remember keeps where a file is now that has other names to come.
+func (c *Copier) remember(ctx context.Context, s *step, at Place) {
+	if !c.HardLinks || s.info.Links < 2 || c.links.full {
+		return
+	}
+	info, err := at.Tree.Lstat(ctx, at.Path)
+	if err != nil || info.Links == 0 {
+		return
+	}
+	key := linkKey{s.from.Tree, s.info.ID}
+	c.links.forget(key)
+	file := &linked{at, info.ID, s.info.Links - 1}
+	if c.links.octets+file.octets() > maxLinks {
+		c.links.full = true
+		c.lose(fmt.Errorf("%v and files after it may be no hard links, but copies: %d MiB of names of such files are kept and no more; copy them in parts", s.from, maxLinks>>20))
+		return
+	}
+	if c.links.files == nil {
+		c.links.files = make(map[linkKey]*linked)
+	}
+	c.links.files[key] = file
+	c.links.octets += file.octets()
+}

@@ -1,0 +1,27 @@
+//go:build !unix
+
+// This file stands in for what only Unix knows of files.
+
+package files
+
+import (
+	"io/fs"
+	"os"
+)
+
+// addSystemInfo adds what only some systems tell of a file: nothing here.
+func addSystemInfo(*Info, fs.FileInfo) {}
+
+// Umask is the permissions that new files do not have.
+func Umask() fs.FileMode { return 0o022 }
+
+// setOwner sets an owner: here nobody can.
+func setOwner(string, *Owner) (kept bool, err error) { return false, nil }
+
+// setTimes sets times, of symbolic links none.
+func setTimes(name string, m Meta) error {
+	if m.Symlink {
+		return nil
+	}
+	return os.Chtimes(name, m.Atime, m.Mtime)
+}

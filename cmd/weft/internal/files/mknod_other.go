@@ -1,0 +1,13 @@
+//go:build !linux && !darwin
+
+package files
+
+import (
+	"errors"
+	"io/fs"
+)
+
+// mknod makes a pipe, a socket or a device: not here.
+func mknod(name string, _ fs.FileMode, _ Device) error {
+	return &fs.PathError{Op: "mknod", Path: name, Err: errors.ErrUnsupported}
+}

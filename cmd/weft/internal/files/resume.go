@@ -1,0 +1,56 @@
+// This file finds out what an earlier copy has done already.
+
+package files
+
+import (
+	"context"
+	"time"
+)
+
+// unchanged reports whether an earlier copy is as good as a new one.
+func (c *Copier) unchanged(ctx context.Context, s *step, at Place, old *Info) (bool, error) {
+	switch {
+	case !c.Resume || old.Size != s.info.Size:
+		return false, nil
+	case !c.Checksum:
+		return sameTime(old.Mtime, s.info.Mtime), nil
+	}
+	quiet := new(Copier) // what is read to compare is no progress of a copy
+	want, err := quiet.sum(ctx, s.from)
+	if err != nil {
+		return false, s.failed(err)
+	}
+	got, err := quiet.sum(ctx, at)
+	return err == nil && got == want, fatalAlone(err)
+}
+
+// fatalAlone is err if it ends the whole copy. A file that cannot be read can still be
+// replaced.
+func fatalAlone(err error) error {
+	if err != nil && fatal(err) {
+		return err
+	}
+	return nil
+}
+
+// sameTime reports whether two times are the same as far as file systems keep them:
+// some have whole seconds, and some microseconds.
+func sameTime(a, b time.Time) bool {
+	for _, unit := range [...]time.Duration{time.Microsecond, time.Second} {
+		ta, tb := a.Truncate(unit), b.Truncate(unit)
+		if ta.Equal(tb) && (unit == time.Microsecond || a.Equal(ta) || b.Equal(tb)) {
+			return true
+		}
+	}
+	return false
+}
+
+// skip leaves a file as it is.
+func (c *Copier) skip(ctx context.Context, s *step, at Place, same bool) error {
+	if same {
+		c.skipped++
+		c.count(c.share(s.info.Size))
+		c.remember(ctx, s, at)
+	}
+	return nil
+}
