@@ -31,9 +31,10 @@ read and written by RDMA without a copy.
 
 ` + urlHelp + `
 
-A destination that is a folder takes the sources by their names. -r copies folders
-with what is in them, symbolic links as links; without it links are followed. As the
-only source - is standard input, and as the destination standard output.
+A destination that is a folder takes the sources by their names, unless -T says that
+it is the name of the copy itself. -r copies folders with what is in them, symbolic
+links as links; without it links are followed. As the only source - is standard
+input, and as the destination standard output.
 
 A file is written under a name of its own (.weft-....part) in the folder that it
 goes to, and gets its name when it is whole, and with --verify when it has been
@@ -57,8 +58,9 @@ and devices with root's rights.
 
 --resume goes on where an interrupted copy has stopped: it skips files that are
 there with the same size and time, and with --checksum those with the same content,
-however old they are. It finds times that -p, -a or --resume have kept. A file that
-was not finished is copied anew from its beginning.
+however old they are. It goes by times that -p, -a or --resume have kept. A file that
+was not finished is copied anew from its beginning. A folder that the first run made
+under a name of its own takes -T the second time, or it would get a copy in it.
 
 --verify reads both ends of what was copied again, and compares them by SHA-256.
 
@@ -67,6 +69,7 @@ it goes.`,
 		Example: `  weft cp nfs://127.0.0.1/README.md /tmp/            from weft serve .
   weft cp -r --verify photos nfs://192.0.2.7/srv/     a folder, compared
   weft cp -a --resume photos nfs://192.0.2.7/srv/     all there is to keep; again after an interrupt
+  weft cp -a --resume -T nfs://192.0.2.7/srv/photos backup
   weft cp -p nfs://192.0.2.7/srv/a nfs://192.0.2.8/srv/a
   tar c photos | weft cp - nfs://192.0.2.7/srv/photos.tar
   weft cp nfs://192.0.2.7/srv/photos.tar - | tar t
@@ -77,6 +80,7 @@ it goes.`,
 	f := cmd.Flags()
 	f.SortFlags = false
 	f.BoolVarP(&c.copier.Recursive, "recursive", "r", false, "copy folders with what is in them")
+	f.BoolVarP(&c.copier.Exact, "no-target-directory", "T", false, "the destination is the name of the copy, even if it is a folder")
 	f.BoolVarP(&c.copier.Preserve, "preserve", "p", false, "keep permissions, times, and owners where that may be")
 	f.BoolVarP(&c.archive, "archive", "a", false, "-r and -p, and keep hard links, pipes, sockets and devices")
 	f.BoolVar(&c.copier.Resume, "resume", false, "skip files that are there with the same size and time, and keep times")
@@ -130,6 +134,8 @@ func (c *cp) checkArgs(args []string) error {
 		return usagef("- is standard input, which is the only source if it is one; a file of that name is ./-")
 	case from && c.copier.Resume || from && c.copier.Checksum:
 		return usagef("--resume and --checksum need files on both sides, and - is standard input")
+	case c.copier.Exact && len(args) > 2:
+		return usagef("-T takes one source")
 	case (from || to) && c.copier.Verify:
 		return usagef("--verify reads both ends again, and - cannot be read again")
 	}
@@ -187,7 +193,7 @@ func (c *cp) copy(ctx context.Context, sources []files.Place, dst files.Place) e
 func (c *cp) summary(plan *files.Plan, took time.Duration) string {
 	text := fmt.Sprintf("%d files, %d octets in %.2f s", plan.Files, plan.Bytes, took.Seconds())
 	if n := c.copier.Skipped(); n > 0 { // a rate would be of nothing
-		return fmt.Sprintf("%s, %d of them there already", text, n)
+		return fmt.Sprintf("%s; %d files and links were there already", text, n)
 	}
 	return fmt.Sprintf("%s, %.1f MB/s", text, float64(plan.Bytes)/1e6/took.Seconds())
 }

@@ -20,6 +20,8 @@ import (
 type ls struct {
 	mounts
 	long, all, self bool
+
+	recursive, human, asJSON bool
 }
 
 func newLs() *cobra.Command {
@@ -31,10 +33,14 @@ func newLs() *cobra.Command {
 
 ` + urlHelp + `
 
-The status is 1 when something could not be listed.`,
+` + jsonHelp + `
+
+The status is 1 when something could not be listed; the rest is.`,
 		Example: `  weft ls nfs://127.0.0.1/                 what weft serve . serves
   weft ls -l nfs://192.0.2.7/srv/data
-  weft ls -ld nfs://192.0.2.7/srv/data     the folder itself`,
+  weft ls -ld nfs://192.0.2.7/srv/data     the folder itself
+  weft ls -lhR nfs://192.0.2.7/srv/data    with the folders in it, and sizes for people
+  weft ls -R --json nfs://192.0.2.7/srv | jq -r 'select(.size > 1e9) | .url'`,
 		Args: arguments(1, 0, "what to list, such as nfs://127.0.0.1/"),
 		RunE: func(cmd *cobra.Command, args []string) error { return l.run(cmd, args) },
 	}
@@ -43,6 +49,10 @@ The status is 1 when something could not be listed.`,
 	f.BoolVarP(&l.long, "long", "l", false, "with mode, links, owner, group, size and time of change")
 	f.BoolVarP(&l.all, "all", "a", false, "with names that begin with a dot")
 	f.BoolVarP(&l.self, "directory", "d", false, "folders themselves, not what is in them")
+	f.BoolVarP(&l.recursive, "recursive", "R", false, "with the folders in folders")
+	f.BoolVarP(&l.human, "human-readable", "h", false, "with -l, sizes such as 1.5G, in powers of 1,024")
+	f.BoolVar(&l.asJSON, "json", false, "print a JSON object on a line for each file")
+	f.Bool("help", false, "help for ls")
 	l.register(cmd)
 	return cmd
 }
@@ -67,7 +77,7 @@ func (l *ls) run(cmd *cobra.Command, args []string) (err error) {
 	defer func() { err = errors.Join(err, l.close()) }()
 	failed := 0
 	for i, arg := range args {
-		if len(args) > 1 && i > 0 {
+		if len(args) > 1 && i > 0 && !l.asJSON {
 			fmt.Fprintln(cmd.OutOrStdout())
 		}
 		if err := l.list(cmd.Context(), cmd.OutOrStdout(), arg, len(args) > 1); err != nil {
@@ -102,20 +112,31 @@ func (l *ls) list(ctx context.Context, w io.Writer, arg string, titled bool) err
 		info.Name = tree.Base(path)
 		return l.print(ctx, w, tree, tree.Dir(path), []*files.Info{info})
 	}
+	if l.recursive {
+		return l.listAll(ctx, w, arg, tree, path)
+	}
 	list, err := tree.ReadDir(ctx, path)
 	if err != nil {
 		return fmt.Errorf("%s: %w", arg, err)
 	}
-	if titled {
+	if titled && !l.asJSON {
 		fmt.Fprintf(w, "%s:\n", arg)
 	}
-	if !l.all {
-		list = slices.DeleteFunc(list, func(i *files.Info) bool { return strings.HasPrefix(i.Name, ".") })
+	return l.print(ctx, w, tree, path, l.visible(list))
+}
+
+// visible is what of a folder is shown.
+func (l *ls) visible(list []*files.Info) []*files.Info {
+	if l.all {
+		return list
 	}
-	return l.print(ctx, w, tree, path, list)
+	return slices.DeleteFunc(list, func(i *files.Info) bool { return strings.HasPrefix(i.Name, ".") })
 }
 
 func (l *ls) print(ctx context.Context, w io.Writer, tree files.Tree, dir string, list []*files.Info) error {
+	if l.asJSON {
+		return printJSON(ctx, w, tree.(*files.Remote), dir, list)
+	}
 	show := func(name string) string { return name }
 	if w == io.Writer(os.Stdout) && terminal(os.Stdout) {
 		show = printable
@@ -131,7 +152,7 @@ func (l *ls) print(ctx context.Context, w io.Writer, tree files.Tree, dir string
 	var text strings.Builder
 	table := tabwriter.NewWriter(&text, 0, 0, 1, ' ', tabwriter.AlignRight)
 	for _, i := range list {
-		fmt.Fprintf(table, "%d\t%d\t%d\t%d\t\n", i.Links, i.UID, i.GID, i.Size)
+		fmt.Fprintf(table, "%d\t%d\t%d\t%s\t\n", i.Links, i.UID, i.GID, l.size(i))
 	}
 	table.Flush()
 	columns := strings.Split(text.String(), "\n")
@@ -151,6 +172,14 @@ func (l *ls) print(ctx context.Context, w io.Writer, tree files.Tree, dir string
 		}
 	}
 	return nil
+}
+
+// size is the column of the size.
+func (l *ls) size(i *files.Info) string {
+	if l.human {
+		return human(uint64(i.Size))
+	}
+	return fmt.Sprint(i.Size)
 }
 
 // modeOf writes a mode as ls(1) does.

@@ -7,6 +7,11 @@
 //	weft ls      lists folders of an NFS server
 //	weft cat     prints files of an NFS server
 //	weft cp      copies files from and to NFS servers
+//	weft rm      removes files of an NFS server
+//	weft mkdir   makes folders on an NFS server
+//	weft mv      renames files of an NFS server
+//	weft stat    tells what an NFS server says of files
+//	weft df      tells how full file systems of an NFS server are
 //	weft gateway reaches an NFS server over RDMA that speaks TCP, and the reverse
 //
 // It ends with status 0 when all went well, 1 when something failed, 2 when it was
@@ -110,11 +115,11 @@ what it has taken, for up to five seconds. A second signal ends it at once.`,
 		SilenceUsage:  true,
 		Args:          cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			return usagef("say what to do: perf, ping, info, serve, ls, cat, cp or gateway")
+			return usagef("say what to do: perf, ping, info, serve, ls, cat, cp, rm, mkdir, mv, stat, df or gateway")
 		},
 	}
 	root.CompletionOptions.HiddenDefaultCmd = true
-	root.AddCommand(newPerf(), newPing(), newInfo(), newServe(), newLs(), newCat(), newCp(), newGateway())
+	root.AddCommand(newPerf(), newPing(), newInfo(), newServe(), newLs(), newCat(), newCp(), newRm(), newMkdir(), newMv(), newStat(), newDf(), newGateway())
 	return root
 }
 

@@ -33,6 +33,7 @@ func TestMain(m *testing.M) {
 //	                 and server.err
 //	status N ARGS... runs a command that is to end with status N
 //	tcpaddr          makes $TCPADDR of where weft serve says that it is over TCP
+//	link NEW OLD     gives a file a second name
 //	resultsof FILE   checks the JSON document of weft perf in FILE
 func TestScripts(t *testing.T) {
 	testscript.Run(t, testscript.Params{
@@ -44,6 +45,7 @@ func TestScripts(t *testing.T) {
 			"resultsof": checkResults,
 			"tcpaddr":   findTCP,
 			"status":    checkStatus,
+			"link":      makeLink,
 		},
 		// What outlives a command is not kept where this user has it.
 		Setup: func(env *testscript.Env) error {
@@ -184,6 +186,10 @@ func checkStatus(ts *testscript.TestScript, _ bool, args []string) {
 	if strconv.Itoa(got) != args[0] {
 		ts.Fatalf("%s ended with status %d, want %s", strings.Join(args[1:], " "), got, args[0])
 	}
+}
+
+func makeLink(ts *testscript.TestScript, _ bool, args []string) {
+	ts.Check(os.Link(ts.MkAbs(args[1]), ts.MkAbs(args[0])))
 }
 
 func checkResults(ts *testscript.TestScript, _ bool, args []string) {

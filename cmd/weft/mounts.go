@@ -120,6 +120,35 @@ func (m *mounts) place(ctx context.Context, arg string) (files.Place, error) {
 	return files.Place{Tree: tree, Path: path}, nil
 }
 
+// remote is the file on a server that an argument names.
+func (m *mounts) remote(ctx context.Context, arg string) (*files.Remote, string, error) {
+	p, err := m.place(ctx, arg)
+	if err != nil {
+		return nil, "", err
+	}
+	return p.Tree.(*files.Remote), p.Path, nil
+}
+
+// each does something about each argument. What fails is told, and the rest done.
+func (m *mounts) each(args []string, done string, do func(ctx context.Context, arg string) error) error {
+	failed := 0
+	for _, arg := range args {
+		err := do(m.cmd.Context(), arg)
+		if err == nil {
+			continue
+		}
+		if len(args) == 1 || m.cmd.Context().Err() != nil || files.Fatal(err) {
+			return err
+		}
+		m.tell(err)
+		failed++
+	}
+	if failed > 0 {
+		return fmt.Errorf("%d of %d could not be %s", failed, len(args), done)
+	}
+	return nil
+}
+
 // mount mounts the export that a URL leads into, once.
 func (m *mounts) mount(ctx context.Context, u files.URL) (*files.Remote, string, error) {
 	caller, err := m.caller(ctx, u)
@@ -151,7 +180,7 @@ func (m *mounts) mount(ctx context.Context, u files.URL) (*files.Remote, string,
 			return old.tree, path, fs.Close()
 		}
 	}
-	tree := &files.Remote{FS: fs, Name: u.Server()}
+	tree := &files.Remote{FS: fs, Name: u.Server(), Server: u.Server()}
 	if m.export == "" {
 		tree.Name += fs.Export()
 	}

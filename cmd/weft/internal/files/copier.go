@@ -20,6 +20,7 @@ import (
 // the one it gets in the end, so that nothing that is in part looks whole.
 type Copier struct {
 	Recursive bool        // folders, too, and symbolic links as such
+	Exact     bool        // the destination is the copy's name, even if it is a folder
 	Preserve  bool        // permissions, times, and owners where that may be
 	HardLinks bool        // files of several names stay such
 	Special   bool        // pipes, sockets and devices are made anew, with Recursive
@@ -79,6 +80,10 @@ func (c *Copier) count(octets int64) {
 		c.Progress(octets)
 	}
 }
+
+// Fatal reports whether an error is that of a whole server rather than of a file: the
+// next file would have it, too.
+func Fatal(err error) bool { return fatal(err) }
 
 // fatal reports whether an error is that of a whole server rather than of a file.
 func fatal(err error) bool {
@@ -318,7 +323,7 @@ func (c *Copier) file(ctx context.Context, s *step) error {
 	case old.Mode.IsDir():
 		return fmt.Errorf("%v is a folder, and %v is none", s.to, s.from)
 	case !old.Mode.IsRegular():
-		return c.into(ctx, s.from, to)
+		return c.into(ctx, s, to)
 	default:
 		if same, err := c.same(ctx, s.from, to); err != nil || same {
 			return errors.Join(err, sameFile(same, s.from, s.to))

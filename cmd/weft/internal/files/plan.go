@@ -85,13 +85,16 @@ var errTooLarge = errors.New("too many files to copy at a time; copy them in par
 const maxDepth = 1000
 
 // Plan looks at the sources and the destination: an existing folder takes the
-// sources by their names, anything else is the name of the one source's copy.
+// sources by their names, anything else is the name of the one source's copy, and so
+// is a folder with c.Exact.
 // What cannot be copied is told to c.Failed and left out.
 func (c *Copier) Plan(ctx context.Context, sources []Place, dst Place) (*Plan, error) {
 	into := false
 	switch path, info, err := dst.Tree.Resolve(ctx, dst.Path); {
-	case err == nil && info.Mode.IsDir():
+	case err == nil && info.Mode.IsDir() && (!c.Exact || len(sources) > 1):
 		into, dst.Path = true, path
+	case err == nil && info.Mode.IsDir():
+		dst.Path = path
 	case err != nil && !errors.Is(err, fs.ErrNotExist):
 		return nil, dst.failed(err)
 	case len(sources) > 1:

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"net/url"
 	"path"
 	"strings"
 
@@ -19,6 +20,8 @@ import (
 type Remote struct {
 	FS   *client.FS
 	Name string // of the export, for messages: nfs://host/path
+
+	Server string // the beginning of Name that is no path: nfs://host
 }
 
 var _ Tree = (*Remote)(nil)
@@ -43,6 +46,15 @@ func (r *Remote) Show(name string) string {
 	return strings.TrimSuffix(r.Name, "/") + path.Join("/", name)
 }
 
+// URL is the URL of a path, which any octets can be in.
+func (r *Remote) URL(name string) string {
+	elems := strings.Split(path.Join("/", strings.TrimPrefix(r.Show(name), r.Server)), "/")
+	for i := range elems {
+		elems[i] = url.PathEscape(elems[i])
+	}
+	return r.Server + strings.Join(elems, "/")
+}
+
 func (r *Remote) Resolve(ctx context.Context, name string) (string, *Info, error) {
 	name, info, err := r.FS.Resolve(ctx, name)
 	if err != nil {
@@ -65,6 +77,7 @@ func remoteInfo(i *client.Info) *Info {
 		Links: i.Attr.NLink, UID: i.Attr.UID, GID: i.Attr.GID,
 		ID:   ID{i.Attr.FSID, i.Attr.FileID},
 		Used: int64(min(i.Attr.Used, 1<<63-1)), Device: Device(i.Attr.Rdev),
+		Ctime: i.Attr.Ctime.Time(),
 	}
 }
 

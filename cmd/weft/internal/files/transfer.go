@@ -12,12 +12,16 @@ import (
 )
 
 // into writes the data to what is no regular file, such as a device.
-func (c *Copier) into(ctx context.Context, from, to Place) error {
+func (c *Copier) into(ctx context.Context, s *step, to Place) error {
 	out, err := to.Tree.Write(ctx, to.Path)
 	if err != nil {
 		return err
 	}
-	return c.transfer(ctx, from, false, out)
+	if err := c.transfer(ctx, s.from, false, out); err != nil {
+		return s.failed(err)
+	}
+	c.copied(s)
+	return nil
 }
 
 // transfer copies all data of a file and closes out. Of a sparse file the holes are

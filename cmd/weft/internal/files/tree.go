@@ -85,6 +85,7 @@ type Info struct {
 	ID       ID
 	Used     int64 // octets on disk
 	Device   Device
+	Ctime    time.Time // of servers' files
 }
 
 // An ID tells a file from all others of its tree.

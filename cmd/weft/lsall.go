@@ -1,0 +1,104 @@
+// This file lists folders with the folders in them.
+
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path"
+	"slices"
+	"strings"
+
+	"github.com/weft-rdma/weft/cmd/weft/internal/files"
+)
+
+// Limits of ls -R: folders in folders, and octets of the paths of folders that are
+// still to be listed, which a server could have grow without end.
+const (
+	maxListDepth   = 1000
+	maxListPending = 64 << 20
+	pendingSize    = 64
+)
+
+// A pendingDir is a folder to be listed, as the user and the server name it.
+type pendingDir struct {
+	title, path string
+	depth       int
+}
+
+func (d *pendingDir) octets() int { return pendingSize + len(d.title) + len(d.path) }
+
+// listAll lists a folder, and then those in it.
+func (l *ls) listAll(ctx context.Context, w io.Writer, arg string, tree files.Tree, dir string) error {
+	stack := []pendingDir{{title: strings.TrimSuffix(arg, "/"), path: dir}}
+	room := maxListPending
+	failed, first := 0, true
+	for len(stack) > 0 {
+		d := stack[len(stack)-1]
+		stack = stack[:len(stack)-1]
+		room += d.octets()
+		if !l.asJSON {
+			if !first {
+				fmt.Fprintln(w)
+			}
+			fmt.Fprintf(w, "%s:\n", l.shown(w, d.title))
+		}
+		first = false
+		below, err := l.listOne(ctx, w, tree, &d)
+		if err != nil {
+			if ctx.Err() != nil || files.Fatal(err) {
+				return fmt.Errorf("%s: %w", d.title, err)
+			}
+			l.tell(fmt.Errorf("%s: %w", d.title, err))
+			failed++
+		}
+		slices.Reverse(below)
+		for i := range below {
+			if room -= below[i].octets(); room < 0 {
+				return fmt.Errorf("%s: %w", d.title, errors.New("too many folders to list at a time; list them in parts"))
+			}
+		}
+		stack = append(stack, below...)
+	}
+	if failed > 0 {
+		return fmt.Errorf("%s: %d of the folders could not be listed", arg, failed)
+	}
+	return nil
+}
+
+// listOne lists a folder and returns those in it.
+func (l *ls) listOne(ctx context.Context, w io.Writer, tree files.Tree, d *pendingDir) (below []pendingDir, err error) {
+	list, err := tree.ReadDir(ctx, d.path)
+	if err != nil {
+		return nil, err
+	}
+	list = l.visible(list)
+	if err := l.print(ctx, w, tree, d.path, list); err != nil {
+		return nil, err
+	}
+	for _, i := range list {
+		if !i.Mode.IsDir() {
+			continue
+		}
+		if d.depth == maxListDepth {
+			return nil, fmt.Errorf("folders more than %d deep", maxListDepth)
+		}
+		name, err := tree.Join(d.path, i.Name)
+		if err != nil {
+			return nil, err
+		}
+		below = append(below, pendingDir{d.title + "/" + i.Name, path.Clean(name), d.depth + 1})
+	}
+	return below, nil
+}
+
+// shown is a name as it is written: on a terminal nothing that gives that orders.
+func (l *ls) shown(w io.Writer, name string) string {
+	if w == io.Writer(os.Stdout) && terminal(os.Stdout) {
+		return printable(name)
+	}
+	return name
+}

@@ -1,0 +1,122 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"strconv"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/weft-rdma/weft/cmd/weft/internal/files"
+	"github.com/weft-rdma/weft/nfs"
+	"github.com/weft-rdma/weft/nfs/client"
+)
+
+// mkdir holds the flags of `weft mkdir`.
+type mkdir struct {
+	mounts
+	parents, verbose bool
+	mode             string
+}
+
+func newMkdir() *cobra.Command {
+	m := new(mkdir)
+	cmd := &cobra.Command{
+		Use:   "mkdir [flags] URL...",
+		Short: "Make folders on an NFS server",
+		Long: `Mkdir makes folders on NFS servers, without mounting anything. They have all
+permissions that the umask does not take.
+
+` + urlHelp + `
+
+The status is 1 when a folder was not made; the others are.`,
+		Example: `  weft mkdir nfs://127.0.0.1/new
+  weft mkdir -p nfs://192.0.2.7/srv/a/b/c       with those on the way that are missing
+  weft mkdir -m 1777 nfs://192.0.2.7/srv/tmp`,
+		Args: arguments(1, 0, "which folder to make, such as nfs://127.0.0.1/new"),
+		RunE: func(cmd *cobra.Command, args []string) error { return m.run(cmd, args) },
+	}
+	f := cmd.Flags()
+	f.SortFlags = false
+	f.BoolVarP(&m.parents, "parents", "p", false, "make those on the way that are missing, too; one that is there is no failure")
+	f.StringVarP(&m.mode, "mode", "m", "", "`permissions` of the folder in octal, such as 750, whatever the umask is")
+	f.BoolVarP(&m.verbose, "verbose", "v", false, "name each folder that was made")
+	m.register(cmd)
+	return cmd
+}
+
+func (m *mkdir) run(cmd *cobra.Command, args []string) (err error) {
+	if err := needURLs(args); err != nil {
+		return err
+	}
+	perm := 0o777 &^ uint32(files.Umask())
+	if m.mode != "" {
+		mode, err := strconv.ParseUint(m.mode, 8, 32)
+		if err != nil || mode > uint64(nfs.ModeMask) {
+			return usagef("-m %s: permissions are octal digits, 0 to 7777, such as 750", m.mode)
+		}
+		perm = uint32(mode)
+	}
+	if err := m.open(cmd); err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, m.close()) }()
+	return m.each(args, "made", func(ctx context.Context, arg string) error {
+		tree, path, err := m.remote(ctx, arg)
+		if err != nil {
+			return err
+		}
+		if m.parents {
+			return m.makeAll(ctx, tree, path, perm)
+		}
+		return m.make(ctx, tree, path, perm)
+	})
+}
+
+// make makes a folder. Servers may take some bits only from SETATTR, as mkdir(2) does
+// not have them.
+func (m *mkdir) make(ctx context.Context, tree *files.Remote, path string, perm uint32) error {
+	if strings.Trim(path, "/") == "" {
+		return fmt.Errorf("%s: %w", tree.Show(path), nfs.ErrExist)
+	}
+	info, err := tree.FS.Mkdir(ctx, path, client.Mode(perm&0o777))
+	if err == nil && perm&^0o777 != 0 {
+		err = tree.FS.SetAttrOf(ctx, info, client.Mode(perm))
+	}
+	if err != nil {
+		return fmt.Errorf("%s: %w", tree.Show(path), err)
+	}
+	if m.verbose {
+		fmt.Fprintf(m.cmd.OutOrStdout(), "made %s\n", plain(tree.Show(path)))
+	}
+	return nil
+}
+
+// makeAll makes a folder and those above it. These are their maker's to write to, who
+// could not go on otherwise.
+func (m *mkdir) makeAll(ctx context.Context, tree *files.Remote, path string, perm uint32) error {
+	above := 0o777&^uint32(files.Umask()) | 0o300
+	elems := strings.FieldsFunc(path, func(r rune) bool { return r == '/' })
+	for i := range elems {
+		name := "/" + strings.Join(elems[:i+1], "/")
+		switch info, err := tree.FS.Stat(ctx, name); {
+		case err == nil && info.IsDir():
+			continue
+		case err == nil:
+			return fmt.Errorf("%s: %w", tree.Show(name), nfs.ErrNotDir)
+		case !errors.Is(err, fs.ErrNotExist):
+			return fmt.Errorf("%s: %w", tree.Show(name), err)
+		}
+		mode := above
+		if i == len(elems)-1 {
+			mode = perm
+		}
+		if err := m.make(ctx, tree, name, mode); err != nil && !errors.Is(err, fs.ErrExist) { // made meanwhile
+			return err
+		}
+	}
+	return nil
+}

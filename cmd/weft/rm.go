@@ -1,0 +1,79 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+
+	"github.com/spf13/cobra"
+
+	"github.com/weft-rdma/weft/cmd/weft/internal/files"
+)
+
+// rm holds the flags of `weft rm`.
+type rm struct {
+	mounts
+	remover files.Remover
+	verbose bool
+}
+
+func newRm() *cobra.Command {
+	r := new(rm)
+	cmd := &cobra.Command{
+		Use:   "rm [flags] URL...",
+		Short: "Remove files of an NFS server",
+		Long: `Rm removes files of NFS servers, and with -r folders with what is in them, without
+mounting anything. It asks nothing. A symbolic link is removed, not what it leads
+to. The root of what a server exports is never removed.
+
+` + urlHelp + `
+
+The status is 1 when something was not removed; the rest is. With -f what is not
+there is no failure.`,
+		Example: `  weft rm nfs://127.0.0.1/old
+  weft rm -r nfs://192.0.2.7/srv/tmp       a folder with what is in it
+  weft rm -rf nfs://192.0.2.7/srv/tmp      which need not be there`,
+		Args: func(cmd *cobra.Command, args []string) error {
+			if r.remover.Force {
+				return nil
+			}
+			return arguments(1, 0, "what to remove, such as nfs://127.0.0.1/old")(cmd, args)
+		},
+		RunE: func(cmd *cobra.Command, args []string) error { return r.run(cmd, args) },
+	}
+	f := cmd.Flags()
+	f.SortFlags = false
+	f.BoolVarP(&r.remover.Recursive, "recursive", "r", false, "remove folders with what is in them")
+	f.BoolVarP(&r.remover.Force, "force", "f", false, "take what is not there for removed")
+	f.BoolVarP(&r.verbose, "verbose", "v", false, "name each file that was removed")
+	r.register(cmd)
+	return cmd
+}
+
+func (r *rm) run(cmd *cobra.Command, args []string) (err error) {
+	if err := needURLs(args); err != nil {
+		return err
+	}
+	if err := r.open(cmd); err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, r.close()) }()
+	r.remover.Failed = r.tell
+	if r.verbose {
+		r.remover.Removed = func(name string) {
+			fmt.Fprintf(cmd.OutOrStdout(), "removed %s\n", plain(name))
+		}
+	}
+	for _, arg := range args {
+		tree, path, err := r.remote(cmd.Context(), arg)
+		if err != nil {
+			return err
+		}
+		if err := r.remover.Remove(cmd.Context(), tree, path); err != nil {
+			return err
+		}
+	}
+	if n := r.remover.Failures(); n > 0 {
+		return fmt.Errorf("not removed: %d", n)
+	}
+	return nil
+}
