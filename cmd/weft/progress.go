@@ -3,7 +3,6 @@ package main
 import (
 	"fmt"
 	"os"
-	"strings"
 	"time"
 
 	"github.com/schollz/progressbar/v3"
@@ -78,7 +77,7 @@ const titleWidth = 28
 // shorten is a path in so many columns: its end tells most. It gives no orders to the
 // terminal, and is as wide whatever it is, so that what stands behind it stays there.
 func shorten(path string, width int) string {
-	runes := []rune(strings.ReplaceAll(plain(path), "\n", "?"))
+	runes := []rune(printable(path))
 	if len(runes) > width {
 		runes = append([]rune("..."), runes[len(runes)-width+3:]...)
 	}

@@ -228,19 +228,24 @@ func (s *step) there(ctx context.Context) (string, *Info, error) {
 // through those that lead to what is copied to anyway.
 func (s *step) target(ctx context.Context) (Place, *Info, error) {
 	path, old, err := s.there(ctx)
-	if err == nil && old.Mode&fs.ModeSymlink != 0 {
+	linked := err == nil && old.Mode&fs.ModeSymlink != 0
+	if linked {
 		path, old, err = s.to.Tree.Resolve(ctx, s.to.Path)
 		if err == nil && !s.to.Tree.Inside(path, s.root.Path) {
 			return s.to, nil, fmt.Errorf("%v is a symbolic link that leads out of %v: not written through; remove it, or copy to what it leads to", s.to, s.root)
 		}
 	}
-	if errors.Is(err, fs.ErrNotExist) {
-		if _, err := s.to.Tree.Lstat(ctx, s.to.Path); err == nil {
-			return s.to, nil, fmt.Errorf("%v is a symbolic link that leads to nothing: not written through; remove it, or copy to what it leads to", s.to)
-		}
-		return s.to, nil, nil
+	if !errors.Is(err, fs.ErrNotExist) {
+		return Place{s.to.Tree, path}, old, err
 	}
-	return Place{s.to.Tree, path}, old, err
+	if s.named { // a link was not seen yet
+		_, err := s.to.Tree.Lstat(ctx, s.to.Path)
+		linked = err == nil
+	}
+	if linked {
+		return s.to, nil, fmt.Errorf("%v is a symbolic link that leads to nothing: not written through; remove it, or copy to what it leads to", s.to)
+	}
+	return s.to, nil, nil
 }
 
 // link makes a symbolic link, in place of what there was unless that is a folder.

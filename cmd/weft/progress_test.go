@@ -1,0 +1,18 @@
+package main
+
+import "testing"
+
+func TestTitlesOfABarHaveAWidth(t *testing.T) {
+	for path, want := range map[string]string{
+		"short":             "short     ",
+		"just right":        "just right",
+		"a/longer/path":     "...er/path",
+		"caf\u00e9/\u00e9t": "caf\u00e9/\u00e9t   ",
+		"a\nb":              `"a\nb"    `,
+		"\x1b[2Jabcdefgh":   `...cdefgh"`,
+	} {
+		if got := shorten(path, 10); got != want {
+			t.Errorf("%q: %q, want %q", path, got, want)
+		}
+	}
+}
