@@ -1,0 +1,14 @@
+// Package pages is for memory that its owner may lack the right to use: pages of a
+// consumer that are not mapped, are read-only, or lie behind the end of a file that
+// was truncated. An access to such a page ends a Go program, unless the access is made
+// under [Trap] and [Catch], which turn the fault into a [*Fault]:
+//
+//	func place(dst, src []byte) (err error) {
+//		defer pages.Catch(&err, [][]byte{dst}, pages.Trap())
+//		copy(dst, src)
+//		return nil
+//	}
+//
+// Every other panic goes on, and so does a fault at an address outside of the memory
+// named: that is a defect of the program, and not of the consumer's memory.
+package pages

@@ -1,0 +1,15 @@
+//go:build !amd64 && !arm64
+
+package pages
+
+import (
+	"sync/atomic"
+	"unsafe"
+)
+
+// touchToWrite adds nothing to the word where *p is, atomically. The word is in the
+// same page.
+func touchToWrite(p *byte) {
+	word := unsafe.Add(unsafe.Pointer(p), -int(uintptr(unsafe.Pointer(p))%4))
+	atomic.AddUint32((*uint32)(word), 0)
+}
