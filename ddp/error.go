@@ -114,7 +114,7 @@ func faultCode(f Fault) uint8 {
 	switch f {
 	case FaultBounds:
 		return CodeBounds
-	case FaultAccess, FaultAssociation, FaultDisabled:
+	case FaultAccess, FaultAssociation, FaultDisabled, FaultMemory:
 		return CodeNotAssociated
 	case FaultWrap:
 		return CodeWrap

@@ -24,6 +24,8 @@ func (m *mailbox) PlaceUntagged(dst [][]byte, h *ddp.Untagged, n int) ([][]byte,
 	return append(dst, m.buf[h.MO:][:n]), nil
 }
 
+func (m *mailbox) Unwritable(_ *ddp.Untagged, cause error) error { return cause }
+
 func (m *mailbox) LetGo() {}
 func (m *mailbox) Idle()  {}
 

@@ -14,6 +14,7 @@ const (
 	FaultAssociation       // the STag is not of this stream or protection domain
 	FaultWrap              // offset + length exceeds 2^64
 	FaultDisabled          // the stream takes no access of this kind at all
+	FaultMemory            // the system refuses the access: a page that is not mapped, or lacks the right
 )
 
 var faultNames = [...]string{
@@ -24,6 +25,7 @@ var faultNames = [...]string{
 	FaultAssociation: "STag not associated with the stream",
 	FaultWrap:        "tagged offset wraps",
 	FaultDisabled:    "access not enabled on the stream",
+	FaultMemory:      "the memory itself cannot be accessed",
 }
 
 var faultReasons = [...]string{
@@ -34,6 +36,7 @@ var faultReasons = [...]string{
 	FaultAssociation: "the memory is of another protection domain or stream",
 	FaultWrap:        "offset and length exceed 2^64",
 	FaultDisabled:    "the queue pair does not enable it",
+	FaultMemory:      "the memory itself cannot be accessed: a page is not mapped, or lacks the right",
 }
 
 // Reason says what is wrong, as the end of a sentence about an access.

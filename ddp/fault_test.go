@@ -4,7 +4,7 @@ import "testing"
 
 func TestFaultsHaveNames(t *testing.T) {
 	seen := map[string]bool{}
-	for f := NoFault; f <= FaultDisabled; f++ {
+	for f := NoFault; f <= FaultMemory; f++ {
 		if s := f.String(); s == "" || s == "unknown fault" || seen[s] {
 			t.Errorf("fault %d is called %q", f, s)
 		} else {
@@ -16,7 +16,7 @@ func TestFaultsHaveNames(t *testing.T) {
 			seen[s] = true
 		}
 	}
-	if s := (FaultDisabled + 1).String(); s != (FaultDisabled+1).Reason() || s != "unknown fault" {
+	if s := (FaultMemory + 1).String(); s != (FaultMemory+1).Reason() || s != "unknown fault" {
 		t.Errorf("an undefined fault is called %q", s)
 	}
 }

@@ -30,14 +30,15 @@ type LLP interface {
 	Room() bool
 
 	// Append frames a segment of header followed by payload. Header and small
-	// payload are copied; large payload is referred to until it is written.
-	Append(header []byte, payload [][]byte)
+	// payload are copied; large payload is referred to until it is written. The
+	// error is that payload cannot be read; nothing was appended then.
+	Append(header []byte, payload [][]byte) error
 
 	// AppendVolatile is Append for payload that others may change at any time.
 	// Where there is a digest over it, which a change before the write would
 	// make the peer end the stream for, all of it is copied, and the digest is
 	// of the copy. copied reports that: nothing is referred to any more.
-	AppendVolatile(header []byte, payload [][]byte) (copied bool)
+	AppendVolatile(header []byte, payload [][]byte) (copied bool, err error)
 
 	// Appended and Written count the segments appended and those wholly given
 	// to the transport, since the stream began.
@@ -47,7 +48,9 @@ type LLP interface {
 	// Flush gives what was appended to the transport. With wait false it
 	// makes no attempt that could wait for the network. With wait true it may
 	// return when some segments, and not all, have been written whole, so that
-	// its user can account for them. drained tells that nothing is left.
+	// its user can account for them. drained tells that nothing is left. After an
+	// error that is mpa.ErrRevoked or an *mpa.MemoryError the stream can go on, when
+	// the segments that it is about have been dropped by Truncate.
 	Flush(wait bool) (drained bool, err error)
 
 	// CanTry reports whether Flush(false) can make progress at all: a

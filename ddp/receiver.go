@@ -6,6 +6,7 @@ package ddp
 import (
 	"math"
 
+	"github.com/weft-rdma/weft/internal/pages"
 	"github.com/weft-rdma/weft/mpa"
 )
 
@@ -77,16 +78,16 @@ func (r *Receiver) ULPDU(u []byte) error {
 		if err != nil {
 			return r.fail(err)
 		}
-		rest := u[r.seg.headerLen:]
-		for _, m := range dst {
-			rest = rest[copy(m, rest):]
-		}
+		placed, err := pages.Scatter(dst, u[r.seg.headerLen:])
 		for i := range dst {
 			dst[i] = nil // no reference to the consumer's memory stays here
 		}
 		r.dst = dst
-		if len(rest) > 0 {
-			return r.fail(r.shortMemory(len(rest)))
+		if err != nil {
+			return r.Unwritable(err)
+		}
+		if placed < r.seg.payload {
+			return r.fail(r.shortMemory(r.seg.payload - placed))
 		}
 	}
 	return r.finish()
@@ -135,6 +136,10 @@ func (r *Receiver) Release() {
 		r.ulp.LetGo()
 	}
 }
+
+// Unwritable tells that memory of the last Window cannot be written (see
+// [mpa.Sink]).
+func (r *Receiver) Unwritable(cause error) error { return r.fail(r.unwritable(cause)) }
 
 // End tells that the segment begun is in place.
 func (r *Receiver) End() error {

@@ -60,9 +60,23 @@ func (r *Receiver) refused(h *Tagged, n int, f Fault) error {
 	if faultCode(f) == CodeNotAssociated {
 		why = ": " + f.Reason() // it is one code for several
 	}
+	return r.refusedFor(h, n, f, why)
+}
+
+func (r *Receiver) refusedFor(h *Tagged, n int, f Fault, why string) error {
 	err := r.refuse(TaggedBuffer, faultCode(f), "%d octets at offset %#x of STag 0x%08x%s", n, h.TO, h.STag, why)
 	err.Fault = f
 	return err
+}
+
+// unwritable makes the error of memory that was given for the segment at hand and
+// could not be written: an access that the peer has no right to (RFC 5041 §7.1).
+func (r *Receiver) unwritable(cause error) error {
+	s := &r.seg
+	if !s.isTagged {
+		return r.ulp.Unwritable(&s.untagged, cause)
+	}
+	return r.refusedFor(&s.tagged, s.payload, FaultMemory, ": "+cause.Error())
 }
 
 // shortMemory: the ULP broke its promise to give memory for the whole payload.

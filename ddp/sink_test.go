@@ -111,6 +111,10 @@ func (s *sink) hand(dst [][]byte, m []byte) [][]byte {
 	return append(dst, m)
 }
 
+func (s *sink) Unwritable(h *Untagged, cause error) error {
+	return fmt.Errorf("message %d on queue %d: %w", h.MSN, h.QN, cause)
+}
+
 func (s *sink) LetGo() { s.held = false }
 
 func (s *sink) deliver(d delivery) error {

@@ -38,6 +38,11 @@ type ULP interface {
 	// told. Never called with n 0.
 	PlaceUntagged(dst [][]byte, h *Untagged, n int) ([][]byte, error)
 
+	// Unwritable tells that memory which PlaceUntagged gave cannot be written, and
+	// why. It returns the error that ends the reception. For memory of PlaceTagged the
+	// error is a [FaultMemory].
+	Unwritable(h *Untagged, cause error) error
+
 	// LetGo ends every hold, before the LLP may wait for the peer with a
 	// segment half placed. Between whole segments holds last until Idle, or as
 	// much shorter as the ULP likes.

@@ -5,6 +5,7 @@ import (
 	"unsafe"
 
 	"github.com/weft-rdma/weft/ddp"
+	"github.com/weft-rdma/weft/internal/pages"
 )
 
 // atomicSize is the number of octets that an atomic operation works on
@@ -13,7 +14,8 @@ const atomicSize = 8
 
 // Atomic replaces the 64-bit value at tagged offset to of stag by f of it, and
 // returns what it was before. The region needs RemoteAtomic; faults are those
-// of Resolve, in its order. Nothing more is held afterwards than before.
+// of Resolve, in its order, and FaultMemory where the system refuses the access. Nothing
+// more is held afterwards than before.
 //
 // The value is in the host's octet order, and the operation is atomic with
 // respect to all other Atomics and to sync/atomic users of the same memory. f
@@ -32,10 +34,27 @@ func (h *Holder) Atomic(stag uint32, to uint64, f func(orig uint64) uint64) (ori
 		}
 		defer g.drop()
 	}
+	orig, err := change(p, f)
+	if err != nil {
+		return 0, false, ddp.FaultMemory
+	}
+	return orig, false, ddp.NoFault
+}
+
+// change replaces *p by f of it. The error is that the system refuses the access.
+func change(p *uint64, f func(orig uint64) uint64) (orig uint64, err error) {
+	b := unsafe.Slice((*byte)(unsafe.Pointer(p)), atomicSize)
+	if raceEnabled {
+		// The race detector does what follows in C, where a fault is the end.
+		if _, err := pages.Writable(b); err != nil {
+			return 0, err
+		}
+	}
+	defer pages.Catch(&err, [][]byte{b}, pages.Trap())
 	for {
 		orig = atomic.LoadUint64(p)
 		if atomic.CompareAndSwapUint64(p, orig, f(orig)) {
-			return orig, false, ddp.NoFault
+			return orig, nil
 		}
 	}
 }

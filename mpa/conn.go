@@ -174,26 +174,29 @@ func (c *Conn) Room() bool { return c.batch.room() }
 
 // Append puts one ULPDU, of header followed by payload, 1 to 64768 octets,
 // into the batch. Header is copied; payload may be referred to until it is
-// written. A ULPDU of another length ends the sending half: Flush tells.
-func (c *Conn) Append(header []byte, payload [][]byte) {
-	if n, ok := c.admit(header, payload); ok {
-		c.batch.append(n, header, payload)
+// written. A ULPDU of another length ends the sending half: Flush tells. The error is
+// that payload cannot be read, as its pages are not mapped, lack the right, or lie
+// behind the end of their file: then nothing was appended, and the stream goes on.
+func (c *Conn) Append(header []byte, payload [][]byte) error {
+	n, ok := c.admit(header, payload)
+	if !ok {
+		return nil
 	}
+	return c.batch.append(n, header, payload)
 }
 
 // AppendVolatile is Append for payload that others may change at any time. With
 // CRC, where a change before the write would spoil the frame and so the stream,
 // payload is digested while it is copied: copied reports that nothing refers to
 // it any more.
-func (c *Conn) AppendVolatile(header []byte, payload [][]byte) (copied bool) {
+func (c *Conn) AppendVolatile(header []byte, payload [][]byte) (copied bool, err error) {
 	if !c.batch.crc {
-		c.Append(header, payload)
-		return false
+		return false, c.Append(header, payload)
 	}
 	if n, ok := c.admit(header, payload); ok {
-		c.batch.appendCopy(n, header, payload)
+		err = c.batch.appendCopy(n, header, payload)
 	}
-	return true
+	return true, err
 }
 
 // admit returns the length of a ULPDU, if it may be sent.
@@ -236,8 +239,9 @@ func (c *Conn) Guard(g Guard) { c.guard = g }
 // Flush writes what was appended. With wait false it does not wait for the
 // network; with wait true it may return before all is written, but not before a
 // whole frame is. drained reports that nothing is left, which a fenced Conn does not
-// achieve. The error is [ErrRevoked] when the guard refused, and the stream
-// goes on; any other ends the sending half.
+// achieve. The error is [ErrRevoked] when the guard refused, and a [*MemoryError] when
+// payload that is referred to cannot be read: the stream goes on, when the frames
+// concerned have been dropped by Truncate. Any other ends the sending half.
 func (c *Conn) Flush(wait bool) (drained bool, err error) {
 	if c.sendErr != nil {
 		return false, c.sendErr
@@ -255,7 +259,7 @@ func (c *Conn) Flush(wait bool) (drained bool, err error) {
 	if err == nil {
 		return c.batch.empty(), nil
 	}
-	if !errors.Is(err, ErrRevoked) {
+	if fault := (*MemoryError)(nil); !errors.Is(err, ErrRevoked) && !errors.As(err, &fault) {
 		err = &Error{Code: CodeClosed, Detail: "writing to " + addrWord(c.nc), Err: err}
 		c.failSend(err)
 	}

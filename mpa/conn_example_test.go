@@ -19,6 +19,7 @@ func (printer) ULPDU(u []byte) error {
 
 func (printer) Begin([]byte, int) (int, bool, error)         { return 0, false, nil }
 func (printer) Window(dst [][]byte, _ int) ([][]byte, error) { return dst, nil }
+func (printer) Unwritable(cause error) error                 { return cause }
 func (printer) Release()                                     {}
 func (printer) End() error                                   { return nil }
 func (printer) Idle()                                        {}

@@ -21,6 +21,8 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/weft-rdma/weft/internal/pages"
 )
 
 type socket struct {
@@ -128,6 +130,10 @@ func (s *socket) tryWrite(fd uintptr) bool {
 			return true
 		}
 		n, errno := s.wvec.write(fd, s.batch.pieces[s.batch.first:])
+		var fault *MemoryError
+		if errno == unix.EFAULT {
+			fault = s.batch.unreadable()
+		}
 		if s.guard != nil {
 			s.guard.Release()
 		}
@@ -140,7 +146,9 @@ func (s *socket) tryWrite(fd uintptr) bool {
 			// Frames that have left are told before more is waited for.
 			return !s.wait || s.batch.whole > s.whole
 		default:
-			s.werr = os.NewSyscallError("writev", errno)
+			if s.werr = os.NewSyscallError("writev", errno); fault != nil {
+				s.werr = fault
+			}
 			return true
 		}
 	}
@@ -477,7 +485,20 @@ func (s *socket) attempt(fd uintptr) (int, syscall.Errno, error) {
 	}
 	s.windows = append(s.windows, s.into)
 	n, errno := s.rvec.read(fd, s.windows)
+	if errno == unix.EFAULT {
+		return 0, 0, windowError{s.sink.Unwritable(unwritable(s.windows))}
+	}
 	return n, errno, nil
+}
+
+// unwritable says why the system could not write to windows.
+func unwritable(windows [][]byte) error {
+	for _, w := range windows {
+		if _, err := pages.Writable(w); err != nil {
+			return err
+		}
+	}
+	return &pages.Fault{}
 }
 
 // unhold ends the hold of the windows, and keeps nothing of them.

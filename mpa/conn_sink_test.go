@@ -22,9 +22,10 @@ func (c *collector) Begin([]byte, int) (int, bool, error) { return 0, false, nil
 func (c *collector) Window(dst [][]byte, _ int) ([][]byte, error) {
 	return dst, errors.New("not asked for")
 }
-func (c *collector) Release()   {}
-func (c *collector) End() error { return errors.New("nothing begun") }
-func (c *collector) Idle()      { c.idles++ }
+func (c *collector) Unwritable(cause error) error { return cause }
+func (c *collector) Release()                     {}
+func (c *collector) End() error                   { return errors.New("nothing begun") }
+func (c *collector) Idle()                        { c.idles++ }
 
 // A placer has the Conn place the ULPDUs that it is asked about.
 type placer struct {
@@ -84,9 +85,10 @@ func (p *placing) Window(dst [][]byte, off int) ([][]byte, error) {
 	return append(dst, p.place[off-18:p.length-18]), nil
 }
 
-func (p *placing) Release()   {}
-func (p *placing) End() error { return nil }
-func (p *placing) Idle()      {}
+func (p *placing) Unwritable(cause error) error { return cause }
+func (p *placing) Release()                     {}
+func (p *placing) End() error                   { return nil }
+func (p *placing) Idle()                        {}
 
 // pattern is n octets that differ from those of another seed.
 func pattern(n, seed int) []byte {

@@ -16,6 +16,20 @@ import (
 // revoked before the frame was written.
 var ErrRevoked = errors.New("mpa: memory of a frame not yet written has been revoked")
 
+// A MemoryError is returned by Flush when memory that a frame refers to cannot be read:
+// its pages are not mapped, lack the right, or lie behind the end of their file.
+type MemoryError struct {
+	Frame uint64 // the first of these frames, counted from 0 as they were appended
+	Err   error
+}
+
+func (e *MemoryError) Error() string {
+	return fmt.Sprintf("mpa: memory of a frame not yet written: %v", e.Err)
+}
+
+// Unwrap returns the cause.
+func (e *MemoryError) Unwrap() error { return e.Err }
+
 // A Code is MPA's error code. Those above 4 belong to RFC 6581.
 type Code uint8
 

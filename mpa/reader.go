@@ -9,6 +9,8 @@ import (
 	"fmt"
 	"io"
 	"sync/atomic"
+
+	"github.com/weft-rdma/weft/internal/pages"
 )
 
 const (
@@ -193,12 +195,16 @@ func (r *reader) placeHead(s Sink, head []byte, off, n int) (int, error) {
 	if err != nil {
 		return 0, err
 	}
-	for _, w := range windows {
-		off += copy(w, head[off:])
+	placed, err := pages.Scatter(windows, head[off:])
+	if err != nil {
+		err = s.Unwritable(err)
 	}
 	s.Release()
 	clear(windows)
 	r.windows = windows
+	if off += placed; err != nil {
+		return 0, err
+	}
 	if off != len(head) {
 		return 0, fmt.Errorf("mpa: the sink has memory up to octet %d of a ULPDU of %d", off, n)
 	}

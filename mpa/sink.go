@@ -21,6 +21,10 @@ type Sink interface {
 	// begun, checked anew, and holds it until Release.
 	Window(dst [][]byte, off int) ([][]byte, error)
 
+	// Unwritable tells, before Release, that memory of the last Window cannot be
+	// written, and why. It returns the error that ends the reception.
+	Unwritable(cause error) error
+
 	// Release ends the hold of the last Window.
 	Release()
 

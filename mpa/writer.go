@@ -2,7 +2,11 @@ package mpa
 
 // The batch of frames on their way out: what Append gathers and Flush writes.
 
-import "sync"
+import (
+	"sync"
+
+	"github.com/weft-rdma/weft/internal/pages"
+)
 
 const (
 	// A batch is full at whichever of these comes first. While a write of much
@@ -74,26 +78,69 @@ func (b *batch) room() bool {
 // append adds the frame of one ULPDU, of n octets in header and payload.
 // Markers cut payload into pieces too short to refer to, so with them all of
 // it is copied.
-func (b *batch) append(n int, header []byte, payload [][]byte) {
-	b.add(n, header, payload, b.refer > 0 && n >= b.refer)
+func (b *batch) append(n int, header []byte, payload [][]byte) error {
+	return b.add(n, header, payload, b.refer > 0 && n >= b.refer)
 }
 
 // appendCopy is append with nothing referred to.
-func (b *batch) appendCopy(n int, header []byte, payload [][]byte) { b.add(n, header, payload, false) }
+func (b *batch) appendCopy(n int, header []byte, payload [][]byte) error {
+	return b.add(n, header, payload, false)
+}
 
-func (b *batch) add(n int, header []byte, payload [][]byte, refer bool) {
+func (b *batch) add(n int, header []byte, payload [][]byte, refer bool) error {
 	if b.empty() {
 		b.batchSpace = batchSpaces.Get().(*batchSpace)
 	}
 	pos := b.pos + uint64(b.octets)
 	size := fpduSize(pos, n, b.markers)
+	end := b.end()
+	if err := b.put(pos, n, size, header, payload, refer); err != nil {
+		b.backTo(end)
+		return err
+	}
+	b.octets += size
+	b.ends = append(b.ends, b.octets)
+	return nil
+}
+
+// put puts a frame of size octets behind the last one. The error is that payload
+// cannot be read; the batch may hold a part of the frame then.
+func (b *batch) put(pos uint64, n, size int, header []byte, payload [][]byte, refer bool) (err error) {
+	defer pages.Catch(&err, payload, pages.Trap())
 	if refer {
 		b.putReferring(n, header, payload)
 	} else {
 		putFPDU(b.take(size), pos, n, header, payload, b.markers, b.crc)
 	}
-	b.octets += size
-	b.ends = append(b.ends, b.octets)
+	return nil
+}
+
+// A batchEnd is where the last frame of a batch ends.
+type batchEnd struct {
+	pieces, last int // how many, and the length of the last one
+	copied       int
+}
+
+func (b *batch) end() batchEnd {
+	e := batchEnd{pieces: len(b.pieces), copied: b.copied}
+	if e.pieces > 0 {
+		e.last = len(b.pieces[e.pieces-1])
+	}
+	return e
+}
+
+// backTo drops what was put behind e.
+func (b *batch) backTo(e batchEnd) {
+	clear(b.pieces[e.pieces:])
+	b.pieces = b.pieces[:e.pieces]
+	if e.pieces > 0 {
+		last := &b.pieces[e.pieces-1]
+		*last = (*last)[:e.last]
+	}
+	b.copied, b.merge = e.copied, false
+	if b.sent == b.octets {
+		b.reset()
+	}
 }
 
 func (b *batch) putReferring(n int, header []byte, payload [][]byte) {
@@ -239,6 +286,23 @@ func (b *batch) truncate(n uint64) {
 	if b.sent == b.octets {
 		b.reset()
 	}
+}
+
+// unreadable finds the first frame not yet written whose payload cannot be read; nil if
+// there is none.
+func (b *batch) unreadable() *MemoryError {
+	at := b.sent
+	for _, p := range b.pieces[b.first:] {
+		if n, err := pages.Readable(p); err != nil {
+			i := b.whole
+			for b.ends[i] <= at+n {
+				i++
+			}
+			return &MemoryError{Frame: b.done + uint64(i), Err: err}
+		}
+		at += len(p)
+	}
+	return nil
 }
 
 // start is the offset in the batch of frame i, or of its end.

@@ -181,7 +181,7 @@ func TestABatchIsFullAtItsLimits(t *testing.T) {
 		n       int
 		payload func() [][]byte
 		most    int
-		append  func(b *batch, n int, header []byte, payload [][]byte)
+		append  func(b *batch, n int, header []byte, payload [][]byte) error
 	}{
 		{"octets copied", copyLimit - 4, func() [][]byte { return [][]byte{pattern(copyLimit-4, 0)} }, batchCopied/(copyLimit-4) + 1, (*batch).append},
 		{"long octets copied", 64768, func() [][]byte { return [][]byte{pattern(64768, 0)} }, batchCopied/64768 + 1, (*batch).appendCopy},

@@ -89,7 +89,7 @@ func faultCode(f ddp.Fault) uint8 {
 		return CodeInvalidSTag
 	case ddp.FaultBounds:
 		return CodeBounds
-	case ddp.FaultAccess, ddp.FaultDisabled:
+	case ddp.FaultAccess, ddp.FaultDisabled, ddp.FaultMemory:
 		return CodeAccess
 	case ddp.FaultAssociation:
 		return CodeNotAssociated

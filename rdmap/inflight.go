@@ -20,13 +20,13 @@ type dropped struct {
 	answer request // if kind is kindAnswer: what is answered, sent before this segment
 }
 
-// fault is the error of an answer whose source was revoked after this segment
-// had been gathered.
-func (d *dropped) fault() error {
+// fault is the error of an answer whose source was found to be unusable after this
+// segment had been gathered.
+func (d *dropped) fault(f ddp.Fault) error {
 	if d.answer.atomic {
-		return d.answer.atomicFault(true, ddp.FaultSTag)
+		return d.answer.atomicFault(true, f)
 	}
-	return d.answer.readFault(ddp.FaultSTag, d.answer.sent)
+	return d.answer.readFault(f, d.answer.sent)
 }
 
 // An inflight is what has been appended but not written, in order: one entry a

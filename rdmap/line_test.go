@@ -30,6 +30,9 @@ type line struct {
 	brief  bool           // a Flush that waits returns as soon as something has left
 	flush  func()         // called as Flush begins
 	broken error          // what Flush returns from now on
+	fault  error          // what Flush returns once, when it has written
+	bad    byte           // payload that begins with it cannot be read:
+	refuse error          // why, if that is so
 	take   func(*segment) // instead of writing down
 
 	pending []segment
@@ -72,13 +75,20 @@ func (l *line) Appended() uint64  { return l.done + uint64(len(l.pending)) }
 func (l *line) Written() uint64   { return l.done }
 func (l *line) Guard(g mpa.Guard) { l.guard = g }
 
-func (l *line) Append(header []byte, payload [][]byte) {
+func (l *line) Append(header []byte, payload [][]byte) error {
+	if l.refuse != nil && len(payload) > 0 && payload[0][0] == l.bad {
+		return l.refuse
+	}
 	l.append(header, payload, len(payload) == 1 && len(payload[0]) < small)
+	return nil
 }
 
-func (l *line) AppendVolatile(header []byte, payload [][]byte) (copied bool) {
+func (l *line) AppendVolatile(header []byte, payload [][]byte) (copied bool, err error) {
+	if l.refuse != nil && payload[0][0] == l.bad {
+		return l.digests, l.refuse
+	}
 	l.append(header, payload, l.digests)
-	return l.digests
+	return l.digests, nil
 }
 
 func (l *line) append(header []byte, payload [][]byte, copied bool) {
@@ -125,6 +135,10 @@ func (l *line) Flush(wait bool) (drained bool, err error) {
 		l.write()
 		l.guard.Release()
 		switch {
+		case l.fault != nil:
+			fault := l.fault
+			l.fault = nil
+			return false, fault
 		case len(l.pending) == 0:
 			return true, nil
 		case !wait, l.brief && l.done > before:

@@ -247,6 +247,15 @@ func (in *inbound) PlaceUntagged(dst [][]byte, h *ddp.Untagged, n int) ([][]byte
 	return append(dst, own[h.MO:int(h.MO)+n]), nil
 }
 
+// Unwritable ends the stream because of memory of PlaceUntagged. That of the queues
+// which RDMAP serves itself can be written.
+func (in *inbound) Unwritable(h *ddp.Untagged, cause error) error {
+	if h.QN != QueueSend {
+		return errCatastrophic(cause)
+	}
+	return in.s.ulp.Unwritable(cause)
+}
+
 // LetGo ends the hold of memory in the middle of a segment.
 func (in *inbound) LetGo() { in.s.ulp.LetGo() }
 

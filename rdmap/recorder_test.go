@@ -101,6 +101,11 @@ func (u *recorder) Failed(ticket uint64, err error) {
 	u.stream.Terminate(err)
 }
 
+func (u *recorder) Damaged(ticket uint64, err error) {
+	u.note("damaged %d", ticket)
+	u.failed = err
+}
+
 func (u *recorder) Receive() (size uint64, ok bool) {
 	if len(u.receives) == 0 {
 		return 0, false
@@ -114,6 +119,12 @@ func (u *recorder) Scatter(dst [][]byte, off uint64, n int) ([][]byte, error) {
 	}
 	u.holding = true
 	return append(dst, u.receives[0][off:off+uint64(n)]), nil
+}
+
+func (u *recorder) Unwritable(cause error) error {
+	u.note("unwritable")
+	u.receives = u.receives[1:]
+	return cause
 }
 
 func (u *recorder) Delivered(d *Delivery) {

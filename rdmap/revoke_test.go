@@ -1,6 +1,7 @@
 package rdmap
 
 import (
+	"errors"
 	"strings"
 	"testing"
 
@@ -58,8 +59,8 @@ func TestRevokedInTheMiddleOfASegmentEndsInAnError(t *testing.T) {
 	r.stuck(func() { r.hold.revoke(1); r.line.begun = true })
 	want(t, "sent", r.sent(), "RDMA Write 0x22:0x1000 114...")
 	want(t, "told", r.ulp.told())
-	if len(r.ended) != 1 || r.ended[0] != errDamaged {
-		t.Errorf("ended with %v, want once with %v", r.ended, errDamaged)
+	if len(r.ended) != 1 || !errors.Is(r.ended[0], errRevoked) {
+		t.Errorf("ended with %v, want once with %v", r.ended, errRevoked)
 	}
 }
 
@@ -110,7 +111,7 @@ func TestReadResponseRevokedAsItIsCutTellsWhatWasLeft(t *testing.T) {
 // that do.
 func TestDroppedAtomicResponseTellsItsRequest(t *testing.T) {
 	d := dropped{answer: request{atomic: true, op: AtomicRequest{STag: 0x44}, length: 70}}
-	m := (&Stream{rv: 1}).newTerminate(d.fault()).err
+	m := (&Stream{rv: 1}).newTerminate(d.fault(ddp.FaultSTag)).err
 	if m.Code != CodeInvalidSTag || m.ReadRequest != nil || m.SegmentLength != 70 || !strings.Contains(m.Error(), "0x00000044") {
 		t.Errorf("%v: %+v", m, m)
 	}

@@ -188,17 +188,11 @@ func (o *outbound) step(wait bool) (progress, error) {
 		drained, err := s.llp.Flush(wait)
 		o.account()
 		switch {
-		case errors.Is(err, mpa.ErrRevoked):
-			frame := s.cfg.Hold.Revoked()
-			if frame < s.llp.Written() {
-				continue // all that referred to that memory has left
-			}
-			if err := o.damaged(frame); err != nil {
+		case err != nil:
+			if err := o.mend(err); err != nil {
 				return free, err
 			}
 			continue
-		case err != nil:
-			return free, err
 		case !drained && !wait:
 			return blocked, nil
 		case !drained:
@@ -217,6 +211,24 @@ var (
 	errStopped = errors.New("rdmap: stream stopped")
 	errUntold  = errors.New("rdmap: stream ended before the peer's first message: it cannot be told why")
 )
+
+// mend deals with an error of Flush: those of memory concern the segments that refer to
+// it and not those before.
+func (o *outbound) mend(err error) error {
+	s := o.s
+	var fault *mpa.MemoryError
+	switch {
+	case errors.Is(err, mpa.ErrRevoked):
+		frame := s.cfg.Hold.Revoked()
+		if frame < s.llp.Written() {
+			return nil // all that referred to that memory has left
+		}
+		return o.damaged(frame, ddp.FaultSTag, errRevoked)
+	case errors.As(err, &fault):
+		return o.damaged(fault.Frame, ddp.FaultMemory, &MemoryError{fault.Err})
+	}
+	return err
+}
 
 // account tells the ULP which operations the transport has taken over.
 func (o *outbound) account() {
@@ -293,32 +305,28 @@ func (o *outbound) segment() bool {
 		r := &m.req.read
 		if o.pieces, f = s.ulp.Source(o.pieces, r.SourceSTag, r.SourceTO+uint64(off), n); f != ddp.NoFault {
 			s.cfg.Hold.Truncate(frame)
-			if frame != s.llp.Written() {
-				// The peer is told what was left of its request. What waits
-				// may not leave either, as it may refer to the same memory.
-				m.cut = before
-				return false
-			}
-			o.unanswered(m.req.readFault(f, m.req.sent))
-			m.active = false
-			return true
+			return o.refused(before, f)
 		}
 	default:
 		var err error
 		if o.pieces, err = s.ulp.Gather(o.pieces, m.ticket, uint64(off), n); err != nil {
-			m.active = false
 			// What was found before the error belongs to no segment. Its owner
 			// is told, and may take it away before the Terminate has left.
 			s.cfg.Hold.Truncate(frame)
-			s.ulp.Failed(m.ticket, err)
-			return true
+			return o.failed(err)
 		}
 	}
-	switch {
-	case !volatile:
-		s.llp.Append(hdr, o.pieces)
-	case s.llp.AppendVolatile(hdr, o.pieces):
+	copied, err := false, error(nil)
+	if volatile {
+		copied, err = s.llp.AppendVolatile(hdr, o.pieces)
+	} else {
+		err = s.llp.Append(hdr, o.pieces)
+	}
+	if copied || err != nil {
 		s.cfg.Hold.Truncate(frame)
+	}
+	if err != nil {
+		return o.unreadable(before, err)
 	}
 	o.inflight.push(s.llp.Appended(), m, last)
 	if m.kind == kindAnswer && !m.req.atomic {
@@ -328,6 +336,37 @@ func (o *outbound) segment() bool {
 		o.finish()
 	}
 	return true
+}
+
+// refused is the end of an answer whose source is refused; before is how far the
+// message had been cut. It returns what segment does.
+func (o *outbound) refused(before ddp.Outbound, f ddp.Fault) bool {
+	s, m := o.s, &o.msg
+	if s.llp.Appended() != s.llp.Written() {
+		// The peer is told what was left of its request. What waits
+		// may not leave either, as it may refer to the same memory.
+		m.cut = before
+		return false
+	}
+	m.active = false
+	o.unanswered(m.req.readFault(f, m.req.sent))
+	return true
+}
+
+// failed is the end of an operation that cannot go on. It returns what segment does.
+func (o *outbound) failed(err error) bool {
+	o.msg.active = false
+	o.s.ulp.Failed(o.msg.ticket, err)
+	return true
+}
+
+// unreadable is the end of a message whose memory cannot be read; before is how far it
+// had been cut. It returns what segment does.
+func (o *outbound) unreadable(before ddp.Outbound, err error) bool {
+	if o.msg.kind == kindAnswer {
+		return o.refused(before, ddp.FaultMemory)
+	}
+	return o.failed(&MemoryError{err})
 }
 
 // finish notes that the message has been cut to its end.
@@ -346,31 +385,48 @@ func (o *outbound) finish() {
 	s.Stats.MessagesOut.Add(1)
 }
 
-// damaged deals with segments whose memory was revoked before they could be
-// written: frame is the first of them. If it has begun to leave, the stream
-// cannot go on in any way; else it is dropped with all after it, and what it
+// damaged deals with segments whose memory was revoked, or turned out to be unreadable,
+// before they could be written: frame is the first of them. If it has begun to leave,
+// the stream cannot go on in any way; else it is dropped with all after it, and what it
 // was part of fails (Verbs §6.4).
-func (o *outbound) damaged(frame uint64) error {
+func (o *outbound) damaged(frame uint64, f ddp.Fault, why error) error {
 	s := o.s
-	if s.llp.Truncate(frame) > frame {
-		return errDamaged
-	}
+	begun := s.llp.Truncate(frame) > frame
 	s.cfg.Hold.Truncate(frame)
 	victim, ok := o.inflight.truncate(frame)
 	o.msg.active = false
 	switch {
+	case begun:
+		if f == ddp.FaultMemory && ok && victim.kind == kindOperation {
+			s.ulp.Damaged(victim.ticket, why)
+		}
+		return &damage{why}
 	case !ok || victim.kind == kindTerminate:
-		return errDamaged
+		return &damage{why}
 	case victim.kind == kindAnswer:
-		o.unanswered(victim.fault())
+		o.unanswered(victim.fault(f))
 	default:
-		s.ulp.Failed(victim.ticket, errRevoked)
+		s.ulp.Failed(victim.ticket, why)
 	}
 	return nil
 }
 
-// Why an operation or the stream cannot go on.
-var (
-	errRevoked = errors.New("rdmap: memory was revoked while it was being sent")
-	errDamaged = errors.New("rdmap: memory was revoked in the middle of a segment")
-)
+// A MemoryError is why an operation cannot go on whose memory the system does not let
+// us read or write.
+type MemoryError struct{ Err error }
+
+func (e *MemoryError) Error() string { return "rdmap: " + e.Err.Error() }
+
+// Unwrap returns the cause.
+func (e *MemoryError) Unwrap() error { return e.Err }
+
+var errRevoked = errors.New("rdmap: memory was revoked while it was being sent")
+
+// A damage is why a stream has to be reset: a segment of it has left in part and
+// cannot be ended.
+type damage struct{ err error }
+
+func (d *damage) Error() string {
+	return "rdmap: the stream was reset in the middle of a segment: " + d.err.Error()
+}
+func (d *damage) Unwrap() error { return d.err }

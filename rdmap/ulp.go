@@ -64,8 +64,13 @@ type SendQueue interface {
 	Responded(ticket uint64, value uint64) error
 
 	// Failed tells that an operation could not be sent, and that nothing
-	// after it will be. The ULP answers by terminating the stream.
+	// after it will be. The ULP answers by terminating the stream. The error is that
+	// of Gather, [ErrNoORD], a [*MemoryError], or says that memory was revoked.
 	Failed(ticket uint64, err error)
+
+	// Damaged tells the same, with a *MemoryError, of an operation of which a part of
+	// a segment has left: the stream is about to be reset.
+	Damaged(ticket uint64, err error)
 }
 
 // A ReceiveQueue takes Send and Immediate Data messages. Its methods are
@@ -78,6 +83,10 @@ type ReceiveQueue interface {
 	// Scatter appends to dst the memory for octets [off, off+n) of the
 	// receive, and holds it until LetGo.
 	Scatter(dst [][]byte, off uint64, n int) ([][]byte, error)
+
+	// Unwritable completes the receive in error: memory that Scatter gave cannot be
+	// written, because of cause. It returns the error that ends the stream.
+	Unwritable(cause error) error
 
 	// Delivered completes the receive.
 	Delivered(d *Delivery)

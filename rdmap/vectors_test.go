@@ -120,7 +120,9 @@ func (s *taker) PlaceUntagged(dst [][]byte, h *ddp.Untagged, n int) ([][]byte, e
 }
 
 func (s *taker) LetGo() {}
-func (s *taker) Idle()  {}
+
+func (s *taker) Unwritable(_ *ddp.Untagged, cause error) error { return cause }
+func (s *taker) Idle()                                         {}
 
 func (s *taker) DeliverTagged(h *ddp.Tagged, n int) error {
 	_, op := ParseControl(h.RsvdULP)

@@ -341,7 +341,7 @@ func (c *connection) finish(err error, lost bool) {
 
 // workFailed ends the stream because of a work request that failed. Its
 // completion tells of it, after the state, if the stream had not been ended before.
-func (q *QP) workFailed(err wqError) (first bool) { return q.terminate(workError, err, 0) }
+func (q *QP) workFailed(err error) (first bool) { return q.terminate(workError, err, 0) }
 
 // condemn is workFailed for the receiving goroutine, which kicks when it has
 // ended the reception: it may not now, in the middle of a read.

@@ -86,6 +86,9 @@ func (q *QP) explain(err error, h *memory.Holder) error {
 }
 
 func (q *QP) explanation(err error, h *memory.Holder) string {
+	if faultOf(err) == ddp.FaultMemory {
+		return "" // the rights are there, the pages are not
+	}
 	op := opcodeOf(err)
 	switch q.eventOf(err) {
 	case EventReadDisabled:
@@ -106,6 +109,19 @@ func (q *QP) explanation(err error, h *memory.Holder) string {
 		}
 	}
 	return ""
+}
+
+// faultOf is why an access was refused, NoFault if that is not what err is.
+func faultOf(err error) ddp.Fault {
+	var segment *ddp.Error
+	var message *rdmap.Error
+	switch {
+	case errors.As(err, &segment):
+		return segment.Fault
+	case errors.As(err, &message):
+		return message.Fault
+	}
+	return ddp.NoFault
 }
 
 // noRemoteAccess says what a Read, an atomic or an invalidation of the peer's lacked.

@@ -2,8 +2,10 @@ package verbs
 
 import (
 	"encoding/binary"
+	"errors"
 
 	"github.com/weft-rdma/weft/ddp"
+	"github.com/weft-rdma/weft/internal/pages"
 	"github.com/weft-rdma/weft/memory"
 	"github.com/weft-rdma/weft/rdmap"
 )
@@ -53,7 +55,7 @@ func statusOf(f ddp.Fault) Status {
 		return Success
 	case ddp.FaultBounds:
 		return BaseBounds
-	case ddp.FaultAccess, ddp.FaultDisabled:
+	case ddp.FaultAccess, ddp.FaultDisabled, ddp.FaultMemory:
 		return AccessViolation
 	case ddp.FaultAssociation:
 		return InvalidPD
@@ -186,9 +188,8 @@ func (u ulp) Responded(ticket uint64, value uint64) error {
 		if pieces, f = u.in.Resolve(b[:0], uint32(e.STag), e.TO, 8, LocalWrite); f == ddp.NoFault {
 			var v [8]byte
 			binary.NativeEndian.PutUint64(v[:], value)
-			rest := v[:]
-			for _, p := range pieces {
-				rest = rest[copy(p, rest):]
+			if _, err := pages.Scatter(pieces, v[:]); err != nil {
+				return u.responseFailed(ticket, memoryFault{err}, AccessViolation)
 			}
 		} else {
 			detail = refused(&u.in, e.STag, e.TO, 8, f)
@@ -199,19 +200,27 @@ func (u ulp) Responded(ticket uint64, value uint64) error {
 		detail = notInvalidated(e.STag, f)
 	}
 	if f != ddp.NoFault {
-		err := wqError{statusOf(f), detail}
-		if !u.condemn(err) {
-			err.status = Flushed
-		}
-		u.sq.finish(ticket, err.status)
-		return err
+		return u.responseFailed(ticket, wqError{statusOf(f), detail}, statusOf(f))
 	}
 	u.sq.finish(ticket, Success)
 	return nil
 }
 
+// responseFailed is failed for the receiving goroutine. It returns err.
+func (u ulp) responseFailed(ticket uint64, err error, status Status) error {
+	if !u.condemn(err) {
+		status = Flushed
+	}
+	u.sq.finish(ticket, status)
+	return err
+}
+
 // Failed completes a work request in error and ends the stream.
 func (u ulp) Failed(ticket uint64, err error) {
+	if e := (*rdmap.MemoryError)(nil); errors.As(err, &e) {
+		u.failed(ticket, memoryFault{e.Err}, AccessViolation)
+		return
+	}
 	why, ok := err.(wqError)
 	switch {
 	case ok:
@@ -220,10 +229,16 @@ func (u ulp) Failed(ticket uint64, err error) {
 	default:
 		why = wqError{InvalidSTag, "its memory was invalidated or deallocated before it had been sent"}
 	}
-	if !u.workFailed(why) {
-		why.status = Flushed
+	u.failed(ticket, why, why.status)
+}
+
+// failed completes a work request with status and ends the stream because of err. If it
+// has been ended before the request is flushed.
+func (u ulp) failed(ticket uint64, err error, status Status) {
+	if !u.workFailed(err) {
+		status = Flushed
 	}
-	u.sq.finish(ticket, why.status)
+	u.sq.finish(ticket, status)
 }
 
 // --- rdmap.ReceiveQueue
@@ -275,11 +290,16 @@ func (u ulp) Scatter(dst [][]byte, off uint64, n int) ([][]byte, error) {
 	}
 	dst, err := u.pieces(dst, h, u.rq.front().sgl, off, n, LocalWrite)
 	if err != nil {
-		if u.condemn(err) {
-			u.rq.complete(&WC{Op: OpRecv, Status: err.(wqError).status})
-		}
+		u.receiveFailed(err, err.(wqError).status)
 	}
 	return dst, err
+}
+
+// receiveFailed completes the receive in error, and has the stream ended.
+func (u ulp) receiveFailed(err error, status Status) {
+	if u.condemn(err) {
+		u.rq.complete(&WC{Op: OpRecv, Status: status})
+	}
 }
 
 // Delivered completes the receive.

@@ -1,0 +1,70 @@
+//go:build unix
+
+package ddp
+
+import (
+	"errors"
+	"strings"
+	"testing"
+
+	"github.com/weft-rdma/weft/internal/pages"
+	"github.com/weft-rdma/weft/internal/pages/pagestest"
+)
+
+// Memory that cannot be written is refused as an access that its STag does not
+// allow; for an untagged buffer the ULP says what it means. Nothing comes after it.
+//
+// Claims: DDP-7.1-12 DDP-7.1-19
+func TestMemoryThatCannotBeWrittenEndsTheReception(t *testing.T) {
+	s := newSink(t)
+	s.mem = pagestest.ReadOnly(t, 1)
+	r := NewReceiver(1, s)
+	err := r.ULPDU(write(s.stag, s.base+8, "payload"))
+	e := new(Error)
+	if !errors.As(err, &e) || e.EType != TaggedBuffer || e.Code != CodeNotAssociated || e.Fault != FaultMemory ||
+		len(e.Header()) != TaggedLen || !strings.Contains(err.Error(), "cannot be accessed") {
+		t.Errorf("tagged: %v", err)
+	}
+	if err := r.ULPDU(write(s.stag, s.base, "")); err != nil || len(s.delivered) > 0 {
+		t.Errorf("then %v, delivered %v, expected silence", err, s.delivered)
+	}
+
+	s = newSink(t)
+	s.posted[0] = [][]byte{pagestest.ReadOnly(t, 1)}
+	r = NewReceiver(1, s)
+	err = r.ULPDU(send(0, 1, "payload"))
+	if f := new(pages.Fault); !errors.As(err, &f) || !strings.Contains(err.Error(), "message 1 on queue 0") {
+		t.Errorf("untagged: %v", err)
+	}
+	if err := r.ULPDU(send(0, 2, "")); err != nil || len(s.delivered) > 0 {
+		t.Errorf("then %v, delivered %v, expected silence", err, s.delivered)
+	}
+}
+
+// The same where the LLP puts payload into its place.
+func TestMemoryThatTheLLPCannotWriteEndsTheReception(t *testing.T) {
+	cause := &pages.Fault{Addr: 0x1000}
+	for name, u := range map[string][]byte{"tagged": write(0x1234, 0x1000, "payload"), "untagged": send(0, 1, "payload")} {
+		s := newSink(t)
+		s.post(0, 64)
+		r := NewReceiver(1, s)
+		skip, ok, err := r.Begin(u[:HeaderLen(u)], len(u))
+		if !ok || err != nil {
+			t.Fatal(ok, err)
+		}
+		if _, err := r.Window(nil, skip); err != nil {
+			t.Fatal(err)
+		}
+		err = r.Unwritable(cause)
+		r.Release()
+		if err == nil || !strings.Contains(err.Error(), cause.Error()) {
+			t.Errorf("%s: %v, expected %v", name, err, cause)
+		}
+		if s.held {
+			t.Errorf("%s: memory is held still", name)
+		}
+		if err := r.End(); err != nil || len(s.delivered) > 0 {
+			t.Errorf("%s: %v, delivered %v, expected silence", name, err, s.delivered)
+		}
+	}
+}
