@@ -58,6 +58,13 @@
 //
 // # Memory
 //
+// What clients can make the server keep is bounded: objects and descriptors
+// ([Config.MaxNames], [Config.MaxOpen]), 2048 replies of calls that must not be
+// executed twice, and where the file system has no lasting positions in directories,
+// 128 MiB of what was read of them for listings. Hosts share replies, listings and
+// searches: who has most of them makes room first. Addresses in one IPv6 network of
+// 64 bits are one host.
+//
 // A call is executed on memory that its transport has taken back from the peer
 // (RFC 5042 Appendix A): arguments cannot change once they have been checked. Of
 // the memory for a reply no more goes out than what the server has written, so

@@ -94,11 +94,7 @@ func (v *linuxVolume) readDir(o object) (dirReader, error) {
 	if err != nil {
 		return nil, err
 	}
-	d := &linuxDir{fd: fd}
-	if v.fs.stableCookies() {
-		return d, nil
-	}
-	return &hashedDir{names: d.names, free: d.close}, nil
+	return &linuxDir{fd: fd}, nil
 }
 
 func (d *linuxDir) close() { unix.Close(d.fd) }
@@ -154,10 +150,4 @@ func direntsOf(b []byte, f func(*dirent) bool) bool {
 		b = b[size:]
 	}
 	return true
-}
-
-// names calls f for all entries from the start.
-func (d *linuxDir) names(f func(*dirent) bool) error {
-	_, err := d.read(0, f)
-	return err
 }

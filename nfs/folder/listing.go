@@ -56,7 +56,7 @@ func (s *Server) listed(q *call, fh nfs.FH, cookie uint64, verf nfs.Verifier, co
 	var found []dirent
 	end := false
 	if err == nil {
-		found, end, err = s.entries(dir, cookie, count)
+		found, end, err = s.entries(q, dir, &st, cookie, count)
 	}
 	attr := s.post(dir)
 	if err == nil {
@@ -75,18 +75,15 @@ const leastEntry = 4 + 8 + 4 + 4 + 8
 
 // entries are those behind a cookie, no more than what count has room for, and
 // whether the directory has ended behind them.
-func (s *Server) entries(dir *node, cookie uint64, count uint32) (found []dirent, end bool, err error) {
+func (s *Server) entries(q *call, dir *node, st *info, cookie uint64, count uint32) (found []dirent, end bool, err error) {
 	left := int(min(count, nfs.MaxListing))
-	err = s.tree.list(dir, func(d dirReader) error {
-		end, err = d.read(cookie, func(e *dirent) bool {
-			if left <= 0 {
-				return false
-			}
-			left -= leastEntry + len(e.name)&^3
-			found = append(found, *e)
-			return true
-		})
-		return err
+	end, err = s.tree.list(q, dir, st, cookie, func(e *dirent) bool {
+		if left <= 0 {
+			return false
+		}
+		left -= leastEntry + len(e.name)&^3
+		found = append(found, *e)
+		return true
 	})
 	if errors.Is(err, syscall.EINVAL) && cookie != 0 {
 		err = nfs.ErrBadCookie

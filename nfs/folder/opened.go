@@ -37,8 +37,8 @@ func (t *tree) keep(n *node, which int, f file) file {
 	return f
 }
 
-// list calls f with what lists n, alone.
-func (t *tree) list(n *node, f func(dirReader) error) error {
+// opendir calls f with what lists n, alone.
+func (t *tree) opendir(n *node, f func(dirReader) error) error {
 	n.listing.Lock()
 	defer n.listing.Unlock()
 	t.mu.Lock()

@@ -79,6 +79,7 @@ func (v *portable) at(o object, name ...string) string {
 func (v *portable) root() object      { return v.top }
 func (v *portable) others() bool      { return false }
 func (v *portable) honest() bool      { return false }
+func (v *portable) positions() bool   { return false }
 func (v *portable) maxOpen() int      { return 256 }
 func (v *portable) uid(*creds) uint32 { return ownUser() }
 
@@ -348,40 +349,51 @@ func (v *portable) open(o object, write bool) (file, error) {
 	return &portableFile{f}, nil
 }
 
-func (v *portable) readDir(o object) (dirReader, error) {
-	list := func(f func(*dirent) bool) error {
-		d, err := v.dir.Open(v.at(o))
-		if err != nil {
-			return err
-		}
-		defer d.Close()
-		entries, err := d.ReadDir(-1)
-		if err != nil {
-			return err
-		}
-		for _, name := range []string{".", ".."} {
-			p := v.at(o, name)
-			if p == ".." {
-				p = "."
-			}
-			st, err := v.look(p)
-			if err != nil {
-				return err
-			}
-			f(&dirent{name: name, ino: st.FileID, dir: true})
-		}
-		for _, e := range entries {
-			st, err := v.look(v.at(o, e.Name()))
-			if passing(err) {
-				return err
-			}
-			if err == nil { // else it has gone meanwhile
-				f(&dirent{name: e.Name(), ino: st.FileID, dir: e.IsDir()})
-			}
-		}
-		return nil
+// A portableDir lists a directory.
+type portableDir struct {
+	v *portable
+	o object
+}
+
+func (v *portable) readDir(o object) (dirReader, error) { return portableDir{v, o}, nil }
+
+func (d portableDir) close() {}
+
+func (d portableDir) read(_ uint64, f func(*dirent) bool) (end bool, err error) {
+	v := d.v
+	dir, err := v.dir.Open(v.at(d.o))
+	if err != nil {
+		return false, err
 	}
-	return &hashedDir{names: list}, nil
+	defer dir.Close()
+	entries, err := dir.ReadDir(-1)
+	if err != nil {
+		return false, err
+	}
+	for _, name := range []string{".", ".."} {
+		p := v.at(d.o, name)
+		if p == ".." {
+			p = "."
+		}
+		st, err := v.look(p)
+		if err != nil {
+			return false, err
+		}
+		if !f(&dirent{name: name, ino: st.FileID, dir: true}) {
+			return false, nil
+		}
+	}
+	for _, e := range entries {
+		st, err := v.look(v.at(d.o, e.Name()))
+		if passing(err) {
+			return false, err
+		}
+		// Else it has gone meanwhile.
+		if err == nil && !f(&dirent{name: e.Name(), ino: st.FileID, dir: e.IsDir()}) {
+			return false, nil
+		}
+	}
+	return true, nil
 }
 
 // A portableFile is a regular file that is open.

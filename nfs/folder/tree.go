@@ -25,9 +25,10 @@ const (
 
 // A tree holds the nodes. Its methods are for many goroutines.
 type tree struct {
-	vol    volume
-	sealer sealer
-	search searcher
+	vol      volume
+	sealer   sealer
+	search   searcher
+	listings listings
 
 	maxNames, maxOpen int
 
@@ -52,6 +53,7 @@ func newTree(v volume, c *Config, secret []byte) (*tree, error) {
 	t.root = &node{key: st.key, fh: t.sealer.seal(st.key), object: v.root(), refs: 1}
 	t.nodes[st.key] = t.root
 	t.search.start(t)
+	t.listings.start()
 	return t, nil
 }
 
@@ -295,6 +297,7 @@ func (t *tree) lose(n *node) {
 
 // sweep closes what has not been used for a while.
 func (t *tree) sweep(now time.Time) {
+	t.listings.sweep(now)
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	for e := t.opened.Back(); e != nil; {

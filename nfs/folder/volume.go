@@ -53,7 +53,7 @@ type dirent struct {
 type dirReader interface {
 	// read calls f for the entries behind a cookie, 0 for the start, until f
 	// returns false. "." and ".." are among them. It reports whether the directory
-	// has ended.
+	// has ended. Where positions do not last, 0 is the only cookie.
 	read(cookie uint64, f func(*dirent) bool) (end bool, err error)
 	close()
 }
@@ -128,6 +128,10 @@ type volume interface {
 	// honest reports whether entries of directories have the numbers of their
 	// inodes, so that a search needs to look at no others.
 	honest() bool
+
+	// positions reports whether the cookies of entries stay what they are when other
+	// entries come and go, and for other readers.
+	positions() bool
 
 	// names reports whether a name, which is neither empty nor longer than others,
 	// can be one of a file and nothing else.

@@ -120,7 +120,8 @@ func (v *linuxVolume) close() {
 func (v *linuxVolume) root() object { return v.top }
 func (v *linuxVolume) others() bool { return v.self.change }
 
-func (v *linuxVolume) honest() bool { return v.fs.stableCookies() }
+func (v *linuxVolume) honest() bool    { return v.fs.stableCookies() }
+func (v *linuxVolume) positions() bool { return v.fs.stableCookies() }
 
 // names: any octets but those that the server has refused.
 func (v *linuxVolume) names(string) bool { return true }
