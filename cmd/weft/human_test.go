@@ -25,18 +25,18 @@ func TestSizesForPeopleAreRoundedUp(t *testing.T) {
 func TestAFileSystemIsTold(t *testing.T) {
 	const k = 1024
 	for _, tt := range []struct {
-		df   df
+		df   *df
 		res  nfs.FsstatRes
 		want string
 	}{
-		{df{}, nfs.FsstatRes{TotalBytes: 100 * k, FreeBytes: 40 * k, AvailBytes: 30 * k}, "100\t60\t30\t67%"},
-		{df{human: true}, nfs.FsstatRes{TotalBytes: 100 * k, FreeBytes: 40 * k, AvailBytes: 30 * k}, "100K\t60K\t30K\t67%"},
-		{df{files: true}, nfs.FsstatRes{TotalFiles: 10, FreeFiles: 10, AvailFiles: 10}, "10\t0\t10\t0%"},
-		{df{}, nfs.FsstatRes{}, "0\t0\t0\t-"},
-		{df{}, nfs.FsstatRes{TotalBytes: 1, FreeBytes: math.MaxUint64}, "1\t0\t0\t-"},
-		{df{}, nfs.FsstatRes{TotalBytes: math.MaxUint64, AvailBytes: math.MaxUint64}, "18014398509481984\t18014398509481984\t18014398509481984\t50%"},
-		{df{}, nfs.FsstatRes{TotalBytes: math.MaxUint64}, "18014398509481984\t18014398509481984\t0\t100%"},
-		{df{}, nfs.FsstatRes{TotalBytes: 1000 * k, FreeBytes: 999 * k, AvailBytes: 999 * k}, "1000\t1\t999\t1%"},
+		{&df{}, nfs.FsstatRes{TotalBytes: 100 * k, FreeBytes: 40 * k, AvailBytes: 30 * k}, "100\t60\t30\t67%"},
+		{&df{human: true}, nfs.FsstatRes{TotalBytes: 100 * k, FreeBytes: 40 * k, AvailBytes: 30 * k}, "100K\t60K\t30K\t67%"},
+		{&df{files: true}, nfs.FsstatRes{TotalFiles: 10, FreeFiles: 10, AvailFiles: 10}, "10\t0\t10\t0%"},
+		{&df{}, nfs.FsstatRes{}, "0\t0\t0\t-"},
+		{&df{}, nfs.FsstatRes{TotalBytes: 1, FreeBytes: math.MaxUint64}, "1\t0\t0\t-"},
+		{&df{}, nfs.FsstatRes{TotalBytes: math.MaxUint64, AvailBytes: math.MaxUint64}, "18014398509481984\t18014398509481984\t18014398509481984\t50%"},
+		{&df{}, nfs.FsstatRes{TotalBytes: math.MaxUint64}, "18014398509481984\t18014398509481984\t0\t100%"},
+		{&df{}, nfs.FsstatRes{TotalBytes: 1000 * k, FreeBytes: 999 * k, AvailBytes: 999 * k}, "1000\t1\t999\t1%"},
 	} {
 		if got := tt.df.row(&tt.res); got != tt.want {
 			t.Errorf("%+v: %q, want %q", tt.res, got, tt.want)

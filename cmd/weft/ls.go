@@ -21,7 +21,7 @@ type ls struct {
 	mounts
 	long, all, self bool
 
-	recursive, human, asJSON bool
+	recursive, human, zero, asJSON bool
 }
 
 func newLs() *cobra.Command {
@@ -32,6 +32,9 @@ func newLs() *cobra.Command {
 		Long: `Ls lists folders of NFS servers, a name a line, without mounting anything.
 
 ` + urlHelp + `
+
+On a terminal, names with characters that a shell would not take are quoted as GNU ls
+does. Elsewhere they are the octets that the server has; --zero tells where each ends.
 
 ` + jsonHelp + `
 
@@ -52,6 +55,7 @@ The status is 1 when something could not be listed; the rest is.`,
 	f.BoolVarP(&l.recursive, "recursive", "R", false, "with the folders in folders")
 	f.BoolVarP(&l.human, "human-readable", "h", false, "with -l, sizes such as 1.5G, in powers of 1,024")
 	f.BoolVar(&l.asJSON, "json", false, "print a JSON object on a line for each file")
+	f.BoolVar(&l.zero, "zero", false, "end each line with an octet of zero, and quote nothing")
 	f.Bool("help", false, "help for ls")
 	l.register(cmd)
 	return cmd
@@ -78,7 +82,7 @@ func (l *ls) run(cmd *cobra.Command, args []string) (err error) {
 	failed := 0
 	for i, arg := range args {
 		if len(args) > 1 && i > 0 && !l.asJSON {
-			fmt.Fprintln(cmd.OutOrStdout())
+			fmt.Fprint(cmd.OutOrStdout(), l.end())
 		}
 		if err := l.list(cmd.Context(), cmd.OutOrStdout(), arg, len(args) > 1); err != nil {
 			if len(args) == 1 || cmd.Context().Err() != nil {
@@ -92,6 +96,14 @@ func (l *ls) run(cmd *cobra.Command, args []string) (err error) {
 		return fmt.Errorf("%d of %d could not be listed", failed, len(args))
 	}
 	return nil
+}
+
+// end ends a line.
+func (l *ls) end() string {
+	if l.zero {
+		return "\x00"
+	}
+	return "\n"
 }
 
 // list lists what an argument names, under a title if it is one of several.
@@ -120,7 +132,7 @@ func (l *ls) list(ctx context.Context, w io.Writer, arg string, titled bool) err
 		return fmt.Errorf("%s: %w", arg, err)
 	}
 	if titled && !l.asJSON {
-		fmt.Fprintf(w, "%s:\n", arg)
+		fmt.Fprintf(w, "%s:%s", arg, l.end())
 	}
 	return l.print(ctx, w, tree, path, l.visible(list))
 }
@@ -137,13 +149,10 @@ func (l *ls) print(ctx context.Context, w io.Writer, tree files.Tree, dir string
 	if l.asJSON {
 		return printJSON(ctx, w, tree.(*files.Remote), dir, list)
 	}
-	show := func(name string) string { return name }
-	if w == io.Writer(os.Stdout) && terminal(os.Stdout) {
-		show = printable
-	}
+	show, end := func(name string) string { return l.shown(w, name) }, l.end()
 	if !l.long {
 		for _, i := range list {
-			if _, err := fmt.Fprintln(w, show(i.Name)); err != nil {
+			if _, err := fmt.Fprint(w, show(i.Name), end); err != nil {
 				return err
 			}
 		}
@@ -167,7 +176,7 @@ func (l *ls) print(ctx context.Context, w io.Writer, tree files.Tree, dir string
 				name += " -> " + show(target)
 			}
 		}
-		if _, err := fmt.Fprintf(w, "%s%s %s %s\n", modeOf(i.Mode), columns[n], i.Mtime.Format(time.DateTime), name); err != nil {
+		if _, err := fmt.Fprintf(w, "%s%s %s %s%s", modeOf(i.Mode), columns[n], i.Mtime.Format(time.DateTime), name, end); err != nil {
 			return err
 		}
 	}

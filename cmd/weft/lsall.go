@@ -42,9 +42,9 @@ func (l *ls) listAll(ctx context.Context, w io.Writer, arg string, tree files.Tr
 		room += d.octets()
 		if !l.asJSON {
 			if !first {
-				fmt.Fprintln(w)
+				fmt.Fprint(w, l.end())
 			}
-			fmt.Fprintf(w, "%s:\n", l.shown(w, d.title))
+			fmt.Fprintf(w, "%s:%s", l.shown(w, d.title), l.end())
 		}
 		first = false
 		below, err := l.listOne(ctx, w, tree, &d)
@@ -97,7 +97,7 @@ func (l *ls) listOne(ctx context.Context, w io.Writer, tree files.Tree, d *pendi
 
 // shown is a name as it is written: on a terminal nothing that gives that orders.
 func (l *ls) shown(w io.Writer, name string) string {
-	if w == io.Writer(os.Stdout) && terminal(os.Stdout) {
+	if !l.zero && w == io.Writer(os.Stdout) && terminal(os.Stdout) {
 		return printable(name)
 	}
 	return name

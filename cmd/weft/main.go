@@ -69,7 +69,7 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 		err = end
 	}
 	if err != nil {
-		fmt.Fprintf(stderr, "%s: %s\n", name, plain(err.Error()))
+		fmt.Fprintf(stderr, "%s: %s\n", name, message(err))
 	}
 	switch {
 	case ended:

@@ -204,7 +204,7 @@ func (m *mounts) auth() *oncrpc.AuthSys {
 }
 
 // tell writes an error of one of several files.
-func (m *mounts) tell(err error) { m.notice(err.Error()) }
+func (m *mounts) tell(err error) { m.notice(message(err)) }
 
 // notice writes a line for people, also while there is a bar.
 func (m *mounts) notice(text string) {

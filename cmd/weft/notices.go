@@ -10,6 +10,8 @@ import (
 	"sync"
 
 	"github.com/spf13/cobra"
+
+	"github.com/weft-rdma/weft/internal/quote"
 )
 
 // notices is the log of a server that was asked for none: a plain line for each
@@ -43,7 +45,7 @@ func (n *notices) Handle(_ context.Context, r slog.Record) error {
 		if err, ok := a.Value.Any().(error); ok && errors.Is(err, context.Canceled) {
 			news = false
 		}
-		fmt.Fprintf(&line, ": %v", a.Value)
+		fmt.Fprintf(&line, ": %s", shown(a.Value))
 		return news
 	})
 	if !news {
@@ -53,6 +55,17 @@ func (n *notices) Handle(_ context.Context, r slog.Record) error {
 	defer n.mu.Unlock()
 	_, err := io.WriteString(n.out, oneLine(line.String())+"\n")
 	return err
+}
+
+// shown is a value for people: a text may be a name that a peer has chosen.
+func shown(v slog.Value) string {
+	if err, ok := v.Any().(error); ok {
+		return message(err)
+	}
+	if v.Kind() == slog.KindString {
+		return quote.Name(v.String())
+	}
+	return plain(v.String())
 }
 
 // WithAttrs is for loggers that are made of this one: there are none.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 	"log/slog"
 	"strings"
 	"testing"
@@ -22,6 +23,9 @@ func TestAServerTellsOfEachPeerThatItCouldNotServeInOneLine(t *testing.T) {
 			"weft: failed: 192.0.2.1:7: why\n"},
 		{"one of two lines", options{}, func(l *slog.Logger) { l.Warn("failed", "err", errors.Join(errors.New("this"), errors.New("that"))) },
 			"weft: failed: this: that\n"},
+		{"a name", options{}, func(l *slog.Logger) {
+			l.Warn("failed", "folder", "/a\nweft: b\x1b[2J", "err", &fs.PathError{Op: "open", Path: "a\nb", Err: fs.ErrExist})
+		}, `weft: failed: '/a'$'\n''weft: b'$'\033''[2J': open 'a'$'\n''b': file already exists` + "\n"},
 		{"its own end", options{}, func(l *slog.Logger) { l.Warn("failed", "err", fmt.Errorf("start-up: %w", context.Canceled)) }, ""},
 		{"less than a failure", options{}, func(l *slog.Logger) { l.Info("connected") }, ""},
 		{"off", options{logLevel: "off"}, func(l *slog.Logger) { l.Warn("failed") }, ""},

@@ -1,6 +1,16 @@
 package main
 
-import "testing"
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"testing"
+
+	"github.com/weft-rdma/weft/cmd/weft/internal/files"
+	"github.com/weft-rdma/weft/nfs"
+	"github.com/weft-rdma/weft/nfs/client"
+)
 
 func TestMessagesGiveNoOrdersToATerminal(t *testing.T) {
 	for message, want := range map[string]string{
@@ -12,6 +22,25 @@ func TestMessagesGiveNoOrdersToATerminal(t *testing.T) {
 	} {
 		if got := plain(message); got != want {
 			t.Errorf("%q is shown as %q, want %q", message, got, want)
+		}
+	}
+}
+
+// A name that a server has chosen makes no line of its own, wherever an error has it.
+func TestNamesInMessagesStayOnTheirLine(t *testing.T) {
+	const name, shown = "out/a\nweft cp: all is well\x1b[2J", `'out/a'$'\n''weft cp: all is well'$'\033''[2J'`
+	place := files.Place{Tree: files.Local{}, Path: name}
+	denied := fs.ErrPermission
+	for want, err := range map[string]error{
+		"open " + shown + ": permission denied":             &fs.PathError{Op: "open", Path: name, Err: denied},
+		"rename " + shown + " out/b: permission denied":     &os.LinkError{Op: "rename", Old: name, New: "out/b", Err: denied},
+		"LOOKUP " + shown + ": " + nfs.ErrAcces.Error():     &client.Error{Proc: "LOOKUP", Path: name, Err: nfs.ErrAcces},
+		shown + ": permission denied":                       fmt.Errorf("%v: %w", place, denied),
+		"a: remove " + shown + ": permission denied\nb: no": errors.Join(fmt.Errorf("a: %w", &fs.PathError{Op: "remove", Path: name, Err: denied}), errors.New("b: no")),
+		"open my file: permission denied":                   &fs.PathError{Op: "open", Path: "my file", Err: denied},
+	} {
+		if got := message(err); got != want {
+			t.Errorf("%q is shown as\n%s\nwant\n%s", err, got, want)
 		}
 	}
 }

@@ -5,6 +5,7 @@ package client
 import (
 	"errors"
 
+	"github.com/weft-rdma/weft/internal/quote"
 	"github.com/weft-rdma/weft/nfs"
 )
 
@@ -32,11 +33,12 @@ type Error struct {
 	Err  error  // an nfs.Stat or nfs.MountStat, one of this package, or what the transport returned
 }
 
+// Error has the path quoted as GNU ls does if it has characters that are not shown.
 func (e *Error) Error() string {
 	if e.Path == "" {
 		return e.Proc + ": " + e.Err.Error()
 	}
-	return e.Proc + " " + e.Path + ": " + e.Err.Error()
+	return e.Proc + " " + quote.Name(e.Path) + ": " + e.Err.Error()
 }
 
 // Unwrap returns Err.

@@ -10,6 +10,8 @@ import (
 	"math"
 	"slices"
 	"strings"
+
+	"github.com/weft-rdma/weft/internal/quote"
 )
 
 // A Place is a path in a tree.
@@ -18,7 +20,8 @@ type Place struct {
 	Path string
 }
 
-func (p Place) String() string { return p.Tree.Show(p.Path) }
+// String is for messages: on one line, whatever is in the name.
+func (p Place) String() string { return quote.Name(p.Tree.Show(p.Path)) }
 
 // failed says of an error which file it is of, unless it says so itself: a server
 // knows its files by other names than the user.
