@@ -73,11 +73,11 @@ func (c *Conn) Shutdown(ctx context.Context) error { return c.qp.Close(ctx) }
 const readyTimeout = 10 * time.Second
 
 // establish hands a stream over to a queue pair.
-func establish(qp *verbs.QP, mc *mpa.Conn, cfg mpa.Config, privateData []byte) (*Conn, error) {
+func establish(qp *verbs.QP, mc *mpa.Conn, cfg mpa.Config, nudge time.Duration, privateData []byte) (*Conn, error) {
 	p := mc.Params()
 	terms := verbs.Terms{
 		IRD: agreed(p.IRD, cfg.IRD), ORD: agreed(p.ORD, cfg.ORD),
-		Initiator: p.Initiator,
+		Initiator: p.Initiator, Nudge: nudge,
 	}
 	if p.PeerToPeer {
 		terms.RTR = p.RTR

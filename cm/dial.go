@@ -81,7 +81,7 @@ func connect(ctx context.Context, qp *verbs.QP, nc net.Conn, p Params) (*Conn, e
 		_ = nc.Close() // closed already unless there was nothing to be sent
 		return nil, fmt.Errorf("cm: connect: %w", err)
 	}
-	return establish(qp, mc, cfg, peer.PrivateData)
+	return establish(qp, mc, cfg, p.Nudge, peer.PrivateData)
 }
 
 // refuseTimeout bounds the farewell to a peer whose terms cannot be met.

@@ -329,7 +329,7 @@ func (r *Request) Accept(ctx context.Context, qp *verbs.QP, p Params) (*Conn, er
 	if err != nil {
 		return nil, fmt.Errorf("cm: accept: %w", err)
 	}
-	c, err := establish(qp, mc, cfg, r.mpa.PrivateData)
+	c, err := establish(qp, mc, cfg, 0, r.mpa.PrivateData)
 	if err != nil || !mc.Params().PeerToPeer {
 		return c, err
 	}

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"net"
+	"time"
 
 	"github.com/weft-rdma/weft/mpa"
 	"github.com/weft-rdma/weft/verbs"
@@ -25,6 +26,14 @@ type Params struct {
 	// peer closes the connection on an enhanced request (RFC 6581 §10).
 	Fallback bool
 
+	// Nudge is for who dials, and waits for an answer to the first message: after
+	// so long without one the peer is sent an empty RDMA Write, which neither
+	// consumer is told of, and then four more, each after three times as long. 0 is
+	// never. Linux siw leaves a first message that comes within microseconds of
+	// its reply unread until more comes, so that both sides may wait for ever. A
+	// peer that closes in place of an answer may see the nudge as a Bad Close.
+	Nudge time.Duration
+
 	// Socket holds the options of the TCP socket that Dial opens or Connect gets.
 	Socket Socket
 
@@ -32,6 +41,10 @@ type Params struct {
 	// a capture.
 	Wrap func(net.Conn) net.Conn
 }
+
+// DefaultNudge is the Nudge of those to whom every first message is a question, as
+// package rpcrdma's clients.
+const DefaultNudge = 20 * time.Millisecond
 
 // config is the start-up's configuration for a queue pair.
 func (p *Params) config(qp *verbs.QP) (mpa.Config, error) {

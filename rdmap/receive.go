@@ -75,6 +75,7 @@ func (in *inbound) first() (first bool) {
 		return false
 	}
 	in.opened, in.kick = true, true
+	in.s.heard.Store(true)
 	return true
 }
 

@@ -89,7 +89,13 @@ func (o *outbound) startRTR() {
 		m.opcode = OpSend
 		m.cut.StartUntagged(s.rv, ControlUntagged(s.rv, OpSend, 0), QueueSend, o.seq.Next(QueueSend), 0)
 	default:
-		m.opcode = OpWrite
-		m.cut.StartTagged(s.rv, Control(s.rv, OpWrite), 0, 0, 0)
+		o.startEmptyWrite()
 	}
+}
+
+// startEmptyWrite starts an RDMA Write of no octets, which names no memory.
+func (o *outbound) startEmptyWrite() {
+	m := &o.msg
+	m.active, m.kind, m.opcode, m.body = true, kindRTR, OpWrite, nil
+	m.cut.StartTagged(o.s.rv, Control(o.s.rv, OpWrite), 0, 0, 0)
 }

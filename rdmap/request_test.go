@@ -283,3 +283,44 @@ func TestSegmentsSayTheStreamsVersion(t *testing.T) {
 		}
 	}
 }
+
+// A nudge is an empty Write, and nobody's operation. It cuts no message in two.
+func TestANudgeIsAnEmptyWriteThatCompletesNothing(t *testing.T) {
+	opened := 0
+	r := newRig(t, func(c *Config, l *line) {
+		c.Opened = func() { opened++ }
+		l.takes, l.room = 0, 1 // stuck within the message
+	})
+	r.send(sendOf(200))
+	r.Nudge()
+	r.Nudge()
+	if opened != 0 {
+		t.Error("opened before anything left")
+	}
+	r.line.takes = -1
+	r.writer()
+	want(t, "sent", r.sent(), "Send 0#1+0 110...", "Send 0#1+110 90.", "RDMA Write 0x0:0x0 0.")
+	r.Nudge()
+	r.send(sendOf(1))
+	want(t, "sent then", r.sent(), "RDMA Write 0x0:0x0 0.", "Send 0#2+0 1.")
+	if opened != 1 {
+		t.Errorf("opened %d times", opened)
+	}
+	for _, end := range []func(){r.Close, r.Abandon} {
+		end()
+		r.Nudge()
+		want(t, "sent at the end", r.sent())
+	}
+}
+
+// What is told of is the peer's segments, whatever they are.
+func TestHeardIsWhatHasArrived(t *testing.T) {
+	r := newRig(t)
+	if r.Heard() {
+		t.Error("heard of the peer before anything arrived")
+	}
+	_ = r.feed(tagged(OpAtomicRequest, 0, 0, true, nil))
+	if !r.Heard() {
+		t.Error("nothing was heard of the peer")
+	}
+}

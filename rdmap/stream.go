@@ -25,6 +25,10 @@ type Config struct {
 	// by the Memory.
 	ReadEnabled bool
 
+	// Opened, if not nil, is called once when the first message has begun to
+	// leave. It must not call methods of the Stream.
+	Opened func()
+
 	// Hold keeps memory between gathering and writing.
 	Hold Hold
 
@@ -74,6 +78,9 @@ type Stream struct {
 	// term is the Terminate message to be sent; the first one stays.
 	term atomic.Pointer[outgoingTerminate]
 
+	heard  atomic.Bool // a segment of the peer has arrived
+	nudges atomic.Bool // Nudge was called
+
 	closing    atomic.Bool // Close was called
 	abandoned  atomic.Bool // Abandon was called
 	peerClosed atomic.Bool // PeerClosed was called
@@ -114,6 +121,17 @@ func NewStream(llp ddp.LLP, ulp ULP, cfg Config) *Stream {
 // established (RFC 6581 §9.2). It never is if that segment was at fault, or
 // was a Terminate message.
 func (s *Stream) Ready() <-chan struct{} { return s.ready }
+
+// Heard reports that a segment of the peer has arrived, whatever it was.
+func (s *Stream) Heard() bool { return s.heard.Load() }
+
+// Nudge sends an empty RDMA Write, behind the message that is being sent: it is
+// nobody's operation, and has no effect at the peer but that something has arrived
+// (RFC 5040 §5.1). The end of the stream goes before it.
+func (s *Stream) Nudge() {
+	s.nudges.Store(true)
+	s.Kick()
+}
 
 // Close ends the outgoing half gracefully, when all that is under way has been
 // sent and the peer's requests are answered. From now on every message of the

@@ -30,6 +30,7 @@ type outbound struct {
 	rtr      bool // the ready-to-receive message is still to be sent
 	dead     bool // nothing more will be sent
 	told     bool // Config.PeerClosed has been called
+	opened   bool // Config.Opened has been called, if there is one
 	inflight inflight
 	pieces   [][]byte
 	header   [ddp.UntaggedLen]byte
@@ -53,7 +54,7 @@ const (
 	kindOperation messageKind = iota // Send, Write, Immediate Data: complete when written
 	kindQuestion                     // Read Request, Atomic Request: complete when answered
 	kindAnswer                       // Read Response, Atomic Response
-	kindRTR                          // ready-to-receive message: nobody's operation
+	kindRTR                          // ready-to-receive message, or a nudge: nobody's operation
 	kindTerminate                    // the last one
 )
 
@@ -233,6 +234,12 @@ func (o *outbound) mend(err error) error {
 // account tells the ULP which operations the transport has taken over.
 func (o *outbound) account() {
 	written := o.s.llp.Written()
+	if written > 0 && !o.opened {
+		o.opened = true
+		if o.s.cfg.Opened != nil {
+			o.s.cfg.Opened()
+		}
+	}
 	o.s.cfg.Hold.Done(written)
 	if ticket, any := o.inflight.written(written); any {
 		o.s.ulp.Sent(ticket)
@@ -271,8 +278,12 @@ func (o *outbound) gather() (empty bool) {
 // choose starts the next message: answers to the peer and our own operations
 // take turns, so that neither starves the other.
 func (o *outbound) choose() bool {
-	if o.rtr {
+	switch {
+	case o.rtr:
 		o.startRTR()
+		return true
+	case o.s.nudges.Load() && o.s.nudges.Swap(false) && !o.s.closing.Load():
+		o.startEmptyWrite()
 		return true
 	}
 	o.answers = !o.answers

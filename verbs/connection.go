@@ -33,10 +33,12 @@ type connection struct {
 	over  chan struct{}         // closed when nothing of it is left
 
 	timer *time.Timer // of Closing and Terminate; QP.mu
+	nudge *time.Timer // sends the next nudge; QP.mu
 	// reportLoss: the way into Terminate was told by a completion or is the
 	// consumer's own, so that a later failure of the LLP is news (Verbs
 	// §6.2.3, Bad Close); QP.mu.
 	reportLoss bool
+	finished   bool // nothing of it moves any more; QP.mu
 }
 
 // begin moves the queue pair from Idle to RTS over an established LLP stream;
@@ -47,11 +49,15 @@ func (q *QP) begin(llp ddp.LLP, terms Terms) *connection {
 	q.terms = terms
 	q.newEnd()
 	q.sq.reopen()
-	c.stream = rdmap.NewStream(llp, ulp{q}, rdmap.Config{
+	cfg := rdmap.Config{
 		IRD: terms.IRD, ORD: terms.ORD, Initiator: terms.Initiator, RTR: terms.RTR,
 		ReadEnabled: !q.cfg.NoRemoteRead,
 		Hold:        &q.out, PeerClosed: c.peerClosed, HandOver: c.startWriting, Ended: c.end,
-	})
+	}
+	if terms.Initiator && terms.Nudge > 0 {
+		cfg.Opened = func() { c.nudgeAfter(terms.Nudge, nudges) }
+	}
+	c.stream = rdmap.NewStream(llp, ulp{q}, cfg)
 	// A receive that is waited for could not be posted by who waits in its place.
 	if !q.cfg.PauseOnEmptyRQ {
 		q.cfg.SendCQ.watch(llp)
@@ -73,6 +79,25 @@ func (c *connection) startWriting() {
 func (c *connection) write() {
 	defer c.writer.Done()
 	c.stream.TakeOver()
+}
+
+// nudges is how often a silent peer is nudged, each time after three times as long.
+const nudges = 5
+
+// nudgeAfter nudges the peer after d, if it has not been heard of, so many times.
+// Linux siw leaves a first message that comes too soon unread until more comes.
+func (c *connection) nudgeAfter(d time.Duration, times int) {
+	c.q.mu.Lock()
+	defer c.q.mu.Unlock()
+	if times == 0 || c.finished {
+		return
+	}
+	c.nudge = time.AfterFunc(d, func() {
+		if !c.stream.Heard() {
+			c.stream.Nudge()
+			c.nudgeAfter(3*d, times-1)
+		}
+	})
 }
 
 // Ready returns a channel that is closed when the peer's first message has
@@ -289,8 +314,11 @@ func (c *connection) finish(err error, lost bool) {
 	q.out.Forget()
 
 	q.mu.Lock()
-	if c.timer != nil {
-		c.timer.Stop()
+	c.finished = true
+	for _, t := range []*time.Timer{c.timer, c.nudge} {
+		if t != nil {
+			t.Stop()
+		}
 	}
 	// The reception may have ended only because this side reset the stream.
 	cause := err

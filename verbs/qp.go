@@ -7,6 +7,7 @@ import (
 	"math"
 	"sync"
 	"sync/atomic"
+	"time"
 
 	"github.com/weft-rdma/weft/memory"
 	"github.com/weft-rdma/weft/mpa"
@@ -51,6 +52,12 @@ type Terms struct {
 	IRD, ORD  int     // in place of those of the QPConfig
 	Initiator bool    // this side sends first
 	RTR       mpa.RTR // the ready-to-receive message, see rdmap.Config
+
+	// Nudge, of an initiator, is after how long without an answer to its first
+	// message the peer is sent an empty RDMA Write, which nobody is told of, and
+	// then four more, each after three times as long, until something comes. 0 is
+	// never. See cm.Params.
+	Nudge time.Duration
 }
 
 // Num is the QP ID: a number that no other queue pair of the RNIC has.
