@@ -94,7 +94,8 @@ type ClientConfig struct {
 	ConfigureCred oncrpc.OpaqueAuth
 
 	// Connection holds what is not the default of the connections below; its
-	// PrivateData goes before the client's own.
+	// PrivateData goes before the client's own, and its Nudge, if 0, is
+	// cm.DefaultNudge.
 	Connection cm.Params
 
 	// Dial, if not nil, connects in place of [cm.Dial].
@@ -132,6 +133,7 @@ func (c ClientConfig) withDefaults() ClientConfig {
 	if c.Retrying == nil {
 		c.Retrying = func(error) {}
 	}
+	c.Connection.Nudge = cmp.Or(c.Connection.Nudge, cm.DefaultNudge) // the first message is a call
 	if c.Dial == nil {
 		network, addr := c.Network, c.Addr
 		c.Dial = func(ctx context.Context, qp *verbs.QP, p cm.Params) (*cm.Conn, error) {

@@ -155,7 +155,7 @@ func (p *ping) mpa() mpa.Config {
 }
 
 func (p *ping) params() cm.Params {
-	return cm.Params{MPA: p.mpa(), Wrap: p.wrapper}
+	return cm.Params{MPA: p.mpa(), Wrap: p.wrapper, Nudge: cm.DefaultNudge}
 }
 
 // ping is the client.

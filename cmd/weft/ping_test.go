@@ -11,6 +11,12 @@ import (
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"github.com/weft-rdma/weft/cm"
+	"github.com/weft-rdma/weft/internal/nettest"
+	"github.com/weft-rdma/weft/internal/rping"
+	"github.com/weft-rdma/weft/mpa"
+	"github.com/weft-rdma/weft/verbs"
 )
 
 // A writer is a function that takes what is written.
@@ -54,6 +60,46 @@ func TestAnInterruptLetsThePingUnderWayComeToItsEnd(t *testing.T) {
 				t.Errorf("the server ended with status %d: %s", status, rest)
 			}
 		})
+	}
+}
+
+// Linux siw overlooks a first message that comes too soon, until more comes.
+func TestAPingIsAnsweredByAServerThatLeftItsBeginningUnread(t *testing.T) {
+	ln := nettest.Listen(t, "tcp4")
+	rnic, err := verbs.Open(verbs.Config{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer rnic.Close()
+	served := make(chan error, 1)
+	go func() {
+		served <- func() error {
+			s, err := rping.NewServer(rnic, 0)
+			if err != nil {
+				return err
+			}
+			nc, err := ln.Accept()
+			if err != nil {
+				return err
+			}
+			req, err := cm.Receive(t.Context(), nettest.Sluggish(nc.(*net.TCPConn), 1), mpa.Config{})
+			if err != nil {
+				return err
+			}
+			if _, err := req.Accept(t.Context(), s.QP(), cm.Params{}); err != nil {
+				return err
+			}
+			_, err = s.Serve(t.Context(), nil)
+			return errors.Join(err, s.Close())
+		}()
+	}()
+	_, port, _ := net.SplitHostPort(ln.Addr().String())
+	var errs bytes.Buffer
+	if status := run(t.Context(), []string{"ping", "-c", "-a", "127.0.0.1", "-p", port, "-C", "2"}, io.Discard, &errs); status != 0 {
+		t.Errorf("status %d: %s", status, &errs)
+	}
+	if err := <-served; err != nil {
+		t.Error(err)
 	}
 }
 
