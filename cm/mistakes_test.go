@@ -5,6 +5,7 @@ import (
 	"io"
 	"net"
 	"os"
+	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -113,4 +114,21 @@ func TestIRDGrowsNoFurtherThanTheRNICAllows(t *testing.T) {
 			t.Errorf("IRD is %d, expected 5", c.IRD())
 		}
 	})
+}
+
+// What a rejection may be about is in its text, if the start-up shows it.
+func TestARejectionSaysWhatItMayBeAbout(t *testing.T) {
+	a, b := newEnd(t, verbs.QPConfig{IRD: 2, ORD: 2}), newEnd(t, verbs.QPConfig{IRD: 9, ORD: 9})
+	for markers, want := range map[bool]string{false: "needs an ORD of 9, and was offered an IRD of 2", true: "Markers"} {
+		cfg := mpa.Config{IRD: 9, ORD: 9}
+		ln := listen(t, b, "tcp4", cm.ListenConfig{MPA: cfg})
+		done := accepted(t.Context(), ln, func(r *cm.Request) error { return r.Reject(nil) })
+		_, err := cm.Dial(t.Context(), a.qp, "tcp", ln.Addr().String(), cm.Params{MPA: mpa.Config{Markers: markers}})
+		if err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("markers %t: %v, expected something about %q", markers, err, want)
+		}
+		if err := <-done; err != nil {
+			t.Error(err)
+		}
+	}
 }

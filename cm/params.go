@@ -113,7 +113,11 @@ type RejectedError struct {
 }
 
 func (e *RejectedError) Error() string {
-	return fmt.Sprintf("cm: %v rejected the connection (%d octets of private data)", e.Addr, len(e.PrivateData))
+	s := fmt.Sprintf("cm: %v rejected the connection (%d octets of private data)", e.Addr, len(e.PrivateData))
+	if e.Err != nil && e.Err.Hint != "" {
+		s += ": " + e.Err.Hint
+	}
+	return s
 }
 
 func (e *RejectedError) Unwrap() error { return e.Err }

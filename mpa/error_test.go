@@ -47,7 +47,7 @@ func TestAnErrorIsItsCodeAndItsCause(t *testing.T) {
 	if got, want := silent.Error(), "mpa: timed out: while it was to send an MPA Reply Frame: nothing within 1s: i/o timeout"; got != want {
 		t.Errorf("%q, want %q", got, want)
 	}
-	if got, want := (&RejectError{PrivateData: []byte("no"), PeerIRD: 1, PeerORD: 8}).Error(), "mpa: the peer rejected the connection, 2 octets of private data, needs ORD 8"; got != want {
+	if got, want := (&RejectError{PrivateData: []byte("no"), Hint: "too early"}).Error(), "mpa: the peer rejected the connection, 2 octets of private data: too early"; got != want {
 		t.Errorf("%q, want %q", got, want)
 	}
 	if got, want := (&RejectError{PeerORD: NotNegotiated}).Error(), "mpa: the peer rejected the connection, 0 octets of private data"; got != want {

@@ -53,7 +53,7 @@ func initiate(ctx context.Context, nc net.Conn, cfg *Config, privateData []byte)
 	}
 	peer := newPeer(rep)
 	if rep.Reject {
-		return Params{}, &peer, &RejectError{PrivateData: rep.PrivateData, PeerIRD: rep.IRD, PeerORD: rep.ORD}
+		return Params{}, &peer, &RejectError{PrivateData: rep.PrivateData, PeerIRD: rep.IRD, PeerORD: rep.ORD, Hint: rejectHint(req, rep)}
 	}
 	p, err := initiatorParams(cfg, req, rep)
 	p.Early = bytes.Clone(rest)
@@ -83,7 +83,7 @@ func (w *wait) ask(cfg *Config, req Frame) (rep Frame, rest []byte, err error) {
 	rep, n, rest, err := w.readFrame(cfg.Early, ReplyFrame)
 	if err != nil {
 		if n == 0 {
-			err = fmt.Errorf("%w: %w", ErrUnanswered, err)
+			err = fmt.Errorf("%w%s: %w", ErrUnanswered, unansweredHint(req), err)
 		}
 		return Frame{}, nil, w.fault(err)
 	}

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"io"
 	"os"
+	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -117,7 +118,7 @@ func TestTheInitiatorReportsAConnectionLost(t *testing.T) {
 				t.Errorf("after %d octets: %v", n, err)
 			}
 			// RFC 6581 §10: the peer may know revision 1 only.
-			if errors.Is(err, ErrUnanswered) != (n == 0) {
+			if errors.Is(err, ErrUnanswered) != (n == 0) || strings.Contains(err.Error(), "may know revision 1") != (n == 0) {
 				t.Errorf("after %d octets, unanswered: %v", n, err)
 			}
 			if _, err := nc.Write([]byte{0}); err != io.ErrClosedPipe {
@@ -198,26 +199,36 @@ func TestARejectionLeavesTheConnectionToTheInitiatorsCaller(t *testing.T) {
 		hex      string
 		pd       string
 		ird, ord uint16
+		hint     string
 	}{
-		{"enhanced, needs ORD 8", "70 02 0006 0001 0008 6e6f", "no", 1, 8},
-		{"unenhanced", "60 02 0002 6e6f", "no", NotNegotiated, NotNegotiated},
-		{"revision 1", "60 01 0000", "", NotNegotiated, NotNegotiated},
-		{"siw refusing Markers", "70 02 0004 0005 0003", "", 5, 3},
+		{"enhanced, needs ORD 8", "70 02 0006 0001 0008 6e6f", "no", 1, 8, "ORD of 8, and was offered an IRD of 5"},
+		{"enhanced, needs nothing", "70 02 0006 0001 0005 6e6f", "no", 1, 5, ""},
+		{"enhanced, not negotiated", "70 02 0006 3fff 3fff 6e6f", "no", NotNegotiated, NotNegotiated, ""},
+		{"unenhanced", "60 02 0002 6e6f", "no", NotNegotiated, NotNegotiated, "unenhanced, of revision 2 (RFC 6581), where the Request was enhanced"},
+		{"revision 1", "60 01 0000", "", NotNegotiated, NotNegotiated, "of revision 1 (RFC 5044), where the Request was enhanced, of revision 2"},
+		{"siw refusing Markers", "70 02 0004 0005 0003", "", 5, 3, "Markers"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				nc, p := pipe(t)
+				cfg, asked := plainConfig, plainRequest
+				if c.hint == "Markers" {
+					cfg.Markers, asked = true, strings.Replace(plainRequest, "50 02", "d0 02", 1)
+				}
 				go func() {
-					p.gets(plainRequest)
+					p.gets(asked)
 					p.sendsHex(repHex + c.hex)
 				}()
-				conn, peer, err := Initiate(t.Context(), nc, plainConfig, nil)
+				conn, peer, err := Initiate(t.Context(), nc, cfg, nil)
 				e, ok := errors.AsType[*RejectError](err)
 				if conn != nil || !ok {
 					t.Fatal(err)
 				}
 				if string(e.PrivateData) != c.pd || e.PeerIRD != c.ird || e.PeerORD != c.ord {
 					t.Errorf("%+v", e)
+				}
+				if !strings.Contains(e.Hint, c.hint) || (c.hint == "") != (e.Hint == "") {
+					t.Errorf("the error says %q, expected something about %q", e, c.hint)
 				}
 				if peer == nil || string(peer.PrivateData) != c.pd || peer.IRD != c.ird || peer.ORD != c.ord {
 					t.Errorf("%+v", peer)

@@ -3,6 +3,8 @@ package mpa
 // This file holds the decisions of start-up, as functions of the two frames
 // and the configuration: no I/O, no state (RFC 5044 §7.1, appendix C; RFC 6581 §9).
 
+import "fmt"
+
 // request is the Request that cfg asks for.
 func request(cfg *Config, privateData []byte) Frame {
 	f := Frame{
@@ -47,6 +49,27 @@ func checkReply(cfg *Config, req, rep Frame) error {
 		return startupError("%s Reply to an %s Request", formName(rep), formName(req))
 	}
 	return nil
+}
+
+// rejectHint is what of a Request its rejecting Reply may be about.
+func rejectHint(req, rep Frame) string {
+	switch {
+	case rep.Revision != req.Revision, rep.Enhanced != req.Enhanced:
+		return fmt.Sprintf("its Reply is %s, of %v, where the Request was %s, of %v, which it may not speak", formName(rep), rep.Revision, formName(req), req.Revision)
+	case req.Markers && req.Revision != RevisionRDMAC:
+		return "it may refuse the Markers that were asked for, as Linux siw does"
+	case rep.Enhanced && rep.ORD != NotNegotiated && rep.ORD > req.IRD:
+		return fmt.Sprintf("it needs an ORD of %d, and was offered an IRD of %d", rep.ORD, req.IRD)
+	}
+	return ""
+}
+
+// unansweredHint is what of a Request a peer that closes may not have liked.
+func unansweredHint(req Frame) string {
+	if req.Enhanced {
+		return ", which is enhanced: it may know " + Revision1.String() + " only"
+	}
+	return ""
 }
 
 // checkRequest tells whether the Responder can answer the Request; if not, the

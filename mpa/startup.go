@@ -172,12 +172,16 @@ type RejectError struct {
 	// PeerIRD is the IRD that the peer would set, PeerORD the ORD that it
 	// needs; NotNegotiated if the Reply had none (RFC 6581 §9.1).
 	PeerIRD, PeerORD uint16
+	// Hint is what of the Request it may be about, going by the Reply: its
+	// revision, the Markers it asked for, too small an IRD; or empty. Private data
+	// say it better.
+	Hint string
 }
 
 func (e *RejectError) Error() string {
 	s := fmt.Sprintf("mpa: the peer rejected the connection, %d octets of private data", len(e.PrivateData))
-	if e.PeerORD != NotNegotiated {
-		s += fmt.Sprintf(", needs ORD %d", e.PeerORD)
+	if e.Hint != "" {
+		s += ": " + e.Hint
 	}
 	return s
 }
