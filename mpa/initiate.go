@@ -14,7 +14,7 @@ import (
 // any octet of a Reply. A Responder that knows only revision 1 ends an
 // enhanced Request so: a new connection and ProfileRFC5044 may succeed
 // (RFC 6581 §10).
-var ErrUnanswered = errors.New("mpa: the peer closed without answering the request")
+var ErrUnanswered = errors.New("no answer to the MPA Request Frame")
 
 // Initiate starts MPA on nc as Initiator: it sends a Request with privateData
 // and waits for the Reply, no longer than ctx and cfg.ReplyTimeout allow.
