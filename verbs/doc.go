@@ -21,7 +21,8 @@
 //
 // Package cm connects queue pairs. Work is posted with [QP.PostSend] and
 // [QP.PostRecv], which copy the request and return at once; its end is found with
-// [CQ.Poll], and waited for with [CQ.Wait] or [CQ.RequestNotify].
+// [CQ.Poll], and waited for with [CQ.Wait] or [CQ.RequestNotify]; [CQ.Completions]
+// is both for a loop.
 //
 // # The operations
 //

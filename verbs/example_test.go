@@ -269,6 +269,34 @@ func ExampleQP_Err() {
 	// terminated by the peer: true, 0/1/01
 }
 
+// A server takes completions as they come until it is told to stop. What it has not
+// taken by then stays in the queue.
+func ExampleCQ_Completions() {
+	client, server, done := examplePair()
+	defer done()
+	for id := range uint64(3) {
+		ok(server.qp.PostRecv(verbs.RecvWR{ID: id, SGL: []verbs.SGE{server.mr.SGE(0, 10)}}))
+	}
+	for _, n := range []int{5, 7, 9} {
+		ok(client.qp.PostSend(verbs.SendWR{Op: verbs.OpSend, SGL: []verbs.SGE{client.mr.SGE(0, n)}}))
+	}
+	ctx, stop := context.WithCancel(context.Background())
+	defer stop()
+	for wc := range server.cq.Completions(ctx) {
+		ok(wc.Err())
+		fmt.Println("message", wc.ID, "of", wc.Bytes, "octets")
+		if wc.ID == 2 {
+			stop()
+		}
+	}
+	fmt.Println("the end:", context.Cause(ctx))
+	// Output:
+	// message 0 of 5 octets
+	// message 1 of 7 octets
+	// message 2 of 9 octets
+	// the end: context canceled
+}
+
 // A completion in error says what was wrong, and those behind it why they were
 // flushed. Each is its status to errors.Is.
 func ExampleWC_Err() {

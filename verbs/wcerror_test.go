@@ -15,16 +15,8 @@ import (
 // ended waits until the stream of the side is over, and says why.
 func (s *side) ended() error {
 	s.t.Helper()
-	s.reach(verbs.Error)
+	reach(s.t, s.qp, verbs.Error)
 	return s.qp.Err()
-}
-
-// reach waits for a state.
-func (s *side) reach(want verbs.State) {
-	s.t.Helper()
-	if at, err := s.qp.WaitState(s.t.Context(), verbs.Idle, verbs.Error); err != nil || at != want {
-		s.t.Fatalf("the queue pair is %v, %v, %v, expected %v", at, err, s.qp.Err(), want)
-	}
 }
 
 // wantWords fails the test unless err says each of the words, and nothing twice that
@@ -197,7 +189,7 @@ func TestACompletionKeepsItsReason(t *testing.T) {
 	first := flushed()
 	wantGraceful(first)
 
-	b.reach(verbs.Idle)
+	reach(t, b.qp, verbs.Idle)
 	wires[1].connect(t, a.qp, b.qp, cm.Params{})
 	a.receives(1, 1, 8)
 	a.qp.Abort()
