@@ -25,7 +25,10 @@ const (
 
 // A CQConfig describes a completion queue to be created.
 type CQConfig struct {
-	Entries int // so many completions fit; the sum of the depths of the queues attached is always enough
+	// Entries is how many completions fit. The sum of the depths of the queues
+	// attached is always enough; less is never refused, but the Logger of the RNIC
+	// is warned.
+	Entries int
 
 	// Handler identifies the function that is called once for each
 	// notification asked for with RequestNotify; see
@@ -60,6 +63,7 @@ type CQ struct {
 	counts   CQStats
 	dead     bool
 	qps      map[*QP]int // queue pairs attached, and by how many of their queues
+	expected expected
 
 	// The receiving halves of the queue pairs attached; see consumer.go.
 	polled  []ddp.Poller // those that Poll looks at
@@ -81,7 +85,7 @@ func (r *RNIC) CreateCQ(cfg CQConfig) (*CQ, error) {
 	}
 	cq := &CQ{
 		rnic: r, cfg: cfg, entries: cfg.Entries, ring: make([]WC, ringSize(cfg.Entries)),
-		qps: map[*QP]int{}, wake: make(chan struct{}, 1),
+		qps: map[*QP]int{}, expected: expected{shared: map[*SRQ]due{}}, wake: make(chan struct{}, 1),
 	}
 	r.mu.Lock()
 	defer r.mu.Unlock()

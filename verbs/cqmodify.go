@@ -31,6 +31,7 @@ func (cq *CQ) Query() (CQAttributes, error) {
 func (cq *CQ) Resize(entries int) (int, error) {
 	const verb = "modify CQ"
 	r := cq.rnic
+	defer cq.expect(0) // when no lock is held
 	cq.resize.Lock()
 	defer cq.resize.Unlock()
 	cq.mu.Lock()

@@ -284,10 +284,13 @@ func (q *QP) change(verb string, m *QPModify) error {
 	q.sq.post.Lock()
 	q.rq.post.Lock()
 	err := q.checkFit(verb, m)
+	send, recv := 0, 0 // how many more than before
 	if err == nil && m.SendDepth != nil {
+		send = *m.SendDepth - int(q.sq.depth)
 		q.sq.resize(*m.SendDepth)
 	}
 	if err == nil && m.RecvDepth != nil {
+		recv = *m.RecvDepth - int(q.rq.depth)
 		q.rq.resize(*m.RecvDepth)
 	}
 	q.rq.post.Unlock()
@@ -295,6 +298,8 @@ func (q *QP) change(verb string, m *QPModify) error {
 	if err != nil {
 		return err
 	}
+	q.cfg.SendCQ.expect(send)
+	q.cfg.RecvCQ.expect(recv)
 	if m.RQLimit != nil || m.ArmRQLimit {
 		q.rq.setLimit(m.RQLimit, m.ArmRQLimit)
 	}

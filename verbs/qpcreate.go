@@ -102,8 +102,10 @@ func (pd *PD) CreateQP(cfg QPConfig) (*QP, error) {
 	q, err := pd.createQP(verb, cfg)
 	if err != nil {
 		_ = r.takeReads(verb, -cfg.IRD, -cfg.ORD) // giving back never fails
+		return nil, err
 	}
-	return q, err
+	q.expect(1)
+	return q, nil
 }
 
 // createQP is CreateQP with a configuration that was checked.
@@ -196,6 +198,7 @@ func (q *QP) destroy(verb string, force bool) error {
 	q.mu.Lock()
 	q.setIntake(gone)
 	q.mu.Unlock()
+	q.expect(-1)
 	q.cfg.SendCQ.detach(q)
 	q.cfg.RecvCQ.detach(q)
 	if q.cfg.SRQ != nil {
