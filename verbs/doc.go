@@ -106,6 +106,7 @@
 // message that tells the peer why. [WC.Err] is both, the status and the reason,
 // with the field to set where one is missing. What the peer does wrong is an [Event],
 // for which there is [RNIC.SetAsyncHandler]. [QP.Err] keeps the reason.
+// [QPConfig].Strict has PostSend refuse what would fail so.
 //
 // # Administration
 //

@@ -19,11 +19,11 @@ func (u ulp) unstarted(w *sendWQE, s Status) string {
 	case s == InvalidLength:
 		return tooLong(w.length)
 	case s == InvalidWQE:
-		return "the stream is of the RDMA Consortium's version, which does not have the operation"
+		return consortium
 	case s == ZeroReadResources:
 		return u.noReads()
 	case s == InvalidSTag && remote.STag == 0 && (w.asks || w.wr.Op == OpWrite):
-		return "SendWR.Remote.STag is 0: set it to what the peer told of its memory"
+		return zeroRemote
 	}
 	e := &w.wr.SGL[0]
 	if s == InvalidSTag && e.STag == 0 {
@@ -33,7 +33,11 @@ func (u ulp) unstarted(w *sendWQE, s Status) string {
 	return refused(&u.out.Holder, e.STag, e.TO, uint64(e.Length), f)
 }
 
-const zeroSTag = "SGE.STag is 0: set it to a region's, as MR.SGE does"
+const (
+	consortium = "the stream is of the RDMA Consortium's version, which does not have the operation"
+	zeroRemote = "SendWR.Remote.STag is 0: set it to what the peer told of its memory"
+	zeroSTag   = "SGE.STag is 0: set it to a region's, as MR.SGE does"
+)
 
 // tooLong is a scatter/gather list of more octets than a message can have.
 func tooLong(n uint64) string {

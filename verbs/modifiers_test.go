@@ -90,6 +90,7 @@ func TestEveryInputModifierIsHonoured(t *testing.T) {
 		map[string]string{
 			"RQLimit":            "below, with an S-RQ",
 			"ReadSinkLocalWrite": "TestTheSinkOfAReadNeedsTheRightThatIsConfigured",
+			"Strict":             "TestAStrictQueuePairRefusesWhatWouldFail",
 			"PauseOnEmptyRQ":     "TestAPausedQueuePairGoesOnWithTheNextReceive",
 		}, queuePair)
 	b := newBench(t)

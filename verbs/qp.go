@@ -4,6 +4,7 @@ package verbs
 
 import (
 	"context"
+	"fmt"
 	"math"
 	"sync"
 	"sync/atomic"
@@ -170,7 +171,8 @@ func (q *QP) PostSend(wr SendWR) error {
 // nothing is retained but the memory that they name.
 //
 // The results besides success are ErrFull, ErrState, ErrOp, ErrSGLFormat,
-// ErrSGLLength, ErrModifier and ErrQP. In the Idle state requests are held
+// ErrSGLLength, ErrModifier and ErrQP; with QPConfig.Strict ErrModifier is also the
+// Status that the request would have completed with. In the Idle state requests are held
 // until the queue pair enters RTS; in Terminate and Error they complete as
 // Flushed.
 func (q *QP) PostSends(wrs []SendWR) (n int, err error) {
@@ -248,9 +250,9 @@ func (q *QP) checkSend(wr *SendWR) error {
 	}
 	switch {
 	case int(wr.Op) >= len(opNames) || opNames[wr.Op] == "" || wr.Op >= OpRecv:
-		return fail(verb, ErrOp, "%d", wr.Op)
+		return fail(verb, ErrOp, "%s", noOp(wr.Op))
 	case wr.Op.extension() && !q.cfg.Extensions:
-		return fail(verb, ErrOp, "%v is of RFC 7306: create the QP with Extensions, if the peer knows them", wr.Op)
+		return fail(verb, ErrOp, "%v is of RFC 7306: set QPConfig.Extensions, if the peer knows them", wr.Op)
 	case wr.Op == OpWrite && n > q.cfg.WriteSGEs:
 		return fail(verb, ErrSGLLength, "%d elements, the queue was created for %d (QPConfig.WriteSGEs)", n, q.cfg.WriteSGEs)
 	case wr.Op != OpWrite && n > q.cfg.SendSGEs:
@@ -265,8 +267,18 @@ func (q *QP) checkSend(wr *SendWR) error {
 		return fail(verb, ErrModifier, "%v takes a FastRegister, of an STag whose index is not 0", wr.Op)
 	case (wr.Op == OpInvalidate || wr.Op == OpSendInvalidate || wr.Op == OpSendSEInvalidate) && wr.Invalidate.Index() == 0:
 		return fail(verb, ErrModifier, "%v of STag %v, whose index is 0", wr.Op, wr.Invalidate)
+	case q.cfg.Strict:
+		return q.strictSend(wr)
 	}
 	return nil
+}
+
+// noOp says what is wrong with an Op that cannot be posted.
+func noOp(op Op) string {
+	if op == 0 {
+		return "SendWR.Op is not set"
+	}
+	return fmt.Sprintf("%d (%v) cannot be posted to the send queue", op, op)
 }
 
 // maxMessage is the longest message, in octets (RFC 5041 §5.2).

@@ -43,6 +43,16 @@ type QPConfig struct {
 	// match the oldest Read in STag, offset and length.
 	ReadSinkLocalWrite bool
 
+	// Strict refuses at posting, with ErrModifier, what would complete in error or
+	// have the stream ended by its answer: an STag of zero; Reads and atomics on a
+	// stream with ORD 0; the sink of a Read without RemoteWrite (or what
+	// ReadSinkLocalWrite asks for); OpBind without BindWindows, OpFastRegister
+	// without Privileged; memory that lacks the right or the octets. Memory is
+	// judged as it is when the request is posted; an STag that is not valid then is
+	// let pass, as a request in front may make it so. Receives of an S-RQ are not
+	// looked at.
+	Strict bool
+
 	// PauseOnEmptyRQ stops receiving when a message finds no receive posted,
 	// until one is posted, instead of ending the stream (Verbs §13.2). It
 	// holds up everything else the peer sends, answers to Reads included.

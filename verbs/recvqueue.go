@@ -92,6 +92,10 @@ func (r *recvQueue) push(wr *RecvWR) error {
 		return fail(verb, ErrFull, "%d are outstanding; poll the completions of those that are done", r.depth)
 	case len(wr.SGL) > r.sges:
 		return fail(verb, ErrSGLLength, "%d elements, the queue was created for %d (QPConfig.RecvSGEs)", len(wr.SGL), r.sges)
+	case r.q.cfg.Strict:
+		if err := r.q.strictRecv(wr); err != nil {
+			return err
+		}
 	}
 	r.ring.Load().at(tail).set(wr)
 	r.tail.Store(tail + 1)
