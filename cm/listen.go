@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/weft-rdma/weft/internal/fairness"
+	"github.com/weft-rdma/weft/internal/listening"
 	"github.com/weft-rdma/weft/mpa"
 	"github.com/weft-rdma/weft/origin"
 	"github.com/weft-rdma/weft/verbs"
@@ -131,7 +132,7 @@ func newListener(rnic *verbs.RNIC, ln net.Listener, cfg ListenConfig) (*Listener
 		turned: fairness.Log{Logger: log}, starting: make(map[*starting]struct{}),
 	}
 	l.wg.Add(1) // before the RNIC may close it
-	if err := rnic.AttachListener(l); err != nil {
+	if err := listening.Of(rnic).AttachListener(l); err != nil {
 		cancel()
 		return nil, fmt.Errorf("cm: %w", err)
 	}
@@ -203,7 +204,7 @@ func (l *Listener) Close() error {
 	l.cancel()
 	err := l.ln.Close()
 	l.wg.Wait()
-	l.rnic.DetachListener(l)
+	listening.Of(l.rnic).DetachListener(l)
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	for _, q := range l.queue {

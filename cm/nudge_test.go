@@ -76,8 +76,8 @@ func TestANudgeGetsAFirstMessageReadThatWasLeft(t *testing.T) {
 				if n := ca.Stats().FPDUsOut; n != uint64(1+times+btoi(p2p)) {
 					t.Errorf("%d FPDUs were sent, expected the message and %d nudges", n, times)
 				}
-				go cb.Close(t.Context())
-				if err := ca.Close(t.Context()); err != nil {
+				go cb.Shutdown(t.Context())
+				if err := ca.Shutdown(t.Context()); err != nil {
 					t.Error(err)
 				}
 			})
@@ -130,7 +130,7 @@ func TestNobodyIsNudgedAfterAClose(t *testing.T) {
 				a.qp.Abort()
 			} else {
 				go cb.Close(context.Background())
-				if err := ca.Close(t.Context()); err != nil {
+				if err := ca.Shutdown(t.Context()); err != nil {
 					t.Error(err)
 				}
 			}

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/weft-rdma/weft/internal/fairness"
+	"github.com/weft-rdma/weft/internal/listening"
 	"github.com/weft-rdma/weft/origin"
 )
 
@@ -32,9 +33,9 @@ func (l *Listener) enter(nc net.Conn, from *origin.Origin) (*starting, error) {
 	l.mu.Lock()
 	l.bury()
 	l.mu.Unlock()
-	err := l.rnic.AdmitConnection()
+	err := listening.Of(l.rnic).AdmitConnection()
 	for err != nil && l.starts.Relieve(from.Share()) {
-		err = l.rnic.AdmitConnection()
+		err = listening.Of(l.rnic).AdmitConnection()
 	}
 	if err != nil {
 		return nil, err
@@ -64,7 +65,7 @@ func (s *starting) Evict(error) {
 func (s *starting) end() {
 	s.cancel()
 	if s.l.remove(s) {
-		s.l.rnic.DismissConnection()
+		listening.Of(s.l.rnic).DismissConnection()
 	}
 }
 
@@ -150,7 +151,7 @@ func (q *queued) Evict(error) {
 // settle counts a request out that has left the queue.
 func (q *queued) settle() {
 	q.place.Free()
-	q.l.rnic.DismissConnection()
+	listening.Of(q.l.rnic).DismissConnection()
 }
 
 // abandon has the next Close of a connection reset it, where that goes: nothing of

@@ -3,13 +3,20 @@ package verbs
 // This file is what an RNIC knows of a connection manager: how many listeners
 // and connections it keeps on its behalf (RFC 5042 §6.4.1).
 
-import "io"
+import (
+	"io"
 
-// AttachListener makes a listener part of the RNIC: it counts against
-// Limits.Listeners until DetachListener is called, and is closed when the RNIC
-// is. l is a pointer. It is for connection managers; package cm does it. The
-// results besides success are ErrRNIC and ErrResources.
-func (r *RNIC) AttachListener(l io.Closer) error {
+	"github.com/weft-rdma/weft/internal/listening"
+)
+
+func init() {
+	listening.Of = func(rnic any) listening.Places { return places{rnic.(*RNIC)} }
+}
+
+// places are the RNIC as a connection manager sees it.
+type places struct{ *RNIC }
+
+func (r places) AttachListener(l io.Closer) error {
 	const verb = "listen"
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -23,18 +30,13 @@ func (r *RNIC) AttachListener(l io.Closer) error {
 	return nil
 }
 
-// DetachListener says that a listener has been closed.
-func (r *RNIC) DetachListener(l io.Closer) {
+func (r places) DetachListener(l io.Closer) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	delete(r.listeners, l)
 }
 
-// AdmitConnection counts a connection that nobody has accepted yet against
-// Limits.PendingConnections, until DismissConnection is called once for it. It
-// is for connection managers; package cm does it. The results besides success
-// are ErrRNIC and ErrResources.
-func (r *RNIC) AdmitConnection() error {
+func (r places) AdmitConnection() error {
 	const verb = "take a connection"
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -48,8 +50,7 @@ func (r *RNIC) AdmitConnection() error {
 	return nil
 }
 
-// DismissConnection says that a connection does not wait any more.
-func (r *RNIC) DismissConnection() {
+func (r places) DismissConnection() {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.pending--

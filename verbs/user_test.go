@@ -240,3 +240,13 @@ func ExampleQP_User() {
 	fmt.Println(wc.ID, wc.Status, wc.QPNum == user.Num(), wc.QP == nil)
 	// Output: 1 success true true
 }
+
+// What a connection manager alone has to do with an RNIC is no verb, and not shown.
+func TestConsumersSeeNothingOfTheConnectionManager(t *testing.T) {
+	rnic := reflect.TypeFor[*verbs.RNIC]()
+	for _, name := range []string{"AttachListener", "DetachListener", "AdmitConnection", "DismissConnection"} {
+		if _, has := rnic.MethodByName(name); has {
+			t.Errorf("%v has %s", rnic, name)
+		}
+	}
+}
