@@ -12,6 +12,9 @@
 //
 //	conn, err := cm.Dial(ctx, qp, "tcp", ln.Addr().String(), cm.Params{})
 //
+// A [Conn] is closed by either side: Close waits for what is outstanding, for a
+// bounded time, and Shutdown for as long as a context lasts.
+//
 // The side that dials has to send first: what the other side posts is held back
 // until its first message has arrived (RFC 5044 §7.1.2), unless the dialer asks
 // for the peer-to-peer model of RFC 6581. Receives belong on a queue pair before
