@@ -199,6 +199,10 @@ func (w *walk) visit(dir object, k key) error {
 		return err
 	}
 	names, err := w.names(dir)
+	if exhausted(err) {
+		w.s.tree.relieve()
+		names, err = w.names(dir)
+	}
 	if err != nil {
 		w.unsure = w.unsure || passing(err)
 		return nil
@@ -232,6 +236,10 @@ func (w *walk) names(dir object) ([]string, error) {
 
 func (w *walk) look(dir object, k key, name string) error {
 	o, st, err := w.s.tree.vol.lookup(serverCreds, dir, name)
+	if exhausted(err) {
+		w.s.tree.relieve()
+		o, st, err = w.s.tree.vol.lookup(serverCreds, dir, name)
+	}
 	if err != nil {
 		w.unsure = w.unsure || passing(err)
 		return nil
