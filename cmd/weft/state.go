@@ -15,6 +15,9 @@ func stateDir() string {
 	service, _, _ := strings.Cut(os.Getenv("STATE_DIRECTORY"), ":")
 	switch {
 	case filepath.IsAbs(service):
+		if real, err := filepath.EvalSymlinks(service); err == nil {
+			return real // with DynamicUser= it is a link
+		}
 		return service
 	case runtime.GOOS == "windows":
 		return below(os.UserCacheDir()) // %LocalAppData%
