@@ -3,6 +3,7 @@ module github.com/weft-rdma/weft
 go 1.26.0
 
 require (
+	github.com/gofrs/flock v0.13.0
 	github.com/google/go-cmp v0.7.0
 	github.com/gopacket/gopacket v1.7.7
 	github.com/rogpeppe/go-internal v1.16.0

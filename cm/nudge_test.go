@@ -129,7 +129,7 @@ func TestNobodyIsNudgedAfterAClose(t *testing.T) {
 			if reset {
 				a.qp.Abort()
 			} else {
-				go cb.Close(context.Background())
+				go cb.Shutdown(context.Background())
 				if err := ca.Shutdown(t.Context()); err != nil {
 					t.Error(err)
 				}

@@ -40,7 +40,8 @@ A file is written under a name of its own (.weft-....part) in the folder that it
 goes to, and gets its name when it is whole, and with --verify when it has been
 compared: a partial file never has its final name, and a file that was there is
 replaced at once. What was written to a server is on its disk by then. An interrupt
-or an error removes the part; if the server cannot be reached for that, it is told.
+or an error removes the part. One that cannot be removed, as the server does not
+answer, is named, and the next weft cp with that server removes it.
 
 A destination that is a symbolic link is written through, on a server as well. One
 that -r finds below the destination is written through only if it leads to a file
@@ -114,6 +115,7 @@ func (c *cp) run(cmd *cobra.Command, args []string) (err error) {
 		}
 		places = append(places, p)
 	}
+	defer c.account(ctx)()
 	last := len(places) - 1
 	return c.copy(ctx, places[:last], places[last])
 }

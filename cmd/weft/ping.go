@@ -24,7 +24,7 @@ const (
 	// closeTime bounds the wait for a connection's end in good order, hurriedTime
 	// after an interrupt.
 	closeTime   = 5 * time.Second
-	hurriedTime = 400 * time.Millisecond
+	hurriedTime = 250 * time.Millisecond
 	// graceTime is what an interrupted client gives the ping under way.
 	graceTime = 400 * time.Millisecond
 	// maxSessions bounds what a persistent server serves at a time.

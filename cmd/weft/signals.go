@@ -13,7 +13,10 @@ import (
 
 // endTime is how long after the first signal a command may go on, to clear up.
 // Servers ask for more.
-const endTime = 900 * time.Millisecond
+const endTime = 850 * time.Millisecond
+
+// lastTime is what a command that is not waited for any more may still have told.
+const lastTime = 50 * time.Millisecond
 
 // signalStatus is the exit status of commands that a signal has ended, without the
 // signal's number: what shells show of such commands.
@@ -78,9 +81,20 @@ func atAbruptEnd(ctx context.Context, f func()) {
 // leave ends the wait for the command.
 func (e *ending) leave() {
 	e.mu.Lock()
-	defer e.mu.Unlock()
-	for _, f := range e.last {
-		f()
+	last := e.last
+	e.mu.Unlock()
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		for _, f := range last {
+			f()
+		}
+	}()
+	late := time.NewTimer(lastTime)
+	defer late.Stop()
+	select {
+	case <-done:
+	case <-late.C: // standard error is stuck, too
 	}
 }
 

@@ -4,13 +4,10 @@ package files
 
 import (
 	"context"
-	"crypto/rand"
-	"encoding/hex"
 	"errors"
 	"fmt"
 	"io/fs"
 	"math"
-	"time"
 
 	"github.com/weft-rdma/weft/nfs"
 	"github.com/weft-rdma/weft/nfs/client"
@@ -39,6 +36,8 @@ type Copier struct {
 
 	links links
 	made  []bool // of the folders that the steps are in: they were not there
+
+	Leftovers *Leftovers // keeps account of files in part; may be nil
 }
 
 // Failures is how many files were not copied.
@@ -290,21 +289,21 @@ func (c *Copier) replace(ctx context.Context, s *step, make func(part Place) err
 	if err := refuseDir(ctx, s.to, s.from); err != nil {
 		return err
 	}
-	part, err := beside(s.to)
+	part, err := c.begin(s.to)
 	if err != nil {
 		return err
 	}
 	if err := make(part); err != nil {
-		return s.failed(err)
+		return errors.Join(s.failed(err), c.unmade(ctx, part, err))
 	}
 	if c.Preserve {
 		err = c.set(ctx, s, part, s.info.meta())
 	}
 	if err == nil {
-		err = s.failed(part.Tree.Rename(ctx, part.Path, s.to.Path))
+		err = s.failed(c.finish(ctx, part, s.to))
 	}
 	if err != nil {
-		return errors.Join(err, discard(ctx, part))
+		return errors.Join(err, c.discard(ctx, part))
 	}
 	c.copied(s)
 	return nil
@@ -338,32 +337,28 @@ func (c *Copier) file(ctx context.Context, s *step) error {
 		}
 	}
 	perm, meta, set := c.keeps(s.info, old)
-	part, err := beside(to)
+	part, err := c.begin(to)
 	if err != nil {
 		return err
 	}
 	out, err := part.Tree.Create(ctx, part.Path, perm)
 	if err != nil {
-		left := discard(ctx, part)
-		if !fatal(err) { // it was refused, and nothing can be left
-			left = nil
-		}
-		return errors.Join(s.failed(err), left)
+		return errors.Join(s.failed(err), c.unmade(ctx, part, err))
 	}
 	if err := c.transfer(ctx, s.from, s.info.sparse(), out); err != nil {
-		return errors.Join(s.failed(err), discard(ctx, part))
+		return errors.Join(s.failed(err), c.discard(ctx, part))
 	}
 	if err := c.compare(ctx, s.from, part); err != nil {
-		return errors.Join(err, discard(ctx, part))
+		return errors.Join(err, c.discard(ctx, part))
 	}
 	if set {
 		err = c.set(ctx, s, part, meta)
 	}
 	if err == nil {
-		err = s.failed(part.Tree.Rename(ctx, part.Path, to.Path))
+		err = s.failed(c.finish(ctx, part, to))
 	}
 	if err != nil {
-		return errors.Join(err, discard(ctx, part))
+		return errors.Join(err, c.discard(ctx, part))
 	}
 	c.remember(ctx, s, to)
 	c.copied(s)
@@ -434,26 +429,6 @@ func (c *Copier) compare(ctx context.Context, from, part Place) error {
 	}
 	if got != want {
 		return fmt.Errorf("%v was not copied right, or has changed: its SHA-256 is %x, that of the copy was %x", from, want, got)
-	}
-	return nil
-}
-
-// beside is a new name beside a place, which says whose it is.
-func beside(p Place) (Place, error) {
-	var r [6]byte
-	rand.Read(r[:])
-	return Place{p.Tree, p.Tree.Dir(p.Path)}.in(".weft-" + hex.EncodeToString(r[:]) + ".part")
-}
-
-// discardTime bounds the removal of a file in part, even after an interrupt.
-const discardTime = 5 * time.Second
-
-// discard removes a file in part. If there is none, so much the better.
-func discard(ctx context.Context, part Place) error {
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), discardTime)
-	defer cancel()
-	if err := part.Tree.Remove(ctx, part.Path); err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return fmt.Errorf("%v may be left behind: %w", part, err)
 	}
 	return nil
 }

@@ -80,19 +80,20 @@ func (c *Copier) linkTo(ctx context.Context, s *step, first Place) (done bool, e
 	if err := refuseDir(ctx, s.to, s.from); err != nil {
 		return false, err
 	}
-	part, err := beside(s.to)
+	part, err := c.begin(s.to)
 	if err != nil {
 		return false, err
 	}
 	if err := part.Tree.Link(ctx, first.Path, part.Path); err != nil {
+		left := c.unmade(ctx, part, err)
 		if ctx.Err() != nil || fatal(err) {
-			return false, s.failed(err)
+			return false, errors.Join(s.failed(err), left)
 		}
 		c.lose(fmt.Errorf("%v is no hard link to %v, but a copy: %w", s.to, first, err))
 		return false, nil
 	}
-	if err := part.Tree.Rename(ctx, part.Path, s.to.Path); err != nil {
-		return false, errors.Join(s.failed(err), discard(ctx, part))
+	if err := c.finish(ctx, part, s.to); err != nil {
+		return false, errors.Join(s.failed(err), c.discard(ctx, part))
 	}
 	return true, nil
 }
