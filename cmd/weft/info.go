@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"io"
 	"runtime"
-	"runtime/debug"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -118,14 +117,6 @@ func describe(a verbs.Attributes) *info {
 		i.Operation = append(i.Operation, op.String())
 	}
 	return i
-}
-
-// version is the module's, as far as the build knows it.
-func version() string {
-	if b, ok := debug.ReadBuildInfo(); ok && b.Main.Version != "" {
-		return b.Main.Version
-	}
-	return "(devel)"
 }
 
 // write tells it to people.

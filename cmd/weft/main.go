@@ -14,6 +14,9 @@
 //	weft df      tells how full file systems of an NFS server are
 //	weft gateway reaches an NFS server over RDMA that speaks TCP, and the reverse
 //
+// weft completion writes what shells need to complete its flags and arguments, and
+// weft --version says which it is.
+//
 // It ends with status 0 when all went well, 1 when something failed, 2 when it was
 // asked wrongly, 3 when a server or peer did not answer in time, and when a signal
 // ended it with 128 and the signal's number: 130 after SIGINT, 143 after SIGTERM.
@@ -28,6 +31,8 @@ import (
 	"io"
 	"os"
 	"os/signal"
+	"slices"
+	"strings"
 
 	"github.com/spf13/cobra"
 )
@@ -61,7 +66,11 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 	name := cmd.CommandPath()
 	var usage *usageError
 	if err != nil && (!asked || errors.As(err, &usage)) {
-		fmt.Fprintf(stderr, "%s: %v\nSee '%s --help'.\n", name, err, name)
+		about := name
+		if cmd.Name() == "help" {
+			about = root.Name()
+		}
+		fmt.Fprintf(stderr, "%s: %v\nSee '%s --help'.\n", name, err, about)
 		return exitUsage
 	}
 	end, ended := signaled(ctx)
@@ -113,14 +122,64 @@ what it has taken, for up to five seconds. A second signal ends it at once.`,
   weft cp nfs://127.0.0.1/file /tmp/  copy from it`,
 		SilenceErrors: true,
 		SilenceUsage:  true,
-		Args:          cobra.NoArgs,
+		Version:       fullVersion(),
+		Args: func(cmd *cobra.Command, args []string) error {
+			if len(args) > 0 {
+				return unknown(cmd, "command", args)
+			}
+			return nil
+		},
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			return usagef("say what to do: perf, ping, info, serve, ls, cat, cp, rm, mkdir, mv, stat, df or gateway")
 		},
 	}
-	root.CompletionOptions.HiddenDefaultCmd = true
+	root.SetVersionTemplate("weft {{.Version}}\n")
+	root.SetHelpCommand(newHelp())
 	root.AddCommand(newPerf(), newPing(), newInfo(), newServe(), newLs(), newCat(), newCp(), newRm(), newMkdir(), newMv(), newStat(), newDf(), newGateway())
+	addCompletion(root)
 	return root
+}
+
+func newHelp() *cobra.Command {
+	return &cobra.Command{
+		Use:   "help [COMMAND]",
+		Short: "Show the help of a command",
+		RunE: func(cmd *cobra.Command, args []string) error {
+			topic, rest, err := cmd.Root().Find(args)
+			if err != nil || len(rest) > 0 {
+				return unknown(cmd.Root(), "help topic", args)
+			}
+			topic.InitDefaultHelpFlag()
+			return topic.Help()
+		},
+		ValidArgsFunction: func(cmd *cobra.Command, args []string, typed string) (list []string, _ cobra.ShellCompDirective) {
+			topic, _, err := cmd.Root().Find(args)
+			if err != nil {
+				return nil, cobra.ShellCompDirectiveNoFileComp
+			}
+			for _, sub := range topic.Commands() {
+				if sub.IsAvailableCommand() && strings.HasPrefix(sub.Name(), typed) {
+					list = append(list, sub.Name()+"\t"+sub.Short)
+				}
+			}
+			return list, cobra.ShellCompDirectiveNoFileComp
+		},
+	}
+}
+
+// unknown says that there is nothing of a name, and what is meant perhaps.
+func unknown(root *cobra.Command, what string, name []string) error {
+	text := fmt.Sprintf("unknown %s %q", what, strings.Join(name, " "))
+	root.SuggestionsMinimumDistance = min(len(name[0])/2, 2) // in letters
+	like := root.SuggestionsFor(name[0])
+	whole := func(command string) bool { return strings.HasPrefix(command, name[0]) }
+	if slices.ContainsFunc(like, whole) {
+		like = slices.DeleteFunc(like, func(command string) bool { return !whole(command) })
+	}
+	if len(like) > 0 {
+		text += "; did you mean " + strings.Join(like, " or ") + "?"
+	}
+	return usagef("%s", text)
 }
 
 // A usageError says that the command was asked for something it does not do.

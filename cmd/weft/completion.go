@@ -1,0 +1,129 @@
+// This file is what shells complete: values of flags, and arguments.
+
+package main
+
+import (
+	"maps"
+	"os"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+
+	"github.com/weft-rdma/weft/cmd/weft/internal/files"
+	"github.com/weft-rdma/weft/cmd/weft/internal/fileserver"
+	"github.com/weft-rdma/weft/cmd/weft/internal/perf"
+)
+
+// flagValues are what there is to choose from, by flag or by command and flag. A
+// value that ends in "/" or ":" goes on.
+func flagValues() map[string][]string {
+	portMap := []string{string(fileserver.PortMapAuto), string(fileserver.PortMapOwn), string(fileserver.PortMapRegister), string(fileserver.PortMapOff)}
+	return map[string][]string{
+		"log-level":       {"debug", "info", "warn", "error", "off"},
+		"squash":          slices.Sorted(maps.Keys(squashes)),
+		"portmap":         portMap,
+		"serve listen":    {serveAddr, ":" + rdmaPort},
+		"serve tcp":       {"off", ":" + nfsPort},
+		"gateway listen":  {"rdma://", "tcp://"},
+		"gateway to":      {"tcp://", "rdma://"},
+		"gateway tcp":     {"off", ":" + nfsPort},
+		"gateway mount":   {"auto", "same"},
+		"perf crc":        {"on", "off", "both"},
+		"perf sizes":      {"64", "4K", "64K", "1M"},
+		"perf congestion": congestionControls(),
+		"ping mpa-rev":    {"2\tRFC 6581", "1\tRFC 5044", "0\tRDMA Consortium"},
+	}
+}
+
+// congestionControls are those of the system, where it tells.
+func congestionControls() []string {
+	list, _ := os.ReadFile("/proc/sys/net/ipv4/tcp_available_congestion_control")
+	return strings.Fields(string(list))
+}
+
+// lists are the flags whose values are several, separated by commas.
+var lists = map[string]bool{"perf ops": true, "perf sizes": true}
+
+// fileFlags are the flags whose values are files.
+var fileFlags = map[string]bool{"pcap": true, "plot": true}
+
+// addCompletion has shells complete flags and arguments of the commands of root.
+func addCompletion(root *cobra.Command) {
+	values := flagValues()
+	values["perf ops"] = []string{"all"}
+	for _, op := range perf.Ops {
+		values["perf ops"] = append(values["perf ops"], string(op))
+	}
+	for _, cmd := range root.Commands() {
+		cmd.Flags().VisitAll(func(f *pflag.Flag) {
+			name := cmd.Name() + " " + f.Name
+			choice, ok := values[name]
+			if !ok {
+				choice = values[f.Name]
+			}
+			if !fileFlags[f.Name] {
+				cmd.RegisterFlagCompletionFunc(f.Name, choose(choice, lists[name]))
+			}
+		})
+	}
+	for name, complete := range map[string]cobra.CompletionFunc{
+		"serve": completeFolder,
+		"ls":    completeURL, "cat": completeURL,
+		"cp":   completeFileOrURL,
+		"perf": cobra.NoFileCompletions, "ping": cobra.NoFileCompletions, "info": cobra.NoFileCompletions, "gateway": cobra.NoFileCompletions,
+	} {
+		if cmd, _, err := root.Find([]string{name}); err == nil {
+			cmd.ValidArgsFunction = complete
+		}
+	}
+}
+
+// choose completes one of several values, or with list the last of those given.
+func choose(values []string, list bool) cobra.CompletionFunc {
+	return func(_ *cobra.Command, _ []string, typed string) ([]string, cobra.ShellCompDirective) {
+		before := ""
+		if i := strings.LastIndexByte(typed, ','); list && i >= 0 {
+			before = typed[:i+1]
+		}
+		var fit []string
+		directive := cobra.ShellCompDirectiveNoFileComp
+		for _, v := range values {
+			if !strings.HasPrefix(before+v, typed) {
+				continue
+			}
+			fit = append(fit, before+v)
+			if strings.HasSuffix(v, "/") || list {
+				directive |= cobra.ShellCompDirectiveNoSpace
+			}
+		}
+		return fit, directive
+	}
+}
+
+// completeFolder completes the one folder of a command.
+func completeFolder(_ *cobra.Command, args []string, _ string) ([]string, cobra.ShellCompDirective) {
+	if len(args) > 0 {
+		return nil, cobra.ShellCompDirectiveNoFileComp
+	}
+	return nil, cobra.ShellCompDirectiveFilterDirs
+}
+
+// completeURL completes the beginning of a URL: what is on a server is not asked for.
+func completeURL(_ *cobra.Command, _ []string, typed string) ([]string, cobra.ShellCompDirective) {
+	if strings.HasPrefix(files.Scheme, typed) {
+		return []string{files.Scheme}, cobra.ShellCompDirectiveNoFileComp | cobra.ShellCompDirectiveNoSpace
+	}
+	return nil, cobra.ShellCompDirectiveNoFileComp
+}
+
+// completeFileOrURL completes files of this machine, and what begins as a URL does.
+func completeFileOrURL(cmd *cobra.Command, args []string, typed string) ([]string, cobra.ShellCompDirective) {
+	if strings.HasPrefix(typed, "nf") {
+		if urls, directive := completeURL(cmd, args, typed); urls != nil || files.IsURL(typed) {
+			return urls, directive
+		}
+	}
+	return nil, cobra.ShellCompDirectiveDefault
+}

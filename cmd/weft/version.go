@@ -1,0 +1,50 @@
+// This file says which version this is.
+
+package main
+
+import (
+	"fmt"
+	"runtime"
+	"runtime/debug"
+	"strings"
+)
+
+// version is the module's, as far as the build knows it.
+func version() string {
+	if b, ok := debug.ReadBuildInfo(); ok && b.Main.Version != "" {
+		return b.Main.Version
+	}
+	return "(devel)"
+}
+
+// fullVersion is what --version prints: the module's version, the commit, Go and the
+// platform.
+func fullVersion() string {
+	parts := []string{runtime.Version(), runtime.GOOS + "/" + runtime.GOARCH}
+	if b, ok := debug.ReadBuildInfo(); ok {
+		if commit := commitOf(b.Settings); commit != "" {
+			parts = append([]string{commit}, parts...)
+		}
+	}
+	return fmt.Sprintf("%s (%s)", version(), strings.Join(parts, ", "))
+}
+
+// commitOf is the commit that was built, where version control was asked.
+func commitOf(settings []debug.BuildSetting) string {
+	vcs := make(map[string]string)
+	for _, s := range settings {
+		vcs[s.Key] = s.Value
+	}
+	commit := vcs["vcs.revision"]
+	if commit == "" {
+		return ""
+	}
+	text := "commit " + commit[:min(len(commit), 12)]
+	if when := vcs["vcs.time"]; when != "" {
+		text += " of " + when
+	}
+	if vcs["vcs.modified"] == "true" {
+		text += ", modified"
+	}
+	return text
+}
