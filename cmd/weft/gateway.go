@@ -66,9 +66,9 @@ option insecure. What the server allows this host, it allows whoever reaches the
 gateway: --allow says who that is.
 
 For version 3 clients need MOUNT and find it by a port mapper. Gateway has both,
-and passes MOUNT on to where the server's port mapper says it is, or if it does
-not say, over the connections of NFS, where weft serve has it (--mount auto); to
-HOST:PORT; or over the connections of NFS only (--mount same). Locks of version 3
+and passes MOUNT on to the server's port of NFS, where weft serve has it, or if it
+is not there to where the server's port mapper says (--mount auto); to HOST:PORT;
+or over the connections of NFS only (--mount same). Locks of version 3
 do not pass: mount with nolock. Versions 4 need none of this.
 
 Of version 4.0, a server that wants to call back calls the client's own address.
@@ -186,13 +186,14 @@ func (g *gatewayCmd) config() (cfg fileserver.Config, err error) {
 	return cfg, nil
 }
 
-// mountConfig makes of --mount where MOUNT is; nil is where NFS is.
-func (g *gatewayCmd) mountConfig() (*gateway.MountConfig, error) {
+// mountConfig makes of --mount where MOUNT is; nil is where NFS is, which b reaches.
+func (g *gatewayCmd) mountConfig(b gateway.Backend) (*gateway.MountConfig, error) {
 	cfg := &gateway.MountConfig{Host: g.back.host, Reserved: true, Wrap: g.wrapper}
 	switch g.mount {
 	case "same":
 		return nil, nil
 	case "auto":
+		cfg.Backend = b
 		return cfg, nil
 	}
 	host, port, err := net.SplitHostPort(g.mount)
@@ -217,7 +218,7 @@ func (g *gatewayCmd) run(ctx context.Context) (err error) {
 	if err != nil {
 		return err
 	}
-	if _, err := g.mountConfig(); err != nil {
+	if _, err := g.mountConfig(gateway.Backend{}); err != nil {
 		return err
 	}
 	if g.verbose && g.logLevel == "" {
@@ -241,7 +242,7 @@ func (g *gatewayCmd) run(ctx context.Context) (err error) {
 	}
 
 	pass := gateway.Config{Backend: g.backend(notices), Wait: g.wait, Logger: notices}
-	if where, err := g.mountConfig(); err != nil {
+	if where, err := g.mountConfig(pass.Backend); err != nil {
 		return err
 	} else if where != nil {
 		m, err := gateway.NewMount(*where)

@@ -35,10 +35,13 @@ const (
 type MountConfig struct {
 	Host string // name or address of the server
 
+	// Backend, if it has an Open, is where the server has NFS: it is asked first for
+	// MOUNT, as there are servers that have both in one place.
+	Backend Backend
+
 	// Port is where MOUNT is, over TCP; 0: its port mapper is asked, at Mapper,
 	// which is 111 if it is 0. Where that does not answer or knows of no MOUNT, a
-	// [Gateway] passes the call on over its connection of NFS, as there are servers
-	// that have both in one place.
+	// [Gateway] passes the call on over its connection of NFS.
 	Port, Mapper int
 
 	// Reserved makes connections from ports below 1024 where this process may use
@@ -65,10 +68,13 @@ type Mount struct {
 
 // A mountVersion is where one version of MOUNT was found.
 type mountVersion struct {
-	port  int // 0: not known
+	port  int // 0: not known; ownPort: NFS's
 	since time.Time
-	mount *rpctcp.Client // to that port
+	mount oncrpc.Caller // to that port
 }
+
+// ownPort stands for the port and the transport of NFS.
+const ownPort = -1
 
 // NewMount returns a Mount. It does not connect yet.
 func NewMount(cfg MountConfig) (*Mount, error) {
@@ -143,7 +149,7 @@ func (m *Mount) call(ctx context.Context, r *oncrpc.Request) (*oncrpc.ClientRepl
 }
 
 // known returns the client for a version that was found not long ago, or nil.
-func (m *Mount) known(vers uint32) (*rpctcp.Client, error) {
+func (m *Mount) known(vers uint32) (oncrpc.Caller, error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if m.closed {
@@ -157,7 +163,7 @@ func (m *Mount) known(vers uint32) (*rpctcp.Client, error) {
 }
 
 // learn notes the port of a version and returns the client for it.
-func (m *Mount) learn(vers uint32, port int) (*rpctcp.Client, error) {
+func (m *Mount) learn(vers uint32, port int) (oncrpc.Caller, error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if m.closed {
@@ -181,7 +187,7 @@ func (m *Mount) learn(vers uint32, port int) (*rpctcp.Client, error) {
 }
 
 // forget has the next call ask again, unless another has done so.
-func (m *Mount) forget(vers uint32, c *rpctcp.Client) {
+func (m *Mount) forget(vers uint32, c oncrpc.Caller) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if v := &m.versions[vers-1]; v.mount == c {
@@ -190,7 +196,10 @@ func (m *Mount) forget(vers uint32, c *rpctcp.Client) {
 }
 
 // client makes a client for a port of the server.
-func (m *Mount) client(port int) (*rpctcp.Client, error) {
+func (m *Mount) client(port int) (oncrpc.Caller, error) {
+	if port == ownPort {
+		return &passing{m.cfg.Backend}, nil
+	}
 	return rpctcp.NewClient(rpctcp.ClientConfig{
 		Address: net.JoinHostPort(m.cfg.Host, strconv.Itoa(port)), Reserved: m.cfg.Reserved,
 		Attempts: 1, Idle: mountIdle, Wrap: m.cfg.Wrap,
@@ -199,8 +208,11 @@ func (m *Mount) client(port int) (*rpctcp.Client, error) {
 
 // ask returns the port of a version.
 func (m *Mount) ask(ctx context.Context, vers uint32) (int, error) {
-	if m.cfg.Port != 0 {
+	switch {
+	case m.cfg.Port != 0:
 		return m.cfg.Port, nil
+	case m.cfg.Backend.Open != nil && m.beside(ctx, vers):
+		return ownPort, nil
 	}
 	ctx, cancel := context.WithTimeout(ctx, askTimeout)
 	defer cancel()
@@ -229,6 +241,33 @@ func (m *Mount) ask(ctx context.Context, vers uint32) (int, error) {
 	}
 	return int(port), err
 }
+
+// beside reports whether the server has a version where it has NFS.
+func (m *Mount) beside(ctx context.Context, vers uint32) bool {
+	ctx, cancel := context.WithTimeout(ctx, askTimeout)
+	defer cancel()
+	null := oncrpc.Call{Prog: nfs.MountProgram, Vers: vers}
+	reply, err := (&passing{m.cfg.Backend}).Call(ctx, &oncrpc.ClientCall{Call: null})
+	if err != nil {
+		return false
+	}
+	reply.Release()
+	return true
+}
+
+// A passing caller has a connection for each call: there are few, and long between.
+type passing struct{ to Backend }
+
+func (p *passing) Call(ctx context.Context, call *oncrpc.ClientCall) (*oncrpc.ClientReply, error) {
+	c, err := p.to.Open(Front{Reverse: oncrpc.Mux(nil)})
+	if err != nil {
+		return nil, err
+	}
+	defer c.Close()
+	return c.Call(ctx, call)
+}
+
+func (*passing) Close() error { return nil }
 
 // Close ends the connections to the server. Calls get no reply from then on.
 func (m *Mount) Close() error {

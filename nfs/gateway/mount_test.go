@@ -216,3 +216,70 @@ func TestMountThatNoPortMapperKnowsIsAskedWhereNFSIs(t *testing.T) {
 		}
 	}
 }
+
+// A server that has MOUNT where it has NFS is asked there first, whatever its port
+// mapper says; one that has none there, or another version, is asked at 111.
+func TestMountIsLookedForWhereNFSIsFirst(t *testing.T) {
+	nettest.CheckLeaks(t)
+	var mapped mapper
+	host, mapperPort := split(t, serve(t, &mapped))
+	_, port := split(t, serve(t, mountd(1)))
+	mapped.port.Store(int64(port))
+	both := serve(t, oncrpc.Mux{{Prog: nfs.MountProgram, Low: 3, High: 3, Handler: mountd(2)}})
+	alone := serve(t, oncrpc.Mux{{Prog: nfs.Program, Low: 3, High: 3, Handler: mountd(3)}})
+	for _, tt := range []struct {
+		name       string
+		behind     string
+		vers, want uint32
+		asked      int64 // the port mapper
+	}{
+		{"both in one place", both, 3, 2, 0},
+		{"another version", both, 1, 1, 1},
+		{"NFS alone", alone, 3, 1, 1},
+	} {
+		m, err := NewMount(MountConfig{Host: host, Mapper: mapperPort, Backend: TCP(TCPConfig{Address: tt.behind})})
+		if err != nil {
+			t.Fatal(err)
+		}
+		mapped.asked.Store(0)
+		for xid := range uint32(3) {
+			got, err := m.ServeRPC(t.Context(), mountRequest(t, xid, tt.vers, 1, 9))
+			if err != nil || !bytes.Equal(got, reply(xid, tt.want, tt.vers, 9)) {
+				t.Errorf("%s: reply %x and %v", tt.name, got, err)
+			}
+		}
+		if got := mapped.asked.Load(); got != tt.asked {
+			t.Errorf("%s: the port mapper was asked %d times, want %d", tt.name, got, tt.asked)
+		}
+		m.Close()
+	}
+}
+
+// A shy caller answers NULL and nothing else.
+type shyCaller struct{ broken error }
+
+func (c shyCaller) Call(_ context.Context, call *oncrpc.ClientCall) (*oncrpc.ClientReply, error) {
+	if call.Proc == 0 {
+		return new(oncrpc.ClientReply), nil
+	}
+	return nil, c.broken
+}
+
+func (shyCaller) Close() error { return nil }
+
+func TestMountThatGoesIsLookedForAgain(t *testing.T) {
+	broken := errors.New("broken")
+	opened := 0
+	b := Backend{Open: func(Front) (oncrpc.Caller, error) {
+		opened++
+		return shyCaller{broken}, nil
+	}}
+	m, err := NewMount(MountConfig{Host: "192.0.2.1", Backend: b})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer m.Close()
+	if _, err := m.ServeRPC(t.Context(), mountRequest(t, 1, 3, 1)); !errors.Is(err, broken) || opened != 4 {
+		t.Errorf("%v after %d connections; want that it is broken, after asking twice", err, opened)
+	}
+}
