@@ -406,6 +406,6 @@ func (x *rpc) lose(err error) {
 
 func (r *requester) log(what string, err error) {
 	if l := r.cfg.logger; l != nil {
-		l.Debug("rpcrdma: "+what, "reason", err)
+		l.Debug("rpcrdma: "+what, "peer", r.e.conn.RemoteAddr(), "reason", err)
 	}
 }

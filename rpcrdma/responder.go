@@ -303,6 +303,6 @@ func (r *responder) ended(err error) {
 
 func (r *responder) log(what string, args ...any) {
 	if l := r.cfg.logger; l != nil {
-		l.Debug("rpcrdma: "+what, args...)
+		l.Debug("rpcrdma: "+what, append([]any{"peer", r.e.conn.RemoteAddr()}, args...)...)
 	}
 }

@@ -96,7 +96,7 @@ func (c *Client) connect(a *attempt, pause time.Duration) {
 	if a.err != nil {
 		closed := c.closed
 		c.mu.Unlock()
-		c.cfg.Logger.Info("cannot connect", "err", a.err)
+		c.cfg.Logger.Info("cannot connect", "to", c.cfg.Address, "err", a.err)
 		if !closed {
 			c.cfg.Retrying(a.err)
 		}

@@ -3,6 +3,7 @@ package verbs
 import (
 	"errors"
 	"io"
+	"net"
 	"sync"
 	"sync/atomic"
 	"syscall"
@@ -64,10 +65,21 @@ func (q *QP) begin(llp ddp.LLP, terms Terms) *connection {
 		q.cfg.RecvCQ.watch(llp)
 	}
 	q.conn.Store(c)
+	q.peer.Store(peerOf(llp))
 	q.past.Streams++
 	q.enter(modifyRTS)
 	go c.run()
 	return c
+}
+
+// peerOf is who is at the other end of a stream; nil where that has no address.
+func peerOf(llp ddp.LLP) *net.Addr {
+	if c, ok := llp.(interface{ RemoteAddr() net.Addr }); ok {
+		if addr := c.RemoteAddr(); addr != nil {
+			return &addr
+		}
+	}
+	return nil
 }
 
 // startWriting has write run.

@@ -208,7 +208,11 @@ func (r *RNIC) raise(e Event) {
 	r.raised[e.ID]++
 	r.mu.Unlock()
 	if e.QP != nil {
-		r.log.Info(e.ID.String(), "qp", e.QP.num, "err", e.Err)
+		about := []any{"qp", e.QP.num, "err", e.Err}
+		if peer := e.QP.peer.Load(); peer != nil {
+			about = append([]any{"peer", *peer}, about...)
+		}
+		r.log.Info(e.ID.String(), about...)
 	}
 	if handler != nil {
 		r.events.tell(e, handler)
