@@ -88,11 +88,15 @@ func TestWhoIsNoServerOfNFSIsExplained(t *testing.T) {
 		{"who hangs up, by RDMA", listen(t, hangsUp), false, 1, []string{"as NFS over RDMA", "try --tcp"}},
 		{"who hangs up, by TCP", listen(t, hangsUp), true, 1, []string{"as NFS over TCP", "without --tcp"}},
 		{"who is silent, by RDMA", listen(t, says("", true)), false, 3, []string{"as NFS over RDMA", "try --tcp", "timed out"}},
-		{"who is silent, by TCP", listen(t, says("", true)), true, 3, []string{"as NFS over TCP", "without --tcp", "has not answered for 2 s"}},
+		{"who is silent, by TCP", listen(t, says("", true)), true, 3, []string{"as NFS over TCP", "without --tcp", "has not answered for 1 s"}},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
-			args := []string{"ls", "--timeout", "2s", "nfs://" + tt.address + "/"}
+			patience := "1m" // of others there is an answer
+			if tt.status == exitSilent {
+				patience = "1s"
+			}
+			args := []string{"ls", "--timeout", patience, "nfs://" + tt.address + "/"}
 			if tt.tcp {
 				args = append(args, "--tcp")
 			}
@@ -123,11 +127,15 @@ func TestWhoIsNoOtherEndIsExplained(t *testing.T) {
 		"silence":      {says("", true), 3},
 	} {
 		for _, args := range [][]string{
-			{"ping", "-c", "-C", "1", "-a", "127.0.0.1", "--timeout", "2s", "-p"},
-			{"perf", "--timeout", "2s", "--connect"},
+			{"ping", "-c", "-C", "1", "-a", "127.0.0.1", "-p"},
+			{"perf", "--connect"},
 		} {
 			t.Run(args[0]+" and "+name, func(t *testing.T) {
 				t.Parallel()
+				patience := "--timeout=1m"
+				if peer.status == exitSilent {
+					patience = "--timeout=1s"
+				}
 				address := listen(t, peer.peer)
 				expected := "does not answer as weft perf --listen does"
 				if args[0] == "ping" {
@@ -135,7 +143,7 @@ func TestWhoIsNoOtherEndIsExplained(t *testing.T) {
 					expected = "expected there is weft ping -s or rping -s"
 				}
 				var said strings.Builder
-				if status := run(t.Context(), append(slices.Clone(args), address), io.Discard, &said); status != peer.status {
+				if status := run(t.Context(), append(slices.Clone(args), address, patience), io.Discard, &said); status != peer.status {
 					t.Errorf("status %d, want %d", status, peer.status)
 				}
 				if !strings.Contains(said.String(), expected) {

@@ -58,7 +58,8 @@ they come with, and callbacks of version 4.1 and later.
 
 Each client has a connection of its own to the server. When the server is started
 again clients see nothing but time pass: what had no answer is sent again, under
-the number by which the server knows it.
+the number by which the server knows it. A server that does not answer is told of,
+and waited for as long as clients wait, or --wait says.
 
 To the server all clients come from this host, which has to be allowed to mount,
 and mostly by a port below 1024: run gateway as root then, or export with the
@@ -205,12 +206,51 @@ func (g *gatewayCmd) mountConfig(b gateway.Backend) (*gateway.MountConfig, error
 	return cfg, nil
 }
 
-// backend is the way to the server.
+// backend is the way to the server. If that stops answering it is told.
 func (g *gatewayCmd) backend(log *slog.Logger) gateway.Backend {
+	w := newWatch(g.back.String(), 0, 0, func(text string) {
+		fmt.Fprintf(g.cmd.ErrOrStderr(), "%s: %s\n", g.cmd.CommandPath(), plain(text))
+	})
+	w.connected, w.answered = true, true // there may be an answer later
 	if g.back.scheme == "tcp" {
-		return gateway.TCP(gateway.TCPConfig{Address: g.back.address(), Reserved: true, Wrap: g.wrapper, Logger: log})
+		return w.over(gateway.TCP(gateway.TCPConfig{
+			Address: g.back.address(), Reserved: true, Wrap: g.wrapper, Logger: log, Retrying: w.retrying,
+		}))
 	}
-	return gateway.RDMA(gateway.RDMAConfig{Address: g.back.address(), RNIC: g.rnic, Connection: cm.Params{Wrap: g.wrapper}, Logger: log})
+	return w.over(gateway.RDMA(gateway.RDMAConfig{
+		Address: g.back.address(), RNIC: g.rnic, Connection: cm.Params{Wrap: g.wrapper}, Logger: log, Retrying: w.retrying,
+	}))
+}
+
+// over keeps an eye on all calls to a backend.
+func (w *watch) over(b gateway.Backend) gateway.Backend {
+	open := b.Open
+	b.Open = func(f gateway.Front) (oncrpc.Caller, error) {
+		c, err := open(f)
+		if err != nil {
+			return nil, err
+		}
+		return &watchedCaller{c, w}, nil
+	}
+	return b
+}
+
+// A watchedCaller is one of several callers of a server.
+type watchedCaller struct {
+	oncrpc.Caller
+	watch *watch
+}
+
+func (c *watchedCaller) Call(ctx context.Context, call *oncrpc.ClientCall) (*oncrpc.ClientReply, error) {
+	return c.watch.by(ctx, c.Caller, call)
+}
+
+// LocalPort is where the connection was made from, 0 if that is not known.
+func (c *watchedCaller) LocalPort() int {
+	if p, ok := c.Caller.(interface{ LocalPort() int }); ok {
+		return p.LocalPort()
+	}
+	return 0
 }
 
 func (g *gatewayCmd) run(ctx context.Context) (err error) {

@@ -82,10 +82,15 @@ func newWatch(server string, limit, silent time.Duration, notice func(string)) *
 // Call makes a call. Its error is a *silentError when the server kept silent too
 // long.
 func (w *watch) Call(ctx context.Context, call *oncrpc.ClientCall) (*oncrpc.ClientReply, error) {
+	return w.by(ctx, w.caller, call)
+}
+
+// by makes a call by any caller of the server.
+func (w *watch) by(ctx context.Context, c oncrpc.Caller, call *oncrpc.ClientCall) (*oncrpc.ClientReply, error) {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 	w.begin(&cancel)
-	reply, err := w.caller.Call(ctx, call)
+	reply, err := c.Call(ctx, call)
 	w.end(&cancel, err == nil || refused(err))
 	var silent *silentError
 	if err != nil && errors.As(context.Cause(ctx), &silent) {

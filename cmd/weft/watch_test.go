@@ -8,6 +8,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/weft-rdma/weft/nfs/gateway"
 	"github.com/weft-rdma/weft/oncrpc"
 )
 
@@ -181,4 +182,42 @@ func TestSilenceEndsCallsWhereThereIsALimit(t *testing.T) {
 			}
 		})
 	}
+}
+
+// A portCaller knows where it calls from.
+type portCaller struct{ *quietCaller }
+
+func (portCaller) LocalPort() int { return 1023 }
+
+func TestAServerBehindIsWatchedOverAllItsConnections(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := watchQuiet(0, 0)
+		w.connected, w.answered = true, true
+		b := w.over(gateway.Backend{Open: func(gateway.Front) (oncrpc.Caller, error) { return portCaller{w.quiet}, nil }})
+		done := make(chan error, 2)
+		for range 2 {
+			c, err := b.Open(gateway.Front{})
+			if err != nil {
+				t.Fatal(err)
+			}
+			if got := c.(interface{ LocalPort() int }).LocalPort(); got != 1023 {
+				t.Errorf("it calls from port %d", got)
+			}
+			go func() {
+				_, err := c.Call(t.Context(), new(oncrpc.ClientCall))
+				done <- err
+			}()
+		}
+		synctest.Wait()
+		w.retrying(errors.New("refused"))
+		time.Sleep(brokenNotice)
+		w.want(t, "server H is not responding, still trying (3 s): refused")
+		for range 2 {
+			w.quiet.answers <- nil
+			if err := <-done; err != nil {
+				t.Error(err)
+			}
+		}
+		w.want(t, "server H is back")
+	})
 }

@@ -24,6 +24,10 @@ type RDMAConfig struct {
 	// Connection holds what is not the default of the connections.
 	Connection cm.Params
 
+	// Retrying, if not nil, is told why there is no connection for calls that wait,
+	// as rpctcp's and rpcrdma's ClientConfig say.
+	Retrying func(error)
+
 	// Logger tells of connections lost and made again; nil is silent.
 	Logger *slog.Logger
 }
@@ -44,7 +48,7 @@ func RDMA(cfg RDMAConfig) Backend {
 				Timeout:       -1, // Config.Wait says how long
 				Patient:       true, RetryRejected: true,
 				Reverse: f.Reverse, ReverseCredits: callbacks,
-				Connection: cfg.Connection, Logger: cfg.Logger,
+				Connection: cfg.Connection, Retrying: cfg.Retrying, Logger: cfg.Logger,
 			})
 		},
 	}

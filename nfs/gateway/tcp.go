@@ -21,6 +21,10 @@ type TCPConfig struct {
 	// Wrap, if not nil, is put around each connection.
 	Wrap func(net.Conn) net.Conn
 
+	// Retrying, if not nil, is told why there is no connection for calls that wait,
+	// as rpctcp's and rpcrdma's ClientConfig say.
+	Retrying func(error)
+
 	// Logger tells of connections lost and made again; nil is silent.
 	Logger *slog.Logger
 }
@@ -32,7 +36,7 @@ func TCP(cfg TCPConfig) Backend {
 			Address: cfg.Address, Reserved: cfg.Reserved,
 			KeepPort: true, LocalPort: f.Port,
 			Idle:    -1, // a client that waits for callbacks makes no calls
-			Reverse: f.Reverse, Wrap: cfg.Wrap, Logger: cfg.Logger,
+			Reverse: f.Reverse, Wrap: cfg.Wrap, Retrying: cfg.Retrying, Logger: cfg.Logger,
 		})
 	}}
 }
