@@ -12,7 +12,11 @@ import (
 // urlHelp says what the commands with URLs have in common.
 const urlHelp = `A file on a server is nfs://host[:port]/path: the server's own path, of which the
 longest part that it exports is mounted. Octets may be written %XX; a percent sign
-is %25. The port is 20049, NFS over RDMA, or with --tcp 2049.`
+is %25. The port is 20049, NFS over RDMA, or with --tcp 2049.
+
+A server has ten seconds to answer for the first time. One that stops answering later
+is told of and waited for, as by a hard mount. --timeout limits both; the status is 3
+then, and 130 after an interrupt (see weft --help).`
 
 // catFiles holds the flags of `weft cat`.
 type catFiles struct{ mounts }

@@ -50,7 +50,10 @@ verified at the receiving end.
 
 Alone it starts its own other end, a second process on this machine, and takes
 somewhat less than a minute. Between two machines, run it with --listen on one
-and with --connect on the other.`,
+and with --connect on the other.
+
+The status is 1 when something failed, 3 when the other end kept silent, and 130
+after an interrupt.`,
 		Example: `  weft perf
   weft perf --ops write,read --sizes 4K,1M --crc on --duration 5s
   weft perf --ops send --sizes 64 --batch 1         one post a message

@@ -63,7 +63,8 @@ octets, and of any size without it; -p 0 lets the system choose the port. A
 client pings until it is interrupted, or -C times. A peer that keeps silent for
 --timeout breaks the session.
 
-The status is 1 when a connection could not be made or a session broke.`,
+The status is 1 when a connection could not be made or a session broke, 3 when the
+peer kept silent, and 130 after an interrupt.`,
 		Example: `  weft ping -s -a 127.0.0.1 -P              serve until interrupted
   weft ping -c -a 127.0.0.1 -C 10 -v        ping ten times and show the text
   weft ping -c -a 192.0.2.7 -S 60000 -V     large pings to rping -s -S 60000, compared`,
