@@ -34,7 +34,7 @@ type mounts struct {
 	cmd     *cobra.Command
 	log     *slog.Logger
 	wrapper func(net.Conn) net.Conn
-	callers map[string]oncrpc.Caller // by server
+	callers map[string]*watch // by server
 	trees   []*mounted
 	stop    func() error
 
@@ -74,7 +74,7 @@ func (m *mounts) open(cmd *cobra.Command) (err error) {
 	if m.log, err = m.logger(cmd.ErrOrStderr()); err != nil {
 		return err
 	}
-	m.callers = make(map[string]oncrpc.Caller)
+	m.callers = make(map[string]*watch)
 	m.wrapper, m.stop, err = m.wrap()
 	return err
 }
@@ -84,6 +84,11 @@ func (m *mounts) close() error {
 	limit := closeTime
 	if m.cmd.Context().Err() != nil {
 		limit = hurriedTime
+	}
+	for _, w := range m.callers {
+		if w.givenUp() {
+			limit = hurriedTime
+		}
 	}
 	late := time.NewTimer(limit)
 	defer late.Stop()

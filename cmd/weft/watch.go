@@ -70,6 +70,7 @@ type watch struct {
 	since     time.Time
 	next      time.Duration // after since, when the next notice is due
 	told      bool          // that it does not respond
+	given     bool          // up: until it answers further calls do not wait long
 	cause     error         // why there is no connection, if that is known
 	timer     *time.Timer
 }
@@ -127,7 +128,7 @@ func (w *watch) end(call *context.CancelCauseFunc, answered bool) {
 		if w.told {
 			w.notice(fmt.Sprintf("server %s is back", w.server))
 		}
-		w.connected, w.answered, w.told, w.cause = true, true, false, nil
+		w.connected, w.answered, w.told, w.given, w.cause = true, true, false, false, nil
 	}
 	if answered || len(w.calls) == 0 {
 		w.restart()
@@ -158,8 +159,16 @@ func (w *watch) retrying(err error) {
 	}
 }
 
+// givenUp reports whether the server was given up.
+func (w *watch) givenUp() bool {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.given
+}
+
 // giveUp ends all calls. The lock is held.
 func (w *watch) giveUp(waited time.Duration) {
+	w.given = true
 	for cancel := range w.calls {
 		(*cancel)(&silentError{w.server, waited, !w.answered, w.cause})
 	}
@@ -195,7 +204,10 @@ func (w *watch) arm() {
 // bound is how long the server may keep silent, if there is a limit: how long a
 // connection may take is the caller's. The lock is held.
 func (w *watch) bound() (limit time.Duration, limited bool) {
-	if w.answered {
+	switch {
+	case w.given:
+		return hurriedTime, true
+	case w.answered:
 		return w.silent, w.silent > 0
 	}
 	return w.limit, w.connected

@@ -144,6 +144,25 @@ func TestEveryAnswerOfOneOfManyCallsIsAnAnswer(t *testing.T) {
 	})
 }
 
+func TestAServerThatWasGivenUpIsNotWaitedForLongAgain(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := watchQuiet(contactTime, time.Minute)
+		w.answer(t, w.call(t.Context()), nil)
+		<-w.call(t.Context())
+		began := time.Now()
+		err := <-w.call(t.Context())
+		if took := time.Since(began); took != hurriedTime || !silent(err) || !w.givenUp() {
+			t.Errorf("the next call ended with %v after %v, want a time-out after %v", err, took, hurriedTime)
+		}
+		w.answer(t, w.call(t.Context()), nil)
+		began = time.Now()
+		<-w.call(t.Context())
+		if took := time.Since(began); took != time.Minute {
+			t.Errorf("a call to a server that is back ended after %v", took)
+		}
+	})
+}
+
 func TestSilenceEndsCallsWhereThereIsALimit(t *testing.T) {
 	for _, tt := range []struct {
 		name      string
