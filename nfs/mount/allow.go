@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"net"
 	"net/netip"
+	"slices"
 
 	"github.com/weft-rdma/weft/oncrpc"
 )
@@ -37,15 +38,12 @@ func (l Allow) Allows(a net.Addr) bool {
 		return true
 	}
 	addr, ok := ipOf(a)
-	if !ok {
-		return false
-	}
-	for _, p := range l {
-		if p.Contains(addr) {
-			return true
-		}
-	}
-	return false
+	return ok && l.has(addr)
+}
+
+// has reports whether the host with an address may use the server.
+func (l Allow) has(a netip.Addr) bool {
+	return len(l) == 0 || slices.ContainsFunc(l, func(p netip.Prefix) bool { return p.Contains(a) })
 }
 
 // Guard is a Handler that lets h execute the calls of those who are allowed to,
