@@ -5,8 +5,17 @@
 // A [Gateway] is an [oncrpc.Handler], to be put behind the server of a transport,
 // and calls a [Backend]. It does not know files: calls and replies pass through
 // it whole, with the credentials and verifiers of whatever flavor that they came
-// with. What travels by chunks on a side with RDMA is that side's affair; the
+// with, but for those of callers on this machine. What travels by chunks on a side with RDMA is that side's affair; the
 // gateway only says where the data of READ are to go (nfs.Bindings).
+//
+// # Who calls
+//
+// The server trusts this host, and so a gateway must not be asked by users of this
+// machine to be others. Whoever owns the socket of a caller on this machine
+// ([oncrpc.Request.Origin], as [origin.Look] finds it out) is who its AUTH_SYS
+// credentials say when they are passed on, with groups of that user's alone. Only
+// root may be anybody. Where nobody looked they become AUTH_NONE. RPCSEC_GSS proves
+// itself and passes. Who may call at all is for others to say: see mount.Access.
 //
 // # Connections
 //

@@ -101,6 +101,10 @@ func (g *Gateway) ServeRPC(ctx context.Context, r *oncrpc.Request) ([]byte, erro
 		// server expect it of the gateway, neither of whom can be served.
 		return nil, &oncrpc.RejectError{Stat: oncrpc.AuthError, Auth: oncrpc.AuthBadCred}
 	}
+	r, err := identified(r)
+	if err != nil {
+		return nil, err
+	}
 	if r.Prog == nfs.MountProgram && g.cfg.Mount != nil {
 		reply, err := g.cfg.Mount.ServeRPC(ctx, r)
 		// A datagram, which has no session, goes no other way.
@@ -154,15 +158,15 @@ func (g *Gateway) find(r *oncrpc.Request) (s, before *session, made bool, err er
 	if s := g.sessions[r.Session]; s != nil {
 		return s, nil, false, nil
 	}
-	m := markOf(r)
+	m, client := markOf(r), clientOf(r)
 	for key, old := range g.sessions {
-		if hostOf(old.remote) == hostOf(r.Remote) && old.seen.has(m) {
+		if old.client == client && old.seen.has(m) {
 			before = old
 			delete(g.sessions, key)
 			break
 		}
 	}
-	s = &session{g: g, remote: r.Remote, back: r.Back, opened: make(chan struct{})}
+	s = &session{g: g, remote: r.Remote, client: client, back: r.Back, opened: make(chan struct{})}
 	g.sessions[r.Session] = s
 	return s, before, true, nil
 }

@@ -82,10 +82,10 @@ func (s *seen) all() []mark {
 
 // A past is a connection that has ended.
 type past struct {
-	host  string // of the client
-	port  int    // that its calls were passed on from
-	calls []mark
-	ended time.Time
+	client string // see clientOf
+	port   int    // that its calls were passed on from
+	calls  []mark
+	ended  time.Time
 }
 
 // A history is the connections that ended last. Many goroutines may use it.
@@ -95,7 +95,7 @@ type history struct {
 }
 
 // put notes a connection that has ended.
-func (h *history) put(remote net.Addr, port int, calls []mark) {
+func (h *history) put(client string, port int, calls []mark) {
 	if port == 0 {
 		return
 	}
@@ -105,21 +105,20 @@ func (h *history) put(remote net.Addr, port int, calls []mark) {
 	if len(h.list) == remembered {
 		h.list = slices.Delete(h.list, 0, 1)
 	}
-	h.list = append(h.list, past{hostOf(remote), port, calls, time.Now()})
+	h.list = append(h.list, past{client, port, calls, time.Now()})
 }
 
 // take returns the port from which a call of the client's was passed on before,
 // over a connection that has ended, and forgets that; 0 if there is none.
-func (h *history) take(remote net.Addr, m mark) int {
+func (h *history) take(client string, m mark) int {
 	if m == 0 {
 		return 0
 	}
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	h.forget()
-	host := hostOf(remote)
 	for i, p := range slices.Backward(h.list) {
-		if p.host == host && slices.Contains(p.calls, m) {
+		if p.client == client && slices.Contains(p.calls, m) {
 			h.list = slices.Delete(h.list, i, i+1)
 			return p.port
 		}

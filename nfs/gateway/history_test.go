@@ -1,21 +1,18 @@
 package gateway
 
 import (
-	"net"
 	"testing"
 	"testing/synctest"
 	"time"
 )
 
-func addr(host string, port int) net.Addr { return &net.TCPAddr{IP: net.ParseIP(host), Port: port} }
-
 // A connection is found by its client's address and one of its last calls, once.
 func TestAConnectionIsFoundByItsCalls(t *testing.T) {
 	var h history
-	h.put(addr("192.0.2.1", 1000), 700, []mark{1, 2, 3})
-	h.put(addr("192.0.2.2", 1000), 701, []mark{1, 2, 3})
-	h.put(addr("192.0.2.1", 1001), 702, []mark{3, 4})
-	h.put(addr("192.0.2.1", 1002), 0, []mark{9}) // was never connected
+	h.put("192.0.2.1", 700, []mark{1, 2, 3})
+	h.put("192.0.2.2", 701, []mark{1, 2, 3})
+	h.put("192.0.2.1", 702, []mark{3, 4})
+	h.put("192.0.2.1", 0, []mark{9}) // was never connected
 	for _, tt := range []struct {
 		host string
 		call mark
@@ -30,7 +27,7 @@ func TestAConnectionIsFoundByItsCalls(t *testing.T) {
 		{"192.0.2.1", 3, 0}, // no more
 		{"192.0.2.2", 2, 701},
 	} {
-		if got := h.take(addr(tt.host, 4321), tt.call); got != tt.want {
+		if got := h.take(tt.host, tt.call); got != tt.want {
 			t.Errorf("call %d of %s: port %d, want %d", tt.call, tt.host, got, tt.want)
 		}
 	}
@@ -41,16 +38,16 @@ func TestWhatIsRememberedIsBounded(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var h history
 		for i := range 3 * remembered {
-			h.put(addr("192.0.2.1", 1), 1+i, []mark{mark(1 + i)})
+			h.put("192.0.2.1", 1+i, []mark{mark(1 + i)})
 		}
 		if len(h.list) != remembered {
 			t.Errorf("%d connections are remembered, want %d", len(h.list), remembered)
 		}
-		if got := h.take(addr("192.0.2.1", 1), 3*remembered); got != 3*remembered {
+		if got := h.take("192.0.2.1", 3*remembered); got != 3*remembered {
 			t.Errorf("the last connection is not found: %d", got)
 		}
 		time.Sleep(rememberFor + time.Second)
-		if got := h.take(addr("192.0.2.1", 1), 3*remembered-1); got != 0 || len(h.list) != 0 {
+		if got := h.take("192.0.2.1", 3*remembered-1); got != 0 || len(h.list) != 0 {
 			t.Errorf("port %d after %v, and %d connections", got, rememberFor, len(h.list))
 		}
 	})

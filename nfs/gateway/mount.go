@@ -96,6 +96,10 @@ func (m *Mount) ServeRPC(ctx context.Context, r *oncrpc.Request) ([]byte, error)
 	if r.Vers < 1 || r.Vers > mountVersions {
 		return nil, &oncrpc.AcceptError{Stat: oncrpc.ProgMismatch, Low: 1, High: mountVersions}
 	}
+	r, err := identified(r)
+	if err != nil {
+		return nil, err
+	}
 	ctx, cancel := context.WithTimeout(ctx, mountTimeout)
 	defer cancel()
 	reply, err := m.call(ctx, r)

@@ -11,6 +11,7 @@ import (
 	"github.com/weft-rdma/weft/internal/nettest"
 	"github.com/weft-rdma/weft/nfs"
 	"github.com/weft-rdma/weft/oncrpc"
+	"github.com/weft-rdma/weft/origin"
 	"github.com/weft-rdma/weft/rpctcp"
 )
 
@@ -95,10 +96,17 @@ func newRig(t *testing.T, cfg Config) *rig {
 	return r
 }
 
-// serve serves a handler over TCP until the test ends.
+// serve serves a handler over TCP, to other machines as it seems, until the test
+// ends.
 func serve(t *testing.T, h oncrpc.Handler) (address string) {
 	t.Helper()
-	s, err := rpctcp.NewServer(rpctcp.ServerConfig{Handler: h})
+	return serveTo(t, &origin.Origin{}, h)
+}
+
+// serveTo serves it to those who come from one place.
+func serveTo(t *testing.T, from *origin.Origin, h oncrpc.Handler) (address string) {
+	t.Helper()
+	s, err := rpctcp.NewServer(rpctcp.ServerConfig{Handler: h, Admit: func(net.Conn) (*origin.Origin, error) { return from, nil }})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -18,6 +18,7 @@ import (
 type session struct {
 	g      *Gateway
 	remote net.Addr      // of the client
+	client string        // who that is: see clientOf
 	back   oncrpc.Caller // calls the client back; nil if that cannot be
 	seen   seen          // the client's last calls
 
@@ -34,7 +35,7 @@ func (s *session) open(r *oncrpc.Request) {
 	defer close(s.opened)
 	s.caller, s.err = s.g.cfg.Backend.Open(Front{
 		Network: r.Network, Remote: r.Remote,
-		Port:    s.g.past.take(r.Remote, markOf(r)),
+		Port:    s.g.past.take(s.client, markOf(r)),
 		Reverse: oncrpc.HandlerFunc(s.reverse),
 	})
 	if s.err != nil {
@@ -138,7 +139,7 @@ func (s *session) close() {
 	s.closing.Do(func() {
 		s.closed.Store(true)
 		if c, ok := s.caller.(interface{ LocalPort() int }); ok {
-			s.g.past.put(s.remote, c.LocalPort(), s.seen.all())
+			s.g.past.put(s.client, c.LocalPort(), s.seen.all())
 		}
 		s.caller.Close()
 	})
