@@ -9,6 +9,7 @@ import (
 
 	"github.com/weft-rdma/weft/nfs/mount"
 	"github.com/weft-rdma/weft/oncrpc"
+	"github.com/weft-rdma/weft/origin"
 )
 
 // A PortMap says how clients find MOUNT.
@@ -42,8 +43,8 @@ func (p *PortMap) Type() string { return "how" }
 // A Config says what to serve, and where.
 type Config struct {
 	// Handler executes calls that come over connections: NFS in the versions Low
-	// to High, MOUNT, and whatever else there is. It answers those whom Allow does
-	// not have. Mount executes calls of MOUNT that come as datagrams.
+	// to High, MOUNT, and whatever else there is. Mount executes calls of MOUNT that
+	// come as datagrams.
 	Handler, Mount oncrpc.Handler
 	Low, High      uint32
 
@@ -56,7 +57,10 @@ type Config struct {
 	// AnyTCP takes any port if that of TCP is taken.
 	AnyTCP  bool
 	PortMap PortMap
-	Allow   mount.Allow
+
+	// Who may use the server: see [mount.Access].
+	Allow                           mount.Allow
+	Personal, AllowOthers, Insecure bool
 
 	Reverse int // calls to one client over RDMA at a time
 
@@ -65,6 +69,7 @@ type Config struct {
 	// Notice is told, in words, what could not be done as asked.
 	Notice func(text string)
 
-	portMapPort string       // to own; "" is 111
-	registries  []registryAt // port mappers of this host, the best first; nil is the usual ones
+	look        func(net.Conn) (*origin.Origin, error) // nil is origin.Look
+	portMapPort string                                 // to own; "" is 111
+	registries  []registryAt                           // port mappers of this host, the best first; nil is the usual ones
 }

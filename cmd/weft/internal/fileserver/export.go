@@ -19,7 +19,7 @@ func (c *Config) Export(files *folder.Server, path string) error {
 	}
 	c.Low, c.High = nfs.V3, nfs.V3
 	c.Handler = oncrpc.Mux{
-		{Prog: nfs.Program, Low: nfs.V3, High: nfs.V3, Handler: c.Allow.Guard(files)},
+		{Prog: nfs.Program, Low: nfs.V3, High: nfs.V3, Handler: files},
 		nlm.NoLocks(),
 		m.Program(), // over RDMA, too, for clients that have no other connection
 	}

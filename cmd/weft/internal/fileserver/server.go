@@ -11,6 +11,7 @@ import (
 
 	"github.com/weft-rdma/weft/cm"
 	"github.com/weft-rdma/weft/nfs"
+	"github.com/weft-rdma/weft/nfs/mount"
 	"github.com/weft-rdma/weft/oncrpc"
 	"github.com/weft-rdma/weft/rpcrdma"
 	"github.com/weft-rdma/weft/rpctcp"
@@ -22,6 +23,8 @@ type Server struct {
 	cfg   Config
 	rnic  *verbs.RNIC
 	ports ports
+
+	access *mount.Access
 
 	pmap *oncrpc.PortMapper
 	rdma *rpcrdma.Server
@@ -38,7 +41,7 @@ type Server struct {
 // Start starts a file server. It serves until Shutdown; the context bounds the
 // start alone.
 func Start(ctx context.Context, cfg Config) (*Server, error) {
-	s := &Server{cfg: cfg}
+	s := &Server{cfg: cfg, access: cfg.access()}
 	if err := s.start(ctx); err != nil {
 		now, cancel := context.WithCancel(context.Background())
 		cancel()
@@ -71,7 +74,7 @@ func (s *Server) start(ctx context.Context) (err error) {
 func (s *Server) serve() (err error) {
 	if s.ports.rdma != nil {
 		s.rdma, err = rpcrdma.NewServer(s.rnic, rpcrdma.ServerConfig{
-			Handler: oncrpc.HandlerFunc(s.serveRDMA), Bindings: nfs.Bindings(),
+			Handler: s.access.Guard(oncrpc.HandlerFunc(s.serveRDMA)), Bindings: nfs.Bindings(),
 			Reverse: s.cfg.Reverse, Logger: s.cfg.Logger,
 		})
 		if err != nil {
@@ -80,19 +83,15 @@ func (s *Server) serve() (err error) {
 		s.run("RDMA", func() error { return s.rdma.Serve(context.Background(), s.ports.rdma) })
 	}
 	if s.ports.tcp != nil {
-		// Who is not allowed gets an answer that says so.
 		err := s.serveOn(rpctcp.ServerConfig{Handler: s.cfg.Handler, Wrap: s.cfg.Wrap}, s.ports.tcp, nil)
 		if err != nil {
 			return err
 		}
 	}
-	// But no datagrams, whose senders' addresses prove nothing.
-	err = s.serveOn(rpctcp.ServerConfig{Handler: s.cfg.Mount, Allow: s.cfg.Allow.Allows}, nil, s.ports.udp)
-	if err != nil {
+	if err = s.serveOn(rpctcp.ServerConfig{Handler: s.cfg.Mount}, nil, s.ports.udp); err != nil {
 		return err
 	}
-	return s.serveOn(rpctcp.ServerConfig{Handler: oncrpc.Mux{s.pmap.Program()}, Allow: s.cfg.Allow.Allows, Wrap: s.cfg.Wrap},
-		s.ports.pmapTCP, s.ports.pmapUDP)
+	return s.serveOn(rpctcp.ServerConfig{Handler: oncrpc.Mux{s.pmap.Program()}, Wrap: s.cfg.Wrap}, s.ports.pmapTCP, s.ports.pmapUDP)
 }
 
 // serveRDMA executes a call that came over RDMA: there the port mapper is served
@@ -104,8 +103,14 @@ func (s *Server) serveRDMA(ctx context.Context, r *oncrpc.Request) ([]byte, erro
 	return s.cfg.Handler.ServeRPC(ctx, r)
 }
 
-// serveOn serves programs over TCP and UDP; nil is none.
+// serveOn serves programs over TCP and UDP to those who have access; nil is none.
+// Calls of others are rejected, but their datagrams are not answered.
 func (s *Server) serveOn(cfg rpctcp.ServerConfig, ln net.Listener, pc net.PacketConn) error {
+	cfg.Handler = s.access.Guard(cfg.Handler)
+	cfg.Admit = s.admit
+	if pc != nil {
+		cfg.Allow = s.access.AllowsSender
+	}
 	cfg.Logger = s.cfg.Logger
 	server, err := rpctcp.NewServer(cfg)
 	if err != nil {

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"io"
 	"log/slog"
 	"net"
 	"net/netip"
@@ -181,15 +182,18 @@ func TestThePortMapperKnowsEverything(t *testing.T) {
 	}
 }
 
-func TestThoseNotAllowedAreToldSo(t *testing.T) {
-	s := start(t, func(c *Config) { c.Allow = mount.Allow{netip.MustParsePrefix("192.0.2.0/24")} })
-	for name, c := range map[string]oncrpc.Caller{"TCP": overTCP(t, s.TCP().String()), "RDMA": overRDMA(t, s.RDMA().String())} {
-		if res, err := mnt(c, "/"); err != nil || res.Stat != nfs.MountErrAcces {
-			t.Errorf("MOUNT over %s: %v, %v, want %v", name, res.Stat, err, nfs.MountErrAcces)
+func TestHostsThatAreNotAllowedHearNothing(t *testing.T) {
+	s := start(t, func(c *Config) {
+		c.Allow, c.PortMap = mount.Allow{netip.MustParsePrefix("192.0.2.0/24")}, PortMapOwn
+	})
+	for what, addr := range map[string]net.Addr{"NFS over RDMA": s.RDMA(), "NFS over TCP": s.TCP(), "the port mapper": s.ports.pmapTCP.Addr()} {
+		nc, err := net.Dial("tcp", addr.String())
+		if err != nil {
+			t.Fatal(err)
 		}
-		_, err := look(c, nfs.FH("handle"))
-		if want := (&oncrpc.RejectError{Stat: oncrpc.AuthError, Auth: oncrpc.AuthTooWeak}); !errors.Is(err, want) {
-			t.Errorf("NFS over %s: %v, want %v", name, err, want)
+		defer nc.Close()
+		if said, err := io.ReadAll(nc); len(said) > 0 || err != nil {
+			t.Errorf("%s says %q, %v, want the end", what, said, err)
 		}
 	}
 }
