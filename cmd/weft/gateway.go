@@ -17,7 +17,6 @@ import (
 	"github.com/weft-rdma/weft/cmd/weft/internal/fileserver"
 	"github.com/weft-rdma/weft/nfs"
 	"github.com/weft-rdma/weft/nfs/gateway"
-	"github.com/weft-rdma/weft/nfs/mount"
 	"github.com/weft-rdma/weft/oncrpc"
 	"github.com/weft-rdma/weft/verbs"
 )
@@ -33,8 +32,8 @@ const (
 // gatewayCmd holds the flags of `weft gateway`.
 type gatewayCmd struct {
 	options
+	access
 	listen, to, tcp, mount string
-	allow                  []string
 	portMap                fileserver.PortMap
 	wait                   time.Duration
 	verbose                bool
@@ -63,8 +62,13 @@ and waited for as long as clients wait, or --wait says.
 
 To the server all clients come from this host, which has to be allowed to mount,
 and mostly by a port below 1024: run gateway as root then, or export with the
-option insecure. What the server allows this host, it allows whoever reaches the
-gateway: --allow says who that is.
+option insecure. What the server allows this host, it allows whoever may use the
+gateway: --allow says who that is. Callers on this machine are passed on as the
+users who own their sockets, whatever they claim, unless that is root; when not
+root runs the gateway, only the same user and root may use it, others with
+--allow-others, and other machines with --allow. Callers on other machines are who
+they say. Over TCP they have to call from ports below 1024, unless --insecure is
+given; over RDMA ports say nothing, as Linux's client uses any.
 
 For version 3 clients need MOUNT and find it by a port mapper. Gateway has both,
 and passes MOUNT on to the server's port of NFS, where weft serve has it, or if it
@@ -99,11 +103,11 @@ answered, within five seconds.`,
 	f.StringVarP(&g.to, "to", "t", "", "`URL` of the server: tcp://HOST[:2049] or rdma://HOST[:20049]")
 	f.StringVar(&g.tcp, "tcp", "", "in front over RDMA, the `address` of MOUNT and NFS over TCP, or off (default: port 2049 of the same host, or if that is taken any)")
 	f.StringVar(&g.mount, "mount", "auto", "`where` the server has MOUNT: auto, same or HOST:PORT")
-	f.StringSliceVar(&g.allow, "allow", nil, "serve this `network` only, 192.0.2.0/24, or host; may be repeated (default: everybody)")
+	g.access.register(f)
 	f.Var(&g.portMap, "portmap", "`how` clients find MOUNT: own, register, auto or off")
 	f.DurationVar(&g.wait, "wait", 0, "how `long` a call waits for the server, before the client has to repeat it (0: as long as the client does)")
 	f.BoolVarP(&g.verbose, "verbose", "v", false, "tell of connections")
-	g.register(cmd)
+	g.options.register(cmd)
 	return cmd
 }
 
@@ -177,14 +181,7 @@ func (g *gatewayCmd) config() (cfg fileserver.Config, err error) {
 	if cfg.TCP == "" && (g.portMap == fileserver.PortMapOwn || g.portMap == fileserver.PortMapRegister) {
 		return cfg, usagef("--portmap %s: without TCP there is no MOUNT to be found", g.portMap)
 	}
-	for _, a := range g.allow {
-		p, err := mount.ParseAllow(a)
-		if err != nil {
-			return cfg, usagef("--allow: %v", err)
-		}
-		cfg.Allow = append(cfg.Allow, p)
-	}
-	return cfg, nil
+	return cfg, g.access.configure(&cfg)
 }
 
 // mountConfig makes of --mount where MOUNT is; nil is where NFS is, which b reaches.
@@ -290,7 +287,7 @@ func (g *gatewayCmd) run(ctx context.Context) (err error) {
 			return err
 		}
 		defer m.Close()
-		pass.Mount, cfg.Mount = m, cfg.Allow.Guard(m)
+		pass.Mount, cfg.Mount = m, m
 	} else {
 		// There is no connection that datagrams could go over.
 		cfg.Mount = oncrpc.Mux(nil)
@@ -301,7 +298,7 @@ func (g *gatewayCmd) run(ctx context.Context) (err error) {
 	}
 	defer through.Close()
 	var told []string
-	cfg.Handler, cfg.Wrap, cfg.Logger = cfg.Allow.Guard(through), wrap, notices
+	cfg.Handler, cfg.Wrap, cfg.Logger = through, wrap, notices
 	cfg.Notice = func(text string) { told = append(told, text) }
 	server, err := fileserver.Start(ctx, cfg)
 	if err != nil {
@@ -344,6 +341,10 @@ func (g *gatewayCmd) greet(w io.Writer, server *fileserver.Server, told []string
 	fmt.Fprintln(w)
 	for _, text := range told {
 		fmt.Fprintln(w, text)
+	}
+	may := fmt.Sprintf("be any user to %v, as far as that believes this host", g.back)
+	for _, line := range g.access.audience(server, may, may).warnings() {
+		fmt.Fprintln(w, line)
 	}
 	host, port := reachedAt(at)
 	fmt.Fprintf(w, "\n  mount -t nfs -o vers=4.1,proto=%s,port=%s %s:/ /mnt\n", proto, port, host)

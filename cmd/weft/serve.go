@@ -34,10 +34,10 @@ const (
 // serve holds the flags of `weft serve`.
 type serve struct {
 	options
+	access
 	listen, tcp     string
 	readOnly, async bool
 	squash, state   string
-	allow           []string
 	portMap         fileserver.PortMap
 	verbose         bool
 
@@ -54,14 +54,25 @@ func newServe() *cobra.Command {
 those without RDMA. Linux mounts it, and weft ls, cat and cp read and write it
 with nothing mounted. Nothing has to be installed, and nobody has to be root.
 
-Without flags it serves this machine alone: --listen :20049 serves everybody, and
---allow says who that is. Clients say who they are, and nobody checks it, as with
-all NFS servers without Kerberos: on a network that others use, --allow, --squash
-and --read-only are the locks there are.
+Without flags it serves this machine alone: --listen :20049 serves others, and
+--allow says which.
+
+When root serves, callers on this machine act as the users who own their sockets,
+with the groups of those, whatever they claim; only root may claim to be another.
+Callers on other machines are who they say, as with all NFS servers without
+Kerberos. Over TCP they have to call from ports below 1024, which is for root there,
+unless --insecure is given. Over RDMA ports say nothing, as Linux's client uses
+any: --allow, --squash and --read-only are the locks there are. Root is nobody,
+also of this machine, unless --squash none is given, and so are callers who do not
+say who they are. What nobody makes has no set-uid and set-gid bits.
+
+When anybody else serves, everybody acts as that user, and all files are that
+user's. On this machine the same user and root may, others with --allow-others;
+other machines may with --allow. So it is on systems other than Linux, which do not
+tell who calls: there callers on this machine may with --allow-others.
 
 Clients see the folder and nothing else: symbolic links that lead out of it are
-links to places on the client. When root serves, files belong to the users that
-the clients say, as with exports(5); otherwise all belong to the user who serves.
+links to places on the client.
 
 Linux needs MOUNT beside NFS, and a port mapper on port 111 to find it by. Serve
 is one where it may be (--portmap own), or tells the one that is there (register);
@@ -79,8 +90,8 @@ be, handles end with the server: clients have to mount again.
 An interrupt ends it with status 130, SIGTERM with 143: what has been asked is
 answered, within five seconds.`,
 		Example: `  weft serve .                                     this folder, to this machine
-  weft serve /srv --listen :20049 --read-only      to everybody, to read
-  weft serve /srv --listen :20049 --allow 192.0.2.0/24 --squash root
+  weft serve . --listen :20049 --allow 192.0.2.7   to another machine, too
+  weft serve /srv --listen :20049 --allow 192.0.2.0/24 --read-only
   weft serve . --tcp off --pcap nfs.pcapng         RDMA only, recorded for Wireshark
 
   weft cp nfs://127.0.0.1/README.md /tmp/          in another terminal
@@ -96,13 +107,13 @@ answered, within five seconds.`,
 	f.StringVarP(&s.listen, "listen", "l", serveAddr, "`address` of NFS over RDMA; without a host, everybody's")
 	f.StringVar(&s.tcp, "tcp", "", "`address` of NFS and MOUNT over TCP, or off (default: port 2049 of the same host, or if that is taken any)")
 	f.BoolVarP(&s.readOnly, "read-only", "r", false, "let nobody change anything")
-	f.StringSliceVar(&s.allow, "allow", nil, "serve this `network` only, 192.0.2.0/24, or host; may be repeated (default: everybody)")
-	f.StringVar(&s.squash, "squash", "none", "`who` is taken for nobody: root, all or none")
+	s.access.register(f)
+	f.StringVar(&s.squash, "squash", "root", "when root serves, `who` is taken for nobody: root, all or none")
 	f.BoolVar(&s.async, "async", false, "answer before names and attributes are on disk")
 	f.StringVar(&s.state, "state", stateDir(), "`folder` for the key of file handles, outside of what is served")
 	f.Var(&s.portMap, "portmap", "`how` clients find MOUNT: own, register, auto or off")
 	f.BoolVarP(&s.verbose, "verbose", "v", false, "tell of connections")
-	s.register(cmd)
+	s.options.register(cmd)
 	return cmd
 }
 
@@ -114,6 +125,9 @@ func (s *serve) config(dir string) (files folder.Config, server fileserver.Confi
 	squash, ok := squashes[s.squash]
 	if !ok {
 		return files, server, usagef("--squash %s: it is root, all or none", s.squash)
+	}
+	if mount.Personal() && s.cmd.Flags().Changed("squash") && squash != folder.SquashNone {
+		return files, server, usagef("--squash %s: everybody acts as %s, who serves, and nobody can be taken for another user; that takes root, on Linux", s.squash, userName())
 	}
 	host, port, err := net.SplitHostPort(s.listen)
 	if err != nil {
@@ -136,12 +150,8 @@ func (s *serve) config(dir string) (files folder.Config, server fileserver.Confi
 	if server.TCP == "" && (s.portMap == fileserver.PortMapOwn || s.portMap == fileserver.PortMapRegister) {
 		return files, server, usagef("--portmap %s: without TCP there is no MOUNT to be found", s.portMap)
 	}
-	for _, a := range s.allow {
-		p, err := mount.ParseAllow(a)
-		if err != nil {
-			return files, server, usagef("--allow: %v", err)
-		}
-		server.Allow = append(server.Allow, p)
+	if err := s.access.configure(&server); err != nil {
+		return files, server, err
 	}
 	abs, err := filepath.Abs(dir)
 	if err != nil {
@@ -187,7 +197,7 @@ func (s *serve) run(ctx context.Context, dir string) (err error) {
 	if err != nil {
 		return err
 	}
-	s.greet(s.cmd.ErrOrStderr(), server, &cfg, path, told)
+	s.greet(s.cmd.ErrOrStderr(), server, path, told)
 	return untilInterrupted(ctx, server, s.log)
 }
 
@@ -209,7 +219,7 @@ func untilInterrupted(ctx context.Context, server *fileserver.Server, log *slog.
 }
 
 // greet says what is served where, and how it is reached.
-func (s *serve) greet(w io.Writer, server *fileserver.Server, cfg *fileserver.Config, path string, told []string) {
+func (s *serve) greet(w io.Writer, server *fileserver.Server, path string, told []string) {
 	fmt.Fprintf(w, "listening on %v\n", server.RDMA())
 	what := "reading and writing"
 	if s.readOnly {
@@ -234,15 +244,34 @@ func (s *serve) greet(w io.Writer, server *fileserver.Server, cfg *fileserver.Co
 		url += ":" + port
 	}
 	fmt.Fprintf(w, "  weft cp %s/FILE .\n\n", url)
-	if os.Geteuid() != 0 || s.squash != "none" || s.readOnly {
-		return
+	for _, line := range s.access.audience(server, s.mayAsServer(), s.mayAsClaims()).warnings() {
+		fmt.Fprintln(w, line)
 	}
-	switch all := server.RDMA(); {
-	case !exposed(all):
-		fmt.Fprintln(w, "every user of this machine may change every file of the folder as root: --squash root and --read-only prevent that")
-	case len(cfg.Allow) == 0:
-		fmt.Fprintf(w, "whoever reaches %v may change every file of the folder as root: --allow, --squash root and --read-only prevent that\n", all)
+}
+
+// verb is what callers may do with files.
+func (s *serve) verb() string {
+	if s.readOnly {
+		return "read"
 	}
+	return "read and change"
+}
+
+// mayAsServer is what those may who act as the user who serves.
+func (s *serve) mayAsServer() string {
+	return fmt.Sprintf("%s every file of the folder as %s", s.verb(), userName())
+}
+
+// mayAsClaims is what those may who are believed who they are.
+func (s *serve) mayAsClaims() string {
+	const locks = "--allow says who may call, --squash all makes them all nobody, --read-only keeps files as they are"
+	switch s.squash {
+	case "none":
+		return s.verb() + " every file of the folder as root, by claiming to be root: " + locks
+	case "all":
+		return s.verb() + " what nobody in particular may: --allow says who may call"
+	}
+	return s.verb() + " the files of every user but root, by claiming to be that user: " + locks
 }
 
 // mountCommand is what mounts the server on Linux. Without a port mapper the
@@ -273,6 +302,9 @@ func reachedAt(a net.Addr) (host, port string) {
 
 // exposed reports whether others than this host reach an address.
 func exposed(a net.Addr) bool {
+	if a == nil {
+		return false
+	}
 	ap, err := netip.ParseAddrPort(a.String())
 	return err == nil && !ap.Addr().IsLoopback()
 }

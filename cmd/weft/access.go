@@ -1,0 +1,100 @@
+// This file is who may use what weft serves: flags, and what is said at the start.
+
+package main
+
+import (
+	"fmt"
+	"net"
+	"os"
+	"os/user"
+	"slices"
+	"strings"
+
+	"github.com/spf13/pflag"
+
+	"github.com/weft-rdma/weft/cmd/weft/internal/fileserver"
+	"github.com/weft-rdma/weft/nfs/mount"
+)
+
+// access holds the flags that say who may use a server.
+type access struct {
+	allow                 []string
+	allowOthers, insecure bool
+}
+
+func (a *access) register(f *pflag.FlagSet) {
+	f.StringSliceVar(&a.allow, "allow", nil, "serve this `network` only, 192.0.2.0/24, or host, with this machine's own addresses no exception; may be repeated (default: everybody, or unless root serves this machine)")
+	f.BoolVar(&a.allowOthers, "allow-others", false, "where not root serves, serve all users of this machine, not just the same one and root")
+	f.BoolVar(&a.insecure, "insecure", false, "over TCP, take calls from ports that take no root on other machines, from 1024 on")
+}
+
+// configure tells a file server who may use it.
+func (a *access) configure(cfg *fileserver.Config) error {
+	for _, s := range a.allow {
+		p, err := mount.ParseAllow(s)
+		if err != nil {
+			return usagef("--allow: %v", err)
+		}
+		cfg.Allow = append(cfg.Allow, p)
+	}
+	cfg.Personal, cfg.AllowOthers, cfg.Insecure = mount.Personal(), a.allowOthers, a.insecure
+	return nil
+}
+
+// An audience is who reaches a server, and what they may do there.
+type audience struct {
+	*access
+	personal bool       // all act as the one who serves
+	asServer string     // what those may who do
+	asClaims string     // what other machines may where they do not
+	at       []net.Addr // where it listens; nil is nowhere
+	rdma     bool       // others reach it over RDMA
+}
+
+// audience is that of a server.
+func (a *access) audience(server *fileserver.Server, asServer, asClaims string) audience {
+	return audience{
+		access: a, personal: mount.Personal(), asServer: asServer, asClaims: asClaims,
+		at: []net.Addr{server.RDMA(), server.TCP()}, rdma: exposed(server.RDMA()),
+	}
+}
+
+// userName is what the user is called who runs this.
+func userName() string {
+	if u, err := user.Current(); err == nil {
+		return u.Username
+	}
+	return fmt.Sprintf("uid %d", os.Geteuid())
+}
+
+// warnings are what to know about others who may use a server.
+func (a audience) warnings() (lines []string) {
+	from := "whoever calls from " + strings.Join(a.allow, ", ")
+	if len(a.allow) == 0 {
+		from = "whoever reaches this machine"
+	}
+	if a.personal && a.allowOthers {
+		lines = append(lines, "every user of this machine may "+a.asServer)
+	}
+	switch {
+	case !slices.ContainsFunc(a.at, exposed):
+	case a.personal && len(a.allow) == 0:
+		lines = append(lines, "other machines are not served: --allow NETWORK lets them in")
+	case a.personal:
+		lines = append(lines, from+" may "+a.asServer, a.ports())
+	default:
+		lines = append(lines, from+" may "+a.asClaims, a.ports())
+	}
+	return lines
+}
+
+// ports says what ports prove.
+func (a audience) ports() string {
+	switch {
+	case a.insecure:
+		return "every user of those machines is believed, whatever port it calls from: leave out --insecure to prevent that over TCP"
+	case a.rdma:
+		return "over TCP other machines have to call from ports below 1024; over RDMA Linux's client calls from any, and so may every user there: --allow and --squash protect the files"
+	}
+	return "other machines have to call from ports below 1024: --insecure takes all"
+}
