@@ -21,11 +21,10 @@ func (c *served) alloc(n int) []byte {
 		c.inPlace = at
 		return c.send.b[at:][:n]
 	}
-	b, err := c.r.e.pool.get(n)
+	b, err := c.lend(n)
 	if err != nil {
 		return make([]byte, n) // is sent all the same, by a copy
 	}
-	c.results = append(c.results, b)
 	return b.b[:n]
 }
 
@@ -163,11 +162,10 @@ func (c *served) own(reply []byte, source *buffer, at int) (*buffer, int, error)
 	if source != nil {
 		return source, at, nil
 	}
-	b, err := c.r.e.pool.get(len(reply))
+	b, err := c.lend(len(reply))
 	if err != nil {
 		return nil, 0, faultf(FaultLocal, "no memory for a reply of %d octets: %v", len(reply), err)
 	}
-	c.results = append(c.results, b)
 	copy(b.b, reply)
 	return b, 0, nil
 }

@@ -1,38 +1,143 @@
-// This file bounds the memory that the calls of all connections of a server have
-// together.
+// This file is the memory of calls and replies: each connection has an account of
+// what all connections of a server have together.
 
 package rpcrdma
 
-import "sync/atomic"
+import (
+	"context"
+	"fmt"
+	"math"
+	"sync"
+	"time"
 
-// DefaultServerMemory is how many octets the calls of all connections of a server
-// may have together where the configuration says nothing.
+	"github.com/weft-rdma/weft/internal/fairness"
+)
+
+// DefaultServerMemory is how many octets the calls and replies of all connections
+// of a server may have together where the configuration says nothing.
 const DefaultServerMemory = 1 << 30
 
-// A budget is octets for the calls of many connections. Each connection may have
-// one call whatever the others have, so that nobody waits but for himself: the end
-// of a call of its own is when to try again. A nil *budget has no bound. Methods may
-// be called by any goroutine.
-type budget struct {
-	most int64
-	used atomic.Int64
+// openAccounts opens those of a responder.
+func (r *responder) openAccounts() {
+	most := int64(limit(r.cfg.memory, DefaultCallMemory))
+	open := func(m *fairness.Memory) *fairness.Account {
+		if m == nil {
+			m = fairness.NewMemory(math.MaxInt64 / 8)
+		}
+		return m.Open(r.from.Share(), most, r)
+	}
+	r.callMemory, r.replyMemory = open(r.cfg.in), open(r.cfg.out)
 }
 
-// take takes n octets if they are there, or in any case.
-func (b *budget) take(n int, anyhow bool) bool {
-	if b == nil {
-		return true
-	}
-	if used := b.used.Add(int64(n)); used <= b.most || anyhow {
-		return true
-	}
-	b.used.Add(-int64(n))
-	return false
+// closeAccounts closes them, when the connection and its handlers have ended.
+func (r *responder) closeAccounts() {
+	r.callMemory.Close()
+	r.replyMemory.Close()
 }
 
-// give gives n octets back.
-func (b *budget) give(n int) {
-	if b != nil {
-		b.used.Add(-int64(n))
+// admit gives memory to calls that wait for it, in their order. The lock is held.
+func (r *responder) admit() {
+	for len(r.thirsty) > 0 && !r.asked && !r.closed {
+		c := r.thirsty[0]
+		if !r.callMemory.Try(c.needs, false) {
+			r.asked = true
+			r.callMemory.Ask(c.needs, func() { r.granted(c.needs) })
+			return
+		}
+		r.supply()
 	}
+}
+
+// granted takes memory that was asked for.
+func (r *responder) granted(n int) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.asked = false
+	if r.closed || len(r.thirsty) == 0 {
+		r.callMemory.Give(n)
+		return
+	}
+	r.supply()
+	r.admit()
+}
+
+// supply goes on with the first call that waits, which has its memory now.
+func (r *responder) supply() {
+	c := r.thirsty[0]
+	r.thirsty[0] = nil
+	r.thirsty = r.thirsty[1:]
+	c.octets = c.needs
+	c.fetch()
+}
+
+// secondWait bounds how long a call waits for more memory than it has got already
+// for its reply: what it waits for may be waited for by others that have some, too.
+const secondWait = time.Second
+
+// lend returns registered memory for a reply when there is some. It waits also when
+// the connection has ended: handlers cannot be told that there is none.
+func (c *served) lend(n int) (*buffer, error) {
+	r, size := c.r, takes(n)
+	if !r.replyMemory.Try(size, false) {
+		r.lying.Add(1)
+		c.await(size)
+		r.lying.Add(-1)
+	}
+	b, err := r.e.pool.get(n)
+	if err != nil {
+		r.replyMemory.Give(size)
+		return nil, err
+	}
+	c.results = append(c.results, b)
+	return b, nil
+}
+
+// await takes octets for a reply.
+func (c *served) await(size int) {
+	ctx := context.Background()
+	if len(c.results) > 0 {
+		limited, cancel := context.WithTimeout(ctx, secondWait)
+		defer cancel()
+		ctx = limited
+	}
+	if c.r.replyMemory.Take(ctx, size, false) != nil {
+		c.r.replyMemory.Force(size)
+	}
+}
+
+// A passage is how much has passed over a connection when that was looked at last.
+type passage struct {
+	mu     sync.Mutex
+	octets uint64
+	since  time.Time // when it was less by some
+}
+
+// someOctets is how much has to pass within fairness.Patience for a peer to count as
+// one that goes on.
+const someOctets = 4 << 10
+
+// idle returns how long nothing has passed, as far as that has been looked at.
+func (p *passage) idle(octets uint64) time.Duration {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	now := time.Now()
+	if p.since.IsZero() || octets-p.octets >= someOctets {
+		p.octets, p.since = octets, now
+	}
+	return now.Sub(p.since)
+}
+
+// Stake is that of a [fairness.Debtor]. It is the peer's turn if something is to be
+// taken by it, or fetched from it.
+func (r *responder) Stake() (s fairness.Stake) {
+	stats := r.e.conn.Stats()
+	idle := r.passed.idle(stats.OctetsIn + stats.OctetsOut)
+	moved, awaited := r.e.queue.moved()
+	return fairness.Stake{Theirs: awaited, Idle: min(idle, moved)}
+}
+
+// Evict ends the connection at once.
+func (r *responder) Evict(why error) {
+	r.e.fail(fmt.Errorf("rpcrdma: %w", why))
+	r.e.qp.Abort()
 }

@@ -2,45 +2,64 @@ package rpcrdma
 
 import (
 	"context"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
+	"time"
 
-	"github.com/weft-rdma/weft/internal/wiretest"
+	"github.com/weft-rdma/weft/internal/fairness"
+	"github.com/weft-rdma/weft/internal/nettest"
 	"github.com/weft-rdma/weft/oncrpc"
+	"github.com/weft-rdma/weft/verbs"
 )
 
-// Memory for what calls bring and for replies in chunks is bounded, for one connection
-// and for all. Who has no call in progress has one nevertheless: nobody waits for
-// others.
-func TestCallsWaitForMemoryButOneOfEachConnection(t *testing.T) {
-	const each = 60_000
+// Memory for calls that are fetched, and for replies, is bounded, for one connection
+// and for all.
+func TestMemoryIsBoundedOfOneAndOfAll(t *testing.T) {
+	const each = 60_000 // in a buffer of 64 KiB
 	for _, c := range []struct {
 		name        string
 		cfg         ServerConfig
-		first, both int // in the handler, of one connection, and when another has called, too
+		first, both int // executed, of one connection, and when another has called, too
 	}{
-		{"of the connection", ServerConfig{CallMemory: 2 * each}, 2, 4},
-		{"of all", ServerConfig{Memory: 3 * each}, 3, 4},
-		{"less than for one", ServerConfig{Memory: 1}, 1, 2},
+		{"of the connection", ServerConfig{CallMemory: 2 * 68 << 10}, 2, 4},
+		{"of all", ServerConfig{Memory: 2 * 3 * 68 << 10}, 3, 3},
+		{"less than for one", ServerConfig{Memory: 2}, 1, 1},
 		{"enough", ServerConfig{}, 8, 16},
 	} {
-		for kind, h := range map[string]Header{
-			"Reply chunks": {HasReply: true, Reply: WriteChunk{{1, each / 2, 0}, {2, each / 2, 0}}},
-			"Write chunks": {Writes: []WriteChunk{{{1, each / 2, 0}}, {}, {{2, each / 2, 0}}}},
-		} {
-			t.Run(kind+", "+c.name, func(t *testing.T) {
+		for _, reply := range []bool{false, true} {
+			name := "calls, " + c.name
+			if reply {
+				name = "replies, " + c.name
+			}
+			t.Run(name, func(t *testing.T) {
 				synctest.Test(t, func(t *testing.T) {
-					g := newGate()
-					c.cfg.Handler = g
+					leave := make(chan struct{})
+					var entered atomic.Int32
+					c.cfg.Handler = oncrpc.HandlerFunc(func(_ context.Context, r *oncrpc.Request) ([]byte, error) {
+						if r.Proc != 0 {
+							if reply {
+								r.Buffer(each)
+							}
+							entered.Add(1)
+							<-leave
+						}
+						e := r.Accept(0)
+						return e.Finish()
+					})
 					s := serve(t, c.cfg)
 					peers := []*testPeer{s.full(), s.full()}
 					for i, want := range []int{c.first, c.both} {
 						for xid := range uint32(8) {
-							h.XID = xid
-							peers[i].send(h, callMessage(xid, 2, nil))
+							mem := peers[i].lend(make([]byte, each), verbs.RemoteRead)
+							if reply {
+								peers[i].send(Header{XID: xid}, callMessage(xid, 2, nil))
+							} else {
+								peers[i].send(Header{XID: xid, Reads: reads(position, mem)}, without(exchangeMessage(xid, "abcd", [][]byte{make([]byte, each)}), position, each))
+							}
 						}
 						synctest.Wait()
-						if n := len(g.entered); n != want {
+						if n := int(entered.Load()); n != want {
 							t.Errorf("%d calls are executed after %d connections have called, want %d", n, i+1, want)
 						}
 						peers[i].send(Header{XID: 99}, nullCall(99)) // needs nothing
@@ -48,18 +67,16 @@ func TestCallsWaitForMemoryButOneOfEachConnection(t *testing.T) {
 							t.Errorf("got the reply to %#x", m.XID)
 						}
 					}
-					close(g.leave)
+					close(leave)
 					for _, p := range peers {
 						for range 8 {
-							if m := p.next(); m.Proc != ProcMsg {
-								t.Errorf("got %v of XID %#x", m.Proc, m.XID)
-							}
+							p.next()
 						}
 						p.close()
 					}
 					synctest.Wait()
-					if n := s.server.budget.used.Load(); n != 0 {
-						t.Errorf("%d octets are taken still", n)
+					if in, out := s.server.in.Used(), s.server.out.Used(); in != 0 || out != 0 {
+						t.Errorf("%d and %d octets are taken still", in, out)
 					}
 				})
 			})
@@ -67,35 +84,54 @@ func TestCallsWaitForMemoryButOneOfEachConnection(t *testing.T) {
 	}
 }
 
-// A reply for which the call has offered no room is not kept until the peer takes
-// the error that is sent instead.
-func TestAReplyThatCannotBeSentIsNotKept(t *testing.T) {
-	const calls, long = 32, 1 << 20
-	synctest.Test(t, func(t *testing.T) {
-		leave := make(chan struct{})
-		s := serve(t, ServerConfig{Handler: oncrpc.HandlerFunc(func(_ context.Context, r *oncrpc.Request) ([]byte, error) {
-			e := r.Accept(long)
-			<-leave
-			e.Fixed(make([]byte, long))
-			return e.Finish()
-		})})
-		p, over := s.byHand(64)
-		for xid := range uint32(calls) {
-			h := Header{XID: xid, Credits: 32}
-			if err := p.Send(wiretest.Send(xid+1, append(h.Append(nil), nullCall(xid)...)...)); err != nil {
-				t.Fatal(err)
-			}
-		}
-		synctest.Wait()
-		close(leave)
-		synctest.Wait()
-		if n := len(s.server.pool.free[bufferIndex(long)]); n != calls {
-			t.Errorf("memory of %d replies has come back, want %d", n, calls)
-		}
-		if n := p.Conn.(interface{ Unread() int }).Unread(); n < 64 {
-			t.Errorf("%d octets wait for the peer, so nothing has waited", n)
-		}
-		_ = p.Close()
-		<-over
-	})
+// Replies that nobody takes, and calls that cannot be fetched, leave memory to
+// others, and never take more than there is.
+func TestMemoryIsALimitWhateverPeersDo(t *testing.T) {
+	const memory, each = 8 << 20, 1 << 20
+	for _, name := range []string{"replies", "calls"} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				s := serve(t, ServerConfig{Memory: memory, Connections: 64})
+				var peers []*testPeer
+				var held []*nettest.Conn
+				for range 40 {
+					a, b := nettest.BufferedPipe(32 << 10)
+					p := s.connectOver(a, fromAddr{b, attacker}, &PrivateData{SendSize: 4096, ReceiveSize: 4096}, verbs.QPConfig{IRD: 8, ORD: 8})
+					p.alive()
+					b.Hold() // nothing that the server sends arrives from here on
+					mem := p.lend(make([]byte, each), verbs.RemoteRead|verbs.RemoteWrite)
+					if name == "replies" {
+						p.send(Header{XID: 1, Writes: []WriteChunk{{mem}}}, exchangeMessage(1, "abcd", nil, each))
+					} else {
+						p.send(Header{XID: 1, Reads: reads(position, mem)}, without(exchangeMessage(1, "abcd", [][]byte{make([]byte, each)}), position, each))
+					}
+					peers, held = append(peers, p), append(held, b)
+				}
+				synctest.Wait()
+				p := s.fullFrom(honest, 1<<20)
+				for range 8 {
+					began := time.Now()
+					p.alive()
+					if took := time.Since(began); took > 0 {
+						t.Errorf("a call took %v", took)
+					}
+					if used := s.server.in.Used() + s.server.out.Used(); used > memory {
+						t.Errorf("%d octets are taken, the limit is %d", used, memory)
+					}
+					time.Sleep(fairness.Patience)
+				}
+				began := time.Now()
+				mem := p.lend(make([]byte, each), verbs.RemoteRead|verbs.RemoteWrite)
+				p.send(Header{XID: 7, Writes: []WriteChunk{{mem}}}, exchangeMessage(7, "abcd", nil, each))
+				if m := p.next(); m.XID != 7 || time.Since(began) > time.Second {
+					t.Errorf("a long reply came after %v: %+v", time.Since(began), m.Header)
+				}
+				p.close()
+				for i, p := range peers {
+					held[i].Resume()
+					p.close()
+				}
+			})
+		})
+	}
 }

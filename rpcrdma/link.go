@@ -134,6 +134,7 @@ func (c *Client) connect() {
 		if s, ok := e.responder.(*responder); ok {
 			s.handlers.Wait()
 			s.session.end()
+			s.closeAccounts()
 		}
 	}()
 	if c.cfg.Configure {

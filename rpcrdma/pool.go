@@ -78,6 +78,14 @@ func bufferIndex(n int) int {
 	return i
 }
 
+// takes is the octets that get takes for n.
+func takes(n int) int {
+	if i := bufferIndex(n); i >= 0 {
+		return bufferSize(i)
+	}
+	return n
+}
+
 // get returns a buffer of at least n octets, in which what they are is not
 // defined. An error is the RNIC's.
 func (p *pool) get(n int) (*buffer, error) {

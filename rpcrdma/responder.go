@@ -10,13 +10,14 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/weft-rdma/weft/internal/fairness"
 	"github.com/weft-rdma/weft/oncrpc"
 	"github.com/weft-rdma/weft/origin"
 )
 
 // DefaultCallMemory is how many octets the calls of one connection may have at a
-// time, to be fetched and for their replies, where the configuration says nothing.
-// A call that has more is served alone.
+// time, to be fetched, and as many for their replies, where the configuration says
+// nothing. A call that has more is served alone.
 const DefaultCallMemory = 64 << 20
 
 // idleWorkers is how many goroutines of a connection wait for further calls.
@@ -27,9 +28,10 @@ type responderConfig struct {
 	handler  oncrpc.Handler
 	bindings Bindings
 	rules    Rules
-	credits  uint32 // what replies grant
-	memory   int    // octets of calls in progress; 0 stands for the default
-	budget   *budget
+	credits  uint32           // what replies grant
+	memory   int              // octets of calls in progress, and of their replies; 0 stands for the default
+	in, out  *fairness.Memory // of which they are; nil has no limit
+	from     *origin.Origin   // of the calls; nil is what the address says
 
 	conf *Configurator // answers CONF_RDMA; nil leaves program 100417 to the handler
 	read ReadReplies   // replies with Read lists
@@ -60,6 +62,12 @@ type responder struct {
 	handlers sync.WaitGroup // calls that handlers execute, or may
 	jobs     chan *served
 	idle     atomic.Int32 // goroutines that wait for jobs
+	serving  atomic.Int32 // calls being executed
+	lying    atomic.Int32 // those of them that wait for memory
+
+	// Memory that its calls and their replies have.
+	callMemory, replyMemory *fairness.Account
+	passed                  passage // for Stake
 
 	mu       sync.Mutex
 	grants   grants
@@ -68,7 +76,7 @@ type responder struct {
 	made     int        // served that there are, free or not
 	waiting  []*message // calls that wait for a served
 	thirsty  []*served  // calls that wait for memory
-	octets   int        // of calls that have memory
+	asked    bool       // for the memory of the first of them
 	replies  recent     // whose Writes the peer may yet refuse
 	offers   []*offer   // replies with Read lists, oldest first
 	offered  int        // octets of those
@@ -84,8 +92,11 @@ func newResponder(e *endpoint, cfg responderConfig) *responder {
 	r := &responder{cfg: cfg, e: e, jobs: make(chan *served), xids: make(map[uint32]*served), quiet: make(chan struct{})}
 	r.grants.limit = max(1, cfg.credits)
 	r.session = newSession()
-	r.from = origin.Of(e.conn.RemoteAddr())
+	if r.from = cfg.from; r.from == nil {
+		r.from = origin.Of(e.conn.RemoteAddr())
+	}
 	r.peer = addrOf(e.conn.RemoteAddr())
+	r.openAccounts()
 	return r
 }
 
@@ -165,24 +176,6 @@ func (r *responder) begin(c *served, m *message) {
 	}
 }
 
-// admit gives memory to calls that wait for it, in their order.
-func (r *responder) admit() {
-	for len(r.thirsty) > 0 && r.room(r.thirsty[0].needs) {
-		c := r.thirsty[0]
-		r.thirsty[0] = nil
-		r.thirsty = r.thirsty[1:]
-		c.octets = c.needs
-		r.octets += c.octets
-		c.fetch()
-	}
-}
-
-// room makes room for n octets, if it can: always for one call.
-func (r *responder) room(n int) bool {
-	alone := r.octets == 0
-	return (alone || n <= limit(r.cfg.memory, DefaultCallMemory)-r.octets) && r.cfg.budget.take(n, alone)
-}
-
 // start has a goroutine execute c.
 func (r *responder) start(c *served) {
 	r.handlers.Add(1)
@@ -196,7 +189,9 @@ func (r *responder) start(c *served) {
 // work executes calls, and waits for more if not enough others do.
 func (r *responder) work(c *served) {
 	for {
+		r.serving.Add(1)
 		c.serve()
+		r.serving.Add(-1)
 		r.handlers.Done()
 		if r.idle.Add(1) > idleWorkers {
 			r.idle.Add(-1)

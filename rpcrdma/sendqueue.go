@@ -83,6 +83,8 @@ type sendQueue struct {
 	works  []*work    // by index, nil: free
 	free   []int      // indices of works that are nil
 	number uint64     // completions so far, to see whether there is progress
+
+	wentOn time.Duration // when the last was, or something was awaited again, since began
 }
 
 // A lane is a share of the send queue.
@@ -128,7 +130,11 @@ func (q *sendQueue) post(l *lane, w *work) error {
 	}
 	q.mu.Lock()
 	l.allowed += w.allowed
-	w.due = time.Since(q.began) + q.stall + l.allowed
+	now := time.Since(q.began)
+	w.due = now + q.stall + l.allowed
+	if len(q.works) == len(q.free) {
+		q.wentOn = now
+	}
 	if n := len(q.free); n > 0 {
 		w.index = q.free[n-1]
 		q.free = q.free[:n-1]
@@ -206,6 +212,7 @@ func (q *sendQueue) completed(wc *verbs.WC) bool {
 	q.mu.Lock()
 	w := q.works[uint32(wc.ID)]
 	q.number++
+	q.wentOn = time.Since(q.began)
 	if wc.Status != verbs.Success {
 		if w.status == verbs.Success {
 			w.status = wc.Status
@@ -243,6 +250,14 @@ func (q *sendQueue) progress() (number uint64, awaited bool) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	return q.number, len(q.works) > len(q.free)
+}
+
+// moved tells how long ago the last completion was, or that nothing was awaited, and
+// whether any is.
+func (q *sendQueue) moved() (ago time.Duration, awaited bool) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	return time.Since(q.began) - q.wentOn, len(q.works) > len(q.free)
 }
 
 // overdue reports whether the peer has had the time for a work that is not over.

@@ -6,7 +6,6 @@ package rpcrdma
 import (
 	"encoding/binary"
 	"errors"
-	"math"
 
 	"github.com/weft-rdma/weft/memory"
 	"github.com/weft-rdma/weft/oncrpc"
@@ -25,8 +24,8 @@ type served struct {
 	admitted bool     // in responder.xids
 
 	assembly Assembly
-	needs    int     // octets to be fetched, and that the reply may have in chunks
-	octets   int     // counted in responder.octets, and taken from the budget
+	needs    int     // octets of memory for what is to be fetched
+	octets   int     // of responder.callMemory that it has
 	call     *buffer // what was fetched, nil if all came inline
 	stream   []byte  // the call, whole: in call or in message
 
@@ -81,8 +80,9 @@ func (c *served) reset() {
 		_ = c.offer.mr.Deallocate()
 	}
 	c.drop()
-	r.octets -= c.octets
-	r.cfg.budget.give(c.octets)
+	if c.octets > 0 {
+		r.callMemory.Give(c.octets)
+	}
 	c.octets, c.inPlace, c.stream, c.offer = 0, 0, nil, nil
 	c.request.Message, c.request.Args, c.request.Call = nil, nil, oncrpc.Call{}
 }
@@ -90,7 +90,9 @@ func (c *served) reset() {
 // drop gives the memory for the reply back.
 func (c *served) drop() {
 	for i, b := range c.results {
+		n := len(b.b)
 		c.r.e.pool.put(b)
+		c.r.replyMemory.Give(n)
 		c.results[i] = nil
 	}
 	c.results = c.results[:0]
@@ -100,15 +102,9 @@ func (c *served) drop() {
 // room for them.
 func (c *served) plan() {
 	r, m := c.r, c.message
-	c.needs = m.Header.offered()
 	if len(m.Header.Reads) == 0 && m.Header.Proc == ProcMsg {
 		c.stream = m.Payload
-		if c.needs == 0 {
-			r.start(c)
-			return
-		}
-		r.thirsty = append(r.thirsty, c)
-		r.admit()
+		r.start(c)
 		return
 	}
 	c.pads = c.pads[:0]
@@ -128,18 +124,9 @@ func (c *served) plan() {
 		c.refuse(faultf(FaultChunk, "call of XID %#x with a Read list, by a peer that serves no RDMA Read", c.header.XID))
 		return
 	}
-	c.needs = min(c.needs, math.MaxInt32-c.assembly.Length) + c.assembly.Length
+	c.needs = takes(c.assembly.Length)
 	r.thirsty = append(r.thirsty, c)
 	r.admit()
-}
-
-// offered is how many octets a reply can have in the chunks of its call.
-func (h *Header) offered() int {
-	n := h.Reply.Length()
-	for _, chunk := range h.Writes {
-		n += chunk.Length()
-	}
-	return int(min(n, math.MaxInt32))
 }
 
 // findPads finds the pads of an RDMA_MSGP, which stand before the data of long
@@ -188,10 +175,6 @@ func (c *served) reads() (n int) {
 // inline at once, the rest by RDMA Reads.
 func (c *served) fetch() {
 	r := c.r
-	if c.stream != nil { // it came inline, and waited for room for its reply
-		r.start(c)
-		return
-	}
 	var err error
 	if c.call, err = r.e.pool.get(c.assembly.Length); err != nil {
 		r.e.fail(err) // RFC 8166 §4.5.4

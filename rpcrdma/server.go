@@ -3,25 +3,23 @@
 package rpcrdma
 
 import (
+	"cmp"
 	"context"
 	"errors"
+	"fmt"
+	"log/slog"
 	"net"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/weft-rdma/weft/cm"
+	"github.com/weft-rdma/weft/internal/fairness"
 	"github.com/weft-rdma/weft/verbs"
 )
 
 // ErrServerClosed is what Serve returns after Shutdown or Close.
 var ErrServerClosed = errors.New("rpcrdma: the server is closed")
-
-// How long a connection has to be idle to be closed in favour of a new one: one that
-// has called, and one that has not, or is in start-up still.
-const (
-	evictAfter  = 10 * time.Second
-	evictSilent = time.Second
-)
 
 // A Server serves RPC programs over RDMA. Its methods may be called by any
 // goroutine.
@@ -30,7 +28,9 @@ type Server struct {
 	pd       *verbs.PD
 	pool     *pool
 	failures failures
-	budget   budget
+	places   *fairness.Places
+	turned   fairness.Log     // those turned away
+	in, out  *fairness.Memory // of calls and replies
 
 	// ctx ends with Close; then connections are not accepted any more.
 	ctx    context.Context
@@ -51,8 +51,10 @@ type serverConn struct {
 	r *responder // nil during start-up
 
 	ctx   context.Context // of start-up
-	stop  context.CancelFunc
+	stop  context.CancelCauseFunc
 	began time.Time
+	place *fairness.Place
+	live  atomic.Pointer[responder] // r, for those who have no lock
 }
 
 // NewServer makes a server on an RNIC. It has a protection domain of its own,
@@ -71,7 +73,9 @@ func NewServer(rnic *verbs.RNIC, cfg ServerConfig) (*Server, error) {
 		listeners: make(map[*cm.Listener]bool), conns: make(map[*serverConn]bool),
 	}
 	s.pool = newPool(pd, s.cfg.IdleMemory)
-	s.budget.most = int64(limit(cfg.Memory, DefaultServerMemory))
+	memory := int64(limit(cfg.Memory, DefaultServerMemory))
+	s.in, s.out = fairness.NewMemory(memory/2), fairness.NewMemory(memory/2)
+	s.places, s.turned.Logger = fairness.NewPlaces(s.cfg.Connections), s.cfg.Logger
 	s.ctx, s.cancel = context.WithCancel(context.Background())
 	return s, nil
 }
@@ -123,85 +127,93 @@ func (s *Server) ServeConn(req *cm.Request) error {
 func (s *Server) take(req *cm.Request) {
 	c, err := s.admit(req)
 	if err != nil {
-		s.log("refused a connection", req.RemoteAddr(), err)
+		if !errors.Is(err, ErrServerClosed) {
+			s.turned.Tell(slog.LevelWarn, "rpcrdma: refused a connection", req.Origin().Share(), req.RemoteAddr(), err)
+		}
 		return
 	}
-	go func() { s.log("a connection has ended", req.RemoteAddr(), s.serve(c, req)) }()
+	go func() {
+		err := s.serve(c, req)
+		if errors.Is(err, fairness.ErrEvicted) || errors.Is(err, fairness.ErrNoMemory) {
+			s.turned.Tell(slog.LevelWarn, "rpcrdma: closed a connection", req.Origin().Share(), req.RemoteAddr(), err)
+			return
+		}
+		s.log("a connection has ended", req.RemoteAddr(), err)
+	}()
 }
 
 // admit makes a place among the connections for one more, or rejects it.
 func (s *Server) admit(req *cm.Request) (*serverConn, error) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	var err error
-	switch {
-	case s.closing:
-		err = ErrServerClosed
-	case s.cfg.Allow != nil && !s.cfg.Allow(req.RemoteAddr()):
-		err = errors.New("rpcrdma: this address is not allowed to connect")
-	case len(s.conns) >= s.cfg.Connections && !s.evict():
-		err = errors.New("rpcrdma: there are as many connections as ServerConfig.Connections allows, and none is idle")
-	}
+	c, err := s.enter(req)
 	if err != nil {
 		_ = req.Reject(nil)
+	}
+	return c, err
+}
+
+func (s *Server) enter(req *cm.Request) (c *serverConn, err error) {
+	if s.cfg.Allow != nil && !s.cfg.Allow(req.RemoteAddr()) {
+		return nil, errors.New("rpcrdma: this address is not allowed to connect")
+	}
+	c = &serverConn{began: time.Now()}
+	c.ctx, c.stop = context.WithCancelCause(s.ctx)
+	if c.place, err = s.places.Take(c.ctx, req.Origin().Share(), c); err != nil {
+		c.stop(err)
+		if s.ctx.Err() != nil {
+			err = ErrServerClosed
+		}
 		return nil, err
 	}
-	c := &serverConn{began: time.Now()}
-	c.ctx, c.stop = context.WithCancel(s.ctx)
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.closing {
+		c.place.Free()
+		c.stop(ErrServerClosed)
+		return nil, ErrServerClosed
+	}
 	s.conns[c] = true
 	s.gone.Add(1)
 	return c, nil
 }
 
-// evict closes the connection that has been idle for longest, so that those who
-// connect and do nothing do not shut out others; those that have never sent anything
-// come first. It reports false if none has been idle for long enough. The lock is
-// held.
-func (s *Server) evict() bool {
-	var oldest *serverConn
-	var longest time.Duration
-	for c := range s.conns {
-		if spare := c.spare(); spare > longest {
-			oldest, longest = c, spare
-		}
+// Standing is that of a [fairness.Holder].
+func (c *serverConn) Standing() fairness.Standing {
+	r := c.live.Load()
+	if r == nil {
+		return fairness.Standing{Since: c.began}
 	}
-	if oldest == nil {
-		return false
+	heard := r.e.heard.Load()
+	moved, awaited := r.e.queue.moved()
+	idle := r.e.idle()
+	if awaited {
+		idle = min(idle, moved)
 	}
-	oldest.stop()
-	if oldest.r != nil {
-		oldest.e.fail(errors.New("rpcrdma: closed in favour of another connection, as it was idle"))
+	return fairness.Standing{
+		Spoken:  heard != 0,
+		Working: r.serving.Load() > r.lying.Load(),
+		Since:   time.Now().Add(-idle),
 	}
-	delete(s.conns, oldest)
-	return true
 }
 
-// spare tells which connection can best be done without: that with the most. One
-// with 0 cannot. The server's lock is held.
-func (c *serverConn) spare() time.Duration {
-	const silent = 1 << 62
-	switch {
-	case c.r == nil || c.e.heard.Load() == 0:
-		if idle := time.Since(c.began); idle >= evictSilent {
-			return silent + idle
-		}
-	case !c.e.busy():
-		if idle := c.e.idle(); idle >= evictAfter {
-			return idle
-		}
+// Evict ends the connection at once.
+func (c *serverConn) Evict(why error) {
+	c.stop(fmt.Errorf("rpcrdma: %w", why))
+	if r := c.live.Load(); r != nil {
+		r.Evict(why)
 	}
-	return 0
 }
 
 // serve accepts a connection that was admitted and serves it to its end.
 func (s *Server) serve(c *serverConn, req *cm.Request) error {
 	defer s.gone.Done()
-	defer c.stop()
-	defer func() {
+	defer c.stop(nil)
+	left := sync.OnceFunc(func() {
 		s.mu.Lock()
 		delete(s.conns, c)
 		s.mu.Unlock()
-	}()
+		c.place.Free()
+	})
+	defer left()
 	cfg := &s.cfg
 	e, err := newEndpoint(s.pd, s.pool, cfg.endpoint())
 	if err != nil {
@@ -211,11 +223,13 @@ func (s *Server) serve(c *serverConn, req *cm.Request) error {
 	conn, err := req.Accept(c.ctx, e.qp, e.params(cm.Params{MPA: cfg.MPA}))
 	if err != nil {
 		e.discard()
-		return err
+		return cmp.Or(context.Cause(c.ctx), err)
 	}
 	e.connected(conn, req.IRD())
-	r := newResponder(e, cfg.responder(&s.failures, &s.budget))
-	r.from = req.Origin()
+	rcfg := cfg.responder(&s.failures, s.in, s.out)
+	rcfg.from = req.Origin()
+	r := newResponder(e, rcfg)
+	defer r.closeAccounts()
 	r.reads = conn.IRD() > 0 && req.ORD() != 0
 	e.responder = r
 	if cfg.Reverse > 0 {
@@ -225,11 +239,16 @@ func (s *Server) serve(c *serverConn, req *cm.Request) error {
 	}
 	s.mu.Lock()
 	c.e, c.r = e, r
-	if s.closing || c.ctx.Err() != nil {
+	c.live.Store(r)
+	switch {
+	case s.closing:
 		e.fail(ErrServerClosed)
+	case c.ctx.Err() != nil:
+		e.fail(context.Cause(c.ctx))
 	}
 	s.mu.Unlock()
 	err = e.run()
+	left() // its socket is closed; handlers may have something to do still
 	r.handlers.Wait()
 	r.session.end()
 	return err

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/weft-rdma/weft/cm"
+	"github.com/weft-rdma/weft/internal/fairness"
 	"github.com/weft-rdma/weft/internal/nettest"
 	"github.com/weft-rdma/weft/internal/wiretest"
 	"github.com/weft-rdma/weft/oncrpc"
@@ -169,14 +170,13 @@ func TestANewConnectionTakesThePlaceOfTheOneIdleForLongest(t *testing.T) {
 		s := serve(t, ServerConfig{Handler: g, Connections: 3})
 		busy, old, young := s.full(), s.full(), s.full()
 		busy.send(Header{XID: 1}, callMessage(1, 2, nil))
-		time.Sleep(time.Second)
 		old.alive()
-		time.Sleep(time.Second)
 		young.alive()
 		if err := s.refused(); err == nil {
-			t.Error("a fourth was accepted, though none of the three was idle for long")
+			t.Error("a fourth was accepted, though all of the three are at work")
 		}
-		time.Sleep(evictAfter)
+		time.Sleep(fairness.Recent)
+		young.alive()
 		fourth := s.full()
 		fourth.alive()
 		if err := old.end(); err == nil {
@@ -207,22 +207,83 @@ func TestSilentConnectionsAreTheFirstToMakePlace(t *testing.T) {
 		if _, err := stuck.Initiate(wiretest.Startup{CRC: true, Enhanced: []byte{0x80, 4, 0x80, 4}}); err != nil {
 			t.Fatal(err)
 		}
-		if err := s.refused(); err == nil {
-			t.Error("a fourth was accepted at once")
-		}
-		time.Sleep(evictSilent)
 		for _, end := range []<-chan error{ended, starting} {
 			next := s.full()
 			next.alive()
 			defer next.close()
-			if err := <-end; err == nil {
-				t.Error("a silent connection ended without an error")
+			if err := <-end; !errors.Is(err, fairness.ErrEvicted) {
+				t.Errorf("a silent connection ended with %v", err)
 			}
 		}
 		caller.alive()
 		caller.close()
 		_, _ = silent.Close(), stuck.Close()
 	})
+}
+
+// fromAddr is a connection that seems to come from an address.
+type fromAddr struct {
+	*nettest.Conn
+	addr string
+}
+
+func (f fromAddr) RemoteAddr() net.Addr { return &net.TCPAddr{IP: net.ParseIP(f.addr), Port: 700} }
+
+const attacker, honest = "192.0.2.1", "192.0.2.2"
+
+// fullFrom is a full peer at an address, with room for so many octets on their way
+// to it.
+func (s *serving) fullFrom(addr string, room int) *testPeer {
+	s.t.Helper()
+	a, b := nettest.BufferedPipe(room)
+	return s.connectOver(a, fromAddr{b, addr}, &PrivateData{SendSize: 4096, ReceiveSize: 4096}, verbs.QPConfig{IRD: 8, ORD: 8})
+}
+
+// Whatever the connections of one address do, another's get in at once and stay.
+func TestOneAddressShutsNobodyOut(t *testing.T) {
+	for name, behave := range map[string]func(p *testPeer){
+		"silent": func(*testPeer) {},
+		"idle": func(p *testPeer) {
+			p.alive()
+			time.Sleep(fairness.Recent)
+		},
+		"at work": func(p *testPeer) { p.send(Header{XID: 1}, callMessage(1, 2, nil)) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				g := newGate()
+				const limit = 4
+				s := serve(t, ServerConfig{Handler: g, Connections: limit})
+				var peers []*testPeer
+				flood := func(n int) {
+					for range n {
+						if name == "at work" && s.server.places.Len() == limit {
+							return
+						}
+						p := s.fullFrom(attacker, 1<<20)
+						behave(p)
+						peers = append(peers, p)
+						synctest.Wait()
+						if n := s.server.places.Len(); n > limit {
+							t.Fatalf("there are %d connections", n)
+						}
+					}
+				}
+				flood(2 * limit)
+				p := s.fullFrom(honest, 1<<20)
+				for range 5 {
+					p.alive()
+					flood(2 * limit)
+					time.Sleep(10 * time.Second)
+				}
+				p.close()
+				close(g.leave)
+				for _, p := range peers {
+					p.close()
+				}
+			})
+		})
+	}
 }
 
 func TestAConnectionThatIsIdleForTooLongIsClosed(t *testing.T) {

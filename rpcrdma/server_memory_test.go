@@ -20,7 +20,7 @@ func TestCallsHaveNoMoreMemoryThanTheyMay(t *testing.T) {
 		const size = 100 << 10
 		var entered atomic.Int32
 		leave := make(chan struct{})
-		p := serve(t, ServerConfig{CallMemory: 250 << 10, Handler: oncrpc.HandlerFunc(func(_ context.Context, r *oncrpc.Request) ([]byte, error) {
+		p := serve(t, ServerConfig{CallMemory: 270 << 10, Handler: oncrpc.HandlerFunc(func(_ context.Context, r *oncrpc.Request) ([]byte, error) {
 			entered.Add(1)
 			<-leave
 			e := r.Accept(0)
@@ -32,7 +32,7 @@ func TestCallsHaveNoMoreMemoryThanTheyMay(t *testing.T) {
 		}
 		synctest.Wait()
 		if n := entered.Load(); n != 2 {
-			t.Errorf("%d calls of 100 KiB are in 250 KiB", n)
+			t.Errorf("%d calls of 100 KiB are in 270 KiB", n)
 		}
 		close(leave)
 		for range 5 {
@@ -45,7 +45,7 @@ func TestCallsHaveNoMoreMemoryThanTheyMay(t *testing.T) {
 func TestCallsWaitForMemory(t *testing.T) {
 	nettest.CheckLeaks(t)
 	const size = 100 << 10
-	s := serve(t, ServerConfig{CallMemory: 250 << 10})
+	s := serve(t, ServerConfig{CallMemory: 270 << 10})
 	p := s.full()
 	item := pattern(1, size)
 	for xid := range uint32(20) {

@@ -9,6 +9,7 @@ import (
 	"net"
 	"time"
 
+	"github.com/weft-rdma/weft/internal/fairness"
 	"github.com/weft-rdma/weft/mpa"
 	"github.com/weft-rdma/weft/oncrpc"
 )
@@ -50,16 +51,26 @@ type ServerConfig struct {
 	// support it (RFC 8797 §4.1).
 	NoRemoteInvalidation bool
 
-	// CallMemory is the octets of calls that a connection has fetched at a time,
-	// and of chunks for their replies ([DefaultCallMemory]); Memory is that of all
-	// connections together ([DefaultServerMemory]). Calls beyond wait, but one of
-	// each connection. IdleMemory is the octets of registered memory that the server
-	// keeps for reuse ([DefaultIdleMemory]).
+	// Memory bounds the octets of all connections' calls and replies
+	// ([DefaultServerMemory]): one half is for calls that are fetched, and one for what
+	// handlers ask for by Request.Alloc beyond what fits into a Send. Each is a hard
+	// limit: a call is not fetched, and Request.Alloc does not return, before there is
+	// memory. (A message longer than a half is taken alone. A handler that asks a second
+	// time waits a second at most.) CallMemory bounds those of one connection, in calls
+	// and as many again in replies ([DefaultCallMemory]). Shares get memory in the order
+	// of how little they have, and a share by itself up to three quarters of a half. Who
+	// takes nothing of its replies, or lets itself be asked in vain, for 250 ms while
+	// others wait for the memory is cut off. IdleMemory is the octets of registered
+	// memory that the server keeps for reuse ([DefaultIdleMemory]).
 	CallMemory, Memory, IdleMemory int
 
-	// Connections bounds them (256): one more takes the place of one that has sent
-	// nothing for a second since it came, or of that which has been idle for longest,
-	// ten seconds or more, or is rejected.
+	// Connections bounds them (256). They are divided by [origin.Share]: one more takes
+	// the place of one of the share with the most that do nothing, or if all work, with
+	// the most; first of one that has not called yet, then of the one idle for longest.
+	// It is rejected if its own share has the most and all of that work, which is:
+	// execute a call, or have sent or taken something within a second. A connection has
+	// memory for Credits and 8 receives, and for up to twice as many Sends, beside
+	// Memory: some 0.9 MiB with the defaults.
 	Connections int
 
 	// Idle is how long a connection may go without a message before it is closed
@@ -138,9 +149,9 @@ func (c *ServerConfig) endpoint() endpointConfig {
 }
 
 // responder is how the responders of the server are.
-func (c *ServerConfig) responder(f *failures, b *budget) responderConfig {
+func (c *ServerConfig) responder(f *failures, in, out *fairness.Memory) responderConfig {
 	return responderConfig{
-		handler: c.Handler, bindings: c.Bindings, rules: c.Rules, credits: uint32(c.Credits), memory: c.CallMemory, budget: b,
+		handler: c.Handler, bindings: c.Bindings, rules: c.Rules, credits: uint32(c.Credits), memory: c.CallMemory, in: in, out: out,
 		conf: c.Configure, read: c.ReadReplies, failures: f, logger: c.Logger,
 	}
 }
