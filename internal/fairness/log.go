@@ -77,6 +77,6 @@ func (l *Log) end(level slog.Level) {
 	l.open = false
 	l.mu.Unlock()
 	if left > 0 {
-		l.Logger.Log(context.Background(), level, "more connections were turned away", "connections", left, "origins", shares, "last reason", last, "within", Window)
+		l.Logger.Log(context.Background(), level, "more were turned away", "times", left, "origins", shares, "last reason", last, "within", Window)
 	}
 }

@@ -12,6 +12,7 @@ import (
 	"sync"
 	"testing"
 
+	"github.com/weft-rdma/weft/internal/fairness"
 	"github.com/weft-rdma/weft/nfs"
 	"github.com/weft-rdma/weft/nfs/mount"
 	"github.com/weft-rdma/weft/nfs/nlm"
@@ -75,7 +76,7 @@ func TestAnotherUserLearnsNothingOfAPersonalServer(t *testing.T) {
 			t.Errorf("GETATTR over %s: %v, want %v", over, err, tooWeak)
 		}
 	}
-	if got := log.String(); !strings.Contains(got, "--allow-others") || strings.Count(got, "a call was refused") != tellEach {
+	if got := log.String(); !strings.Contains(got, "--allow-others") || strings.Count(got, "refused a call") != fairness.LinesOfShare {
 		t.Errorf("told %s", got)
 	}
 }
@@ -176,7 +177,7 @@ func TestRefusalsAreToldOfAFewTimes(t *testing.T) {
 		addr := netip.AddrPortFrom(netip.AddrFrom4([4]byte{192, 0, 2, byte(i)}), 40000)
 		a.Refused(&oncrpc.Request{Remote: net.TCPAddrFromAddrPort(addr), Origin: &origin.Origin{Addr: addr}}, mount.ErrPort)
 	}
-	if n := strings.Count(b.String(), "\n"); n != tellAll {
-		t.Errorf("%d lines, want %d", n, tellAll)
+	if n := strings.Count(b.String(), "\n"); n != fairness.LinesOfAll {
+		t.Errorf("%d lines, want %d", n, fairness.LinesOfAll)
 	}
 }

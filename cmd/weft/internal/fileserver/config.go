@@ -58,7 +58,8 @@ type Config struct {
 	AnyTCP  bool
 	PortMap PortMap
 
-	// Who may use the server: see [mount.Access].
+	// Who may use the server: see [mount.Access]. Connections of hosts that may not are
+	// reset before anything of theirs is read, and datagrams dropped.
 	Allow                           mount.Allow
 	Personal, AllowOthers, Insecure bool
 

@@ -20,9 +20,10 @@ import (
 
 // A Server is a file server that runs.
 type Server struct {
-	cfg   Config
-	rnic  *verbs.RNIC
-	ports ports
+	cfg    Config
+	limits limits
+	rnic   *verbs.RNIC
+	ports  ports
 
 	access *mount.Access
 
@@ -41,7 +42,7 @@ type Server struct {
 // Start starts a file server. It serves until Shutdown; the context bounds the
 // start alone.
 func Start(ctx context.Context, cfg Config) (*Server, error) {
-	s := &Server{cfg: cfg, access: cfg.access()}
+	s := &Server{cfg: cfg, access: cfg.access(), limits: limitsFor(descriptors())}
 	if err := s.start(ctx); err != nil {
 		now, cancel := context.WithCancel(context.Background())
 		cancel()
@@ -75,6 +76,7 @@ func (s *Server) serve() (err error) {
 	if s.ports.rdma != nil {
 		s.rdma, err = rpcrdma.NewServer(s.rnic, rpcrdma.ServerConfig{
 			Handler: s.access.Guard(oncrpc.HandlerFunc(s.serveRDMA)), Bindings: nfs.Bindings(),
+			Connections: s.limits.rdma, Memory: transportMemory,
 			Reverse: s.cfg.Reverse, Logger: s.cfg.Logger,
 		})
 		if err != nil {
@@ -83,15 +85,19 @@ func (s *Server) serve() (err error) {
 		s.run("RDMA", func() error { return s.rdma.Serve(context.Background(), s.ports.rdma) })
 	}
 	if s.ports.tcp != nil {
-		err := s.serveOn(rpctcp.ServerConfig{Handler: s.cfg.Handler, Wrap: s.cfg.Wrap}, s.ports.tcp, nil)
+		err := s.serveOn(rpctcp.ServerConfig{
+			Handler: s.cfg.Handler, Wrap: s.cfg.Wrap, Connections: s.limits.tcp, Memory: transportMemory,
+		}, s.ports.tcp, nil)
 		if err != nil {
 			return err
 		}
 	}
-	if err = s.serveOn(rpctcp.ServerConfig{Handler: s.cfg.Mount}, nil, s.ports.udp); err != nil {
+	if err := s.serveOn(helper(s.cfg.Mount, 1), nil, s.ports.udp); err != nil {
 		return err
 	}
-	return s.serveOn(rpctcp.ServerConfig{Handler: oncrpc.Mux{s.pmap.Program()}, Wrap: s.cfg.Wrap}, s.ports.pmapTCP, s.ports.pmapUDP)
+	mapper := helper(oncrpc.Mux{s.pmap.Program()}, s.limits.mapper)
+	mapper.Wrap = s.cfg.Wrap
+	return s.serveOn(mapper, s.ports.pmapTCP, s.ports.pmapUDP)
 }
 
 // serveRDMA executes a call that came over RDMA: there the port mapper is served

@@ -11,12 +11,16 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"sync"
+	"syscall"
 	"testing"
 
+	"github.com/weft-rdma/weft/internal/fairness"
 	"github.com/weft-rdma/weft/internal/nettest"
 	"github.com/weft-rdma/weft/nfs"
 	"github.com/weft-rdma/weft/nfs/folder"
 	"github.com/weft-rdma/weft/nfs/mount"
+	"github.com/weft-rdma/weft/nfs/nlm"
 	"github.com/weft-rdma/weft/oncrpc"
 	"github.com/weft-rdma/weft/rpcrdma"
 	"github.com/weft-rdma/weft/rpctcp"
@@ -182,19 +186,81 @@ func TestThePortMapperKnowsEverything(t *testing.T) {
 	}
 }
 
-func TestHostsThatAreNotAllowedHearNothing(t *testing.T) {
+// Hosts that are not allowed are let go before anything of theirs is read, on every
+// port, whatever they ask: they learn nothing, not even of NULL.
+func TestThoseNotAllowedLearnNothing(t *testing.T) {
+	var log logged
 	s := start(t, func(c *Config) {
-		c.Allow, c.PortMap = mount.Allow{netip.MustParsePrefix("192.0.2.0/24")}, PortMapOwn
+		c.Allow = mount.Allow{netip.MustParsePrefix("192.0.2.0/24")}
+		c.PortMap, c.Logger = PortMapOwn, slog.New(slog.NewTextHandler(&log, nil))
 	})
-	for what, addr := range map[string]net.Addr{"NFS over RDMA": s.RDMA(), "NFS over TCP": s.TCP(), "the port mapper": s.ports.pmapTCP.Addr()} {
-		nc, err := net.Dial("tcp", addr.String())
-		if err != nil {
-			t.Fatal(err)
+	for _, addr := range []net.Addr{s.TCP(), s.RDMA(), s.ports.pmapTCP.Addr()} {
+		for range 50 {
+			nc, err := net.Dial("tcp", addr.String())
+			if err != nil {
+				continue // it was reset at once
+			}
+			if b, err := io.ReadAll(nc); len(b) > 0 || err != nil && !errors.Is(err, syscall.ECONNRESET) {
+				t.Errorf("%v says %q and ends by %v", addr, b, err)
+			}
+			nc.Close()
 		}
-		defer nc.Close()
-		if said, err := io.ReadAll(nc); len(said) > 0 || err != nil {
-			t.Errorf("%s says %q, %v, want the end", what, said, err)
+	}
+	for name, c := range map[string]oncrpc.Caller{
+		"TCP": overTCP(t, s.TCP().String()), "the port mapper": overTCP(t, s.ports.pmapTCP.Addr().String()),
+	} {
+		for _, call := range []struct{ prog, vers, proc uint32 }{
+			{nfs.Program, 3, 0}, {nfs.MountProgram, 3, 0}, {nfs.MountProgram, 3, uint32(nfs.MountDump)}, {nfs.MountProgram, 3, uint32(nfs.MountExport)},
+			{nlm.Program, nlm.V4, 0}, {oncrpc.PmapProg, 2, 0}, {oncrpc.PmapProg, 2, oncrpc.PmapDump}, {99, 1, 0},
+		} {
+			err := do(c, call.prog, call.vers, call.proc, nil, func(*oncrpc.Decoder) {})
+			var accept *oncrpc.AcceptError
+			var reject *oncrpc.RejectError
+			if err == nil || errors.As(err, &accept) || errors.As(err, &reject) {
+				t.Errorf("%v over %s is answered: %v", call, name, err)
+			}
 		}
+	}
+	if said := log.String(); strings.Count(said, "refused a connection") > 3*fairness.LinesOfShare || !strings.Contains(said, "peer=127.0.0.1:") || !strings.Contains(said, "this host is not allowed; --allow lets it in") {
+		t.Errorf("the log says %s", said)
+	}
+}
+
+// A logged is a log that goroutines write.
+type logged struct {
+	mu sync.Mutex
+	b  bytes.Buffer
+}
+
+func (l *logged) Write(b []byte) (int, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.b.Write(b)
+}
+
+func (l *logged) String() string {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.b.String()
+}
+
+// The connections of all kinds together leave half of the descriptors to files,
+// or to the connections behind a gateway.
+func TestConnectionsFollowTheLimitOfDescriptors(t *testing.T) {
+	for n := 64; n < 1<<20; n += n / 7 {
+		l := limitsFor(n)
+		if all := l.rdma + l.tcp + 2*l.backlog + l.mapper; all > n/2 {
+			t.Errorf("of %d descriptors %d are for connections: %+v", n, all, l)
+		}
+		if l.rdma < 1 || l.tcp < 1 || l.backlog < 1 || l.mapper < 1 {
+			t.Errorf("%d descriptors: %+v", n, l)
+		}
+	}
+	if l := limitsFor(1 << 20); l != (limits{rpcrdma.DefaultConnections, rpctcp.DefaultConnections, 128, 64}) {
+		t.Errorf("many descriptors: %+v", l)
+	}
+	if n := descriptors(); n < 64 {
+		t.Errorf("this process may have %d descriptors", n)
 	}
 }
 

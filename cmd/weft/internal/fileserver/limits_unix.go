@@ -1,0 +1,19 @@
+//go:build unix
+
+package fileserver
+
+import (
+	"math"
+
+	"golang.org/x/sys/unix"
+)
+
+// descriptors is how many files this process may have open. The runtime has raised
+// that as far as it goes.
+func descriptors() int {
+	var limit unix.Rlimit
+	if unix.Getrlimit(unix.RLIMIT_NOFILE, &limit) != nil {
+		return 256 // the least that systems come with
+	}
+	return int(min(uint64(limit.Cur), math.MaxInt32))
+}
