@@ -58,7 +58,7 @@ func TestCallsWaitForMemory(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		release := make(chan struct{})
 		var inside atomic.Int32
-		s := newServer(t, ServerConfig{Memory: 2 * 4 * 68 << 10, Handler: oncrpc.HandlerFunc(func(ctx context.Context, r *oncrpc.Request) ([]byte, error) {
+		s := newServer(t, ServerConfig{Memory: 2 * (4*68 + 60) << 10, Handler: oncrpc.HandlerFunc(func(ctx context.Context, r *oncrpc.Request) ([]byte, error) {
 			inside.Add(1)
 			<-release
 			return echo(ctx, r)

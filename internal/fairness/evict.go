@@ -77,7 +77,7 @@ func (w *want) fits(octets int64) bool {
 	if w.used <= 0 {
 		return true
 	}
-	return w.used+w.n <= w.limit && (w.n <= Small || octets+w.n <= spare*(w.limit-w.used-w.n))
+	return w.used+w.n <= w.limit && (w.n <= Tiny || octets+w.n <= spare(w.n)*(w.limit-w.used-w.n))
 }
 
 // pick returns the index of the first to go of those who may have to, -1 if there

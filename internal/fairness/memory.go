@@ -14,14 +14,22 @@ import (
 // Patience is how long a peer may leave memory lying while others wait for it.
 const Patience = 250 * time.Millisecond
 
-// Small requests, of that many octets at most, are not held against what their
-// share has: there is room for those when a share has had all it may.
-const Small = 64<<10 + 4<<10
+// Requests are large, small up to this, or tiny up to that, in octets.
+const (
+	Small = 64<<10 + 4<<10
+	Tiny  = 16 << 10
+)
 
-// spare says how much a share may have: so many times what is free. A share by
-// itself gets three quarters of the memory, n of them 3/(1+3n) each. So there is
-// always something free for one more.
-const spare = 3
+// spare says how much a share may have: so many times what is free. By large
+// requests a share by itself gets three quarters of the memory, and n of them 3/(1+3n)
+// each. So there is always something free for one more. Small requests get nearer to
+// the limit, and tiny ones up to it.
+func spare(n int64) int64 {
+	if n <= Small {
+		return 16
+	}
+	return 3
+}
 
 // A Stake is what becomes of the memory of an account.
 type Stake struct {
@@ -53,7 +61,7 @@ type Memory struct {
 	used     int64
 	shares   map[origin.Share]*use
 	accounts map[*Account]struct{}
-	queue    []*request // oldest first
+	queue    []*Account // those that wait, who has waited longest first
 	pressing bool       // press is to come
 }
 
@@ -77,6 +85,7 @@ type Account struct {
 	most    int64 // octets
 	debtor  Debtor
 	octets  int64
+	waiting []*request // oldest first: only the first is in question
 	evicted bool
 	closed  bool
 }
@@ -145,7 +154,7 @@ func (m *Memory) fits(a *Account, n int64, grows bool) bool {
 	if m.used+n > m.limit || a.octets > 0 && a.octets+n > a.most && !grows {
 		return false
 	}
-	return n <= Small || a.share.octets+n <= spare*(m.limit-m.used-n)
+	return n <= Tiny || a.share.octets+n <= spare(n)*(m.limit-m.used-n)
 }
 
 // take counts n octets; needs mu.
@@ -210,16 +219,30 @@ func (a *Account) Ask(n int, granted func()) (cancel func() bool) {
 func (a *Account) ask(n int64, grows bool, granted func()) (cancel func() bool) {
 	m := a.m
 	r := &request{a: a, n: n, grows: grows, since: time.Now(), granted: granted}
-	m.queue = append(m.queue, r)
-	m.settle()
+	a.waiting = append(a.waiting, r)
+	if len(a.waiting) == 1 {
+		m.queue = append(m.queue, a)
+		m.settle()
+	} else {
+		m.mu.Unlock()
+	}
 	return func() bool {
 		m.mu.Lock()
-		i := slices.Index(m.queue, r)
+		i := slices.Index(a.waiting, r)
 		if i >= 0 {
-			m.queue = slices.Delete(m.queue, i, i+1)
+			a.unwait(i)
 		}
 		m.settle()
 		return i >= 0
+	}
+}
+
+// unwait takes a request out; needs mu.
+func (a *Account) unwait(i int) {
+	a.waiting = slices.Delete(a.waiting, i, i+1)
+	if len(a.waiting) == 0 {
+		at := slices.Index(a.m.queue, a)
+		a.m.queue = slices.Delete(a.m.queue, at, at+1)
 	}
 }
 
@@ -241,9 +264,8 @@ func (a *Account) Give(n int) {
 // settle grants what can be granted, and sees to it that somebody does something
 // about the rest. It needs mu, which it unlocks.
 func (m *Memory) settle() {
-	for i := m.next(); i >= 0; i = m.next() {
-		r := m.queue[i]
-		m.queue = slices.Delete(m.queue, i, i+1)
+	for r := m.next(); r != nil; r = m.next() {
+		r.a.unwait(0)
 		r.a.take(r.n)
 		go r.granted()
 	}
@@ -254,20 +276,20 @@ func (m *Memory) settle() {
 	m.mu.Unlock()
 }
 
-// next returns the index of the request that is to be granted next: of those for
-// which there is room, that of the share, and then of the account, that would have
-// least; -1 if there is none. Nothing large overtakes one for which room is being
-// made. It needs mu.
-func (m *Memory) next() int {
+// next returns the request that is to be granted next: of those for which there is
+// room, that of the share, and then of the account, that would have least; nil if
+// there is none. Nothing large overtakes one for which room is being made. It needs
+// mu.
+func (m *Memory) next() (best *request) {
 	if len(m.queue) == 0 {
-		return -1
+		return nil
 	}
 	head := m.head(time.Now())
-	best := -1
-	for i, r := range m.queue {
-		overtakes := head != nil && r != head && !r.before(head) && r.n > Small
-		if !overtakes && m.fits(r.a, r.n, r.grows) && (best < 0 || r.before(m.queue[best])) {
-			best = i
+	for _, a := range m.queue {
+		r := a.waiting[0]
+		overtakes := head != nil && r != head && !r.before(head) && r.n > Tiny
+		if !overtakes && m.fits(a, r.n, r.grows) && (best == nil || r.before(best)) {
+			best = r
 		}
 	}
 	return best
@@ -299,8 +321,8 @@ func (m *Memory) press() {
 // nil if there is none. It needs mu.
 func (m *Memory) head(now time.Time) *request {
 	var head *request
-	for _, r := range m.queue {
-		if r.presses(now) && (head == nil || r.before(head)) {
+	for _, a := range m.queue {
+		if r := a.waiting[0]; r.presses(now) && (head == nil || r.before(head)) {
 			head = r
 		}
 	}
@@ -317,8 +339,8 @@ func (r *request) presses(now time.Time) bool {
 // victims chooses who has to give memory back for those that wait. It needs mu.
 func (m *Memory) victims(now time.Time) (victims []*Account) {
 	var wants []*request
-	for _, r := range m.queue {
-		if r.presses(now) {
+	for _, a := range m.queue {
+		if r := a.waiting[0]; r.presses(now) {
 			wants = append(wants, r)
 		}
 	}
