@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -9,12 +10,14 @@ import (
 	"net"
 	"strconv"
 	"sync"
+	"sync/atomic"
 	"syscall"
 	"time"
 
 	"github.com/spf13/cobra"
 
 	"github.com/weft-rdma/weft/cm"
+	"github.com/weft-rdma/weft/internal/fairness"
 	"github.com/weft-rdma/weft/internal/rping"
 	"github.com/weft-rdma/weft/mpa"
 	"github.com/weft-rdma/weft/verbs"
@@ -27,7 +30,8 @@ const (
 	hurriedTime = 250 * time.Millisecond
 	// graceTime is what an interrupted client gives the ping under way.
 	graceTime = 400 * time.Millisecond
-	// maxSessions bounds what a persistent server serves at a time.
+	// maxSessions bounds what a persistent server serves at a time, where the system
+	// lets it have twice as many descriptors.
 	maxSessions = 1024
 )
 
@@ -42,15 +46,16 @@ type ping struct {
 	revision                   int
 	timeout                    time.Duration
 
-	cmd     *cobra.Command
-	log     *slog.Logger
-	rnic    *verbs.RNIC
-	wrapper func(net.Conn) net.Conn
-	print   sync.Mutex // standard output, shared by the sessions of a server
+	cmd      *cobra.Command
+	log      *slog.Logger
+	rnic     *verbs.RNIC
+	wrapper  func(net.Conn) net.Conn
+	sessions int        // of a persistent server at a time
+	print    sync.Mutex // standard output, shared by the sessions of a server
 }
 
 func newPing() *cobra.Command {
-	p := new(ping)
+	p := &ping{sessions: min(maxSessions, fairness.Descriptors()/2)}
 	cmd := &cobra.Command{
 		Use:   "ping {-s | -c -a ADDR} [flags]",
 		Short: "Do what rping(1) does, and speak with it",
@@ -58,7 +63,9 @@ func newPing() *cobra.Command {
 its flags: the client offers a text, the server reads it by RDMA Read and writes
 it back by RDMA Write.
 
-A server serves one client and ends, unless -P is given. It takes pings up to -S
+A server serves one client and ends, unless -P is given. With -P it has up to 1024
+sessions at a time: one more takes the place of one that does not ping, of the
+client that has the most. It takes pings up to -S
 octets, and of any size without it; -p 0 lets the system choose the port. A
 client pings until it is interrupted, or -C times. A peer that keeps silent for
 --timeout breaks the session.
@@ -137,7 +144,7 @@ func (p *ping) run(ctx context.Context) (err error) {
 	p.wrapper = wrap
 	defer func() { err = errors.Join(err, stop()) }()
 
-	if p.rnic, err = verbs.Open(verbs.Config{Logger: p.log, Limits: verbs.Limits{QPs: maxSessions}}); err != nil {
+	if p.rnic, err = verbs.Open(verbs.Config{Logger: p.log, Limits: verbs.Limits{QPs: p.sessions + 1}}); err != nil {
 		return err
 	}
 	defer p.rnic.Close()
@@ -258,6 +265,8 @@ func (p *ping) serve(ctx context.Context) error {
 	defer ln.Close()
 	fmt.Fprintf(p.cmd.ErrOrStderr(), "listening on %s\n", ln.Addr())
 
+	log := &fairness.Log{Logger: p.notices(p.cmd, p.log, slog.LevelInfo)}
+	places := fairness.NewPlaces(p.sessions)
 	var sessions sync.WaitGroup
 	defer sessions.Wait()
 	for {
@@ -269,18 +278,28 @@ func (p *ping) serve(ctx context.Context) error {
 			return fmt.Errorf("cannot accept: %w", err)
 		}
 		if !p.persistent {
-			return p.session(ctx, req)
+			return p.session(ctx, req, newPingSession(ctx))
+		}
+		s := newPingSession(ctx)
+		place, err := places.Take(ctx, req.Origin().Share(), s)
+		if err != nil {
+			s.end(err)
+			_ = req.Reject(nil)
+			log.Tell(slog.LevelWarn, "refused a connection", req.Origin().Share(), req.RemoteAddr(), err)
+			continue
 		}
 		sessions.Go(func() {
-			if err := p.session(ctx, req); err != nil {
-				fmt.Fprintf(p.cmd.ErrOrStderr(), "%s: %v: %s\n", p.cmd.CommandPath(), req.RemoteAddr(), oneLine(err.Error()))
+			defer place.Free()
+			if err := p.session(s.ctx, req, s); err != nil {
+				log.Tell(slog.LevelError, "a session broke", req.Origin().Share(), req.RemoteAddr(), err)
 			}
 		})
 	}
 }
 
 // session serves one client.
-func (p *ping) session(ctx context.Context, req *cm.Request) error {
+func (p *ping) session(ctx context.Context, req *cm.Request, held *pingSession) error {
+	defer held.end(nil)
 	size := 0
 	if p.cmd.Flags().Changed("size") {
 		size = p.size
@@ -293,17 +312,25 @@ func (p *ping) session(ctx context.Context, req *cm.Request) error {
 	s.Patience = p.timeout
 	conn, err := req.Accept(ctx, s.QP(), p.params())
 	if err != nil {
-		return fmt.Errorf("cannot accept: %w", err)
+		return fmt.Errorf("cannot accept: %w", cmp.Or(held.evicted(), err))
 	}
 	defer p.hangUp(ctx, conn)
+	defer context.AfterFunc(held.ctx, func() {
+		if held.evicted() != nil {
+			s.QP().Abort()
+		}
+	})()
 	p.log.Debug("accepted", "from", conn.RemoteAddr(), "crc", conn.MPA().CRC)
-	var seen func([]byte)
-	if p.verbose > 0 {
-		seen = func(data []byte) { p.show("server ping data", data) }
-	}
-	pings, err := s.Serve(ctx, seen)
+	pings, err := s.Serve(ctx, func(data []byte) {
+		held.wentOn()
+		if p.verbose > 0 {
+			p.show("server ping data", data)
+		}
+	})
 	p.log.Debug("session ended", "from", conn.RemoteAddr(), "pings", pings, "err", err)
-	if ctx.Err() != nil {
+	if evicted := held.evicted(); evicted != nil {
+		err = evicted
+	} else if ctx.Err() != nil {
 		err = nil // interrupted, as it was meant to be
 	}
 	if err != nil {
@@ -311,6 +338,43 @@ func (p *ping) session(ctx context.Context, req *cm.Request) error {
 	}
 	return nil
 }
+
+// A pingSession is what a session of a persistent server is to those that want its
+// place.
+type pingSession struct {
+	ctx  context.Context
+	end  context.CancelCauseFunc
+	last atomic.Int64 // when the last ping arrived, or the session began, Unix time in nanoseconds
+	some atomic.Bool  // a ping has
+}
+
+func newPingSession(ctx context.Context) *pingSession {
+	s := new(pingSession)
+	s.ctx, s.end = context.WithCancelCause(ctx)
+	s.last.Store(time.Now().UnixNano())
+	return s
+}
+
+func (s *pingSession) wentOn() {
+	s.some.Store(true)
+	s.last.Store(time.Now().UnixNano())
+}
+
+// evicted returns why the session had to go, nil if it had not.
+func (s *pingSession) evicted() error {
+	if err := context.Cause(s.ctx); errors.Is(err, fairness.ErrEvicted) {
+		return err
+	}
+	return nil
+}
+
+// Standing is that of a [fairness.Holder].
+func (s *pingSession) Standing() fairness.Standing {
+	return fairness.Standing{Spoken: s.some.Load(), Since: time.Unix(0, s.last.Load())}
+}
+
+// Evict ends the session at once.
+func (s *pingSession) Evict(why error) { s.end(why) }
 
 // hangUp ends the connection as well as it goes, even when ctx is done: it
 // closes it in good order, or waits until the peer has had the Terminate of

@@ -103,6 +103,53 @@ func TestAPingIsAnsweredByAServerThatLeftItsBeginningUnread(t *testing.T) {
 	}
 }
 
+// Sessions that are opened and never ping do not keep others from it.
+func TestSilentSessionsMakePlaceForThoseThatPing(t *testing.T) {
+	ctx, interrupt := context.WithCancel(t.Context())
+	heard, stderr := io.Pipe()
+	p := &ping{
+		server: true, persistent: true, address: "127.0.0.1", size: rping.DefaultSize, revision: 2, timeout: time.Minute,
+		sessions: 4, cmd: newPing(),
+	}
+	p.cmd.SetErr(stderr)
+	p.cmd.SetOut(io.Discard)
+	served := make(chan error, 1)
+	go func() {
+		served <- p.run(ctx)
+		stderr.Close()
+	}()
+	lines := bufio.NewReader(heard)
+	line, err := lines.ReadString('\n')
+	if err != nil {
+		t.Fatal(err)
+	}
+	go io.Copy(io.Discard, lines)
+	addr := strings.TrimSpace(strings.TrimPrefix(line, "listening on"))
+	_, port, err := net.SplitHostPort(addr)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for range 3 * p.sessions {
+		nc, err := net.Dial("tcp", addr)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer nc.Close()
+		nc.Write([]byte("MPA ID Req Frame\x40\x01\x00\x00")) // RFC 5044 §7.1.1
+		if _, err := io.ReadFull(nc, make([]byte, 20)); err != nil {
+			t.Fatalf("a session is not opened: %v", err)
+		}
+	}
+	var errs bytes.Buffer
+	if status := run(t.Context(), []string{"ping", "-c", "-a", "127.0.0.1", "-p", port, "-C", "3"}, io.Discard, &errs); status != 0 {
+		t.Errorf("the client ended with status %d: %s", status, &errs)
+	}
+	interrupt()
+	if err := <-served; err != nil {
+		t.Error(err)
+	}
+}
+
 func TestWhatOutlastsAContextIsDoneAfterIt(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		ctx, cancel := context.WithCancel(t.Context())

@@ -54,7 +54,7 @@ func TestTheLogIsShortAndCounts(t *testing.T) {
 		}
 		time.Sleep(Window + 1)
 		synctest.Wait()
-		if got := out.turn(); !strings.Contains(got, fmt.Sprintf("connections=%d origins=%d", 3000-LinesOfAll, maxShares)) || !strings.Contains(got, "not allowed") {
+		if got := out.turn(); !strings.Contains(got, fmt.Sprintf("times=%d origins=%d", 3000-LinesOfAll, maxShares)) || !strings.Contains(got, "not allowed") {
 			t.Errorf("at the end: %s", got)
 		}
 		tell(1, "192.0.2.1")

@@ -10,6 +10,7 @@ import (
 	"sync"
 
 	"github.com/weft-rdma/weft/cm"
+	"github.com/weft-rdma/weft/internal/fairness"
 	"github.com/weft-rdma/weft/nfs"
 	"github.com/weft-rdma/weft/nfs/mount"
 	"github.com/weft-rdma/weft/oncrpc"
@@ -42,7 +43,7 @@ type Server struct {
 // Start starts a file server. It serves until Shutdown; the context bounds the
 // start alone.
 func Start(ctx context.Context, cfg Config) (*Server, error) {
-	s := &Server{cfg: cfg, access: cfg.access(), limits: limitsFor(descriptors())}
+	s := &Server{cfg: cfg, access: cfg.access(), limits: limitsFor(fairness.Descriptors())}
 	if err := s.start(ctx); err != nil {
 		now, cancel := context.WithCancel(context.Background())
 		cancel()

@@ -259,7 +259,7 @@ func TestConnectionsFollowTheLimitOfDescriptors(t *testing.T) {
 	if l := limitsFor(1 << 20); l != (limits{rpcrdma.DefaultConnections, rpctcp.DefaultConnections, 128, 64}) {
 		t.Errorf("many descriptors: %+v", l)
 	}
-	if n := descriptors(); n < 64 {
+	if n := fairness.Descriptors(); n < 64 {
 		t.Errorf("this process may have %d descriptors", n)
 	}
 }

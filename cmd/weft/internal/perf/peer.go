@@ -7,10 +7,11 @@ import (
 	"io"
 	"log/slog"
 	"net"
-	"slices"
 	"sync"
 	"time"
 
+	"github.com/weft-rdma/weft/internal/fairness"
+	"github.com/weft-rdma/weft/origin"
 	"github.com/weft-rdma/weft/verbs"
 )
 
@@ -24,6 +25,7 @@ const (
 	openLimit  = 10 * time.Second // for each step of a session's set-up
 	idleLimit  = 30 * time.Second // between two requests of a driver
 	runLimit   = 2 * time.Minute  // for each run
+	turnLimit  = time.Second      // between two requests while others wait
 )
 
 // MaxConnections is the largest number of connections of each kind.
@@ -37,7 +39,9 @@ func DepthLimit(connections int) int { return min(maxDepth, maxDepths/connection
 func SizeLimit(connections int) int { return maxRoom / connections }
 
 // limits are the times that a peer gives those who connect.
-type limits struct{ open, idle, run time.Duration }
+// Turn is how long who has the turn may ask for nothing while others wait; 0: as
+// long as idle.
+type limits struct{ open, idle, run, turn time.Duration }
 
 // A PeerConfig says how a peer serves.
 type PeerConfig struct {
@@ -52,19 +56,21 @@ type PeerConfig struct {
 // Serve takes the other end of measurements, one driver at a time, until ctx
 // ends, and closes the listener. Whoever connects is heard at once, so that
 // nobody who says nothing, or nonsense, keeps drivers from being served; drivers
-// that come during a measurement wait. With Once it returns how the first
+// that come during a measurement wait, those of all origins in turn. Who has the turn
+// and asks for nothing loses it after a second if others wait. With Once it returns how the first
 // session went; otherwise sessions that fail are logged.
 func Serve(ctx context.Context, cfg PeerConfig) error {
 	defer cfg.Listener.Close()
 	if cfg.limits == (limits{}) {
-		cfg.limits = limits{open: openLimit, idle: idleLimit, run: runLimit}
+		cfg.limits = limits{open: openLimit, idle: idleLimit, run: runLimit, turn: turnLimit}
 	}
 	rnic, err := verbs.Open(verbs.Config{Logger: cfg.Logger})
 	if err != nil {
 		return err
 	}
 	defer rnic.Close()
-	p := &peer{cfg: &cfg, rnic: rnic, turn: make(chan struct{}, 1), first: make(chan error, 1)}
+	p := &peer{cfg: &cfg, rnic: rnic, opening: fairness.NewPlaces(maxOpening), first: make(chan error, 1)}
+	p.turned.Logger = cfg.Logger
 	var all sync.WaitGroup
 	defer all.Wait()
 	serving, cancel := context.WithCancel(ctx)
@@ -75,8 +81,9 @@ func Serve(ctx context.Context, cfg PeerConfig) error {
 		nc, err := cfg.Listener.AcceptTCP()
 		switch {
 		case err == nil:
-			p.enter(nc) // here, in the order of their coming
-			all.Go(func() { p.receive(serving, nc) })
+			if o := p.enter(serving, nc); o != nil { // here, in the order of their coming
+				all.Go(func() { p.receive(serving, o) })
+			}
 		case ctx.Err() != nil:
 			return context.Cause(ctx)
 		case serving.Err() != nil:
@@ -98,42 +105,59 @@ const acceptPause = 50 * time.Millisecond
 
 // A peer finds out what those who connect are, and lets drivers take turns.
 type peer struct {
-	cfg   *PeerConfig
-	rnic  *verbs.RNIC
-	turn  chan struct{} // capacity 1: full while somebody has the turn
-	first chan error    // capacity 1: with Once, how the first session went
-	end   func()        // ends Serve
+	cfg     *PeerConfig
+	rnic    *verbs.RNIC
+	opening *fairness.Places // of those who have not said what they are
+	turned  fairness.Log     // those turned away
+	first   chan error       // capacity 1: with Once, how the first session went
+	end     func()           // ends Serve
 
 	mu      sync.Mutex
-	opening []net.Conn // those who have not said what they are, oldest first
-	waiting int        // drivers that wait for their turn
-	current *session   // that has the turn, or nil
+	taken   bool         // somebody has the turn
+	current *session     // that has it, nil once it ends
+	last    origin.Share // that had it before
+	waiting []*waiter    // for it, oldest first
+	looking bool         // look is to come
 }
 
-// enter counts a connection in, if need be in place of the one that has kept
-// silent for longest.
-func (p *peer) enter(nc net.Conn) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	if len(p.opening) >= maxOpening {
-		p.opening[0].Close()
-		p.opening = slices.Delete(p.opening, 0, 1)
-	}
-	p.opening = append(p.opening, nc)
+// An opening is a connection that has not said what it is.
+type opening struct {
+	nc    *net.TCPConn
+	share origin.Share
+	began time.Time
+	leave func() // gives its place back; may be called again
 }
 
-// leave counts it out: it has said what it is, or ended.
-func (p *peer) leave(nc net.Conn) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	if i := slices.Index(p.opening, nc); i >= 0 {
-		p.opening = slices.Delete(p.opening, i, i+1)
+// Standing is that of a [fairness.Holder].
+func (o *opening) Standing() fairness.Standing { return fairness.Standing{Since: o.began} }
+
+// Evict closes the connection.
+func (o *opening) Evict(error) { drop(o.nc) }
+
+// drop resets a connection.
+func drop(nc *net.TCPConn) {
+	nc.SetLinger(0)
+	nc.Close()
+}
+
+// enter gives a connection a place, if need be that of another, mostly that which
+// has kept silent for longest. Nil says that there is none, and it is closed.
+func (p *peer) enter(ctx context.Context, nc *net.TCPConn) *opening {
+	o := &opening{nc: nc, share: origin.Of(nc.RemoteAddr()).Share(), began: time.Now()}
+	place, err := p.opening.Take(ctx, o.share, o)
+	if err != nil {
+		drop(nc)
+		p.turned.Tell(slog.LevelWarn, "refused a connection", o.share, nc.RemoteAddr(), err)
+		return nil
 	}
+	o.leave = sync.OnceFunc(place.Free)
+	return o
 }
 
 // receive finds out what a connection is, which it owns, and serves it.
-func (p *peer) receive(ctx context.Context, nc *net.TCPConn) {
-	defer p.leave(nc)
+func (p *peer) receive(ctx context.Context, o *opening) {
+	defer o.leave()
+	nc := o.nc
 	release := guard(ctx, nc)
 	defer release()
 	allow(ctx, nc, p.cfg.limits.open)
@@ -141,7 +165,7 @@ func (p *peer) receive(ctx context.Context, nc *net.TCPConn) {
 	_, err := io.ReadFull(nc, mark[:])
 	switch {
 	case err == nil && mark[0] == controlMark:
-		err = p.drive(ctx, nc)
+		err = p.drive(ctx, o)
 	case err == nil && mark[0] == joinMark:
 		if err = p.join(nc, release); err != nil {
 			nc.Close()
@@ -151,7 +175,7 @@ func (p *peer) receive(ctx context.Context, nc *net.TCPConn) {
 		err = stranger(err)
 	}
 	if err != nil && ctx.Err() == nil {
-		p.cfg.Logger.Warn("connection ended", "peer", nc.RemoteAddr(), "err", err)
+		p.turned.Tell(slog.LevelWarn, "connection ended", o.share, nc.RemoteAddr(), err)
 	}
 }
 
@@ -184,14 +208,13 @@ func (p *peer) join(nc *net.TCPConn, release func()) error {
 }
 
 // drive serves a driver, by its control connection, when its turn has come.
-func (p *peer) drive(ctx context.Context, nc net.Conn) error {
-	s := newSession(p.cfg, p.rnic, nc)
+func (p *peer) drive(ctx context.Context, o *opening) error {
+	s := newSession(p.cfg, p.rnic, o.nc)
 	defer s.close()
 	if err := s.greet(ctx); err != nil {
 		return err
 	}
-	p.leave(nc)
-	if err := p.take(ctx, s); err != nil {
+	if err := p.take(ctx, s, o); err != nil {
 		return err
 	}
 	err := s.answer(ctx, reply{}, nil)
@@ -207,55 +230,4 @@ func (p *peer) drive(ctx context.Context, nc net.Conn) error {
 		}
 	}
 	return err
-}
-
-// take waits for the turn of s.
-func (p *peer) take(ctx context.Context, s *session) error {
-	select {
-	case p.turn <- struct{}{}:
-	default:
-		if !p.queue() {
-			return s.answer(ctx, reply{}, errors.New("too many wait for their turn: try again later"))
-		}
-		defer p.unqueue()
-		if err := s.answer(ctx, reply{Wait: true}, nil); err != nil {
-			return err
-		}
-		select {
-		case p.turn <- struct{}{}:
-		case <-ctx.Done():
-			return context.Cause(ctx)
-		}
-	}
-	p.mu.Lock()
-	p.current = s
-	p.mu.Unlock()
-	return nil
-}
-
-// give ends s, and then lets the next driver have its turn: memory is that of
-// one session at a time.
-func (p *peer) give(s *session) {
-	p.mu.Lock()
-	p.current = nil
-	p.mu.Unlock()
-	s.close()
-	<-p.turn
-}
-
-// queue counts a driver in that waits; false says that there are too many.
-func (p *peer) queue() bool {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	if p.waiting == maxWaiting {
-		return false
-	}
-	p.waiting++
-	return true
-}
-
-func (p *peer) unqueue() {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	p.waiting--
 }

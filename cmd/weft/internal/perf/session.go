@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"net"
+	"sync/atomic"
 	"time"
 
 	"github.com/weft-rdma/weft/cm"
@@ -23,6 +24,7 @@ type session struct {
 	joined  chan *net.TCPConn // capacity 1: the driver's next connection
 	streams []*tcpStream
 	rdma    map[bool][]*endpoint // by CRC
+	rests   atomic.Int64         // since when the driver asks for nothing, Unix time in nanoseconds; 0: it does
 }
 
 func newSession(cfg *PeerConfig, rnic *verbs.RNIC, nc net.Conn) *session {
@@ -77,7 +79,10 @@ func (s *session) serve(ctx context.Context) error {
 	for {
 		var req request
 		allow(ctx, s.ctl.nc, s.cfg.limits.idle)
-		if err := s.ctl.receive(&req); err == io.EOF {
+		s.rests.Store(time.Now().UnixNano())
+		err := s.ctl.receive(&req)
+		s.rests.Store(0)
+		if err == io.EOF {
 			return nil
 		} else if err != nil {
 			return because(ctx, err)
@@ -88,6 +93,9 @@ func (s *session) serve(ctx context.Context) error {
 		}
 	}
 }
+
+// interrupt ends the session of a driver that asks for nothing.
+func (s *session) interrupt() { s.ctl.nc.Close() }
 
 // close gives everything back, when nobody can join any more.
 func (s *session) close() {

@@ -1,6 +1,6 @@
 //go:build unix
 
-package fileserver
+package fairness
 
 import (
 	"math"
@@ -8,9 +8,9 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// descriptors is how many files this process may have open. The runtime has raised
+// Descriptors is how many files this process may have open. The runtime has raised
 // that as far as it goes.
-func descriptors() int {
+func Descriptors() int {
 	var limit unix.Rlimit
 	if unix.Getrlimit(unix.RLIMIT_NOFILE, &limit) != nil {
 		return 256 // the least that systems come with
