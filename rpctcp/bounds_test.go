@@ -214,6 +214,32 @@ func TestMemoryIsALimitWhateverPeersDo(t *testing.T) {
 	}
 }
 
+// Replies in memory of the handler's own count as long as they are kept for the
+// peer.
+func TestRepliesThatHandlersBringCount(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		const each = 1 << 20
+		var sent atomic.Int32
+		s := newServer(t, ServerConfig{Memory: 2 * 4 * each, Handler: oncrpc.HandlerFunc(func(_ context.Context, r *oncrpc.Request) ([]byte, error) {
+			sent.Add(1)
+			return append(replyOf(r.XID, ""), make([]byte, each)...), nil
+		})})
+		var peers []*peer
+		for xid := range uint32(10) {
+			p, _ := serveFrom(t, s, attacker)
+			p.send(callOf(xid, ""))
+			peers = append(peers, p)
+		}
+		synctest.Wait()
+		if used := s.setting.out.Used(); used < 2*each || used > 4*each {
+			t.Errorf("%d octets of replies are counted, and %d are kept", used, int(sent.Load())*each)
+		}
+		for _, p := range peers {
+			p.Close()
+		}
+	})
+}
+
 // A peer that takes a long reply slowly is not one that does not take it.
 func TestWhoReadsSlowlyIsNotCutOff(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

@@ -21,6 +21,7 @@ type served struct {
 	out     []*buffer // given to the handler
 	replies *fairness.Account
 	lying   *atomic.Int32 // counts it while it waits for memory
+	adopted int           // octets counted for a reply that is in none of out
 	reject  error         // in place of the handler's answer
 }
 
@@ -90,6 +91,7 @@ func (c *served) parse() error {
 func (l *link) execute(c *served) {
 	reply, err := c.answer(l.ctx, l.handler)
 	if err == nil {
+		c.adopt(reply)
 		l.lying.Add(1)
 		err = l.write(l.ctx, reply)
 		l.lying.Add(-1)
@@ -151,9 +153,28 @@ func (c *served) wait(size int) {
 	}
 }
 
+// adopt counts a reply in the handler's own memory, unless it is a short one.
+func (c *served) adopt(reply []byte) {
+	if len(reply) <= sizes[0] {
+		return
+	}
+	for _, b := range c.out {
+		if &b.b[:1][0] == &reply[0] {
+			return
+		}
+	}
+	c.adopted = len(reply)
+	if !c.replies.Try(c.adopted, false) {
+		c.wait(c.adopted)
+	}
+}
+
 // free gives the call's memory back.
 func (c *served) free() {
 	c.in.release()
+	if c.adopted > 0 {
+		c.replies.Give(c.adopted)
+	}
 	for i, b := range c.out {
 		b.release()
 		c.out[i] = nil

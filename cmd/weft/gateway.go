@@ -68,7 +68,8 @@ users who own their sockets, whatever they claim, unless that is root; when not
 root runs the gateway, only the same user and root may use it, others with
 --allow-others, and other machines with --allow. Callers on other machines are who
 they say. Over TCP they have to call from ports below 1024, unless --insecure is
-given; over RDMA ports say nothing, as Linux's client uses any.
+given; over RDMA ports say nothing, as Linux's client uses any. Connections of hosts
+that may not use it are reset at once.
 
 For version 3 clients need MOUNT and find it by a port mapper. Gateway has both,
 and passes MOUNT on to the server's port of NFS, where weft serve has it, or if it
@@ -77,6 +78,10 @@ or over the connections of NFS only (--mount same). Locks of version 3
 do not pass: mount with nolock. Versions 4 need none of this.
 
 Of version 4.0, a server that wants to call back calls the client's own address.
+
+At most 1024 clients are served over TCP and 256 over RDMA, fewer where the system
+lets a process open fewer than 4096 files; they are divided among hosts as weft
+serve does it.
 
 An interrupt ends it with status 130, SIGTERM with 143: what has been asked is
 answered, within five seconds.`,
@@ -278,7 +283,7 @@ func (g *gatewayCmd) run(ctx context.Context) (err error) {
 		defer g.rnic.Close()
 	}
 
-	pass := gateway.Config{Backend: g.backend(notices), Wait: g.wait, Logger: notices}
+	pass := gateway.Config{Backend: g.backend(notices), Connections: fileserver.Connections(), Wait: g.wait, Logger: notices}
 	if where, err := g.mountConfig(pass.Backend); err != nil {
 		return err
 	} else if where != nil {

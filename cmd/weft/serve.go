@@ -81,6 +81,12 @@ where neither goes, the mount command that it prints has the port (off).
 A write that was acknowledged as stable is on disk. --async gives that up for
 names and attributes: a crash of the machine may undo what clients think done.
 
+Connections of hosts that --allow does not have are reset before anything is read
+of them. Those served are at most 1024 over TCP and 256 over RDMA, with 256 MiB of
+messages each, and fewer where the system lets a process open fewer than 4096
+files (ulimit -n). All of it is divided fairly among hosts: who has the most and
+does not use it loses some of it to others.
+
 File handles are sealed with a random key, so that nobody makes up handles of files
 that were not found by a path. It is kept in --state DIR (handles.key, for this user
 alone), and clients go on when the server is started again. A key that others may read

@@ -14,11 +14,17 @@ import (
 	"github.com/weft-rdma/weft/nfs"
 	"github.com/weft-rdma/weft/oncrpc"
 	"github.com/weft-rdma/weft/rpcrdma"
+	"github.com/weft-rdma/weft/rpctcp"
 )
 
 // DefaultMaxPayload is the most octets of data in a reply, for which there is
 // memory, where Config.MaxPayload says nothing: what NFS peers agree on.
 const DefaultMaxPayload = 1 << 20
+
+// DefaultConnections is how many connections behind there are at a time where
+// Config.Connections says nothing: as many as servers in front have by default, over
+// TCP and RDMA together.
+const DefaultConnections = rpctcp.DefaultConnections + rpcrdma.DefaultConnections
 
 // A Config says what a [Gateway] is to do. Zero values are the defaults.
 type Config struct {
@@ -38,6 +44,11 @@ type Config struct {
 	// to a backend that places them, DefaultMaxPayload. A server that returns more
 	// at a time needs more.
 	MaxPayload int
+
+	// Connections bounds the connections behind, those that are being closed
+	// included, DefaultConnections. The first call of one more connection in front
+	// waits until one has ended: so there should be as many as in front.
+	Connections int
 
 	// Logger tells of calls that could not be passed on, at level Info; nil is
 	// silent.
@@ -72,8 +83,9 @@ type Front struct {
 // A Gateway is a handler that passes calls on to a server. It is used by any
 // number of transports at a time, whose requests must have a Session.
 type Gateway struct {
-	cfg  Config
-	past history
+	cfg   Config
+	past  history
+	slots chan struct{} // one token for each connection behind
 
 	mu       sync.Mutex
 	closed   bool
@@ -91,7 +103,10 @@ func New(cfg Config) (*Gateway, error) {
 	if cfg.Logger == nil {
 		cfg.Logger = slog.New(slog.DiscardHandler)
 	}
-	return &Gateway{cfg: cfg, sessions: make(map[any]*session)}, nil
+	if cfg.Connections <= 0 {
+		cfg.Connections = DefaultConnections
+	}
+	return &Gateway{cfg: cfg, slots: make(chan struct{}, cfg.Connections), sessions: make(map[any]*session)}, nil
 }
 
 // ServeRPC passes a call on and returns its reply.
@@ -112,7 +127,7 @@ func (g *Gateway) ServeRPC(ctx context.Context, r *oncrpc.Request) ([]byte, erro
 			return reply, err
 		}
 	}
-	s, err := g.session(r)
+	s, err := g.session(ctx, r)
 	if err != nil {
 		return nil, err
 	}
@@ -123,7 +138,7 @@ func (g *Gateway) ServeRPC(ctx context.Context, r *oncrpc.Request) ([]byte, erro
 var errNoSession = errors.New("gateway: the call came by no connection, or by one whose end cannot be known")
 
 // session returns the session of the connection that r came by.
-func (g *Gateway) session(r *oncrpc.Request) (*session, error) {
+func (g *Gateway) session(ctx context.Context, r *oncrpc.Request) (*session, error) {
 	if r.Session == nil || r.SessionEnd == nil {
 		return nil, errNoSession
 	}
@@ -135,7 +150,7 @@ func (g *Gateway) session(r *oncrpc.Request) (*session, error) {
 		if before != nil {
 			before.close()
 		}
-		s.open(r)
+		s.open(ctx, r)
 		key := r.Session // r is the transport's again by then
 		r.SessionEnd(func() { g.end(key, s) })
 	}

@@ -7,6 +7,8 @@ import (
 	"net"
 	"slices"
 	"strings"
+	"sync"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -81,6 +83,59 @@ func TestEachConnectionHasOneBehind(t *testing.T) {
 	if got := behinds[0].receive(); xidOf(got) != 8 {
 		t.Errorf("call %x over another connection", got)
 	}
+}
+
+// Connections behind are bounded, also while those in front come and go: one more
+// waits until another has been closed.
+func TestConnectionsBehindAreBounded(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var open, most atomic.Int32
+		g, err := New(Config{Connections: 3, Backend: Backend{Open: func(Front) (oncrpc.Caller, error) {
+			most.Store(max(most.Load(), open.Add(1)))
+			return &slowCaller{&open}, nil
+		}}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		var fronts sync.WaitGroup
+		for i := range 20 {
+			fronts.Go(func() {
+				var end func()
+				r := &oncrpc.Request{Call: oncrpc.Call{Prog: nfs.Program, Vers: 3}, Session: i, Remote: addr("192.0.2.1", i), SessionEnd: func(f func()) { end = f }}
+				if _, err := g.ServeRPC(t.Context(), r); err != nil {
+					t.Error(err)
+				}
+				end()
+			})
+		}
+		fronts.Wait()
+		if n := most.Load(); n != 3 || open.Load() != 0 {
+			t.Errorf("there were %d connections behind, and %d are left", n, open.Load())
+		}
+		ctx, cancel := context.WithCancel(t.Context())
+		cancel()
+		for range 3 {
+			g.slots <- struct{}{}
+		}
+		r := &oncrpc.Request{Session: "gone", Remote: addr("192.0.2.1", 1), SessionEnd: func(func()) {}}
+		if _, err := g.ServeRPC(ctx, r); !errors.Is(err, oncrpc.ErrNoReply) {
+			t.Errorf("a call whose connection has gone: %v", err)
+		}
+		g.Close()
+	})
+}
+
+// A slowCaller takes its time to close.
+type slowCaller struct{ open *atomic.Int32 }
+
+func (c *slowCaller) Call(_ context.Context, call *oncrpc.ClientCall) (*oncrpc.ClientReply, error) {
+	return &oncrpc.ClientReply{Message: reply(call.XID)}, nil
+}
+
+func (c *slowCaller) Close() error {
+	time.Sleep(time.Second)
+	c.open.Add(-1)
+	return nil
 }
 
 // A restart of the server is not seen in front: what had no reply is sent again,

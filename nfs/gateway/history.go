@@ -103,9 +103,25 @@ func (h *history) put(client string, port int, calls []mark) {
 	defer h.mu.Unlock()
 	h.forget()
 	if len(h.list) == remembered {
-		h.list = slices.Delete(h.list, 0, 1)
+		i := h.most()
+		h.list = slices.Delete(h.list, i, i+1)
 	}
 	h.list = append(h.list, past{client, port, calls, time.Now()})
+}
+
+// most returns the oldest of the host with the most: whose connections come and go
+// has only its own forgotten. h.mu is held.
+func (h *history) most() (oldest int) {
+	count := make(map[string]int)
+	for _, p := range h.list {
+		count[p.host]++
+	}
+	for i, p := range h.list {
+		if count[p.host] > count[h.list[oldest].host] {
+			oldest = i
+		}
+	}
+	return oldest
 }
 
 // take returns the port from which a call of the client's was passed on before,

@@ -30,15 +30,22 @@ type session struct {
 	closed  atomic.Bool
 }
 
-// open makes the caller, for r, the first call.
-func (s *session) open(r *oncrpc.Request) {
+// open makes the caller, for r, the first call, when there is a place for it.
+func (s *session) open(ctx context.Context, r *oncrpc.Request) {
 	defer close(s.opened)
+	select {
+	case s.g.slots <- struct{}{}:
+	case <-ctx.Done():
+		s.err = oncrpc.ErrNoReply // the connection in front has gone
+		return
+	}
 	s.caller, s.err = s.g.cfg.Backend.Open(Front{
 		Network: r.Network, Remote: r.Remote,
 		Port:    s.g.past.take(s.client, markOf(r)),
 		Reverse: oncrpc.HandlerFunc(s.reverse),
 	})
 	if s.err != nil {
+		<-s.g.slots
 		s.g.cfg.Logger.Warn("the server behind cannot be called", "for", r.Remote, "err", s.err)
 	}
 }
@@ -142,5 +149,6 @@ func (s *session) close() {
 			s.g.past.put(s.client, c.LocalPort(), s.seen.all())
 		}
 		s.caller.Close()
+		<-s.g.slots
 	})
 }

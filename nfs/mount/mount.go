@@ -72,7 +72,18 @@ func (s *Server) ServeRPC(ctx context.Context, r *oncrpc.Request) ([]byte, error
 	if err := d.End(); err != nil {
 		return nil, err
 	}
-	e := r.Accept(1 << 10)
+	var list nfs.MountList
+	var exports nfs.ExportList
+	room := 1 << 10
+	switch proc {
+	case nfs.MountDump:
+		list = s.mounts.list()
+		room = listLen(list)
+	case nfs.MountExport:
+		exports = s.exports()
+		room = exportsLen(exports)
+	}
+	e := r.Accept(room)
 	host := hostOf(r.Remote)
 	switch proc {
 	case nfs.MountMnt:
@@ -82,9 +93,9 @@ func (s *Server) ServeRPC(ctx context.Context, r *oncrpc.Request) ([]byte, error
 	case nfs.MountUmntAll:
 		s.mounts.removeAll(host)
 	case nfs.MountDump:
-		s.mounts.list().Encode(&e)
+		list.Encode(&e)
 	case nfs.MountExport:
-		s.exports().Encode(&e)
+		exports.Encode(&e)
 	}
 	return e.Finish()
 }
@@ -153,6 +164,27 @@ func (s *Server) exports() nfs.ExportList {
 		list = append(list, nfs.Export{Path: "/", Groups: groups})
 	}
 	return list
+}
+
+// listLen and exportsLen are how many octets the answers to DUMP and EXPORT have: a
+// mark that there is another entry, and the lengths of strings, have 4 each.
+func listLen(list nfs.MountList) int {
+	n := 4
+	for _, m := range list {
+		n += 12 + oncrpc.RoundUp(len(m.Host)) + oncrpc.RoundUp(len(m.Path))
+	}
+	return n
+}
+
+func exportsLen(list nfs.ExportList) int {
+	n := 4
+	for _, x := range list {
+		n += 12 + oncrpc.RoundUp(len(x.Path))
+		for _, group := range x.Groups {
+			n += 8 + oncrpc.RoundUp(len(group))
+		}
+	}
+	return n
 }
 
 // statOf is the status of MNT for an error of Config.Handle.

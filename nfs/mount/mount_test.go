@@ -219,6 +219,17 @@ func TestWhoMountedIsRememberedUntilUnmounted(t *testing.T) {
 	if n := strings.Count(dump(), " ") + 1; n != maxRemembered {
 		t.Errorf("%d mounts are remembered, want %d", n, maxRemembered)
 	}
+	if _, err := mnt(s, "192.0.2.9", "/kept"); err != nil {
+		t.Fatal(err)
+	}
+	for i := range 2 * maxRemembered {
+		if _, err := mnt(s, "192.0.2.1", fmt.Sprint("/", i)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if !strings.Contains(dump(), "192.0.2.9:/kept") {
+		t.Error("what one host mounts has that of another forgotten")
+	}
 }
 
 func TestOlderVersionsGetNoHandle(t *testing.T) {

@@ -11,7 +11,7 @@ import (
 )
 
 // maxRemembered bounds the list: clients that went away without a word stay in
-// it, and the oldest are forgotten.
+// it, and the oldest of the host with the most are forgotten.
 const maxRemembered = 1024
 
 // mounts is the list, oldest first.
@@ -26,9 +26,24 @@ func (m *mounts) add(host, path string) {
 	defer m.mu.Unlock()
 	m.drop(nfs.Mount{Host: host, Path: path})
 	if len(m.all) == maxRemembered {
-		m.all = slices.Delete(m.all, 0, 1)
+		i := m.most()
+		m.all = slices.Delete(m.all, i, i+1)
 	}
 	m.all = append(m.all, nfs.Mount{Host: host, Path: path})
+}
+
+// most returns the oldest of the host with the most. m.mu is held.
+func (m *mounts) most() (oldest int) {
+	count := make(map[string]int)
+	for _, mount := range m.all {
+		count[mount.Host]++
+	}
+	for i, mount := range m.all {
+		if count[mount.Host] > count[m.all[oldest].Host] {
+			oldest = i
+		}
+	}
+	return oldest
 }
 
 func (m *mounts) remove(host, path string) {

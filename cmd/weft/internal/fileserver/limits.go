@@ -4,6 +4,7 @@
 package fileserver
 
 import (
+	"github.com/weft-rdma/weft/internal/fairness"
 	"github.com/weft-rdma/weft/oncrpc"
 	"github.com/weft-rdma/weft/rpcrdma"
 	"github.com/weft-rdma/weft/rpctcp"
@@ -35,6 +36,13 @@ func limitsFor(descriptors int) limits {
 		backlog: min(half/16, 128),
 		mapper:  min(half/8, 64),
 	}
+}
+
+// Connections is how many connections file servers of this process serve, over RDMA
+// and TCP together: half of the descriptors that the system lets it have at most.
+func Connections() int {
+	l := limitsFor(fairness.Descriptors())
+	return l.rdma + l.tcp
 }
 
 // helper is how MOUNT by datagrams and the port mapper are served: their messages
