@@ -183,6 +183,23 @@ func TestRightsOfAnOwnerThatIsNotKeptAreNotKept(t *testing.T) {
 	}
 }
 
+// An owner that is none, which systems take for no change, is not kept.
+func TestAnOwnerThatIsNoneIsNotKept(t *testing.T) {
+	src, dst := t.TempDir(), t.TempDir()
+	write(t, filepath.Join(src, "file"), "data", 0o755|fs.ModeSetuid|fs.ModeSetgid)
+	for name, to := range map[string]Place{"here": {Local{}, dst}, "server": {serve(t, dst, folder.Config{SingleUser: true}, overTCP, nil), "/"}} {
+		for _, o := range []Owner{{nobody, nobody}, {0, nobody}, {nobody, 0}} {
+			err, failed := run(t, &Copier{Preserve: true}, &owned{uid: o.UID, gid: o.GID}, to.Tree, to.Path, filepath.Join(src, "file"))
+			if err != nil || failed != nil {
+				t.Fatal(name, err, failed)
+			}
+			if got := lstat(t, filepath.Join(dst, "file")); got.Mode != 0o755 {
+				t.Errorf("%s: %v of %v", name, got.Mode, o)
+			}
+		}
+	}
+}
+
 // Root is told when a server does not let it give a file away.
 func TestRootIsToldOfOwnersThatAreNotKept(t *testing.T) {
 	src, dst := t.TempDir(), t.TempDir()

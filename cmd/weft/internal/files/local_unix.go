@@ -38,7 +38,7 @@ var Umask = sync.OnceValue(func() fs.FileMode {
 // setOwner sets an owner, and says whether the file has it then. Who may not give a
 // file away may still give it one of his groups.
 func setOwner(name string, to *Owner) (kept bool, err error) {
-	if to == nil {
+	if !to.real() {
 		return false, nil
 	}
 	info, err := os.Lstat(name)

@@ -193,7 +193,7 @@ func (r *Remote) Set(ctx context.Context, name string, m Meta) error {
 // owner from a file whose owner is set, and some from what comes along. Who may
 // not give a file away may still give it one of its groups.
 func (r *Remote) setOwner(ctx context.Context, info *client.Info, to *Owner) (kept bool, err error) {
-	if to == nil {
+	if !to.real() {
 		return false, nil
 	}
 	if info.Attr.UID == to.UID && info.Attr.GID == to.GID {

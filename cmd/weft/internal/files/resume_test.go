@@ -55,6 +55,9 @@ func TestAnInterruptedCopyGoesOn(t *testing.T) {
 		check("again", resume(), 4)
 
 		fill(w.dst, map[string]string{"d/a": "other", "d/b": "secon"}) // another time, another size
+		if err := os.Chtimes(filepath.Join(w.dst, "d/b"), when, when); err != nil {
+			t.Fatal(err)
+		}
 		check("with two that are not right", resume(), 2)
 
 		fill(w.dst, map[string]string{"d/a": "wrong"})
@@ -156,11 +159,18 @@ func TestAnInterruptEndsStandardInput(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	read := make(chan struct{})
+	c.Progress = func(n int64) {
+		if n > 0 {
+			close(read)
+		}
+	}
 	done := make(chan error)
 	go func() { done <- c.Run(ctx, plan) }()
 	if _, err := feed.Write([]byte("the beginning")); err != nil {
 		t.Fatal(err)
 	}
+	<-read // and there is no more
 	cancel()
 	if err := <-done; err == nil {
 		t.Error("it came to an end")

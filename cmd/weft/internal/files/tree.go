@@ -111,6 +111,12 @@ type Meta struct {
 // An Owner is user and group.
 type Owner struct{ UID, GID uint32 }
 
+// nobody is no user and no group: to systems it says that nothing changes.
+const nobody = 1<<32 - 1
+
+// real reports whether there can be such an owner.
+func (o *Owner) real() bool { return o != nil && o.UID != nobody && o.GID != nobody }
+
 // An OwnerError says that a file did not get its owner, from a caller who may give
 // files away. To others it is no error.
 type OwnerError struct {
