@@ -354,16 +354,20 @@ func TestWhatIsKeptOfHardLinksIsBounded(t *testing.T) {
 	write(t, at, "", 0o644)
 	var lost []error
 	c := &Copier{HardLinks: true, Lost: func(err error) { lost = append(lost, err) }}
-	for i := range uint64(maxLinks/linkSize + 10) {
+	const room = 100
+	c.links.octets = maxLinks - room*(linkSize+len(at))
+	for i := range uint64(2 * room) {
 		s := &step{from: Place{Local{}, at}, info: &Info{Links: 2, ID: ID{File: i}}}
 		c.remember(t.Context(), s, Place{Local{}, at})
 	}
-	octets := 0
-	for _, l := range c.links.files {
-		octets += l.octets()
+	if len(c.links.files) != room || len(lost) != 1 {
+		t.Errorf("%d files in room for %d, %v", len(c.links.files), room, lost)
 	}
-	if octets > maxLinks || octets < maxLinks/2 || octets != c.links.octets || len(lost) != 1 {
-		t.Errorf("%d octets of %d, %d counted; %v", octets, maxLinks, c.links.octets, lost)
+	for key := range c.links.files {
+		c.links.forget(key)
+	}
+	if left := maxLinks - room*(linkSize+len(at)); c.links.octets != left {
+		t.Errorf("%d octets are in use of none, want %d", c.links.octets, left)
 	}
 }
 
@@ -524,6 +528,30 @@ func TestLinksOutOfTheDestinationAreNotWrittenThrough(t *testing.T) {
 	for name, content := range there {
 		if got[name] != content {
 			t.Errorf("%s is %q", name, got[name])
+		}
+	}
+}
+
+// Where a shell stands in a folder by a symbolic link, paths say so.
+func TestLinksWithinTheDestinationAreKnownByTheirRealPath(t *testing.T) {
+	base := tree(t, map[string]string{"real/src/file": "new", "real/dst/file": "-> other", "real/dst/other": "old", "link": "-> real"})
+	real, err := filepath.EvalSymlinks(filepath.Join(base, "real"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Chdir(filepath.Join(base, "link"))
+	t.Setenv("PWD", filepath.Join(base, "link"))
+	for _, target := range []string{"other", filepath.Join(real, "dst/other"), filepath.Join(base, "link/dst/other")} {
+		if err := errors.Join(os.Remove("dst/file"), os.Symlink(target, "dst/file"), os.WriteFile("dst/other", []byte("old"), 0o644)); err != nil {
+			t.Fatal(err)
+		}
+		for _, dst := range []string{"dst", filepath.Join(real, "dst"), filepath.Join(base, "link/dst")} {
+			if err, failed := run(t, &Copier{Recursive: true}, Local{}, Local{}, dst, "src/."); err != nil || failed != nil {
+				t.Errorf("through %s to %s: %v, %v", target, dst, err, failed)
+			}
+		}
+		if got := listTree(t, real)["dst/other"]; got != "new" {
+			t.Errorf("through %s: %q", target, got)
 		}
 	}
 }

@@ -32,10 +32,26 @@ func (Local) Dir(name string) string { return filepath.Dir(name) }
 func (Local) Base(name string) string { return filepath.Base(name) }
 
 func (Local) Inside(name, dir string) bool {
-	name, err1 := filepath.Abs(name)
-	dir, err2 := filepath.Abs(dir)
+	name, err1 := absolute(name)
+	dir, err2 := absolute(dir)
 	rel, err3 := filepath.Rel(dir, name)
 	return errors.Join(err1, err2, err3) == nil && filepath.IsLocal(rel)
+}
+
+// absolute is an absolute path. The current folder is one without symbolic links,
+// which a shell may have come by.
+func absolute(name string) (string, error) {
+	if filepath.VolumeName(name) != "" || name != "" && os.IsPathSeparator(name[0]) {
+		return filepath.Abs(name)
+	}
+	dir, err := os.Getwd()
+	if err != nil {
+		return "", err
+	}
+	if dir, err = filepath.EvalSymlinks(dir); err != nil {
+		return "", err
+	}
+	return filepath.Join(dir, name), nil
 }
 
 func (Local) Show(name string) string { return name }

@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 
 	"github.com/weft-rdma/weft/nfs"
@@ -44,7 +45,7 @@ func eachServer(t *testing.T, files map[string]string, test func(t *testing.T, d
 
 func TestFoldersAreRemovedWithAllThatIsInThem(t *testing.T) {
 	files := map[string]string{"d/a": "1", "d/e/f/g": "2", "d/e/empty/": "", "d/link": "-> ../keep", "d/up": "-> ..", "keep/x": "3", "file": "4"}
-	for i := range 700 { // more than one part of a listing
+	for i := range 200 { // more than one part of a listing
 		files[fmt.Sprintf("d/many/%s%d", strings.Repeat("n", 50), i)] = ""
 	}
 	eachServer(t, files, func(t *testing.T, dir string, r *Remote) {
@@ -103,6 +104,14 @@ type maze struct {
 	list   func(fh nfs.FH, cookie uint64) []nfs.Entry // what a folder lists from a cookie on; none: its end
 	remove func(name string, folder bool) nfs.Stat
 	calls  int
+
+	mu sync.Mutex // of all of it while a call is served
+}
+
+// served waits for calls under way, after which the test may look.
+func (m *maze) served() {
+	m.mu.Lock()
+	defer m.mu.Unlock()
 }
 
 func mazeHandle(n uint64) nfs.FH { return binary.BigEndian.AppendUint64(nil, n) }
@@ -116,6 +125,8 @@ func mazeEntry(name string, n, cookie uint64, kind nfs.FileType) nfs.Entry {
 }
 
 func (m *maze) ServeRPC(_ context.Context, r *oncrpc.Request) ([]byte, error) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
 	m.calls++
 	d := oncrpc.NewDecoder(r.Args, "arguments")
 	e := r.Accept(1 << 17)
@@ -185,6 +196,7 @@ func TestFoldersThatAreInThemselvesAreNotGoneThroughForEver(t *testing.T) {
 				return nfs.OK
 			}}
 			_, failed := removeAll(t, &Remover{Recursive: true}, m.mount(t), "/d")
+			m.served()
 			if len(failed) != 1 || !strings.Contains(failed[0].Error(), tt.says) || m.calls > tt.most {
 				t.Errorf("%d calls, %v, want an error with %q", m.calls, failed, tt.says)
 			}
@@ -220,6 +232,7 @@ func TestAFolderThatStaysFullEnds(t *testing.T) {
 	if removed, failed := removeAll(t, &Remover{Recursive: true}, m.mount(t), "/d"); failed != nil || len(removed) != 4 {
 		t.Errorf("%q, %v", removed, failed)
 	}
+	m.served()
 	m.remove = func(string, bool) nfs.Stat { return nfs.ErrNotEmpty }
 	if removed, failed := removeAll(t, &Remover{Recursive: true}, m.mount(t), "/d"); len(failed) != 1 || removed != nil {
 		t.Errorf("%q, %v", removed, failed)
@@ -248,6 +261,7 @@ func TestAnEndlessFolderEndsWithTheContext(t *testing.T) {
 	if err := (&Remover{Recursive: true}).Remove(ctx, m.mount(t), "/d"); !errors.Is(err, context.Canceled) {
 		t.Error(err)
 	}
+	m.served()
 	if gone > 1001 {
 		t.Errorf("removed %d", gone)
 	}
