@@ -151,6 +151,14 @@ func (e *extent) scattered(dst [][]byte, off, n uint64) [][]byte {
 	return dst
 }
 
+// pieces is all of the memory.
+func (e *extent) pieces() [][]byte {
+	if e.buf != nil {
+		return [][]byte{e.buf}
+	}
+	return e.scattered(nil, 0, e.length)
+}
+
 // contiguous is the memory of n octets from off on when it is in one piece, else nil.
 func (e *extent) contiguous(off, n uint64) []byte {
 	if e.buf != nil {

@@ -74,6 +74,10 @@ func (r *Region) Shared() bool {
 // nil. The memory stays the caller's: it has to keep it mapped until Deallocate has
 // returned. Memory may be registered more than once (Verbs §7.4.3).
 //
+// Whether this program has the rights to the memory's pages is found out with
+// Config.ProbePages alone. Without, an access that the system refuses ends as a
+// ddp.FaultMemory.
+//
 // It fails with ErrAccess, ErrLength, ErrVA, ErrFBO, ErrBufferSize, ErrBufferEntry,
 // ErrPD, ErrEntryLimit, ErrRegionLimit, ErrByteLimit or ErrClosed; a failure changes
 // nothing.
@@ -109,7 +113,11 @@ func (t *Table) describe(buf []byte, cfg *RegionConfig) (*registration, error) {
 	} else if len(buf) == 0 {
 		return nil, fmt.Errorf("%w: at least 1 octet is expected", ErrLength)
 	}
-	return address(e, cfg)
+	g, err := address(e, cfg)
+	if err == nil {
+		err = t.probe(&g.extent, g.access)
+	}
+	return g, err
 }
 
 // address gives memory its tagged offsets.

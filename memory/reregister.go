@@ -83,14 +83,19 @@ func (t *Table) reregister(r *Region, pd *PD, g *registration, cfg *RegionConfig
 // ErrVA, ErrAccess, ErrPD, ErrRegionLimit, ErrByteLimit or ErrClosed; a failure
 // changes nothing.
 func (t *Table) RegisterShared(existing STag, pd *PD, cfg RegionConfig) (*Region, error) {
-	r, err := t.registerShared(existing, pd, &cfg)
+	var r *Region
+	probed, err := t.probeShared(existing, cfg.Access)
+	if err == nil {
+		r, err = t.registerShared(existing, pd, &cfg, probed)
+	}
 	if err != nil {
 		return nil, fmt.Errorf("memory: register shared: %w", err)
 	}
 	return r, nil
 }
 
-func (t *Table) registerShared(existing STag, pd *PD, cfg *RegionConfig) (*Region, error) {
+// registerShared is RegisterShared for memory that was probed, if that is wanted.
+func (t *Table) registerShared(existing STag, pd *PD, cfg *RegionConfig, probed *registration) (*Region, error) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if t.closed {
@@ -101,7 +106,7 @@ func (t *Table) registerShared(existing STag, pd *PD, cfg *RegionConfig) (*Regio
 		return nil, fmt.Errorf("%w: no region has STag %v", ErrRegion, existing)
 	}
 	was := o.current.Load()
-	if was.stag != existing || was.revoked() {
+	if was.stag != existing || was.revoked() || t.cfg.ProbePages && was != probed {
 		return nil, fmt.Errorf("%w: %v is not Valid, or has another key", ErrRegion, existing)
 	}
 	if err := checkAccess(cfg.Access, cfg.RemoteAccess != RemoteForbidden); err != nil {

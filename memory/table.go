@@ -45,6 +45,11 @@ type Config struct {
 	// Physical is what the STag of zero names: its tagged offsets are offsets into
 	// this memory (Verbs §7.2.1). Without, that STag names nothing.
 	Physical []byte
+	// ProbePages has each registration touch the pages of its memory, to find out
+	// whether this program may read them and, for LocalWrite, write them. Memory that
+	// it may not is refused with ErrAccess. Their content stays as it is, whoever else
+	// changes it meanwhile, but the system has to provide each page.
+	ProbePages bool
 	// Rand is where STag indices come from; nil means crypto/rand. It is for
 	// tests: STags are to be unpredictable.
 	Rand io.Reader

@@ -67,7 +67,7 @@ var faultRoles = []faultRole{
 // A page that the system does not let this program use is an access violation of the
 // stream that uses it. Whoever else there is goes on.
 //
-// Claims: V-6.4-2 V-6.4-6 V-6.4-7 V-8.3.2-1
+// Claims: V-6.4-2 V-6.4-6 V-6.4-7 V-8.3.2-1 R-8.1.2-4 DDP-8.3.2-3 S-7.3-1
 func TestMemoryThatFaultsEndsItsStreamAlone(t *testing.T) {
 	for _, r := range faultRoles {
 		for _, m := range badMemories {
@@ -212,4 +212,24 @@ func TestFaultsOfTheConsumerStayTheConsumers(t *testing.T) {
 			}
 		}
 	})
+}
+
+// An RNIC that probes refuses memory when it is registered.
+//
+// Claims: R-8.1.2-4 DDP-8.3.2-3 S-7.3-1
+func TestAnRNICThatProbesRefusesMemoryThatItsConsumerMayNotUse(t *testing.T) {
+	s := newSideOf(t, verbs.Config{ProbePages: true}, able)
+	other := newSide(t, reads)
+	wires[0].connect(t, s.qp, other.qp, cm.Params{})
+	readOnly := pagestest.ReadOnly(t, 1)
+	_, err := s.pd.Register(readOnly, verbs.LocalRead|verbs.LocalWrite|verbs.RemoteWrite)
+	wantError(t, err, verbs.ErrAccess)
+	if err == nil || !strings.Contains(err.Error(), "octet 0 of") || !strings.Contains(err.Error(), "cannot be written") {
+		t.Errorf("%v, expected to be told which octet", err)
+	}
+	must(s.pd.Register(readOnly, verbs.LocalRead|verbs.RemoteRead))(t)
+
+	f := must(s.pd.AllocMR(1, true))(t).FastRegister(readOnly, verbs.LocalWrite|verbs.RemoteWrite)
+	s.post(verbs.SendWR{ID: 1, Op: verbs.OpFastRegister, FastRegister: &f})
+	wantDone(t, s.sendCQ, done{1, verbs.InvalidFRAccess})
 }

@@ -35,6 +35,14 @@ type Config struct {
 	// (Verbs §7.2.1). Only local work requests of privileged queue pairs use it.
 	Physical []byte
 
+	// ProbePages has each registration of memory find out whether this program has
+	// the rights to its pages that the region is to have (RFC 5040 §8.1.2 rule 4): it
+	// fails with ErrAccess if not, an OpFastRegister with InvalidFRAccess. All pages
+	// are touched for it, which takes time and has the system provide them; their
+	// content stays as it is. Without it, and for pages that change later, the
+	// stream whose message finds the right missing ends with an access violation.
+	ProbePages bool
+
 	// CloseTimeout bounds the Closing and the Terminate state of each queue
 	// pair: after it the stream is reset (Verbs §6.2). 0 means 5 s.
 	CloseTimeout time.Duration
@@ -117,7 +125,7 @@ func Open(cfg Config) (*RNIC, error) {
 		cfg: cfg, limits: limits, log: cfg.Logger.With("rnic", cfg.Name),
 		table: memory.NewTable(memory.Config{
 			MaxRegions: limits.Regions, MaxWindows: limits.Windows, MaxBytes: limits.RegionsOctets, MaxEntries: limits.ListEntries,
-			Block: cfg.Mode == BlockMode, Physical: cfg.Physical,
+			Block: cfg.Mode == BlockMode, Physical: cfg.Physical, ProbePages: cfg.ProbePages,
 		}),
 		pds: map[*PD]struct{}{}, cqs: map[*CQ]struct{}{}, srqs: map[*SRQ]struct{}{}, qps: map[uint32]*QP{},
 		listeners: map[io.Closer]struct{}{},

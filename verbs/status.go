@@ -14,7 +14,7 @@ const (
 	RemoteTermination             // the peer terminated the stream because of this request
 	InvalidSTag                   // an SGE's STag does not exist or is not valid
 	BaseBounds                    // outside the region, or the message is longer than the receive
-	AccessViolation               // the STag lacks the right
+	AccessViolation               // the STag lacks the right, or this program has none to the memory
 	InvalidPD                     // the STag belongs to another protection domain
 	WrapError                     // tagged offset + length exceeds 2^64
 	InvalidateRefused             // STag to Invalidate had Invalid PD or Access Rights

@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"net"
+	"net/netip"
 	"slices"
 	"strings"
 	"sync"
@@ -101,7 +102,7 @@ func TestConnectionsBehindAreBounded(t *testing.T) {
 		for i := range 20 {
 			fronts.Go(func() {
 				var end func()
-				r := &oncrpc.Request{Call: oncrpc.Call{Prog: nfs.Program, Vers: 3}, Session: i, Remote: addr("192.0.2.1", i), SessionEnd: func(f func()) { end = f }}
+				r := &oncrpc.Request{Call: oncrpc.Call{Prog: nfs.Program, Vers: 3}, Session: i, Remote: net.TCPAddrFromAddrPort(netip.AddrPortFrom(netip.MustParseAddr("192.0.2.1"), uint16(i))), SessionEnd: func(f func()) { end = f }}
 				if _, err := g.ServeRPC(t.Context(), r); err != nil {
 					t.Error(err)
 				}
@@ -117,7 +118,7 @@ func TestConnectionsBehindAreBounded(t *testing.T) {
 		for range 3 {
 			g.slots <- struct{}{}
 		}
-		r := &oncrpc.Request{Session: "gone", Remote: addr("192.0.2.1", 1), SessionEnd: func(func()) {}}
+		r := &oncrpc.Request{Session: "gone", Remote: net.TCPAddrFromAddrPort(netip.MustParseAddrPort("192.0.2.1:1")), SessionEnd: func(func()) {}}
 		if _, err := g.ServeRPC(ctx, r); !errors.Is(err, oncrpc.ErrNoReply) {
 			t.Errorf("a call whose connection has gone: %v", err)
 		}

@@ -109,15 +109,15 @@ func (h *history) put(client string, port int, calls []mark) {
 	h.list = append(h.list, past{client, port, calls, time.Now()})
 }
 
-// most returns the oldest of the host with the most: whose connections come and go
+// most returns the oldest of the client with the most: whose connections come and go
 // has only its own forgotten. h.mu is held.
 func (h *history) most() (oldest int) {
 	count := make(map[string]int)
 	for _, p := range h.list {
-		count[p.host]++
+		count[p.client]++
 	}
 	for i, p := range h.list {
-		if count[p.host] > count[h.list[oldest].host] {
+		if count[p.client] > count[h.list[oldest].client] {
 			oldest = i
 		}
 	}
