@@ -6,6 +6,8 @@ import (
 	"encoding/binary"
 	"io"
 	"net"
+
+	"github.com/weft-rdma/weft/internal/pages"
 )
 
 // gathered is up to which length, in octets, a piece is copied behind its mark,
@@ -49,25 +51,31 @@ func NewRecordWriter(w io.Writer, maxFragment int) *RecordWriter {
 }
 
 // WriteRecord writes the pieces, one after the other, as one record. Large
-// pieces are not copied; none is changed or kept. The error is the stream's, and
-// final: nobody knows how much of the record has gone out.
+// pieces are not copied; none is changed or kept. The error is the stream's, or that a
+// piece cannot be read, and final: nobody knows how much of the record has gone out.
 func (w *RecordWriter) WriteRecord(pieces ...[]byte) error {
 	if w.err != nil {
 		return w.err
 	}
-	w.fill(pieces)
-	w.out = w.vec
-	for w.err == nil && w.cut() {
-		_, w.err = w.part.WriteTo(w.w)
-		w.step()
-	}
-	if w.err == nil {
-		_, w.err = w.out.WriteTo(w.w)
-	}
+	w.err = w.write(pieces)
 	clear(w.vec) // keeps nobody's memory
 	clear(w.piece)
 	w.vec, w.out = w.vec[:0], nil
 	return w.err
+}
+
+func (w *RecordWriter) write(pieces [][]byte) (err error) {
+	defer pages.Catch(&err, pieces, pages.Trap())
+	w.fill(pieces)
+	w.out = w.vec
+	for w.cut() {
+		if _, err := w.part.WriteTo(w.w); err != nil {
+			return err
+		}
+		w.step()
+	}
+	_, err = w.out.WriteTo(w.w)
+	return err
 }
 
 // cut moves stepLen octets from out to part, if out has more and somebody wants to

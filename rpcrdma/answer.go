@@ -8,6 +8,7 @@ import (
 	"encoding/binary"
 	"errors"
 
+	"github.com/weft-rdma/weft/internal/pages"
 	"github.com/weft-rdma/weft/memory"
 	"github.com/weft-rdma/weft/oncrpc"
 	"github.com/weft-rdma/weft/verbs"
@@ -111,6 +112,34 @@ func (c *served) refuse(err error) {
 // answer sends the reply of a handler.
 func (c *served) answer(reply []byte) {
 	r := c.r
+	if err := c.layOutCaught(reply); err != nil {
+		if f := (*pages.Fault)(nil); errors.As(err, &f) {
+			r.log("cannot read a reply", "xid", c.xid, "reason", err)
+			c.tell(&oncrpc.AcceptError{Stat: oncrpc.SystemErr, Err: err})
+			return
+		}
+		r.mu.Lock()
+		defer r.mu.Unlock()
+		c.refuse(err)
+		return
+	}
+	r.mu.Lock()
+	if c.offer != nil && !r.closed { // else nothing is sent, and reset withdraws it
+		if !r.roomFor(c.offer) {
+			r.held = append(r.held, c)
+			r.mu.Unlock()
+			return // unhold has it sent
+		}
+		r.show(c)
+	}
+	c.ready()
+	r.mu.Unlock()
+	c.dispatch()
+}
+
+// layOut makes the work requests that send a reply, and what the Send holds.
+func (c *served) layOut(reply []byte) error {
+	r := c.r
 	handle := c.invalidate()
 	source, at := c.source(reply)
 	threshold := int(r.e.threshold.Load())
@@ -127,10 +156,7 @@ func (c *served) answer(reply []byte) {
 		source, at, err = c.own(reply, source, at)
 	}
 	if err != nil {
-		r.mu.Lock()
-		defer r.mu.Unlock()
-		c.refuse(err)
-		return
+		return err
 	}
 	c.begin(len(c.reply.Writes) + 1)
 	for _, w := range c.reply.Writes {
@@ -142,18 +168,7 @@ func (c *served) answer(reply []byte) {
 	}
 	c.add(verbs.OpSend, c.send, 0, Segment{Length: uint32(len(b))})
 	c.invalidates(handle)
-	r.mu.Lock()
-	if c.offer != nil && !r.closed { // else nothing is sent, and reset withdraws it
-		if !r.roomFor(c.offer) {
-			r.held = append(r.held, c)
-			r.mu.Unlock()
-			return // unhold has it sent
-		}
-		r.show(c)
-	}
-	c.ready()
-	r.mu.Unlock()
-	c.dispatch()
+	return nil
 }
 
 // own makes sure that a reply is in registered memory: a handler may have brought

@@ -102,6 +102,8 @@ func NewClient(cfg ClientConfig) (*Client, error) {
 //     the procedure's, as its binding has them, and for a reply that reduces what
 //     may not be reduced (RFC 8166 §6.1);
 //   - a [*RemoteError] for an RDMA_ERROR (RFC 8166 §4.5);
+//   - that the call's memory cannot be read or written, as its pages are not mapped,
+//     lack the right, or lie behind the end of their file;
 //   - [ErrTimeout], [ErrClientClosed], and for a server that cannot be connected
 //     to the error of that, such as a [*cm.RejectedError].
 func (c *Client) Call(ctx context.Context, call *oncrpc.ClientCall) (*oncrpc.ClientReply, error) {
@@ -146,6 +148,9 @@ func (c *Client) complete(ctx context.Context, x *rpc) (*oncrpc.ClientReply, err
 		}
 		if err := c.ctx.Err(); err != nil {
 			return nil, ErrClientClosed
+		}
+		if err := x.unusable(); err != nil {
+			return nil, err
 		}
 	}
 }

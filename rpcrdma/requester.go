@@ -271,7 +271,12 @@ func (r *requester) send(x *rpc) error {
 		return &lostError{r.dead}
 	}
 	x.plan.header.Credits = r.window.requested
-	message := x.plan.appendMessage(s.buf.b[:0], x.shape.stream)
+	message, err := x.appendMessage(s.buf.b[:0])
+	if err != nil {
+		s.discard()
+		r.cancel()
+		return err
+	}
 	r.mu.Lock()
 	if r.dead != nil {
 		r.mu.Unlock()

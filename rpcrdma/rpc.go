@@ -69,7 +69,7 @@ func (r *rpcs) make(c *oncrpc.ClientCall, xid uint32, binding Binding, unbound i
 	x.call.XID = xid
 	var err error
 	if x.head, err = x.call.Call.Append(x.head[:0]); err == nil {
-		err = x.shape.of(x.head, &x.call, binding, &x.taker.cursor, unbound)
+		err = x.describe(binding, unbound)
 	}
 	if err != nil {
 		x.release()
@@ -134,7 +134,9 @@ func (x *rpc) register(qp *verbs.QP) error {
 	var gathered *verbs.MR
 	if p.gather > 0 {
 		x.gathered = grow(x.gathered, p.gather)
-		p.gatherTo(x.gathered, x.shape.stream)
+		if err := x.gather(); err != nil {
+			return err
+		}
 		var err error
 		if gathered, err = x.lend(qp, x.gathered, readable); err != nil {
 			return err

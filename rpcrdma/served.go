@@ -4,7 +4,6 @@
 package rpcrdma
 
 import (
-	"encoding/binary"
 	"errors"
 
 	"github.com/weft-rdma/weft/memory"
@@ -248,8 +247,8 @@ func (c *served) serve() {
 	}
 	r := c.r
 	reply, err := c.handler().ServeRPC(r.e.ctx, &c.request)
-	if err == nil && (len(reply) < 4 || binary.BigEndian.Uint32(reply) != c.request.XID) {
-		err = errors.New("rpcrdma: the handler's reply does not begin with the XID of the call")
+	if err == nil {
+		err = repliesTo(reply, c.request.XID)
 	}
 	switch {
 	case errors.Is(err, oncrpc.ErrNoReply):

@@ -11,6 +11,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/weft-rdma/weft/internal/pages"
 	"github.com/weft-rdma/weft/oncrpc"
 )
 
@@ -23,7 +24,9 @@ func (l *link) takeReply(xid uint32, prefix *[prefixLen]byte) error {
 	}
 	a := l.readAnswer(prefix, w.alloc)
 	if a.err != nil {
-		a.err = &lostError{l.because(a.err)}
+		if f := (*pages.Fault)(nil); !errors.As(a.err, &f) { // else it is the caller's alone
+			a.err = &lostError{l.because(a.err)}
+		}
 		l.lost++
 	}
 	l.mine.answer(w, a)
@@ -34,9 +37,7 @@ func (l *link) takeReply(xid uint32, prefix *[prefixLen]byte) error {
 func (l *link) readAnswer(prefix *[prefixLen]byte, alloc func(int) []byte) answer {
 	if left, last := l.rd.Left(); alloc != nil && last {
 		message := alloc(prefixLen + left)[:prefixLen+left]
-		copy(message, prefix[:])
-		_, err := io.ReadFull(l.rd, message[prefixLen:])
-		return answer{message: message, err: err}
+		return answer{message: message, err: l.readTo(message, prefix)}
 	}
 	buf, err := l.read(prefix, l.own)
 	if err != nil {
@@ -46,12 +47,27 @@ func (l *link) readAnswer(prefix *[prefixLen]byte, alloc func(int) []byte) answe
 		return answer{message: buf.b, buf: buf}
 	}
 	defer buf.release()
-	return answer{message: append(alloc(len(buf.b))[:0], buf.b...)}
+	message := alloc(len(buf.b))[:len(buf.b)]
+	_, err = pages.Scatter([][]byte{message}, buf.b)
+	return answer{message: message, err: err}
+}
+
+// readTo reads a reply into memory of the caller's.
+func (l *link) readTo(message []byte, prefix *[prefixLen]byte) (err error) {
+	defer pages.Catch(&err, [][]byte{message}, pages.Trap())
+	copy(message, prefix[:])
+	if _, err = io.ReadFull(l.rd, message[prefixLen:]); err == nil {
+		return nil
+	}
+	if _, bad := pages.Writable(message); bad != nil { // the system could not put it there
+		return bad
+	}
+	return err
 }
 
 // exchange sends a call and waits for its answer. If there is none within again
 // it sends the call once more, and so on; zero is never. An error is the
-// context's, or a *lostError.
+// context's, a *lostError, or that the caller's memory cannot take the reply.
 func (l *link) exchange(ctx context.Context, xid uint32, w *waiting, again time.Duration, pieces [][]byte) (answer, error) {
 	if err := l.mine.add(xid, w); err != nil {
 		return answer{}, err

@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/weft-rdma/weft/internal/fairness"
+	"github.com/weft-rdma/weft/internal/pages"
 	"github.com/weft-rdma/weft/oncrpc"
 )
 
@@ -180,7 +181,7 @@ func (c *Client) Connect(ctx context.Context) error {
 
 // Call makes a call and waits for the reply, through any number of connections.
 // Beside the errors of [oncrpc.Caller] there are [ErrClientClosed], a reply that
-// cannot be read, and why there is no connection, if ClientConfig.Attempts allows
+// cannot be read, memory of the call that cannot be read or written, and why there is no connection, if ClientConfig.Attempts allows
 // for that.
 //
 // When the context ends while the network has memory of the call, it may take a
@@ -217,10 +218,29 @@ func (c *Client) Call(ctx context.Context, call *oncrpc.ClientCall) (*oncrpc.Cli
 		if ctx.Err() != nil {
 			return nil, ctx.Err()
 		}
+		if bad := memoryError(err, pieces); bad != nil {
+			c.succeeded() // it was not the server
+			return nil, bad
+		}
 		if c.cfg.Attempts > 0 && c.failed() >= c.cfg.Attempts {
 			return nil, fmt.Errorf("rpctcp: %w", err)
 		}
 	}
+}
+
+// memoryError is what is wrong with the memory of a call that ended with err, or nil. A
+// link that was lost because of it would be lost again.
+func memoryError(err error, pieces [][]byte) error {
+	lost, fault := (*lostError)(nil), (*pages.Fault)(nil)
+	if !errors.As(err, &lost) && errors.As(err, &fault) {
+		return fmt.Errorf("rpctcp: the reply has no place: %w", err)
+	}
+	for _, p := range pieces {
+		if _, err := pages.Readable(p); err != nil {
+			return fmt.Errorf("rpctcp: the call cannot be sent: %w", err)
+		}
+	}
+	return nil
 }
 
 // takeXID returns an XID for the call that no call under way has.

@@ -57,13 +57,3 @@ func within(addr uintptr, m []byte) bool {
 	first := uintptr(unsafe.Pointer(unsafe.SliceData(m)))
 	return len(m) > 0 && addr >= first&^(pageSize-1) && addr < (first+uintptr(len(m))+pageSize-1)&^(pageSize-1)
 }
-
-// Scatter copies src to the pieces of dst, one after the other. n is how many octets it
-// copied; the error is that dst cannot be written, and n is less than was copied then.
-func Scatter(dst [][]byte, src []byte) (n int, err error) {
-	defer Catch(&err, dst, Trap())
-	for _, d := range dst {
-		n += copy(d, src[n:])
-	}
-	return n, nil
-}

@@ -10,6 +10,7 @@ import (
 	"io"
 	"sync"
 
+	"github.com/weft-rdma/weft/internal/pages"
 	"github.com/weft-rdma/weft/nfs"
 	"github.com/weft-rdma/weft/oncrpc"
 )
@@ -256,6 +257,7 @@ func (x *File) readOnce(ctx context.Context, p []byte, off int64) (n int, eof bo
 	if err != nil {
 		return 0, false, failed(nfs.ProcRead, x.path, err)
 	}
+	var bad error // p cannot be written
 	err = x.fs.call(ctx, nfs.ProcRead, &oncrpc.ClientCall{Args: [][]byte{b}, Sinks: [][]byte{p}}, func(reply *oncrpc.ClientReply) (nfs.Stat, error) {
 		var res nfs.ReadRes
 		d := oncrpc.NewDecoder(reply.Results, "READ results")
@@ -264,11 +266,14 @@ func (x *File) readOnce(ctx context.Context, p []byte, off int64) (n int, eof bo
 			return 0, fmt.Errorf("%d octets, %d were asked for", count, len(p))
 		}
 		if placed := len(reply.Placed) > 0 && reply.Placed[0].Length >= 0; !placed {
-			copy(p, d.Fixed(int(count)))
+			_, bad = pages.Scatter([][]byte{p}, d.Fixed(int(count)))
 		}
 		n, eof = int(count), res.EOF
 		return res.Stat, d.End()
 	})
+	if bad != nil {
+		n, eof, err = 0, false, bad
+	}
 	return n, eof, failed(nfs.ProcRead, x.path, err)
 }
 

@@ -8,6 +8,7 @@ import (
 	"errors"
 	"io"
 
+	"github.com/weft-rdma/weft/internal/pages"
 	"github.com/weft-rdma/weft/nfs"
 )
 
@@ -67,9 +68,9 @@ func (r *Reader) Read(p []byte) (int, error) {
 			return 0, err
 		}
 	}
-	n := copy(p, r.rest)
+	n, err := pages.Scatter([][]byte{p}, r.rest[:min(len(p), len(r.rest))])
 	r.rest = r.rest[n:]
-	return n, nil
+	return n, failed(nfs.ProcRead, r.file.path, err)
 }
 
 // WriteTo writes all that is left to w, a block at a time.

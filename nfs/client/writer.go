@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"io"
 
+	"github.com/weft-rdma/weft/internal/pages"
 	"github.com/weft-rdma/weft/nfs"
 )
 
@@ -71,7 +72,10 @@ func (w *Writer) Write(p []byte) (n int, err error) {
 		if err := w.room(); err != nil {
 			return n, err
 		}
-		took := copy(w.fill[len(w.fill):cap(w.fill)], p)
+		took, err := pages.Gather(w.fill[len(w.fill):cap(w.fill)], p)
+		if err != nil {
+			return n, failed(nfs.ProcWrite, w.file.path, err)
+		}
 		w.fill = w.fill[:len(w.fill)+took]
 		n, p = n+took, p[took:]
 		if len(w.fill) == w.size {

@@ -52,6 +52,9 @@ func Plain(tb testing.TB, n int) []byte {
 	return b
 }
 
+// ReadWrite is the right that memory has at first.
+const ReadWrite = unix.PROT_READ | unix.PROT_WRITE
+
 // Protect gives the pages of b the rights of mprotect.
 func Protect(tb testing.TB, b []byte, right int) {
 	tb.Helper()
