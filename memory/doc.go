@@ -50,4 +50,12 @@
 // registered anew gets a new object, so that whoever remembers the old one can
 // only fail. It gets it when nobody holds the old one any more, so that an STag never
 // reaches more than the one that it has now.
+//
+// # Pages
+//
+// A Table knows who may use an STag, and not whether this program may use the pages
+// behind it: they may be read-only, unmapped by now, or behind the end of a file that
+// was truncated. Who copies to or from memory that a Holder handed out has to be ready
+// for a fault, and treats it as [ddp.FaultMemory]; [Holder.Atomic] does so itself.
+// With Config.ProbePages the pages are tried when the memory is registered.
 package memory
