@@ -143,7 +143,7 @@ func (h *hostileServer) serve(nc *nettest.Conn) {
 		case answer == nil:
 			return
 		case len(answer) > 0 && answer[0] == 0:
-			record := binary.BigEndian.AppendUint32(nil, uint32(1<<31|(4+len(answer)-1)))
+			record := binary.BigEndian.AppendUint32(nil, 1<<31|uint32(4+len(answer)-1))
 			record = binary.BigEndian.AppendUint32(record, xid)
 			answer = append(record, answer[1:]...)
 		}
