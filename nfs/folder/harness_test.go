@@ -9,6 +9,7 @@ import (
 	"os"
 	"path/filepath"
 	"testing"
+	"time"
 
 	"github.com/weft-rdma/weft/internal/nettest"
 	"github.com/weft-rdma/weft/nfs"
@@ -32,6 +33,7 @@ type world struct {
 	remote  net.Addr
 	from    *origin.Origin // nil is what remote tells
 	session any
+	wait    time.Duration // for a search, if it is to be longer than calls wait: machines may be slow
 }
 
 // testKey is the key of all servers of a test, which start again.
@@ -56,7 +58,7 @@ func serveMore(t testing.TB, cfg Config) *world {
 // serveAs serves a new folder as cfg has it.
 func serveAs(t testing.TB, cfg Config) *world {
 	t.Helper()
-	w := &world{t: t, dir: t.TempDir(), cfg: cfg, network: "tcp", session: new(int)}
+	w := &world{t: t, dir: t.TempDir(), cfg: cfg, network: "tcp", session: new(int), wait: time.Minute}
 	w.remote = &net.TCPAddr{IP: net.IPv4(192, 0, 2, 1), Port: 800}
 	w.cfg.Root = w.dir
 	if w.cfg.HandleKey == nil {
@@ -75,6 +77,9 @@ func (w *world) start() {
 		w.t.Fatal(err)
 	}
 	w.server = s
+	if w.wait > 0 {
+		s.tree.search.wait = w.wait
+	}
 }
 
 // restart is another server on the same folder, and another connection.

@@ -147,6 +147,15 @@ func TestWithoutDescriptorsTheServerHelpsItself(t *testing.T) {
 		t.Errorf("READ: %v %q", res.Stat, res.Data)
 	}
 	w.server.vol, tree.vol = real, real
+	for _, name := range []string{"file1", "file2"} {
+		w.read(w.fh(name), 0, 1)
+	}
+	full.limit = tree.count
+	w.server.vol, tree.vol = full, full
+	if _, err := w.server.Handle(t.Context(), []string{"dir"}); err != nil {
+		t.Errorf("a directory for MOUNT: %v", err)
+	}
+	w.server.vol, tree.vol = real, real
 	if tree.count >= before {
 		t.Errorf("%d descriptors are open, %d were", tree.count, before)
 	}

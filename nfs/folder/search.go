@@ -30,6 +30,7 @@ const (
 // be looked for.
 type searcher struct {
 	tree   *tree
+	wait   time.Duration // patience
 	ctx    context.Context
 	cancel context.CancelFunc
 	done   sync.WaitGroup
@@ -50,7 +51,7 @@ type quest struct {
 }
 
 func (s *searcher) start(t *tree) {
-	s.tree = t
+	s.tree, s.wait = t, patience
 	s.ctx, s.cancel = context.WithCancel(context.Background())
 	s.wanted, s.asked, s.lost = make(map[key]*quest), make(map[string]int), make(map[key]time.Time)
 }
@@ -70,7 +71,7 @@ func (s *searcher) find(k key, host string) error {
 	if err != nil {
 		return err
 	}
-	timer := time.NewTimer(patience)
+	timer := time.NewTimer(s.wait)
 	defer timer.Stop()
 	select {
 	case <-q.end:

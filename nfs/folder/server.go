@@ -130,6 +130,20 @@ func (s *Server) Handle(_ context.Context, names []string) (nfs.FH, error) {
 		return nil, nfs.ErrServerFault
 	}
 	defer s.leave()
+	n, err := s.descend(names)
+	if exhausted(err) { // MOUNT has no NFS3ERR_JUKEBOX
+		s.tree.relieve()
+		n, err = s.descend(names)
+	}
+	if err != nil {
+		return nil, statOf(err)
+	}
+	defer s.tree.release(n)
+	return append(nfs.FH(nil), n.fh[:]...), nil
+}
+
+// descend is the directory to which names lead, ready for use.
+func (s *Server) descend(names []string) (*node, error) {
 	n, err := s.tree.acquire(s.tree.root.key, "")
 	for _, name := range names {
 		if err != nil {
@@ -139,11 +153,7 @@ func (s *Server) Handle(_ context.Context, names []string) (nfs.FH, error) {
 		n, err = s.below(dir, name)
 		s.tree.release(dir)
 	}
-	if err != nil {
-		return nil, statOf(err)
-	}
-	defer s.tree.release(n)
-	return append(nfs.FH(nil), n.fh[:]...), nil
+	return n, err
 }
 
 // below is the directory of a name in a directory.
