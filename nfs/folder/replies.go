@@ -133,7 +133,7 @@ func (c *replyCache) begin(q request, host string, sum [sha256.Size]byte, sessio
 		c.drop(a)
 	}
 	if len(c.entries) >= maxReplies {
-		c.drop(c.greatest(host).Back().Value.(*answer))
+		c.drop(oldest(c.greatest(host)))
 	}
 	a = &answer{request: q, host: host, sum: sum, session: session, since: now, done: make(chan struct{})}
 	own := c.hosts[host]
@@ -159,6 +159,17 @@ func (c *replyCache) greatest(host string) *list.List {
 		}
 	}
 	return most
+}
+
+// oldest is the answer that a host loses: one that was given, lest a call that runs be
+// begun again.
+func oldest(l *list.List) *answer {
+	for e := l.Back(); e != nil; e = e.Prev() {
+		if a := e.Value.(*answer); a.reply != nil {
+			return a
+		}
+	}
+	return l.Back().Value.(*answer)
 }
 
 // end keeps the reply of a call. What was not answered may be tried again.

@@ -186,3 +186,27 @@ func TestTheCacheOfRepliesIsSharedAmongHosts(t *testing.T) {
 		t.Errorf("%d entries, %d in order, %d by host", len(c.entries), c.order.Len(), sum)
 	}
 }
+
+func TestACallThatRunsIsNotPushedOut(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c := newReplyCache()
+		run, done := make(chan struct{}), make(chan struct{})
+		ran := 0
+		go func() {
+			c.do(t.Context(), requestOf(1, nil, "x"), func() ([]byte, error) { ran++; <-run; return []byte("reply"), nil })
+			close(done)
+		}()
+		synctest.Wait()
+		for i := range uint32(2 * maxReplies) {
+			c.do(t.Context(), requestOf(2+i, nil, "x"), func() ([]byte, error) { return []byte("reply"), nil })
+		}
+		if _, err := c.do(t.Context(), requestOf(1, nil, "x"), func() ([]byte, error) { ran++; return nil, nil }); err != oncrpc.ErrNoReply {
+			t.Errorf("the call again: %v", err)
+		}
+		close(run)
+		<-done
+		if ran != 1 || len(c.entries) != maxReplies {
+			t.Errorf("executed %d times, %d entries", ran, len(c.entries))
+		}
+	})
+}
