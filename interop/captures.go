@@ -140,6 +140,9 @@ func (h *harness) record(ctx context.Context, name string, r recordCase) {
 				return err
 			}
 		}
+		if !r.options.SkipTshark && v.OwnOnly > 0 {
+			return fmt.Errorf("tshark has lost its way in the markers of %d connections", v.OwnOnly)
+		}
 		if r.options.SkipTshark {
 			c.Notef("%d FPDUs, by our own reading only", v.FPDUs)
 		} else {

@@ -52,8 +52,12 @@ func check(ctx context.Context, args []string) int {
 		if len(v.Faults) > 0 {
 			word, status = "FAIL", exitFailed
 		}
-		fmt.Printf("%s  %s: %d connections, %d FPDUs, %d CRCs verified by tshark; %s\n",
-			word, file, len(v.Conversations), v.FPDUs, v.CRCs, messages(v))
+		own := ""
+		if v.OwnOnly > 0 {
+			own = fmt.Sprintf(", %d of them by our own reading only", v.OwnOnly)
+		}
+		fmt.Printf("%s  %s: %d connections%s, %d FPDUs, %d CRCs verified by tshark; %s\n",
+			word, file, len(v.Conversations), own, v.FPDUs, v.CRCs, messages(v))
 		for _, fault := range v.Faults {
 			fmt.Printf("      %s\n", fault)
 		}

@@ -76,13 +76,36 @@ func Missing() error {
 	return nil
 }
 
-// Judge runs tshark over the capture in file.
-func Judge(ctx context.Context, file string) (Report, error) {
+// Judge runs tshark over the capture in file, and leaves some connections out, of
+// which each is named by one of its two ways.
+func Judge(ctx context.Context, file string, except ...Way) (Report, error) {
 	r := Report{FPDUs: map[Way]*Fields{}}
-	if err := r.readFields(ctx, file); err != nil {
+	args := []string{"-r", file}
+	if len(except) > 0 {
+		args = append(args, "-Y", without(except))
+	}
+	if err := r.readFields(ctx, args); err != nil {
 		return r, err
 	}
-	return r, r.readChecks(ctx, file)
+	return r, r.readChecks(ctx, args)
+}
+
+// without is a display filter that leaves connections out.
+func without(connections []Way) string {
+	end := func(which, at string) string {
+		colon := strings.LastIndexByte(at, ':')
+		host, port, ip := at[:colon], at[colon+1:], "ip"
+		if strings.HasPrefix(host, "[") {
+			host, ip = strings.Trim(host, "[]"), "ipv6"
+		}
+		return fmt.Sprintf("%s.%s == %s && tcp.%sport == %s", ip, which, host, which, port)
+	}
+	var filters []string
+	for _, w := range connections {
+		filters = append(filters, fmt.Sprintf("!((%s && %s) || (%s && %s))",
+			end("src", w.Src), end("dst", w.Dst), end("src", w.Dst), end("dst", w.Src)))
+	}
+	return strings.Join(filters, " && ")
 }
 
 // fieldNames, in the order of the columns that readFields asks for.
@@ -92,8 +115,8 @@ var fieldNames = []string{
 	"iwarp_ddp.stag", "iwarp_ddp.tagged_offset", "iwarp_ddp.qn", "iwarp_ddp.msn", "iwarp_ddp.mo",
 }
 
-func (r *Report) readFields(ctx context.Context, file string) error {
-	args := append([]string{"-r", file, "-T", "fields", "-E", "separator=/t", "-E", "occurrence=a", "-E", "aggregator=;"}, generic...)
+func (r *Report) readFields(ctx context.Context, args []string) error {
+	args = slices.Concat(args, []string{"-T", "fields", "-E", "separator=/t", "-E", "occurrence=a", "-E", "aggregator=;"}, generic)
 	for _, name := range fieldNames {
 		args = append(args, "-e", name)
 	}
@@ -161,9 +184,9 @@ func appendValues(list *[]uint64, column string) error {
 }
 
 // readChecks reads the CRC verdicts, which tshark gives as text only.
-func (r *Report) readChecks(ctx context.Context, file string) error {
+func (r *Report) readChecks(ctx context.Context, args []string) error {
 	frame := ""
-	return each(ctx, append([]string{"-r", file, "-O", "iwarp_mpa"}, generic...), func(line string) error {
+	return each(ctx, slices.Concat(args, []string{"-O", "iwarp_mpa"}, generic), func(line string) error {
 		switch {
 		case strings.HasPrefix(line, "Frame "):
 			frame, _, _ = strings.Cut(line, ":")

@@ -92,21 +92,25 @@ func (c *Conversation) read() {
 	if !ok {
 		return
 	}
-	revision0 := c.Reply.Revision == 0
 	for d := range c.Flows {
 		direction := Direction(d)
-		receiver := c.Request // its M bit governs what it receives
-		if direction == FromInitiator {
-			receiver = c.Reply
-		}
 		c.cut(direction, cutter{
 			sender: direction, flow: c.Flows[d], base: full[d],
-			markers: receiver.Markers || revision0,
-			crc:     c.Request.CRC || c.Reply.CRC || revision0,
+			markers: c.Marked(direction),
+			crc:     c.Request.CRC || c.Reply.CRC || c.Reply.Revision == 0,
 		})
 	}
 	c.checkOrder()
 	newSequences(c).check()
+}
+
+// Marked reports whether a direction has markers, after both start-up frames.
+func (c *Conversation) Marked(d Direction) bool {
+	receiver := c.Request // its M bit governs what it receives
+	if d == FromInitiator {
+		receiver = c.Reply
+	}
+	return receiver.Markers || c.Reply.Revision == 0
 }
 
 // cut fills FPDUs of one direction.
