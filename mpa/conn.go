@@ -143,6 +143,14 @@ func (c *Conn) NetConn() net.Conn { return c.nc }
 func (c *Conn) LocalAddr() net.Addr  { return c.nc.LocalAddr() }
 func (c *Conn) RemoteAddr() net.Addr { return c.nc.RemoteAddr() }
 
+// Peer is RemoteAddr for a log: empty if the connection has none.
+func (c *Conn) Peer() string {
+	if a := c.nc.RemoteAddr(); a != nil {
+		return a.String()
+	}
+	return ""
+}
+
 // Version is the DDP version that goes with the MPA revision: 0 with the RDMA
 // Consortium's, else 1 (RFC 5044 appendix C).
 func (c *Conn) Version() uint8 {

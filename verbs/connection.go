@@ -3,7 +3,6 @@ package verbs
 import (
 	"errors"
 	"io"
-	"net"
 	"sync"
 	"sync/atomic"
 	"syscall"
@@ -72,11 +71,11 @@ func (q *QP) begin(llp ddp.LLP, terms Terms) *connection {
 	return c
 }
 
-// peerOf is who is at the other end of a stream; nil where that has no address.
-func peerOf(llp ddp.LLP) *net.Addr {
-	if c, ok := llp.(interface{ RemoteAddr() net.Addr }); ok {
-		if addr := c.RemoteAddr(); addr != nil {
-			return &addr
+// peerOf is who is at the other end of a stream, where that is known.
+func peerOf(llp ddp.LLP) *string {
+	if c, ok := llp.(interface{ Peer() string }); ok {
+		if peer := c.Peer(); peer != "" {
+			return &peer
 		}
 	}
 	return nil

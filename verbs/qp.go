@@ -6,7 +6,6 @@ import (
 	"context"
 	"fmt"
 	"math"
-	"net"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -47,7 +46,7 @@ type QP struct {
 	gone     chan struct{} // closed when nothing of it is left
 
 	conn atomic.Pointer[connection] // of RTS, Closing and Terminate; set under mu
-	peer atomic.Pointer[net.Addr]   // of the last stream, for the log; nil where the LLP has none
+	peer atomic.Pointer[string]     // of the last stream, for the log; nil where the LLP knows none
 }
 
 // Terms are what the start-up of a stream has agreed on.
