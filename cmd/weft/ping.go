@@ -310,7 +310,9 @@ func (p *ping) session(ctx context.Context, req *cm.Request, held *pingSession) 
 	}
 	defer s.Close()
 	s.Patience = p.timeout
-	conn, err := req.Accept(ctx, s.QP(), p.params())
+	params := p.params()
+	params.MPA.MaxIRD = rping.MaxIRD
+	conn, err := req.Accept(ctx, s.QP(), params)
 	if err != nil {
 		return fmt.Errorf("cannot accept: %w", cmp.Or(held.evicted(), err))
 	}

@@ -63,6 +63,56 @@ func TestAnInterruptLetsThePingUnderWayComeToItsEnd(t *testing.T) {
 	}
 }
 
+// A client that wants to make more Reads at a time than rping does is let, up to a
+// bound (RFC 6581 §9.1).
+func TestAPingServerTakesTheReadsThatItsClientWants(t *testing.T) {
+	for wanted, want := range map[int]int{0: 0, 1: 1, 9: 9, 16: 16, 40: 16} {
+		ctx, stop := context.WithCancel(t.Context())
+		heard, stderr := io.Pipe()
+		served := make(chan int, 1)
+		go func() {
+			served <- run(ctx, []string{"ping", "-s", "-a", "127.0.0.1", "-p", "0"}, io.Discard, stderr)
+			stderr.Close()
+		}()
+		line, err := bufio.NewReader(heard).ReadString('\n')
+		if err != nil {
+			t.Fatal(err)
+		}
+		go io.Copy(io.Discard, heard)
+		rnic, err := verbs.Open(verbs.Config{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		pd, err := rnic.AllocPD()
+		if err != nil {
+			t.Fatal(err)
+		}
+		cq, err := rnic.CreateCQ(verbs.CQConfig{Entries: 4})
+		if err != nil {
+			t.Fatal(err)
+		}
+		qp, err := pd.CreateQP(verbs.QPConfig{SendCQ: cq, RecvCQ: cq, IRD: 1, ORD: wanted})
+		if err != nil {
+			t.Fatal(err)
+		}
+		conn, err := cm.Dial(t.Context(), qp, "tcp", strings.TrimSpace(strings.TrimPrefix(line, "listening on ")), cm.Params{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if conn.ORD() != want {
+			t.Errorf("with an ORD of %d the client may make %d Reads at a time, expected %d", wanted, conn.ORD(), want)
+		}
+		if err := conn.Close(t.Context()); err != nil {
+			t.Error(err)
+		}
+		rnic.Close()
+		if status := <-served; status != 0 {
+			t.Errorf("the server ended with status %d", status)
+		}
+		stop()
+	}
+}
+
 // Linux siw overlooks a first message that comes too soon, until more comes.
 func TestAPingIsAnsweredByAServerThatLeftItsBeginningUnread(t *testing.T) {
 	ln := nettest.Listen(t, "tcp4")

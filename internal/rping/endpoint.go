@@ -18,6 +18,11 @@ const (
 	reads     = 1
 )
 
+// MaxIRD is how many RDMA Reads at a time a server should let a client make that
+// asks for more than rping's one (mpa.Config.MaxIRD): a responder raises its IRD to
+// what the initiator wants if it can (RFC 6581 §9.1).
+const MaxIRD = 16
+
 // errClosed says that the peer closed the connection in good order.
 var errClosed = errors.New("the peer closed the connection")
 
