@@ -7,6 +7,7 @@ import (
 	"net"
 	"os"
 	"os/user"
+	"runtime"
 	"slices"
 	"strings"
 
@@ -45,6 +46,7 @@ func (a *access) configure(cfg *fileserver.Config) error {
 type audience struct {
 	*access
 	personal bool       // all act as the one who serves
+	blind    bool       // the system does not tell who calls
 	asServer string     // what those may who do
 	asClaims string     // what other machines may where they do not
 	at       []net.Addr // where it listens; nil is nowhere
@@ -54,7 +56,7 @@ type audience struct {
 // audience is that of a server.
 func (a *access) audience(server *fileserver.Server, asServer, asClaims string) audience {
 	return audience{
-		access: a, personal: mount.Personal(), asServer: asServer, asClaims: asClaims,
+		access: a, personal: mount.Personal(), blind: runtime.GOOS != "linux", asServer: asServer, asClaims: asClaims,
 		at: []net.Addr{server.RDMA(), server.TCP()}, rdma: exposed(server.RDMA()),
 	}
 }
@@ -73,8 +75,11 @@ func (a audience) warnings() (lines []string) {
 	if len(a.allow) == 0 {
 		from = "whoever reaches this machine"
 	}
-	if a.personal && a.allowOthers {
+	switch {
+	case a.personal && a.allowOthers:
 		lines = append(lines, "every user of this machine may "+a.asServer)
+	case a.blind:
+		lines = append(lines, "callers on this machine are not served, as this system does not tell who they are: --allow-others lets all of them in")
 	}
 	switch {
 	case !slices.ContainsFunc(a.at, exposed):
@@ -93,8 +98,10 @@ func (a audience) ports() string {
 	switch {
 	case a.insecure:
 		return "every user of those machines is believed, whatever port it calls from: leave out --insecure to prevent that over TCP"
+	case a.rdma && a.personal:
+		return "over TCP they have to call from ports below 1024, which are root's there; over RDMA Linux's client calls from any, and so may every user there: --allow is the lock"
 	case a.rdma:
-		return "over TCP other machines have to call from ports below 1024; over RDMA Linux's client calls from any, and so may every user there: --allow and --squash protect the files"
+		return "over TCP they have to call from ports below 1024, which are root's there; over RDMA Linux's client calls from any, and so may every user there: --allow and --squash are the locks"
 	}
-	return "other machines have to call from ports below 1024: --insecure takes all"
+	return "they have to call from ports below 1024, which are root's there: --insecure takes all"
 }

@@ -12,7 +12,7 @@ func TestWhatOthersMayIsSaidAtTheStart(t *testing.T) {
 	loopback, all, one := at("127.0.0.1:20049"), at("[::]:20049"), at("192.0.2.7:2049")
 	const (
 		byRDMA = "over RDMA Linux's client calls from any"
-		low    = "have to call from ports below 1024: --insecure"
+		low    = "ports below 1024, which are root's there: --insecure"
 		none   = "other machines are not served: --allow NETWORK lets them in"
 	)
 	for _, tt := range []struct {
@@ -28,6 +28,8 @@ func TestWhatOthersMayIsSaidAtTheStart(t *testing.T) {
 		{"root, for others of this machine", audience{access: &access{allowOthers: true}, at: []net.Addr{loopback}}, nil},
 		{"a user, for this machine", audience{personal: true, access: &access{}, at: []net.Addr{loopback, loopback}}, nil},
 		{"a user, for all of it", audience{personal: true, access: &access{allowOthers: true}, at: []net.Addr{loopback}}, []string{"every user of this machine may SERVER"}},
+		{"a system that tells nothing", audience{personal: true, blind: true, access: &access{}, at: []net.Addr{loopback}}, []string{"callers on this machine are not served"}},
+		{"a system that tells nothing, for all", audience{personal: true, blind: true, access: &access{allowOthers: true}, at: []net.Addr{loopback}}, []string{"every user of this machine may SERVER"}},
 		{"a user, for nobody", audience{personal: true, access: &access{}, at: []net.Addr{all}, rdma: true}, []string{none}},
 		{"a user, for others", audience{personal: true, access: &access{allow: []string{"192.0.2.0/24"}}, at: []net.Addr{all}, rdma: true}, []string{"whoever calls from 192.0.2.0/24 may SERVER", byRDMA}},
 		{"a user, for everybody", audience{personal: true, access: &access{allow: []string{"192.0.2.0/24"}, allowOthers: true}, at: []net.Addr{all}, rdma: true}, []string{"every user of this machine may SERVER", "whoever calls from 192.0.2.0/24 may SERVER", byRDMA}},
@@ -53,6 +55,22 @@ func TestRootIsNamedOnlyWhereItMay(t *testing.T) {
 			if got := s.mayAsClaims(); !strings.Contains(got, want) || strings.Contains(got, "change") == readOnly {
 				t.Errorf("--squash %s, read-only %v: %q", squash, readOnly, got)
 			}
+		}
+	}
+}
+
+func TestARefusalSaysWhatWouldLetTheCallerIn(t *testing.T) {
+	for _, tt := range []struct {
+		tcp, here bool
+		want      string
+	}{{false, true, "--allow-others"}, {true, true, "--allow-others"}, {true, false, "--insecure"}, {false, false, "does not let"}} {
+		if got := refusal(tt.tcp, tt.here); !strings.Contains(got, tt.want) {
+			t.Errorf("TCP %v, here %v: %q, want %s", tt.tcp, tt.here, got, tt.want)
+		}
+	}
+	for host, want := range map[string]bool{"127.0.0.1": true, "::1": true, "203.0.113.77": false} {
+		if isHere(t.Context(), host) != want {
+			t.Errorf("%s is here: %v", host, !want)
 		}
 	}
 }

@@ -5,7 +5,9 @@ import (
 	"fmt"
 	"log/slog"
 	"net"
+	"net/netip"
 	"os"
+	"slices"
 	"sync"
 	"time"
 
@@ -14,6 +16,7 @@ import (
 	"github.com/weft-rdma/weft/cmd/weft/internal/files"
 	"github.com/weft-rdma/weft/nfs/client"
 	"github.com/weft-rdma/weft/oncrpc"
+	"github.com/weft-rdma/weft/origin"
 )
 
 // reconnectTime is the longest pause between attempts to connect to a server that
@@ -172,7 +175,7 @@ func (m *mounts) mount(ctx context.Context, u files.URL) (*files.Remote, string,
 	}
 	fs, err := client.Dial(ctx, cfg)
 	if err != nil {
-		return nil, "", m.dialError(u, err)
+		return nil, "", m.refusedError(ctx, u, m.dialError(u, err))
 	}
 	path := fs.Prefix()
 	if m.export != "" {
@@ -191,6 +194,34 @@ func (m *mounts) mount(ctx context.Context, u files.URL) (*files.Remote, string,
 	}
 	m.trees = append(m.trees, &mounted{u.Server(), tree})
 	return tree, path, nil
+}
+
+// refusedError says why a server of weft's may have refused the caller.
+func (m *mounts) refusedError(ctx context.Context, u files.URL, err error) error {
+	if !errors.Is(err, &oncrpc.RejectError{Stat: oncrpc.AuthError, Auth: oncrpc.AuthTooWeak}) {
+		return err
+	}
+	return fmt.Errorf("%w; %s", err, refusal(m.tcp, isHere(ctx, u.Host)))
+}
+
+// refusal is what there is to be done about that, by where the server is.
+func refusal(tcp, here bool) string {
+	switch {
+	case here:
+		return "another user of this machine serves there, and weft serve lets others in with --allow-others"
+	case tcp:
+		return "over TCP servers want callers with ports below 1024, which are root's; weft serve takes all with --insecure"
+	}
+	return "the server does not let this user or this machine in"
+}
+
+// isHere reports whether a host is this machine.
+func isHere(ctx context.Context, host string) bool {
+	all, err := net.DefaultResolver.LookupNetIP(ctx, "ip", host)
+	return err == nil && slices.ContainsFunc(all, func(a netip.Addr) bool {
+		here, err := origin.Here(a)
+		return here && err == nil
+	})
 }
 
 // auth is who is named by --uid and --gid; nil is this process.

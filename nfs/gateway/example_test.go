@@ -9,6 +9,7 @@ import (
 	"github.com/weft-rdma/weft/cm"
 	"github.com/weft-rdma/weft/nfs"
 	"github.com/weft-rdma/weft/nfs/gateway"
+	"github.com/weft-rdma/weft/nfs/mount"
 	"github.com/weft-rdma/weft/oncrpc"
 	"github.com/weft-rdma/weft/rpcrdma"
 	"github.com/weft-rdma/weft/rpctcp"
@@ -52,12 +53,13 @@ func Example() {
 		log.Fatal(err)
 	}
 	defer rnic.Close()
-	front, err := rpcrdma.NewServer(rnic, rpcrdma.ServerConfig{Handler: g, Bindings: nfs.Bindings(), Reverse: 2})
+	access := &mount.Access{Personal: mount.Personal(), AllowOthers: true} // all of this machine
+	front, err := rpcrdma.NewServer(rnic, rpcrdma.ServerConfig{Handler: access.Guard(g), Bindings: nfs.Bindings(), Reverse: 2})
 	if err != nil {
 		log.Fatal(err)
 	}
 	defer front.Close()
-	ln, err := cm.Listen(context.Background(), rnic, "tcp", "127.0.0.1:0", cm.ListenConfig{})
+	ln, err := cm.Listen(context.Background(), rnic, "tcp", "127.0.0.1:0", cm.ListenConfig{Admit: access.Admit})
 	if err != nil {
 		log.Fatal(err)
 	}

@@ -61,7 +61,7 @@ func Personal() bool { return runtime.GOOS != "linux" || os.Geteuid() != 0 }
 // Why callers are refused. What to do about it is up to those who have the Access.
 var (
 	// ErrHost is about a host that is not in Access.Allow.
-	ErrHost = errors.New("this host is not allowed")
+	ErrHost = errors.New("its address is not among those that are allowed")
 
 	// ErrUser is about a caller on this machine who is neither the user that it
 	// would act as nor root: Access.AllowOthers.
@@ -70,7 +70,8 @@ var (
 	// ErrPort is about a port that proves nothing: Access.Insecure.
 	ErrPort = errors.New("the port is not below 1024")
 
-	// ErrDatagram is about a handle that was asked for by UDP from this machine.
+	// ErrDatagram is about a datagram of this machine that asks for a handle, or for
+	// anything of a server for one user.
 	ErrDatagram = errors.New("nobody can tell who on this machine sent a datagram: mount over TCP")
 )
 
@@ -131,15 +132,18 @@ func (a *Access) check(r *oncrpc.Request) error {
 		return err
 	case !a.allows(from):
 		return ErrHost
-	case from.Local && a.Personal && !a.AllowOthers && !own(from.User):
-		return ErrUser
-	case from.Local && r.Network == "udp" && isMnt(r):
+	case from.Local && r.Network == "udp" && (isMnt(r) || a.alone()):
 		return ErrDatagram
+	case from.Local && a.alone() && !own(from.User):
+		return ErrUser
 	case !from.Local && !a.Insecure && needsPort(r) && !reserved(from.Addr.Port()):
 		return ErrPort
 	}
 	return nil
 }
+
+// alone reports whether no other user of this machine may use the server.
+func (a *Access) alone() bool { return a.Personal && !a.AllowOthers }
 
 // origin is where a call comes from.
 func (a *Access) origin(r *oncrpc.Request) (*origin.Origin, error) {

@@ -89,7 +89,7 @@ func TestAccessIsJudgedForEachCall(t *testing.T) {
 		{"another user, saying nothing", Access{Personal: true}, "tcp", from(local, other), null, ErrUser},
 		{"another user, asking for the port", Access{Personal: true}, "tcp", from(local, other), port, ErrUser},
 		{"nobody knows who", Access{Personal: true}, "tcp", from(local, nil), read, ErrUser},
-		{"a datagram", Access{Personal: true}, "udp", from(local, nil), export, ErrUser},
+		{"a datagram", Access{Personal: true}, "udp", from(local, nil), export, ErrDatagram},
 		{"others", Access{Personal: true, AllowOthers: true}, "tcp", from(local, other), read, nil},
 		{"others, unknown", Access{Personal: true, AllowOthers: true}, "tcp", from(local, nil), read, nil},
 		{"others, MNT in a datagram", Access{Personal: true, AllowOthers: true}, "udp", from(local, nil), mnt, ErrDatagram},

@@ -1,16 +1,12 @@
-// This file is who may use a server: a list of networks, and what the others are
-// told.
+// This file is a list of networks, whose hosts may use a server.
 
 package mount
 
 import (
-	"context"
 	"fmt"
 	"net"
 	"net/netip"
 	"slices"
-
-	"github.com/weft-rdma/weft/oncrpc"
 )
 
 // An Allow is the networks whose hosts may use a server. An empty one allows
@@ -44,18 +40,6 @@ func (l Allow) Allows(a net.Addr) bool {
 // has reports whether the host with an address may use the server.
 func (l Allow) has(a netip.Addr) bool {
 	return len(l) == 0 || slices.ContainsFunc(l, func(p netip.Prefix) bool { return p.Contains(a) })
-}
-
-// Guard is a Handler that lets h execute the calls of those who are allowed to,
-// and rejects others (AUTH_TOOWEAK), which clients take for an answer, and not
-// for something to try again.
-func (l Allow) Guard(h oncrpc.Handler) oncrpc.Handler {
-	return oncrpc.HandlerFunc(func(ctx context.Context, r *oncrpc.Request) ([]byte, error) {
-		if !l.Allows(r.Remote) {
-			return nil, &oncrpc.RejectError{Stat: oncrpc.AuthError, Auth: oncrpc.AuthTooWeak}
-		}
-		return h.ServeRPC(ctx, r)
-	})
 }
 
 // ipOf is the IP address in a, without a zone.
