@@ -32,6 +32,8 @@ func TestMain(m *testing.M) {
 //	                 or with ! another one; its output is in the files server.out
 //	                 and server.err
 //	status N ARGS... runs a command that is to end with status N
+//	as UID N ARGS... runs weft as another user; it is to end with status N, and its
+//	                 output is in the files as.out and as.err
 //	tcpaddr          makes $TCPADDR of where weft serve says that it is over TCP
 //	link NEW OLD     gives a file a second name
 //	resultsof FILE   checks the JSON document of weft perf in FILE
@@ -46,6 +48,7 @@ func TestScripts(t *testing.T) {
 			"tcpaddr":   findTCP,
 			"status":    checkStatus,
 			"link":      makeLink,
+			"as":        runAs,
 		},
 		// What outlives a command is not kept where this user has it.
 		Setup: func(env *testscript.Env) error {

@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"log/slog"
 	"net"
@@ -56,8 +57,8 @@ func (m *mounts) register(cmd *cobra.Command) {
 	f.BoolVar(&m.tcp, "tcp", false, "use NFS over TCP, on port 2049 if the URL has none")
 	f.StringVar(&m.export, "export", "", "mount this `path` of the server and take the URL's path from there (default: the export that the path leads into)")
 	f.Uint16Var(&m.mountPort, "mount-port", 0, "`port` of MOUNT over TCP (default: where the connection of NFS has it, or the port mapper says)")
-	f.Int64Var(&m.uid, "uid", -1, "`user` to be on the server; -1 is this process's")
-	f.Int64Var(&m.gid, "gid", -1, "`group` to be on the server; -1 is this process's")
+	f.Int64Var(&m.uid, "uid", -1, "`user` to claim to be; -1 is this process's")
+	f.Int64Var(&m.gid, "gid", -1, "`group` to claim to be; -1 is this process's")
 	f.IntVar(&m.requests, "requests", client.DefaultRequests, "`requests` of a large file under way at a time, as the server's credits allow")
 	f.DurationVar(&m.timeout, "timeout", 0, "give up after this `long` without an answer, with status 3 (default: 10s for the first answer, and no limit for others)")
 	m.options.register(cmd)

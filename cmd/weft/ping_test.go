@@ -102,7 +102,7 @@ func TestAPingServerTakesTheReadsThatItsClientWants(t *testing.T) {
 		if conn.ORD() != want {
 			t.Errorf("with an ORD of %d the client may make %d Reads at a time, expected %d", wanted, conn.ORD(), want)
 		}
-		if err := conn.Close(t.Context()); err != nil {
+		if err := conn.Shutdown(t.Context()); err != nil {
 			t.Error(err)
 		}
 		rnic.Close()
