@@ -11,6 +11,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	"github.com/weft-rdma/weft/internal/fairness"
 	"github.com/weft-rdma/weft/nfs"
@@ -165,6 +166,45 @@ func TestWhoseSocketIsNobodysIsCutOff(t *testing.T) {
 			if _, err := mnt(c, "/"); (err == nil) != others {
 				t.Errorf("MOUNT over %s, others let in %v: %v", over, others, err)
 			}
+		}
+	}
+}
+
+// A handle is given out over connections alone, whose owners are known.
+func TestADatagramOfThisMachineGetsNoHandle(t *testing.T) {
+	s := start(t, func(c *Config) {})
+	if s.ports.udp == nil {
+		t.Skip("the port of TCP is taken for UDP")
+	}
+	nc, err := net.Dial("udp", s.ports.udp.LocalAddr().String())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer nc.Close()
+	nc.SetDeadline(time.Now().Add(time.Minute)) // a test that hangs
+	for proc, want := range map[nfs.MountProc]error{nfs.MountMnt: tooWeak, nfs.MountUmnt: nil} {
+		call := oncrpc.Call{XID: 7, Prog: nfs.MountProgram, Vers: nfs.MountV3, Proc: uint32(proc)}
+		e := oncrpc.NewEncoder(nil)
+		call.Encode(&e)
+		(&nfs.MountPath{Path: "/"}).Encode(&e)
+		message, err := e.Finish()
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := nc.Write(message); err != nil {
+			t.Fatal(err)
+		}
+		answer := make([]byte, 4096)
+		n, err := nc.Read(answer)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var reply oncrpc.Reply
+		if _, err := reply.Parse(answer[:n]); err != nil {
+			t.Fatal(err)
+		}
+		if err := reply.Err(); !errors.Is(err, want) {
+			t.Errorf("%v: %v, want %v", proc, err, want)
 		}
 	}
 }
