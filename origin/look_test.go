@@ -4,7 +4,6 @@ import (
 	"errors"
 	"net"
 	"net/netip"
-	"strconv"
 	"strings"
 	"syscall"
 	"testing"
@@ -151,7 +150,7 @@ func TestUsersHaveTheGroupsOfTheSystem(t *testing.T) {
 	// Nobody gives somebody this number.
 	const unknown = 1<<32 - 7
 	if u, err := lookupUser(unknown); err == nil && (u.UID != unknown || u.GID != nobody || u.Groups != nil) {
-		t.Errorf("uid %s: %+v", strconv.Itoa(unknown), u)
+		t.Errorf("uid %d: %+v", uint32(unknown), u)
 	}
 }
 

@@ -105,11 +105,13 @@ func TestTheServerBehindHearsOfTheOwner(t *testing.T) {
 		t.Errorf("the client got %x", b)
 	}
 
-	var seen oncrpc.AuthSys
+	came := make(chan oncrpc.AuthSys, 1)
 	behind := serve(t, oncrpc.HandlerFunc(func(_ context.Context, r *oncrpc.Request) ([]byte, error) {
-		if err := seen.Parse(r.Cred.Body); err != nil {
+		var a oncrpc.AuthSys
+		if err := a.Parse(r.Cred.Body); err != nil {
 			return nil, err
 		}
+		came <- a
 		e := r.Accept(0)
 		return e.Finish()
 	}))
@@ -120,8 +122,11 @@ func TestTheServerBehindHearsOfTheOwner(t *testing.T) {
 	}
 	defer m.Close()
 	mnt := &oncrpc.Request{Call: oncrpc.Call{Prog: nfs.MountProgram, Vers: 3, Proc: 1, Cred: sys(t, 0, 0)}, Origin: owner}
-	if _, err := m.ServeRPC(t.Context(), mnt); err != nil || seen.UID != 2000 || seen.GID != 2001 {
-		t.Errorf("MOUNT got %+v, %v", seen, err)
+	if _, err := m.ServeRPC(t.Context(), mnt); err != nil {
+		t.Fatal(err)
+	}
+	if a := <-came; a.UID != 2000 || a.GID != 2001 {
+		t.Errorf("MOUNT got %+v", a)
 	}
 }
 
