@@ -162,7 +162,8 @@ func (l *Listener) Accept(ctx context.Context) (*Request, error) {
 	}
 }
 
-// next takes the oldest request that is still alive, if there is one.
+// next takes a request that is still alive, if there is one: the oldest of the share
+// with the fewest, so that nobody waits for all those of another.
 func (l *Listener) next() *Request {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -170,8 +171,9 @@ func (l *Listener) next() *Request {
 	if len(l.queue) == 0 {
 		return nil
 	}
-	q := l.queue[0]
-	l.queue = slices.Delete(l.queue, 0, 1)
+	i := fewest(l.queue)
+	q := l.queue[i]
+	l.queue = slices.Delete(l.queue, i, i+1)
 	q.settle() // it is the consumer's
 	if len(l.queue) > 0 {
 		l.rouse() // another Accept may be waiting

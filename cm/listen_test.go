@@ -392,6 +392,32 @@ func TestOneAddressDoesNotShutOutAnother(t *testing.T) {
 	}
 }
 
+// Of requests that wait, those of the address with the fewest are accepted first.
+func TestNobodyWaitsForAllTheRequestsOfAnother(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b := newEnd(t, verbs.QPConfig{})
+		pipes := newPipes()
+		ln := newListener(t, b, pipes, cm.ListenConfig{})
+		defer ln.Close()
+		for _, from := range []string{attacker, attacker, attacker, honest} {
+			a := newEnd(t, verbs.QPConfig{})
+			nc := pipes.dialFrom(from)
+			go func() { _, _ = cm.Connect(t.Context(), a.qp, nc, cm.Params{}) }()
+			synctest.Wait()
+		}
+		for _, want := range []string{honest, attacker, attacker, attacker} {
+			req, err := ln.Accept(t.Context())
+			if err != nil {
+				t.Fatal(err)
+			}
+			if got := req.RemoteAddr().(*net.TCPAddr).IP.String(); got != want {
+				t.Errorf("accepted %s, expected %s", got, want)
+			}
+			_ = req.Reject(nil)
+		}
+	})
+}
+
 // Who is not admitted is reset before start-up, and the log tells of it, in few
 // lines.
 func TestWhoIsNotAdmittedIsReset(t *testing.T) {

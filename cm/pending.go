@@ -56,9 +56,10 @@ func (l *Listener) enter(nc net.Conn, from *origin.Origin) (*starting, error) {
 func (s *starting) Standing() fairness.Standing { return fairness.Standing{Since: s.began} }
 
 // Evict ends the start-up and closes the connection.
-func (s *starting) Evict(error) {
+func (s *starting) Evict(error) (gone bool) {
 	s.end()
 	drop(s.nc)
+	return true
 }
 
 // end counts it out, unless that was done or something else counts in its place.
@@ -102,6 +103,7 @@ func (l *Listener) receive(s *starting) {
 type queued struct {
 	l     *Listener
 	r     *Request
+	share origin.Share
 	since time.Time
 	place *fairness.Place
 }
@@ -112,8 +114,8 @@ func (l *Listener) offer(s *starting, r *Request) error {
 	l.mu.Lock()
 	l.bury()
 	l.mu.Unlock()
-	q := &queued{l: l, r: r, since: time.Now()}
-	place, err := l.waits.Take(s.ctx, s.from.Share(), q)
+	q := &queued{l: l, r: r, share: s.from.Share(), since: time.Now()}
+	place, err := l.waits.Take(s.ctx, q.share, q)
 	if err != nil {
 		return err
 	}
@@ -130,22 +132,42 @@ func (l *Listener) offer(s *starting, r *Request) error {
 	return nil
 }
 
+// fewest returns the index of the oldest request of the share with the fewest.
+func fewest(queue []*queued) (first int) {
+	if len(queue) == 1 {
+		return 0
+	}
+	count := make(map[origin.Share]int)
+	for _, q := range queue {
+		count[q.share]++
+	}
+	for i, q := range queue {
+		if count[q.share] < count[queue[first].share] {
+			first = i
+		}
+	}
+	return first
+}
+
 // Standing is that of a [fairness.Holder]: it is for this side to go on.
 func (q *queued) Standing() fairness.Standing {
 	return fairness.Standing{Working: true, Since: q.since}
 }
 
 // Evict takes the request out of the queue and closes its connection.
-func (q *queued) Evict(error) {
+func (q *queued) Evict(error) (gone bool) {
 	l := q.l
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if i := slices.Index(l.queue, q); i >= 0 { // else somebody accepts it just now, or it is not yet there
-		l.queue = slices.Delete(l.queue, i, i+1)
-		abandon(q.r.nc)
-		_ = q.r.mpa.Close() // answered or expired already
-		q.settle()
+	i := slices.Index(l.queue, q)
+	if i < 0 {
+		return false // somebody accepts it just now, or it is not yet there
 	}
+	l.queue = slices.Delete(l.queue, i, i+1)
+	abandon(q.r.nc)
+	_ = q.r.mpa.Close() // answered or expired already
+	q.settle()
+	return true
 }
 
 // settle counts a request out that has left the queue.

@@ -137,7 +137,8 @@ func (r *responder) Stake() (s fairness.Stake) {
 }
 
 // Evict ends the connection at once.
-func (r *responder) Evict(why error) {
+func (r *responder) Evict(why error) (gone bool) {
 	r.e.fail(fmt.Errorf("rpcrdma: %w", why))
 	r.e.qp.Abort()
+	return false
 }

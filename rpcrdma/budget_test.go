@@ -23,7 +23,7 @@ func TestMemoryIsBoundedOfOneAndOfAll(t *testing.T) {
 		first, both int // executed, of one connection, and when another has called, too
 	}{
 		{"of the connection", ServerConfig{CallMemory: 2 * 68 << 10}, 2, 4},
-		{"of all", ServerConfig{Memory: 2 * 3 * 68 << 10}, 3, 3},
+		{"of all", ServerConfig{Memory: 2 * (3*68 + 20) << 10}, 3, 3},
 		{"less than for one", ServerConfig{Memory: 2}, 1, 1},
 		{"enough", ServerConfig{}, 8, 16},
 	} {

@@ -99,7 +99,11 @@ func (s *Server) Serve(ctx context.Context, ln *cm.Listener) error {
 		delete(s.listeners, ln)
 		s.mu.Unlock()
 	}()
+	var taking sync.WaitGroup
+	defer taking.Wait()
+	slots := make(chan struct{}, entering)
 	for {
+		slots <- struct{}{}
 		req, err := ln.Accept(ctx)
 		if err != nil {
 			s.mu.Lock()
@@ -109,9 +113,16 @@ func (s *Server) Serve(ctx context.Context, ln *cm.Listener) error {
 			}
 			return err
 		}
-		s.take(req)
+		taking.Go(func() {
+			s.take(req)
+			<-slots
+		})
 	}
 }
+
+// entering is how many connections may wait for those to be gone whose places they
+// take.
+const entering = 16
 
 // ServeConn serves the calls of one connection that is asked for, until it ends,
 // and says why it did.
@@ -196,11 +207,12 @@ func (c *serverConn) Standing() fairness.Standing {
 }
 
 // Evict ends the connection at once.
-func (c *serverConn) Evict(why error) {
+func (c *serverConn) Evict(why error) (gone bool) {
 	c.stop(fmt.Errorf("rpcrdma: %w", why))
 	if r := c.live.Load(); r != nil {
 		r.Evict(why)
 	}
+	return false
 }
 
 // serve accepts a connection that was admitted and serves it to its end.

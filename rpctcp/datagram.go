@@ -104,7 +104,7 @@ func (d *datagrams) close() {
 func (d *datagrams) Stake() fairness.Stake { return fairness.Stake{} }
 
 // Evict does nothing: it is never called, as nothing is the peers' turn.
-func (d *datagrams) Evict(error) {}
+func (d *datagrams) Evict(error) (gone bool) { return false }
 
 // datagram has one call executed. It gets no answer where that could not be
 // trusted to be wanted.

@@ -40,10 +40,11 @@ func (l *link) Stake() (s fairness.Stake) {
 
 // Evict ends the link at once, and returns when its descriptor is closed: what the
 // peer has not taken is not kept for it.
-func (l *link) Evict(why error) {
+func (l *link) Evict(why error) (gone bool) {
 	l.close(why)
 	abandon(l.raw)
 	l.nc.Close()
+	return true
 }
 
 // abandon has the next Close of a connection reset it, where that goes: nothing of

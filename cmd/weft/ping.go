@@ -376,7 +376,10 @@ func (s *pingSession) Standing() fairness.Standing {
 }
 
 // Evict ends the session at once.
-func (s *pingSession) Evict(why error) { s.end(why) }
+func (s *pingSession) Evict(why error) (gone bool) {
+	s.end(why)
+	return false
+}
 
 // hangUp ends the connection as well as it goes, even when ctx is done: it
 // closes it in good order, or waits until the peer has had the Terminate of

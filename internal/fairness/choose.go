@@ -55,6 +55,8 @@ type candidate struct {
 //     shares count as one.
 //   - Where all are at work, the share with the most places loses the one that came
 //     forward longest ago, if it has more than the newcomer's would have.
+//   - Where no share has more, and all are at work, one goes that does nothing at the
+//     moment, nor has for the time it takes to speak: that for which it is longest.
 //
 // Those who have never spoken are lazy from the beginning when they are a crowd,
 // more than a quarter of all, and otherwise when they have had the time to speak.
@@ -72,6 +74,9 @@ func choose(all []candidate, own *tally, limit int, now time.Time) int {
 	}
 	if who < 0 && !crowd {
 		who = laziest(all, own, true, now)
+	}
+	if who < 0 {
+		who = eldest(all, own, now)
 	}
 	return who
 }
@@ -146,4 +151,19 @@ func (c *candidate) before(other *candidate) bool {
 		return other.Working
 	}
 	return c.Since.Before(other.Since)
+}
+
+// eldest chooses among all that are not just being served, but have been lately.
+func eldest(all []candidate, own *tally, now time.Time) int {
+	who := -1
+	for i := range all {
+		c := &all[i]
+		if c.share.places < own.places || c.Working || now.Sub(c.Since) < timeToSpeak {
+			continue
+		}
+		if who < 0 || c.Since.Before(all[who].Since) {
+			who = i
+		}
+	}
+	return who
 }

@@ -47,8 +47,9 @@ type Debtor interface {
 	// Stake is asked with the memory locked: it must not wait.
 	Stake() Stake
 
-	// Evict ends the connection, and so gives the memory back. It must not wait.
-	Evict(why error)
+	// Evict ends the connection, and so gives the memory back, sooner or later. It
+	// must not wait for the peer.
+	Evict(why error) (gone bool)
 }
 
 // Memory is a number of octets of which no more are given out: only a message

@@ -33,13 +33,14 @@ func (d *fakeDebtor) Stake() Stake {
 	return s
 }
 
-func (d *fakeDebtor) Evict(why error) {
+func (d *fakeDebtor) Evict(why error) (gone bool) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	d.why = why
 	if d.leaves {
 		go d.a.Give(d.has)
 	}
+	return false
 }
 
 func (d *fakeDebtor) take(n int, within time.Duration) error {

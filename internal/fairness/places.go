@@ -26,8 +26,9 @@ type Holder interface {
 	// Standing is asked with the places locked: it must not wait.
 	Standing() Standing
 
-	// Evict closes the connection. Its owner calls [Place.Free] as always.
-	Evict(why error)
+	// Evict closes the connection, and reports whether its descriptor is closed by
+	// now: then the place is free. Its owner calls [Place.Free] in any case.
+	Evict(why error) (gone bool)
 }
 
 // Places are a number of places that is never exceeded. Methods may be called by
@@ -49,7 +50,8 @@ type Place struct {
 	holder Holder
 	share  origin.Share
 	tally  *tally
-	index  int // in places.held; -1: evicted
+	index  int  // in places.held; -1: evicted
+	free   bool // counted out
 }
 
 // NewPlaces makes so many places, at least one.
@@ -86,10 +88,7 @@ func (p *Places) Take(ctx context.Context, share origin.Share, h Holder) (*Place
 				return nil, ErrFull
 			}
 			if victim != nil {
-				p.remove(victim)
-				p.leaving++
-				p.mu.Unlock()
-				victim.holder.Evict(ErrEvicted)
+				p.evict(victim)
 				continue
 			}
 		}
@@ -126,11 +125,18 @@ func (p *Places) Relieve(share origin.Share) bool {
 		p.mu.Unlock()
 		return false
 	}
+	p.evict(victim)
+	return true
+}
+
+// evict has somebody go; needs mu, which it unlocks.
+func (p *Places) evict(victim *Place) {
 	p.remove(victim)
 	p.leaving++
 	p.mu.Unlock()
-	victim.holder.Evict(ErrEvicted)
-	return true
+	if victim.holder.Evict(ErrEvicted) {
+		victim.Free()
+	}
 }
 
 // Len is how many places are taken.
@@ -196,12 +202,16 @@ func (p *Places) forget(share origin.Share, t *tally) {
 	}
 }
 
-// Free gives the place back, once, when the connection's descriptor is closed or
-// counts elsewhere.
+// Free gives the place back when the connection's descriptor is closed or counts
+// elsewhere. To call it again does nothing.
 func (place *Place) Free() {
 	p := place.places
 	p.mu.Lock()
 	defer p.mu.Unlock()
+	if place.free {
+		return
+	}
+	place.free = true
 	if place.index >= 0 {
 		p.remove(place)
 	} else {

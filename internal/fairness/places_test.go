@@ -38,13 +38,14 @@ func (h *fakeHolder) Standing() Standing {
 	return h.stands
 }
 
-func (h *fakeHolder) Evict(why error) {
+func (h *fakeHolder) Evict(why error) (gone bool) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	h.why = why
-	if h.leaves >= 0 {
+	if h.leaves > 0 {
 		time.AfterFunc(h.leaves, h.place.Free)
 	}
+	return h.leaves == 0
 }
 
 func (h *fakeHolder) take(t *testing.T, p *Places, share origin.Share) error {

@@ -132,7 +132,10 @@ type opening struct {
 func (o *opening) Standing() fairness.Standing { return fairness.Standing{Since: o.began} }
 
 // Evict closes the connection.
-func (o *opening) Evict(error) { drop(o.nc) }
+func (o *opening) Evict(error) (gone bool) {
+	drop(o.nc)
+	return true
+}
 
 // drop resets a connection.
 func drop(nc *net.TCPConn) {
