@@ -7,7 +7,6 @@ import (
 	"context"
 	"fmt"
 	"math"
-	"sync"
 	"time"
 
 	"github.com/weft-rdma/weft/internal/fairness"
@@ -105,33 +104,11 @@ func (c *served) await(size int) {
 	}
 }
 
-// A passage is how much has passed over a connection when that was looked at last.
-type passage struct {
-	mu     sync.Mutex
-	octets uint64
-	since  time.Time // when it was less by some
-}
-
-// someOctets is how much has to pass within fairness.Patience for a peer to count as
-// one that goes on.
-const someOctets = 4 << 10
-
-// idle returns how long nothing has passed, as far as that has been looked at.
-func (p *passage) idle(octets uint64) time.Duration {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	now := time.Now()
-	if p.since.IsZero() || octets-p.octets >= someOctets {
-		p.octets, p.since = octets, now
-	}
-	return now.Sub(p.since)
-}
-
 // Stake is that of a [fairness.Debtor]. It is the peer's turn if something is to be
 // taken by it, or fetched from it.
 func (r *responder) Stake() (s fairness.Stake) {
 	stats := r.e.conn.Stats()
-	idle := r.passed.idle(stats.OctetsIn + stats.OctetsOut)
+	idle := r.passed.Idle(stats.OctetsIn + stats.OctetsOut)
 	moved, awaited := r.e.queue.moved()
 	return fairness.Stake{Theirs: awaited, Idle: min(idle, moved)}
 }

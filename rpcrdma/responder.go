@@ -67,7 +67,7 @@ type responder struct {
 
 	// Memory that its calls and their replies have.
 	callMemory, replyMemory *fairness.Account
-	passed                  passage // for Stake
+	passed                  fairness.Passage // for Stake
 
 	mu       sync.Mutex
 	grants   grants

@@ -88,7 +88,8 @@ type link struct {
 	// Times are Unix time in nanoseconds.
 	lastUsed atomic.Int64 // when the last message began or call ended, or a long one went on
 	heard    atomic.Int64 // when the message being read went on, 0 if none is awaited
-	taken    atomic.Int64 // when the message being written went on, 0 if none is
+	taken    atomic.Int64 // when the message being written went on, or began, 0 if none is
+	passed   fairness.Passage
 	starving atomic.Bool  // the message being read waits for memory
 	lying    atomic.Int32 // calls that wait for memory, or for their reply to be taken
 
@@ -109,7 +110,9 @@ func newLink(ctx context.Context, nc, raw net.Conn, from *origin.Origin, s *sett
 	l.own = s.own.Open(share, s.own.Limit(), l)
 	l.rd = oncrpc.NewRecordReader(l.ahead, s.record)
 	l.wr = oncrpc.NewRecordWriter(nc, 0)
-	l.wr.OnStep(l.wrote)
+	if _, ok := acked(raw); !ok {
+		l.wr.OnStep(l.wrote)
+	}
 	l.lastUsed.Store(time.Now().UnixNano())
 	l.ctx, l.end = context.WithCancelCause(ctx)
 	return l

@@ -17,18 +17,40 @@ func (l *link) Standing() fairness.Standing {
 	return fairness.Standing{
 		Spoken:  l.spoken,
 		Working: l.busy > int(l.lying.Load()),
-		Since:   time.Unix(0, l.lastUsed.Load()),
+		Since:   l.since(),
 	}
+}
+
+// since is when the link went on last.
+func (l *link) since() time.Time {
+	since := time.Unix(0, l.lastUsed.Load())
+	if l.taken.Load() > 0 {
+		if n, ok := acked(l.raw); ok {
+			since = later(since, time.Now().Add(-l.passed.Idle(n)))
+		}
+	}
+	return since
+}
+
+func later(a, b time.Time) time.Time {
+	if a.After(b) {
+		return a
+	}
+	return b
 }
 
 // Stake is that of a [fairness.Debtor].
 func (l *link) Stake() (s fairness.Stake) {
 	now := time.Now().UnixNano()
-	for _, since := range [...]int64{l.heard.Load(), l.taken.Load()} {
-		if since > 0 {
-			s.Theirs = true
-			s.Idle = max(s.Idle, time.Duration(now-since))
+	if since := l.heard.Load(); since > 0 {
+		s.Theirs, s.Idle = true, time.Duration(now-since)
+	}
+	if since := l.taken.Load(); since > 0 {
+		idle := time.Duration(now - since)
+		if n, ok := acked(l.raw); ok {
+			idle = min(idle, l.passed.Idle(n))
 		}
+		s.Theirs, s.Idle = true, max(s.Idle, idle)
 	}
 	if l.starving.Load() {
 		l.mu.Lock()
