@@ -6,7 +6,6 @@ package rpcrdma
 import (
 	"context"
 	"fmt"
-	"math"
 	"time"
 
 	"github.com/weft-rdma/weft/internal/fairness"
@@ -21,7 +20,7 @@ func (r *responder) openAccounts() {
 	most := int64(limit(r.cfg.memory, DefaultCallMemory))
 	open := func(m *fairness.Memory) *fairness.Account {
 		if m == nil {
-			m = fairness.NewMemory(math.MaxInt64 / 8)
+			m = fairness.NewMemory(fairness.Unlimited)
 		}
 		return m.Open(r.from.Share(), most, r)
 	}

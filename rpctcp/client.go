@@ -7,7 +7,6 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
-	"math"
 	"math/rand/v2"
 	"net"
 	"sync"
@@ -161,7 +160,7 @@ func NewClient(cfg ClientConfig) (*Client, error) {
 		cfg: cfg,
 		setting: setting{
 			handler: cfg.Reverse, slots: reverseCalls, record: cfg.Record, idle: cfg.Idle, stall: cfg.Stall,
-			in: fairness.NewMemory(DefaultMemory / 2), out: fairness.NewMemory(DefaultMemory / 2), own: fairness.NewMemory(math.MaxInt64 / 8), log: cfg.Logger,
+			in: fairness.NewMemory(DefaultMemory / 2), out: fairness.NewMemory(DefaultMemory / 2), own: fairness.NewMemory(fairness.Unlimited), log: cfg.Logger,
 		},
 		slots:   make(chan struct{}, cfg.Calls),
 		port:    cfg.LocalPort,

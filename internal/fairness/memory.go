@@ -72,6 +72,9 @@ type use struct {
 	accounts int
 }
 
+// Unlimited is more octets than there are.
+const Unlimited = 1 << 56
+
 // NewMemory makes a memory of so many octets.
 func NewMemory(limit int64) *Memory {
 	return &Memory{limit: limit, shares: make(map[origin.Share]*use), accounts: make(map[*Account]struct{})}

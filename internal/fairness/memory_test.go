@@ -60,7 +60,7 @@ func debtor(m *Memory, share origin.Share, stake Stake) *fakeDebtor {
 	if stake.Theirs {
 		d.since = time.Now()
 	}
-	d.a = m.Open(share, 1<<40, d)
+	d.a = m.Open(share, Unlimited, d)
 	return d
 }
 
@@ -193,6 +193,16 @@ func TestThoseWhoWaitForEachOtherGiveWay(t *testing.T) {
 			t.Error("nobody came to an end")
 		}
 	})
+}
+
+func TestUnlimitedIsNoLimit(t *testing.T) {
+	m := NewMemory(Unlimited)
+	d := debtor(m, honest, Stake{})
+	for _, n := range []int{1, Tiny, Tiny + 1, Small, Small + 1, 1 << 30, 1 << 40} {
+		if !d.a.Try(n, false) {
+			t.Errorf("there is no room for %d octets", n)
+		}
+	}
 }
 
 func TestAMessageLongerThanTheMemoryIsTakenAlone(t *testing.T) {
