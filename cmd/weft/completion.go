@@ -67,17 +67,22 @@ func addCompletion(root *cobra.Command) {
 				cmd.RegisterFlagCompletionFunc(f.Name, choose(choice, lists[name]))
 			}
 		})
+		cmd.ValidArgsFunction = completeArgs(cmd)
 	}
-	for name, complete := range map[string]cobra.CompletionFunc{
-		"serve": completeFolder,
-		"ls":    completeURL, "cat": completeURL,
-		"cp":   completeFileOrURL,
-		"perf": cobra.NoFileCompletions, "ping": cobra.NoFileCompletions, "info": cobra.NoFileCompletions, "gateway": cobra.NoFileCompletions,
-	} {
-		if cmd, _, err := root.Find([]string{name}); err == nil {
-			cmd.ValidArgsFunction = complete
-		}
+}
+
+// completeArgs is how the arguments of a command are completed: those of one that
+// mounts exports are mostly URLs.
+func completeArgs(cmd *cobra.Command) cobra.CompletionFunc {
+	switch {
+	case cmd.Name() == "serve":
+		return completeFolder
+	case cmd.Name() == "cp":
+		return completeFileOrURL
+	case cmd.Flags().Lookup("mount-port") != nil:
+		return completeURL
 	}
+	return cobra.NoFileCompletions
 }
 
 // choose completes one of several values, or with list the last of those given.
