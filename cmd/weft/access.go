@@ -24,7 +24,7 @@ type access struct {
 }
 
 func (a *access) register(f *pflag.FlagSet) {
-	f.StringSliceVar(&a.allow, "allow", nil, "serve this `network` only, 192.0.2.0/24, or host, with this machine's own addresses no exception; may be repeated (default: everybody, or unless root serves this machine)")
+	f.StringSliceVar(&a.allow, "allow", nil, "serve this `network` only, 192.0.2.0/24, or host; may be repeated (default: everybody, but where not root serves no other machine)")
 	f.BoolVar(&a.allowOthers, "allow-others", false, "where not root serves, serve all users of this machine, not just the same one and root")
 	f.BoolVar(&a.insecure, "insecure", false, "over TCP, take calls from ports that take no root on other machines, from 1024 on")
 }

@@ -55,7 +55,7 @@ those without RDMA. Linux mounts it, and weft ls, cat and cp read and write it
 with nothing mounted. Nothing has to be installed, and nobody has to be root.
 
 Without flags it serves this machine alone: --listen :20049 serves others, and
---allow says which.
+--allow says which. Where root serves, --allow is for this machine's addresses, too.
 
 When root serves, callers on this machine act as the users who own their sockets,
 with the groups of those, whatever they claim; only root may claim to be another.
@@ -68,7 +68,7 @@ say who they are. What nobody makes has no set-uid and set-gid bits.
 
 When anybody else serves, everybody acts as that user, and all files are that
 user's. On this machine the same user and root may, others with --allow-others;
-other machines may with --allow. So it is on systems other than Linux, which do not
+other machines may with --allow, which does not shut out this one. So it is on systems other than Linux, which do not
 tell who calls: there callers on this machine may with --allow-others.
 
 Clients see the folder and nothing else: symbolic links that lead out of it are

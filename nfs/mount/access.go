@@ -22,8 +22,9 @@ import (
 // Its zero value lets all hosts in, and trusts none of their users with ports from
 // 1024 on. Methods may be called by any goroutine.
 type Access struct {
-	// Allow is the hosts that may, this machine's own addresses included. Empty is
-	// all of them, or, if the server is Personal, this machine.
+	// Allow is the hosts that may; empty is all of them. This machine is a host like
+	// others, unless the server is Personal: then Allow is about other machines
+	// alone, and empty is none of them.
 	Allow Allow
 
 	// Personal says that all callers act as the user of this process, as with a
@@ -103,8 +104,8 @@ func (a *Access) AllowsSender(remote net.Addr) bool {
 
 // allows reports whether a host may use the server.
 func (a *Access) allows(from *origin.Origin) bool {
-	if a.Personal && len(a.Allow) == 0 {
-		return from.Local
+	if a.Personal {
+		return from.Local || len(a.Allow) > 0 && a.Allow.has(from.Addr.Addr())
 	}
 	return a.Allow.has(from.Addr.Addr())
 }

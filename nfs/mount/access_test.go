@@ -86,6 +86,9 @@ func TestAccessIsJudgedForEachCall(t *testing.T) {
 		{"the user", Access{Personal: true}, "tcp", from(local, self), read, nil},
 		{"root", Access{Personal: true}, "rdma", from(own, root), read, nil},
 		{"another user", Access{Personal: true}, "rdma", from(own, other), read, ErrUser},
+		{"the user, beside a list", Access{Personal: true, Allow: list}, "tcp", from(local, self), read, nil},
+		{"another user, beside a list", Access{Personal: true, Allow: list}, "tcp", from(local, other), read, ErrUser},
+		{"another user, on the list", Access{Personal: true, Allow: both}, "tcp", from(local, other), read, ErrUser},
 		{"another user, saying nothing", Access{Personal: true}, "tcp", from(local, other), null, ErrUser},
 		{"another user, asking for the port", Access{Personal: true}, "tcp", from(local, other), port, ErrUser},
 		{"nobody knows who", Access{Personal: true}, "tcp", from(local, nil), read, ErrUser},
@@ -134,6 +137,7 @@ func TestAccessIsJudgedAtAccept(t *testing.T) {
 		{"without a list", Access{Personal: true, AllowOthers: true}, from("203.0.113.1:4", nil), nil, ErrHost},
 		{"this machine", Access{}, from("127.0.0.1:4", other), nil, nil},
 		{"this machine, not on the list", Access{Allow: list, AllowOthers: true}, from("127.0.0.1:4", nil), origin.ErrOwner, ErrHost},
+		{"this machine, beside a list", Access{Allow: list, Personal: true}, from("127.0.0.1:4", self), nil, nil},
 		{"nobody's socket", Access{}, from("127.0.0.1:4", nil), origin.ErrOwner, origin.ErrOwner},
 		{"nobody's socket, for one user", Access{Personal: true}, from("127.0.0.1:4", nil), origin.ErrOwner, origin.ErrOwner},
 		{"nobody's socket, and others let in", Access{AllowOthers: true}, from("127.0.0.1:4", nil), origin.ErrOwner, nil},
@@ -165,6 +169,7 @@ func TestSendersOfDatagramsAreJudgedByTheirAddress(t *testing.T) {
 		{Access{here: here, Personal: true}, "127.0.0.1:4", true},
 		{Access{here: here, Personal: true, Allow: list}, "198.51.100.7:4", true},
 		{Access{here: here, Allow: list}, "127.0.0.1:4", false},
+		{Access{here: here, Personal: true, Allow: list}, "127.0.0.1:4", true},
 		{Access{here: broken}, "203.0.113.1:4", false},
 	} {
 		if got := tt.access.AllowsSender(net.UDPAddrFromAddrPort(netip.MustParseAddrPort(tt.addr))); got != tt.want {

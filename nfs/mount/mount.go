@@ -24,8 +24,12 @@ type Config struct {
 	// a slash. An error is best an [nfs.Stat].
 	Handle func(ctx context.Context, names []string) (nfs.FH, error)
 
-	// Allow says who may mount.
+	// Allow says who may mount. EXPORT shows it.
 	Allow Allow
+
+	// Guarded says that only those call who may, as by [Access.Guard]: Allow is
+	// shown and nothing else.
+	Guarded bool
 }
 
 // flavors are those that a client may use with the handles it gets, the best
@@ -109,7 +113,7 @@ func (s *Server) mount(ctx context.Context, r *oncrpc.Request, host, p string, e
 		return
 	}
 	res := nfs.MountRes{Stat: nfs.MountErrAcces}
-	if s.cfg.Allow.Allows(r.Remote) {
+	if s.cfg.Guarded || s.cfg.Allow.Allows(r.Remote) {
 		fh, err := s.handle(ctx, p)
 		res = nfs.MountRes{Stat: statOf(err), FH: fh, Flavors: flavors}
 	}

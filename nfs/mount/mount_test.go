@@ -158,6 +158,14 @@ func TestOnlyThoseOnTheListMount(t *testing.T) {
 	}
 }
 
+func TestWhoIsGuardedIsNotJudgedAgain(t *testing.T) {
+	s := home(t, "192.0.2.0/24")
+	s.cfg.Guarded = true
+	if res, err := mnt(s, "198.51.100.8", "/"); err != nil || res.Stat != nfs.MountOK {
+		t.Errorf("%v, %v, want %v", res.Stat, err, nfs.MountOK)
+	}
+}
+
 func TestAListHasAddressesOfIPAlone(t *testing.T) {
 	if networks(t, "0.0.0.0/0").Allows(&net.UnixAddr{Name: "@", Net: "unix"}) {
 		t.Error("an address that is not one of IP is allowed")

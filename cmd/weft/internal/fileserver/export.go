@@ -13,7 +13,7 @@ import (
 // Export makes c serve a folder, whose absolute path, with slashes, is path, to
 // those who are in c.Allow.
 func (c *Config) Export(files *folder.Server, path string) error {
-	m, err := mount.New(mount.Config{Path: path, Handle: files.Handle, Allow: c.Allow})
+	m, err := mount.New(mount.Config{Path: path, Handle: files.Handle, Allow: c.Allow, Guarded: true})
 	if err != nil {
 		return err
 	}
