@@ -206,14 +206,12 @@ func TestThoseNotAllowedLearnNothing(t *testing.T) {
 			nc.Close()
 		}
 	}
-	for name, c := range map[string]oncrpc.Caller{
-		"TCP": overTCP(t, s.TCP().String()), "the port mapper": overTCP(t, s.ports.pmapTCP.Addr().String()),
-	} {
+	for name, addr := range map[string]net.Addr{"TCP": s.TCP(), "the port mapper": s.ports.pmapTCP.Addr()} {
 		for _, call := range []struct{ prog, vers, proc uint32 }{
 			{nfs.Program, 3, 0}, {nfs.MountProgram, 3, 0}, {nfs.MountProgram, 3, uint32(nfs.MountDump)}, {nfs.MountProgram, 3, uint32(nfs.MountExport)},
 			{nlm.Program, nlm.V4, 0}, {oncrpc.PmapProg, 2, 0}, {oncrpc.PmapProg, 2, oncrpc.PmapDump}, {99, 1, 0},
 		} {
-			err := do(c, call.prog, call.vers, call.proc, nil, func(*oncrpc.Decoder) {})
+			err := do(overTCP(t, addr.String()), call.prog, call.vers, call.proc, nil, func(*oncrpc.Decoder) {})
 			var accept *oncrpc.AcceptError
 			var reject *oncrpc.RejectError
 			if err == nil || errors.As(err, &accept) || errors.As(err, &reject) {
