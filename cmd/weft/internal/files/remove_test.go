@@ -14,7 +14,6 @@ import (
 
 	"github.com/weft-rdma/weft/nfs"
 	"github.com/weft-rdma/weft/nfs/client"
-	"github.com/weft-rdma/weft/nfs/folder"
 	"github.com/weft-rdma/weft/oncrpc"
 )
 
@@ -38,7 +37,7 @@ func eachServer(t *testing.T, files map[string]string, test func(t *testing.T, d
 	for name, over := range map[string]func(*testing.T, oncrpc.Handler) oncrpc.Caller{"RDMA": overRDMA, "TCP": overTCP} {
 		t.Run(name, func(t *testing.T) {
 			dir := tree(t, files)
-			test(t, dir, serve(t, dir, folder.Config{SingleUser: true}, over, nil))
+			test(t, dir, serve(t, dir, everything, over, nil))
 		})
 	}
 }

@@ -11,8 +11,6 @@ import (
 	"strings"
 	"testing"
 	"time"
-
-	"github.com/weft-rdma/weft/nfs/folder"
 )
 
 func TestAnInterruptedCopyGoesOn(t *testing.T) {
@@ -105,7 +103,7 @@ func TestStandardInputBecomesAFile(t *testing.T) {
 	}{"a new one": {}, "one with -p": {preserve: true}, "in place of another": {there: "old"}} {
 		t.Run(name, func(t *testing.T) {
 			dir := t.TempDir()
-			to := serve(t, dir, folder.Config{SingleUser: true}, overRDMA, nil)
+			to := serve(t, dir, everything, overRDMA, nil)
 			if tt.there != "" {
 				if err := os.WriteFile(filepath.Join(dir, "file"), []byte(tt.there), 0o644); err != nil {
 					t.Fatal(err)
@@ -131,7 +129,7 @@ func TestStandardInputBecomesAFile(t *testing.T) {
 
 func TestAFileGoesToStandardOutput(t *testing.T) {
 	dir := tree(t, map[string]string{"file": strings.Repeat("data", 100_000), "d/a": "1"})
-	from := serve(t, dir, folder.Config{SingleUser: true}, overTCP, nil)
+	from := serve(t, dir, everything, overTCP, nil)
 	var out bytes.Buffer
 	if err, failed := run(t, new(Copier), from, &Stdout{W: &out}, "-", "/file"); err != nil || failed != nil {
 		t.Fatal(err, failed)
@@ -180,18 +178,28 @@ func TestAnInterruptEndsStandardInput(t *testing.T) {
 	}
 }
 
+// A sized tree has a file for each size.
+type sized struct {
+	Local
+	sizes map[string]int64
+}
+
+func (s *sized) Lstat(_ context.Context, name string) (*Info, error) {
+	return &Info{Name: name, Size: s.sizes[name]}, nil
+}
+
 // Sizes are what a server says.
 func TestSizesThatCannotBeDoNotOverflow(t *testing.T) {
 	for _, verify := range []bool{false, true} {
 		c := &Copier{Verify: verify}
-		p := new(Plan)
-		for _, size := range []int64{math.MaxInt64, math.MaxInt64, -5, 1} {
-			if err := c.planFile(t.Context(), p, &step{from: Place{Local{}, "a"}, to: Place{Local{}, "b"}, info: &Info{Size: size}}, 0); err != nil {
-				t.Fatal(err)
-			}
+		from := &sized{sizes: map[string]int64{"a": math.MaxInt64, "b": math.MaxInt64, "c": -5, "d": 1}}
+		var sources []Place
+		for name := range from.sizes {
+			sources = append(sources, Place{from, name})
 		}
-		if p.Bytes != math.MaxInt64 || c.Work(p) < math.MaxInt64/3*3 {
-			t.Errorf("%d octets, %d of work", p.Bytes, c.Work(p))
+		p, err := c.Plan(t.Context(), sources, Place{Local{}, t.TempDir()})
+		if err != nil || p.Bytes != math.MaxInt64 || c.Work(p) < math.MaxInt64/3*3 {
+			t.Errorf("%+v, %d of work, %v", p, c.Work(p), err)
 		}
 	}
 }

@@ -69,6 +69,9 @@ func overTCP(t *testing.T, h oncrpc.Handler) oncrpc.Caller {
 	return caller
 }
 
+// everything lets all callers do what this process may.
+var everything = folder.Config{SingleUser: true, Squash: folder.SquashNone}
+
 // serve is a folder as a server has it, for who calls as auth.
 func serve(t *testing.T, dir string, cfg folder.Config, over func(*testing.T, oncrpc.Handler) oncrpc.Caller, auth *oncrpc.AuthSys) *Remote {
 	t.Helper()
@@ -111,12 +114,12 @@ func eachWay(t *testing.T, test func(t *testing.T, w way)) {
 	for name, over := range map[string]func(*testing.T, oncrpc.Handler) oncrpc.Caller{"RDMA": overRDMA, "TCP": overTCP} {
 		t.Run("to a server over "+name, func(t *testing.T) {
 			src, dst := base(t)
-			to := serve(t, dst, folder.Config{SingleUser: true}, over, nil)
+			to := serve(t, dst, everything, over, nil)
 			test(t, way{src: src, dst: dst, from: Place{Local{}, src}, to: Place{to, "/"}})
 		})
 		t.Run("from a server over "+name, func(t *testing.T) {
 			src, dst := base(t)
-			from := serve(t, src, folder.Config{SingleUser: true}, over, nil)
+			from := serve(t, src, everything, over, nil)
 			test(t, way{src: src, dst: dst, from: Place{from, "/"}, to: Place{Local{}, dst}})
 		})
 	}

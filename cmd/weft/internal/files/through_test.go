@@ -9,8 +9,6 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
-
-	"github.com/weft-rdma/weft/nfs/folder"
 )
 
 func TestSymbolicLinksAtTheDestinationAreWrittenThrough(t *testing.T) {
@@ -67,7 +65,7 @@ func TestLinksOutOfTheDestinationAreNotWrittenThrough(t *testing.T) {
 		"other": "old", "sub/d/file": "-> ../../other", "sub/d/up": "-> ../../../../../../../etc/passwd", "sub/d/root": "-> /other",
 	}
 	dst := tree(t, there)
-	to := serve(t, dst, folder.Config{SingleUser: true}, overTCP, nil)
+	to := serve(t, dst, everything, overTCP, nil)
 	err, failed := run(t, &Copier{Recursive: true}, Local{}, to, "/sub", filepath.Join(src, "d"))
 	if err != nil || len(failed) != 3 {
 		t.Errorf("%v, %v", err, failed)
