@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"os"
 	"time"
+	"unicode"
 
 	"github.com/schollz/progressbar/v3"
 
@@ -77,7 +78,12 @@ const titleWidth = 28
 // shorten is a path in so many columns: its end tells most. It gives no orders to the
 // terminal, and is as wide whatever it is, so that what stands behind it stays there.
 func shorten(path string, width int) string {
-	runes := []rune(printable(path))
+	runes := []rune(path)
+	for i, r := range runes {
+		if !unicode.IsPrint(r) {
+			runes[i] = '?'
+		}
+	}
 	if len(runes) > width {
 		runes = append([]rune("..."), runes[len(runes)-width+3:]...)
 	}
