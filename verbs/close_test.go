@@ -232,16 +232,20 @@ func TestAFailureBeforeTheFirstMessageIsNoGracefulClose(t *testing.T) {
 			t.Run(fmt.Sprintf("%s, then closed: %t", tt.name, closes), func(t *testing.T) {
 				bubble(t, reads, reads, func(t *testing.T, s *table) {
 					s.b.receives(1, 2, 8)
-					if closes {
-						s.y.Delay(time.Second) // the answer comes when this side has closed
-					}
-					tt.begin(s)
 					event := verbs.EventLLPReset
 					if closes {
-						if err := s.a.qp.Close(t.Context()); err == nil {
+						event = verbs.EventLLPLost
+						s.x.Hold() // all of it arrives when this side has closed
+					}
+					tt.begin(s)
+					if closes {
+						ended := make(chan error, 1)
+						go func() { ended <- s.a.qp.Close(t.Context()) }()
+						settle()
+						s.x.Resume()
+						if err := <-ended; err == nil {
 							t.Error("closed gracefully")
 						}
-						event = verbs.EventLLPLost
 					}
 					reach(t, s.a.qp, verbs.Error)
 					reach(t, s.b.qp, verbs.Error)
