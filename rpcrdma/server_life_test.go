@@ -172,6 +172,7 @@ func TestANewConnectionTakesThePlaceOfTheOneIdleForLongest(t *testing.T) {
 		busy.send(Header{XID: 1}, callMessage(1, 2, nil))
 		old.alive()
 		young.alive()
+		synctest.Wait() // the call of busy is in its handler
 		if err := s.refused(); err == nil {
 			t.Error("a fourth was accepted, though all of the three are at work")
 		}

@@ -204,7 +204,7 @@ func TestAServerThatGoesIsWaitedForAndItsReturnIsTold(t *testing.T) {
 			if err := errors.Join(os.WriteFile(filepath.Join(dir, "f"), nil, 0o600), os.Truncate(filepath.Join(dir, "f"), size)); err != nil {
 				t.Fatal(err)
 			}
-			exported, err := folder.New(folder.Config{Root: dir})
+			exported, err := folder.New(folder.Config{Root: dir, Squash: folder.SquashNone})
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -56,7 +56,7 @@ func TestWhatIsLeftOnAServerIsNamedAndGoesWithTheNextCopy(t *testing.T) {
 		t.Fatal(err)
 	}
 	dir := t.TempDir()
-	exported, err := folder.New(folder.Config{Root: dir})
+	exported, err := folder.New(folder.Config{Root: dir, Squash: folder.SquashNone})
 	if err != nil {
 		t.Fatal(err)
 	}
