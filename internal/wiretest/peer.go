@@ -9,8 +9,9 @@ import (
 	"time"
 )
 
-// Patience is how long a Peer waits for anything before its test has failed.
-const Patience = 60 * time.Second
+// Patience is how long a Peer or a Side waits for any one thing before its test has
+// failed.
+const Patience = 10 * time.Second
 
 // A Peer is the other end of a stream, made by hand. One goroutine at a time
 // may send and one receive.
@@ -23,11 +24,23 @@ type Peer struct {
 	r *bufio.Reader
 }
 
-// NewPeer makes a Peer of one end of a connection. It waits for the other no
-// longer than Patience in all.
+// NewPeer makes a Peer of one end of a connection.
 func NewPeer(nc net.Conn) *Peer {
-	_ = nc.SetDeadline(time.Now().Add(Patience)) // without it a failing test hangs: no worse
-	return &Peer{Conn: nc, r: bufio.NewReader(nc)}
+	p := &Peer{Conn: nc}
+	p.r = bufio.NewReader(p)
+	return p
+}
+
+// Read reads what the other end sends, and waits no longer than Patience for it.
+func (p *Peer) Read(b []byte) (int, error) {
+	_ = p.SetReadDeadline(time.Now().Add(Patience)) // without it a failing test hangs: no worse
+	return p.Conn.Read(b)
+}
+
+// Write sends octets as they are. The other end has to take them within Patience.
+func (p *Peer) Write(b []byte) (int, error) {
+	_ = p.SetWriteDeadline(time.Now().Add(Patience)) // as above
+	return p.Conn.Write(b)
 }
 
 // Frame makes the FPDUs of ulpdus, the next ones of the stream.
@@ -44,11 +57,11 @@ func (p *Peer) Send(ulpdus ...[]byte) error { return p.Raw(p.Frame(ulpdus...)) }
 // Raw sends octets as they are.
 func (p *Peer) Raw(octets []byte) error {
 	if !p.Dribble {
-		_, err := p.Conn.Write(octets)
+		_, err := p.Write(octets)
 		return err
 	}
 	for i := range octets {
-		if _, err := p.Conn.Write(octets[i : i+1]); err != nil {
+		if _, err := p.Write(octets[i : i+1]); err != nil {
 			return err
 		}
 	}

@@ -58,7 +58,7 @@ func (s Startup) frame(key string) []byte {
 
 // Initiate sends a Request and reads the Reply, which it returns.
 func (p *Peer) Initiate(s Startup) (reply []byte, err error) {
-	if _, err := p.Conn.Write(s.frame(RequestKey)); err != nil {
+	if _, err := p.Write(s.frame(RequestKey)); err != nil {
 		return nil, err
 	}
 	if reply, err = p.StartFrame(ReplyKey); err != nil {
@@ -74,7 +74,7 @@ func (p *Peer) Respond(s Startup) (request []byte, err error) {
 		return request, err
 	}
 	p.terms(s, request)
-	_, err = p.Conn.Write(s.frame(ReplyKey))
+	_, err = p.Write(s.frame(ReplyKey))
 	return request, err
 }
 
