@@ -138,7 +138,7 @@ func TestAULPDUOfAnImpossibleLengthIsRefused(t *testing.T) {
 			c := NewConn(a, Params{Initiator: true, CRC: true})
 			add(c)
 			if c.Appended() != 0 {
-				t.Errorf("%s, %d octets: appended", name, n)
+				t.Fatalf("%s, %d octets: appended", name, n) // and nobody reads it
 			}
 			if _, err := flushAll(c); err == nil {
 				t.Errorf("%s, %d octets: Flush tells nothing", name, n)

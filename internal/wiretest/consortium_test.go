@@ -62,7 +62,7 @@ func TestNoExtensionLeavesOnAStreamOfTheConsortium(t *testing.T) {
 			s := setStage(t, w, verbs.QPConfig{})
 			s.Peer = s.ln.Connect(s.QP)
 			s.must(s.Send(zero(Write(0, 0))))
-			<-s.QP.Ready()
+			s.ready()
 			wr := verbs.SendWR{Op: op}
 			if op == verbs.OpFetchAdd || op == verbs.OpCmpSwap {
 				wr.SGL = []verbs.SGE{s.exposed.SGE(0, 8)}

@@ -18,7 +18,7 @@ func TestWhatComesBehindOurTerminateIsIgnored(t *testing.T) {
 			s.Peer = s.ln.Connect(s.QP)
 			s.must(s.Send(More(Send(1, 1, 2, 3)))) // placed, and never delivered
 			s.Expect(recvOff, 1, 2, 3)
-			<-s.QP.Ready()
+			s.ready()
 			s.must(s.Send(Write(s.exposedTag, s.exposedTO, 7), ReadRequest(1, Read{1, 2, 1, s.exposedTag, s.exposedTO})))
 			s.Expect(exposedOff, 7)
 			s.next(ReadResponse(1, 2, 7)) // so all that has arrived

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/weft-rdma/weft/rdmap"
 	"github.com/weft-rdma/weft/verbs"
@@ -179,7 +180,17 @@ func (o *offence) tryOver(t *testing.T, w Wire) {
 func (s *stage) open() {
 	s.t.Helper()
 	s.must(s.Send(Write(0, 0)))
-	<-s.QP.Ready()
+	s.ready()
+}
+
+// ready waits until the Side may send.
+func (s *stage) ready() {
+	s.t.Helper()
+	select {
+	case <-s.QP.Ready():
+	case <-time.After(Patience):
+		s.t.Fatalf("the queue pair, %v, is not ready to send: %v", s.QP.State(), s.QP.Err())
+	}
 }
 
 func (s *stage) must(err error) {
