@@ -2,6 +2,7 @@ package main
 
 import (
 	"bytes"
+	"errors"
 	"fmt"
 	"os"
 	"os/exec"
@@ -100,6 +101,9 @@ func (p *hostProgram) run() error {
 	return p.wait()
 }
 
+// interrupted is the exit status of a program that SIGINT has ended in good order.
+const interrupted = 128 + 2
+
 // interrupt ends the program as Ctrl-C does, which has to succeed, and soon.
 func (p *hostProgram) interrupt() error {
 	if err := guest.Interrupt(p.cmd); err != nil {
@@ -107,7 +111,11 @@ func (p *hostProgram) interrupt() error {
 	}
 	late := time.AfterFunc(programLimit, func() { p.cmd.Cancel() })
 	defer late.Stop()
-	return p.wait()
+	err := p.wait()
+	if ended := (*exec.ExitError)(nil); errors.As(err, &ended) && ended.ExitCode() == interrupted {
+		return nil
+	}
+	return errors.Join(err, fmt.Errorf("%s did not end with status %d after SIGINT", p.name, interrupted))
 }
 
 // stop ends the program when it has not been waited for.
