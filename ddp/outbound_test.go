@@ -133,6 +133,9 @@ func TestZeroLengthMessageIsOneSegment(t *testing.T) {
 		t.Errorf("untagged: header of %d octets, [%d, +%d), last %v, done %v", len(hdr), off, n, last, o.Done())
 	}
 	o.StartTagged(1, 0x40, 0, 0, 0)
+	if o.Done() {
+		t.Fatal("tagged: done before its segment")
+	}
 	hdr, off, n, last = o.Next(1500, nil)
 	if len(hdr) != TaggedLen || off != 0 || n != 0 || !last || !o.Done() {
 		t.Errorf("tagged: header of %d octets, [%d, +%d), last %v, done %v", len(hdr), off, n, last, o.Done())

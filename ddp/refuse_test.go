@@ -69,7 +69,7 @@ func atRefusal(t testing.TB) (*sink, *Receiver) {
 // the segment, before an octet is placed; the error is reported once, and all
 // that follows is dropped, however good.
 //
-// Claims: DDP-1.2-3 DDP-4.1-11 DDP-4.2-1 DDP-4.2-5 DDP-4.3-1 DDP-6.2.2-1
+// Claims: DDP-1.2-3 DDP-4.1-11 DDP-4.2-1 DDP-4.2-5 DDP-4.3-1 DDP-5.3-6 DDP-6.2.2-1
 // Claims: DDP-7.1-1 DDP-7.1-2 DDP-7.1-3 DDP-7.1-4 DDP-7.1-5 DDP-7.1-9
 // Claims: DDP-7.1-11 DDP-7.1-13 DDP-7.1-14 DDP-7.1-15 DDP-7.1-16 DDP-7.1-17 DDP-7.1-18 DDP-7.1-19
 // Claims: DDP-7.2-1 DDP-7.2-2 DDP-7.2-3 DDP-7.2-4 DDP-7.2-6 DDP-7.2-7 DDP-7.2-8 DDP-7.2-9

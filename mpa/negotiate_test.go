@@ -231,7 +231,7 @@ func TestARejectionSaysWhatWouldBeNeeded(t *testing.T) {
 	}
 }
 
-// Claims: MPA-7.1.1-3 MPA-7.1.1-4 MPA-7.1.1-5 MPA-7.1.1-6 MPA-1.2-2 MPA-1.2-4 MPA-4.4-2 MPA-4.4-3
+// Claims: MPA-7.1.1-3 MPA-7.1.1-4 MPA-7.1.1-5 MPA-7.1.1-6 MPA-1.2-2 MPA-1.2-4 MPA-4.3-1 MPA-4.4-1 MPA-4.4-2 MPA-4.4-3
 func TestMarkersGoOneWayAndCRCBothWays(t *testing.T) {
 	for n := range 16 {
 		ic := Config{Markers: n&1 != 0, NoCRC: n&2 != 0}

@@ -17,7 +17,7 @@ func octetsOf(b *batch) []byte {
 	return bytes.Join(b.pieces[b.first:], nil)
 }
 
-// Claims: MPA-4.1-3 MPA-4.4-6
+// Claims: MPA-4.1-3 MPA-4.4-6 MPA-4.4-11
 func TestABatchIsTheFramesInOrderHoweverPayloadIsCut(t *testing.T) {
 	for _, b := range []batch{{}, {crc: true}, {refer: copyLimit}, {refer: copyLimit, crc: true}, {markers: true, crc: true}} {
 		t.Run(fmt.Sprintf("refer=%d/crc=%t/markers=%t", b.refer, b.crc, b.markers), func(t *testing.T) {

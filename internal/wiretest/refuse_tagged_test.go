@@ -10,7 +10,7 @@ import (
 // rights, wrap, bounds, in this order. One octet on either side of a region is
 // too many.
 //
-// Claims: DDP-7.1-11 DDP-7.1-12 DDP-7.1-13 DDP-7.1-14 DDP-7.1-15 DDP-7.1-16 DDP-7.1-17 DDP-7.1-19 DDP-7.2-1
+// Claims: DDP-4.2-5 DDP-7.1-11 DDP-7.1-12 DDP-7.1-13 DDP-7.1-14 DDP-7.1-15 DDP-7.1-16 DDP-7.1-17 DDP-7.1-19 DDP-7.2-1
 // Claims: DDP-8.2-1 DDP-8.3-1 DDP-8.3-2 DDP-8.3-5 DDP-8.3.1-1 DDP-8.3.1-3 DDP-8.3.1-4 DDP-8.3.1-5
 // Claims: R-7.2-1 R-7.2-2 R-7.2-3 R-7.1-3 R-7.1-1 R-5.1-1 R-8.1.1-1 R-8.1.1-3 R-8.1.1-4 R-8.1.1-5
 // Claims: DDP-8.2-2 DDP-8.3-3 DDP-8.3.1-2 R-8.1.1-2
