@@ -93,7 +93,7 @@ var (
 )
 
 func runTests(ctx context.Context, root, overlay, pkg string, names []string, limit time.Duration) (conformance.Verdict, string, error) {
-	cmd := exec.CommandContext(ctx, "go", "test", "-overlay", overlay, "-vet=off", "-count=1", "-failfast",
+	cmd := exec.CommandContext(ctx, "go", "test", "-overlay", overlay, "-vet=off", "-ldflags=-s -w", "-count=1", "-failfast",
 		"-timeout", limit.String(), "-run", "^("+strings.Join(names, "|")+")$", pkg)
 	cmd.Dir = root
 	cmd.Cancel = func() error { return cmd.Process.Signal(os.Interrupt) }
