@@ -29,8 +29,9 @@ var ErrOwner = errors.New("the owner of the peer's socket cannot be told")
 // whenever the peer is on this machine and the system is not Linux. Any other error
 // says that not even the machine can be told, and comes without an origin.
 //
-// A user whom the databases do not know has no groups but 65534. A program that is
-// built without cgo knows those of /etc/passwd and /etc/group.
+// What the databases say of a user is believed for ten seconds. One whom they do not
+// know has no groups but 65534. A program that is built without cgo knows those of
+// /etc/passwd and /etc/group.
 func Look(nc net.Conn) (*Origin, error) { return look(nc, system) }
 
 // Here reports whether an address is one to which this machine's kernel delivers by

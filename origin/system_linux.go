@@ -16,7 +16,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-var system = host{ours: ours, owner: owner, established: established, user: lookupUser}
+var system = host{ours: ours, owner: owner, established: established, user: (&users{lookup: lookupUser}).find}
 
 var native = binary.NativeEndian
 
