@@ -64,7 +64,7 @@ func retry(f func() error) error {
 }
 
 // ours reports whether the kernel delivers to an address by itself. It has the
-// addresses of all interfaces in its tables of routes, and what else was made
+// addresses of most interfaces in its tables of routes, and what else was made
 // local there.
 func ours(a netip.Addr) (bool, error) {
 	if a.IsLoopback() || a.IsLinkLocalUnicast() {
@@ -72,12 +72,12 @@ func ours(a netip.Addr) (bool, error) {
 	}
 	answer, err := ask(unix.NETLINK_ROUTE, routeRequest(native, question, a))
 	if err == nil {
-		var local bool
-		if local, err = parseRoute(native, answer, question); err == nil {
-			return local, nil
+		if local, err := parseRoute(native, answer, question); err == nil && local {
+			return true, nil
 		}
 	}
-	// There is no route, or the question is not permitted.
+	// There is no route, or the question is not permitted; or the address is of an
+	// interface whose routes are in a table of their own (VRF).
 	return onInterface(a)
 }
 

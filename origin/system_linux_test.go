@@ -282,7 +282,12 @@ func lookInNamespace() error {
 			return fmt.Errorf("from %s to %s: %w", w[0], w[1], err)
 		}
 	}
-	return nil
+	// An address with its routes in a table that is not asked, as in a VRF, while
+	// there is a way to everywhere.
+	if err := errors.Join(elsewhere(lo.Index, "198.51.100.7/32"), anywhere(lo.Index)); err != nil {
+		return err
+	}
+	return errors.Join(is("198.51.100.7", true), is("198.51.100.8", false))
 }
 
 // lookFrom connects from one address of this machine to another, and looks.
@@ -350,6 +355,19 @@ func address(iface int, prefix string) error {
 	header := native.AppendUint32([]byte{family(p.Addr()), uint8(p.Bits()), unix.IFA_F_NODAD, 0}, uint32(iface))
 	ip := p.Addr().AsSlice()
 	return change(unix.RTM_NEWADDR, header, map[uint16][]byte{unix.IFA_LOCAL: ip, unix.IFA_ADDRESS: ip})
+}
+
+// elsewhere takes an address out of the table of what is delivered here.
+func elsewhere(iface int, prefix string) error {
+	p := netip.MustParsePrefix(prefix)
+	header := []byte{family(p.Addr()), uint8(p.Bits()), 0, 0, unix.RT_TABLE_LOCAL, 0, unix.RT_SCOPE_NOWHERE, unix.RTN_LOCAL, 0, 0, 0, 0}
+	return change(unix.RTM_DELROUTE, header, map[uint16][]byte{unix.RTA_DST: p.Addr().AsSlice(), unix.RTA_OIF: native.AppendUint32(nil, uint32(iface))})
+}
+
+// anywhere has all that is not delivered here sent over an interface.
+func anywhere(iface int) error {
+	header := []byte{unix.AF_INET, 0, 0, 0, unix.RT_TABLE_MAIN, unix.RTPROT_STATIC, unix.RT_SCOPE_LINK, unix.RTN_UNICAST, 0, 0, 0, 0}
+	return change(unix.RTM_NEWROUTE, header, map[uint16][]byte{unix.RTA_OIF: native.AppendUint32(nil, uint32(iface))})
 }
 
 // route has a whole network delivered here.
