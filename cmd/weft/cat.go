@@ -30,7 +30,7 @@ func newCat() *cobra.Command {
 
 ` + urlHelp + `
 
-The status is 1 when a file could not be read to its end.`,
+The status is 1 when a file could not be read to its end; the rest is.`,
 		Example: `  weft cat nfs://127.0.0.1/README.md                of weft serve .
   weft cat nfs://192.0.2.7/srv/a nfs://192.0.2.7/srv/b > both
   weft cat --tcp nfs://192.0.2.7/srv/big | sha256sum`,
@@ -50,12 +50,9 @@ func (c *catFiles) run(cmd *cobra.Command, args []string) (err error) {
 		return err
 	}
 	defer func() { err = errors.Join(err, c.close()) }()
-	for _, arg := range args {
-		if err := c.print(cmd.Context(), cmd.OutOrStdout(), arg); err != nil {
-			return err
-		}
-	}
-	return nil
+	return c.each(args, "printed", func(ctx context.Context, arg string) error {
+		return c.print(ctx, cmd.OutOrStdout(), arg)
+	})
 }
 
 func (c *catFiles) print(ctx context.Context, w io.Writer, arg string) error {
