@@ -71,6 +71,20 @@ func needURLs(args []string) error {
 	return nil
 }
 
+// needNames is needURLs for what is removed or renamed, which is called by its own
+// name, as with rm(1): a/.. would be all that a is in.
+func needNames(args []string) error {
+	if err := needURLs(args); err != nil {
+		return err
+	}
+	for _, arg := range args {
+		if files.EndsInDots(arg) {
+			return usagef("%s ends in . or ..: give the folder by its own name", arg)
+		}
+	}
+	return nil
+}
+
 func (l *ls) run(cmd *cobra.Command, args []string) (err error) {
 	if err := needURLs(args); err != nil {
 		return err

@@ -57,6 +57,9 @@ func (m *mv) run(cmd *cobra.Command, args []string) (err error) {
 			return usagef("%q is on this machine, and mv renames files of one server: copy with weft cp -a, and remove what was copied", arg)
 		}
 	}
+	if err := needNames(args[:len(args)-1]); err != nil {
+		return err
+	}
 	if err := needURLs(args); err != nil {
 		return err
 	}

@@ -23,7 +23,8 @@ func newRm() *cobra.Command {
 		Short: "Remove files of an NFS server",
 		Long: `Rm removes files of NFS servers, and with -r folders with what is in them, without
 mounting anything. It asks nothing. A symbolic link is removed, not what it leads
-to. The root of what a server exports is never removed.
+to. The root of what a server exports is never removed, nor what a URL names by . or
+.. at its end.
 
 ` + urlHelp + `
 
@@ -50,7 +51,7 @@ there is no failure.`,
 }
 
 func (r *rm) run(cmd *cobra.Command, args []string) (err error) {
-	if err := needURLs(args); err != nil {
+	if err := needNames(args); err != nil {
 		return err
 	}
 	if err := r.open(cmd); err != nil {

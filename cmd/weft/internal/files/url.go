@@ -61,6 +61,16 @@ func ParseURL(s string) (URL, error) {
 	return u, nil
 }
 
+// EndsInDots reports whether the path of a URL, before it was made clean, ends in . or
+// .., and so names a folder by another one's name.
+func EndsInDots(s string) bool {
+	_, name, _ := strings.Cut(strings.TrimPrefix(s, Scheme), "/")
+	name, err := url.PathUnescape(name)
+	name = strings.TrimRight(name, "/")
+	last := name[strings.LastIndexByte(name, '/')+1:]
+	return err == nil && (last == "." || last == "..")
+}
+
 // Server is the part of the URL before the path.
 func (u URL) Server() string {
 	if u.Port == 0 {

@@ -65,3 +65,24 @@ func FuzzParseURL(f *testing.F) {
 		}
 	})
 }
+
+func TestURLsThatEndInDotsAreKnown(t *testing.T) {
+	for in, want := range map[string]bool{
+		"nfs://host/a/..":     true,
+		"nfs://host/a/.":      true,
+		"nfs://host/a/..//":   true,
+		"nfs://host/..":       true,
+		"nfs://host/a/%2E%2e": true,
+		"nfs://host/a%2F..":   true,
+		"nfs://host/a/../b":   false,
+		"nfs://host/a/...":    false,
+		"nfs://host/.a":       false,
+		"nfs://host/a..":      false,
+		"nfs://host/":         false,
+		"nfs://..":            false,
+	} {
+		if got := EndsInDots(in); got != want {
+			t.Errorf("%s: %v", in, got)
+		}
+	}
+}
