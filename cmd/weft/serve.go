@@ -250,6 +250,9 @@ func (s *serve) greet(w io.Writer, server *fileserver.Server, path string, told 
 		url += ":" + port
 	}
 	fmt.Fprintf(w, "  weft cp %s/FILE .\n\n", url)
+	if s.squash == "root" && !mount.Personal() {
+		fmt.Fprintln(w, "root is nobody, also on this machine: --squash none prevents that")
+	}
 	for _, line := range s.access.audience(server, s.mayAsServer(), s.mayAsClaims()).warnings() {
 		fmt.Fprintln(w, line)
 	}
