@@ -186,18 +186,19 @@ func (c *cp) copy(ctx context.Context, sources []files.Place, dst files.Place) e
 		return err
 	}
 	if c.verbose {
-		fmt.Fprintln(out, c.summary(plan, time.Since(begun)))
+		fmt.Fprintln(out, c.summary(time.Since(begun)))
 	}
 	return c.outcome()
 }
 
 // summary says what was done.
-func (c *cp) summary(plan *files.Plan, took time.Duration) string {
-	text := fmt.Sprintf("%d files, %d octets in %.2f s", plan.Files, plan.Bytes, took.Seconds())
+func (c *cp) summary(took time.Duration) string {
+	done, octets := c.copier.Done()
+	text := fmt.Sprintf("%d files, %d octets in %.2f s", done, octets, took.Seconds())
 	if n := c.copier.Skipped(); n > 0 { // a rate would be of nothing
 		return fmt.Sprintf("%s; %d files and links were there already", text, n)
 	}
-	return fmt.Sprintf("%s, %.1f MB/s", text, float64(plan.Bytes)/1e6/took.Seconds())
+	return fmt.Sprintf("%s, %.1f MB/s", text, float64(octets)/1e6/took.Seconds())
 }
 
 // outcome says what was not done.

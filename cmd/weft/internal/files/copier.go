@@ -33,6 +33,8 @@ type Copier struct {
 	Lost     func(err error)             // a file was copied without something that was to be kept; may be nil
 
 	failures, losses, skipped int
+	files                     int   // copied, with data
+	octets                    int64 // of those
 
 	links links
 	made  []bool // of the folders that the steps are in: they were not there
@@ -48,6 +50,9 @@ func (c *Copier) Losses() int { return c.losses }
 
 // Skipped is how many files were left as they are, as they are the same.
 func (c *Copier) Skipped() int { return c.skipped }
+
+// Done is how many files with data were copied, and the octets of those.
+func (c *Copier) Done() (files int, octets int64) { return c.files, c.octets }
 
 // Work is how many octets the progress of a plan adds up to.
 func (c *Copier) Work(p *Plan) int64 { return c.share(p.Bytes) }
@@ -389,6 +394,10 @@ func (c *Copier) keeps(from, old *Info) (perm fs.FileMode, meta Meta, set bool) 
 }
 
 func (c *Copier) copied(s *step) {
+	if s.info.Mode.IsRegular() {
+		c.files++
+		c.octets += s.info.Size
+	}
 	if c.Copied != nil {
 		c.Copied(s.from, s.to)
 	}
