@@ -5,6 +5,7 @@ import (
 	"errors"
 	"testing"
 
+	"github.com/weft-rdma/weft/cm"
 	"github.com/weft-rdma/weft/internal/nettest"
 	"github.com/weft-rdma/weft/verbs"
 )
@@ -144,7 +145,7 @@ func TestEveryReplyHasItsReceive(t *testing.T) {
 
 // What is lent is lent to one peer, by one STag that no other can use.
 //
-// Claims: S-6.3.6-1 P-11-4 P8166-8.1-1 P8166-8.1.1-1
+// Claims: S-6.3.6-1 P-11-4 P8166-8.1-1 P8166-8.1.1-1 S-6.4.5-1
 func TestAnSTagIsOfOnePeerAlone(t *testing.T) {
 	nettest.CheckLeaks(t)
 	a := answer(t, ClientConfig{}, &both)
@@ -187,6 +188,15 @@ func TestAnSTagIsOfOnePeerAlone(t *testing.T) {
 	if err := other.Close(); err != nil {
 		t.Error(err)
 	}
+	for stag := range seen {
+		evil := a.sibling()
+		if err := evil.write(Segment{Handle: stag, Length: 4}, []byte("evil")); err == nil {
+			if _, err = evil.read(Segment{}); err == nil {
+				t.Errorf("STag %#x works for another connection of the same domain", stag)
+			}
+		}
+		_ = evil.rnic.Close()
+	}
 	p.send(untouched(&m.Header), exchangeReply(m.XID, "abcd"))
 	checkEnded(t, within(t, "reply", ended), nil)
 	for i, sink := range q.Sinks {
@@ -194,4 +204,20 @@ func TestAnSTagIsOfOnePeerAlone(t *testing.T) {
 			t.Errorf("sink %d was written to", i)
 		}
 	}
+}
+
+// sibling is the peer of another queue pair of the client's domain.
+func (a *answering) sibling() *testPeer {
+	a.t.Helper()
+	cq := must(a.rnic.CreateCQ(verbs.CQConfig{Entries: 8}))(a.t)
+	qp := must(a.pd.CreateQP(verbs.QPConfig{SendCQ: cq, RecvCQ: cq, IRD: 8, ORD: 8}))(a.t)
+	x, nc := nettest.BufferedPipe(1 << 20)
+	a.calls.Go(func() { a.accept(nc, nil) })
+	must(cm.Connect(a.t.Context(), qp, x, cm.Params{}))(a.t)
+	must(0, qp.PostSend(verbs.SendWR{Op: verbs.OpWrite}))(a.t) // the peer may send now
+	a.t.Cleanup(func() {
+		qp.Abort()
+		must(0, errors.Join(qp.Destroy(), cq.Destroy()))(a.t)
+	})
+	return a.peer()
 }

@@ -65,7 +65,7 @@ func TestNothingMovesThroughAnSTagOfACallThatHasEnded(t *testing.T) {
 
 // What is lent is lent with no more rights and no more octets than it needs.
 //
-// Claims: P-11-4 P8166-8.1-1 V-10.1.2-1 S-6.3.4-1
+// Claims: P-11-4 P8166-8.1-1 V-10.1.2-1 S-6.3.4-1 S-6.3.5-1
 func TestMemoryIsLentWithinItsBoundsAndForItsPurpose(t *testing.T) {
 	for _, test := range []struct {
 		name string

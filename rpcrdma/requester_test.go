@@ -6,8 +6,11 @@ import (
 	"errors"
 	"testing"
 
+	"github.com/weft-rdma/weft/cm"
 	"github.com/weft-rdma/weft/internal/nettest"
+	"github.com/weft-rdma/weft/mpa"
 	"github.com/weft-rdma/weft/oncrpc"
+	"github.com/weft-rdma/weft/verbs"
 )
 
 // Everything that a call with two sinks and a Reply chunk can get back.
@@ -15,6 +18,26 @@ func everything() *oncrpc.ClientCall {
 	c := exchangeCall(exchangeArgs("abcd", [][]byte{pattern(1, 5000)}, 5000, 39, 4500))
 	c.Sinks = [][]byte{make([]byte, 5000), make([]byte, 39)}
 	return c
+}
+
+// Where the server may make no RDMA Reads a long call is not sent, and short ones are.
+//
+// Claims: P-6.2-12
+func TestNoReadChunkIsSentWhereNoReadIsServed(t *testing.T) {
+	nettest.CheckLeaks(t)
+	a := answer(t, ClientConfig{}, &both)
+	dial := a.cfg.Dial
+	a.cfg.Dial = func(ctx context.Context, qp *verbs.QP, p cm.Params) (*cm.Conn, error) {
+		p.MPA.IRD, p.MPA.ORD = mpa.NotNegotiated, mpa.NotNegotiated
+		return dial(ctx, qp, p)
+	}
+	p := a.grants(2)
+	ended := a.start(t.Context(), exchangeCall(exchangeArgs("abcd", [][]byte{pattern(1, 5000)})))
+	checkEnded(t, within(t, "end", ended), &Error{Fault: FaultLocal})
+	ended = a.start(t.Context(), nullClientCall())
+	m := p.next()
+	p.send(Header{XID: m.XID}, exchangeNull(m.XID))
+	checkEnded(t, within(t, "reply", ended), nil)
 }
 
 // Claims: P-2-2 P-4.1-19 P-4.2-1 P8166-4.2.4-3 P8166-4.3.1-1 P8166-4.5-1 P8166-4.5-3 P8166-4.5-8 P8166-4.6.1-3 P8166-4.6.2-2

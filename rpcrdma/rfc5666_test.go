@@ -3,6 +3,7 @@ package rpcrdma
 import (
 	"bytes"
 	"context"
+	"runtime"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -70,6 +71,39 @@ func TestAReplyByReadListIsFetchedAndThenDone(t *testing.T) {
 			}
 		})
 	}
+}
+
+// The RDMA_DONE does not wait for a Send that is under way, nor is it left out.
+//
+// Claims: P-3.8-5
+func TestAnRDMADoneIsSentThoughAllSendsAreUnderWay(t *testing.T) {
+	nettest.CheckLeaks(t)
+	a := answer(t, ClientConfig{Rules: rfc5666}, &both)
+	p := a.grants(2)
+	ended := a.start(t.Context(), nullClientCall())
+	m := p.next()
+	under := a.takeSends()
+	p.send(Header{XID: m.XID, Proc: ProcNoMsg, Reads: p.expose(0, exchangeNull(m.XID))})
+	p.done(m.XID)
+	checkEnded(t, within(t, "reply", ended), nil)
+	for _, s := range under {
+		s.sent(nil, nil)
+	}
+}
+
+// takeSends waits until a Send of the client is not under way any more, and takes all
+// such, as if they were.
+func (a *answering) takeSends() (taken []*sending) {
+	a.Client.mu.Lock()
+	r := a.Client.link.r
+	a.Client.mu.Unlock()
+	for len(taken) == 0 {
+		runtime.Gosched()
+		r.mu.Lock()
+		taken, r.free = r.free, nil
+		r.mu.Unlock()
+	}
+	return taken
 }
 
 func TestAReplyByReadListThatNobodyWaitsForIsDoneUnread(t *testing.T) {

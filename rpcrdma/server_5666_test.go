@@ -61,7 +61,7 @@ func TestAReplyIsFetchedAndThenWithdrawn(t *testing.T) {
 	}
 }
 
-// Claims: P-3.8-6 P-3.8-10 P-11-4 P8166-8.1.1-1
+// Claims: P-3.8-6 P-3.8-10 P-11-4 P8166-8.1.1-1 S-6.4.5-1
 func TestWhatWasWithdrawnCannotBeRead(t *testing.T) {
 	nettest.CheckLeaks(t)
 	s := serve(t, ServerConfig{ReadReplies: ReadReplies{Enabled: true}})
