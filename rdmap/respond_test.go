@@ -167,7 +167,7 @@ func TestReadResponseIsCopiedUnderADigestOnly(t *testing.T) {
 // As many requests as agreed on find their place, and the place is free again
 // as soon as the peer can have its answer.
 //
-// Claims: R-5.2.2-3 R-6.1-5 R-6.1-9 R-5.2.1-2 X-5.2.1-14 X-5.2.2-7 X-5.2-1
+// Claims: R-5.2.2-3 R-6.1-5 R-6.1-9 R-5.2.1-2 X-5.2.1-14 X-5.2.2-7 X-5.2-1 V-10.4-1
 func TestAllOfIRDIsUsableAndNoMore(t *testing.T) {
 	r := newRig(t, func(c *Config, l *line) { c.IRD = 3; l.takes, l.mulpdu = 0, 1024 })
 	r.region(0x33, 8, 400, '.')

@@ -43,6 +43,17 @@ func TestTerminateOvertakesAllThatWaits(t *testing.T) {
 	want(t, "told", r.ulp.told())
 }
 
+// Claims: R-7-3
+func TestNothingIsTakenOnceThereIsATerminate(t *testing.T) {
+	r := newRig(t, func(_ *Config, l *line) { l.takes, l.room = 0, 1 })
+	r.receive(0)
+	r.Terminate(nil) // which cannot leave yet
+	if err := r.feed(whole(OpSend, 1, nil)); err != errEnded {
+		t.Errorf("the reception ended with %v, want %v", err, errEnded)
+	}
+	want(t, "told", r.ulp.told())
+}
+
 // Claims: R-7.1-6
 func TestFirstErrorWins(t *testing.T) {
 	r := newRig(t, func(_ *Config, l *line) { l.takes, l.room = 0, 1 })
@@ -59,6 +70,8 @@ func TestFirstErrorWins(t *testing.T) {
 }
 
 // What is told of an error follows from what the layers say of it.
+//
+// Claims: R-7.1-2
 func TestTerminateSaysWhatTheErrorSays(t *testing.T) {
 	unfit := func() error { return errVersion(2, 1) }
 	for _, c := range []struct {

@@ -6,6 +6,9 @@ import (
 	"testing"
 )
 
+// A requester answers none.
+//
+// Claims: P8166-4.2.4-3 P8166-4.5-3
 func TestEveryFaultHasItsAnswer(t *testing.T) {
 	for f, want := range map[Fault]struct {
 		name      string

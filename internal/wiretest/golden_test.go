@@ -81,7 +81,7 @@ func TestARequesterSendsTheseOctets(t *testing.T) {
 
 // A responder's answers, and the order of them, octet for octet.
 //
-// Claims: R-4.4-2 R-5.2-1 R-5.2.1-3 R-5.2.1-4 R-5.2.1-8 R-5.2.1-11 R-5.2.1-14 R-5.2.1-15 R-5.2.2-2 R-5.2.2-7 R-5.5-23 R-5.5-20 R-5.5-12 R-5.1-2
+// Claims: R-4.4-2 R-5.2-1 R-5.2.1-1 R-5.2.1-3 R-5.2.1-4 R-5.2.1-8 R-5.2.1-11 R-5.2.1-14 R-5.2.1-15 R-5.2.2-2 R-5.2.2-7 R-5.5-23 R-5.5-20 R-5.5-12 R-5.1-2
 // Claims: X-5.1-2 X-5.2-2 X-5.2.1-15 X-5.2.1-16 X-5.2.1-20 X-5.2.1-21 X-5.2.2-5 X-5.2.2-6 X-5.2.2-11 X-5.4-5 X-5.4-7 X-5.4-10 X-5.4-11 X-5-4 X-5.2.1-6 X-5.1.2-3
 // Claims: DDP-5.2-9 DDP-5.2-10 DDP-5.2-11
 func TestAResponderSendsTheseOctets(t *testing.T) {
