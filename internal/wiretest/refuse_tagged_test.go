@@ -17,6 +17,7 @@ import (
 // Claims: D-10.3-1 D-10.3-2 D-10.3-3 D-10.3-11
 // Claims: V-8.1.2.2-2 V-10.3-1 V-10.3-2 V-10.3-7
 // Claims: V-6.4-11 V-7.4.2-3
+// Claims: V-9.5.3-17 V-9.5.3-18 V-9.5.3-19 V-9.5.3-21
 func TestTaggedSegmentsThatBreakARuleAreRefused(t *testing.T) {
 	const (
 		noSTag, bounds, access, wrap = 0, 1, 2, 3 // RFC 5041 §7.2, error type 1

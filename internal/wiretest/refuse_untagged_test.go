@@ -15,6 +15,7 @@ import (
 // Claims: DDP-7.1-1 DDP-7.1-2 DDP-7.1-3 DDP-7.1-4 DDP-7.1-5 DDP-7.1-16 DDP-7.1-17 DDP-7.1-19 DDP-7.2-1 DDP-6.2-1 DDP-6.2.2-4 DDP-6.2.2-1
 // Claims: DDP-6.2.2-3 DDP-7.1-20 R-6.2.1-1 R-6.2.1-5
 // Claims: R-5.5-12 R-5.5-20
+// Claims: R-5.3-7 V-9.5.3-9 V-9.5.3-10 V-9.5.3-11 V-9.5.3-12
 func TestUntaggedSegmentsThatBreakARuleAreRefused(t *testing.T) {
 	bad := func(name string, u []byte, layer, etype, code byte, event verbs.EventID) offence {
 		return offence{name: name, send: one(u), layer: layer, etype: etype, code: code, headers: DDPHeader, event: event}
