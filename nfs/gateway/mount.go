@@ -12,8 +12,10 @@ import (
 	"sync"
 	"time"
 
+	"github.com/weft-rdma/weft/internal/fairness"
 	"github.com/weft-rdma/weft/nfs"
 	"github.com/weft-rdma/weft/oncrpc"
+	"github.com/weft-rdma/weft/origin"
 	"github.com/weft-rdma/weft/rpctcp"
 )
 
@@ -25,6 +27,9 @@ const (
 	// askTimeout bounds a question to the port mapper, which may be behind a
 	// firewall that says nothing.
 	askTimeout = 5 * time.Second
+	// mountCalls is how many calls are passed on at a time, each over a connection of
+	// its own where NFS is.
+	mountCalls = 16
 	// mountVersions are the versions of MOUNT that there are, from 1 on.
 	mountVersions = 3
 	// mountIdle is how long a connection to the server is kept.
@@ -57,7 +62,8 @@ type MountConfig struct {
 // UDP, also where they mount over RDMA (RFC 8267 §5.1). All go over one
 // connection for each version.
 type Mount struct {
-	cfg MountConfig
+	cfg   MountConfig
+	turns *fairness.Memory // mountCalls of them
 
 	closing sync.WaitGroup // of clients that are not used any more
 
@@ -84,7 +90,7 @@ func NewMount(cfg MountConfig) (*Mount, error) {
 	if cfg.Mapper == 0 {
 		cfg.Mapper = oncrpc.PmapPort
 	}
-	return &Mount{cfg: cfg}, nil
+	return &Mount{cfg: cfg, turns: fairness.NewMemory(mountCalls)}, nil
 }
 
 // ServeRPC passes a call on and returns its reply. Where the server's port mapper
@@ -102,6 +108,11 @@ func (m *Mount) ServeRPC(ctx context.Context, r *oncrpc.Request) ([]byte, error)
 	}
 	ctx, cancel := context.WithTimeout(ctx, mountTimeout)
 	defer cancel()
+	leave, err := m.turn(ctx, r)
+	if err != nil {
+		return nil, oncrpc.ErrNoReply // its client repeats it, or has gone
+	}
+	defer leave()
 	reply, err := m.call(ctx, r)
 	var none *noMountError
 	if err != nil && ctx.Err() == nil && !told(err) && !errors.As(err, &none) {
@@ -115,6 +126,32 @@ func (m *Mount) ServeRPC(ctx context.Context, r *oncrpc.Request) ([]byte, error)
 	binary.BigEndian.PutUint32(out, r.XID)
 	return out, nil
 }
+
+// turn waits until r is among the mountCalls, which are divided fairly.
+func (m *Mount) turn(ctx context.Context, r *oncrpc.Request) (leave func(), err error) {
+	from := r.Origin
+	if from == nil {
+		from = origin.Of(r.Remote)
+	}
+	a := m.turns.Open(from.Share(), mountCalls, caller{})
+	if err := a.Take(ctx, 1, false); err != nil {
+		a.Close()
+		return nil, err
+	}
+	return func() {
+		a.Give(1)
+		a.Close()
+	}, nil
+}
+
+// A caller has a turn, which nobody takes from it.
+type caller struct{}
+
+// Stake is that of a [fairness.Debtor].
+func (caller) Stake() fairness.Stake { return fairness.Stake{} }
+
+// Evict does nothing: it is never called, as it is never for the peer to go on.
+func (caller) Evict(error) (gone bool) { return false }
 
 // A noMountError says that the port mapper of a server has not said where MOUNT is,
 // and why.

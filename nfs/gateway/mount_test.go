@@ -6,12 +6,15 @@ import (
 	"errors"
 	"net"
 	"strconv"
+	"sync"
 	"sync/atomic"
 	"testing"
+	"testing/synctest"
 
 	"github.com/weft-rdma/weft/internal/nettest"
 	"github.com/weft-rdma/weft/nfs"
 	"github.com/weft-rdma/weft/oncrpc"
+	"github.com/weft-rdma/weft/origin"
 )
 
 // A mapper is a port mapper whose answer may change.
@@ -282,4 +285,63 @@ func TestMountThatGoesIsLookedForAgain(t *testing.T) {
 	if _, err := m.ServeRPC(t.Context(), mountRequest(t, 1, 3, 1)); !errors.Is(err, broken) || opened != 4 {
 		t.Errorf("%v after %d connections; want that it is broken, after asking twice", err, opened)
 	}
+}
+
+// Each call to where NFS is has a connection of its own: there is a limit to them,
+// and who makes many calls does not keep others waiting.
+func TestFewCallsOfMountAreUnderWayAndFairly(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		under, most := 0, 0
+		var mu sync.Mutex
+		answer := make(chan struct{})
+		slow := handlerCaller(func(ctx context.Context, c *oncrpc.ClientCall) (*oncrpc.ClientReply, error) {
+			if c.Proc == 0 {
+				return new(oncrpc.ClientReply), nil // it is here
+			}
+			mu.Lock()
+			under++
+			most = max(most, under)
+			mu.Unlock()
+			<-answer
+			mu.Lock()
+			under--
+			mu.Unlock()
+			return &oncrpc.ClientReply{Message: make([]byte, 4)}, nil
+		})
+		m, err := NewMount(MountConfig{Host: "192.0.2.1", Backend: Backend{Open: func(Front) (oncrpc.Caller, error) { return slow, nil }}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer m.Close()
+		var calls sync.WaitGroup
+		call := func(uid uint32, done *atomic.Int32) {
+			r := mountRequest(t, 7, 3, 1)
+			r.Origin = &origin.Origin{Local: true, User: &origin.User{UID: uid}}
+			calls.Go(func() {
+				if _, err := m.ServeRPC(t.Context(), r); err != nil {
+					t.Error(err)
+				}
+				done.Add(1)
+			})
+		}
+		var many, one atomic.Int32
+		for range 4 * mountCalls {
+			call(2000, &many)
+		}
+		synctest.Wait()
+		call(2001, &one)
+		synctest.Wait()
+		for range mountCalls + 1 {
+			answer <- struct{}{}
+			synctest.Wait()
+		}
+		if one.Load() != 1 || many.Load() != mountCalls {
+			t.Errorf("of one user %d calls were answered, of another %d, want 1 and %d", one.Load(), many.Load(), mountCalls)
+		}
+		close(answer)
+		calls.Wait()
+		if most != mountCalls {
+			t.Errorf("%d calls were under way, want %d", most, mountCalls)
+		}
+	})
 }
