@@ -79,9 +79,10 @@ do not pass: mount with nolock. Versions 4 need none of this.
 
 Of version 4.0, a server that wants to call back calls the client's own address.
 
-At most 1024 clients are served over TCP and 256 over RDMA, fewer where the system
-lets a process open fewer than 4096 files; they are divided among hosts as weft
-serve does it.
+At most 384 clients are served in front of a server over TCP, as there are few more
+ports below 1024, and 192 in front of one over RDMA; where both RDMA and TCP are in
+front each may have half. There are fewer where the system lets a process open fewer
+than 4096 files. They are divided among hosts as weft serve does it.
 
 An interrupt ends it with status 130, SIGTERM with 143: what has been asked is
 answered, within five seconds.`,
@@ -208,6 +209,24 @@ func (g *gatewayCmd) mountConfig(b gateway.Backend) (*gateway.MountConfig, error
 	return cfg, nil
 }
 
+const (
+	// mostTCP is how many connections there are behind over TCP: ports below 1024 are
+	// left for MOUNT, and for those that are just being closed.
+	mostTCP = 384
+	// mostRDMA is how many there are over RDMA, fewer than servers take from one host:
+	// to them all are of one, who has the most.
+	mostRDMA = 192
+)
+
+// most is how many connections there may be, behind and in front: where the server
+// refused some, those of one client would keep others out.
+func (g *gatewayCmd) most() int {
+	if g.back.scheme == "tcp" {
+		return mostTCP
+	}
+	return mostRDMA
+}
+
 // backend is the way to the server. If that stops answering it is told.
 func (g *gatewayCmd) backend(log *slog.Logger) gateway.Backend {
 	w := newWatch(g.back.String(), 0, 0, func(text string) {
@@ -283,7 +302,8 @@ func (g *gatewayCmd) run(ctx context.Context) (err error) {
 		defer g.rnic.Close()
 	}
 
-	pass := gateway.Config{Backend: g.backend(notices), Connections: fileserver.Connections(), Wait: g.wait, Logger: notices}
+	cfg.Connections = min(g.most(), fileserver.Connections())
+	pass := gateway.Config{Backend: g.backend(notices), Connections: cfg.Connections, Wait: g.wait, Logger: notices}
 	if where, err := g.mountConfig(pass.Backend); err != nil {
 		return err
 	} else if where != nil {

@@ -58,6 +58,11 @@ type Config struct {
 	AnyTCP  bool
 	PortMap PortMap
 
+	// Connections, if not 0, bounds those that are served, over RDMA and TCP together;
+	// with both each gets half. There are never more than the function of that name
+	// says.
+	Connections int
+
 	// Who may use the server: see [mount.Access]. Connections of hosts that may not are
 	// reset before anything of theirs is read, and datagrams dropped.
 	Allow                           mount.Allow

@@ -38,6 +38,20 @@ func limitsFor(descriptors int) limits {
 	}
 }
 
+// atMost is l with no more connections served, over all transports together, than
+// are wanted; 0 is any number.
+func (l limits) atMost(wanted int, rdma bool) limits {
+	if wanted == 0 {
+		return l
+	}
+	if rdma {
+		l.rdma = min(l.rdma, max(wanted/2, 1))
+		wanted -= wanted / 2
+	}
+	l.tcp = min(l.tcp, max(wanted, 1))
+	return l
+}
+
 // Connections is how many connections file servers of this process serve, over RDMA
 // and TCP together: half of the descriptors that the system lets it have at most.
 func Connections() int {

@@ -43,7 +43,7 @@ type Server struct {
 // Start starts a file server. It serves until Shutdown; the context bounds the
 // start alone.
 func Start(ctx context.Context, cfg Config) (*Server, error) {
-	s := &Server{cfg: cfg, access: cfg.access(), limits: limitsFor(fairness.Descriptors())}
+	s := &Server{cfg: cfg, access: cfg.access(), limits: limitsFor(fairness.Descriptors()).atMost(cfg.Connections, cfg.RDMA != "")}
 	if err := s.start(ctx); err != nil {
 		now, cancel := context.WithCancel(context.Background())
 		cancel()

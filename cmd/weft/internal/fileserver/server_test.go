@@ -257,6 +257,15 @@ func TestConnectionsFollowTheLimitOfDescriptors(t *testing.T) {
 	if l := limitsFor(1 << 20); l != (limits{rpcrdma.DefaultConnections, rpctcp.DefaultConnections, 128, 64}) {
 		t.Errorf("many descriptors: %+v", l)
 	}
+	for _, tt := range []struct {
+		wanted    int
+		both      bool
+		rdma, tcp int
+	}{{0, true, 256, 1024}, {384, true, 192, 192}, {384, false, 256, 384}, {5000, true, 256, 1024}, {1, true, 1, 1}} {
+		if l := limitsFor(1<<20).atMost(tt.wanted, tt.both); l.rdma != tt.rdma || l.tcp != tt.tcp {
+			t.Errorf("%d connections wanted, RDMA %v: %+v, want %d and %d", tt.wanted, tt.both, l, tt.rdma, tt.tcp)
+		}
+	}
 	if n := fairness.Descriptors(); n < 64 {
 		t.Errorf("this process may have %d descriptors", n)
 	}
