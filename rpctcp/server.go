@@ -30,12 +30,13 @@ type ServerConfig struct {
 	// Handler executes the calls. It is needed.
 	Handler oncrpc.Handler
 
-	// Allow, if not nil, says whether a peer may connect, or send a datagram. Who
-	// may not is let go without a word, before anything is read.
+	// Allow, if not nil, says whether a peer may send a datagram, and without Admit
+	// whether it may connect. Who may not is let go without a word, before anything
+	// is read.
 	Allow func(remote net.Addr) bool
 
-	// Admit, if not nil, decides which connections are taken, and says where their
-	// calls come from. Without it all are that Allow has, and origin.Of tells of them.
+	// Admit, if not nil, decides in place of Allow which connections are taken, and says
+	// where their calls come from. Without it origin.Of does.
 	// It is asked for one connection after the other, and so must not wait for a peer.
 	Admit origin.Admit
 
@@ -275,13 +276,13 @@ func (s *Server) serve(l *link) error {
 
 // letIn returns where a connection comes from if it may be served.
 func (s *Server) letIn(nc net.Conn) (*origin.Origin, error) {
-	if s.cfg.Allow != nil && !s.cfg.Allow(nc.RemoteAddr()) {
+	switch {
+	case s.cfg.Admit != nil:
+		return s.cfg.Admit(nc)
+	case s.cfg.Allow != nil && !s.cfg.Allow(nc.RemoteAddr()):
 		return nil, errNotAllowed
 	}
-	if s.cfg.Admit == nil {
-		return origin.Of(nc.RemoteAddr()), nil
-	}
-	return s.cfg.Admit(nc)
+	return origin.Of(nc.RemoteAddr()), nil
 }
 
 // errNotAllowed is why a connection is closed at once.

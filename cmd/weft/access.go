@@ -98,7 +98,7 @@ func (a audience) ports() string {
 	switch {
 	case a.insecure:
 		return "every user of those machines is believed, whatever port it calls from: leave out --insecure to prevent that over TCP"
-	case a.rdma && a.personal:
+	case a.rdma && (a.personal || a.asServer == a.asClaims): // where there is no --squash
 		return "over TCP they have to call from ports below 1024, which are root's there; over RDMA Linux's client calls from any, and so may every user there: --allow is the lock"
 	case a.rdma:
 		return "over TCP they have to call from ports below 1024, which are root's there; over RDMA Linux's client calls from any, and so may every user there: --allow and --squash are the locks"
