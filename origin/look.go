@@ -34,6 +34,18 @@ var ErrOwner = errors.New("the owner of the peer's socket cannot be told")
 // /etc/passwd and /etc/group.
 func Look(nc net.Conn) (*Origin, error) { return look(nc, system) }
 
+// Everybody is an [Admit] that lets everybody in, and says where they come from as far
+// as Look can tell. It is for servers that have nothing to protect but their places.
+func Everybody(nc net.Conn) (*Origin, error) { return everybody(nc, system), nil }
+
+func everybody(nc net.Conn, h host) *Origin {
+	o, err := look(nc, h)
+	if err != nil && o == nil {
+		return Of(nc.RemoteAddr())
+	}
+	return o
+}
+
 // Here reports whether an address is one to which this machine's kernel delivers by
 // itself, as Look has it.
 func Here(a netip.Addr) (bool, error) { return system.ours(a.Unmap()) }

@@ -107,6 +107,9 @@ func TestALookSaysMachineAndUser(t *testing.T) {
 		if (o == nil) != (err != nil && !tt.owner) {
 			t.Errorf("%s: origin %v with error %v", tt.what, o, err)
 		}
+		if got := everybody(tt.nc, h); o == nil && *got != *Of(tt.nc.RemoteAddr()) || o != nil && (got.Local != o.Local || got.User != o.User) {
+			t.Errorf("%s: everybody is %+v, and %+v to who looks", tt.what, got, o)
+		}
 		if o != nil && (o.Local != tt.local || o.User != tt.user) {
 			t.Errorf("%s: %+v, want local %v, user %v", tt.what, o, tt.local, tt.user)
 		}

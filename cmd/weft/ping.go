@@ -20,6 +20,7 @@ import (
 	"github.com/weft-rdma/weft/internal/fairness"
 	"github.com/weft-rdma/weft/internal/rping"
 	"github.com/weft-rdma/weft/mpa"
+	"github.com/weft-rdma/weft/origin"
 	"github.com/weft-rdma/weft/verbs"
 )
 
@@ -254,7 +255,7 @@ func (p *ping) contactTime() time.Duration {
 func (p *ping) serve(ctx context.Context) error {
 	addr := net.JoinHostPort(p.address, strconv.Itoa(p.port))
 	ln, err := cm.Listen(ctx, p.rnic, "tcp", addr, cm.ListenConfig{
-		MPA: p.mpa(), Wrap: p.wrapper, Logger: p.notices(p.cmd, p.log, slog.LevelInfo),
+		MPA: p.mpa(), Admit: origin.Everybody, Wrap: p.wrapper, Logger: p.notices(p.cmd, p.log, slog.LevelInfo),
 	})
 	if errors.Is(err, syscall.EADDRINUSE) {
 		return fmt.Errorf("%s is in use: choose another port with -p, or let the system choose with -p 0", addr)

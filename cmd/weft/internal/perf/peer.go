@@ -50,7 +50,8 @@ type PeerConfig struct {
 	Wrap     func(net.Conn) net.Conn // around RDMA connections; nil for nothing
 	Once     bool                    // end after the first session
 
-	limits limits // zero is the constants above
+	limits limits       // zero is the constants above
+	admit  origin.Admit // nil is origin.Everybody
 }
 
 // Serve takes the other end of measurements, one driver at a time, until ctx
@@ -63,6 +64,9 @@ func Serve(ctx context.Context, cfg PeerConfig) error {
 	defer cfg.Listener.Close()
 	if cfg.limits == (limits{}) {
 		cfg.limits = limits{open: openLimit, idle: idleLimit, run: runLimit, turn: turnLimit}
+	}
+	if cfg.admit == nil {
+		cfg.admit = origin.Everybody
 	}
 	rnic, err := verbs.Open(verbs.Config{Logger: cfg.Logger})
 	if err != nil {
@@ -146,7 +150,11 @@ func drop(nc *net.TCPConn) {
 // enter gives a connection a place, if need be that of another, mostly that which
 // has kept silent for longest. Nil says that there is none, and it is closed.
 func (p *peer) enter(ctx context.Context, nc *net.TCPConn) *opening {
-	o := &opening{nc: nc, share: origin.Of(nc.RemoteAddr()).Share(), began: time.Now()}
+	from, err := p.cfg.admit(nc)
+	if err != nil {
+		from = origin.Of(nc.RemoteAddr())
+	}
+	o := &opening{nc: nc, share: from.Share(), began: time.Now()}
 	place, err := p.opening.Take(ctx, o.share, o)
 	if err != nil {
 		drop(nc)

@@ -11,6 +11,8 @@ import (
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"github.com/weft-rdma/weft/origin"
 )
 
 // servePeer runs a peer for the test and returns its address and what ends it.
@@ -29,7 +31,11 @@ func servePeerWithin(t *testing.T, wrap func(net.Conn) net.Conn, within limits) 
 	ctx, cancel := context.WithCancel(context.Background())
 	ended := make(chan error, 1)
 	go func() {
-		ended <- Serve(ctx, PeerConfig{Listener: ln.(*net.TCPListener), Logger: slog.New(slog.DiscardHandler), Wrap: wrap, limits: within})
+		ended <- Serve(ctx, PeerConfig{
+			Listener: ln.(*net.TCPListener), Logger: slog.New(slog.DiscardHandler), Wrap: wrap, limits: within,
+			// As others of this machine's addresses stand for other machines.
+			admit: func(nc net.Conn) (*origin.Origin, error) { return origin.Of(nc.RemoteAddr()), nil },
+		})
 	}()
 	stop = sync.OnceValue(func() error {
 		cancel()

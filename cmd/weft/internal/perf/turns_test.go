@@ -8,6 +8,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/weft-rdma/weft/internal/fairness"
+	"github.com/weft-rdma/weft/internal/nettest"
 	"github.com/weft-rdma/weft/origin"
 )
 
@@ -87,5 +89,29 @@ func TestTheSilentOfOneAddressEndOnlyEachOther(t *testing.T) {
 	}
 	if line, err := bufio.NewReader(honest).ReadString('\n'); err != nil || line != "{}\n" {
 		t.Errorf("the peer said %q, %v", line, err)
+	}
+}
+
+// Who is on this machine has the places of one, whatever the addresses.
+func TestAUserOfThisMachineIsOneOrigin(t *testing.T) {
+	ln := nettest.Listen(t, "tcp4")
+	dialed, err := net.Dial("tcp4", ln.Addr().String())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer dialed.Close()
+	nc, err := ln.AcceptTCP()
+	if err != nil {
+		t.Fatal(err)
+	}
+	user := &origin.Origin{Local: true, User: &origin.User{UID: 7}}
+	p := &peer{
+		cfg:     &PeerConfig{admit: func(net.Conn) (*origin.Origin, error) { return user, nil }},
+		opening: fairness.NewPlaces(1),
+	}
+	o := p.enter(t.Context(), nc)
+	defer o.Evict(nil)
+	if o.share != user.Share() {
+		t.Errorf("the share is %v, want %v", o.share, user.Share())
 	}
 }
