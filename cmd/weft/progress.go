@@ -7,6 +7,7 @@ import (
 	"unicode"
 
 	"github.com/schollz/progressbar/v3"
+	"golang.org/x/term"
 
 	"github.com/weft-rdma/weft/cmd/weft/internal/perf"
 )
@@ -69,15 +70,41 @@ func (b *transferBar) next(file fmt.Stringer) {
 		return
 	}
 	b.file = min(b.file+1, b.files)
-	b.bar.Describe(fmt.Sprintf("%d/%d %s", b.file, b.files, shorten(file.String(), titleWidth)))
+	number := fmt.Sprintf("%d/%d ", b.file, b.files)
+	b.bar.Describe(number + shorten(file.String(), titleWidth(columns(os.Stderr), len(number))))
 }
 
-// titleWidth is the columns that a file has beside its bar.
-const titleWidth = 28
+const (
+	maxTitle = 28 // columns that a file has beside its bar
+	minTitle = 8  // where it has fewer it is left out
+	barWidth = 51 // columns behind it: 100% || (999 MB/999 GB, 999 MB/s) [99m59s:99m59s]
+)
+
+// titleWidth is the columns that a file has on a terminal of so many, behind its
+// number: a line that does not fit would be a new one each time.
+func titleWidth(terminal, number int) int {
+	width := min(maxTitle, terminal-number-barWidth)
+	if width < minTitle {
+		return 0
+	}
+	return width
+}
+
+// columns is how wide a terminal is.
+func columns(f *os.File) int {
+	width, _, err := term.GetSize(int(f.Fd()))
+	if err != nil || width <= 0 {
+		return 80
+	}
+	return width
+}
 
 // shorten is a path in so many columns: its end tells most. It gives no orders to the
 // terminal, and is as wide whatever it is, so that what stands behind it stays there.
 func shorten(path string, width int) string {
+	if width == 0 {
+		return ""
+	}
 	runes := []rune(path)
 	for i, r := range runes {
 		if !unicode.IsPrint(r) {

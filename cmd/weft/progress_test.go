@@ -17,3 +17,15 @@ func TestTitlesOfABarHaveAWidth(t *testing.T) {
 		}
 	}
 }
+
+func TestABarFitsItsTerminal(t *testing.T) {
+	for terminal, want := range map[int]int{0: 0, 60: 0, 68: 0, 69: 8, 80: 19, 89: 28, 200: 28} {
+		got := titleWidth(terminal, len("2636/3001 "))
+		if got != want {
+			t.Errorf("%d columns: a title of %d, want %d", terminal, got, want)
+		}
+		if title := shorten("a/path/that/is/longer/than/a/title", got); len(title) != got {
+			t.Errorf("%q has %d columns, want %d", title, len(title), got)
+		}
+	}
+}
