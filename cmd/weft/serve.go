@@ -66,10 +66,11 @@ any: --allow, --squash and --read-only are the locks there are. Root is nobody,
 also of this machine, unless --squash none is given, and so are callers who do not
 say who they are. What nobody makes has no set-uid and set-gid bits.
 
-When anybody else serves, everybody acts as that user, and all files are that
-user's. On this machine the same user and root may, others with --allow-others;
-other machines may with --allow, which does not shut out this one. So it is on systems other than Linux, which do not
-tell who calls: there callers on this machine may with --allow-others.
+When anybody else serves, all callers act as that user, and all files are that
+user's. The same user and root of this machine may call. --allow-others lets in the
+other users of this machine, and --allow other machines; it does not shut out this one.
+On systems other than Linux it is so for root, too, and as they do not tell who calls,
+callers on this machine need --allow-others.
 
 Clients see the folder and nothing else: symbolic links that lead out of it are
 links to places on the client.
