@@ -249,3 +249,20 @@ func TestAServerThatGoesIsWaitedForAndItsReturnIsTold(t *testing.T) {
 		})
 	}
 }
+
+func TestASilentServerEndsACommandWithSeveralURLs(t *testing.T) {
+	url := "nfs://" + listen(t, says("", true)) + "/"
+	for _, command := range []string{"ls", "cat", "stat", "df", "mkdir", "rm", "mv", "cp"} {
+		t.Run(command, func(t *testing.T) {
+			t.Parallel()
+			var said strings.Builder
+			args := []string{command, "--timeout", "100ms", url + "a", url + "b", url + "c"}
+			if status := run(t.Context(), args, io.Discard, &said); status != exitSilent {
+				t.Errorf("status %d, want %d", status, exitSilent)
+			}
+			if n := strings.Count(said.String(), "as NFS over RDMA"); n != 1 {
+				t.Errorf("it was said %d times: %q", n, said.String())
+			}
+		})
+	}
+}

@@ -99,7 +99,7 @@ func (l *ls) run(cmd *cobra.Command, args []string) (err error) {
 			fmt.Fprint(cmd.OutOrStdout(), l.end())
 		}
 		if err := l.list(cmd.Context(), cmd.OutOrStdout(), arg, len(args) > 1); err != nil {
-			if len(args) == 1 || cmd.Context().Err() != nil {
+			if len(args) == 1 || cmd.Context().Err() != nil || files.Fatal(err) {
 				return err
 			}
 			l.tell(err)
