@@ -20,6 +20,7 @@ type stream struct {
 
 	line   chan struct{} // holds one token while FPDUs are written
 	within bool          // an FPDU has left in part; for who has the token
+	over   bool          // nothing may follow what has left; for who has the token
 }
 
 func (s *stream) tries() bool  { return false }
@@ -57,6 +58,9 @@ func (s *stream) flush(b *batch, g Guard, wait bool) error {
 func (s *stream) write(b *batch) error {
 	s.line <- struct{}{}
 	defer func() { <-s.line }()
+	if s.over {
+		return net.ErrClosed
+	}
 	p := b.pieces[b.first]
 	p = p[:min(len(p), b.upTo(streamWrite))]
 	n, err := s.nc.Write(p)
@@ -85,7 +89,7 @@ func (s *stream) cut() {
 	if !s.within && s.nc.SetWriteDeadline(time.Now().Add(cutTimeout)) == nil {
 		cut(s.nc)
 	}
-	s.within = true
+	s.over = true
 }
 
 // streamWrite is how much is written at a time, in octets, rounded up to whole

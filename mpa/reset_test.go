@@ -153,6 +153,41 @@ func TestAResetEndsAWriteWithinItsFPDU(t *testing.T) {
 	}
 }
 
+// slowlyClosed is a connection that has something happen before it is closed.
+type slowlyClosed struct {
+	net.Conn
+	before func()
+}
+
+func (c slowlyClosed) Close() error {
+	c.before()
+	return c.Conn.Close()
+}
+
+// Whoever sends while the connection is being reset does not go on with the FPDU
+// within which it ends.
+func TestNothingFollowsAReset(t *testing.T) {
+	nc, p := pipe(t)
+	var c *Conn
+	c = NewConn(slowlyClosed{nc, func() {
+		c.Append(pattern(100, 1), nil)
+		if _, err := flushAll(c); !hasCode(err, CodeClosed) {
+			t.Errorf("the write ended with %v, expected code 1", err)
+		}
+	}}, Params{Initiator: true})
+	read := make(chan int, 1)
+	go func() {
+		b, _ := io.ReadAll(p.nc)
+		read <- len(b)
+	}()
+	if err := c.Reset(); err != nil {
+		t.Error(err)
+	}
+	if n := <-read; n != 1 {
+		t.Errorf("the peer read %d octets, expected 1", n)
+	}
+}
+
 // A peer that reads nothing, or a connection without deadlines, does not hold up a
 // reset.
 func TestAResetDoesNotWaitForThePeer(t *testing.T) {
