@@ -93,9 +93,10 @@ func (b *batch) add(n int, header []byte, payload [][]byte, refer bool) error {
 	}
 	pos := b.pos + uint64(b.octets)
 	size := fpduSize(pos, n, b.markers)
-	end := b.end()
+	copied := b.copied
 	if err := b.put(pos, n, size, header, payload, refer); err != nil {
-		b.backTo(end)
+		b.copied = copied
+		b.trim()
 		return err
 	}
 	b.octets += size
@@ -113,34 +114,6 @@ func (b *batch) put(pos uint64, n, size int, header []byte, payload [][]byte, re
 		putFPDU(b.take(size), pos, n, header, payload, b.markers, b.crc)
 	}
 	return nil
-}
-
-// A batchEnd is where the last frame of a batch ends.
-type batchEnd struct {
-	pieces, last int // how many, and the length of the last one
-	copied       int
-}
-
-func (b *batch) end() batchEnd {
-	e := batchEnd{pieces: len(b.pieces), copied: b.copied}
-	if e.pieces > 0 {
-		e.last = len(b.pieces[e.pieces-1])
-	}
-	return e
-}
-
-// backTo drops what was put behind e.
-func (b *batch) backTo(e batchEnd) {
-	clear(b.pieces[e.pieces:])
-	b.pieces = b.pieces[:e.pieces]
-	if e.pieces > 0 {
-		last := &b.pieces[e.pieces-1]
-		*last = (*last)[:e.last]
-	}
-	b.copied, b.merge = e.copied, false
-	if b.sent == b.octets {
-		b.reset()
-	}
 }
 
 func (b *batch) putReferring(n int, header []byte, payload [][]byte) {
@@ -271,18 +244,19 @@ func (b *batch) truncate(n uint64) {
 	}
 	b.ends = b.ends[:keep]
 	b.octets -= drop
-	b.merge = false
-	for drop > 0 {
-		last := len(b.pieces) - 1
-		p := &b.pieces[last]
-		if drop < len(*p) {
-			*p = (*p)[:len(*p)-drop]
-			break
-		}
-		drop -= len(*p)
-		*p = nil
-		b.pieces = b.pieces[:last]
+	b.trim()
+}
+
+// trim drops the pieces behind the last frame.
+func (b *batch) trim() {
+	left, i := b.octets-b.sent, b.first
+	for ; left > 0; i++ {
+		p := &b.pieces[i]
+		*p = (*p)[:min(len(*p), left)]
+		left -= len(*p)
 	}
+	clear(b.pieces[i:])
+	b.pieces, b.merge = b.pieces[:i], false
 	if b.sent == b.octets {
 		b.reset()
 	}
