@@ -173,11 +173,11 @@ func (s *sendQueue) complete(w *sendWQE) {
 	s.counts.count(w)
 	w.unacked = w.wr.Flags&Signaled != 0 || w.status != Success
 	if w.unacked { // and nobody can poll what is lost
-		wc := WC{ID: w.wr.ID, QP: s.q, Op: w.wr.Op, Status: w.status, slot: s.head + 1}
-		if wc.Status != Success {
-			wc.end = s.end
+		var end *streamEnd
+		if w.status != Success {
+			end = s.end
 		}
-		w.unacked = s.q.cfg.SendCQ.push(&wc)
+		w.unacked = s.q.cfg.SendCQ.push(&WC{ID: w.wr.ID, QP: s.q, Op: w.wr.Op, Status: w.status, slot: s.head + 1, end: end})
 	}
 	if !w.unacked && s.released == s.head {
 		s.released++
