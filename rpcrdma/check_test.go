@@ -9,7 +9,7 @@ var (
 	unused = WriteChunk{{3, 0, 0}}
 )
 
-// Claims: P8166-4.2.4-1 P8166-4.2.4-2 P8166-4.6.1-2 P8166-4.2.4-4
+// Claims: P8166-4.2.4-1 P8166-4.2.4-2 P8166-4.6.1-2 P8166-4.2.4-4 P8166-4.6.2-2
 func TestCallsAreHeldAgainstTheRules(t *testing.T) {
 	for _, c := range []struct {
 		name  string

@@ -46,7 +46,7 @@ func TestAWindowIsTheLesserOfRequestedAndGrantedLessWhatIsOutstanding(t *testing
 	}
 }
 
-// Claims: P-3.3-8 P-11-9 P-11-10 P8166-3.3.1-1 P8166-3.3.1-3
+// Claims: P-3.3-8 P-11-9 P-11-10 P8166-3.3.1-1 P8166-3.3.1-3 P-3.3-14
 func TestAGrantIsNeverZero(t *testing.T) {
 	for _, c := range []struct{ limit, pending, credits uint32 }{
 		{64, 0, 64}, {64, 1, 63}, {64, 63, 1}, {64, 64, 1}, {64, 1000, 1}, {1, 0, 1}, {1, 1, 1},
