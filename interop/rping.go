@@ -163,12 +163,27 @@ func (h *harness) judgePing(c *suite.Case, p session) error {
 	if p.peerToPeer {
 		rtr = 1
 	}
+	if p.role == wire.FromInitiator {
+		count[wire.Write] -= nudges(v.Conversations[0].FPDUs[wire.FromInitiator][rtr:])
+	}
 	if count[wire.Send] != 4*p.count || count[wire.ReadRequest] != count[wire.ReadResponse] ||
 		count[wire.ReadRequest]+count[wire.Write] != 2*p.count+rtr || len(count) != 4 {
 		return fmt.Errorf("the capture shows %v, expected %d pings", count, p.count)
 	}
 	c.Notef("%d FPDUs, tshark verified %d CRCs", v.FPDUs, v.CRCs)
 	return nil
+}
+
+// nudges counts the empty Writes by which weft asks a peer that is slow to answer
+// to read on.
+func nudges(list []wire.FPDU) int {
+	n := 0
+	for _, f := range list {
+		if f.Segment.Opcode == wire.Write && len(f.Segment.Payload) == 0 {
+			n++
+		}
+	}
+	return n
 }
 
 // pingText is what a program prints of a session: the text of every ping after
