@@ -15,6 +15,10 @@ import (
 // socket cannot be told. What Look returns wraps it, with the reason.
 var ErrOwner = errors.New("the owner of the peer's socket cannot be told")
 
+// ErrGone is the reason of an [ErrOwner] about a peer that has ended the connection,
+// and whose socket is nobody's then, or another's.
+var ErrGone = errors.New("the peer has closed the connection")
+
 // Look says where an accepted TCP connection comes from. It is meant for the
 // moment after accept: for a peer on this machine it looks up the peer's socket,
 // which has to be of an established connection and in use by a process or by the
@@ -103,14 +107,10 @@ func (h host) ownerOf(nc net.Conn, from, to netip.AddrPort) (*User, error) {
 	if ok, err := h.established(c); err != nil {
 		return nil, err
 	} else if !ok {
-		return nil, errGone
+		return nil, ErrGone
 	}
 	return h.user(uid)
 }
-
-// errGone is about a peer that has ended the connection, and whose socket is
-// nobody's then, or another's.
-var errGone = errors.New("the peer has closed the connection")
 
 // addrPort is an address of a connection: of IPv4 where it is mapped into IPv6,
 // and with its zone.

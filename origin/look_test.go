@@ -19,8 +19,8 @@ func TestOnlyALivingSocketHasAnOwner(t *testing.T) {
 	}{
 		{"a process's", func(s *socket) {}, 2000, ""},
 		{"root's, or the kernel's", func(s *socket) { s.uid = 0 }, 0, ""},
-		{"closed by its process", func(s *socket) { s.uid, s.inode = 0, 0 }, 0, "nobody has"},
-		{"of a process that has said its last", func(s *socket) { s.state = 4 }, 0, "not established"},
+		{"closed by its process", func(s *socket) { s.uid, s.inode = 0, 0 }, 0, ErrGone.Error() + ": nobody has"},
+		{"of a process that has said its last", func(s *socket) { s.state = 4 }, 0, ErrGone.Error() + ": its socket is in state 4"},
 		{"a listener", func(s *socket) { s.state, s.remote = 10, netip.MustParseAddrPort("0.0.0.0:0") }, 0, "no socket"},
 		{"of another connection", func(s *socket) { s.remote = netip.MustParseAddrPort("192.0.2.7:20050") }, 0, "no socket"},
 		{"this end", func(s *socket) { s.local, s.remote = s.remote, s.local }, 0, "no socket"},
@@ -91,7 +91,7 @@ func TestALookSaysMachineAndUser(t *testing.T) {
 		{what: "nobody knows the machine", nc: conn, change: func(h *host) { h.ours = func(netip.Addr) (bool, error) { return false, broken } }, err: broken},
 		{what: "no socket to see", nc: bareConn{fakeConn: conn}, local: true, owner: true},
 		{what: "no owner", nc: conn, change: func(h *host) { h.owner = func(_, _ netip.AddrPort) (uint32, error) { return 0, broken } }, local: true, owner: true, err: broken},
-		{what: "ended meanwhile", nc: conn, change: func(h *host) { h.established = func(syscall.Conn) (bool, error) { return false, nil } }, local: true, owner: true, err: errGone},
+		{what: "ended meanwhile", nc: conn, change: func(h *host) { h.established = func(syscall.Conn) (bool, error) { return false, nil } }, local: true, owner: true, err: ErrGone},
 		{what: "this end shows nothing", nc: conn, change: func(h *host) { h.established = func(syscall.Conn) (bool, error) { return false, broken } }, local: true, owner: true, err: broken},
 		{what: "no user", nc: conn, change: func(h *host) { h.user = func(uint32) (*User, error) { return nil, broken } }, local: true, owner: true, err: broken},
 	} {

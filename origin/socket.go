@@ -33,9 +33,9 @@ func (s *socket) owner(from, to netip.AddrPort, overflow uint32) (uint32, error)
 	case s.local != bare(from) || s.remote != bare(to):
 		return 0, errNotFound
 	case s.state != tcpEstablished:
-		return 0, fmt.Errorf("the peer's socket is not established any more (state %d)", s.state)
+		return 0, fmt.Errorf("%w: its socket is in state %d", ErrGone, s.state)
 	case s.inode == 0:
-		return 0, errors.New("nobody has the peer's socket any more")
+		return 0, fmt.Errorf("%w: nobody has its socket", ErrGone)
 	case s.uid == overflow:
 		return 0, fmt.Errorf("the peer's socket belongs to uid %d, which stands for users of other user namespaces", s.uid)
 	}

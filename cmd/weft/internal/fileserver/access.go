@@ -31,8 +31,12 @@ func (s *Server) admit(nc net.Conn) (*origin.Origin, error) {
 	return from, advised(err)
 }
 
-// advised says which flag lets a caller in that was refused.
+// advised says which flag lets a caller in that was refused. None does for one that
+// has gone.
 func advised(err error) error {
+	if errors.Is(err, origin.ErrGone) {
+		return err
+	}
 	for _, a := range []struct {
 		err  error
 		what string

@@ -170,6 +170,15 @@ func TestWhoseSocketIsNobodysIsCutOff(t *testing.T) {
 	}
 }
 
+func TestNoFlagIsAdvisedForOneWhoHasGone(t *testing.T) {
+	for _, why := range []error{origin.ErrGone, nil} {
+		err := errors.Join(origin.ErrOwner, why)
+		if got := strings.Contains(advised(err).Error(), "--allow-others"); got != (why == nil) {
+			t.Errorf("%v, a flag advised %v", err, got)
+		}
+	}
+}
+
 // A handle is given out over connections alone, whose owners are known.
 func TestADatagramOfThisMachineGetsNoHandle(t *testing.T) {
 	s := start(t, func(c *Config) {})
