@@ -59,8 +59,9 @@ and devices with root's rights.
 
 --resume goes on where an interrupted copy has stopped: it skips files that are
 there with the same size and time, and with --checksum those with the same content,
-however old they are. It goes by times that -p, -a or --resume have kept. A file that
-was not finished is copied anew from its beginning. A folder that the first run made
+however old they are. It goes by times that -p, -a or --resume have kept. -p and -a
+give what is skipped the permissions and the owner that its source has now. A file
+that was not finished is copied anew from its beginning. A folder that the first run made
 under a name of its own takes -T the second time, or it would get a copy in it.
 
 --verify reads both ends of what was copied again, and compares them by SHA-256.

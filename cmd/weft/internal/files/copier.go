@@ -259,9 +259,11 @@ func (c *Copier) link(ctx context.Context, s *step) error {
 		return err
 	}
 	if c.Resume {
-		if old, err := s.to.Tree.Readlink(ctx, s.to.Path); err == nil && old == target {
-			c.skipped++
-			return nil
+		old, err := s.to.Tree.Lstat(ctx, s.to.Path)
+		if err == nil && old.Mode&fs.ModeSymlink != 0 {
+			if has, err := s.to.Tree.Readlink(ctx, s.to.Path); err == nil && has == target {
+				return c.skip(ctx, s, s.to, old)
+			}
 		}
 	}
 	return c.replace(ctx, s, func(part Place) error {
@@ -275,8 +277,7 @@ func (c *Copier) node(ctx context.Context, s *step) error {
 	if c.Resume {
 		old, err := s.to.Tree.Lstat(ctx, s.to.Path)
 		if err == nil && old.Mode.Type() == s.info.Mode.Type() && old.Device == s.info.Device {
-			c.skipped++
-			return nil
+			return c.skip(ctx, s, s.to, old)
 		}
 	}
 	mode := s.info.Mode.Type() | c.newPerm(s.info)
@@ -337,8 +338,11 @@ func (c *Copier) file(ctx context.Context, s *step) error {
 		if same, err := c.same(ctx, s.from, to); err != nil || same {
 			return errors.Join(err, sameFile(same, s.from, s.to))
 		}
-		if same, err := c.unchanged(ctx, s, to, old); err != nil || same {
-			return errors.Join(err, c.skip(ctx, s, to, same))
+		switch same, err := c.unchanged(ctx, s, to, old); {
+		case err != nil:
+			return err
+		case same:
+			return c.skip(ctx, s, to, old)
 		}
 	}
 	perm, meta, set := c.keeps(s.info, old)

@@ -275,3 +275,53 @@ func TestPipesAndSocketsAreMadeAnew(t *testing.T) {
 		}
 	})
 }
+
+// Permissions, owners and times may change though the data do not.
+func TestWhatIsSkippedGetsWhatIsKept(t *testing.T) {
+	eachWay(t, func(t *testing.T, w way) {
+		names := []string{"d/file", "d/fifo", "d/link"}
+		in := func(name string) string { return filepath.Join(w.src, name) }
+		if err := errors.Join(os.Mkdir(in("d"), 0o755), os.Symlink("file", in("d/link")), syscall.Mkfifo(in("d/fifo"), 0o600)); err != nil {
+			t.Fatal(err)
+		}
+		write(t, in("d/file"), "data", 0o644)
+		resume := func(preserve, checksum bool) *Copier {
+			return &Copier{Recursive: true, Preserve: preserve, Special: true, Resume: true, Checksum: checksum}
+		}
+		w.mustCopy(t, resume(true, false), "d")
+		id := lstat(t, filepath.Join(w.dst, "d/file")).ID
+
+		when := time.Date(2011, 2, 3, 4, 5, 6, 123456000, time.UTC)
+		for _, name := range names[:2] {
+			if err := errors.Join(os.Chmod(in(name), 0o400), os.Chtimes(in(name), when, when)); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if os.Geteuid() == 0 {
+			for _, name := range names {
+				if err := os.Lchown(in(name), 1234, 5678); err != nil {
+					t.Fatal(err)
+				}
+			}
+		}
+		c := resume(true, true)
+		w.mustCopy(t, c, "d")
+		for _, name := range names {
+			want, got := lstat(t, in(name)), lstat(t, filepath.Join(w.dst, name))
+			if got.Mode != want.Mode || !got.Mtime.Equal(want.Mtime) || got.UID != want.UID || got.GID != want.GID {
+				t.Errorf("%s: %v %v %d:%d, want %v %v %d:%d", name, got.Mode, got.Mtime, got.UID, got.GID, want.Mode, want.Mtime, want.UID, want.GID)
+			}
+		}
+		if got := lstat(t, filepath.Join(w.dst, "d/file")); got.ID != id || c.Skipped() != len(names) {
+			t.Errorf("%d were skipped, and file %v is %v", c.Skipped(), id, got.ID)
+		}
+
+		if err := os.Chmod(in("d/file"), 0o644); err != nil {
+			t.Fatal(err)
+		}
+		w.mustCopy(t, resume(false, false), "d")
+		if got := lstat(t, filepath.Join(w.dst, "d/file")); got.Mode != 0o400 {
+			t.Errorf("%v without -p", got.Mode)
+		}
+	})
+}

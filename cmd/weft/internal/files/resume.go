@@ -45,12 +45,27 @@ func sameTime(a, b time.Time) bool {
 	return false
 }
 
-// skip leaves a file as it is.
-func (c *Copier) skip(ctx context.Context, s *step, at Place, same bool) error {
-	if same {
-		c.skipped++
+// skip leaves what is there, as old says, and its data as they are.
+func (c *Copier) skip(ctx context.Context, s *step, at Place, old *Info) error {
+	if err := c.align(ctx, s, at, old); err != nil {
+		return err
+	}
+	c.skipped++
+	if s.info.Mode.IsRegular() {
 		c.count(c.share(s.info.Size))
 		c.remember(ctx, s, at)
 	}
 	return nil
+}
+
+// align gives what is there already the permissions, the owner and the time that are to
+// be kept and have changed since.
+func (c *Copier) align(ctx context.Context, s *step, at Place, old *Info) error {
+	want, has := s.info.meta(), old.meta()
+	if !c.Preserve ||
+		(want.Symlink || want.Perm == has.Perm) && sameTime(want.Mtime, has.Mtime) &&
+			(want.Owner == nil || has.Owner != nil && *want.Owner == *has.Owner) {
+		return nil
+	}
+	return c.set(ctx, s, at, want)
 }
