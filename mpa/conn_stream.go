@@ -78,6 +78,7 @@ func (s *stream) cut() {
 	if s.nc.SetWriteDeadline(past) != nil {
 		return // it is closed; or there is no way not to wait for the peer
 	}
+	end := time.Now().Add(cutTimeout)
 	late := time.NewTimer(cutTimeout)
 	defer late.Stop()
 	select {
@@ -86,7 +87,7 @@ func (s *stream) cut() {
 		return
 	}
 	defer func() { <-s.line }()
-	if !s.within && s.nc.SetWriteDeadline(time.Now().Add(cutTimeout)) == nil {
+	if !s.within && s.nc.SetWriteDeadline(end) == nil {
 		cut(s.nc)
 	}
 	s.over = true
