@@ -190,7 +190,11 @@ func (c *Conn) Append(header []byte, payload [][]byte) error {
 	if !ok {
 		return nil
 	}
-	return c.batch.append(n, header, payload)
+	err := c.batch.add(n, header, payload, c.batch.refers(n))
+	if err != nil {
+		c.batch.trim()
+	}
+	return err
 }
 
 // AppendVolatile is Append for payload that others may change at any time. With
@@ -202,7 +206,9 @@ func (c *Conn) AppendVolatile(header []byte, payload [][]byte) (copied bool, err
 		return false, c.Append(header, payload)
 	}
 	if n, ok := c.admit(header, payload); ok {
-		err = c.batch.appendCopy(n, header, payload)
+		if err = c.batch.add(n, header, payload, false); err != nil {
+			c.batch.trim()
+		}
 	}
 	return true, err
 }

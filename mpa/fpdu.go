@@ -54,23 +54,34 @@ func putFPDU(f []byte, pos uint64, n int, header []byte, payload [][]byte, marke
 		putCRC(f, crc)
 		return
 	}
-	at := putStart(f, n, header)
-	end := len(f) - crcSize
 	if crc && n >= fuseFrom {
-		sum := updateCRC(0, f[:at])
-		for _, p := range payload {
-			sum = copyCRC(sum, f[at:], p)
-			at += len(p)
-		}
-		clear(f[at:end])
-		storeCRC(f[end:], updateCRC(sum, f[at:end]))
+		putFused(f, n, header, payload)
 		return
 	}
+	at := putStart(f, n, header)
+	end := len(f) - crcSize
 	for _, p := range payload {
 		at += copy(f[at:], p)
 	}
 	clear(f[at:end])
-	putCRC(f, crc)
+	sum := uint32(0)
+	if crc {
+		sum = updateCRC(0, f[:end])
+	}
+	storeCRC(f[end:], sum)
+}
+
+// putFused is putFPDU that digests payload while it is copied.
+func putFused(f []byte, n int, header []byte, payload [][]byte) {
+	at := putStart(f, n, header)
+	end := len(f) - crcSize
+	sum := updateCRC(0, f[:at])
+	for _, p := range payload {
+		sum = copyCRC(sum, f[at:], p)
+		at += len(p)
+	}
+	clear(f[at:end])
+	storeCRC(f[end:], updateCRC(sum, f[at:end]))
 }
 
 // putStart puts what stands before the payload when there are no markers.

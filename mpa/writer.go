@@ -75,46 +75,32 @@ func (b *batch) room() bool {
 		len(b.pieces) < batchPieces && len(b.ends) < batchFrames
 }
 
-// append adds the frame of one ULPDU, of n octets in header and payload.
-// Markers cut payload into pieces too short to refer to, so with them all of
-// it is copied.
-func (b *batch) append(n int, header []byte, payload [][]byte) error {
-	return b.add(n, header, payload, b.refer > 0 && n >= b.refer)
-}
-
-// appendCopy is append with nothing referred to.
-func (b *batch) appendCopy(n int, header []byte, payload [][]byte) error {
-	return b.add(n, header, payload, false)
-}
-
-func (b *batch) add(n int, header []byte, payload [][]byte, refer bool) error {
+// add adds the frame of one ULPDU, of n octets in header and payload. refer lets
+// it refer to payload. The error is that payload cannot be read: then there is a part of
+// the frame, to be dropped by trim.
+//
+// Each writer begins with a small stack. From here to the CRC it is short enough not to
+// grow, which would take longer than the rest.
+func (b *batch) add(n int, header []byte, payload [][]byte, refer bool) (err error) {
+	defer pages.Catch(&err, payload, pages.Trap())
 	if b.empty() {
 		b.batchSpace = batchSpaces.Get().(*batchSpace)
 	}
 	pos := b.pos + uint64(b.octets)
 	size := fpduSize(pos, n, b.markers)
-	copied := b.copied
-	if err := b.put(pos, n, size, header, payload, refer); err != nil {
-		b.copied = copied
-		b.trim()
-		return err
+	if refer {
+		b.putReferring(n, header, payload)
+	} else {
+		putFPDU(b.take(size), pos, n, header, payload, b.markers, b.crc)
 	}
 	b.octets += size
 	b.ends = append(b.ends, b.octets)
 	return nil
 }
 
-// put puts a frame of size octets behind the last one. The error is that payload
-// cannot be read; the batch may hold a part of the frame then.
-func (b *batch) put(pos uint64, n, size int, header []byte, payload [][]byte, refer bool) (err error) {
-	defer pages.Catch(&err, payload, pages.Trap())
-	if refer {
-		b.putReferring(n, header, payload)
-	} else {
-		putFPDU(b.take(size), pos, n, header, payload, b.markers, b.crc)
-	}
-	return nil
-}
+// refers reports whether a frame of a ULPDU of n octets is to refer to payload.
+// Markers cut payload into pieces too short for that, so with them all of it is copied.
+func (b *batch) refers(n int) bool { return b.refer > 0 && n >= b.refer }
 
 func (b *batch) putReferring(n int, header []byte, payload [][]byte) {
 	start := b.take(lengthSize + len(header))

@@ -9,6 +9,23 @@ import (
 	"testing"
 )
 
+// append adds a frame as Conn.Append does, and appendCopy as Conn.AppendVolatile.
+func (b *batch) append(n int, header []byte, payload [][]byte) error {
+	return b.addOrTrim(n, header, payload, b.refers(n))
+}
+
+func (b *batch) appendCopy(n int, header []byte, payload [][]byte) error {
+	return b.addOrTrim(n, header, payload, false)
+}
+
+func (b *batch) addOrTrim(n int, header []byte, payload [][]byte, refer bool) error {
+	err := b.add(n, header, payload, refer)
+	if err != nil {
+		b.trim()
+	}
+	return err
+}
+
 // octetsOf is what a batch has still to write.
 func octetsOf(b *batch) []byte {
 	if b.empty() {
