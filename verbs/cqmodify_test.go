@@ -47,6 +47,7 @@ func TestACQIsResizedWithWhatIsOnIt(t *testing.T) {
 		{"to fewer", 5, 7, 8, nil},
 		{"to as many as there are", 5, 5, 8, nil},
 		{"to one fewer than there are", 5, 4, 8, verbs.ErrShrink},
+		{"to one fewer than there are, of a ring that holds more", 6, 5, 8, verbs.ErrShrink},
 		{"to one", 0, 1, 8, nil},
 		{"to none", 0, 0, 8, verbs.ErrModifier},
 		{"to as many as before", 8, 8, 8, nil},
