@@ -46,8 +46,8 @@ type ListenConfig struct {
 	Wrap func(net.Conn) net.Conn
 
 	// Admit, if not nil, decides which connections are taken. Without it all are,
-	// and origin.Of tells of them. Others are reset before an octet of theirs is
-	// read. It is asked for one connection after the other, and so must not wait for
+	// with origin.Of as their origin. A refused connection is reset before one of its
+	// octets is read. Admit is asked for one connection after the other, and so must not wait for
 	// a peer.
 	Admit origin.Admit
 

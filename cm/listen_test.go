@@ -418,7 +418,7 @@ func TestNobodyWaitsForAllTheRequestsOfAnother(t *testing.T) {
 	})
 }
 
-// Who is not admitted is reset before start-up, and the log tells of it, in few
+// A connection that is not admitted is reset before start-up. The log says so in few
 // lines.
 func TestWhoIsNotAdmittedIsReset(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

@@ -28,7 +28,7 @@ type Params struct {
 
 	// Nudge is for who dials, and waits for an answer to the first message: after
 	// so long without one the peer is sent an empty RDMA Write, which neither
-	// consumer is told of, and then four more, each after three times as long. 0 is
+	// consumer sees, and then four more, each after three times as long. 0 is
 	// never. Linux siw leaves a first message that comes within microseconds of
 	// its reply unread until more comes, so that both sides may wait for ever. A
 	// peer that closes in place of an answer may see the nudge as a Bad Close.

@@ -14,9 +14,9 @@ const urlHelp = `A file on a server is nfs://host[:port]/path: the server's own 
 longest part that it exports is mounted. Octets may be written %XX; a percent sign
 is %25. The port is 20049, NFS over RDMA, or with --tcp 2049.
 
-A server has ten seconds to answer for the first time. One that stops answering later
-is told of and waited for, as by a hard mount. --timeout limits both; the status is 3
-then, and 130 after an interrupt (see weft --help).`
+A server has ten seconds to answer for the first time. When it stops answering later
+the command says so and waits, as a hard mount does. --timeout limits both; the
+status is 3 then, and 130 after an interrupt (see weft --help).`
 
 // catFiles holds the flags of `weft cat`.
 type catFiles struct{ mounts }

@@ -169,7 +169,7 @@ func (c *cp) copy(ctx context.Context, sources []files.Place, dst files.Place) e
 		c.tell(err)
 	}
 	c.copier.Failed, c.copier.Lost = told, told
-	// What is copied to standard output is not mixed with what is told of it.
+	// Standard output that is the copy gets no messages.
 	out := c.cmd.OutOrStdout()
 	if _, ok := dst.Tree.(*files.Stdout); ok {
 		out = c.cmd.ErrOrStderr()

@@ -1,4 +1,4 @@
-// This file tells of files in JSON.
+// This file writes what is known of files as JSON.
 
 package main
 
@@ -57,7 +57,7 @@ func describeFile(tree *files.Remote, path string, i *files.Info, target string)
 	return f
 }
 
-// printJSON tells of files in a folder.
+// printJSON writes the files of a folder as JSON.
 func printJSON(ctx context.Context, w io.Writer, tree *files.Remote, dir string, list []*files.Info) error {
 	enc := fileEncoder(w)
 	for _, i := range list {

@@ -57,8 +57,8 @@ they come with, and callbacks of version 4.1 and later.
 
 Each client has a connection of its own to the server. When the server is started
 again clients see nothing but time pass: what had no answer is sent again, under
-the number by which the server knows it. A server that does not answer is told of,
-and waited for as long as clients wait, or --wait says.
+the number by which the server knows it. When the server does not answer
+the gateway says so, and waits as long as clients do, or as --wait says.
 
 To the server all clients come from this host, which has to be allowed to mount,
 and mostly by a port below 1024: run gateway as root then, or export with the

@@ -1,4 +1,4 @@
-// This file tells of files in part, and says where account of them is kept.
+// This file reports partial files, and says where account of them is kept.
 
 package main
 

@@ -213,7 +213,7 @@ func (w *watch) bound() (limit time.Duration, limited bool) {
 	return w.limit, w.connected
 }
 
-// tick tells of a server that does not answer, and gives it up in the end.
+// tick reports a server that does not answer, and gives it up in the end.
 func (w *watch) tick() {
 	w.mu.Lock()
 	defer w.mu.Unlock()

@@ -4,7 +4,7 @@ package files
 
 import "io"
 
-// Nothing tells of data and holes here: no Seek takes these.
+// No Seek finds data and holes on these systems.
 const (
 	seekData = -1
 	seekHole = -1

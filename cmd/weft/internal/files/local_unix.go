@@ -14,7 +14,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// addSystemInfo adds what only some systems tell of a file.
+// addSystemInfo adds what only Unix knows: the owner, the inode and the device of a file.
 func addSystemInfo(i *Info, info fs.FileInfo) {
 	st, ok := info.Sys().(*syscall.Stat_t)
 	if !ok {

@@ -5,6 +5,7 @@ import (
 	"io"
 	"net"
 	"net/netip"
+	"runtime"
 	"testing"
 	"time"
 
@@ -49,8 +50,11 @@ func TestWhoDoesNothingWithItsTurnLosesItToThoseWhoWait(t *testing.T) {
 	for range 2 * maxWaiting {
 		d := net.Dialer{LocalAddr: &net.TCPAddr{IP: net.IPv4(127, 0, 0, 2)}}
 		nc, err := d.Dial("tcp4", addr)
+		if err != nil && runtime.GOOS == "linux" {
+			t.Fatal(err)
+		}
 		if err != nil {
-			t.Skipf("this machine has no address 127.0.0.2: %v", err)
+			t.Skipf("a system with 127.0.0.1 alone: %v", err)
 		}
 		t.Cleanup(func() { nc.Close() })
 		if _, err := io.WriteString(nc, hello); err != nil {
@@ -79,8 +83,11 @@ func TestTheSilentOfOneAddressEndOnlyEachOther(t *testing.T) {
 	for range 2 * maxOpening {
 		d := net.Dialer{LocalAddr: &net.TCPAddr{IP: net.IPv4(127, 0, 0, 2)}}
 		nc, err := d.Dial("tcp4", addr)
+		if err != nil && runtime.GOOS == "linux" {
+			t.Fatal(err)
+		}
 		if err != nil {
-			t.Skipf("this machine has no address 127.0.0.2: %v", err)
+			t.Skipf("a system with 127.0.0.1 alone: %v", err)
 		}
 		t.Cleanup(func() { nc.Close() })
 	}
