@@ -14,6 +14,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/weft-rdma/weft/internal/nettest"
 	"github.com/weft-rdma/weft/nfs"
 	"github.com/weft-rdma/weft/oncrpc"
 	"github.com/weft-rdma/weft/rpcrdma"
@@ -242,7 +243,14 @@ func TestAConnectionWhoseCallsAreRepeatedHasEnded(t *testing.T) {
 // A call that is repeated while it is under way goes to the server once, and is
 // answered once.
 func TestACallUnderWayIsNotPassedOnAgain(t *testing.T) {
-	r := newRig(t, Config{})
+	behind := nettest.Listen(t, "tcp4")
+	backend := TCP(TCPConfig{Address: behind.Addr().String()})
+	open, repeated := backend.Open, make(chan struct{})
+	backend.Open = func(f Front) (oncrpc.Caller, error) {
+		c, err := open(f)
+		return repeats{c, repeated}, err
+	}
+	r := newRigBefore(t, behind, Config{Backend: backend})
 	front := dial(t, r.front)
 	front.send(call(1, 12))
 	b := accept(t, r.behind)
@@ -251,6 +259,11 @@ func TestACallUnderWayIsNotPassedOnAgain(t *testing.T) {
 	front.send(call(2, 1))
 	if got := b.receive(); xidOf(got) != 2 {
 		t.Fatalf("call %d arrives, want that it does not once more", xidOf(got))
+	}
+	select { // once the call is answered, a repetition is a call like any other
+	case <-repeated:
+	case <-time.After(30 * time.Second):
+		t.Fatal("the repeated call is not refused")
 	}
 	b.send(reply(1, 1))
 	b.send(reply(2, 2))
@@ -264,6 +277,20 @@ func TestACallUnderWayIsNotPassedOnAgain(t *testing.T) {
 	if got := xidOf(front.receive()); got != 3 {
 		t.Errorf("a further reply, to %d", got)
 	}
+}
+
+// A repeats is a caller that says when it has refused a call that is under way.
+type repeats struct {
+	oncrpc.Caller
+	refused chan<- struct{}
+}
+
+func (r repeats) Call(ctx context.Context, c *oncrpc.ClientCall) (*oncrpc.ClientReply, error) {
+	reply, err := r.Caller.Call(ctx, c)
+	if errors.Is(err, oncrpc.ErrXIDInUse) {
+		r.refused <- struct{}{}
+	}
+	return reply, err
 }
 
 // What the server calls over the connection behind goes to the client over the

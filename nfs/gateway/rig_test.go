@@ -81,8 +81,14 @@ type rig struct {
 
 func newRig(t *testing.T, cfg Config) *rig {
 	t.Helper()
+	return newRigBefore(t, nettest.Listen(t, "tcp4"), cfg)
+}
+
+// newRigBefore makes a rig whose server is played at behind.
+func newRigBefore(t *testing.T, behind *net.TCPListener, cfg Config) *rig {
+	t.Helper()
 	nettest.CheckLeaks(t)
-	r := &rig{behind: nettest.Listen(t, "tcp4")}
+	r := &rig{behind: behind}
 	if cfg.Backend.Open == nil {
 		cfg.Backend = TCP(TCPConfig{Address: r.behind.Addr().String()})
 	}
