@@ -112,9 +112,12 @@ func TestAFirstFPDUWithAFaultResetsTheConnection(t *testing.T) {
 					s.Out.Skew = 0
 					octets = append(octets, s.Frame(Send(1, 5))...)
 					s.ExpectEvent(tt.event)
-					s.must(s.Raw(octets))
+					// The reset may come while the rest is still being sent.
+					if err := s.Raw(octets); err != nil && !errors.Is(err, syscall.ECONNRESET) {
+						t.Error(err)
+					}
 					if closed {
-						_ = s.CloseWrite() // it may have been reset
+						_ = s.CloseWrite()
 					}
 					if said, err := io.ReadAll(s.r); len(said) > 0 || !errors.Is(err, syscall.ECONNRESET) {
 						t.Errorf("received % x and %v, expected a reset", said, err)
