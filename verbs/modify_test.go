@@ -38,7 +38,7 @@ func query(t testing.TB, qp *verbs.QP) verbs.QPAttributes {
 // Each result of Modify QP, and what it was asked for then; a Modify that fails
 // has changed nothing, however much of it could have been done.
 //
-// Claims: V-6.1.3-1 V-6.1.3-7 V-6.1.3-10 V-6.2.1.2-1 V-9.2.5.3-1 V-9.2.5.3-6 V-9.2.5.3-8 V-9.2.5.3-9 V-9.2.5.3-4 V-9.2.5.3-14 V-6.5-3 V-9.2.5.1-8
+// Claims: V-6.1.3-1 V-6.1.3-7 V-6.1.3-10 V-6.1.3-11 V-6.2.1.2-1 V-9.2.5.3-1 V-9.2.5.3-6 V-9.2.5.3-8 V-9.2.5.3-9 V-9.2.5.3-4 V-9.2.5.3-14 V-6.5-3 V-9.2.5.1-8
 // Claims: V-10.2-1 V-6.2.2-1
 func TestModifyHasEachOfItsResultsAndThenChangesNothing(t *testing.T) {
 	type q = verbs.QPModify

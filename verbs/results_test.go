@@ -12,7 +12,7 @@ import (
 // leaves everything as it was (Verbs §8.3.1, §9.5.1).
 //
 // Claims: V-8.3.1-1
-// Claims: V-6.1.3-1 V-6.1.3-7 V-6.1.3-10 V-6.1.3-11 V-6.2.1-4 V-9.2.5.4-2 V-9.3.1.2-5 V-6.3.5-1 V-9.2.4.1-4 V-9.2.5.3-4 V-9.2.5.3-6 V-9.2.5.3-11
+// Claims: V-6.1.3-1 V-6.1.3-7 V-6.1.3-10 V-6.2.1-4 V-9.2.5.4-2 V-9.3.1.2-5 V-6.3.5-1 V-9.2.4.1-4 V-9.2.5.3-4 V-9.2.5.3-6 V-9.2.5.3-11
 func TestEveryVerbHasEachOfItsResults(t *testing.T) {
 	const many = 1 << 30
 	had := map[string]map[error]bool{
