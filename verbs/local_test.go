@@ -73,7 +73,7 @@ func wantLocalFailure(t *testing.T, s *table, wr verbs.SendWR, status verbs.Stat
 
 // Each check of Verbs §7.10.6.1 has its status.
 //
-// Claims: V-5.2-5 V-7.10.6.1-1 V-7.10.2-4 V-7.10.2-5 V-7.10.2-6 V-7.10.2-8 V-7.10.2-9 V-7.3.2-1 V-7.1-4
+// Claims: V-5.2-5 V-7.10.6.1-1 V-7.10.2-4 V-7.10.2-5 V-7.10.2-6 V-7.10.2-8 V-7.10.2-9 V-7.3.2-1 V-7.1-4 V-6.2.4-4
 func TestEachFaultOfABindHasItsStatus(t *testing.T) {
 	type objects struct {
 		s       *table
