@@ -79,7 +79,7 @@ func TestMessagesInTurnsKeepTheirReceives(t *testing.T) {
 // A receive is outstanding until its completion has been polled, and not a
 // moment longer.
 //
-// Claims: V-6.3.5-3
+// Claims: V-6.3.5-2 V-6.3.5-3
 func TestAPolledCompletionMakesRoomInTheSharedQueueAtOnce(t *testing.T) {
 	bubbleOf(t, func(t *testing.T) {
 		s := newSharing(t, verbs.SRQConfig{WRs: 1}, 1, verbs.QPConfig{})
