@@ -6,7 +6,7 @@ import "testing"
 // state. A dash is an Immediate Error for what the consumer asks, and for all
 // else something that cannot happen or changes nothing.
 //
-// Claims: V-6.2-1 V-6.2-2 V-6.2.4-2
+// Claims: V-6.2-1 V-6.2-2 V-6.2.4-2 V-6.2.1-4
 func TestEveryStateAnswersEveryTriggerAsTheVerbsSay(t *testing.T) {
 	const none = State(255)
 	triggers := [...]struct {
