@@ -309,7 +309,7 @@ func TestQueuesAreResizedUnderWork(t *testing.T) {
 // wire than ORD says, those that wait go on when it says more, and the peer may ask
 // for as many as IRD says.
 //
-// Claims: V-6.5-4 V-6.5-5 V-6.5-7 V-6.6.1.1-3 V-13.1-5
+// Claims: V-6.5-4 V-6.5-5 V-6.5-7 V-6.6.1.1-3 V-13.1-5 V-6.2.2.1-1
 func TestORDAndIRDCountAsTheyChange(t *testing.T) {
 	bubble(t, reads, verbs.QPConfig{IRD: 1, ORD: 4}, func(t *testing.T, s *table) {
 		must(s.b.qp.Modify(verbs.RTS, verbs.QPModify{IRD: new(4)}))(t)

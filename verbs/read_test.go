@@ -265,6 +265,8 @@ func TestASinkThatGoesBeforeTheAnswerIsNotWritten(t *testing.T) {
 
 // A request that fails at its end completes in error, and what was sent after it
 // is flushed though the peer has it.
+//
+// Claims: V-8.1.3.1-2
 func TestWhatWasSentAfterAFailedRequestIsFlushed(t *testing.T) {
 	bubble(t, reads, reads, func(t *testing.T, s *table) {
 		mr := s.a.region(0, 8, allRights)

@@ -147,7 +147,7 @@ func srqVerbs(srq *verbs.SRQ, cq *verbs.CQ, pd *verbs.PD) map[string]func() erro
 // A list is posted up to the first that is refused, and the rest is as if it had
 // never been (Verbs §8.2.1); what is posted is full when no receive is spare.
 //
-// Claims: V-9.2.4-1 V-6.3.5-2 V-9.3.1.2-1
+// Claims: V-9.2.4-1 V-6.3.5-2 V-9.3.1.2-1 V-8.2.1-2
 func TestReceivesAreSharedUpToTheFirstThatIsRefused(t *testing.T) {
 	s := newSide(t, verbs.QPConfig{})
 	srq := must(s.pd.CreateSRQ(verbs.SRQConfig{WRs: 3, SGEs: 1}))(t)
