@@ -49,7 +49,8 @@ var lists = map[string]bool{"perf ops": true, "perf sizes": true}
 // fileFlags are the flags whose values are files.
 var fileFlags = map[string]bool{"pcap": true, "plot": true}
 
-// addCompletion has shells complete flags and arguments of the commands of root.
+// addCompletion adds weft completion, and completions for the flags and arguments of
+// the other commands of root.
 func addCompletion(root *cobra.Command) {
 	values := flagValues()
 	values["perf ops"] = []string{"all"}
@@ -69,6 +70,29 @@ func addCompletion(root *cobra.Command) {
 		})
 		cmd.ValidArgsFunction = completeArgs(cmd)
 	}
+	root.InitDefaultCompletionCmd()
+	for _, cmd := range root.Commands() {
+		if cmd.Name() == "completion" {
+			requireShell(cmd)
+		}
+	}
+}
+
+// requireShell makes it an error to run weft completion without one of its shells.
+func requireShell(cmd *cobra.Command) {
+	var shells []string
+	for _, sub := range cmd.Commands() {
+		shells = append(shells, sub.Name())
+	}
+	last := len(shells) - 1
+	known := strings.Join(shells[:last], ", ") + " or " + shells[last]
+	cmd.Args = func(cmd *cobra.Command, args []string) error {
+		if len(args) == 0 {
+			return usagef("missing shell: %s", known)
+		}
+		return unknown(cmd, "shell", args)
+	}
+	cmd.RunE = func(*cobra.Command, []string) error { return nil } // Args has failed
 }
 
 // completeArgs is how the arguments of a command are completed: those of one that
