@@ -10,6 +10,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/weft-rdma/weft/internal/quote"
 	"github.com/weft-rdma/weft/nfs"
 )
 
@@ -65,7 +66,7 @@ func (d *df) run(cmd *cobra.Command, args []string) (err error) {
 		if err != nil {
 			return fmt.Errorf("%s: %w", arg, err)
 		}
-		fmt.Fprintf(table, "%s\t%s\n", plain(tree.Show(path)), d.row(res))
+		fmt.Fprintf(table, "%s\t%s\n", quote.Name(tree.Show(path)), d.row(res))
 		return nil
 	})
 	return errors.Join(err, table.Flush())

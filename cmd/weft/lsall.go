@@ -7,7 +7,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"os"
 	"path"
 	"slices"
 	"strings"
@@ -97,7 +96,7 @@ func (l *ls) listOne(ctx context.Context, w io.Writer, tree files.Tree, d *pendi
 
 // shown is a name as it is written: on a terminal nothing that gives that orders.
 func (l *ls) shown(w io.Writer, name string) string {
-	if !l.zero && w == io.Writer(os.Stdout) && terminal(os.Stdout) {
+	if !l.zero && onTerminal(w) {
 		return printable(name)
 	}
 	return name

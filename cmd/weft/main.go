@@ -56,7 +56,8 @@ func main() {
 func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 	root := newRoot()
 	root.SetArgs(args)
-	root.SetOut(stdout)
+	out := &output{w: stdout}
+	root.SetOut(out)
 	root.SetErr(stderr)
 	// An error before this hook is one of arguments or flags.
 	asked := false
@@ -70,12 +71,15 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 		if cmd.Name() == "help" {
 			about = root.Name()
 		}
-		fmt.Fprintf(stderr, "%s: %v\nSee '%s --help'.\n", name, err, about)
+		fmt.Fprintf(stderr, "%s: %s\nSee '%s --help'.\n", name, escape(err.Error()), about)
 		return exitUsage
 	}
 	end, ended := signaled(ctx)
 	if ended && errors.Is(err, context.Canceled) {
 		err = end
+	}
+	if err == nil {
+		err = out.failed()
 	}
 	if err != nil {
 		fmt.Fprintf(stderr, "%s: %s\n", name, message(err))

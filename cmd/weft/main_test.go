@@ -2,6 +2,8 @@ package main
 
 import (
 	"bufio"
+	"bytes"
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -35,6 +37,8 @@ func TestMain(m *testing.M) {
 //	as UID N ARGS... runs weft as another user; it is to end with status N, and its
 //	                 output is in the files as.out and as.err
 //	tcpaddr          makes $TCPADDR of where weft serve says that it is over TCP
+//	$N               is two letters with a line feed between them
+//	full ARGS...     runs weft with a standard output that takes nothing
 //	link NEW OLD     gives a file a second name
 //	resultsof FILE   checks the JSON document of weft perf in FILE
 func TestScripts(t *testing.T) {
@@ -49,10 +53,12 @@ func TestScripts(t *testing.T) {
 			"status":    checkStatus,
 			"link":      makeLink,
 			"as":        runAs,
+			"full":      isFull,
 		},
 		// What outlives a command is not kept where this user has it.
 		Setup: func(env *testscript.Env) error {
 			env.Setenv("STATE_DIRECTORY", filepath.Join(env.WorkDir, ".state"))
+			env.Setenv("N", "a\nb")
 			return nil
 		},
 		Condition: func(cond string) (bool, error) {
@@ -167,6 +173,20 @@ func awaitServer(ts *testscript.TestScript, neg bool, _ []string) {
 		ts.Fatalf("the server ended with %v, want status %d; it said:\n%s", err, s.status, ts.ReadFile("server.err"))
 	}
 }
+
+// isFull runs weft with a standard output that takes nothing: that is an error.
+func isFull(ts *testscript.TestScript, _ bool, args []string) {
+	var stderr bytes.Buffer
+	full := writerFunc(func([]byte) (int, error) { return 0, errors.New("no space left") })
+	got := run(context.Background(), args, full, &stderr)
+	if got != exitFailed || !strings.Contains(stderr.String(), "no space left") {
+		ts.Fatalf("weft %s ended with status %d, want %d; it said: %s", strings.Join(args, " "), got, exitFailed, &stderr)
+	}
+}
+
+type writerFunc func([]byte) (int, error)
+
+func (w writerFunc) Write(p []byte) (int, error) { return w(p) }
 
 // findTCP waits until the server has told where it is over TCP.
 func findTCP(ts *testscript.TestScript, _ bool, _ []string) {

@@ -90,7 +90,7 @@ func (m *mkdir) make(ctx context.Context, tree *files.Remote, path string, perm 
 		return fmt.Errorf("%s: %w", tree.Show(path), err)
 	}
 	if m.verbose {
-		fmt.Fprintf(m.cmd.OutOrStdout(), "made %s\n", plain(tree.Show(path)))
+		fmt.Fprintf(m.cmd.OutOrStdout(), "made %v\n", files.Place{Tree: tree, Path: path})
 	}
 	return nil
 }

@@ -4,7 +4,6 @@
 package main
 
 import (
-	"errors"
 	"io/fs"
 	"os"
 	"strconv"
@@ -16,46 +15,68 @@ import (
 // printable is the name of a file for a terminal, as GNU ls shows it.
 func printable(name string) string { return quote.Shell(name) }
 
-// message is an error for people. Systems put names into their errors as they are:
-// those that would take several lines, or are not seen, are quoted.
+// message returns the text of an error on one line, or on one line for each of the
+// errors that errors.Join has joined. Whatever else would begin a line, or is not
+// visible, comes from a name or an argument and is quoted or escaped.
 func message(err error) string {
-	text := err.Error()
-	for _, name := range namesIn(err) {
-		if !quote.Plain(name) {
-			text = strings.ReplaceAll(text, name, quote.Name(name))
+	var inner []error
+	switch e := err.(type) {
+	case interface{ Unwrap() []error }:
+		inner = e.Unwrap()
+	case interface{ Unwrap() error }:
+		inner = append(inner, e.Unwrap())
+	}
+	rest := err.Error()
+	var text strings.Builder
+	for _, e := range inner {
+		if e == nil {
+			continue
+		}
+		if before, after, ok := strings.Cut(rest, e.Error()); ok {
+			text.WriteString(ownText(err, before))
+			text.WriteString(message(e))
+			rest = after
 		}
 	}
-	return plain(text)
+	text.WriteString(ownText(err, rest))
+	return text.String()
 }
 
-// namesIn are the names of files in an error of the system, and in those that it
-// wraps.
-func namesIn(err error) (names []string) {
+// ownText makes visible what err says itself, between the texts of the errors that it
+// wraps. The system's errors hold names of files as they are: these are quoted.
+func ownText(err error, text string) string {
+	if text == "\n" { // of errors.Join
+		return text
+	}
+	var names []string
 	switch e := err.(type) {
 	case *fs.PathError:
 		names = append(names, e.Path)
 	case *os.LinkError:
 		names = append(names, e.Old, e.New)
-	case interface{ Unwrap() []error }:
-		for _, inner := range e.Unwrap() {
-			names = append(names, namesIn(inner)...)
+	}
+	for _, name := range names {
+		if !quote.Plain(name) {
+			text = strings.ReplaceAll(text, name, quote.Name(name))
 		}
 	}
-	if inner := errors.Unwrap(err); inner != nil {
-		names = append(names, namesIn(inner)...)
-	}
-	return names
+	return escape(text)
 }
 
-// plain is a message with what in it is none for people escaped. Ends of lines stay,
-// as several errors have theirs.
-func plain(message string) string {
-	lines := strings.Split(message, "\n")
+// plain escapes what is not visible in a text of one or more lines.
+func plain(text string) string {
+	lines := strings.Split(text, "\n")
 	for i, line := range lines {
-		if !quote.Plain(line) {
-			quoted := strconv.Quote(line)
-			lines[i] = strings.ReplaceAll(quoted[1:len(quoted)-1], `\"`, `"`)
-		}
+		lines[i] = escape(line)
 	}
 	return strings.Join(lines, "\n")
+}
+
+// escape escapes what is not visible, line feeds included.
+func escape(text string) string {
+	if quote.Plain(text) {
+		return text
+	}
+	quoted := strconv.Quote(text)
+	return strings.ReplaceAll(quoted[1:len(quoted)-1], `\"`, `"`)
 }

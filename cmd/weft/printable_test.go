@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"net"
 	"os"
 	"testing"
 
@@ -38,6 +39,9 @@ func TestNamesInMessagesStayOnTheirLine(t *testing.T) {
 		shown + ": permission denied":                       fmt.Errorf("%v: %w", place, denied),
 		"a: remove " + shown + ": permission denied\nb: no": errors.Join(fmt.Errorf("a: %w", &fs.PathError{Op: "remove", Path: name, Err: denied}), errors.New("b: no")),
 		"open my file: permission denied":                   &fs.PathError{Op: "open", Path: "my file", Err: denied},
+		`nfs://h/a\nb: permission denied`:                   fmt.Errorf("%s: %w", "nfs://h/a\nb", denied),
+		`x: dial: lookup a\nb: no such host`:                fmt.Errorf("x: %w", &net.OpError{Op: "dial", Err: &net.DNSError{Name: "a\nb", Err: "no such host"}}),
+		"in: one\ntwo: done":                                fmt.Errorf("in: %w: done", errors.Join(errors.New("one"), errors.New("two"))),
 	} {
 		if got := message(err); got != want {
 			t.Errorf("%q is shown as\n%s\nwant\n%s", err, got, want)

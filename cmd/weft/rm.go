@@ -7,6 +7,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/weft-rdma/weft/cmd/weft/internal/files"
+	"github.com/weft-rdma/weft/internal/quote"
 )
 
 // rm holds the flags of `weft rm`.
@@ -61,7 +62,7 @@ func (r *rm) run(cmd *cobra.Command, args []string) (err error) {
 	r.remover.Failed = r.tell
 	if r.verbose {
 		r.remover.Removed = func(name string) {
-			fmt.Fprintf(cmd.OutOrStdout(), "removed %s\n", plain(name))
+			fmt.Fprintf(cmd.OutOrStdout(), "removed %s\n", quote.Name(name))
 		}
 	}
 	for _, arg := range args {

@@ -11,6 +11,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/weft-rdma/weft/cmd/weft/internal/files"
+	"github.com/weft-rdma/weft/internal/quote"
 )
 
 // statFiles holds the flags of `weft stat`.
@@ -87,9 +88,9 @@ func (s *statFiles) show(ctx context.Context, w io.Writer, tree *files.Remote, p
 	if s.asJSON {
 		return fileEncoder(w).Encode(describeFile(tree, path, info, target))
 	}
-	name := plain(tree.Show(path))
+	name := quote.Name(tree.Show(path))
 	if target != "" {
-		name += " -> " + plain(target)
+		name += " -> " + quote.Name(target)
 	}
 	device := ""
 	if info.Mode&os.ModeDevice != 0 {
