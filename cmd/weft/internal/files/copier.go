@@ -156,8 +156,8 @@ func (c *Copier) step(ctx context.Context, s *step) error {
 	return c.file(ctx, s)
 }
 
-// makeDir makes a folder. The user can write to it at least until it is finished, and
-// if it gets another owner nobody else.
+// makeDir makes a folder. Until it is finished its user can write to it, and nobody
+// else if it gets another owner or the sticky bit.
 func (c *Copier) makeDir(ctx context.Context, s *step) error {
 	_, old, err := s.there(ctx)
 	switch {
@@ -168,7 +168,7 @@ func (c *Copier) makeDir(ctx context.Context, s *step) error {
 		return fmt.Errorf("%v is no folder, and %v is one", s.to, s.from)
 	}
 	perm := c.newPerm(s.info) | 0o700
-	if c.Preserve {
+	if c.Preserve || s.info.Mode&fs.ModeSticky != 0 {
 		perm = 0o700
 	}
 	if err := s.to.Tree.Mkdir(ctx, s.to.Path, perm); err != nil {
@@ -183,8 +183,8 @@ func (c *Copier) finishDir(ctx context.Context, s *step, made bool) error {
 	if c.Preserve {
 		return c.set(ctx, s, s.to, s.info.meta())
 	}
-	perm := c.newPerm(s.info)
-	if !made || perm&0o700 == 0o700 {
+	perm := c.newPerm(s.info) | s.info.Mode&fs.ModeSticky
+	if !made || perm&fs.ModeSticky == 0 && perm&0o700 == 0o700 {
 		return nil
 	}
 	info, err := s.to.Tree.Lstat(ctx, s.to.Path)
@@ -200,9 +200,16 @@ func (c *Copier) newPerm(info *Info) fs.FileMode { return info.Mode.Perm() &^ c.
 // set sets what is to be kept of what s copies.
 func (c *Copier) set(ctx context.Context, s *step, at Place, meta Meta) error {
 	err := at.Tree.Set(ctx, at.Path, meta)
-	var lost *OwnerError
-	if errors.As(err, &lost) {
-		c.lose(fmt.Errorf("%v: %w", s.to, lost))
+	var owner *OwnerError
+	var when *TimeError
+	noOwner, noTime := errors.As(err, &owner), errors.As(err, &when)
+	if noOwner {
+		c.lose(fmt.Errorf("%v: %w", s.to, owner))
+	}
+	if noTime {
+		c.lose(fmt.Errorf("%v: %w", s.to, when))
+	}
+	if noOwner || noTime {
 		return nil
 	}
 	return s.failed(err)

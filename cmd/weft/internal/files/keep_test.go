@@ -70,6 +70,54 @@ func TestNewFilesDoNotHaveThePermissionsOfTheUmask(t *testing.T) {
 	})
 }
 
+func TestNewFoldersKeepTheStickyBit(t *testing.T) {
+	eachWay(t, func(t *testing.T, w way) {
+		dir := filepath.Join(w.src, "tmp")
+		if err := errors.Join(os.Mkdir(dir, 0o700), os.Chmod(dir, 0o777|fs.ModeSticky|fs.ModeSetgid)); err != nil {
+			t.Fatal(err)
+		}
+		write(t, filepath.Join(dir, "file"), "1", 0o644)
+		w.mustCopy(t, &Copier{Recursive: true, Umask: 0o022 | Umask()}, "tmp")
+		if got, want := lstat(t, filepath.Join(w.dst, "tmp")).Mode, fs.ModeDir|fs.ModeSticky|0o755&^Umask(); got != want {
+			t.Errorf("%v, want %v", got, want)
+		}
+	})
+}
+
+// NFS has no times before 1970 and after 2106: what is not kept is reported.
+func TestTimesThatAServerCannotHoldAreReported(t *testing.T) {
+	for when, lost := range map[time.Time]int{
+		time.Date(1969, 12, 31, 23, 59, 59, 0, time.UTC): 1,
+		time.Date(2106, 2, 7, 6, 28, 16, 0, time.UTC):    1,
+		time.Unix(0, 1): 0,
+		time.Date(2106, 2, 7, 6, 28, 15, 0, time.UTC): 0,
+	} {
+		w := way{src: t.TempDir(), dst: t.TempDir()}
+		w.from, w.to = Place{Local{}, w.src}, Place{serve(t, w.dst, everything, overTCP, nil), "/"}
+		name := filepath.Join(w.src, "file")
+		write(t, name, "data", 0o644)
+		if err := os.Chtimes(name, time.Time{}, when); err != nil {
+			t.Fatal(err)
+		}
+		if got := lstat(t, name).Mtime; !got.Equal(when) {
+			t.Skipf("files in %s cannot have the time %v", w.src, when)
+		}
+		c := &Copier{Preserve: true}
+		told := w.copy(t, c, "file")
+		if c.Failures() != 0 || c.Losses() != lost || len(told) != lost {
+			t.Errorf("%v: %d failures and %d losses, expected 0 and %d: %v", when, c.Failures(), c.Losses(), lost, told)
+		}
+		if len(told) > 0 && !strings.Contains(told[0].Error(), when.Format(time.RFC3339)) {
+			t.Errorf("%v: %v", when, told[0])
+		}
+		// There is no other time to be had: the copy is up to date.
+		again := &Copier{Resume: true}
+		if told := w.copy(t, again, "file"); told != nil || again.Skipped() != 1 {
+			t.Errorf("%v: the copy was made again: %v", when, told)
+		}
+	}
+}
+
 // A folder that was there keeps the permissions that it has.
 func TestAFolderThatIsThereKeepsItsPermissions(t *testing.T) {
 	eachWay(t, func(t *testing.T, w way) {

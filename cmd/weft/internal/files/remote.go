@@ -186,6 +186,9 @@ func (r *Remote) Set(ctx context.Context, name string, m Meta) error {
 	if err != nil {
 		return err
 	}
+	if held := heldTime(r, m.Mtime); held.Unix() != m.Mtime.Unix() {
+		return errors.Join(lost, &TimeError{m.Mtime})
+	}
 	return lost
 }
 

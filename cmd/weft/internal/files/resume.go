@@ -5,6 +5,8 @@ package files
 import (
 	"context"
 	"time"
+
+	"github.com/weft-rdma/weft/nfs"
 )
 
 // unchanged reports whether an earlier copy is as good as a new one.
@@ -13,7 +15,7 @@ func (c *Copier) unchanged(ctx context.Context, s *step, at Place, old *Info) (b
 	case !c.Resume || old.Size != s.info.Size:
 		return false, nil
 	case !c.Checksum:
-		return sameTime(old.Mtime, s.info.Mtime), nil
+		return sameTime(old.Mtime, heldTime(at.Tree, s.info.Mtime)), nil
 	}
 	quiet := new(Copier) // what is read to compare is no progress of a copy
 	want, err := quiet.sum(ctx, s.from)
@@ -45,6 +47,15 @@ func sameTime(a, b time.Time) bool {
 	return false
 }
 
+// heldTime returns the time that files of a tree have in place of when: NFS has times
+// from 1970 to 2106 only.
+func heldTime(t Tree, when time.Time) time.Time {
+	if _, ok := t.(*Remote); ok && !when.IsZero() {
+		return nfs.TimeOf(when).Time()
+	}
+	return when
+}
+
 // skip leaves what is there, as old says, and its data as they are.
 func (c *Copier) skip(ctx context.Context, s *step, at Place, old *Info) error {
 	if err := c.align(ctx, s, at, old); err != nil {
@@ -63,7 +74,7 @@ func (c *Copier) skip(ctx context.Context, s *step, at Place, old *Info) error {
 func (c *Copier) align(ctx context.Context, s *step, at Place, old *Info) error {
 	want, has := s.info.meta(), old.meta()
 	if !c.Preserve ||
-		(want.Symlink || want.Perm == has.Perm) && sameTime(want.Mtime, has.Mtime) &&
+		(want.Symlink || want.Perm == has.Perm) && sameTime(heldTime(at.Tree, want.Mtime), has.Mtime) &&
 			(want.Owner == nil || has.Owner != nil && *want.Owner == *has.Owner) {
 		return nil
 	}

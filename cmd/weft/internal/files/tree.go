@@ -57,8 +57,9 @@ type Tree interface {
 	// Mknod makes a pipe, a socket or a device.
 	Mknod(ctx context.Context, name string, mode fs.FileMode, dev Device) error
 
-	// Set sets owner, permissions and times. If the owner alone could not be set
-	// the error is an [*OwnerError], and the rest is set.
+	// Set sets owner, permissions and times. If the owner could not be set the error
+	// is an [*OwnerError], if the tree has no such time a [*TimeError], and if both
+	// they are joined. The rest is set then.
 	Set(ctx context.Context, name string, meta Meta) error
 }
 
@@ -130,6 +131,13 @@ func (e *OwnerError) Error() string {
 
 // Unwrap returns Err.
 func (e *OwnerError) Unwrap() error { return e.Err }
+
+// A TimeError says that a file did not get its time, because NFS has no such time.
+type TimeError struct{ Time time.Time }
+
+func (e *TimeError) Error() string {
+	return fmt.Sprintf("the time %s was not kept: NFS has times from 1970 to 2106 only", e.Time.UTC().Format(time.RFC3339))
+}
 
 // meta is what of a file can be kept.
 func (i *Info) meta() Meta {
