@@ -13,8 +13,12 @@ import (
 // everybody.
 type Allow []netip.Prefix
 
+// mappedBits is the length of ::ffff:0:0/96, the prefix of IPv4-mapped addresses (RFC
+// 4291 §2.5.5.2).
+const mappedBits = 96
+
 // ParseAllow reads a network in CIDR notation, "192.0.2.0/24", or the address of
-// a host.
+// a host. An IPv4-mapped IPv6 address stands for the IPv4 address.
 func ParseAllow(s string) (netip.Prefix, error) {
 	if addr, err := netip.ParseAddr(s); err == nil && addr.Zone() == "" {
 		addr = addr.Unmap()
@@ -23,6 +27,12 @@ func ParseAllow(s string) (netip.Prefix, error) {
 	p, err := netip.ParsePrefix(s)
 	if err != nil {
 		return netip.Prefix{}, fmt.Errorf("%q is neither an address nor a network: 192.0.2.7, 192.0.2.0/24, 2001:db8::/32", s)
+	}
+	if p.Addr().Is4In6() {
+		if p.Bits() < mappedBits {
+			return netip.Prefix{}, fmt.Errorf("%q is wider than the IPv4-mapped addresses: expected ::ffff:0:0/%d or longer, or a network of IPv4", s, mappedBits)
+		}
+		p = netip.PrefixFrom(p.Addr().Unmap(), p.Bits()-mappedBits)
 	}
 	return p.Masked(), nil
 }

@@ -252,7 +252,12 @@ func TestWhatIsNoCallOfMountIsAnError(t *testing.T) {
 	if res, err := mnt(s, "192.0.2.1", long.Path); err != nil || res.Stat != nfs.MountOK {
 		t.Errorf("a path of %d octets: %v, %v", len(long.Path), res.Stat, err)
 	}
-	for _, s := range []string{"", "192.0.2.1/33", "host", "fe80::1%eth0", "192.0.2.0/24/1"} {
+	for s, want := range map[string]string{"::ffff:192.0.2.7": "192.0.2.7/32", "::ffff:192.0.2.7/120": "192.0.2.0/24", "::ffff:0:0/96": "0.0.0.0/0", "2001:db8::1/32": "2001:db8::/32"} {
+		if p, err := ParseAllow(s); err != nil || p.String() != want {
+			t.Errorf("%q is read as network %v, expected %s: %v", s, p, want, err)
+		}
+	}
+	for _, s := range []string{"", "192.0.2.1/33", "host", "fe80::1%eth0", "192.0.2.0/24/1", "::ffff:192.0.2.7/95"} {
 		if p, err := ParseAllow(s); err == nil {
 			t.Errorf("%q is read as network %v", s, p)
 		}
