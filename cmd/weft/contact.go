@@ -10,7 +10,6 @@ import (
 	"net"
 	"strconv"
 	"syscall"
-	"time"
 
 	"github.com/weft-rdma/weft/cm"
 	"github.com/weft-rdma/weft/cmd/weft/internal/files"
@@ -22,14 +21,6 @@ import (
 	"github.com/weft-rdma/weft/rpctcp"
 	"github.com/weft-rdma/weft/verbs"
 )
-
-// contactTime bounds the making of a connection, and the wait for its first answer.
-func (m *mounts) contactTime() time.Duration {
-	if m.timeout > 0 {
-		return m.timeout
-	}
-	return contactTime
-}
 
 // caller connects to the server of a URL, once.
 func (m *mounts) caller(ctx context.Context, u files.URL) (oncrpc.Caller, error) {
@@ -51,7 +42,7 @@ func (m *mounts) caller(ctx context.Context, u files.URL) (oncrpc.Caller, error)
 // overRDMA makes a caller that connects with its first call. A server that is not
 // there ends that; one that goes is waited for.
 func (m *mounts) overRDMA(_ context.Context, address string) (w *watch, err error) {
-	w = newWatch(address, m.contactTime(), m.timeout, m.notice)
+	w = newWatch(address, m.timeout.contact(), m.timeout.or(0), m.notice)
 	w.caller, err = rpcrdma.NewClient(rpcrdma.ClientConfig{
 		Addr:       address,
 		Bindings:   nfs.Bindings(),
@@ -63,7 +54,7 @@ func (m *mounts) overRDMA(_ context.Context, address string) (w *watch, err erro
 			}
 			return conn, err
 		},
-		DialTimeout: m.contactTime(), MaxBackoff: reconnectTime,
+		DialTimeout: m.timeout.contact(), MaxBackoff: reconnectTime,
 		Timeout: -1, RetryRejected: true, // the watch says for how long
 		Retrying: w.retrying,
 		Logger:   m.log,
@@ -73,14 +64,14 @@ func (m *mounts) overRDMA(_ context.Context, address string) (w *watch, err erro
 
 // overTCP makes a caller that is connected.
 func (m *mounts) overTCP(ctx context.Context, address string) (*watch, error) {
-	w := newWatch(address, m.contactTime(), m.timeout, m.notice)
+	w := newWatch(address, m.timeout.contact(), m.timeout.or(0), m.notice)
 	w.hasty = true
 	c, err := rpctcp.NewClient(rpctcp.ClientConfig{
 		Address:     address,
 		Reserved:    true, // Linux's server wants it, where that may be
 		Calls:       m.requests,
 		Wrap:        m.wrapper,
-		DialTimeout: m.contactTime(), MaxBackoff: reconnectTime,
+		DialTimeout: m.timeout.contact(), MaxBackoff: reconnectTime,
 		Retrying: w.retrying,
 		Logger:   m.log,
 	})
@@ -98,15 +89,15 @@ func (m *mounts) overTCP(ctx context.Context, address string) (*watch, error) {
 
 // mountTCP makes callers for the MOUNT of a URL's server over TCP.
 func (m *mounts) mountTCP(u files.URL) func(context.Context) (oncrpc.Caller, error) {
-	dial := client.MountOverTCP(u.Host, m.mountPort, rpctcp.ClientConfig{Wrap: m.wrapper, DialTimeout: m.contactTime()})
+	dial := client.MountOverTCP(u.Host, m.mountPort, rpctcp.ClientConfig{Wrap: m.wrapper, DialTimeout: m.timeout.contact()})
 	return func(ctx context.Context) (oncrpc.Caller, error) {
-		ctx, cancel := context.WithTimeout(ctx, m.contactTime())
+		ctx, cancel := context.WithTimeout(ctx, m.timeout.contact())
 		defer cancel()
 		c, err := dial(ctx)
 		if err != nil {
 			return nil, fmt.Errorf("%w; --mount-port says where MOUNT is", err)
 		}
-		w := newWatch("MOUNT of "+u.Host, m.contactTime(), m.timeout, m.notice)
+		w := newWatch("MOUNT of "+u.Host, m.timeout.contact(), m.timeout.or(0), m.notice)
 		w.caller = c
 		w.contact()
 		return w, nil

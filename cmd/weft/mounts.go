@@ -33,7 +33,7 @@ type mounts struct {
 	export    string
 	uid, gid  int64
 	requests  int
-	timeout   time.Duration
+	timeout   timeout
 
 	cmd     *cobra.Command
 	log     *slog.Logger
@@ -60,7 +60,7 @@ func (m *mounts) register(cmd *cobra.Command) {
 	f.Int64Var(&m.uid, "uid", -1, "`user` to claim to be; -1 is this process's")
 	f.Int64Var(&m.gid, "gid", -1, "`group` to claim to be; -1 is this process's")
 	f.IntVar(&m.requests, "requests", client.DefaultRequests, "`requests` of a large file under way at a time, as the server's credits allow")
-	f.DurationVar(&m.timeout, "timeout", 0, "give up after this `long` without an answer, with status 3 (default: 10s for the first answer, and no limit for others)")
+	m.timeout.register(f, "10s for the first answer, then none")
 	m.options.register(cmd)
 }
 
@@ -70,8 +70,6 @@ func (m *mounts) open(cmd *cobra.Command) (err error) {
 	switch {
 	case m.uid < -1 || m.uid > 1<<32-1 || m.gid < -1 || m.gid > 1<<32-1:
 		return usagef("--uid and --gid are 0 to %d", uint32(1<<32-1))
-	case m.timeout < 0:
-		return usagef("--timeout %v: it is not negative; 0 is the default", m.timeout)
 	case m.requests < 1 || m.requests > 4096:
 		return usagef("--requests %d: it is 1 to 4096", m.requests)
 	}

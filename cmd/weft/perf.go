@@ -31,7 +31,7 @@ type perfFlags struct {
 	depth           int
 	batch, signal   int
 	duration        time.Duration
-	timeout         time.Duration
+	timeout         timeout
 	tuning          perf.Tuning
 	json, histogram bool
 	plot            string
@@ -71,7 +71,7 @@ after an interrupt.`,
 	fl.SortFlags = false
 	fl.StringVar(&f.listen, "listen", "", "be the other end: serve measurements at `ADDR` (host:port) until interrupted")
 	fl.StringVar(&f.connect, "connect", "", "measure against the other end at `ADDR` (host:port)")
-	fl.DurationVar(&f.timeout, "timeout", 0, "give up when the other end keeps silent for this `long`, with status 3 (default: 10s while connecting, 2m for a run)")
+	f.timeout.register(fl, "10s for each step of connecting, 2m for a run")
 	fl.StringVar(&f.ops, "ops", "all", "`operations`: write, read, send, immediate, fetchadd, cmpswap, separated by commas")
 	fl.StringVar(&f.sizes, "sizes", "64,4K,64K,1M", "message `sizes` of write, read and send, in octets or with K or M, separated by commas")
 	fl.StringVar(&f.crc, "crc", "both", "measure with CRC32C `on`, off or both")
@@ -96,11 +96,19 @@ after an interrupt.`,
 	return cmd
 }
 
+// patience bounds the wait for the peer at each step; 0 stands for perf's own bounds.
+func (f *perfFlags) patience() time.Duration {
+	if f.timeout.given {
+		return f.timeout.contact()
+	}
+	return 0
+}
+
 // config is what the flags ask to measure.
 func (f *perfFlags) config() (cfg perf.Config, err error) {
 	cfg = perf.Config{
 		Connections: f.connections, Depth: f.depth, Batch: f.batch, Signal: f.signal,
-		Rounds: f.rounds, Duration: f.duration, Timeout: f.timeout, Tuning: f.tuning, Ops: perf.Ops,
+		Rounds: f.rounds, Duration: f.duration, Timeout: f.patience(), Tuning: f.tuning, Ops: perf.Ops,
 	}
 	if f.ops != "all" {
 		if cfg.Ops, err = perf.ParseOps(f.ops); err != nil {
@@ -143,8 +151,6 @@ func (f *perfFlags) config() (cfg perf.Config, err error) {
 		return cfg, usagef("--rounds %d: they are 1 to 1000", f.rounds)
 	case f.duration <= 0:
 		return cfg, usagef("--duration %v: it is above zero, such as 10s", f.duration)
-	case f.timeout < 0:
-		return cfg, usagef("--timeout %v: it is not negative; 0 is the default", f.timeout)
 	case f.tuning.Spin < 0:
 		return cfg, usagef("--spin %v: it is not negative", f.tuning.Spin)
 	case f.tuning.MaxULPDU != 0 && (f.tuning.MaxULPDU < mpa.MinMULPDU || f.tuning.MaxULPDU > mpa.MaxMULPDU):

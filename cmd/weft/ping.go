@@ -29,6 +29,8 @@ const (
 	// after an interrupt.
 	closeTime   = 5 * time.Second
 	hurriedTime = 250 * time.Millisecond
+	// pingTime is how long the peer may keep silent between two messages.
+	pingTime = 30 * time.Second
 	// graceTime is what an interrupted client gives the ping under way.
 	graceTime = 400 * time.Millisecond
 	// maxSessions bounds what a persistent server serves at a time, where the system
@@ -45,7 +47,7 @@ type ping struct {
 	verbose, validate, debug   int
 	noCRC, markers, peerToPeer bool
 	revision                   int
-	timeout                    time.Duration
+	timeout                    timeout
 
 	cmd      *cobra.Command
 	log      *slog.Logger
@@ -94,7 +96,7 @@ peer kept silent, and 130 after an interrupt.`,
 	f.CountVarP(&p.validate, "validate", "V", "compare what came back with what was sent")
 	f.CountVarP(&p.debug, "debug", "d", "log every step")
 	f.BoolVarP(&p.persistent, "persistent", "P", false, "as the server, serve many clients, also at once, until interrupted")
-	f.DurationVar(&p.timeout, "timeout", 30*time.Second, "how `long` the peer may keep silent, before ping ends with status 3 (0: for ever); connecting takes 10s at most, or this if it is given")
+	p.timeout.register(f, "10s for connecting, then 30s")
 	f.BoolVar(&p.noCRC, "no-crc", false, "do not ask for CRC32C (it is used when the peer asks)")
 	f.BoolVar(&p.markers, "markers", false, "ask for MPA markers in what the peer sends")
 	f.BoolVar(&p.peerToPeer, "peer-to-peer", false, "offer the peer-to-peer set-up of RFC 6581")
@@ -118,8 +120,6 @@ func (p *ping) check() error {
 		return usagef("-C %d: a count is not negative; 0 pings until interrupted", p.count)
 	case p.size < rping.MinSize || p.size > rping.MaxSize:
 		return usagef("-S %d: a ping has %d to %d octets", p.size, rping.MinSize, rping.MaxSize)
-	case p.timeout < 0:
-		return usagef("--timeout %v: it is not negative; 0 waits for ever", p.timeout)
 	case p.peerToPeer && p.revision != 2:
 		return usagef("--peer-to-peer needs --mpa-rev 2")
 	case p.revision < 0 || p.revision >= len(profiles):
@@ -174,9 +174,9 @@ func (p *ping) ping(ctx context.Context) error {
 		return err
 	}
 	defer c.Close()
-	c.Patience = p.timeout
+	c.Patience = p.timeout.or(pingTime)
 	addr := net.JoinHostPort(p.address, strconv.Itoa(p.port))
-	dialing, connected := context.WithTimeout(ctx, p.contactTime())
+	dialing, connected := context.WithTimeout(ctx, p.timeout.contact())
 	conn, err := cm.Dial(dialing, c.QP(), "tcp", addr, p.params())
 	connected()
 	if err != nil {
@@ -243,14 +243,6 @@ func (p *ping) dialError(addr string, err error) error {
 	return fmt.Errorf("cannot connect to %s: %w", addr, err)
 }
 
-// contactTime bounds the making of a connection.
-func (p *ping) contactTime() time.Duration {
-	if p.timeout > 0 && p.cmd.Flags().Changed("timeout") {
-		return p.timeout
-	}
-	return contactTime
-}
-
 // serve is the server.
 func (p *ping) serve(ctx context.Context) error {
 	addr := net.JoinHostPort(p.address, strconv.Itoa(p.port))
@@ -310,7 +302,7 @@ func (p *ping) session(ctx context.Context, req *cm.Request, held *pingSession) 
 		return errors.Join(err, req.Reject(nil))
 	}
 	defer s.Close()
-	s.Patience = p.timeout
+	s.Patience = p.timeout.or(pingTime)
 	params := p.params()
 	params.MPA.MaxIRD = rping.MaxIRD
 	conn, err := req.Accept(ctx, s.QP(), params)

@@ -158,7 +158,7 @@ func TestSilentSessionsMakePlaceForThoseThatPing(t *testing.T) {
 	ctx, interrupt := context.WithCancel(t.Context())
 	heard, stderr := io.Pipe()
 	p := &ping{
-		server: true, persistent: true, address: "127.0.0.1", size: rping.DefaultSize, revision: 2, timeout: time.Minute,
+		server: true, persistent: true, address: "127.0.0.1", size: rping.DefaultSize, revision: 2, timeout: timeout{true, time.Minute},
 		sessions: 4, cmd: newPing(),
 	}
 	p.cmd.SetErr(stderr)
