@@ -1,6 +1,7 @@
 package main
 
 import (
+	"bufio"
 	"context"
 	"errors"
 	"fmt"
@@ -81,6 +82,7 @@ func TestWhoIsNoServerOfNFSIsExplained(t *testing.T) {
 	}{
 		{"NFS over TCP, by RDMA", server.TCP().String(), false, 1, []string{"does not answer as NFS over RDMA", "try --tcp"}},
 		{"NFS over RDMA, by TCP", server.RDMA().String(), true, 1, []string{"does not answer as NFS over TCP", "without --tcp"}},
+		{"weft ping -s, by RDMA", pingServer(t), false, 1, []string{"as NFS over RDMA", "message too long", "try --tcp"}},
 		{"HTTP, by RDMA", listen(t, says("HTTP/1.1 400 Bad Request\r\n\r\n", true)), false, 1, []string{"as NFS over RDMA", "HTTP/1.1"}},
 		{"HTTP, by TCP", listen(t, says("HTTP/1.1 400 Bad Request\r\n\r\n", true)), true, 1, []string{"as NFS over TCP", "HTTP"}},
 		{"SSH, by RDMA", listen(t, says("SSH-2.0-OpenSSH_9.9\r\n", false)), false, 1, []string{"as NFS over RDMA", "SSH-2.0"}},
@@ -113,6 +115,49 @@ func TestWhoIsNoServerOfNFSIsExplained(t *testing.T) {
 				t.Log(said.String())
 			}
 		})
+	}
+}
+
+// pingServer is the address of weft ping -s.
+func pingServer(t *testing.T) string {
+	t.Helper()
+	heard, stderr := io.Pipe()
+	ctx, stop := context.WithCancel(context.Background())
+	served := make(chan int, 1)
+	go func() {
+		served <- run(ctx, []string{"ping", "-s", "-P", "-a", "127.0.0.1", "-p", "0"}, io.Discard, stderr)
+		stderr.Close()
+	}()
+	t.Cleanup(func() { stop(); <-served })
+	line, err := bufio.NewReader(heard).ReadString('\n')
+	if err != nil {
+		t.Fatal(err)
+	}
+	go io.Copy(io.Discard, heard)
+	return strings.TrimSpace(strings.TrimPrefix(line, "listening on "))
+}
+
+// An NFS server drops what a ping sends (RFC 8166 §4.5), and says what it is before.
+func TestAPingOfAnNFSServerFailsAtOnce(t *testing.T) {
+	exported, err := folder.New(folder.Config{Root: t.TempDir()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer exported.Close()
+	cfg := fileserver.Config{RDMA: "127.0.0.1:0", PortMap: fileserver.PortMapOff}
+	if err := cfg.Export(exported, "/"); err != nil {
+		t.Fatal(err)
+	}
+	server, err := fileserver.Start(t.Context(), cfg)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer server.Shutdown(context.Background())
+	_, port, _ := net.SplitHostPort(server.RDMA().String())
+	var said strings.Builder
+	status := run(t.Context(), []string{"ping", "-c", "-C", "1", "-a", "127.0.0.1", "-p", port, "--timeout", "1m"}, io.Discard, &said)
+	if status != exitFailed || !strings.Contains(said.String(), "RPC over RDMA") {
+		t.Errorf("status %d, want %d: %s", status, exitFailed, &said)
 	}
 }
 

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"bytes"
 	"cmp"
 	"context"
 	"errors"
@@ -167,6 +168,10 @@ func (p *ping) params() cm.Params {
 	return cm.Params{MPA: p.mpa(), Wrap: p.wrapper, Nudge: cm.DefaultNudge}
 }
 
+// rpcMagic begins the private data of servers of RPC over RDMA (RFC 8797 §4). They
+// drop what a ping sends.
+var rpcMagic = []byte{0xf6, 0xab, 0x0e, 0x18}
+
 // ping is the client.
 func (p *ping) ping(ctx context.Context) error {
 	c, err := rping.NewClient(p.rnic, p.size)
@@ -183,6 +188,9 @@ func (p *ping) ping(ctx context.Context) error {
 		return p.dialError(addr, err)
 	}
 	defer p.hangUp(ctx, conn)
+	if bytes.HasPrefix(conn.PrivateData(), rpcMagic) {
+		return fmt.Errorf("%s speaks RPC over RDMA, as NFS servers do: expected weft ping -s or rping -s, whose port -p gives", addr)
+	}
 	p.log.Debug("connected", "to", conn.RemoteAddr(), "crc", conn.MPA().CRC)
 	// An interrupt lets the ping under way come to its end: to the server a
 	// connection that ends between two pings is in good order.

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/weft-rdma/weft/oncrpc"
+	"github.com/weft-rdma/weft/rdmap"
 	"github.com/weft-rdma/weft/rpcrdma"
 )
 
@@ -151,12 +152,20 @@ func (w *watch) retrying(err error) {
 	defer w.mu.Unlock()
 	w.cause = err
 	switch {
-	case w.hasty && w.connected && !w.answered:
+	case !w.answered && (w.hasty && w.connected || neverRPC(err)):
 		w.giveUp(0)
 	case w.answered && !w.told && len(w.calls) > 0:
 		w.next = brokenNotice
 		w.arm()
 	}
+}
+
+// neverRPC reports whether a peer cannot be a server of RPC over RDMA: it has ended the
+// stream because its receive is shorter than a call, as rping's server does.
+func neverRPC(err error) bool {
+	const layer, etype, code = 1, 2, 5 // RFC 5041 §7.2
+	var end *rdmap.TerminateError
+	return errors.As(err, &end) && end.Remote && end.Layer == layer && end.EType == etype && end.Code == code
 }
 
 // givenUp reports whether the server was given up.
