@@ -15,31 +15,60 @@ import (
 
 	"github.com/weft-rdma/weft/cmd/weft/internal/fileserver"
 	"github.com/weft-rdma/weft/nfs/mount"
+	"github.com/weft-rdma/weft/origin"
 )
 
-// access holds the flags that say who may use a server.
+// allowed is the values of --allow.
+type allowed []string
+
+func (a *allowed) register(f *pflag.FlagSet, standard string) {
+	f.StringSliceVar((*[]string)(a), "allow", nil, fmt.Sprintf("serve this `network` only, such as 192.0.2.0/24, or this host; may be repeated (default: %s)", standard))
+}
+
+// networks returns the networks of the flag.
+func (a allowed) networks() (list mount.Allow, err error) {
+	for _, s := range a {
+		p, err := mount.ParseAllow(s)
+		if err != nil {
+			return nil, usagef("--allow: %v", err)
+		}
+		list = append(list, p)
+	}
+	return list, nil
+}
+
+// admit returns what admits connections of hosts in these networks, this machine's
+// included, or without the flag of all.
+func (a allowed) admit() (origin.Admit, error) {
+	list, err := a.networks()
+	if err != nil {
+		return nil, err
+	}
+	return func(nc net.Conn) (*origin.Origin, error) {
+		if !list.Allows(nc.RemoteAddr()) {
+			return nil, fileserver.Advised(mount.ErrHost)
+		}
+		return origin.Everybody(nc)
+	}, nil
+}
+
+// access holds the flags that say who may use a file server.
 type access struct {
-	allow                 []string
+	allow                 allowed
 	allowOthers, insecure bool
 }
 
 func (a *access) register(f *pflag.FlagSet) {
-	f.StringSliceVar(&a.allow, "allow", nil, "serve this `network` only, 192.0.2.0/24, or host; may be repeated (default: everybody, but where not root serves no other machine)")
+	a.allow.register(f, "everybody, but where not root serves no other machine")
 	f.BoolVar(&a.allowOthers, "allow-others", false, "where not root serves, serve all users of this machine, not just the same one and root")
 	f.BoolVar(&a.insecure, "insecure", false, "over TCP, take calls from ports that take no root on other machines, from 1024 on")
 }
 
 // configure tells a file server who may use it.
-func (a *access) configure(cfg *fileserver.Config) error {
-	for _, s := range a.allow {
-		p, err := mount.ParseAllow(s)
-		if err != nil {
-			return usagef("--allow: %v", err)
-		}
-		cfg.Allow = append(cfg.Allow, p)
-	}
+func (a *access) configure(cfg *fileserver.Config) (err error) {
 	cfg.Personal, cfg.AllowOthers, cfg.Insecure = mount.Personal(), a.allowOthers, a.insecure
-	return nil
+	cfg.Allow, err = a.allow.networks()
+	return err
 }
 
 // An audience is who reaches a server, and what they may do there.

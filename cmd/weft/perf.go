@@ -18,6 +18,7 @@ import (
 
 	"github.com/weft-rdma/weft/cmd/weft/internal/perf"
 	"github.com/weft-rdma/weft/mpa"
+	"github.com/weft-rdma/weft/origin"
 )
 
 // perfFlags are the flags of `weft perf`.
@@ -25,6 +26,8 @@ type perfFlags struct {
 	options
 	listen, connect string
 	child           bool
+	allow           allowed
+	admit           origin.Admit // of --allow
 	ops, sizes, crc string
 	rounds          int
 	connections     int
@@ -71,6 +74,7 @@ after an interrupt.`,
 	fl.SortFlags = false
 	fl.StringVar(&f.listen, "listen", "", "be the other end: serve measurements at `ADDR` (host:port) until interrupted")
 	fl.StringVar(&f.connect, "connect", "", "measure against the other end at `ADDR` (host:port)")
+	f.allow.register(fl, "everybody")
 	f.timeout.register(fl, "10s for each step of connecting, 2m for a run")
 	fl.StringVar(&f.ops, "ops", "all", "`operations`: write, read, send, immediate, fetchadd, cmpswap, separated by commas")
 	fl.StringVar(&f.sizes, "sizes", "64,4K,64K,1M", "message `sizes` of write, read and send, in octets or with K or M, separated by commas")
@@ -133,6 +137,8 @@ func (f *perfFlags) config() (cfg perf.Config, err error) {
 		return cfg, usagef("--listen is for one end and --connect for the other: give one of them, or none")
 	case f.listen != "" && (f.json || f.histogram || f.plot != ""):
 		return cfg, usagef("--json, --histogram and --plot are for the end that measures: --listen is the other end")
+	case f.listen == "" && len(f.allow) > 0:
+		return cfg, usagef("--allow is for --listen: it says who may measure")
 	case f.json && f.histogram:
 		return cfg, usagef("--json has the histograms already: leave out --histogram")
 	case f.connections < 1 || f.connections > perf.MaxConnections:
@@ -155,6 +161,9 @@ func (f *perfFlags) config() (cfg perf.Config, err error) {
 		return cfg, usagef("--spin %v: it is not negative", f.tuning.Spin)
 	case f.tuning.MaxULPDU != 0 && (f.tuning.MaxULPDU < mpa.MinMULPDU || f.tuning.MaxULPDU > mpa.MaxMULPDU):
 		return cfg, usagef("--fpdu %d: it is %d to %d", f.tuning.MaxULPDU, mpa.MinMULPDU, mpa.MaxMULPDU)
+	}
+	if f.admit, err = f.allow.admit(); err != nil {
+		return cfg, err
 	}
 	for _, addr := range []string{f.listen, f.connect} {
 		if addr == "" {
@@ -249,7 +258,7 @@ func (f *perfFlags) serve(ctx context.Context, cfg perf.Config) error {
 	if err != nil {
 		return fmt.Errorf("cannot listen on %s: %w", f.listen, err)
 	}
-	peer := perf.PeerConfig{Listener: ln.(*net.TCPListener), Logger: cfg.Logger, Wrap: cfg.Wrap, Once: f.child}
+	peer := perf.PeerConfig{Listener: ln.(*net.TCPListener), Logger: cfg.Logger, Wrap: cfg.Wrap, Admit: f.admit, Once: f.child}
 	if !f.child {
 		perf.Announce(f.cmd.ErrOrStderr(), ln.Addr())
 		if err := perf.Serve(ctx, peer); ctx.Err() == nil {

@@ -49,13 +49,15 @@ type ping struct {
 	noCRC, markers, peerToPeer bool
 	revision                   int
 	timeout                    timeout
+	allow                      allowed
 
 	cmd      *cobra.Command
 	log      *slog.Logger
 	rnic     *verbs.RNIC
 	wrapper  func(net.Conn) net.Conn
-	sessions int        // of a persistent server at a time
-	print    sync.Mutex // standard output, shared by the sessions of a server
+	admit    origin.Admit // of --allow
+	sessions int          // of a persistent server at a time
+	print    sync.Mutex   // standard output, shared by the sessions of a server
 }
 
 func newPing() *cobra.Command {
@@ -97,6 +99,7 @@ peer kept silent, and 130 after an interrupt.`,
 	f.CountVarP(&p.validate, "validate", "V", "compare what came back with what was sent")
 	f.CountVarP(&p.debug, "debug", "d", "log every step")
 	f.BoolVarP(&p.persistent, "persistent", "P", false, "as the server, serve many clients, also at once, until interrupted")
+	p.allow.register(f, "everybody")
 	p.timeout.register(f, "10s for connecting, then 30s")
 	f.BoolVar(&p.noCRC, "no-crc", false, "do not ask for CRC32C (it is used when the peer asks)")
 	f.BoolVar(&p.markers, "markers", false, "ask for MPA markers in what the peer sends")
@@ -117,6 +120,8 @@ func (p *ping) check() error {
 		return usagef("-p %d: a port is 0 to %d", p.port, math.MaxUint16)
 	case p.client && p.port == 0:
 		return usagef("-p 0: a client needs the server's port")
+	case p.client && len(p.allow) > 0:
+		return usagef("--allow is for the server: it says who may ping")
 	case p.count < 0:
 		return usagef("-C %d: a count is not negative; 0 pings until interrupted", p.count)
 	case p.size < rping.MinSize || p.size > rping.MaxSize:
@@ -126,7 +131,9 @@ func (p *ping) check() error {
 	case p.revision < 0 || p.revision >= len(profiles):
 		return usagef("--mpa-rev %d: it is 0, 1 or 2", p.revision)
 	}
-	return nil
+	var err error
+	p.admit, err = p.allow.admit()
+	return err
 }
 
 func (p *ping) run(ctx context.Context) (err error) {
@@ -255,7 +262,7 @@ func (p *ping) dialError(addr string, err error) error {
 func (p *ping) serve(ctx context.Context) error {
 	addr := net.JoinHostPort(p.address, strconv.Itoa(p.port))
 	ln, err := cm.Listen(ctx, p.rnic, "tcp", addr, cm.ListenConfig{
-		MPA: p.mpa(), Admit: origin.Everybody, Wrap: p.wrapper, Logger: p.notices(p.cmd, p.log, slog.LevelInfo),
+		MPA: p.mpa(), Admit: p.admit, Wrap: p.wrapper, Logger: p.notices(p.cmd, p.log, slog.LevelInfo),
 	})
 	if errors.Is(err, syscall.EADDRINUSE) {
 		return fmt.Errorf("%s is in use: choose another port with -p, or let the system choose with -p 0", addr)

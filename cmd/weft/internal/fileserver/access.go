@@ -20,7 +20,7 @@ func (c *Config) access() *mount.Access {
 	return &mount.Access{
 		Allow: c.Allow, Personal: c.Personal, AllowOthers: c.AllowOthers, Insecure: c.Insecure, Look: c.look,
 		Refused: func(r *oncrpc.Request, why error) {
-			log.Tell(slog.LevelWarn, "refused a call", r.Origin.Share(), r.Remote, advised(why))
+			log.Tell(slog.LevelWarn, "refused a call", r.Origin.Share(), r.Remote, Advised(why))
 		},
 	}
 }
@@ -28,12 +28,12 @@ func (c *Config) access() *mount.Access {
 // admit is access.Admit with an error that says what to do.
 func (s *Server) admit(nc net.Conn) (*origin.Origin, error) {
 	from, err := s.access.Admit(nc)
-	return from, advised(err)
+	return from, Advised(err)
 }
 
-// advised says which flag lets a caller in that was refused. None does for one that
-// has gone.
-func advised(err error) error {
+// Advised adds to the reason for refusing a caller the flag that lets it in. None does
+// for one that has gone.
+func Advised(err error) error {
 	if errors.Is(err, origin.ErrGone) {
 		return err
 	}

@@ -173,7 +173,7 @@ func TestWhoseSocketIsNobodysIsCutOff(t *testing.T) {
 func TestNoFlagIsAdvisedForOneWhoHasGone(t *testing.T) {
 	for _, why := range []error{origin.ErrGone, nil} {
 		err := errors.Join(origin.ErrOwner, why)
-		if got := strings.Contains(advised(err).Error(), "--allow-others"); got != (why == nil) {
+		if got := strings.Contains(Advised(err).Error(), "--allow-others"); got != (why == nil) {
 			t.Errorf("%v, a flag advised %v", err, got)
 		}
 	}

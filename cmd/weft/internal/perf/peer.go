@@ -50,8 +50,11 @@ type PeerConfig struct {
 	Wrap     func(net.Conn) net.Conn // around RDMA connections; nil for nothing
 	Once     bool                    // end after the first session
 
-	limits limits       // zero is the constants above
-	admit  origin.Admit // nil is origin.Everybody
+	// Admit decides which connections are taken; nil is origin.Everybody. Others
+	// are reset and logged.
+	Admit origin.Admit
+
+	limits limits // zero is the constants above
 }
 
 // Serve takes the other end of measurements, one driver at a time, until ctx
@@ -65,8 +68,8 @@ func Serve(ctx context.Context, cfg PeerConfig) error {
 	if cfg.limits == (limits{}) {
 		cfg.limits = limits{open: openLimit, idle: idleLimit, run: runLimit, turn: turnLimit}
 	}
-	if cfg.admit == nil {
-		cfg.admit = origin.Everybody
+	if cfg.Admit == nil {
+		cfg.Admit = origin.Everybody
 	}
 	rnic, err := verbs.Open(verbs.Config{Logger: cfg.Logger})
 	if err != nil {
@@ -150,9 +153,11 @@ func drop(nc *net.TCPConn) {
 // enter gives a connection a place, if need be that of another, mostly that which
 // has kept silent for longest. Nil says that there is none, and it is closed.
 func (p *peer) enter(ctx context.Context, nc *net.TCPConn) *opening {
-	from, err := p.cfg.admit(nc)
+	from, err := p.cfg.Admit(nc)
 	if err != nil {
-		from = origin.Of(nc.RemoteAddr())
+		drop(nc)
+		p.turned.Tell(slog.LevelWarn, "refused a connection", origin.Of(nc.RemoteAddr()).Share(), nc.RemoteAddr(), err)
+		return nil
 	}
 	o := &opening{nc: nc, share: from.Share(), began: time.Now()}
 	place, err := p.opening.Take(ctx, o.share, o)

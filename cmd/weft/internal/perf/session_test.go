@@ -34,7 +34,7 @@ func servePeerWithin(t *testing.T, wrap func(net.Conn) net.Conn, within limits) 
 		ended <- Serve(ctx, PeerConfig{
 			Listener: ln.(*net.TCPListener), Logger: slog.New(slog.DiscardHandler), Wrap: wrap, limits: within,
 			// As others of this machine's addresses stand for other machines.
-			admit: func(nc net.Conn) (*origin.Origin, error) { return origin.Of(nc.RemoteAddr()), nil },
+			Admit: func(nc net.Conn) (*origin.Origin, error) { return origin.Of(nc.RemoteAddr()), nil },
 		})
 	}()
 	stop = sync.OnceValue(func() error {

@@ -113,7 +113,7 @@ func TestAUserOfThisMachineIsOneOrigin(t *testing.T) {
 	}
 	user := &origin.Origin{Local: true, User: &origin.User{UID: 7}}
 	p := &peer{
-		cfg:     &PeerConfig{admit: func(net.Conn) (*origin.Origin, error) { return user, nil }},
+		cfg:     &PeerConfig{Admit: func(net.Conn) (*origin.Origin, error) { return user, nil }},
 		opening: fairness.NewPlaces(1),
 	}
 	o := p.enter(t.Context(), nc)
