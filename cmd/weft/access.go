@@ -22,7 +22,7 @@ import (
 type allowed []string
 
 func (a *allowed) register(f *pflag.FlagSet, standard string) {
-	f.StringSliceVar((*[]string)(a), "allow", nil, fmt.Sprintf("serve this `network` only, such as 192.0.2.0/24, or this host; may be repeated (default: %s)", standard))
+	f.StringSliceVar((*[]string)(a), "allow", nil, fmt.Sprintf("serve only this `NETWORK`, such as 192.0.2.0/24, or host; may be repeated (default: %s)", standard))
 }
 
 // networks returns the networks of the flag.
@@ -59,9 +59,9 @@ type access struct {
 }
 
 func (a *access) register(f *pflag.FlagSet) {
-	a.allow.register(f, "everybody, but where not root serves no other machine")
-	f.BoolVar(&a.allowOthers, "allow-others", false, "where not root serves, serve all users of this machine, not just the same one and root")
-	f.BoolVar(&a.insecure, "insecure", false, "over TCP, take calls from ports that take no root on other machines, from 1024 on")
+	a.allow.register(f, "all; unless root serves, no other machine")
+	f.BoolVar(&a.allowOthers, "allow-others", false, "unless root serves, serve all users of this machine, not only the same user and root")
+	f.BoolVar(&a.insecure, "insecure", false, "over TCP, accept calls of other machines from any port, not only below 1024")
 }
 
 // configure tells a file server who may use it.
@@ -100,20 +100,20 @@ func userName() string {
 
 // warnings are what to know about others who may use a server.
 func (a audience) warnings() (lines []string) {
-	from := "whoever calls from " + strings.Join(a.allow, ", ")
+	from := "any caller from " + strings.Join(a.allow, ", ")
 	if len(a.allow) == 0 {
-		from = "whoever reaches this machine"
+		from = "any caller that reaches this machine"
 	}
 	switch {
 	case a.personal && a.allowOthers:
 		lines = append(lines, "every user of this machine may "+a.asServer)
 	case a.blind:
-		lines = append(lines, "callers on this machine are not served, as this system does not tell who they are: --allow-others lets all of them in")
+		lines = append(lines, "callers on this machine are not served, because this system does not report who they are: --allow-others admits all of them")
 	}
 	switch {
 	case !slices.ContainsFunc(a.at, exposed):
 	case a.personal && len(a.allow) == 0:
-		lines = append(lines, "other machines are not served: --allow NETWORK lets them in")
+		lines = append(lines, "other machines are not served: --allow NETWORK admits them")
 	case a.personal:
 		lines = append(lines, from+" may "+a.asServer, a.ports())
 	default:
@@ -126,11 +126,11 @@ func (a audience) warnings() (lines []string) {
 func (a audience) ports() string {
 	switch {
 	case a.insecure:
-		return "every user of those machines is believed, whatever port it calls from: leave out --insecure to prevent that over TCP"
+		return "no user of those machines is authenticated, whatever the port: leave out --insecure to require ports below 1024 over TCP"
 	case a.rdma && (a.personal || a.asServer == a.asClaims): // where there is no --squash
-		return "over TCP they have to call from ports below 1024, which are root's there; over RDMA Linux's client calls from any, and so may every user there: --allow is the lock"
+		return "over TCP they must call from ports below 1024, which take root there; over RDMA any user there may call, from any port: restrict access with --allow"
 	case a.rdma:
-		return "over TCP they have to call from ports below 1024, which are root's there; over RDMA Linux's client calls from any, and so may every user there: --allow and --squash are the locks"
+		return "over TCP they must call from ports below 1024, which take root there; over RDMA any user there may call, from any port: restrict access with --allow and --squash"
 	}
-	return "they have to call from ports below 1024, which are root's there: --insecure takes all"
+	return "they must call from ports below 1024, which take root there: --insecure accepts any port"
 }

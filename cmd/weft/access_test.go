@@ -11,9 +11,9 @@ func TestWhatOthersMayIsSaidAtTheStart(t *testing.T) {
 	at := func(s string) net.Addr { return net.TCPAddrFromAddrPort(netip.MustParseAddrPort(s)) }
 	loopback, all, one := at("127.0.0.1:20049"), at("[::]:20049"), at("192.0.2.7:2049")
 	const (
-		byRDMA = "over RDMA Linux's client calls from any"
-		low    = "ports below 1024, which are root's there: --insecure"
-		none   = "other machines are not served: --allow NETWORK lets them in"
+		byRDMA = "over RDMA any user there may call"
+		low    = "ports below 1024, which take root there: --insecure"
+		none   = "other machines are not served: --allow NETWORK admits them"
 	)
 	for _, tt := range []struct {
 		what string
@@ -21,18 +21,18 @@ func TestWhatOthersMayIsSaidAtTheStart(t *testing.T) {
 		want []string // in this order, and no other line
 	}{
 		{"root, for this machine", audience{access: &access{}, at: []net.Addr{loopback, nil}}, nil},
-		{"root, for all", audience{access: &access{}, at: []net.Addr{all, all}, rdma: true}, []string{"whoever reaches this machine may CLAIM", byRDMA}},
-		{"root, for some", audience{access: &access{allow: []string{"192.0.2.0/24", "198.51.100.7"}}, at: []net.Addr{all, all}, rdma: true}, []string{"whoever calls from 192.0.2.0/24, 198.51.100.7 may CLAIM", byRDMA}},
-		{"root, by TCP alone", audience{access: &access{}, at: []net.Addr{loopback, one}}, []string{"whoever reaches this machine may CLAIM", low}},
-		{"root, insecure", audience{access: &access{insecure: true}, at: []net.Addr{one}, rdma: true}, []string{"whoever reaches this machine may CLAIM", "leave out --insecure"}},
+		{"root, for all", audience{access: &access{}, at: []net.Addr{all, all}, rdma: true}, []string{"any caller that reaches this machine may CLAIM", byRDMA}},
+		{"root, for some", audience{access: &access{allow: []string{"192.0.2.0/24", "198.51.100.7"}}, at: []net.Addr{all, all}, rdma: true}, []string{"any caller from 192.0.2.0/24, 198.51.100.7 may CLAIM", byRDMA}},
+		{"root, by TCP alone", audience{access: &access{}, at: []net.Addr{loopback, one}}, []string{"any caller that reaches this machine may CLAIM", low}},
+		{"root, insecure", audience{access: &access{insecure: true}, at: []net.Addr{one}, rdma: true}, []string{"any caller that reaches this machine may CLAIM", "leave out --insecure"}},
 		{"root, for others of this machine", audience{access: &access{allowOthers: true}, at: []net.Addr{loopback}}, nil},
 		{"a user, for this machine", audience{personal: true, access: &access{}, at: []net.Addr{loopback, loopback}}, nil},
 		{"a user, for all of it", audience{personal: true, access: &access{allowOthers: true}, at: []net.Addr{loopback}}, []string{"every user of this machine may SERVER"}},
 		{"a system that tells nothing", audience{personal: true, blind: true, access: &access{}, at: []net.Addr{loopback}}, []string{"callers on this machine are not served"}},
 		{"a system that tells nothing, for all", audience{personal: true, blind: true, access: &access{allowOthers: true}, at: []net.Addr{loopback}}, []string{"every user of this machine may SERVER"}},
 		{"a user, for nobody", audience{personal: true, access: &access{}, at: []net.Addr{all}, rdma: true}, []string{none}},
-		{"a user, for others", audience{personal: true, access: &access{allow: []string{"192.0.2.0/24"}}, at: []net.Addr{all}, rdma: true}, []string{"whoever calls from 192.0.2.0/24 may SERVER", byRDMA}},
-		{"a user, for everybody", audience{personal: true, access: &access{allow: []string{"192.0.2.0/24"}, allowOthers: true}, at: []net.Addr{all}, rdma: true}, []string{"every user of this machine may SERVER", "whoever calls from 192.0.2.0/24 may SERVER", byRDMA}},
+		{"a user, for others", audience{personal: true, access: &access{allow: []string{"192.0.2.0/24"}}, at: []net.Addr{all}, rdma: true}, []string{"any caller from 192.0.2.0/24 may SERVER", byRDMA}},
+		{"a user, for everybody", audience{personal: true, access: &access{allow: []string{"192.0.2.0/24"}, allowOthers: true}, at: []net.Addr{all}, rdma: true}, []string{"every user of this machine may SERVER", "any caller from 192.0.2.0/24 may SERVER", byRDMA}},
 	} {
 		tt.a.asServer, tt.a.asClaims = "SERVER", "CLAIM"
 		got := tt.a.warnings()
@@ -49,7 +49,7 @@ func TestWhatOthersMayIsSaidAtTheStart(t *testing.T) {
 }
 
 func TestRootIsNamedOnlyWhereItMay(t *testing.T) {
-	for squash, want := range map[string]string{"root": "every user but root", "none": "as root", "all": "what nobody in particular may"} {
+	for squash, want := range map[string]string{"root": "every user but root", "none": "as root", "all": "what the user nobody may"} {
 		for _, readOnly := range []bool{false, true} {
 			s := &serve{squash: squash, readOnly: readOnly}
 			if got := s.mayAsClaims(); !strings.Contains(got, want) || strings.Contains(got, "change") == readOnly {
@@ -63,7 +63,7 @@ func TestARefusalSaysWhatWouldLetTheCallerIn(t *testing.T) {
 	for _, tt := range []struct {
 		tcp, here bool
 		want      string
-	}{{false, true, "--allow-others"}, {true, true, "--allow-others"}, {true, false, "--insecure"}, {false, false, "does not let"}} {
+	}{{false, true, "--allow-others"}, {true, true, "--allow-others"}, {true, false, "--insecure"}, {false, false, "does not admit"}} {
 		if got := refusal(tt.tcp, tt.here); !strings.Contains(got, tt.want) {
 			t.Errorf("TCP %v, here %v: %q, want %s", tt.tcp, tt.here, got, tt.want)
 		}

@@ -10,13 +10,13 @@ import (
 )
 
 // urlHelp says what the commands with URLs have in common.
-const urlHelp = `A file on a server is nfs://host[:port]/path: the server's own path, of which the
-longest part that it exports is mounted. Octets may be written %XX; a percent sign
-is %25. The port is 20049, NFS over RDMA, or with --tcp 2049.
+const urlHelp = `A file on a server is nfs://host[:port]/path. The longest part of the path that the
+server exports is mounted. Any byte may be written %XX, and a percent sign is %25. The
+port is 20049 for NFS over RDMA, or 2049 with --tcp.
 
-A server has ten seconds to answer for the first time. When it stops answering later
-the command says so and waits, as a hard mount does. --timeout limits both; the
-status is 3 then, and 130 after an interrupt (see weft --help).`
+The server has ten seconds for its first answer. If it stops answering later, the
+command says so and waits, as a hard mount does. --timeout limits both; the status is
+then 3. After an interrupt it is 130 (see weft --help).`
 
 // catFiles holds the flags of `weft cat`.
 type catFiles struct{ mounts }
@@ -26,15 +26,15 @@ func newCat() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "cat [flags] URL...",
 		Short: "Print files of an NFS server",
-		Long: `Cat prints files of NFS servers, one after the other, without mounting anything.
+		Long: `Cat prints files of NFS servers, one after the other, without a mount.
 
 ` + urlHelp + `
 
-The status is 1 when a file could not be read to its end; the rest is.`,
-		Example: `  weft cat nfs://127.0.0.1/README.md                of weft serve .
+The status is 1 if a file could not be read to its end; the others are printed.`,
+		Example: `  weft cat nfs://127.0.0.1/README.md                from weft serve .
   weft cat nfs://192.0.2.7/srv/a nfs://192.0.2.7/srv/b > both
   weft cat --tcp nfs://192.0.2.7/srv/big | sha256sum`,
-		Args: arguments(1, 0, "which file to print, such as nfs://127.0.0.1/README.md"),
+		Args: arguments(1, 0, "a URL, such as nfs://127.0.0.1/README.md"),
 		RunE: func(cmd *cobra.Command, args []string) error { return c.run(cmd, args) },
 	}
 	cmd.Flags().SortFlags = false

@@ -95,7 +95,7 @@ func (m *mounts) mountTCP(u files.URL) func(context.Context) (oncrpc.Caller, err
 		defer cancel()
 		c, err := dial(ctx)
 		if err != nil {
-			return nil, fmt.Errorf("%w; --mount-port says where MOUNT is", err)
+			return nil, fmt.Errorf("%w; give the port of MOUNT with --mount-port", err)
 		}
 		w := newWatch("MOUNT of "+u.Host, m.timeout.contact(), m.timeout.or(0), m.notice)
 		w.caller = c
@@ -142,9 +142,9 @@ func (m *mounts) dialError(u files.URL, err error) error {
 	case !errors.Is(err, syscall.ECONNREFUSED):
 		return err
 	case m.tcp:
-		return fmt.Errorf("nothing listens on %s: start a server there, for example: weft serve DIR, which says where it has TCP", at)
+		return fmt.Errorf("nothing listens on %s: start a server there, for example with weft serve DIR, which prints its TCP address", at)
 	}
-	return fmt.Errorf("nothing listens on %s: start a server there, for example: weft serve DIR; servers without RDMA take --tcp", at)
+	return fmt.Errorf("nothing listens on %s: start a server there, for example with weft serve DIR, or use --tcp for a server without RDMA", at)
 }
 
 // otherProtocol says what was expected of who does not answer, and what to try.
@@ -153,5 +153,5 @@ func (m *mounts) otherProtocol(at string, err error) error {
 	if m.tcp {
 		expected, try = "NFS over TCP", "NFS over RDMA, without --tcp"
 	}
-	return fmt.Errorf("%s takes connections but does not answer as %s: %w; try %s, or another port: nfs://HOST:PORT/PATH", at, expected, err, try)
+	return fmt.Errorf("%s accepts connections but does not answer as %s: %w; try %s, or another port: nfs://HOST:PORT/PATH", at, expected, err, try)
 }

@@ -185,7 +185,7 @@ func TestWhoIsNoOtherEndIsExplained(t *testing.T) {
 				expected := "does not answer as weft perf --listen does"
 				if args[0] == "ping" {
 					_, address, _ = net.SplitHostPort(address)
-					expected = "expected there is weft ping -s or rping -s"
+					expected = "expected weft ping -s or rping -s"
 				}
 				var said strings.Builder
 				if status := run(t.Context(), append(slices.Clone(args), address, patience), io.Discard, &said); status != peer.status {
@@ -288,8 +288,8 @@ func TestAServerThatGoesIsWaitedForAndItsReturnIsTold(t *testing.T) {
 			if got := <-status; got != 0 || g.octets != size {
 				t.Errorf("status %d after %d octets, want 0 and %d", got, g.octets, size)
 			}
-			if !strings.HasSuffix(g.said.String(), "is back\n") {
-				t.Errorf("it said %q, want that the server is back", g.said.String())
+			if !strings.HasSuffix(g.said.String(), "responds again\n") {
+				t.Errorf("it said %q, want that the server responds again", g.said.String())
 			}
 		})
 	}

@@ -24,70 +24,71 @@ func newCp() *cobra.Command {
 	c := new(cp)
 	cmd := &cobra.Command{
 		Use:   "cp [flags] SOURCE... DESTINATION",
-		Short: "Copy files from and to NFS servers",
-		Long: `Cp copies files between this machine and NFS servers, or between servers, without
-mounting anything. Large files have many requests under way at a time, and are
-read and written by RDMA without a copy.
+		Short: "Copy files to and from NFS servers",
+		Long: `Cp copies files between this machine and NFS servers, or between servers, without a
+mount. It keeps many requests for a large file in flight, and RDMA moves the data
+without copying it.
 
 ` + urlHelp + `
 
-A destination that is a folder takes the sources by their names, unless -T says that
-it is the name of the copy itself. -r copies folders with what is in them, symbolic
-links as links; without it links are followed. As the only source - is standard
-input, and as the destination standard output.
+If the destination is a directory, the sources are copied into it under their own
+names, unless -T says that it is the name of the copy. -r copies directories with
+their contents, and symbolic links as links; without -r links are followed. A source -
+is standard input, and must be the only source; a destination - is standard output.
 
-A file is written under a name of its own (.weft-....part) in the folder that it
-goes to, and gets its name when it is whole, and with --verify when it has been
-compared: a partial file never has its final name, and a file that was there is
-replaced at once. What was written to a server is on its disk by then. An interrupt
-or an error removes the part. One that cannot be removed, as the server does not
-answer, is named, and the next weft cp with that server removes it.
+Cp writes a file under a temporary name (.weft-....part) in the destination directory
+and renames it when it is complete, with --verify after it was compared. So a partial
+file never has its final name, and an existing file is replaced atomically. By then,
+what was written to a server is on its disk. After an interrupt or an error the
+partial file is removed. If that fails because the server does not answer, cp names
+the file, and the next weft cp with that server removes it.
 
 A destination that is a symbolic link is written through, on a server as well. One
 that -r finds below the destination is written through only if it leads to a file
-within; one that leads elsewhere, or to nothing, is an error.
+below the destination, too. Any other link there is an error.
 
-New files and folders have the permissions of their sources without those of the
-umask. -p keeps permissions, times, owner and group. Who is not root on the other
-side cannot give files away: then the owner is left out without an error, and so
-are the set-user-ID, set-group-ID and sticky bits. Holes are always kept: from
-this machine's files as the system tells them, from a server's as runs of zeros in
-files that take less room than their size. -a is -r and -p, and keeps hard links
-among the files that are copied at a time, pipes, sockets, and for root devices.
-As root, take -p and -a from servers that you trust only: they can make programs
-and devices with root's rights.
+New files and directories have the permissions of their sources except those in the
+umask; directories keep the sticky bit. -p keeps permissions, times, owner and group.
+A user other than root cannot give files away: then the owner is not kept, which is no
+error, nor are the set-user-ID, set-group-ID and sticky bits. Cp reports times that
+NFS cannot hold, before 1970 and after 2106. Holes are always kept: in files of this
+machine the system reports them; in files of a server that take less room than their
+size, they are the runs of zeros. -a is -r and -p, and keeps hard links among the
+files that are copied together, pipes, sockets and, for root, devices. As root, use -p
+and -a only with servers that you trust: they can create programs and devices with the
+rights of root.
 
---resume goes on where an interrupted copy has stopped: it skips files that are
-there with the same size and time, and with --checksum those with the same content,
-however old they are. It goes by times that -p, -a or --resume have kept. -p and -a
-give what is skipped the permissions and the owner that its source has now. A file
-that was not finished is copied anew from its beginning. A folder that the first run made
-under a name of its own takes -T the second time, or it would get a copy in it.
+--resume continues an interrupted copy: it skips files that exist with the same size
+and time, and with --checksum those with the same content, whatever their time. It
+relies on times that -p, -a or --resume have kept. With -p and -a a skipped file gets
+the current permissions and owner of its source. An incomplete file is copied again
+from the beginning. If the first run made the destination directory, use -T the second
+time; otherwise a copy is made inside it.
 
---verify reads both ends of what was copied again, and compares them by SHA-256.
+--verify reads source and copy again and compares their SHA-256.
 
-The status is 1 when anything was not copied, or not kept; the rest is, as far as
-it goes.`,
+The status is 1 if anything was not copied, or not kept; the rest is copied as far as
+possible.`,
 		Example: `  weft cp nfs://127.0.0.1/README.md /tmp/            from weft serve .
-  weft cp -r --verify photos nfs://192.0.2.7/srv/     a folder, compared
-  weft cp -a --resume photos nfs://192.0.2.7/srv/     all there is to keep; again after an interrupt
+  weft cp -r --verify photos nfs://192.0.2.7/srv/     a directory, compared
+  weft cp -a --resume photos nfs://192.0.2.7/srv/     keep everything; repeat after an interrupt
   weft cp -a --resume -T nfs://192.0.2.7/srv/photos backup
   weft cp -p nfs://192.0.2.7/srv/a nfs://192.0.2.8/srv/a
   tar c photos | weft cp - nfs://192.0.2.7/srv/photos.tar
   weft cp nfs://192.0.2.7/srv/photos.tar - | tar t
   weft cp --tcp nfs://192.0.2.7/srv/big .             by TCP, to compare`,
-		Args: arguments(2, 0, "what to copy and where to, such as nfs://127.0.0.1/README.md /tmp/"),
+		Args: arguments(2, 0, "a source and a destination, such as nfs://127.0.0.1/README.md /tmp/"),
 		RunE: func(cmd *cobra.Command, args []string) error { return c.run(cmd, args) },
 	}
 	f := cmd.Flags()
 	f.SortFlags = false
-	f.BoolVarP(&c.copier.Recursive, "recursive", "r", false, "copy folders with what is in them")
-	f.BoolVarP(&c.copier.Exact, "no-target-directory", "T", false, "the destination is the name of the copy, even if it is a folder")
-	f.BoolVarP(&c.copier.Preserve, "preserve", "p", false, "keep permissions, times, and owners where that may be")
-	f.BoolVarP(&c.archive, "archive", "a", false, "-r and -p, and keep hard links, pipes, sockets and devices")
-	f.BoolVar(&c.copier.Resume, "resume", false, "skip files that are there with the same size and time, and keep times")
-	f.BoolVar(&c.copier.Checksum, "checksum", false, "--resume by content in place of time")
-	f.BoolVar(&c.copier.Verify, "verify", false, "compare checksums of both ends")
+	f.BoolVarP(&c.copier.Recursive, "recursive", "r", false, "copy directories with their contents")
+	f.BoolVarP(&c.copier.Exact, "no-target-directory", "T", false, "the destination is the name of the copy, even if it is a directory")
+	f.BoolVarP(&c.copier.Preserve, "preserve", "p", false, "keep permissions and times, and the owner where permitted")
+	f.BoolVarP(&c.archive, "archive", "a", false, "like -r and -p; also keep hard links, pipes, sockets and devices")
+	f.BoolVar(&c.copier.Resume, "resume", false, "skip files that exist with the same size and time; keep times")
+	f.BoolVar(&c.copier.Checksum, "checksum", false, "like --resume, but compare content instead of times")
+	f.BoolVar(&c.copier.Verify, "verify", false, "read source and copy again and compare their SHA-256")
 	f.BoolVarP(&c.verbose, "verbose", "v", false, "name each file that was copied")
 	c.register(cmd)
 	return cmd
@@ -134,13 +135,13 @@ func (c *cp) checkArgs(args []string) error {
 	to := args[len(args)-1] == standard
 	switch {
 	case from && len(args) > 2:
-		return usagef("- is standard input, which is the only source if it is one; a file of that name is ./-")
+		return usagef("- is standard input, which must be the only source; a file named - is ./-")
 	case from && c.copier.Resume || from && c.copier.Checksum:
-		return usagef("--resume and --checksum need files on both sides, and - is standard input")
+		return usagef("--resume and --checksum need files on both sides; - is standard input")
 	case c.copier.Exact && len(args) > 2:
 		return usagef("-T takes one source")
 	case (from || to) && c.copier.Verify:
-		return usagef("--verify reads both ends again, and - cannot be read again")
+		return usagef("--verify reads source and copy again; - cannot be read again")
 	}
 	return nil
 }
@@ -195,9 +196,9 @@ func (c *cp) copy(ctx context.Context, sources []files.Place, dst files.Place) e
 // summary says what was done.
 func (c *cp) summary(took time.Duration) string {
 	done, octets := c.copier.Done()
-	text := fmt.Sprintf("%d files, %d octets in %.2f s", done, octets, took.Seconds())
+	text := fmt.Sprintf("%d files, %d bytes in %.2f s", done, octets, took.Seconds())
 	if n := c.copier.Skipped(); n > 0 { // a rate would be of nothing
-		return fmt.Sprintf("%s; %d files and links were there already", text, n)
+		return fmt.Sprintf("%s; %d files and links were up to date", text, n)
 	}
 	return fmt.Sprintf("%s, %.1f MB/s", text, float64(octets)/1e6/took.Seconds())
 }
@@ -206,10 +207,10 @@ func (c *cp) summary(took time.Duration) string {
 func (c *cp) outcome() error {
 	var errs []error
 	if n := c.copier.Failures(); n > 0 {
-		errs = append(errs, fmt.Errorf("not copied: %d", n))
+		errs = append(errs, errors.New(items(n)+" not copied"))
 	}
 	if n := c.copier.Losses(); n > 0 {
-		errs = append(errs, fmt.Errorf("copied with something not kept: %d", n))
+		errs = append(errs, errors.New(items(n)+" copied without an owner, a time or a hard link"))
 	}
 	return errors.Join(errs...)
 }

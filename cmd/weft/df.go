@@ -24,24 +24,24 @@ func newDf() *cobra.Command {
 	d := new(df)
 	cmd := &cobra.Command{
 		Use:   "df [flags] URL...",
-		Short: "Tell how full file systems of an NFS server are",
-		Long: `Df tells how much room the file systems of an NFS server have, in units of 1,024
-octets: the one that each URL leads to. What is available is what the caller may
-use, which may be less than what is free.
+		Short: "Show the disk space of an NFS server",
+		Long: `Df shows the size of the file system that each URL leads to, and how much of it is
+used, in units of 1,024 bytes. Available is what the caller may use, which can be less
+than what is free.
 
 ` + urlHelp + `
 
-The status is 1 when something could not be looked at.`,
+The status is 1 if a file system could not be queried.`,
 		Example: `  weft df nfs://127.0.0.1/
   weft df -h nfs://192.0.2.7/srv nfs://192.0.2.8/srv
-  weft df -i nfs://192.0.2.7/srv     files in place of octets`,
-		Args: arguments(1, 0, "what to look at, such as nfs://127.0.0.1/"),
+  weft df -i nfs://192.0.2.7/srv     number of files instead of bytes`,
+		Args: arguments(1, 0, "a URL, such as nfs://127.0.0.1/"),
 		RunE: func(cmd *cobra.Command, args []string) error { return d.run(cmd, args) },
 	}
 	f := cmd.Flags()
 	f.SortFlags = false
-	f.BoolVarP(&d.human, "human-readable", "h", false, "sizes such as 1.5G, in powers of 1,024")
-	f.BoolVarP(&d.files, "inodes", "i", false, "files in place of octets")
+	f.BoolVarP(&d.human, "human-readable", "h", false, "show sizes such as 1.5G, in powers of 1,024")
+	f.BoolVarP(&d.files, "inodes", "i", false, "show numbers of files instead of bytes")
 	f.Bool("help", false, "help for df")
 	d.register(cmd)
 	return cmd

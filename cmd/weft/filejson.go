@@ -15,11 +15,11 @@ import (
 )
 
 // jsonHelp says what the JSON of the commands is.
-const jsonHelp = `--json prints an object on a line for each file: url, name, type, mode (octal),
-size, used (octets on disk), links, uid, gid, fsid, fileid, atime, mtime and ctime, of
-symbolic links target, of devices major and minor. Url can be given to any command,
-whatever octets are in it. A name or target that is not UTF-8 has an approximation
-there, and its octets in name_base64 or target_base64.`
+const jsonHelp = `--json prints one object per line for each file: url, name, type, mode (octal), size,
+used (bytes on disk), links, uid, gid, fsid, fileid, atime, mtime and ctime; target
+for a symbolic link; major and minor for a device. Every weft command takes the url,
+whatever bytes are in the name. A name or target that is not UTF-8 is approximated,
+and its bytes are in name_base64 or target_base64.`
 
 // A fileJSON is a file in JSON.
 type fileJSON struct {

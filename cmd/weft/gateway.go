@@ -49,43 +49,43 @@ func newGateway() *cobra.Command {
 	g := &gatewayCmd{portMap: fileserver.PortMapAuto}
 	cmd := &cobra.Command{
 		Use:   "gateway --to URL [flags]",
-		Short: "Reach an NFS server over RDMA that speaks TCP, or the other way round",
-		Long: `Gateway stands between NFS clients and a server, and passes their calls on over
-another transport: over RDMA in front of any server with NFS over TCP, or over TCP
-in front of one with NFS over RDMA. All versions of NFS pass, with the credentials
-they come with, and callbacks of version 4.1 and later.
+		Short: "Pass NFS between RDMA and TCP",
+		Long: `Gateway stands between NFS clients and a server and passes calls on over the other
+transport: it gives RDMA to a server that has TCP only, or TCP to clients of a server
+with RDMA. It passes all versions of NFS, with the credentials of the calls, and the
+callbacks of version 4.1 and later.
 
-Each client has a connection of its own to the server. When the server is started
-again clients see nothing but time pass: what had no answer is sent again, under
-the number by which the server knows it. When the server does not answer
-the gateway says so, and waits as long as clients do, or as --wait says.
+Each client has its own connection to the server. When the server restarts, clients
+notice nothing but the delay: the gateway sends calls without a reply again, with
+their old XIDs. When the server does not answer, the gateway says so and waits as long
+as the clients do, or as --wait says.
 
-To the server all clients come from this host, which has to be allowed to mount,
-and mostly by a port below 1024: run gateway as root then, or export with the
-option insecure. What the server allows this host, it allows whoever may use the
-gateway: --allow says who that is. Callers on this machine are passed on as the
-users who own their sockets, whatever they claim, unless that is root; when not
-root runs the gateway, only the same user and root may use it, others with
---allow-others, and other machines with --allow. Callers on other machines are who
-they say. Over TCP they have to call from ports below 1024, unless --insecure is
-given; over RDMA ports say nothing, as Linux's client uses any. Connections of hosts
-that may not use it are reset at once.
+To the server all clients come from this host. The host must be allowed to mount, and
+mostly has to call from a port below 1024: run the gateway as root, or export with the
+option insecure. Whoever may use the gateway may do what the server allows this host:
+--allow says who that is. A caller on this machine is passed on as the user who owns
+its socket, whatever it claims, unless that user is root. If another user runs the
+gateway, only that user and root may use it; --allow-others admits other users of this
+machine, and --allow other machines. The identity of callers on other machines is not
+authenticated. Over TCP they must call from ports below 1024, unless --insecure is
+given; over RDMA the port proves nothing, because Linux's client uses any. A
+connection from a host that may not use the gateway is reset at once.
 
-For version 3 clients need MOUNT and find it by a port mapper. Gateway has both,
-and passes MOUNT on to the server's port of NFS, where weft serve has it, or if it
-is not there to where the server's port mapper says (--mount auto); to HOST:PORT;
-or over the connections of NFS only (--mount same). Locks of version 3
-do not pass: mount with nolock. Versions 4 need none of this.
+Version 3 needs MOUNT, which clients find by a port mapper. Gateway has both. It
+passes MOUNT on to the server's NFS port, where weft serve has it, or else to the port
+that the server's port mapper gives (--mount auto); to HOST:PORT; or over the
+connections of NFS only (--mount same). Locks of version 3 do not pass: mount with
+nolock. Version 4 needs none of this.
 
-Of version 4.0, a server that wants to call back calls the client's own address.
+A server of version 4.0 sends its callbacks to the client directly.
 
-At most 384 clients are served in front of a server over TCP, as there are few more
-ports below 1024, and 192 in front of one over RDMA; where both RDMA and TCP are in
-front each may have half. There are fewer where the system lets a process open fewer
-than 4096 files. They are divided among hosts as weft serve does it.
+Gateway serves at most 384 clients if the server has TCP, because ports below 1024 are
+few, and 192 if it has RDMA. If clients may use both transports, each has half. There
+are fewer if a process may open fewer than 4096 files (ulimit -n). Hosts share them as
+with weft serve.
 
-An interrupt ends it with status 130, SIGTERM with 143: what has been asked is
-answered, within five seconds.`,
+On SIGINT and SIGTERM it drains outstanding requests for up to five seconds, then
+exits with status 130 or 143. In a systemd unit, set SuccessExitStatus=143.`,
 		Example: `  weft gateway --listen rdma://:20049 --to tcp://nas:2049       NFS/TCP, mounted over RDMA
   weft gateway --listen tcp://:2049 --to rdma://nas:20049       NFS/RDMA, mounted over TCP
   weft gateway --to rdma://127.0.0.1:20050 --mount same --pcap gateway.pcapng
@@ -94,7 +94,7 @@ answered, within five seconds.`,
   mount -t nfs -o vers=3,proto=rdma,port=20049,nolock 192.0.2.7:/srv /mnt`,
 		Args: func(_ *cobra.Command, args []string) error {
 			if len(args) > 0 {
-				return usagef("%q is one too many: --to says which server to pass calls to", args[0])
+				return usagef("unexpected argument %q: give the server with --to", args[0])
 			}
 			return nil
 		},
@@ -105,14 +105,14 @@ answered, within five seconds.`,
 	}
 	f := cmd.Flags()
 	f.SortFlags = false
-	f.StringVarP(&g.listen, "listen", "l", "rdma://"+serveAddr, "`URL` to serve at: rdma://HOST:PORT or tcp://HOST:PORT; without a host, everybody's")
+	f.StringVarP(&g.listen, "listen", "l", "rdma://"+serveAddr, "`URL` to serve at: rdma://HOST:PORT or tcp://HOST:PORT; without a host, all addresses")
 	f.StringVarP(&g.to, "to", "t", "", "`URL` of the server: tcp://HOST[:2049] or rdma://HOST[:20049]")
-	f.StringVar(&g.tcp, "tcp", "", "in front over RDMA, the `address` of MOUNT and NFS over TCP, or off (default: port 2049 of the same host, or if that is taken any)")
-	f.StringVar(&g.mount, "mount", "auto", "`where` the server has MOUNT: auto, same or HOST:PORT")
+	f.StringVar(&g.tcp, "tcp", "", "with --listen rdma://, the `ADDR` of MOUNT and NFS over TCP, or off (default: port 2049 of the same host, or any port if that is in use)")
+	f.StringVar(&g.mount, "mount", "auto", "`WHERE` the server has MOUNT: auto, same or HOST:PORT")
 	g.access.register(f)
-	f.Var(&g.portMap, "portmap", "`how` clients find MOUNT: own, register, auto or off")
-	f.DurationVar(&g.wait, "wait", 0, "how `long` a call waits for the server, before the client has to repeat it (0: as long as the client does)")
-	f.BoolVarP(&g.verbose, "verbose", "v", false, "tell of connections")
+	f.Var(&g.portMap, "portmap", "`HOW` clients find MOUNT: own, register, auto or off")
+	f.DurationVar(&g.wait, "wait", 0, "let a call wait for the server for this `DURATION`, then leave the retry to the client; 0 waits as long as the client")
+	f.BoolVarP(&g.verbose, "verbose", "v", false, "log connections")
 	g.options.register(cmd)
 	return cmd
 }
@@ -131,7 +131,7 @@ func parseEndpoint(flag, url string) (e endpoint, err error) {
 	scheme, address, ok := strings.Cut(url, "://")
 	port := map[string]string{"tcp": nfsPort, "rdma": rdmaPort}[scheme]
 	if !ok || port == "" {
-		return e, usagef("%s %s: it is tcp://HOST:PORT or rdma://HOST:PORT", flag, url)
+		return e, usagef("%s %s: expected tcp://HOST:PORT or rdma://HOST:PORT", flag, url)
 	}
 	address = strings.TrimSuffix(address, "/")
 	e = endpoint{scheme: scheme, port: port}
@@ -144,7 +144,7 @@ func parseEndpoint(flag, url string) (e endpoint, err error) {
 		e.host = strings.Trim(address, "[]")
 	}
 	if n, err := strconv.ParseUint(e.port, 10, 16); err != nil || strings.ContainsAny(e.host, "/ ") {
-		return e, usagef("%s %s: it is tcp://HOST:PORT or rdma://HOST:PORT", flag, url)
+		return e, usagef("%s %s: expected tcp://HOST:PORT or rdma://HOST:PORT", flag, url)
 	} else {
 		e.port = strconv.FormatUint(n, 10)
 	}
@@ -154,24 +154,24 @@ func parseEndpoint(flag, url string) (e endpoint, err error) {
 // config makes of the flags what a file server is told.
 func (g *gatewayCmd) config() (cfg fileserver.Config, err error) {
 	if g.to == "" {
-		return cfg, usagef("say which server to pass calls to: --to tcp://HOST:2049 or --to rdma://HOST:20049")
+		return cfg, usagef("missing server: --to tcp://HOST:2049 or --to rdma://HOST:20049")
 	}
 	if g.back, err = parseEndpoint("--to", g.to); err != nil {
 		return cfg, err
 	}
 	if g.back.host == "" || g.back.port == "0" {
-		return cfg, usagef("--to %s: a server has a host and a port", g.to)
+		return cfg, usagef("--to %s: expected a host and a port", g.to)
 	}
 	if g.front, err = parseEndpoint("--listen", g.listen); err != nil {
 		return cfg, err
 	}
 	if g.wait < 0 {
-		return cfg, usagef("--wait %v: it is not negative; 0 waits as long as clients do", g.wait)
+		return cfg, usagef("--wait %v: expected 0 or more; 0 waits as long as the client", g.wait)
 	}
 	cfg = fileserver.Config{Low: nfs.V3, High: nfs.V4, PortMap: g.portMap, Reverse: backCalls}
 	switch {
 	case g.front.scheme == "tcp" && g.tcp != "":
-		return cfg, usagef("--tcp %s: --listen %s says where TCP is", g.tcp, g.listen)
+		return cfg, usagef("--tcp %s: --listen %s gives the TCP address already", g.tcp, g.listen)
 	case g.front.scheme == "tcp":
 		cfg.TCP = g.front.address()
 	case g.tcp == "off":
@@ -180,12 +180,12 @@ func (g *gatewayCmd) config() (cfg fileserver.Config, err error) {
 		cfg.RDMA, cfg.TCP, cfg.AnyTCP = g.front.address(), net.JoinHostPort(g.front.host, nfsPort), true
 	default:
 		if _, port, err := net.SplitHostPort(g.tcp); err != nil || port == "" {
-			return cfg, usagef("--tcp %s: it is HOST:PORT, or off", g.tcp)
+			return cfg, usagef("--tcp %s: expected HOST:PORT or off", g.tcp)
 		}
 		cfg.RDMA, cfg.TCP = g.front.address(), g.tcp
 	}
 	if cfg.TCP == "" && (g.portMap == fileserver.PortMapOwn || g.portMap == fileserver.PortMapRegister) {
-		return cfg, usagef("--portmap %s: without TCP there is no MOUNT to be found", g.portMap)
+		return cfg, usagef("--portmap %s: there is no MOUNT without TCP", g.portMap)
 	}
 	return cfg, g.access.configure(&cfg)
 }
@@ -203,7 +203,7 @@ func (g *gatewayCmd) mountConfig(b gateway.Backend) (*gateway.MountConfig, error
 	host, port, err := net.SplitHostPort(g.mount)
 	n, bad := strconv.ParseUint(port, 10, 16)
 	if err != nil || bad != nil || host == "" || n == 0 {
-		return nil, usagef("--mount %s: it is auto, same or HOST:PORT", g.mount)
+		return nil, usagef("--mount %s: expected auto, same or HOST:PORT", g.mount)
 	}
 	cfg.Host, cfg.Port = host, int(n)
 	return cfg, nil
@@ -348,7 +348,7 @@ func (g *gatewayCmd) try(ctx context.Context, b gateway.Backend) {
 		}
 	}
 	if err != nil && !errors.Is(err, context.Canceled) {
-		fmt.Fprintf(g.cmd.ErrOrStderr(), "%s: %v does not answer yet: calls wait for it\n", g.cmd.CommandPath(), g.back)
+		fmt.Fprintf(g.cmd.ErrOrStderr(), "%s: %v does not answer yet; calls wait for it\n", g.cmd.CommandPath(), g.back)
 	}
 }
 
@@ -359,7 +359,7 @@ func (g *gatewayCmd) greet(w io.Writer, server *fileserver.Server, told []string
 		at, proto = server.TCP(), "tcp"
 	}
 	fmt.Fprintf(w, "listening on %v\n", at)
-	fmt.Fprintf(w, "passing on to %v: NFS over %s", g.back, strings.ToUpper(proto))
+	fmt.Fprintf(w, "passing calls to %v: NFS over %s", g.back, strings.ToUpper(proto))
 	if tcp := server.TCP(); tcp != nil && proto == "rdma" {
 		fmt.Fprintf(w, ", and over TCP on %v", tcp)
 	}
@@ -367,14 +367,14 @@ func (g *gatewayCmd) greet(w io.Writer, server *fileserver.Server, told []string
 	for _, text := range told {
 		fmt.Fprintln(w, text)
 	}
-	may := fmt.Sprintf("be any user to %v, as far as that believes this host", g.back)
+	may := fmt.Sprintf("act as any user on %v, as far as it trusts this host", g.back)
 	for _, line := range g.access.audience(server, may, may).warnings() {
 		fmt.Fprintln(w, line)
 	}
 	host, port := reachedAt(at)
 	fmt.Fprintf(w, "\n  mount -t nfs -o vers=4.1,proto=%s,port=%s %s:/ /mnt\n", proto, port, host)
 	if server.TCP() == nil {
-		fmt.Fprintf(w, "\nNFS version 3 cannot be mounted, as that needs MOUNT over TCP\n")
+		fmt.Fprintf(w, "\nNFS version 3 cannot be mounted: it needs MOUNT over TCP\n")
 		return
 	}
 	options := "vers=3,proto=" + proto + ",port=" + port + ",nolock"

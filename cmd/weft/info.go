@@ -39,8 +39,8 @@ func newInfo() *cobra.Command {
 	var asJSON bool
 	cmd := &cobra.Command{
 		Use:   "info [flags]",
-		Short: "Tell what this RNIC is and can do",
-		Long:  `Info tells what this RNIC is and can do: its versions, features and limits.`,
+		Short: "Show what this RNIC is and can do",
+		Long:  `Info shows the versions, features and limits of this RNIC.`,
 		Example: `  weft info
   weft info --json`,
 		Args: cobra.NoArgs,
@@ -89,24 +89,24 @@ func describe(a verbs.Attributes) *info {
 		Limits: []limit{
 			{"pds", "protection domains", uint64(a.Limits.PDs)},
 			{"cqs", "completion queues", uint64(a.Limits.CQs)},
-			{"cq_entries", "entries of a completion queue", uint64(a.Limits.CQEntries)},
+			{"cq_entries", "entries per completion queue", uint64(a.Limits.CQEntries)},
 			{"total_cq_entries", "entries of all completion queues", uint64(a.Limits.TotalCQEntries)},
 			{"completion_handlers", "completion handlers", uint64(a.Limits.CompletionHandlers)},
 			{"qps", "queue pairs", uint64(a.Limits.QPs)},
-			{"wrs", "work requests of a queue", uint64(a.Limits.WRs)},
-			{"sges", "scatter/gather elements of a work request", uint64(a.Limits.SGEs)},
-			{"ird", "RDMA Reads and atomics a peer may have under way (IRD)", uint64(a.Limits.IRD)},
-			{"ord", "RDMA Reads and atomics under way to a peer (ORD)", uint64(a.Limits.ORD)},
+			{"wrs", "work requests per queue", uint64(a.Limits.WRs)},
+			{"sges", "scatter/gather elements per work request", uint64(a.Limits.SGEs)},
+			{"ird", "outstanding RDMA Reads and atomics of a peer (IRD)", uint64(a.Limits.IRD)},
+			{"ord", "outstanding RDMA Reads and atomics to a peer (ORD)", uint64(a.Limits.ORD)},
 			{"total_ird", "IRD of all queue pairs", uint64(a.Limits.TotalIRD)},
 			{"total_ord", "ORD of all queue pairs", uint64(a.Limits.TotalORD)},
 			{"srqs", "shared receive queues", uint64(a.Limits.SRQs)},
-			{"srq_wrs", "work requests of a shared receive queue", uint64(a.Limits.SRQWRs)},
+			{"srq_wrs", "work requests per shared receive queue", uint64(a.Limits.SRQWRs)},
 			{"regions", "memory regions", uint64(a.Limits.Regions)},
-			{"regions_octets", "octets of all regions", a.Limits.RegionsOctets},
+			{"regions_octets", "bytes of all regions", a.Limits.RegionsOctets},
 			{"windows", "memory windows", uint64(a.Limits.Windows)},
-			{"list_entries", "entries of a physical buffer list", uint64(a.Limits.ListEntries)},
+			{"list_entries", "entries per physical buffer list", uint64(a.Limits.ListEntries)},
 			{"listeners", "listeners", uint64(a.Limits.Listeners)},
-			{"pending_connections", "connections not accepted yet", uint64(a.Limits.PendingConnections)},
+			{"pending_connections", "pending connections", uint64(a.Limits.PendingConnections)},
 		},
 		LimitsMap: make(map[string]uint64),
 	}
@@ -122,22 +122,22 @@ func describe(a verbs.Attributes) *info {
 // write tells it to people.
 func (i *info) write(w io.Writer) error {
 	var b strings.Builder
-	fmt.Fprintf(&b, "RNIC %s: Weft %s, %s, %s\n\nspeaks\n", i.Name, i.Version, i.Go, i.Platform)
+	fmt.Fprintf(&b, "RNIC %s: Weft %s, %s, %s\n\nprotocols\n", i.Name, i.Version, i.Go, i.Platform)
 	for _, p := range i.Protocols {
 		fmt.Fprintf(&b, "  %-6s %s\n", p.Name, strings.Join(p.Versions, ", "))
 	}
-	fmt.Fprintf(&b, "\nhas\n")
+	fmt.Fprintf(&b, "\nfeatures\n")
 	for _, f := range []struct{ key, text string }{
 		{"atomics_and_immediate_data", "atomics and Immediate Data (RFC 7306)"},
 		{"shared_receive_queues", "shared receive queues"},
-		{"modify_ird", "changes of IRD"},
-		{"increase_ord", "increases of ORD"},
-		{"modify_wrs", "changes of the depth of work queues"},
-		{"cq_overflow_detection", "detection of completion queue overflow"},
+		{"modify_ird", "IRD can be changed"},
+		{"increase_ord", "ORD can be increased"},
+		{"modify_wrs", "work queues can be resized"},
+		{"cq_overflow_detection", "completion queue overflow is detected"},
 	} {
 		fmt.Fprintf(&b, "  %-5s %s\n", yesNo(i.Features[f.key]), f.text)
 	}
-	fmt.Fprintf(&b, "\nholds at most\n")
+	fmt.Fprintf(&b, "\nlimits\n")
 	for _, l := range i.Limits {
 		value := fmt.Sprint(l.value)
 		if l.value == 0 {

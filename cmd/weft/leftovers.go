@@ -22,7 +22,7 @@ func (c *cp) account(ctx context.Context) (end func()) {
 		trees = append(trees, m.tree)
 	}
 	for _, p := range l.Sweep(ctx, trees...) {
-		c.notice(fmt.Sprintf("removed %v, which an earlier copy had left behind", p))
+		c.notice(fmt.Sprintf("removed %v, left behind by an earlier copy", p))
 	}
 	atAbruptEnd(ctx, c.tellLeft)
 	return func() {
@@ -35,7 +35,7 @@ func (c *cp) account(ctx context.Context) (end func()) {
 func (c *cp) tellLeft() {
 	text := "left behind: %v"
 	if c.copier.Leftovers.Kept() {
-		text += "; the next weft cp with this server removes it"
+		text += "; the next weft cp with this server will remove it"
 	}
 	for _, p := range c.copier.Leftovers.Left() {
 		c.notice(fmt.Sprintf(text, p))

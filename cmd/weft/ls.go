@@ -28,34 +28,34 @@ func newLs() *cobra.Command {
 	l := new(ls)
 	cmd := &cobra.Command{
 		Use:   "ls [flags] URL...",
-		Short: "List folders of an NFS server",
-		Long: `Ls lists folders of NFS servers, a name a line, without mounting anything.
+		Short: "List directories of an NFS server",
+		Long: `Ls lists directories of NFS servers, one name per line, without a mount.
 
 ` + urlHelp + `
 
-On a terminal, names with characters that a shell would not take are quoted as GNU ls
-does. Elsewhere they are the octets that the server has; --zero tells where each ends.
+On a terminal, a name with special characters is quoted as GNU ls does it. Elsewhere
+names are the server's bytes; with --zero each ends with NUL.
 
 ` + jsonHelp + `
 
-The status is 1 when something could not be listed; the rest is.`,
+The status is 1 if something could not be listed; the rest is listed.`,
 		Example: `  weft ls nfs://127.0.0.1/                 what weft serve . serves
   weft ls -l nfs://192.0.2.7/srv/data
-  weft ls -ld nfs://192.0.2.7/srv/data     the folder itself
-  weft ls -lhR nfs://192.0.2.7/srv/data    with the folders in it, and sizes for people
+  weft ls -ld nfs://192.0.2.7/srv/data     the directory itself
+  weft ls -lhR nfs://192.0.2.7/srv/data    the whole tree, with readable sizes
   weft ls -R --json nfs://192.0.2.7/srv | jq -r 'select(.size > 1e9) | .url'`,
-		Args: arguments(1, 0, "what to list, such as nfs://127.0.0.1/"),
+		Args: arguments(1, 0, "a URL, such as nfs://127.0.0.1/"),
 		RunE: func(cmd *cobra.Command, args []string) error { return l.run(cmd, args) },
 	}
 	f := cmd.Flags()
 	f.SortFlags = false
-	f.BoolVarP(&l.long, "long", "l", false, "with mode, links, owner, group, size and time of change")
-	f.BoolVarP(&l.all, "all", "a", false, "with names that begin with a dot")
-	f.BoolVarP(&l.self, "directory", "d", false, "folders themselves, not what is in them")
-	f.BoolVarP(&l.recursive, "recursive", "R", false, "with the folders in folders")
-	f.BoolVarP(&l.human, "human-readable", "h", false, "with -l, sizes such as 1.5G, in powers of 1,024")
-	f.BoolVar(&l.asJSON, "json", false, "print a JSON object on a line for each file")
-	f.BoolVar(&l.zero, "zero", false, "end each line with an octet of zero, and quote nothing")
+	f.BoolVarP(&l.long, "long", "l", false, "show mode, links, owner, group, size and time of modification")
+	f.BoolVarP(&l.all, "all", "a", false, "include names that begin with a dot")
+	f.BoolVarP(&l.self, "directory", "d", false, "list directories themselves, not their contents")
+	f.BoolVarP(&l.recursive, "recursive", "R", false, "list subdirectories, too")
+	f.BoolVarP(&l.human, "human-readable", "h", false, "with -l, show sizes such as 1.5G, in powers of 1,024")
+	f.BoolVar(&l.asJSON, "json", false, "print one JSON object per line for each file")
+	f.BoolVar(&l.zero, "zero", false, "end each name with NUL instead of a line feed, and quote nothing")
 	f.Bool("help", false, "help for ls")
 	l.register(cmd)
 	return cmd
@@ -79,7 +79,7 @@ func needNames(args []string) error {
 	}
 	for _, arg := range args {
 		if files.EndsInDots(arg) {
-			return usagef("%s ends in . or ..: give the folder by its own name", arg)
+			return usagef("%s ends in . or ..: name the directory itself", arg)
 		}
 	}
 	return nil

@@ -57,13 +57,13 @@ func (l *ls) listAll(ctx context.Context, w io.Writer, arg string, tree files.Tr
 		slices.Reverse(below)
 		for i := range below {
 			if room -= below[i].octets(); room < 0 {
-				return fmt.Errorf("%s: %w", d.title, errors.New("too many folders to list at a time; list them in parts"))
+				return fmt.Errorf("%s: %w", d.title, errors.New("too many directories to list at once; list them in parts"))
 			}
 		}
 		stack = append(stack, below...)
 	}
 	if failed > 0 {
-		return fmt.Errorf("%s: %d of the folders could not be listed", arg, failed)
+		return fmt.Errorf("%s: could not list %d of its directories", arg, failed)
 	}
 	return nil
 }
@@ -83,7 +83,7 @@ func (l *ls) listOne(ctx context.Context, w io.Writer, tree files.Tree, d *pendi
 			continue
 		}
 		if d.depth == maxListDepth {
-			return nil, fmt.Errorf("folders more than %d deep", maxListDepth)
+			return nil, fmt.Errorf("directories more than %d levels deep", maxListDepth)
 		}
 		name, err := tree.Join(d.path, i.Name)
 		if err != nil {

@@ -36,7 +36,7 @@ func TestFoldersWithoutEndAreNotListedForEver(t *testing.T) {
 		says          string
 	}{
 		{1, maxListDepth + 2, "deep"},
-		{1000, maxListPending/1000/100 + 2, "too many folders"},
+		{1000, maxListPending/1000/100 + 2, "too many directories"},
 	} {
 		var told strings.Builder
 		l := &ls{mounts: mounts{cmd: &cobra.Command{Use: "ls"}}}

@@ -105,25 +105,25 @@ func silent(err error) bool {
 func newRoot() *cobra.Command {
 	root := &cobra.Command{
 		Use:   "weft",
-		Short: "RDMA over TCP, by a software RNIC",
-		Long: `weft is the command of Weft, a software RNIC: RDMA by the iWARP protocols
-over ordinary TCP sockets, without special hardware, kernel modules or root.
+		Short: "RDMA over TCP: a software RNIC",
+		Long: `Weft is a software RNIC: RDMA over ordinary TCP sockets, by the iWARP protocols. It
+needs no special hardware, no kernel module and no root.
 
 Exit status:
-  0    all went well
+  0    success
   1    something failed
   2    wrong usage
   3    a server or peer did not answer in time
   130  ended by an interrupt (SIGINT)
   143  ended by SIGTERM
 
-The first signal ends a command in good order, within a second; a server answers
-what it has taken, for up to five seconds. A second signal ends it at once.`,
+The first signal ends a command cleanly within a second. A server first drains its
+outstanding requests, for up to five seconds. A second signal ends it at once.`,
 		Example: `  weft perf                           measure this machine against itself
-  weft ping -s -a 127.0.0.1           answer pings (rping's too)
+  weft ping -s -a 127.0.0.1           answer pings, also those of rping
   weft ping -c -a 127.0.0.1 -C 10 -v  send ten
-  weft serve .                        serve this folder by NFS over RDMA
-  weft cp nfs://127.0.0.1/file /tmp/  copy from it`,
+  weft serve .                        serve this directory by NFS over RDMA
+  weft cp nfs://127.0.0.1/file /tmp/  copy a file from it`,
 		SilenceErrors: true,
 		SilenceUsage:  true,
 		Version:       fullVersion(),
@@ -134,7 +134,7 @@ what it has taken, for up to five seconds. A second signal ends it at once.`,
 			return nil
 		},
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			return usagef("say what to do: perf, ping, info, serve, ls, cat, cp, rm, mkdir, mv, stat, df or gateway")
+			return usagef("missing command: perf, ping, info, serve, ls, cat, cp, rm, mkdir, mv, stat, df or gateway")
 		},
 	}
 	root.SetVersionTemplate("weft {{.Version}}\n")

@@ -26,24 +26,24 @@ func newMkdir() *cobra.Command {
 	m := new(mkdir)
 	cmd := &cobra.Command{
 		Use:   "mkdir [flags] URL...",
-		Short: "Make folders on an NFS server",
-		Long: `Mkdir makes folders on NFS servers, without mounting anything. They have all
-permissions that the umask does not take.
+		Short: "Make directories on an NFS server",
+		Long: `Mkdir makes directories on NFS servers, without a mount. They get all permissions
+except those in the umask.
 
 ` + urlHelp + `
 
-The status is 1 when a folder was not made; the others are.`,
+The status is 1 if a directory was not made; the others are made.`,
 		Example: `  weft mkdir nfs://127.0.0.1/new
-  weft mkdir -p nfs://192.0.2.7/srv/a/b/c       with those on the way that are missing
+  weft mkdir -p nfs://192.0.2.7/srv/a/b/c       and any missing parents
   weft mkdir -m 1777 nfs://192.0.2.7/srv/tmp`,
-		Args: arguments(1, 0, "which folder to make, such as nfs://127.0.0.1/new"),
+		Args: arguments(1, 0, "a URL, such as nfs://127.0.0.1/new"),
 		RunE: func(cmd *cobra.Command, args []string) error { return m.run(cmd, args) },
 	}
 	f := cmd.Flags()
 	f.SortFlags = false
-	f.BoolVarP(&m.parents, "parents", "p", false, "make those on the way that are missing, too; one that is there is no failure")
-	f.StringVarP(&m.mode, "mode", "m", "", "`permissions` of the folder in octal, such as 750, whatever the umask is")
-	f.BoolVarP(&m.verbose, "verbose", "v", false, "name each folder that was made")
+	f.BoolVarP(&m.parents, "parents", "p", false, "make missing parents, too; an existing directory is no error")
+	f.StringVarP(&m.mode, "mode", "m", "", "`PERMISSIONS` in octal, such as 750, regardless of the umask")
+	f.BoolVarP(&m.verbose, "verbose", "v", false, "name each directory that was made")
 	m.register(cmd)
 	return cmd
 }
@@ -56,7 +56,7 @@ func (m *mkdir) run(cmd *cobra.Command, args []string) (err error) {
 	if m.mode != "" {
 		mode, err := strconv.ParseUint(m.mode, 8, 32)
 		if err != nil || mode > uint64(nfs.ModeMask) {
-			return usagef("-m %s: permissions are octal digits, 0 to 7777, such as 750", m.mode)
+			return usagef("-m %s: expected permissions in octal, 0 to 7777, such as 750", m.mode)
 		}
 		perm = uint32(mode)
 	}

@@ -54,12 +54,12 @@ type mounted struct {
 
 func (m *mounts) register(cmd *cobra.Command) {
 	f := cmd.Flags()
-	f.BoolVar(&m.tcp, "tcp", false, "use NFS over TCP, on port 2049 if the URL has none")
-	f.StringVar(&m.export, "export", "", "mount this `path` of the server and take the URL's path from there (default: the export that the path leads into)")
-	f.Uint16Var(&m.mountPort, "mount-port", 0, "`port` of MOUNT over TCP (default: where the connection of NFS has it, or the port mapper says)")
-	f.Int64Var(&m.uid, "uid", -1, "`user` to claim to be; -1 is this process's")
-	f.Int64Var(&m.gid, "gid", -1, "`group` to claim to be; -1 is this process's")
-	f.IntVar(&m.requests, "requests", client.DefaultRequests, "`requests` of a large file under way at a time, as the server's credits allow")
+	f.BoolVar(&m.tcp, "tcp", false, "use NFS over TCP, by default on port 2049")
+	f.StringVar(&m.export, "export", "", "mount this `PATH` of the server; the path of the URL starts there (default: the export that the path leads into)")
+	f.Uint16Var(&m.mountPort, "mount-port", 0, "TCP `PORT` of MOUNT (default: the NFS port if it has MOUNT, or as the port mapper says)")
+	f.Int64Var(&m.uid, "uid", -1, "claim to be the user `UID`; -1 is this process's user")
+	f.Int64Var(&m.gid, "gid", -1, "claim to be in the group `GID`; -1 is this process's group")
+	f.IntVar(&m.requests, "requests", client.DefaultRequests, "keep `N` requests for a large file in flight, as far as the server grants credits")
 	m.timeout.register(f, "10s for the first answer, then none")
 	m.options.register(cmd)
 }
@@ -69,9 +69,9 @@ func (m *mounts) open(cmd *cobra.Command) (err error) {
 	m.cmd = cmd
 	switch {
 	case m.uid < -1 || m.uid > 1<<32-1 || m.gid < -1 || m.gid > 1<<32-1:
-		return usagef("--uid and --gid are 0 to %d", uint32(1<<32-1))
+		return usagef("--uid and --gid: expected 0 to %d", uint32(1<<32-1))
 	case m.requests < 1 || m.requests > 4096:
-		return usagef("--requests %d: it is 1 to 4096", m.requests)
+		return usagef("--requests %d: expected 1 to 4096", m.requests)
 	}
 	if m.log, err = m.logger(cmd.ErrOrStderr()); err != nil {
 		return err
@@ -156,6 +156,14 @@ func (m *mounts) each(args []string, done string, do func(ctx context.Context, a
 	return nil
 }
 
+// items begins a sentence about n files or directories.
+func items(n int) string {
+	if n == 1 {
+		return "1 item was"
+	}
+	return fmt.Sprintf("%d items were", n)
+}
+
 // mount mounts the export that a URL leads into, once.
 func (m *mounts) mount(ctx context.Context, u files.URL) (*files.Remote, string, error) {
 	caller, err := m.caller(ctx, u)
@@ -207,11 +215,11 @@ func (m *mounts) refusedError(ctx context.Context, u files.URL, err error) error
 func refusal(tcp, here bool) string {
 	switch {
 	case here:
-		return "another user of this machine serves there, and weft serve lets others in with --allow-others"
+		return "the server runs as another user of this machine; weft serve --allow-others would admit you"
 	case tcp:
-		return "over TCP servers want callers with ports below 1024, which are root's; weft serve takes all with --insecure"
+		return "over TCP servers expect calls from ports below 1024, which take root; weft serve --insecure accepts any port"
 	}
-	return "the server does not let this user or this machine in"
+	return "the server does not admit this user or this machine"
 }
 
 // isHere reports whether a host is this machine.

@@ -25,23 +25,23 @@ func newMv() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "mv [flags] SOURCE-URL... DESTINATION-URL",
 		Short: "Rename files of an NFS server",
-		Long: `Mv gives files and folders of an NFS server other names, or moves them into another
-folder, without mounting anything. A file that has the name is replaced at once, a
-folder only if it is empty. A symbolic link is moved, not what it leads to.
+		Long: `Mv renames files and directories of an NFS server, or moves them to another directory,
+without a mount. An existing file of the new name is replaced atomically, a directory
+only if it is empty. A symbolic link is moved itself.
 
-Mv renames, and never copies: from one server, export or file system to another it
-fails, and so it does from and to this machine. There weft cp -a copies, and when
-that has ended well weft rm -r removes.
+Mv renames and never copies. It fails between servers, exports and file systems, and
+between a server and this machine: copy with weft cp -a, and if that succeeds, remove
+with weft rm -r.
 
 ` + urlHelp + `
 
-The status is 1 when something was not moved; the rest is.`,
+The status is 1 if something was not moved; the rest is moved.`,
 		Example: `  weft mv nfs://127.0.0.1/old nfs://127.0.0.1/new
   weft mv nfs://192.0.2.7/srv/a nfs://192.0.2.7/srv/b nfs://192.0.2.7/srv/folder/
 
   weft cp -a --verify nfs://192.0.2.7/srv/a nfs://192.0.2.8/srv/ &&
     weft rm -r nfs://192.0.2.7/srv/a       to another server`,
-		Args: arguments(2, 0, "what to move and where to, such as nfs://127.0.0.1/old nfs://127.0.0.1/new"),
+		Args: arguments(2, 0, "a source and a destination, such as nfs://127.0.0.1/old nfs://127.0.0.1/new"),
 		RunE: func(cmd *cobra.Command, args []string) error { return m.run(cmd, args) },
 	}
 	f := cmd.Flags()
@@ -54,7 +54,7 @@ The status is 1 when something was not moved; the rest is.`,
 func (m *mv) run(cmd *cobra.Command, args []string) (err error) {
 	for _, arg := range args {
 		if !files.IsURL(arg) {
-			return usagef("%q is on this machine, and mv renames files of one server: copy with weft cp -a, and remove what was copied", arg)
+			return usagef("%q is on this machine, and mv renames only within a server: copy with weft cp -a, then remove the source", arg)
 		}
 	}
 	if err := needNames(args[:len(args)-1]); err != nil {
@@ -78,7 +78,7 @@ func (m *mv) run(cmd *cobra.Command, args []string) (err error) {
 		return err
 	}
 	if last > 1 && !into {
-		return fmt.Errorf("%v is no folder, which several files need", to)
+		return fmt.Errorf("%v is not a directory: expected one as the destination of several files", to)
 	}
 	return m.each(args[:last], "moved", func(ctx context.Context, arg string) error {
 		from, src, err := m.remote(ctx, arg)
@@ -105,10 +105,10 @@ func (m *mv) move(ctx context.Context, from, to files.Place, into bool) error {
 	slash := strings.HasSuffix(from.Path, "/")
 	from.Path = path.Clean("/" + from.Path)
 	if from.Path == "/" {
-		return fmt.Errorf("%v is the root of what the server exports, which is not moved", from)
+		return fmt.Errorf("%v is the root of an export, which cannot be moved", from)
 	}
 	if from.Tree != to.Tree {
-		return fmt.Errorf("%v cannot get the name %v on another server or export: copy it with weft cp -a, then remove it with weft rm -r", from, to)
+		return fmt.Errorf("%v cannot be moved to %v on another server or export: copy it with weft cp -a, then remove it with weft rm -r", from, to)
 	}
 	info, err := from.Tree.Lstat(ctx, from.Path)
 	if err != nil {
@@ -153,7 +153,7 @@ func (m *mv) rename(ctx context.Context, from, to files.Place, info *files.Info)
 	err = from.Tree.Rename(ctx, from.Path, to.Path)
 	var stat nfs.Stat
 	if errors.As(err, &stat) && stat == nfs.ErrXDev {
-		return fmt.Errorf("%v to %v: %w: they are on two file systems of the server; copy it with weft cp -a, then remove it with weft rm -r", from, to, err)
+		return fmt.Errorf("%v to %v: %w: they are on different file systems of the server; copy it with weft cp -a, then remove it with weft rm -r", from, to, err)
 	}
 	if err != nil {
 		return fmt.Errorf("%v to %v: %w", from, to, err)

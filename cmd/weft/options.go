@@ -19,8 +19,8 @@ type options struct {
 }
 
 func (o *options) register(cmd *cobra.Command) {
-	cmd.Flags().StringVar(&o.pcap, "pcap", "", "record all connections in `FILE` (pcapng, for Wireshark)")
-	cmd.Flags().StringVar(&o.logLevel, "log-level", "", "log to standard error from this `level` on: debug, info, warn, error or off (default: off; servers tell of peers that they could not serve)")
+	cmd.Flags().StringVar(&o.pcap, "pcap", "", "record all connections to `FILE` (pcapng, for Wireshark)")
+	cmd.Flags().StringVar(&o.logLevel, "log-level", "", "log to standard error from `LEVEL` up: debug, info, warn, error or off (default: off; servers report peers that they could not serve)")
 }
 
 // arguments wants so many arguments, most of them at most if that is not 0, and
@@ -29,9 +29,9 @@ func arguments(least, most int, what string) cobra.PositionalArgs {
 	return func(_ *cobra.Command, args []string) error {
 		switch {
 		case len(args) < least:
-			return usagef("say %s", what)
+			return usagef("missing argument: expected %s", what)
 		case most > 0 && len(args) > most:
-			return usagef("%q is one too many: say %s", args[most], what)
+			return usagef("unexpected argument %q: expected %s", args[most], what)
 		}
 		return nil
 	}
@@ -44,7 +44,7 @@ func (o *options) logger(w io.Writer) (*slog.Logger, error) {
 	}
 	var level slog.Level
 	if err := level.UnmarshalText([]byte(o.logLevel)); err != nil {
-		return nil, usagef("--log-level %q: it is debug, info, warn, error or off", o.logLevel)
+		return nil, usagef("--log-level %q: expected debug, info, warn, error or off", o.logLevel)
 	}
 	return slog.New(slog.NewTextHandler(w, &slog.HandlerOptions{Level: level})), nil
 }
@@ -57,12 +57,12 @@ func (o *options) wrap() (wrap func(net.Conn) net.Conn, stop func() error, err e
 	}
 	w, err := capture.Create(o.pcap)
 	if err != nil {
-		return nil, nil, fmt.Errorf("cannot record: %w", err)
+		return nil, nil, fmt.Errorf("cannot record connections: %w", err)
 	}
 	wrap = func(nc net.Conn) net.Conn { return capture.Conn(nc, w) }
 	stop = func() error {
 		if err := w.Close(); err != nil {
-			return fmt.Errorf("recording to %s: %w", o.pcap, err)
+			return fmt.Errorf("cannot record connections to %s: %w", o.pcap, err)
 		}
 		return nil
 	}

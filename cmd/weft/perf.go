@@ -45,24 +45,23 @@ func newPerf() *cobra.Command {
 	f := new(perfFlags)
 	cmd := &cobra.Command{
 		Use:   "perf [flags]",
-		Short: "Measure RDMA beside plain TCP",
-		Long: `Perf moves data between two RNICs by every operation and prints tables:
-bandwidth, message rate and percentiles of latency, the same of plain TCP
-between the same two processes in the same run, and the ratio. All data is
-verified at the receiving end.
+		Short: "Measure RDMA and plain TCP side by side",
+		Long: `Perf moves data between two RNICs with every operation. It prints bandwidth, message
+rate and latency percentiles beside those of plain TCP between the same two processes
+in the same run, and their ratio. The receiving end verifies all data.
 
-Alone it starts its own other end, a second process on this machine, and takes
-somewhat less than a minute. Between two machines, run it with --listen on one
-and with --connect on the other.
+Without --listen and --connect it starts the other end by itself, as a second process
+on this machine, and takes somewhat less than a minute. To measure between two
+machines, run it with --listen on one and with --connect on the other.
 
-The status is 1 when something failed, 3 when the other end kept silent, and 130
-after an interrupt.`,
+The status is 1 if something failed, 3 if the other end did not answer in time, and
+130 after an interrupt.`,
 		Example: `  weft perf
   weft perf --ops write,read --sizes 4K,1M --crc on --duration 5s
-  weft perf --ops send --sizes 64 --batch 1         one post a message
+  weft perf --ops send --sizes 64 --batch 1         post messages one by one
   weft perf --ops write --sizes 1M --connections 4
   weft perf --json >result.json
-  weft perf --listen 192.0.2.7:7471     on one machine, and on another
+  weft perf --listen 192.0.2.7:7471                 on one machine, and on another
   weft perf --connect 192.0.2.7:7471 --plot perf.svg`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
@@ -74,28 +73,28 @@ after an interrupt.`,
 	fl.SortFlags = false
 	fl.StringVar(&f.listen, "listen", "", "be the other end: serve measurements at `ADDR` (host:port) until interrupted")
 	fl.StringVar(&f.connect, "connect", "", "measure against the other end at `ADDR` (host:port)")
-	f.allow.register(fl, "everybody")
+	f.allow.register(fl, "all")
 	f.timeout.register(fl, "10s for each step of connecting, 2m for a run")
-	fl.StringVar(&f.ops, "ops", "all", "`operations`: write, read, send, immediate, fetchadd, cmpswap, separated by commas")
-	fl.StringVar(&f.sizes, "sizes", "64,4K,64K,1M", "message `sizes` of write, read and send, in octets or with K or M, separated by commas")
-	fl.StringVar(&f.crc, "crc", "both", "measure with CRC32C `on`, off or both")
-	fl.DurationVar(&f.duration, "duration", 30*time.Second, "about how `long` it takes in all")
-	fl.IntVar(&f.rounds, "rounds", 5, "most `times` that everything is measured; the median counts")
-	fl.IntVar(&f.connections, "connections", 1, "use `N` RDMA connections at once, and as many of plain TCP")
-	fl.IntVar(&f.depth, "depth", 256, "most `messages` under way at a time on a connection; fewer where they are large, for 4 MiB in all")
-	fl.IntVar(&f.batch, "batch", 0, "post that many `messages` at once, at most half of the depth (default: a quarter)")
-	fl.IntVar(&f.signal, "signal", 0, "have a completion for every so many `messages`, at most half of the depth (default: a quarter)")
-	fl.StringVar(&f.tuning.Congestion, "congestion", "", "congestion control of all connections, by `name`: reno, say (default: the system's)")
-	fl.Var((*octets)(&f.tuning.SendBuffer), "send-buffer", "send buffer of all sockets, in `octets` or with K or M (default: what the system finds that the path needs)")
-	fl.Var((*octets)(&f.tuning.ReceiveBuffer), "receive-buffer", "receive buffer of all sockets, the same way")
+	fl.StringVar(&f.ops, "ops", "all", "comma-separated `LIST` of operations: write, read, send, immediate, fetchadd, cmpswap")
+	fl.StringVar(&f.sizes, "sizes", "64,4K,64K,1M", "comma-separated `LIST` of message sizes for write, read and send, in bytes or with K or M")
+	fl.StringVar(&f.crc, "crc", "both", "`MODE` of CRC32C: on, off or both")
+	fl.DurationVar(&f.duration, "duration", 30*time.Second, "approximate `DURATION` of all measurements together")
+	fl.IntVar(&f.rounds, "rounds", 5, "measure everything up to `N` times and report medians")
+	fl.IntVar(&f.connections, "connections", 1, "use `N` RDMA connections at a time, and as many of plain TCP")
+	fl.IntVar(&f.depth, "depth", 256, "queue depth: up to `N` messages in flight on a connection; fewer large ones, for 4 MiB in all")
+	fl.IntVar(&f.batch, "batch", 0, "post `N` messages at a time, at most half of the depth (default: a quarter)")
+	fl.IntVar(&f.signal, "signal", 0, "signal one message in `N`, at most half of the depth (default: a quarter)")
+	fl.StringVar(&f.tuning.Congestion, "congestion", "", "congestion control of all connections, by `NAME`, such as reno (default: the system's)")
+	fl.Var((*octets)(&f.tuning.SendBuffer), "send-buffer", "send buffer of all sockets, in `BYTES` or with K or M (default: tuned by the system)")
+	fl.Var((*octets)(&f.tuning.ReceiveBuffer), "receive-buffer", "receive buffer of all sockets, in `BYTES` or with K or M (default: tuned by the system)")
 	fl.BoolVar(&f.tuning.Markers, "markers", false, "use MPA markers in both directions")
-	fl.IntVar(&f.tuning.MaxULPDU, "fpdu", 0, "largest ULPDU in `octets` (default: what the path's segments hold)")
-	fl.DurationVar(&f.tuning.Spin, "spin", 0, "poll connections and completion queues this `long` before sleeping: lower latency for CPU time")
-	fl.BoolVar(&f.histogram, "histogram", false, "also print how latencies are distributed, beside plain TCP's")
+	fl.IntVar(&f.tuning.MaxULPDU, "fpdu", 0, "largest ULPDU in `BYTES` (default: what a segment of the path holds)")
+	fl.DurationVar(&f.tuning.Spin, "spin", 0, "poll connections and completion queues for this `DURATION` before sleeping: lower latency for CPU time")
+	fl.BoolVar(&f.histogram, "histogram", false, "also print histograms of latency, beside those of plain TCP")
 	fl.BoolVar(&f.json, "json", false, "print one JSON document, histograms included, instead of the tables")
-	fl.StringVar(&f.plot, "plot", "", "also draw bandwidth and rate against size, and latency by percentile, to `FILE.svg`")
+	fl.StringVar(&f.plot, "plot", "", "also plot bandwidth and message rate by size, and latency by percentile, to `FILE.svg`")
 	f.register(cmd)
-	fl.BoolVar(&f.child, "child", false, "serve one measurement, end with standard input")
+	fl.BoolVar(&f.child, "child", false, "serve one measurement, and exit at the end of standard input")
 	fl.MarkHidden("child")
 	return cmd
 }
@@ -130,37 +129,37 @@ func (f *perfFlags) config() (cfg perf.Config, err error) {
 	case "both":
 		cfg.CRC = []bool{true, false}
 	default:
-		return cfg, usagef("--crc %q: it is on, off or both", f.crc)
+		return cfg, usagef("--crc %q: expected on, off or both", f.crc)
 	}
 	switch {
 	case f.listen != "" && f.connect != "":
-		return cfg, usagef("--listen is for one end and --connect for the other: give one of them, or none")
+		return cfg, usagef("--listen and --connect exclude each other: one is for each end")
 	case f.listen != "" && (f.json || f.histogram || f.plot != ""):
-		return cfg, usagef("--json, --histogram and --plot are for the end that measures: --listen is the other end")
+		return cfg, usagef("--json, --histogram and --plot are for the end that measures; --listen is the other end")
 	case f.listen == "" && len(f.allow) > 0:
-		return cfg, usagef("--allow is for --listen: it says who may measure")
+		return cfg, usagef("--allow is for --listen: it restricts who may measure")
 	case f.json && f.histogram:
-		return cfg, usagef("--json has the histograms already: leave out --histogram")
+		return cfg, usagef("--json includes the histograms: leave out --histogram")
 	case f.connections < 1 || f.connections > perf.MaxConnections:
-		return cfg, usagef("--connections %d: they are 1 to %d", f.connections, perf.MaxConnections)
+		return cfg, usagef("--connections %d: expected 1 to %d", f.connections, perf.MaxConnections)
 	case f.depth < 1 || f.depth > perf.DepthLimit(f.connections):
-		return cfg, usagef("--depth %d: with --connections %d it is 1 to %d", f.depth, f.connections, perf.DepthLimit(f.connections))
+		return cfg, usagef("--depth %d: expected 1 to %[3]d with --connections %[2]d", f.depth, f.connections, perf.DepthLimit(f.connections))
 	case slices.Max(cfg.Sizes) > perf.SizeLimit(f.connections):
-		return cfg, usagef("--sizes: with --connections %d they are up to %s", f.connections, perf.SizeString(perf.SizeLimit(f.connections)))
+		return cfg, usagef("--sizes: expected up to %[2]s with --connections %[1]d", f.connections, perf.SizeString(perf.SizeLimit(f.connections)))
 	case f.batch != 0 && (f.batch < 1 || f.batch > max(f.depth/2, 1)):
-		return cfg, usagef("--batch %d: with a depth of %d it is 1 to %d", f.batch, f.depth, max(f.depth/2, 1))
+		return cfg, usagef("--batch %d: expected 1 to %[3]d with a depth of %[2]d", f.batch, f.depth, max(f.depth/2, 1))
 	case f.signal != 0 && (f.signal < 1 || f.signal > max(f.depth/2, 1)):
-		return cfg, usagef("--signal %d: with a depth of %d it is 1 to %d", f.signal, f.depth, max(f.depth/2, 1))
+		return cfg, usagef("--signal %d: expected 1 to %[3]d with a depth of %[2]d", f.signal, f.depth, max(f.depth/2, 1))
 	case f.plot != "" && !strings.HasSuffix(f.plot, ".svg"):
-		return cfg, usagef("--plot %s: the picture is SVG, the name ends in .svg", f.plot)
+		return cfg, usagef("--plot %s: expected a name that ends in .svg", f.plot)
 	case f.rounds < 1 || f.rounds > 1000:
-		return cfg, usagef("--rounds %d: they are 1 to 1000", f.rounds)
+		return cfg, usagef("--rounds %d: expected 1 to 1000", f.rounds)
 	case f.duration <= 0:
-		return cfg, usagef("--duration %v: it is above zero, such as 10s", f.duration)
+		return cfg, usagef("--duration %v: expected more than 0, such as 10s", f.duration)
 	case f.tuning.Spin < 0:
-		return cfg, usagef("--spin %v: it is not negative", f.tuning.Spin)
+		return cfg, usagef("--spin %v: expected 0 or more", f.tuning.Spin)
 	case f.tuning.MaxULPDU != 0 && (f.tuning.MaxULPDU < mpa.MinMULPDU || f.tuning.MaxULPDU > mpa.MaxMULPDU):
-		return cfg, usagef("--fpdu %d: it is %d to %d", f.tuning.MaxULPDU, mpa.MinMULPDU, mpa.MaxMULPDU)
+		return cfg, usagef("--fpdu %d: expected %d to %d", f.tuning.MaxULPDU, mpa.MinMULPDU, mpa.MaxMULPDU)
 	}
 	if f.admit, err = f.allow.admit(); err != nil {
 		return cfg, err
@@ -174,7 +173,7 @@ func (f *perfFlags) config() (cfg perf.Config, err error) {
 			_, err = net.LookupPort("tcp", port)
 		}
 		if err != nil {
-			return cfg, usagef("%q is not an address: give host:port, such as 192.0.2.7:7471", addr)
+			return cfg, usagef("%q is not an address: expected host:port, such as 192.0.2.7:7471", addr)
 		}
 	}
 	return cfg, nil
@@ -202,7 +201,7 @@ func (f *perfFlags) run(ctx context.Context) (err error) {
 	if f.connect == "" {
 		exe, err := os.Executable()
 		if err != nil {
-			return fmt.Errorf("cannot find this program to start the other end: %w", err)
+			return fmt.Errorf("cannot find this program, to start the other end: %w", err)
 		}
 		child, err := perf.StartChild(ctx, exe, "perf", "--listen", "127.0.0.1:0", "--child", "--log-level", f.logLevel)
 		if err != nil {
@@ -222,7 +221,7 @@ func (f *perfFlags) run(ctx context.Context) (err error) {
 func (f *perfFlags) measure(ctx context.Context, cfg perf.Config) (err error) {
 	var plot *os.File
 	if f.plot != "" {
-		if plot, err = os.Create(f.plot); err != nil { // before the work, which is not to be in vain
+		if plot, err = os.Create(f.plot); err != nil { // before the work, as it may fail
 			return fmt.Errorf("cannot plot: %w", err)
 		}
 		defer plot.Close()

@@ -64,22 +64,21 @@ func newPing() *cobra.Command {
 	p := &ping{sessions: min(maxSessions, fairness.Descriptors()/2)}
 	cmd := &cobra.Command{
 		Use:   "ping {-s | -c -a ADDR} [flags]",
-		Short: "Do what rping(1) does, and speak with it",
-		Long: `Ping does what rping of rdma-core does, speaks with it over the wire and takes
-its flags: the client offers a text, the server reads it by RDMA Read and writes
-it back by RDMA Write.
+		Short: "Ping by RDMA; interoperates with rping(1)",
+		Long: `Ping does what rping of rdma-core does, interoperates with it and takes its flags: the
+client advertises a text, the server fetches it by RDMA Read and returns it by RDMA
+Write.
 
-A server serves one client and ends, unless -P is given. With -P it has up to 1024
-sessions at a time: one more takes the place of one that does not ping, of the
-client that has the most. It takes pings up to -S
-octets, and of any size without it; -p 0 lets the system choose the port. A
-client pings until it is interrupted, or -C times. A peer that keeps silent for
---timeout breaks the session.
+A server serves one client and exits. With -P it serves many, up to 1024 at a time:
+when all places are taken, a new client takes the place of an idle session of the host
+with the most. A server accepts pings of up to -S bytes, and of any size without -S.
+With -p 0 the system chooses the port. A client pings until it is interrupted, or -C
+times. If the peer does not answer within --timeout, the session fails.
 
-The status is 1 when a connection could not be made or a session broke, 3 when the
-peer kept silent, and 130 after an interrupt.`,
+The status is 1 if there was no connection or a session failed, 3 if the peer did not
+answer in time, and 130 after an interrupt.`,
 		Example: `  weft ping -s -a 127.0.0.1 -P              serve until interrupted
-  weft ping -c -a 127.0.0.1 -C 10 -v        ping ten times and show the text
+  weft ping -c -a 127.0.0.1 -C 10 -v        ping ten times and show the data
   weft ping -c -a 192.0.2.7 -S 60000 -V     large pings to rping -s -S 60000, compared`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
@@ -91,20 +90,20 @@ peer kept silent, and 130 after an interrupt.`,
 	f.SortFlags = false
 	f.BoolVarP(&p.server, "server", "s", false, "be the server")
 	f.BoolVarP(&p.client, "client", "c", false, "be the client")
-	f.StringVarP(&p.address, "address", "a", "", "`address` to connect to or to listen on (default of a server: any)")
-	f.IntVarP(&p.port, "port", "p", 7174, "TCP `port`")
-	f.IntVarP(&p.count, "count", "C", 0, "ping this many `times` (0: until interrupted)")
-	f.IntVarP(&p.size, "size", "S", rping.DefaultSize, fmt.Sprintf("`octets` a ping, %d to %d", rping.MinSize, rping.MaxSize))
-	f.CountVarP(&p.verbose, "verbose", "v", "print the ping data")
-	f.CountVarP(&p.validate, "validate", "V", "compare what came back with what was sent")
-	f.CountVarP(&p.debug, "debug", "d", "log every step")
-	f.BoolVarP(&p.persistent, "persistent", "P", false, "as the server, serve many clients, also at once, until interrupted")
-	p.allow.register(f, "everybody")
+	f.StringVarP(&p.address, "address", "a", "", "`ADDR` to connect to, or to listen on (default of a server: any)")
+	f.IntVarP(&p.port, "port", "p", 7174, "TCP `PORT`")
+	f.IntVarP(&p.count, "count", "C", 0, "ping `N` times (0: until interrupted)")
+	f.IntVarP(&p.size, "size", "S", rping.DefaultSize, fmt.Sprintf("`BYTES` of a ping, %d to %d", rping.MinSize, rping.MaxSize))
+	f.CountVarP(&p.verbose, "verbose", "v", "print the ping data``")
+	f.CountVarP(&p.validate, "validate", "V", "compare the data that came back with the data sent``")
+	f.CountVarP(&p.debug, "debug", "d", "log every step``")
+	f.BoolVarP(&p.persistent, "persistent", "P", false, "serve many clients, also at the same time, until interrupted")
+	p.allow.register(f, "all")
 	p.timeout.register(f, "10s for connecting, then 30s")
-	f.BoolVar(&p.noCRC, "no-crc", false, "do not ask for CRC32C (it is used when the peer asks)")
+	f.BoolVar(&p.noCRC, "no-crc", false, "do not ask for CRC32C (it is used if the peer asks)")
 	f.BoolVar(&p.markers, "markers", false, "ask for MPA markers in what the peer sends")
-	f.BoolVar(&p.peerToPeer, "peer-to-peer", false, "offer the peer-to-peer set-up of RFC 6581")
-	f.IntVar(&p.revision, "mpa-rev", 2, "MPA `revision`: 2 (RFC 6581), 1 (RFC 5044) or 0 (RDMA Consortium); a server that says 2 takes 1, too")
+	f.BoolVar(&p.peerToPeer, "peer-to-peer", false, "offer the peer-to-peer model of RFC 6581")
+	f.IntVar(&p.revision, "mpa-rev", 2, "MPA `REVISION`: 2 (RFC 6581), 1 (RFC 5044) or 0 (RDMA Consortium); with 2, a server accepts 1, too")
 	p.register(cmd)
 	return cmd
 }
@@ -113,23 +112,23 @@ peer kept silent, and 130 after an interrupt.`,
 func (p *ping) check() error {
 	switch {
 	case p.server == p.client:
-		return usagef("say which side to be: -s for the server or -c for the client")
+		return usagef("expected either -s for the server or -c for the client")
 	case p.client && p.address == "":
-		return usagef("a client needs the server's address: -a ADDR")
+		return usagef("missing server address: -a ADDR")
 	case p.port < 0 || p.port > math.MaxUint16:
-		return usagef("-p %d: a port is 0 to %d", p.port, math.MaxUint16)
+		return usagef("-p %d: expected 0 to %d", p.port, math.MaxUint16)
 	case p.client && p.port == 0:
-		return usagef("-p 0: a client needs the server's port")
+		return usagef("-p 0: expected the port of the server")
 	case p.client && len(p.allow) > 0:
-		return usagef("--allow is for the server: it says who may ping")
+		return usagef("--allow is for the server: it restricts who may ping")
 	case p.count < 0:
-		return usagef("-C %d: a count is not negative; 0 pings until interrupted", p.count)
+		return usagef("-C %d: expected 0 or more; 0 pings until interrupted", p.count)
 	case p.size < rping.MinSize || p.size > rping.MaxSize:
-		return usagef("-S %d: a ping has %d to %d octets", p.size, rping.MinSize, rping.MaxSize)
+		return usagef("-S %d: expected %d to %d bytes", p.size, rping.MinSize, rping.MaxSize)
 	case p.peerToPeer && p.revision != 2:
 		return usagef("--peer-to-peer needs --mpa-rev 2")
 	case p.revision < 0 || p.revision >= len(profiles):
-		return usagef("--mpa-rev %d: it is 0, 1 or 2", p.revision)
+		return usagef("--mpa-rev %d: expected 0, 1 or 2", p.revision)
 	}
 	var err error
 	p.admit, err = p.allow.admit()
@@ -196,7 +195,7 @@ func (p *ping) ping(ctx context.Context) error {
 	}
 	defer p.hangUp(ctx, conn)
 	if bytes.HasPrefix(conn.PrivateData(), rpcMagic) {
-		return fmt.Errorf("%s speaks RPC over RDMA, as NFS servers do: expected weft ping -s or rping -s, whose port -p gives", addr)
+		return fmt.Errorf("%s speaks RPC over RDMA, as NFS servers do: expected weft ping -s or rping -s; give its port with -p", addr)
 	}
 	p.log.Debug("connected", "to", conn.RemoteAddr(), "crc", conn.MPA().CRC)
 	// An interrupt lets the ping under way come to its end: to the server a
@@ -244,7 +243,7 @@ func outlast(ctx context.Context, d time.Duration) (context.Context, context.Can
 // dialError says in plain words why there is no connection.
 func (p *ping) dialError(addr string, err error) error {
 	if errors.Is(err, syscall.ECONNREFUSED) {
-		return fmt.Errorf("nothing listens on %s: start a server there, for example: weft ping -s -a %s -p %d", addr, p.address, p.port)
+		return fmt.Errorf("nothing listens on %s: start a server there, for example with weft ping -s -a %s -p %d", addr, p.address, p.port)
 	}
 	var op *net.OpError
 	switch {
@@ -253,7 +252,7 @@ func (p *ping) dialError(addr string, err error) error {
 	case errors.As(err, &op) && op.Op == "dial" && op.Timeout():
 		return fmt.Errorf("%s cannot be reached: is the host up, and does a firewall let the port through? %w", addr, err)
 	case errors.Is(err, &mpa.Error{Code: mpa.CodeStartup}), errors.Is(err, &mpa.Error{Code: mpa.CodeClosed}):
-		return fmt.Errorf("%s takes connections but does not begin iWARP: %w; expected there is weft ping -s or rping -s, whose port -p says", addr, err)
+		return fmt.Errorf("%s accepts connections but does not answer as iWARP: %w; expected weft ping -s or rping -s; give its port with -p", addr, err)
 	}
 	return fmt.Errorf("cannot connect to %s: %w", addr, err)
 }
@@ -299,7 +298,7 @@ func (p *ping) serve(ctx context.Context) error {
 		sessions.Go(func() {
 			defer place.Free()
 			if err := p.session(s.ctx, req, s); err != nil {
-				log.Tell(slog.LevelError, "a session broke", req.Origin().Share(), req.RemoteAddr(), err)
+				log.Tell(slog.LevelError, "session failed", req.Origin().Share(), req.RemoteAddr(), err)
 			}
 		})
 	}

@@ -22,30 +22,29 @@ func newRm() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "rm [flags] URL...",
 		Short: "Remove files of an NFS server",
-		Long: `Rm removes files of NFS servers, and with -r folders with what is in them, without
-mounting anything. It asks nothing. A symbolic link is removed, not what it leads
-to. The root of what a server exports is never removed, nor what a URL names by . or
-.. at its end.
+		Long: `Rm removes files of NFS servers, and with -r directories with their contents, without
+a mount. It does not ask. A symbolic link is removed, never its target. Rm refuses the
+root of an export, and a URL that ends in . or .. .
 
 ` + urlHelp + `
 
-The status is 1 when something was not removed; the rest is. With -f what is not
-there is no failure.`,
+The status is 1 if something was not removed; the rest is removed. With -f a file that
+does not exist is no error.`,
 		Example: `  weft rm nfs://127.0.0.1/old
-  weft rm -r nfs://192.0.2.7/srv/tmp       a folder with what is in it
-  weft rm -rf nfs://192.0.2.7/srv/tmp      which need not be there`,
+  weft rm -r nfs://192.0.2.7/srv/tmp       a directory with its contents
+  weft rm -rf nfs://192.0.2.7/srv/tmp      even if it does not exist`,
 		Args: func(cmd *cobra.Command, args []string) error {
 			if r.remover.Force {
 				return nil
 			}
-			return arguments(1, 0, "what to remove, such as nfs://127.0.0.1/old")(cmd, args)
+			return arguments(1, 0, "a URL, such as nfs://127.0.0.1/old")(cmd, args)
 		},
 		RunE: func(cmd *cobra.Command, args []string) error { return r.run(cmd, args) },
 	}
 	f := cmd.Flags()
 	f.SortFlags = false
-	f.BoolVarP(&r.remover.Recursive, "recursive", "r", false, "remove folders with what is in them")
-	f.BoolVarP(&r.remover.Force, "force", "f", false, "take what is not there for removed")
+	f.BoolVarP(&r.remover.Recursive, "recursive", "r", false, "remove directories with their contents")
+	f.BoolVarP(&r.remover.Force, "force", "f", false, "ignore files that do not exist")
 	f.BoolVarP(&r.verbose, "verbose", "v", false, "name each file that was removed")
 	r.register(cmd)
 	return cmd
@@ -75,7 +74,7 @@ func (r *rm) run(cmd *cobra.Command, args []string) (err error) {
 		}
 	}
 	if n := r.remover.Failures(); n > 0 {
-		return fmt.Errorf("not removed: %d", n)
+		return errors.New(items(n) + " not removed")
 	}
 	return nil
 }

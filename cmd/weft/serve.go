@@ -49,61 +49,66 @@ func newServe() *cobra.Command {
 	s := &serve{portMap: fileserver.PortMapAuto}
 	cmd := &cobra.Command{
 		Use:   "serve DIR [flags]",
-		Short: "Serve a folder to NFS clients, over RDMA and TCP",
-		Long: `Serve makes a folder a file server: NFS version 3 over RDMA, and over TCP for
-those without RDMA. Linux mounts it, and weft ls, cat and cp read and write it
-with nothing mounted. Nothing has to be installed, and nobody has to be root.
+		Short: "Serve a directory to NFS clients, over RDMA and TCP",
+		Long: `Serve makes a directory available as an NFS server: version 3 over RDMA, and over TCP
+for clients without RDMA. Linux can mount it; weft ls, cat, cp and the other file
+commands use it without a mount. It needs no installation and no root.
 
-Without flags it serves this machine alone: --listen :20049 serves others, and
---allow says which. Where root serves, --allow is for this machine's addresses, too.
+By default it serves this machine only. --listen :20049 serves others, and --allow
+says which. If root serves, --allow applies to the addresses of this machine, too.
 
-When root serves, callers on this machine act as the users who own their sockets,
-with the groups of those, whatever they claim; only root may claim to be another.
-Callers on other machines are who they say, as with all NFS servers without
-Kerberos. Over TCP they have to call from ports below 1024, which is for root there,
-unless --insecure is given. Over RDMA ports say nothing, as Linux's client uses
-any: --allow, --squash and --read-only are the locks there are. Root is nobody,
-also of this machine, unless --squash none is given, and so are callers who do not
-say who they are. What nobody makes has no set-uid and set-gid bits.
+If root serves, a caller on this machine acts as the user who owns its socket, with
+the groups of that user, whatever the caller claims; only root may claim to be another
+user. The identity of callers on other machines is not authenticated, as with every
+NFS server without Kerberos. Over TCP they must call from a port below 1024, which
+takes root there, unless --insecure is given. Over RDMA the port proves nothing,
+because Linux's client uses any: restrict access with --allow, --squash and
+--read-only. Root is mapped to nobody, even root of this machine, unless --squash none
+is given. So is a caller without credentials. Files that nobody makes get no
+set-user-ID and set-group-ID bits.
 
-When anybody else serves, all callers act as that user, and all files are that
-user's. The same user and root of this machine may call. --allow-others lets in the
-other users of this machine, and --allow other machines; it does not shut out this one.
-On systems other than Linux it is so for root, too, and as they do not tell who calls,
-callers on this machine need --allow-others.
+If another user serves, all callers act as that user. That user and root may call from
+this machine. --allow-others admits the other users of this machine, and --allow other
+machines; it never excludes this one. On systems other than Linux this holds for root,
+too. They do not report who calls, so callers on this machine need --allow-others.
 
-Clients see the folder and nothing else: symbolic links that lead out of it are
-links to places on the client.
+Clients see the directory and nothing else. A symbolic link that leads out of it is
+resolved on the client.
 
-Linux needs MOUNT beside NFS, and a port mapper on port 111 to find it by. Serve
-is one where it may be (--portmap own), or tells the one that is there (register);
-where neither goes, the mount command that it prints has the port (off).
+Linux needs MOUNT beside NFS, and finds it by a port mapper on port 111. Serve is the
+port mapper where it may be (--portmap own), or registers with one that is running
+(register). If neither works, the mount command that serve prints has the port (off).
 
-A write that was acknowledged as stable is on disk. --async gives that up for
-names and attributes: a crash of the machine may undo what clients think done.
+A write that was acknowledged as stable is on disk. --async gives that up for names
+and attributes: a crash of the machine may undo changes that clients consider done.
 
-Connections of hosts that --allow does not have are reset before anything is read
-of them. Those served are at most 1024 over TCP and 256 over RDMA, with 256 MiB of
-messages each, and fewer where the system lets a process open fewer than 4096
-files (ulimit -n). All of it is divided fairly among hosts: who has the most and
-does not use it loses some of it to others.
+Serve resets a connection from a host that --allow excludes before it reads anything.
+It has at most 1024 connections over TCP and 256 over RDMA, with 256 MiB of messages
+each, and fewer if a process may open fewer than 4096 files (ulimit -n). Hosts share
+them fairly: a host that holds the most and leaves it idle loses some to others.
 
-File handles are sealed with a random key, so that nobody makes up handles of files
-that were not found by a path. It is kept in --state DIR (handles.key, for this user
-alone), and clients go on when the server is started again. A key that others may read
-or exchange is refused. Where it cannot be kept, and below what is served it must not
-be, handles end with the server: clients have to mount again.
+File handles are sealed with a random key, so that nobody can forge them. The key is
+kept in --state DIR (handles.key, for this user alone), so that clients carry on after
+a restart of the server. Serve refuses a key that others can read or replace. DIR must
+not lie below the directory that is served. If the key cannot be kept, clients have to
+mount again after a restart.
 
-An interrupt ends it with status 130, SIGTERM with 143: what has been asked is
-answered, within five seconds.`,
-		Example: `  weft serve .                                     this folder, to this machine
+On SIGINT and SIGTERM it drains outstanding requests for up to five seconds, then
+exits with status 130 or 143. A systemd unit has to know that 143 is success:
+
+  [Service]
+  ExecStart=/usr/local/bin/weft serve /srv --listen :20049 --allow 192.0.2.0/24
+  SuccessExitStatus=143
+  StateDirectory=weft
+  LimitNOFILE=8192`,
+		Example: `  weft serve .                                     this directory, to this machine
   weft serve . --listen :20049 --allow 192.0.2.7   to another machine, too
   weft serve /srv --listen :20049 --allow 192.0.2.0/24 --read-only
   weft serve . --tcp off --pcap nfs.pcapng         RDMA only, recorded for Wireshark
 
   weft cp nfs://127.0.0.1/README.md /tmp/          in another terminal
   mount -t nfs -o vers=3,proto=rdma,port=20049,nolock 192.0.2.7:/ /mnt`,
-		Args: arguments(1, 1, "which folder to serve, such as . for this one"),
+		Args: arguments(1, 1, "a directory to serve, such as ."),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			s.cmd = cmd
 			return s.run(cmd.Context(), args[0])
@@ -111,15 +116,15 @@ answered, within five seconds.`,
 	}
 	f := cmd.Flags()
 	f.SortFlags = false
-	f.StringVarP(&s.listen, "listen", "l", serveAddr, "`address` of NFS over RDMA; without a host, everybody's")
-	f.StringVar(&s.tcp, "tcp", "", "`address` of NFS and MOUNT over TCP, or off (default: port 2049 of the same host, or if that is taken any)")
-	f.BoolVarP(&s.readOnly, "read-only", "r", false, "let nobody change anything")
+	f.StringVarP(&s.listen, "listen", "l", serveAddr, "`ADDR` (host:port) of NFS over RDMA; without a host, all addresses")
+	f.StringVar(&s.tcp, "tcp", "", "`ADDR` of NFS and MOUNT over TCP, or off (default: port 2049 of the same host, or any port if that is in use)")
+	f.BoolVarP(&s.readOnly, "read-only", "r", false, "refuse all changes")
 	s.access.register(f)
-	f.StringVar(&s.squash, "squash", "root", "when root serves, `who` is taken for nobody: root, all or none")
-	f.BoolVar(&s.async, "async", false, "answer before names and attributes are on disk")
-	f.StringVar(&s.state, "state", stateDir(), "`folder` for the key of file handles, outside of what is served")
-	f.Var(&s.portMap, "portmap", "`how` clients find MOUNT: own, register, auto or off")
-	f.BoolVarP(&s.verbose, "verbose", "v", false, "tell of connections")
+	f.StringVar(&s.squash, "squash", "root", "if root serves, `WHO` is mapped to nobody: root, all or none")
+	f.BoolVar(&s.async, "async", false, "answer before changes of names and attributes are on disk")
+	f.StringVar(&s.state, "state", stateDir(), "`DIR` for the key of file handles, outside the served directory")
+	f.Var(&s.portMap, "portmap", "`HOW` clients find MOUNT: own, register, auto or off")
+	f.BoolVarP(&s.verbose, "verbose", "v", false, "log connections")
 	s.options.register(cmd)
 	return cmd
 }
@@ -131,17 +136,17 @@ var squashes = map[string]folder.Squash{"root": folder.SquashRoot, "all": folder
 func (s *serve) config(dir string) (files folder.Config, server fileserver.Config, err error) {
 	squash, ok := squashes[s.squash]
 	if !ok {
-		return files, server, usagef("--squash %s: it is root, all or none", s.squash)
+		return files, server, usagef("--squash %s: expected root, all or none", s.squash)
 	}
 	if mount.Personal() && s.cmd.Flags().Changed("squash") && squash != folder.SquashNone {
-		return files, server, usagef("--squash %s: everybody acts as %s, who serves, and nobody can be taken for another user; that takes root, on Linux", s.squash, userName())
+		return files, server, usagef("--squash %s: all callers act as %s; mapping them to other users takes root, on Linux", s.squash, userName())
 	}
 	host, port, err := net.SplitHostPort(s.listen)
 	if err != nil {
-		return files, server, usagef("--listen %s: an address is HOST:PORT, or :PORT for everybody", s.listen)
+		return files, server, usagef("--listen %s: expected HOST:PORT, or :PORT for all addresses", s.listen)
 	}
 	if port == "" {
-		return files, server, usagef("--listen %s: the port is missing; that of NFS over RDMA is %s", s.listen, rdmaPort)
+		return files, server, usagef("--listen %s: missing port; NFS over RDMA has %s", s.listen, rdmaPort)
 	}
 	server = fileserver.Config{RDMA: s.listen, TCP: s.tcp, PortMap: s.portMap}
 	switch s.tcp {
@@ -151,11 +156,11 @@ func (s *serve) config(dir string) (files folder.Config, server fileserver.Confi
 		server.TCP = ""
 	default:
 		if _, port, err := net.SplitHostPort(s.tcp); err != nil || port == "" {
-			return files, server, usagef("--tcp %s: it is HOST:PORT, or off", s.tcp)
+			return files, server, usagef("--tcp %s: expected HOST:PORT or off", s.tcp)
 		}
 	}
 	if server.TCP == "" && (s.portMap == fileserver.PortMapOwn || s.portMap == fileserver.PortMapRegister) {
-		return files, server, usagef("--portmap %s: without TCP there is no MOUNT to be found", s.portMap)
+		return files, server, usagef("--portmap %s: there is no MOUNT without TCP", s.portMap)
 	}
 	if err := s.access.configure(&server); err != nil {
 		return files, server, err
@@ -194,7 +199,7 @@ func (s *serve) run(ctx context.Context, dir string) (err error) {
 	}
 	defer exported.Close()
 	if lost := exported.KeyLost(); lost != nil {
-		told = append(told, fmt.Sprintf("clients have to mount again when this server is started again, as the key of file handles is not kept: %v", lost))
+		told = append(told, fmt.Sprintf("clients have to mount again after a restart of this server, because the key of file handles is not kept: %v", lost))
 	}
 	path := filepath.ToSlash(files.Root)
 	if err := cfg.Export(exported, path); err != nil {
@@ -219,7 +224,7 @@ func untilInterrupted(ctx context.Context, server *fileserver.Server, log *slog.
 	defer cancel()
 	end := server.Shutdown(drain)
 	if errors.Is(end, context.DeadlineExceeded) {
-		log.Info("some calls were not answered", "err", end)
+		log.Info("some calls were not answered in time", "err", end)
 		end = nil
 	}
 	return errors.Join(err, end)
@@ -244,7 +249,7 @@ func (s *serve) greet(w io.Writer, server *fileserver.Server, path string, told 
 	if server.TCP() != nil {
 		fmt.Fprintf(w, "\n  %s\n", mountCommand(host, port, server))
 	} else {
-		fmt.Fprintf(w, "Linux cannot mount it, as that needs MOUNT over TCP\n\n")
+		fmt.Fprintf(w, "Linux cannot mount it: that needs MOUNT over TCP\n\n")
 	}
 	url := "nfs://" + host
 	if port != rdmaPort {
@@ -252,7 +257,7 @@ func (s *serve) greet(w io.Writer, server *fileserver.Server, path string, told 
 	}
 	fmt.Fprintf(w, "  weft cp %s/FILE .\n\n", url)
 	if s.squash == "root" && !mount.Personal() {
-		fmt.Fprintln(w, "root is nobody, also on this machine: --squash none prevents that")
+		fmt.Fprintln(w, "root is mapped to nobody, even on this machine: --squash none prevents that")
 	}
 	for _, line := range s.access.audience(server, s.mayAsServer(), s.mayAsClaims()).warnings() {
 		fmt.Fprintln(w, line)
@@ -269,17 +274,17 @@ func (s *serve) verb() string {
 
 // mayAsServer is what those may who act as the user who serves.
 func (s *serve) mayAsServer() string {
-	return fmt.Sprintf("%s every file of the folder as %s", s.verb(), userName())
+	return fmt.Sprintf("%s every file as %s", s.verb(), userName())
 }
 
 // mayAsClaims is what those may who are believed who they are.
 func (s *serve) mayAsClaims() string {
-	const locks = "--allow says who may call, --squash all makes them all nobody, --read-only keeps files as they are"
+	const locks = "restrict that with --allow, --squash all or --read-only"
 	switch s.squash {
 	case "none":
-		return s.verb() + " every file of the folder as root, by claiming to be root: " + locks
+		return s.verb() + " every file as root, by claiming to be root: " + locks
 	case "all":
-		return s.verb() + " what nobody in particular may: --allow says who may call"
+		return s.verb() + " what the user nobody may: restrict that with --allow"
 	}
 	return s.verb() + " the files of every user but root, by claiming to be that user: " + locks
 }

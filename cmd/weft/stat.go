@@ -24,26 +24,25 @@ func newStat() *cobra.Command {
 	s := new(statFiles)
 	cmd := &cobra.Command{
 		Use:   "stat [flags] URL...",
-		Short: "Tell what an NFS server says of files",
-		Long: `Stat tells what an NFS server says of files: what they are, sizes, owners, times and
-what tells them apart from others. Owners are the server's numbers. Blocks are of
-512 octets.
+		Short: "Show the attributes of files of an NFS server",
+		Long: `Stat shows the attributes that an NFS server reports for files. Owners and groups are
+the server's numbers. Blocks are of 512 bytes.
 
 ` + urlHelp + `
 
 ` + jsonHelp + `
 
-The status is 1 when something could not be looked at.`,
+The status is 1 if the attributes of a file could not be read.`,
 		Example: `  weft stat nfs://127.0.0.1/README.md
-  weft stat -L nfs://192.0.2.7/srv/link             what the link leads to
+  weft stat -L nfs://192.0.2.7/srv/link              the target of the link
   weft stat --json nfs://192.0.2.7/srv/a | jq .size`,
-		Args: arguments(1, 0, "what to look at, such as nfs://127.0.0.1/README.md"),
+		Args: arguments(1, 0, "a URL, such as nfs://127.0.0.1/README.md"),
 		RunE: func(cmd *cobra.Command, args []string) error { return s.run(cmd, args) },
 	}
 	f := cmd.Flags()
 	f.SortFlags = false
 	f.BoolVarP(&s.follow, "dereference", "L", false, "follow symbolic links")
-	f.BoolVar(&s.asJSON, "json", false, "print a JSON object on a line for each")
+	f.BoolVar(&s.asJSON, "json", false, "print one JSON object per line for each file")
 	s.register(cmd)
 	return cmd
 }

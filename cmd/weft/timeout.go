@@ -22,7 +22,7 @@ type timeout struct {
 
 // register adds the flag. Its help ends with the limits that hold without it.
 func (t *timeout) register(f *pflag.FlagSet, standard string) {
-	f.Var(t, "timeout", fmt.Sprintf("give up, with status 3, after this `duration` without an answer; 0 is no limit (default: %s)", standard))
+	f.Var(t, "timeout", fmt.Sprintf("give up, with status 3, after this `DURATION` without an answer; 0 is no limit (default: %s)", standard))
 }
 
 // or returns the limit, or without the flag the standard one; 0 is no limit.
@@ -54,7 +54,7 @@ func (t *timeout) Set(text string) error {
 		return errors.New("expected a duration such as 30s or 2m")
 	}
 	if limit < 0 {
-		return errors.New("a timeout is not negative; 0 is no limit")
+		return errors.New("expected 0 or more; 0 is no limit")
 	}
 	*t = timeout{true, limit}
 	return nil

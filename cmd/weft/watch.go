@@ -127,7 +127,7 @@ func (w *watch) end(call *context.CancelCauseFunc, answered bool) {
 	delete(w.calls, call)
 	if answered {
 		if w.told {
-			w.notice(fmt.Sprintf("server %s is back", w.server))
+			w.notice(fmt.Sprintf("server %s responds again", w.server))
 		}
 		w.connected, w.answered, w.told, w.given, w.cause = true, true, false, false, nil
 	}

@@ -83,7 +83,7 @@ func TestAServerThatStopsAnsweringIsToldOfAndSoIsItsReturn(t *testing.T) {
 		time.Sleep(10 * time.Second)
 		w.want(t, "server H is not responding, still trying (20 s)")
 		w.answer(t, done, nil)
-		w.want(t, "server H is back")
+		w.want(t, "server H responds again")
 		time.Sleep(time.Hour) // nobody calls
 		w.want(t)
 	})
@@ -100,7 +100,7 @@ func TestALostConnectionIsToldOfSoonerAndWithItsReason(t *testing.T) {
 		time.Sleep(2 * time.Second)
 		w.want(t, "server H is not responding, still trying (3 s): refused")
 		w.answer(t, done, nil)
-		w.want(t, "server H is back")
+		w.want(t, "server H responds again")
 		done = w.call(t.Context())
 		time.Sleep(5 * time.Second) // there is a connection again
 		w.want(t)
@@ -158,7 +158,7 @@ func TestAServerThatWasGivenUpIsNotWaitedForLongAgain(t *testing.T) {
 		began = time.Now()
 		<-w.call(t.Context())
 		if took := time.Since(began); took != time.Minute {
-			t.Errorf("a call to a server that is back ended after %v", took)
+			t.Errorf("a call to a server that responds again ended after %v", took)
 		}
 	})
 }
@@ -237,6 +237,6 @@ func TestAServerBehindIsWatchedOverAllItsConnections(t *testing.T) {
 				t.Error(err)
 			}
 		}
-		w.want(t, "server H is back")
+		w.want(t, "server H responds again")
 	})
 }

@@ -46,7 +46,7 @@ func private(dir string) error {
 	case err != nil:
 		return err
 	case !info.IsDir():
-		return fmt.Errorf("%s is no folder", dir)
+		return fmt.Errorf("%s is not a directory", dir)
 	case !ours(info):
 		return fmt.Errorf("%s is open to other users", dir)
 	}

@@ -165,7 +165,7 @@ func (c *Copier) makeDir(ctx context.Context, s *step) error {
 		c.made = append(c.made, false)
 		return nil
 	case err == nil:
-		return fmt.Errorf("%v is no folder, and %v is one", s.to, s.from)
+		return fmt.Errorf("%v is not a directory, and %v is one", s.to, s.from)
 	}
 	perm := c.newPerm(s.info) | 0o700
 	if c.Preserve || s.info.Mode&fs.ModeSticky != 0 {
@@ -325,7 +325,7 @@ func (c *Copier) replace(ctx context.Context, s *step, make func(part Place) err
 // refuseDir fails if there is a folder where a file is to be.
 func refuseDir(ctx context.Context, to, from Place) error {
 	if old, err := to.Tree.Lstat(ctx, to.Path); err == nil && old.Mode.IsDir() {
-		return fmt.Errorf("%v is a folder, and %v is none", to, from)
+		return fmt.Errorf("%v is a directory, and %v is not", to, from)
 	}
 	return nil
 }
@@ -338,7 +338,7 @@ func (c *Copier) file(ctx context.Context, s *step) error {
 		return err
 	case old == nil: // a new one
 	case old.Mode.IsDir():
-		return fmt.Errorf("%v is a folder, and %v is none", s.to, s.from)
+		return fmt.Errorf("%v is a directory, and %v is not", s.to, s.from)
 	case !old.Mode.IsRegular():
 		return c.into(ctx, s, to)
 	default:
@@ -445,10 +445,10 @@ func (c *Copier) compare(ctx context.Context, from, part Place) error {
 	}
 	got, err := c.sum(ctx, part)
 	if err != nil {
-		return fmt.Errorf("reading what was written of %v: %w", from, err)
+		return fmt.Errorf("reading the copy of %v again: %w", from, err)
 	}
 	if got != want {
-		return fmt.Errorf("%v was not copied right, or has changed: its SHA-256 is %x, that of the copy was %x", from, want, got)
+		return fmt.Errorf("%v was copied incorrectly, or has changed: its SHA-256 is %x, that of the copy was %x", from, want, got)
 	}
 	return nil
 }

@@ -93,7 +93,7 @@ func (f *flawed) ReadDir(ctx context.Context, name string) ([]*Info, error) {
 }
 
 // tree makes files of a map from paths to contents; a path with a slash at its
-// end is a folder, contents with an arrow are a symbolic link.
+// end is a directory, contents with an arrow are a symbolic link.
 func tree(t *testing.T, files map[string]string) string {
 	t.Helper()
 	dir := t.TempDir()
@@ -314,7 +314,7 @@ func TestWhatCannotBeCopiedIsToldAndTheRestCopied(t *testing.T) {
 		return nil
 	}}
 	err, failed := run(t, &Copier{Recursive: true}, Local{}, to, dst, filepath.Join(src, "d"))
-	if err != nil || len(failed) != 2 || !errors.Is(failed[0], fs.ErrPermission) || !strings.Contains(failed[1].Error(), "is a folder") {
+	if err != nil || len(failed) != 2 || !errors.Is(failed[0], fs.ErrPermission) || !strings.Contains(failed[1].Error(), "is a directory") {
 		t.Errorf("%v, %v", err, failed)
 	}
 	if got := listTree(t, dst); got["d/a"] != "1" || got["d/c"] != "4" || len(got) != 3 {

@@ -89,7 +89,7 @@ func (c *Copier) linkTo(ctx context.Context, s *step, first Place) (done bool, e
 		if ctx.Err() != nil || fatal(err) {
 			return false, errors.Join(s.failed(err), left)
 		}
-		c.lose(fmt.Errorf("%v is no hard link to %v, but a copy: %w", s.to, first, err))
+		c.lose(fmt.Errorf("%v became a copy, not a hard link to %v: %w", s.to, first, err))
 		return false, nil
 	}
 	if err := c.finish(ctx, part, s.to); err != nil {
@@ -112,7 +112,7 @@ func (c *Copier) remember(ctx context.Context, s *step, at Place) {
 	file := &linked{at, info.ID, s.info.Links - 1}
 	if c.links.octets+file.octets() > maxLinks {
 		c.links.full = true
-		c.lose(fmt.Errorf("%v and files after it may be no hard links, but copies: %d MiB of names of such files are kept and no more; copy them in parts", s.from, maxLinks>>20))
+		c.lose(fmt.Errorf("%v and later files may become copies instead of hard links: the names of such files exceed %d MiB; copy them in parts", s.from, maxLinks>>20))
 		return
 	}
 	if c.links.files == nil {

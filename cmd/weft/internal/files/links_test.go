@@ -110,7 +110,7 @@ func TestWhereThereAreNoHardLinksFilesAreCopied(t *testing.T) {
 	var lost []error
 	c := &Copier{Recursive: true, HardLinks: true, Lost: func(err error) { lost = append(lost, err) }}
 	err, failed := run(t, c, Local{}, linkless{}, dst, src+"/.")
-	if err != nil || failed != nil || len(lost) != 1 || !strings.Contains(lost[0].Error(), "no hard link") {
+	if err != nil || failed != nil || len(lost) != 1 || !strings.Contains(lost[0].Error(), "not a hard link") {
 		t.Errorf("%v, %v, %v", err, failed, lost)
 	}
 	if got := listTree(t, dst); got["a"] != "data" || got["b"] != "data" || len(got) != 2 {

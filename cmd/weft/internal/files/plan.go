@@ -82,7 +82,7 @@ const (
 )
 
 // errTooLarge ends a plan: listing on would find no more that can be copied.
-var errTooLarge = errors.New("too many files to copy at a time; copy them in parts")
+var errTooLarge = errors.New("too many files to copy at once; copy them in parts")
 
 // maxDepth bounds folders in folders.
 const maxDepth = 1000
@@ -101,9 +101,9 @@ func (c *Copier) Plan(ctx context.Context, sources []Place, dst Place) (*Plan, e
 	case err != nil && !errors.Is(err, fs.ErrNotExist):
 		return nil, dst.failed(err)
 	case len(sources) > 1:
-		return nil, fmt.Errorf("%v is no folder, which several files need", dst)
+		return nil, fmt.Errorf("%v is not a directory: expected one as the destination of several files", dst)
 	case strings.HasSuffix(dst.Path, "/") && !(err != nil && c.Recursive):
-		return nil, fmt.Errorf("%v is no folder", dst)
+		return nil, fmt.Errorf("%v is not a directory", dst)
 	}
 	p := &Plan{room: maxPlan}
 	for _, src := range sources {
@@ -135,7 +135,7 @@ func (c *Copier) planSource(ctx context.Context, p *Plan, src, dst Place, into b
 		}
 	}
 	if _, nameless := src.Tree.(*Stdin); nameless && into {
-		return fmt.Errorf("%v is a folder: say which file in it %v is to become", dst, src)
+		return fmt.Errorf("%v is a directory: name the file in it that %v is to become", dst, src)
 	}
 	to, named := dst, true
 	// What has no name of its own gives its files to the folder itself.
@@ -147,7 +147,7 @@ func (c *Copier) planSource(ctx context.Context, p *Plan, src, dst Place, into b
 	}
 	if info.Mode.IsDir() {
 		if !c.Recursive {
-			return fmt.Errorf("%v is a folder; -r copies it", src)
+			return fmt.Errorf("%v is a directory; -r copies it", src)
 		}
 		if err := c.checkApart(ctx, src, to); err != nil {
 			return err
@@ -172,7 +172,7 @@ func (c *Copier) checkApart(ctx context.Context, src, to Place) error {
 		}
 	}
 	if to.Tree.Inside(target, from) {
-		return fmt.Errorf("%v is inside of %v: a folder cannot be copied into itself", to, src)
+		return fmt.Errorf("%v is inside %v: a directory cannot be copied into itself", to, src)
 	}
 	return nil
 }
@@ -189,13 +189,13 @@ func (c *Copier) planFile(ctx context.Context, p *Plan, s *step, depth int) erro
 		return p.add(s, copyLink)
 	case mode.IsDir():
 		if depth == maxDepth {
-			return fmt.Errorf("%v: folders more than %d deep", s.from, maxDepth)
+			return fmt.Errorf("%v: directories more than %d levels deep", s.from, maxDepth)
 		}
 		return c.planDir(ctx, p, s, depth)
 	case mode&(fs.ModeNamedPipe|fs.ModeSocket|fs.ModeDevice) != 0 && c.Special:
 		return p.add(s, makeNode)
 	default:
-		return fmt.Errorf("%v is neither a file nor a folder nor a symbolic link (%v): not copied; -a makes pipes, sockets and devices anew", s.from, mode)
+		return fmt.Errorf("%v is not a file, directory or symbolic link (%v): not copied; -a copies pipes, sockets and devices", s.from, mode)
 	}
 }
 

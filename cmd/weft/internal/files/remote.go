@@ -115,7 +115,7 @@ func (r *Remote) Create(ctx context.Context, name string, perm fs.FileMode) (Out
 
 // Write fails: devices and pipes of an export are its clients', not the server's.
 func (r *Remote) Write(_ context.Context, name string) (Output, error) {
-	return nil, fmt.Errorf("%s is no regular file", r.Show(name))
+	return nil, fmt.Errorf("%s is not a regular file", r.Show(name))
 }
 
 func (r *Remote) Mkdir(ctx context.Context, name string, perm fs.FileMode) error {
@@ -150,7 +150,7 @@ func (r *Remote) Mknod(ctx context.Context, name string, mode fs.FileMode, dev D
 	case t&fs.ModeDevice != 0:
 		kind = nfs.TypeBlk
 	default:
-		return fmt.Errorf("%s: %w: servers have no files of the type %v", r.Show(name), errors.ErrUnsupported, t)
+		return fmt.Errorf("%s: %w: NFS has no files of type %v", r.Show(name), errors.ErrUnsupported, t)
 	}
 	_, err := r.FS.Mknod(ctx, name, kind, nfs.Specdata(dev), client.Mode(uint32(mode.Perm())))
 	return err

@@ -40,7 +40,7 @@ func (r *Remover) fail(err error) {
 }
 
 // errKept says that a folder was left as something in it was, which was told.
-var errKept = errors.New("something in it was not removed")
+var errKept = errors.New("some of its contents were not removed")
 
 // Remove removes what is at a path, and no symbolic link's target. Its error is one
 // that ended it; what was not removed is told to r.Failed, and counted.
@@ -61,7 +61,7 @@ func (r *Remover) Remove(ctx context.Context, t *Remote, name string) error {
 func (r *Remover) remove(ctx context.Context, t *Remote, name string) error {
 	clean := path.Clean("/" + name)
 	if clean == "/" {
-		return errors.New("it is the root of what the server exports, which is not removed; name what is in it")
+		return errors.New("it is the root of an export, which cannot be removed; name its contents")
 	}
 	dir, err := t.FS.OpenDir(ctx, path.Dir(clean))
 	if err != nil {
@@ -91,7 +91,7 @@ func (r *Remover) entry(ctx context.Context, t *Remote, b *branch, info *client.
 	case !info.IsDir():
 		err = b.dir.Remove(ctx, info.Name())
 	case !r.Recursive:
-		return errors.New("it is a folder; -r removes it with what is in it")
+		return errors.New("it is a directory; -r removes it with its contents")
 	default:
 		err = r.folder(ctx, t, b, info)
 	}
@@ -103,11 +103,11 @@ func (r *Remover) entry(ctx context.Context, t *Remote, b *branch, info *client.
 
 func (r *Remover) folder(ctx context.Context, t *Remote, b *branch, info *client.Info) error {
 	if b.depth == maxDepth {
-		return fmt.Errorf("folders more than %d deep", maxDepth)
+		return fmt.Errorf("directories more than %d levels deep", maxDepth)
 	}
 	for up := b; up != nil; up = up.up {
 		if bytes.Equal(up.dir.Info().FH, info.FH) {
-			return fmt.Errorf("%w: the folder is in itself", client.ErrServer)
+			return fmt.Errorf("%w: the directory contains itself", client.ErrServer)
 		}
 	}
 	sub := &branch{dir: b.dir.Sub(info), up: b, depth: b.depth + 1}

@@ -70,9 +70,9 @@ func TestWhatIsNotToBeRemovedStays(t *testing.T) {
 			says    string // "" if it is no failure
 		}{
 			{&Remover{}, "/d", "-r removes it"},
-			{&Remover{Recursive: true, Force: true}, "/", "the root of what the server exports"},
-			{&Remover{Recursive: true}, "/d/..", "the root of what the server exports"},
-			{&Remover{Recursive: true}, "//", "the root of what the server exports"},
+			{&Remover{Recursive: true, Force: true}, "/", "the root of an export"},
+			{&Remover{Recursive: true}, "/d/..", "the root of an export"},
+			{&Remover{Recursive: true}, "//", "the root of an export"},
 			{&Remover{}, "/none", "no such file"},
 			{&Remover{Force: true}, "/none", ""},
 			{&Remover{Force: true}, "/none/none", ""},
@@ -173,10 +173,10 @@ func TestFoldersThatAreInThemselvesAreNotGoneThroughForEver(t *testing.T) {
 	}{
 		"the same again": {func(_ nfs.FH, cookie uint64) []nfs.Entry {
 			return []nfs.Entry{mazeEntry("again", 1, cookie+1, nfs.TypeDir)}[:1-min(cookie, 1)]
-		}, "in itself", 20},
+		}, "contains itself", 20},
 		"one of those above": {func(fh nfs.FH, cookie uint64) []nfs.Entry {
 			return []nfs.Entry{mazeEntry("d", 1+binary.BigEndian.Uint64(fh)%5, cookie+1, nfs.TypeDir)}[:1-min(cookie, 1)]
-		}, "in itself", 40},
+		}, "contains itself", 40},
 		"always another": {func(_ nfs.FH, cookie uint64) []nfs.Entry {
 			next++
 			return []nfs.Entry{mazeEntry("d", next, cookie+1, nfs.TypeDir)}[:1-min(cookie, 1)]

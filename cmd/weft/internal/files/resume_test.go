@@ -122,7 +122,7 @@ func TestStandardInputBecomesAFile(t *testing.T) {
 	}
 	dir := t.TempDir()
 	err, failed := run(t, new(Copier), &Stdin{R: strings.NewReader("data")}, Local{}, dir, "-")
-	if err != nil || len(failed) != 1 || !strings.Contains(failed[0].Error(), "is a folder") {
+	if err != nil || len(failed) != 1 || !strings.Contains(failed[0].Error(), "is a directory") {
 		t.Errorf("into a folder: %v, %v", err, failed)
 	}
 }

@@ -89,7 +89,7 @@ func (o *streamOutput) Abort()       {}
 type stream struct{}
 
 func (stream) none() error {
-	return fmt.Errorf("standard input and output hold no files of other names: %w", fs.ErrInvalid)
+	return fmt.Errorf("standard input and output are not directories: %w", fs.ErrInvalid)
 }
 
 func (s stream) Join(string, string) (string, error) { return "", s.none() }

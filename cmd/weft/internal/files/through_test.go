@@ -27,9 +27,9 @@ func TestSymbolicLinksAtTheDestinationAreWrittenThrough(t *testing.T) {
 			"one within, from the root":   {there: map[string]string{"d/file": "-> ../other", "other": "old"}, source: "d", recursive: true, changed: "other"},
 			"one to nothing":              {there: map[string]string{"file": "-> nothing"}, source: "file", says: "leads to nothing"},
 			"one within to nothing":       {there: map[string]string{"d/file": "-> nothing"}, source: "d", recursive: true, says: "leads to nothing"},
-			"one to a folder":             {there: map[string]string{"file": "-> d", "d/": ""}, source: "file", says: "is a folder"},
+			"one to a folder":             {there: map[string]string{"file": "-> d", "d/": ""}, source: "file", says: "is a directory"},
 			"one in a circle":             {there: map[string]string{"file": "-> other", "other": "-> file"}, source: "file", says: "too many"},
-			"one for a folder, within it": {there: map[string]string{"d": "-> other", "other/": ""}, source: "d", recursive: true, says: "is no folder"},
+			"one for a folder, within it": {there: map[string]string{"d": "-> other", "other/": ""}, source: "d", recursive: true, says: "is not a directory"},
 		} {
 			t.Run(name, func(t *testing.T) {
 				empty(t, w.dst)

@@ -29,30 +29,30 @@ func IsURL(s string) bool { return strings.HasPrefix(s, Scheme) }
 func ParseURL(s string) (URL, error) {
 	rest, ok := strings.CutPrefix(s, Scheme)
 	if !ok {
-		return URL{}, fmt.Errorf("%q is no URL of a file on a server, such as nfs://host/path", s)
+		return URL{}, fmt.Errorf("%q is not a valid URL; expected nfs://host/path", s)
 	}
 	authority, name, _ := strings.Cut(rest, "/")
 	u := URL{Host: authority}
 	if host, port, err := net.SplitHostPort(authority); err == nil {
 		n, err := strconv.ParseUint(port, 10, 16)
 		if err != nil || n == 0 {
-			return URL{}, fmt.Errorf("%q: the port %q is not 1 to 65535", s, port)
+			return URL{}, fmt.Errorf("%q: port %q: expected 1 to 65535", s, port)
 		}
 		u.Host, u.Port = host, uint16(n)
 	} else if strings.HasPrefix(authority, "[") && strings.HasSuffix(authority, "]") {
 		u.Host = authority[1 : len(authority)-1]
 	} else if strings.Contains(authority, ":") {
-		return URL{}, fmt.Errorf("%q: %q is no host with a port; an IPv6 address stands in brackets", s, authority)
+		return URL{}, fmt.Errorf("%q: %q is not host:port; put an IPv6 address in brackets", s, authority)
 	}
 	if u.Host == "" || strings.ContainsAny(u.Host, "@[]") {
-		return URL{}, fmt.Errorf("%q: %q is no host", s, u.Host)
+		return URL{}, fmt.Errorf("%q: %q is not a valid host", s, u.Host)
 	}
 	name, err := url.PathUnescape(name)
 	if err != nil {
 		return URL{}, fmt.Errorf("%q: %w (a percent sign is written %%25)", s, err)
 	}
 	if strings.ContainsRune(name, 0) {
-		return URL{}, fmt.Errorf("%q: a path has no NUL", s)
+		return URL{}, fmt.Errorf("%q: a path cannot contain NUL", s)
 	}
 	u.Path = path.Clean("/" + name)
 	if strings.HasSuffix(name, "/") && u.Path != "/" {

@@ -41,10 +41,10 @@ func Advised(err error) error {
 		err  error
 		what string
 	}{
-		{mount.ErrHost, "--allow lets it in"},
-		{mount.ErrUser, "--allow-others lets it in"},
-		{origin.ErrOwner, "--allow-others lets it in"},
-		{mount.ErrPort, "--insecure takes calls from any"},
+		{mount.ErrHost, "--allow admits it"},
+		{mount.ErrUser, "--allow-others admits it"},
+		{origin.ErrOwner, "--allow-others admits it"},
+		{mount.ErrPort, "--insecure accepts any"},
 	} {
 		if errors.Is(err, a.err) {
 			return fmt.Errorf("%w; %s", err, a.what)

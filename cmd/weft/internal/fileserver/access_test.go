@@ -140,7 +140,7 @@ func TestOtherMachinesNeedAListOfAPersonalServer(t *testing.T) {
 			t.Errorf("MOUNT over %s: %v, want the connection's end", over, err)
 		}
 	}
-	if got := log.String(); !strings.Contains(got, "--allow lets it in") {
+	if got := log.String(); !strings.Contains(got, "--allow admits it") {
 		t.Errorf("told %s", got)
 	}
 	s, _ = startFor(t, elsewhere, func(c *Config) {

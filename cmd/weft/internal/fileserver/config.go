@@ -32,7 +32,7 @@ func (p *PortMap) Set(s string) error {
 		*p = m
 		return nil
 	}
-	return fmt.Errorf("it is %s, %s, %s or %s", PortMapAuto, PortMapOwn, PortMapRegister, PortMapOff)
+	return fmt.Errorf("expected %s, %s, %s or %s", PortMapAuto, PortMapOwn, PortMapRegister, PortMapOff)
 }
 
 func (p *PortMap) String() string { return string(*p) }

@@ -61,7 +61,7 @@ func (s *Server) listenTCP(ctx context.Context) (err error) {
 	if taken(err) && s.cfg.AnyTCP {
 		host, port, _ := net.SplitHostPort(s.cfg.TCP)
 		if s.ports.tcp, err = listenTCP(ctx, net.JoinHostPort(host, "0")); err == nil {
-			s.cfg.Notice(fmt.Sprintf("TCP port %s is taken, perhaps by another NFS server: %v is used instead", port, s.ports.tcp.Addr()))
+			s.cfg.Notice(fmt.Sprintf("TCP port %s is in use, perhaps by another NFS server: using %v instead", port, s.ports.tcp.Addr()))
 		}
 	}
 	if err != nil {
@@ -119,9 +119,9 @@ func taken(err error) bool {
 func listenError(addr string, err error) error {
 	switch {
 	case errors.Is(err, syscall.EADDRINUSE):
-		return fmt.Errorf("%s is in use: choose another port, or end what has it", addr)
+		return fmt.Errorf("%s is in use: choose another port, or stop the program that has it", addr)
 	case errors.Is(err, os.ErrPermission):
-		return fmt.Errorf("%s may not be used by this user: choose a port from 1024 on", addr)
+		return fmt.Errorf("this user may not listen on %s: choose a port from 1024 up", addr)
 	}
 	return fmt.Errorf("cannot listen on %s: %w", addr, err)
 }

@@ -71,7 +71,7 @@ func (s *Server) register(ctx context.Context) error {
 	}
 	err := errors.Join(errs...)
 	if s.cfg.PortMap == PortMapRegister {
-		return fmt.Errorf("no port mapper of this host takes registrations: start rpcbind, or use --portmap own or off: %w", err)
+		return fmt.Errorf("no port mapper on this host accepts registrations: start rpcbind, or use --portmap own or off: %w", err)
 	}
 	s.cfg.Logger.Debug("not registered", "err", err)
 	return nil

@@ -138,7 +138,7 @@ func (s *Server) run(what string, serve func() error) {
 	s.serving.Go(func() {
 		err := serve()
 		if !errors.Is(err, rpctcp.ErrServerClosed) && !errors.Is(err, rpcrdma.ErrServerClosed) && !errors.Is(err, cm.ErrClosed) {
-			s.failed <- fmt.Errorf("%s is not served any more: %w", what, err)
+			s.failed <- fmt.Errorf("%s is no longer served: %w", what, err)
 		}
 	})
 }

@@ -60,7 +60,7 @@ func StartChild(ctx context.Context, exe string, args ...string) (*Child, error)
 	addr, ok := strings.CutPrefix(strings.TrimSpace(line), announcement)
 	if err != nil || !ok {
 		c.cmd.Process.Kill()
-		return nil, errors.Join(fmt.Errorf("the other end did not say where it listens but %q", line), c.Stop())
+		return nil, errors.Join(fmt.Errorf("the other end did not print its address but %q", line), c.Stop())
 	}
 	c.Address = addr
 	return c, nil
@@ -73,7 +73,7 @@ func (c *Child) Stop() error {
 	timer := time.AfterFunc(childTime, func() { c.cmd.Process.Kill() })
 	defer timer.Stop()
 	if err := c.cmd.Wait(); err != nil {
-		return fmt.Errorf("the other end, a process of its own, ended with %w; it said: %s", err, c.said)
+		return fmt.Errorf("the child process of the other end failed: %w; it wrote: %s", err, c.said)
 	}
 	return nil
 }

@@ -156,7 +156,7 @@ func limited(ctx context.Context, d time.Duration) (context.Context, context.Can
 // A limitError says that something took too long.
 type limitError time.Duration
 
-func (e limitError) Error() string { return fmt.Sprintf("no end within %v", time.Duration(e)) }
+func (e limitError) Error() string { return fmt.Sprintf("not finished within %v", time.Duration(e)) }
 
 // Timeout is true: time ran out.
 func (e limitError) Timeout() bool { return true }

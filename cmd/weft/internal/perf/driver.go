@@ -93,7 +93,7 @@ func (d *driver) dial(ctx context.Context, first ...byte) (*net.TCPConn, error) 
 	dialer := net.Dialer{Control: d.cfg.Tuning.socket().Control}
 	nc, err := dialer.DialContext(ctx, "tcp", d.cfg.Address)
 	if errors.Is(err, syscall.ECONNREFUSED) {
-		return nil, fmt.Errorf("nothing listens on %s: start the other end there with: weft perf --listen %s", d.cfg.Address, d.cfg.Address)
+		return nil, fmt.Errorf("nothing listens on %s: start the other end there with weft perf --listen %s", d.cfg.Address, d.cfg.Address)
 	}
 	if err != nil {
 		return nil, fmt.Errorf("cannot connect to %s: %w", d.cfg.Address, err)
@@ -164,7 +164,7 @@ func (d *driver) greet(ctx context.Context) error {
 		return d.stranger(because(soon, err))
 	}
 	if rep.Wait {
-		d.cfg.Logger.Warn("another measurement is under way at the other end: waiting", "address", d.cfg.Address)
+		d.cfg.Logger.Warn("the other end is busy with another measurement: waiting", "address", d.cfg.Address)
 		defer guard(ctx, nc)()
 		_, err = d.ctl.answered()
 	}
@@ -178,7 +178,7 @@ func (d *driver) stranger(err error) error {
 	if errors.As(err, &told) || errors.Is(err, context.Canceled) {
 		return err
 	}
-	return fmt.Errorf("%s takes connections but does not answer as weft perf --listen does: %w", d.cfg.Address, err)
+	return fmt.Errorf("%s accepts connections but does not answer as weft perf --listen does: %w", d.cfg.Address, err)
 }
 
 func (d *driver) openStream(ctx context.Context) error {
@@ -223,7 +223,7 @@ func (d *driver) connect(ctx context.Context, crc bool) error {
 		return err
 	}
 	if rep.Remote == nil {
-		return errors.New("the other end did not say where its memory is")
+		return errors.New("the other end did not advertise its memory")
 	}
 	e.peer = verbs.Remote{STag: memory.STag(rep.Remote.STag), TO: rep.Remote.TO}
 	return nil

@@ -32,7 +32,7 @@ func ParseOps(s string) ([]Op, error) {
 	for name := range strings.SplitSeq(s, ",") {
 		op := Op(strings.ToLower(strings.TrimSpace(name)))
 		if !slices.Contains(Ops, op) {
-			return nil, fmt.Errorf("unknown operation %q: there are %s", name, strings.Trim(fmt.Sprint(Ops), "[]"))
+			return nil, fmt.Errorf("unknown operation %q: expected %s", name, strings.Trim(fmt.Sprint(Ops), "[]"))
 		}
 		if !slices.Contains(ops, op) {
 			ops = append(ops, op)

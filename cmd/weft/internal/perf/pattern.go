@@ -36,7 +36,7 @@ func check(b []byte, seed uint64) error {
 		binary.LittleEndian.PutUint64(word[:], patternWord(seed, uint64(at/8)))
 		for i, got := range b[at:min(at+8, len(b))] {
 			if got != word[i] {
-				return fmt.Errorf("octet %d of %d is %#02x instead of %#02x", at+i, len(b), got, word[i])
+				return fmt.Errorf("byte %d of %d is %#02x, expected %#02x", at+i, len(b), got, word[i])
 			}
 		}
 	}

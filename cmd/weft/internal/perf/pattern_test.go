@@ -10,12 +10,12 @@ func TestPatternCheckNamesTheFirstWrongOctet(t *testing.T) {
 		b := make([]byte, n)
 		fill(b, 42)
 		if err := check(b, 42); err != nil {
-			t.Errorf("%d octets as filled: %v", n, err)
+			t.Errorf("%d bytes as filled: %v", n, err)
 		}
 		for at := range b {
 			b[at] ^= 0x10
 			if check(b, 42) == nil {
-				t.Errorf("octet %d of %d changed, and check did not see it", at, n)
+				t.Errorf("byte %d of %d changed, and check did not see it", at, n)
 			}
 			b[at] ^= 0x10
 		}
@@ -23,8 +23,8 @@ func TestPatternCheckNamesTheFirstWrongOctet(t *testing.T) {
 	b := make([]byte, 16)
 	fill(b, 1)
 	b[11]++
-	if err := check(b, 1); err == nil || !bytes.Contains([]byte(err.Error()), []byte("octet 11 of 16")) {
-		t.Errorf("octet 11 of 16 changed, but: %v", err)
+	if err := check(b, 1); err == nil || !bytes.Contains([]byte(err.Error()), []byte("byte 11 of 16")) {
+		t.Errorf("byte 11 of 16 changed, but: %v", err)
 	}
 }
 

@@ -45,16 +45,16 @@ func TestStrangersAreTurnedAwayAndDriversServedAfterwards(t *testing.T) {
 		"a mark alone":          {"C", ""},
 		"an endless line":       {"C" + strings.Repeat("x", maxLine+1), ""},
 		"another version":       {helloOf("weft-perf 1", tokenLen, 1, 1, 1), "same version"},
-		"no hello":              {`C{"do":"stream"}` + "\n", "begins with a hello"},
+		"no hello":              {`C{"do":"stream"}` + "\n", "begin with a hello"},
 		"no token":              {helloOf(protocol, 0, 1, 1, 1), "token"},
-		"too much memory":       {helloOf(protocol, tokenLen, 1, 1<<31-1, 1), "octets of memory"},
+		"too much memory":       {helloOf(protocol, tokenLen, 1, 1<<31-1, 1), "bytes of memory"},
 		"too deep":              {helloOf(protocol, tokenLen, 1, 1, 1000000), "depth"},
 		"no connection":         {helloOf(protocol, tokenLen, 0, 1, 1), "connections"},
 		"negative connections":  {helloOf(protocol, tokenLen, -1, 1, 1), "connections"},
 		"too many connections":  {helloOf(protocol, tokenLen, MaxConnections+1, 1, 1), "connections"},
-		"too much for so many":  {helloOf(protocol, tokenLen, 4, SizeLimit(4)+1, 1), "octets of memory"},
+		"too much for so many":  {helloOf(protocol, tokenLen, 4, SizeLimit(4)+1, 1), "bytes of memory"},
 		"too deep for so many":  {helloOf(protocol, tokenLen, 64, 1, DepthLimit(64)+1), "depth"},
-		"another hello":         {hello + hello[1:], `cannot do "hello"`},
+		"another hello":         {hello + hello[1:], `unexpected request "hello"`},
 		"a run without streams": {hello + `{"do":"run","run":{"kind":"stream","op":"send","size":1,"n":1,"slots":1,"depth":1,"batch":1,"signal":1}}` + "\n", "0 of 1 plain TCP connections"},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -128,7 +128,7 @@ func TestASilentRunEndsAtItsLimit(t *testing.T) {
 	call(t, addr, "J"+string(make([]byte, tokenLen)))
 	io.WriteString(nc, `{"do":"stream"}`+"\n"+`{"do":"run","run":{"kind":"stream","op":"send","size":1,"n":1,"slots":1,"depth":1,"batch":1,"signal":1}}`+"\n")
 	said, err := io.ReadAll(nc)
-	if err != nil || !strings.Contains(string(said), "no end within 1ms") {
+	if err != nil || !strings.Contains(string(said), "not finished within 1ms") {
 		t.Errorf("the peer said %q and ended with %v", said, err)
 	}
 }
@@ -165,7 +165,7 @@ func TestASessionHasTheConnectionsOfItsHello(t *testing.T) {
 			t.Fatalf("the peer complained %q", said)
 		}
 	}
-	if said := answer(`{"do":"stream"}` + "\n"); !strings.Contains(said, `cannot do "stream"`) {
+	if said := answer(`{"do":"stream"}` + "\n"); !strings.Contains(said, `unexpected request "stream"`) {
 		t.Errorf("the peer complained %q of a third connection", said)
 	}
 
@@ -184,7 +184,7 @@ func TestASessionHasTheConnectionsOfItsHello(t *testing.T) {
 func TestASessionHasTheRDMAConnectionsOfItsHello(t *testing.T) {
 	s := session{cfg: &PeerConfig{limits: limits{open: time.Hour, run: time.Hour}}, hello: hello{Connections: 2, Room: 1, Depth: 1}}
 	s.rdma = map[bool][]*endpoint{true: {nil, nil}, false: {nil}}
-	if _, err := s.obey(t.Context(), &request{Do: doConnect, CRC: true, Remote: new(remote)}); err == nil || !strings.Contains(err.Error(), `cannot do "connect"`) {
+	if _, err := s.obey(t.Context(), &request{Do: doConnect, CRC: true, Remote: new(remote)}); err == nil || !strings.Contains(err.Error(), `unexpected request "connect"`) {
 		t.Errorf("a third connection: %v", err)
 	}
 	if _, _, err := s.part(t.Context(), &run{Kind: bandwidth, Op: Write, Size: 1, N: 1, Slots: 1, Depth: 1, Batch: 1, Signal: 1}); err == nil || !strings.Contains(err.Error(), "1 of 2 RDMA connections") {

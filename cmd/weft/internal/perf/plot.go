@@ -53,7 +53,7 @@ const (
 func (rep *Report) WritePlot(w io.Writer) error {
 	panels := rep.panels()
 	if len(panels) == 0 {
-		return errors.New("there is nothing to plot: no results")
+		return errors.New("no results to plot")
 	}
 	image := vgsvg.New(panelWidth, panelHeight*vg.Length(len(panels)))
 	tiles := draw.Tiles{Rows: len(panels), Cols: 1, PadTop: vg.Points(6), PadBottom: vg.Points(6), PadRight: vg.Points(12), PadY: vg.Points(12)}

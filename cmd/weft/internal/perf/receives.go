@@ -58,15 +58,15 @@ func (v *receives) post(e *endpoint, n int) error {
 func (v *receives) take(wc *verbs.WC) error {
 	switch {
 	case v.got == v.total:
-		return fmt.Errorf("a message more than the %d of the run", v.total)
+		return fmt.Errorf("more messages than the %d of the run", v.total)
 	case v.op == Send && int64(wc.Bytes) != int64(v.run.Size):
-		return fmt.Errorf("message %d has %d octets instead of %d", v.got, wc.Bytes, v.run.Size)
+		return fmt.Errorf("message %d has %d bytes, expected %d", v.got, wc.Bytes, v.run.Size)
 	case v.op == Immediate:
 		if n := binary.BigEndian.Uint64(wc.Immediate[:]); wc.Op != verbs.OpRecvImmediate || n != uint64(v.got) {
 			return fmt.Errorf("message %d is a %v with number %d", v.got, wc.Op, n)
 		}
 	case v.op == "" && (wc.Op != verbs.OpRecv || wc.Bytes != 0):
-		return fmt.Errorf("message %d is a %v of %d octets instead of an empty Send", v.got, wc.Op, wc.Bytes)
+		return fmt.Errorf("message %d is a %v of %d bytes, expected an empty Send", v.got, wc.Op, wc.Bytes)
 	}
 	v.got++
 	return nil

@@ -45,7 +45,7 @@ func TestTableShowsFiguresWithThreeDigits(t *testing.T) {
 	if err := sampleReport().WriteTable(&b); err != nil {
 		t.Fatal(err)
 	}
-	want := `go1.26, linux/amd64, 2 CPUs, congestion control reno, 4 connections at once, median of 3 rounds
+	want := `go1.26, linux/amd64, 2 CPUs, congestion control reno, 4 connections, median of 3 rounds
 
 OPERATION    SIZE  CRC     GB/s    MSG/s   TCP GB/s    MSG/s   RATIO
 write        64 B   on     1.25   19.5 M     0.0250    391 k    50.0

@@ -53,16 +53,16 @@ func (r *run) offset(k int) int { return k % r.Slots * r.Size }
 func (r *run) check(room, depth int) error {
 	switch {
 	case !slices.Contains(Ops, r.Op) || r.Op.word() && r.Size != wordSize:
-		return fmt.Errorf("there is no operation %q of %d octets", r.Op, r.Size)
+		return fmt.Errorf("there is no operation %q of %d bytes", r.Op, r.Size)
 	case r.Size < 1 || r.Size > MaxSize || r.Slots < 1 || r.Slots > room/r.Size:
-		return fmt.Errorf("%d messages of %d octets do not fit the %d octets of the connection's memory", r.Slots, r.Size, room)
+		return fmt.Errorf("%d messages of %d bytes do not fit the connection's %d bytes of memory", r.Slots, r.Size, room)
 	case r.N < 1 || r.N > maxMessages:
-		return fmt.Errorf("%d messages: a run has 1 to %d", r.N, maxMessages)
+		return fmt.Errorf("%d messages: expected 1 to %d in a run", r.N, maxMessages)
 	case r.Depth < 1 || r.Depth > depth:
 		return fmt.Errorf("%d messages in flight: the connection has a depth of %d", r.Depth, depth)
 	case r.Batch < 1 || r.Batch > r.Depth || r.Signal < 1 || r.Signal > r.Depth-r.Batch+1:
 		// Else a batch could wait for one that nobody tells the end of.
-		return fmt.Errorf("batches of %d with every %d signaled: together they are at most one more than the depth of %d", r.Batch, r.Signal, r.Depth)
+		return fmt.Errorf("batches of %d and one signal in %d: expected a sum of at most one more than the depth of %d", r.Batch, r.Signal, r.Depth)
 	}
 	return nil
 }

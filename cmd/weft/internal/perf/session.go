@@ -59,17 +59,17 @@ func (s *session) check(req *request) error {
 	h := req.Hello
 	switch {
 	case req.Do != doHello || h == nil:
-		return fmt.Errorf("a session begins with a hello, not with %q", req.Do)
+		return fmt.Errorf("a session must begin with a hello, not with %q", req.Do)
 	case h.Protocol != protocol:
 		return fmt.Errorf("this end speaks %q, not %q: use the same version of weft at both ends", protocol, h.Protocol)
 	case len(h.Token) != tokenLen:
-		return fmt.Errorf("a token of %d octets: it has %d", len(h.Token), tokenLen)
+		return fmt.Errorf("a token of %d bytes: expected %d", len(h.Token), tokenLen)
 	case h.Connections < 1 || h.Connections > MaxConnections:
-		return fmt.Errorf("%d connections asked for: the limit is %d", h.Connections, MaxConnections)
+		return fmt.Errorf("%d connections requested: the limit is %d", h.Connections, MaxConnections)
 	case h.Room < 1 || h.Room > maxRoom/h.Connections:
-		return fmt.Errorf("%d octets of memory asked for, for each of %d connections: the limit is %d in all", h.Room, h.Connections, maxRoom)
+		return fmt.Errorf("%d bytes of memory requested for each of %d connections: the limit is %d in all", h.Room, h.Connections, maxRoom)
 	case h.Depth < 1 || h.Depth > DepthLimit(h.Connections):
-		return fmt.Errorf("a depth of %d asked for, with %d connections: the limit is %d", h.Depth, h.Connections, DepthLimit(h.Connections))
+		return fmt.Errorf("a depth of %d requested with %d connections: the limit is %d", h.Depth, h.Connections, DepthLimit(h.Connections))
 	}
 	return nil
 }
@@ -132,7 +132,7 @@ func (s *session) obey(ctx context.Context, req *request) (rep reply, err error)
 	case req.Do == doRun && req.Run != nil:
 		err = s.run(ctx, req.Run)
 	default:
-		err = fmt.Errorf("cannot do %q here", req.Do)
+		err = fmt.Errorf("unexpected request %q", req.Do)
 	}
 	return rep, because(ctx, err)
 }
@@ -152,7 +152,7 @@ func (s *session) next(ctx context.Context) (*net.TCPConn, error) {
 		}
 		return nc, nil
 	case <-ctx.Done():
-		return nil, fmt.Errorf("the driver's connection did not come: %w", context.Cause(ctx))
+		return nil, fmt.Errorf("the driver did not connect: %w", context.Cause(ctx))
 	}
 }
 
@@ -219,7 +219,7 @@ func (s *session) run(ctx context.Context, r *run) error {
 		return err
 	}
 	if req.Do != doCheck {
-		return fmt.Errorf("%q in place of %q", req.Do, doCheck)
+		return fmt.Errorf("unexpected request %q: expected %q", req.Do, doCheck)
 	}
 	return compare()
 }
@@ -231,7 +231,7 @@ func (s *session) part(ctx context.Context, r *run) (part, compare func() error,
 	runs := r.split(n)
 	if r.Kind == stream || r.Kind == echo {
 		if len(s.streams) != n {
-			return nil, nil, fmt.Errorf("there are %d of %d plain TCP connections", len(s.streams), n)
+			return nil, nil, fmt.Errorf("only %d of %d plain TCP connections were made", len(s.streams), n)
 		}
 		return func() error {
 			return together(ctx, n, func(ctx context.Context, i int) error {
@@ -244,7 +244,7 @@ func (s *session) part(ctx context.Context, r *run) (part, compare func() error,
 	}
 	endpoints := s.rdma[r.CRC]
 	if len(endpoints) != n {
-		return nil, nil, fmt.Errorf("there are %d of %d RDMA connections with CRC %s", len(endpoints), n, onOff(r.CRC))
+		return nil, nil, fmt.Errorf("only %d of %d RDMA connections with CRC %s were made", len(endpoints), n, onOff(r.CRC))
 	}
 	pongs := r.Kind == latency && !r.Op.fetches()
 	for i, e := range endpoints {

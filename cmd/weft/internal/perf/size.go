@@ -47,14 +47,14 @@ func ParseSize(text string) (int, error) {
 	case "m", "mb", "mib":
 		factor = 1 << 20
 	default:
-		return 0, fmt.Errorf("size %q: the unit %q is not K or M", text, unit)
+		return 0, fmt.Errorf("size %q: unit %q: expected K or M", text, unit)
 	}
 	n, err := strconv.Atoi(digits)
 	if err != nil {
-		return 0, fmt.Errorf("size %q: not a number of octets such as 64, 4K or 1M", text)
+		return 0, fmt.Errorf("size %q: expected a number of bytes such as 64, 4K or 1M", text)
 	}
 	if n < 1 || n > MaxSize/factor {
-		return 0, fmt.Errorf("size %q: sizes are 1 to %s", text, SizeString(MaxSize))
+		return 0, fmt.Errorf("size %q: expected 1 to %s", text, SizeString(MaxSize))
 	}
 	return n * factor, nil
 }

@@ -54,7 +54,7 @@ func (rep *Report) WriteTable(w io.Writer) error {
 		fmt.Fprintf(&b, ", congestion control %s", s.Congestion)
 	}
 	if n := rep.Settings.Connections; n > 1 {
-		fmt.Fprintf(&b, ", %d connections at once", n)
+		fmt.Fprintf(&b, ", %d connections", n)
 	}
 	fmt.Fprintf(&b, ", median of %d rounds\n\n", rep.Settings.Rounds)
 	rep.rows(&b, rateColumns)

@@ -155,7 +155,7 @@ func (e *endpoint) checkDriver(r *run) error {
 		// before it.
 		for k := max(r.N-r.Slots, 0); k < r.N; k++ {
 			if got := binary.NativeEndian.Uint64(e.in()[r.offset(k):]); got != uint64(k) {
-				return fmt.Errorf("%s %d found %d instead of %d", r.Op, k, got, k)
+				return fmt.Errorf("%s %d returned %d, expected %d", r.Op, k, got, k)
 			}
 		}
 	}
@@ -170,7 +170,7 @@ func (e *endpoint) checkPeer(r *run) error {
 		return e.checkIn(r, r.Seed)
 	case r.Op.atomic():
 		if got := binary.NativeEndian.Uint64(e.in()); got != uint64(r.N) {
-			return fmt.Errorf("%d times %s left %d", r.N, r.Op, got)
+			return fmt.Errorf("after %d times %s the value is %d", r.N, r.Op, got)
 		}
 	}
 	return nil

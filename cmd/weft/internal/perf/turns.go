@@ -19,7 +19,7 @@ type waiter struct {
 }
 
 // errCrowded is told drivers that cannot wait.
-var errCrowded = errors.New("too many wait for their turn: try again later")
+var errCrowded = errors.New("too many measurements are waiting: try again later")
 
 // take waits for the turn of s, whose connection then is no opening any more.
 func (p *peer) take(ctx context.Context, s *session, o *opening) error {
