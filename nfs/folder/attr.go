@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/weft-rdma/weft/nfs"
+	"github.com/weft-rdma/weft/origin"
 )
 
 // stat is what is known of n now. An object that no name leads to any more is gone.
@@ -39,18 +40,18 @@ func (s *Server) resolve(q *call, fh nfs.FH) (*node, info, error) {
 	if err != nil {
 		return nil, info{}, err
 	}
-	n, st, err := s.resolved(k, q.host)
+	n, st, err := s.resolved(k, q.share)
 	if err == nfs.ErrStale || exhausted(err) {
 		if exhausted(err) {
 			s.tree.relieve()
 		}
-		n, st, err = s.resolved(k, q.host)
+		n, st, err = s.resolved(k, q.share)
 	}
 	return n, st, err
 }
 
-func (s *Server) resolved(k key, host string) (*node, info, error) {
-	n, err := s.tree.resolve(k, host)
+func (s *Server) resolved(k key, share origin.Share) (*node, info, error) {
+	n, err := s.tree.resolve(k, share)
 	if err != nil {
 		return nil, info{}, err
 	}

@@ -29,16 +29,22 @@ func (s *Server) identify(r *oncrpc.Request) (*creds, error) {
 	if err != nil {
 		return nil, err
 	}
-	from := r.Origin
-	if from == nil {
-		from = origin.Of(r.Remote)
-	}
+	from := originOf(r)
 	if !s.vol.others() {
 		c := s.anonymous()
 		c.squashed = s.cfg.Squash != SquashNone && !own(from)
 		return c, nil
 	}
 	return s.squash(actsAs(from, claim)), nil
+}
+
+// originOf returns where a call comes from. A transport that does not say leaves the
+// address to go by.
+func originOf(r *oncrpc.Request) *origin.Origin {
+	if r.Origin != nil {
+		return r.Origin
+	}
+	return origin.Of(r.Remote)
 }
 
 // claimOf is who a credential says that its sender is, or nil.

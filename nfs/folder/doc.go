@@ -61,9 +61,8 @@
 // What clients can make the server keep is bounded: objects and descriptors
 // ([Config.MaxNames], [Config.MaxOpen]), 2048 replies of calls that must not be
 // executed twice, and where the file system has no lasting positions in directories,
-// 128 MiB of what was read of them for listings. Hosts share replies, listings and
-// searches: who has most of them makes room first. Addresses in one IPv6 network of
-// 64 bits are one host.
+// 128 MiB of what was read of them for listings. Replies, listings and searches are
+// divided by [origin.Share]: the share that has most of them makes room first.
 //
 // A call is executed on memory that its transport has taken back from the peer
 // (RFC 5042 Appendix A): arguments cannot change once they have been checked. Of

@@ -58,7 +58,7 @@ func (s *Server) find(q *call, dir *node, st *info, name string) (*node, error) 
 		if err := s.vol.access(q.creds, s.tree.object(dir), mayExecute); err != nil {
 			return nil, err
 		}
-		return s.tree.acquire(dir.key, q.host)
+		return s.tree.acquire(dir.key, q.share)
 	}
 	if name == ".." {
 		o, st, err := s.vol.parent(q.creds, s.tree.object(dir))

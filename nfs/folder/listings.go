@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/weft-rdma/weft/nfs"
+	"github.com/weft-rdma/weft/origin"
 )
 
 const (
@@ -20,7 +21,7 @@ const (
 	maxWindow   = 24 << 20
 	maxListings = 128 << 20
 
-	// maxReading is how many directories are read at a time, one of each host.
+	// maxReading is how many directories are read at a time, one of each share.
 	maxReading = 4
 
 	// sameFor is for how long a listing may begin with what was read for another one,
@@ -36,13 +37,13 @@ type listings struct {
 	window, max int64 // octets of one, and of all
 	gate        gate
 
-	mu    sync.Mutex
-	size  int64 // octets
-	dirs  map[key][]*window
-	hosts map[string]*lister
+	mu     sync.Mutex
+	size   int64 // octets
+	dirs   map[key][]*window
+	shares map[origin.Share]*lister
 }
 
-// A lister is a host, with the windows that were read for it.
+// A lister is a share, with the windows that were read for it.
 type lister struct {
 	size  int64
 	order list.List // of windows, the one used last in front
@@ -50,7 +51,7 @@ type lister struct {
 
 func (l *listings) start() {
 	l.window, l.max = maxWindow, maxListings
-	l.dirs, l.hosts = make(map[key][]*window), make(map[string]*lister)
+	l.dirs, l.shares = make(map[key][]*window), make(map[origin.Share]*lister)
 	l.gate.start(maxReading)
 }
 
@@ -68,7 +69,7 @@ func (l *listings) find(dir key, st *info, cookie uint64, began time.Time) *wind
 	for _, w := range l.dirs[dir] {
 		if w.covers(cookie) {
 			w.used = now
-			l.hosts[w.host].order.MoveToFront(w.element)
+			l.shares[w.share].order.MoveToFront(w.element)
 			return w
 		}
 	}
@@ -92,10 +93,10 @@ func (l *listings) put(w *window) {
 			l.drop(old)
 		}
 	}
-	h := l.hosts[w.host]
+	h := l.shares[w.share]
 	if h == nil {
 		h = new(lister)
-		l.hosts[w.host] = h
+		l.shares[w.share] = h
 	}
 	w.used = w.loaded
 	w.element = h.order.PushFront(w)
@@ -103,7 +104,7 @@ func (l *listings) put(w *window) {
 	l.size += w.size
 	l.dirs[w.dir] = append(l.dirs[w.dir], w)
 	for l.size > l.max {
-		for _, other := range l.hosts {
+		for _, other := range l.shares {
 			if other.size > h.size {
 				h = other
 			}
@@ -114,12 +115,12 @@ func (l *listings) put(w *window) {
 
 // drop forgets a window, under the lock. Who reads it may go on.
 func (l *listings) drop(w *window) {
-	h := l.hosts[w.host]
+	h := l.shares[w.share]
 	h.order.Remove(w.element)
 	h.size -= w.size
 	l.size -= w.size
 	if h.order.Len() == 0 {
-		delete(l.hosts, w.host)
+		delete(l.shares, w.share)
 	}
 	l.dirs[w.dir] = slices.DeleteFunc(l.dirs[w.dir], func(other *window) bool { return other == w })
 	if len(l.dirs[w.dir]) == 0 {
@@ -131,7 +132,7 @@ func (l *listings) drop(w *window) {
 func (l *listings) sweep(now time.Time) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	for _, h := range l.hosts {
+	for _, h := range l.shares {
 		for e := h.order.Back(); e != nil; {
 			w := e.Value.(*window)
 			if e = e.Prev(); now.Sub(w.used) < idle {
@@ -162,10 +163,10 @@ func (t *tree) list(q *call, n *node, st *info, cookie uint64, f func(*dirent) b
 	return w.read(cookie, f), nil
 }
 
-// load reads the directory n for what is behind a cookie, when it is the host's turn,
+// load reads the directory n for what is behind a cookie, when it is the share's turn,
 // unless somebody else has done so since the call began.
 func (t *tree) load(q *call, n *node, st *info, cookie uint64, began time.Time) (*window, error) {
-	leave, err := t.listings.gate.enter(q.ctx, q.host)
+	leave, err := t.listings.gate.enter(q.ctx, q.share)
 	if err != nil {
 		return nil, err
 	}
@@ -185,21 +186,21 @@ func (t *tree) load(q *call, n *node, st *info, cookie uint64, began time.Time) 
 	if err != nil {
 		return nil, err
 	}
-	w.dir, w.host, w.loaded, w.mtime, w.ctime = n.key, q.host, loaded, st.Mtime, st.Ctime
+	w.dir, w.share, w.loaded, w.mtime, w.ctime = n.key, q.share, loaded, st.Mtime, st.Ctime
 	t.listings.put(w)
 	return w, nil
 }
 
-// A gate lets in so many at a time, and one of each host: the others of a host wait
-// for that one, not in front of all hosts.
+// A gate lets in so many at a time, and one of each share: the others of a share wait
+// for that one, not in front of all shares.
 type gate struct {
 	slots chan struct{}
 
 	mu    sync.Mutex
-	turns map[string]*turn
+	turns map[origin.Share]*turn
 }
 
-// A turn is that of one host.
+// A turn is that of one share.
 type turn struct {
 	free chan struct{} // has one element while it is nobody's
 	want int           // who has it or waits for it
@@ -207,18 +208,18 @@ type turn struct {
 
 func (g *gate) start(slots int) {
 	g.slots = make(chan struct{}, slots)
-	g.turns = make(map[string]*turn)
+	g.turns = make(map[origin.Share]*turn)
 }
 
 // enter waits to be let in, and returns how to leave. A call that ends meanwhile
 // may come again.
-func (g *gate) enter(ctx context.Context, host string) (leave func(), err error) {
+func (g *gate) enter(ctx context.Context, share origin.Share) (leave func(), err error) {
 	g.mu.Lock()
-	t := g.turns[host]
+	t := g.turns[share]
 	if t == nil {
 		t = &turn{free: make(chan struct{}, 1)}
 		t.free <- struct{}{}
-		g.turns[host] = t
+		g.turns[share] = t
 	}
 	t.want++
 	g.mu.Unlock()
@@ -226,7 +227,7 @@ func (g *gate) enter(ctx context.Context, host string) (leave func(), err error)
 		g.mu.Lock()
 		defer g.mu.Unlock()
 		if t.want--; t.want == 0 {
-			delete(g.turns, host)
+			delete(g.turns, share)
 		}
 	}
 	select {

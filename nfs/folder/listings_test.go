@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/weft-rdma/weft/nfs"
+	"github.com/weft-rdma/weft/origin"
 )
 
 // A crowd is a volume whose directories have names that nobody made, in an order
@@ -116,8 +117,8 @@ func TestListingsAreBoundedInOctets(t *testing.T) {
 		t.Errorf("read %d times, want %d at most", v.reads, want)
 	}
 	w.closeAll()
-	if l.size != 0 || len(l.dirs)+len(l.hosts) != 0 {
-		t.Errorf("after a minute: %d octets, %d directories, %d hosts", l.size, len(l.dirs), len(l.hosts))
+	if l.size != 0 || len(l.dirs)+len(l.shares) != 0 {
+		t.Errorf("after a minute: %d octets, %d directories, %d shares", l.size, len(l.dirs), len(l.shares))
 	}
 }
 
@@ -156,7 +157,7 @@ func TestListingsAreSharedAmongHosts(t *testing.T) {
 		}
 	}
 	listed := 0
-	for _, h := range l.hosts {
+	for _, h := range l.shares {
 		listed += h.order.Len()
 	}
 	if sum != l.size || listed != windows {
@@ -185,7 +186,8 @@ func TestAListingHasWhatWasMadeBeforeItBegan(t *testing.T) {
 	})
 }
 
-// One host that has many directories read does not make others wait for all of them.
+// One host or local user that has many directories read does not make others wait for
+// all of them.
 func TestAGateLetsInOneOfEachHost(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var g gate
@@ -193,13 +195,17 @@ func TestAGateLetsInOneOfEachHost(t *testing.T) {
 		var mu sync.Mutex
 		var order []string
 		leave := make(chan func(), 100)
-		enter := func(ctx context.Context, host string) {
-			out, err := g.enter(ctx, host)
+		shares := map[string]origin.Share{
+			"a": of(2000, 2000).Share(), "b": of(2001, 2001).Share(), // users of this machine
+			"c": elsewhere.Share(), "d": somebody.Share(),
+		}
+		enter := func(ctx context.Context, name string) {
+			out, err := g.enter(ctx, shares[name])
 			if err != nil {
 				return
 			}
 			mu.Lock()
-			order = append(order, host)
+			order = append(order, name)
 			mu.Unlock()
 			leave <- out
 		}
@@ -222,7 +228,7 @@ func TestAGateLetsInOneOfEachHost(t *testing.T) {
 		}
 		synctest.Wait()
 		if len(order) != 12 || len(g.turns) != 0 || len(g.slots) != 0 {
-			t.Errorf("let in: %v; %d hosts and %d slots are left", order, len(g.turns), len(g.slots))
+			t.Errorf("let in: %v; %d shares and %d slots are left", order, len(g.turns), len(g.slots))
 		}
 	})
 }

@@ -189,14 +189,14 @@ func TestASearchIsSharedAmongHosts(t *testing.T) {
 	s := &w.server.tree.search
 	var waiting atomic.Int32
 	for i := range 2 * maxWanted {
-		if _, err := s.begin(key{ino: 1 << 40, gen: uint64(i)}, "192.0.2.66"); err == nil {
+		if _, err := s.begin(key{ino: 1 << 40, gen: uint64(i)}, elsewhere.Share()); err == nil {
 			waiting.Add(1)
 		}
 	}
 	if waiting.Load() != maxAsked {
 		t.Errorf("one host has %d of %d", waiting.Load(), maxWanted)
 	}
-	q, err := s.begin(fh, "192.0.2.7")
+	q, err := s.begin(fh, somebody.Share())
 	must(t, err)
 	close(slow.listed)
 	select {

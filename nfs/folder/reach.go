@@ -9,11 +9,12 @@ import (
 	"time"
 
 	"github.com/weft-rdma/weft/nfs"
+	"github.com/weft-rdma/weft/origin"
 )
 
 // proven returns n, which is held, if it is still in the folder. A file that is not
 // where it was may have another name there.
-func (t *tree) proven(n *node, host string) (*node, error) {
+func (t *tree) proven(n *node, share origin.Share) (*node, error) {
 	t.mu.Lock()
 	now := time.Now()
 	fresh := n == t.root || now.Sub(n.seen) < believed
@@ -33,7 +34,7 @@ func (t *tree) proven(n *node, host string) (*node, error) {
 	case !isDir && t.linked(o):
 		t.renew(n)
 		t.release(n)
-		found, err := t.reopen(n.key, host)
+		found, err := t.reopen(n.key, share)
 		if err == nfs.ErrStale {
 			t.forget(n.key)
 		}
@@ -65,15 +66,15 @@ func (t *tree) renew(n *node) {
 
 // reopen finds the object of a key by the names that led to it, or else by looking
 // everywhere.
-func (t *tree) reopen(k key, host string) (*node, error) {
-	n, err := t.descend(k, host)
+func (t *tree) reopen(k key, share origin.Share) (*node, error) {
+	n, err := t.descend(k, share)
 	if err == nil || !misplaced(err) {
 		return n, err
 	}
-	if err := t.search.find(k, host); err != nil {
+	if err := t.search.find(k, share); err != nil {
 		return nil, err
 	}
-	if n, err = t.descend(k, host); err != nil && misplaced(err) {
+	if n, err = t.descend(k, share); err != nil && misplaced(err) {
 		return nil, nfs.ErrJukebox // it was there a moment ago, and is on its way elsewhere
 	}
 	return n, err
@@ -88,7 +89,7 @@ func misplaced(err error) bool {
 }
 
 // descend opens what leads to k, from the next directory above that is open.
-func (t *tree) descend(k key, host string) (*node, error) {
+func (t *tree) descend(k key, share origin.Share) (*node, error) {
 	var path []place // of the way up
 	var from *node
 	t.mu.Lock()
@@ -108,7 +109,7 @@ func (t *tree) descend(k key, host string) (*node, error) {
 	}
 	t.mu.Unlock()
 
-	from, err := t.proven(from, host)
+	from, err := t.proven(from, share)
 	if err == nfs.ErrStale {
 		err = errLost // that directory is gone, which says nothing of k
 	}

@@ -1,7 +1,7 @@
 // This file is the duplicate request cache: a call that changes something and
 // comes a second time, because its reply was lost with a connection, gets the
-// reply that the first one got. When it is full, whose host has the most entries
-// loses the oldest of them: nobody pushes out what others have less of.
+// reply that the first one got. The cache is bounded and divided by [origin.Share]:
+// when it is full, the share with the most entries loses the oldest of them.
 
 package folder
 
@@ -10,11 +10,11 @@ import (
 	"context"
 	"crypto/sha256"
 	"net"
-	"net/netip"
 	"sync"
 	"time"
 
 	"github.com/weft-rdma/weft/oncrpc"
+	"github.com/weft-rdma/weft/origin"
 )
 
 const (
@@ -34,25 +34,25 @@ type request struct {
 type replyCache struct {
 	mu      sync.Mutex
 	entries map[request]*answer
-	order   list.List             // of answers, the latest in front
-	hosts   map[string]*list.List // of each host's answers, in the same order
+	order   list.List                   // of answers, the latest in front
+	shares  map[origin.Share]*list.List // of each share's answers, in the same order
 }
 
 // An answer is what a call got, or will get.
 type answer struct {
 	request request
-	host    string
+	share   origin.Share
 	sum     [sha256.Size]byte // of procedure, credential and arguments
 	session any
 	element *list.Element // in order
-	own     *list.Element // in its host's list
+	own     *list.Element // in its share's list
 	since   time.Time
 	done    chan struct{}
 	reply   []byte // nil: none was kept; written before done is closed
 }
 
 func newReplyCache() *replyCache {
-	return &replyCache{entries: make(map[request]*answer), hosts: make(map[string]*list.List)}
+	return &replyCache{entries: make(map[request]*answer), shares: make(map[origin.Share]*list.List)}
 }
 
 // peerOf names the client. The port over RDMA is not of its choosing and another
@@ -68,30 +68,12 @@ func peerOf(r *oncrpc.Request) string {
 	return r.Network + " " + addr
 }
 
-// hostOf names whom calls are accounted to: a client's host, by its address, or by
-// the network of it that IPv6 gives to one subscriber.
-func hostOf(r *oncrpc.Request) string {
-	if r.Remote == nil {
-		return r.Network
-	}
-	ap, err := netip.ParseAddrPort(r.Remote.String())
-	if err != nil {
-		return r.Network
-	}
-	addr := ap.Addr().Unmap().WithZone("")
-	if addr.Is6() {
-		net, _ := addr.Prefix(64)
-		return net.String()
-	}
-	return addr.String()
-}
-
 // do answers r from memory, or by f. A call that runs already gets no reply of its
 // own on the same connection; on another one it gets that of the first.
 func (c *replyCache) do(ctx context.Context, r *oncrpc.Request, f func() ([]byte, error)) ([]byte, error) {
 	// All behind XID, direction and version of RPC.
 	sum := sha256.Sum256(r.Message[min(12, len(r.Message)):])
-	a, first := c.begin(request{peerOf(r), r.XID}, hostOf(r), sum, r.Session)
+	a, first := c.begin(request{peerOf(r), r.XID}, originOf(r).Share(), sum, r.Session)
 	if first {
 		var reply []byte
 		defer func() { c.end(a, reply) }()
@@ -119,7 +101,7 @@ func (c *replyCache) do(ctx context.Context, r *oncrpc.Request, f func() ([]byte
 	return append(r.Buffer(len(a.reply)), a.reply...), nil
 }
 
-func (c *replyCache) begin(q request, host string, sum [sha256.Size]byte, session any) (a *answer, first bool) {
+func (c *replyCache) begin(q request, share origin.Share, sum [sha256.Size]byte, session any) (a *answer, first bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	now := time.Now()
@@ -133,27 +115,27 @@ func (c *replyCache) begin(q request, host string, sum [sha256.Size]byte, sessio
 		c.drop(a)
 	}
 	if len(c.entries) >= maxReplies {
-		c.drop(oldest(c.greatest(host)))
+		c.drop(oldest(c.greatest(share)))
 	}
-	a = &answer{request: q, host: host, sum: sum, session: session, since: now, done: make(chan struct{})}
-	own := c.hosts[host]
+	a = &answer{request: q, share: share, sum: sum, session: session, since: now, done: make(chan struct{})}
+	own := c.shares[share]
 	if own == nil {
 		own = new(list.List)
-		c.hosts[host] = own
+		c.shares[share] = own
 	}
 	a.element, a.own = c.order.PushFront(a), own.PushFront(a)
 	c.entries[q] = a
 	return a, true
 }
 
-// greatest is the list of a host with more than its share: of that one, which begins
-// a call, if it has it, or else of whoever has the most.
-func (c *replyCache) greatest(host string) *list.List {
-	most := c.hosts[host]
-	if most != nil && most.Len() > maxReplies/len(c.hosts) {
+// greatest is the list that loses an entry: that of the share which begins a call if it
+// has more than its part, or else the longest.
+func (c *replyCache) greatest(share origin.Share) *list.List {
+	most := c.shares[share]
+	if most != nil && most.Len() > maxReplies/len(c.shares) {
 		return most
 	}
-	for _, l := range c.hosts {
+	for _, l := range c.shares {
 		if most == nil || l.Len() > most.Len() {
 			most = l
 		}
@@ -161,7 +143,7 @@ func (c *replyCache) greatest(host string) *list.List {
 	return most
 }
 
-// oldest is the answer that a host loses: one that was given, lest a call that runs be
+// oldest is the answer that a share loses: one that was given, lest a call that runs be
 // begun again.
 func oldest(l *list.List) *answer {
 	for e := l.Back(); e != nil; e = e.Prev() {
@@ -188,9 +170,9 @@ func (c *replyCache) drop(a *answer) {
 	if c.entries[a.request] == a {
 		delete(c.entries, a.request)
 		c.order.Remove(a.element)
-		own := c.hosts[a.host]
+		own := c.shares[a.share]
 		if own.Remove(a.own); own.Len() == 0 {
-			delete(c.hosts, a.host)
+			delete(c.shares, a.share)
 		}
 	}
 }

@@ -140,8 +140,8 @@ func TestTheCacheOfRepliesIsBounded(t *testing.T) {
 		}
 		time.Sleep(replyExpiry)
 		c.do(t.Context(), requestOf(1, nil, "x"), short)
-		if len(c.entries) != 1 || c.order.Len() != 1 || len(c.hosts) != 1 {
-			t.Errorf("later: %d entries, %d in order, %d hosts", len(c.entries), c.order.Len(), len(c.hosts))
+		if len(c.entries) != 1 || c.order.Len() != 1 || len(c.shares) != 1 {
+			t.Errorf("later: %d entries, %d in order, %d shares", len(c.entries), c.order.Len(), len(c.shares))
 		}
 	})
 }
@@ -179,11 +179,35 @@ func TestTheCacheOfRepliesIsSharedAmongHosts(t *testing.T) {
 		}
 	}
 	sum := 0
-	for _, l := range c.hosts {
+	for _, l := range c.shares {
 		sum += l.Len()
 	}
 	if len(c.entries) > maxReplies || sum != len(c.entries) || c.order.Len() != sum {
 		t.Errorf("%d entries, %d in order, %d by host", len(c.entries), c.order.Len(), sum)
+	}
+}
+
+// The same goes for users of this machine, who have one address.
+func TestTheCacheOfRepliesIsSharedAmongLocalUsers(t *testing.T) {
+	c := newReplyCache()
+	ran := make(map[uint32]int)
+	call := func(uid, xid uint32) {
+		r := requestOf(xid, nil, "x")
+		r.Origin = of(uid, uid)
+		r.Remote = &net.TCPAddr{IP: net.IPv4(127, 0, 0, 1), Port: int(uid)}
+		c.do(t.Context(), r, func() ([]byte, error) { ran[uid]++; return []byte("reply"), nil })
+	}
+	for xid := range uint32(200) {
+		call(2000, xid)
+	}
+	for xid := range uint32(2 * maxReplies) {
+		call(2001, xid)
+	}
+	for xid := range uint32(200) {
+		call(2000, xid)
+	}
+	if ran[2000] != 200 {
+		t.Errorf("uid 2000 made 200 calls, and %d were executed", ran[2000])
 	}
 }
 

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/weft-rdma/weft/nfs"
+	"github.com/weft-rdma/weft/origin"
 )
 
 const (
@@ -21,7 +22,7 @@ const (
 	lostFor = 30 * time.Second
 
 	maxWanted = 1024 // objects looked for at a time
-	maxAsked  = 256  // and for one host
+	maxAsked  = 256  // and for one share
 	maxLost   = 8192 // objects known not to be found
 	maxClimb  = 512  // directories deep, each of which is kept open meanwhile
 )
@@ -38,13 +39,13 @@ type searcher struct {
 	mu      sync.Mutex
 	running bool
 	wanted  map[key]*quest
-	asked   map[string]int // of wanted, by host
+	asked   map[origin.Share]int // of wanted
 	lost    map[key]time.Time
 }
 
 // A quest is an object that is looked for.
 type quest struct {
-	host  string        // who asked first
+	share origin.Share  // that asked first
 	end   chan struct{} // closed when the search has ended
 	found bool          // written before that
 	again bool          // so was this: not everything could be looked at
@@ -53,7 +54,7 @@ type quest struct {
 func (s *searcher) start(t *tree) {
 	s.tree, s.wait = t, patience
 	s.ctx, s.cancel = context.WithCancel(context.Background())
-	s.wanted, s.asked, s.lost = make(map[key]*quest), make(map[string]int), make(map[key]time.Time)
+	s.wanted, s.asked, s.lost = make(map[key]*quest), make(map[origin.Share]int), make(map[key]time.Time)
 }
 
 func (s *searcher) stop() {
@@ -65,9 +66,9 @@ func (s *searcher) stop() {
 
 // find returns when the tree knows a place of k: NFS3ERR_STALE if there is none,
 // NFS3ERR_JUKEBOX while the search lasts, and when it could not look everywhere. No
-// host can have all of a search for itself.
-func (s *searcher) find(k key, host string) error {
-	q, err := s.begin(k, host)
+// share can have all of a search for itself.
+func (s *searcher) find(k key, share origin.Share) error {
+	q, err := s.begin(k, share)
 	if err != nil {
 		return err
 	}
@@ -87,7 +88,7 @@ func (s *searcher) find(k key, host string) error {
 	return nfs.ErrJukebox
 }
 
-func (s *searcher) begin(k key, host string) (*quest, error) {
+func (s *searcher) begin(k key, share origin.Share) (*quest, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if at, ok := s.lost[k]; ok {
@@ -100,12 +101,12 @@ func (s *searcher) begin(k key, host string) (*quest, error) {
 	switch {
 	case s.ctx.Err() != nil:
 		return nil, nfs.ErrJukebox
-	case q == nil && (len(s.wanted) == maxWanted || s.asked[host] == maxAsked):
+	case q == nil && (len(s.wanted) == maxWanted || s.asked[share] == maxAsked):
 		return nil, nfs.ErrJukebox
 	case q == nil:
-		q = &quest{host: host, end: make(chan struct{})}
+		q = &quest{share: share, end: make(chan struct{})}
 		s.wanted[k] = q
-		s.asked[host]++
+		s.asked[share]++
 	}
 	if !s.running {
 		s.running = true
@@ -169,8 +170,8 @@ func (s *searcher) answer(k key, whole, unsure bool) {
 		s.lose(k)
 	}
 	delete(s.wanted, k)
-	if s.asked[q.host]--; s.asked[q.host] == 0 {
-		delete(s.asked, q.host)
+	if s.asked[q.share]--; s.asked[q.share] == 0 {
+		delete(s.asked, q.share)
 	}
 	close(q.end)
 }

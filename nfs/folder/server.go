@@ -14,6 +14,7 @@ import (
 
 	"github.com/weft-rdma/weft/nfs"
 	"github.com/weft-rdma/weft/oncrpc"
+	"github.com/weft-rdma/weft/origin"
 )
 
 // A Server serves one folder by NFS version 3, as an [oncrpc.Handler] of the program
@@ -144,7 +145,7 @@ func (s *Server) Handle(_ context.Context, names []string) (nfs.FH, error) {
 
 // descend is the directory to which names lead, ready for use.
 func (s *Server) descend(names []string) (*node, error) {
-	n, err := s.tree.acquire(s.tree.root.key, "")
+	n, err := s.tree.acquire(s.tree.root.key, origin.Share{})
 	for _, name := range names {
 		if err != nil {
 			break
@@ -192,7 +193,7 @@ var errClosed = errors.New("folder: the server is closed")
 type call struct {
 	ctx   context.Context
 	r     *oncrpc.Request
-	host  string // who calls
+	share origin.Share // what the call counts against
 	creds *creds
 }
 
@@ -256,7 +257,7 @@ func (s *Server) ServeRPC(ctx context.Context, r *oncrpc.Request) ([]byte, error
 	}
 	defer s.leave()
 	p := procedures[r.Proc]
-	q := &call{ctx: ctx, r: r, host: hostOf(r)}
+	q := &call{ctx: ctx, r: r, share: originOf(r).Share()}
 	if r.Proc != uint32(nfs.ProcNull) {
 		var err error
 		if q.creds, err = s.identify(r); err != nil {

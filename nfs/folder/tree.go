@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/weft-rdma/weft/nfs"
+	"github.com/weft-rdma/weft/origin"
 )
 
 const (
@@ -94,30 +95,31 @@ func (t *tree) authentic(fh nfs.FH) (key, error) {
 	return k, nil
 }
 
-// resolve returns the node of the key of an authentic handle, ready for use by a host.
+// resolve returns the node of the key of an authentic handle, ready for use on behalf of a
+// share.
 // The caller releases it. The error is a nfs.Stat or one of the system.
-func (t *tree) resolve(k key, host string) (*node, error) {
+func (t *tree) resolve(k key, share origin.Share) (*node, error) {
 	t.mu.Lock()
 	known := t.nodes[k] != nil
 	t.mu.Unlock()
 	if !known {
-		if err := t.search.find(k, host); err != nil {
+		if err := t.search.find(k, share); err != nil {
 			return nil, err
 		}
 	}
-	return t.acquire(k, host)
+	return t.acquire(k, share)
 }
 
 // acquire returns the node of a key that was there, ready for use.
-func (t *tree) acquire(k key, host string) (*node, error) {
+func (t *tree) acquire(k key, share origin.Share) (*node, error) {
 	t.mu.Lock()
 	if n := t.nodes[k]; n != nil && n.object != nil {
 		t.hold(n)
 		t.mu.Unlock()
-		return t.proven(n, host)
+		return t.proven(n, share)
 	}
 	t.mu.Unlock()
-	return t.reopen(k, host)
+	return t.reopen(k, share)
 }
 
 // hold counts a use of n, under the lock.

@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"github.com/weft-rdma/weft/nfs"
+	"github.com/weft-rdma/weft/origin"
 )
 
 // A window is a part of a directory, or all of it, as it was when it was read: the
@@ -30,7 +31,7 @@ type window struct {
 	loaded       time.Time
 
 	// Of listings, under its lock.
-	host    string // for which it was read
+	share   origin.Share // for which it was read
 	used    time.Time
 	element *list.Element
 }
