@@ -152,7 +152,7 @@ func TestUsersHaveTheGroupsOfTheSystem(t *testing.T) {
 	}
 	// Nobody gives somebody this number.
 	const unknown = 1<<32 - 7
-	if u, err := lookupUser(unknown); err == nil && (u.UID != unknown || u.GID != nobody || u.Groups != nil) {
+	if u, err := lookupUser(unknown); err == nil && (u.UID != unknown || u.GID != nobody || u.Groups != nil || !u.Unknown) {
 		t.Errorf("uid %d: %+v", uint32(unknown), u)
 	}
 }

@@ -12,6 +12,10 @@ import (
 type User struct {
 	UID, GID uint32
 	Groups   []uint32 // supplementary
+
+	// Unknown says that the system does not know the user. Its group is then 65534,
+	// which the system has not given it.
+	Unknown bool
 }
 
 // An Origin is where a connection comes from.

@@ -71,7 +71,7 @@ func lookupUser(uid uint32) (*User, error) {
 	}
 	u, err := user.LookupId(strconv.FormatUint(uint64(uid), 10))
 	if unknown := user.UnknownUserIdError(0); errors.As(err, &unknown) {
-		return &User{UID: uid, GID: nobody}, nil
+		return &User{UID: uid, GID: nobody, Unknown: true}, nil
 	} else if err != nil {
 		return nil, fmt.Errorf("looking up uid %d: %w", uid, err)
 	}

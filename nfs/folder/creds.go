@@ -79,7 +79,10 @@ func actsAs(from *origin.Origin, claim *creds) *creds {
 	case from.User.UID == 0:
 		return claim
 	}
-	return &creds{uid: from.User.UID, gid: from.User.GID, gids: from.User.Groups}
+	return &creds{
+		uid: from.User.UID, gid: from.User.GID, gids: from.User.Groups,
+		squashed: from.User.Unknown, // the group is not its own
+	}
 }
 
 // own reports whether a caller is on this machine as the server's user, or as root.

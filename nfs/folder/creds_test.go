@@ -19,6 +19,9 @@ var (
 	somebody  = &origin.Origin{Addr: netip.MustParseAddrPort("192.0.2.7:800"), Local: true}
 )
 
+// unknown is a caller on this machine whom its user database does not have.
+var unknown = &origin.Origin{Local: true, User: &origin.User{UID: 2000, GID: 65534, Unknown: true}}
+
 // of is a caller on this machine.
 func of(uid, gid uint32, groups ...uint32) *origin.Origin {
 	return &origin.Origin{Local: true, Addr: netip.MustParseAddrPort("127.0.0.1:800"), User: &origin.User{UID: uid, GID: gid, Groups: groups}}
@@ -71,6 +74,8 @@ func TestWhoActsAsWhom(t *testing.T) {
 		{"the owner, in root's group", SquashRoot, of(2000, 2001, 0, 4), none, as(false, 2000, 2001, 65534, 4)},
 		{"the owner, in root's group, trusted", SquashNone, of(2000, 0, 4), none, as(false, 2000, 0, 4)},
 		{"the owner among all", SquashAll, of(2000, 2001), sys(t, 2000, 2001), anonymous},
+
+		{"an owner that the system does not know", SquashNone, unknown, sys(t, 2000, 2001), as(true, 2000, 65534)},
 
 		{"root of this machine", SquashRoot, of(0, 0), sys(t, 0, 0), as(true, 65534, 65534)},
 		{"root of this machine, for another", SquashRoot, of(0, 0), sys(t, 7, 8, 9), as(false, 7, 8, 9)},
