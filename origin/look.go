@@ -33,9 +33,10 @@ var ErrGone = errors.New("the peer has closed the connection")
 // whenever the peer is on this machine and the system is not Linux. Any other error
 // says that not even the machine can be told, and comes without an origin.
 //
-// What the databases say of a user is believed for ten seconds. One whom they do not
-// know has no groups but 65534. A program that is built without cgo knows those of
-// /etc/passwd and /etc/group.
+// What the databases say of a user is believed for ten seconds. If they do not answer
+// within a second, Look returns an [ErrOwner]; the look-up goes on, and its result serves
+// later connections. A user whom they do not know has no groups but 65534. A program that is
+// built without cgo knows the users of /etc/passwd and the groups of /etc/group.
 func Look(nc net.Conn) (*Origin, error) { return look(nc, system) }
 
 // Everybody is an [Admit] that lets everybody in, and says where they come from as far

@@ -16,16 +16,26 @@ const (
 	remembered = 10 * time.Second
 	// maxRemembered is of how many users.
 	maxRemembered = 1024
+
+	// maxWait bounds how long a caller waits for a look-up, from its start on. While one
+	// takes longer, no caller waits longer than shortWait, which is enough for files.
+	maxWait   = time.Second
+	shortWait = 50 * time.Millisecond
+
+	// maxLookups bounds the look-ups under way. One that hangs occupies a thread.
+	maxLookups = 16
 )
 
 // users remembers for a while what the system says of users. A look-up may take many
-// files, or a directory in the network, and is made while others wait to be accepted.
+// files, or a directory server that does not answer, and is made while others wait to be
+// accepted: each runs in a goroutine of its own, which its callers wait for only so long.
 // Methods may be called by any goroutine.
 type users struct {
 	lookup func(uid uint32) (*User, error)
 
-	mu    sync.Mutex
-	known map[uint32]knownUser
+	mu      sync.Mutex
+	known   map[uint32]knownUser
+	running map[uint32]*lookup
 }
 
 type knownUser struct {
@@ -33,24 +43,77 @@ type knownUser struct {
 	since time.Time
 }
 
+// A lookup is one under way.
+type lookup struct {
+	begun time.Time
+	done  chan struct{} // closed when user and err are set
+	user  *User
+	err   error
+}
+
 // find returns a user, who is shared with others and must not be changed. Errors are
-// not remembered.
+// not remembered. A look-up that takes too long goes on, and its result is remembered.
 func (u *users) find(uid uint32) (*User, error) {
+	if uid == 0 {
+		return u.lookup(0) // nobody is asked for root
+	}
 	if found := u.recall(uid); found != nil {
 		return found, nil
 	}
-	begin := time.Now()
-	found, err := u.lookup(uid)
-	if err != nil {
-		return nil, err
+	l, wait := u.join(uid)
+	if l == nil {
+		return nil, fmt.Errorf("looking up uid %d: %d look-ups of users are under way already", uid, maxLookups)
 	}
+	timer := time.NewTimer(wait)
+	defer timer.Stop()
+	select {
+	case <-l.done:
+		return l.user, l.err
+	case <-timer.C:
+		return nil, fmt.Errorf("looking up uid %d: the system's user database does not answer", uid)
+	}
+}
+
+// join returns the look-up of a user, which it starts if none is under way, and how long
+// to wait for it. It returns nil if too many are.
+func (u *users) join(uid uint32) (l *lookup, wait time.Duration) {
 	u.mu.Lock()
 	defer u.mu.Unlock()
-	if u.known == nil || len(u.known) >= maxRemembered {
-		u.known = make(map[uint32]knownUser)
+	now := time.Now()
+	wait = maxWait
+	for _, other := range u.running {
+		if now.Sub(other.begun) >= maxWait {
+			wait = shortWait
+		}
 	}
-	u.known[uid] = knownUser{found, begin}
-	return found, nil
+	if l = u.running[uid]; l != nil {
+		return l, min(wait, maxWait-now.Sub(l.begun))
+	}
+	if len(u.running) >= maxLookups {
+		return nil, 0
+	}
+	l = &lookup{begun: now, done: make(chan struct{})}
+	if u.running == nil {
+		u.running = make(map[uint32]*lookup)
+	}
+	u.running[uid] = l
+	go u.run(uid, l)
+	return l, wait
+}
+
+// run makes a look-up, and remembers what it finds.
+func (u *users) run(uid uint32, l *lookup) {
+	l.user, l.err = u.lookup(uid)
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	delete(u.running, uid)
+	if l.err == nil {
+		if u.known == nil || len(u.known) >= maxRemembered {
+			u.known = make(map[uint32]knownUser)
+		}
+		u.known[uid] = knownUser{l.user, l.begun}
+	}
+	close(l.done)
 }
 
 // recall returns a user that was found not long ago, or nil.

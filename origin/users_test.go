@@ -51,3 +51,49 @@ func TestAUserWhoWasNotFoundIsAskedForAgain(t *testing.T) {
 		t.Errorf("%+v, %v", got, err)
 	}
 }
+
+// A directory server that does not answer holds up nobody for long: not those whose
+// look-up hangs, and not those who are accepted after them.
+func TestAHangingLookUpHoldsUpNobody(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		answered := make(chan struct{})
+		u := users{lookup: func(uid uint32) (*User, error) {
+			if uid >= 1000 {
+				<-answered
+			}
+			return &User{UID: uid}, nil
+		}}
+		begin := time.Now()
+		waits := func(uid uint32, fails bool, want time.Duration) {
+			t.Helper()
+			before := time.Now()
+			got, err := u.find(uid)
+			if (err != nil) != fails || err == nil && got.UID != uid {
+				t.Errorf("uid %d: %+v, %v", uid, got, err)
+			}
+			if took := time.Since(before); took != want {
+				t.Errorf("uid %d: an answer after %v, want %v", uid, took, want)
+			}
+		}
+		waits(1000, true, maxWait)
+		waits(1000, true, 0)
+		waits(7, false, 0)
+		waits(0, false, 0)
+		for uid := range uint32(maxLookups - 1) {
+			waits(1001+uid, true, shortWait)
+		}
+		waits(2000, true, 0)
+		waits(0, false, 0)
+		waits(7, false, 0)
+		if took := time.Since(begin); took > 2*maxWait {
+			t.Errorf("all took %v", took)
+		}
+		close(answered)
+		synctest.Wait()
+		waits(1000, false, 0)
+		waits(2000, false, 0)
+		if len(u.running) != 0 {
+			t.Errorf("%d look-ups are under way", len(u.running))
+		}
+	})
+}
