@@ -1,5 +1,5 @@
-// This file holds credentials and verifiers as the messages carry them, whatever
-// is in them (RFC 5531 §8.2).
+// This file holds credentials and verifiers, whose bodies are opaque here (RFC 5531
+// §8.2).
 
 package oncrpc
 
@@ -8,14 +8,13 @@ import "fmt"
 // MaxAuthBody limits the body of an [OpaqueAuth], in octets (RFC 5531 §8.2).
 const MaxAuthBody = 400
 
-// A Flavor says what the body of an [OpaqueAuth] is (auth_flavor).
+// A Flavor says how to interpret the body of an [OpaqueAuth] (auth_flavor).
 type Flavor uint32
 
-// The flavors that have a meaning to this package or to those who read its
-// messages; any other passes through (RFC 5531 §8.2 and Appendix C, RFC 9289
-// §4.1).
+// Flavors (RFC 5531 §8.2 and Appendix C, RFC 9289 §4.1). Any other value passes
+// through.
 const (
-	FlavorNone  Flavor = 0 // AUTH_NONE: nobody in particular; the body is empty
+	FlavorNone  Flavor = 0 // AUTH_NONE: anonymous; the body is empty
 	FlavorSys   Flavor = 1 // AUTH_SYS: see [AuthSys]
 	FlavorShort Flavor = 2 // AUTH_SHORT: a server's shorthand for an AUTH_SYS credential
 	FlavorDH    Flavor = 3 // AUTH_DH

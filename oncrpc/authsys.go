@@ -8,12 +8,12 @@ const (
 	MaxGIDs        = 16
 )
 
-// AuthSys is who calls, in the terms of a Unix system, and on nobody's word but
-// the caller's (RFC 5531 Appendix A, authsys_parms). In octets: 0-3 stamp, 4-7
-// length of the machine name, the name and its roundup, then uid, gid, the
-// number of further gids and these, four octets each.
+// AuthSys identifies a caller as a Unix user. Nothing authenticates it (RFC 5531
+// Appendix A, authsys_parms). In octets: 0-3 stamp, 4-7 length of the machine name,
+// the name and its roundup, then uid, gid, the number of supplementary gids and
+// these, four octets each.
 type AuthSys struct {
-	Stamp       uint32 // anything
+	Stamp       uint32 // arbitrary
 	MachineName string // at most MaxMachineName octets
 	UID, GID    uint32 // effective ids
 	GIDs        []uint32
@@ -23,8 +23,8 @@ type AuthSys struct {
 func (a *AuthSys) Len() int { return 20 + RoundUp(len(a.MachineName)) + 4*len(a.GIDs) }
 
 // Append appends the body of the credential to dst, for an [OpaqueAuth] of the
-// flavor [FlavorSys]. Its only error is of the kind [ErrLimit]; dst is then
-// returned as it was.
+// flavor [FlavorSys]. Its only error is of the kind [ErrLimit]; it then returns dst
+// unchanged.
 func (a *AuthSys) Append(dst []byte) ([]byte, error) {
 	e := NewEncoder(dst)
 	e.Uint32(a.Stamp)
@@ -40,13 +40,12 @@ func (a *AuthSys) Append(dst []byte) ([]byte, error) {
 	return e.Finish()
 }
 
-// Parse reads the body of a credential of the flavor [FlavorSys]. It uses the
-// memory of a.GIDs again, and a.MachineName if that has not changed, so that a
-// server which keeps an AuthSys for a connection allocates nothing for most
-// calls.
+// Parse reads the body of a credential of the flavor [FlavorSys]. It reuses the memory
+// of a.GIDs, and a.MachineName if that is unchanged, so a server that keeps an AuthSys
+// for each connection allocates nothing for most calls.
 //
-// Any error is a [*RejectError] with AUTH_BADCRED, with the [*DecodeError] in
-// it; the fields are then zero.
+// An error is a [*RejectError] with AUTH_BADCRED that wraps the [*DecodeError]. The
+// fields are then zero.
 func (a *AuthSys) Parse(body []byte) error {
 	d := NewDecoder(body, "AUTH_SYS credential")
 	stamp := d.Uint32()
@@ -60,7 +59,7 @@ func (a *AuthSys) Parse(body []byte) error {
 		*a = AuthSys{GIDs: gids[:0]}
 		return &RejectError{Stat: AuthError, Auth: AuthBadCred, Err: err}
 	}
-	if a.MachineName != string(name) { // no allocation to compare
+	if a.MachineName != string(name) { // the comparison allocates nothing
 		a.MachineName = string(name)
 	}
 	a.Stamp, a.UID, a.GID, a.GIDs = stamp, uid, gid, gids

@@ -1,5 +1,5 @@
-// This file holds the header of call messages, and what calls and replies have
-// in common (RFC 5531 §9).
+// This file holds the header of call messages, and the prefix that calls and replies
+// have in common (RFC 5531 §9).
 
 package oncrpc
 
@@ -8,7 +8,7 @@ import "fmt"
 // RPCVersion is the version of the RPC protocol (RFC 5531 §9, rpcvers).
 const RPCVersion = 2
 
-// A MsgType tells calls from replies (msg_type).
+// A MsgType distinguishes calls from replies (msg_type).
 type MsgType uint32
 
 const (
@@ -26,10 +26,10 @@ func (t MsgType) String() string {
 	return fmt.Sprintf("msg_type %d", uint32(t))
 }
 
-// ParsePrefix reads the XID and the msg_type that begin any message, in eight
-// octets. Where calls go both ways, the type has to be known before the XID says
-// anything (RFC 5667 §5.1). An error is a [*DecodeError] for too few octets or
-// another type; xid is right if there were four octets.
+// ParsePrefix reads the XID and the msg_type at the start of a message, eight octets.
+// Where calls go in both directions, an XID has no meaning without the type (RFC 5667
+// §5.1). An error is a [*DecodeError]: the message is too short, or of another type. The
+// XID is valid if there are four octets.
 func ParsePrefix(b []byte) (xid uint32, t MsgType, err error) {
 	d := NewDecoder(b, "message")
 	xid, t = decodePrefix(&d)
@@ -40,12 +40,12 @@ func decodePrefix(d *Decoder) (xid uint32, t MsgType) {
 	xid = d.Uint32()
 	at := d.Pos()
 	if t = MsgType(d.Uint32()); t > MsgReply {
-		d.Fail(at, "%v, want CALL (0) or REPLY (1)", t)
+		d.Fail(at, "%v, expected CALL (0) or REPLY (1)", t)
 	}
 	return xid, t
 }
 
-// minCallLen is the length of a call header with two empty bodies.
+// minCallLen is the length of a call header with an empty credential and verifier.
 const minCallLen = 40
 
 // A Call is the header of a call message (RFC 5531 §9, rpc_msg with call_body).
@@ -83,33 +83,33 @@ func (c *Call) Encode(e *Encoder) {
 	c.Verf.Encode(e)
 }
 
-// Append appends the header to dst. Its only error is of the kind [ErrLimit],
-// for a credential or verifier with more than [MaxAuthBody] octets; dst is then
-// returned as it was.
+// Append appends the header to dst. Its only error is of the kind [ErrLimit], for a
+// credential or verifier of more than [MaxAuthBody] octets; it then returns dst
+// unchanged.
 func (c *Call) Append(dst []byte) ([]byte, error) {
 	e := NewEncoder(dst)
 	c.Encode(&e)
 	return e.Finish()
 }
 
-// Parse reads the header at the start of the message b and says at which octet
-// the arguments begin. The bodies of Cred and Verf are part of b.
+// Parse reads the header at the start of the message b and returns where in b the
+// arguments begin. The bodies of Cred and Verf are part of b.
 //
-// There are two classes of error. A [*RejectError] is to be answered, and c.XID
-// is set for that: RPC_MISMATCH, AUTH_BADCRED or AUTH_BADVERF for a body of more
-// than [MaxAuthBody] octets. A [*DecodeError] says that b is not a call, or not a
-// whole header of one.
+// There are two types of error. For a [*RejectError] the server has to reply, and c.XID
+// is set: RPC_MISMATCH, or AUTH_BADCRED or AUTH_BADVERF for a body of more than
+// [MaxAuthBody] octets. A [*DecodeError] says that b is not a call, or that its header is
+// incomplete.
 func (c *Call) Parse(b []byte) (args int, err error) {
 	d := NewDecoder(b, "call")
 	*c = Call{}
 	var t MsgType
 	c.XID, t = decodePrefix(&d)
 	if t != MsgCall {
-		d.Fail(4, "%v, want CALL (0)", t)
+		d.Fail(4, "%v, expected CALL (0)", t)
 	}
-	// RFC 5531 §9: how the rest of another version looks is not known.
+	// RFC 5531 §9: the layout of other versions is unknown beyond here.
 	if vers := d.Uint32(); d.Err() == nil && vers != RPCVersion {
-		cause := &DecodeError{What: "call", Offset: 8, Kind: ErrValue, Detail: fmt.Sprintf("RPC version %d, want %d", vers, RPCVersion)}
+		cause := &DecodeError{What: "call", Offset: 8, Kind: ErrValue, Detail: fmt.Sprintf("RPC version %d, expected %d", vers, RPCVersion)}
 		return 0, &RejectError{Stat: RPCMismatch, Low: RPCVersion, High: RPCVersion, Err: cause}
 	}
 	c.Prog = d.Uint32()
@@ -124,7 +124,7 @@ func (c *Call) Parse(b []byte) (args int, err error) {
 	return d.Pos(), nil
 }
 
-// auth decodes a credential or verifier; one that is too long is answered with
+// auth decodes a credential or verifier. If it is too long the error has the auth_stat
 // stat.
 func (c *Call) auth(d *Decoder, a *OpaqueAuth, stat AuthStat) error {
 	a.Decode(d)

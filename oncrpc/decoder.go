@@ -7,28 +7,26 @@ import (
 	"fmt"
 )
 
-// A Decoder reads XDR data from a slice. It copies nothing but strings and
-// allocates nothing else: opaque data that it returns are part of the slice. No
-// count is believed before it has been held against its limit and against what
-// is left of the slice.
+// A Decoder reads XDR data from a slice. It copies strings and allocates nothing
+// else: the opaque data that it returns are part of the slice. It checks every
+// count against its limit and against the octets that are left.
 //
-// The first error sticks: what is decoded after it is zero or empty, and
-// [Decoder.Err] tells it, so that code for fields needs no branches; only a
-// count of zero and a loop that ends are to be relied upon. A Decoder is for one
-// goroutine.
+// The first error sticks. After it every method returns zero or an empty value,
+// counts are zero, lists end, and [Decoder.Err] returns the error, so code that
+// decodes fields needs no error branches. A Decoder is for one goroutine.
 type Decoder struct {
 	b    []byte
-	off  int // of what comes next; never beyond len(b)
+	off  int // of the next item; never beyond len(b)
 	what string
 	err  *DecodeError
 }
 
-// NewDecoder returns a Decoder that reads b from its start. In errors the data
-// are called what: "WRITE arguments".
+// NewDecoder returns a Decoder that reads b from its start. Errors name the data
+// by what, such as "WRITE arguments".
 func NewDecoder(b []byte, what string) Decoder { return Decoder{b: b, what: what} }
 
-// Pos is the number of octets decoded so far: the XDR position of what comes
-// next, or of the item that could not be decoded.
+// Pos is the number of octets decoded so far: the XDR position of the next item, or
+// after an error that of the item in error.
 func (d *Decoder) Pos() int { return d.off }
 
 // Left is the number of octets not yet decoded, 0 after an error.
@@ -41,21 +39,21 @@ func (d *Decoder) Left() int {
 
 // Err is the first error, a [*DecodeError], or nil.
 func (d *Decoder) Err() error {
-	if d.err != nil { // else it would be an error that is not nil
+	if d.err != nil { // a nil *DecodeError in an error would not be nil
 		return d.err
 	}
 	return nil
 }
 
-// End returns the first error, or that octets are left over.
+// End returns the first error, or an error if octets are left.
 func (d *Decoder) End() error {
 	if left := d.Left(); left > 0 {
-		d.fail(ErrTrailing, "%d octets too many", left)
+		d.fail(ErrTrailing, "%d octets left over", left)
 	}
 	return d.Err()
 }
 
-// Rest takes all that is left, without looking at it.
+// Rest returns all that is left, undecoded.
 func (d *Decoder) Rest() []byte {
 	n := d.Left()
 	p := d.b[d.off : d.off+n : d.off+n]
@@ -63,8 +61,8 @@ func (d *Decoder) Rest() []byte {
 	return p
 }
 
-// Uint32 decodes an unsigned integer, or an enumeration, whose values the
-// caller checks (RFC 4506 §4.2, §4.3).
+// Uint32 decodes an unsigned integer or an enumeration (RFC 4506 §4.2, §4.3). The
+// caller checks an enumeration's value.
 func (d *Decoder) Uint32() uint32 {
 	if d.Left() < 4 {
 		d.short(4, "unsigned integer")
@@ -92,24 +90,23 @@ func (d *Decoder) Uint64() uint64 {
 // Int64 decodes a hyper integer (RFC 4506 §4.5).
 func (d *Decoder) Int64() int64 { return int64(d.Uint64()) }
 
-// Bool decodes a boolean, which is 0 or 1 and nothing else (RFC 4506 §4.4).
+// Bool decodes a boolean; only 0 and 1 are valid (RFC 4506 §4.4).
 func (d *Decoder) Bool() bool {
 	at := d.off
 	v := d.Uint32()
 	if v > 1 {
-		d.failAt(at, ErrValue, "boolean is %#x, want 0 or 1", v)
+		d.failAt(at, ErrValue, "boolean is %#x, expected 0 or 1", v)
 	}
 	return v == 1
 }
 
-// Optional decodes the word that says whether optional data follow. A list of
-// them ends within the slice, as each entry takes four octets at least (RFC 4506
-// §4.19).
+// Optional decodes the word that says whether optional data follow (RFC 4506
+// §4.19). A list of optional data ends within the slice, because each entry has
+// at least four octets.
 func (d *Decoder) Optional() bool { return d.Bool() }
 
 // Fixed decodes n octets of fixed-length opaque data and their roundup (RFC 4506
-// §4.9). The octets of the roundup may have any value: RFC 4506 has senders make
-// them zero, and receivers have no use for them.
+// §4.9). It ignores the value of the roundup, which senders have to set to zero.
 func (d *Decoder) Fixed(n int) []byte {
 	return d.opaque(d.off, uint64(n), "fixed opaque") // a negative n is beyond any slice
 }
@@ -122,22 +119,22 @@ func (d *Decoder) Opaque(limit uint32) []byte {
 	return d.opaque(at, uint64(n), "opaque")
 }
 
-// String decodes a string of at most limit octets, of whatever encoding (RFC
-// 4506 §4.11). It is a copy; [Decoder.Opaque] reads the same without one.
+// String decodes a string of at most limit octets, of any encoding (RFC 4506
+// §4.11). It returns a copy; [Decoder.Opaque] reads a string without one.
 func (d *Decoder) String(limit uint32) string {
 	at := d.off
 	n := d.length(limit, "string")
 	return string(d.opaque(at, uint64(n), "string"))
 }
 
-// Length decodes the count word of opaque data of at most limit octets that are
-// not in the slice, because they travel in a chunk (RFC 8166 §3.4.4), or are to
-// be taken otherwise. It is not held against what is left.
+// Length decodes the count word of opaque data of at most limit octets, without the
+// data: they travel in a chunk (RFC 8166 §3.4.4), or the caller decodes them. It does
+// not check the count against what is left.
 func (d *Decoder) Length(limit uint32) uint32 { return d.length(limit, "opaque") }
 
-// Count decodes the count word of an array of at most limit elements, each of
-// size octets at least, and makes sure that so many can follow: room for them
-// may be allocated (RFC 4506 §4.13). A size below four counts as four.
+// Count decodes the count word of an array of at most limit elements (RFC 4506
+// §4.13). Each element has at least size octets, or four if size is less. Count
+// checks that so many fit in what is left, so the caller may allocate for them.
 func (d *Decoder) Count(limit uint32, size int) int {
 	at := d.off
 	n := d.Uint32()
@@ -145,10 +142,10 @@ func (d *Decoder) Count(limit uint32, size int) int {
 		d.failAt(at, ErrLimit, "array of %d elements, at most %d are allowed", n, limit)
 		return 0
 	}
-	if n == 0 { // after an error too
+	if n == 0 { // or after an error
 		return 0
 	}
-	size = max(size, 4) // RFC 4506 §4.12: a multiple of four octets
+	size = max(size, 4) // RFC 4506 §4.12: elements are multiples of four octets
 	if left := d.Left(); uint64(n) > uint64(left/size) {
 		d.failAt(at, ErrShort, "array of %d elements of at least %d octets, %d octets are left", n, size, left)
 		return 0
@@ -157,8 +154,7 @@ func (d *Decoder) Count(limit uint32, size int) int {
 }
 
 // Fail makes the Decoder fail with an error of the kind [ErrValue], unless it
-// has failed before. It is for callers that do not like a value; at is where
-// that began.
+// has failed before. Callers use it to refuse a value, which began at at.
 func (d *Decoder) Fail(at int, format string, args ...any) {
 	d.failAt(at, ErrValue, format, args...)
 }
@@ -174,12 +170,12 @@ func (d *Decoder) length(limit uint32, what string) uint32 {
 	return n
 }
 
-// opaque takes n octets and their roundup. The item they belong to began at.
+// opaque decodes n octets and their roundup, of an item that began at at.
 func (d *Decoder) opaque(at int, n uint64, what string) []byte {
 	if d.err != nil {
 		return nil
 	}
-	// In 64 bits: n is up to 2^32-1 where int may have 31.
+	// In 64 bits: n is up to 2^32-1, and int may have 32 bits.
 	if left := uint64(d.Left()); n > left || n+uint64(Padding(int(n&3))) > left {
 		d.failAt(at, ErrShort, "%s of %d octets, %d octets are left", what, int64(n), left)
 		return nil

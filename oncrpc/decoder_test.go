@@ -20,7 +20,7 @@ func TestWhatCannotBeDecodedIsToldWithItsPlace(t *testing.T) {
 		{"hyper cut off", "00000000 000000", func(d *Decoder) { d.Int64() },
 			ErrShort, 4, "unsigned hyper integer of 8 octets, 7 octets are left"},
 		{"boolean 2", "00000002", func(d *Decoder) { d.Bool() },
-			ErrValue, 4, "boolean is 0x2, want 0 or 1"},
+			ErrValue, 4, "boolean is 0x2, expected 0 or 1"},
 		{"fixed opaque cut off", "616263", func(d *Decoder) { d.Fixed(4) },
 			ErrShort, 4, "fixed opaque of 4 octets, 3 octets are left"},
 		{"fixed opaque without its roundup", "616263", func(d *Decoder) { d.Fixed(3) },
@@ -48,7 +48,7 @@ func TestWhatCannotBeDecodedIsToldWithItsPlace(t *testing.T) {
 		{"array of 2^32-1 empty elements", "ffffffff", func(d *Decoder) { d.Count(math.MaxUint32, 0) },
 			ErrShort, 4, "array of 4294967295 elements of at least 4 octets, 0 octets are left"},
 		{"octets left over", "00000000", func(d *Decoder) { d.End() },
-			ErrTrailing, 4, "4 octets too many"},
+			ErrTrailing, 4, "4 octets left over"},
 		{"value that the caller refuses", "00000009", func(d *Decoder) { d.Fail(4, "stable_how %d", d.Uint32()) },
 			ErrValue, 4, "stable_how 9"},
 	} {

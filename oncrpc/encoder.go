@@ -8,9 +8,9 @@ import (
 )
 
 // An Encoder appends XDR data to a slice that its caller owns. It allocates only
-// when the slice is too small. The first error sticks: what is encoded after it
-// is lost, and [Encoder.Finish] tells it, so that code for fields needs no
-// branches. An Encoder is for one goroutine.
+// when the slice is too small. The first error sticks and is returned by
+// [Encoder.Finish], so code that encodes fields needs no error branches. An Encoder
+// is for one goroutine.
 type Encoder struct {
 	b     []byte
 	start int // len of the slice when the Encoder was made
@@ -20,15 +20,14 @@ type Encoder struct {
 // NewEncoder returns an Encoder that appends to dst.
 func NewEncoder(dst []byte) Encoder { return Encoder{b: dst, start: len(dst)} }
 
-// Pos is the number of octets encoded so far, those that were in the slice
-// before not counted: the XDR position of what comes next.
+// Pos is the number of octets appended so far: the XDR position of the next item.
 func (e *Encoder) Pos() int { return len(e.b) - e.start }
 
 // Err is the first error, or nil.
 func (e *Encoder) Err() error { return e.err }
 
-// Finish returns the slice with what was appended; after an error it is as it
-// was given to NewEncoder.
+// Finish returns the slice with what was appended, or after an error as it was
+// given to NewEncoder.
 func (e *Encoder) Finish() ([]byte, error) {
 	if e.err != nil {
 		return e.b[:e.start], e.err
@@ -57,13 +56,13 @@ func (e *Encoder) Bool(v bool) {
 	e.Uint32(word)
 }
 
-// Optional encodes the word before optional data that says whether there are
-// any; if so, the caller encodes them next (RFC 4506 §4.19).
+// Optional encodes the word that says whether optional data follow (RFC 4506
+// §4.19). If they do, the caller encodes them next.
 func (e *Encoder) Optional(present bool) { e.Bool(present) }
 
 // Fixed encodes fixed-length opaque data with their roundup (RFC 4506 §4.9).
 func (e *Encoder) Fixed(p []byte) {
-	if e.err == nil { // what has failed copies nothing large
+	if e.err == nil { // after an error nothing large is copied
 		e.b = append(e.b, p...)
 		e.Pad(len(p))
 	}
@@ -76,8 +75,8 @@ func (e *Encoder) Opaque(p []byte, limit uint32) {
 	e.Fixed(p)
 }
 
-// String encodes a string of at most limit octets, of whatever encoding (RFC
-// 4506 §4.11).
+// String encodes a string of at most limit octets, of any encoding (RFC 4506
+// §4.11).
 func (e *Encoder) String(s string, limit uint32) {
 	e.count(len(s), limit, "string of %d octets")
 	if e.err == nil {
@@ -86,13 +85,13 @@ func (e *Encoder) String(s string, limit uint32) {
 	}
 }
 
-// Count encodes the count word of an array of at most limit elements, which the
-// caller encodes next (RFC 4506 §4.13).
+// Count encodes the count word of an array of at most limit elements (RFC 4506
+// §4.13). The caller encodes the elements next.
 func (e *Encoder) Count(n int, limit uint32) { e.count(n, limit, "array of %d elements") }
 
-// Length encodes the count word of opaque data of at most limit octets that do
-// not pass through the Encoder: they follow as a piece of their own, with their
-// [Encoder.Pad], or travel in a chunk (RFC 8166 §3.4.4).
+// Length encodes the count word of opaque data of at most limit octets, without the
+// data: they follow as a piece of their own with their [Encoder.Pad], or travel in a
+// chunk (RFC 8166 §3.4.4).
 func (e *Encoder) Length(n int, limit uint32) { e.count(n, limit, "opaque of %d octets") }
 
 // Pad encodes the roundup of n octets of opaque data: 0 to 3 zeros.
@@ -106,7 +105,7 @@ func (e *Encoder) Pad(n int) {
 func (e *Encoder) Fail(format string, args ...any) { e.fail(ErrValue, format, args...) }
 
 func (e *Encoder) count(n int, limit uint32, what string) {
-	if uint64(n) > uint64(limit) { // a negative n too
+	if uint64(n) > uint64(limit) { // or negative
 		e.fail(ErrLimit, what+", at most %d are allowed", n, limit)
 	}
 	e.Uint32(uint32(n))

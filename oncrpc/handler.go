@@ -1,5 +1,5 @@
-// This file is where a transport hands calls to programs: what a call looks
-// like to its handler, and the choice of the handler by program and version.
+// This file defines what a transport and the programs of a server are to each
+// other: the Request, the Handler, and the Mux that chooses a Handler.
 
 package oncrpc
 
@@ -12,48 +12,48 @@ import (
 	"github.com/weft-rdma/weft/origin"
 )
 
-// ErrNoReply is what a [Handler] returns for a call that is not to be answered:
-// its caller will send it again, or gives up.
+// ErrNoReply is what a [Handler] returns for a call that gets no reply. Its
+// client retransmits it or gives up.
 var ErrNoReply = errors.New("oncrpc: the call gets no reply")
 
-// A Request is a call as a transport has received it. It and all memory that it
-// refers to belong to the transport again when the handler has returned.
+// A Request is a call that a transport has received. The Request and all memory
+// that it refers to belong to the transport again once the handler has returned.
 type Request struct {
 	Call           // the header; the bodies of Cred and Verf are part of Message
-	Message []byte // the whole call, from its XID on; nothing of it is elsewhere
+	Message []byte // the whole call from its XID on, in one piece
 	Args    []byte // the arguments: the end of Message
 
-	Network       string   // what carried the call: "tcp", "udp" or "rdma"
+	Network       string   // the transport: "tcp", "udp" or "rdma"
 	Local, Remote net.Addr // of the connection
 
-	// Origin is where the call comes from, as this machine knows it: what the
-	// server's Admit has found out about the connection, or what Remote tells. A
-	// transport always sets it.
+	// Origin is where the call comes from, as this machine knows it: the result of
+	// the server's Admit for the connection, or else what Remote says. Transports
+	// always set it.
 	Origin *origin.Origin
 
-	// Session is the same for all calls of one connection, and for no others.
-	// It is comparable. A handler that keeps something for a connection is told
-	// of its end by SessionEnd.
+	// Session identifies the connection: it is comparable, the same for all calls
+	// of one connection, and different for calls of any other. A handler that keeps
+	// state for a connection frees it in SessionEnd.
 	Session any
 
-	// SessionEnd, if not nil, runs f when the connection has ended and no call
-	// of it is in a handler any more. It runs f at once if that is so already.
+	// SessionEnd, if not nil, registers f to run when the connection has ended and
+	// no handler executes a call of it. If that is so already, f runs at once.
 	SessionEnd func(f func())
 
-	// Back, if not nil, calls programs of the peer's over the connection that
-	// this call came by (RFC 8167, RFC 8881 §2.10.3.1). It may be kept; after the
-	// connection's end its calls fail.
+	// Back, if not nil, calls programs of the peer over the connection of this call
+	// (RFC 8167, RFC 8881 §2.10.3.1). A handler may keep it after returning; calls
+	// fail once the connection has ended.
 	Back Caller
 
-	// Alloc gives n octets of memory for the reply, in which what they contain
-	// is not defined. What a transport gives is what it can send without a copy.
-	// Nil stands for the heap. The memory is the transport's again when the reply
-	// is sent, or the handler has returned another one or an error.
+	// Alloc returns n octets of memory for the reply, with undefined content, which
+	// the transport can send without a copy. Nil stands for the heap. The memory is
+	// the transport's again when the reply is sent, or when the handler returns an
+	// error or a reply in other memory.
 	Alloc func(n int) []byte
 }
 
-// Buffer returns memory for a reply of up to n octets, as an empty slice with
-// that capacity.
+// Buffer returns memory for a reply of up to n octets, as an empty slice of that
+// capacity.
 func (r *Request) Buffer(n int) []byte {
 	if r.Alloc == nil {
 		return make([]byte, 0, n)
@@ -61,8 +61,8 @@ func (r *Request) Buffer(n int) []byte {
 	return r.Alloc(n)[:0]
 }
 
-// Accept begins a successful reply of up to n octets of results: it returns an
-// Encoder that stands behind the header, with AUTH_NONE for a verifier.
+// Accept begins a successful reply with up to n octets of results. It encodes the
+// header, with an AUTH_NONE verifier, and returns the Encoder for the results.
 func (r *Request) Accept(n int) Encoder {
 	reply := Reply{XID: r.XID}
 	e := NewEncoder(r.Buffer(reply.Len() + n))
@@ -70,36 +70,36 @@ func (r *Request) Accept(n int) Encoder {
 	return e
 }
 
-// A Handler executes calls. A transport calls it from many goroutines at a
-// time, for one connection too.
+// A Handler executes calls. A transport calls it from many goroutines at once, also
+// for calls of one connection.
 type Handler interface {
-	// ServeRPC executes the call and returns the whole reply, from its XID on,
-	// in memory of r.Buffer best. An error instead is answered as [ReplyTo] says,
-	// but [ErrNoReply], which is not answered. The context ends with the
-	// connection or when the server is shut down.
+	// ServeRPC executes a call and returns the whole reply from its XID on,
+	// preferably in memory of r.Buffer. The transport answers an error as [ReplyTo]
+	// says, and does not answer [ErrNoReply]. The context ends with the connection
+	// or when the server shuts down.
 	ServeRPC(ctx context.Context, r *Request) (reply []byte, err error)
 }
 
-// A HandlerFunc is a function that is a Handler.
+// A HandlerFunc is a function used as a Handler.
 type HandlerFunc func(ctx context.Context, r *Request) (reply []byte, err error)
 
 // ServeRPC calls f.
 func (f HandlerFunc) ServeRPC(ctx context.Context, r *Request) ([]byte, error) { return f(ctx, r) }
 
-// A Program is the versions of one program that one Handler serves. Its
-// procedure 0 is answered without it (RFC 5531 §12.1).
+// A Program is a range of versions of a program, served by one Handler. Its
+// NULL procedure is answered without the Handler (RFC 5531 §12.1).
 type Program struct {
 	Prog      uint32
 	Low, High uint32 // versions, inclusive
 	Handler   Handler
 }
 
-// A Mux is a Handler that chooses among programs. It answers PROG_UNAVAIL and
-// PROG_MISMATCH by itself, and procedure 0 of what there is. A program may be
-// in it with several ranges of versions.
+// A Mux is a Handler that dispatches calls by program and version. It answers NULL
+// of the programs that it has, and PROG_UNAVAIL and PROG_MISMATCH for others. A
+// program may have several entries, with different ranges of versions.
 type Mux []Program
 
-// ServeRPC executes the call by the program that it is for.
+// ServeRPC executes a call with the Handler of its program and version.
 func (m Mux) ServeRPC(ctx context.Context, r *Request) ([]byte, error) {
 	var known []Program
 	for _, p := range m {

@@ -1,4 +1,4 @@
-// This file holds the messages of the port mapper, version 2, which tells on
+// This file holds the messages of version 2 of the port mapper, which says on
 // which port a program is served (RFC 1833 §3).
 
 package oncrpc
@@ -14,12 +14,12 @@ const (
 
 // The port mapper's procedures (RFC 1833 §3.1), with arguments and results.
 const (
-	PmapNull    = 0 // nothing; nothing
+	PmapNull    = 0 // void; void
 	PmapSet     = 1 // Mapping; boolean
-	PmapUnset   = 2 // Mapping, of which Prot and Port are ignored; boolean
-	PmapGetPort = 3 // Mapping, of which Port is ignored; port as an unsigned integer, see ParsePort
-	PmapDump    = 4 // nothing; list of Mapping, see EncodeMappings
-	PmapCallIt  = 5 // CallIt; CallItResult, or silence
+	PmapUnset   = 2 // Mapping without Prot and Port; boolean
+	PmapGetPort = 3 // Mapping without Port; port as an unsigned integer, see ParsePort
+	PmapDump    = 4 // void; list of Mapping, see EncodeMappings
+	PmapCallIt  = 5 // CallIt; CallItResult, or no reply
 )
 
 // Values of [Mapping.Prot] (RFC 1833 §3.1).
@@ -63,13 +63,13 @@ func (m *Mapping) Decode(d *Decoder) {
 	m.Port = d.Uint32()
 }
 
-// ParsePort reads the result of [PmapGetPort], whole. Zero says that the program
-// is not registered. An error is a [*DecodeError], for what is no port too.
+// ParsePort reads the whole result of [PmapGetPort]. Port zero means that the program
+// is not registered. An error is a [*DecodeError]; a port above 65535 is one, too.
 func ParsePort(results []byte) (uint16, error) {
 	d := NewDecoder(results, "GETPORT result")
 	port := d.Uint32()
 	if port > 0xffff {
-		d.Fail(0, "port %d, want at most 65535", port)
+		d.Fail(0, "port %d, expected at most 65535", port)
 	}
 	if err := d.End(); err != nil {
 		return 0, err
@@ -77,8 +77,8 @@ func ParsePort(results []byte) (uint16, error) {
 	return uint16(port), nil
 }
 
-// EncodeMappings appends the result of [PmapDump] to e: a list, each entry behind
-// a word that says there is one (RFC 1833 §3.1, pmaplist).
+// EncodeMappings appends the result of [PmapDump] to e: a list of optional data
+// (RFC 1833 §3.1, pmaplist).
 func EncodeMappings(e *Encoder, list []Mapping) {
 	for i := range list {
 		e.Optional(true)
@@ -87,8 +87,8 @@ func EncodeMappings(e *Encoder, list []Mapping) {
 	e.Optional(false)
 }
 
-// ParseMappings reads the result of [PmapDump], whole, and appends at most limit
-// entries to dst. An error is a [*DecodeError]; dst is then returned as it was.
+// ParseMappings reads the whole result of [PmapDump] and appends at most limit
+// entries to dst. After an error, a [*DecodeError], it returns dst unchanged.
 func ParseMappings(dst []Mapping, results []byte, limit int) ([]Mapping, error) {
 	d := NewDecoder(results, "DUMP result")
 	list := dst
@@ -107,8 +107,8 @@ func ParseMappings(dst []Mapping, results []byte, limit int) ([]Mapping, error) 
 	return list, nil
 }
 
-// CallIt is the argument of [PmapCallIt]: a call to be passed on to a program on
-// the port mapper's machine (RFC 1833 §3.1, call_args). In octets: 0-3 program,
+// CallIt is the argument of [PmapCallIt]: a call for the port mapper to forward to a
+// program on its machine (RFC 1833 §3.1, call_args). In octets: 0-3 program,
 // 4-7 version, 8-11 procedure, 12-15 length of the arguments, the arguments and
 // their roundup.
 type CallIt struct {

@@ -1,5 +1,5 @@
-// This file is a port mapper: the program by which clients find the others of a
-// server, in the version that Sun began with and as rpcbind (RFC 1833).
+// This file is the port mapper's server: version 2, and versions 3 and 4, which are
+// rpcbind (RFC 1833).
 
 package oncrpc
 
@@ -12,22 +12,21 @@ import (
 	"time"
 )
 
-// A Service is a version of a program and where it is served.
+// A Service says where a version of a program is served.
 type Service struct {
 	Prog, Vers uint32
 	Netid      string
-	// Addr is where. With an unspecified address it is any of the host's: those
-	// who ask are told the one that they have asked at.
+	// Addr is its address. An unspecified address stands for all of the host's: each
+	// client is given the address at which it has called the port mapper.
 	Addr netip.AddrPort
 }
 
-// A PortMapper is a Handler that answers where programs are served. It keeps to
-// the table that it is given: registrations by others are refused. It calls no
-// program for anybody (CALLIT, INDIRECT), by which port mappers have been made to
-// attack others.
+// A PortMapper is a Handler that says where programs are served. Its table is
+// fixed: it refuses registrations (SET, UNSET). It does not forward calls (CALLIT,
+// INDIRECT), because port mappers that do have been used to attack others.
 //
-// It is served on port 111, [PmapPort], over TCP and UDP. Over RDMA it does as
-// well (RFC 5666 §10).
+// Serve it on port 111, [PmapPort], over TCP and UDP, and if needed over RDMA
+// (RFC 5666 §10).
 type PortMapper struct {
 	table []Service
 }
@@ -37,7 +36,7 @@ func NewPortMapper(table []Service) *PortMapper {
 	return &PortMapper{table: slices.Clone(table)}
 }
 
-// Program is the port mapper as a program of a [Mux].
+// Program returns the port mapper's entry for a [Mux].
 func (p *PortMapper) Program() Program {
 	return Program{Prog: PmapProg, Low: PmapVers, High: RpcbVers4, Handler: p}
 }
@@ -59,7 +58,7 @@ func (p *PortMapper) servePmap(r *Request) ([]byte, error) {
 		m.Decode(&d)
 	case PmapNull, PmapDump:
 	case PmapCallIt:
-		return nil, unheard(r)
+		return nil, refuseForward(r)
 	default:
 		return nil, &AcceptError{Stat: ProcUnavail}
 	}
@@ -93,7 +92,7 @@ func (p *PortMapper) servePmap(r *Request) ([]byte, error) {
 	return e.Finish()
 }
 
-// netidOfProt is the network that a protocol number of version 2 stands for.
+// netidOfProt is the network identifier for a protocol number of version 2.
 func netidOfProt(prot uint32) (netid string, ok bool) {
 	switch prot {
 	case ProtTCP:
@@ -118,7 +117,7 @@ func (p *PortMapper) serveRpcb(r *Request) ([]byte, error) {
 		b.Decode(&d)
 	case RpcbNull, RpcbDump, RpcbGetTime:
 	case RpcbCallIt:
-		return nil, unheard(r)
+		return nil, refuseForward(r)
 	default:
 		return nil, &AcceptError{Stat: ProcUnavail}
 	}
@@ -150,20 +149,20 @@ func (p *PortMapper) serveRpcb(r *Request) ([]byte, error) {
 	return e.Finish()
 }
 
-// room is how many octets the longest results have.
+// room is the length in octets of the longest results.
 func (p *PortMapper) room() int { return 64 + 160*len(p.table) }
 
-// unheard is what becomes of a call that is to be passed on: on networks with
-// broadcasts nothing, so that nobody is flooded (RFC 1833 §2.2.1).
-func unheard(r *Request) error {
+// refuseForward answers CALLIT. Over UDP it is silent, because the call may be a
+// broadcast, and refusals from all hosts would flood the client (RFC 1833 §2.2.1).
+func refuseForward(r *Request) error {
 	if r.Network == "udp" {
 		return ErrNoReply
 	}
 	return &AcceptError{Stat: ProcUnavail}
 }
 
-// find returns a program's service on a network: of the version asked for, or
-// unless that matters of another one, whose server will tell which it has.
+// find returns a program's service on a network. If the version is not served and
+// need not be exact, it returns another version, whose server answers PROG_MISMATCH.
 func (p *PortMapper) find(prog, vers uint32, netid string, exact bool) *Service {
 	var other *Service
 	for i := range p.table {
@@ -184,9 +183,9 @@ func (p *PortMapper) find(prog, vers uint32, netid string, exact bool) *Service 
 	return other
 }
 
-// netidFor is the network that GETADDR is about: the one that the call came by,
-// whatever it names (RFC 1833 §2.2.1). Only the RDMA networks can be named, or
-// nobody could ask for them before having found them.
+// netidFor is the network that GETADDR asks about: the one that carried the call,
+// whatever the arguments name (RFC 1833 §2.2.1). RDMA is an exception, as a client
+// looks for it over another network.
 func netidFor(r *Request, named string) string {
 	if named == NetidRDMA || named == NetidRDMA6 {
 		return named
@@ -194,7 +193,7 @@ func netidFor(r *Request, named string) string {
 	return NetidOf(r.Network, ipOf(r.Remote))
 }
 
-// uaddr is the service's universal address for the one who asks.
+// uaddr is the service's universal address for the client of r.
 func (s *Service) uaddr(r *Request) string {
 	a := s.Addr
 	if a.Addr().IsUnspecified() {
@@ -205,9 +204,8 @@ func (s *Service) uaddr(r *Request) string {
 	return FormatUaddr(a)
 }
 
-// askedAt is the address of this host that a call was sent to. A socket for
-// datagrams to all addresses does not tell; then it is the one from which the
-// reply goes.
+// askedAt is the address of this host that the call was sent to. A UDP socket bound
+// to all addresses does not know it; then it is the source address of the reply.
 func askedAt(r *Request) netip.Addr {
 	local := ipOf(r.Local)
 	if r.Network != "udp" || !local.IsUnspecified() {
@@ -221,7 +219,7 @@ func askedAt(r *Request) netip.Addr {
 	return ipOf(c.LocalAddr())
 }
 
-// ipOf is the IP address in an address, or none.
+// ipOf is the IP address of a, or the zero Addr.
 func ipOf(a net.Addr) netip.Addr {
 	if a == nil {
 		return netip.Addr{}
@@ -236,12 +234,11 @@ func ipOf(a net.Addr) netip.Addr {
 // Transport semantics in an entry of GETADDRLIST (RFC 1833 §2.1).
 const (
 	semanticsCLTS    = 1 // NC_TPI_CLTS: connectionless
-	semanticsCOTSOrd = 3 // NC_TPI_COTS_ORD: connections, closed in good order
+	semanticsCOTSOrd = 3 // NC_TPI_COTS_ORD: connection-oriented, with orderly release
 )
 
-// encodeAddrs appends the result of GETADDRLIST: where the version is served, on
-// all networks of the IP version that the call came by (RFC 1833 §2.1,
-// rpcb_entry_list).
+// encodeAddrs appends the result of GETADDRLIST: the addresses of a version on all
+// networks of the call's IP version (RFC 1833 §2.1, rpcb_entry_list).
 func (p *PortMapper) encodeAddrs(e *Encoder, r *Request, b Rpcb) {
 	six := NetidOf("", ipOf(r.Remote)) == "6"
 	for i := range p.table {

@@ -1,4 +1,4 @@
-// This file holds the reading half of record marking (RFC 5531 §11).
+// This file reads record marking (RFC 5531 §11).
 
 package oncrpc
 
@@ -10,48 +10,46 @@ import (
 	"slices"
 )
 
-// Before each fragment of a record stand four octets: a bit that is set in the
-// last fragment, and the fragment's length in 31 bits (RFC 5531 §11).
+// A record mark of four octets stands before each fragment of a record: a bit that is
+// set for the last fragment, and the fragment's length in 31 bits (RFC 5531 §11).
 const (
 	markLen      = 4
 	lastFragment = 1 << 31
 
-	// MaxFragment is the longest that a fragment can be, in octets.
+	// MaxFragment is the length limit of a fragment, in octets.
 	MaxFragment = 1<<31 - 1
 )
 
-// Limits of a record where [RecordLimits] says nothing: room for a payload of one
-// mebibyte, which NFS peers agree on, with anything around it, and for peers
-// that send in fragments of two kibibytes.
+// Defaults of [RecordLimits]. They admit the one mebibyte of payload that NFS peers
+// agree on, with its message, in fragments of two kibibytes or more.
 const (
 	DefaultRecord    = 2 << 20
 	DefaultFragments = 1024
 )
 
-// ErrRecord reports a stream that breaks record marking or the limits of it.
-// There is no way back into step: the connection is to be closed.
+// ErrRecord reports a stream that violates record marking or its limits. The
+// position of later records is unknown, so the connection has to be closed.
 var ErrRecord = errors.New("oncrpc: not an acceptable record")
 
-// RecordLimits bound what a peer may call a record. Zero is the default.
+// RecordLimits bound a record. Zero stands for the default.
 type RecordLimits struct {
-	Record    int // octets in all, record marks not counted
-	Fragments int // fragments, empty ones too
+	Record    int // octets, without record marks
+	Fragments int // fragments, including empty ones
 }
 
-// A RecordReader takes records from a byte stream. [RecordReader.AppendRecord]
-// reads whole ones; with Next and Read a record can be read in pieces, each into
-// its place.
+// A RecordReader reads records from a byte stream: whole ones with
+// [RecordReader.AppendRecord], or in pieces with Next and Read.
 //
-// What a peer announces is believed only as far as it has arrived. Time is for
-// the caller to bound, by a deadline of the connection. The reader asks for the
-// four octets of a mark by themselves, so it likes to be over a [bufio.Reader],
-// which lets large reads through without a copy. It is for one goroutine.
+// It allocates for what has arrived, not for what a record mark announces. It does
+// not limit time; the caller sets deadlines on the connection. It reads the four
+// octets of a mark by themselves, so it should read from a [bufio.Reader], which
+// passes large reads through without a copy. It is for one goroutine.
 type RecordReader struct {
 	r      io.Reader
 	limits RecordLimits
 
 	mark      [markLen]byte
-	open      bool   // a record has been begun and its end not been told
+	open      bool   // a record has begun, and Read has not returned its end
 	last      bool   // the present fragment is the last one
 	left      uint32 // octets of the present fragment not yet read
 	size      uint64 // octets of the record in the fragments announced so far
@@ -70,10 +68,10 @@ func NewRecordReader(r io.Reader, limits RecordLimits) *RecordReader {
 	return &RecordReader{r: r, limits: limits}
 }
 
-// AppendRecord reads the next record and appends it to dst, using what capacity
-// it has. Beyond that it holds about twice what has arrived, or four kibibytes,
-// whatever has been announced. The errors are those of [RecordReader.Next] and [RecordReader.Read];
-// dst is then returned with its old length.
+// AppendRecord reads the next record and appends it to dst. If the capacity of dst
+// is too small, it allocates up to about twice what has arrived, or four kibibytes,
+// whatever a mark announces. After an error, which is one of [RecordReader.Next] or
+// [RecordReader.Read], it returns dst with its old length.
 func (r *RecordReader) AppendRecord(dst []byte) ([]byte, error) {
 	if err := r.Next(); err != nil {
 		return dst, err
@@ -99,10 +97,10 @@ func (r *RecordReader) AppendRecord(dst []byte) ([]byte, error) {
 	}
 }
 
-// Next goes to the next record, past what has not been read of the present one,
-// and waits for the first octets of it. It returns [io.EOF] if the stream ends
-// between two records, [io.ErrUnexpectedEOF] if it ends elsewhere, what [ErrRecord]
-// is in, or the stream's error. Any error is final.
+// Next skips what is left of the present record and waits for the next one. It
+// returns [io.EOF] if the stream ends between two records, [io.ErrUnexpectedEOF] if
+// it ends elsewhere, an error that wraps [ErrRecord], or the stream's error. All
+// errors are final.
 func (r *RecordReader) Next() error {
 	if r.open {
 		if _, err := io.Copy(io.Discard, r); err != nil {
@@ -116,8 +114,8 @@ func (r *RecordReader) Next() error {
 	return r.fragment()
 }
 
-// Read reads from the present record, and [io.EOF] at its end and before the
-// first [RecordReader.Next]. The other errors are those of Next.
+// Read reads from the present record. It returns [io.EOF] at the record's end and
+// before the first [RecordReader.Next]; other errors are those of Next.
 func (r *RecordReader) Read(p []byte) (int, error) {
 	if len(p) == 0 {
 		return 0, nil
@@ -134,7 +132,7 @@ func (r *RecordReader) Read(p []byte) (int, error) {
 	r.left -= uint32(n)
 	switch {
 	case err == io.EOF && n > 0:
-		err = nil // comes again, if it matters
+		err = nil // the next read returns it again
 	case err == io.EOF:
 		err = r.fail(io.ErrUnexpectedEOF)
 	case err != nil:
@@ -143,8 +141,8 @@ func (r *RecordReader) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// Left is what the peer has announced of the present record and not been read:
-// the octets of the present fragment, and whether that is the last one.
+// Left returns how many octets of the present fragment have not been read, and
+// whether that fragment is the record's last.
 func (r *RecordReader) Left() (octets int, last bool) {
 	if !r.open {
 		return 0, true
@@ -152,8 +150,8 @@ func (r *RecordReader) Left() (octets int, last bool) {
 	return int(r.left), r.last
 }
 
-// more reports whether the present record has more octets, and goes to the
-// fragment where they are.
+// more reports whether the present record has more octets. It skips empty
+// fragments.
 func (r *RecordReader) more() (bool, error) {
 	for r.left == 0 {
 		if r.err != nil {

@@ -157,7 +157,7 @@ func TestAPeerThatAnnouncesMuchAndSendsLittleGetsLittleMemory(t *testing.T) {
 		t.Error(err)
 	}
 	if limit := 2 * arrived; largest > limit {
-		t.Errorf("a buffer of %d octets waited, want at most %d", largest, limit)
+		t.Errorf("a buffer of %d octets waited, expected at most %d", largest, limit)
 	}
 }
 

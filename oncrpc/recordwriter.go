@@ -1,4 +1,4 @@
-// This file holds the writing half of record marking (RFC 5531 §11).
+// This file writes record marking (RFC 5531 §11).
 
 package oncrpc
 
@@ -10,39 +10,38 @@ import (
 	"github.com/weft-rdma/weft/internal/pages"
 )
 
-// gathered is up to which length, in octets, a piece is copied behind its mark,
-// so that it costs no vector of its own, nor a write where the stream takes no
-// vectors.
-const gathered = 512
+// copyLimit is up to which length, in octets, a piece is copied behind its mark. A
+// copy costs less than another vector, or than another write to a stream that takes
+// no vectors.
+const copyLimit = 512
 
-// A RecordWriter puts records into a byte stream, each by one vectored write
-// where the stream is a TCP connection. It is for one goroutine at a time.
+// A RecordWriter writes records to a byte stream, each with one vectored write if
+// the stream is a TCP connection. It is for one goroutine at a time.
 type RecordWriter struct {
 	w           io.Writer
 	maxFragment uint64
 
-	small []byte      // marks and gathered pieces of the record being written
-	run   int         // where in small begins what is not yet in vec
-	vec   net.Buffers // the record's octets
-	out   net.Buffers // vec, as the write consumes it
+	small []byte      // marks and copied pieces of the record being written
+	run   int         // where in small the part begins that is not in vec yet
+	vec   net.Buffers // the record
+	out   net.Buffers // vec; the write consumes it
 	err   error       // sticks
 
-	step  func()      // told when part of a long record is written; nil for nobody
+	step  func()      // called after each part of a long record; may be nil
 	piece net.Buffers // that part
-	part  net.Buffers // piece, as the write consumes it
+	part  net.Buffers // piece; the write consumes it
 }
 
-// stepLen is how much of a long record is written at a time if somebody wants to
-// be told, in octets.
+// stepLen is the length, in octets, of the parts in which a long record is written
+// if there is an OnStep function.
 const stepLen = 128 << 10
 
-// OnStep has step called whenever another 128 KiB of a record have been written,
-// by WriteRecord, which writes so much at a time then. It shows whether the peer of
-// a long record takes it.
+// OnStep makes WriteRecord write long records in parts of 128 KiB, and call step after
+// each but the last. It shows whether the peer keeps reading.
 func (w *RecordWriter) OnStep(step func()) { w.step = step }
 
 // NewRecordWriter returns a writer of records to w, in fragments of at most
-// maxFragment octets. Zero is [MaxFragment]: one fragment a record.
+// maxFragment octets. Zero stands for [MaxFragment]: one fragment a record.
 func NewRecordWriter(w io.Writer, maxFragment int) *RecordWriter {
 	if maxFragment <= 0 || maxFragment > MaxFragment {
 		maxFragment = MaxFragment
@@ -50,15 +49,16 @@ func NewRecordWriter(w io.Writer, maxFragment int) *RecordWriter {
 	return &RecordWriter{w: w, maxFragment: uint64(maxFragment)}
 }
 
-// WriteRecord writes the pieces, one after the other, as one record. Large
-// pieces are not copied; none is changed or kept. The error is the stream's, or that a
-// piece cannot be read, and final: nobody knows how much of the record has gone out.
+// WriteRecord writes the pieces, one after the other, as one record. It does not
+// copy large pieces, and changes or keeps none. An error is that of the stream, or says
+// that the memory of a piece cannot be read. It is final, because part of the record may
+// have been sent.
 func (w *RecordWriter) WriteRecord(pieces ...[]byte) error {
 	if w.err != nil {
 		return w.err
 	}
 	w.err = w.write(pieces)
-	clear(w.vec) // keeps nobody's memory
+	clear(w.vec) // do not keep the callers' memory alive
 	clear(w.piece)
 	w.vec, w.out = w.vec[:0], nil
 	return w.err
@@ -78,8 +78,8 @@ func (w *RecordWriter) write(pieces [][]byte) (err error) {
 	return err
 }
 
-// cut moves stepLen octets from out to part, if out has more and somebody wants to
-// be told.
+// cut moves stepLen octets from out to part, if there is a step function and out has
+// more.
 func (w *RecordWriter) cut() bool {
 	n, i := 0, 0
 	for ; i < len(w.out) && n <= stepLen; i++ {
@@ -97,21 +97,21 @@ func (w *RecordWriter) cut() bool {
 	return true
 }
 
-// fill makes the vector of a record: marks, gathered pieces and large ones.
+// fill makes the vector of a record: marks, copied pieces and large ones.
 func (w *RecordWriter) fill(pieces [][]byte) {
 	var left uint64 // octets of the record in fragments not yet begun
 	for _, p := range pieces {
 		left += uint64(len(p))
 	}
 	w.small, w.run = w.small[:0], 0
-	room := w.mark(&left) // octets that the present fragment still takes
+	room := w.mark(&left) // octets that fit in the present fragment
 	for _, p := range pieces {
 		for len(p) > 0 {
 			if room == 0 {
 				room = w.mark(&left)
 			}
 			n := int(min(uint64(len(p)), room))
-			if n <= gathered {
+			if n <= copyLimit {
 				w.small = append(w.small, p[:n]...)
 			} else {
 				w.flush()
@@ -124,7 +124,7 @@ func (w *RecordWriter) fill(pieces [][]byte) {
 	w.flush()
 }
 
-// mark begins the next fragment and returns how long it is.
+// mark begins the next fragment and returns its length.
 func (w *RecordWriter) mark(left *uint64) uint64 {
 	n := min(*left, w.maxFragment)
 	*left -= n
@@ -136,8 +136,8 @@ func (w *RecordWriter) mark(left *uint64) uint64 {
 	return n
 }
 
-// flush puts what has been gathered into the vector. Should small move when it
-// grows, the vector still refers to the old memory, which nobody writes again.
+// flush appends the pending part of small to the vector. If small is reallocated later,
+// the vector refers to the old memory, which is not written again.
 func (w *RecordWriter) flush() {
 	if w.run < len(w.small) {
 		w.vec = append(w.vec, w.small[w.run:len(w.small):len(w.small)])

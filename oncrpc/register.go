@@ -1,5 +1,4 @@
-// This file is how a server tells the port mapper of its host where its programs
-// are.
+// This file registers a server's programs with the port mapper of its host.
 
 package oncrpc
 
@@ -9,19 +8,19 @@ import (
 	"fmt"
 )
 
-// Register enters services in the table of the port mapper that c calls: as
-// rpcbind version 4, or where there is only version 2, those on TCP and UDP over
-// IP version 4. Port mappers take that from callers on their host only, and often
-// from privileged ones only. The owner is a name to be shown.
+// Register enters services in the table of the port mapper that c calls. It uses
+// rpcbind version 4; where the port mapper has version 2 only, it registers services
+// on TCP and UDP over IPv4. Port mappers accept registrations only from their own host,
+// and many only from privileged callers. Owner is a name for display.
 //
-// What is registered stays so until [Unregister]. An error says which service
-// could not be entered, mostly as another server has registered it; those before
-// it have been taken back then.
+// Services stay registered until [Unregister]. If one cannot be registered, most often
+// because another server has registered it, Register removes those before it and returns
+// an error that names it.
 func Register(ctx context.Context, c Caller, owner string, services []Service) error {
 	for i, s := range services {
 		ok, err := setService(ctx, c, RpcbSet, owner, s)
 		if err == nil && !ok {
-			err = errors.New("refused: another server may have registered it, or this one may not")
+			err = errors.New("refused; another server may have registered it, or a privilege is missing")
 		}
 		if err != nil {
 			return errors.Join(fmt.Errorf("oncrpc: program %d version %d on %s cannot be registered: %w", s.Prog, s.Vers, s.Netid, err),
@@ -31,8 +30,8 @@ func Register(ctx context.Context, c Caller, owner string, services []Service) e
 	return nil
 }
 
-// Unregister takes services out of the table again. It goes on where one is not
-// there, or fails.
+// Unregister removes services from the table. It continues after errors, and ignores
+// services that are not registered.
 func Unregister(ctx context.Context, c Caller, owner string, services []Service) error {
 	var errs []error
 	for _, s := range services {
@@ -43,7 +42,7 @@ func Unregister(ctx context.Context, c Caller, owner string, services []Service)
 	return errors.Join(errs...)
 }
 
-// setService makes a call of SET or UNSET, which have the same numbers in all
+// setService calls SET or UNSET, whose procedure numbers are the same in all
 // versions.
 func setService(ctx context.Context, c Caller, proc uint32, owner string, s Service) (bool, error) {
 	e := NewEncoder(nil)
@@ -60,7 +59,7 @@ func setService(ctx context.Context, c Caller, proc uint32, owner string, s Serv
 	return callBool(ctx, c, Call{Prog: PmapProg, Vers: PmapVers, Proc: proc}, &e)
 }
 
-// protOfNetid is the number that version 2 has for a network.
+// protOfNetid is the protocol number of version 2 for a network identifier.
 func protOfNetid(netid string) (prot uint32, ok bool) {
 	switch netid {
 	case NetidTCP:
@@ -71,7 +70,7 @@ func protOfNetid(netid string) (prot uint32, ok bool) {
 	return 0, false
 }
 
-// callBool makes a call whose result is a boolean.
+// callBool makes a call whose result is a boolean, and returns that.
 func callBool(ctx context.Context, c Caller, call Call, args *Encoder) (bool, error) {
 	b, err := args.Finish()
 	if err != nil {

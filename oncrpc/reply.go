@@ -25,9 +25,8 @@ func (s ReplyStat) String() string {
 	return fmt.Sprintf("reply_stat %d", uint32(s))
 }
 
-// A Reply is the header of a reply message (RFC 5531 §9, rpc_msg with
-// reply_body). Which fields there are depends on Stat, Accept and Reject; the
-// others are zero.
+// A Reply is the header of a reply message (RFC 5531 §9, rpc_msg with reply_body).
+// Stat, Accept and Reject say which other fields are used; those not used are zero.
 //
 //	 0  xid: the call's
 //	 4  msg_type: REPLY (1)
@@ -50,20 +49,20 @@ type Reply struct {
 	Low, High uint32 // of ProgMismatch and of RPCMismatch
 }
 
-// ReplyTo is the reply that tells the caller err: success for nil, what an
-// [*AcceptError] or [*RejectError] says, GARBAGE_ARGS for a [*DecodeError], and
-// SYSTEM_ERR for any other. The verifier is the caller's to set.
+// ReplyTo returns the reply for the result err of a call: success for nil, the status of
+// an [*AcceptError] or [*RejectError], GARBAGE_ARGS for a [*DecodeError], and
+// SYSTEM_ERR for any other. The caller sets the verifier.
 func ReplyTo(xid uint32, err error) Reply {
 	r := Reply{XID: xid}
 	if err != nil {
-		r.tell(err)
+		r.setError(err)
 	}
 	return r
 }
 
-// tell sets the fields that say err. It is apart from ReplyTo because errors.As
-// costs allocations, and success shall not.
-func (r *Reply) tell(err error) {
+// setError sets the fields for err. It is a function of its own because errors.As
+// makes its targets escape to the heap, and a success allocates nothing.
+func (r *Reply) setError(err error) {
 	var (
 		accept *AcceptError
 		reject *RejectError
@@ -80,7 +79,7 @@ func (r *Reply) tell(err error) {
 		switch {
 		case reject.Stat == RPCMismatch:
 			r.Low, r.High = reject.Low, reject.High
-		case reject.Auth == AuthOK: // who denies does not say OK
+		case reject.Auth == AuthOK: // not a reason to deny a call
 			r.Auth = AuthFailed
 		default:
 			r.Auth = reject.Auth
@@ -92,8 +91,7 @@ func (r *Reply) tell(err error) {
 	}
 }
 
-// Err is what the reply says: nil for success, with results, else an
-// [*AcceptError] or a [*RejectError].
+// Err returns nil for success, and otherwise an [*AcceptError] or a [*RejectError].
 func (r *Reply) Err() error {
 	switch {
 	case r.Stat == MsgDenied:
@@ -139,36 +137,36 @@ func (r *Reply) Encode(e *Encoder) {
 		case AuthError:
 			e.Uint32(uint32(r.Auth))
 		default:
-			e.Fail("%v, want RPC_MISMATCH (0) or AUTH_ERROR (1)", r.Reject)
+			e.Fail("%v, expected RPC_MISMATCH (0) or AUTH_ERROR (1)", r.Reject)
 		}
 	default:
-		e.Fail("%v, want MSG_ACCEPTED (0) or MSG_DENIED (1)", r.Stat)
+		e.Fail("%v, expected MSG_ACCEPTED (0) or MSG_DENIED (1)", r.Stat)
 	}
 }
 
-// Append appends the header to dst. An error is of the kind [ErrLimit], for a
-// verifier with more than [MaxAuthBody] octets, or [ErrValue], for a Stat or
-// Reject that does not exist; dst is then returned as it was.
+// Append appends the header to dst. It fails with the kind [ErrLimit] for a verifier of
+// more than [MaxAuthBody] octets, and [ErrValue] for an unknown Stat or Reject; it then
+// returns dst unchanged.
 func (r *Reply) Append(dst []byte) ([]byte, error) {
 	e := NewEncoder(dst)
 	r.Encode(&e)
 	return e.Finish()
 }
 
-// Parse reads the header at the start of the message b and says at which octet
-// the results begin, or, without success, the header ends. The body of Verf is
-// part of b. An error is a [*DecodeError]: b is not a reply, or not a whole
-// header of one. What a reply says is for [Reply.Err].
+// Parse reads the header at the start of the message b and returns where in b the
+// results begin or, for an unsuccessful call, the header ends. The body of Verf is part
+// of b. An error is a [*DecodeError]: b is not a reply, or its header is incomplete.
+// [Reply.Err] returns what the reply says.
 //
-// An accept_stat that RFC 5531 does not know is void and passes, by its default
-// arm; a reply_stat or reject_stat has none.
+// An accept_stat that RFC 5531 does not define is accepted, with no data, by the
+// default arm of its union. The unions of reply_stat and reject_stat have no default arm.
 func (r *Reply) Parse(b []byte) (results int, err error) {
 	d := NewDecoder(b, "reply")
 	*r = Reply{}
 	var t MsgType
 	r.XID, t = decodePrefix(&d)
 	if t != MsgReply {
-		d.Fail(4, "%v, want REPLY (1)", t)
+		d.Fail(4, "%v, expected REPLY (1)", t)
 	}
 	r.Stat = ReplyStat(d.Uint32())
 	switch r.Stat {
@@ -186,10 +184,10 @@ func (r *Reply) Parse(b []byte) (results int, err error) {
 		case AuthError:
 			r.Auth = AuthStat(d.Uint32())
 		default:
-			d.Fail(12, "%v, want RPC_MISMATCH (0) or AUTH_ERROR (1)", r.Reject)
+			d.Fail(12, "%v, expected RPC_MISMATCH (0) or AUTH_ERROR (1)", r.Reject)
 		}
 	default:
-		d.Fail(8, "%v, want MSG_ACCEPTED (0) or MSG_DENIED (1)", r.Stat)
+		d.Fail(8, "%v, expected MSG_ACCEPTED (0) or MSG_DENIED (1)", r.Stat)
 	}
 	if err := d.Err(); err != nil {
 		return 0, err

@@ -46,9 +46,9 @@ var replies = []struct {
 	{"AUTH_ERROR", Reply{XID: 2, Stat: MsgDenied, Reject: AuthError, Auth: AuthTooWeak}, `
 		00000002 00000001 00000001
 		00000001 00000005            AUTH_ERROR AUTH_TOOWEAK`,
-		"oncrpc: the server refused the caller: the server wants a stronger flavor of authentication (AUTH_TOOWEAK)"},
+		"oncrpc: the server refused the caller: the authentication flavor is too weak, or the server does not allow this client (AUTH_TOOWEAK)"},
 	{"unknown auth_stat", Reply{XID: 2, Stat: MsgDenied, Reject: AuthError, Auth: 99}, "00000002 00000001 00000001 00000001 00000063",
-		"oncrpc: the server refused the caller: for a reason that is not known here (auth_stat 99)"},
+		"oncrpc: the server refused the caller: reason unknown (auth_stat 99)"},
 }
 
 func TestReplyHasTheOctetsOfTheSpecification(t *testing.T) {

@@ -1,5 +1,5 @@
-// This file holds the messages of rpcbind, versions 3 and 4 of the port mapper,
-// which knows of other networks than TCP and UDP over IP version 4 (RFC 1833 §2).
+// This file holds the messages of rpcbind, versions 3 and 4 of the port mapper, which
+// support networks other than TCP and UDP over IPv4 (RFC 1833 §2).
 
 package oncrpc
 
@@ -10,33 +10,33 @@ const (
 )
 
 // The procedures of rpcbind (RFC 1833 §2.1), with arguments and results. Those
-// from RpcbGetVersAddr on are of version 4.
+// from RpcbGetVersAddr on exist in version 4 only.
 const (
-	RpcbNull        = 0  // nothing; nothing
+	RpcbNull        = 0  // void; void
 	RpcbSet         = 1  // Rpcb; boolean
-	RpcbUnset       = 2  // Rpcb, of which Addr is ignored; boolean
+	RpcbUnset       = 2  // Rpcb without Addr; boolean
 	RpcbGetAddr     = 3  // Rpcb; universal address as a string, empty if there is none
-	RpcbDump        = 4  // nothing; list of Rpcb, see EncodeRpcbs
-	RpcbCallIt      = 5  // CallIt; universal address and results, or silence
-	RpcbGetTime     = 6  // nothing; seconds since 1970 as an unsigned integer
+	RpcbDump        = 4  // void; list of Rpcb, see EncodeRpcbs
+	RpcbCallIt      = 5  // CallIt; universal address and results, or no reply
+	RpcbGetTime     = 6  // void; seconds since 1970 as an unsigned integer
 	RpcbUaddr2Taddr = 7  // universal address; netbuf
 	RpcbTaddr2Uaddr = 8  // netbuf; universal address
 	RpcbGetVersAddr = 9  // as RpcbGetAddr
-	RpcbIndirect    = 10 // as RpcbCallIt, but never silent
+	RpcbIndirect    = 10 // as RpcbCallIt, but always with a reply
 	RpcbGetAddrList = 11 // Rpcb; list of entries
-	RpcbGetStat     = 12 // nothing; statistics
+	RpcbGetStat     = 12 // void; statistics
 )
 
-// maxRpcbString bounds the strings of an Rpcb, in octets. The RFC has no limit.
+// maxRpcbString bounds the strings of an Rpcb, in octets. The RFC sets no limit.
 const maxRpcbString = 255
 
 // An Rpcb says where a version of a program is served (RFC 1833 §2.1). In
 // octets: 0-3 program, 4-7 version, then three strings.
 type Rpcb struct {
 	Prog, Vers uint32
-	Netid      string // what carries the calls; see NetidTCP
+	Netid      string // network identifier; see NetidTCP
 	Addr       string // universal address; see ParseUaddr
-	Owner      string // who has registered it
+	Owner      string // who registered it
 }
 
 // Encode appends r to e. Its strings have at most 255 octets.
@@ -57,8 +57,7 @@ func (r *Rpcb) Decode(d *Decoder) {
 	r.Owner = d.String(maxRpcbString)
 }
 
-// EncodeRpcbs appends the result of [RpcbDump] to e: a list, each entry behind a
-// word that says there is one.
+// EncodeRpcbs appends the result of [RpcbDump] to e: a list of optional data.
 func EncodeRpcbs(e *Encoder, list []Rpcb) {
 	for i := range list {
 		e.Optional(true)
@@ -67,8 +66,8 @@ func EncodeRpcbs(e *Encoder, list []Rpcb) {
 	e.Optional(false)
 }
 
-// ParseRpcbs reads the result of [RpcbDump], whole, and appends at most limit
-// entries to dst. An error is a [*DecodeError]; dst is then returned as it was.
+// ParseRpcbs reads the whole result of [RpcbDump] and appends at most limit entries
+// to dst. After an error, a [*DecodeError], it returns dst unchanged.
 func ParseRpcbs(dst []Rpcb, results []byte, limit int) ([]Rpcb, error) {
 	d := NewDecoder(results, "DUMP result")
 	list := dst

@@ -1,20 +1,19 @@
-// This file holds the statuses of replies and the errors that they are in Go
-// (RFC 5531 §9).
+// This file holds the statuses of replies and their Go errors (RFC 5531 §9).
 
 package oncrpc
 
 import "fmt"
 
-// An AcceptStat is what became of a call that was accepted (accept_stat).
+// An AcceptStat is the status of an accepted call (accept_stat).
 type AcceptStat uint32
 
 const (
 	Success      AcceptStat = 0 // executed: results follow
-	ProgUnavail  AcceptStat = 1 // the server has not exported the program
-	ProgMismatch AcceptStat = 2 // the server has other versions of the program
+	ProgUnavail  AcceptStat = 1 // the server does not export the program
+	ProgMismatch AcceptStat = 2 // the server exports other versions of the program
 	ProcUnavail  AcceptStat = 3 // the program has no such procedure
 	GarbageArgs  AcceptStat = 4 // the arguments could not be decoded
-	SystemErr    AcceptStat = 5 // for instance, no memory
+	SystemErr    AcceptStat = 5 // such as a lack of memory
 )
 
 var acceptNames = [...]string{"SUCCESS", "PROG_UNAVAIL", "PROG_MISMATCH", "PROC_UNAVAIL", "GARBAGE_ARGS", "SYSTEM_ERR"}
@@ -26,7 +25,7 @@ func (s AcceptStat) String() string {
 	return fmt.Sprintf("accept_stat %d", uint32(s))
 }
 
-// A RejectStat is why a call was denied (reject_stat).
+// A RejectStat is the reason why a call was denied (reject_stat).
 type RejectStat uint32
 
 const (
@@ -44,39 +43,39 @@ func (s RejectStat) String() string {
 	return fmt.Sprintf("reject_stat %d", uint32(s))
 }
 
-// An AuthStat is why a caller was not authenticated (auth_stat). IANA assigns
-// further ones, which pass through.
+// An AuthStat is the reason of an authentication failure (auth_stat). IANA assigns
+// further values, which pass through.
 type AuthStat uint32
 
 const (
 	AuthOK           AuthStat = 0
-	AuthBadCred      AuthStat = 1 // by the server, as those up to 5
+	AuthBadCred      AuthStat = 1 // 1 to 5: failed at the server
 	AuthRejectedCred AuthStat = 2
 	AuthBadVerf      AuthStat = 3
 	AuthRejectedVerf AuthStat = 4
 	AuthTooWeak      AuthStat = 5
-	AuthInvalidResp  AuthStat = 6 // by the client itself, as the next
+	AuthInvalidResp  AuthStat = 6 // 6 and 7: failed at the client
 	AuthFailed       AuthStat = 7
 
-	AuthKerbGeneric AuthStat = 8 // of AUTH_KERB, deprecated, as those up to 12
+	AuthKerbGeneric AuthStat = 8 // 8 to 12: of AUTH_KERB, deprecated
 	AuthTimeExpire  AuthStat = 9
 	AuthTktFile     AuthStat = 10
 	AuthDecode      AuthStat = 11
 	AuthNetAddr     AuthStat = 12
 
-	GSSCredProblem AuthStat = 13 // of RPCSEC_GSS, as the next
+	GSSCredProblem AuthStat = 13 // 13 and 14: of RPCSEC_GSS
 	GSSCtxProblem  AuthStat = 14
 )
 
 var authStats = [...]struct{ name, words string }{
 	AuthOK:           {"AUTH_OK", "no reason given"},
-	AuthBadCred:      {"AUTH_BADCRED", "the credential is malformed or its seal is broken"},
-	AuthRejectedCred: {"AUTH_REJECTEDCRED", "the credential is no longer valid, begin a new session"},
-	AuthBadVerf:      {"AUTH_BADVERF", "the verifier is malformed or its seal is broken"},
-	AuthRejectedVerf: {"AUTH_REJECTEDVERF", "the verifier has expired or was seen before"},
-	AuthTooWeak:      {"AUTH_TOOWEAK", "the server wants a stronger flavor of authentication"},
-	AuthInvalidResp:  {"AUTH_INVALIDRESP", "the verifier of the reply is wrong"},
-	AuthFailed:       {"AUTH_FAILED", "for an unknown reason"},
+	AuthBadCred:      {"AUTH_BADCRED", "bad credential (seal broken)"},
+	AuthRejectedCred: {"AUTH_REJECTEDCRED", "the client must begin a new session"},
+	AuthBadVerf:      {"AUTH_BADVERF", "bad verifier (seal broken)"},
+	AuthRejectedVerf: {"AUTH_REJECTEDVERF", "the verifier expired or was replayed"},
+	AuthTooWeak:      {"AUTH_TOOWEAK", "the authentication flavor is too weak, or the server does not allow this client"},
+	AuthInvalidResp:  {"AUTH_INVALIDRESP", "bogus response verifier"},
+	AuthFailed:       {"AUTH_FAILED", "reason unknown"},
 	AuthKerbGeneric:  {"AUTH_KERB_GENERIC", "Kerberos error"},
 	AuthTimeExpire:   {"AUTH_TIMEEXPIRE", "the credential has expired"},
 	AuthTktFile:      {"AUTH_TKT_FILE", "problem with the ticket file"},
@@ -97,14 +96,14 @@ func (s AuthStat) words() string {
 	if s < AuthStat(len(authStats)) {
 		return authStats[s].words
 	}
-	return "for a reason that is not known here"
+	return "reason unknown"
 }
 
-// An AcceptError says that a call was accepted and not executed: Stat is not
+// An AcceptError says that a call was accepted but not executed: Stat is not
 // [Success].
 type AcceptError struct {
 	Stat      AcceptStat
-	Low, High uint32 // of ProgMismatch: the versions of the program that there are
+	Low, High uint32 // of ProgMismatch: the versions of the program that the server has
 	Err       error  // the cause, on the server; it is not sent
 }
 
@@ -130,9 +129,8 @@ func (e *AcceptError) Error() string {
 // Unwrap returns the cause, or nil.
 func (e *AcceptError) Unwrap() error { return e.Err }
 
-// Is reports whether target is an *AcceptError with the same Stat and nothing
-// else in it, so that errors.Is(err, &AcceptError{Stat: ProgUnavail}) tells a
-// status.
+// Is reports whether target is an *AcceptError with the same Stat and no other field
+// set, as in errors.Is(err, &AcceptError{Stat: ProgUnavail}).
 func (e *AcceptError) Is(target error) bool {
 	t, ok := target.(*AcceptError)
 	return ok && *t == AcceptError{Stat: e.Stat}
@@ -141,7 +139,7 @@ func (e *AcceptError) Is(target error) bool {
 // A RejectError says that a call was denied.
 type RejectError struct {
 	Stat      RejectStat
-	Low, High uint32   // of RPCMismatch: the versions of RPC that there are
+	Low, High uint32   // of RPCMismatch: the versions of RPC that the server has
 	Auth      AuthStat // of AuthError
 	Err       error    // the cause, on the server; it is not sent
 }
@@ -162,9 +160,9 @@ func (e *RejectError) Error() string {
 // Unwrap returns the cause, or nil.
 func (e *RejectError) Unwrap() error { return e.Err }
 
-// Is reports whether target is a *RejectError with the same Stat and nothing
-// else in it but, if it likes, the same Auth: errors.Is(err, &RejectError{Stat:
-// AuthError}) tells any failure of authentication.
+// Is reports whether target is a *RejectError with the same Stat, and with the same Auth
+// or none, and no other field set. errors.Is(err, &RejectError{Stat: AuthError}) matches
+// any authentication failure.
 func (e *RejectError) Is(target error) bool {
 	t, ok := target.(*RejectError)
 	return ok && (*t == RejectError{Stat: e.Stat} || *t == RejectError{Stat: e.Stat, Auth: e.Auth})

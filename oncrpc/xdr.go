@@ -1,4 +1,4 @@
-// This file holds what encoding and decoding XDR share: roundup and the kinds of
+// This file holds what the Encoder and the Decoder share: roundup and the kinds of
 // error (RFC 4506).
 
 package oncrpc
@@ -8,29 +8,26 @@ import (
 	"fmt"
 )
 
-// Padding is how many octets of roundup, 0 to 3, follow n octets of opaque data
+// Padding is the number of octets of roundup, 0 to 3, after n octets of opaque data
 // (RFC 4506 §4.9).
 func Padding(n int) int { return -n & 3 }
 
-// RoundUp is n with its roundup: the next multiple of four.
+// RoundUp is n plus its roundup: the next multiple of four.
 func RoundUp(n int) int { return n + Padding(n) }
 
-// What can be wrong with XDR data. Each [DecodeError] is one of these; an
-// [Encoder] knows ErrLimit and ErrValue.
+// The kinds of [DecodeError]. An [Encoder] fails with ErrLimit or ErrValue.
 var (
-	ErrShort    = errors.New("oncrpc: the data end too early")
-	ErrLimit    = errors.New("oncrpc: longer than is allowed")
-	ErrValue    = errors.New("oncrpc: no such value")
-	ErrTrailing = errors.New("oncrpc: octets are left over")
+	ErrShort    = errors.New("oncrpc: unexpected end of data")
+	ErrLimit    = errors.New("oncrpc: limit exceeded")
+	ErrValue    = errors.New("oncrpc: invalid value")
+	ErrTrailing = errors.New("oncrpc: octets left over")
 )
 
-// A DecodeError says what could not be decoded. A server that finds one in the
-// arguments of a call answers GARBAGE_ARGS, which [ReplyTo] sees to; one in the
-// header of a call or a reply leaves nothing to answer with certainty, and the
-// message is dropped.
+// A DecodeError says what could not be decoded. A server answers one in the arguments of
+// a call with GARBAGE_ARGS ([ReplyTo] does). A message with one in its header is dropped.
 type DecodeError struct {
 	What   string // the message or structure
-	Offset int    // where in it the wrong item begins, in octets
+	Offset int    // where in it the item in error begins, in octets
 	Kind   error  // ErrShort, ErrLimit, ErrValue or ErrTrailing
 	Detail string // what was found, and what was expected
 }
