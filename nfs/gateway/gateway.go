@@ -1,5 +1,21 @@
-// This file is the gateway as the transports in front see it: a handler that has
-// a session for each of their connections.
+// This file is the gateway as the transports in front of it see it: a handler with a
+// session for each of their connections.
+//
+// A call takes these steps:
+//
+//  1. ServeRPC replaces the credential of a caller on this machine (identity.go), and
+//     hands calls of MOUNT to Config.Mount.
+//  2. find returns the session of the call's connection. The first call of a connection
+//     makes the session and opens it: it waits for a slot and makes the caller for the
+//     server. Other calls of the connection wait until it is open.
+//  3. forward offers memory for results (placement.go), sends the call and waits for the
+//     reply (session.go).
+//  4. When the connection in front has ended, end closes the caller, and notes the
+//     session's port and last calls (history.go), for the client's next connection.
+//
+// Locking: Gateway.mu guards sessions and closed. It is held for look-ups only, never
+// while a session is opened, called or closed; seen.mu may be locked under it. The caller
+// of a session is set before opened is closed, and does not change after that.
 
 package gateway
 
@@ -17,71 +33,69 @@ import (
 	"github.com/weft-rdma/weft/rpctcp"
 )
 
-// DefaultMaxPayload is the most octets of data in a reply, for which there is
-// memory, where Config.MaxPayload says nothing: what NFS peers agree on.
+// DefaultMaxPayload is the default of Config.MaxPayload, in octets: the limit that NFS
+// peers usually agree on.
 const DefaultMaxPayload = 1 << 20
 
-// DefaultConnections is how many connections behind there are at a time where
-// Config.Connections says nothing: as many as servers in front have by default, over
-// TCP and RDMA together.
+// DefaultConnections is the default of Config.Connections: the connections that servers
+// over TCP and RDMA accept together by default.
 const DefaultConnections = rpctcp.DefaultConnections + rpcrdma.DefaultConnections
 
-// A Config says what a [Gateway] is to do. Zero values are the defaults.
+// A Config configures a [Gateway]. Zero values stand for the defaults.
 type Config struct {
-	// Backend is the server behind the gateway. Its Open is needed.
+	// Backend is the server behind the gateway. Its Open is required.
 	Backend Backend
 
-	// Mount executes the calls of the program MOUNT, mostly a [Mount]. Nil
-	// passes them to the backend as all others.
+	// Mount executes the calls of the MOUNT program; usually it is a [Mount]. If it is
+	// nil they are forwarded like all others.
 	Mount oncrpc.Handler
 
-	// Wait is how long a call waits for its reply from behind; after it the call
-	// gets none, and its client repeats it or gives up. 0: as long as the
-	// connection in front stays, which is what a hard mount wants.
+	// Wait limits how long a call waits for the server's reply. After it the call gets
+	// no reply, and its client retransmits it or gives up. 0 stands for no limit but
+	// the end of the connection in front, which suits hard mounts.
 	Wait time.Duration
 
-	// MaxPayload bounds the data of READ, in octets, for which memory is offered
-	// to a backend that places them, DefaultMaxPayload. A server that returns more
-	// at a time needs more.
+	// MaxPayload bounds the data of READ, in octets, for which memory is offered to a
+	// backend that places them. The default is DefaultMaxPayload; a server with a
+	// larger rtmax needs more.
 	MaxPayload int
 
-	// Connections bounds the connections behind, those that are being closed
-	// included, DefaultConnections. The first call of one more connection in front
-	// waits until one has ended: so there should be as many as in front.
+	// Connections bounds the connections behind, including those that are being
+	// closed. The default is DefaultConnections. Beyond it, the first call of a
+	// connection in front waits until another connection has ended, so the limit should
+	// be no lower than that of the servers in front.
 	Connections int
 
-	// Logger tells of calls that could not be passed on, at level Info; nil is
-	// silent.
+	// Logger logs calls that could not be forwarded, at level Info; nil discards.
 	Logger *slog.Logger
 }
 
-// A Backend is how a gateway comes to the server behind it: see [TCP] and
-// [RDMA].
+// A Backend says how to call the server behind a gateway: see [TCP] and [RDMA].
 type Backend struct {
 	// Open makes a caller for the calls of one connection in front. It does not
-	// wait for anything: a connection is made with the first call.
+	// block: the caller connects for its first call.
 	Open func(Front) (oncrpc.Caller, error)
 
-	// Bindings are of those programs whose results the callers can place in
-	// ClientCall.Sinks; nil where they do not.
+	// Bindings are those of the programs whose results the callers place in
+	// ClientCall.Sinks; nil if they place none.
 	Bindings rpcrdma.Bindings
 }
 
-// A Front is a connection in front, as its first call shows it.
+// A Front describes a connection in front, by its first call.
 type Front struct {
 	Network string   // "tcp" or "rdma"
-	Remote  net.Addr // who has made it
+	Remote  net.Addr // the client's address
 
-	// Port is the one from which its calls are to come, where it repeats calls
-	// that were sent from there; 0: any.
+	// Port is the local port to call the server from, because calls that the client
+	// retransmits were sent from it; 0 stands for any.
 	Port int
 
-	// Reverse executes calls that the server makes over its connection.
+	// Reverse executes calls that the server makes over the connection.
 	Reverse oncrpc.Handler
 }
 
-// A Gateway is a handler that passes calls on to a server. It is used by any
-// number of transports at a time, whose requests must have a Session.
+// A Gateway is a handler that forwards calls to a server. Any number of transports may
+// use it at the same time; their requests must have a Session.
 type Gateway struct {
 	cfg   Config
 	past  history
@@ -109,20 +123,20 @@ func New(cfg Config) (*Gateway, error) {
 	return &Gateway{cfg: cfg, slots: make(chan struct{}, cfg.Connections), sessions: make(map[any]*session)}, nil
 }
 
-// ServeRPC passes a call on and returns its reply.
+// ServeRPC forwards a call and returns its reply.
 func (g *Gateway) ServeRPC(ctx context.Context, r *oncrpc.Request) ([]byte, error) {
 	if r.Cred.Flavor == oncrpc.FlavorTLS {
-		// RFC 9289 §4.1: who asks for TLS would begin it with the gateway, and the
-		// server expect it of the gateway, neither of whom can be served.
+		// RFC 9289 §4.1: the client would begin TLS with the gateway, and the server
+		// would expect it from the gateway. The gateway can do neither.
 		return nil, &oncrpc.RejectError{Stat: oncrpc.AuthError, Auth: oncrpc.AuthBadCred}
 	}
-	r, err := identified(r)
+	r, err := withIdentity(r)
 	if err != nil {
 		return nil, err
 	}
 	if r.Prog == nfs.MountProgram && g.cfg.Mount != nil {
 		reply, err := g.cfg.Mount.ServeRPC(ctx, r)
-		// A datagram, which has no session, goes no other way.
+		// A datagram has no session, so its call cannot be forwarded over one.
 		if none := (*noMountError)(nil); r.SessionEnd == nil || !errors.As(err, &none) {
 			return reply, err
 		}
@@ -135,9 +149,9 @@ func (g *Gateway) ServeRPC(ctx context.Context, r *oncrpc.Request) ([]byte, erro
 }
 
 // errNoSession refuses datagrams.
-var errNoSession = errors.New("gateway: the call came by no connection, or by one whose end cannot be known")
+var errNoSession = errors.New("gateway: the call did not come over a connection, or over one whose end is not reported")
 
-// session returns the session of the connection that r came by.
+// session returns the open session of the connection of r.
 func (g *Gateway) session(ctx context.Context, r *oncrpc.Request) (*session, error) {
 	if r.Session == nil || r.SessionEnd == nil {
 		return nil, errNoSession
@@ -151,19 +165,19 @@ func (g *Gateway) session(ctx context.Context, r *oncrpc.Request) (*session, err
 			before.close()
 		}
 		s.open(ctx, r)
-		key := r.Session // r is the transport's again by then
+		key := r.Session // r belongs to the transport when f runs
 		r.SessionEnd(func() { g.end(key, s) })
 	}
 	<-s.opened
 	return s, s.err
 }
 
-// find returns the session and whether it has just been made: then it is to be
-// opened, when before, if not nil, is closed.
+// find returns the session of the connection of r. If it has made the session, the caller
+// opens it, after it has closed before, if that is not nil.
 //
-// That is a session over whose connection the same client has sent the same call.
-// It has lost that connection, even if nobody has noticed here, and its port is
-// to be free.
+// before is a session over which the same client has sent the same call. The client has
+// lost that connection, even if this side has not noticed yet, and the port of its
+// connection behind has to be free.
 func (g *Gateway) find(r *oncrpc.Request) (s, before *session, made bool, err error) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -186,7 +200,7 @@ func (g *Gateway) find(r *oncrpc.Request) (s, before *session, made bool, err er
 	return s, before, true, nil
 }
 
-// end closes what a connection in front had behind, when it has ended.
+// end closes a session whose connection in front has ended.
 func (g *Gateway) end(key any, s *session) {
 	g.mu.Lock()
 	if g.sessions[key] == s {
@@ -196,9 +210,8 @@ func (g *Gateway) end(key any, s *session) {
 	s.close()
 }
 
-// Close ends all connections behind, and waits until they have ended. Calls that
-// wait for a reply, and those to come, get none. The transports in front are to
-// be shut down before.
+// Close ends all connections behind and waits for their end. Calls that wait for a reply,
+// and later calls, get none. Shut down the transports in front first.
 func (g *Gateway) Close() error {
 	g.mu.Lock()
 	g.closed = true

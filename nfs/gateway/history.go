@@ -1,5 +1,5 @@
-// This file remembers connections in front that have ended: which calls came
-// over them, and from which port these were passed on.
+// This file remembers connections in front that have ended: their last calls, and the
+// local port from which these were forwarded.
 
 package gateway
 
@@ -10,32 +10,32 @@ import (
 	"sync"
 	"time"
 
+	"github.com/weft-rdma/weft/internal/fairness"
 	"github.com/weft-rdma/weft/oncrpc"
 )
 
 const (
-	// rememberFor is how long a connection is remembered: servers do not remember
-	// the answers of repeated calls for longer (Linux: two minutes).
+	// rememberFor is how long an ended connection is remembered. Servers keep replies
+	// in their duplicate request caches no longer (Linux: two minutes).
 	rememberFor = 5 * time.Minute
-	// remembered is how many connections are remembered.
+	// remembered is the number of connections that are remembered.
 	remembered = 256
-	// seenCalls is how many calls of a connection are remembered: more than the
-	// credits or slots of any client, of which every call may be repeated.
+	// seenCalls is the number of calls that are remembered of a connection. It exceeds
+	// the credits or slots of any client, which may retransmit all of them.
 	seenCalls = 256
-	// toldBy is by how many octets of arguments a call is told from others. A
-	// payload behind them makes no difference.
-	toldBy = 512
+	// markedArgs is how many octets of the arguments the mark of a call covers. The
+	// payload behind them does not matter.
+	markedArgs = 512
 )
 
-// A mark stands for a call: the same call has it again, and hardly any other. 0
-// stands for calls that are not remembered.
+// A mark is a hash that identifies a call. 0 stands for calls that are not remembered.
 type mark uint64
 
 var markSeed = maphash.MakeSeed()
 
-// markOf returns the mark of a call. Its credentials make no difference, which
-// RPCSEC_GSS makes anew to repeat a call. NULL has no mark: that of one client is
-// as that of another, and nothing comes of executing it twice.
+// markOf returns the mark of a call. It does not cover the credential, which RPCSEC_GSS
+// changes when it retransmits a call. NULL has no mark: it is the same for all clients,
+// and may be executed twice.
 func markOf(r *oncrpc.Request) mark {
 	if r.Proc == 0 {
 		return 0
@@ -43,15 +43,15 @@ func markOf(r *oncrpc.Request) mark {
 	var h maphash.Hash
 	h.SetSeed(markSeed)
 	maphash.WriteComparable(&h, [...]uint32{r.XID, r.Prog, r.Vers, r.Proc})
-	h.Write(r.Args[:min(len(r.Args), toldBy)])
+	h.Write(r.Args[:min(len(r.Args), markedArgs)])
 	return mark(max(1, h.Sum64()))
 }
 
-// A seen is the last calls of a connection. Many goroutines may use it.
+// A seen holds the last calls of a connection. Many goroutines may use it.
 type seen struct {
 	mu   sync.Mutex
 	last []mark
-	next int // in last, once it is full
+	next int // the element to replace next, once last is full
 }
 
 func (s *seen) add(m mark) {
@@ -83,18 +83,18 @@ func (s *seen) all() []mark {
 // A past is a connection that has ended.
 type past struct {
 	client string // see clientOf
-	port   int    // that its calls were passed on from
+	port   int    // local port from which its calls were forwarded
 	calls  []mark
 	ended  time.Time
 }
 
-// A history is the connections that ended last. Many goroutines may use it.
+// A history holds the connections that ended last. Many goroutines may use it.
 type history struct {
 	mu   sync.Mutex
 	list []past // the oldest first
 }
 
-// put notes a connection that has ended.
+// put enters a connection that has ended.
 func (h *history) put(client string, port int, calls []mark) {
 	if port == 0 {
 		return
@@ -103,29 +103,14 @@ func (h *history) put(client string, port int, calls []mark) {
 	defer h.mu.Unlock()
 	h.forget()
 	if len(h.list) == remembered {
-		i := h.most()
+		i := fairness.OldestOfLargest(h.list, func(p past) string { return p.client })
 		h.list = slices.Delete(h.list, i, i+1)
 	}
 	h.list = append(h.list, past{client, port, calls, time.Now()})
 }
 
-// most returns the oldest of the client with the most: whose connections come and go
-// has only its own forgotten. h.mu is held.
-func (h *history) most() (oldest int) {
-	count := make(map[string]int)
-	for _, p := range h.list {
-		count[p.client]++
-	}
-	for i, p := range h.list {
-		if count[p.client] > count[h.list[oldest].client] {
-			oldest = i
-		}
-	}
-	return oldest
-}
-
-// take returns the port from which a call of the client's was passed on before,
-// over a connection that has ended, and forgets that; 0 if there is none.
+// take removes the ended connection over which a client sent a call before, and returns
+// its local port, or 0 if there is none.
 func (h *history) take(client string, m mark) int {
 	if m == 0 {
 		return 0
@@ -142,7 +127,7 @@ func (h *history) take(client string, m mark) int {
 	return 0
 }
 
-// forget drops what is too old. h.mu is held.
+// forget drops what has expired. h.mu is held.
 func (h *history) forget() {
 	old := 0
 	for old < len(h.list) && time.Since(h.list[old].ended) > rememberFor {

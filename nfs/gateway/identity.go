@@ -1,5 +1,5 @@
-// This file is who callers on this machine are to the server behind: the owners of
-// their sockets. The server trusts this host, and would take their word.
+// This file decides as whom callers on this machine call the server: as the owners of
+// their sockets. The server trusts this host, and would believe any claim.
 
 package gateway
 
@@ -10,10 +10,9 @@ import (
 	"github.com/weft-rdma/weft/origin"
 )
 
-// identified returns the call with the credential that it is to be passed on with,
-// which is its own unless the caller is on this machine and not root. The error is
-// a *oncrpc.RejectError.
-func identified(r *oncrpc.Request) (*oncrpc.Request, error) {
+// withIdentity returns the call with the credential to forward it with: its own, unless
+// the caller is on this machine and not root. An error is a *oncrpc.RejectError.
+func withIdentity(r *oncrpc.Request) (*oncrpc.Request, error) {
 	from := r.Origin
 	if from == nil || !from.Local || from.User != nil && from.User.UID == 0 {
 		return r, nil
@@ -27,16 +26,17 @@ func identified(r *oncrpc.Request) (*oncrpc.Request, error) {
 	return &own, nil
 }
 
-// ownCred is what becomes of a credential of a user's, or of somebody's if user is
-// nil: AUTH_SYS is the user, of whose groups the caller may choose, and nobody's
-// is none. What proves itself passes.
+// ownCred returns the credential to forward for a caller on this machine who is user, or
+// unknown if user is nil. An AUTH_SYS credential becomes that of the user, whose groups the
+// caller may choose from, or AUTH_NONE if the user is unknown. Flavors that authenticate
+// themselves pass.
 func ownCred(user *origin.User, claim *oncrpc.OpaqueAuth) (oncrpc.OpaqueAuth, error) {
 	switch claim.Flavor {
 	case oncrpc.FlavorNone, oncrpc.FlavorGSS, oncrpc.FlavorDH:
 		return *claim, nil
 	case oncrpc.FlavorSys:
 	case oncrpc.FlavorShort:
-		// It stands for anybody. The client goes back to its full credential.
+		// It could stand for any user. The client falls back to its full credential.
 		return oncrpc.OpaqueAuth{}, &oncrpc.RejectError{Stat: oncrpc.AuthError, Auth: oncrpc.AuthRejectedCred}
 	default:
 		return oncrpc.OpaqueAuth{}, &oncrpc.RejectError{Stat: oncrpc.AuthError, Auth: oncrpc.AuthTooWeak}
@@ -57,15 +57,15 @@ func ownCred(user *origin.User, claim *oncrpc.OpaqueAuth) (oncrpc.OpaqueAuth, er
 	return oncrpc.OpaqueAuth{Flavor: oncrpc.FlavorSys, Body: body}, err
 }
 
-// mayBe reports whether all that is claimed is the user's.
+// mayBe reports whether the user and all groups that are claimed are the user's.
 func mayBe(user *origin.User, claim *oncrpc.AuthSys) bool {
 	has := func(gid uint32) bool { return gid == user.GID || slices.Contains(user.Groups, gid) }
 	return claim.UID == user.UID && has(claim.GID) &&
 		!slices.ContainsFunc(claim.GIDs, func(gid uint32) bool { return !has(gid) })
 }
 
-// clientOf tells clients apart whose calls are remembered: by the host, and on this
-// machine by the user.
+// clientOf identifies a client whose calls are remembered: by host, and on this machine
+// by user.
 func clientOf(r *oncrpc.Request) string {
 	host := hostOf(r.Remote)
 	if from := r.Origin; from != nil && from.User != nil {

@@ -62,7 +62,7 @@ func TestCallersOnThisMachineAreWhoTheyAre(t *testing.T) {
 		{"somebody, with a shorthand", somebody, short, none, oncrpc.AuthRejectedCred},
 	} {
 		r := &oncrpc.Request{Call: oncrpc.Call{XID: 7, Cred: tt.cred}, Origin: tt.from, Args: []byte("arguments")}
-		got, err := identified(r)
+		got, err := withIdentity(r)
 		if tt.reject != 0 {
 			if !errors.Is(err, &oncrpc.RejectError{Stat: oncrpc.AuthError, Auth: tt.reject}) {
 				t.Errorf("%s: %v, want %v", tt.what, err, tt.reject)

@@ -1,4 +1,14 @@
-// This file passes on calls of MOUNT, which servers have on a port of its own.
+// This file forwards calls of MOUNT, which most servers have on a port of its own.
+//
+// A call takes these steps:
+//
+//  1. ServeRPC waits for one of mountCalls turns, which are divided by share.
+//  2. known returns the caller for the call's version, if its port was found within the
+//     last minute. Otherwise ask finds the port, and learn makes the caller for it.
+//  3. If the call fails without an answer, the port is forgotten, and the call is made
+//     once more.
+//
+// Locking: Mount.mu guards closed and versions. It is never held during a call.
 
 package gateway
 
@@ -20,52 +30,51 @@ import (
 )
 
 const (
-	// askAgain is how long a port is believed to be the program's.
+	// askAgain is how long a port is used before the port mapper is asked again.
 	askAgain = time.Minute
-	// mountTimeout bounds a call: its client repeats it, or has given up.
+	// mountTimeout bounds a call. Its client retransmits it or has given up by then.
 	mountTimeout = 20 * time.Second
-	// askTimeout bounds a question to the port mapper, which may be behind a
-	// firewall that says nothing.
+	// askTimeout bounds a call to the port mapper, which may be behind a firewall that
+	// drops packets.
 	askTimeout = 5 * time.Second
-	// mountCalls is how many calls are passed on at a time, each over a connection of
-	// its own where NFS is.
+	// mountCalls bounds the calls that are forwarded at a time. Each has a connection of
+	// its own if MOUNT is where NFS is.
 	mountCalls = 16
-	// mountVersions are the versions of MOUNT that there are, from 1 on.
+	// mountVersions is the number of versions of MOUNT, from 1 on.
 	mountVersions = 3
-	// mountIdle is how long a connection to the server is kept.
+	// mountIdle is how long an idle connection to the server is kept.
 	mountIdle = 30 * time.Second
 )
 
-// A MountConfig says where a server has the program MOUNT.
+// A MountConfig says where the MOUNT program of a server is.
 type MountConfig struct {
 	Host string // name or address of the server
 
-	// Backend, if it has an Open, is where the server has NFS: it is asked first for
-	// MOUNT, as there are servers that have both in one place.
+	// Backend, if it has an Open, is the server's NFS service. MOUNT is tried there
+	// first, because some servers have both on one port.
 	Backend Backend
 
-	// Port is where MOUNT is, over TCP; 0: its port mapper is asked, at Mapper,
-	// which is 111 if it is 0. Where that does not answer or knows of no MOUNT, a
-	// [Gateway] passes the call on over its connection of NFS.
+	// Port is the TCP port of MOUNT. If it is 0, the server's port mapper is asked, on
+	// port Mapper (0 stands for 111). If that does not answer or does not know MOUNT,
+	// a [Gateway] forwards the call over its NFS connection.
 	Port, Mapper int
 
-	// Reserved makes connections from ports below 1024 where this process may use
-	// them, which mountd asks for unless the export says "insecure".
+	// Reserved connects from ports below 1024 if this process may use them. Linux's
+	// mountd requires that unless the export has the option "insecure".
 	Reserved bool
 
 	// Wrap, if not nil, is put around each connection.
 	Wrap func(net.Conn) net.Conn
 }
 
-// A Mount is a handler that passes calls of the program MOUNT on to a server over
-// TCP, whatever they have come by: clients of NFS version 3 speak it by TCP and
-// UDP, also where they mount over RDMA (RFC 8267 §5.1). All go over one
-// connection for each version.
+// A Mount is a handler that forwards calls of the MOUNT program to a server over TCP,
+// whatever transport they came over. Clients of NFS version 3 call MOUNT over TCP or UDP,
+// even if they mount over RDMA (RFC 8267 §5.1). There is one connection for each version.
 type Mount struct {
 	cfg   MountConfig
-	turns *fairness.Memory // mountCalls of them
+	turns *fairness.Memory // mountCalls units
 
-	closing sync.WaitGroup // of clients that are not used any more
+	closing sync.WaitGroup // of callers that have been replaced
 
 	mu       sync.Mutex
 	closed   bool
@@ -74,12 +83,12 @@ type Mount struct {
 
 // A mountVersion is where one version of MOUNT was found.
 type mountVersion struct {
-	port  int // 0: not known; ownPort: NFS's
+	port  int // 0: unknown; ownPort: that of NFS
 	since time.Time
 	mount oncrpc.Caller // to that port
 }
 
-// ownPort stands for the port and the transport of NFS.
+// ownPort stands for the port and the transport of NFS itself.
 const ownPort = -1
 
 // NewMount returns a Mount. It does not connect yet.
@@ -93,8 +102,8 @@ func NewMount(cfg MountConfig) (*Mount, error) {
 	return &Mount{cfg: cfg, turns: fairness.NewMemory(mountCalls)}, nil
 }
 
-// ServeRPC passes a call on and returns its reply. Where the server's port mapper
-// knows of no MOUNT, that is PROG_UNAVAIL.
+// ServeRPC forwards a call and returns its reply. If the server's port mapper does not
+// know MOUNT, the call fails with PROG_UNAVAIL.
 func (m *Mount) ServeRPC(ctx context.Context, r *oncrpc.Request) ([]byte, error) {
 	if r.Prog != nfs.MountProgram {
 		return nil, &oncrpc.AcceptError{Stat: oncrpc.ProgUnavail}
@@ -102,21 +111,21 @@ func (m *Mount) ServeRPC(ctx context.Context, r *oncrpc.Request) ([]byte, error)
 	if r.Vers < 1 || r.Vers > mountVersions {
 		return nil, &oncrpc.AcceptError{Stat: oncrpc.ProgMismatch, Low: 1, High: mountVersions}
 	}
-	r, err := identified(r)
+	r, err := withIdentity(r)
 	if err != nil {
 		return nil, err
 	}
 	ctx, cancel := context.WithTimeout(ctx, mountTimeout)
 	defer cancel()
-	leave, err := m.turn(ctx, r)
+	release, err := m.turn(ctx, r)
 	if err != nil {
-		return nil, oncrpc.ErrNoReply // its client repeats it, or has gone
+		return nil, oncrpc.ErrNoReply // its client retransmits it, or is gone
 	}
-	defer leave()
+	defer release()
 	reply, err := m.call(ctx, r)
 	var none *noMountError
-	if err != nil && ctx.Err() == nil && !told(err) && !errors.As(err, &none) {
-		reply, err = m.call(ctx, r) // it may have moved to another port
+	if err != nil && ctx.Err() == nil && !answered(err) && !errors.As(err, &none) {
+		reply, err = m.call(ctx, r) // MOUNT may be on another port now
 	}
 	if err != nil {
 		return nil, systemErr(err)
@@ -127,8 +136,8 @@ func (m *Mount) ServeRPC(ctx context.Context, r *oncrpc.Request) ([]byte, error)
 	return out, nil
 }
 
-// turn waits until r is among the mountCalls, which are divided fairly.
-func (m *Mount) turn(ctx context.Context, r *oncrpc.Request) (leave func(), err error) {
+// turn waits for one of mountCalls turns.
+func (m *Mount) turn(ctx context.Context, r *oncrpc.Request) (release func(), err error) {
 	from := r.Origin
 	if from == nil {
 		from = origin.Of(r.Remote)
@@ -144,30 +153,30 @@ func (m *Mount) turn(ctx context.Context, r *oncrpc.Request) (leave func(), err 
 	}, nil
 }
 
-// A caller has a turn, which nobody takes from it.
+// A caller holds a turn. It is never evicted.
 type caller struct{}
 
-// Stake is that of a [fairness.Debtor].
+// Stake implements [fairness.Debtor].
 func (caller) Stake() fairness.Stake { return fairness.Stake{} }
 
-// Evict does nothing: it is never called, as it is never for the peer to go on.
+// Evict is never called: a caller's stake never waits for its peer.
 func (caller) Evict(error) (gone bool) { return false }
 
-// A noMountError says that the port mapper of a server has not said where MOUNT is,
-// and why.
+// A noMountError says why the port of MOUNT is unknown: the port mapper has not answered,
+// or does not know it.
 type noMountError struct{ err error }
 
 func (e *noMountError) Error() string { return e.err.Error() }
 func (e *noMountError) Unwrap() error { return e.err }
 
-// told reports whether the server has answered.
-func told(err error) bool {
+// answered reports whether the error is the server's answer.
+func answered(err error) bool {
 	var accept *oncrpc.AcceptError
 	var reject *oncrpc.RejectError
 	return errors.As(err, &accept) || errors.As(err, &reject)
 }
 
-// call makes the call where its version is known to be, or asks.
+// call makes the call, after it has found the port if that is unknown.
 func (m *Mount) call(ctx context.Context, r *oncrpc.Request) (*oncrpc.ClientReply, error) {
 	c, err := m.known(r.Vers)
 	if err != nil {
@@ -183,13 +192,13 @@ func (m *Mount) call(ctx context.Context, r *oncrpc.Request) (*oncrpc.ClientRepl
 		}
 	}
 	reply, err := c.Call(ctx, &oncrpc.ClientCall{Call: r.Call, Args: [][]byte{r.Args}})
-	if err != nil && !told(err) {
+	if err != nil && !answered(err) {
 		m.forget(r.Vers, c)
 	}
 	return reply, err
 }
 
-// known returns the client for a version that was found not long ago, or nil.
+// known returns the caller for a version whose port was found not long ago, or nil.
 func (m *Mount) known(vers uint32) (oncrpc.Caller, error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -203,7 +212,7 @@ func (m *Mount) known(vers uint32) (oncrpc.Caller, error) {
 	return v.mount, nil
 }
 
-// learn notes the port of a version and returns the client for it.
+// learn notes the port of a version and returns the caller for it.
 func (m *Mount) learn(vers uint32, port int) (oncrpc.Caller, error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -221,13 +230,13 @@ func (m *Mount) learn(vers uint32, port int) (oncrpc.Caller, error) {
 	}
 	if v.mount != nil {
 		old := v.mount
-		m.closing.Go(func() { old.Close() }) // its calls are made again
+		m.closing.Go(func() { old.Close() }) // calls that it fails are made again
 	}
 	v.port, v.mount = port, c
 	return c, nil
 }
 
-// forget has the next call ask again, unless another has done so.
+// forget makes the next call ask for the port, unless another call has found a new one.
 func (m *Mount) forget(vers uint32, c oncrpc.Caller) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -236,10 +245,10 @@ func (m *Mount) forget(vers uint32, c oncrpc.Caller) {
 	}
 }
 
-// client makes a client for a port of the server.
+// client makes a caller for a port of the server.
 func (m *Mount) client(port int) (oncrpc.Caller, error) {
 	if port == ownPort {
-		return &passing{m.cfg.Backend}, nil
+		return &oneShot{m.cfg.Backend}, nil
 	}
 	return rpctcp.NewClient(rpctcp.ClientConfig{
 		Address: net.JoinHostPort(m.cfg.Host, strconv.Itoa(port)), Reserved: m.cfg.Reserved,
@@ -247,7 +256,7 @@ func (m *Mount) client(port int) (oncrpc.Caller, error) {
 	})
 }
 
-// ask returns the port of a version.
+// ask finds the port of a version.
 func (m *Mount) ask(ctx context.Context, vers uint32) (int, error) {
 	switch {
 	case m.cfg.Port != 0:
@@ -283,12 +292,12 @@ func (m *Mount) ask(ctx context.Context, vers uint32) (int, error) {
 	return int(port), err
 }
 
-// beside reports whether the server has a version where it has NFS.
+// beside reports whether the server has the version of MOUNT on its NFS port.
 func (m *Mount) beside(ctx context.Context, vers uint32) bool {
 	ctx, cancel := context.WithTimeout(ctx, askTimeout)
 	defer cancel()
 	null := oncrpc.Call{Prog: nfs.MountProgram, Vers: vers}
-	reply, err := (&passing{m.cfg.Backend}).Call(ctx, &oncrpc.ClientCall{Call: null})
+	reply, err := (&oneShot{m.cfg.Backend}).Call(ctx, &oncrpc.ClientCall{Call: null})
 	if err != nil {
 		return false
 	}
@@ -296,11 +305,11 @@ func (m *Mount) beside(ctx context.Context, vers uint32) bool {
 	return true
 }
 
-// A passing caller has a connection for each call: there are few, and long between.
-type passing struct{ to Backend }
+// A oneShot caller makes a connection for each call; calls are rare.
+type oneShot struct{ to Backend }
 
-func (p *passing) Call(ctx context.Context, call *oncrpc.ClientCall) (*oncrpc.ClientReply, error) {
-	c, err := p.to.Open(Front{Reverse: oncrpc.Mux(nil)})
+func (o *oneShot) Call(ctx context.Context, call *oncrpc.ClientCall) (*oncrpc.ClientReply, error) {
+	c, err := o.to.Open(Front{Reverse: oncrpc.Mux(nil)})
 	if err != nil {
 		return nil, err
 	}
@@ -308,9 +317,9 @@ func (p *passing) Call(ctx context.Context, call *oncrpc.ClientCall) (*oncrpc.Cl
 	return c.Call(ctx, call)
 }
 
-func (*passing) Close() error { return nil }
+func (*oneShot) Close() error { return nil }
 
-// Close ends the connections to the server. Calls get no reply from then on.
+// Close ends the connections to the server. Later calls get no reply.
 func (m *Mount) Close() error {
 	m.mu.Lock()
 	m.closed = true

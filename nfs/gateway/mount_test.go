@@ -164,7 +164,7 @@ func TestMountThatIsNotThereIsUnavailable(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := m.ServeRPC(t.Context(), mountRequest(t, 1, 3, 1)); err == nil || told(err) {
+	if _, err := m.ServeRPC(t.Context(), mountRequest(t, 1, 3, 1)); err == nil || answered(err) {
 		t.Errorf("no port mapper: %v", err)
 	}
 	m.Close()

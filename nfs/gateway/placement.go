@@ -1,5 +1,5 @@
-// This file says where the data of a reply are to go that a backend places apart
-// from it, and puts the reply together.
+// This file provides memory for results that a backend places apart from the reply, and
+// puts the reply together.
 
 package gateway
 
@@ -8,10 +8,10 @@ import (
 	"github.com/weft-rdma/weft/rpcrdma"
 )
 
-// A placement is memory for the eligible results of a call. It is laid out so
-// that results lie where the reply has them, if the rest of the reply is as long
-// as it can be. That is so for READ of NFS version 3 with attributes, whose data
-// are then not moved. The zero value places nothing.
+// A placement is memory for the DDP-eligible results of a call. Results lie where the
+// whole reply will have them if the rest of the reply has its greatest length. So the data
+// of READ of NFS version 3 are not moved if the reply has attributes. The zero value
+// places nothing.
 type placement struct {
 	buf   []byte // room for the whole reply
 	sinks [][]byte
@@ -19,17 +19,17 @@ type placement struct {
 }
 
 const (
-	// sinks is how many results of a call are placed: one Write chunk is what
-	// every NFS server has to take (RFC 8267 §6.4.2).
+	// sinks is how many results of a call can be placed. Every NFS server supports
+	// one Write chunk (RFC 8267 §6.4.2).
 	sinks = 1
 
-	// unknownReply is how many octets are made room for where it is not known how
-	// long the rest of a reply can be.
+	// unknownReply is the room, in octets, for the rest of a reply whose greatest length
+	// is unknown.
 	unknownReply = 4 << 10
 )
 
-// garbage reports whether the arguments of r are none of its procedure's, so that
-// the call could not be planned.
+// garbage reports whether the arguments of r do not match its procedure, so that the
+// transport could not plan the call.
 func (g *Gateway) garbage(r *oncrpc.Request) bool {
 	b, ok := g.cfg.Backend.Bindings[rpcrdma.ProgramVersion{Prog: r.Prog, Vers: r.Vers}]
 	if !ok {
@@ -40,7 +40,7 @@ func (g *Gateway) garbage(r *oncrpc.Request) bool {
 	return b.WalkCall(r.Proc, &c) != nil || c.End() != nil
 }
 
-// place makes room for the results of r.
+// place provides memory for the results of r.
 func (g *Gateway) place(r *oncrpc.Request) (p placement) {
 	b, ok := g.cfg.Backend.Bindings[rpcrdma.ProgramVersion{Prog: r.Prog, Vers: r.Vers}]
 	if !ok {
@@ -55,7 +55,7 @@ func (g *Gateway) place(r *oncrpc.Request) (p placement) {
 	}
 	items := bound.Items[:min(len(bound.Items), sinks)]
 	if len(items) == 0 || items[0] == 0 {
-		return p // nothing will be returned that could be placed
+		return p // there is no result to place
 	}
 	for _, item := range items {
 		p.at = append(p.at, n)
@@ -70,10 +70,10 @@ func (g *Gateway) place(r *oncrpc.Request) (p placement) {
 	return p
 }
 
-// assemble returns the reply as one, in memory of r's.
+// assemble returns the whole reply, in memory of r.
 func (p *placement) assemble(r *oncrpc.Request, reply *oncrpc.ClientReply) []byte {
 	total, in := len(reply.Message), 0
-	inPlace := true // no result has to move up, into another or what is behind it
+	inPlace := true // no result has to move up and so overwrite what is behind it
 	for _, it := range reply.Placed {
 		if it.Length >= 0 {
 			inPlace = inPlace && it.At+in <= p.at[it.Sink]

@@ -1,4 +1,4 @@
-// This file is the way to a server over RDMA.
+// This file calls a server over RDMA.
 
 package gateway
 
@@ -12,31 +12,30 @@ import (
 	"github.com/weft-rdma/weft/verbs"
 )
 
-// callbacks is how many calls of a server's a client in front may have to
-// execute at a time.
+// callbacks is the number of callbacks at a time that the server may make over one
+// connection.
 const callbacks = 16
 
-// An RDMAConfig says how a server is called over RDMA.
+// An RDMAConfig says how to call a server over RDMA.
 type RDMAConfig struct {
 	Address string      // host and port of the server
-	RNIC    *verbs.RNIC // what connections are made with
+	RNIC    *verbs.RNIC // the RNIC of the connections
 
-	// Connection holds what is not the default of the connections.
+	// Connection holds parameters of the connections that are not the default.
 	Connection cm.Params
 
-	// Retrying, if not nil, is told why there is no connection for calls that wait,
-	// as rpctcp's and rpcrdma's ClientConfig say.
+	// Retrying, if not nil, is called with the reason while calls wait for a
+	// connection; see the ClientConfig of rpctcp and rpcrdma.
 	Retrying func(error)
 
-	// Logger tells of connections lost and made again; nil is silent.
+	// Logger logs when connections are lost and restored; nil discards.
 	Logger *slog.Logger
 }
 
-// RDMA is a server that is called over RDMA.
+// RDMA returns the Backend for a server over RDMA.
 //
-// It places the data of READ, and takes it, too, when they come another way. Its
-// calls wait for a server that is away, and for one that does not accept
-// connections yet.
+// It places the data of READ, and also accepts them within replies. Calls wait for a
+// server that is unreachable, or that does not accept connections yet.
 func RDMA(cfg RDMAConfig) Backend {
 	bindings := nfs.Bindings()
 	return Backend{
@@ -45,7 +44,7 @@ func RDMA(cfg RDMAConfig) Backend {
 			return rpcrdma.NewClient(rpcrdma.ClientConfig{
 				Addr: cfg.Address, RNIC: cfg.RNIC, Bindings: bindings,
 				InlineResults: true,
-				Timeout:       -1, // Config.Wait says how long
+				Timeout:       -1, // Config.Wait limits calls
 				Patient:       true, RetryRejected: true,
 				Reverse: f.Reverse, ReverseCredits: callbacks,
 				Connection: cfg.Connection, Retrying: cfg.Retrying, Logger: cfg.Logger,

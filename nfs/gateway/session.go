@@ -1,5 +1,5 @@
-// This file is what belongs to one connection in front: the caller behind it,
-// and the calls that pass, both ways.
+// This file holds the session of one connection in front: the caller for the server, and
+// the forwarding of calls in both directions.
 
 package gateway
 
@@ -14,15 +14,15 @@ import (
 	"github.com/weft-rdma/weft/rpcrdma"
 )
 
-// A session is one connection in front with its connection behind.
+// A session is a connection in front, with its connection behind.
 type session struct {
 	g      *Gateway
 	remote net.Addr      // of the client
-	client string        // who that is: see clientOf
-	back   oncrpc.Caller // calls the client back; nil if that cannot be
+	client string        // the client's identity: see clientOf
+	back   oncrpc.Caller // calls the client back; nil if the transport cannot
 	seen   seen          // the client's last calls
 
-	opened chan struct{} // closed when there is a caller, or an error
+	opened chan struct{} // closed when caller or err is set
 	caller oncrpc.Caller // calls the server
 	err    error
 
@@ -30,13 +30,13 @@ type session struct {
 	closed  atomic.Bool
 }
 
-// open makes the caller, for r, the first call, when there is a place for it.
+// open waits for a slot and makes the caller. r is the session's first call.
 func (s *session) open(ctx context.Context, r *oncrpc.Request) {
 	defer close(s.opened)
 	select {
 	case s.g.slots <- struct{}{}:
 	case <-ctx.Done():
-		s.err = oncrpc.ErrNoReply // the connection in front has gone
+		s.err = oncrpc.ErrNoReply // the connection in front has ended
 		return
 	}
 	s.caller, s.err = s.g.cfg.Backend.Open(Front{
@@ -46,11 +46,11 @@ func (s *session) open(ctx context.Context, r *oncrpc.Request) {
 	})
 	if s.err != nil {
 		<-s.g.slots
-		s.g.cfg.Logger.Warn("the server behind cannot be called", "for", r.Remote, "err", s.err)
+		s.g.cfg.Logger.Warn("cannot call the server", "for", r.Remote, "err", s.err)
 	}
 }
 
-// forward passes a call of the client's on to the server.
+// forward forwards a call of the client to the server.
 func (s *session) forward(ctx context.Context, r *oncrpc.Request) ([]byte, error) {
 	s.seen.add(markOf(r))
 	if wait := s.g.cfg.Wait; wait > 0 {
@@ -60,18 +60,18 @@ func (s *session) forward(ctx context.Context, r *oncrpc.Request) ([]byte, error
 	}
 	reply, err := pass(ctx, s.caller, r, s.g.place(r))
 	if s.closed.Load() {
-		err = oncrpc.ErrNoReply // another connection has taken its place
+		err = oncrpc.ErrNoReply // the client has another connection now
 	}
 	if errors.Is(err, &rpcrdma.Error{Fault: rpcrdma.FaultStream}) && s.g.garbage(r) {
 		err = &oncrpc.AcceptError{Stat: oncrpc.GarbageArgs, Err: err}
 	}
 	if err != nil && !errors.Is(err, oncrpc.ErrNoReply) {
-		s.g.cfg.Logger.Info("a call was not executed", "from", s.remote, "program", r.Prog, "procedure", r.Proc, "err", err)
+		s.g.cfg.Logger.Info("call not executed", "from", s.remote, "program", r.Prog, "procedure", r.Proc, "err", err)
 	}
 	return reply, err
 }
 
-// reverse passes a call of the server's on to the client.
+// reverse forwards a call of the server to the client.
 func (s *session) reverse(ctx context.Context, r *oncrpc.Request) ([]byte, error) {
 	if s.back == nil {
 		return nil, &oncrpc.AcceptError{Stat: oncrpc.ProgUnavail}
@@ -79,7 +79,7 @@ func (s *session) reverse(ctx context.Context, r *oncrpc.Request) ([]byte, error
 	return pass(ctx, s.back, r, placement{})
 }
 
-// pass calls on behalf of r, and returns the reply as r's handler does.
+// pass makes the call r, and returns the reply as a handler of r does.
 func pass(ctx context.Context, to oncrpc.Caller, r *oncrpc.Request, p placement) ([]byte, error) {
 	m := memory{r: r}
 	reply, err := to.Call(ctx, &oncrpc.ClientCall{
@@ -91,24 +91,24 @@ func pass(ctx context.Context, to oncrpc.Caller, r *oncrpc.Request, p placement)
 	}
 	defer reply.Release()
 	if m.holds(reply.Message) && len(reply.Placed) == 0 {
-		return reply.Message, nil // read to where it is sent from
+		return reply.Message, nil // received where it is sent from
 	}
 	return p.assemble(r, reply), nil
 }
 
-// refusal is what a client in front gets told of a call without a reply.
+// refusal returns the error to answer a call with that got no reply.
 func refusal(ctx context.Context, err error) error {
-	// The client is gone, or has waited long enough. Or it has repeated a call
-	// that is under way: the reply to that will answer both, and a server that
-	// got it twice might execute it twice.
+	// The client is gone, or Config.Wait has passed. Or the client has retransmitted a
+	// call that is in progress, whose reply will answer both; sent twice, the server
+	// might execute it twice.
 	if ctx.Err() != nil || errors.Is(err, oncrpc.ErrXIDInUse) {
 		return oncrpc.ErrNoReply
 	}
 	return systemErr(err)
 }
 
-// systemErr has SYSTEM_ERR told of a reply that makes no sense: the arguments,
-// which are what such an error is about elsewhere, were the client's.
+// systemErr turns the error for a malformed reply into SYSTEM_ERR. Elsewhere a DecodeError
+// is about the arguments, and is answered with GARBAGE_ARGS; here those were the client's.
 func systemErr(err error) error {
 	var decode *oncrpc.DecodeError
 	if errors.As(err, &decode) {
@@ -117,8 +117,8 @@ func systemErr(err error) error {
 	return err
 }
 
-// memory gives memory of r's for a reply, and knows it again. A reply that did
-// not arrive whole leaves its memory to the next.
+// memory provides memory of r for a reply, and recognizes it. A reply that does not
+// arrive whole leaves its memory to the next one.
 type memory struct {
 	r    *oncrpc.Request
 	last []byte
@@ -132,12 +132,12 @@ func (m *memory) alloc(n int) []byte {
 	return m.last
 }
 
-// holds reports whether b is what was given out last.
+// holds reports whether b begins where alloc's last memory does.
 func (m *memory) holds(b []byte) bool {
 	return len(b) > 0 && len(m.last) > 0 && &b[0] == &m.last[0]
 }
 
-// close ends the session: its calls under way get no reply.
+// close ends the session. Its calls in progress get no reply.
 func (s *session) close() {
 	<-s.opened
 	if s.err != nil {

@@ -1,4 +1,4 @@
-// This file is the way to a server over TCP.
+// This file calls a server over TCP.
 
 package gateway
 
@@ -10,26 +10,26 @@ import (
 	"github.com/weft-rdma/weft/rpctcp"
 )
 
-// A TCPConfig says how a server is called over TCP.
+// A TCPConfig says how to call a server over TCP.
 type TCPConfig struct {
 	Address string // host and port of the server
 
-	// Reserved makes connections from ports below 1024 where this process may use
-	// them, which Linux's server asks for unless its export says "insecure".
+	// Reserved connects from ports below 1024 if this process may use them. Linux's
+	// server requires that unless the export has the option "insecure".
 	Reserved bool
 
 	// Wrap, if not nil, is put around each connection.
 	Wrap func(net.Conn) net.Conn
 
-	// Retrying, if not nil, is told why there is no connection for calls that wait,
-	// as rpctcp's and rpcrdma's ClientConfig say.
+	// Retrying, if not nil, is called with the reason while calls wait for a
+	// connection; see the ClientConfig of rpctcp and rpcrdma.
 	Retrying func(error)
 
-	// Logger tells of connections lost and made again; nil is silent.
+	// Logger logs when connections are lost and restored; nil discards.
 	Logger *slog.Logger
 }
 
-// TCP is a server that is called over TCP.
+// TCP returns the Backend for a server over TCP.
 func TCP(cfg TCPConfig) Backend {
 	return Backend{Open: func(f Front) (oncrpc.Caller, error) {
 		return rpctcp.NewClient(rpctcp.ClientConfig{

@@ -1,4 +1,5 @@
-// This file is who may use a server, at accept and for each call.
+// This file decides who may use a server: when a connection is accepted, and for each
+// call.
 
 package mount
 
@@ -16,67 +17,66 @@ import (
 	"github.com/weft-rdma/weft/origin"
 )
 
-// An Access says who may use a server, and over which ports. It is asked twice: by
-// Admit when a connection was accepted, and by Guard for each call.
+// An Access says who may use a server, and from which ports. Admit applies it to each
+// accepted connection, and Guard to each call.
 //
-// Its zero value lets all hosts in, and trusts none of their users with ports from
-// 1024 on. Methods may be called by any goroutine.
+// The zero value allows all hosts, and requires ports below 1024 for calls that access
+// files. Methods may be called by any goroutine.
 type Access struct {
-	// Allow is the hosts that may; empty is all of them. This machine is a host like
-	// others, unless the server is Personal: then Allow is about other machines
-	// alone, and empty is none of them.
+	// Allow lists the hosts that may use the server; an empty list allows all. It
+	// covers this machine like any other host, unless the server is Personal. Then it
+	// is about other machines only, and an empty list allows none of them.
 	Allow Allow
 
 	// Personal says that all callers act as the user of this process, as with a
-	// folder.Server that is not run by root on Linux. Callers on this machine may
-	// only do so if they are that user, or root.
+	// folder.Server that does not run as root on Linux. Of the callers on this
+	// machine, only that user and root may then use the server.
 	Personal bool
 
-	// AllowOthers lets in who is on this machine and neither, and those whose user
-	// cannot be told: see [origin.Look].
+	// AllowOthers allows the other users of this machine, too, and callers on this
+	// machine whose user is unknown: see [origin.Look].
 	AllowOthers bool
 
-	// Insecure takes calls from all ports of other machines. Without it NFS and MNT
-	// over TCP and UDP have to come from ports below 1024, which the systems of
-	// most machines give to root alone, and so to programs that tell the truth about
-	// users. Over RDMA ports say nothing: Linux's client uses any.
+	// Insecure accepts calls from all ports of other machines. Without it, NFS calls
+	// and MNT over TCP and UDP have to come from ports below 1024. Most systems give
+	// those to root only, and so to programs that state the caller's user truthfully.
+	// Over RDMA the port means nothing: Linux's client uses any.
 	//
-	// Ports of callers on this machine are not asked for, as containers have them
-	// all: the owner of the socket counts.
+	// The ports of callers on this machine are not checked, as any container may use
+	// all of them. The owner of the caller's socket counts instead.
 	Insecure bool
 
-	// Refused, if not nil, is told of each call that was rejected, and why.
+	// Refused, if not nil, is called for each rejected call, with the reason.
 	Refused func(r *oncrpc.Request, why error)
 
-	// Look finds out where a connection comes from, as [origin.Look] does, which
-	// stands for nil.
+	// Look returns the origin of a connection. Nil stands for [origin.Look].
 	Look func(net.Conn) (*origin.Origin, error)
 
-	here func(netip.Addr) (bool, error) // for tests; nil is origin.Here
+	here func(netip.Addr) (bool, error) // for tests; nil stands for origin.Here
 }
 
 // Personal reports whether all callers of a folder.Server in this process act as
 // the user of the process.
 func Personal() bool { return runtime.GOOS != "linux" || os.Geteuid() != 0 }
 
-// Why callers are refused. What to do about it is up to those who have the Access.
+// Reasons to refuse a caller. A program adds which of its options allows the caller.
 var (
-	// ErrHost is about a host that is not in Access.Allow.
+	// ErrHost: the host is not in Access.Allow.
 	ErrHost = errors.New("its address is not among those that are allowed")
 
-	// ErrUser is about a caller on this machine who is neither the user that it
-	// would act as nor root: Access.AllowOthers.
+	// ErrUser: the caller is on this machine, and is neither the user that it would
+	// act as nor root. See Access.AllowOthers.
 	ErrUser = errors.New("another user of this machine is not allowed")
 
-	// ErrPort is about a port that proves nothing: Access.Insecure.
+	// ErrPort: the port is not a privileged one. See Access.Insecure.
 	ErrPort = errors.New("the port is not below 1024")
 
-	// ErrDatagram is about a datagram of this machine that asks for a handle, or for
-	// anything of a server for one user.
-	ErrDatagram = errors.New("nobody can tell who on this machine sent a datagram: mount over TCP")
+	// ErrDatagram: a datagram from this machine asks for a handle, or for anything of
+	// a server for one user.
+	ErrDatagram = errors.New("the sender of a datagram on this machine is unknown; mount over TCP")
 )
 
-// Admit is an [origin.Admit].
+// Admit decides whether to serve a connection. It is an [origin.Admit].
 func (a *Access) Admit(nc net.Conn) (*origin.Origin, error) {
 	look := a.Look
 	if look == nil {
@@ -87,7 +87,7 @@ func (a *Access) Admit(nc net.Conn) (*origin.Origin, error) {
 		return nil, err
 	}
 	if !a.allows(from) {
-		return nil, ErrHost // whoever it is
+		return nil, ErrHost // whoever its user is
 	}
 	if err != nil && !a.AllowOthers {
 		return nil, err
@@ -95,8 +95,8 @@ func (a *Access) Admit(nc net.Conn) (*origin.Origin, error) {
 	return from, nil
 }
 
-// AllowsSender reports whether the host that a datagram says to be from may use the
-// server. Others are best not answered: addresses of senders prove nothing.
+// AllowsSender reports whether the host that a datagram claims to come from may use the
+// server. A server should not answer others, because sender addresses can be forged.
 func (a *Access) AllowsSender(remote net.Addr) bool {
 	from, err := a.sender(origin.Of(remote))
 	return err == nil && a.allows(from)
@@ -110,9 +110,8 @@ func (a *Access) allows(from *origin.Origin) bool {
 	return a.Allow.has(from.Addr.Addr())
 }
 
-// Guard is a Handler that lets h execute the calls of those who may make them. To
-// others it rejects all calls (AUTH_TOOWEAK), which clients take for an answer, and
-// not for something to try again.
+// Guard returns a Handler that passes allowed calls to h, and rejects all others with
+// AUTH_TOOWEAK, which clients do not retry.
 func (a *Access) Guard(h oncrpc.Handler) oncrpc.Handler {
 	return oncrpc.HandlerFunc(func(ctx context.Context, r *oncrpc.Request) ([]byte, error) {
 		if err := a.check(r); err != nil {
@@ -143,10 +142,10 @@ func (a *Access) check(r *oncrpc.Request) error {
 	return nil
 }
 
-// alone reports whether no other user of this machine may use the server.
+// alone reports whether this process's user is the only one that may use the server.
 func (a *Access) alone() bool { return a.Personal && !a.AllowOthers }
 
-// origin is where a call comes from.
+// origin returns where a call comes from.
 func (a *Access) origin(r *oncrpc.Request) (*origin.Origin, error) {
 	from := r.Origin
 	if from == nil {
@@ -158,7 +157,7 @@ func (a *Access) origin(r *oncrpc.Request) (*origin.Origin, error) {
 	return a.sender(from)
 }
 
-// sender is the origin of a datagram, whose address is all that is known.
+// sender returns the origin of a datagram, of which only the address is known.
 func (a *Access) sender(from *origin.Origin) (*origin.Origin, error) {
 	if from.Local || !from.Addr.IsValid() {
 		return from, nil
@@ -176,16 +175,16 @@ func own(u *origin.User) bool {
 	return u != nil && (u.UID == 0 || int64(u.UID) == int64(os.Geteuid()))
 }
 
-// reserved reports whether it takes a privilege to call from a port.
+// reserved reports whether only privileged processes may use a port.
 func reserved(port uint16) bool { return port != 0 && port < 1024 }
 
 func isMnt(r *oncrpc.Request) bool {
 	return r.Prog == nfs.MountProgram && r.Proc == uint32(nfs.MountMnt)
 }
 
-// needsPort reports whether a call is judged by its port: those that get at files,
-// which is all but the questions of mount helpers and port mappers. NULL is answered
-// whatever the program.
+// needsPort reports whether a call has to come from a reserved port: if it gives access
+// to files. Other calls of MOUNT, calls of the port mapper and of NLM, and NULL of any
+// program need not.
 func needsPort(r *oncrpc.Request) bool {
 	switch {
 	case r.Network != "tcp" && r.Network != "udp", r.Proc == 0:

@@ -1,4 +1,4 @@
-// This file is a list of networks, whose hosts may use a server.
+// This file holds lists of networks whose hosts may use a server.
 
 package mount
 
@@ -9,8 +9,8 @@ import (
 	"slices"
 )
 
-// An Allow is the networks whose hosts may use a server. An empty one allows
-// everybody.
+// An Allow is a list of networks whose hosts may use a server. An empty list allows
+// all hosts.
 type Allow []netip.Prefix
 
 // mappedBits is the length of ::ffff:0:0/96, the prefix of IPv4-mapped addresses (RFC
@@ -26,7 +26,7 @@ func ParseAllow(s string) (netip.Prefix, error) {
 	}
 	p, err := netip.ParsePrefix(s)
 	if err != nil {
-		return netip.Prefix{}, fmt.Errorf("%q is neither an address nor a network: 192.0.2.7, 192.0.2.0/24, 2001:db8::/32", s)
+		return netip.Prefix{}, fmt.Errorf("%q is not an address or a network; expected 192.0.2.7, 192.0.2.0/24 or 2001:db8::/32, for example", s)
 	}
 	if p.Addr().Is4In6() {
 		if p.Bits() < mappedBits {
@@ -37,8 +37,8 @@ func ParseAllow(s string) (netip.Prefix, error) {
 	return p.Masked(), nil
 }
 
-// Allows reports whether the host at a may use the server. A host whose address
-// is not one of IP may not, if there is a list.
+// Allows reports whether the host at a may use the server. If the list is not empty, a
+// host without an IP address may not.
 func (l Allow) Allows(a net.Addr) bool {
 	if len(l) == 0 {
 		return true
@@ -47,12 +47,12 @@ func (l Allow) Allows(a net.Addr) bool {
 	return ok && l.has(addr)
 }
 
-// has reports whether the host with an address may use the server.
+// has reports whether the host at an IP address may use the server.
 func (l Allow) has(a netip.Addr) bool {
 	return len(l) == 0 || slices.ContainsFunc(l, func(p netip.Prefix) bool { return p.Contains(a) })
 }
 
-// ipOf is the IP address in a, without a zone.
+// ipOf is the IP address of a, without a zone.
 func ipOf(a net.Addr) (netip.Addr, bool) {
 	if a == nil {
 		return netip.Addr{}, false

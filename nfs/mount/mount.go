@@ -1,4 +1,4 @@
-// This file is the program MOUNT.
+// This file serves the MOUNT program.
 
 package mount
 
@@ -12,42 +12,42 @@ import (
 	"github.com/weft-rdma/weft/oncrpc"
 )
 
-// A Config says what a [Server] is to give out.
+// A Config says what a [Server] exports.
 type Config struct {
-	// Path is the folder's absolute path, with slashes, as its host has it. Clients
-	// may mount it by that path, and as "/"; and by paths below either one, what is
-	// below the folder. Empty is "/".
+	// Path is the folder's absolute path on its host, with slashes; empty stands for
+	// "/". Clients may mount the folder by that path and as "/", and folders below it by
+	// paths below either one.
 	Path string
 
-	// Handle returns the handle of the directory to which the names lead from the
-	// folder, none to the folder itself. No name is empty, "." or "..", nor has
-	// a slash. An error is best an [nfs.Stat].
+	// Handle returns the handle of the directory at the path of names below the
+	// folder; no names stand for the folder itself. No name is empty, "." or "..", or
+	// contains a slash. Errors should be an [nfs.Stat].
 	Handle func(ctx context.Context, names []string) (nfs.FH, error)
 
-	// Allow says who may mount. EXPORT shows it.
+	// Allow says which hosts may mount. EXPORT shows it.
 	Allow Allow
 
-	// Guarded says that only those call who may, as by [Access.Guard]: Allow is
-	// shown and nothing else.
+	// Guarded says that calls are checked before they get here, as by
+	// [Access.Guard]. Allow is then for EXPORT only.
 	Guarded bool
 }
 
-// flavors are those that a client may use with the handles it gets, the best
-// first: AUTH_SYS, and AUTH_NONE as nobody in particular.
+// flavors are the authentication flavors that a client may use with its handles, in
+// order of preference: AUTH_SYS, and AUTH_NONE for the anonymous user.
 var flavors = []oncrpc.Flavor{oncrpc.FlavorSys, oncrpc.FlavorNone}
 
-// A Server is the program MOUNT: in version 3, and in versions 1 and 2 what is
-// not about handles of NFS version 2, as clients may unmount by those. It is an
-// [oncrpc.Handler].
+// A Server is the MOUNT program. It serves version 3, and of versions 1 and 2 the
+// procedures that need no handle of NFS version 2, because some clients unmount by
+// those. It is an [oncrpc.Handler].
 //
-// It remembers who has mounted what, as the protocol has it, to be shown and for
-// nothing else: the handles are good without, too.
+// It keeps a list of mounts for DUMP, as the protocol asks. Handles do not depend on
+// that list.
 type Server struct {
 	cfg    Config
 	mounts mounts
 }
 
-// New returns a server.
+// New returns a Server.
 func New(cfg Config) (*Server, error) {
 	if cfg.Handle == nil {
 		return nil, errors.New("mount: a server needs a Handle function")
@@ -56,7 +56,7 @@ func New(cfg Config) (*Server, error) {
 	return &Server{cfg: cfg}, nil
 }
 
-// Program is the server as a program of an [oncrpc.Mux].
+// Program returns the server's entry for an [oncrpc.Mux].
 func (s *Server) Program() oncrpc.Program {
 	return oncrpc.Program{Prog: nfs.MountProgram, Low: nfs.MountV1, High: nfs.MountV3, Handler: s}
 }
@@ -107,7 +107,7 @@ func (s *Server) ServeRPC(ctx context.Context, r *oncrpc.Request) ([]byte, error
 // mount executes MNT.
 func (s *Server) mount(ctx context.Context, r *oncrpc.Request, host, p string, e *oncrpc.Encoder) {
 	if r.Vers < nfs.MountV3 {
-		// There is no NFS version 2 here, nor handles of it.
+		// Handles of NFS version 2 do not exist here.
 		res := nfs.MountV1Res{Stat: uint32(nfs.MountErrAcces)}
 		res.Encode(e)
 		return
@@ -123,7 +123,7 @@ func (s *Server) mount(ctx context.Context, r *oncrpc.Request, host, p string, e
 	res.Encode(e)
 }
 
-// handle returns the handle of what a client calls p.
+// handle returns the handle for a path as a client names it.
 func (s *Server) handle(ctx context.Context, p string) (nfs.FH, error) {
 	if strings.ContainsRune(p, 0) {
 		return nil, nfs.MountErrInval
@@ -144,10 +144,10 @@ func (s *Server) handle(ctx context.Context, p string) (nfs.FH, error) {
 	return s.cfg.Handle(ctx, names)
 }
 
-// clean is a path as it is remembered.
+// clean is a path as the list of mounts has it.
 func (s *Server) clean(p string) string { return path.Clean("/" + p) }
 
-// cutPath returns what of p lies below the folder base.
+// cutPath returns the part of p below the folder base.
 func cutPath(p, base string) (rest string, below bool) {
 	if base == "/" {
 		return p, true
@@ -156,8 +156,8 @@ func cutPath(p, base string) (rest string, below bool) {
 	return rest, below && (rest == "" || rest[0] == '/')
 }
 
-// exports is the answer to EXPORT: both names of the folder, and who may mount
-// them.
+// exports is the result of EXPORT: both paths of the folder, and the networks that may
+// mount them.
 func (s *Server) exports() nfs.ExportList {
 	var groups []string
 	for _, p := range s.cfg.Allow {
@@ -170,8 +170,8 @@ func (s *Server) exports() nfs.ExportList {
 	return list
 }
 
-// listLen and exportsLen are how many octets the answers to DUMP and EXPORT have: a
-// mark that there is another entry, and the lengths of strings, have 4 each.
+// listLen and exportsLen are the lengths in octets of the results of DUMP and EXPORT.
+// The word before each optional entry and the length of each string have 4 octets.
 func listLen(list nfs.MountList) int {
 	n := 4
 	for _, m := range list {
@@ -201,7 +201,7 @@ func statOf(err error) nfs.MountStat {
 	case errors.As(err, &mount):
 		return mount
 	case errors.As(err, &stat):
-		// The codes that both have are the same numbers (RFC 1813 §5.1.5).
+		// Codes that both protocols have, have the same numbers (RFC 1813 §5.1.5).
 		switch m := nfs.MountStat(stat); m {
 		case nfs.MountErrPerm, nfs.MountErrNoEnt, nfs.MountErrIO, nfs.MountErrAcces, nfs.MountErrNotDir,
 			nfs.MountErrInval, nfs.MountErrNameTooLong, nfs.MountErrNotSupp:

@@ -1,4 +1,4 @@
-// This file is the memory of who has mounted what.
+// This file holds the list of mounts that DUMP returns.
 
 package mount
 
@@ -7,43 +7,30 @@ import (
 	"slices"
 	"sync"
 
+	"github.com/weft-rdma/weft/internal/fairness"
 	"github.com/weft-rdma/weft/nfs"
 )
 
-// maxRemembered bounds the list: clients that went away without a word stay in
-// it, and the oldest of the host with the most are forgotten.
+// maxRemembered bounds the list, because clients that disappear never unmount. When
+// it is full, the host with the most mounts loses the oldest of them.
 const maxRemembered = 1024
 
-// mounts is the list, oldest first.
+// mounts is the list, the oldest first.
 type mounts struct {
 	mu  sync.Mutex
 	all nfs.MountList
 }
 
-// add notes a mount as the youngest.
+// add enters a mount, as the latest.
 func (m *mounts) add(host, path string) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	m.drop(nfs.Mount{Host: host, Path: path})
 	if len(m.all) == maxRemembered {
-		i := m.most()
+		i := fairness.OldestOfLargest(m.all, func(mount nfs.Mount) string { return mount.Host })
 		m.all = slices.Delete(m.all, i, i+1)
 	}
 	m.all = append(m.all, nfs.Mount{Host: host, Path: path})
-}
-
-// most returns the oldest of the host with the most. m.mu is held.
-func (m *mounts) most() (oldest int) {
-	count := make(map[string]int)
-	for _, mount := range m.all {
-		count[mount.Host]++
-	}
-	for i, mount := range m.all {
-		if count[mount.Host] > count[m.all[oldest].Host] {
-			oldest = i
-		}
-	}
-	return oldest
 }
 
 func (m *mounts) remove(host, path string) {
@@ -52,7 +39,7 @@ func (m *mounts) remove(host, path string) {
 	m.drop(nfs.Mount{Host: host, Path: path})
 }
 
-// drop takes one out. m.mu is held.
+// drop removes a mount. m.mu is held.
 func (m *mounts) drop(mount nfs.Mount) {
 	m.all = slices.DeleteFunc(m.all, func(other nfs.Mount) bool { return other == mount })
 }
@@ -63,15 +50,15 @@ func (m *mounts) removeAll(host string) {
 	m.all = slices.DeleteFunc(m.all, func(other nfs.Mount) bool { return other.Host == host })
 }
 
-// list returns a copy.
+// list returns a copy of the list.
 func (m *mounts) list() nfs.MountList {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	return slices.Clone(m.all)
 }
 
-// hostOf is the name by which a client is remembered: its address, as names
-// could not be trusted more and cost a look-up.
+// hostOf is the name of a client in the list: its address. A host name would need a
+// look-up, and be no more trustworthy.
 func hostOf(a net.Addr) string {
 	addr, ok := ipOf(a)
 	if !ok {

@@ -1,8 +1,7 @@
-// Package nlm tells clients of NFS version 3 that there are no locks (Network
-// Lock Manager protocol version 4, RFC 1813 §6). A client that mounts without the
-// option nolock asks the server for each lock; where nobody answers, Linux asks
-// again for ever, and the program that wanted the lock cannot be ended. This
-// package answers at once, so that it gets an error: ENOLCK, no locks available.
+// Package nlm refuses locks to clients of NFS version 3 (Network Lock Manager protocol
+// version 4, RFC 1813 §6). A client that mounts without the option nolock calls NLM for
+// each lock. If nothing answers, Linux repeats the call forever, and the program that
+// wanted the lock cannot be killed. With this package the program gets the error ENOLCK.
 package nlm
 
 import (
@@ -11,13 +10,13 @@ import (
 	"github.com/weft-rdma/weft/oncrpc"
 )
 
-// The program and its version for NFS version 3.
+// The program number and its version for NFS version 3.
 const (
 	Program = 100021
 	V4      = 4
 )
 
-// MaxCookie limits the cookie that clients tell their calls by, in octets
+// MaxCookie limits the cookie by which clients match replies with calls, in octets
 // (RFC 1813 §6.1.1, MAXNETOBJ_SZ).
 const MaxCookie = 1024
 
@@ -31,7 +30,7 @@ const (
 	Cancel  Proc = 3
 	Unlock  Proc = 4
 	Granted Proc = 5
-	testMsg Proc = 6 // those up to 15 have their results in calls of their own
+	testMsg Proc = 6 // 6 to 15 are asynchronous: results come in calls of their own
 	lastRes Proc = 15
 	Share   Proc = 20
 	Unshare Proc = 21
@@ -39,7 +38,7 @@ const (
 	FreeAll Proc = 23
 )
 
-// A Stat is how a call ends (nlm4_stats).
+// A Stat is the status of a result (nlm4_stats).
 type Stat uint32
 
 const (
@@ -48,14 +47,14 @@ const (
 	StatDeniedNoLocks Stat = 2
 )
 
-// NoLocks is the program for an [oncrpc.Mux]: nobody gets a lock, and whoever
-// gives one back that it never had is thanked.
+// NoLocks returns the program for an [oncrpc.Mux]. It grants no lock, and confirms
+// every unlock.
 func NoLocks() oncrpc.Program {
 	return oncrpc.Program{Prog: Program, Low: V4, High: V4, Handler: oncrpc.HandlerFunc(refuse)}
 }
 
-// refuse answers a call. Of its arguments it reads the cookie, which the answer
-// repeats: what is behind it makes no difference.
+// refuse answers a call. It reads the cookie, which the reply repeats, and ignores the
+// other arguments.
 func refuse(_ context.Context, r *oncrpc.Request) ([]byte, error) {
 	p := Proc(r.Proc)
 	if testMsg <= p && p <= lastRes || p == FreeAll {
@@ -68,7 +67,7 @@ func refuse(_ context.Context, r *oncrpc.Request) ([]byte, error) {
 	case Unlock, Unshare:
 		stat = StatGranted
 	case Cancel, Granted:
-		stat = StatDenied // there is nothing that waits
+		stat = StatDenied // no request is waiting
 	default:
 		return nil, &oncrpc.AcceptError{Stat: oncrpc.ProcUnavail}
 	}

@@ -1,0 +1,20 @@
+// This file chooses what a list that is full forgets.
+
+package fairness
+
+// OldestOfLargest returns the index of the oldest item of the share with the most items
+// in a list that is ordered by age, the oldest first. Who fills the list so has only its
+// own items forgotten. It returns 0 if the list is empty.
+func OldestOfLargest[T any, S comparable](list []T, share func(T) S) (oldest int) {
+	count := make(map[S]int)
+	for _, item := range list {
+		count[share(item)]++
+	}
+	most := 0
+	for i, item := range list {
+		if n := count[share(item)]; n > most {
+			most, oldest = n, i
+		}
+	}
+	return oldest
+}
