@@ -1,11 +1,11 @@
-// This file holds the memory of blocks, which streams use one after the other.
+// This file pools the memory of blocks, which Readers and Writers use in turn.
 
 package client
 
 import "sync"
 
-// blocks gives memory for the data of requests, of no defined content. What is
-// idle is the garbage collector's to take.
+// blocks provides memory for the data of requests, with undefined content. The garbage
+// collector may free what is idle.
 type blocks struct{ idle sync.Pool }
 
 func (b *blocks) get(size int) []byte {
@@ -15,12 +15,12 @@ func (b *blocks) get(size int) []byte {
 	return make([]byte, size)
 }
 
-// put takes memory back. Small pieces, those of small files, are not worth it.
+// put returns memory to the pool. The small blocks of small files are not kept.
 func (b *blocks) put(p []byte) {
 	if cap(p) >= keepBlocks {
 		b.idle.Put(&p)
 	}
 }
 
-// keepBlocks is the octets from which on memory is kept.
+// keepBlocks is the smallest size, in octets, of a block that is kept.
 const keepBlocks = 64 << 10

@@ -1,4 +1,4 @@
-// This file holds how names and attributes are changed.
+// This file changes names and attributes.
 
 package client
 
@@ -8,7 +8,7 @@ import (
 	"github.com/weft-rdma/weft/nfs"
 )
 
-// Mode is the attributes of a new file with permissions perm.
+// Mode returns the attributes of a new file with the given permissions.
 func Mode(perm uint32) nfs.SetAttributes {
 	return nfs.SetAttributes{Mode: nfs.SetUint32{Set: true, Value: perm & nfs.ModeMask}}
 }
@@ -20,22 +20,22 @@ func (f *FS) Mkdir(ctx context.Context, path string, attr nfs.SetAttributes) (*I
 	})
 }
 
-// Symlink makes a symbolic link that holds target, which may be any octets.
+// Symlink makes a symbolic link at path to target, which may be any octets.
 func (f *FS) Symlink(ctx context.Context, target, path string) (*Info, error) {
 	return f.make(ctx, nfs.ProcSymlink, path, func(where nfs.DirOpArgs) message {
 		return &nfs.SymlinkArgs{Where: where, Attr: Mode(0o777), Path: target}
 	})
 }
 
-// Mknod makes a device, a pipe or a socket. Spec is of devices alone.
+// Mknod makes a device, a named pipe or a socket. Only devices use spec.
 func (f *FS) Mknod(ctx context.Context, path string, typ nfs.FileType, spec nfs.Specdata, attr nfs.SetAttributes) (*Info, error) {
 	return f.make(ctx, nfs.ProcMknod, path, func(where nfs.DirOpArgs) message {
 		return &nfs.MknodArgs{Where: where, Type: typ, Attr: attr, Spec: spec}
 	})
 }
 
-// make makes a file of any kind. If the server does not tell the handle, it is
-// looked up.
+// make makes a file of any type. If the server does not return its handle, make looks it
+// up.
 func (f *FS) make(ctx context.Context, proc nfs.Proc, path string, args func(nfs.DirOpArgs) message) (*Info, error) {
 	dir, name, err := f.parent(ctx, proc, path)
 	if err != nil {
@@ -55,7 +55,7 @@ func (f *FS) make(ctx context.Context, proc nfs.Proc, path string, args func(nfs
 	return f.completed(ctx, info, res.Attr.Follows, path)
 }
 
-// Remove removes a file that is no directory.
+// Remove removes a file other than a directory.
 func (f *FS) Remove(ctx context.Context, path string) error {
 	return f.remove(ctx, nfs.ProcRemove, path)
 }
@@ -73,13 +73,13 @@ func (f *FS) remove(ctx context.Context, proc nfs.Proc, path string) error {
 	return f.removeFrom(ctx, proc, dir, name, path)
 }
 
-// removeFrom removes a name from a directory; whole is for errors.
+// removeFrom removes a name from a directory; whole is the path for errors.
 func (f *FS) removeFrom(ctx context.Context, proc nfs.Proc, dir *Info, name, whole string) error {
 	var res nfs.WccRes
 	return failed(proc, whole, f.do(ctx, proc, &nfs.DirOpArgs{Dir: dir.FH, Name: name}, &res, &res.Stat, nil))
 }
 
-// Rename gives a file another name, and takes that from the file that had it.
+// Rename renames a file. It replaces a file at the path to.
 func (f *FS) Rename(ctx context.Context, from, to string) error {
 	fromDir, fromName, err := f.parent(ctx, nfs.ProcRename, from)
 	if err != nil {
@@ -94,7 +94,7 @@ func (f *FS) Rename(ctx context.Context, from, to string) error {
 	return failed(nfs.ProcRename, from, f.do(ctx, nfs.ProcRename, &args, &res, &res.Stat, nil))
 }
 
-// Link gives a file a second name. It does not follow a symbolic link.
+// Link makes a hard link to the file at from. It does not follow symbolic links.
 func (f *FS) Link(ctx context.Context, from, to string) error {
 	info, err := f.Lstat(ctx, from)
 	if err != nil {
@@ -109,8 +109,8 @@ func (f *FS) Link(ctx context.Context, from, to string) error {
 	return failed(nfs.ProcLink, to, f.do(ctx, nfs.ProcLink, &args, &res, &res.Stat, nil))
 }
 
-// SetAttr sets attributes of a file, through symbolic links: mode, owner, times, and
-// the size of a regular file.
+// SetAttr sets attributes of a file: mode, owner, times, and the size of a regular file.
+// It follows symbolic links.
 func (f *FS) SetAttr(ctx context.Context, path string, attr nfs.SetAttributes) error {
 	info, err := f.Stat(ctx, path)
 	if err != nil {
@@ -119,8 +119,8 @@ func (f *FS) SetAttr(ctx context.Context, path string, attr nfs.SetAttributes) e
 	return f.setattr(ctx, info.FH, path, attr)
 }
 
-// LsetAttr does so without following a symbolic link, of which a server may
-// refuse to set any.
+// LsetAttr is SetAttr without following a symbolic link. A server may refuse to set
+// attributes of a symbolic link.
 func (f *FS) LsetAttr(ctx context.Context, path string, attr nfs.SetAttributes) error {
 	info, err := f.Lstat(ctx, path)
 	if err != nil {
@@ -129,13 +129,13 @@ func (f *FS) LsetAttr(ctx context.Context, path string, attr nfs.SetAttributes) 
 	return f.setattr(ctx, info.FH, path, attr)
 }
 
-// SetAttrOf sets attributes of a file that was looked at, whatever its path leads
-// to by now. Of a symbolic link a server may refuse to set any.
+// SetAttrOf sets attributes of the file of an Info, wherever its path leads to now. A
+// server may refuse to set attributes of a symbolic link.
 func (f *FS) SetAttrOf(ctx context.Context, file *Info, attr nfs.SetAttributes) error {
 	return f.setattr(ctx, file.FH, file.name, attr)
 }
 
-// Truncate makes a file size octets long. What it gains is zeros.
+// Truncate sets the size of a file, in octets. A file that grows is filled with zeros.
 func (f *FS) Truncate(ctx context.Context, path string, size uint64) error {
 	return f.SetAttr(ctx, path, nfs.SetAttributes{Size: nfs.SetUint64{Set: true, Value: size}})
 }
@@ -146,7 +146,7 @@ func (f *FS) setattr(ctx context.Context, fh nfs.FH, path string, attr nfs.SetAt
 	return failed(nfs.ProcSetattr, path, err)
 }
 
-// Access asks which of some rights the caller has to a file, through symbolic
+// Access returns which of the given rights the caller has to a file. It follows symbolic
 // links.
 func (f *FS) Access(ctx context.Context, path string, rights nfs.Access) (nfs.Access, error) {
 	info, err := f.Stat(ctx, path)
@@ -158,7 +158,7 @@ func (f *FS) Access(ctx context.Context, path string, rights nfs.Access) (nfs.Ac
 	return res.Access & rights, failed(nfs.ProcAccess, path, err)
 }
 
-// StatFS asks how full the file system of a file is.
+// StatFS returns the space and the number of files of a file system.
 func (f *FS) StatFS(ctx context.Context, path string) (*nfs.FsstatRes, error) {
 	info, err := f.Stat(ctx, path)
 	if err != nil {
@@ -171,7 +171,7 @@ func (f *FS) StatFS(ctx context.Context, path string) (*nfs.FsstatRes, error) {
 	return res, nil
 }
 
-// PathConf asks what holds for names and links of a file.
+// PathConf returns the limits for names and links of a file.
 func (f *FS) PathConf(ctx context.Context, path string) (*nfs.PathconfRes, error) {
 	info, err := f.Stat(ctx, path)
 	if err != nil {

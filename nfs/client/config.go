@@ -1,4 +1,4 @@
-// This file says what a client is to do.
+// This file holds the configuration of a client.
 
 package client
 
@@ -11,56 +11,54 @@ import (
 	"github.com/weft-rdma/weft/oncrpc"
 )
 
-// What a client does where its [Config] says nothing.
+// Defaults of a [Config].
 const (
 	DefaultRequests = 32
 	DefaultMemory   = 32 << 20 // octets
 	DefaultEntries  = 1 << 20
 )
 
-// A Config says what to mount, and how. NFS is needed; zero values of the others
-// are the defaults.
+// A Config says what to mount, and how. NFS is required; zero values of the other fields
+// stand for the defaults.
 type Config struct {
 	// NFS calls the server. It is not closed with the FS.
 	NFS oncrpc.Caller
 
-	// Root is the handle of the directory that becomes the FS's root. If there is
-	// none, the MOUNT protocol is asked for it.
+	// Root is the handle of the FS's root directory. If it is nil, Dial gets one by the
+	// MOUNT protocol.
 	Root nfs.FH
 
-	// Mount calls the server's MOUNT program. It is closed when the root is
-	// mounted. Nil tries NFS, as Weft's server has MOUNT on the same connection,
-	// and then MountTCP.
+	// Mount calls the server's MOUNT program. The FS closes it. If it is nil, Dial tries
+	// NFS, because Weft's server has MOUNT on the same connection, and then MountTCP.
 	Mount oncrpc.Caller
 
-	// MountTCP, if not nil, makes a Caller for the MOUNT program over TCP, where
-	// others have it (RFC 8267 §5.1). [MountOverTCP] returns one.
+	// MountTCP, if not nil, makes a Caller for the MOUNT program over TCP, where most
+	// servers have it (RFC 8267 §5.1). [MountOverTCP] returns such a function.
 	MountTCP func(ctx context.Context) (oncrpc.Caller, error)
 
-	// Export is the path to mount as the server names it, "/" if empty. With
-	// Within it is a path that may lead on below an export: what the server exports
-	// is asked for, the longest fitting export mounted, and the rest of the path is
-	// what FS.Prefix returns.
+	// Export is the path to mount, as the server names it; empty stands for "/". With
+	// Within, the path may lead below an export: Dial asks for the list of exports,
+	// mounts the longest that contains the path, and FS.Prefix returns the rest.
 	Export string
 	Within bool
 
-	// Auth is who calls: this process's user and groups if nil.
+	// Auth is the caller; nil stands for the user and the groups of this process.
 	Auth *oncrpc.AuthSys
 
-	// Requests bounds the READs and WRITEs that a large transfer has under way,
-	// DefaultRequests, and Memory the octets that it keeps for them. A transport
-	// sends no more than the server's credits allow.
+	// Requests bounds the READs or WRITEs that a transfer has in flight, and Memory the
+	// octets of memory for them. The defaults are DefaultRequests and DefaultMemory. The
+	// transport sends no more requests than the server's credits allow.
 	Requests, Memory int
 
-	// Entries bounds what one directory that is listed whole may have,
-	// DefaultEntries, and 512 octets for each the memory for that.
+	// Entries bounds the entries of a directory that is listed at once. Their memory is
+	// bounded to 512 octets for each. The default is DefaultEntries.
 	Entries int
 }
 
-// withDefaults is cfg with a value in every field, or what is wrong with it.
+// withDefaults returns cfg with all fields set, or an error if it is not valid.
 func (cfg Config) withDefaults() (Config, error) {
 	if cfg.NFS == nil {
-		return cfg, fmt.Errorf("nfs/client: Config.NFS is nil; it has to call the server")
+		return cfg, fmt.Errorf("nfs/client: Config.NFS is nil; it must be a Caller for the server")
 	}
 	if cfg.Auth == nil {
 		cfg.Auth = processAuth()
@@ -79,10 +77,10 @@ func (cfg Config) withDefaults() (Config, error) {
 	return cfg, nil
 }
 
-// nobody is who calls where there are no numbers for users.
+// nobody is the caller's uid and gid on systems without numeric users.
 const nobody = 65534
 
-// processAuth is the user of this process.
+// processAuth returns the user and the groups of this process.
 func processAuth() *oncrpc.AuthSys {
 	a := &oncrpc.AuthSys{UID: nobody, GID: nobody}
 	if name, err := os.Hostname(); err == nil {

@@ -1,4 +1,4 @@
-// This file holds what can go wrong.
+// This file holds the errors of a client.
 
 package client
 
@@ -9,31 +9,31 @@ import (
 	"github.com/weft-rdma/weft/nfs"
 )
 
-// Errors that the client itself finds, in an [Error].
+// Errors of the client itself, in an [Error].
 var (
 	// ErrOutside says that a path or symbolic link leads out of the export.
 	ErrOutside = errors.New("leads out of the export")
 
-	// ErrLoop says that a path goes through too many symbolic links.
+	// ErrLoop says that a path leads through too many symbolic links.
 	ErrLoop = errors.New("too many symbolic links")
 
-	// ErrServer says that a server does not do what NFS wants.
-	ErrServer = errors.New("the server's answer makes no sense")
+	// ErrServer says that the server has violated the protocol.
+	ErrServer = errors.New("invalid reply from the server")
 
-	// ErrLost says that a server lost data that it had said to have written, again
-	// and again.
-	ErrLost = errors.New("the server keeps losing what was written")
+	// ErrLost says that the server has repeatedly lost data before they were on stable
+	// storage, as by restarting.
+	ErrLost = errors.New("the server keeps losing written data")
 )
 
-// An Error says what failed. errors.Is finds [io/fs.ErrNotExist] and others in it
-// where the server's status says so, and errors.As finds the [nfs.Stat].
+// An Error says which procedure failed for which path. errors.Is finds
+// [io/fs.ErrNotExist] and the like in it, and errors.As the [nfs.Stat].
 type Error struct {
-	Proc string // the procedure: "LOOKUP", "MNT"
-	Path string // the file, within the export
-	Err  error  // an nfs.Stat or nfs.MountStat, one of this package, or what the transport returned
+	Proc string // the procedure, such as "LOOKUP" or "MNT"
+	Path string // the path within the export
+	Err  error  // an nfs.Stat or nfs.MountStat, an error of this package, or one of the transport
 }
 
-// Error has the path quoted as GNU ls does if it has characters that are not shown.
+// Error quotes the path as GNU ls does if it contains unprintable characters.
 func (e *Error) Error() string {
 	if e.Path == "" {
 		return e.Proc + ": " + e.Err.Error()
@@ -44,7 +44,7 @@ func (e *Error) Error() string {
 // Unwrap returns Err.
 func (e *Error) Unwrap() error { return e.Err }
 
-// failed makes an Error of err, if it is one.
+// failed returns an Error for err, or nil if err is nil.
 func failed(proc nfs.Proc, path string, err error) error {
 	if err == nil {
 		return nil

@@ -1,5 +1,4 @@
-// This file holds open files: reading and writing at offsets, in as many requests
-// at a time as help.
+// This file reads and writes files at offsets, with several requests in flight.
 
 package client
 
@@ -15,9 +14,9 @@ import (
 	"github.com/weft-rdma/weft/oncrpc"
 )
 
-// A File is a regular file. NFS version 3 knows no open files: it is a handle,
-// which stays good as long as the server keeps the file, whatever becomes of its
-// name, and needs no closing. Its methods may be called by many goroutines.
+// A File is a regular file, by its handle. NFS version 3 does not open files: the handle
+// is valid until the server deletes the file, also if the file is renamed, and needs no
+// closing. Methods may be called by many goroutines.
 type File struct {
 	fs   *FS
 	path string
@@ -25,8 +24,8 @@ type File struct {
 	size uint64 // when it was opened
 }
 
-// Open finds a regular file, through symbolic links. What it is opened for, the
-// server decides with each request.
+// Open finds a regular file. It follows symbolic links. The server checks permissions
+// for each request, not here.
 func (f *FS) Open(ctx context.Context, path string) (*File, error) {
 	info, err := f.Stat(ctx, path)
 	if err != nil {
@@ -42,12 +41,12 @@ func (f *FS) file(proc nfs.Proc, path string, info *Info) (*File, error) {
 	case nfs.TypeDir:
 		return nil, failed(proc, path, nfs.ErrIsDir)
 	}
-	return nil, failed(proc, path, fmt.Errorf("%w: it is no regular file but %v", nfs.ErrInval, info.Attr.Type))
+	return nil, failed(proc, path, fmt.Errorf("%w: not a regular file but %v", nfs.ErrInval, info.Attr.Type))
 }
 
-// Create makes a file, or with nfs.Unchecked takes the one that is there, which a
-// size of 0 in attr truncates. With nfs.Exclusive, which is made safe against
-// calls that are repeated, the attributes are set by a second call.
+// Create makes a file. With nfs.Unchecked it may exist already; a size of 0 in attr then
+// truncates it. With nfs.Exclusive, which is safe if the call is retransmitted, a second
+// call sets the attributes.
 func (f *FS) Create(ctx context.Context, path string, mode nfs.CreateMode, attr nfs.SetAttributes) (*File, error) {
 	var verf nfs.Verifier
 	if mode == nfs.Exclusive {
@@ -60,8 +59,8 @@ func (f *FS) Create(ctx context.Context, path string, mode nfs.CreateMode, attr 
 		return nil, err
 	}
 	if mode == nfs.Exclusive {
-		// RFC 1813 §3.3.8: servers may keep the verifier in the attributes, which have
-		// no defined value until they are set.
+		// RFC 1813 §3.3.8: the server may keep the verifier in attributes, whose values
+		// are undefined until they are set.
 		if attr.Mtime.How == nfs.DontChange {
 			attr.Mtime.How = nfs.SetToServerTime
 		}
@@ -75,10 +74,10 @@ func (f *FS) Create(ctx context.Context, path string, mode nfs.CreateMode, attr 
 	return f.file(nfs.ProcCreate, path, info)
 }
 
-// Path is what the file was opened by.
+// Path returns the path by which the file was opened.
 func (x *File) Path() string { return x.path }
 
-// Stat looks at the file.
+// Stat returns the file's present attributes.
 func (x *File) Stat(ctx context.Context) (*Info, error) {
 	attr, err := x.fs.getattr(ctx, x.fh, x.path)
 	if err != nil {
@@ -92,12 +91,12 @@ func (x *File) SetAttr(ctx context.Context, attr nfs.SetAttributes) error {
 	return x.fs.setattr(ctx, x.fh, x.path, attr)
 }
 
-// ReadAt reads into p from offset off on. It returns fewer octets than p has
-// only with an error, which is [io.EOF] at the end of the file; then they are those
-// before the first that could not be read.
+// ReadAt reads into p from offset off on. If it returns fewer octets than p has, they are
+// those before the first that could not be read, and the error is not nil; it is [io.EOF]
+// at the end of the file.
 //
-// P is cut into requests of the size that the server takes, several at a time,
-// whose data an RDMA transport places in p itself.
+// ReadAt sends requests of the server's maximum size, several at a time. An RDMA transport
+// places their data in p itself.
 func (x *File) ReadAt(ctx context.Context, p []byte, off int64) (int, error) {
 	if err := x.checkRange(nfs.ProcRead, off, len(p)); err != nil {
 		return 0, err
@@ -121,15 +120,15 @@ func (x *File) ReadAt(ctx context.Context, p []byte, off int64) (int, error) {
 	return n, nil
 }
 
-// WriteAt writes p at offset off. All of it is on the server's stable storage
-// when it returns without an error; after one, any part of it may be.
+// WriteAt writes p at offset off. If it returns no error, all of p is on the server's
+// stable storage; after an error any part of it may be.
 func (x *File) WriteAt(ctx context.Context, p []byte, off int64) (int, error) {
 	if err := x.checkRange(nfs.ProcWrite, off, len(p)); err != nil {
 		return 0, err
 	}
 	todo := cut(p, off, x.fs.writeMax())
 	stable := nfs.Unstable
-	if len(todo) == 1 { // saves the COMMIT
+	if len(todo) == 1 { // no COMMIT is needed
 		stable = nfs.FileSync
 	}
 	for range maxLosses {
@@ -140,7 +139,7 @@ func (x *File) WriteAt(ctx context.Context, p []byte, off int64) (int, error) {
 				return 0, err
 			}
 		}
-		lost, err := x.settle(ctx, todo)
+		lost, err := x.commitBlocks(ctx, todo)
 		if err != nil {
 			return 0, err
 		}
@@ -152,8 +151,8 @@ func (x *File) WriteAt(ctx context.Context, p []byte, off int64) (int, error) {
 	return 0, failed(nfs.ProcCommit, x.path, ErrLost)
 }
 
-// settle commits what was written and returns what the server had lost by then.
-func (x *File) settle(ctx context.Context, blocks []block) (lost []block, err error) {
+// commitBlocks commits the blocks that were written, and returns those that the server has lost.
+func (x *File) commitBlocks(ctx context.Context, blocks []block) (lost []block, err error) {
 	stable := true
 	for i := range blocks {
 		stable = stable && blocks[i].written.stable
@@ -173,18 +172,18 @@ func (x *File) settle(ctx context.Context, blocks []block) (lost []block, err er
 	return lost, nil
 }
 
-// Commit has the server put all that was written to the file on stable storage.
-// Data of a WRITE that returned another verifier may be lost.
+// Commit makes the server write the file's data to stable storage. Data of a WRITE whose
+// verifier differs from the one that Commit returns may be lost.
 func (x *File) Commit(ctx context.Context) (nfs.Verifier, error) {
 	var res nfs.CommitRes
 	err := x.fs.do(ctx, nfs.ProcCommit, &nfs.CommitArgs{File: x.fh}, &res, &res.Stat, nil)
 	return res.Verf, failed(nfs.ProcCommit, x.path, err)
 }
 
-// maxLosses is how often a server may lose what was written to it.
+// maxLosses is how often data are sent before ErrLost is returned.
 const maxLosses = 8
 
-// checkRange refuses offsets that there are not.
+// checkRange refuses ranges that do not exist.
 func (x *File) checkRange(proc nfs.Proc, off int64, n int) error {
 	if off < 0 || off+int64(n) < 0 {
 		return failed(proc, x.path, fmt.Errorf("%w: %d octets at offset %d", nfs.ErrInval, n, off))
@@ -196,10 +195,10 @@ func (x *File) checkRange(proc nfs.Proc, off int64, n int) error {
 type block struct {
 	p       []byte
 	off     int64
-	written written // of a WRITE
+	written written // result of the WRITE
 }
 
-// cut cuts p, which belongs at offset off, into blocks of at most size octets.
+// cut cuts p, the data at offset off, into blocks of at most size octets.
 func cut(p []byte, off int64, size int) []block {
 	blocks := make([]block, 0, (len(p)+size-1)/size)
 	for len(p) > 0 {
@@ -210,7 +209,7 @@ func cut(p []byte, off int64, size int) []block {
 	return blocks
 }
 
-// each runs do for 0 to n-1, Config.Requests at a time.
+// each calls do for 0 to n-1, up to Config.Requests calls at a time.
 func (f *FS) each(n int, do func(int)) {
 	if n == 1 {
 		do(0)
@@ -232,8 +231,8 @@ func (f *FS) each(n int, do func(int)) {
 	running.Wait()
 }
 
-// read fills p from offset off on, by as many READs as the server needs. Fewer
-// octets than p has come with eof or an error.
+// read fills p from offset off on, with as many READs as the server needs. It returns
+// fewer octets than p has only with eof or an error.
 func (x *File) read(ctx context.Context, p []byte, off int64) (n int, eof bool, err error) {
 	for n < len(p) && !eof {
 		var got int
@@ -241,14 +240,14 @@ func (x *File) read(ctx context.Context, p []byte, off int64) (n int, eof bool, 
 			return n, false, err
 		}
 		if got == 0 && !eof {
-			return n, false, failed(nfs.ProcRead, x.path, fmt.Errorf("%w: no octets at offset %d, and not the end of the file", ErrServer, off+int64(n)))
+			return n, false, failed(nfs.ProcRead, x.path, fmt.Errorf("%w: no data at offset %d, before the end of the file", ErrServer, off+int64(n)))
 		}
 		n += got
 	}
 	return n, eof, nil
 }
 
-// readOnce makes one READ.
+// readOnce sends one READ.
 func (x *File) readOnce(ctx context.Context, p []byte, off int64) (n int, eof bool, err error) {
 	args := nfs.ReadArgs{File: x.fh, Offset: uint64(off), Count: uint32(len(p))}
 	e := oncrpc.NewEncoder(nil)
@@ -263,7 +262,7 @@ func (x *File) readOnce(ctx context.Context, p []byte, off int64) (n int, eof bo
 		d := oncrpc.NewDecoder(reply.Results, "READ results")
 		count := int64(res.DecodeHead(&d))
 		if d.Err() == nil && count > int64(len(p)) {
-			return 0, fmt.Errorf("%d octets, %d were asked for", count, len(p))
+			return 0, fmt.Errorf("%d octets returned, expected at most %d", count, len(p))
 		}
 		if placed := len(reply.Placed) > 0 && reply.Placed[0].Length >= 0; !placed {
 			_, bad = pages.Scatter([][]byte{p}, d.Fixed(int(count)))
@@ -277,14 +276,14 @@ func (x *File) readOnce(ctx context.Context, p []byte, off int64) (n int, eof bo
 	return n, eof, failed(nfs.ProcRead, x.path, err)
 }
 
-// written is what a server said of data that it took.
+// written says how a server has stored data.
 type written struct {
 	stable bool // on stable storage
 	verf   nfs.Verifier
 }
 
-// write writes all of p, by as many WRITEs as the server needs. Should the server
-// start anew in the middle, so does write.
+// write writes all of p, with as many WRITEs as the server needs. If the verifier changes
+// between them, because the server has restarted, it begins again.
 func (x *File) write(ctx context.Context, p []byte, off int64, stable nfs.StableHow) (w written, err error) {
 	for range maxLosses {
 		w = written{stable: true}
@@ -308,7 +307,7 @@ func (x *File) write(ctx context.Context, p []byte, off int64, stable nfs.Stable
 	return w, failed(nfs.ProcWrite, x.path, ErrLost)
 }
 
-// writeOnce makes one WRITE.
+// writeOnce sends one WRITE.
 func (x *File) writeOnce(ctx context.Context, p []byte, off int64, stable nfs.StableHow) (*nfs.WriteRes, error) {
 	args := nfs.WriteArgs{File: x.fh, Offset: uint64(off), Count: uint32(len(p)), Stable: stable, Data: p}
 	e := oncrpc.NewEncoder(nil)

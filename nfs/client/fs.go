@@ -1,4 +1,4 @@
-// This file holds the mounted export, and how it makes calls.
+// This file holds the mounted export, and makes its calls.
 
 package client
 
@@ -15,45 +15,44 @@ import (
 
 // An FS is a mounted export. Its methods may be called by many goroutines.
 type FS struct {
-	cfg    Config
-	cred   oncrpc.OpaqueAuth
-	root   *Info
-	export string // what is mounted, as the server names it
-	prefix string
-	info   nfs.FsinfoRes
-	unplus atomic.Bool // the server has no READDIRPLUS
-	blocks blocks
+	cfg           Config
+	cred          oncrpc.OpaqueAuth
+	root          *Info
+	export        string // the mounted path, as the server names it
+	prefix        string
+	info          nfs.FsinfoRes
+	noReaddirplus atomic.Bool // the server does not support READDIRPLUS
+	blocks        blocks
 
-	// unmount tells the server's MOUNT program; nil if the root was given.
+	// unmount calls UMNT; nil if Config.Root was given.
 	unmount func(ctx context.Context)
 }
 
-// Info is what the server has told of the file system: the sizes of requests
-// that it takes and prefers, and what it can do.
+// Info returns the result of FSINFO for the root: limits and preferred sizes of requests,
+// and properties of the file system.
 func (f *FS) Info() nfs.FsinfoRes { return f.info }
 
-// Export is the path of what is mounted, as the server names it.
+// Export returns the path that is mounted, as the server names it.
 func (f *FS) Export() string { return f.export }
 
-// Caller is who calls: Config.Auth, or this process's user and groups.
+// Caller returns the identity of calls: Config.Auth, or this process's user and groups.
 func (f *FS) Caller() oncrpc.AuthSys { return *f.cfg.Auth }
 
-// Prefix is what was left of Config.Export behind the export that was mounted,
-// if Config.Within asked for that: where the path leads in this FS.
+// Prefix returns the rest of Config.Export, below the export that was mounted, if
+// Config.Within was set. It is a path in this FS.
 func (f *FS) Prefix() string { return f.prefix }
 
-// readMax and writeMax are the most octets of one READ and WRITE.
+// readMax and writeMax are the limits of one READ and WRITE, in octets.
 func (f *FS) readMax() int  { return ioSize(f.info.ReadMax) }
 func (f *FS) writeMax() int { return ioSize(f.info.WriteMax) }
 
-// ioSize is a size that a server told, within reason.
+// ioSize limits a size that the server has returned.
 func ioSize(n uint32) int { return int(min(max(n, 512), 1<<20)) }
 
-// unmountTime bounds what Close waits for.
+// unmountTime limits how long Close waits.
 const unmountTime = time.Second
 
-// Close tells the server that the export is not mounted any more, if it can be
-// told quickly. The Caller stays open.
+// Close calls UMNT, and waits for a short time only. It does not close Config.NFS.
 func (f *FS) Close() error {
 	if f.unmount != nil {
 		ctx, cancel := context.WithTimeout(context.Background(), unmountTime)
@@ -63,21 +62,21 @@ func (f *FS) Close() error {
 	return nil
 }
 
-// A message is arguments or results.
+// A message is the arguments or results of a procedure.
 type message interface {
 	Encode(*oncrpc.Encoder)
 	Decode(*oncrpc.Decoder)
 }
 
-// Pauses between calls that the server cannot answer yet.
+// Pauses before a call is repeated that the server cannot execute yet.
 const (
 	firstPause = 100 * time.Millisecond
 	longPause  = 5 * time.Second
 )
 
-// call makes a call and has the results decoded while their memory is there.
-// Results that begin with NFS3ERR_JUKEBOX make it wait and call again: the
-// server has done nothing yet (RFC 1813 §2.6).
+// call makes a call, and has decode read the results while their memory is valid. After
+// NFS3ERR_JUKEBOX it waits and calls again, because the server has not executed the call
+// (RFC 1813 §2.6).
 func (f *FS) call(ctx context.Context, proc nfs.Proc, c *oncrpc.ClientCall, decode func(*oncrpc.ClientReply) (nfs.Stat, error)) error {
 	c.Prog, c.Vers, c.Proc, c.Cred = nfs.Program, nfs.V3, uint32(proc), f.cred
 	for pause := firstPause; ; pause = min(2*pause, longPause) {
@@ -103,8 +102,8 @@ func (f *FS) call(ctx context.Context, proc nfs.Proc, c *oncrpc.ClientCall, deco
 	}
 }
 
-// do makes a call without payload. What of res refers to memory is copied by keep,
-// if there is such.
+// do makes a call without payload. If keep is not nil, it copies what res refers to in the
+// memory of the reply.
 func (f *FS) do(ctx context.Context, proc nfs.Proc, args, res message, stat *nfs.Stat, keep func()) error {
 	e := oncrpc.NewEncoder(nil)
 	args.Encode(&e)

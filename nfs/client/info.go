@@ -1,4 +1,4 @@
-// This file holds what is known of a file.
+// This file holds the attributes of a file.
 
 package client
 
@@ -10,7 +10,7 @@ import (
 	"github.com/weft-rdma/weft/nfs"
 )
 
-// An Info is a file as it was when it was looked at. It is an [fs.FileInfo].
+// An Info is a file's handle and its attributes at one time. It is an [fs.FileInfo].
 type Info struct {
 	name string
 	FH   nfs.FH
@@ -19,25 +19,25 @@ type Info struct {
 
 var _ fs.FileInfo = (*Info)(nil)
 
-// newInfo copies the handle, which is in a message.
+// newInfo makes an Info. It copies the handle, which is part of a message.
 func newInfo(name string, fh nfs.FH, attr *nfs.Attributes) *Info {
 	return &Info{name: name, FH: slices.Clone(fh), Attr: *attr}
 }
 
-// Name is the last element of the path, "/" for the root.
+// Name is the last element of the path, or "/" for the root.
 func (i *Info) Name() string { return i.name }
 
 // Size is the length in octets.
 func (i *Info) Size() int64 { return int64(min(i.Attr.Size, 1<<63-1)) }
 
-// Mode is type and permissions.
+// Mode is the type and the permissions.
 func (i *Info) Mode() fs.FileMode { return i.Attr.FileMode() }
 
-// ModTime is when the data were last changed.
+// ModTime is the time of the last change of data.
 func (i *Info) ModTime() time.Time { return i.Attr.Mtime.Time() }
 
-// IsDir reports whether it is a directory.
+// IsDir reports whether the file is a directory.
 func (i *Info) IsDir() bool { return i.Attr.Type == nfs.TypeDir }
 
-// Sys is a [*nfs.Attributes].
+// Sys returns a [*nfs.Attributes].
 func (i *Info) Sys() any { return &i.Attr }

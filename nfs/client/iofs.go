@@ -1,4 +1,4 @@
-// This file holds the export as an io/fs.FS.
+// This file makes an io/fs.FS of an export.
 
 package client
 
@@ -12,9 +12,9 @@ import (
 	"github.com/weft-rdma/weft/nfs"
 )
 
-// IOFS returns the export as an [fs.FS], read-only, whose calls end with the
-// context. It is an [fs.StatFS], [fs.ReadDirFS], [fs.ReadFileFS] and
-// [fs.ReadLinkFS]. Files with names that are not UTF-8 cannot be named in it.
+// IOFS returns the export as a read-only [fs.FS], whose calls end with the context. It is
+// an [fs.StatFS], [fs.ReadDirFS], [fs.ReadFileFS] and [fs.ReadLinkFS]. Package io/fs cannot
+// name files whose names are not UTF-8.
 func (f *FS) IOFS(ctx context.Context) fs.FS { return ioFS{f, ctx} }
 
 type ioFS struct {
@@ -29,7 +29,7 @@ var (
 	_ fs.ReadLinkFS = ioFS{}
 )
 
-// pathError makes an error of package io/fs, which has to name the path alone.
+// pathError makes an error of package io/fs, with the path as the caller has named it.
 func pathError(op, name string, err error) error {
 	if err == nil {
 		return nil
@@ -41,7 +41,7 @@ func pathError(op, name string, err error) error {
 	return &fs.PathError{Op: op, Path: name, Err: err}
 }
 
-// named is an Info by the name that it was asked for; "." is the root's.
+// named sets the name of an Info to the one it was asked for by; the root is ".".
 func named(i *Info, name string) *Info {
 	if name == "." {
 		i.name = name
@@ -116,7 +116,7 @@ func (s ioFS) ReadFile(name string) ([]byte, error) {
 	return data, pathError("read", name, err)
 }
 
-// Open looks at the file; a directory is listed when its entries are asked for.
+// Open looks up the file. A directory is listed when ReadDir asks for entries.
 func (s ioFS) Open(name string) (fs.File, error) {
 	info, err := s.info("open", name, s.fs.Stat)
 	if err != nil {

@@ -1,4 +1,4 @@
-// This file holds how paths are resolved.
+// This file resolves paths.
 
 package client
 
@@ -12,10 +12,10 @@ import (
 	"github.com/weft-rdma/weft/nfs"
 )
 
-// maxLinks is how many symbolic links a path may go through.
+// maxLinks bounds the symbolic links that are followed in a path.
 const maxLinks = 40
 
-// Stat looks at the file that path names, through symbolic links.
+// Stat returns the attributes of the file at a path. It follows symbolic links.
 func (f *FS) Stat(ctx context.Context, path string) (*Info, error) {
 	w, err := f.walk(ctx, path, true)
 	if err != nil {
@@ -24,7 +24,7 @@ func (f *FS) Stat(ctx context.Context, path string) (*Info, error) {
 	return w.here(), nil
 }
 
-// Lstat looks at the file that path names, which may be a symbolic link.
+// Lstat returns the attributes of the file at a path, which may be a symbolic link.
 func (f *FS) Lstat(ctx context.Context, path string) (*Info, error) {
 	w, err := f.walk(ctx, path, false)
 	if err != nil {
@@ -33,8 +33,8 @@ func (f *FS) Lstat(ctx context.Context, path string) (*Info, error) {
 	return w.here(), nil
 }
 
-// Resolve looks at the file that name leads to, through symbolic links, and says
-// by which path without any it is reached.
+// Resolve follows symbolic links, and returns the file's path without any, and its
+// attributes.
 func (f *FS) Resolve(ctx context.Context, name string) (string, *Info, error) {
 	w, err := f.walk(ctx, name, true)
 	if err != nil {
@@ -58,17 +58,17 @@ func (f *FS) readlink(ctx context.Context, link *Info, path string) (string, err
 	return res.Path, failed(nfs.ProcReadlink, path, err)
 }
 
-// A walk is on its way along a path. The root is not in names.
+// A walk is the resolution of a path, as far as it has come.
 type walk struct {
 	f     *FS
-	path  string  // the whole path asked for, for errors
-	infos []*Info // from the root to where it is
+	path  string  // the whole path, for errors
+	infos []*Info // from the root to the present file; the root is not part of name
 	links int
 }
 
 func (w *walk) here() *Info { return w.infos[len(w.infos)-1] }
 
-// name is the path walked, without symbolic links.
+// name is the path of the present file, without symbolic links.
 func (w *walk) name() string {
 	var s strings.Builder
 	for _, i := range w.infos[1:] {
@@ -81,12 +81,12 @@ func (w *walk) name() string {
 	return s.String()
 }
 
-// walk resolves a path. A symbolic link at its end is followed if follow says so,
-// or a slash stands behind it.
+// walk resolves a path. It follows a symbolic link at its end if follow is set or the
+// path ends with a slash.
 func (f *FS) walk(ctx context.Context, name string, follow bool) (*walk, error) {
 	root := *f.root
 	w := &walk{f: f, path: name, infos: []*Info{&root}}
-	if strings.Trim(name, "/") == "" { // fresh attributes
+	if strings.Trim(name, "/") == "" { // the root: get its present attributes
 		attr, err := f.getattr(ctx, f.root.FH, "/")
 		if err != nil {
 			return nil, err
@@ -97,7 +97,7 @@ func (f *FS) walk(ctx context.Context, name string, follow bool) (*walk, error) 
 	return w, w.along(ctx, name, follow || strings.HasSuffix(name, "/"))
 }
 
-// along goes along a path from where w is.
+// along resolves a path from the present file on.
 func (w *walk) along(ctx context.Context, name string, follow bool) error {
 	elems := strings.Split(name, "/")
 	for i, elem := range elems {
@@ -134,9 +134,8 @@ func (w *walk) along(ctx context.Context, name string, follow bool) error {
 	return nil
 }
 
-// through follows a symbolic link. An absolute one begins at the server's root:
-// where that is not what is mounted, only what leads into the export can be
-// followed.
+// through follows a symbolic link. The target of an absolute link is a path on the server,
+// which has to lead into the export.
 func (w *walk) through(ctx context.Context, link *Info, name string) error {
 	if w.links++; w.links > maxLinks {
 		return failed(nfs.ProcLookup, w.path, ErrLoop)
@@ -157,8 +156,8 @@ func (w *walk) through(ctx context.Context, link *Info, name string) error {
 	return w.along(ctx, target, true)
 }
 
-// parent resolves the directory of a path, whose last name is returned: that of
-// something to be made, removed or renamed.
+// parent resolves the directory of a path, and returns the last name of the path, which is
+// to be made, removed or renamed.
 func (f *FS) parent(ctx context.Context, proc nfs.Proc, name string) (dir *Info, last string, err error) {
 	trimmed := strings.TrimRight(name, "/")
 	before, last := path.Split(trimmed)
@@ -175,7 +174,7 @@ func (f *FS) parent(ctx context.Context, proc nfs.Proc, name string) (dir *Info,
 	return dir, last, nil
 }
 
-// lookup looks a name up in a directory; whole is for errors.
+// lookup looks up a name in a directory; whole is the path for errors.
 func (f *FS) lookup(ctx context.Context, dir *Info, name, whole string) (*Info, error) {
 	var res nfs.LookupRes
 	var info *Info
@@ -188,8 +187,8 @@ func (f *FS) lookup(ctx context.Context, dir *Info, name, whole string) (*Info, 
 	return f.completed(ctx, info, res.Attr.Follows, whole)
 }
 
-// completed is info with attributes, which a server may leave out of other
-// results than GETATTR's.
+// completed returns info with attributes. It calls GETATTR if they did not follow, as a
+// server may leave them out of the results of other procedures.
 func (f *FS) completed(ctx context.Context, info *Info, follows bool, whole string) (*Info, error) {
 	if follows {
 		return info, nil
@@ -211,5 +210,5 @@ func (f *FS) getattr(ctx context.Context, fh nfs.FH, whole string) (*nfs.Attribu
 	return &res.Attr, nil
 }
 
-// lastElement is the name at the end of a path.
+// lastElement is the last name of a path.
 func lastElement(name string) string { return path.Base("/" + name) }

@@ -1,4 +1,4 @@
-// This file holds how an export is mounted (RFC 1813 §5).
+// This file mounts an export (RFC 1813 §5).
 
 package client
 
@@ -18,7 +18,7 @@ import (
 	"github.com/weft-rdma/weft/rpctcp"
 )
 
-// Dial mounts what cfg says. The context bounds the mounting alone.
+// Dial mounts an export. The context is for mounting only.
 func Dial(ctx context.Context, cfg Config) (*FS, error) {
 	cfg, err := cfg.withDefaults()
 	if err != nil {
@@ -49,7 +49,7 @@ func credential(a *oncrpc.AuthSys) (oncrpc.OpaqueAuth, error) {
 	return oncrpc.OpaqueAuth{Flavor: oncrpc.FlavorSys, Body: body}, nil
 }
 
-// start looks at the root and asks what the server can do.
+// start gets the attributes of the root and the FSINFO of its file system.
 func (f *FS) start(ctx context.Context, root nfs.FH) error {
 	attr, err := f.getattr(ctx, root, "/")
 	if err != nil {
@@ -60,7 +60,7 @@ func (f *FS) start(ctx context.Context, root nfs.FH) error {
 	return failed(nfs.ProcFsinfo, "/", err)
 }
 
-// mount asks for the handle, of whom the Config says.
+// mount gets the handle of the root from the MOUNT program.
 func (f *FS) mount(ctx context.Context) (nfs.FH, error) {
 	if f.cfg.Mount != nil {
 		return f.mountBy(ctx, f.cfg.Mount, true)
@@ -76,8 +76,7 @@ func (f *FS) mount(ctx context.Context) (nfs.FH, error) {
 	return f.mountBy(ctx, caller, true)
 }
 
-// mountBy mounts by the MOUNT program of caller, which is closed with the FS if
-// it is the FS's own.
+// mountBy mounts by the MOUNT program of caller. If own is set, the FS closes the caller.
 func (f *FS) mountBy(ctx context.Context, caller oncrpc.Caller, own bool) (nfs.FH, error) {
 	m := mounter{caller, f.cred}
 	where, fh, err := m.find(ctx, f.cfg.Export, f.cfg.Within)
@@ -107,8 +106,8 @@ type mounter struct {
 	cred   oncrpc.OpaqueAuth
 }
 
-// find mounts the export at name, or, if within, the one that name leads into,
-// and returns its path as well.
+// find mounts the export at name, or with within the export that contains name. It
+// returns the export's path, too.
 func (m mounter) find(ctx context.Context, name string, within bool) (export string, fh nfs.FH, err error) {
 	if !within {
 		fh, err = m.mount(ctx, name)
@@ -126,14 +125,14 @@ func (m mounter) find(ctx context.Context, name string, within bool) (export str
 		err = cmp.Or(err, mountErr)
 		var stat nfs.MountStat
 		if !errors.As(mountErr, &stat) {
-			break // the server cannot be asked at all
+			break // the MOUNT program cannot be called
 		}
 	}
 	return "", nil, fmt.Errorf("%w; the server exports %s", err, listed(exports))
 }
 
-// candidates are the exports that name is or lies in, the longest first, and at
-// last the root, which a server may let be mounted without a word in its list.
+// candidates are the exports that contain name, the longest first, and at last "/", which
+// a server may export without listing it.
 func candidates(exports nfs.ExportList, name string) []string {
 	name = path.Clean("/" + name)
 	var fit []string
@@ -151,7 +150,7 @@ func inside(name, dir string) bool {
 	return name == dir || dir == "/" || strings.HasPrefix(name, dir+"/")
 }
 
-// below is the clean path name as seen from dir, which it is inside of.
+// below is the clean path name relative to dir, which contains it.
 func below(name, dir string) string {
 	return path.Join("/", strings.TrimPrefix(name, path.Clean(dir)))
 }
@@ -170,7 +169,7 @@ func listed(exports nfs.ExportList) string {
 	return strings.Join(names, " ")
 }
 
-// mount asks for the handle of an export.
+// mount calls MNT.
 func (m mounter) mount(ctx context.Context, name string) (nfs.FH, error) {
 	var res nfs.MountRes
 	err := m.call(ctx, nfs.MountMnt, &nfs.MountPath{Path: name}, &res)
@@ -180,12 +179,12 @@ func (m mounter) mount(ctx context.Context, name string) (nfs.FH, error) {
 	case res.Stat != nfs.MountOK:
 		return nil, &Error{Proc: nfs.MountMnt.String(), Path: name, Err: res.Stat}
 	case len(res.Flavors) > 0 && !slices.Contains(res.Flavors, oncrpc.FlavorSys) && !slices.Contains(res.Flavors, oncrpc.FlavorNone):
-		return nil, &Error{Proc: nfs.MountMnt.String(), Path: name, Err: fmt.Errorf("the server wants %v; this client has AUTH_SYS alone", res.Flavors)}
+		return nil, &Error{Proc: nfs.MountMnt.String(), Path: name, Err: fmt.Errorf("the server requires %v; this client supports AUTH_SYS only", res.Flavors)}
 	}
 	return res.FH, nil
 }
 
-// exports asks what there is to mount.
+// exports calls EXPORT.
 func (m mounter) exports(ctx context.Context) (nfs.ExportList, error) {
 	var list nfs.ExportList
 	if err := m.call(ctx, nfs.MountExport, nil, &list); err != nil {
@@ -194,10 +193,10 @@ func (m mounter) exports(ctx context.Context) (nfs.ExportList, error) {
 	return list, nil
 }
 
-// maxExports bounds a list of exports, in octets.
+// maxExports bounds the result of EXPORT, in octets.
 const maxExports = 64 << 10
 
-// call makes a call and decodes what it returns, in memory of its own.
+// call makes a call and decodes its results, from memory that res may refer to.
 func (m mounter) call(ctx context.Context, proc nfs.MountProc, args, res message) error {
 	e := oncrpc.NewEncoder(nil)
 	if args != nil {
@@ -210,7 +209,7 @@ func (m mounter) call(ctx context.Context, proc nfs.MountProc, args, res message
 	c := &oncrpc.ClientCall{
 		Call: oncrpc.Call{Prog: nfs.MountProgram, Vers: nfs.MountV3, Proc: uint32(proc), Cred: m.cred},
 		Args: [][]byte{b},
-		// It is a program without an upper-layer binding, which has to be told.
+		// MOUNT has no upper-layer binding that gives the length of replies.
 		MaxReply: 1024,
 	}
 	if proc == nfs.MountExport {
@@ -261,7 +260,7 @@ func MountOverTCP(host string, port uint16, base rpctcp.ClientConfig) func(conte
 	}
 }
 
-// getPort asks a port mapper.
+// getPort calls GETPORT of a port mapper.
 func getPort(ctx context.Context, mapper oncrpc.Caller, m oncrpc.Mapping) (uint16, error) {
 	e := oncrpc.NewEncoder(nil)
 	m.Encode(&e)

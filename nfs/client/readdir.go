@@ -1,4 +1,4 @@
-// This file holds how directories are listed.
+// This file lists directories.
 
 package client
 
@@ -11,15 +11,15 @@ import (
 	"github.com/weft-rdma/weft/nfs"
 )
 
-// ReadDir lists a directory, sorted by name and without "." and "..". It
-// asks by READDIRPLUS, or by READDIR and LOOKUP where a server has no such thing.
+// ReadDir lists a directory, sorted by name and without "." and "..". It uses READDIRPLUS,
+// or READDIR and LOOKUP if the server does not support that.
 //
-// Of what cannot be looked at, as something else is mounted there or the directory
-// may be read but not searched, there is the name alone: its mode is
+// The server may refuse to look up an entry, because another file system is mounted there
+// or the directory may not be searched. Then the Info has only a name, and the mode
 // [io/fs.ModeIrregular].
 //
-// A server that lists what is no name (with a slash in it, or none at all) is not
-// believed: the error is ErrServer.
+// If the server returns an invalid name, one that is empty or contains a slash, the error
+// is ErrServer.
 func (f *FS) ReadDir(ctx context.Context, name string) ([]*Info, error) {
 	w, err := f.walk(ctx, name, true)
 	if err != nil {
@@ -36,7 +36,7 @@ func (f *FS) ReadDir(ctx context.Context, name string) ([]*Info, error) {
 	return l.found, nil
 }
 
-// Octets of a part of a listing.
+// Sizes of a part of a listing, in octets.
 const (
 	leastListing = 4 << 10
 	bestListing  = 128 << 10
@@ -44,27 +44,26 @@ const (
 
 func (f *FS) listSize() uint32 { return min(max(f.info.DirPref, leastListing), bestListing) }
 
-// maxRestarts is how often a directory may change under a listing so that it has
-// to begin again.
+// maxRestarts is how often a listing begins again because the directory has changed.
 const maxRestarts = 5
 
-// A listing is a directory being read.
+// A listing reads a directory in parts.
 type listing struct {
 	f       *FS
 	dir     *Info
 	path    string // of dir
 	size    uint32 // octets of a part
 	found   []*Info
-	count   int  // entries seen, "." and ".." too
-	bytes   int  // octets that found takes
-	endless bool // no limits: what was found is taken away after each part
+	count   int  // entries so far, with "." and ".."
+	bytes   int  // memory of found, in octets
+	endless bool // no limits: the caller removes found after each part
 
 	cookie uint64
 	verf   nfs.Verifier
 }
 
-// read reads the whole directory. Where a cookie has lost its meaning it begins
-// again (RFC 1813 §3.3.16).
+// read reads the whole directory. If a cookie has become invalid it begins again (RFC 1813
+// §3.3.16).
 func (l *listing) read(ctx context.Context) error {
 	for restarts := 0; ; {
 		eof, err := l.part(ctx)
@@ -75,29 +74,29 @@ func (l *listing) read(ctx context.Context) error {
 		case isStat(err, nfs.ErrBadCookie) && l.cookie != 0 && restarts < maxRestarts:
 			restarts++
 			l.cookie, l.verf, l.found, l.count, l.bytes = 0, nfs.Verifier{}, nil, 0, 0
-		case !l.otherwise(err):
+		case !l.adapt(err):
 			return err
 		}
 	}
 }
 
-// otherwise reports whether a part that failed may succeed if it is asked for
-// differently, as l now does.
-func (l *listing) otherwise(err error) bool {
+// adapt changes how parts are requested, and reports whether the one that failed may
+// succeed then.
+func (l *listing) adapt(err error) bool {
 	switch {
 	case isStat(err, nfs.ErrTooSmall) && l.size < nfs.MaxListing:
 		l.size = min(2*l.size, nfs.MaxListing)
-	case isStat(err, nfs.ErrNotSupp) && !l.f.unplus.Load():
-		l.f.unplus.Store(true)
+	case isStat(err, nfs.ErrNotSupp) && !l.f.noReaddirplus.Load():
+		l.f.noReaddirplus.Store(true)
 	default:
 		return false
 	}
 	return true
 }
 
-// part reads what one reply holds.
+// part reads one part of the directory.
 func (l *listing) part(ctx context.Context) (eof bool, err error) {
-	if l.f.unplus.Load() {
+	if l.f.noReaddirplus.Load() {
 		return l.plain(ctx)
 	}
 	var res nfs.ReaddirplusRes
@@ -111,7 +110,7 @@ func (l *listing) part(ctx context.Context) (eof bool, err error) {
 	if err != nil {
 		return false, failed(nfs.ProcReaddirplus, l.path, err)
 	}
-	return res.EOF, l.take(ctx, nfs.ProcReaddirplus, &res.Listing, infos)
+	return res.EOF, l.add(ctx, nfs.ProcReaddirplus, &res.Listing, infos)
 }
 
 func (l *listing) plain(ctx context.Context) (eof bool, err error) {
@@ -120,14 +119,14 @@ func (l *listing) plain(ctx context.Context) (eof bool, err error) {
 	if err := l.f.do(ctx, nfs.ProcReaddir, &args, &res, &res.Stat, nil); err != nil {
 		return false, failed(nfs.ProcReaddir, l.path, err)
 	}
-	return res.EOF, l.take(ctx, nfs.ProcReaddir, &res.Listing, make([]*Info, len(res.Entries)))
+	return res.EOF, l.add(ctx, nfs.ProcReaddir, &res.Listing, make([]*Info, len(res.Entries)))
 }
 
-// take takes the entries of a part. Infos has what the part says of each.
-func (l *listing) take(ctx context.Context, proc nfs.Proc, part *nfs.Listing, infos []*Info) error {
+// add adds the entries of a part to found. Infos are the files of the entries.
+func (l *listing) add(ctx context.Context, proc nfs.Proc, part *nfs.Listing, infos []*Info) error {
 	if len(part.Entries) == 0 {
 		if !part.EOF {
-			return failed(proc, l.path, fmt.Errorf("%w: no entry, and not the end of the directory", ErrServer))
+			return failed(proc, l.path, fmt.Errorf("%w: no entries, before the end of the directory", ErrServer))
 		}
 		return nil
 	}
@@ -136,7 +135,7 @@ func (l *listing) take(ctx context.Context, proc nfs.Proc, part *nfs.Listing, in
 	}
 	next := part.Entries[len(part.Entries)-1].Cookie
 	if next == l.cookie && !part.EOF {
-		return failed(proc, l.path, fmt.Errorf("%w: the listing goes round in a circle", ErrServer))
+		return failed(proc, l.path, fmt.Errorf("%w: the cookie does not advance", ErrServer))
 	}
 	l.verf, l.cookie = part.Verf, next
 	for i := range part.Entries {
@@ -165,14 +164,14 @@ func (l *listing) take(ctx context.Context, proc nfs.Proc, part *nfs.Listing, in
 	return nil
 }
 
-// Octets of memory that an entry takes beside its name, and with it at most on
-// average: a server could have one that is much longer than those of files.
+// The memory of an entry in octets, without its name, and the limit of the average with its
+// name. A server could return names that are much longer than those of files.
 const (
 	entryOctets  = 256
 	averageEntry = 512
 )
 
-// info is an entry with handle and attributes, if they did not come with it.
+// info returns an entry's handle and attributes. It asks for those that are missing.
 func (l *listing) info(ctx context.Context, n *nfs.Entry, info *Info) (*Info, error) {
 	whole := strings.TrimSuffix(l.path, "/") + "/" + n.Name
 	if !n.Object.Follows {

@@ -1,5 +1,11 @@
-// This file holds the reader of large files: many READs under way, data in
-// order.
+// This file streams data from a file: many READs in flight, data returned in order.
+//
+//  1. fetchAhead starts a goroutine with a READ for each of the next blocks, up to depth.
+//  2. advance waits for the first of these blocks, which Read and WriteTo then return.
+//  3. When a block has been returned, its memory is used for another one.
+//
+// Locking: none. All fields of a Reader belong to its caller's goroutine. The goroutine of
+// a READ sets the fields of its fetch, and then closes done.
 
 package client
 
@@ -12,26 +18,26 @@ import (
 	"github.com/weft-rdma/weft/nfs"
 )
 
-// A Reader reads a file from an offset to its end, with READs ahead of what it
-// has returned. It is for one goroutine.
+// A Reader reads a file from an offset to its end, and sends READs ahead of what its
+// caller has read. It is for one goroutine.
 type Reader struct {
 	file   *File
 	ctx    context.Context
 	cancel context.CancelFunc
 
 	size  int   // octets of a block
-	depth int   // blocks at a time
-	next  int64 // the offset of the block to be asked for next
-	end   int64 // where the file ended when it was looked at
+	depth int   // most blocks in flight
+	next  int64 // offset of the next block to fetch
+	end   int64 // size of the file when it was opened
 
-	ahead []*fetch // under way, in order
-	first *fetch   // what Read is at
-	rest  []byte   // of it
-	spare [][]byte // memory of blocks that are done
+	ahead []*fetch // in flight, in order
+	first *fetch   // the block that Read returns
+	rest  []byte   // what is left of it
+	spare [][]byte // memory of blocks that have been returned
 	err   error    // final
 }
 
-// A fetch is a block under way. Its fields are set when done is closed.
+// A fetch is a block in flight. Its fields are valid once done is closed.
 type fetch struct {
 	p    []byte
 	n    int
@@ -40,16 +46,16 @@ type fetch struct {
 	done chan struct{}
 }
 
-// NewReader returns a Reader of the file from offset off on. It has to be closed,
-// and ends with the context.
+// NewReader returns a Reader of the file from offset off on. Its calls end with the
+// context. The caller has to close it.
 //
-// It asks for the part of the file that there was when it was opened with as many
-// requests at a time as the Config has, and beyond that for a block at a time.
+// Up to the size that the file had when it was opened, it has as many requests in flight
+// as the Config allows; beyond that, one.
 func (x *File) NewReader(ctx context.Context, off int64) *Reader {
 	r := &Reader{file: x, next: off, end: int64(min(x.size, 1<<62))}
 	r.ctx, r.cancel = context.WithCancel(ctx)
 	r.size = x.fs.readMax()
-	if left := r.end - off; left < int64(r.size) { // a small file needs no more memory
+	if left := r.end - off; left < int64(r.size) { // a small file needs a small block
 		r.size = min(int(max(left, 4096)), r.size)
 	}
 	r.depth = max(min(x.fs.cfg.Requests, x.fs.cfg.Memory/r.size), 1)
@@ -57,8 +63,8 @@ func (x *File) NewReader(ctx context.Context, off int64) *Reader {
 	return r
 }
 
-// Read reads up to len(p) octets; it waits for at least one, or the end, which is
-// [io.EOF].
+// Read reads up to len(p) octets. It waits for at least one octet, or for the end of the
+// file, which is [io.EOF].
 func (r *Reader) Read(p []byte) (int, error) {
 	if len(p) == 0 {
 		return 0, nil
@@ -73,7 +79,7 @@ func (r *Reader) Read(p []byte) (int, error) {
 	return n, failed(nfs.ProcRead, r.file.path, err)
 }
 
-// WriteTo writes all that is left to w, a block at a time.
+// WriteTo writes the rest of the file to w, block by block.
 func (r *Reader) WriteTo(w io.Writer) (written int64, err error) {
 	for {
 		if len(r.rest) == 0 {
@@ -93,15 +99,15 @@ func (r *Reader) WriteTo(w io.Writer) (written int64, err error) {
 	}
 }
 
-// advance goes to the next block that has any octets.
+// advance goes to the next block that is not empty.
 func (r *Reader) advance() error {
 	for r.err == nil {
 		if r.first != nil {
 			r.spare = append(r.spare, r.first.p)
 		}
-		r.ask()
+		r.fetchAhead()
 		r.first, r.ahead = r.ahead[0], r.ahead[1:]
-		<-r.first.done // it ends with the context
+		<-r.first.done // ends with the context at the latest
 		r.rest = r.first.p[:r.first.n]
 		switch {
 		case r.first.err != nil:
@@ -116,8 +122,8 @@ func (r *Reader) advance() error {
 	return r.err
 }
 
-// ask has as many blocks under way as there may be.
-func (r *Reader) ask() {
+// fetchAhead starts READs until as many blocks are in flight as may be.
+func (r *Reader) fetchAhead() {
 	for len(r.ahead) == 0 || len(r.ahead) < r.depth && r.next < r.end {
 		f := &fetch{done: make(chan struct{})}
 		if n := len(r.spare); n > 0 {
@@ -135,7 +141,7 @@ func (r *Reader) ask() {
 	}
 }
 
-// Close ends what is under way and waits for that. Its error is nil.
+// Close cancels the READs in flight and waits for their end. It returns nil.
 func (r *Reader) Close() error {
 	r.cancel()
 	for _, f := range r.ahead {

@@ -44,7 +44,7 @@ func RDMA(cfg RDMAConfig) Backend {
 			return rpcrdma.NewClient(rpcrdma.ClientConfig{
 				Addr: cfg.Address, RNIC: cfg.RNIC, Bindings: bindings,
 				InlineResults: true,
-				Timeout:       -1, // Config.Wait limits calls
+				Timeout:       -1, // Config.Wait says how long
 				Patient:       true, RetryRejected: true,
 				Reverse: f.Reverse, ReverseCredits: callbacks,
 				Connection: cfg.Connection, Retrying: cfg.Retrying, Logger: cfg.Logger,
