@@ -1,5 +1,5 @@
-// This file holds what all procedures share: attributes, those before and after a
-// change, names, and rights.
+// This file holds what procedures share: attributes, weak cache consistency data, names,
+// and permissions.
 
 package folder
 
@@ -12,7 +12,7 @@ import (
 	"github.com/weft-rdma/weft/origin"
 )
 
-// stat is what is known of n now. An object that no name leads to any more is gone.
+// stat returns the present attributes of n. An object without a name is stale.
 func (s *Server) stat(n *node) (info, error) {
 	st, err := s.vol.stat(s.tree.object(n))
 	switch {
@@ -25,7 +25,7 @@ func (s *Server) stat(n *node) (info, error) {
 	return st, err
 }
 
-// post is the attributes of n, if there are any.
+// post returns the attributes of n, if they can be had.
 func (s *Server) post(n *node) nfs.PostOpAttr {
 	st, err := s.stat(n)
 	return nfs.PostOpAttr{Follows: err == nil, Attr: st.Attributes}
@@ -33,8 +33,8 @@ func (s *Server) post(n *node) nfs.PostOpAttr {
 
 func postOf(st *info) nfs.PostOpAttr { return nfs.PostOpAttr{Follows: true, Attr: st.Attributes} }
 
-// resolve is the node of a handle, with its attributes. Its user releases it. What
-// is not where it was is looked for once, and once descriptors are made free.
+// resolve returns the node of a handle, with its attributes. The caller releases it. If the
+// object is not at its place, or descriptors are missing, it tries once more.
 func (s *Server) resolve(q *call, fh nfs.FH) (*node, info, error) {
 	k, err := s.tree.authentic(fh)
 	if err != nil {
@@ -63,8 +63,8 @@ func (s *Server) resolved(k key, share origin.Share) (*node, info, error) {
 	return n, st, nil
 }
 
-// A change is what happens to one object between two looks at its attributes, with
-// nothing else from clients in between (RFC 1813 §2.6, wcc_data).
+// A change of an object, with its attributes before and after. No other client changes the
+// object in between (RFC 1813 §2.6, wcc_data).
 type change struct {
 	s      *Server
 	n      *node
@@ -72,7 +72,7 @@ type change struct {
 	wcc    nfs.WccData
 }
 
-// begin takes the object's lock.
+// begin begins a change of n: it locks n.change, until end.
 func (s *Server) begin(n *node) (*change, error) {
 	n.change.Lock()
 	st, err := s.stat(n)
@@ -83,14 +83,14 @@ func (s *Server) begin(n *node) (*change, error) {
 	return &change{s: s, n: n, before: st, wcc: nfs.WccData{Before: nfs.Before(&st.Attributes)}}, nil
 }
 
-// end gives it back. It sets wcc.
+// end unlocks the object and completes wcc.
 func (c *change) end() {
 	c.wcc.After = c.s.post(c.n)
 	c.n.change.Unlock()
 }
 
-// checkName refuses what is no name of a file (RFC 1813 §3.2). "." and ".." are
-// left to the procedures.
+// checkName refuses strings that cannot name a file (RFC 1813 §3.2). It permits "." and
+// "..", which procedures treat differently.
 func (s *Server) checkName(name string) error {
 	if name == "" || strings.ContainsAny(name, "/\x00") || !s.vol.names(name) {
 		return nfs.ErrAcces
@@ -101,13 +101,14 @@ func (s *Server) checkName(name string) error {
 	return nil
 }
 
-// nameMax is how long a name can be on any file system that is known.
+// nameMax is the limit of names, in octets, of all known file systems.
 func (s *Server) nameMax() int { return 255 }
 
 func isDot(name string) bool { return name == "." || name == ".." }
 
-// may fails if the caller has not the rights to n. For data, the owner always has:
-// a client lets a program that has a file open go on when the mode changes.
+// may returns an error if the caller does not have the rights to n. The owner of a file
+// always may access its data, because clients do not check again when the mode of an open
+// file changes.
 func (s *Server) may(q *call, n *node, st *info, rights uint32) error {
 	if st.Type == nfs.TypeReg && rights&mayExecute == 0 && s.vol.uid(q.creds) == st.UID {
 		return nil
@@ -119,7 +120,7 @@ func (s *Server) may(q *call, n *node, st *info, rights uint32) error {
 	return s.tree.rulings(n).ask(q.creds, st, rights, time.Now(), ask)
 }
 
-// writable fails on a read-only export.
+// writable returns an error if the export is read-only.
 func (s *Server) writable() error {
 	if s.cfg.ReadOnly {
 		return nfs.ErrROFS
@@ -127,8 +128,7 @@ func (s *Server) writable() error {
 	return nil
 }
 
-// stable brings names and attributes to disk (RFC 1813 §1.5), unless that was
-// not wanted.
+// stable syncs names and attributes to disk (RFC 1813 §1.5), unless Config.Async is set.
 func (s *Server) stable(nodes ...*node) error {
 	if s.cfg.Async {
 		return nil
@@ -141,8 +141,8 @@ func (s *Server) stable(nodes ...*node) error {
 	return nil
 }
 
-// sync brings all of n to disk. When that fails, unstable data may be lost, of which
-// the system tells only once.
+// sync syncs all of n. If that fails, unstable data may be lost, and the system reports that
+// only once.
 func (s *Server) sync(n *node) error {
 	err := s.tree.sync(n)
 	if err != nil {

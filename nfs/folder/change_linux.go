@@ -1,4 +1,4 @@
-// This file holds what changes names and attributes in the backend of Linux.
+// This file changes names and attributes in the Linux backend.
 
 package folder
 
@@ -43,8 +43,8 @@ func (v *linuxVolume) create(c *creds, dir object, name string, mode uint32) (ob
 	return o, f, nil
 }
 
-// spare is a descriptor to be closed before one is needed. What is made and cannot
-// be opened then would be there already when the client comes again.
+// spare returns a descriptor to close before another one is needed. Without it, an object
+// could be made but not opened, and the client's next attempt would find it in its way.
 func (v *linuxVolume) spare() (int, error) {
 	return unix.FcntlInt(uintptr(v.top.fd), unix.F_DUPFD_CLOEXEC, 0)
 }
@@ -68,16 +68,15 @@ func (v *linuxVolume) mknod(c *creds, dir object, name string, t nfs.FileType, m
 		format, dev = unix.S_IFBLK, unix.Mkdev(spec.Major, spec.Minor)
 	}
 	if dev != uint64(uint32(dev)) || unix.Major(dev) != spec.Major && dev != 0 {
-		return nil, unix.EINVAL // beyond the twelve and twenty bits that Linux has
+		return nil, unix.EINVAL // Linux has 12 bits of major and 20 of minor numbers
 	}
 	return v.make(c, dir, name, t, mode, func() error {
 		return unix.Mknodat(fdOf(dir), name, format|mode, int(int32(dev)))
 	})
 }
 
-// make makes what cannot be opened by making it, and looks it up. Whoever may
-// change the directory could have put something else there meanwhile: what is not
-// what was made is left alone.
+// make calls f, which makes an object without opening it, and looks the object up. A user
+// who may change the directory could have replaced it. Such an object is left alone.
 func (v *linuxVolume) make(c *creds, dir object, name string, t nfs.FileType, mode uint32, f func() error) (object, error) {
 	spare, err := v.spare()
 	if err != nil {
@@ -105,9 +104,9 @@ func (v *linuxVolume) make(c *creds, dir object, name string, t nfs.FileType, mo
 	return o, nil
 }
 
-// unmask gives a new object those permissions that the umask of the process took
-// from it: the caller's client has applied the caller's. A default ACL of the
-// directory takes the place of umasks, and stands.
+// unmask adds the permissions that the umask of this process has removed from a new object;
+// the client has applied the caller's umask. If the directory has a default ACL, umasks do not
+// apply, and neither does unmask.
 func (v *linuxVolume) unmask(c *creds, dir, o object, mode uint32) error {
 	st, err := v.stat(o)
 	if err != nil {
@@ -184,8 +183,8 @@ func (v *linuxVolume) chtimes(c *creds, o object, atime, mtime nfs.SetTime) erro
 		return retry(func() error { return unix.UtimesNanoAt(v.proc, strconv.Itoa(fdOf(o)), ts[:], 0) })
 	}
 	err := v.self.as(c, set)
-	// Who may write may set times to the server's, of which utimensat grants both or
-	// none. Linux clients set mtime alone when they open a file with O_TRUNC.
+	// A user who may write may set times to the server's, but utimensat permits only both
+	// at once. Linux clients set mtime alone when they open a file with O_TRUNC.
 	one := atime.How == nfs.DontChange && mtime.How == nfs.SetToServerTime ||
 		atime.How == nfs.SetToServerTime && mtime.How == nfs.DontChange
 	if err == unix.EPERM && one {
@@ -211,7 +210,7 @@ func (v *linuxVolume) readlink(o object) (string, error) {
 	return string(buf[:n]), nil
 }
 
-// sync opens o for it. What cannot be opened is synced with all of its file system.
+// sync opens o and syncs it. If it cannot be opened, sync syncs the whole file system.
 func (v *linuxVolume) sync(o object) error {
 	st, err := v.stat(o)
 	if err != nil {

@@ -1,4 +1,4 @@
-// This file holds what a server is told: which folder, who is whom, and limits.
+// This file holds the configuration of a server.
 
 package folder
 
@@ -7,18 +7,18 @@ import (
 	"log/slog"
 )
 
-// A Squash says which callers are taken for the anonymous user.
+// A Squash says which callers become the anonymous user.
 type Squash int
 
-// The choices: the uid and gid 0 (root_squash of exports(5)), all callers
-// (all_squash), or none but those without an identity (no_root_squash).
+// The choices of exports(5): callers with uid or gid 0 (root_squash), all callers
+// (all_squash), or only those without an identity (no_root_squash).
 const (
 	SquashRoot Squash = iota
 	SquashAll
 	SquashNone
 )
 
-// String is the name of the choice, as exports(5) has it.
+// String returns the option of exports(5).
 func (s Squash) String() string {
 	switch s {
 	case SquashNone:
@@ -31,84 +31,80 @@ func (s Squash) String() string {
 	return fmt.Sprintf("squash %d", int(s))
 }
 
-// nobody is the anonymous user and group where the configuration names none.
+// nobody is the default anonymous user and group.
 const nobody = 65534
 
-// Limits where the configuration says nothing.
+// Default limits.
 const (
 	defaultNames = 1 << 18 // remembered objects, some 400 octets each
-	leastNames   = 1 << 10 // so that the way to an object is not forgotten on the way
+	leastNames   = 1 << 10 // enough for the path to an object while it is being opened
 	defaultOpen  = 8192    // descriptors
 )
 
 // A Config says what to serve, and how.
 type Config struct {
-	// Root is the folder. It may be reached by symbolic links; inside, none is
-	// followed.
+	// Root is the folder. Its path may contain symbolic links; below it none is followed.
 	Root string
 
-	// ReadOnly makes every change fail with NFS3ERR_ROFS.
+	// ReadOnly refuses every change with NFS3ERR_ROFS.
 	ReadOnly bool
 
-	// Squash, and the anonymous user and group: of those squashed, and of callers
-	// without an identity (AUTH_NONE). 0 stands for 65534, "nobody": the
-	// anonymous user is never root. Files of those squashed get no set-uid and
-	// set-gid bits.
+	// Squash says which callers are anonymous; callers without an identity (AUTH_NONE)
+	// always are. AnonUID and AnonGID are the anonymous user and group. 0 stands for
+	// 65534, "nobody", so the anonymous user is never root. Squashed callers cannot set
+	// set-uid and set-gid bits.
 	Squash           Squash
 	AnonUID, AnonGID uint32
 
-	// SingleUser has everybody act as the user that the server runs as. It is so
-	// anyway when that is not root, or not on Linux. Nobody can be made anonymous
-	// then, so New refuses SquashAll, and whoever may not act as that user must not
-	// be served: see mount.Access. Callers other than that user and root count as
-	// squashed, unless Squash is SquashNone.
+	// SingleUser makes all callers act as the user of the server. That is always so if
+	// the server does not run as root, or not on Linux. Callers cannot be made anonymous
+	// then: New refuses SquashAll, and callers who may not act as that user must be kept
+	// out (see mount.Access). Callers other than that user and root count as squashed,
+	// unless Squash is SquashNone.
 	SingleUser bool
 
-	// Async lets replies leave before changes of names and attributes are on disk,
-	// and answers no WRITE or COMMIT differently. It is faster, and less than what
-	// RFC 1813 §1.5 asks for: a crash of the machine, not of the server, may undo
-	// what clients think done.
+	// Async sends replies before changes of names and attributes are on disk. WRITE and
+	// COMMIT are not affected. That is faster, and less than RFC 1813 §1.5 requires: a
+	// crash of the machine, though not of the server, may undo completed changes.
 	Async bool
 
-	// StateDir is a folder of this server's user, outside of Root, for what outlives
-	// the process: the key of file handles, 32 random octets in handles.key, from which
-	// the handles of each Root are sealed in another way. Folder (mode 0700) and key
-	// (0600) are made if there are none; several servers may share them. A key that
-	// others may read or exchange is refused: wrong owner or mode, a symbolic link. If
-	// the key cannot be kept, as StateDir cannot be written to or is in Root, it is a
-	// random one, and [Server.KeyLost] says why.
+	// StateDir is a folder outside of Root, owned by the server's user, for the key of
+	// file handles: 32 random octets in handles.key. Folder (mode 0700) and key (0600) are
+	// created if they do not exist. Several servers may share them; each Root derives its
+	// own key. New refuses a key that others may read or replace: with the wrong owner or
+	// mode, or a symbolic link. If the key cannot be saved, because StateDir is not writable
+	// or is in Root, the key is random, and [Server.KeyLost] says why.
 	//
-	// HandleKey, of 16 octets at least and 32 best, is used in its place, for programs
-	// that keep it elsewhere. It is a secret: who has it can make handles. With neither,
-	// the key is random: handles end with the Server, and clients get NFS3ERR_STALE
-	// from the next one.
+	// HandleKey, if not empty, is used instead, for programs that keep the key elsewhere. It
+	// has at least 16 octets, preferably 32, and is secret: it makes handles. With neither,
+	// the key is random. The handles of a random key end with the Server; the next one
+	// answers them with NFS3ERR_STALE.
 	StateDir  string
 	HandleKey []byte
 
-	// MaxNames is how many objects the server remembers, 1,024 at least: who is
-	// forgotten is searched for in the whole folder. MaxOpen is how many
-	// descriptors it keeps, at most half of what the process may have, and those
-	// that calls in progress use. 0 stands for 262,144 and 8,192.
+	// MaxNames bounds the objects that the server remembers; at least 1,024. To find a
+	// forgotten one, it searches the whole folder. MaxOpen bounds the descriptors that it
+	// keeps besides those that calls in progress use, to at most half of the process's
+	// limit. 0 stands for 262,144 and 8,192.
 	MaxNames int
 	MaxOpen  int
 
-	// Logger is told of errors of the file system that clients only get a code
-	// for. Nil is silence.
+	// Logger logs file system errors, of which clients get a status only; nil discards.
 	Logger *slog.Logger
 
 	portable bool // the backend of other systems, for tests
 }
 
-// fill sets what was left open.
+// fill checks c and sets defaults.
 func (c *Config) fill() error {
 	if c.Root == "" {
-		return fmt.Errorf("folder: no root: say which folder to serve")
+		return fmt.Errorf("folder: Config.Root is empty; it must name the folder to serve")
 	}
 	if c.Squash < SquashRoot || c.Squash > SquashNone {
-		return fmt.Errorf("folder: %v: want one of the constants", c.Squash)
+		return fmt.Errorf("folder: %v: expected one of the constants", c.Squash)
 	}
 	if c.MaxNames < 0 || c.MaxOpen < 0 {
-		return fmt.Errorf("folder: MaxNames %d, MaxOpen %d: want no negative number", c.MaxNames, c.MaxOpen)
+		return fmt.Errorf("folder: MaxNames %d, MaxOpen %d: expected no negative number", c.MaxNames, c.MaxOpen)
 	}
 	for _, f := range []struct {
 		field *int

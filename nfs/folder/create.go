@@ -10,8 +10,8 @@ import (
 	"github.com/weft-rdma/weft/nfs"
 )
 
-// made makes something by f under a name, and brings it to disk. F gets the
-// directory, and returns what there is then, ready for use, and whether it is new.
+// made answers a procedure that makes a file under a name, and syncs it. F makes the file
+// in the directory. It returns the node, which made releases, and whether the file is new.
 func (s *Server) made(q *call, where *nfs.DirOpArgs, f func(dir *node) (*node, bool, error)) ([]byte, error) {
 	var res nfs.CreateRes
 	dir, _, err := s.resolve(q, where.Dir)
@@ -50,7 +50,7 @@ func (s *Server) makeIn(dir *node, name string, f func(dir *node) (*node, bool, 
 	return n, c.wcc, err
 }
 
-// checkMake refuses a name that cannot be made in what st is of.
+// checkMake refuses names that cannot be made in the object with the attributes st.
 func (s *Server) checkMake(st *info, name string) error {
 	if st.Type != nfs.TypeDir {
 		return nfs.ErrNotDir
@@ -67,7 +67,7 @@ func (s *Server) checkMake(st *info, name string) error {
 	return nil
 }
 
-// fresh is the node of an object that was made just now, with attributes set.
+// fresh returns the node of a new object, after it has set the attributes.
 func (s *Server) fresh(q *call, dir *node, name string, o object, f file, to nfs.SetAttributes) (*node, bool, error) {
 	st, err := s.vol.stat(o)
 	if err != nil {
@@ -94,7 +94,7 @@ func (s *Server) create(q *call) ([]byte, error) {
 		args.Attr = exclusive(args.Verf)
 	}
 	return s.made(q, &args.Where, func(dir *node) (n *node, fresh bool, err error) {
-		// Somebody on this machine may make or remove the file in between.
+		// A user of this machine may make or remove the file in between.
 		for range 3 {
 			n, err = s.existing(q, dir, &args)
 			if !errors.Is(err, fs.ErrNotExist) {
@@ -112,8 +112,8 @@ func (s *Server) create(q *call) ([]byte, error) {
 	})
 }
 
-// exclusive is what a verifier is kept in until the client sets attributes: the
-// times, as seconds of 31 bits, which every file system can hold.
+// exclusive returns the attributes that hold a verifier until the client sets others: the
+// times, in 31 bits of seconds, which every file system can store.
 func exclusive(v nfs.Verifier) nfs.SetAttributes {
 	half := func(b []byte) nfs.SetTime {
 		w := binary.BigEndian.Uint32(b)
@@ -122,9 +122,9 @@ func exclusive(v nfs.Verifier) nfs.SetAttributes {
 	return nfs.SetAttributes{Mtime: half(v[:4]), Atime: half(v[4:])}
 }
 
-// existing is the file that is there already, if CREATE takes it: the one that an
-// EXCLUSIVE of the same verifier made, or for UNCHECKED any regular one, of the size
-// that is set and with nothing else changed.
+// existing returns the existing file, if CREATE succeeds with it: for EXCLUSIVE the file that
+// was made with the same verifier, for UNCHECKED any regular file. UNCHECKED sets its size,
+// if asked to, and nothing else.
 func (s *Server) existing(q *call, dir *node, args *nfs.CreateArgs) (*node, error) {
 	o, st, err := s.vol.lookup(q.creds, s.tree.object(dir), args.Where.Name)
 	if err != nil {
@@ -164,7 +164,7 @@ func (s *Server) mkdir(q *call) ([]byte, error) {
 	})
 }
 
-// symlink answers SYMLINK (RFC 1813 §3.3.10). What the link says is not looked at.
+// symlink answers SYMLINK (RFC 1813 §3.3.10). The path in the link is not interpreted.
 func (s *Server) symlink(q *call) ([]byte, error) {
 	var args nfs.SymlinkArgs
 	if err := q.decode(&args); err != nil {

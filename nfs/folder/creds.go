@@ -1,5 +1,5 @@
-// This file holds who a caller is: the owner of a socket of this machine, or else
-// what the credential says, and what squashing leaves of it.
+// This file finds the identity of a caller: the owner of its socket on this machine, or what
+// its credential claims; and then applies squashing.
 
 package folder
 
@@ -12,18 +12,18 @@ import (
 	"github.com/weft-rdma/weft/origin"
 )
 
-// noID is no user and no group: to the kernel it says that nothing changes.
+// noID is not a valid uid or gid. For the kernel it means no change.
 const noID = 1<<32 - 1
 
-// A creds is an identity to act as.
+// A creds is an identity that operations act as.
 type creds struct {
 	uid, gid uint32
 	gids     []uint32
 
-	squashed bool // the caller is somebody else, and may not make files that give rights
+	squashed bool // not the caller's own identity: it must not make set-uid or set-gid files
 }
 
-// identify returns who makes the call. Its error is a *oncrpc.RejectError.
+// identify returns the identity of a call. An error is a *oncrpc.RejectError.
 func (s *Server) identify(r *oncrpc.Request) (*creds, error) {
 	claim, err := claimOf(&r.Cred)
 	if err != nil {
@@ -38,8 +38,8 @@ func (s *Server) identify(r *oncrpc.Request) (*creds, error) {
 	return s.squash(actsAs(from, claim)), nil
 }
 
-// originOf returns where a call comes from. A transport that does not say leaves the
-// address to go by.
+// originOf returns where a call comes from. If the transport does not say, it goes by the
+// address.
 func originOf(r *oncrpc.Request) *origin.Origin {
 	if r.Origin != nil {
 		return r.Origin
@@ -47,14 +47,14 @@ func originOf(r *oncrpc.Request) *origin.Origin {
 	return origin.Of(r.Remote)
 }
 
-// claimOf is who a credential says that its sender is, or nil.
+// claimOf returns the identity that a credential claims, or nil if it claims none.
 func claimOf(cred *oncrpc.OpaqueAuth) (*creds, error) {
 	switch cred.Flavor {
 	case oncrpc.FlavorNone:
 		return nil, nil
 	case oncrpc.FlavorSys:
 	case oncrpc.FlavorShort:
-		// None was handed out: the client goes back to its full credential
+		// The server has handed out none. The client falls back to its full credential
 		// (RFC 5531 §8.2, Appendix A).
 		return nil, &oncrpc.RejectError{Stat: oncrpc.AuthError, Auth: oncrpc.AuthRejectedCred}
 	default:
@@ -67,9 +67,9 @@ func claimOf(cred *oncrpc.OpaqueAuth) (*creds, error) {
 	return &creds{uid: sys.UID, gid: sys.GID, gids: sys.GIDs}, nil
 }
 
-// actsAs is who a caller is, nil for nobody in particular. On other machines, and as
-// root on this one, that is what it claims. Other callers on this machine are the
-// users that own their sockets, whatever they claim.
+// actsAs returns the identity of a caller before squashing, or nil if it is unknown. The
+// claim counts on other machines, and for root of this machine. Other callers on this
+// machine are the owners of their sockets.
 func actsAs(from *origin.Origin, claim *creds) *creds {
 	switch {
 	case !from.Local:
@@ -85,17 +85,17 @@ func actsAs(from *origin.Origin, claim *creds) *creds {
 	}
 }
 
-// own reports whether a caller is on this machine as the server's user, or as root.
+// own reports whether a caller is on this machine as the server's user or as root.
 func own(from *origin.Origin) bool {
 	return from.Local && from.User != nil && (from.User.UID == 0 || int64(from.User.UID) == int64(os.Geteuid()))
 }
 
-// anonymous is nobody in particular.
+// anonymous returns the anonymous identity.
 func (s *Server) anonymous() *creds {
 	return &creds{uid: s.cfg.AnonUID, gid: s.cfg.AnonGID, squashed: true}
 }
 
-// squash is what Config.Squash leaves of an identity.
+// squash applies Config.Squash to an identity.
 func (s *Server) squash(c *creds) *creds {
 	if c == nil || s.cfg.Squash == SquashAll {
 		return s.anonymous()
@@ -108,7 +108,7 @@ func (s *Server) squash(c *creds) *creds {
 		c.gid, c.squashed = s.cfg.AnonGID, true
 	}
 	if slices.ContainsFunc(c.gids, gone) {
-		c.gids = slices.Clone(c.gids) // they may be the connection's
+		c.gids = slices.Clone(c.gids) // they may belong to the connection
 		for i, g := range c.gids {
 			if gone(g) {
 				c.gids[i] = s.cfg.AnonGID
@@ -118,8 +118,8 @@ func (s *Server) squash(c *creds) *creds {
 	return c
 }
 
-// mode is the mode that a caller may set: those squashed may not make files by which
-// others become who they are taken for.
+// mode returns the mode that a caller may set. Squashed callers must not make files with
+// which others could act as the squashed identity.
 func (c *creds) mode(to nfs.SetUint32) uint32 {
 	mode := to.Value & nfs.ModeMask
 	if c.squashed {

@@ -8,8 +8,8 @@ import (
 	"github.com/weft-rdma/weft/nfs"
 )
 
-// read answers READ (RFC 1813 §3.3.6). The file is read into the memory that the
-// transport sends.
+// read answers READ (RFC 1813 §3.3.6). It reads the file into the memory that the
+// transport sends from.
 func (s *Server) read(q *call) ([]byte, error) {
 	var args nfs.ReadArgs
 	if err := q.decode(&args); err != nil {
@@ -25,7 +25,7 @@ func (s *Server) read(q *call) ([]byte, error) {
 		return q.reply(&nfs.ReadRes{Stat: s.fail(q, err), Attr: postOf(&st)}, 0)
 	}
 
-	// No more room than there is to read, as the file was a moment ago.
+	// Memory for no more than the file had a moment ago.
 	count := uint64(min(args.Count, maxData))
 	if args.Offset >= st.Size {
 		count = 0
@@ -46,8 +46,8 @@ func (s *Server) read(q *call) ([]byte, error) {
 	return p.Finish(&res)
 }
 
-// readable is the open file of n, if the caller may read it. Who may execute a file
-// may: its client cannot execute it otherwise.
+// readable returns the open file of n if the caller may read it. Who may execute a file may
+// read it, because clients execute a file by reading it.
 func (s *Server) readable(q *call, n *node, st *info) (file, error) {
 	if st.Type != nfs.TypeReg {
 		return nil, nfs.ErrInval
@@ -60,7 +60,7 @@ func (s *Server) readable(q *call, n *node, st *info) (file, error) {
 	return s.tree.file(n, forReading)
 }
 
-// changeable is the open file of n, if the caller may write to it.
+// changeable returns the open file of n if the caller may write to it.
 func (s *Server) changeable(q *call, n *node, st *info) (file, error) {
 	if st.Type != nfs.TypeReg {
 		return nil, nfs.ErrInval
@@ -85,8 +85,8 @@ func (s *Server) write(q *call) ([]byte, error) {
 		return q.reply(&nfs.WriteRes{Stat: s.fail(q, err)}, 0)
 	}
 	defer s.tree.release(n)
-	// The verifier is of a moment before the data are written: if it changes from
-	// then on, they are among those that may be lost.
+	// The verifier is taken before the data are written. If it changes after that, the
+	// data may be among those that were lost.
 	res := nfs.WriteRes{Committed: args.Stable, Verf: s.verifier()}
 	res.Count, res.Wcc, err = s.writeTo(q, n, &args)
 	res.Stat = s.fail(q, err)
@@ -104,7 +104,7 @@ func (s *Server) writeTo(q *call, n *node, args *nfs.WriteArgs) (uint32, nfs.Wcc
 	case err != nil:
 	case args.Offset > math.MaxInt64-uint64(len(args.Data)):
 		err = nfs.ErrFBig
-	default: // no data change no time either (RFC 1813 §3.3.7): nothing is called for them
+	default: // a WRITE of no data must not change the times (RFC 1813 §3.3.7), and does not
 		written, err = f.writeAt(q.creds, args.Data, int64(args.Offset))
 	}
 	c.end()
@@ -122,7 +122,7 @@ func (s *Server) writeTo(q *call, n *node, args *nfs.WriteArgs) (uint32, nfs.Wcc
 	return uint32(written), c.wcc, err
 }
 
-// commit answers COMMIT (RFC 1813 §3.3.21). All of the file is brought to disk.
+// commit answers COMMIT (RFC 1813 §3.3.21). It syncs the whole file.
 func (s *Server) commit(q *call) ([]byte, error) {
 	var args nfs.CommitArgs
 	if err := q.decode(&args); err != nil {

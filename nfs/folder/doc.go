@@ -1,71 +1,70 @@
-// Package folder serves a folder of this machine by NFS version 3 (RFC 1813):
-// all 22 procedures, so that to a Linux client the folder behaves as if the
-// kernel's own server exported it.
+// Package folder serves a folder of this machine over NFS version 3 (RFC 1813). It
+// implements all 22 procedures, and behaves to Linux clients like the kernel's server.
 //
-// A [Server] is an [oncrpc.Handler]. It knows nothing of RDMA: data of READ go
-// from the file into the memory that the transport sends, data of WRITE from
-// where the transport has put them into the file.
+// A [Server] is an [oncrpc.Handler] for any transport. READ reads from the file straight
+// into the memory that the transport sends from, and WRITE writes from the memory that the
+// transport has received into.
 //
 // # The jail
 //
-// Nothing outside of the folder can be reached. On Linux every object is held by
-// a descriptor of its own (O_PATH), and the server only ever looks up single
-// names below descriptors, without following symbolic links, which are for
-// clients to follow. What somebody on this machine moves out of the folder is let go
-// within a second, with all that is in it: handles of it are NFS3ERR_STALE, unless a
-// file has another name in the folder. ".." never leads above the folder. What is
-// mounted below the folder is not entered: it answers NFS3ERR_ACCES.
-// On other systems [os.Root] holds the jail.
+// Clients cannot reach anything outside of the folder. On Linux the server holds a
+// descriptor (O_PATH) for each object. It looks up single names relative to these
+// descriptors, and never follows symbolic links, which are for clients to follow. If a
+// user of this machine moves an object out of the folder, its handle, and those of
+// everything in it, become NFS3ERR_STALE within a second, unless a file has another hard
+// link in the folder. ".." never leads above the folder. File systems that are mounted
+// below the folder are not entered: the answer is NFS3ERR_ACCES. On other systems [os.Root]
+// is the jail.
 //
 // # Handles
 //
-// A file handle says which inode is meant, of what birth, and nothing of where it
-// is: it survives renaming, is the same by whatever name a file with hard links
-// was found, and stays good when the server is started again with the same key
-// ([Config.StateDir]). A seal under that key tells handles that the server has not
-// made, or for another folder: they are NFS3ERR_STALE after one comparison, in constant
-// time, and nothing is looked for. A handle of its own that the server does not
-// remember, after a start or because it remembers only so many, is
-// looked for in the whole folder, for which clients wait by NFS3ERR_JUKEBOX. An
-// inode number that is used again belongs to another handle where the file
-// system tells births.
+// A file handle contains the inode's number and birth time, but no path. It survives
+// renaming, is the same for all hard links of a file, and stays valid when the server
+// restarts with the same key ([Config.StateDir]). An HMAC under that key authenticates it:
+// forged handles, and handles of other folders, are NFS3ERR_STALE after one comparison in
+// constant time. If a handle is authentic but its object is not in memory, because the
+// server has restarted or because of [Config.MaxNames], the server searches the whole folder
+// for it, and clients wait (NFS3ERR_JUKEBOX). If the file system records birth times, a
+// reused inode number makes a different handle.
 //
-// # Whose files
+// # Identity
 //
-// When the server runs as root, it takes the identity of each caller for as long
-// as an operation lasts, so that the kernel decides on permissions, owners, quota,
-// and the bits that change of owner or data clear. Who a caller is:
+// When the server runs as root on Linux, each operation runs with the identity of its
+// caller. So the kernel checks permissions and quotas, sets owners, and clears set-uid and
+// set-gid bits as for a local user. The identity is found in this order:
 //
-//   - On this machine it is the owner of its socket, with the groups of that user
-//     ([oncrpc.Request.Origin], as [origin.Look] finds it out). What it claims is
-//     ignored, unless the owner is root, who may claim to be anybody. Where nobody
-//     looked, a caller on this machine is anonymous.
-//   - On other machines it is who it claims to be by AUTH_SYS, which is nothing more
-//     than its word, and anonymous without.
-//   - Then [Config.Squash] is applied: unless told otherwise, root is anonymous,
-//     also of this machine. The anonymous user gives no file set-uid or set-gid bits.
+//   - A caller on this machine is the owner of its socket, with that user's groups
+//     ([oncrpc.Request.Origin], see [origin.Look]), whatever its credential claims. If the
+//     owner is root, the credential counts. If the owner is not known, the caller is
+//     anonymous.
+//   - A caller on another machine is who its AUTH_SYS credential claims, which nothing
+//     proves, and anonymous without one.
+//   - [Config.Squash] then makes some callers anonymous: by default root, also root of this
+//     machine.
 //
-// Otherwise everybody acts as the server's user: files belong to it, and chown to
-// others fails with NFS3ERR_PERM as the kernel sees fit. Who may call at all is for
-// others to say: see mount.Access.
+// Squashed callers, and local users whom the system does not know, cannot set set-uid and
+// set-gid bits.
+//
+// Without root, all operations run as the server's user. Files belong to that user, and
+// chown fails with NFS3ERR_PERM where the kernel does not permit it. mount.Access decides who
+// may call at all.
 //
 // # Stable storage
 //
-// What RFC 1813 calls stable is on disk when the reply leaves, as far as fsync
-// does that: data of WRITE with DATA_SYNC and FILE_SYNC, what COMMIT was asked for,
-// and every change of names and attributes. The write verifier differs from one
-// start of the server to the next, and changes when an fsync has failed.
+// What RFC 1813 calls stable is on disk before the reply is sent, as far as fsync ensures
+// that: data of WRITE with DATA_SYNC or FILE_SYNC, data that COMMIT names, and all changes of
+// names and attributes. The write verifier changes when the server restarts, and when an
+// fsync fails.
 //
 // # Memory
 //
-// What clients can make the server keep is bounded: objects and descriptors
-// ([Config.MaxNames], [Config.MaxOpen]), 2048 replies of calls that must not be
-// executed twice, and where the file system has no lasting positions in directories,
-// 128 MiB of what was read of them for listings. Replies, listings and searches are
-// divided by [origin.Share]: the share that has most of them makes room first.
+// The memory that clients can make the server use is bounded: objects and descriptors
+// ([Config.MaxNames], [Config.MaxOpen]), 2048 replies in the duplicate request cache, and
+// 128 MiB of directory listings for file systems without stable directory positions.
+// Replies, listings and searches are divided by [origin.Share]: when there is no more room,
+// the share that has most loses some.
 //
-// A call is executed on memory that its transport has taken back from the peer
-// (RFC 5042 Appendix A): arguments cannot change once they have been checked. Of
-// the memory for a reply no more goes out than what the server has written, so
-// that it may hold anything before. The server itself hands out no memory.
+// Arguments are in memory that the peer can no longer access, so they cannot change after
+// they have been checked (RFC 5042 Appendix A). Replies contain only what the server has
+// written to them, whatever their memory contained before.
 package folder

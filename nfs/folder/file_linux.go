@@ -1,4 +1,4 @@
-// This file holds open files and directories of the backend of Linux.
+// This file holds open files and directories of the Linux backend.
 
 package folder
 
@@ -10,7 +10,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// A linuxFile is a regular file that is open.
+// A linuxFile is an open regular file.
 type linuxFile struct {
 	fd   int
 	self *identity
@@ -36,7 +36,7 @@ func (f *linuxFile) readAt(p []byte, off int64) (n int, err error) {
 		switch {
 		case err == unix.EINTR:
 		case err != nil && n > 0:
-			return n, nil // the rest is asked for again, and says what is wrong
+			return n, nil // the READ of the rest returns the error
 		case err != nil:
 			return 0, err
 		case m == 0:
@@ -48,8 +48,8 @@ func (f *linuxFile) readAt(p []byte, off int64) (n int, err error) {
 	return n, nil
 }
 
-// writeAt writes as c, so that the kernel clears the bits setuid and setgid as it
-// does for that user.
+// writeAt writes as c, so that the kernel clears the set-uid and set-gid bits as it does for
+// that user.
 func (f *linuxFile) writeAt(c *creds, p []byte, off int64) (n int, err error) {
 	err = f.self.as(c, func() error {
 		for n < len(p) {
@@ -99,7 +99,7 @@ func (v *linuxVolume) readDir(o object) (dirReader, error) {
 
 func (d *linuxDir) close() { unix.Close(d.fd) }
 
-// read goes on by the file system's own positions.
+// read continues at a position of the file system.
 func (d *linuxDir) read(cookie uint64, f func(*dirent) bool) (end bool, err error) {
 	if cookie > math.MaxInt64 {
 		return false, unix.EINVAL
@@ -123,8 +123,8 @@ func (d *linuxDir) read(cookie uint64, f func(*dirent) bool) (end bool, err erro
 	}
 }
 
-// direntsOf takes linux_dirent64 apart: inode, position behind, length, type and
-// the name, which a zero ends.
+// direntsOf parses linux_dirent64: inode, next position, length, type and the name, which
+// ends with a zero.
 func direntsOf(b []byte, f func(*dirent) bool) bool {
 	for len(b) > 19 {
 		size := int(binary.NativeEndian.Uint16(b[16:]))

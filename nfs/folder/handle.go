@@ -1,5 +1,4 @@
-// This file holds file handles: what they are made of, and how made-up ones are
-// told (RFC 1813 §2.5, nfs_fh3).
+// This file holds file handles, and their authentication (RFC 1813 §2.5, nfs_fh3).
 
 package folder
 
@@ -15,12 +14,12 @@ import (
 //
 //	 0  version: 2
 //	 1  three zeros
-//	 4  device, or 0 for the one of the root
+//	 4  device, or 0 for that of the root
 //	12  inode
-//	20  generation: birth in nanoseconds, or 0
-//	28  seal: HMAC-SHA-256 of what is before it, the first 16 octets
+//	20  generation: birth time in nanoseconds, or 0
+//	28  seal: the first 16 octets of the HMAC-SHA-256 of the octets before
 //
-// In version 1 the seal was no secret: those handles are stale.
+// Handles of version 1 are stale, because their seals were not secret.
 type handle [handleLen]byte
 
 const (
@@ -32,14 +31,13 @@ const (
 	oldLen     = 40
 )
 
-// A sealer makes handles and knows its own. Its key comes of the secret that is
-// kept outside of the folder, and of what the root is: handles are good after the
-// server was started again, and those of other folders that are served with the same
-// secret are told.
+// A sealer makes handles and recognizes its own. Its key is derived from the secret and
+// from the root: handles stay valid when the server restarts, and are not valid in other
+// folders with the same secret.
 type sealer struct{ key []byte }
 
-// newSealer is the sealer of a root. Where the file system knows no births, the number of
-// the file system takes part: inodes of roots are the same small numbers everywhere.
+// newSealer returns the sealer of a root. If the file system does not record birth times,
+// its id is part of the key, because roots have the same few inode numbers everywhere.
 func newSealer(secret []byte, root *info) sealer {
 	b := appendKey([]byte("weft folder handle 2"), root.key)
 	if root.key.gen == 0 {
@@ -56,7 +54,7 @@ func appendKey(b []byte, k key) []byte {
 	return binary.BigEndian.AppendUint64(b, k.gen)
 }
 
-// seal makes the handle of k.
+// seal returns the handle of k.
 func (s sealer) seal(k key) (h handle) {
 	appendKey(append(h[:0], handleVersion, 0, 0, 0), k)
 	mac := hmac.New(sha256.New, s.key)
@@ -65,12 +63,12 @@ func (s sealer) seal(k key) (h handle) {
 	return h
 }
 
-// equal compares in a time that says nothing of where they differ.
+// equal compares in constant time.
 func (h *handle) equal(fh nfs.FH) bool { return hmac.Equal(h[:], fh) }
 
-// peek reads the key without looking at the seal: NFS3ERR_BADHANDLE for what is not
-// built like a handle.
-func peek(fh nfs.FH) (key, error) {
+// parseHandle returns the key in a handle without checking the seal. A malformed handle is
+// NFS3ERR_BADHANDLE.
+func parseHandle(fh nfs.FH) (key, error) {
 	if len(fh) == oldLen && fh[0] == oldVersion {
 		return key{}, nfs.ErrStale
 	}

@@ -144,7 +144,7 @@ func TestWhatIsNotUsedIsClosed(t *testing.T) {
 	w.list(w.fh("dir"), 4096, true, nil)
 	tree := w.server.tree
 	tree.mu.Lock()
-	n := tree.nodes[mustPeek(t, fh)]
+	n := tree.nodes[mustParse(t, fh)]
 	tree.mu.Unlock()
 	tree.sweep(n.used.Add(dataIdle))
 	if n.files[forWriting] != nil || n.object == nil {
@@ -197,9 +197,9 @@ func TestWhatTheServerHasRenamedIsNotSearchedFor(t *testing.T) {
 	}
 }
 
-func mustPeek(t *testing.T, fh nfs.FH) key {
+func mustParse(t *testing.T, fh nfs.FH) key {
 	t.Helper()
-	k, err := peek(fh)
+	k, err := parseHandle(fh)
 	must(t, err)
 	return k
 }

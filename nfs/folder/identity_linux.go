@@ -1,6 +1,6 @@
-// This file is how the server acts as a caller: with the file system identity of
-// one thread (setfsuid(2)), which is what the kernel's own server does. The kernel
-// takes the capabilities for files along with the user 0; one more is taken here.
+// This file lets the server act as a caller. As the kernel's server does, it changes the
+// file system identity of one thread (setfsuid(2)). The kernel removes the capabilities for
+// files when the user is not 0; one more is removed here.
 
 package folder
 
@@ -14,21 +14,21 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// An identity is the one that the process has.
+// An identity is that of the process.
 type identity struct {
-	change   bool // for others': the process is root
+	change   bool // the process is root and can act as callers
 	uid, gid int
 	groups   []uint32
 
-	// The capabilities of the process, and those that its threads keep as another
-	// user. They are the same if it has none to lose.
+	// The capabilities of the process, and those of its threads while they act as
+	// another user. They are equal if the process lacks the one to remove.
 	all, others capabilities
 }
 
-// serverCreds stands for the server itself.
+// serverCreds is the identity of the server itself.
 var serverCreds = (*creds)(nil)
 
-var errIdentity = errors.New("folder: could not take the identity of the caller")
+var errIdentity = errors.New("folder: cannot take the identity of the caller")
 
 func whoAmI(single bool) (identity, error) {
 	id := identity{uid: os.Geteuid(), gid: os.Getegid()}
@@ -49,25 +49,25 @@ func whoAmI(single bool) (identity, error) {
 	id.others[0].Effective &^= 1 << unix.CAP_SYS_RESOURCE
 	id.change = true
 	if err := id.as(&creds{uid: nobody, gid: nobody}, func() error { return nil }); err != nil {
-		return id, fmt.Errorf("%w: running as root takes CAP_SETUID and CAP_SETGID; SingleUser does without, and has everybody act as root", err)
+		return id, fmt.Errorf("%w: a server that runs as root needs CAP_SETUID and CAP_SETGID; with SingleUser it does not, and all callers act as root", err)
 	}
 	return id, nil
 }
 
-// as runs f as c. F must not start goroutines that do the work.
+// as calls f as c. F must not do its work in other goroutines.
 func (id *identity) as(c *creds, f func() error) error {
 	if !id.change || c == serverCreds || int(c.uid) == id.uid && int(c.gid) == id.gid {
-		return f() // groups add nothing to root's rights
+		return f() // root needs no groups
 	}
 	runtime.LockOSThread()
-	if !id.take(c) {
+	if !id.assume(c) {
 		if id.restore() {
 			runtime.UnlockOSThread()
 		}
 		return errIdentity
 	}
 	err := f()
-	// A thread that can not be had back stays locked, and ends with its goroutine.
+	// A thread whose identity cannot be restored stays locked, and ends with its goroutine.
 	if !id.restore() {
 		return errIdentity
 	}
@@ -75,10 +75,10 @@ func (id *identity) as(c *creds, f func() error) error {
 	return err
 }
 
-// take gives the thread the identity of c: the user last, as the right to change
-// groups goes with the user 0. It takes more than the kernel does: who may exceed
-// resources may exceed quotas, too, and have the blocks that are reserved for root.
-func (id *identity) take(c *creds) bool {
+// assume gives the thread the identity of c. The user comes last, because the right to change
+// groups goes with user 0. Unlike the kernel, it removes CAP_SYS_RESOURCE too, with which
+// the caller could exceed quotas and use blocks that are reserved for root.
+func (id *identity) assume(c *creds) bool {
 	if c.uid != 0 && id.others != id.all && id.others.set() != nil {
 		return false
 	}
@@ -99,15 +99,15 @@ func (id *identity) restore() bool {
 	return setgroups(id.groups) == nil && fsidentity(uint32(id.uid), uint32(id.gid))
 }
 
-// fsidentity reports whether the thread acts as uid and gid. The calls that set
-// them report no errors; -1 sets nothing and tells what is.
+// fsidentity reports whether the thread acts as uid and gid. The calls that set them return
+// no errors; with -1 they set nothing and return the present id.
 func fsidentity(uid, gid uint32) bool {
 	u, _ := unix.SetfsuidRetUid(-1)
 	g, _ := unix.SetfsgidRetGid(-1)
 	return uint32(u) == uid && uint32(g) == gid
 }
 
-// capabilities are the sets of one thread, in two halves of 32.
+// capabilities are those of one thread, as two words of 32 bits each.
 type capabilities [2]unix.CapUserData
 
 func (c *capabilities) get() error {
@@ -118,7 +118,7 @@ func (c capabilities) set() error {
 	return unix.Capset(&unix.CapUserHeader{Version: unix.LINUX_CAPABILITY_VERSION_3}, &c[0])
 }
 
-// setgroups changes the groups of this thread alone, unlike unix.Setgroups.
+// setgroups sets the groups of this thread only, unlike unix.Setgroups.
 func setgroups(gids []uint32) error {
 	var p unsafe.Pointer
 	if len(gids) > 0 {

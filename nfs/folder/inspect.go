@@ -1,5 +1,5 @@
-// This file holds the procedures that look and change nothing: GETATTR, LOOKUP,
-// ACCESS, READLINK, and those about the whole file system.
+// This file holds the procedures that change nothing: GETATTR, LOOKUP, ACCESS, READLINK, and
+// those about the whole file system.
 
 package folder
 
@@ -45,7 +45,7 @@ func (s *Server) lookup(q *call) ([]byte, error) {
 	return q.reply(&res, 0)
 }
 
-// find is the node of a name in a directory, ready for use.
+// find returns the node of a name in a directory. The caller releases it.
 func (s *Server) find(q *call, dir *node, st *info, name string) (*node, error) {
 	if st.Type != nfs.TypeDir {
 		return nil, nfs.ErrNotDir
@@ -54,7 +54,7 @@ func (s *Server) find(q *call, dir *node, st *info, name string) (*node, error) 
 		return nil, err
 	}
 	if name == "." || name == ".." && dir == s.tree.root {
-		// The root of an export is its own parent to clients.
+		// For clients the root of an export is its own parent.
 		if err := s.vol.access(q.creds, s.tree.object(dir), mayExecute); err != nil {
 			return nil, err
 		}
@@ -74,7 +74,7 @@ func (s *Server) find(q *call, dir *node, st *info, name string) (*node, error) 
 	return s.tree.adopt(o, &found, place{dir.key, name}), nil
 }
 
-// What each bit of ACCESS asks of a directory, and of other files.
+// The rights that the bits of ACCESS stand for, in directories and in other files.
 var (
 	dirRights = []struct {
 		bit    nfs.Access
@@ -97,8 +97,8 @@ var (
 	}
 )
 
-// access answers ACCESS (RFC 1813 §3.3.4). Its bits are the mode's and the ACL's:
-// what the owner may do to open files regardless is not for clients to know.
+// access answers ACCESS (RFC 1813 §3.3.4), by the mode and the ACL. It does not count what
+// an owner may do with open files regardless of these.
 func (s *Server) access(q *call) ([]byte, error) {
 	var args nfs.AccessArgs
 	if err := q.decode(&args); err != nil {
@@ -112,7 +112,7 @@ func (s *Server) access(q *call) ([]byte, error) {
 		if st.Type == nfs.TypeDir {
 			rights = dirRights
 		}
-		// A special file on a read-only export is written to by its driver.
+		// A read-only export does not keep writes from a device or a pipe of the client.
 		frozen := s.cfg.ReadOnly && (st.Type == nfs.TypeDir || st.Type == nfs.TypeReg)
 		asked := make(map[uint32]bool, len(rights))
 		for _, r := range rights {
@@ -155,7 +155,7 @@ func (s *Server) readlink(q *call) ([]byte, error) {
 	return q.reply(&res, len(res.Path)+3)
 }
 
-// whole is the file system of a handle, and the handle's attributes.
+// whole returns the properties of the file system of a handle, and the handle's attributes.
 func (s *Server) whole(q *call, fh nfs.FH) (volumeInfo, nfs.PostOpAttr, error) {
 	n, st, err := s.resolve(q, fh)
 	if err != nil {
@@ -181,7 +181,7 @@ func (s *Server) fsstat(q *call) ([]byte, error) {
 }
 
 const (
-	maxData = 1 << 20 // octets of one READ or WRITE that suit best
+	maxData = 1 << 20 // limit of one READ or WRITE, in octets, and the preferred size
 	page    = 4 << 10
 	dirPref = 64 << 10
 )

@@ -9,8 +9,8 @@ import (
 	"github.com/weft-rdma/weft/nfs"
 )
 
-// cookieVerf is the verifier of all cookies: they last. It is not zero, so that what
-// a client has from another server is told (RFC 1813 §3.3.16).
+// cookieVerf is the verifier of all cookies, which stay valid. It is not zero, so that
+// cookies of another server are recognized (RFC 1813 §3.3.16).
 var cookieVerf = nfs.Verifier{'w', 'e', 'f', 't', 'd', 'i', 'r', 1}
 
 // readdir answers READDIR (RFC 1813 §3.3.16).
@@ -37,7 +37,7 @@ func (s *Server) readdirplus(q *call) ([]byte, error) {
 	}, true)
 }
 
-// listed answers both.
+// listed answers READDIR and READDIRPLUS.
 func (s *Server) listed(q *call, fh nfs.FH, cookie uint64, verf nfs.Verifier, count uint32,
 	begin func(*node, nfs.PostOpAttr) *nfs.DirWriter, plus bool) ([]byte, error) {
 	dir, st, err := s.resolve(q, fh)
@@ -70,11 +70,11 @@ func (s *Server) listed(q *call, fh nfs.FH, cookie uint64, verf nfs.Verifier, co
 	return q.reply(&nfs.ReaddirRes{Listing: nfs.Listing{Stat: s.fail(q, err), DirAttr: attr}}, 0)
 }
 
-// leastEntry is how many octets an entry takes at least in a reply.
+// leastEntry is the least length of an entry in a reply, in octets.
 const leastEntry = 4 + 8 + 4 + 4 + 8
 
-// entries are those behind a cookie, no more than what count has room for, and
-// whether the directory has ended behind them.
+// entries returns the entries after a cookie, no more than fit in count octets, and whether
+// they are the last of the directory.
 func (s *Server) entries(q *call, dir *node, st *info, cookie uint64, count uint32) (found []dirent, end bool, err error) {
 	left := int(min(count, nfs.MaxListing))
 	end, err = s.tree.list(q, dir, st, cookie, func(e *dirent) bool {
@@ -91,15 +91,15 @@ func (s *Server) entries(q *call, dir *node, st *info, cookie uint64, count uint
 	return found, end, err
 }
 
-// fill adds entries until they do not fit, and reports whether all did.
+// fill adds entries until one does not fit, and reports whether all did.
 func (s *Server) fill(q *call, w *nfs.DirWriter, dir *node, st *info, found []dirent, plus bool) bool {
-	// Who could not look the names up is not told more than they are.
+	// A caller who may not search the directory gets names only.
 	plus = plus && s.vol.access(q.creds, s.tree.object(dir), mayExecute) == nil
 	for i := range found {
 		e := &found[i]
 		entry := nfs.Entry{FileID: e.ino, Name: e.name, Cookie: e.cookie}
 		if e.name == ".." && dir == s.tree.root {
-			entry.FileID = st.FileID // what is above the folder is nobody's business
+			entry.FileID = st.FileID // hide the directory above the folder
 		}
 		switch {
 		case plus && isDot(e.name):
@@ -114,16 +114,16 @@ func (s *Server) fill(q *call, w *nfs.DirWriter, dir *node, st *info, found []di
 	return true
 }
 
-// look adds attributes and handle of a name.
+// look adds the attributes and the handle of a name.
 func (s *Server) look(dir *node, e *nfs.Entry) {
 	o, st, err := s.vol.lookup(serverCreds, s.tree.object(dir), e.Name)
 	if err != nil {
 		return
 	}
-	// Most of a listing is not used soon: what was opened for it is closed again.
+	// Most entries of a listing are not used soon, so they are not kept open.
 	o.close()
 	fh := s.tree.remember(st.key, place{dir.key, e.Name})
-	s.tell(e, &st, fh)
+	s.addAttr(e, &st, fh)
 }
 
 // lookDot is look for "." and "..".
@@ -134,11 +134,11 @@ func (s *Server) lookDot(q *call, dir *node, st *info, e *nfs.Entry) {
 	}
 	defer s.tree.release(n)
 	if found, err := s.stat(n); err == nil {
-		s.tell(e, &found, n.fh)
+		s.addAttr(e, &found, n.fh)
 	}
 }
 
-func (s *Server) tell(e *nfs.Entry, st *info, fh handle) {
+func (s *Server) addAttr(e *nfs.Entry, st *info, fh handle) {
 	e.FileID = st.FileID
 	e.Attr = postOf(st)
 	e.Object = nfs.PostOpFH{Follows: true, FH: fh[:]}

@@ -1,6 +1,9 @@
-// This file keeps the windows that listings are answered from, so that a directory
-// is not read and sorted anew for each call. Their memory is bounded and shared by
-// those who list.
+// This file caches windows of directories, so that a directory is not read and sorted for
+// each call. The memory for them is bounded and divided by [origin.Share].
+//
+// Locking: listings.mu guards the fields below it, and of windows the fields from share on.
+// It is not held while a directory is read. load waits for the share's turn (gate), and then
+// locks node.listing, so that calls for one directory read it once.
 
 package folder
 
@@ -16,23 +19,23 @@ import (
 )
 
 const (
-	// maxWindow is how many octets of a directory are read at a time: some 240,000
-	// names of 40 octets. maxListings is how many octets are kept of all.
+	// maxWindow bounds the octets of one window: some 240,000 names of 40 octets.
+	// maxListings bounds the octets of all windows.
 	maxWindow   = 24 << 20
 	maxListings = 128 << 20
 
-	// maxReading is how many directories are read at a time, one of each share.
+	// maxReading bounds the directories that are read at a time, one for each share.
 	maxReading = 4
 
-	// sameFor is for how long a listing may begin with what was read for another one,
-	// if the directory has not changed. That is only believed if it had not changed for
-	// a while when it was read: two changes within a tick of the file system's clock,
-	// of two seconds at most, are of one time.
+	// sameFor is for how long a new listing may use an existing window, if the directory
+	// has not changed since it was read. To be sure of that, the directory must have been
+	// unchanged for tickMax when it was read: two changes within one tick of the file
+	// system's clock, at most two seconds, have the same time.
 	sameFor = 5 * time.Second
 	tickMax = 2 * time.Second
 )
 
-// listings are the windows of all directories. Many goroutines use them.
+// listings holds the windows of all directories. Many goroutines may use it.
 type listings struct {
 	window, max int64 // octets of one, and of all
 	gate        gate
@@ -43,10 +46,10 @@ type listings struct {
 	shares map[origin.Share]*lister
 }
 
-// A lister is a share, with the windows that were read for it.
+// A lister is a share with its windows.
 type lister struct {
 	size  int64
-	order list.List // of windows, the one used last in front
+	order list.List // of windows, the latest used first
 }
 
 func (l *listings) start() {
@@ -55,9 +58,9 @@ func (l *listings) start() {
 	l.gate.start(maxReading)
 }
 
-// find returns the window with what is behind a cookie, nil for none. A listing that
-// began at a time has to have all that was made before, to its end: it takes what was
-// read since, or the directory is as it was when it was read.
+// find returns the window that has the entries after a cookie, or nil. A new listing must
+// contain all entries made before began, so it uses windows that were read after that, or
+// windows of an unchanged directory.
 func (l *listings) find(dir key, st *info, cookie uint64, began time.Time) *window {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -76,15 +79,15 @@ func (l *listings) find(dir key, st *info, cookie uint64, began time.Time) *wind
 	return nil
 }
 
-// same reports whether a directory is as it was when the window was read.
+// same reports whether the directory has not changed since the window was read.
 func (w *window) same(st *info, now time.Time) bool {
 	return w.mtime == st.Mtime && w.ctime == st.Ctime && now.Sub(w.loaded) < sameFor &&
 		w.loaded.Sub(w.ctime.Time()) > tickMax && w.loaded.Sub(w.mtime.Time()) > tickMax
 }
 
-// put keeps a window, and as many of the others as there is room for. Who has the
-// most octets loses those not used for longest. One from the start takes the place of
-// all of its directory.
+// put adds a window. If there is no more room, the share with the most octets loses the
+// windows that it has not used for longest. A window from the start of a directory replaces
+// all windows of the directory.
 func (l *listings) put(w *window) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -113,7 +116,7 @@ func (l *listings) put(w *window) {
 	}
 }
 
-// drop forgets a window, under the lock. Who reads it may go on.
+// drop removes a window. Calls that read it may go on. l.mu is held.
 func (l *listings) drop(w *window) {
 	h := l.shares[w.share]
 	h.order.Remove(w.element)
@@ -128,7 +131,7 @@ func (l *listings) drop(w *window) {
 	}
 }
 
-// sweep forgets what was not used for a while.
+// sweep removes windows that have not been used for a while.
 func (l *listings) sweep(now time.Time) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -143,10 +146,10 @@ func (l *listings) sweep(now time.Time) {
 	}
 }
 
-// list calls f for the entries of n behind a cookie, until f returns false, and reports
-// whether the directory has ended. St is what is known of n.
+// list calls f for the entries of n after a cookie, until f returns false, and reports whether
+// it has come to the end of the directory. St is the attributes of n.
 func (t *tree) list(q *call, n *node, st *info, cookie uint64, f func(*dirent) bool) (end bool, err error) {
-	if t.vol.positions() {
+	if t.vol.stableCookies() {
 		err = t.opendir(n, func(d dirReader) error {
 			end, err = d.read(cookie, f)
 			return err
@@ -163,8 +166,8 @@ func (t *tree) list(q *call, n *node, st *info, cookie uint64, f func(*dirent) b
 	return w.read(cookie, f), nil
 }
 
-// load reads the directory n for what is behind a cookie, when it is the share's turn,
-// unless somebody else has done so since the call began.
+// load reads the window of n after a cookie, unless another call has done so since this one
+// began.
 func (t *tree) load(q *call, n *node, st *info, cookie uint64, began time.Time) (*window, error) {
 	leave, err := t.listings.gate.enter(q.ctx, q.share)
 	if err != nil {
@@ -191,8 +194,8 @@ func (t *tree) load(q *call, n *node, st *info, cookie uint64, began time.Time) 
 	return w, nil
 }
 
-// A gate lets in so many at a time, and one of each share: the others of a share wait
-// for that one, not in front of all shares.
+// A gate admits a number of calls at a time, and one of each share. The other calls of a share
+// wait for that one, and so do not hold up other shares.
 type gate struct {
 	slots chan struct{}
 
@@ -200,10 +203,10 @@ type gate struct {
 	turns map[origin.Share]*turn
 }
 
-// A turn is that of one share.
+// A turn is the right of one share to pass.
 type turn struct {
-	free chan struct{} // has one element while it is nobody's
-	want int           // who has it or waits for it
+	free chan struct{} // has an element while no call has the turn
+	want int           // calls that have it or wait for it
 }
 
 func (g *gate) start(slots int) {
@@ -211,8 +214,8 @@ func (g *gate) start(slots int) {
 	g.turns = make(map[origin.Share]*turn)
 }
 
-// enter waits to be let in, and returns how to leave. A call that ends meanwhile
-// may come again.
+// enter waits for admission, and returns the function to leave. If the call ends before that,
+// the error is NFS3ERR_JUKEBOX.
 func (g *gate) enter(ctx context.Context, share origin.Share) (leave func(), err error) {
 	g.mu.Lock()
 	t := g.turns[share]

@@ -28,7 +28,7 @@ type crowd struct {
 
 type crowdDir struct{ v *crowd }
 
-func (v *crowd) positions() bool                   { return false }
+func (v *crowd) stableCookies() bool               { return false }
 func (v *crowd) readDir(object) (dirReader, error) { return crowdDir{v}, nil }
 func (crowdDir) close()                            {}
 

@@ -1,10 +1,10 @@
-// This file holds what file systems of Linux are known for and nothing tells.
+// This file holds properties of Linux file systems that no system call returns.
 
 package folder
 
 import "golang.org/x/sys/unix"
 
-// A magic is the type of a file system, as statfs has it.
+// A magic is the type of a file system, as in statfs.
 type magic uint32
 
 const (
@@ -13,10 +13,10 @@ const (
 	magicZFS  magic = 0x2fc12fc1
 )
 
-// stableCookies reports whether the positions that the file system tells in a
-// directory stay what they are when other entries come and go, for any descriptor,
-// and its entries have the numbers of their inodes. Tmpfs is not among them: it has
-// such positions since Linux 6.6 only. Neither is overlayfs, which counts.
+// stableCookies reports whether directory positions stay valid when other entries come and
+// go, for all descriptors, and whether entries have the numbers of their inodes. Tmpfs is
+// not included, because it has such positions only since Linux 6.6. Overlayfs is not,
+// because it counts entries.
 func (m magic) stableCookies() bool {
 	switch m {
 	case unix.EXT4_SUPER_MAGIC, unix.BTRFS_SUPER_MAGIC, magicXFS, magicF2FS, magicZFS:
@@ -25,12 +25,12 @@ func (m magic) stableCookies() bool {
 	return false
 }
 
-// births reports whether the time of birth belongs to the inode for good. In
-// overlayfs it changes when a file is copied up.
+// births reports whether the birth time of an inode is constant. In overlayfs it changes
+// when a file is copied up.
 func (m magic) births() bool { return m != unix.OVERLAYFS_SUPER_MAGIC }
 
-// linkMax is how many hard links a file can have. Where that is not known it is
-// what POSIX has Linux promise.
+// linkMax is the limit of hard links to a file. If it is unknown it is the one that Linux
+// guarantees for POSIX.
 func (m magic) linkMax() uint32 {
 	switch m {
 	case unix.EXT4_SUPER_MAGIC:

@@ -1,5 +1,5 @@
-// This file holds the procedures that change names of files that there are: REMOVE,
-// RMDIR, RENAME and LINK.
+// This file holds the procedures that change names of existing files: REMOVE, RMDIR, RENAME
+// and LINK.
 
 package folder
 
@@ -38,14 +38,14 @@ func (s *Server) unlinkIn(q *call, dir *node, name string, directory bool) (nfs.
 	if err = s.checkUnlink(&c.before, name, directory); err == nil {
 		o := s.tree.object(dir)
 		var there *target
-		there, err = s.peek(o, name)
+		there, err = s.targetOf(o, name)
 		defer there.close()
 		switch {
 		case err != nil:
 		case directory:
 			err = s.vol.rmdir(q.creds, o, name)
 		case there != nil && there.Type == nfs.TypeDir:
-			// Who may not remove it is not told what it is.
+			// A caller who may not remove it does not learn its type.
 			if err = s.vol.access(q.creds, o, mayWrite|mayExecute); err == nil {
 				err = nfs.ErrIsDir
 			}
@@ -53,7 +53,7 @@ func (s *Server) unlinkIn(q *call, dir *node, name string, directory bool) (nfs.
 			err = s.vol.remove(q.creds, o, name)
 		}
 		if err == nil {
-			s.unnamed(there)
+			s.forgetUnnamed(there)
 		}
 	}
 	c.end()
@@ -63,8 +63,8 @@ func (s *Server) unlinkIn(q *call, dir *node, name string, directory bool) (nfs.
 	return c.wcc, err
 }
 
-// checkUnlink refuses a name that cannot be removed from what st is of. What "." and
-// ".." answer to RMDIR is in RFC 1813 §3.3.13.
+// checkUnlink refuses names that cannot be removed from the object with the attributes st.
+// RFC 1813 §3.3.13 has the statuses of RMDIR for "." and "..".
 func (s *Server) checkUnlink(st *info, name string, directory bool) error {
 	if st.Type != nfs.TypeDir {
 		return nfs.ErrNotDir
@@ -86,15 +86,15 @@ func (s *Server) checkUnlink(st *info, name string, directory bool) error {
 	return nil
 }
 
-// A target is what a name stood for before a change of names.
+// A target is the object that a name stands for before the name is changed.
 type target struct {
 	object object
 	info
 }
 
-// peek is what a name stands for, or nil. An error is one that may be gone the next
-// time: nothing is changed then.
-func (s *Server) peek(dir object, name string) (*target, error) {
+// targetOf returns the object that a name stands for, or nil. It returns an error only if that
+// is temporary, so that nothing is changed then.
+func (s *Server) targetOf(dir object, name string) (*target, error) {
 	o, st, err := s.vol.lookup(serverCreds, dir, name)
 	if passing(err) {
 		return nil, err
@@ -111,15 +111,15 @@ func (t *target) close() {
 	}
 }
 
-// unnamed ends what has lost a name, if that was its last one. It may have got
-// another meanwhile.
-func (s *Server) unnamed(t *target) {
+// forgetUnnamed forgets an object that has lost a name, unless it has another one, which it may
+// have got meanwhile.
+func (s *Server) forgetUnnamed(t *target) {
 	if t == nil {
 		return
 	}
 	if t.Type != nfs.TypeDir {
 		now, err := s.vol.stat(t.object)
-		if err != nil { // an object that goes by its name
+		if err != nil { // an object of the portable backend, which was its name
 			now = t.info
 			now.NLink--
 		}
@@ -144,8 +144,8 @@ func (s *Server) rename(q *call) ([]byte, error) {
 		var toSt info
 		if to, toSt, err = s.resolve(q, args.To.Dir); err == nil {
 			defer s.tree.release(to)
-			// Of other files no lock may be waited for beside that of a directory:
-			// CREATE takes them in another order.
+			// CREATE locks a directory and then a file in it. To lock a file first could
+			// deadlock, so only directories are locked here.
 			if fromSt.Type != nfs.TypeDir || toSt.Type != nfs.TypeDir {
 				err = nfs.ErrNotDir
 				res.ToWcc.After = s.post(to)
@@ -185,8 +185,8 @@ func (s *Server) renameIn(q *call, from, to *node, fromName, toName string) (fro
 	return fromWcc, toWcc, err
 }
 
-// beginBoth begins changes of two directories, which may be one, in an order that
-// all calls keep to.
+// beginBoth begins changes of two directories, which may be one. All calls lock directories
+// in the same order.
 func (s *Server) beginBoth(from, to *node) (a, b *change, err error) {
 	if from == to {
 		a, err = s.begin(from)
@@ -223,12 +223,12 @@ func (s *Server) checkRename(fromName, toName string) error {
 
 func (s *Server) moveTo(q *call, from, to *node, fromName, toName string) error {
 	fo, too := s.tree.object(from), s.tree.object(to)
-	moved, err := s.peek(fo, fromName)
+	moved, err := s.targetOf(fo, fromName)
 	if err != nil {
 		return err
 	}
 	defer moved.close()
-	over, err := s.peek(too, toName)
+	over, err := s.targetOf(too, toName)
 	if err != nil {
 		return err
 	}
@@ -237,10 +237,10 @@ func (s *Server) moveTo(q *call, from, to *node, fromName, toName string) error 
 		return err
 	}
 	if moved == nil || over != nil && over.key == moved.key {
-		return nil // two names of one file: nothing has happened
+		return nil // two names of one file: rename has done nothing
 	}
 	s.tree.remember(moved.key, place{to.key, toName})
-	s.unnamed(over)
+	s.forgetUnnamed(over)
 	return nil
 }
 

@@ -62,7 +62,7 @@ func TestHandlesOfWhatWasRemovedAreStale(t *testing.T) {
 		w.read(file, 0, 4)
 		wants(t, "REMOVE", w.remove(root, "file"), nfs.OK)
 		w.server.tree.mu.Lock()
-		if w.server.tree.nodes[mustPeek(t, file)] != nil {
+		if w.server.tree.nodes[mustParse(t, file)] != nil {
 			t.Error("what was removed is remembered, and takes its room on disk")
 		}
 		w.server.tree.mu.Unlock()
@@ -133,7 +133,7 @@ func TestHandlesSurviveRenames(t *testing.T) {
 			t.Error("LOOKUP by the new name gives another handle")
 		}
 		w.server.tree.mu.Lock()
-		if w.server.tree.nodes[mustPeek(t, old)] != nil {
+		if w.server.tree.nodes[mustParse(t, old)] != nil {
 			t.Error("what was renamed over is remembered, and takes its room on disk")
 		}
 		w.server.tree.mu.Unlock()
@@ -197,14 +197,14 @@ func TestAFileThatIsLinkedMeanwhileKeepsItsHandle(t *testing.T) {
 	w.put("a/file", "data")
 	must(t, os.Mkdir(w.path("b"), 0o777))
 	b, fh := w.fh("b"), w.fh("a", "file")
-	before, err := w.server.peek(w.server.tree.object(w.node("a")), "file")
+	before, err := w.server.targetOf(w.server.tree.object(w.node("a")), "file")
 	must(t, err)
 	defer before.close()
 	var res nfs.LinkRes
 	w.call(nfs.ProcLink, &nfs.LinkArgs{File: fh, Link: nfs.DirOpArgs{Dir: b, Name: "file"}}, &res)
 	wants(t, "LINK", res.Stat, nfs.OK)
 	must(t, os.Remove(w.path("a", "file")))
-	w.server.unnamed(before)
+	w.server.forgetUnnamed(before)
 	_, stat := w.getattr(fh)
 	wants(t, "GETATTR by its other name", stat, nfs.OK)
 	wants(t, "REMOVE of that", w.remove(b, "file"), nfs.OK)

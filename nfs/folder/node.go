@@ -1,5 +1,4 @@
-// This file holds what the server knows of an object: where it was seen last, and
-// what it has open of it.
+// This file holds the nodes: what the server knows of an object, and has open of it.
 
 package folder
 
@@ -9,32 +8,32 @@ import (
 	"time"
 )
 
-// A node is a file that clients may have a handle of. While somebody uses it
-// (refs), what it has open stays open.
+// A node is an object that clients may have a handle of. While it is used (refs), what it
+// has open stays open.
 type node struct {
 	key key
 	fh  handle
 
-	// change is held around what changes the object, so that what the reply says
-	// of before and after is about this change and no other one of a client.
+	// change is locked around a change of the object, so that the attributes in the reply
+	// are those before and after this change of one client.
 	change sync.Mutex
 
-	// listing is held while dir is used.
+	// listing is locked while dir is used.
 	listing sync.Mutex
 
-	// Of the tree, under its lock.
+	// Guarded by tree.mu.
 	refs     int
-	gone     bool          // no name leads to it any more: to be closed
-	at       place         // where it was seen last
-	object   object        // nil: to be found again by at
+	gone     bool          // it has no name any more: its last user closes it
+	at       place         // its last known place
+	object   object        // nil: not open
 	files    [2]file       // open for reading, and for writing
 	dir      dirReader     // open for listing
-	rulings  *rulings      // who may read or write, of late
-	seen     time.Time     // when it was last seen to be in the folder
-	isDir    bool          // as it was when object was opened
-	used     time.Time     // when it was used last
-	inNames  *list.Element // in tree.names; nil: not to be dropped
-	inOpened *list.Element // in tree.opened, if it has something open
+	rulings  *rulings      // cached permissions
+	seen     time.Time     // when it was last known to be in the folder
+	isDir    bool          // when object was opened
+	used     time.Time     // when its last use ended
+	inNames  *list.Element // in tree.names; nil: never dropped
+	inOpened *list.Element // in tree.opened; nil: nothing is open
 }
 
 // A place is a name in a directory.
@@ -43,13 +42,13 @@ type place struct {
 	name string
 }
 
-// The two of node.files.
+// Indices of node.files.
 const (
 	forReading = 0
 	forWriting = 1
 )
 
-// opened is how many descriptors the node holds.
+// opened is the number of descriptors that the node holds.
 func (n *node) opened() int {
 	c := 0
 	if n.object != nil {
@@ -66,8 +65,7 @@ func (n *node) opened() int {
 	return c
 }
 
-// closeData closes what is open for data. The tree's lock is held and nobody uses
-// the node.
+// closeData closes what is open for data. tree.mu is held, and the node is not used.
 func (n *node) closeData() {
 	for i, f := range n.files {
 		if f != nil {

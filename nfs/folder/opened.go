@@ -1,15 +1,15 @@
-// This file holds what nodes have open besides their objects: files and listings.
+// This file opens nodes for data: files and directories.
 
 package folder
 
-// object is what a node that is in use refers to.
+// object returns the object of n, which is in use.
 func (t *tree) object(n *node) object {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	return n.object
 }
 
-// file returns the open file of n, which is in use: it stays open as long.
+// file returns the open file of n, which is in use and stays open as long.
 func (t *tree) file(n *node, which int) (file, error) {
 	t.mu.Lock()
 	f, o := n.files[which], n.object
@@ -24,7 +24,7 @@ func (t *tree) file(n *node, which int) (file, error) {
 	return t.keep(n, which, f), nil
 }
 
-// keep makes f the open file of n, or closes it if there is one.
+// keep makes f the open file of n. If n has one, keep closes f and returns that.
 func (t *tree) keep(n *node, which int, f file) file {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -33,11 +33,11 @@ func (t *tree) keep(n *node, which int, f file) file {
 		return have
 	}
 	n.files[which] = f
-	t.counted(n, 1)
+	t.addOpen(n, 1)
 	return f
 }
 
-// opendir calls f with what lists n, alone.
+// opendir calls f with the reader of n. It waits for other calls that list n.
 func (t *tree) opendir(n *node, f func(dirReader) error) error {
 	n.listing.Lock()
 	defer n.listing.Unlock()
@@ -51,13 +51,13 @@ func (t *tree) opendir(n *node, f func(dirReader) error) error {
 		}
 		t.mu.Lock()
 		n.dir = d
-		t.counted(n, 1)
+		t.addOpen(n, 1)
 		t.mu.Unlock()
 	}
 	return f(d)
 }
 
-// rulings is what is remembered of rights to n, which is in use.
+// rulings returns the cached permissions of n, which is in use.
 func (t *tree) rulings(n *node) *rulings {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -67,7 +67,7 @@ func (t *tree) rulings(n *node) *rulings {
 	return n.rulings
 }
 
-// sync brings n, which is in use, to disk, by an open file if there is one.
+// sync syncs n, which is in use, by an open file if there is one.
 func (t *tree) sync(n *node) error {
 	t.mu.Lock()
 	f, o := n.files[forWriting], n.object

@@ -182,7 +182,7 @@ func (v *fullVolume) lookup(c *creds, dir object, name string) (object, info, er
 func TestASearchIsSharedAmongHosts(t *testing.T) {
 	w := serve(t, Config{})
 	w.put("file", "data")
-	fh := mustPeek(t, w.fh("file"))
+	fh := mustParse(t, w.fh("file"))
 	w.restart()
 	slow := &slowVolume{volume: w.server.vol, listed: make(chan struct{})}
 	w.server.tree.vol = slow

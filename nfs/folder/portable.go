@@ -1,6 +1,6 @@
-// This file is the backend of systems other than Linux, over os.Root, which holds
-// the jail. An object goes by its name; the server's own renaming is followed.
-// Everybody acts as the server's user. There are no special files.
+// This file is the backend for systems other than Linux. os.Root is its jail. An object is a
+// name, which changes when the server renames the object. All callers act as the server's
+// user, and there are no special files.
 
 package folder
 
@@ -20,21 +20,21 @@ import (
 	"github.com/weft-rdma/weft/nfs"
 )
 
-// A portable is a folder anywhere.
+// A portable is a folder on any system.
 type portable struct {
 	dir *os.Root
 	top *portableObject
 	key key // of the root
 
 	mu   sync.Mutex
-	live map[*portableObject]bool // to be renamed with what they are in
+	live map[*portableObject]bool // open objects, whose names rename changes
 }
 
-// A portableObject is a file by its name below the root.
+// A portableObject is a name below the root.
 type portableObject struct {
 	v    *portable
-	name string // under v.mu
-	key  key    // another inode of the same name is not this object
+	name string // guarded by v.mu
+	key  key    // if the name leads to another inode, the object is stale
 }
 
 func newPortable(root string) (volume, error) {
@@ -69,27 +69,26 @@ func (o *portableObject) close() {
 	delete(o.v.live, o)
 }
 
-// at is the name of an object now, or of a name in it.
+// at is the present name of an object, or of a name in it.
 func (v *portable) at(o object, name ...string) string {
 	v.mu.Lock()
 	defer v.mu.Unlock()
 	return path.Join(append([]string{o.(*portableObject).name}, name...)...)
 }
 
-func (v *portable) root() object      { return v.top }
-func (v *portable) others() bool      { return false }
-func (v *portable) honest() bool      { return false }
-func (v *portable) positions() bool   { return false }
-func (v *portable) maxOpen() int      { return 256 }
-func (v *portable) uid(*creds) uint32 { return ownUser() }
+func (v *portable) root() object        { return v.top }
+func (v *portable) others() bool        { return false }
+func (v *portable) trueInodes() bool    { return false }
+func (v *portable) stableCookies() bool { return false }
+func (v *portable) maxOpen() int        { return 256 }
+func (v *portable) uid(*creds) uint32   { return ownUser() }
 
-// names keeps separators and names with a meaning of their own, as Windows has
-// them, from the paths.
+// names refuses separators, and names with a special meaning, such as Windows has.
 func (v *portable) names(name string) bool {
 	return name == ".." || filepath.IsLocal(name) && !strings.ContainsRune(name, filepath.Separator)
 }
 
-// look is what a name below the root stands for.
+// look returns the attributes of a name below the root.
 func (v *portable) look(name string) (info, error) {
 	fi, err := v.dir.Lstat(name)
 	if err != nil {
@@ -121,7 +120,8 @@ func (v *portable) stat(o object) (info, error) {
 	return st, err
 }
 
-// access goes by what the owner may do; root may all but execute what nobody can.
+// access checks the owner's permissions. Root may do anything but execute a file that nobody
+// may.
 func (v *portable) access(_ *creds, o object, rights uint32) error {
 	st, err := v.stat(o)
 	if err != nil {
@@ -156,7 +156,7 @@ func (v *portable) parent(_ *creds, dir object) (object, info, error) {
 	return v.found(path.Dir(v.at(dir)))
 }
 
-// inside: the name is below the root, if it is still the object's.
+// inside checks that the name, which is below the root, is still the object's.
 func (v *portable) inside(o object) error {
 	_, err := v.stat(o)
 	if errors.Is(err, nfs.ErrStale) {
@@ -210,7 +210,7 @@ func (v *portable) link(_ *creds, o, dir object, name string) error {
 	return v.dir.Link(v.at(o), v.at(dir, name))
 }
 
-// rename takes along the names of all objects in what is renamed.
+// rename changes the names of all open objects in what it renames.
 func (v *portable) rename(_ *creds, from object, fromName string, to object, toName string) error {
 	old, new := v.at(from, fromName), v.at(to, toName)
 	if old == new {
@@ -236,8 +236,8 @@ func (v *portable) rename(_ *creds, from object, fromName string, to object, toN
 	return nil
 }
 
-// clear makes room for a directory that is renamed over an empty one, which POSIX has
-// in one step and os.Root not at all.
+// clear removes an empty directory that another one is renamed to. POSIX does both in one
+// step, os.Root does not.
 func (v *portable) clear(old, new string) error {
 	from, err := v.look(old)
 	if err != nil {
@@ -263,7 +263,7 @@ func (v *portable) remove(_ *creds, dir object, name string) error {
 	return v.dir.Remove(v.at(dir, name))
 }
 
-// rmdir removes directories only, which os.Root does not tell apart.
+// rmdir removes directories only. os.Root.Remove removes any file.
 func (v *portable) rmdir(_ *creds, dir object, name string) error {
 	p := v.at(dir, name)
 	st, err := v.look(p)
@@ -292,7 +292,7 @@ func (v *portable) chown(_ *creds, o object, uid, gid uint32) error {
 
 func (v *portable) chtimes(_ *creds, o object, atime, mtime nfs.SetTime) error {
 	now := time.Now()
-	var ts [2]time.Time // zero: unchanged
+	var ts [2]time.Time // zero: no change
 	for i, t := range []nfs.SetTime{atime, mtime} {
 		switch t.How {
 		case nfs.SetToServerTime:
@@ -306,12 +306,12 @@ func (v *portable) chtimes(_ *creds, o object, atime, mtime nfs.SetTime) error {
 		return err
 	}
 	if st.Type == nfs.TypeLnk {
-		return nfs.ErrNotSupp // os.Root would follow it
+		return nfs.ErrNotSupp // os.Root would follow the link
 	}
 	return v.dir.Chtimes(v.at(o), ts[0], ts[1])
 }
 
-// sync does what the system has: not all know it for directories.
+// sync syncs what the system can sync; on some, directories cannot be.
 func (v *portable) sync(o object) error {
 	f, err := v.dir.OpenFile(v.at(o), os.O_RDWR, 0)
 	if passing(err) {
@@ -325,7 +325,7 @@ func (v *portable) sync(o object) error {
 }
 
 func (v *portable) volumeInfo() (volumeInfo, error) {
-	// What the standard library does not tell is none, or a promise of POSIX.
+	// What the standard library does not return is left out, or guaranteed by POSIX.
 	return volumeInfo{linkMax: 8, nameMax: 255, links: true, symlinks: true, tick: 100, maxFile: math.MaxInt64}, nil
 }
 
@@ -340,7 +340,7 @@ func (v *portable) open(o object, write bool) (file, error) {
 	}
 	fi, err := f.Stat()
 	if err == nil && !fi.Mode().IsRegular() {
-		err = fmt.Errorf("folder: %s: no regular file any more: %w", f.Name(), nfs.ErrStale)
+		err = fmt.Errorf("folder: %s: no longer a regular file: %w", f.Name(), nfs.ErrStale)
 	}
 	if err != nil {
 		f.Close()
@@ -388,7 +388,7 @@ func (d portableDir) read(_ uint64, f func(*dirent) bool) (end bool, err error) 
 		if passing(err) {
 			return false, err
 		}
-		// Else it has gone meanwhile.
+		// Any other error: it was removed meanwhile.
 		if err == nil && !f(&dirent{name: e.Name(), ino: st.FileID, dir: e.IsDir()}) {
 			return false, nil
 		}
@@ -396,7 +396,7 @@ func (d portableDir) read(_ uint64, f func(*dirent) bool) (end bool, err error) 
 	return true, nil
 }
 
-// A portableFile is a regular file that is open.
+// A portableFile is an open regular file.
 type portableFile struct{ f *os.File }
 
 func (f *portableFile) readAt(p []byte, off int64) (int, error) {
@@ -448,5 +448,5 @@ func modeOf(m fs.FileMode) uint32 {
 	return mode
 }
 
-func ownUser() uint32  { return uint32(max(os.Getuid(), 0)) } // Windows says -1
+func ownUser() uint32  { return uint32(max(os.Getuid(), 0)) } // -1 on Windows
 func ownGroup() uint32 { return uint32(max(os.Getgid(), 0)) }

@@ -1,4 +1,4 @@
-// This file is what the portable backend asks macOS.
+// This file gets attributes from macOS for the portable backend.
 
 package folder
 

@@ -1,4 +1,4 @@
-// This file is what the portable backend asks Linux, where tests run it.
+// This file gets attributes from Linux for the portable backend, which is tested there.
 
 package folder
 

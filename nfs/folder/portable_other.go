@@ -1,7 +1,7 @@
 //go:build !linux && !darwin && !windows
 
-// This file is for systems of which nothing is known: a file is its name and the
-// device it is on, so that handles do not survive renaming.
+// This file is for systems without known attributes. A file is identified by its name, so
+// handles do not survive renaming.
 
 package folder
 

@@ -1,5 +1,5 @@
-// This file is what the portable backend asks Windows: the number of a file is told
-// of open files only.
+// This file gets attributes from Windows for the portable backend. Windows returns the
+// number of a file for open files only.
 
 package folder
 
@@ -19,7 +19,7 @@ func (v *portable) identify(name string, fi fs.FileInfo, st *info) error {
 		st.key.gen = uint64(sys.CreationTime.Nanoseconds())
 	}
 	if fi.Mode()&fs.ModeType&^fs.ModeDir != 0 {
-		// It would be followed: it goes by its name.
+		// Opening would follow the link, so its name identifies it.
 		h := fnv.New64a()
 		h.Write([]byte(name))
 		st.key.ino = h.Sum64()

@@ -1,5 +1,5 @@
-// This file is how a node is reached again that has nothing open: by the names that
-// led to it, which have to lead to the same inode still.
+// This file opens nodes again that have been closed: by the names that led to them, which
+// have to lead to the same inodes.
 
 package folder
 
@@ -12,9 +12,9 @@ import (
 	"github.com/weft-rdma/weft/origin"
 )
 
-// proven returns n, which is held, if it is still in the folder. A file that is not
-// where it was may have another name there.
-func (t *tree) proven(n *node, share origin.Share) (*node, error) {
+// checked returns n, which is in use, if it is still in the folder. A file that has left its
+// place may have another hard link in the folder, by which it is opened again.
+func (t *tree) checked(n *node, share origin.Share) (*node, error) {
 	t.mu.Lock()
 	now := time.Now()
 	fresh := n == t.root || now.Sub(n.seen) < believed
@@ -47,13 +47,13 @@ func (t *tree) proven(n *node, share origin.Share) (*node, error) {
 	return nil, err
 }
 
-// linked reports whether a name may still lead to an object.
+// linked reports whether an object may still have a name.
 func (t *tree) linked(o object) bool {
 	st, err := t.vol.stat(o)
 	return err != nil || st.NLink > 0
 }
 
-// renew has the next user of n's handle open it anew, by its names.
+// renew replaces n by a new node, which its next user opens.
 func (t *tree) renew(n *node) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -64,8 +64,8 @@ func (t *tree) renew(n *node) {
 	}
 }
 
-// reopen finds the object of a key by the names that led to it, or else by looking
-// everywhere.
+// reopen opens the object of a key by the names that led to it, or else after a search. The
+// caller releases the node.
 func (t *tree) reopen(k key, share origin.Share) (*node, error) {
 	n, err := t.descend(k, share)
 	if err == nil || !misplaced(err) {
@@ -75,12 +75,12 @@ func (t *tree) reopen(k key, share origin.Share) (*node, error) {
 		return nil, err
 	}
 	if n, err = t.descend(k, share); err != nil && misplaced(err) {
-		return nil, nfs.ErrJukebox // it was there a moment ago, and is on its way elsewhere
+		return nil, nfs.ErrJukebox // it has been moved since
 	}
 	return n, err
 }
 
-// errLost says that the names that led to an object do not any more.
+// errLost says that the names that led to an object do not lead to it any more.
 var errLost = errors.New("folder: not where it was")
 
 func misplaced(err error) bool {
@@ -88,9 +88,9 @@ func misplaced(err error) bool {
 		errors.Is(err, errOutside) || statOf(err) == nfs.ErrNotDir
 }
 
-// descend opens what leads to k, from the next directory above that is open.
+// descend opens the object of k, starting at the nearest directory above it that is open.
 func (t *tree) descend(k key, share origin.Share) (*node, error) {
-	var path []place // of the way up
+	var path []place // from k up
 	var from *node
 	t.mu.Lock()
 	for at := k; from == nil; {
@@ -109,9 +109,9 @@ func (t *tree) descend(k key, share origin.Share) (*node, error) {
 	}
 	t.mu.Unlock()
 
-	from, err := t.proven(from, share)
+	from, err := t.checked(from, share)
 	if err == nfs.ErrStale {
-		err = errLost // that directory is gone, which says nothing of k
+		err = errLost // k may have been moved out of that directory before
 	}
 	for i := len(path) - 1; i >= 0 && err == nil; i-- {
 		want := k
@@ -128,7 +128,7 @@ func (t *tree) descend(k key, share origin.Share) (*node, error) {
 // maxPath bounds the names between the root and an object.
 const maxPath = 4096
 
-// step opens a name in a directory, which is to be the object of a key.
+// step opens a name in a directory, if it is the object of the key want.
 func (t *tree) step(dir *node, at place, want key) (*node, error) {
 	o, st, err := t.vol.lookup(serverCreds, t.object(dir), at.name)
 	if err != nil {

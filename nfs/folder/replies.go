@@ -1,7 +1,10 @@
-// This file is the duplicate request cache: a call that changes something and
-// comes a second time, because its reply was lost with a connection, gets the
-// reply that the first one got. The cache is bounded and divided by [origin.Share]:
-// when it is full, the share with the most entries loses the oldest of them.
+// This file is the duplicate request cache. A call that changes something and is
+// retransmitted, because its reply was lost with a connection, gets the same reply again.
+// The cache is bounded and divided by [origin.Share]: when it is full, the share with the
+// most entries loses its oldest.
+//
+// Locking: replyCache.mu guards everything but answer.reply, which is written before
+// answer.done is closed and read after it.
 
 package folder
 
@@ -19,26 +22,25 @@ import (
 
 const (
 	maxReplies  = 2048
-	maxReply    = 1024 // octets of a reply that is kept; those of such procedures are shorter
+	maxReply    = 1024 // octets of a reply that is kept; such procedures have shorter ones
 	replyExpiry = 2 * time.Minute
 )
 
-// A request identifies a call. A client uses an XID again only when it is done
-// with the call that had it.
+// A request identifies a call. A client does not reuse an XID before its call has ended.
 type request struct {
 	peer string
 	xid  uint32
 }
 
-// A replyCache remembers calls, running ones and those answered.
+// A replyCache holds calls in progress and calls that have been answered.
 type replyCache struct {
 	mu      sync.Mutex
 	entries map[request]*answer
-	order   list.List                   // of answers, the latest in front
-	shares  map[origin.Share]*list.List // of each share's answers, in the same order
+	order   list.List                   // of answers, the latest first
+	shares  map[origin.Share]*list.List // the answers of each share, in the same order
 }
 
-// An answer is what a call got, or will get.
+// An answer is the reply to a call, or the promise of one.
 type answer struct {
 	request request
 	share   origin.Share
@@ -48,15 +50,16 @@ type answer struct {
 	own     *list.Element // in its share's list
 	since   time.Time
 	done    chan struct{}
-	reply   []byte // nil: none was kept; written before done is closed
+	reply   []byte // nil: none was kept
 }
 
 func newReplyCache() *replyCache {
 	return &replyCache{entries: make(map[request]*answer), shares: make(map[origin.Share]*list.List)}
 }
 
-// peerOf names the client. The port over RDMA is not of its choosing and another
-// one after a reconnection; over TCP, clients that use XIDs again keep theirs.
+// peerOf identifies the client. Over RDMA its port does not matter, because the client
+// does not choose it and it changes with each connection. Over TCP, clients that retransmit
+// calls keep their port.
 func peerOf(r *oncrpc.Request) string {
 	if r.Remote == nil {
 		return r.Network
@@ -68,10 +71,10 @@ func peerOf(r *oncrpc.Request) string {
 	return r.Network + " " + addr
 }
 
-// do answers r from memory, or by f. A call that runs already gets no reply of its
-// own on the same connection; on another one it gets that of the first.
+// do answers r from the cache, or by f. A retransmission of a call in progress gets no
+// reply on the same connection, and the reply of the first on another one.
 func (c *replyCache) do(ctx context.Context, r *oncrpc.Request, f func() ([]byte, error)) ([]byte, error) {
-	// All behind XID, direction and version of RPC.
+	// Everything behind the XID, the msg_type and the version of RPC.
 	sum := sha256.Sum256(r.Message[min(12, len(r.Message)):])
 	a, first := c.begin(request{peerOf(r), r.XID}, originOf(r).Share(), sum, r.Session)
 	if first {
@@ -96,7 +99,7 @@ func (c *replyCache) do(ctx context.Context, r *oncrpc.Request, f func() ([]byte
 		}
 	}
 	if a.reply == nil {
-		return nil, oncrpc.ErrNoReply // it failed in a way that asks for another XID
+		return nil, oncrpc.ErrNoReply // no reply was kept; the client has to use a new XID
 	}
 	return append(r.Buffer(len(a.reply)), a.reply...), nil
 }
@@ -128,8 +131,8 @@ func (c *replyCache) begin(q request, share origin.Share, sum [sha256.Size]byte,
 	return a, true
 }
 
-// greatest is the list that loses an entry: that of the share which begins a call if it
-// has more than its part, or else the longest.
+// greatest returns the list that loses an entry: that of the share which makes the call if
+// it has more than its part, or else the longest.
 func (c *replyCache) greatest(share origin.Share) *list.List {
 	most := c.shares[share]
 	if most != nil && most.Len() > maxReplies/len(c.shares) {
@@ -143,8 +146,8 @@ func (c *replyCache) greatest(share origin.Share) *list.List {
 	return most
 }
 
-// oldest is the answer that a share loses: one that was given, lest a call that runs be
-// begun again.
+// oldest returns the answer that a list loses: the oldest with a reply, because a call in
+// progress would be executed twice if it were forgotten.
 func oldest(l *list.List) *answer {
 	for e := l.Back(); e != nil; e = e.Prev() {
 		if a := e.Value.(*answer); a.reply != nil {
@@ -154,7 +157,7 @@ func oldest(l *list.List) *answer {
 	return l.Back().Value.(*answer)
 }
 
-// end keeps the reply of a call. What was not answered may be tried again.
+// end keeps the reply of a call. A call without one may be executed again.
 func (c *replyCache) end(a *answer, reply []byte) {
 	c.mu.Lock()
 	defer c.mu.Unlock()

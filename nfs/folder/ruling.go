@@ -1,5 +1,5 @@
-// This file remembers who may read or write a file. To ask the kernel as the caller
-// takes longer than to read a page, and who reads one reads many.
+// This file caches permission checks for data. Asking the kernel as the caller takes longer
+// than reading a page, and readers of a page usually read more.
 
 package folder
 
@@ -11,29 +11,28 @@ import (
 	"github.com/weft-rdma/weft/nfs"
 )
 
-// settled is how old the last change of a file's attributes has to be for what is
-// found out to hold until the next one: two changes within a tick of the clock are of
-// one time.
-const settled = time.Second
+// ctimeAge is how old the last change of a file's attributes has to be before an answer is
+// cached: two changes within one tick of the clock have the same time.
+const ctimeAge = time.Second
 
-// rulings are the latest answers of the kernel about one file.
+// rulings are the kernel's latest answers about a file.
 type rulings struct {
 	mu    sync.Mutex
-	ctime nfs.Time // that they are about: mode, owner and ACL change it
+	ctime nfs.Time // for which they hold: changes of mode, owner and ACL set it
 	last  [4]ruling
-	next  int // of last to be overwritten
+	next  int // the element of last to replace next
 }
 
-// A ruling says what a caller may.
+// A ruling says whether a caller has some rights.
 type ruling struct {
 	creds  creds
-	rights uint32 // 0: none yet
+	rights uint32 // 0: unused
 	err    error
 }
 
-// ask answers by what is remembered, or asks.
+// ask returns the cached answer, or calls ask.
 func (r *rulings) ask(c *creds, st *info, rights uint32, now time.Time, ask func() error) error {
-	if now.Sub(st.Ctime.Time()) < settled {
+	if now.Sub(st.Ctime.Time()) < ctimeAge {
 		return ask()
 	}
 	r.mu.Lock()

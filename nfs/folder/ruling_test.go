@@ -34,7 +34,7 @@ func TestRulingsLastUntilTheAttributesChange(t *testing.T) {
 		{a, mayRead, new, later, nfs.ErrAcces, nil, false},
 		{b, mayRead, new, later, nfs.ErrIO, nfs.ErrIO, true}, // an error is no ruling
 		{b, mayRead, new, later, nil, nil, true},
-		{a, mayRead, new, new.Time().Add(settled - 1), nfs.ErrAcces, nfs.ErrAcces, true}, // a change may follow in the same tick
+		{a, mayRead, new, new.Time().Add(ctimeAge - 1), nfs.ErrAcces, nfs.ErrAcces, true}, // a change may follow in the same tick
 	} {
 		before := asked
 		st := info{Attributes: nfs.Attributes{Ctime: tc.ctime}}

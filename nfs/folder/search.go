@@ -1,5 +1,16 @@
-// This file is the search for objects that the server has a handle of and does not
-// remember where they are: a walk through the whole folder, for all of them at once.
+// This file searches for objects whose handles are authentic, but whose places the server
+// does not know.
+//
+//  1. find enters a quest for the object of a key, or joins an existing one, and starts run
+//     if it is not running. It waits for the quest's end, or for patience.
+//  2. run takes all quests and walks through the whole folder. Whenever the walk finds the
+//     object of a quest, it tells the tree the places on the path to it.
+//  3. answer ends each of these quests. Objects that were not found count as lost for a
+//     while. Quests entered during a walk are for the next one.
+//
+// Locking: searcher.mu guards the fields below it. It is not held during a walk. A quest's
+// found and again are written before its end is closed. tree.mu is never held together with
+// searcher.mu.
 
 package folder
 
@@ -14,21 +25,19 @@ import (
 )
 
 const (
-	// patience is how long a call waits for the search. Then its client is asked to
-	// come again.
+	// patience is how long a call waits for a search before its client is asked to retry.
 	patience = 2 * time.Second
 
-	// lostFor is how long what was not found is not looked for again.
+	// lostFor is how long an object that was not found is not searched for again.
 	lostFor = 30 * time.Second
 
-	maxWanted = 1024 // objects looked for at a time
-	maxAsked  = 256  // and for one share
-	maxLost   = 8192 // objects known not to be found
-	maxClimb  = 512  // directories deep, each of which is kept open meanwhile
+	maxWanted = 1024 // objects searched for at a time
+	maxAsked  = 256  // of these, for one share
+	maxLost   = 8192 // objects remembered as lost
+	maxClimb  = 512  // depth of a walk in directories, each of which it keeps open
 )
 
-// A searcher looks for objects. It has one goroutine, while there is something to
-// be looked for.
+// A searcher searches for objects. Its goroutine runs while there are quests.
 type searcher struct {
 	tree   *tree
 	wait   time.Duration // patience
@@ -43,12 +52,12 @@ type searcher struct {
 	lost    map[key]time.Time
 }
 
-// A quest is an object that is looked for.
+// A quest is a search for one object.
 type quest struct {
-	share origin.Share  // that asked first
-	end   chan struct{} // closed when the search has ended
-	found bool          // written before that
-	again bool          // so was this: not everything could be looked at
+	share origin.Share  // of the first call that needed the object
+	end   chan struct{} // closed at the end of the search
+	found bool          // the tree knows the object's place
+	again bool          // not found, but the walk could not look everywhere
 }
 
 func (s *searcher) start(t *tree) {
@@ -59,14 +68,13 @@ func (s *searcher) start(t *tree) {
 
 func (s *searcher) stop() {
 	s.mu.Lock()
-	s.cancel() // no search begins any more
+	s.cancel() // after this no search begins
 	s.mu.Unlock()
 	s.done.Wait()
 }
 
-// find returns when the tree knows a place of k: NFS3ERR_STALE if there is none,
-// NFS3ERR_JUKEBOX while the search lasts, and when it could not look everywhere. No
-// share can have all of a search for itself.
+// find returns nil once the tree knows a place of k, NFS3ERR_STALE if there is none, and
+// NFS3ERR_JUKEBOX while the search lasts, or if it could not look everywhere.
 func (s *searcher) find(k key, share origin.Share) error {
 	q, err := s.begin(k, share)
 	if err != nil {
@@ -115,7 +123,7 @@ func (s *searcher) begin(k key, share origin.Share) (*quest, error) {
 	return q, nil
 }
 
-// gone says that k is not to be found.
+// gone records that k does not exist any more.
 func (s *searcher) gone(k key) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -129,8 +137,7 @@ func (s *searcher) lose(k key) {
 	s.lost[k] = time.Now()
 }
 
-// run searches until nothing is wanted. What is asked for during a walk, which may
-// be past it already, is for the next one.
+// run searches until there are no quests.
 func (s *searcher) run() {
 	for {
 		s.mu.Lock()
@@ -162,7 +169,8 @@ func (s *searcher) run() {
 	}
 }
 
-// answer ends the quest for k after a walk, whole or not, that was unsure or not.
+// answer ends the quest for k after a walk: whether that was complete, and whether it had to
+// leave something out.
 func (s *searcher) answer(k key, whole, unsure bool) {
 	q := s.wanted[k]
 	q.again = unsure
@@ -179,23 +187,23 @@ func (s *searcher) answer(k key, whole, unsure bool) {
 // A walk is one pass through the folder.
 type walk struct {
 	s      *searcher
-	quests map[key]*quest // those not found yet
+	quests map[key]*quest // not found yet
 	inos   map[uint64]bool
-	way    []step // to where it is
-	unsure bool   // something could not be looked at, and might be the next time
+	way    []step // path to the present object
+	unsure bool   // a temporary error has kept it from looking at something
 }
 
-// A step of the way is a directory and its place.
+// A step is a directory on the path, with its place.
 type step struct {
 	key key
 	at  place
 }
 
-// errFound ends a walk that has found everything.
+// errFound ends a walk that has found all objects.
 var errFound = errors.New("folder: all found")
 
-// visit looks into dir and what is below it. A directory that cannot be read or has
-// gone has nothing in it.
+// visit searches a directory and those below it. A directory that cannot be read, or does not
+// exist any more, counts as empty.
 func (w *walk) visit(dir object, k key) error {
 	if err := w.s.ctx.Err(); err != nil {
 		return err
@@ -217,7 +225,7 @@ func (w *walk) visit(dir object, k key) error {
 	return nil
 }
 
-// names lists what is worth a look: directories, and what has a number looked for.
+// names returns the entries to look up: directories, and those with a wanted inode number.
 func (w *walk) names(dir object) ([]string, error) {
 	vol := w.s.tree.vol
 	r, err := vol.readDir(dir)
@@ -225,7 +233,7 @@ func (w *walk) names(dir object) ([]string, error) {
 		return nil, err
 	}
 	defer r.close()
-	all := !vol.honest()
+	all := !vol.trueInodes()
 	var names []string
 	_, err = r.read(0, func(e *dirent) bool {
 		if e.name != "." && e.name != ".." && (all || e.dir || w.inos[e.ino]) {

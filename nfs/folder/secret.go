@@ -1,5 +1,4 @@
-// This file keeps the key that file handles are sealed with, outside of the folder
-// that is served.
+// This file keeps the key that authenticates file handles, outside of the served folder.
 
 package folder
 
@@ -16,27 +15,27 @@ import (
 const (
 	secretFile  = "handles.key"
 	secretLen   = 32
-	leastSecret = 16 // octets of a key that a program brings along
+	leastSecret = 16 // least octets of Config.HandleKey
 )
 
-// A refusedError says that a key is there and must not be used, or that it lies
-// where others might exchange it.
+// A refusedError says that an existing key must not be used, because others may know or
+// replace it.
 type refusedError struct{ path, why, todo string }
 
 func (e *refusedError) Error() string {
 	return fmt.Sprintf("folder: the key of file handles: %s: %s: %s", e.path, e.why, e.todo)
 }
 
-// secret is the key of file handles. Where it cannot be kept, of which lost tells
-// why, it is one that lasts as long as the server.
+// secret returns the key of file handles. If it cannot be saved, lost says why, and the key
+// is a random one for this Server.
 func (c *Config) secret() (key []byte, lost, err error) {
 	switch {
 	case len(c.HandleKey) >= leastSecret:
 		return c.HandleKey, nil, nil
 	case len(c.HandleKey) > 0:
-		return nil, nil, fmt.Errorf("folder: HandleKey has %d octets: want %d at least", len(c.HandleKey), leastSecret)
+		return nil, nil, fmt.Errorf("folder: HandleKey has %d octets, expected at least %d", len(c.HandleKey), leastSecret)
 	case c.StateDir == "":
-		return newSecret(), errors.New("no folder was named to keep it in"), nil
+		return newSecret(), errors.New("no folder is configured for it"), nil
 	}
 	key, err = loadSecret(c.StateDir, c.Root)
 	var refused *refusedError
@@ -52,8 +51,8 @@ func newSecret() []byte {
 	return key
 }
 
-// loadSecret returns the key that lies in dir, and makes one if there is none. What
-// lies below root is no place for it.
+// loadSecret returns the key in dir, which it makes if there is none. Dir must not be below
+// root.
 func loadSecret(dir, root string) ([]byte, error) {
 	dir, err := filepath.Abs(dir)
 	if err != nil {
@@ -63,7 +62,7 @@ func loadSecret(dir, root string) ([]byte, error) {
 	case err != nil:
 		return nil, err
 	case in:
-		return nil, fmt.Errorf("%s is in the folder that is served: clients could read the key", dir)
+		return nil, fmt.Errorf("%s is in the served folder, where clients could read the key", dir)
 	}
 	if err := makeState(dir); err != nil {
 		return nil, err
@@ -80,14 +79,14 @@ func loadSecret(dir, root string) ([]byte, error) {
 	key, err := readSecret(r, path)
 	if errors.Is(err, fs.ErrNotExist) {
 		if err = makeSecret(r); err == nil || errors.Is(err, fs.ErrExist) {
-			key, err = readSecret(r, path) // the one of whoever came first
+			key, err = readSecret(r, path) // that of the first server
 		}
 	}
 	return key, err
 }
 
-// within reports whether dir, or the first directory above it that there is, is
-// root or below it.
+// within reports whether dir is root or below it. If dir does not exist, the nearest
+// directory above it that exists counts.
 func within(dir, root string) (bool, error) {
 	top, err := os.Stat(root)
 	if err != nil {
@@ -117,7 +116,7 @@ func within(dir, root string) (bool, error) {
 	}
 }
 
-// makeState makes the directory if there is none.
+// makeState makes the directory if it does not exist.
 func makeState(dir string) error {
 	if err := os.MkdirAll(filepath.Dir(dir), 0o755); err != nil {
 		return err
@@ -128,37 +127,37 @@ func makeState(dir string) error {
 	return nil
 }
 
-// checkState refuses a directory that others may change.
+// checkState refuses a directory that other users may change.
 func checkState(r *os.Root, dir string) error {
 	named, err := os.Lstat(dir)
 	if err != nil {
 		return err
 	}
 	if named.Mode()&fs.ModeSymlink != 0 {
-		return &refusedError{dir, "it is a symbolic link", "name the folder itself"}
+		return &refusedError{dir, "it is a symbolic link", "name the folder that it leads to"}
 	}
 	opened, err := r.Stat(".")
 	if err != nil {
 		return err
 	}
 	if !os.SameFile(named, opened) {
-		return &refusedError{dir, "it was exchanged while it was opened", "choose a folder that nobody else may change"}
+		return &refusedError{dir, "it was replaced while it was opened", "choose a folder that no other user may change"}
 	}
 	if why := foreign(opened, 0o022); why != "" {
-		return &refusedError{dir, why, "its owner has to be the user that serves, and nobody else may write to it"}
+		return &refusedError{dir, why, "the server's user must own it, and no other user may write to it"}
 	}
 	return nil
 }
 
-// readSecret reads the key, unless others may know or have chosen it.
+// readSecret reads the key. It refuses one that other users may know or have chosen.
 func readSecret(r *os.Root, path string) ([]byte, error) {
 	fi, err := r.Lstat(secretFile)
 	if err != nil {
 		return nil, err
 	}
-	const todo = "remove it, and handles of before become stale; or see to it that it is a file of the user that serves, of mode 0600"
+	const todo = "remove it, and existing handles become stale; or make it a file of the server's user with mode 0600"
 	if !fi.Mode().IsRegular() {
-		return nil, &refusedError{path, "it is no regular file", todo}
+		return nil, &refusedError{path, "it is not a regular file", todo}
 	}
 	if why := foreign(fi, 0o077); why != "" {
 		return nil, &refusedError{path, why, todo}
@@ -173,11 +172,11 @@ func readSecret(r *os.Root, path string) ([]byte, error) {
 		return nil, err
 	}
 	if !os.SameFile(fi, opened) {
-		return nil, &refusedError{path, "it was exchanged while it was opened", todo}
+		return nil, &refusedError{path, "it was replaced while it was opened", todo}
 	}
 	key, err := io.ReadAll(io.LimitReader(f, secretLen+1))
 	if err == nil && len(key) != secretLen {
-		err = &refusedError{path, fmt.Sprintf("it has not the %d octets of a key", secretLen), "remove it, and handles of before become stale"}
+		err = &refusedError{path, fmt.Sprintf("it does not have the %d octets of a key", secretLen), "remove it; existing handles become stale"}
 	}
 	if err != nil {
 		return nil, err
@@ -185,8 +184,8 @@ func readSecret(r *os.Root, path string) ([]byte, error) {
 	return key, nil
 }
 
-// makeSecret makes a key. It gets its name when it is whole, and fails with
-// fs.ErrExist if another server was first.
+// makeSecret makes a key. The key gets its name when it is complete. If another server was
+// first, the error is fs.ErrExist.
 func makeSecret(r *os.Root) error {
 	part := "." + secretFile + "-" + rand.Text()
 	f, err := r.OpenFile(part, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
@@ -203,7 +202,7 @@ func makeSecret(r *os.Root) error {
 		return err
 	}
 	if d, err := r.Open("."); err == nil {
-		d.Sync() // not every system can; without, a crash may have the key made anew
+		d.Sync() // some systems cannot; then a crash may lose the key
 		d.Close()
 	}
 	return nil

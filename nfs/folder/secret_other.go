@@ -1,7 +1,7 @@
 //go:build !unix
 
-// This file is for systems without owners and modes: there the rights to a file are
-// those of the folder that it was made in.
+// This file is for systems without owners and modes, where a file has the permissions of
+// its folder.
 
 package folder
 

@@ -87,11 +87,11 @@ func TestAKeyThatOthersMayKnowIsRefused(t *testing.T) {
 		"a symbolic link": {func(dir, key string) error {
 			must(t, os.Rename(key, filepath.Join(dir, "other")))
 			return os.Symlink("other", key)
-		}, "no regular file"},
-		"a folder":                           {func(dir, key string) error { must(t, os.Remove(key)); return os.Mkdir(key, 0o700) }, "no regular file"},
-		"too short":                          {func(dir, key string) error { return os.WriteFile(key, []byte("short"), 0o600) }, "not the 32 octets"},
-		"empty":                              {func(dir, key string) error { return os.WriteFile(key, nil, 0o600) }, "not the 32 octets"},
-		"too long":                           {func(dir, key string) error { return os.WriteFile(key, []byte(good+"k"), 0o600) }, "not the 32 octets"},
+		}, "not a regular file"},
+		"a folder":                           {func(dir, key string) error { must(t, os.Remove(key)); return os.Mkdir(key, 0o700) }, "not a regular file"},
+		"too short":                          {func(dir, key string) error { return os.WriteFile(key, []byte("short"), 0o600) }, "not have the 32 octets"},
+		"empty":                              {func(dir, key string) error { return os.WriteFile(key, nil, 0o600) }, "not have the 32 octets"},
+		"too long":                           {func(dir, key string) error { return os.WriteFile(key, []byte(good+"k"), 0o600) }, "not have the 32 octets"},
 		"in a folder that others may change": {func(dir, key string) error { return os.Chmod(dir, 0o777) }, "mode is 0777"},
 		"in a folder that is a symbolic link": {func(dir, key string) error {
 			must(t, os.Rename(dir, dir+"2"))
@@ -126,11 +126,11 @@ func TestWithoutAPlaceForItTheKeyLastsAsLongAsTheServer(t *testing.T) {
 		state func(root string) string
 		why   string
 	}{
-		"nothing said":          {func(string) string { return "" }, "no folder was named"},
+		"nothing said":          {func(string) string { return "" }, "no folder is configured"},
 		"below a file":          {func(string) string { return filepath.Join(file, "state") }, "not a directory"},
-		"the folder itself":     {func(root string) string { return root }, "in the folder that is served"},
-		"in the folder":         {func(root string) string { return filepath.Join(root, "a", "state") }, "in the folder that is served"},
-		"in the folder, really": {func(root string) string { return filepath.Join(link(t, root), "state") }, "in the folder that is served"},
+		"the folder itself":     {func(root string) string { return root }, "in the served folder"},
+		"in the folder":         {func(root string) string { return filepath.Join(root, "a", "state") }, "in the served folder"},
+		"in the folder, really": {func(root string) string { return filepath.Join(link(t, root), "state") }, "in the served folder"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			w := &world{t: t, dir: t.TempDir(), session: new(int)}
@@ -200,9 +200,9 @@ func TestForgedHandlesCostACheckAndNoSearch(t *testing.T) {
 		w.put("a/file", "data")
 		w.put("a/hidden", "data")
 		fh := w.fh("a", "file")
-		hidden := mustPeek(t, w.fh("a", "hidden"))
+		hidden := mustParse(t, w.fh("a", "hidden"))
 		w.restart()
-		root := mustPeek(t, w.root())
+		root := mustParse(t, w.root())
 		slow := &slowVolume{volume: w.server.vol, listed: make(chan struct{})}
 		close(slow.listed)
 		w.server.tree.vol = slow

@@ -1,6 +1,6 @@
 //go:build unix
 
-// This file is how a system with owners and modes tells whether a key is one's own.
+// This file checks the owner and the mode of the key.
 
 package folder
 
@@ -11,11 +11,11 @@ import (
 	"syscall"
 )
 
-// foreign says what is wrong with a file that has another owner, or grants others one
-// of these rights; "" is nothing.
+// foreign returns what is wrong with a file that has another owner, or grants others any of
+// the rights; "" if nothing is.
 func foreign(fi fs.FileInfo, rights fs.FileMode) string {
 	if st, ok := fi.Sys().(*syscall.Stat_t); ok && int64(st.Uid) != int64(os.Geteuid()) {
-		return fmt.Sprintf("it belongs to the user %d, not to %d, who serves", st.Uid, os.Geteuid())
+		return fmt.Sprintf("it belongs to user %d; the server runs as %d", st.Uid, os.Geteuid())
 	}
 	if fi.Mode().Perm()&rights != 0 {
 		return fmt.Sprintf("its mode is %#o", fi.Mode().Perm())

@@ -1,5 +1,18 @@
-// This file holds the server: its start and end, and how a call comes to its
-// procedure.
+// This file holds the server: its start and end, and the dispatch of calls.
+//
+// A call takes these steps:
+//
+//  1. ServeRPC checks program, version and procedure, and finds the identity of the caller
+//     (creds.go).
+//  2. A call that must not be executed twice goes through the duplicate request cache
+//     (replies.go).
+//  3. The procedure (inspect.go, data.go, setattr.go, create.go, names.go, listing.go)
+//     resolves the handle to a node (tree.go), works on the volume (volume.go) as the
+//     caller, syncs the change, and encodes the reply.
+//
+// Locking: calls hold Server.serving for reading, so that Close can wait for them.
+// Server.mu guards the verifier and the time of the last warning, and is held for no longer
+// than that. The locks of nodes are described in tree.go.
 
 package folder
 
@@ -17,11 +30,11 @@ import (
 	"github.com/weft-rdma/weft/origin"
 )
 
-// A Server serves one folder by NFS version 3, as an [oncrpc.Handler] of the program
+// A Server serves a folder over NFS version 3. It is an [oncrpc.Handler] of the program
 // [nfs.Program] in version [nfs.V3]. Many goroutines may call it.
 type Server struct {
 	cfg     Config
-	lost    error // why the key of handles is not kept
+	lost    error // why the key of handles was not saved, or nil
 	vol     volume
 	tree    *tree
 	replies *replyCache
@@ -32,16 +45,16 @@ type Server struct {
 	serving sync.RWMutex // held for reading by calls
 	closed  bool         // under serving
 
-	mu   sync.Mutex
-	verf nfs.Verifier // of WRITE and COMMIT
-	told time.Time    // that there are no descriptors left
+	mu     sync.Mutex
+	verf   nfs.Verifier // of WRITE and COMMIT
+	warned time.Time    // when the log was warned of missing descriptors
 }
 
-// New opens the folder and returns a Server for it, which its caller closes.
+// New opens the folder and returns a Server for it, which the caller closes.
 //
-// It fails if the folder cannot be read; as root on Linux if the process may not
-// take the identity of others, unless [Config.SingleUser] says that it does not have
-// to; and if [Config.StateDir] holds a key that others may know.
+// It fails if the folder cannot be read, if [Config.StateDir] holds a key that others may
+// know, and as root on Linux if the process may not change its identity, unless
+// [Config.SingleUser] is set.
 func New(c Config) (*Server, error) {
 	if err := c.fill(); err != nil {
 		return nil, err
@@ -61,7 +74,7 @@ func New(c Config) (*Server, error) {
 	}
 	if c.Squash == SquashAll && !vol.others() {
 		vol.close()
-		return nil, fmt.Errorf("folder: %v: everybody acts as the user of this process, and nobody can be made anonymous; leave Squash out", c.Squash)
+		return nil, fmt.Errorf("folder: %v: all callers act as the user of this process and cannot be made anonymous; leave out Squash", c.Squash)
 	}
 	t, err := newTree(vol, &c, secret)
 	if err != nil {
@@ -74,13 +87,14 @@ func New(c Config) (*Server, error) {
 	return s, nil
 }
 
-// KeyLost returns why the key of file handles is not kept, so that handles end with
-// the Server, and nil if it is ([Config.StateDir]). Who serves should be told.
+// KeyLost returns why the key of file handles could not be saved, or nil if it was
+// ([Config.StateDir]). If it was not, handles are valid for the life of the Server only,
+// which its operator should know.
 func (s *Server) KeyLost() error { return s.lost }
 
-// Close waits for the calls in progress, answers none any more, and frees
-// everything. Unstable data are as safe as the system keeps them: their clients
-// are told by the next server's verifier. It returns nil.
+// Close waits for the calls in progress and frees everything. Later calls get no reply.
+// Close does not sync unstable data; the next server's verifier makes clients write those
+// again. It returns nil.
 func (s *Server) Close() error {
 	s.serving.Lock()
 	defer s.serving.Unlock()
@@ -95,7 +109,7 @@ func (s *Server) Close() error {
 	return nil
 }
 
-// keepHouse closes what is not used.
+// keepHouse closes what has not been used for a while.
 func (s *Server) keepHouse() {
 	tick := time.NewTicker(dataIdle / 2)
 	defer tick.Stop()
@@ -109,28 +123,29 @@ func (s *Server) keepHouse() {
 	}
 }
 
-// verifier is what WRITE and COMMIT return.
+// verifier is the write verifier that WRITE and COMMIT return.
 func (s *Server) verifier() nfs.Verifier {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.verf
 }
 
-// newVerifier tells clients that unstable data may be lost (RFC 1813 §3.3.7, §3.3.21).
+// newVerifier changes the write verifier, after unstable data may have been lost
+// (RFC 1813 §3.3.7, §3.3.21).
 func (s *Server) newVerifier() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	rand.Read(s.verf[:])
 }
 
-// Handle returns the handle of the directory to which names lead from the folder,
-// none to the folder itself: what MOUNT gives out. Symbolic links are not followed.
-// An error is a [nfs.Stat].
+// Handle returns the handle of the directory at a path of names below the folder, for
+// MOUNT. No names stand for the folder itself. Symbolic links are not followed. An error is
+// an [nfs.Stat].
 func (s *Server) Handle(_ context.Context, names []string) (nfs.FH, error) {
-	if !s.enter() {
+	if !s.beginCall() {
 		return nil, nfs.ErrServerFault
 	}
-	defer s.leave()
+	defer s.endCall()
 	n, err := s.descend(names)
 	if exhausted(err) { // MOUNT has no NFS3ERR_JUKEBOX
 		s.tree.relieve()
@@ -143,7 +158,7 @@ func (s *Server) Handle(_ context.Context, names []string) (nfs.FH, error) {
 	return append(nfs.FH(nil), n.fh[:]...), nil
 }
 
-// descend is the directory to which names lead, ready for use.
+// descend returns the directory at a path of names. The caller releases it.
 func (s *Server) descend(names []string) (*node, error) {
 	n, err := s.tree.acquire(s.tree.root.key, origin.Share{})
 	for _, name := range names {
@@ -157,7 +172,7 @@ func (s *Server) descend(names []string) (*node, error) {
 	return n, err
 }
 
-// below is the directory of a name in a directory.
+// below returns the directory of a name in a directory. The caller releases it.
 func (s *Server) below(dir *node, name string) (*node, error) {
 	if err := s.checkName(name); err != nil {
 		return nil, err
@@ -176,7 +191,7 @@ func (s *Server) below(dir *node, name string) (*node, error) {
 	return s.tree.adopt(o, &st, place{dir.key, name}), nil
 }
 
-func (s *Server) enter() bool {
+func (s *Server) beginCall() bool {
 	s.serving.RLock()
 	if s.closed {
 		s.serving.RUnlock()
@@ -185,15 +200,15 @@ func (s *Server) enter() bool {
 	return true
 }
 
-func (s *Server) leave() { s.serving.RUnlock() }
+func (s *Server) endCall() { s.serving.RUnlock() }
 
 var errClosed = errors.New("folder: the server is closed")
 
-// A call is one that is being executed.
+// A call is a call in progress.
 type call struct {
 	ctx   context.Context
 	r     *oncrpc.Request
-	share origin.Share // what the call counts against
+	share origin.Share // that the call counts against
 	creds *creds
 }
 
@@ -204,16 +219,16 @@ func (q *call) decode(args interface{ Decode(*oncrpc.Decoder) }) error {
 	return d.Err()
 }
 
-// reply encodes the results, with room for those octets that MaxResults does not
-// count.
+// reply encodes the results. More is the length of results, in octets, that MaxResults
+// does not include.
 func (q *call) reply(res interface{ Encode(*oncrpc.Encoder) }, more int) ([]byte, error) {
 	e := q.r.Accept(nfs.Proc(q.r.Proc).MaxResults() + more)
 	res.Encode(&e)
 	return e.Finish()
 }
 
-// procedures are those of version 3. Those with once are not to be executed again
-// when a call comes again: a second REMOVE would say that there is no such file.
+// procedures are the procedures of version 3. Those with once must not be executed again
+// when a call is retransmitted: a second REMOVE would return NFS3ERR_NOENT.
 var procedures = [...]struct {
 	serve func(*Server, *call) ([]byte, error)
 	once  bool
@@ -252,10 +267,10 @@ func (s *Server) ServeRPC(ctx context.Context, r *oncrpc.Request) ([]byte, error
 	case int64(r.Proc) >= int64(len(procedures)):
 		return nil, &oncrpc.AcceptError{Stat: oncrpc.ProcUnavail}
 	}
-	if !s.enter() {
+	if !s.beginCall() {
 		return nil, errClosed
 	}
-	defer s.leave()
+	defer s.endCall()
 	p := procedures[r.Proc]
 	q := &call{ctx: ctx, r: r, share: originOf(r).Share()}
 	if r.Proc != uint32(nfs.ProcNull) {
@@ -276,13 +291,12 @@ func (s *Server) null(q *call) ([]byte, error) {
 	return e.Finish()
 }
 
-// fail is the code that a client gets for err; the log gets those that the client
-// has no part in.
+// fail returns the status for err. It logs errors of the server's side.
 func (s *Server) fail(q *call, err error) nfs.Stat {
 	stat := statOf(err)
 	if exhausted(err) {
 		s.tree.relieve()
-		s.tellExhausted(err)
+		s.warnExhausted(err)
 	}
 	if stat == nfs.ErrIO || stat == nfs.ErrServerFault {
 		s.cfg.Logger.Error("NFS procedure failed", "folder", s.cfg.Root, "procedure", nfs.Proc(q.r.Proc).String(), "error", err)
@@ -290,18 +304,18 @@ func (s *Server) fail(q *call, err error) nfs.Stat {
 	return stat
 }
 
-// tellEvery is how often the log is told that there are no descriptors left.
-const tellEvery = 10 * time.Second
+// warnEvery is the least time between two warnings of missing descriptors.
+const warnEvery = 10 * time.Second
 
-func (s *Server) tellExhausted(err error) {
+func (s *Server) warnExhausted(err error) {
 	s.mu.Lock()
 	now := time.Now()
-	late := now.Sub(s.told) >= tellEvery
+	late := now.Sub(s.warned) >= warnEvery
 	if late {
-		s.told = now
+		s.warned = now
 	}
 	s.mu.Unlock()
 	if late {
-		s.cfg.Logger.Warn("no file descriptors left: clients are told to come again", "folder", s.cfg.Root, "error", err)
+		s.cfg.Logger.Warn("out of file descriptors; clients have to retry", "folder", s.cfg.Root, "error", err)
 	}
 }

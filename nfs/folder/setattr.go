@@ -1,5 +1,4 @@
-// This file holds SETATTR, and the setting of attributes that making a file ends
-// with.
+// This file holds SETATTR, and sets the attributes of new files.
 
 package folder
 
@@ -44,8 +43,7 @@ func (s *Server) setTo(q *call, n *node, args *nfs.SetattrArgs) (nfs.WccData, er
 	return c.wcc, err
 }
 
-// set changes what is to be changed of n. The times come last: all before them
-// would change them.
+// set sets attributes of n. The times come last, because all other changes set them.
 func (s *Server) set(q *call, n *node, st *info, to *nfs.SetAttributes) error {
 	if err := s.checkSet(st, to); err != nil {
 		return err
@@ -68,8 +66,8 @@ func (s *Server) set(q *call, n *node, st *info, to *nfs.SetAttributes) error {
 		if err := s.vol.chown(q.creds, o, uid, gid); err != nil {
 			return err
 		}
-		// The kernel has cleared the setuid and setgid bits, and a mode that comes
-		// along does not set them again.
+		// chown has cleared the set-uid and set-gid bits. A mode in the same call does
+		// not set them again.
 		if st.Type != nfs.TypeDir {
 			mode &^= nfs.ModeSetUID
 			if mode&0o010 != 0 {
@@ -89,10 +87,10 @@ func (s *Server) set(q *call, n *node, st *info, to *nfs.SetAttributes) error {
 	return nil
 }
 
-// checkSet refuses, before anything is changed, what cannot be.
+// checkSet refuses invalid attributes before anything is changed.
 func (s *Server) checkSet(st *info, to *nfs.SetAttributes) error {
 	for _, t := range []nfs.SetTime{to.Atime, to.Mtime} {
-		// Linux has special values there.
+		// Linux uses such values for a special purpose.
 		if t.How == nfs.SetToClientTime && t.Time.Nsec >= 1e9 {
 			return nfs.ErrInval
 		}
@@ -108,7 +106,7 @@ func (s *Server) checkSet(st *info, to *nfs.SetAttributes) error {
 	return nil
 }
 
-// truncate cuts n, or extends it by a hole.
+// truncate sets the size of n. What it gains is a hole.
 func (s *Server) truncate(q *call, n *node, st *info, size uint64) error {
 	f, err := s.changeable(q, n, st)
 	if err != nil {
@@ -117,9 +115,8 @@ func (s *Server) truncate(q *call, n *node, st *info, size uint64) error {
 	return f.truncate(q.creds, int64(size))
 }
 
-// setNew sets what else a new file is to have. Its mode was given to it when it was
-// made; owners are for root alone to choose, as clients send the caller's along
-// with no need.
+// setNew sets attributes of a new file, except for the mode, with which it was made. Only
+// root sets owners: clients send the caller's uid and gid along, which is needless.
 func (s *Server) setNew(q *call, n *node, st *info, to nfs.SetAttributes) error {
 	to.Mode.Set = false
 	if s.vol.uid(q.creds) != 0 {

@@ -1,7 +1,6 @@
 //go:build 386 || arm
 
-// This file names the call that sets groups where there is an older one with
-// groups of 16 bits.
+// This file is for architectures on which the first setgroups call had groups of 16 bits.
 
 package folder
 

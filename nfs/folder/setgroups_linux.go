@@ -1,6 +1,6 @@
 //go:build !386 && !arm
 
-// This file names the call that sets groups where there is only one.
+// This file is for architectures with a single setgroups call.
 
 package folder
 

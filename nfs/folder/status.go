@@ -1,4 +1,4 @@
-// This file turns errors of the system into codes of NFS, as the Linux server does.
+// This file turns errors of the system into statuses of NFS, as Linux's server does.
 
 package folder
 
@@ -10,7 +10,7 @@ import (
 	"github.com/weft-rdma/weft/nfs"
 )
 
-// stats is asked in order: some systems have one number for two errors.
+// stats is searched in order, because on some systems two errors have one number.
 var stats = []struct {
 	errno syscall.Errno
 	stat  nfs.Stat
@@ -37,12 +37,12 @@ var stats = []struct {
 	{syscall.EOPNOTSUPP, nfs.ErrNotSupp},
 	{syscall.ENOTSUP, nfs.ErrNotSupp},
 	{syscall.ENOSYS, nfs.ErrNotSupp},
-	{syscall.EBUSY, nfs.ErrAcces},   // something is mounted on it
-	{syscall.ETXTBSY, nfs.ErrAcces}, // it is being executed
-	{syscall.ELOOP, nfs.ErrAcces},   // a symbolic link, which nobody follows here
+	{syscall.EBUSY, nfs.ErrAcces},   // a mount point
+	{syscall.ETXTBSY, nfs.ErrAcces}, // being executed
+	{syscall.ELOOP, nfs.ErrAcces},   // a symbolic link, which is not followed here
 	{syscall.EOVERFLOW, nfs.ErrInval},
 
-	// What may be well when tried again.
+	// Errors that may be gone at the next attempt.
 	{syscall.EAGAIN, nfs.ErrJukebox},
 	{syscall.EINTR, nfs.ErrJukebox},
 	{syscall.ENOBUFS, nfs.ErrJukebox},
@@ -53,7 +53,7 @@ var stats = []struct {
 	{syscall.ENFILE, nfs.ErrJukebox},
 }
 
-// statOf is the code for err, OK for nil.
+// statOf returns the status for err, OK for nil.
 func statOf(err error) nfs.Stat {
 	var stat nfs.Stat
 	var errno syscall.Errno
@@ -86,12 +86,11 @@ func statOf(err error) nfs.Stat {
 	return nfs.ErrIO
 }
 
-// passing reports whether an error says nothing about the file that was asked for,
-// and may be gone the next time: it must never make a handle stale.
+// passing reports whether an error is temporary. Such an error says nothing about the
+// file, and must never make a handle stale.
 func passing(err error) bool { return err != nil && statOf(err) == nfs.ErrJukebox }
 
-// exhausted reports whether there are no descriptors left, in the process or the
-// system.
+// exhausted reports whether the process or the system has run out of descriptors.
 func exhausted(err error) bool {
 	return errors.Is(err, syscall.EMFILE) || errors.Is(err, syscall.ENFILE)
 }

@@ -1,5 +1,25 @@
-// This file holds the tree of nodes: which are remembered, what they have open,
-// and how one that is used again is opened again.
+// This file holds the tree of nodes: the objects that the server remembers, and those that
+// it has open.
+//
+// A call uses the node of a handle in these steps:
+//
+//  1. authentic checks the seal of the handle, and returns the key of its object.
+//  2. acquire returns the node, and counts the use (node.refs). If the node has nothing
+//     open, reopen opens its object by the names that led to it (reach.go), or else after a
+//     search (search.go).
+//  3. checked makes sure that the object is still in the folder, unless it did so within the
+//     last second.
+//  4. The call works on the object, and on files that are opened for data (opened.go). They
+//     stay open as long as the node is used.
+//  5. release ends the use. The tree closes unused nodes when there are too many, and after
+//     a while (sweep).
+//
+// Locking: tree.mu guards the fields of the tree below it, and the fields of nodes from refs
+// on. Objects and files are closed under it, but it is never held for other system calls.
+// node.change is locked around a change of an object. A call that changes two directories
+// locks them in the order of their handles (beginBoth). A call that changes a directory and
+// a file in it locks the directory first. node.listing is locked while a directory is read,
+// under no other lock. tree.mu may be locked under node.change and node.listing.
 
 package folder
 
@@ -13,18 +33,17 @@ import (
 )
 
 const (
-	// believed is for how long an object is taken to be in the folder without
-	// looking.
+	// believed is for how long an object counts as being in the folder after a check.
 	believed = time.Second
 
-	// dataIdle and idle are after what time without use data and objects are
-	// closed: a program that is open for writing cannot be executed on this
-	// machine, and a file that is open keeps its space when it is removed.
+	// dataIdle and idle are the times after which unused files and objects are closed. A
+	// file that is open for writing cannot be executed on this machine, and a file that
+	// is open keeps its space after it was removed.
 	dataIdle = 5 * time.Second
 	idle     = time.Minute
 )
 
-// A tree holds the nodes. Its methods are for many goroutines.
+// A tree holds the nodes. Its methods may be called by many goroutines.
 type tree struct {
 	vol      volume
 	sealer   sealer
@@ -36,9 +55,9 @@ type tree struct {
 	mu     sync.Mutex
 	root   *node
 	nodes  map[key]*node
-	names  list.List // of nodes, the one used last in front; not the root
-	opened list.List // of nodes with something open, in the same order
-	count  int       // of descriptors
+	names  list.List // of nodes, the latest used first, without the root
+	opened list.List // of nodes that have something open, in the same order
+	count  int       // of open descriptors
 }
 
 func newTree(v volume, c *Config, secret []byte) (*tree, error) {
@@ -58,7 +77,7 @@ func newTree(v volume, c *Config, secret []byte) (*tree, error) {
 	return t, nil
 }
 
-// close frees everything. Nobody uses the tree any more.
+// close frees everything. The tree is not in use any more.
 func (t *tree) close() {
 	t.search.stop()
 	t.mu.Lock()
@@ -73,10 +92,10 @@ func (t *tree) close() {
 	t.nodes = nil
 }
 
-// authentic returns what a handle names, which may be gone: NFS3ERR_STALE for one that
-// this server has not made. It costs a check, and never a search.
+// authentic returns the key of a handle's object, which may not exist any more. A handle
+// that this server has not made is NFS3ERR_STALE. It never searches.
 func (t *tree) authentic(fh nfs.FH) (key, error) {
-	k, err := peek(fh)
+	k, err := parseHandle(fh)
 	if err != nil {
 		return key{}, err
 	}
@@ -85,7 +104,7 @@ func (t *tree) authentic(fh nfs.FH) (key, error) {
 	t.mu.Unlock()
 	var real handle
 	if n != nil {
-		real = n.fh // it does not change
+		real = n.fh // never changes
 	} else {
 		real = t.sealer.seal(k)
 	}
@@ -95,9 +114,8 @@ func (t *tree) authentic(fh nfs.FH) (key, error) {
 	return k, nil
 }
 
-// resolve returns the node of the key of an authentic handle, ready for use on behalf of a
-// share.
-// The caller releases it. The error is a nfs.Stat or one of the system.
+// resolve returns the node of the key of an authentic handle, for a call of a share. The
+// caller releases it. An error is an nfs.Stat or one of the system.
 func (t *tree) resolve(k key, share origin.Share) (*node, error) {
 	t.mu.Lock()
 	known := t.nodes[k] != nil
@@ -110,19 +128,19 @@ func (t *tree) resolve(k key, share origin.Share) (*node, error) {
 	return t.acquire(k, share)
 }
 
-// acquire returns the node of a key that was there, ready for use.
+// acquire returns the node of a key that the tree knows. The caller releases it.
 func (t *tree) acquire(k key, share origin.Share) (*node, error) {
 	t.mu.Lock()
 	if n := t.nodes[k]; n != nil && n.object != nil {
 		t.hold(n)
 		t.mu.Unlock()
-		return t.proven(n, share)
+		return t.checked(n, share)
 	}
 	t.mu.Unlock()
 	return t.reopen(k, share)
 }
 
-// hold counts a use of n, under the lock.
+// hold counts a use of n. t.mu is held.
 func (t *tree) hold(n *node) {
 	n.refs++
 	if n.inNames != nil {
@@ -140,13 +158,13 @@ func (t *tree) release(n *node) {
 	n.refs--
 	n.used = time.Now()
 	if n.gone && n.refs == 0 {
-		t.closing(n, n.closeAll)
+		t.closeOf(n, n.closeAll)
 	}
 	t.trim()
 }
 
-// closing does f, which closes something of n, and keeps count.
-func (t *tree) closing(n *node, f func()) {
+// closeOf calls f, which closes something of n, and updates the count. t.mu is held.
+func (t *tree) closeOf(n *node, f func()) {
 	t.count -= n.opened()
 	f()
 	left := n.opened()
@@ -157,27 +175,28 @@ func (t *tree) closing(n *node, f func()) {
 	}
 }
 
-// trim keeps to the limits, by what has not been used for longest.
+// trim enforces the limits. It closes and forgets the nodes that have been unused for
+// longest. t.mu is held.
 func (t *tree) trim() {
 	for e := t.opened.Back(); e != nil && t.count > t.maxOpen; {
 		n := e.Value.(*node)
 		e = e.Prev()
 		if n.refs == 0 {
-			t.closing(n, n.closeAll)
+			t.closeOf(n, n.closeAll)
 		}
 	}
 	for e := t.names.Back(); e != nil && t.names.Len() > t.maxNames; {
 		n := e.Value.(*node)
 		e = e.Prev()
 		if n.refs == 0 {
-			t.closing(n, n.closeAll)
+			t.closeOf(n, n.closeAll)
 			t.drop(n)
 		}
 	}
 }
 
-// relieve closes half of what is open and not in use, when there are no descriptors
-// left for other things.
+// relieve closes half of what is open and unused, after the process has run out of
+// descriptors.
 func (t *tree) relieve() {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -186,12 +205,12 @@ func (t *tree) relieve() {
 		n := e.Value.(*node)
 		e = e.Prev()
 		if n.refs == 0 {
-			t.closing(n, n.closeAll)
+			t.closeOf(n, n.closeAll)
 		}
 	}
 }
 
-// drop takes n out of the tree. It is closed already, or will be by its last user.
+// drop removes n from the tree. Its last user closes it, if it is not closed. t.mu is held.
 func (t *tree) drop(n *node) {
 	if t.nodes[n.key] == n {
 		delete(t.nodes, n.key)
@@ -202,9 +221,9 @@ func (t *tree) drop(n *node) {
 	}
 }
 
-// adopt returns the node of an object that was found at a place, ready for use. The
-// object is the tree's then. It is believed to be in the folder for as long as the
-// directory is that it was found in; without a place, from now on.
+// adopt returns the node of an object that was found at a place, and owns the object from
+// then on. The caller releases the node. The object counts as being in the folder as long
+// as its directory does, and without a place from now on.
 func (t *tree) adopt(o object, st *info, at place) *node {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -217,14 +236,15 @@ func (t *tree) adopt(o object, st *info, at place) *node {
 	switch {
 	case n.object == nil:
 		n.object = o
-		t.counted(n, 1)
+		t.addOpen(n, 1)
 	case o != n.object:
 		o.close()
 	}
 	return n
 }
 
-// seenAt is when what is at a place was seen to be in the folder, under the lock.
+// seenAt is the time at which what is at a place was known to be in the folder. t.mu is
+// held.
 func (t *tree) seenAt(at place) time.Time {
 	if at.name == "" || at.dir == t.root.key {
 		return time.Now()
@@ -235,8 +255,8 @@ func (t *tree) seenAt(at place) time.Time {
 	return time.Time{}
 }
 
-// counted keeps count of d descriptors that n has opened.
-func (t *tree) counted(n *node, d int) {
+// addOpen adds d descriptors that n has opened to the count. t.mu is held.
+func (t *tree) addOpen(n *node, d int) {
 	t.count += d
 	if n.inOpened == nil && n != t.root {
 		n.inOpened = t.opened.PushFront(n)
@@ -244,7 +264,7 @@ func (t *tree) counted(n *node, d int) {
 	t.trim()
 }
 
-// note remembers where the object of a key is, under the lock.
+// note remembers the place of a key's object, and returns its node. t.mu is held.
 func (t *tree) note(k key, at place) *node {
 	n := t.nodes[k]
 	if n == nil {
@@ -260,7 +280,7 @@ func (t *tree) note(k key, at place) *node {
 	return n
 }
 
-// remember remembers where the object of a key is, and returns its handle.
+// remember remembers the place of a key's object, and returns its handle.
 func (t *tree) remember(k key, at place) handle {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -269,8 +289,8 @@ func (t *tree) remember(k key, at place) handle {
 	return fh
 }
 
-// forget ends the node of an object to which no name leads any more: its handle is
-// stale, and its space is free when its last user is done.
+// forget removes the node of an object that has no name any more. Its handle becomes
+// stale, and its last user frees its space.
 func (t *tree) forget(k key) {
 	t.search.gone(k)
 	t.mu.Lock()
@@ -282,12 +302,13 @@ func (t *tree) forget(k key) {
 	t.drop(n)
 	n.gone = true
 	if n.refs == 0 {
-		t.closing(n, n.closeAll)
+		t.closeOf(n, n.closeAll)
 	}
 }
 
-// lose ends the node of an object that is not where it was, as far as an object
-// that goes by its name can tell: it is looked for when its handle is used again.
+// lose removes the node of an object that is not at its place. Only the portable backend,
+// whose objects are names, finds that out in use. The object is searched for when its
+// handle is used again.
 func (t *tree) lose(n *node) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -297,7 +318,7 @@ func (t *tree) lose(n *node) {
 	}
 }
 
-// sweep closes what has not been used for a while.
+// sweep closes what has been unused for a while.
 func (t *tree) sweep(now time.Time) {
 	t.listings.sweep(now)
 	t.mu.Lock()
@@ -308,12 +329,12 @@ func (t *tree) sweep(now time.Time) {
 		switch unused := now.Sub(n.used); {
 		case n.refs > 0:
 		case unused >= idle:
-			t.closing(n, n.closeAll)
+			t.closeOf(n, n.closeAll)
 		case unused >= dataIdle:
-			t.closing(n, n.closeData)
+			t.closeOf(n, n.closeData)
 		}
 	}
 	if t.root.refs == 1 && now.Sub(t.root.used) >= dataIdle {
-		t.closing(t.root, t.root.closeData)
+		t.closeOf(t.root, t.root.closeData)
 	}
 }

@@ -1,5 +1,5 @@
-// This file holds what the server asks of a file system. The backend of Linux
-// works on descriptors, that of other systems on names below an os.Root.
+// This file defines what the server needs from a file system. The Linux backend works on
+// descriptors, the portable one on names below an os.Root.
 
 package folder
 
@@ -9,26 +9,26 @@ import (
 	"github.com/weft-rdma/weft/nfs"
 )
 
-// A key identifies an inode, and its birth where the file system knows it.
+// A key identifies an inode, with its birth time if the file system records that.
 type key struct {
-	dev uint64 // 0: the one of the root
+	dev uint64 // 0: that of the root
 	ino uint64
-	gen uint64 // time of birth in nanoseconds, or 0
+	gen uint64 // birth time in nanoseconds, or 0
 }
 
-// An info is what is known of an object: its attributes and its key.
+// An info holds the attributes and the key of an object.
 type info struct {
 	nfs.Attributes
 	key key
 }
 
-// An object refers to a file of whatever type for as long as it is not closed,
-// under whatever name the file goes then.
+// An object refers to a file of any type until it is closed, also when the file is
+// renamed.
 type object interface {
 	close()
 }
 
-// A file is a regular file that is open.
+// A file is an open regular file.
 type file interface {
 	// readAt reads until p is full or the file ends.
 	readAt(p []byte, off int64) (int, error)
@@ -40,25 +40,25 @@ type file interface {
 	close()
 }
 
-// A dirent is an entry of a directory as the directory has it: of an object below
-// a mount point, for instance, ino is not the one that it has by itself.
+// A dirent is an entry as the directory has it. For a mount point ino is not that of the
+// mounted file system's root, for example.
 type dirent struct {
 	name   string
 	ino    uint64
-	cookie uint64 // where the listing goes on
-	dir    bool   // it is, or may be, a directory
+	cookie uint64 // where the listing continues after it
+	dir    bool   // it is a directory, or may be one
 }
 
-// A dirReader lists a directory. It is for one goroutine at a time.
+// A dirReader lists a directory. One goroutine at a time may use it.
 type dirReader interface {
-	// read calls f for the entries behind a cookie, 0 for the start, until f
-	// returns false. "." and ".." are among them. It reports whether the directory
-	// has ended. Where positions do not last, 0 is the only cookie.
+	// read calls f for the entries after a cookie, including "." and "..", until f
+	// returns false. Cookie 0 stands for the start; it is the only one if positions are
+	// not stable. read reports whether it has come to the end of the directory.
 	read(cookie uint64, f func(*dirent) bool) (end bool, err error)
 	close()
 }
 
-// Rights asked about, and the times and owners that stay as they are.
+// Rights for access, and the id that chown leaves as it is.
 const (
 	mayRead    = 4
 	mayWrite   = 2
@@ -67,45 +67,45 @@ const (
 	keepID = noID
 )
 
-// A volumeInfo is what there is to say about a whole file system.
+// A volumeInfo holds the properties of a whole file system.
 type volumeInfo struct {
 	total, free, avail uint64 // octets
 	files, freeFiles   uint64
 	linkMax, nameMax   uint32
 	caseInsensitive    bool
-	links, symlinks    bool   // hard and symbolic ones can be made
-	tick               uint32 // of times, in nanoseconds
+	links, symlinks    bool   // hard links and symbolic links are supported
+	tick               uint32 // resolution of times, in nanoseconds
 	maxFile            uint64
 }
 
-// A volume is a file system below the root of the folder. Those methods that take
-// creds act as that caller, the others as the server. Names are single ones,
-// neither "." nor "..". Errors are those of the system. Many goroutines use it.
+// A volume is the file system below the root of the folder. Methods with creds act as that
+// caller, the others as the server. Names are single names other than "." and "..". Errors
+// are those of the system. Many goroutines may use it.
 type volume interface {
 	root() object
 
-	// others reports whether there are callers: otherwise all act as the server.
+	// others reports whether methods act as callers. If not, all act as the server.
 	others() bool
 
 	stat(o object) (info, error)
 
-	// access reports by an error that the caller has not the rights.
+	// access returns an error if the caller does not have the rights.
 	access(c *creds, o object, rights uint32) error
 
-	// lookup does not follow symbolic links. parent is the directory above dir, or
-	// errOutside.
+	// lookup does not follow symbolic links. parent returns the directory above dir,
+	// or errOutside.
 	lookup(c *creds, dir object, name string) (object, info, error)
 	parent(c *creds, dir object) (object, info, error)
 
-	// inside fails with errOutside if o is not below the root any more, or not by the
-	// name that it was found by.
+	// inside returns errOutside if o is no longer below the root, or no longer has the
+	// name by which it was opened.
 	inside(o object) error
 
 	open(o object, write bool) (file, error)
 	readDir(o object) (dirReader, error)
 	readlink(o object) (string, error)
 
-	// create makes a regular file that was not there, and opens it for writing.
+	// create makes a regular file that does not exist, and opens it for writing.
 	create(c *creds, dir object, name string, mode uint32) (object, file, error)
 	mkdir(c *creds, dir object, name string, mode uint32) (object, error)
 	symlink(c *creds, dir object, name, target string) (object, error)
@@ -120,39 +120,38 @@ type volume interface {
 	chown(c *creds, o object, uid, gid uint32) error
 	chtimes(c *creds, o object, atime, mtime nfs.SetTime) error
 
-	// sync brings attributes, and the entries of a directory, to stable storage.
+	// sync writes attributes, and the entries of a directory, to stable storage.
 	sync(o object) error
 
 	volumeInfo() (volumeInfo, error)
 
-	// honest reports whether entries of directories have the numbers of their
-	// inodes, so that a search needs to look at no others.
-	honest() bool
+	// trueInodes reports whether directory entries have the numbers of their inodes, so that
+	// a search need not look up all of them.
+	trueInodes() bool
 
-	// positions reports whether the cookies of entries stay what they are when other
-	// entries come and go, and for other readers.
-	positions() bool
+	// stableCookies reports whether cookies stay valid when other entries come and go, and
+	// for other readers.
+	stableCookies() bool
 
-	// names reports whether a name, which is neither empty nor longer than others,
-	// can be one of a file and nothing else.
+	// names reports whether a name can name a file. The name is neither empty nor too
+	// long, and contains no slash and no zero.
 	names(name string) bool
 
-	// maxOpen is how many objects and files may be open at a time.
+	// maxOpen is the limit of open objects and files.
 	maxOpen() int
 
-	// uid is the user whose files are the caller's own.
+	// uid is the user that the caller acts as.
 	uid(c *creds) uint32
 
 	close()
 }
 
 var (
-	errOutside = errors.New("folder: not in the folder any more")
-	errMount   = errors.New("folder: something is mounted there")
+	errOutside = errors.New("folder: no longer in the folder")
+	errMount   = errors.New("folder: on another file system, which is mounted there")
 )
 
-// fileID is the number of the inode, mixed with its device if that is another than
-// the root's.
+// fileID is the inode's number, combined with the device if that is not the root's.
 func (k key) fileID() uint64 {
 	if k.dev == 0 {
 		return k.ino

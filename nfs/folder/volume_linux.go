@@ -1,7 +1,6 @@
-// This file is the backend of Linux: what it opens at the start, and how an
-// object is looked at and found. An object is a descriptor that refers to an inode
-// and grants nothing (O_PATH); data are opened through it, by its name in
-// /proc/self/fd, which leads to that inode and nowhere else.
+// This file is the Linux backend: how it opens the folder, and finds objects. An object is a
+// descriptor that refers to an inode without giving access to its data (O_PATH). The file is
+// opened for data by the descriptor's name in /proc/self/fd, which leads to that inode only.
 
 package folder
 
@@ -20,17 +19,17 @@ import (
 	"github.com/weft-rdma/weft/nfs"
 )
 
-// A linuxVolume is a folder of Linux.
+// A linuxVolume is a folder on Linux.
 type linuxVolume struct {
 	self identity
 
 	top  *linuxObject // the root
-	dir  int          // the root, open for reading: syncfs works on it
+	dir  int          // the root, open for reading, for syncfs
 	proc int          // /proc/self/fd
 	fs   magic
 
 	dev   uint64 // of the root
-	mount uint64 // what is mounted elsewhere has another number; 0 if the kernel does not say
+	mount uint64 // mount id of the root; 0 if the kernel does not return it
 	fsid  uint64
 
 	maxFile uint64 // octets
@@ -59,7 +58,7 @@ func (v *linuxVolume) start(c *Config) (err error) {
 		return err
 	}
 	if v.proc, err = unix.Open("/proc/self/fd", unix.O_PATH|unix.O_DIRECTORY|unix.O_CLOEXEC, 0); err != nil {
-		return &os.PathError{Op: "open", Path: "/proc/self/fd", Err: fmt.Errorf("%w: /proc has to be mounted", err)}
+		return &os.PathError{Op: "open", Path: "/proc/self/fd", Err: fmt.Errorf("%w: /proc must be mounted", err)}
 	}
 	fd, err := unix.Open(c.Root, unix.O_PATH|unix.O_DIRECTORY|unix.O_CLOEXEC, 0)
 	if err != nil {
@@ -92,8 +91,8 @@ func (v *linuxVolume) start(c *Config) (err error) {
 	return nil
 }
 
-// measure finds out how large a file may be: the file system does not say, but
-// takes no position beyond.
+// measure finds the limit of file sizes. The file system does not return it, but refuses to
+// seek beyond it.
 func (v *linuxVolume) measure() {
 	fd, err := unix.Openat(v.top.fd, ".", unix.O_TMPFILE|unix.O_WRONLY|unix.O_CLOEXEC, 0o600)
 	if err != nil {
@@ -120,10 +119,10 @@ func (v *linuxVolume) close() {
 func (v *linuxVolume) root() object { return v.top }
 func (v *linuxVolume) others() bool { return v.self.change }
 
-func (v *linuxVolume) honest() bool    { return v.fs.stableCookies() }
-func (v *linuxVolume) positions() bool { return v.fs.stableCookies() }
+func (v *linuxVolume) trueInodes() bool    { return v.fs.stableCookies() }
+func (v *linuxVolume) stableCookies() bool { return v.fs.stableCookies() }
 
-// names: any octets but those that the server has refused.
+// names permits any octets that the server does.
 func (v *linuxVolume) names(string) bool { return true }
 
 func (v *linuxVolume) uid(c *creds) uint32 {
@@ -141,7 +140,7 @@ func (v *linuxVolume) maxOpen() int {
 	return int(max(16, min(r.Cur/2, 1<<20)))
 }
 
-// statx asks for what an info holds, and for the mount.
+// statx gets what an info holds, and the mount id.
 func statx(fd int, st *unix.Statx_t) error {
 	const mask = unix.STATX_BASIC_STATS | unix.STATX_BTIME | unix.STATX_MNT_ID
 	return retry(func() error {
@@ -153,7 +152,7 @@ func statfs(fd int, st *unix.Statfs_t) error {
 	return retry(func() error { return unix.Fstatfs(fd, st) })
 }
 
-// retry does f again while a signal interrupts it.
+// retry repeats f while signals interrupt it.
 func retry(f func() error) error {
 	for {
 		if err := f(); err != unix.EINTR {
@@ -164,7 +163,7 @@ func retry(f func() error) error {
 
 func device(st *unix.Statx_t) uint64 { return uint64(st.Dev_major)<<32 | uint64(st.Dev_minor) }
 
-// here reports whether st is on the root's side of all mounts.
+// here reports whether st is on the same mount as the root.
 func (v *linuxVolume) here(st *unix.Statx_t) bool {
 	if v.mount != 0 && st.Mask&unix.STATX_MNT_ID != 0 {
 		return st.Mnt_id == v.mount
@@ -172,8 +171,8 @@ func (v *linuxVolume) here(st *unix.Statx_t) bool {
 	return device(st) == v.dev
 }
 
-// info turns st into what the server knows. An object on another device without a
-// mount between, as in a subvolume of btrfs, gets a file id of both numbers.
+// info converts st. An object on another device but the same mount, as in a subvolume of
+// btrfs, gets a file id that contains the device.
 func (v *linuxVolume) info(st *unix.Statx_t) info {
 	k := key{ino: st.Ino}
 	if dev := device(st); dev != v.dev {
@@ -238,7 +237,7 @@ func (v *linuxVolume) stat(o object) (info, error) {
 	return v.info(&st), nil
 }
 
-// path is a file descriptor that grants nothing, on a single name below dir.
+// path opens a name in dir with O_PATH.
 func (v *linuxVolume) path(c *creds, dir int, name string, flags int) (fd int, st unix.Statx_t, err error) {
 	err = v.self.as(c, func() error {
 		return retry(func() (err error) {
@@ -281,11 +280,11 @@ func (v *linuxVolume) parent(c *creds, dir object) (object, info, error) {
 	return o, v.info(&st), nil
 }
 
-// maxDepth bounds how deep below the root a directory is believed to be.
+// maxDepth bounds the directories between the root and an object.
 const maxDepth = 4096
 
-// inside climbs from a directory until it finds the root. Other files have no way up:
-// there the kernel tells the name.
+// inside climbs from a directory to the root. Other files have no parent; for them it asks
+// the kernel for the name.
 func (v *linuxVolume) inside(o object) error {
 	fd, mine := fdOf(o), false
 	defer func() {
@@ -321,16 +320,16 @@ func (v *linuxVolume) inside(o object) error {
 		}
 		fd, mine = above, true
 		if next.Ino == st.Ino && device(&next) == device(&st) {
-			return errOutside // the root of everything is its own parent
+			return errOutside // the system's root is its own parent
 		}
 		st = next
 	}
 	return errOutside
 }
 
-// named fails with errOutside unless the name that a file was opened by, wherever it
-// was moved since, is below the root. That of a file with hard links may be gone or
-// elsewhere, and another one in the folder.
+// named returns errOutside if a file's name is not below the root. The kernel returns the
+// name by which the file was opened, as it is after renaming. If the file has other hard
+// links, that name may be gone or outside, and another one in the folder.
 func (v *linuxVolume) named(fd int) error {
 	top, err := v.pathOf(v.top.fd)
 	if err != nil {
@@ -346,7 +345,7 @@ func (v *linuxVolume) named(fd int) error {
 	return nil
 }
 
-// pathOf is the name of what fd refers to, now. One that is too long is errOutside.
+// pathOf is the present path of a descriptor. One that is too long is errOutside.
 func (v *linuxVolume) pathOf(fd int) (string, error) {
 	buf := make([]byte, 4096)
 	n, err := unix.Readlinkat(v.proc, strconv.Itoa(fd), buf)
@@ -359,11 +358,11 @@ func (v *linuxVolume) pathOf(fd int) (string, error) {
 	return string(buf[:n]), nil
 }
 
-// reopen opens what o refers to, with flags.
+// reopen opens what a descriptor refers to, with flags.
 func (v *linuxVolume) reopen(fd, flags int) (n int, err error) {
 	err = retry(func() error {
-		// O_NONBLOCK: a lease of another program fails with EAGAIN instead of
-		// holding up the server.
+		// O_NONBLOCK: if another program has a lease, the error is EAGAIN, and the
+		// server does not wait.
 		n, err = unix.Openat(v.proc, strconv.Itoa(fd), flags|unix.O_CLOEXEC|unix.O_NONBLOCK|unix.O_NOCTTY, 0)
 		return err
 	})

@@ -1,10 +1,10 @@
 //go:build !linux
 
-// This file chooses the backend where there is one.
+// This file chooses the backend on systems with only one.
 
 package folder
 
-// serverCreds stands for the server itself.
+// serverCreds is the identity of the server itself.
 var serverCreds = (*creds)(nil)
 
 func newVolume(c *Config) (volume, error) { return newPortable(c.Root) }

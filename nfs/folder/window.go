@@ -1,7 +1,7 @@
-// This file lists directories whose positions do not last: each entry has a cookie
-// made of its name, and entries come in the order of these. So a listing goes on
-// where it was, whatever was deleted or made meanwhile, and after the server was
-// started again.
+// This file lists directories of file systems whose directory positions are not stable. The
+// cookie of an entry is a hash of its name, and entries are listed in the order of cookies.
+// So a listing can continue whatever entries come and go, and after a restart of the
+// server.
 
 package folder
 
@@ -18,25 +18,25 @@ import (
 	"github.com/weft-rdma/weft/origin"
 )
 
-// A window is a part of a directory, or all of it, as it was when it was read: the
-// entries with the cookies that follow one. It does not change.
+// A window is a part of a directory as it was when it was read: the entries whose cookies
+// follow a certain one. It does not change.
 type window struct {
 	dir        key
-	from, upto uint64 // entries have greater cookies than from, and none than upto
-	last       bool   // no entries were behind it
+	from, upto uint64 // cookies of entries are greater than from, and at most upto
+	last       bool   // the directory had no entries after these
 	entries    []dirent
 	size       int64 // octets
 
 	mtime, ctime nfs.Time // of the directory, before it was read
 	loaded       time.Time
 
-	// Of listings, under its lock.
-	share   origin.Share // for which it was read
+	// Guarded by listings.mu.
+	share   origin.Share // that it was read for
 	used    time.Time
 	element *list.Element
 }
 
-// The cookies of "." and "..", which come first, and the least of all others.
+// The cookies of "." and "..", which come first, and the least of other names.
 const (
 	dotCookie = 1 + iota
 	dotDotCookie
@@ -54,13 +54,13 @@ func cookieOf(name string) uint64 {
 	return max(binary.BigEndian.Uint64(sum[:])>>1, firstCookie)
 }
 
-// entrySize is how many octets an entry takes besides its name, about.
+// entrySize is the approximate memory of an entry without its name, in octets.
 const entrySize = 64
 
 func sizeOf(e *dirent) int64 { return entrySize + int64(len(e.name)) }
 
-// readWindow reads a directory for those entries behind a cookie that have room in so
-// many octets. It takes twice as many meanwhile.
+// readWindow reads the entries of a directory after a cookie, as many as fit in limit
+// octets. It uses up to twice as much memory meanwhile.
 func readWindow(r dirReader, cookie uint64, limit int64) (*window, error) {
 	w := &window{from: cookie, upto: math.MaxUint64, last: true}
 	_, err := r.read(0, func(e *dirent) bool {
@@ -76,8 +76,8 @@ func readWindow(r dirReader, cookie uint64, limit int64) (*window, error) {
 		return nil, err
 	}
 	w.cut(limit)
-	w.entries = slices.Clone(w.entries) // of no more than their number
-	// Two names of one cookie do not happen by chance. If they do, one moves up.
+	w.entries = slices.Clone(w.entries) // without spare capacity
+	// Two names with one cookie do not occur by chance. If they do, one moves up.
 	for i := 1; i < len(w.entries); i++ {
 		if last := w.entries[i-1].cookie; w.entries[i].cookie <= last {
 			w.entries[i].cookie = last + 1
@@ -86,7 +86,7 @@ func readWindow(r dirReader, cookie uint64, limit int64) (*window, error) {
 	return w, nil
 }
 
-// cut sorts the entries and keeps the first ones, one at least.
+// cut sorts the entries and keeps as many as fit in limit octets, but at least one.
 func (w *window) cut(limit int64) {
 	slices.SortFunc(w.entries, func(a, b dirent) int {
 		return cmp.Or(cmp.Compare(a.cookie, b.cookie), cmp.Compare(a.name, b.name))
@@ -104,16 +104,16 @@ func (w *window) cut(limit int64) {
 	}
 }
 
-// covers reports whether what is behind a cookie begins in the window.
+// covers reports whether the first entry after a cookie is in the window.
 func (w *window) covers(cookie uint64) bool {
 	return cookie >= w.from && (w.last || cookie < w.upto)
 }
 
-// read calls f for the entries behind a cookie until f returns false. It reports
-// whether the directory has ended.
+// read calls f for the entries after a cookie until f returns false. It reports whether it
+// has come to the end of the directory.
 func (w *window) read(cookie uint64, f func(*dirent) bool) (end bool) {
 	at, _ := slices.BinarySearchFunc(w.entries, cookie, func(e dirent, c uint64) int {
-		return cmp.Or(cmp.Compare(e.cookie, c), -1) // behind it
+		return cmp.Or(cmp.Compare(e.cookie, c), -1) // the first after c
 	})
 	for i := at; i < len(w.entries); i++ {
 		e := w.entries[i]
