@@ -12,7 +12,7 @@ import (
 	"github.com/weft-rdma/weft/cm"
 	"github.com/weft-rdma/weft/internal/fairness"
 	"github.com/weft-rdma/weft/internal/nettest"
-	"github.com/weft-rdma/weft/internal/wiretest"
+	"github.com/weft-rdma/weft/iwarptest"
 	"github.com/weft-rdma/weft/oncrpc"
 	"github.com/weft-rdma/weft/verbs"
 )
@@ -202,10 +202,10 @@ func TestSilentConnectionsAreTheFirstToMakePlace(t *testing.T) {
 		time.Sleep(5 * time.Second)
 		silent, ended := s.byHand(1 << 10)
 		a, b := nettest.BufferedPipe(1 << 10)
-		stuck := wiretest.NewPeer(a)
+		stuck := iwarptest.NewPeer(a)
 		starting := s.over(b)
 		// RFC 6581 §9: a peer-to-peer stream, which begins with a message of this peer's.
-		if _, err := stuck.Initiate(wiretest.Startup{CRC: true, Enhanced: []byte{0x80, 4, 0x80, 4}}); err != nil {
+		if _, err := stuck.Initiate(iwarptest.Startup{CRC: true, Enhanced: []byte{0x80, 4, 0x80, 4}}); err != nil {
 			t.Fatal(err)
 		}
 		for _, end := range []<-chan error{ended, starting} {

@@ -7,7 +7,7 @@ import (
 	"testing/synctest"
 
 	"github.com/weft-rdma/weft/internal/nettest"
-	"github.com/weft-rdma/weft/internal/wiretest"
+	"github.com/weft-rdma/weft/iwarptest"
 	"github.com/weft-rdma/weft/oncrpc"
 	"github.com/weft-rdma/weft/verbs"
 )
@@ -45,7 +45,7 @@ func TestNoMoreReadsAreOutstandingThanThePeerServes(t *testing.T) {
 		p, _ := s.byHandWith(1<<20, []byte{0, 8, 0, 8}) // IRD and ORD of 8
 		send := func(msn uint32, b []byte) {
 			t.Helper()
-			if err := p.Send(wiretest.Send(msn, b...)); err != nil {
+			if err := p.Send(iwarptest.Send(msn, b...)); err != nil {
 				t.Fatal(err)
 			}
 		}
@@ -66,7 +66,7 @@ func TestNoMoreReadsAreOutstandingThanThePeerServes(t *testing.T) {
 					close(requests)
 					return
 				}
-				if m, err := wiretest.Parse(u); err == nil && m.Opcode == 1 {
+				if m, err := iwarptest.Parse(u); err == nil && m.Opcode == 1 {
 					requests <- bytes.Clone(u[18:])
 				}
 			}
@@ -77,7 +77,7 @@ func TestNoMoreReadsAreOutstandingThanThePeerServes(t *testing.T) {
 				t.Errorf("%d RDMA Reads are outstanding after %d answers, expected %d", n, answered, want)
 			}
 			q := <-requests // RFC 5040 §4.4: sink STag and Tagged Offset
-			if err := p.Send(wiretest.ReadResponse(binary.BigEndian.Uint32(q), binary.BigEndian.Uint64(q[4:]), 0, 0, 0, 1)); err != nil {
+			if err := p.Send(iwarptest.ReadResponse(binary.BigEndian.Uint32(q), binary.BigEndian.Uint64(q[4:]), 0, 0, 0, 1)); err != nil {
 				t.Fatal(err)
 			}
 			// The next is outstanding in place of it: what was not taken stays so.

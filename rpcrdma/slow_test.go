@@ -11,28 +11,28 @@ import (
 
 	"github.com/weft-rdma/weft/cm"
 	"github.com/weft-rdma/weft/internal/nettest"
-	"github.com/weft-rdma/weft/internal/wiretest"
+	"github.com/weft-rdma/weft/iwarptest"
 	"github.com/weft-rdma/weft/mpa"
 )
 
 // byHand connects a peer that is made by hand, and so need not answer RDMA Reads,
 // nor take more than room octets.
-func (s *serving) byHand(room int) (p *wiretest.Peer, over <-chan error) {
+func (s *serving) byHand(room int) (p *iwarptest.Peer, over <-chan error) {
 	s.t.Helper()
 	return s.byHandWith(room, nil)
 }
 
 // byHandWith does so with the enhanced data of RFC 6581 §9, nil for none.
-func (s *serving) byHandWith(room int, enhanced []byte) (p *wiretest.Peer, over <-chan error) {
+func (s *serving) byHandWith(room int, enhanced []byte) (p *iwarptest.Peer, over <-chan error) {
 	s.t.Helper()
 	a, b := nettest.BufferedPipe(room)
 	over = s.over(b)
-	p = wiretest.NewPeer(a)
+	p = iwarptest.NewPeer(a)
 	if err := a.SetDeadline(time.Time{}); err != nil {
 		s.t.Fatal(err)
 	}
 	private := PrivateData{SendSize: 4096, ReceiveSize: 4096}
-	if _, err := p.Initiate(wiretest.Startup{CRC: true, Enhanced: enhanced, Private: private.Append(nil)}); err != nil {
+	if _, err := p.Initiate(iwarptest.Startup{CRC: true, Enhanced: enhanced, Private: private.Append(nil)}); err != nil {
 		s.t.Fatal(err)
 	}
 	return p, over
@@ -63,7 +63,7 @@ func TestACallThatIsServedTooSlowlyEndsItsConnection(t *testing.T) {
 		for range segments {
 			h.Reads = append(h.Reads, ReadSegment{0, Segment{0x1100, 4, 0}})
 		}
-		if err := p.Send(wiretest.Send(1, h.Append(nil)...)); err != nil {
+		if err := p.Send(iwarptest.Send(1, h.Append(nil)...)); err != nil {
 			t.Fatal(err)
 		}
 		served := 0
@@ -72,12 +72,12 @@ func TestACallThatIsServedTooSlowlyEndsItsConnection(t *testing.T) {
 			if err != nil {
 				break
 			}
-			if m, err := wiretest.Parse(u); err != nil || m.Opcode != 1 {
+			if m, err := iwarptest.Parse(u); err != nil || m.Opcode != 1 {
 				continue // a Terminate message at the end
 			}
 			time.Sleep(each)
 			sink := u[18:] // RFC 5040 §4.4: sink STag and Tagged Offset, size
-			if p.Send(wiretest.ReadResponse(binary.BigEndian.Uint32(sink), binary.BigEndian.Uint64(sink[4:]), 0, 0, 0, 1)) != nil {
+			if p.Send(iwarptest.ReadResponse(binary.BigEndian.Uint32(sink), binary.BigEndian.Uint64(sink[4:]), 0, 0, 0, 1)) != nil {
 				break
 			}
 			served++

@@ -7,7 +7,7 @@ import (
 
 	"github.com/weft-rdma/weft/cm"
 	"github.com/weft-rdma/weft/internal/nettest"
-	"github.com/weft-rdma/weft/internal/wiretest"
+	"github.com/weft-rdma/weft/iwarptest"
 	"github.com/weft-rdma/weft/mpa"
 	"github.com/weft-rdma/weft/verbs"
 )
@@ -78,14 +78,14 @@ func (e *sharingEnd) send(n int) {
 }
 
 // raw adds a queue pair of the side's domain whose peer is made by hand.
-func (s *sharing) raw(cfg verbs.QPConfig) (*sharingEnd, *wiretest.Peer) {
+func (s *sharing) raw(cfg verbs.QPConfig) (*sharingEnd, *iwarptest.Peer) {
 	s.t.Helper()
 	e := s.newEnd(s.pd, cfg)
 	return e, e.rawPeer()
 }
 
 // rawPeer connects the queue pair to a peer made by hand.
-func (e *sharingEnd) rawPeer() *wiretest.Peer {
+func (e *sharingEnd) rawPeer() *iwarptest.Peer {
 	e.t.Helper()
 	e.x, e.y = nettest.Pipe()
 	accepted := make(chan error, 1)
@@ -97,8 +97,8 @@ func (e *sharingEnd) rawPeer() *wiretest.Peer {
 		}
 		accepted <- err
 	}()
-	p := wiretest.NewPeer(e.x)
-	_, err := p.Initiate(wiretest.Startup{CRC: true})
+	p := iwarptest.NewPeer(e.x)
+	_, err := p.Initiate(iwarptest.Startup{CRC: true})
 	check(e.t, errors.Join(err, <-accepted))
 	return p
 }

@@ -1,9 +1,10 @@
 package verbs_test
 
 import (
+	"bytes"
 	"testing"
 
-	"github.com/weft-rdma/weft/internal/wiretest"
+	"github.com/weft-rdma/weft/iwarptest"
 	"github.com/weft-rdma/weft/verbs"
 )
 
@@ -15,31 +16,31 @@ import (
 func TestAQueuePairThatEndsTakesNoReceivesWithIt(t *testing.T) {
 	for _, tt := range []struct {
 		name string
-		end  func(s *sharing, e *sharingEnd, p *wiretest.Peer)
+		end  func(s *sharing, e *sharingEnd, p *iwarptest.Peer)
 		recv verbs.Status // Success: none
 	}{
-		{"abort", func(s *sharing, e *sharingEnd, p *wiretest.Peer) { e.qp.Abort() }, verbs.Flushed},
-		{"destruction", func(s *sharing, e *sharingEnd, p *wiretest.Peer) { check(s.t, e.qp.Destroy()) }, verbs.Flushed},
-		{"Terminate", func(s *sharing, e *sharingEnd, p *wiretest.Peer) { check(s.t, e.qp.Terminate()) }, verbs.Flushed},
-		{"the peer's Terminate", func(s *sharing, e *sharingEnd, p *wiretest.Peer) {
-			check(s.t, p.Send(wiretest.Terminate(0x02, 0xFF, 0, 0)))
+		{"abort", func(s *sharing, e *sharingEnd, p *iwarptest.Peer) { e.qp.Abort() }, verbs.Flushed},
+		{"destruction", func(s *sharing, e *sharingEnd, p *iwarptest.Peer) { check(s.t, e.qp.Destroy()) }, verbs.Flushed},
+		{"Terminate", func(s *sharing, e *sharingEnd, p *iwarptest.Peer) { check(s.t, e.qp.Terminate()) }, verbs.Flushed},
+		{"the peer's Terminate", func(s *sharing, e *sharingEnd, p *iwarptest.Peer) {
+			check(s.t, p.Send(iwarptest.Terminate(0, 2, 0xFF, iwarptest.NoHeaders, nil)))
 		}, verbs.Flushed},
-		{"reset", func(s *sharing, e *sharingEnd, p *wiretest.Peer) { check(s.t, p.Reset()) }, verbs.Flushed},
-		{"FIN", func(s *sharing, e *sharingEnd, p *wiretest.Peer) { check(s.t, p.CloseWrite()) }, verbs.Flushed},
-		{"a violation of protocol", func(s *sharing, e *sharingEnd, p *wiretest.Peer) {
-			check(s.t, p.Send(wiretest.Send(3)))
+		{"reset", func(s *sharing, e *sharingEnd, p *iwarptest.Peer) { check(s.t, p.Reset()) }, verbs.Flushed},
+		{"FIN", func(s *sharing, e *sharingEnd, p *iwarptest.Peer) { check(s.t, p.CloseWrite()) }, verbs.Flushed},
+		{"a violation of protocol", func(s *sharing, e *sharingEnd, p *iwarptest.Peer) {
+			check(s.t, p.Send(iwarptest.Send(3)))
 		}, verbs.Flushed},
-		{"a message that is too long", func(s *sharing, e *sharingEnd, p *wiretest.Peer) {
-			check(s.t, p.Send(wiretest.Untagged(3, 0, 0, 1, 20, wiretest.Fill(81, 1)...)))
+		{"a message that is too long", func(s *sharing, e *sharingEnd, p *iwarptest.Peer) {
+			check(s.t, p.Send(iwarptest.Untagged(3, 0, 0, 1, 20, bytes.Repeat([]byte{1}, 81)...)))
 		}, verbs.BaseBounds},
-		{"memory that was deallocated", func(s *sharing, e *sharingEnd, p *wiretest.Peer) {
+		{"memory that was deallocated", func(s *sharing, e *sharingEnd, p *iwarptest.Peer) {
 			settle()
 			check(s.t, s.mr.Deallocate())
 			s.mr = must(s.pd.Register(s.buf, allRights))(s.t)
-			check(s.t, p.Send(wiretest.Untagged(3, 0, 0, 1, 20, 1)))
+			check(s.t, p.Send(iwarptest.Untagged(3, 0, 0, 1, 20, 1)))
 		}, verbs.InvalidSTag},
-		{"nothing: the message ends", func(s *sharing, e *sharingEnd, p *wiretest.Peer) {
-			check(s.t, p.Send(wiretest.Untagged(3, 0, 0, 1, 20, 1)))
+		{"nothing: the message ends", func(s *sharing, e *sharingEnd, p *iwarptest.Peer) {
+			check(s.t, p.Send(iwarptest.Untagged(3, 0, 0, 1, 20, 1)))
 			settle()
 			check(s.t, p.CloseWrite())
 		}, verbs.Success},
@@ -49,7 +50,7 @@ func TestAQueuePairThatEndsTakesNoReceivesWithIt(t *testing.T) {
 				s := newSharing(t, verbs.SRQConfig{WRs: 16}, 1, verbs.QPConfig{})
 				e, p := s.raw(verbs.QPConfig{})
 				s.receives(0, 1, 100)
-				check(t, p.Send(wiretest.More(wiretest.Send(1, wiretest.Fill(20, 1)...))))
+				check(t, p.Send(iwarptest.ClearLast(iwarptest.Send(1, bytes.Repeat([]byte{1}, 20)...))))
 				settle()
 				tt.end(s, e, p)
 				settle()
@@ -211,7 +212,7 @@ func TestAFailedSharedQueueEndsThoseThatWantAReceive(t *testing.T) {
 			e, p := s.raw(verbs.QPConfig{PauseOnEmptyRQ: pause})
 			idle, _ := s.raw(verbs.QPConfig{})
 			s.receives(0, 4, 100)
-			check(t, p.Send(wiretest.More(wiretest.Send(1, wiretest.Fill(20, 1)...))))
+			check(t, p.Send(iwarptest.ClearLast(iwarptest.Send(1, bytes.Repeat([]byte{1}, 20)...))))
 			settle()
 			check(t, s.srq.Fail())
 			for _, ev := range s.wantEvents(verbs.EventSRQCatastrophic) {
@@ -219,13 +220,13 @@ func TestAFailedSharedQueueEndsThoseThatWantAReceive(t *testing.T) {
 					t.Errorf("the event is %+v", ev)
 				}
 			}
-			check(t, p.Send(wiretest.Untagged(3, 0, 0, 1, 20, 1)))
+			check(t, p.Send(iwarptest.Untagged(3, 0, 0, 1, 20, 1)))
 			settle()
 			wantDone(t, e.cq, done{0, verbs.Success})
-			check(t, p.Send(wiretest.Send(2, 1)))
+			check(t, p.Send(iwarptest.Send(2, 1)))
 			u, err := p.Next()
 			check(t, err)
-			if seg := must(wiretest.Parse(u))(t); seg.Opcode != 7 || seg.Payload[0] != 0x02 || seg.Payload[1] != 0x07 {
+			if seg := must(iwarptest.Parse(u))(t); seg.Opcode != 7 || seg.Payload[0] != 0x02 || seg.Payload[1] != 0x07 {
 				t.Errorf("the peer got % x, expected a Terminate 0/2/07", u)
 			}
 			if ev := s.wantEvents(verbs.EventSRQCatastrophic, verbs.EventSRQError)[1]; ev.Resource != verbs.ResourceQP || ev.QP != e.qp {

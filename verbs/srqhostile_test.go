@@ -11,7 +11,7 @@ import (
 
 	"github.com/weft-rdma/weft/cm"
 	"github.com/weft-rdma/weft/internal/nettest"
-	"github.com/weft-rdma/weft/internal/wiretest"
+	"github.com/weft-rdma/weft/iwarptest"
 	"github.com/weft-rdma/weft/verbs"
 )
 
@@ -78,7 +78,7 @@ func TestAMessageNumberFarAheadTakesNoSharedReceive(t *testing.T) {
 			s := newSharing(t, verbs.SRQConfig{WRs: 8}, 1, verbs.QPConfig{})
 			e, p := s.raw(verbs.QPConfig{})
 			s.receives(0, 8, 100)
-			check(t, p.Send(wiretest.Send(msn, 1)))
+			check(t, p.Send(iwarptest.Send(msn, 1)))
 			settle()
 			check(t, p.Close())
 			reach(t, e.qp, verbs.Error)

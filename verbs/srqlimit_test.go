@@ -1,9 +1,10 @@
 package verbs_test
 
 import (
+	"bytes"
 	"testing"
 
-	"github.com/weft-rdma/weft/internal/wiretest"
+	"github.com/weft-rdma/weft/iwarptest"
 	"github.com/weft-rdma/weft/verbs"
 )
 
@@ -167,7 +168,7 @@ func TestTheQPRQLimitTellsOfMessagesInProgress(t *testing.T) {
 		begin := func() (rest []byte) {
 			t.Helper()
 			msn++
-			parts := wiretest.Cut(wiretest.Send(msn, wiretest.Fill(40, 1)...), 20)
+			parts := iwarptest.Split(iwarptest.Send(msn, bytes.Repeat([]byte{1}, 40)...), 20)
 			check(t, p.Send(parts[0]))
 			settle()
 			return parts[1]
@@ -179,7 +180,7 @@ func TestTheQPRQLimitTellsOfMessagesInProgress(t *testing.T) {
 
 		must(e.qp.Modify(verbs.RTS, verbs.QPModify{RQLimit: new(0), ArmRQLimit: true}))(t)
 		query(0, true)
-		check(t, po.Send(wiretest.Send(1, 1, 2)))
+		check(t, po.Send(iwarptest.Send(1, 1, 2)))
 		events(0) // another queue pair's
 		rest := begin()
 		query(0, false)

@@ -5,7 +5,7 @@ import (
 	"slices"
 	"testing"
 
-	"github.com/weft-rdma/weft/internal/wiretest"
+	"github.com/weft-rdma/weft/iwarptest"
 	"github.com/weft-rdma/weft/verbs"
 )
 
@@ -56,15 +56,15 @@ func TestMessagesInTurnsKeepTheirReceives(t *testing.T) {
 		a, pa := s.raw(verbs.QPConfig{})
 		b, pb := s.raw(verbs.QPConfig{})
 		s.receives(0, 3, 100)
-		payload := func(fill byte) []byte { return wiretest.Fill(40, fill) }
-		sa, sb := wiretest.Cut(wiretest.Send(1, payload(0xA)...), 20), wiretest.Cut(wiretest.Send(1, payload(0xB)...), 20)
+		payload := func(fill byte) []byte { return bytes.Repeat([]byte{fill}, 40) }
+		sa, sb := iwarptest.Split(iwarptest.Send(1, payload(0xA)...), 20), iwarptest.Split(iwarptest.Send(1, payload(0xB)...), 20)
 		for i := range sa {
 			check(t, pa.Send(sa[i]))
 			settle()
 			check(t, pb.Send(sb[i]))
 			settle()
 		}
-		check(t, pa.Send(wiretest.Send(2, payload(0xC)...)))
+		check(t, pa.Send(iwarptest.Send(2, payload(0xC)...)))
 		settle()
 		wantDone(t, a.cq, done{0, verbs.Success}, done{2, verbs.Success})
 		wantDone(t, b.cq, done{1, verbs.Success})

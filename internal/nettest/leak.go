@@ -8,17 +8,16 @@ import (
 	"time"
 )
 
-// module is what the goroutines that CheckLeaks looks for have in their stacks.
+// module is in the stacks of the goroutines that CheckLeaks looks for.
 const module = "github.com/weft-rdma/weft/"
 
-// patience is how long CheckLeaks lets goroutines take to end.
+// patience is how long goroutines may take to end.
 const patience = 10 * time.Second
 
-// CheckLeaks fails the test at its end if goroutines of this module run that
-// did not run when CheckLeaks was called. Call it first of all, so that what
-// the test cleans up is cleaned up before; not in tests that run in parallel
-// with others. A bubble of testing/synctest needs no such check: it does not
-// end before its goroutines.
+// CheckLeaks fails the test if, at its end, goroutines of this module run that did
+// not run when CheckLeaks was called. Call it first, so that it runs after the other
+// cleanups, and not in tests that run in parallel with others. A bubble of
+// testing/synctest needs no such check: it ends after its goroutines.
 func CheckLeaks(t testing.TB) {
 	t.Helper()
 	checkLeaks(t, patience)
@@ -27,7 +26,7 @@ func CheckLeaks(t testing.TB) {
 func checkLeaks(t testing.TB, patience time.Duration) {
 	before := goroutines()
 	t.Cleanup(func() {
-		// Goroutines that were told to end need a moment to do so.
+		// Goroutines that are to end need a moment to do so.
 		end := time.Now().Add(patience)
 		for {
 			left := goroutines()
@@ -48,8 +47,8 @@ func checkLeaks(t testing.TB, patience time.Duration) {
 	})
 }
 
-// goroutines are the stacks of the module's goroutines by their first lines'
-// number, without those that run tests.
+// goroutines returns the stacks of the module's goroutines by the number in their
+// first line, without those that run tests.
 func goroutines() map[string]string {
 	buf := make([]byte, 1<<16)
 	for {

@@ -6,8 +6,8 @@ import (
 	"testing"
 )
 
-// Networks are the loopback networks of this machine: "tcp4", and "tcp6" where
-// it has one.
+// Networks returns the loopback networks of this machine: "tcp4", and "tcp6" if it
+// has one.
 func Networks() []string {
 	all := []string{"tcp4"}
 	if l, err := net.Listen("tcp6", "[::1]:0"); err == nil {
@@ -35,7 +35,7 @@ func Listen(t testing.TB, network string) *net.TCPListener {
 	return l.(*net.TCPListener)
 }
 
-// TCPPair is a connection over loopback; both ends are closed when the test ends.
+// TCPPair returns both ends of a connection over loopback, closed when the test ends.
 func TCPPair(t testing.TB, network string) (client, server *net.TCPConn) {
 	t.Helper()
 	l := Listen(t, network)

@@ -2,7 +2,7 @@ package nettest
 
 import "net"
 
-// A sluggish connection leaves octets unread.
+// A sluggish connection leaves octets unread for a while.
 type sluggish struct {
 	end
 	times int
@@ -16,8 +16,9 @@ type end interface {
 	SetLinger(seconds int) error
 }
 
-// Sluggish is nc with the fault of an accepting Linux siw: what comes right behind
-// its first Write, the reply, is not read before more has come, so many times.
+// Sluggish returns nc with the fault of an accepting Linux siw: what arrives right
+// after its first Write, the Reply frame, is not read before more has arrived, that
+// many times.
 func Sluggish(nc end, times int) net.Conn { return &sluggish{end: nc, times: -times} }
 
 func (s *sluggish) Write(b []byte) (int, error) {

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"testing"
 
+	"github.com/weft-rdma/weft/iwarptest"
 	"github.com/weft-rdma/weft/rdmap"
 	"github.com/weft-rdma/weft/verbs"
 )
@@ -18,7 +19,7 @@ func TestASourceRevokedWhileClosingSpoilsTheClose(t *testing.T) {
 			s := setStage(t, w, verbs.QPConfig{})
 			buf, mr := s.big(32<<20, verbs.LocalRead|verbs.RemoteRead)
 			s.Peer = s.ln.Connect(s.QP)
-			s.must(s.Send(ReadRequest(1, Read{7, 0, uint32(len(buf)), uint32(mr.STag()), 0})))
+			s.must(s.Send(iwarptest.ReadRequest(1, readOf(7, 0, uint32(len(buf)), uint32(mr.STag()), 0))))
 			first, err := s.Next()
 			s.must(err)
 			closed := make(chan error, 1)
@@ -48,11 +49,11 @@ func TestACloseWaitsForTheAnswersThatThePeerIsOwed(t *testing.T) {
 			s := setStage(t, w, verbs.QPConfig{})
 			buf, mr := s.big(8<<20, verbs.LocalRead|verbs.RemoteRead)
 			s.Peer = s.ln.Connect(s.QP)
-			s.must(s.Send(ReadRequest(1, Read{7, 0, 100, uint32(mr.STag()), 0}), ReadRequest(2, Read{7, 0, uint32(len(buf)), uint32(mr.STag()), 0})))
-			s.next(ReadResponse(7, 0, buf[:100]...)) // so the requests have been delivered
+			s.must(s.Send(iwarptest.ReadRequest(1, readOf(7, 0, 100, uint32(mr.STag()), 0)), iwarptest.ReadRequest(2, readOf(7, 0, uint32(len(buf)), uint32(mr.STag()), 0))))
+			s.next(iwarptest.ReadResponse(7, 0, buf[:100]...)) // so the requests have been delivered
 			closed := make(chan error, 1)
 			go func() { closed <- s.QP.Close(t.Context()) }()
-			m, err := s.Message()
+			m, err := s.NextMessage()
 			s.must(err)
 			if string(m.Payload) != string(buf) {
 				t.Errorf("the answer is %v, or of other octets", m)

@@ -6,6 +6,7 @@ import (
 	"net"
 
 	"github.com/weft-rdma/weft/cm"
+	"github.com/weft-rdma/weft/iwarptest"
 	"github.com/weft-rdma/weft/mpa"
 	"github.com/weft-rdma/weft/verbs"
 )
@@ -35,29 +36,29 @@ func (s *Side) Listen(w Wire, cfg mpa.Config) *Listener {
 }
 
 // Dial connects a Peer that has said nothing yet, closed when the test ends.
-func (l *Listener) Dial() *Peer {
+func (l *Listener) Dial() *iwarptest.Peer {
 	l.side.t.Helper()
 	nc, err := l.wire.Dial(context.Background(), l.net)
 	if err != nil {
 		l.side.t.Fatal(err)
 	}
-	p := NewPeer(nc)
-	p.Dribble = l.wire.Dribble
+	p := iwarptest.NewPeer(nc)
+	p.Trickle = l.wire.Trickle
 	l.side.t.Cleanup(func() { _ = nc.Close() }) // the test may have closed it
 	return p
 }
 
 // Connect connects a Peer, as Initiator, to a queue pair.
-func (l *Listener) Connect(qp *verbs.QP) *Peer {
+func (l *Listener) Connect(qp *verbs.QP) *iwarptest.Peer {
 	l.side.t.Helper()
 	return l.ConnectAs(qp, l.wire.Startup(), cm.Params{MPA: l.wire.Config()})
 }
 
 // ConnectAs is Connect on other terms. It does not wait for the message that
 // opens a peer-to-peer stream.
-func (l *Listener) ConnectAs(qp *verbs.QP, s Startup, params cm.Params) *Peer {
+func (l *Listener) ConnectAs(qp *verbs.QP, s iwarptest.Startup, params cm.Params) *iwarptest.Peer {
 	l.side.t.Helper()
-	ctx, cancel := context.WithTimeout(context.Background(), Patience)
+	ctx, cancel := context.WithTimeout(context.Background(), iwarptest.DefaultTimeout)
 	accepted := make(chan error, 1)
 	go func() {
 		defer cancel()
@@ -79,16 +80,16 @@ func (l *Listener) ConnectAs(qp *verbs.QP, s Startup, params cm.Params) *Peer {
 }
 
 // Connect connects the Side's queue pair, as Initiator, to a Peer.
-func (s *Side) Connect(w Wire, answer Startup, params cm.Params) *Peer {
+func (s *Side) Connect(w Wire, answer iwarptest.Startup, params cm.Params) *iwarptest.Peer {
 	s.t.Helper()
-	ctx, cancel := context.WithTimeout(context.Background(), Patience)
+	ctx, cancel := context.WithTimeout(context.Background(), iwarptest.DefaultTimeout)
 	defer cancel()
 	ours, theirs, err := w.Pair(ctx)
 	if err != nil {
 		s.t.Fatal(err)
 	}
-	p := NewPeer(theirs)
-	p.Dribble = w.Dribble
+	p := iwarptest.NewPeer(theirs)
+	p.Trickle = w.Trickle
 	s.t.Cleanup(func() { _ = theirs.Close() }) // the test may have closed it
 	answered := make(chan error, 1)
 	go func() {

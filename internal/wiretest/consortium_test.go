@@ -4,11 +4,12 @@ import (
 	"bytes"
 	"testing"
 
+	"github.com/weft-rdma/weft/iwarptest"
 	"github.com/weft-rdma/weft/verbs"
 )
 
 // zero is a ULPDU with version 0 of DDP and RDMAP.
-func zero(u []byte) []byte { return With(u, 0, u[0]&^3, u[1]&0x3F) }
+func zero(u []byte) []byte { return iwarptest.Overwrite(u, 0, u[0]&^3, u[1]&0x3F) }
 
 // On a stream of the RDMA Consortium all versions are 0, in both directions and
 // in Terminates, and RFC 7306 is not known. Versions are never mixed (RFC 5044
@@ -17,32 +18,32 @@ func zero(u []byte) []byte { return With(u, 0, u[0]&^3, u[1]&0x3F) }
 // Claims: R-4.1-7 R-7.2-3 X-8.2-3 X-4.1-1 D-6.1-1
 func TestAStreamOfTheConsortiumIsOfVersionZero(t *testing.T) {
 	w := Wire{Name: "memory", Memory: true, CRC: true, Markers: true, Consortium: true}
-	send := zero(Send(2, 1))
+	send := zero(iwarptest.Send(2, 1))
 	for name, tt := range map[string]struct {
 		culprit            []byte
 		layer, etype, code byte
 		event              verbs.EventID
 	}{
-		"DDP version 1":             {Send(2, 1), 1, 2, 6, verbs.EventDDPVersion},
-		"DDP version 1, tagged":     {Write(1, 2, 3), 1, 1, 4, verbs.EventDDPVersion},
-		"RDMAP version 1":           {With(send, 1, 0x43), 0, 2, 5, verbs.EventRDMAVersion},
-		"Immediate Data":            {zero(Immediate(2, Fill(8, 0)...)), 0, 2, 6, verbs.EventOpcode},
-		"an Atomic Request":         {zero(AtomicRequest(2, Atomic{})), 0, 2, 6, verbs.EventOpcode},
-		"an Atomic Response":        {zero(AtomicResponse(1, 0, 0)), 0, 2, 6, verbs.EventOpcode},
-		"a bad STag on that stream": {zero(Write(0x100, 2, 3)), 1, 1, 0, verbs.EventProtectionSTag},
+		"DDP version 1":             {iwarptest.Send(2, 1), 1, 2, 6, verbs.EventDDPVersion},
+		"DDP version 1, tagged":     {iwarptest.Write(1, 2, 3), 1, 1, 4, verbs.EventDDPVersion},
+		"RDMAP version 1":           {iwarptest.Overwrite(send, 1, 0x43), 0, 2, 5, verbs.EventRDMAVersion},
+		"Immediate Data":            {zero(iwarptest.Immediate(2, Fill(8, 0)...)), 0, 2, 6, verbs.EventOpcode},
+		"an Atomic Request":         {zero(iwarptest.AtomicRequest(2, iwarptest.Atomic{})), 0, 2, 6, verbs.EventOpcode},
+		"an Atomic Response":        {zero(iwarptest.AtomicResponse(1, 0, 0)), 0, 2, 6, verbs.EventOpcode},
+		"a bad STag on that stream": {zero(iwarptest.Write(0x100, 2, 3)), 1, 1, 0, verbs.EventProtectionSTag},
 	} {
 		t.Run(name, func(t *testing.T) {
 			s := setStage(t, w, verbs.QPConfig{})
 			s.Receives(s.recv, 0, recvSize, 2)
 			s.Peer = s.ln.Connect(s.QP)
-			s.must(s.Send(zero(Send(1, 9)), zero(ReadRequest(1, Read{1, 2, 4, s.exposedTag, s.exposedTO}))))
+			s.must(s.Send(zero(iwarptest.Send(1, 9)), zero(iwarptest.ReadRequest(1, readOf(1, 2, 4, s.exposedTag, s.exposedTO)))))
 			s.Expect(recvOff, 9)
-			if u, err := s.Next(); err != nil || !bytes.Equal(u, zero(ReadResponse(1, 2, s.Expected(exposedOff, 4)...))) {
+			if u, err := s.Next(); err != nil || !bytes.Equal(u, zero(iwarptest.ReadResponse(1, 2, s.Expected(exposedOff, 4)...))) {
 				t.Fatalf("answer % x, %v", u, err)
 			}
 			s.ExpectEvent(tt.event)
 			s.must(s.Send(tt.culprit))
-			s.answered(zero(TerminateOf(tt.layer, tt.etype, tt.code, DDPHeader, tt.culprit)))
+			s.answered(zero(iwarptest.Terminate(tt.layer, tt.etype, tt.code, iwarptest.DDPHeader, tt.culprit)))
 			s.must(s.Peer.Close())
 			s.Reach(verbs.Error)
 			s.wantError(tt.layer, tt.etype, tt.code)
@@ -61,14 +62,14 @@ func TestNoExtensionLeavesOnAStreamOfTheConsortium(t *testing.T) {
 		t.Run(op.String(), func(t *testing.T) {
 			s := setStage(t, w, verbs.QPConfig{})
 			s.Peer = s.ln.Connect(s.QP)
-			s.must(s.Send(zero(Write(0, 0))))
+			s.must(s.Send(zero(iwarptest.Write(0, 0))))
 			s.ready()
 			wr := verbs.SendWR{Op: op}
 			if op == verbs.OpFetchAdd || op == verbs.OpCmpSwap {
 				wr.SGL = []verbs.SGE{s.exposed.SGE(0, 8)}
 			}
 			s.Post(wr)
-			s.answered(zero(TerminateOf(0, 0, 0, NoHeaders, nil)))
+			s.answered(zero(iwarptest.Terminate(0, 0, 0, iwarptest.NoHeaders, nil)))
 			s.must(s.Peer.Close())
 			s.Reach(verbs.Error)
 			s.Statuses(s.SendCQ, 0, verbs.InvalidWQE)

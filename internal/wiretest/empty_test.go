@@ -3,6 +3,7 @@ package wiretest
 import (
 	"testing"
 
+	"github.com/weft-rdma/weft/iwarptest"
 	"github.com/weft-rdma/weft/memory"
 	"github.com/weft-rdma/weft/verbs"
 )
@@ -19,17 +20,17 @@ func TestAccessesOfNoOctetsNeedNoMemory(t *testing.T) {
 			s.Peer = s.ln.Connect(s.QP)
 			tags := []uint32{0, 1, 0xFFFFFFFF, s.unknownTag, s.staleKeyTag, s.revokedTag, s.foreignTag, s.siblingTag, s.localTag, s.exposedTag}
 			for i, stag := range tags {
-				s.must(s.Send(Write(stag, 1<<64-1), ReadRequest(uint32(i)+1, Read{stag, uint64(i), 0, stag, 1<<64 - 1})))
+				s.must(s.Send(iwarptest.Write(stag, 1<<64-1), iwarptest.ReadRequest(uint32(i)+1, readOf(stag, uint64(i), 0, stag, 1<<64-1))))
 			}
 			for i, stag := range tags {
-				s.next(ReadResponse(stag, uint64(i)))
+				s.next(iwarptest.ReadResponse(stag, uint64(i)))
 			}
 			nothing := []verbs.SGE{{STag: memory.STag(s.unknownTag), TO: 1<<64 - 1}}
 			for id, op := range []verbs.Op{verbs.OpSend, verbs.OpWrite, verbs.OpRead} {
 				s.Post(verbs.SendWR{ID: uint64(id), Op: op, SGL: nothing, Remote: verbs.Remote{STag: 5, TO: 6}})
 			}
-			s.next(Send(1), Write(5, 6), ReadRequest(1, Read{s.unknownTag, 1<<64 - 1, 0, 5, 6}))
-			s.must(s.Send(ReadResponse(7, 8)))
+			s.next(iwarptest.Send(1), iwarptest.Write(5, 6), iwarptest.ReadRequest(1, readOf(s.unknownTag, 1<<64-1, 0, 5, 6)))
+			s.must(s.Send(iwarptest.ReadResponse(7, 8)))
 			s.Statuses(s.SendCQ, 0, verbs.Success, verbs.Success, verbs.Success)
 			s.farewell()
 		})

@@ -12,6 +12,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/weft-rdma/weft/iwarptest"
 	"github.com/weft-rdma/weft/mpa"
 	"github.com/weft-rdma/weft/verbs"
 )
@@ -23,7 +24,7 @@ const closeTimeout = 5 * time.Second
 func (s *stage) postRead(id uint64) {
 	s.t.Helper()
 	s.Post(verbs.SendWR{ID: id, Op: verbs.OpRead, SGL: []verbs.SGE{s.exposed.SGE(0, 16)}, Remote: verbs.Remote{STag: 1, TO: 2}})
-	if m, err := s.Message(); err != nil || m.Opcode != 1 {
+	if m, err := s.NextMessage(); err != nil || m.Opcode != 1 {
 		s.t.Fatalf("expected a Read Request, got %v, %v", m, err)
 	}
 }
@@ -43,7 +44,7 @@ func TestAFinWithWorkOutstandingIsAnError(t *testing.T) {
 			s.postRead(0)
 			s.ExpectEvent(verbs.EventBadLLPClose)
 			s.must(s.CloseWrite())
-			s.answered(TerminateOf(0, 2, 7, NoHeaders, nil))
+			s.answered(iwarptest.Terminate(0, 2, 7, iwarptest.NoHeaders, nil))
 			s.must(s.Peer.Close())
 			s.Reach(verbs.Error)
 			s.wantError(0, 2, 7)
@@ -62,10 +63,10 @@ func TestAFinBehindAReadRequestWaitsForTheAnswer(t *testing.T) {
 		t.Run(w.Name, func(t *testing.T) {
 			s := setStage(t, w, verbs.QPConfig{})
 			s.Peer = s.ln.Connect(s.QP)
-			s.must(s.Send(ReadRequest(1, Read{1, 2, 100, s.exposedTag, s.exposedTO})))
+			s.must(s.Send(iwarptest.ReadRequest(1, readOf(1, 2, 100, s.exposedTag, s.exposedTO))))
 			s.must(s.CloseWrite())
 			s.ExpectEvent(verbs.EventLLPCloseComplete)
-			s.answered(ReadResponse(1, 2, s.Expected(exposedOff, 100)...))
+			s.answered(iwarptest.ReadResponse(1, 2, s.Expected(exposedOff, 100)...))
 			s.must(s.Peer.Close())
 			s.Reach(verbs.Idle)
 		})
@@ -78,16 +79,16 @@ func TestAFinBehindAReadRequestWaitsForTheAnswer(t *testing.T) {
 // Claims: DDP-6.2.2-1 R-5.5-19
 func TestAFinInsideAnFPDULosesTheConnection(t *testing.T) {
 	for _, w := range Wires[:3] {
-		length := len((&Framing{Markers: w.Markers}).Append(nil, Send(1, 1, 2, 3)))
+		length := len((&iwarptest.Peer{Out: iwarptest.Framing{Markers: w.Markers}}).Frame(iwarptest.Send(1, 1, 2, 3)))
 		for cut := 1; cut < length; cut++ {
 			t.Run(fmt.Sprintf("%s/%d", w.Name, cut), func(t *testing.T) {
 				s := setStage(t, w, verbs.QPConfig{})
 				s.Receives(s.recv, 0, recvSize, 1)
 				s.Peer = s.ln.Connect(s.QP)
 				s.ExpectEvent(verbs.EventLLPLost)
-				s.must(s.Raw(s.Frame(Send(1, 1, 2, 3))[:cut]))
+				s.must(s.SendRaw(s.Frame(iwarptest.Send(1, 1, 2, 3))[:cut]))
 				s.must(s.CloseWrite())
-				if said := s.closed(t); len(said) > 0 {
+				if said := saidBeforeClose(t, s.Peer); len(said) > 0 {
 					t.Errorf("answered with % x", said)
 				}
 				s.Reach(verbs.Error)
@@ -146,7 +147,7 @@ func TestAPeerThatStopsReadingHoldsNothingUp(t *testing.T) {
 				s.Post(verbs.SendWR{ID: id, Op: verbs.OpSend, SGL: []verbs.SGE{mr.SGE(0, len(buf))}})
 			}
 			// The other direction goes on.
-			s.must(s.Send(Send(1, 7)))
+			s.must(s.Send(iwarptest.Send(1, 7)))
 			s.Expect(recvOff, 7)
 			s.Statuses(s.RecvCQ, 100, verbs.Success)
 			ctx, cancel := context.WithCancel(t.Context())
@@ -182,7 +183,7 @@ func TestMemoryOfAMessageThatIsStuckCanBeDeallocated(t *testing.T) {
 			if !bytes.Equal(message, before[:len(message)]) {
 				t.Error("octets written after the deallocation were sent")
 			}
-			if ok && !bytes.Equal(terminate, TerminateOf(0, 0, 0, NoHeaders, nil)) {
+			if ok && !bytes.Equal(terminate, iwarptest.Terminate(0, 0, 0, iwarptest.NoHeaders, nil)) {
 				t.Errorf("Terminate % x", terminate)
 			}
 			_ = s.Peer.Close() // it may be reset
@@ -211,9 +212,9 @@ func TestMemoryThatAPeerTricklesIntoCanBeDeallocated(t *testing.T) {
 				s.Peer = s.ln.Connect(s.QP)
 				s.open()
 				opened := int(s.ln.conn.Stats().OctetsIn)
-				culprit := Write(s.exposedTag, s.exposedTO, Fill(40000, 0xEE)...)
+				culprit := iwarptest.Write(s.exposedTag, s.exposedTO, Fill(40000, 0xEE)...)
 				fpdu := s.Frame(culprit)
-				s.must(s.Raw(fpdu[:n]))
+				s.must(s.SendRaw(fpdu[:n]))
 				s.received(opened + n)
 				s.must(s.exposed.Deallocate())
 				// Without CRC what has come may be in place: no more than that.
@@ -223,11 +224,11 @@ func TestMemoryThatAPeerTricklesIntoCanBeDeallocated(t *testing.T) {
 				}
 				s.Expect(exposedOff, placed...)
 				s.ExpectEvent(verbs.EventProtectionSTag)
-				s.Dribble = true
-				s.must(s.Raw(fpdu[n : n+100]))
-				s.Dribble = false
-				_ = s.Raw(fpdu[n+100:])
-				s.answered(TerminateOf(1, 1, 0, DDPHeader, culprit))
+				s.Trickle = true
+				s.must(s.SendRaw(fpdu[n : n+100]))
+				s.Trickle = false
+				_ = s.SendRaw(fpdu[n+100:])
+				s.answered(iwarptest.Terminate(1, 1, 0, iwarptest.DDPHeader, culprit))
 				s.must(s.Peer.Close())
 				s.Reach(verbs.Error)
 				s.CheckMemory()
@@ -240,7 +241,7 @@ func TestMemoryThatAPeerTricklesIntoCanBeDeallocated(t *testing.T) {
 // received waits until Weft has taken n octets from the connection.
 func (s *stage) received(n int) {
 	s.t.Helper()
-	for end := time.Now().Add(Patience); s.ln.conn.Stats().OctetsIn < uint64(n); runtime.Gosched() {
+	for end := time.Now().Add(iwarptest.DefaultTimeout); s.ln.conn.Stats().OctetsIn < uint64(n); runtime.Gosched() {
 		if time.Now().After(end) {
 			s.t.Fatalf("%d octets arrived, expected %d", s.ln.conn.Stats().OctetsIn, n)
 		}
@@ -258,14 +259,14 @@ func TestAPeerThatDoesNotLetTheStreamEndIsCutOff(t *testing.T) {
 	}{
 		"after our Terminate it keeps the connection": {
 			end: func(s *stage) {
-				s.must(s.Send(Send(2, 1)))
-				s.answered(TerminateOf(1, 2, 3, DDPHeader, Send(2, 1)))
+				s.must(s.Send(iwarptest.Send(2, 1)))
+				s.answered(iwarptest.Terminate(1, 2, 3, iwarptest.DDPHeader, iwarptest.Send(2, 1)))
 			},
 			event: []verbs.EventID{verbs.EventRQMSNRange},
 		},
 		"after its Terminate it keeps the connection": {
 			end: func(s *stage) {
-				s.must(s.Send(Terminate(1, 1, 0, 0)))
+				s.must(s.Send(terminate(1, 1, 0, 0)))
 				s.answered()
 			},
 			event: []verbs.EventID{verbs.EventTerminateReceived},
@@ -275,7 +276,7 @@ func TestAPeerThatDoesNotLetTheStreamEndIsCutOff(t *testing.T) {
 				_, mr := s.big(1<<20, verbs.LocalRead)
 				s.Post(verbs.SendWR{Op: verbs.OpSend, SGL: []verbs.SGE{mr.SGE(0, 1<<20)}})
 				synctest.Wait()
-				s.must(s.Send(Send(2, 1)))
+				s.must(s.Send(iwarptest.Send(2, 1)))
 			},
 			event: []verbs.EventID{verbs.EventRQMSNRange}, sends: []verbs.Status{verbs.Flushed},
 		},
@@ -293,7 +294,7 @@ func TestAPeerThatDoesNotLetTheStreamEndIsCutOff(t *testing.T) {
 		"we close, it closes and does not read its answer": {
 			end: func(s *stage) {
 				_, mr := s.big(1<<20, verbs.LocalRead|verbs.RemoteRead)
-				s.must(s.Send(ReadRequest(1, Read{SinkSTag: 0x100, Size: 1 << 20, SourceSTag: uint32(mr.STag())})))
+				s.must(s.Send(iwarptest.ReadRequest(1, iwarptest.Read{SinkSTag: 0x100, Size: 1 << 20, SourceSTag: uint32(mr.STag())})))
 				synctest.Wait() // it is being answered
 				closed := make(chan error, 1)
 				go func() { closed <- s.QP.Close(context.Background()) }()
@@ -362,8 +363,8 @@ func TestAMessageWhileClosingIsABadClose(t *testing.T) {
 				t.Errorf("posting while closing: %v, expected %v", err, verbs.ErrState)
 			}
 			s.ExpectEvent(verbs.EventBadClose)
-			s.must(s.Send(Send(1, 1)))
-			s.closed(t)
+			s.must(s.Send(iwarptest.Send(1, 1)))
+			saidBeforeClose(t, s.Peer)
 			if err := <-closed; err == nil {
 				t.Error("Close succeeded")
 			}

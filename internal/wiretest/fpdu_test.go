@@ -10,24 +10,17 @@ import (
 	"syscall"
 	"testing"
 
+	"github.com/weft-rdma/weft/iwarptest"
 	"github.com/weft-rdma/weft/mpa"
 	"github.com/weft-rdma/weft/rdmap"
 	"github.com/weft-rdma/weft/verbs"
 )
 
-// flip is b with one bit changed; a negative index counts from the end.
-func flip(b []byte, at int) []byte {
-	if at < 0 {
-		at += len(b)
-	}
-	return With(b, at, b[at]^1)
-}
-
 // A faultyFPDU is an FPDU with a fault of MPA's.
 type faultyFPDU struct {
 	name  string
 	wires []Wire
-	bad   func(p *Peer, good []byte) []byte // an FPDU gone wrong
+	bad   func(p *iwarptest.Peer, good []byte) []byte // an FPDU gone wrong
 	code  byte
 	event verbs.EventID
 }
@@ -36,30 +29,30 @@ func faultyFPDUs() []faultyFPDU {
 	crc := []Wire{Wires[0], Wires[2]}
 	markers := []Wire{Wires[2], {Name: "memory,markers", Memory: true, Markers: true}, {Name: "TCP,markers", Markers: true}}
 	return []faultyFPDU{
-		{"a wrong CRC", crc, func(p *Peer, good []byte) []byte { return flip(p.Frame(good), -1) }, 2, verbs.EventCRC},
-		{"a changed header", crc, func(p *Peer, good []byte) []byte { return flip(p.Frame(good), 8) }, 2, verbs.EventCRC},
-		{"a changed octet of payload", crc, func(p *Peer, good []byte) []byte { return flip(p.Frame(good), -9) }, 2, verbs.EventCRC},
-		{"a changed pad", crc, func(p *Peer, good []byte) []byte { return flip(p.Frame(good[:len(good)-1]), -5) }, 2, verbs.EventCRC},
-		{"a CRC in the wrong order", crc, func(p *Peer, good []byte) []byte {
+		{"a wrong CRC", crc, func(p *iwarptest.Peer, good []byte) []byte { return iwarptest.FlipBit(p.Frame(good), -1) }, 2, verbs.EventCRC},
+		{"a changed header", crc, func(p *iwarptest.Peer, good []byte) []byte { return iwarptest.FlipBit(p.Frame(good), 8) }, 2, verbs.EventCRC},
+		{"a changed octet of payload", crc, func(p *iwarptest.Peer, good []byte) []byte { return iwarptest.FlipBit(p.Frame(good), -9) }, 2, verbs.EventCRC},
+		{"a changed pad", crc, func(p *iwarptest.Peer, good []byte) []byte { return iwarptest.FlipBit(p.Frame(good[:len(good)-1]), -5) }, 2, verbs.EventCRC},
+		{"a CRC in the wrong order", crc, func(p *iwarptest.Peer, good []byte) []byte {
 			f := p.Frame(good)
 			binary.BigEndian.PutUint32(f[len(f)-4:], binary.LittleEndian.Uint32(f[len(f)-4:]))
 			return f
 		}, 2, verbs.EventCRC},
-		{"a CRC of zero", crc, func(p *Peer, good []byte) []byte {
+		{"a CRC of zero", crc, func(p *iwarptest.Peer, good []byte) []byte {
 			f := p.Frame(good)
-			return With(f, len(f)-4, 0, 0, 0, 0)
+			return iwarptest.Overwrite(f, len(f)-4, 0, 0, 0, 0)
 		}, 2, verbs.EventCRC},
-		{"a length above the limit", Wires[:2], func(*Peer, []byte) []byte {
+		{"a length above the limit", Wires[:2], func(*iwarptest.Peer, []byte) []byte {
 			return binary.BigEndian.AppendUint16(nil, mpa.MaxMULPDU+1)
 		}, 3, verbs.EventBadFPDU},
-		{"the greatest length", Wires, func(*Peer, []byte) []byte { return Fill(8, 0xFF) }, 3, verbs.EventBadFPDU},
-		{"a marker that lies", markers, func(p *Peer, good []byte) []byte {
-			p.Out.Skew = 4
+		{"the greatest length", Wires, func(*iwarptest.Peer, []byte) []byte { return Fill(8, 0xFF) }, 3, verbs.EventBadFPDU},
+		{"a marker that lies", markers, func(p *iwarptest.Peer, good []byte) []byte {
+			p.Out.MarkerError = 4
 			return p.Frame(append(good, make([]byte, 1000)...))
 		}, 3, verbs.EventBadFPDU},
-		{"a lying marker and a wrong CRC", markers[:1], func(p *Peer, good []byte) []byte {
-			p.Out.Skew = 4
-			return flip(p.Frame(append(good, make([]byte, 1000)...)), -1)
+		{"a lying marker and a wrong CRC", markers[:1], func(p *iwarptest.Peer, good []byte) []byte {
+			p.Out.MarkerError = 4
+			return iwarptest.FlipBit(p.Frame(append(good, make([]byte, 1000)...)), -1)
 		}, 2, verbs.EventCRC},
 	}
 }
@@ -76,15 +69,15 @@ func TestFPDUsWithAFaultEndTheStream(t *testing.T) {
 				s := setStage(t, w, verbs.QPConfig{})
 				s.Receives(s.recv, 0, recvSize, 2)
 				s.Peer = s.ln.Connect(s.QP)
-				octets := s.Frame(Write(s.exposedTag, s.exposedTO, 1, 2, 3, 4), Send(1, 5))
+				octets := s.Frame(iwarptest.Write(s.exposedTag, s.exposedTO, 1, 2, 3, 4), iwarptest.Send(1, 5))
 				s.Expect(exposedOff, 1, 2, 3, 4)
 				s.Expect(recvOff, 5)
-				octets = append(octets, tt.bad(s.Peer, Write(s.exposedTag, s.exposedTO+0x1000, Fill(8, 0xEE)...))...)
-				s.Out.Skew = 0
-				octets = append(octets, s.Frame(Write(s.exposedTag, s.exposedTO+0x2000, Fill(8, 0xEE)...))...)
+				octets = append(octets, tt.bad(s.Peer, iwarptest.Write(s.exposedTag, s.exposedTO+0x1000, Fill(8, 0xEE)...))...)
+				s.Out.MarkerError = 0
+				octets = append(octets, s.Frame(iwarptest.Write(s.exposedTag, s.exposedTO+0x2000, Fill(8, 0xEE)...))...)
 				s.ExpectEvent(tt.event)
-				s.must(s.Raw(octets))
-				s.answered(TerminateOf(2, 0, tt.code, NoHeaders, nil))
+				s.must(s.SendRaw(octets))
+				s.answered(iwarptest.Terminate(2, 0, tt.code, iwarptest.NoHeaders, nil))
 				s.must(s.Peer.Close())
 				s.Reach(verbs.Error)
 				s.wantError(2, 0, tt.code)
@@ -108,18 +101,18 @@ func TestAFirstFPDUWithAFaultResetsTheConnection(t *testing.T) {
 					s := setStage(t, w, verbs.QPConfig{})
 					s.Receives(s.recv, 0, recvSize, 2)
 					s.Peer = s.ln.Connect(s.QP)
-					octets := tt.bad(s.Peer, Write(s.exposedTag, s.exposedTO, Fill(8, 0xEE)...))
-					s.Out.Skew = 0
-					octets = append(octets, s.Frame(Send(1, 5))...)
+					octets := tt.bad(s.Peer, iwarptest.Write(s.exposedTag, s.exposedTO, Fill(8, 0xEE)...))
+					s.Out.MarkerError = 0
+					octets = append(octets, s.Frame(iwarptest.Send(1, 5))...)
 					s.ExpectEvent(tt.event)
 					// The reset may come while the rest is still being sent.
-					if err := s.Raw(octets); err != nil && !errors.Is(err, syscall.ECONNRESET) {
+					if err := s.SendRaw(octets); err != nil && !errors.Is(err, syscall.ECONNRESET) {
 						t.Error(err)
 					}
 					if closed {
 						_ = s.CloseWrite()
 					}
-					if said, err := io.ReadAll(s.r); len(said) > 0 || !errors.Is(err, syscall.ECONNRESET) {
+					if said, err := io.ReadAll(s); len(said) > 0 || !errors.Is(err, syscall.ECONNRESET) {
 						t.Errorf("received % x and %v, expected a reset", said, err)
 					}
 					s.Reach(verbs.Error)
@@ -141,14 +134,14 @@ func TestWhatAReceiverIsToIgnoreIsIgnored(t *testing.T) {
 	w := Wire{Memory: true, Markers: true}
 	s := setStage(t, w, verbs.QPConfig{})
 	s.Peer = s.ln.Connect(s.QP)
-	s.Out.Skew = 3
-	f := s.Frame(Write(s.exposedTag, s.exposedTO, Fill(1000, 9)...))
-	s.must(s.Raw(With(f, len(f)-4, 0xDE, 0xAD, 0xBE, 0xEF)))
+	s.Out.MarkerError = 3
+	f := s.Frame(iwarptest.Write(s.exposedTag, s.exposedTO, Fill(1000, 9)...))
+	s.must(s.SendRaw(iwarptest.Overwrite(f, len(f)-4, 0xDE, 0xAD, 0xBE, 0xEF)))
 	// Reserved bits of both control fields, and an Invalidate STag that the
 	// opcode does not have (RFC 5041 §4.1, RFC 5040 §4.1).
-	s.must(s.Send(With(Write(s.exposedTag, s.exposedTO+1000, 8), 0, 0xC1|0x3C, 0x40|0x30)))
+	s.must(s.Send(iwarptest.Overwrite(iwarptest.Write(s.exposedTag, s.exposedTO+1000, 8), 0, 0xC1|0x3C, 0x40|0x30)))
 	s.Receives(s.recv, 0, recvSize, 1)
-	s.must(s.Send(With(Untagged(3, s.exposedTag, 0, 1, 0, 7), 0, 0x41|0x3C, 0x43|0x30)))
+	s.must(s.Send(iwarptest.Overwrite(iwarptest.Untagged(3, s.exposedTag, 0, 1, 0, 7), 0, 0x41|0x3C, 0x43|0x30)))
 	s.Expect(exposedOff, append(Fill(1000, 9), 8)...)
 	s.Expect(recvOff, 7)
 	if wc := s.Statuses(s.RecvCQ, 100, verbs.Success)[0]; wc.HasInvalidated || !s.exposed.Valid() {
@@ -167,17 +160,17 @@ func TestFPDUsCutAndMergedAreTheSameMessages(t *testing.T) {
 				s := setStage(t, w, verbs.QPConfig{})
 				s.Receives(s.recv, 0, recvSize, 3)
 				s.Peer = s.ln.Connect(s.QP)
-				s.Dribble = false
+				s.Trickle = false
 				var ulpdus [][]byte
-				ulpdus = append(ulpdus, Cut(Send(1, Fill(1000, 1)...), 300)...)
-				ulpdus = append(ulpdus, Cut(Write(s.exposedTag, s.exposedTO, Fill(3000, 2)...), 700)...)
-				ulpdus = append(ulpdus, Send(2), Immediate(3, 1, 2, 3, 4, 5, 6, 7, 8))
+				ulpdus = append(ulpdus, iwarptest.Split(iwarptest.Send(1, Fill(1000, 1)...), 300)...)
+				ulpdus = append(ulpdus, iwarptest.Split(iwarptest.Write(s.exposedTag, s.exposedTO, Fill(3000, 2)...), 700)...)
+				ulpdus = append(ulpdus, iwarptest.Send(2), iwarptest.Immediate(3, 1, 2, 3, 4, 5, 6, 7, 8))
 				s.Expect(recvOff, Fill(1000, 1)...)
 				s.Expect(exposedOff, Fill(3000, 2)...)
 				octets := s.Frame(ulpdus...)
 				for len(octets) > 0 {
 					n := min(piece, len(octets))
-					s.must(s.Raw(octets[:n]))
+					s.must(s.SendRaw(octets[:n]))
 					octets = octets[n:]
 				}
 				wcs := s.Statuses(s.RecvCQ, 100, verbs.Success, verbs.Success, verbs.Success)
@@ -199,14 +192,14 @@ func TestGarbageIsRefused(t *testing.T) {
 			t.Run(fmt.Sprintf("%s/seed %d", w.Name, seed), func(t *testing.T) {
 				s := setStage(t, w, verbs.QPConfig{})
 				s.Peer = s.ln.Connect(s.QP)
-				s.must(s.Send(Write(s.exposedTag, s.exposedTO, 1)))
+				s.must(s.Send(iwarptest.Write(s.exposedTag, s.exposedTO, 1)))
 				s.Expect(exposedOff, 1)
 				garbage := make([]byte, 70000) // no FPDU is longer
 				rand.NewChaCha8([32]byte{byte(seed)}).Read(garbage)
 				if seed == 0 {
 					clear(garbage)
 				}
-				s.must(s.Raw(garbage))
+				s.must(s.SendRaw(garbage))
 				got, err := s.Rest()
 				if err != nil || len(got) != 1 || !bytes.HasPrefix(got[0], []byte{0x41, 0x47}) {
 					t.Fatalf("answer %x, %v, expected a Terminate", got, err)

@@ -7,6 +7,7 @@ import (
 	"syscall"
 	"testing"
 
+	"github.com/weft-rdma/weft/iwarptest"
 	"github.com/weft-rdma/weft/verbs"
 )
 
@@ -67,14 +68,13 @@ func FuzzConnection(f *testing.F) {
 		f.Add(in)
 	}
 	for _, mode := range []byte{0, fuzzCRC, fuzzMarkers | fuzzCRC, fuzzTCP, fuzzTCP | fuzzCRC | fuzzWork, fuzzWork | fuzzKeep} {
-		add(mode, Send(1, []byte("hello")...), SendInvalidate(2, 6, 1), Write(1, 0x100, 1, 2, 3, 4), ReadRequest(1, Read{1, 2, 100, 5, 0}))
-		add(mode, AtomicRequest(1, Atomic{STag: 2, Data: 1}), AtomicRequest(2, Atomic{AOpCode: 2, STag: 1, TO: 8}), Immediate(1, 1, 2, 3, 4, 5, 6, 7, 8))
-		add(mode, ReadResponse(1, 0, 1, 2, 3, 4, 5, 6, 7, 8), AtomicResponse(1, 1, 7), TerminateOf(1, 1, 0, DDPHeader, Write(1, 1)))
-		add(mode, Cut(Send(1, Fill(100, 7)...), 30)...)
-		add(mode, More(Write(1, 0, 1, 2)), Write(1, 2, 3), Write(7, 0, 1))
+		add(mode, iwarptest.Send(1, []byte("hello")...), iwarptest.SendInvalidate(2, 6, 1), iwarptest.Write(1, 0x100, 1, 2, 3, 4), iwarptest.ReadRequest(1, readOf(1, 2, 100, 5, 0)))
+		add(mode, iwarptest.AtomicRequest(1, iwarptest.Atomic{STag: 2, Data: 1}), iwarptest.AtomicRequest(2, iwarptest.Atomic{AOpCode: 2, STag: 1, TO: 8}), iwarptest.Immediate(1, 1, 2, 3, 4, 5, 6, 7, 8))
+		add(mode, iwarptest.ReadResponse(1, 0, 1, 2, 3, 4, 5, 6, 7, 8), iwarptest.AtomicResponse(1, 1, 7), iwarptest.Terminate(1, 1, 0, iwarptest.DDPHeader, iwarptest.Write(1, 1)))
+		add(mode, iwarptest.Split(iwarptest.Send(1, Fill(100, 7)...), 30)...)
+		add(mode, iwarptest.ClearLast(iwarptest.Write(1, 0, 1, 2)), iwarptest.Write(1, 2, 3), iwarptest.Write(7, 0, 1))
 	}
-	framing := Framing{}
-	f.Add(append([]byte{fuzzRaw}, framing.Append(nil, Send(1, 1, 2, 3))...))
+	f.Add(append([]byte{fuzzRaw}, (&iwarptest.Peer{}).Frame(iwarptest.Send(1, 1, 2, 3))...))
 	f.Add(append([]byte{fuzzRaw | fuzzTCP}, Fill(100, 0)...))
 	f.Fuzz(func(t *testing.T, in []byte) {
 		if len(in) < 1 || len(in) > 1<<14 {
@@ -107,7 +107,7 @@ func FuzzConnection(f *testing.F) {
 			answered <- err
 		}()
 		if mode&fuzzRaw != 0 {
-			_ = s.Raw(in) // it may be closed by then
+			_ = s.SendRaw(in) // it may be closed by then
 		}
 		for mode&fuzzRaw == 0 && len(in) >= 2 {
 			n := min(int(binary.BigEndian.Uint16(in)), len(in)-2)

@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/weft-rdma/weft/cm"
+	"github.com/weft-rdma/weft/iwarptest"
 	"github.com/weft-rdma/weft/mpa"
 	"github.com/weft-rdma/weft/verbs"
 )
@@ -48,15 +49,15 @@ func TestARequesterSendsTheseOctets(t *testing.T) {
 				{verbs.SendWR{Op: verbs.OpSend}, octets(t, "4143 00000000 00000000 00000007 00000000")},
 				{verbs.SendWR{Op: verbs.OpWrite, SGL: hello, Remote: verbs.Remote{STag: 0x1234, TO: 0x1000}}, octets(t, "c140 00001234 0000000000001000 68656c6c6f")},
 				{verbs.SendWR{Op: verbs.OpWrite, Remote: verbs.Remote{}}, octets(t, "c140 00000000 0000000000000000")},
-				{verbs.SendWR{Op: verbs.OpRead, SGL: []verbs.SGE{sink}, Remote: remote}, ReadRequest(1, Read{sinkTag, sinkTO, 4096, foreignSTag, 0x20})},
+				{verbs.SendWR{Op: verbs.OpRead, SGL: []verbs.SGE{sink}, Remote: remote}, iwarptest.ReadRequest(1, readOf(sinkTag, sinkTO, 4096, foreignSTag, 0x20))},
 				{verbs.SendWR{Op: verbs.OpFetchAdd, SGL: word, Remote: remote, Atomic: verbs.Atomic{Data: 1, Compare: 7, CompareMask: 7}},
-					AtomicRequest(2, Atomic{ID: 10, STag: foreignSTag, TO: 0x20, Data: 1, CompareMask: math.MaxUint64})},
+					iwarptest.AtomicRequest(2, iwarptest.Atomic{ID: 10, STag: foreignSTag, TO: 0x20, Data: 1, CompareMask: math.MaxUint64})},
 				{verbs.SendWR{Op: verbs.OpCmpSwap, SGL: word, Remote: remote, Atomic: verbs.Atomic{Data: 1, Mask: 2, Compare: 3, CompareMask: 4}},
-					AtomicRequest(3, Atomic{AOpCode: 2, ID: 11, STag: foreignSTag, TO: 0x20, Data: 1, Mask: 2, Compare: 3, CompareMask: 4})},
+					iwarptest.AtomicRequest(3, iwarptest.Atomic{AOpCode: 2, ID: 11, STag: foreignSTag, TO: 0x20, Data: 1, Mask: 2, Compare: 3, CompareMask: 4})},
 				{verbs.SendWR{Op: verbs.OpReadInvalidate, SGL: []verbs.SGE{s.writable.SGE(0, 16)}, Remote: remote},
-					ReadRequest(4, Read{s.writableTag, s.aloneTO, 16, foreignSTag, 0x20})},
-				{verbs.SendWR{Op: verbs.OpRead, SGL: empty}, ReadRequest(5, Read{})},
-				{verbs.SendWR{Op: verbs.OpSend, SGL: hello}, Send(8, []byte("hello")...)},
+					iwarptest.ReadRequest(4, readOf(s.writableTag, s.aloneTO, 16, foreignSTag, 0x20))},
+				{verbs.SendWR{Op: verbs.OpRead, SGL: empty}, iwarptest.ReadRequest(5, iwarptest.Read{})},
+				{verbs.SendWR{Op: verbs.OpSend, SGL: hello}, iwarptest.Send(8, []byte("hello")...)},
 			} {
 				tt.wr.ID = uint64(i)
 				s.Post(tt.wr)
@@ -65,8 +66,8 @@ func TestARequesterSendsTheseOctets(t *testing.T) {
 				}
 			}
 			// All answers, in the order of the questions.
-			s.must(s.Send(ReadResponse(sinkTag, sinkTO, Fill(4096, 0xEE)...), AtomicResponse(1, 10, 0x1122), AtomicResponse(2, 11, 0x3344),
-				ReadResponse(s.writableTag, s.aloneTO, Fill(16, 0xDD)...), ReadResponse(0, 0)))
+			s.must(s.Send(iwarptest.ReadResponse(sinkTag, sinkTO, Fill(4096, 0xEE)...), iwarptest.AtomicResponse(1, 10, 0x1122), iwarptest.AtomicResponse(2, 11, 0x3344),
+				iwarptest.ReadResponse(s.writableTag, s.aloneTO, Fill(16, 0xDD)...), iwarptest.ReadResponse(0, 0)))
 			s.Expect(exposedOff+0x100, Fill(4096, 0xEE)...)
 			s.Expect(exposedOff+0x80, binary.NativeEndian.AppendUint64(nil, 0x3344)...)
 			s.Expect(aloneOff, Fill(16, 0xDD)...)
@@ -92,28 +93,28 @@ func TestAResponderSendsTheseOctets(t *testing.T) {
 			word := s.exposedTO + 0x40
 			s.must(s.Send(
 				// A Write is seen by the Reads and atomics behind it.
-				Write(s.exposedTag, word, binary.NativeEndian.AppendUint64(nil, 40)...),
-				ReadRequest(1, Read{0xA1A2A3A4, 0xB1B2B3B4B5B6B7B8, 8, s.exposedTag, word}),
-				AtomicRequest(2, Atomic{ID: 7, STag: s.exposedTag, TO: word, Data: 1}),
-				AtomicRequest(3, Atomic{AOpCode: 2, ID: 9, STag: s.exposedTag, TO: word, Data: 50, Mask: math.MaxUint64, Compare: 41, CompareMask: math.MaxUint64}),
-				AtomicRequest(4, Atomic{AOpCode: 2, ID: 8, STag: s.exposedTag, TO: word, Data: 60, Mask: math.MaxUint64, Compare: 41, CompareMask: math.MaxUint64}),
-				ReadRequest(5, Read{0xFFFFFFFF, math.MaxUint64, 0, 0xDEADBEEF, math.MaxUint64}), // nothing is checked
-				AtomicRequest(6, Atomic{ID: 5, STag: s.exposedTag, TO: word}),
-				ReadRequest(7, Read{1, 2, 100, s.readableTag, s.aloneTO}),
-				Write(0xDEADBEEF, math.MaxUint64), // nor here
+				iwarptest.Write(s.exposedTag, word, binary.NativeEndian.AppendUint64(nil, 40)...),
+				iwarptest.ReadRequest(1, readOf(0xA1A2A3A4, 0xB1B2B3B4B5B6B7B8, 8, s.exposedTag, word)),
+				iwarptest.AtomicRequest(2, iwarptest.Atomic{ID: 7, STag: s.exposedTag, TO: word, Data: 1}),
+				iwarptest.AtomicRequest(3, iwarptest.Atomic{AOpCode: 2, ID: 9, STag: s.exposedTag, TO: word, Data: 50, Mask: math.MaxUint64, Compare: 41, CompareMask: math.MaxUint64}),
+				iwarptest.AtomicRequest(4, iwarptest.Atomic{AOpCode: 2, ID: 8, STag: s.exposedTag, TO: word, Data: 60, Mask: math.MaxUint64, Compare: 41, CompareMask: math.MaxUint64}),
+				iwarptest.ReadRequest(5, readOf(0xFFFFFFFF, math.MaxUint64, 0, 0xDEADBEEF, math.MaxUint64)), // nothing is checked
+				iwarptest.AtomicRequest(6, iwarptest.Atomic{ID: 5, STag: s.exposedTag, TO: word}),
+				iwarptest.ReadRequest(7, readOf(1, 2, 100, s.readableTag, s.aloneTO)),
+				iwarptest.Write(0xDEADBEEF, math.MaxUint64), // nor here
 			))
 			s.Expect(exposedOff+0x40, binary.NativeEndian.AppendUint64(nil, 50)...)
 			s.ExpectEvent(verbs.EventLLPCloseComplete)
 			s.must(s.CloseWrite())
 			source := s.Expected(aloneOff, 100)
 			s.answered(
-				ReadResponse(0xA1A2A3A4, 0xB1B2B3B4B5B6B7B8, binary.NativeEndian.AppendUint64(nil, 40)...),
-				AtomicResponse(1, 7, 40),
-				AtomicResponse(2, 9, 41),
-				AtomicResponse(3, 8, 50),
-				ReadResponse(0xFFFFFFFF, math.MaxUint64),
-				AtomicResponse(4, 5, 50),
-				ReadResponse(1, 2, source...),
+				iwarptest.ReadResponse(0xA1A2A3A4, 0xB1B2B3B4B5B6B7B8, binary.NativeEndian.AppendUint64(nil, 40)...),
+				iwarptest.AtomicResponse(1, 7, 40),
+				iwarptest.AtomicResponse(2, 9, 41),
+				iwarptest.AtomicResponse(3, 8, 50),
+				iwarptest.ReadResponse(0xFFFFFFFF, math.MaxUint64),
+				iwarptest.AtomicResponse(4, 5, 50),
+				iwarptest.ReadResponse(1, 2, source...),
 			)
 			s.must(s.Peer.Close())
 			s.Reach(verbs.Idle)
@@ -133,7 +134,7 @@ func TestTheRTRIsTheFirstMessageAndCompletesNothing(t *testing.T) {
 	}{
 		"Write": {mpa.RTRAny, []byte{0x80, 4, 0x80, 4}, "000e c140 00000000 00000000 00000000 a30572ab", nil},
 		"Read": {mpa.RTRAny, []byte{0x80, 4, 0x40, 4},
-			"002e 4141 00000000 00000001 00000001 00000000 00000000000000000000000000000000000000000000000000000000 f2c6dd3d", ReadResponse(0, 0)},
+			"002e 4141 00000000 00000001 00000001 00000000 00000000000000000000000000000000000000000000000000000000 f2c6dd3d", iwarptest.ReadResponse(0, 0)},
 		"Send": {mpa.RTRAny, []byte{0xC0, 4, 0, 4}, "0012 4143 00000000 00000000 00000001 00000000 587be8c4", nil},
 	} {
 		for _, w := range []Wire{Wires[0], {Name: "memory,CRC", Memory: true, CRC: true}} {
@@ -146,7 +147,7 @@ func TestTheRTRIsTheFirstMessageAndCompletesNothing(t *testing.T) {
 				s.Peer = s.Connect(w, answer, cm.Params{MPA: cfg})
 				want := octets(t, tt.first)
 				u, err := s.Next()
-				if got := (&Framing{CRC: true}).Append(nil, u); err != nil || !bytes.Equal(got, want) {
+				if got := (&iwarptest.Peer{Out: iwarptest.Framing{CRC: true}}).Frame(u); err != nil || !bytes.Equal(got, want) {
 					t.Fatalf("first came\n%x, %v, expected\n%x", got, err, want)
 				}
 				if tt.answer != nil {
@@ -157,7 +158,7 @@ func TestTheRTRIsTheFirstMessageAndCompletesNothing(t *testing.T) {
 					msn = 2
 				}
 				s.Post(verbs.SendWR{ID: 0, Op: verbs.OpSend})
-				if u, err := s.Next(); err != nil || !bytes.Equal(u, Send(msn)) {
+				if u, err := s.Next(); err != nil || !bytes.Equal(u, iwarptest.Send(msn)) {
 					t.Fatalf("then came %x, %v", u, err)
 				}
 				s.Statuses(s.SendCQ, 0, verbs.Success)
@@ -177,9 +178,9 @@ func TestAPeersRTRIsTakenAndCompletesNothing(t *testing.T) {
 		rtr      []byte
 		answer   [][]byte
 	}{
-		"Write": {[]byte{0x80, 4, 0x80, 4}, Write(1, 0), nil},
-		"Read":  {[]byte{0x80, 4, 0x40, 4}, ReadRequest(1, Read{}), [][]byte{ReadResponse(0, 0)}},
-		"Send":  {[]byte{0xC0, 4, 0, 4}, Send(1), nil},
+		"Write": {[]byte{0x80, 4, 0x80, 4}, iwarptest.Write(1, 0), nil},
+		"Read":  {[]byte{0x80, 4, 0x40, 4}, iwarptest.ReadRequest(1, iwarptest.Read{}), [][]byte{iwarptest.ReadResponse(0, 0)}},
+		"Send":  {[]byte{0xC0, 4, 0, 4}, iwarptest.Send(1), nil},
 	} {
 		for _, w := range Wires {
 			t.Run(name+"/"+w.Name, func(t *testing.T) {
@@ -197,7 +198,7 @@ func TestAPeersRTRIsTakenAndCompletesNothing(t *testing.T) {
 					got = append(got, u)
 				}
 				// The answer and the Send may come in either order.
-				all := append(tt.answer, Send(1))
+				all := append(tt.answer, iwarptest.Send(1))
 				for _, want := range all {
 					found := false
 					for _, u := range got {
@@ -212,7 +213,7 @@ func TestAPeersRTRIsTakenAndCompletesNothing(t *testing.T) {
 				if name == "Send" {
 					msn = 2
 				}
-				s.must(s.Send(Send(msn, 5)))
+				s.must(s.Send(iwarptest.Send(msn, 5)))
 				s.Expect(recvOff, 5)
 				s.Statuses(s.RecvCQ, 100, verbs.Success)
 				s.farewell()

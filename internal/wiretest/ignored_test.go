@@ -3,6 +3,7 @@ package wiretest
 import (
 	"testing"
 
+	"github.com/weft-rdma/weft/iwarptest"
 	"github.com/weft-rdma/weft/verbs"
 )
 
@@ -16,16 +17,16 @@ func TestWhatComesBehindOurTerminateIsIgnored(t *testing.T) {
 			s := setStage(t, w, verbs.QPConfig{})
 			s.Receives(s.recv, 0, recvSize, 2)
 			s.Peer = s.ln.Connect(s.QP)
-			s.must(s.Send(More(Send(1, 1, 2, 3)))) // placed, and never delivered
+			s.must(s.Send(iwarptest.ClearLast(iwarptest.Send(1, 1, 2, 3)))) // placed, and never delivered
 			s.Expect(recvOff, 1, 2, 3)
 			s.ready()
-			s.must(s.Send(Write(s.exposedTag, s.exposedTO, 7), ReadRequest(1, Read{1, 2, 1, s.exposedTag, s.exposedTO})))
+			s.must(s.Send(iwarptest.Write(s.exposedTag, s.exposedTO, 7), iwarptest.ReadRequest(1, readOf(1, 2, 1, s.exposedTag, s.exposedTO))))
 			s.Expect(exposedOff, 7)
-			s.next(ReadResponse(1, 2, 7)) // so all that has arrived
+			s.next(iwarptest.ReadResponse(1, 2, 7)) // so all that has arrived
 			s.must(s.QP.Terminate())
-			end := Untagged(3, 0, 0, 1, 3, 4)
-			s.must(s.Send(Write(s.exposedTag, s.exposedTO, 0xEE), ReadRequest(2, Read{1, 2, 1, s.exposedTag, s.exposedTO}), end, Send(2, 5), SendInvalidate(3, s.exposedTag, 6)))
-			s.answered(TerminateOf(0, 0, 0, NoHeaders, nil))
+			end := iwarptest.Untagged(3, 0, 0, 1, 3, 4)
+			s.must(s.Send(iwarptest.Write(s.exposedTag, s.exposedTO, 0xEE), iwarptest.ReadRequest(2, readOf(1, 2, 1, s.exposedTag, s.exposedTO)), end, iwarptest.Send(2, 5), iwarptest.SendInvalidate(3, s.exposedTag, 6)))
+			s.answered(iwarptest.Terminate(0, 0, 0, iwarptest.NoHeaders, nil))
 			s.must(s.Peer.Close())
 			s.Reach(verbs.Error)
 			s.Statuses(s.RecvCQ, 100, verbs.Flushed, verbs.Flushed)
@@ -47,8 +48,8 @@ func TestTheFirstSegmentWithAFaultIsToldOf(t *testing.T) {
 		t.Run(w.Name, func(t *testing.T) {
 			faults := func(s *stage) [][]byte {
 				return [][]byte{
-					Write(s.unknownTag, 1, 1), Write(s.exposedTag, s.exposedEnd, 2), ReadRequest(1, Read{1, 2, 1, s.foreignTag, s.exposedTO}),
-					Send(1, 3), With(Send(1, 4), 1, 0x4F),
+					iwarptest.Write(s.unknownTag, 1, 1), iwarptest.Write(s.exposedTag, s.exposedEnd, 2), iwarptest.ReadRequest(1, readOf(1, 2, 1, s.foreignTag, s.exposedTO)),
+					iwarptest.Send(1, 3), iwarptest.Overwrite(iwarptest.Send(1, 4), 1, 0x4F),
 				}
 			}
 			codes := [][3]byte{{1, 1, 0}, {1, 1, 1}, {0, 1, 3}, {1, 2, 2}, {0, 2, 6}}
@@ -57,14 +58,14 @@ func TestTheFirstSegmentWithAFaultIsToldOf(t *testing.T) {
 				s := setStage(t, w, verbs.QPConfig{})
 				s.Peer = s.ln.Connect(s.QP)
 				all := faults(s)
-				headers := DDPHeader
+				headers := iwarptest.DDPHeader
 				if first == 2 {
-					headers = ReadHeader
+					headers = iwarptest.ReadHeader
 				}
 				s.ExpectEvent(events[first])
-				s.must(s.Send(append([][]byte{Write(s.exposedTag, s.exposedTO, 7)}, append(all[first:], all[:first]...)...)...))
+				s.must(s.Send(append([][]byte{iwarptest.Write(s.exposedTag, s.exposedTO, 7)}, append(all[first:], all[:first]...)...)...))
 				s.Expect(exposedOff, 7)
-				s.answered(TerminateOf(code[0], code[1], code[2], headers, all[first]))
+				s.answered(iwarptest.Terminate(code[0], code[1], code[2], headers, all[first]))
 				s.must(s.Peer.Close())
 				s.Reach(verbs.Error)
 				s.CheckMemory()
@@ -83,11 +84,11 @@ func TestAFailureOfOursDoesNotWaitForASegment(t *testing.T) {
 			s := setStage(t, w, verbs.QPConfig{})
 			s.Peer = s.ln.Connect(s.QP)
 			s.open()
-			fpdu := s.Frame(Write(s.unknownTag, 1, Fill(100, 0xEE)...))
-			s.must(s.Raw(fpdu[:len(fpdu)/2]))
+			fpdu := s.Frame(iwarptest.Write(s.unknownTag, 1, Fill(100, 0xEE)...))
+			s.must(s.SendRaw(fpdu[:len(fpdu)/2]))
 			s.Post(verbs.SendWR{ID: 1, Op: verbs.OpSend, SGL: []verbs.SGE{{STag: s.local.STag() ^ 1, Length: 1}}})
-			s.next(TerminateOf(0, 0, 0, NoHeaders, nil))
-			s.must(s.Raw(fpdu[len(fpdu)/2:]))
+			s.next(iwarptest.Terminate(0, 0, 0, iwarptest.NoHeaders, nil))
+			s.must(s.SendRaw(fpdu[len(fpdu)/2:]))
 			s.answered()
 			s.must(s.Peer.Close())
 			s.Reach(verbs.Error)

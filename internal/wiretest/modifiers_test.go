@@ -3,6 +3,7 @@ package wiretest
 import (
 	"testing"
 
+	"github.com/weft-rdma/weft/iwarptest"
 	"github.com/weft-rdma/weft/memory"
 	"github.com/weft-rdma/weft/verbs"
 )
@@ -45,10 +46,10 @@ func TestModifiersThatAnOperationDoesNotHaveAreIgnored(t *testing.T) {
 				s.Post(wr)
 			}
 			sent := s.Expected(exposedOff, 2)
-			se := Send(3, sent...)
+			se := iwarptest.Send(3, sent...)
 			se[1] = 0x45
-			s.next(Immediate(1, 1, 2, 3, 4, 5, 6, 7, 8), Send(2, sent...), se, Write(7, 8, sent...), ReadRequest(1, Read{s.exposedTag, s.exposedTO, 1, 9, 10}))
-			s.must(s.Send(ReadResponse(s.exposedTag, s.exposedTO, 0xEE)))
+			s.next(iwarptest.Immediate(1, 1, 2, 3, 4, 5, 6, 7, 8), iwarptest.Send(2, sent...), se, iwarptest.Write(7, 8, sent...), iwarptest.ReadRequest(1, readOf(s.exposedTag, s.exposedTO, 1, 9, 10)))
+			s.must(s.Send(iwarptest.ReadResponse(s.exposedTag, s.exposedTO, 0xEE)))
 			s.Expect(exposedOff, 0xEE)
 			s.Statuses(s.SendCQ, 0, make([]verbs.Status, 6)...)
 			if s.local.Valid() {

@@ -4,6 +4,7 @@ import (
 	"testing"
 
 	"github.com/weft-rdma/weft/cm"
+	"github.com/weft-rdma/weft/iwarptest"
 	"github.com/weft-rdma/weft/verbs"
 )
 
@@ -15,27 +16,27 @@ import (
 func TestAFirstMessageAtFaultIsNoReadyToReceive(t *testing.T) {
 	type answer struct {
 		layer, etype, code byte
-		headers            Headers
+		headers            iwarptest.Headers
 		silent             bool // FIN and nothing before it
 		event              verbs.EventID
 		state              verbs.State
 	}
 	refused := func(layer, etype, code byte, event verbs.EventID) answer {
-		return answer{layer, etype, code, DDPHeader, false, event, verbs.Error}
+		return answer{layer, etype, code, iwarptest.DDPHeader, false, event, verbs.Error}
 	}
 	for _, tt := range []struct {
 		name  string
 		first []byte // none: the end
 		answer
 	}{
-		{"a Terminate", Terminate(0x20, 7, 0, 0), answer{silent: true, event: verbs.EventTerminateReceived, state: verbs.Error}},
-		{"another DDP version", With(Write(0, 0), 0, 0xC0), refused(1, 1, 4, verbs.EventDDPVersion)},
-		{"another RDMAP version", With(Write(0, 0), 1, 0), refused(0, 2, 5, verbs.EventRDMAVersion)},
-		{"a reserved opcode", Tagged(0xC, 0, 0), refused(0, 2, 6, verbs.EventOpcode)},
-		{"an STag that is unknown", Write(0, 0, 1), refused(1, 1, 0, verbs.EventProtectionSTag)},
-		{"a Read of an unknown STag", ReadRequest(1, Read{Size: 1}), answer{0, 1, 0, ReadHeader, false, verbs.EventIRRQSTag, verbs.Error}},
-		{"message 2", Send(2), refused(1, 2, 3, verbs.EventRQMSNRange)},
-		{"too short", []byte{0xC1}, answer{1, 0, 0, NoHeaders, false, verbs.EventSegmentSize, verbs.Error}},
+		{"a Terminate", terminate(0x20, 7, 0, 0), answer{silent: true, event: verbs.EventTerminateReceived, state: verbs.Error}},
+		{"another DDP version", iwarptest.Overwrite(iwarptest.Write(0, 0), 0, 0xC0), refused(1, 1, 4, verbs.EventDDPVersion)},
+		{"another RDMAP version", iwarptest.Overwrite(iwarptest.Write(0, 0), 1, 0), refused(0, 2, 5, verbs.EventRDMAVersion)},
+		{"a reserved opcode", iwarptest.Tagged(0xC, 0, 0), refused(0, 2, 6, verbs.EventOpcode)},
+		{"an STag that is unknown", iwarptest.Write(0, 0, 1), refused(1, 1, 0, verbs.EventProtectionSTag)},
+		{"a Read of an unknown STag", iwarptest.ReadRequest(1, iwarptest.Read{Size: 1}), answer{0, 1, 0, iwarptest.ReadHeader, false, verbs.EventIRRQSTag, verbs.Error}},
+		{"message 2", iwarptest.Send(2), refused(1, 2, 3, verbs.EventRQMSNRange)},
+		{"too short", []byte{0xC1}, answer{1, 0, 0, iwarptest.NoHeaders, false, verbs.EventSegmentSize, verbs.Error}},
 		{"the end", nil, answer{silent: true, event: verbs.EventLLPCloseComplete, state: verbs.Idle}},
 	} {
 		for _, w := range startupWires {
@@ -63,7 +64,7 @@ func TestAFirstMessageAtFaultIsNoReadyToReceive(t *testing.T) {
 				if tt.silent {
 					s.answered()
 				} else {
-					s.answered(TerminateOf(tt.layer, tt.etype, tt.code, tt.headers, tt.first))
+					s.answered(iwarptest.Terminate(tt.layer, tt.etype, tt.code, tt.headers, tt.first))
 				}
 				s.must(s.Peer.Close())
 				if err := <-accepted; err == nil {

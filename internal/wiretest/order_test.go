@@ -8,7 +8,7 @@ import (
 	"testing"
 	"testing/synctest"
 
-	"github.com/weft-rdma/weft/internal/nettest"
+	"github.com/weft-rdma/weft/iwarptest"
 	"github.com/weft-rdma/weft/verbs"
 )
 
@@ -33,7 +33,7 @@ func ordered(t *testing.T, cfg verbs.QPConfig, test func(s *stage)) {
 func (s *stage) silent() {
 	s.t.Helper()
 	synctest.Wait()
-	if n := s.r.Buffered() + s.Conn.(*nettest.Conn).Unread(); n > 0 {
+	if n := s.Buffered() + s.Conn.(*iwarptest.Conn).Unread(); n > 0 {
 		u, err := s.Next()
 		s.t.Fatalf("%d octets came, expected none: % x, %v", n, u, err)
 	}
@@ -53,12 +53,12 @@ func (s *stage) incomplete(cq *verbs.CQ) {
 // answer is what the Peer says to it.
 func (s *stage) ask(id uint64, flags verbs.Flags) (request []byte) {
 	s.Post(verbs.SendWR{ID: id, Op: verbs.OpRead, Flags: flags, SGL: []verbs.SGE{s.exposed.SGE(int(id), 1)}, Remote: verbs.Remote{STag: 1, TO: 2}})
-	return ReadRequest(uint32(id)+1, Read{s.exposedTag, s.exposedTO + id, 1, 1, 2})
+	return iwarptest.ReadRequest(uint32(id)+1, readOf(s.exposedTag, s.exposedTO+id, 1, 1, 2))
 }
 
 func (s *stage) answer(id uint64) []byte {
 	s.Expect(exposedOff+int(id), 0xEE)
-	return ReadResponse(s.exposedTag, s.exposedTO+id, 0xEE)
+	return iwarptest.ReadResponse(s.exposedTag, s.exposedTO+id, 0xEE)
 }
 
 // More Reads than ORD wait, and with them what was posted behind them; none
@@ -84,7 +84,7 @@ func TestReadsBeyondORDWait(t *testing.T) {
 			}
 			s.Statuses(s.SendCQ, id, verbs.Success)
 		}
-		s.next(Send(1)) // goes out with two Reads under way, and completes after them
+		s.next(iwarptest.Send(1)) // goes out with two Reads under way, and completes after them
 		s.silent()
 		s.incomplete(s.SendCQ)
 		s.must(s.Send(s.answer(3)))
@@ -103,13 +103,13 @@ func TestAtomicsCountAsReadsDo(t *testing.T) {
 	ordered(t, verbs.QPConfig{ORD: 2}, func(s *stage) {
 		add := func(id uint64) []byte {
 			s.Post(verbs.SendWR{ID: id, Op: verbs.OpFetchAdd, SGL: []verbs.SGE{s.exposed.SGE(8*int(id), 8)}, Remote: verbs.Remote{STag: 1, TO: 2}, Atomic: verbs.Atomic{Data: 5}})
-			return AtomicRequest(uint32(id)+1, Atomic{ID: uint32(id), STag: 1, TO: 2, Data: 5, CompareMask: 1<<64 - 1})
+			return iwarptest.AtomicRequest(uint32(id)+1, iwarptest.Atomic{ID: uint32(id), STag: 1, TO: 2, Data: 5, CompareMask: 1<<64 - 1})
 		}
 		requests := [][]byte{add(0), s.ask(1, 0), add(2)}
 		s.next(requests[0], requests[1])
 		s.silent()
 		s.incomplete(s.SendCQ)
-		s.must(s.Send(AtomicResponse(1, 0, 0x77)))
+		s.must(s.Send(iwarptest.AtomicResponse(1, 0, 0x77)))
 		s.Statuses(s.SendCQ, 0, verbs.Success)
 		s.next(requests[2])
 		s.silent()
@@ -119,7 +119,7 @@ func TestAtomicsCountAsReadsDo(t *testing.T) {
 		s.Statuses(s.SendCQ, 1, verbs.Success)
 		s.incomplete(s.SendCQ)
 		s.Expect(exposedOff+16, binary.NativeEndian.AppendUint64(nil, 0x88)...)
-		s.must(s.Send(AtomicResponse(2, 2, 0x88)))
+		s.must(s.Send(iwarptest.AtomicResponse(2, 2, 0x88)))
 		s.Statuses(s.SendCQ, 2, verbs.Success)
 		s.farewell()
 	})
@@ -138,10 +138,10 @@ func TestAFenceWaitsForEarlierReads(t *testing.T) {
 				switch op {
 				case verbs.OpWrite:
 					s.Post(verbs.SendWR{ID: 2, Op: op, Flags: verbs.ReadFence, Remote: verbs.Remote{STag: 7, TO: 8}})
-					fenced = Write(7, 8)
+					fenced = iwarptest.Write(7, 8)
 				case verbs.OpSend:
 					s.Post(verbs.SendWR{ID: 2, Op: op, Flags: verbs.ReadFence})
-					fenced = Send(1)
+					fenced = iwarptest.Send(1)
 				default:
 					fenced = s.ask(2, verbs.ReadFence)
 				}
@@ -168,8 +168,8 @@ func TestAReadCompletesWithTheLastSegmentOfItsResponse(t *testing.T) {
 	ordered(t, verbs.QPConfig{}, func(s *stage) {
 		s.Post(verbs.SendWR{ID: 0, Op: verbs.OpRead, SGL: []verbs.SGE{s.exposed.SGE(0, 100)}, Remote: verbs.Remote{STag: 1, TO: 2}})
 		s.Post(verbs.SendWR{ID: 1, Op: verbs.OpSend})
-		s.next(ReadRequest(1, Read{s.exposedTag, s.exposedTO, 100, 1, 2}), Send(1))
-		for i, u := range Cut(ReadResponse(s.exposedTag, s.exposedTO, Fill(100, 0xEE)...), 30) {
+		s.next(iwarptest.ReadRequest(1, readOf(s.exposedTag, s.exposedTO, 100, 1, 2)), iwarptest.Send(1))
+		for i, u := range iwarptest.Split(iwarptest.ReadResponse(s.exposedTag, s.exposedTO, Fill(100, 0xEE)...), 30) {
 			s.incomplete(s.SendCQ)
 			s.must(s.Send(u))
 			s.Expect(exposedOff+30*i, Fill(min(30, 100-30*i), 0xEE)...)
@@ -185,7 +185,7 @@ func TestAReadCompletesWithTheLastSegmentOfItsResponse(t *testing.T) {
 func TestAReceiveCompletesWithTheLastSegmentOfItsMessage(t *testing.T) {
 	ordered(t, verbs.QPConfig{}, func(s *stage) {
 		s.Receives(s.recv, 0, recvSize, 6)
-		for i, u := range Cut(Send(1, Fill(100, 0xEE)...), 30) {
+		for i, u := range iwarptest.Split(iwarptest.Send(1, Fill(100, 0xEE)...), 30) {
 			s.incomplete(s.RecvCQ)
 			s.must(s.Send(u))
 			s.Expect(recvOff+30*i, Fill(min(30, 100-30*i), 0xEE)...)
@@ -193,7 +193,7 @@ func TestAReceiveCompletesWithTheLastSegmentOfItsMessage(t *testing.T) {
 		if wc := s.Statuses(s.RecvCQ, 100, verbs.Success)[0]; wc.Bytes != 100 {
 			t.Errorf("%d octets", wc.Bytes)
 		}
-		s.must(s.Send(Send(2), Immediate(3, Fill(8, 3)...), Untagged(5, 0, 0, 4, 0, 4), Untagged(6, s.writableTag, 0, 5, 0), With(Immediate(6, Fill(8, 6)...), 1, 0x49)))
+		s.must(s.Send(iwarptest.Send(2), iwarptest.Immediate(3, Fill(8, 3)...), iwarptest.Untagged(5, 0, 0, 4, 0, 4), iwarptest.Untagged(6, s.writableTag, 0, 5, 0), iwarptest.Overwrite(iwarptest.Immediate(6, Fill(8, 6)...), 1, 0x49)))
 		s.Expect(recvOff+3*recvSize, 4)
 		wcs := s.Statuses(s.RecvCQ, 101, slices.Repeat([]verbs.Status{verbs.Success}, 5)...)
 		for i, want := range []verbs.WC{
@@ -220,10 +220,10 @@ func TestAMessageThatTheTransportHasNotTakenIsNotComplete(t *testing.T) {
 		s.Post(verbs.SendWR{ID: 0, Op: verbs.OpWrite, SGL: []verbs.SGE{mr.SGE(0, len(buf))}, Remote: verbs.Remote{STag: 0x100}})
 		s.Post(verbs.SendWR{ID: 1, Op: verbs.OpSend})
 		s.incomplete(s.SendCQ)
-		if m, err := s.Message(); err != nil || !bytes.Equal(m.Payload, buf) {
+		if m, err := s.NextMessage(); err != nil || !bytes.Equal(m.Payload, buf) {
 			t.Errorf("the message came as %v, %v", m, err)
 		}
-		s.next(Send(1))
+		s.next(iwarptest.Send(1))
 		s.Statuses(s.SendCQ, 0, verbs.Success, verbs.Success)
 		s.farewell()
 	})
@@ -239,11 +239,11 @@ func TestAResponderHoldsWhatIsPostedUntilTheFirstFPDU(t *testing.T) {
 		s.Peer = s.ln.Connect(s.QP)
 		s.Post(verbs.SendWR{ID: 1, Op: verbs.OpSend})
 		s.silent()
-		fpdu := s.Frame(Write(0, 0))
-		s.must(s.Raw(fpdu[:len(fpdu)-1]))
+		fpdu := s.Frame(iwarptest.Write(0, 0))
+		s.must(s.SendRaw(fpdu[:len(fpdu)-1]))
 		s.silent()
-		s.must(s.Raw(fpdu[len(fpdu)-1:]))
-		s.next(Send(1), Send(2))
+		s.must(s.SendRaw(fpdu[len(fpdu)-1:]))
+		s.next(iwarptest.Send(1), iwarptest.Send(2))
 		s.Statuses(s.SendCQ, 0, verbs.Success, verbs.Success)
 		s.farewell()
 	})
@@ -265,12 +265,12 @@ func TestAtomicsOfManyStreamsAreAtomic(t *testing.T) {
 		p := s.ln.Connect(qp)
 		wg.Go(func() {
 			for n := range uint32(each) {
-				if err := p.Send(AtomicRequest(n+1, Atomic{ID: n, STag: uint32(s.atomic.STag()), TO: s.atomicTO, Data: 1})); err != nil {
+				if err := p.Send(iwarptest.AtomicRequest(n+1, iwarptest.Atomic{ID: n, STag: uint32(s.atomic.STag()), TO: s.atomicTO, Data: 1})); err != nil {
 					t.Error(err)
 					return
 				}
 				u, err := p.Next()
-				if err != nil || len(u) != 30 || !bytes.Equal(u[:22], AtomicResponse(n+1, n, 0)[:22]) {
+				if err != nil || len(u) != 30 || !bytes.Equal(u[:22], iwarptest.AtomicResponse(n+1, n, 0)[:22]) {
 					t.Errorf("answer % x, %v", u, err)
 					return
 				}

@@ -4,6 +4,7 @@ import (
 	"slices"
 	"testing"
 
+	"github.com/weft-rdma/weft/iwarptest"
 	"github.com/weft-rdma/weft/verbs"
 )
 
@@ -19,16 +20,16 @@ import (
 func TestReadRequestsForWhatThePeerMayNotReadAreRefused(t *testing.T) {
 	const noSTag, bounds, access, domain, wrap = 0, 1, 2, 3, 4 // RFC 5040 §4.8, error type 1
 	read := func(name string, code byte, event verbs.EventID, source func(*stage) (stag uint32, to uint64, n uint32)) offence {
-		return offence{name: name, layer: 0, etype: 1, code: code, headers: ReadHeader, event: event,
+		return offence{name: name, layer: 0, etype: 1, code: code, headers: iwarptest.ReadHeader, event: event,
 			send: func(s *stage) [][]byte {
 				stag, to, n := source(s)
-				return [][]byte{ReadRequest(1, Read{0xA1A2A3A4, 0xB1B2B3B4B5B6B7B8, n, stag, to})}
+				return [][]byte{iwarptest.ReadRequest(1, readOf(0xA1A2A3A4, 0xB1B2B3B4B5B6B7B8, n, stag, to))}
 			}}
 	}
 	beyondIRD := func(name string, first, second, third []byte) offence {
-		return offence{name: name, layer: 1, etype: 2, code: 3, headers: DDPHeader, event: verbs.EventIRRQFull,
+		return offence{name: name, layer: 1, etype: 2, code: 3, headers: iwarptest.DDPHeader, event: verbs.EventIRRQFull,
 			atOnce: true, send: one3(first, second, third),
-			answers: func(*stage) [][]byte { return [][]byte{ReadResponse(1, 2), ReadResponse(3, 4)} },
+			answers: func(*stage) [][]byte { return [][]byte{iwarptest.ReadResponse(1, 2), iwarptest.ReadResponse(3, 4)} },
 		}
 	}
 	tryAll(t, []offence{
@@ -47,32 +48,32 @@ func TestReadRequestsForWhatThePeerMayNotReadAreRefused(t *testing.T) {
 		read("a wrap", wrap, verbs.EventIRRQWrap, func(s *stage) (uint32, uint64, uint32) { return s.exposedTag, 1<<64 - 1, 2 }),
 		read("a wrap at the top of a region", wrap, verbs.EventIRRQWrap, func(s *stage) (uint32, uint64, uint32) { return s.topTag, 1<<64 - 8, 9 }),
 		{
-			name: "Reads not enabled", layer: 1, etype: 2, code: 1, headers: DDPHeader, event: verbs.EventReadDisabled,
+			name: "Reads not enabled", layer: 1, etype: 2, code: 1, headers: iwarptest.DDPHeader, event: verbs.EventReadDisabled,
 			config: func(c *verbs.QPConfig) { c.NoRemoteRead = true },
 			send: func(s *stage) [][]byte {
-				return [][]byte{ReadRequest(1, Read{1, 2, 1, s.exposedTag, s.exposedTO})}
+				return [][]byte{iwarptest.ReadRequest(1, readOf(1, 2, 1, s.exposedTag, s.exposedTO))}
 			},
 		},
-		beyondIRD("a third Read with IRD 2", ReadRequest(1, Read{SinkSTag: 1, SinkTO: 2}), ReadRequest(2, Read{SinkSTag: 3, SinkTO: 4}), ReadRequest(3, Read{})),
-		beyondIRD("an atomic as the third request with IRD 2", ReadRequest(1, Read{SinkSTag: 1, SinkTO: 2}), ReadRequest(2, Read{SinkSTag: 3, SinkTO: 4}), AtomicRequest(3, Atomic{})),
+		beyondIRD("a third Read with IRD 2", iwarptest.ReadRequest(1, iwarptest.Read{SinkSTag: 1, SinkTO: 2}), iwarptest.ReadRequest(2, iwarptest.Read{SinkSTag: 3, SinkTO: 4}), iwarptest.ReadRequest(3, iwarptest.Read{})),
+		beyondIRD("an atomic as the third request with IRD 2", iwarptest.ReadRequest(1, iwarptest.Read{SinkSTag: 1, SinkTO: 2}), iwarptest.ReadRequest(2, iwarptest.Read{SinkSTag: 3, SinkTO: 4}), iwarptest.AtomicRequest(3, iwarptest.Atomic{})),
 		{
-			name: "the second request is refused", layer: 0, etype: 1, code: noSTag, headers: ReadHeader, event: verbs.EventIRRQSTag,
+			name: "the second request is refused", layer: 0, etype: 1, code: noSTag, headers: iwarptest.ReadHeader, event: verbs.EventIRRQSTag,
 			send: func(s *stage) [][]byte {
 				return [][]byte{
-					ReadRequest(1, Read{7, 8, 16, s.exposedTag, s.exposedTO}),
-					ReadRequest(2, Read{7, 8, 16, s.unknownTag, 0}),
-					ReadRequest(3, Read{7, 8, 16, s.foreignTag, 0}),
+					iwarptest.ReadRequest(1, readOf(7, 8, 16, s.exposedTag, s.exposedTO)),
+					iwarptest.ReadRequest(2, readOf(7, 8, 16, s.unknownTag, 0)),
+					iwarptest.ReadRequest(3, readOf(7, 8, 16, s.foreignTag, 0)),
 				}
 			},
 			culprit: 1,
-			answers: func(s *stage) [][]byte { return [][]byte{ReadResponse(7, 8, s.Expected(exposedOff, 16)...)} },
+			answers: func(s *stage) [][]byte { return [][]byte{iwarptest.ReadResponse(7, 8, s.Expected(exposedOff, 16)...)} },
 		},
 		{
-			name: "a request left out", layer: 1, etype: 2, code: 3, headers: DDPHeader, event: verbs.EventIRRQMSNGap,
+			name: "a request left out", layer: 1, etype: 2, code: 3, headers: iwarptest.DDPHeader, event: verbs.EventIRRQMSNGap,
 			send: func(s *stage) [][]byte {
-				return [][]byte{ReadRequest(1, Read{SinkSTag: 7, SinkTO: 8}), ReadRequest(3, Read{})}
+				return [][]byte{iwarptest.ReadRequest(1, iwarptest.Read{SinkSTag: 7, SinkTO: 8}), iwarptest.ReadRequest(3, iwarptest.Read{})}
 			},
-			answers: func(s *stage) [][]byte { return [][]byte{ReadResponse(7, 8)} },
+			answers: func(s *stage) [][]byte { return [][]byte{iwarptest.ReadResponse(7, 8)} },
 		},
 	})
 }
@@ -92,11 +93,11 @@ func TestRequestsUpToIRDAreAllAnsweredInOrder(t *testing.T) {
 				var requests [][]byte
 				for i, n := range sizes {
 					msn++
-					requests = append(requests, ReadRequest(msn, Read{round, uint64(i), n, s.exposedTag, s.exposedTO}))
+					requests = append(requests, iwarptest.ReadRequest(msn, readOf(round, uint64(i), n, s.exposedTag, s.exposedTO)))
 				}
 				s.must(s.Send(requests...))
 				for i, n := range sizes {
-					m, err := s.Message()
+					m, err := s.NextMessage()
 					if err != nil || m.Opcode != 2 || m.STag != round || m.TO != uint64(i) || !slices.Equal(m.Payload, s.Expected(exposedOff, int(n))) {
 						t.Fatalf("round %d, answer %d: %v, %v", round, i, m, err)
 					}
@@ -120,7 +121,7 @@ func TestReadResponsesThatWereNotAskedForAreRefused(t *testing.T) {
 	flushed := []verbs.Status{verbs.Flushed, verbs.Flushed}
 	ee := func(n int) []byte { return Fill(n, 0xEE) }
 	bad := func(name string, layer, etype, code byte, event verbs.EventID, send func(s *stage, to uint64) [][]byte) offence {
-		return offence{name: name, layer: layer, etype: etype, code: code, headers: DDPHeader, event: event, post: post, asks: 2, sends: flushed,
+		return offence{name: name, layer: layer, etype: etype, code: code, headers: iwarptest.DDPHeader, event: event, post: post, asks: 2, sends: flushed,
 			send: func(s *stage) [][]byte { return send(s, s.exposedTO+off) }}
 	}
 	single := func(name string, layer, etype, code byte, event verbs.EventID, make func(s *stage, to uint64) []byte) offence {
@@ -135,12 +136,12 @@ func TestReadResponsesThatWereNotAskedForAreRefused(t *testing.T) {
 		o.sends = []verbs.Status{verbs.Success, verbs.Flushed}
 		return o
 	}
-	unasked := offence{name: "nothing asked for", layer: 0, etype: 2, code: 6, headers: DDPHeader, event: verbs.EventOpcode,
-		send: func(s *stage) [][]byte { return [][]byte{ReadResponse(s.exposedTag, s.exposedTO, ee(4)...)} }}
+	unasked := offence{name: "nothing asked for", layer: 0, etype: 2, code: 6, headers: iwarptest.DDPHeader, event: verbs.EventOpcode,
+		send: func(s *stage) [][]byte { return [][]byte{iwarptest.ReadResponse(s.exposedTag, s.exposedTO, ee(4)...)} }}
 	empty := unasked
-	empty.name, empty.send = "nothing asked for, empty", one(ReadResponse(0, 0))
+	empty.name, empty.send = "nothing asked for, empty", one(iwarptest.ReadResponse(0, 0))
 	revoked := single("the sink was revoked", 1, 1, 0, verbs.EventProtectionSTag, func(s *stage, to uint64) []byte {
-		return ReadResponse(s.exposedTag, to, ee(n)...)
+		return iwarptest.ReadResponse(s.exposedTag, to, ee(n)...)
 	})
 	send := revoked.send
 	revoked.send = func(s *stage) [][]byte {
@@ -149,31 +150,33 @@ func TestReadResponsesThatWereNotAskedForAreRefused(t *testing.T) {
 	}
 	tryAll(t, []offence{
 		unasked, empty, revoked,
-		single("another STag", 1, 1, 0, verbs.EventProtectionSTag, func(s *stage, to uint64) []byte { return ReadResponse(s.topTag, to, ee(n)...) }),
-		single("an unknown STag", 1, 1, 0, verbs.EventProtectionSTag, func(s *stage, to uint64) []byte { return ReadResponse(s.unknownTag, to, ee(n)...) }),
-		single("one octet before", 1, 1, 1, verbs.EventProtectionBounds, func(s *stage, to uint64) []byte { return ReadResponse(s.exposedTag, to-1, ee(n)...) }),
-		single("one octet behind", 1, 1, 1, verbs.EventProtectionBounds, func(s *stage, to uint64) []byte { return ReadResponse(s.exposedTag, to+1, ee(n)...) }),
-		single("the second Read's place", 1, 1, 1, verbs.EventProtectionBounds, func(s *stage, to uint64) []byte { return ReadResponse(s.exposedTag, to+n, ee(n)...) }),
-		single("one octet too many", 1, 1, 1, verbs.EventProtectionBounds, func(s *stage, to uint64) []byte { return ReadResponse(s.exposedTag, to, ee(n+1)...) }),
-		single("far too many", 1, 1, 1, verbs.EventProtectionBounds, func(s *stage, to uint64) []byte { return ReadResponse(s.exposedTag, to, ee(40000)...) }),
-		single("one octet too few", 0, 2, 7, verbs.EventNoLastBit, func(s *stage, to uint64) []byte { return ReadResponse(s.exposedTag, to, ee(n-1)...) }),
-		single("no octets", 0, 2, 7, verbs.EventNoLastBit, func(s *stage, to uint64) []byte { return ReadResponse(s.exposedTag, to) }),
-		single("all octets without L", 0, 2, 7, verbs.EventNoLastBit, func(s *stage, to uint64) []byte { return More(ReadResponse(s.exposedTag, to, ee(n)...)) }),
+		single("another STag", 1, 1, 0, verbs.EventProtectionSTag, func(s *stage, to uint64) []byte { return iwarptest.ReadResponse(s.topTag, to, ee(n)...) }),
+		single("an unknown STag", 1, 1, 0, verbs.EventProtectionSTag, func(s *stage, to uint64) []byte { return iwarptest.ReadResponse(s.unknownTag, to, ee(n)...) }),
+		single("one octet before", 1, 1, 1, verbs.EventProtectionBounds, func(s *stage, to uint64) []byte { return iwarptest.ReadResponse(s.exposedTag, to-1, ee(n)...) }),
+		single("one octet behind", 1, 1, 1, verbs.EventProtectionBounds, func(s *stage, to uint64) []byte { return iwarptest.ReadResponse(s.exposedTag, to+1, ee(n)...) }),
+		single("the second Read's place", 1, 1, 1, verbs.EventProtectionBounds, func(s *stage, to uint64) []byte { return iwarptest.ReadResponse(s.exposedTag, to+n, ee(n)...) }),
+		single("one octet too many", 1, 1, 1, verbs.EventProtectionBounds, func(s *stage, to uint64) []byte { return iwarptest.ReadResponse(s.exposedTag, to, ee(n+1)...) }),
+		single("far too many", 1, 1, 1, verbs.EventProtectionBounds, func(s *stage, to uint64) []byte { return iwarptest.ReadResponse(s.exposedTag, to, ee(40000)...) }),
+		single("one octet too few", 0, 2, 7, verbs.EventNoLastBit, func(s *stage, to uint64) []byte { return iwarptest.ReadResponse(s.exposedTag, to, ee(n-1)...) }),
+		single("no octets", 0, 2, 7, verbs.EventNoLastBit, func(s *stage, to uint64) []byte { return iwarptest.ReadResponse(s.exposedTag, to) }),
+		single("all octets without L", 0, 2, 7, verbs.EventNoLastBit, func(s *stage, to uint64) []byte {
+			return iwarptest.ClearLast(iwarptest.ReadResponse(s.exposedTag, to, ee(n)...))
+		}),
 		placed(bad("a gap", 0, 2, 7, verbs.EventNoLastBit, func(s *stage, to uint64) [][]byte {
-			return [][]byte{More(ReadResponse(s.exposedTag, to, ee(8)...)), ReadResponse(s.exposedTag, to+9, ee(n-9)...)}
+			return [][]byte{iwarptest.ClearLast(iwarptest.ReadResponse(s.exposedTag, to, ee(8)...)), iwarptest.ReadResponse(s.exposedTag, to+9, ee(n-9)...)}
 		}), 8),
 		placed(bad("a segment twice", 0, 2, 7, verbs.EventNoLastBit, func(s *stage, to uint64) [][]byte {
-			return [][]byte{More(ReadResponse(s.exposedTag, to, ee(8)...)), More(ReadResponse(s.exposedTag, to, ee(8)...))}
+			return [][]byte{iwarptest.ClearLast(iwarptest.ReadResponse(s.exposedTag, to, ee(8)...)), iwarptest.ClearLast(iwarptest.ReadResponse(s.exposedTag, to, ee(8)...))}
 		}), 8),
 		placed(bad("too few in two segments", 0, 2, 7, verbs.EventNoLastBit, func(s *stage, to uint64) [][]byte {
-			return [][]byte{More(ReadResponse(s.exposedTag, to, ee(8)...)), ReadResponse(s.exposedTag, to+8, ee(n-9)...)}
+			return [][]byte{iwarptest.ClearLast(iwarptest.ReadResponse(s.exposedTag, to, ee(8)...)), iwarptest.ReadResponse(s.exposedTag, to+8, ee(n-9)...)}
 		}), 8),
 		placed(bad("too many in two segments", 1, 1, 1, verbs.EventProtectionBounds, func(s *stage, to uint64) [][]byte {
-			return [][]byte{More(ReadResponse(s.exposedTag, to, ee(8)...)), ReadResponse(s.exposedTag, to+8, ee(n-7)...)}
+			return [][]byte{iwarptest.ClearLast(iwarptest.ReadResponse(s.exposedTag, to, ee(8)...)), iwarptest.ReadResponse(s.exposedTag, to+8, ee(n-7)...)}
 		}), 8),
 		done(bad("the first answer twice", 1, 1, 1, verbs.EventProtectionBounds, func(s *stage, to uint64) [][]byte {
-			return [][]byte{ReadResponse(s.exposedTag, to, ee(n)...), ReadResponse(s.exposedTag, to, Fill(n, 0xDD)...)}
+			return [][]byte{iwarptest.ReadResponse(s.exposedTag, to, ee(n)...), iwarptest.ReadResponse(s.exposedTag, to, Fill(n, 0xDD)...)}
 		})),
-		single("an Atomic Response instead", 1, 2, 2, verbs.EventIRRQMSNRange, func(s *stage, to uint64) []byte { return AtomicResponse(1, 0, 0) }),
+		single("an Atomic Response instead", 1, 2, 2, verbs.EventIRRQMSNRange, func(s *stage, to uint64) []byte { return iwarptest.AtomicResponse(1, 0, 0) }),
 	})
 }

@@ -4,6 +4,7 @@ import (
 	"slices"
 	"testing"
 
+	"github.com/weft-rdma/weft/iwarptest"
 	"github.com/weft-rdma/weft/verbs"
 )
 
@@ -17,79 +18,83 @@ func TestSendsThatDoNotFitTheReceivesAreRefused(t *testing.T) {
 	}
 	tryAll(t, []offence{
 		{
-			name: "a third message", layer: 1, etype: 2, code: 2, headers: DDPHeader, event: verbs.EventRQMSNRange,
-			send:     one3(Send(1, fill(1)...), Send(2), Send(3, fill(1)...)),
+			name: "a third message", layer: 1, etype: 2, code: 2, headers: iwarptest.DDPHeader, event: verbs.EventRQMSNRange,
+			send:     one3(iwarptest.Send(1, fill(1)...), iwarptest.Send(2), iwarptest.Send(3, fill(1)...)),
 			receives: []verbs.Status{verbs.Success, verbs.Success}, placed: whole(1),
 		},
 		{
-			name: "a third message that is empty", layer: 1, etype: 2, code: 2, headers: DDPHeader, event: verbs.EventRQMSNRange,
-			send:     one3(Send(1), Send(2), Send(3)),
+			name: "a third message that is empty", layer: 1, etype: 2, code: 2, headers: iwarptest.DDPHeader, event: verbs.EventRQMSNRange,
+			send:     one3(iwarptest.Send(1), iwarptest.Send(2), iwarptest.Send(3)),
 			receives: []verbs.Status{verbs.Success, verbs.Success},
 		},
 		{
-			name: "Immediate Data as the third message", layer: 1, etype: 2, code: 2, headers: DDPHeader, event: verbs.EventRQMSNRange,
-			send:     one3(Send(1), Immediate(2, fill(8)...), Immediate(3, fill(8)...)),
+			name: "Immediate Data as the third message", layer: 1, etype: 2, code: 2, headers: iwarptest.DDPHeader, event: verbs.EventRQMSNRange,
+			send:     one3(iwarptest.Send(1), iwarptest.Immediate(2, fill(8)...), iwarptest.Immediate(3, fill(8)...)),
 			receives: []verbs.Status{verbs.Success, verbs.Success},
 		},
 		{
-			name: "a message one octet too long", layer: 1, etype: 2, code: 5, headers: DDPHeader,
-			send:     one(Send(1, fill(recvSize+1)...)),
+			name: "a message one octet too long", layer: 1, etype: 2, code: 5, headers: iwarptest.DDPHeader,
+			send:     one(iwarptest.Send(1, fill(recvSize+1)...)),
 			receives: []verbs.Status{verbs.BaseBounds},
 		},
 		{
-			name: "a long message that is too long", layer: 1, etype: 2, code: 5, headers: DDPHeader,
-			send:     one(Send(1, fill(40000)...)),
+			name: "a long message that is too long", layer: 1, etype: 2, code: 5, headers: iwarptest.DDPHeader,
+			send:     one(iwarptest.Send(1, fill(40000)...)),
 			receives: []verbs.Status{verbs.BaseBounds},
 		},
 		{
-			name: "the second message too long", layer: 1, etype: 2, code: 5, headers: DDPHeader,
-			send:     func(*stage) [][]byte { return [][]byte{Send(1, fill(recvSize)...), Send(2, fill(recvSize+1)...)} },
+			name: "the second message too long", layer: 1, etype: 2, code: 5, headers: iwarptest.DDPHeader,
+			send: func(*stage) [][]byte {
+				return [][]byte{iwarptest.Send(1, fill(recvSize)...), iwarptest.Send(2, fill(recvSize+1)...)}
+			},
 			receives: []verbs.Status{verbs.Success, verbs.BaseBounds}, placed: whole(recvSize),
 		},
 		{
-			name: "the last segment too long", layer: 1, etype: 2, code: 5, headers: DDPHeader,
-			send:     func(*stage) [][]byte { return Cut(Send(1, fill(recvSize+1)...), recvSize/2) },
+			name: "the last segment too long", layer: 1, etype: 2, code: 5, headers: iwarptest.DDPHeader,
+			send:     func(*stage) [][]byte { return iwarptest.Split(iwarptest.Send(1, fill(recvSize+1)...), recvSize/2) },
 			culprit:  2,
 			receives: []verbs.Status{verbs.BaseBounds}, placed: whole(recvSize),
 		},
 		{
-			name: "a message twice", layer: 1, etype: 2, code: 3, headers: DDPHeader, event: verbs.EventRQMSNRange,
-			send:     func(*stage) [][]byte { return [][]byte{Send(1, fill(4)...), Send(1, 1, 2, 3, 4)} },
+			name: "a message twice", layer: 1, etype: 2, code: 3, headers: iwarptest.DDPHeader, event: verbs.EventRQMSNRange,
+			send:     func(*stage) [][]byte { return [][]byte{iwarptest.Send(1, fill(4)...), iwarptest.Send(1, 1, 2, 3, 4)} },
 			receives: []verbs.Status{verbs.Success}, placed: whole(4),
 		},
 		{
-			name: "a message left out", layer: 1, etype: 2, code: 3, headers: DDPHeader, event: verbs.EventRQMSNRange,
-			send:     func(*stage) [][]byte { return [][]byte{Send(1, fill(4)...), Send(3, 1, 2, 3, 4)} },
+			name: "a message left out", layer: 1, etype: 2, code: 3, headers: iwarptest.DDPHeader, event: verbs.EventRQMSNRange,
+			send:     func(*stage) [][]byte { return [][]byte{iwarptest.Send(1, fill(4)...), iwarptest.Send(3, 1, 2, 3, 4)} },
 			receives: []verbs.Status{verbs.Success}, placed: whole(4),
 		},
 		{
-			name: "a segment twice", layer: 1, etype: 2, code: 4, headers: DDPHeader, event: verbs.EventRQMessage,
+			name: "a segment twice", layer: 1, etype: 2, code: 4, headers: iwarptest.DDPHeader, event: verbs.EventRQMessage,
 			send: func(*stage) [][]byte {
-				return [][]byte{More(Send(1, fill(4)...)), Send(1, 1, 2, 3, 4)}
+				return [][]byte{iwarptest.ClearLast(iwarptest.Send(1, fill(4)...)), iwarptest.Send(1, 1, 2, 3, 4)}
 			},
 			placed: whole(4),
 		},
 		{
-			name: "a segment left out", layer: 1, etype: 2, code: 4, headers: DDPHeader, event: verbs.EventRQMessage,
-			send:   func(*stage) [][]byte { return slices.Delete(Cut(Send(1, fill(12)...), 4), 1, 2) },
+			name: "a segment left out", layer: 1, etype: 2, code: 4, headers: iwarptest.DDPHeader, event: verbs.EventRQMessage,
+			send:   func(*stage) [][]byte { return slices.Delete(iwarptest.Split(iwarptest.Send(1, fill(12)...), 4), 1, 2) },
 			placed: whole(4),
 		},
 		{
-			name: "the next message without the last one's L", layer: 1, etype: 2, code: 3, headers: DDPHeader, event: verbs.EventRQMSNGap,
-			send:   func(*stage) [][]byte { return [][]byte{More(Send(1, fill(4)...)), Send(2, 1, 2, 3, 4)} },
-			placed: whole(4),
-		},
-		{
-			name: "another opcode within a message", layer: 0, etype: 2, code: 7, headers: DDPHeader, event: verbs.EventNoLastBit,
+			name: "the next message without the last one's L", layer: 1, etype: 2, code: 3, headers: iwarptest.DDPHeader, event: verbs.EventRQMSNGap,
 			send: func(*stage) [][]byte {
-				return [][]byte{More(Send(1, fill(4)...)), Untagged(5, 0, 0, 1, 4, 1, 2)}
+				return [][]byte{iwarptest.ClearLast(iwarptest.Send(1, fill(4)...)), iwarptest.Send(2, 1, 2, 3, 4)}
 			},
 			placed: whole(4),
 		},
 		{
-			name: "two offences at once: the first is told", layer: 1, etype: 2, code: 4, headers: DDPHeader, event: verbs.EventRQMessage,
+			name: "another opcode within a message", layer: 0, etype: 2, code: 7, headers: iwarptest.DDPHeader, event: verbs.EventNoLastBit,
+			send: func(*stage) [][]byte {
+				return [][]byte{iwarptest.ClearLast(iwarptest.Send(1, fill(4)...)), iwarptest.Untagged(5, 0, 0, 1, 4, 1, 2)}
+			},
+			placed: whole(4),
+		},
+		{
+			name: "two offences at once: the first is told", layer: 1, etype: 2, code: 4, headers: iwarptest.DDPHeader, event: verbs.EventRQMessage,
 			send: func(s *stage) [][]byte {
-				return [][]byte{Send(1, fill(4)...), Untagged(3, 0, 0, 2, 9, 1), Write(s.unknownTag, 0, 1), With(Send(2), 0, 0x40)}
+				return [][]byte{iwarptest.Send(1, fill(4)...), iwarptest.Untagged(3, 0, 0, 2, 9, 1), iwarptest.Write(s.unknownTag, 0, 1), iwarptest.Overwrite(iwarptest.Send(2), 0, 0x40)}
 			},
 			culprit:  1,
 			receives: []verbs.Status{verbs.Success}, placed: whole(4),
@@ -109,8 +114,8 @@ func one3(a, b, c []byte) func(*stage) [][]byte {
 func TestSTagsThatThePeerMayNotInvalidateStayValid(t *testing.T) {
 	invalidate := func(name string, code byte, stag func(*stage) uint32) offence {
 		return offence{
-			name: name, layer: 0, etype: 1, code: code, headers: DDPHeader,
-			send:     func(s *stage) [][]byte { return [][]byte{SendInvalidate(1, stag(s), 0xEE)} },
+			name: name, layer: 0, etype: 1, code: code, headers: iwarptest.DDPHeader,
+			send:     func(s *stage) [][]byte { return [][]byte{iwarptest.SendInvalidate(1, stag(s), 0xEE)} },
 			receives: []verbs.Status{verbs.InvalidateRefused},
 			placed:   func(s *stage) { s.Expect(recvOff, 0xEE) },
 			after: func(s *stage) {
@@ -123,7 +128,7 @@ func TestSTagsThatThePeerMayNotInvalidateStayValid(t *testing.T) {
 		}
 	}
 	withSE := invalidate("unknown, with SE", 0, func(s *stage) uint32 { return s.unknownTag })
-	withSE.send = func(s *stage) [][]byte { return [][]byte{Untagged(6, s.unknownTag, 0, 1, 0, 0xEE)} }
+	withSE.send = func(s *stage) [][]byte { return [][]byte{iwarptest.Untagged(6, s.unknownTag, 0, 1, 0, 0xEE)} }
 	disabled := invalidate("a queue pair without remote rights", 2, func(s *stage) uint32 { return s.exposedTag })
 	disabled.config = func(c *verbs.QPConfig) { c.NoRemoteRead, c.NoRemoteWrite = true, true }
 	tryAll(t, []offence{
@@ -145,7 +150,7 @@ func TestAnSTagIsInvalidBeforeTheSendThatInvalidatesItCompletes(t *testing.T) {
 			s := setStage(t, w, verbs.QPConfig{})
 			s.Receives(s.recv, 0, recvSize, 2)
 			s.Peer = s.ln.Connect(s.QP)
-			s.must(s.Send(Write(s.writableTag, s.aloneTO, 1), SendInvalidate(1, s.writableTag, 0xEE)))
+			s.must(s.Send(iwarptest.Write(s.writableTag, s.aloneTO, 1), iwarptest.SendInvalidate(1, s.writableTag, 0xEE)))
 			wc := s.Statuses(s.RecvCQ, 100, verbs.Success)[0]
 			if s.writable.Valid() {
 				t.Error("the STag is valid after the completion")
@@ -156,9 +161,9 @@ func TestAnSTagIsInvalidBeforeTheSendThatInvalidatesItCompletes(t *testing.T) {
 			s.Expect(aloneOff, 1)
 			s.Expect(recvOff, 0xEE)
 			s.ExpectEvent(verbs.EventProtectionSTag)
-			late := Write(s.writableTag, s.aloneTO, 2)
+			late := iwarptest.Write(s.writableTag, s.aloneTO, 2)
 			s.must(s.Send(late))
-			s.answered(TerminateOf(1, 1, 0, DDPHeader, late))
+			s.answered(iwarptest.Terminate(1, 1, 0, iwarptest.DDPHeader, late))
 			s.must(s.Peer.Close())
 			s.Reach(verbs.Error)
 			s.CheckMemory()

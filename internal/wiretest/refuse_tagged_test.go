@@ -3,6 +3,7 @@ package wiretest
 import (
 	"testing"
 
+	"github.com/weft-rdma/weft/iwarptest"
 	"github.com/weft-rdma/weft/verbs"
 )
 
@@ -25,31 +26,31 @@ func TestTaggedSegmentsThatBreakARuleAreRefused(t *testing.T) {
 	)
 	// write is a refused Write of n octets to what where names.
 	write := func(name string, code byte, event verbs.EventID, where func(*stage) (uint32, uint64), n int) offence {
-		return offence{name: name, layer: 1, etype: 1, code: code, headers: DDPHeader, event: event,
+		return offence{name: name, layer: 1, etype: 1, code: code, headers: iwarptest.DDPHeader, event: event,
 			send: func(s *stage) [][]byte {
 				stag, to := where(s)
-				return [][]byte{Write(stag, to, Fill(n, 0xEE)...)}
+				return [][]byte{iwarptest.Write(stag, to, Fill(n, 0xEE)...)}
 			}}
 	}
 	header := func(name string, u []byte, layer, etype, code byte, event verbs.EventID) offence {
-		return offence{name: name, send: one(u), layer: layer, etype: etype, code: code, headers: DDPHeader, event: event}
+		return offence{name: name, send: one(u), layer: layer, etype: etype, code: code, headers: iwarptest.DDPHeader, event: event}
 	}
 	badSTag, badBounds := verbs.EventProtectionSTag, verbs.EventProtectionBounds
 	badAccess, badWrap := verbs.EventProtectionAccess, verbs.EventProtectionWrap
 	x := []byte("x")
 	tryAll(t, []offence{
-		header("DDP version 0", With(Write(1, 1, x...), 0, 0xC0), 1, 1, 4, verbs.EventDDPVersion),
-		header("DDP version 2 without L", With(Write(1, 1, x...), 0, 0x82), 1, 1, 4, verbs.EventDDPVersion),
-		header("DDP version 3 of an empty message", With(Write(1, 1), 0, 0xC3), 1, 1, 4, verbs.EventDDPVersion),
-		header("RDMAP version 0", With(Write(1, 1, x...), 1, 0x00), 0, 2, 5, verbs.EventRDMAVersion),
-		header("RDMAP version 2", With(Write(1, 1, x...), 1, 0x80), 0, 2, 5, verbs.EventRDMAVersion),
-		header("a tagged Send", Tagged(3, 1, 1, x...), 0, 2, 6, verbs.EventOpcode),
-		header("a tagged Read Request", Tagged(1, 1, 1, x...), 0, 2, 6, verbs.EventOpcode),
-		header("a tagged Terminate", Tagged(7, 1, 1, x...), 0, 2, 6, verbs.EventOpcode),
-		header("tagged Immediate Data", Tagged(8, 1, 1, x...), 0, 2, 6, verbs.EventOpcode),
-		header("a tagged Atomic Request", Tagged(0xA, 1, 1, x...), 0, 2, 6, verbs.EventOpcode),
-		header("tagged opcode C", Tagged(0xC, 1, 1, x...), 0, 2, 6, verbs.EventOpcode),
-		header("tagged opcode F, empty", Tagged(0xF, 1, 1), 0, 2, 6, verbs.EventOpcode),
+		header("DDP version 0", iwarptest.Overwrite(iwarptest.Write(1, 1, x...), 0, 0xC0), 1, 1, 4, verbs.EventDDPVersion),
+		header("DDP version 2 without L", iwarptest.Overwrite(iwarptest.Write(1, 1, x...), 0, 0x82), 1, 1, 4, verbs.EventDDPVersion),
+		header("DDP version 3 of an empty message", iwarptest.Overwrite(iwarptest.Write(1, 1), 0, 0xC3), 1, 1, 4, verbs.EventDDPVersion),
+		header("RDMAP version 0", iwarptest.Overwrite(iwarptest.Write(1, 1, x...), 1, 0x00), 0, 2, 5, verbs.EventRDMAVersion),
+		header("RDMAP version 2", iwarptest.Overwrite(iwarptest.Write(1, 1, x...), 1, 0x80), 0, 2, 5, verbs.EventRDMAVersion),
+		header("a tagged Send", iwarptest.Tagged(3, 1, 1, x...), 0, 2, 6, verbs.EventOpcode),
+		header("a tagged Read Request", iwarptest.Tagged(1, 1, 1, x...), 0, 2, 6, verbs.EventOpcode),
+		header("a tagged Terminate", iwarptest.Tagged(7, 1, 1, x...), 0, 2, 6, verbs.EventOpcode),
+		header("tagged Immediate Data", iwarptest.Tagged(8, 1, 1, x...), 0, 2, 6, verbs.EventOpcode),
+		header("a tagged Atomic Request", iwarptest.Tagged(0xA, 1, 1, x...), 0, 2, 6, verbs.EventOpcode),
+		header("tagged opcode C", iwarptest.Tagged(0xC, 1, 1, x...), 0, 2, 6, verbs.EventOpcode),
+		header("tagged opcode F, empty", iwarptest.Tagged(0xF, 1, 1), 0, 2, 6, verbs.EventOpcode),
 
 		write("STag 0", noSTag, badSTag, func(s *stage) (uint32, uint64) { return 0, s.exposedTO }, 4),
 		write("an unknown STag", noSTag, badSTag, func(s *stage) (uint32, uint64) { return s.unknownTag, s.exposedTO }, 4),
@@ -75,34 +76,36 @@ func TestTaggedSegmentsThatBreakARuleAreRefused(t *testing.T) {
 		write("a wrap, long", wrap, badWrap, func(s *stage) (uint32, uint64) { return s.exposedTag, 1<<64 - long + 1 }, long),
 		write("a wrap at the top of a region", wrap, badWrap, func(s *stage) (uint32, uint64) { return s.topTag, 1<<64 - 3 }, 4),
 		{
-			name: "Writes not enabled", layer: 1, etype: 1, code: access, headers: DDPHeader, event: verbs.EventWriteDisabled,
+			name: "Writes not enabled", layer: 1, etype: 1, code: access, headers: iwarptest.DDPHeader, event: verbs.EventWriteDisabled,
 			config: func(c *verbs.QPConfig) { c.NoRemoteWrite = true },
-			send:   func(s *stage) [][]byte { return [][]byte{Write(s.exposedTag, s.exposedTO, x...)} },
+			send:   func(s *stage) [][]byte { return [][]byte{iwarptest.Write(s.exposedTag, s.exposedTO, x...)} },
 		},
 		{
-			name: "the second segment over the end", layer: 1, etype: 1, code: bounds, headers: DDPHeader, event: badBounds,
-			send:    func(s *stage) [][]byte { return Cut(Write(s.exposedTag, s.exposedEnd-8, Fill(12, 0xEE)...), 8) },
+			name: "the second segment over the end", layer: 1, etype: 1, code: bounds, headers: iwarptest.DDPHeader, event: badBounds,
+			send: func(s *stage) [][]byte {
+				return iwarptest.Split(iwarptest.Write(s.exposedTag, s.exposedEnd-8, Fill(12, 0xEE)...), 8)
+			},
 			culprit: 1,
 			placed:  func(s *stage) { s.Expect(exposedOff+exposedLen-8, Fill(8, 0xEE)...) },
 		},
 		{
-			name: "a gap in a message", layer: 0, etype: 2, code: 7, headers: DDPHeader, event: verbs.EventNoLastBit,
+			name: "a gap in a message", layer: 0, etype: 2, code: 7, headers: iwarptest.DDPHeader, event: verbs.EventNoLastBit,
 			send: func(s *stage) [][]byte {
-				return [][]byte{More(Write(s.exposedTag, s.exposedTO, 0xEE, 0xEE)), Write(s.exposedTag, s.exposedTO+4, 0xEE)}
+				return [][]byte{iwarptest.ClearLast(iwarptest.Write(s.exposedTag, s.exposedTO, 0xEE, 0xEE)), iwarptest.Write(s.exposedTag, s.exposedTO+4, 0xEE)}
 			},
 			placed: func(s *stage) { s.Expect(exposedOff, 0xEE, 0xEE) },
 		},
 		{
-			name: "another STag within a message", layer: 0, etype: 2, code: 7, headers: DDPHeader, event: verbs.EventNoLastBit,
+			name: "another STag within a message", layer: 0, etype: 2, code: 7, headers: iwarptest.DDPHeader, event: verbs.EventNoLastBit,
 			send: func(s *stage) [][]byte {
-				return [][]byte{More(Write(s.exposedTag, s.exposedTO, 0xEE, 0xEE)), Write(s.topTag, s.exposedTO+2, 0xEE)}
+				return [][]byte{iwarptest.ClearLast(iwarptest.Write(s.exposedTag, s.exposedTO, 0xEE, 0xEE)), iwarptest.Write(s.topTag, s.exposedTO+2, 0xEE)}
 			},
 			placed: func(s *stage) { s.Expect(exposedOff, 0xEE, 0xEE) },
 		},
 		{
-			name: "another opcode within a message", layer: 0, etype: 2, code: 7, headers: DDPHeader, event: verbs.EventNoLastBit,
+			name: "another opcode within a message", layer: 0, etype: 2, code: 7, headers: iwarptest.DDPHeader, event: verbs.EventNoLastBit,
 			send: func(s *stage) [][]byte {
-				return [][]byte{More(Write(s.exposedTag, s.exposedTO, 0xEE, 0xEE)), ReadResponse(s.exposedTag, s.exposedTO+2, 0xEE)}
+				return [][]byte{iwarptest.ClearLast(iwarptest.Write(s.exposedTag, s.exposedTO, 0xEE, 0xEE)), iwarptest.ReadResponse(s.exposedTag, s.exposedTO+2, 0xEE)}
 			},
 			placed: func(s *stage) { s.Expect(exposedOff, 0xEE, 0xEE) },
 		},
@@ -115,13 +118,13 @@ func TestTaggedSegmentsThatBreakARuleAreRefused(t *testing.T) {
 // Claims: R-7.2-1 DDP-6.2.2-1
 func TestULPDUsWithoutAHeaderAreRefused(t *testing.T) {
 	bad := func(name string, u []byte) offence {
-		return offence{name: name, send: one(u), layer: 1, headers: NoHeaders, event: verbs.EventSegmentSize}
+		return offence{name: name, send: one(u), layer: 1, headers: iwarptest.NoHeaders, event: verbs.EventSegmentSize}
 	}
 	tryAll(t, []offence{
 		bad("no octets", nil),
 		bad("one octet", []byte{0x41}),
-		bad("17 of 18 octets", Send(1)[:17]),
-		bad("13 of 14 octets", Write(1, 1)[:13]),
+		bad("17 of 18 octets", iwarptest.Send(1)[:17]),
+		bad("13 of 14 octets", iwarptest.Write(1, 1)[:13]),
 	})
 }
 
@@ -136,12 +139,12 @@ func TestTheFirstAndTheLastOctetOfARegionCanBeWritten(t *testing.T) {
 			s := setStage(t, w, verbs.QPConfig{})
 			s.Peer = s.ln.Connect(s.QP)
 			s.must(s.Send(
-				Write(s.exposedTag, s.exposedTO, 1),
-				Write(s.exposedTag, s.exposedEnd-1, 2),
-				Write(s.topTag, 1<<64-3, 3, 4), // octets 2^64-3 and 2^64-2
-				Write(s.writableTag, s.aloneTO, Fill(aloneLen, 5)...),
-				Write(s.topTag, s.topTO+1, Fill(40000, 6)...),
-				Write(s.boundTag, s.exposedTO+50000, 7),
+				iwarptest.Write(s.exposedTag, s.exposedTO, 1),
+				iwarptest.Write(s.exposedTag, s.exposedEnd-1, 2),
+				iwarptest.Write(s.topTag, 1<<64-3, 3, 4), // octets 2^64-3 and 2^64-2
+				iwarptest.Write(s.writableTag, s.aloneTO, Fill(aloneLen, 5)...),
+				iwarptest.Write(s.topTag, s.topTO+1, Fill(40000, 6)...),
+				iwarptest.Write(s.boundTag, s.exposedTO+50000, 7),
 			))
 			s.Expect(exposedOff, 1)
 			s.Expect(exposedOff+exposedLen-3, 3, 4, 2)

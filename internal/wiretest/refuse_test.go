@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/weft-rdma/weft/iwarptest"
 	"github.com/weft-rdma/weft/rdmap"
 	"github.com/weft-rdma/weft/verbs"
 )
@@ -26,7 +27,7 @@ const (
 // memory.
 type stage struct {
 	*Side
-	*Peer
+	*iwarptest.Peer
 	wire Wire
 	ln   *Listener
 
@@ -94,7 +95,7 @@ type offence struct {
 
 	answers            func(s *stage) [][]byte // what may come before the Terminate: all, or the first of them
 	layer, etype, code byte
-	headers            Headers
+	headers            iwarptest.Headers
 
 	receives []verbs.Status // of two receives of recvSize octets, flushed if nothing else
 	sends    []verbs.Status // of the work posted
@@ -112,7 +113,7 @@ type offence struct {
 // the error; and that others are served as before.
 func (o *offence) try(t *testing.T) {
 	for _, w := range Wires {
-		if !o.atOnce || !w.Dribble {
+		if !o.atOnce || !w.Trickle {
 			t.Run(w.Name, func(t *testing.T) { o.tryOver(t, w) })
 		}
 	}
@@ -132,7 +133,7 @@ func (o *offence) tryOver(t *testing.T, w Wire) {
 			s.open()
 		}
 		for range o.asks {
-			if _, err := s.Message(); err != nil {
+			if _, err := s.NextMessage(); err != nil {
 				t.Fatalf("reading what was posted: %v", err)
 			}
 		}
@@ -149,13 +150,13 @@ func (o *offence) tryOver(t *testing.T, w Wire) {
 		culprit = ulpdus[o.culprit]
 	}
 	// A good message behind the bad one is dropped (RFC 5041 §7.1).
-	s.must(s.Send(append(ulpdus, Write(s.exposedTag, s.exposedTO+0x8000, []byte("too late")...))...))
+	s.must(s.Send(append(ulpdus, iwarptest.Write(s.exposedTag, s.exposedTO+0x8000, []byte("too late")...))...))
 
 	var optional [][]byte
 	if o.answers != nil {
 		optional = o.answers(s)
 	}
-	s.answeredAfter(optional, TerminateOf(o.layer, o.etype, o.code, o.headers, culprit))
+	s.answeredAfter(optional, iwarptest.Terminate(o.layer, o.etype, o.code, o.headers, culprit))
 	if state := s.QP.State(); state != verbs.Terminate {
 		t.Errorf("the queue pair is %v before the peer has closed, expected %v", state, verbs.Terminate)
 	}
@@ -179,7 +180,7 @@ func (o *offence) tryOver(t *testing.T, w Wire) {
 // 4), and waits until it has arrived: now the Side may send.
 func (s *stage) open() {
 	s.t.Helper()
-	s.must(s.Send(Write(0, 0)))
+	s.must(s.Send(iwarptest.Write(0, 0)))
 	s.ready()
 }
 
@@ -188,7 +189,7 @@ func (s *stage) ready() {
 	s.t.Helper()
 	select {
 	case <-s.QP.Ready():
-	case <-time.After(Patience):
+	case <-time.After(iwarptest.DefaultTimeout):
 		s.t.Fatalf("the queue pair, %v, is not ready to send: %v", s.QP.State(), s.QP.Err())
 	}
 }
@@ -259,7 +260,7 @@ func (s *stage) serves() {
 	s.QP = s.NewQP(verbs.QPConfig{})
 	s.Receives(s.recv, 0, recvSize, 1)
 	p := s.ln.Connect(s.QP)
-	s.must(p.Send(Send(1, []byte("good day")...)))
+	s.must(p.Send(iwarptest.Send(1, []byte("good day")...)))
 	wc := s.Statuses(s.RecvCQ, 100, verbs.Success)[0]
 	if wc.Bytes != 8 || string(s.Arena[recvOff:recvOff+8]) != "good day" {
 		s.t.Errorf("the next peer's message arrived as %q", s.Arena[recvOff:recvOff+int(wc.Bytes)])

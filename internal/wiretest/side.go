@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/weft-rdma/weft/internal/nettest"
+	"github.com/weft-rdma/weft/iwarptest"
 	"github.com/weft-rdma/weft/memory"
 	"github.com/weft-rdma/weft/verbs"
 )
@@ -147,7 +148,7 @@ func (s *Side) IgnoreEvents() { s.anything = true }
 // Events waits until n events have come and returns them.
 func (s *Side) Events(n int) []verbs.EventID {
 	s.t.Helper()
-	for end := time.Now().Add(Patience); ; runtime.Gosched() {
+	for end := time.Now().Add(iwarptest.DefaultTimeout); ; runtime.Gosched() {
 		s.mu.Lock()
 		events := slices.Clone(s.events)
 		s.mu.Unlock()
@@ -200,7 +201,7 @@ func (s *Side) Post(wr verbs.SendWR) {
 // Take waits for n completions.
 func (s *Side) Take(cq *verbs.CQ, n int) []verbs.WC {
 	s.t.Helper()
-	ctx, cancel := context.WithTimeout(context.Background(), Patience)
+	ctx, cancel := context.WithTimeout(context.Background(), iwarptest.DefaultTimeout)
 	defer cancel()
 	wcs := make([]verbs.WC, n)
 	for got := 0; got < n; {
@@ -228,7 +229,7 @@ func (s *Side) Statuses(cq *verbs.CQ, first uint64, want ...verbs.Status) []verb
 // Reach waits for the queue pair to reach a state.
 func (s *Side) Reach(state verbs.State) {
 	s.t.Helper()
-	ctx, cancel := context.WithTimeout(context.Background(), Patience)
+	ctx, cancel := context.WithTimeout(context.Background(), iwarptest.DefaultTimeout)
 	defer cancel()
 	if at, err := s.QP.WaitState(ctx, state); err != nil {
 		s.t.Fatalf("the queue pair is %v, expected %v: %v", at, state, s.QP.Err())

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/weft-rdma/weft/cm"
+	"github.com/weft-rdma/weft/iwarptest"
 	"github.com/weft-rdma/weft/mpa"
 	"github.com/weft-rdma/weft/rdmap"
 	"github.com/weft-rdma/weft/verbs"
@@ -20,10 +21,10 @@ import (
 // wires of start-up: one of each transport is enough.
 var startupWires = Wires[:3]
 
-// closed reads what Weft said before it closed the connection, by FIN or RST.
-func (p *Peer) closed(t testing.TB) []byte {
+// saidBeforeClose reads what Weft said before it closed the connection, by FIN or RST.
+func saidBeforeClose(t testing.TB, p *iwarptest.Peer) []byte {
 	t.Helper()
-	b, err := io.ReadAll(p.r)
+	b, err := io.ReadAll(p)
 	if errors.Is(err, os.ErrDeadlineExceeded) {
 		t.Fatalf("the connection stayed open: %v", err)
 	}
@@ -35,24 +36,24 @@ func (p *Peer) closed(t testing.TB) []byte {
 //
 // Claims: MPA-7.1-7
 func TestBadRequestsAreClosedWithoutAReply(t *testing.T) {
-	good := StartFrame(RequestKey, FlagCRC, 1)
+	good := iwarptest.StartFrame(iwarptest.RequestKey, iwarptest.FlagCRC, 1)
 	tests := map[string]struct {
 		octets []byte
 		fin    bool // shows only at the end
 	}{
 		"nothing":                          {nil, true},
 		"another first octet":              {[]byte("X"), false},
-		"another last octet of the key":    {With(good, 15, 'E'), false},
-		"the key of a Reply":               {StartFrame(ReplyKey, FlagCRC, 1), false},
+		"another last octet of the key":    {iwarptest.Overwrite(good, 15, 'E'), false},
+		"the key of a Reply":               {iwarptest.StartFrame(iwarptest.ReplyKey, iwarptest.FlagCRC, 1), false},
 		"HTTP":                             {[]byte("GET / HTTP/1.1\r\n\r\n"), false},
 		"zeros":                            {make([]byte, 1000), false},
-		"revision 3":                       {StartFrame(RequestKey, FlagCRC, 3), false},
-		"revision 255":                     {StartFrame(RequestKey, FlagCRC, 255), false},
-		"513 octets of private data":       {StartFrame(RequestKey, FlagCRC, 1, make([]byte, 513)...), false},
-		"PD_Length 65535":                  {With(good, 18, 0xFF, 0xFF), false},
-		"enhanced with 3 octets":           {StartFrame(RequestKey, FlagCRC|FlagEnhanced, 2, 1, 2, 3), false},
-		"enhanced with none":               {StartFrame(RequestKey, FlagCRC|FlagEnhanced, 2), false},
-		"less private data than announced": {With(good, 18, 0, 9), true},
+		"revision 3":                       {iwarptest.StartFrame(iwarptest.RequestKey, iwarptest.FlagCRC, 3), false},
+		"revision 255":                     {iwarptest.StartFrame(iwarptest.RequestKey, iwarptest.FlagCRC, 255), false},
+		"513 octets of private data":       {iwarptest.StartFrame(iwarptest.RequestKey, iwarptest.FlagCRC, 1, make([]byte, 513)...), false},
+		"PD_Length 65535":                  {iwarptest.Overwrite(good, 18, 0xFF, 0xFF), false},
+		"enhanced with 3 octets":           {iwarptest.StartFrame(iwarptest.RequestKey, iwarptest.FlagCRC|iwarptest.FlagEnhanced, 2, 1, 2, 3), false},
+		"enhanced with none":               {iwarptest.StartFrame(iwarptest.RequestKey, iwarptest.FlagCRC|iwarptest.FlagEnhanced, 2), false},
+		"less private data than announced": {iwarptest.Overwrite(good, 18, 0, 9), true},
 	}
 	for n := 1; n < len(good); n++ {
 		tests[fmt.Sprintf("%d octets", n)] = struct {
@@ -65,11 +66,11 @@ func TestBadRequestsAreClosedWithoutAReply(t *testing.T) {
 			s := setStage(t, w, verbs.QPConfig{})
 			for name, tt := range tests {
 				p := s.ln.Dial()
-				_ = p.Raw(tt.octets) // it may have been closed meanwhile
+				_ = p.SendRaw(tt.octets) // it may have been closed meanwhile
 				if tt.fin {
 					s.must(p.CloseWrite())
 				}
-				if said := p.closed(t); len(said) > 0 {
+				if said := saidBeforeClose(t, p); len(said) > 0 {
 					t.Errorf("%s: answered with % x", name, said)
 				}
 				_ = p.Conn.Close()
@@ -87,12 +88,12 @@ func TestARequestOfRevision0IsToldSo(t *testing.T) {
 		t.Run(w.Name, func(t *testing.T) {
 			s := setStage(t, w, verbs.QPConfig{})
 			p := s.ln.Dial()
-			s.must(p.Raw(StartFrame(RequestKey, FlagMarkers|FlagCRC, 0)))
-			flags := byte(FlagReject)
+			s.must(p.SendRaw(iwarptest.StartFrame(iwarptest.RequestKey, iwarptest.FlagMarkers|iwarptest.FlagCRC, 0)))
+			flags := byte(iwarptest.FlagReject)
 			if w.CRC {
-				flags |= FlagCRC
+				flags |= iwarptest.FlagCRC
 			}
-			if said := p.closed(t); !bytes.Equal(said, StartFrame(ReplyKey, flags, 1)) {
+			if said := saidBeforeClose(t, p); !bytes.Equal(said, iwarptest.StartFrame(iwarptest.ReplyKey, flags, 1)) {
 				t.Errorf("answered with % x", said)
 			}
 			s.serves()
@@ -107,14 +108,14 @@ func TestOctetsBehindARequestEndTheStartUp(t *testing.T) {
 		t.Run(w.Name, func(t *testing.T) {
 			s := setStage(t, w, verbs.QPConfig{})
 			p := s.ln.Dial()
-			s.must(p.Raw(append(StartFrame(RequestKey, FlagCRC, 1), p.Frame(Send(1, 1))...)))
+			s.must(p.SendRaw(append(iwarptest.StartFrame(iwarptest.RequestKey, iwarptest.FlagCRC, 1), p.Frame(iwarptest.Send(1, 1))...)))
 			req, err := s.ln.Accept(t.Context())
 			s.must(err)
 			_, err = req.Accept(t.Context(), s.QP, cm.Params{MPA: w.Config()})
 			if !hasCode(err, mpa.CodeStartup) {
 				t.Errorf("accepted: %v", err)
 			}
-			if said := p.closed(t); len(said) > 0 {
+			if said := saidBeforeClose(t, p); len(said) > 0 {
 				t.Errorf("answered with % x", said)
 			}
 			if state := s.QP.State(); state != verbs.Idle {
@@ -134,15 +135,15 @@ func hasCode(err error, code mpa.Code) bool {
 // A peer that does not finish its Request holds a place for a limited time, and
 // nobody else up.
 func TestRequestsThatDoNotFinishAreClosedInTime(t *testing.T) {
-	good := StartFrame(RequestKey, FlagCRC, 1, 'h', 'i')
+	good := iwarptest.StartFrame(iwarptest.RequestKey, iwarptest.FlagCRC, 1, 'h', 'i')
 	for n := range len(good) {
 		synctest.Test(t, func(t *testing.T) {
 			s := setStage(t, Wires[2], verbs.QPConfig{})
 			begun := time.Now()
 			p := s.ln.Dial()
-			s.must(p.Raw(good[:n]))
+			s.must(p.SendRaw(good[:n]))
 			s.serves()
-			if said := p.closed(t); len(said) > 0 {
+			if said := saidBeforeClose(t, p); len(said) > 0 {
 				t.Errorf("after %d octets: answered with % x", n, said)
 			}
 			if d := time.Since(begun); d != mpa.DefaultRequestTimeout {
@@ -158,13 +159,13 @@ func TestARequestThatTricklesIsClosedInTime(t *testing.T) {
 		s := setStage(t, Wires[2], verbs.QPConfig{})
 		begun := time.Now()
 		p := s.ln.Dial()
-		for _, b := range StartFrame(RequestKey, FlagCRC, 1) {
-			if p.Raw([]byte{b}) != nil {
+		for _, b := range iwarptest.StartFrame(iwarptest.RequestKey, iwarptest.FlagCRC, 1) {
+			if p.SendRaw([]byte{b}) != nil {
 				break
 			}
 			time.Sleep(time.Second)
 		}
-		p.closed(t)
+		saidBeforeClose(t, p)
 		if d := time.Since(begun); d > mpa.DefaultRequestTimeout+time.Second {
 			t.Errorf("closed after %v, expected %v", d, mpa.DefaultRequestTimeout)
 		}
@@ -173,11 +174,11 @@ func TestARequestThatTricklesIsClosedInTime(t *testing.T) {
 }
 
 // dialled runs cm.Connect of the stage's queue pair against p.
-func (s *stage) dialled(w Wire, params cm.Params) (p *Peer, result chan error) {
+func (s *stage) dialled(w Wire, params cm.Params) (p *iwarptest.Peer, result chan error) {
 	s.t.Helper()
 	ours, theirs, err := w.Pair(s.t.Context())
 	s.must(err)
-	p = NewPeer(theirs)
+	p = iwarptest.NewPeer(theirs)
 	s.t.Cleanup(func() {
 		_, _ = ours.Close(), theirs.Close() // they may be closed already
 	})
@@ -191,29 +192,29 @@ func (s *stage) dialled(w Wire, params cm.Params) (p *Peer, result chan error) {
 
 // As an Initiator Weft tells a Reply from what is none.
 func TestBadRepliesEndTheStartUp(t *testing.T) {
-	good := StartFrame(ReplyKey, FlagCRC|FlagEnhanced, 2, 0, 4, 0, 4)
+	good := iwarptest.StartFrame(iwarptest.ReplyKey, iwarptest.FlagCRC|iwarptest.FlagEnhanced, 2, 0, 4, 0, 4)
 	for name, octets := range map[string][]byte{
 		"another first octet":        []byte("X"),
-		"another octet of the key":   With(good, 9, 'x'),
-		"the key of a Request":       StartFrame(RequestKey, FlagCRC|FlagEnhanced, 2, 0, 4, 0, 4),
-		"revision 3":                 With(good, 17, 3),
-		"revision 0":                 StartFrame(ReplyKey, FlagMarkers|FlagCRC, 0),
-		"revision 1":                 StartFrame(ReplyKey, FlagCRC, 1),
-		"revision 2 unenhanced":      StartFrame(ReplyKey, FlagCRC, 2),
-		"513 octets of private data": With(good, 18, 2, 1),
-		"enhanced with 3 octets":     With(good, 18, 0, 3),
+		"another octet of the key":   iwarptest.Overwrite(good, 9, 'x'),
+		"the key of a Request":       iwarptest.StartFrame(iwarptest.RequestKey, iwarptest.FlagCRC|iwarptest.FlagEnhanced, 2, 0, 4, 0, 4),
+		"revision 3":                 iwarptest.Overwrite(good, 17, 3),
+		"revision 0":                 iwarptest.StartFrame(iwarptest.ReplyKey, iwarptest.FlagMarkers|iwarptest.FlagCRC, 0),
+		"revision 1":                 iwarptest.StartFrame(iwarptest.ReplyKey, iwarptest.FlagCRC, 1),
+		"revision 2 unenhanced":      iwarptest.StartFrame(iwarptest.ReplyKey, iwarptest.FlagCRC, 2),
+		"513 octets of private data": iwarptest.Overwrite(good, 18, 2, 1),
+		"enhanced with 3 octets":     iwarptest.Overwrite(good, 18, 0, 3),
 	} {
 		for _, w := range startupWires {
 			t.Run(name+"/"+w.Name, func(t *testing.T) {
 				s := setStage(t, w, verbs.QPConfig{})
 				p, result := s.dialled(w, cm.Params{MPA: w.Config()})
-				_, err := p.StartFrame(RequestKey)
+				_, err := p.ReadStartFrame(iwarptest.RequestKey)
 				s.must(err)
-				_ = p.Raw(octets) // it may be refused before its end
+				_ = p.SendRaw(octets) // it may be refused before its end
 				if err := <-result; !hasCode(err, mpa.CodeStartup) {
 					t.Errorf("connected: %v", err)
 				}
-				if said := p.closed(t); len(said) > 0 {
+				if said := saidBeforeClose(t, p); len(said) > 0 {
 					t.Errorf("answered with % x", said)
 				}
 				if state := s.QP.State(); state != verbs.Idle {
@@ -227,16 +228,16 @@ func TestBadRepliesEndTheStartUp(t *testing.T) {
 
 // A Reply that is cut short, or never ends, is a connection lost.
 func TestRepliesThatDoNotFinishEndTheStartUp(t *testing.T) {
-	good := StartFrame(ReplyKey, FlagCRC|FlagEnhanced, 2, 0, 4, 0, 4)
+	good := iwarptest.StartFrame(iwarptest.ReplyKey, iwarptest.FlagCRC|iwarptest.FlagEnhanced, 2, 0, 4, 0, 4)
 	for n := range len(good) {
 		for _, fin := range []bool{true, false} {
 			synctest.Test(t, func(t *testing.T) {
 				s := setStage(t, Wires[2], verbs.QPConfig{})
 				begun := time.Now()
 				p, result := s.dialled(Wires[2], cm.Params{})
-				_, err := p.StartFrame(RequestKey)
+				_, err := p.ReadStartFrame(iwarptest.RequestKey)
 				s.must(err)
-				s.must(p.Raw(good[:n]))
+				s.must(p.SendRaw(good[:n]))
 				limit := mpa.DefaultReplyTimeout
 				if fin {
 					s.must(p.CloseWrite())
@@ -283,7 +284,7 @@ func TestTermsThatCannotBeMetAreToldInATerminate(t *testing.T) {
 				_, err := p.Respond(answer)
 				s.must(err)
 				s.Peer = p
-				s.answered(TerminateOf(2, 0, tt.code, NoHeaders, nil))
+				s.answered(iwarptest.Terminate(2, 0, tt.code, iwarptest.NoHeaders, nil))
 				s.must(p.Conn.Close())
 				var e *rdmap.TerminateError
 				if err := <-result; !errors.As(err, &e) || e.Layer != 2 || e.Code != tt.code {
@@ -305,9 +306,9 @@ func TestARejectionArrivesWithItsPrivateData(t *testing.T) {
 		t.Run(w.Name, func(t *testing.T) {
 			s := setStage(t, w, verbs.QPConfig{})
 			p, result := s.dialled(w, cm.Params{MPA: w.Config()})
-			_, err := p.StartFrame(RequestKey)
+			_, err := p.ReadStartFrame(iwarptest.RequestKey)
 			s.must(err)
-			s.must(p.Raw(StartFrame(ReplyKey, FlagCRC|FlagReject|FlagEnhanced, 2, append([]byte{0, 1, 0, 8}, "no"...)...)))
+			s.must(p.SendRaw(iwarptest.StartFrame(iwarptest.ReplyKey, iwarptest.FlagCRC|iwarptest.FlagReject|iwarptest.FlagEnhanced, 2, append([]byte{0, 1, 0, 8}, "no"...)...)))
 			var e *cm.RejectedError
 			if err := <-result; !errors.As(err, &e) || string(e.PrivateData) != "no" {
 				t.Errorf("connected: %v", err)

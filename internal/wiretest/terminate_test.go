@@ -8,6 +8,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/weft-rdma/weft/iwarptest"
 	"github.com/weft-rdma/weft/memory"
 	"github.com/weft-rdma/weft/rdmap"
 	"github.com/weft-rdma/weft/verbs"
@@ -19,9 +20,9 @@ import (
 // Claims: R-5.4-3 R-5.4-4 R-5.4-5 R-4.8-26 R-4.8-28 R-4.8-29 R-4.8-31 R-4.8-34 R-7-2 R-7-3 R-7-4
 // Claims: V-6.2.2.2-2 V-6.2.2.3-6 V-6.2.2.3-7 V-6.2.3-1 V-6.4-4
 func TestATerminateOfThePeersIsNotAnswered(t *testing.T) {
-	request := ReadRequest(1, Read{0xA1, 0xB1, 16, 0xC1, 0xD1})
-	of := func(layer, etype, code byte, h Headers, culprit []byte) []byte {
-		return TerminateOf(layer, etype, code, h, culprit)[18:]
+	request := iwarptest.ReadRequest(1, readOf(0xA1, 0xB1, 16, 0xC1, 0xD1))
+	of := func(layer, etype, code byte, h iwarptest.Headers, culprit []byte) []byte {
+		return iwarptest.Terminate(layer, etype, code, h, culprit)[18:]
 	}
 	tests := []struct {
 		name               string
@@ -31,17 +32,17 @@ func TestATerminateOfThePeersIsNotAnswered(t *testing.T) {
 		read, swapped      bool
 		words              string
 	}{
-		{name: "local catastrophic error", payload: of(0, 0, 0, NoHeaders, nil), words: "local catastrophic"},
-		{name: "with a tagged header", payload: of(1, 1, 1, DDPHeader, Write(1, 2, 3)), layer: 1, etype: 1, code: 1, header: Write(1, 2), words: "base or bounds violation: the region"},
-		{name: "with an untagged header", payload: of(1, 2, 2, DDPHeader, Send(9, 3)), layer: 1, etype: 2, code: 2, header: Send(9), words: "no receive was posted (1/2/02)"},
-		{name: "with a Read Request", payload: of(0, 1, 0, ReadHeader, request), etype: 1, header: request[:18], read: true, words: "not any more (0/1/00)"},
-		{name: "an MPA error", payload: of(2, 0, 2, NoHeaders, nil), layer: 2, code: 2, words: "CRC mismatch (2/0/02)"},
-		{name: "reserved bits set", payload: With(of(0, 2, 6, NoHeaders, nil), 2, 0x1F, 0xFF), etype: 2, code: 6, words: "unexpected opcode: "},
-		{name: "numbers that nobody defined", payload: of(5, 6, 7, NoHeaders, nil), layer: 5, etype: 6, code: 7, words: "undefined error (5/6/07)"},
-		{name: "siw's bit order", payload: append([]byte{0x21, 0x05, 0x03, 0, 0, 19}, Send(9)...), layer: 1, etype: 2, code: 5, header: Send(9), swapped: true, words: "swapped bit order"},
-		{name: "a header promised and missing", payload: of(1, 1, 0, DDPHeader, Write(1, 2))[:12], layer: 1, etype: 1, words: "not any more (1/1/00)"},
+		{name: "local catastrophic error", payload: of(0, 0, 0, iwarptest.NoHeaders, nil), words: "local catastrophic"},
+		{name: "with a tagged header", payload: of(1, 1, 1, iwarptest.DDPHeader, iwarptest.Write(1, 2, 3)), layer: 1, etype: 1, code: 1, header: iwarptest.Write(1, 2), words: "base or bounds violation: the region"},
+		{name: "with an untagged header", payload: of(1, 2, 2, iwarptest.DDPHeader, iwarptest.Send(9, 3)), layer: 1, etype: 2, code: 2, header: iwarptest.Send(9), words: "no receive was posted (1/2/02)"},
+		{name: "with a Read Request", payload: of(0, 1, 0, iwarptest.ReadHeader, request), etype: 1, header: request[:18], read: true, words: "not any more (0/1/00)"},
+		{name: "an MPA error", payload: of(2, 0, 2, iwarptest.NoHeaders, nil), layer: 2, code: 2, words: "CRC mismatch (2/0/02)"},
+		{name: "reserved bits set", payload: iwarptest.Overwrite(of(0, 2, 6, iwarptest.NoHeaders, nil), 2, 0x1F, 0xFF), etype: 2, code: 6, words: "unexpected opcode: "},
+		{name: "numbers that nobody defined", payload: of(5, 6, 7, iwarptest.NoHeaders, nil), layer: 5, etype: 6, code: 7, words: "undefined error (5/6/07)"},
+		{name: "siw's bit order", payload: append([]byte{0x21, 0x05, 0x03, 0, 0, 19}, iwarptest.Send(9)...), layer: 1, etype: 2, code: 5, header: iwarptest.Send(9), swapped: true, words: "swapped bit order"},
+		{name: "a header promised and missing", payload: of(1, 1, 0, iwarptest.DDPHeader, iwarptest.Write(1, 2))[:12], layer: 1, etype: 1, words: "not any more (1/1/00)"},
 		{name: "everything promised and nothing there", payload: []byte{0x01, 0x00, 0xE0, 0}, etype: 1, words: "not any more (0/1/00)"},
-		{name: "more than was promised", payload: append(of(0, 2, 7, NoHeaders, nil), Fill(100, 0xFF)...), etype: 2, code: 7, words: "(0/2/07)"},
+		{name: "more than was promised", payload: append(of(0, 2, 7, iwarptest.NoHeaders, nil), Fill(100, 0xFF)...), etype: 2, code: 7, words: "(0/2/07)"},
 		{name: "no octets", etype: 2, code: 0xFF, words: "without saying why: 0 octets"},
 		{name: "three octets", payload: []byte{0x12, 0x02, 0}, etype: 2, code: 0xFF, words: "without saying why: 3 octets"},
 	}
@@ -52,7 +53,7 @@ func TestATerminateOfThePeersIsNotAnswered(t *testing.T) {
 				s.Peer = s.ln.Connect(s.QP)
 				s.ExpectEvent(verbs.EventTerminateReceived)
 				// What follows a Terminate is dropped, another one too.
-				s.must(s.Send(Terminate(tt.payload...), With(Terminate(1, 1, 0, 0), 13, 2), Write(s.exposedTag, s.exposedTO, 1)))
+				s.must(s.Send(terminate(tt.payload...), iwarptest.Overwrite(terminate(1, 1, 0, 0), 13, 2), iwarptest.Write(s.exposedTag, s.exposedTO, 1)))
 				s.answered()
 				s.must(s.Peer.Close())
 				s.Reach(verbs.Error)
@@ -80,7 +81,7 @@ func TestATerminateInSegmentsIsOne(t *testing.T) {
 	s := setStage(t, Wires[0], verbs.QPConfig{})
 	s.Peer = s.ln.Connect(s.QP)
 	s.ExpectEvent(verbs.EventTerminateReceived)
-	s.must(s.Send(Cut(TerminateOf(1, 2, 5, DDPHeader, Send(1)), 7)...))
+	s.must(s.Send(iwarptest.Split(iwarptest.Terminate(1, 2, 5, iwarptest.DDPHeader, iwarptest.Send(1)), 7)...))
 	s.answered()
 	s.must(s.Peer.Close())
 	s.Reach(verbs.Error)
@@ -109,7 +110,7 @@ func (s *stage) readToTerminate() (message []byte, terminate []byte) {
 	for {
 		u, err := s.Next()
 		s.must(err)
-		g, err := Parse(u)
+		g, err := iwarptest.Parse(u)
 		s.must(err)
 		if g.Opcode == 7 {
 			s.answered()
@@ -140,7 +141,7 @@ func TestATerminateCutsALongMessageShort(t *testing.T) {
 				s.Post(verbs.SendWR{ID: 1, Op: verbs.OpSend})
 				s.must(s.QP.Terminate())
 				message, terminate := s.readToTerminate()
-				if !bytes.Equal(terminate, TerminateOf(0, 0, 0, NoHeaders, nil)) {
+				if !bytes.Equal(terminate, iwarptest.Terminate(0, 0, 0, iwarptest.NoHeaders, nil)) {
 					t.Errorf("Terminate % x", terminate)
 				}
 				if len(message) == len(buf) || !bytes.Equal(message, buf[:len(message)]) {
@@ -195,7 +196,7 @@ func TestAWorkRequestThatFailsIsAnsweredByATerminate(t *testing.T) {
 					{ID: 0, Op: verbs.OpSend, Flags: verbs.Signaled, SGL: sge(s.exposed, 0, 4)}, wr, {ID: 2, Op: verbs.OpSend},
 				})
 				s.must(err)
-				s.answered(Send(1, s.Expected(exposedOff, 4)...), TerminateOf(0, 0, 0, NoHeaders, nil))
+				s.answered(iwarptest.Send(1, s.Expected(exposedOff, 4)...), iwarptest.Terminate(0, 0, 0, iwarptest.NoHeaders, nil))
 				s.must(s.Peer.Close())
 				s.Reach(verbs.Error)
 				s.Statuses(s.SendCQ, 0, verbs.Success, tt.status, verbs.Flushed)
@@ -223,7 +224,7 @@ func TestASourceRevokedInTheMiddleOfAResponseIsTold(t *testing.T) {
 			buf, mr := s.big(32<<20, verbs.LocalRead|verbs.RemoteRead)
 			before := slices.Clone(buf)
 			s.Peer = s.ln.Connect(s.QP)
-			request := ReadRequest(1, Read{0xA1A2A3A4, 0, uint32(len(buf)), uint32(mr.STag()), 0})
+			request := iwarptest.ReadRequest(1, readOf(0xA1A2A3A4, 0, uint32(len(buf)), uint32(mr.STag()), 0))
 			s.must(s.Send(request))
 			first, err := s.Next()
 			s.must(err)
@@ -235,8 +236,8 @@ func TestASourceRevokedInTheMiddleOfAResponseIsTold(t *testing.T) {
 			}
 			if ok {
 				n := len(message)
-				left := ReadRequest(1, Read{0xA1A2A3A4, uint64(n), uint32(len(buf) - n), uint32(mr.STag()), uint64(n)})
-				if want := TerminateOf(0, 1, 0, ReadHeader, left); !bytes.Equal(terminate, want) {
+				left := iwarptest.ReadRequest(1, readOf(0xA1A2A3A4, uint64(n), uint32(len(buf)-n), uint32(mr.STag()), uint64(n)))
+				if want := iwarptest.Terminate(0, 1, 0, iwarptest.ReadHeader, left); !bytes.Equal(terminate, want) {
 					t.Errorf("Terminate\n% x, expected\n% x", terminate, want)
 				}
 			}
@@ -257,7 +258,7 @@ func TestASourceRevokedInTheMiddleOfAResponseIsTold(t *testing.T) {
 func (s *stage) responseToTerminate(first []byte) (message, terminate []byte, ok bool) {
 	s.t.Helper()
 	for u := first; ; {
-		g, err := Parse(u)
+		g, err := iwarptest.Parse(u)
 		s.must(err)
 		if g.Opcode == 7 {
 			s.answered()
@@ -289,13 +290,13 @@ func TestATerminateOfThePeersEndsAMessageUnderWay(t *testing.T) {
 			first, err := s.Next()
 			s.must(err)
 			s.ExpectEvent(verbs.EventTerminateReceived)
-			s.must(s.Send(Terminate(0, 0, 0, 0)))
+			s.must(s.Send(terminate(0, 0, 0, 0)))
 			s.Events(1) // it has arrived, and the socket cannot take the message meanwhile
 			rest, err := s.Rest()
 			s.must(err)
 			n := 0
 			for _, u := range append([][]byte{first}, rest...) {
-				g, err := Parse(u)
+				g, err := iwarptest.Parse(u)
 				s.must(err)
 				if g.Opcode != 3 || g.Last || int(g.MO) != n || !bytes.Equal(g.Payload, buf[n:n+len(g.Payload)]) {
 					t.Fatalf("after %d octets came %v", n, g)

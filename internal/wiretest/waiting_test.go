@@ -5,6 +5,7 @@ import (
 	"testing"
 	"testing/synctest"
 
+	"github.com/weft-rdma/weft/iwarptest"
 	"github.com/weft-rdma/weft/verbs"
 )
 
@@ -22,13 +23,13 @@ func TestATerminateReachesAPeerThatWritesBeforeItReads(t *testing.T) {
 				s.open()
 				s.Post(verbs.SendWR{Op: verbs.OpSend, SGL: []verbs.SGE{mr.SGE(0, len(buf))}})
 				synctest.Wait() // nothing of ours fits any more
-				culprit := Write(s.unknownTag, 0, 1)
+				culprit := iwarptest.Write(s.unknownTag, 0, 1)
 				s.must(s.Send(culprit))
 				for range 50 { // more than the connection takes unread
-					s.must(s.Send(Write(s.exposedTag, s.exposedTO, Fill(40000, 0xEE)...)))
+					s.must(s.Send(iwarptest.Write(s.exposedTag, s.exposedTO, Fill(40000, 0xEE)...)))
 				}
 				_, terminate := s.readToTerminate()
-				if want := TerminateOf(1, 1, 0, DDPHeader, culprit); string(terminate) != string(want) {
+				if want := iwarptest.Terminate(1, 1, 0, iwarptest.DDPHeader, culprit); string(terminate) != string(want) {
 					t.Errorf("Terminate % x, expected % x", terminate, want)
 				}
 				s.must(s.Peer.Close())
@@ -53,12 +54,12 @@ func TestAResponderSendsWhenALongFirstMessageHasArrived(t *testing.T) {
 				s.must(s.QP.PostRecv(verbs.RecvWR{ID: 100, SGL: []verbs.SGE{s.exposed.SGE(0, 60000)}}))
 				s.Post(verbs.SendWR{ID: 0, Op: verbs.OpSend})
 				s.Peer = s.ln.Connect(s.QP)
-				fpdu := s.Frame(Send(1, Fill(60000, 0xEE)...))
-				s.must(s.Raw(fpdu[:first]))
+				fpdu := s.Frame(iwarptest.Send(1, Fill(60000, 0xEE)...))
+				s.must(s.SendRaw(fpdu[:first]))
 				s.received(first)
-				s.must(s.Raw(fpdu[first:]))
+				s.must(s.SendRaw(fpdu[first:]))
 				s.Expect(exposedOff, Fill(60000, 0xEE)...)
-				s.next(Send(1))
+				s.next(iwarptest.Send(1))
 				s.Statuses(s.RecvCQ, 100, verbs.Success)
 				s.Statuses(s.SendCQ, 0, verbs.Success)
 				s.farewell()
@@ -77,12 +78,12 @@ func TestWhatComesBeforeAMessageThatWaitsForAReceiveIsServed(t *testing.T) {
 			s := setStage(t, w, verbs.QPConfig{PauseOnEmptyRQ: true})
 			s.Post(verbs.SendWR{ID: 0, Op: verbs.OpSend}) // held until the first message
 			s.Peer = s.ln.Connect(s.QP)
-			s.must(s.Send(Send(1, 7)))
-			s.next(Send(1))
+			s.must(s.Send(iwarptest.Send(1, 7)))
+			s.next(iwarptest.Send(1))
 			s.Receives(s.recv, 0, recvSize, 1)
 			s.Statuses(s.RecvCQ, 100, verbs.Success)
-			s.must(s.Send(ReadRequest(1, Read{1, 2, 4, s.exposedTag, s.exposedTO}), Send(2, 8)))
-			s.next(ReadResponse(1, 2, s.Expected(exposedOff, 4)...))
+			s.must(s.Send(iwarptest.ReadRequest(1, readOf(1, 2, 4, s.exposedTag, s.exposedTO)), iwarptest.Send(2, 8)))
+			s.next(iwarptest.ReadResponse(1, 2, s.Expected(exposedOff, 4)...))
 			s.Receives(s.recv, recvSize, recvSize, 1)
 			s.Statuses(s.RecvCQ, 100, verbs.Success)
 			s.Expect(recvOff, 7)

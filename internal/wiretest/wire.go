@@ -5,7 +5,7 @@ import (
 	"net"
 	"sync"
 
-	"github.com/weft-rdma/weft/internal/nettest"
+	"github.com/weft-rdma/weft/iwarptest"
 	"github.com/weft-rdma/weft/mpa"
 )
 
@@ -15,7 +15,7 @@ type Wire struct {
 	Memory  bool // a pipe of package nettest, not TCP over loopback
 	CRC     bool
 	Markers bool // both sides ask for them
-	Dribble bool // the Peer sends octet by octet
+	Trickle bool // the Peer sends octet by octet
 
 	Consortium bool // revision 0 of MPA, version 0 of DDP and RDMAP
 }
@@ -26,7 +26,7 @@ var Wires = []Wire{
 	{Name: "TCP,CRC", CRC: true},
 	{Name: "TCP", CRC: false},
 	{Name: "memory,CRC,markers", Memory: true, CRC: true, Markers: true},
-	{Name: "memory,octets", Memory: true, CRC: false, Dribble: true},
+	{Name: "memory,octets", Memory: true, CRC: false, Trickle: true},
 }
 
 // Config is what a Side of the wire asks for.
@@ -39,8 +39,8 @@ func (w Wire) Config() mpa.Config {
 }
 
 // Startup is what a Peer asks for.
-func (w Wire) Startup() Startup {
-	return Startup{CRC: w.CRC, Markers: w.Markers, Consortium: w.Consortium}
+func (w Wire) Startup() iwarptest.Startup {
+	return iwarptest.Startup{CRC: w.CRC, Markers: w.Markers, Consortium: w.Consortium}
 }
 
 // Listen makes a place to connect to.
@@ -65,7 +65,7 @@ func (w Wire) Dial(ctx context.Context, ln net.Listener) (net.Conn, error) {
 // Pair makes both ends of a connection.
 func (w Wire) Pair(ctx context.Context) (a, b net.Conn, err error) {
 	if w.Memory {
-		a, b := nettest.Pipe()
+		a, b := iwarptest.Pipe()
 		return a, b, nil
 	}
 	ln, err := w.Listen(ctx)
@@ -90,7 +90,7 @@ type pipes struct {
 }
 
 func (p *pipes) dial(ctx context.Context) (net.Conn, error) {
-	a, b := nettest.Pipe()
+	a, b := iwarptest.Pipe()
 	select {
 	case p.conns <- b:
 		return a, nil
@@ -115,4 +115,4 @@ func (p *pipes) Close() error {
 	return nil
 }
 
-func (p *pipes) Addr() net.Addr { return nettest.Addr("listener") }
+func (p *pipes) Addr() net.Addr { return iwarptest.Addr("listener") }

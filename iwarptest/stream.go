@@ -1,7 +1,10 @@
-// One direction of a connection: a bounded queue of octets with an end, and
+// One direction of a connection in memory: a bounded queue of octets with an end, and
 // the faults ordered for it.
+//
+// Locking: one mutex guards all of a stream. Whoever changes it wakes all who wait for
+// a change, by the condition variable.
 
-package nettest
+package iwarptest
 
 import (
 	"io"
@@ -15,7 +18,7 @@ import (
 // A stream carries octets from one writer to one reader.
 type stream struct {
 	mu   sync.Mutex
-	cond sync.Cond // something below changed
+	cond sync.Cond // of any change
 
 	// The queue, oldest first. used is the sum of the lengths.
 	queue []parcel
@@ -29,12 +32,12 @@ type stream struct {
 
 	delay   time.Duration
 	held    bool
-	faults  map[uint64]byte // by number of the octet: what it is XORed with
+	faults  map[uint64]byte // masks by octet number
 	cut     bool
-	cutAt   uint64 // if cut: number of the first octet that does not arrive
-	cutWith error  // if cut: what the reader gets in its place
+	cutAt   uint64 // if cut, the number of the first octet that does not arrive
+	cutWith error  // if cut, what the reader gets in its place
 
-	sizes func() int // limit of the next read; nil for none
+	sizes func() int // returns the limit of the next read; nil is none
 
 	readLimit, writeLimit deadline
 }
@@ -46,7 +49,7 @@ type parcel struct {
 	err   error     // the end: io.EOF or syscall.ECONNRESET; data is nil
 }
 
-// A deadline is a time and the timer that wakes who waits past it.
+// A deadline is a time, and the timer that wakes those who wait until then.
 type deadline struct {
 	at    time.Time
 	timer *time.Timer
@@ -60,7 +63,7 @@ func newStream(limit int) *stream {
 	return s
 }
 
-// do runs f, which changes the stream, and wakes who waits for a change.
+// do runs f, which changes the stream.
 func (s *stream) do(f func()) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -81,7 +84,7 @@ func (s *stream) setDeadline(d *deadline, at time.Time) {
 	})
 }
 
-// wakeIn wakes who waits after a time.
+// wakeIn wakes all who wait, after a time.
 func (s *stream) wakeIn(wait time.Duration) *time.Timer {
 	return time.AfterFunc(wait, func() { s.do(func() {}) })
 }
@@ -108,7 +111,7 @@ func (s *stream) read(p []byte) (int, error) {
 				if first.err != nil {
 					return 0, first.err // and it stays for the next
 				}
-				return s.take(p), nil
+				return s.dequeue(p), nil
 			}
 			timer := s.wakeIn(wait)
 			s.cond.Wait()
@@ -119,8 +122,8 @@ func (s *stream) read(p []byte) (int, error) {
 	}
 }
 
-// take moves octets that are ready to p, from several parcels if need be.
-func (s *stream) take(p []byte) (n int) {
+// dequeue moves octets that are ready to p, from as many parcels as it takes.
+func (s *stream) dequeue(p []byte) (n int) {
 	if s.sizes != nil {
 		p = p[:min(len(p), max(1, s.sizes()))]
 	}
@@ -141,7 +144,7 @@ func (s *stream) take(p []byte) (n int) {
 	return n
 }
 
-// write waits for room until all of p is taken, or the end or the deadline.
+// write waits until all of p is queued, for the end, or for the deadline.
 func (s *stream) write(p []byte) (n int, err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -161,7 +164,7 @@ func (s *stream) write(p []byte) (n int, err error) {
 			s.cond.Wait()
 			continue
 		}
-		s.put(p[n : n+k])
+		s.enqueue(p[n : n+k])
 		n += k
 		s.cond.Broadcast()
 		if n == len(p) {
@@ -170,8 +173,8 @@ func (s *stream) write(p []byte) (n int, err error) {
 	}
 }
 
-// put queues the octets of p, faults included.
-func (s *stream) put(p []byte) {
+// enqueue queues the octets of p, with the faults that were ordered.
+func (s *stream) enqueue(p []byte) {
 	data := append([]byte(nil), p...)
 	for i := range data {
 		if len(s.faults) == 0 {
@@ -191,7 +194,7 @@ func (s *stream) put(p []byte) {
 	s.add(parcel{data: data})
 }
 
-// add queues one parcel, if there is anything in it.
+// add queues a parcel, unless it is empty.
 func (s *stream) add(p parcel) {
 	if len(p.data) == 0 && p.err == nil {
 		return
@@ -210,7 +213,7 @@ func (s *stream) finish(err error) {
 	}
 }
 
-// cutOff makes octet n and all after it not arrive, but err in their place.
+// cutOff replaces octet n, and all after it, by err.
 func (s *stream) cutOff(n uint64, err error) {
 	s.cut, s.cutAt, s.cutWith = true, n, err
 	if s.written >= n {
@@ -218,8 +221,8 @@ func (s *stream) cutOff(n uint64, err error) {
 	}
 }
 
-// closeWrite ends the stream for the writer, who gets err from now on, and
-// then for the reader, who gets io.EOF after what was written.
+// closeWrite ends the stream. The writer gets err from now on, the reader io.EOF after
+// what was written.
 func (s *stream) closeWrite(err error) {
 	s.do(func() {
 		if s.end == nil || err == net.ErrClosed {
@@ -229,7 +232,7 @@ func (s *stream) closeWrite(err error) {
 	})
 }
 
-// reset ends the stream for both at once; what is queued is lost.
+// reset ends the stream for both sides at once; what is queued is lost.
 func (s *stream) reset() {
 	s.do(func() {
 		s.queue, s.used = nil, 0

@@ -1,4 +1,4 @@
-package nettest
+package iwarptest
 
 import (
 	"io"
@@ -9,14 +9,19 @@ import (
 	"time"
 )
 
-// DefaultBuffer is how many octets each direction of a Pipe takes before its
-// writer has to wait.
+// DefaultBuffer is how many octets each direction of a Pipe holds before its writer
+// has to wait.
 const DefaultBuffer = 64 << 10
 
-// A Conn is one end of a connection in memory. It behaves as a *net.TCPConn
-// does, as far as tests care: writes wait for room only, ends come one by one,
-// and closing with unread input resets. Its methods may be called by any
-// goroutine; faults may be ordered at any time and count for what comes after.
+// A Conn is one end of a connection in memory, which can be told to go wrong. In
+// other respects it is like a *net.TCPConn: each direction has a buffer of bounded
+// size, and its own end; Close with unread input resets the connection.
+//
+// Faults of what an end sends are ordered at that end: Delay, Hold, Corrupt,
+// FinAfter, ResetAfter. ReadSizes is for the end that reads. They may be ordered at
+// any time, and apply to what is sent or read afterwards. All methods may be called
+// by any goroutine. Waiting uses condition variables and timers, no goroutines of its
+// own, so that a test in a bubble of [testing/synctest] needs no real time.
 type Conn struct {
 	name    string
 	in, out *stream
@@ -26,10 +31,11 @@ type Conn struct {
 
 var _ net.Conn = (*Conn)(nil)
 
-// Pipe makes a connection with DefaultBuffer octets of room each way.
+// Pipe returns both ends of a connection in memory, with buffers of DefaultBuffer
+// octets.
 func Pipe() (a, b *Conn) { return BufferedPipe(DefaultBuffer) }
 
-// BufferedPipe makes a connection with room for limit octets each way, at least one.
+// BufferedPipe is Pipe with buffers of limit octets, at least one.
 func BufferedPipe(limit int) (a, b *Conn) {
 	limit = max(limit, 1)
 	there, back := newStream(limit), newStream(limit)
@@ -42,14 +48,14 @@ func BufferedPipe(limit int) (a, b *Conn) {
 // An Addr names one end of a Pipe.
 type Addr string
 
-// Network is "memory".
+// Network returns "memory".
 func (Addr) Network() string  { return "memory" }
 func (a Addr) String() string { return string(a) }
 
-// LocalAddr is an Addr.
+// LocalAddr returns an Addr.
 func (c *Conn) LocalAddr() net.Addr { return Addr(c.name) }
 
-// RemoteAddr is an Addr.
+// RemoteAddr returns an Addr.
 func (c *Conn) RemoteAddr() net.Addr { return Addr(c.peer.name) }
 
 // Read waits for at least one octet.
@@ -71,7 +77,7 @@ func (c *Conn) Write(p []byte) (int, error) {
 	return n, c.wrap("write", err)
 }
 
-// wrap makes of err what the net package would.
+// wrap returns err as package net would.
 func (c *Conn) wrap(op string, err error) error {
 	if err == nil || err == io.EOF {
 		return err
@@ -79,15 +85,16 @@ func (c *Conn) wrap(op string, err error) error {
 	return &net.OpError{Op: op, Net: c.LocalAddr().Network(), Source: c.LocalAddr(), Addr: c.RemoteAddr(), Err: err}
 }
 
-// CloseWrite ends the sending direction: the peer reads io.EOF after all else.
+// CloseWrite ends the sending direction: the other end reads io.EOF after everything
+// else.
 func (c *Conn) CloseWrite() error {
 	c.out.closeWrite(syscall.EPIPE)
 	return nil
 }
 
-// Close ends both directions. The peer reads what was written and then io.EOF,
-// or ECONNRESET if this end had not read all of its input, as TCP does it. After
-// SetLinger(0) it is Reset.
+// Close ends both directions. The other end reads what was written and then io.EOF,
+// or ECONNRESET if this end had unread input, as with TCP. After SetLinger(0) Close
+// is Reset.
 func (c *Conn) Close() error {
 	if c.linger.Load() {
 		return c.Reset()
@@ -107,8 +114,8 @@ func (c *Conn) Close() error {
 	return nil
 }
 
-// Reset ends both directions at once, as a TCP RST does: what is under way is
-// lost, and the peer gets ECONNRESET.
+// Reset ends both directions at once, as a TCP RST does: what the other end has not
+// read is lost, and it gets ECONNRESET.
 func (c *Conn) Reset() error {
 	var again bool
 	c.in.do(func() {
@@ -123,7 +130,7 @@ func (c *Conn) Reset() error {
 	return nil
 }
 
-// SetLinger makes Close a Reset if seconds is 0, as it does with TCP.
+// SetLinger(0) makes Close a Reset, as with TCP.
 func (c *Conn) SetLinger(seconds int) error {
 	c.linger.Store(seconds == 0)
 	return nil
@@ -135,23 +142,23 @@ func (c *Conn) SetDeadline(t time.Time) error {
 	return c.SetWriteDeadline(t)
 }
 
-// SetReadDeadline limits how long Read waits; the zero time means for ever.
+// SetReadDeadline limits how long Read waits; the zero time is no limit.
 func (c *Conn) SetReadDeadline(t time.Time) error {
 	c.in.setDeadline(&c.in.readLimit, t)
 	return nil
 }
 
-// SetWriteDeadline limits how long Write waits; the zero time means for ever.
+// SetWriteDeadline limits how long Write waits; the zero time is no limit.
 func (c *Conn) SetWriteDeadline(t time.Time) error {
 	c.out.setDeadline(&c.out.writeLimit, t)
 	return nil
 }
 
-// ReadSizes bounds each Read of this end to what size returns then, at least
-// one octet. nil means no bound.
+// ReadSizes limits each Read of this end to the number of octets that size returns,
+// at least one. nil is no limit.
 func (c *Conn) ReadSizes(size func() int) { c.in.do(func() { c.in.sizes = size }) }
 
-// Sizes yields the sizes in turn, again and again.
+// Sizes returns a function for ReadSizes that repeats these sizes.
 func Sizes(sizes ...int) func() int {
 	i := -1
 	return func() int {
@@ -160,47 +167,46 @@ func Sizes(sizes ...int) func() int {
 	}
 }
 
-// RandomSizes yields sizes from 1 to most, the same for the same seed.
+// RandomSizes returns a function for ReadSizes that returns random sizes from 1 to
+// most, the same for the same seed.
 func RandomSizes(seed uint64, most int) func() int {
 	rng := rand.New(rand.NewPCG(seed, 0))
 	return func() int { return 1 + rng.IntN(most) }
 }
 
-// Delay makes what this end writes from now on arrive d later.
+// Delay makes what this end writes from now on arrive after d.
 func (c *Conn) Delay(d time.Duration) { c.out.do(func() { c.out.delay = d }) }
 
-// Hold keeps what this end writes, and has written and was not read yet, from
-// the peer until Resume: several writes arrive merged then. The buffer's limit
-// stays, so that to the writer the peer looks as if it had stopped reading.
+// Hold withholds from the other end what this end has written and it has not read,
+// and what this end writes, until Resume; several writes then arrive as one. The
+// buffer fills meanwhile, so to this end the other seems to have stopped reading.
 func (c *Conn) Hold() { c.out.do(func() { c.out.held = true }) }
 
 // Resume ends Hold.
 func (c *Conn) Resume() { c.out.do(func() { c.out.held = false }) }
 
-// Corrupt makes the peer receive octet number n of this end, counted from 0
-// since the beginning, XORed with mask. It has to be ordered before the octet
-// is written.
+// Corrupt XORs octet number n of what this end sends with mask. Octets count from 0,
+// from the beginning of the connection; octet n must not have been written yet.
 func (c *Conn) Corrupt(n uint64, mask byte) { c.out.do(func() { c.out.faults[n] ^= mask }) }
 
-// FinAfter makes the peer read io.EOF after octet number n-1 of this end. What
-// is written beyond is lost, and the writer is not told.
+// FinAfter makes the other end read io.EOF after n octets of this end, counted from
+// the beginning of the connection. What is written beyond is lost without an error.
 func (c *Conn) FinAfter(n uint64) {
 	c.out.do(func() { c.out.cutOff(n, io.EOF) })
 }
 
-// ResetAfter makes the peer get ECONNRESET after octet number n-1 of this end.
-// What is written beyond is lost, and the writer is not told.
+// ResetAfter is FinAfter with ECONNRESET in place of io.EOF.
 func (c *Conn) ResetAfter(n uint64) {
 	c.out.do(func() { c.out.cutOff(n, syscall.ECONNRESET) })
 }
 
-// Written counts the octets that this end has written.
+// Written returns how many octets this end has written.
 func (c *Conn) Written() (n uint64) {
 	c.out.do(func() { n = c.out.written })
 	return n
 }
 
-// Unread counts the octets that this end could read, or will after a delay.
+// Unread returns how many octets this end can read, or will after a delay.
 func (c *Conn) Unread() (n int) {
 	c.in.do(func() { n = c.in.used })
 	return n

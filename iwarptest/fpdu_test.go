@@ -1,4 +1,4 @@
-package wiretest
+package iwarptest
 
 import (
 	"bufio"
@@ -43,7 +43,7 @@ func TestThePeerFramesAsTheStandardSays(t *testing.T) {
 		"Immediate Data": {Framing{CRC: true}, Immediate(2, 1, 2, 3, 4, 5, 6, 7, 8),
 			"001a 4148 00000000 00000000 00000002 00000000 0102030405060708 a98a5e54"},
 		"no CRC": {Framing{}, Send(1, 'x'), "0013 4143 00000000 00000000 00000001 00000000 78 000000 00000000"},
-		"Terminate of a CRC error": {Framing{CRC: true}, TerminateOf(2, 0, 2, NoHeaders, nil),
+		"Terminate of a CRC error": {Framing{CRC: true}, Terminate(2, 0, 2, NoHeaders, nil),
 			"0016 4147 00000000 00000002 00000001 00000000 20020000 7fe42585"},
 		"marker before": {Framing{CRC: true, Markers: true}, Send(1, make([]byte, 24)...),
 			"00000000 002a 4143 00000000 00000000 00000001 00000000 " + strings.Repeat("00", 24) + "52239983"},
@@ -52,17 +52,17 @@ func TestThePeerFramesAsTheStandardSays(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			out, in := tt.framing, tt.framing
-			got := out.Append(nil, tt.ulpdu)
+			got := out.appendFPDU(nil, tt.ulpdu)
 			if want := octets(t, tt.fpdu); !bytes.Equal(got, want) {
 				t.Fatalf("FPDU\n%x, expected\n%x", got, want)
 			}
-			back, err := in.Read(bufio.NewReader(bytes.NewReader(got)))
+			back, err := in.readFPDU(bufio.NewReader(bytes.NewReader(got)))
 			if err != nil || !bytes.Equal(back, tt.ulpdu) || in != out {
 				t.Fatalf("read back: %x, %v, %+v", back, err, in)
 			}
 			got[len(got)-5] ^= 1 // pad or payload: the CRC tells
 			in = tt.framing
-			if _, err := in.Read(bufio.NewReader(bytes.NewReader(got))); err == nil && tt.framing.CRC {
+			if _, err := in.readFPDU(bufio.NewReader(bytes.NewReader(got))); err == nil && tt.framing.CRC {
 				t.Error("a changed octet went unnoticed")
 			}
 		})
@@ -73,7 +73,7 @@ func TestThePeerFramesAsTheStandardSays(t *testing.T) {
 func TestThePeerExpectsTerminatesAsTheStandardSays(t *testing.T) {
 	request := ReadRequest(1, Read{0x11223344, 0x1000, 4096, 0x55667788, 0x20})
 	f := Framing{CRC: true}
-	got := f.Append(nil, TerminateOf(0, 1, 0, ReadHeader, request))
+	got := f.appendFPDU(nil, Terminate(0, 1, 0, ReadHeader, request))
 	want := octets(t, "0046 4147 00000000 00000002 00000001 00000000 0100e000 002e"+hex.EncodeToString(request)+"93fa59be")
 	if !bytes.Equal(got, want) {
 		t.Fatalf("FPDU\n%x, expected\n%x", got, want)
@@ -81,8 +81,8 @@ func TestThePeerExpectsTerminatesAsTheStandardSays(t *testing.T) {
 }
 
 func TestThePeerCutsMessagesIntoSegmentsThatFit(t *testing.T) {
-	segments := Cut(Write(5, 0x1000, 1, 2, 3, 4, 5), 2)
-	want := [][]byte{More(Write(5, 0x1000, 1, 2)), More(Write(5, 0x1002, 3, 4)), Write(5, 0x1004, 5)}
+	segments := Split(Write(5, 0x1000, 1, 2, 3, 4, 5), 2)
+	want := [][]byte{ClearLast(Write(5, 0x1000, 1, 2)), ClearLast(Write(5, 0x1002, 3, 4)), Write(5, 0x1004, 5)}
 	if len(segments) != len(want) {
 		t.Fatalf("%d segments, expected %d", len(segments), len(want))
 	}

@@ -1,4 +1,4 @@
-package nettest
+package iwarptest
 
 import (
 	"errors"
@@ -330,16 +330,4 @@ func TestEndsWakeWhoWaits(t *testing.T) {
 			}
 		}
 	})
-}
-
-func TestLoopbackPairsTalk(t *testing.T) {
-	CheckLeaks(t)
-	for _, network := range Networks() {
-		a, b := TCPPair(t, network)
-		write(t, a, "hello")
-		a.CloseWrite()
-		if got, err := io.ReadAll(b); string(got) != "hello" || err != nil {
-			t.Errorf("%s: %q, %v", network, got, err)
-		}
-	}
 }
