@@ -91,18 +91,28 @@ func TestThePageCountsAndListsEveryBindingRow(t *testing.T) {
 	more := []Table{{Name: rows[0].Name, Title: rows[0].Title, Rows: append(slices.Clone(rows[0].Rows),
 		Row{ID: "A-5", Section: "5", Level: "HW-MUST", Requirement: "h"}, Row{ID: "A-6", Section: "6", Level: "HW-MUST NOT", Requirement: "n"},
 		Row{ID: "A-7", Section: "7", Level: "SHOULD", Requirement: "s"})}}
-	page := string(newAudit(more,
+	pages := newAudit(more,
 		[]Exclusion{{ID: "A-2", Reason: "why so"}, {ID: "A-6", Reason: "no such hardware"}, {ID: "A-7", Reason: "why"}},
 		[]Claim{
-			{ID: "A-1", Test: "p.TestTwo"},
-			{ID: "A-1", Test: "p.TestOne"},
-			{ID: "A-1", Test: "interop.TestPeer", Module: "interop"},
-			{ID: "A-4", Test: "p.TestOne"},
-		}, nil).Page())
+			{ID: "A-1", Test: "p.TestTwo", File: "p/two_test.go"},
+			{ID: "A-1", Test: "p.TestOne", File: "p/one_test.go"},
+			{ID: "A-1", Test: "interop.TestPeer", Module: "interop", File: "interop/peer_test.go"},
+			{ID: "A-4", Test: "p.TestOne", File: "p/one_test.go"},
+		}, nil).Pages()
+	if len(pages) != 2 {
+		t.Errorf("%d pages, expected the index and one for the table", len(pages))
+	}
+	index, page := string(pages["docs/conformance.md"]), string(pages["docs/conformance/a.md"])
 	for _, want := range []string{
-		"| [Document A](#a) | 7 | 2 | 1 | 1 | 0 | 1 of 2 | 1 | 0 | 1 | 0 of 1 | 1 of 1 | 0 | 0 |\n",
+		"| [Document A](conformance/a.md) | 7 | 2 | 1 | 1 | 0 | 1 of 2 | 1 | 0 | 1 | 0 of 1 | 1 of 1 | 0 | 0 |\n",
 		"| **all** | 7 | 2 | 1 | 1 | 0 | 1 of 2 | 1 | 0 | 1 | 0 of 1 | 1 of 1 | 0 | 0 |\n",
-		"| A-1 | 1 | MUST | x \\| y | `interop.TestPeer` (a module of its own), `p.TestOne`, `p.TestTwo` |  |\n",
+	} {
+		if !strings.Contains(index, want) {
+			t.Errorf("the index lacks %q:\n%s", want, index)
+		}
+	}
+	for _, want := range []string{
+		"| A-1 | 1 | MUST | x \\| y | [`interop.TestPeer`](../../interop/peer_test.go) (in a module of its own), [`p.TestOne`](../../p/one_test.go), [`p.TestTwo`](../../p/two_test.go) |  |\n",
 		"| A-2 | 2 | MUST NOT | z | [excluded](#exclusions) |  |\n",
 		"| A-2 | why so |\n",
 		"| A-7 | 7 | SHOULD | s | [excluded](#exclusions) |  |\n",

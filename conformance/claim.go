@@ -29,6 +29,7 @@ type Claim struct {
 	// account and does not settle a row.
 	Module string
 
+	File  string // below the root of the scanned module, with slashes
 	Place string // file:line, for messages
 }
 
@@ -166,7 +167,7 @@ func (s *scanner) file(name, module string) error {
 		}
 		test := packageOf(name, f) + "." + fn.Name.Name
 		for _, id := range ids {
-			s.claims = append(s.claims, Claim{ID: id, Test: test, Module: module, Place: place})
+			s.claims = append(s.claims, Claim{ID: id, Test: test, Module: module, File: name, Place: place})
 		}
 	}
 	return nil

@@ -96,3 +96,21 @@ func TestRootSaysWhenThereIsNoModule(t *testing.T) {
 		t.Errorf("Root(%s) = %s, want an error", dir, root)
 	}
 }
+
+func TestClaimsNameTheirFiles(t *testing.T) {
+	claims, _, err := Claims(fixture)
+	if err != nil {
+		t.Fatal(err)
+	}
+	got := make(map[string]string)
+	for _, c := range claims {
+		got[c.Test] = c.File
+	}
+	for test, want := range map[string]string{
+		"fixture.TestAtTheRoot": "root_test.go", "sub/deep.TestDeep": "sub/deep/deep_test.go", "interop.TestPeer": "interop/interop_test.go",
+	} {
+		if got[test] != want {
+			t.Errorf("%s is in %q, expected %q", test, got[test], want)
+		}
+	}
+}

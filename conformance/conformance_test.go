@@ -5,6 +5,7 @@ package conformance
 import (
 	"bytes"
 	"os"
+	"path"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -43,12 +44,24 @@ func TestEveryBindingRequirementIsClaimedOrExcluded(t *testing.T) {
 
 func TestThePageIsUpToDate(t *testing.T) {
 	a, root := audit(t)
-	got, err := os.ReadFile(filepath.Join(root, PagePath))
+	pages := a.Pages()
+	for page, want := range pages {
+		got, err := os.ReadFile(filepath.Join(root, filepath.FromSlash(page)))
+		if err != nil {
+			t.Error(err)
+		}
+		// A checkout may have changed the line ends.
+		if got = bytes.ReplaceAll(got, []byte("\r\n"), []byte("\n")); !bytes.Equal(got, want) {
+			t.Errorf("%s is stale: run go generate ./conformance", page)
+		}
+	}
+	entries, err := os.ReadDir(filepath.Join(root, filepath.FromSlash(PagesPath)))
 	if err != nil {
 		t.Fatal(err)
 	}
-	// A checkout may have turned the line ends.
-	if got = bytes.ReplaceAll(got, []byte("\r\n"), []byte("\n")); !bytes.Equal(got, a.Page()) {
-		t.Errorf("%s is stale: run go generate ./conformance", PagePath)
+	for _, e := range entries {
+		if _, ok := pages[path.Join(PagesPath, e.Name())]; !ok {
+			t.Errorf("%s has %s, which is no page of the report: run go generate ./conformance", PagesPath, e.Name())
+		}
 	}
 }

@@ -1,22 +1,22 @@
-// Package conformance keeps the requirements of the specifications that Weft
-// implements, and the account of which test guards which of them.
+// Package conformance holds the requirements of the specifications that Weft
+// implements, and the record of which test guards which of them.
 //
-// A table (requirements/*.tsv) has one row a requirement. A test claims the
-// rows that it would fail for in the last lines of its doc comment:
+// A table (requirements/*.tsv) has a row for each requirement. A test claims the rows
+// that it would fail for, in the last lines of its doc comment:
 //
 //	// Claims: MPA-4.2-1 MPA-4.2-2
 //
-// A row that nothing in this repository could break is excluded, with a
-// reason, in excluded.tsv. The package's own test fails while a MUST or a MUST
-// NOT is neither claimed nor excluded, while a claim names no row or sits
-// where go test does not run it, and while docs/conformance.md is stale.
+// A row that nothing in this repository could break is excluded, with a reason, in
+// excluded.tsv. The tests of this package fail if a MUST, a SHOULD, or the opposite of
+// one, is neither claimed nor excluded, if a claim names no row or stands where go test
+// does not run it, and if the pages in docs/conformance are stale.
 //
-// Mutations (mutations/*.txt) break rules on purpose, to see which claims notice.
-// The command mutate runs them and writes mutated.tsv; survivors.tsv explains what
-// no claiming test noticed.
+// Mutations (mutations/*.txt) break rules on purpose, to see which claiming tests
+// fail. The command mutate runs them and writes mutated.tsv; survivors.tsv explains
+// the mutations that no claiming test noticed.
 //
-// To add a specification, put its table into requirements/ and one line into
-// the list in table.go.
+// To add a specification, add its table to requirements/ and a line to the list in
+// table.go.
 package conformance
 
 //go:generate go run ./gen

@@ -1,5 +1,5 @@
-// Gen writes docs/conformance.md from the requirement tables and the claims of
-// the tests. Run it by "go generate ./conformance" from anywhere in the module.
+// Gen writes docs/conformance.md and the pages in docs/conformance from the requirement
+// tables and the claims of the tests. Run it by "go generate ./conformance".
 package main
 
 import (
@@ -26,5 +26,17 @@ func run() error {
 	if err != nil {
 		return err
 	}
-	return os.WriteFile(filepath.Join(root, conformance.PagePath), audit.Page(), 0o644)
+	dir := filepath.Join(root, filepath.FromSlash(conformance.PagesPath))
+	if err := os.RemoveAll(dir); err != nil { // also pages of documents that are gone
+		return err
+	}
+	if err := os.MkdirAll(dir, 0o755); err != nil {
+		return err
+	}
+	for page, text := range audit.Pages() {
+		if err := os.WriteFile(filepath.Join(root, filepath.FromSlash(page)), text, 0o644); err != nil {
+			return err
+		}
+	}
+	return nil
 }

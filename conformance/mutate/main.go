@@ -9,7 +9,7 @@
 //
 // Results go to conformance/mutated.tsv after each mutation, so that a run that was
 // interrupted goes on where it was. The first run takes an hour or two. Then
-// go generate ./conformance brings docs/conformance.md up to date.
+// go generate ./conformance brings the pages of docs/conformance up to date.
 package main
 
 import (
