@@ -1,5 +1,5 @@
-// The import graph of a module, read from the source: every file counts,
-// whatever platform it is for, so that the answer is the same everywhere.
+// The import graph of a module, read from the source: every file counts, whatever
+// platform it is for, so that the answer is the same everywhere.
 
 package importrule
 
@@ -20,7 +20,7 @@ type edge struct {
 	file string // below the module's root, with the line: a/b.go:7
 }
 
-// A Graph tells what the packages of a module import. A package is named by
+// A Graph holds what the packages of a module import. A package is named by
 // its folder below the module's root, "." for the root.
 type Graph struct {
 	module string
@@ -28,8 +28,8 @@ type Graph struct {
 	tests  map[string][]edge // by package, its tests only
 }
 
-// Read reads the module in fsys. Folders that the go command passes over and
-// modules of their own are left out.
+// Read reads the module in fsys, without the folders that the go command ignores and
+// without modules of their own.
 func Read(fsys fs.FS) (*Graph, error) {
 	module, err := moduleName(fsys)
 	if err != nil {
@@ -98,7 +98,7 @@ func (g *Graph) readFile(fsys fs.FS, name string) error {
 	return nil
 }
 
-// packages returns the packages that have code or tests, in order.
+// packages returns the packages that have code or tests, sorted.
 func (g *Graph) packages() []string {
 	var names []string
 	for p := range g.code {
@@ -111,8 +111,8 @@ func (g *Graph) packages() []string {
 	return slices.Compact(names)
 }
 
-// local returns the name of a package of this module by its import path, and
-// nothing for a package of another.
+// local returns the name of a package of this module by its import path, and the
+// empty string for others.
 func (g *Graph) local(importPath string) string {
 	if importPath == g.module {
 		return "."

@@ -2,7 +2,10 @@ package importrule
 
 import (
 	"fmt"
+	"maps"
 	"os"
+	"path"
+	"slices"
 	"strings"
 	"testing"
 	"testing/fstest"
@@ -20,8 +23,8 @@ func TestPackagesImportOnlyDownwards(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, layer := range g.Missing() {
-		t.Errorf("there is no package %s: the layers are %s", layer, strings.Join(layers, ", "))
+	for _, folder := range g.Missing() {
+		t.Errorf("there is no package %s, for which rule.go has a rule", folder)
 	}
 	for _, line := range g.Check() {
 		t.Error(line)
@@ -49,13 +52,13 @@ func TestTheRulesNameTheImportThatBreaksThem(t *testing.T) {
 	}{
 		"downwards, standard library and x/sys": {
 			imports: map[string][]string{
-				"cm/a.go":     {"net", m + "verbs", m + "mpa"},
-				"verbs/a.go":  {"sync", m + "memory", m + "rdmap"},
-				"memory/a.go": {m + "ddp"},
-				"rdmap/a.go":  {m + "ddp"},
-				"ddp/a.go":    {m + "mpa"},
-				"mpa/a.go":    {"net", "golang.org/x/sys/unix"},
-				"cmd/w/a.go":  {m + "cm", m + "capture", "example.org/cli", m + "cmd/w/internal"},
+				"cm/a.go":       {"net", m + "verbs", m + "mpa"},
+				"verbs/a.go":    {"sync", m + "memory", m + "rdmap"},
+				"memory/a.go":   {m + "ddp"},
+				"rdmap/a.go":    {m + "ddp"},
+				"ddp/a.go":      {m + "mpa"},
+				"mpa/a.go":      {"net", "golang.org/x/sys/unix"},
+				"cmd/weft/a.go": {m + "cm", m + "capture", "example.org/cli", m + "cmd/weft/internal"},
 			},
 		},
 		"upwards": {
@@ -67,12 +70,30 @@ func TestTheRulesNameTheImportThatBreaksThem(t *testing.T) {
 			want:    []string{`rdmap/a_plan9.go:2: rdmap imports "example.test/m/verbs": rdmap imports only downwards: ddp, mpa`},
 		},
 		"through a helper": {
-			imports: map[string][]string{"ddp/a.go": {m + "internal/h"}, "internal/h/h.go": {"os", m + "rdmap"}},
-			want:    []string{`internal/h/h.go:3: ddp, through internal/h, imports "example.test/m/rdmap": ddp imports only downwards: mpa`},
+			imports: map[string][]string{"ddp/a.go": {m + "internal/quote"}, "internal/quote/h.go": {"os", m + "rdmap"}},
+			want: []string{
+				`internal/quote/h.go:3: ddp, through internal/quote, imports "example.test/m/rdmap": ddp imports only downwards: mpa`,
+				`internal/quote/h.go:3: internal/quote imports "example.test/m/rdmap": internal/quote imports no package of this module`,
+			},
 		},
 		"aside": {
-			imports: map[string][]string{"ddp/a.go": {m + "conformance"}},
-			want:    []string{`ddp/a.go:2: ddp imports "example.test/m/conformance": ddp imports only downwards: mpa`},
+			imports: map[string][]string{"ddp/a.go": {m + "conformance"}, "conformance/a.go": {m + "mpa"}, "conformance/gen/a.go": {m + "mpa"}},
+			want: []string{
+				`conformance/a.go:2: conformance imports "example.test/m/mpa": conformance imports no package of this module`,
+				`conformance/gen/a.go:2: conformance/gen imports "example.test/m/mpa": of this module conformance/gen imports only conformance`,
+				`ddp/a.go:2: ddp imports "example.test/m/conformance": ddp imports only downwards: mpa`,
+			},
+		},
+		"a folder without a rule": {
+			imports: map[string][]string{"new/a.go": nil, "cmd/other/a_test.go": nil},
+			want: []string{
+				"cmd/other has no import rule: add it to layers or to beside in internal/importrule/rule.go",
+				"new has no import rule: add it to layers or to beside in internal/importrule/rule.go",
+			},
+		},
+		"helpers of tests": {
+			imports: map[string][]string{"cm/a.go": {m + "iwarptest"}, "cm/a_test.go": {m + "iwarptest"}, "internal/nettest/a.go": {m + "iwarptest"}},
+			want:    []string{`cm/a.go:2: cm imports "example.test/m/iwarptest": iwarptest is imported by tests only`},
 		},
 		"sockets": {
 			imports: map[string][]string{"verbs/a.go": {"net/netip"}},
@@ -81,23 +102,26 @@ func TestTheRulesNameTheImportThatBreaksThem(t *testing.T) {
 		"a library in the core": {
 			imports: map[string][]string{"cm/a.go": {"example.org/log", "golang.org/x/system"}},
 			want: []string{
-				`cm/a.go:2: cm imports "example.org/log": the core imports only the standard library and golang.org/x/sys`,
-				`cm/a.go:3: cm imports "golang.org/x/system": the core imports only the standard library and golang.org/x/sys`,
+				`cm/a.go:2: cm imports "example.org/log": outside of cmd and capture only the standard library and golang.org/x/sys are imported`,
+				`cm/a.go:3: cm imports "golang.org/x/system": outside of cmd and capture only the standard library and golang.org/x/sys are imported`,
 			},
 		},
 		"a library through a helper": {
-			imports: map[string][]string{"cm/a.go": {m + "internal/h"}, "internal/h/h.go": {"example.org/log"}},
-			want:    []string{`internal/h/h.go:2: cm, through internal/h, imports "example.org/log": the core imports only the standard library and golang.org/x/sys`},
+			imports: map[string][]string{"cm/a.go": {m + "internal/quote"}, "internal/quote/h.go": {"example.org/log"}},
+			want: []string{
+				`internal/quote/h.go:2: cm, through internal/quote, imports "example.org/log": outside of cmd and capture only the standard library and golang.org/x/sys are imported`,
+				`internal/quote/h.go:2: internal/quote imports "example.org/log": outside of cmd and capture only the standard library and golang.org/x/sys are imported`,
+			},
 		},
 		"foreign code": {
-			imports: map[string][]string{"mpa/a.go": {"plugin"}, "cmd/w/a.go": {"os/exec"}},
+			imports: map[string][]string{"mpa/a.go": {"plugin"}, "cmd/weft/a.go": {"os/exec"}},
 			want:    []string{`mpa/a.go:2: mpa imports "plugin": the core runs no code that it was not compiled from: not C, plugin, os/exec`},
 		},
 		"a command": {
-			imports: map[string][]string{"conformance/a.go": {m + "cmd/w"}, "cm/a_test.go": {m + "cmd/w"}},
+			imports: map[string][]string{"conformance/a.go": {m + "cmd/weft"}, "cm/a_test.go": {m + "cmd/weft"}},
 			want: []string{
-				`cm/a_test.go:2: cm imports "example.test/m/cmd/w": nothing imports a command`,
-				`conformance/a.go:2: conformance imports "example.test/m/cmd/w": nothing imports a command`,
+				`cm/a_test.go:2: cm imports "example.test/m/cmd/weft": nothing imports a command`,
+				`conformance/a.go:2: conformance imports "example.test/m/cmd/weft": nothing imports a command`,
 			},
 		},
 		"capture": {
@@ -106,7 +130,7 @@ func TestTheRulesNameTheImportThatBreaksThem(t *testing.T) {
 		},
 		"what the go command passes over": {
 			imports: map[string][]string{
-				"mpa/testdata/a.go": {m + "cmd/w"}, "mpa/_a.go": {m + "verbs"}, ".mpa/a.go": {m + "cmd/w"}, "mpa/vendor/a.go": {m + "cmd/w"},
+				"mpa/testdata/a.go": {m + "cmd/weft"}, "mpa/_a.go": {m + "verbs"}, ".mpa/a.go": {m + "cmd/weft"}, "mpa/vendor/a.go": {m + "cmd/weft"},
 			},
 		},
 	} {
@@ -123,7 +147,7 @@ func TestTheRulesNameTheImportThatBreaksThem(t *testing.T) {
 }
 
 func TestModulesOfTheirOwnAreLeftOut(t *testing.T) {
-	fsys := module(map[string][]string{"mpa/a.go": nil, "interop/a.go": {"example.test/m/cmd/w"}})
+	fsys := module(map[string][]string{"mpa/a.go": nil, "interop/a.go": {"example.test/m/cmd/weft"}})
 	fsys["interop/go.mod"] = &fstest.MapFile{Data: []byte("module example.test/m/interop\n")}
 	g, err := Read(fsys)
 	if err != nil {
@@ -134,15 +158,19 @@ func TestModulesOfTheirOwnAreLeftOut(t *testing.T) {
 	}
 }
 
-func TestALayerThatIsGoneIsMissed(t *testing.T) {
-	g, err := Read(module(map[string][]string{
-		"nfs/a.go": nil, "nfs/gateway/a.go": nil, "nfs/mount/a.go": nil, "nfs/nlm/a.go": nil, "nfs/folder/a.go": nil, "nfs/client/a.go": nil, "rpcrdma/a.go": nil, "rpctcp/a.go": nil, "oncrpc/a.go": nil, "cm/a.go": nil, "origin/a.go": nil, "verbs/a.go": nil, "memory/a.go": nil, "ddp/a.go": nil, "mpa/a_test.go": nil,
-	}))
+func TestAFolderThatIsGoneIsMissed(t *testing.T) {
+	files := map[string][]string{"mpa/a_test.go": nil}
+	for _, folder := range append(slices.Collect(maps.Keys(beside)), layers...) {
+		if folder != "rdmap" && folder != "mpa" && folder != "iwarptest" {
+			files[path.Join(strings.TrimSuffix(folder, "/..."), "a.go")] = nil
+		}
+	}
+	g, err := Read(module(files))
 	if err != nil {
 		t.Fatal(err)
 	}
-	if diff := cmp.Diff([]string{"rdmap", "mpa"}, g.Missing()); diff != "" {
-		t.Errorf("missing layers (-want +got):\n%s", diff)
+	if diff := cmp.Diff([]string{"rdmap", "mpa", "iwarptest"}, g.Missing()); diff != "" {
+		t.Errorf("missing folders (-want +got):\n%s", diff)
 	}
 }
 

@@ -1,27 +1,66 @@
-// The rules, and how a graph is held against them.
+// The rules, and how a graph is checked against them.
 
 package importrule
 
 import (
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 )
 
 // layers is the core from top to bottom. A layer may import those that come
-// after it.
+// after it, and internal packages.
 var layers = []string{
 	"nfs/gateway", "nfs/mount", "nfs/nlm", "nfs/folder", "nfs/client", "nfs",
 	"rpcrdma", "rpctcp", "oncrpc",
 	"cm", "origin", "verbs", "memory", "rdmap", "ddp", "mpa",
 }
 
-// socketless are the layers that do without package net: connections are made
+// beside has the folders that are not layers, with what of this module each may
+// import outside its tests. A folder that ends in /... stands for what is below it, too.
+var beside = map[string][]string{
+	".":            {}, // documentation and tests
+	"capture":      {},
+	"cmd/weft/...": {everything},
+
+	"conformance":        {},
+	"conformance/gen":    {"conformance"},
+	"conformance/mutate": {"conformance"},
+
+	"internal/crc32c":          {},
+	"internal/fairness":        {"origin"},
+	"internal/importrule":      {},
+	"internal/listening":       {},
+	"internal/nettest":         {"iwarptest"},
+	"internal/pages":           {},
+	"internal/pages/pagestest": {},
+	"internal/quote":           {},
+	"internal/rpcmodel":        {}, // tests
+	"internal/rping":           {"memory", "verbs"},
+	"internal/verbsmodel":      {}, // tests
+	"internal/wiretest":        {"cm", "internal/nettest", "iwarptest", "memory", "mpa", "verbs"},
+
+	// The peer for tests shares no code with what it tests.
+	"iwarptest": {},
+}
+
+// everything stands for all packages in the lists of beside.
+const everything = "..."
+
+// socketless are the layers that do not import package net: connections are made
 // by cm and used by mpa, and what lies between knows streams only.
 var socketless = []string{"verbs", "memory", "rdmap", "ddp"}
 
-// outside is what the core may import beyond the standard library.
+// outside is what packages may import beyond the standard library, except those that
+// may import libraries.
 var outside = []string{"golang.org/x/sys"}
+
+// withLibraries are the folders that may import any library, with all below them.
+var withLibraries = []string{"cmd", "capture"}
+
+// testHelpers are imported by tests only, and by each other.
+var testHelpers = []string{"iwarptest", "internal/nettest", "internal/pages/pagestest", "internal/wiretest"}
 
 // foreignCode is what runs or loads code that was not compiled from source
 // here. RFC 5040 §8.1.1 item 12 and RFC 5041 §8.3.1 forbid to take firmware
@@ -30,11 +69,12 @@ var foreignCode = []string{"C", "plugin", "os/exec"}
 
 // A rule decides about one import of one package; to is the name of the
 // imported package below the root, or empty when it is not of this module.
-// It returns what the rule says when it is broken.
+// It returns what the rule says if the import breaks it.
 type rule func(pkg string, r reach, to string) (broken string)
 
-// rules are applied to what a package imports outside its tests.
-var rules = []rule{downwards, noSockets, lean, noForeignCode, commandsOnTop, captureForCommands}
+// rules apply to what a package imports outside its tests. The first that an import
+// breaks is reported.
+var rules = []rule{commandsOnTop, captureForCommands, helpersForTests, downwards, listed, noSockets, lean, noForeignCode}
 
 func isLayer(pkg string) bool { return slices.Contains(layers, pkg) }
 
@@ -48,6 +88,20 @@ func under(path string, roots ...string) bool {
 	return slices.ContainsFunc(roots, func(root string) bool {
 		return path == root || strings.HasPrefix(path, root+"/")
 	})
+}
+
+// besideOf returns what pkg, which is not a layer, may import; ok is false if no rule
+// names it.
+func besideOf(pkg string) (may []string, ok bool) {
+	if may, ok := beside[pkg]; ok {
+		return may, true
+	}
+	for folder, may := range beside {
+		if root, ok := strings.CutSuffix(folder, "/..."); ok && under(pkg, root) {
+			return may, true
+		}
+	}
+	return nil, false
 }
 
 func downwards(pkg string, _ reach, to string) string {
@@ -64,6 +118,18 @@ func downwards(pkg string, _ reach, to string) string {
 	return fmt.Sprintf("%s imports only downwards: %s", pkg, strings.Join(below, ", "))
 }
 
+// listed applies to direct imports of folders that are not layers.
+func listed(pkg string, r reach, to string) string {
+	may, ok := besideOf(pkg)
+	if isLayer(pkg) || !ok || to == "" || len(r.via) > 0 || slices.Contains(may, everything) || slices.Contains(may, to) {
+		return ""
+	}
+	if len(may) == 0 {
+		return pkg + " imports no package of this module"
+	}
+	return fmt.Sprintf("of this module %s imports only %s", pkg, strings.Join(may, ", "))
+}
+
 func noSockets(pkg string, r reach, _ string) string {
 	if slices.Contains(socketless, pkg) && under(r.path, "net") {
 		return pkg + " knows nothing of sockets and does not import net"
@@ -74,8 +140,8 @@ func noSockets(pkg string, r reach, _ string) string {
 func lean(pkg string, r reach, to string) string {
 	domain, _, _ := strings.Cut(r.path, "/")
 	standard := !strings.Contains(domain, ".")
-	if isLayer(pkg) && to == "" && !standard && !under(r.path, outside...) {
-		return "the core imports only the standard library and " + strings.Join(outside, ", ")
+	if !under(pkg, withLibraries...) && to == "" && !standard && !under(r.path, outside...) {
+		return fmt.Sprintf("outside of %s only the standard library and %s are imported", strings.Join(withLibraries, " and "), strings.Join(outside, ", "))
 	}
 	return ""
 }
@@ -101,19 +167,30 @@ func captureForCommands(pkg string, _ reach, to string) string {
 	return ""
 }
 
+func helpersForTests(pkg string, _ reach, to string) string {
+	if slices.Contains(testHelpers, to) && !slices.Contains(testHelpers, pkg) {
+		return to + " is imported by tests only"
+	}
+	return ""
+}
+
 // Check returns what breaks the rules, one line an import: who imports what,
-// where, and which rule forbids it.
+// where, and which rule forbids it. A folder that no rule names has a line, too.
 func (g *Graph) Check() []string {
 	var broken []string
 	for _, pkg := range g.packages() {
+		if _, ok := besideOf(pkg); !ok && !isLayer(pkg) {
+			broken = append(broken, pkg+" has no import rule: add it to layers or to beside in internal/importrule/rule.go")
+		}
 		for _, r := range g.reaches(pkg, isHelper) {
 			for _, rule := range rules {
 				if text := rule(pkg, r, g.local(r.path)); text != "" {
 					broken = append(broken, describe(pkg, r, text))
+					break
 				}
 			}
 		}
-		// Of the rules, the one about commands holds for tests too.
+		// Of the rules, the one about commands applies to tests, too.
 		for _, e := range g.tests[pkg] {
 			r := reach{path: e.path, file: e.file}
 			if text := commandsOnTop(pkg, r, g.local(e.path)); text != "" {
@@ -132,11 +209,20 @@ func describe(pkg string, r reach, text string) string {
 	return fmt.Sprintf("%s: %s imports %q: %s", r.file, way, r.path, text)
 }
 
-// Missing returns the layers that the graph has no package for, so that a
-// renamed layer does not slip out of the rules.
+// Missing returns the folders of the rules that the graph has no package for, so that
+// a package that was renamed does not escape its rule.
 func (g *Graph) Missing() []string {
-	return slices.DeleteFunc(slices.Clone(layers), func(l string) bool {
-		_, ok := g.code[l]
-		return ok
-	})
+	var missing []string
+	for _, l := range layers {
+		if _, ok := g.code[l]; !ok {
+			missing = append(missing, l)
+		}
+	}
+	packages := g.packages()
+	for _, folder := range slices.Sorted(maps.Keys(beside)) {
+		if !slices.Contains(packages, strings.TrimSuffix(folder, "/...")) {
+			missing = append(missing, folder)
+		}
+	}
+	return missing
 }
