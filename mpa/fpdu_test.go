@@ -6,7 +6,6 @@ import (
 	"bytes"
 	"encoding/binary"
 	"fmt"
-	"math/rand/v2"
 	"slices"
 	"testing"
 )
@@ -241,26 +240,6 @@ func TestTheCodecAllocatesNothing(t *testing.T) {
 			t.Errorf("markers %t: %v allocations a frame, expected none", markers, n)
 		}
 	}
-}
-
-// randomStream is ULPDUs and their octets as the reference sends them.
-func randomStream(r *rand.Rand, ref *refStream) (ulpdus [][]byte, wire []byte) {
-	for range 1 + r.IntN(20) {
-		n := 1 + r.IntN(40)
-		switch r.IntN(4) {
-		case 0:
-			n = 1 + r.IntN(1500)
-		case 1:
-			n = 480 + r.IntN(40)
-		}
-		u := make([]byte, n)
-		for i := range u {
-			u[i] = byte(r.Uint32())
-		}
-		ulpdus = append(ulpdus, u)
-		wire = append(wire, ref.send(u)...)
-	}
-	return ulpdus, wire
 }
 
 // FuzzFrames compares both directions of the codec with the reference, over a

@@ -179,8 +179,10 @@ func TestAHandlerIsToldAllOfACall(t *testing.T) {
 	default:
 	}
 	first.Close()
-	if <-over != a.session || <-over != a.session {
-		t.Error("the end of another session was told")
+	for range 2 {
+		if <-over != a.session {
+			t.Error("the end of another session was told")
+		}
 	}
 }
 

@@ -79,7 +79,7 @@ func TestACQThatIsSmallerThanItsQueuesIsLogged(t *testing.T) {
 	}
 	w.want(t, "shared receives", 0, 0)
 	check(t, last.Destroy())
-	last = must(pd.CreateQP(shared))(t)
+	must(pd.CreateQP(shared))(t)
 	w.want(t, "shared receives", 0, 0)
 	must(pd.CreateQP(shared))(t)
 	w.want(t, "shared receives", 131, 140)

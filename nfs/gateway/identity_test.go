@@ -135,7 +135,8 @@ func TestClientsOnThisMachineAreToldApartByTheirUsers(t *testing.T) {
 	here := func(uid uint32) *oncrpc.Request {
 		return &oncrpc.Request{Remote: &net.TCPAddr{IP: net.IPv4(127, 0, 0, 1), Port: int(uid)}, Origin: &origin.Origin{Local: true, User: &origin.User{UID: uid}}}
 	}
-	if clientOf(here(1)) == clientOf(here(2)) || clientOf(here(1)) != clientOf(here(1)) {
+	first, again := clientOf(here(1)), clientOf(here(1))
+	if first == clientOf(here(2)) || first != again {
 		t.Error("users are not told apart")
 	}
 	one, other := &net.TCPAddr{IP: net.IPv4(192, 0, 2, 1), Port: 7}, &net.TCPAddr{IP: net.IPv4(192, 0, 2, 2), Port: 7}

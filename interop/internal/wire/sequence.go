@@ -15,10 +15,9 @@ type sequences struct {
 
 // A side is the sending half of one peer.
 type side struct {
-	msn      [4]uint32 // of the last message begun on each queue
-	current  *message  // the one that is not complete yet
-	ended    bool      // a Terminate was sent
-	mostOpen int       // requests outstanding at once
+	msn     [4]uint32 // of the last message begun on each queue
+	current *message  // the one that is not complete yet
+	ended   bool      // a Terminate was sent
 }
 
 // A message is one whose segments are being seen.

@@ -149,7 +149,7 @@ func listTree(t *testing.T, dir string) map[string]string {
 }
 
 // run copies and returns what went wrong.
-func run(t *testing.T, c *Copier, from, to Tree, dst string, sources ...string) (err error, failed []error) {
+func run(t *testing.T, c *Copier, from, to Tree, dst string, sources ...string) (failed []error, err error) {
 	t.Helper()
 	c.Failed = func(err error) { failed = append(failed, err) }
 	var places []Place
@@ -163,7 +163,7 @@ func run(t *testing.T, c *Copier, from, to Tree, dst string, sources ...string) 
 	if c.Failures() != len(failed) {
 		t.Errorf("%d failures were counted, %d told", c.Failures(), len(failed))
 	}
-	return err, failed
+	return failed, err
 }
 
 func TestFoldersAreCopiedWithAllThatIsInThem(t *testing.T) {
@@ -180,7 +180,7 @@ func TestFoldersAreCopiedWithAllThatIsInThem(t *testing.T) {
 			if tt.at == tt.dst || tt.at+"/" == tt.dst {
 				os.RemoveAll(tt.at)
 			}
-			if err, failed := run(t, c, Local{}, Local{}, tt.dst, tt.src); err != nil || failed != nil {
+			if failed, err := run(t, c, Local{}, Local{}, tt.dst, tt.src); err != nil || failed != nil {
 				t.Fatal(err, failed)
 			}
 			got := listTree(t, tt.at)
@@ -206,7 +206,7 @@ func TestModesAndTimesAreKeptIfAskedTo(t *testing.T) {
 		}
 	}
 	dst := t.TempDir()
-	if err, failed := run(t, &Copier{Recursive: true, Preserve: true}, Local{}, Local{}, dst, filepath.Join(src, "d")); err != nil || failed != nil {
+	if failed, err := run(t, &Copier{Recursive: true, Preserve: true}, Local{}, Local{}, dst, filepath.Join(src, "d")); err != nil || failed != nil {
 		t.Fatal(err, failed)
 	}
 	for _, name := range []string{"d/file", "d"} {
@@ -254,7 +254,7 @@ func TestWhatFailsLeavesTheOldFileAndNoPart(t *testing.T) {
 			if flaw.to != nil {
 				to = flaw.to
 			}
-			err, failed := run(t, &Copier{Verify: true}, from, to, dst, filepath.Join(src, "file"))
+			failed, err := run(t, &Copier{Verify: true}, from, to, dst, filepath.Join(src, "file"))
 			if err != nil || len(failed) != 1 || !strings.Contains(failed[0].Error(), flaw.left) {
 				t.Fatalf("%v, %v", err, failed)
 			}
@@ -313,7 +313,7 @@ func TestWhatCannotBeCopiedIsToldAndTheRestCopied(t *testing.T) {
 		}
 		return nil
 	}}
-	err, failed := run(t, &Copier{Recursive: true}, Local{}, to, dst, filepath.Join(src, "d"))
+	failed, err := run(t, &Copier{Recursive: true}, Local{}, to, dst, filepath.Join(src, "d"))
 	if err != nil || len(failed) != 2 || !errors.Is(failed[0], fs.ErrPermission) || !strings.Contains(failed[1].Error(), "is a directory") {
 		t.Errorf("%v, %v", err, failed)
 	}
@@ -327,12 +327,12 @@ func TestAServerThatIsLostEndsTheCopy(t *testing.T) {
 	src := tree(t, map[string]string{"d/a": "1", "d/b": "2"})
 	gone := &client.Error{Proc: "READ", Path: "/a", Err: errors.New("connection lost")}
 	from := &flawed{fail: failing("open", gone)}
-	if err, failed := run(t, &Copier{Recursive: true}, from, Local{}, t.TempDir(), filepath.Join(src, "d")); !errors.Is(err, gone) || failed != nil {
+	if failed, err := run(t, &Copier{Recursive: true}, from, Local{}, t.TempDir(), filepath.Join(src, "d")); !errors.Is(err, gone) || failed != nil {
 		t.Errorf("%v, %v", err, failed)
 	}
 	for _, err := range []error{nfs.ErrAcces, client.ErrLost, client.ErrOutside} {
 		from.fail = failing("open", &client.Error{Err: err})
-		if err, failed := run(t, &Copier{Recursive: true}, from, Local{}, t.TempDir(), filepath.Join(src, "d")); err != nil || len(failed) != 2 {
+		if failed, err := run(t, &Copier{Recursive: true}, from, Local{}, t.TempDir(), filepath.Join(src, "d")); err != nil || len(failed) != 2 {
 			t.Errorf("%v, %v", err, failed)
 		}
 	}
@@ -343,7 +343,7 @@ func TestNamesThatAreNoNamesAreNotWritten(t *testing.T) {
 	src := tree(t, map[string]string{"d/": ""})
 	outside := t.TempDir()
 	from := &flawed{list: func(string) []string { return []string{"../x", "/x", "..", "", ".", "a/../../x"} }}
-	err, failed := run(t, &Copier{Recursive: true}, from, Local{}, filepath.Join(outside, "in"), filepath.Join(src, "d"))
+	failed, err := run(t, &Copier{Recursive: true}, from, Local{}, filepath.Join(outside, "in"), filepath.Join(src, "d"))
 	if err != nil || len(failed) != 6 {
 		t.Errorf("%v, %v", err, failed)
 	}
@@ -361,7 +361,7 @@ func TestAFolderIsNotCopiedIntoItself(t *testing.T) {
 	dir := tree(t, map[string]string{"d/e/f": "1", "other": "-> d/e"})
 	d := filepath.Join(dir, "d")
 	for _, dst := range []string{d, filepath.Join(d, "e"), filepath.Join(d, "new"), filepath.Join(dir, "other")} {
-		err, failed := run(t, &Copier{Recursive: true}, Local{}, Local{}, dst, d)
+		failed, err := run(t, &Copier{Recursive: true}, Local{}, Local{}, dst, d)
 		if err != nil || len(failed) != 1 || !strings.Contains(failed[0].Error(), "into itself") {
 			t.Errorf("to %s: %v, %v", dst, err, failed)
 		}
@@ -376,7 +376,7 @@ func TestADeviceIsWrittenToAndStaysOne(t *testing.T) {
 		t.Skip("no devices as files here")
 	}
 	src := tree(t, map[string]string{"file": "data"})
-	if err, failed := run(t, new(Copier), Local{}, Local{}, os.DevNull, filepath.Join(src, "file")); err != nil || failed != nil {
+	if failed, err := run(t, new(Copier), Local{}, Local{}, os.DevNull, filepath.Join(src, "file")); err != nil || failed != nil {
 		t.Fatal(err, failed)
 	}
 	if info, err := os.Stat(os.DevNull); err != nil || info.Mode().IsRegular() {

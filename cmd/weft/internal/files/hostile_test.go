@@ -96,7 +96,7 @@ func TestWhatIsInAFolderIsNotWrittenThroughLinks(t *testing.T) {
 			}
 			for _, preserve := range []bool{false, true} {
 				dst := tree(t, tc.there)
-				if err, _ := run(t, &Copier{Recursive: true, Preserve: preserve}, &hostile{lists: tc.lists}, Local{}, dst, tc.from...); err != nil {
+				if _, err := run(t, &Copier{Recursive: true, Preserve: preserve}, &hostile{lists: tc.lists}, Local{}, dst, tc.from...); err != nil {
 					t.Error(err)
 				}
 				if got := listTree(t, at); !maps.Equal(got, outside) {

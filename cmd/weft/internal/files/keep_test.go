@@ -218,7 +218,7 @@ func TestRightsOfAnOwnerThatIsNotKeptAreNotKept(t *testing.T) {
 		if name == "server" {
 			at = name
 		}
-		err, failed := run(t, &Copier{Preserve: true}, from, tree, at, filepath.Join(src, "file"))
+		failed, err := run(t, &Copier{Preserve: true}, from, tree, at, filepath.Join(src, "file"))
 		if err != nil || failed != nil {
 			t.Fatal(name, err, failed)
 		}
@@ -234,7 +234,7 @@ func TestAnOwnerThatIsNoneIsNotKept(t *testing.T) {
 	write(t, filepath.Join(src, "file"), "data", 0o755|fs.ModeSetuid|fs.ModeSetgid)
 	for name, to := range map[string]Place{"here": {Local{}, dst}, "server": {serve(t, dst, everything, overTCP, nil), "/"}} {
 		for _, o := range []Owner{{nobody, nobody}, {0, nobody}, {nobody, 0}} {
-			err, failed := run(t, &Copier{Preserve: true}, &owned{uid: o.UID, gid: o.GID}, to.Tree, to.Path, filepath.Join(src, "file"))
+			failed, err := run(t, &Copier{Preserve: true}, &owned{uid: o.UID, gid: o.GID}, to.Tree, to.Path, filepath.Join(src, "file"))
 			if err != nil || failed != nil {
 				t.Fatal(name, err, failed)
 			}
@@ -257,7 +257,7 @@ func TestRootIsToldOfOwnersThatAreNotKept(t *testing.T) {
 	from := &owned{uid: 4321, gid: 8765}
 	var lost []error
 	c := &Copier{Preserve: true, Lost: func(err error) { lost = append(lost, err) }}
-	err, failed := run(t, c, from, to, "/", filepath.Join(src, "file"))
+	failed, err := run(t, c, from, to, "/", filepath.Join(src, "file"))
 	if err != nil || failed != nil || len(lost) != 1 || c.Losses() != 1 || !strings.Contains(lost[0].Error(), "owner 4321") {
 		t.Errorf("%v, %v, %v", err, failed, lost)
 	}

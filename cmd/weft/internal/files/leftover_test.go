@@ -83,7 +83,7 @@ func TestAFinishedCopyLeavesNoAccount(t *testing.T) {
 		t.Fatal(err)
 	}
 	l := OpenLeftovers(account)
-	if err, failed := run(t, &Copier{Recursive: true, Leftovers: l}, Local{}, Local{}, dst, src); err != nil || len(failed) > 0 {
+	if failed, err := run(t, &Copier{Recursive: true, Leftovers: l}, Local{}, Local{}, dst, src); err != nil || len(failed) > 0 {
 		t.Fatal(err, failed)
 	}
 	if !l.Kept() || len(l.Left()) > 0 {
@@ -111,7 +111,7 @@ func TestWhatMayBeLeftIsKnown(t *testing.T) {
 	} {
 		src, dst := tree(t, map[string]string{"file": "data"}), t.TempDir()
 		l := OpenLeftovers(filepath.Join(t.TempDir(), "account"))
-		if err, failed := run(t, &Copier{Leftovers: l}, Local{}, tt.to, dst, filepath.Join(src, "file")); err != nil || len(failed) != 1 {
+		if failed, err := run(t, &Copier{Leftovers: l}, Local{}, tt.to, dst, filepath.Join(src, "file")); err != nil || len(failed) != 1 {
 			t.Errorf("%s: %v, %v", name, err, failed)
 		}
 		if got := l.Left(); len(got) != tt.left {

@@ -87,7 +87,7 @@ func TestALinkIsNeverOneToAnotherFile(t *testing.T) {
 		t.Fatal(err)
 	}
 	c := &Copier{Recursive: true, HardLinks: true}
-	err, failed := run(t, c, Local{}, Local{}, dst, filepath.Join(base, "a")+"/.", filepath.Join(base, "b")+"/.")
+	failed, err := run(t, c, Local{}, Local{}, dst, filepath.Join(base, "a")+"/.", filepath.Join(base, "b")+"/.")
 	if err != nil || failed != nil {
 		t.Fatal(err, failed)
 	}
@@ -109,7 +109,7 @@ func TestWhereThereAreNoHardLinksFilesAreCopied(t *testing.T) {
 	}
 	var lost []error
 	c := &Copier{Recursive: true, HardLinks: true, Lost: func(err error) { lost = append(lost, err) }}
-	err, failed := run(t, c, Local{}, linkless{}, dst, src+"/.")
+	failed, err := run(t, c, Local{}, linkless{}, dst, src+"/.")
 	if err != nil || failed != nil || len(lost) != 1 || !strings.Contains(lost[0].Error(), "not a hard link") {
 		t.Errorf("%v, %v, %v", err, failed, lost)
 	}

@@ -15,7 +15,7 @@ func TestAFileThatIsReplacedStaysAsOpenAsItWas(t *testing.T) {
 	if err := os.Chmod(filepath.Join(dir, "old"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if err, failed := run(t, new(Copier), Local{}, Local{}, filepath.Join(dir, "link"), filepath.Join(dir, "new")); err != nil || failed != nil {
+	if failed, err := run(t, new(Copier), Local{}, Local{}, filepath.Join(dir, "link"), filepath.Join(dir, "new")); err != nil || failed != nil {
 		t.Fatal(err, failed)
 	}
 	info, err := os.Stat(filepath.Join(dir, "old"))

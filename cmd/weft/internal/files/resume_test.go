@@ -110,7 +110,7 @@ func TestStandardInputBecomesAFile(t *testing.T) {
 				}
 			}
 			in := &Stdin{R: bytes.NewReader(data)}
-			if err, failed := run(t, &Copier{Preserve: tt.preserve, Umask: Umask()}, in, to, "file", "-"); err != nil || failed != nil {
+			if failed, err := run(t, &Copier{Preserve: tt.preserve, Umask: Umask()}, in, to, "file", "-"); err != nil || failed != nil {
 				t.Fatal(err, failed)
 			}
 			got, err := os.ReadFile(filepath.Join(dir, "file"))
@@ -121,7 +121,7 @@ func TestStandardInputBecomesAFile(t *testing.T) {
 		})
 	}
 	dir := t.TempDir()
-	err, failed := run(t, new(Copier), &Stdin{R: strings.NewReader("data")}, Local{}, dir, "-")
+	failed, err := run(t, new(Copier), &Stdin{R: strings.NewReader("data")}, Local{}, dir, "-")
 	if err != nil || len(failed) != 1 || !strings.Contains(failed[0].Error(), "is a directory") {
 		t.Errorf("into a folder: %v, %v", err, failed)
 	}
@@ -131,14 +131,14 @@ func TestAFileGoesToStandardOutput(t *testing.T) {
 	dir := tree(t, map[string]string{"file": strings.Repeat("data", 100_000), "d/a": "1"})
 	from := serve(t, dir, everything, overTCP, nil)
 	var out bytes.Buffer
-	if err, failed := run(t, new(Copier), from, &Stdout{W: &out}, "-", "/file"); err != nil || failed != nil {
+	if failed, err := run(t, new(Copier), from, &Stdout{W: &out}, "-", "/file"); err != nil || failed != nil {
 		t.Fatal(err, failed)
 	}
 	if out.String() != strings.Repeat("data", 100_000) {
 		t.Errorf("%d octets", out.Len())
 	}
 	// A folder is none, and there is nothing else in it.
-	if err, failed := run(t, &Copier{Recursive: true}, from, &Stdout{W: &out}, "-", "/d"); err != nil || len(failed) == 0 {
+	if failed, err := run(t, &Copier{Recursive: true}, from, &Stdout{W: &out}, "-", "/d"); err != nil || len(failed) == 0 {
 		t.Errorf("%v, %v", err, failed)
 	}
 	if out.Len() != 400_000 {
@@ -217,7 +217,7 @@ func TestEachSourceHasItsOwnFailure(t *testing.T) {
 		}
 		return nil
 	}}
-	err, failed := run(t, &Copier{Recursive: true}, Local{}, to, dst, filepath.Join(base, "one/d"), filepath.Join(base, "two/d"))
+	failed, err := run(t, &Copier{Recursive: true}, Local{}, to, dst, filepath.Join(base, "one/d"), filepath.Join(base, "two/d"))
 	if err != nil || len(failed) != 1 {
 		t.Errorf("%v, %v", err, failed)
 	}

@@ -67,7 +67,7 @@ func TestLinksOutOfTheDestinationAreNotWrittenThrough(t *testing.T) {
 	}
 	dst := tree(t, there)
 	to := serve(t, dst, everything, overTCP, nil)
-	err, failed := run(t, &Copier{Recursive: true}, Local{}, to, "/sub", filepath.Join(src, "d"))
+	failed, err := run(t, &Copier{Recursive: true}, Local{}, to, "/sub", filepath.Join(src, "d"))
 	if err != nil || len(failed) != 3 {
 		t.Errorf("%v, %v", err, failed)
 	}
@@ -98,7 +98,7 @@ func TestLinksWithinTheDestinationAreKnownByTheirRealPath(t *testing.T) {
 			t.Fatal(err)
 		}
 		for _, dst := range []string{"dst", filepath.Join(real, "dst"), filepath.Join(base, "link/dst")} {
-			if err, failed := run(t, &Copier{Recursive: true}, Local{}, Local{}, dst, "src/."); err != nil || failed != nil {
+			if failed, err := run(t, &Copier{Recursive: true}, Local{}, Local{}, dst, "src/."); err != nil || failed != nil {
 				t.Errorf("through %s to %s: %v, %v", target, dst, err, failed)
 			}
 		}
@@ -151,7 +151,7 @@ func TestAPipeBehindALinkIsWrittenTo(t *testing.T) {
 		t.Skipf("no files that are pipes of this process: %v", err)
 	}
 	dir := tree(t, map[string]string{"file": "data", "link": "-> " + link})
-	if err, failed := run(t, new(Copier), Local{}, Local{}, filepath.Join(dir, "link"), filepath.Join(dir, "file")); err != nil || failed != nil {
+	if failed, err := run(t, new(Copier), Local{}, Local{}, filepath.Join(dir, "link"), filepath.Join(dir, "file")); err != nil || failed != nil {
 		t.Fatal(err, failed)
 	}
 	got := make([]byte, 10)
