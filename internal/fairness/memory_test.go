@@ -276,14 +276,12 @@ func TestWhoHasLessIsNotEvictedForWhoHasMore(t *testing.T) {
 func TestTheLargestShareGivesWayToAnother(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		m := NewMemory(16 * mib)
-		var all []*fakeDebtor
 		for range 12 {
 			d := debtor(m, attacker, Stake{Theirs: true})
 			d.since = time.Time{}
 			if err := d.take(mib, time.Second); err != nil {
 				t.Fatal(err)
 			}
-			all = append(all, d)
 		}
 		began := time.Now()
 		if err := debtor(m, honest, Stake{}).take(5*mib, time.Minute); err != nil || time.Since(began) > time.Second {
