@@ -8,9 +8,14 @@ import (
 	"net"
 	"time"
 
+	"github.com/weft-rdma/weft/ddp"
 	"github.com/weft-rdma/weft/mpa"
+	"github.com/weft-rdma/weft/rdmap"
 	"github.com/weft-rdma/weft/verbs"
 )
+
+// MPA over TCP is the LLP of the streams made here.
+var _ ddp.LLP = (*mpa.Conn)(nil)
 
 // A Conn is an established RDMA connection. Its methods may be called by any
 // goroutine.
@@ -80,7 +85,7 @@ func establish(qp *verbs.QP, mc *mpa.Conn, cfg mpa.Config, nudge time.Duration, 
 		Initiator: p.Initiator, Nudge: nudge,
 	}
 	if p.PeerToPeer {
-		terms.RTR = p.RTR
+		terms.RTR = opening(p.RTR)
 	}
 	if err := qp.Establish(mc, terms); err != nil {
 		if p.Initiator {
@@ -91,6 +96,19 @@ func establish(qp *verbs.QP, mc *mpa.Conn, cfg mpa.Config, nudge time.Duration, 
 		return nil, fmt.Errorf("cm: accept: %w", err)
 	}
 	return &Conn{qp: qp, mpa: mc, privateData: privateData, terms: terms}, nil
+}
+
+// opening is RFC 6581's set of ready-to-receive messages as RDMAP knows it.
+func opening(set mpa.RTR) (rtr rdmap.RTR) {
+	for _, kind := range [...]struct {
+		mpa   mpa.RTR
+		rdmap rdmap.RTR
+	}{{mpa.RTRSend, rdmap.RTRSend}, {mpa.RTRWrite, rdmap.RTRWrite}, {mpa.RTRRead, rdmap.RTRRead}} {
+		if set&kind.mpa != 0 {
+			rtr |= kind.rdmap
+		}
+	}
+	return rtr
 }
 
 // agreed is the value that start-up agreed on, or our own if it was left to the

@@ -1,18 +1,16 @@
 package ddp
 
-import (
-	"context"
-
-	"github.com/weft-rdma/weft/mpa"
-)
+import "context"
 
 // LLP is the lower layer protocol as DDP needs it (RFC 5041 §3): an ordered,
-// reliable stream that keeps the boundaries of the segments given to it.
-// MPA over TCP, *mpa.Conn, is one.
+// reliable stream that keeps the boundaries of the segments given to it. MPA over
+// TCP is one: package mpa, which this one does not import.
 //
-// The sending half (Room to Flush) belongs to one goroutine at a time, which
+// The sending half (Version to Guard) belongs to one goroutine at a time, which
 // its user sees to; the receiving half to the goroutine in Receive, or to the one in
 // Poll while that waits.
+//
+// Errors that end a stream are [LLPError]s.
 type LLP interface {
 	// Version is the DDP version (DV) that the stream's set-up implies:
 	// 1 for the IETF's, 0 for the RDMA Consortium's (RFC 5044 appendix C).
@@ -48,9 +46,15 @@ type LLP interface {
 	// Flush gives what was appended to the transport. With wait false it
 	// makes no attempt that could wait for the network. With wait true it may
 	// return when some segments, and not all, have been written whole, so that
-	// its user can account for them. drained tells that nothing is left. After an
-	// error that is mpa.ErrRevoked or an *mpa.MemoryError the stream can go on, when
-	// the segments that it is about have been dropped by Truncate.
+	// its user can account for them. drained reports that nothing is left.
+	//
+	// Two errors leave the sending half usable, when Truncate has dropped the
+	// segments that they are about: any error that follows a refusal of the
+	// Guard, and one with a method
+	//
+	//	Unreadable() (segment uint64, cause error)
+	//
+	// which says that memory of segments from that number on cannot be read.
 	Flush(wait bool) (drained bool, err error)
 
 	// CanTry reports whether Flush(false) can make progress at all: a
@@ -62,12 +66,13 @@ type LLP interface {
 	// remain counted by Appended.
 	Truncate(n uint64) uint64
 
-	// Guard sets what is held around each attempt to write.
-	Guard(g mpa.Guard)
+	// Guard sets what is held around each attempt to write. When it refuses,
+	// Flush writes nothing and fails at once.
+	Guard(g Guard)
 
 	// Receive hands the peer's segments to s until the stream ends: io.EOF
 	// when the peer closed between segments.
-	Receive(s mpa.Sink) error
+	Receive(s Sink) error
 
 	// Others may see to the receiving half while Receive waits.
 	Poller
@@ -79,6 +84,53 @@ type LLP interface {
 	Drain() error
 	Reset() error
 	Close() error
+}
+
+// A Sink takes the segments of one stream, in order: [Receiver] is one. An LLP
+// calls it from one goroutine at a time. Memory that a Sink gives is held between
+// Window and Release only, and never while the LLP waits for the network.
+//
+// Sink and [Guard] are aliases, so that an LLP need not import this package.
+type Sink = interface {
+	// ULPDU takes one whole segment, which is valid until it returns. An error
+	// ends the reception: Receive returns it.
+	ULPDU(u []byte) error
+
+	// Begin is asked, by an LLP that can read payload straight into its place,
+	// about a segment of length octets of which no more than head has arrived.
+	// With ok the Sink has checked the headers, takes octets from head[skip:] on
+	// through Window, and gets End when all are in place. Without, it gets the
+	// whole segment later.
+	Begin(head []byte, length int) (skip int, ok bool, err error)
+
+	// Window appends to dst the memory for octets [off, length) of the segment
+	// begun, checked anew, and holds it until Release.
+	Window(dst [][]byte, off int) ([][]byte, error)
+
+	// Unwritable reports, before Release, that memory of the last Window cannot
+	// be written, and why. It returns the error that ends the reception.
+	Unwritable(cause error) error
+
+	// Release ends the hold of the last Window.
+	Release()
+
+	// End reports that every octet of the segment begun is in place.
+	End() error
+
+	// Idle is called when all that has arrived was handed over, before the LLP
+	// waits for more.
+	Idle()
+}
+
+// A Guard holds the memory that segments not yet written refer to. The LLP
+// acquires it around each attempt to write, which never waits, so that memory can
+// be revoked while the LLP waits for the network.
+type Guard = interface {
+	// Acquire takes the hold; false means that some of the memory has been
+	// revoked.
+	Acquire() bool
+	// Release ends it.
+	Release()
 }
 
 // A Poller is the receiving half for those who would have to be woken by the goroutine
@@ -102,6 +154,3 @@ type Poller interface {
 	Rouse()
 	Unlead()
 }
-
-// The stream over TCP.
-var _ LLP = (*mpa.Conn)(nil)

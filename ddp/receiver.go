@@ -7,7 +7,6 @@ import (
 	"math"
 
 	"github.com/weft-rdma/weft/internal/pages"
-	"github.com/weft-rdma/weft/mpa"
 )
 
 // Receiver is the Data Sink of one stream. It takes segments in the order in
@@ -56,7 +55,7 @@ type segment struct {
 	untaggedAt Untagged
 }
 
-var _ mpa.Sink = (*Receiver)(nil)
+var _ Sink = (*Receiver)(nil)
 
 // NewReceiver returns the receiver of a fresh stream whose segments carry
 // version (DV, see [LLP].Version) and are meant for ulp.
@@ -64,7 +63,7 @@ func NewReceiver(version uint8, ulp ULP) *Receiver {
 	return &Receiver{version: version, ulp: ulp}
 }
 
-// ULPDU takes a whole segment (see [mpa.Sink]). The error is an [*Error] or
+// ULPDU takes a whole segment (see [Sink]). The error is an [*Error] or
 // comes from the ULP.
 func (r *Receiver) ULPDU(u []byte) error {
 	if r.failed {
@@ -94,7 +93,7 @@ func (r *Receiver) ULPDU(u []byte) error {
 }
 
 // Begin is asked whether the payload of a segment may be read straight into its
-// place (see [mpa.Sink]). It makes every check that ULPDU makes.
+// place (see [Sink]). It makes every check that ULPDU makes.
 func (r *Receiver) Begin(head []byte, length int) (skip int, ok bool, err error) {
 	if r.failed || len(head) == 0 || len(head) < HeaderLen(head) || length <= HeaderLen(head) {
 		return 0, false, nil
@@ -114,7 +113,7 @@ func (r *Receiver) Begin(head []byte, length int) (skip int, ok bool, err error)
 
 // Window appends to dst the memory for octets [off, length) of the segment
 // begun, checked anew as protection may have changed meanwhile (see
-// [mpa.Sink]).
+// [Sink]).
 func (r *Receiver) Window(dst [][]byte, off int) ([][]byte, error) {
 	skip := off - r.seg.headerLen
 	if r.failed || skip >= r.seg.payload {
@@ -138,7 +137,7 @@ func (r *Receiver) Release() {
 }
 
 // Unwritable tells that memory of the last Window cannot be written (see
-// [mpa.Sink]).
+// [Sink]).
 func (r *Receiver) Unwritable(cause error) error { return r.fail(r.unwritable(cause)) }
 
 // End tells that the segment begun is in place.

@@ -2,7 +2,6 @@ package memory
 
 import (
 	"github.com/weft-rdma/weft/ddp"
-	"github.com/weft-rdma/weft/mpa"
 )
 
 // Capacity is how many registrations a Holder remembers before it is Full.
@@ -87,8 +86,8 @@ func (u *use) dropped(n uint64) {
 	r.last = min(r.last, n-1)
 }
 
-// A Holder is what an mpa.Conn acquires around attempts to write.
-var _ mpa.Guard = (*Holder)(nil)
+// A Holder is what an LLP acquires around attempts to write, a [ddp.Guard].
+var _ ddp.Guard = (*Holder)(nil)
 
 // Init makes h the Holder of a stream of the domain pd. stream names the
 // stream for STags that only one stream may use; 0 if there are none.

@@ -27,6 +27,10 @@ func (e *MemoryError) Error() string {
 	return fmt.Sprintf("mpa: memory of a frame not yet written: %v", e.Err)
 }
 
+// Unreadable returns Frame and Err: how DDP, which knows no particular LLP, asks for
+// them.
+func (e *MemoryError) Unreadable() (frame uint64, cause error) { return e.Frame, e.Err }
+
 // Unwrap returns the cause.
 func (e *MemoryError) Unwrap() error { return e.Err }
 
@@ -124,6 +128,14 @@ func (e *Error) Is(target error) bool {
 // type 0 (MPA), and the code (RFC 5040 §4.8, RFC 6581 §8).
 func (e *Error) TerminateCode() (layer, etype, code uint8) {
 	return 2, 0, uint8(e.Code)
+}
+
+// Lost reports that the connection has ended: nothing can be sent any more.
+func (e *Error) Lost() bool { return e.Code == CodeClosed }
+
+// Reset reports that the peer's stack, or this one's, has reset the connection.
+func (e *Error) Reset() bool {
+	return errors.Is(e.Err, syscall.ECONNRESET) || errors.Is(e.Err, syscall.EPIPE)
 }
 
 func errorf(code Code, format string, args ...any) *Error {

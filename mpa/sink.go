@@ -5,7 +5,10 @@ package mpa
 // [Conn.Receive] and [Conn.Poll] call it from one goroutine at a time. Memory that a Sink hands
 // out is held between Window and Release only, and never while the Conn waits
 // for the network.
-type Sink interface {
+//
+// Sink and [Guard] are aliases so that the layers above, which do not import this
+// package, can name the same types.
+type Sink = interface {
 	// ULPDU takes one whole, validated ULPDU. u is valid until it returns.
 	// An error ends the reception: Receive returns it.
 	ULPDU(u []byte) error
@@ -40,7 +43,7 @@ type Sink interface {
 // A Guard holds the memory that frames not yet written refer to. The Conn
 // acquires it around each attempt to write, which never waits, so that memory
 // can be revoked while the Conn waits for the network.
-type Guard interface {
+type Guard = interface {
 	// Acquire takes the hold; false means that some of the memory has been
 	// revoked: the write is not attempted and Flush returns ErrRevoked.
 	Acquire() bool

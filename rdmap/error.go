@@ -39,6 +39,18 @@ const (
 	CodeUnspecified      uint8 = 0xFF // of both
 )
 
+// Error Codes of [LayerLLP], of which MPA has one type, 0 (RFC 5044 §8). An LLP
+// names its errors with them; RDMAP passes them on.
+const (
+	CodeLLPLost         uint8 = 0x01
+	CodeCRC             uint8 = 0x02
+	CodeMarker          uint8 = 0x03
+	CodeStartup         uint8 = 0x04
+	CodeLLPCatastrophic uint8 = 0x05
+	CodeInsufficientIRD uint8 = 0x06 // this and the next: RFC 6581 §8
+	CodeNoRTR           uint8 = 0x07
+)
+
 // An Error is a fault that RDMAP found. It says what a Terminate message
 // reports of it.
 type Error struct {
@@ -236,13 +248,13 @@ var codeWords = map[[3]uint8]string{
 	{LayerDDP, ddp.UntaggedBuffer, ddp.CodeTooLong}:         "message too long for available buffer",
 	{LayerDDP, ddp.UntaggedBuffer, ddp.CodeUntaggedVersion}: "invalid DDP version",
 
-	{LayerLLP, 0, 0x01}: "TCP connection closed, terminated or lost",
-	{LayerLLP, 0, 0x02}: "CRC mismatch",
-	{LayerLLP, 0, 0x03}: "marker and ULPDU length mismatch",
-	{LayerLLP, 0, 0x04}: "invalid MPA request or reply frame",
-	{LayerLLP, 0, 0x05}: "local catastrophic error",
-	{LayerLLP, 0, 0x06}: "insufficient IRD resources",
-	{LayerLLP, 0, 0x07}: "no matching RTR option",
+	{LayerLLP, 0, CodeLLPLost}:         "TCP connection closed, terminated or lost",
+	{LayerLLP, 0, CodeCRC}:             "CRC mismatch",
+	{LayerLLP, 0, CodeMarker}:          "marker and ULPDU length mismatch",
+	{LayerLLP, 0, CodeStartup}:         "invalid MPA request or reply frame",
+	{LayerLLP, 0, CodeLLPCatastrophic}: "local catastrophic error",
+	{LayerLLP, 0, CodeInsufficientIRD}: "insufficient IRD resources",
+	{LayerLLP, 0, CodeNoRTR}:           "no matching RTR option",
 }
 
 // hints say what a code of the peer's may mean, where its name does not say enough.

@@ -1,11 +1,11 @@
 package rdmap
 
 import (
+	"errors"
 	"slices"
 	"testing"
 
 	"github.com/weft-rdma/weft/ddp"
-	"github.com/weft-rdma/weft/mpa"
 )
 
 // A line is an LLP without a network: what a Stream flushes is written down as
@@ -39,7 +39,8 @@ type line struct {
 	written []segment // as they left
 	done    uint64    // how many have left
 	flushes []bool    // Flush's argument, call by call
-	guard   mpa.Guard
+	guard   ddp.Guard
+	hold    *hold // what the guard guards, if that is known
 
 	in  [][]byte // to be received
 	end error    // then
@@ -55,6 +56,15 @@ type segment struct {
 	pieces  [][]byte // as appended
 	payload []byte   // as they were when it left
 }
+
+// An unreadableError is about memory of segments from one on.
+type unreadableError struct {
+	segment uint64
+	cause   error
+}
+
+func (e *unreadableError) Error() string               { return "unreadable: " + e.cause.Error() }
+func (e *unreadableError) Unreadable() (uint64, error) { return e.segment, e.cause }
 
 // small payload, in octets, is copied as it is appended, as LLP says. The ULP's
 // messages of these tests are larger where it matters.
@@ -73,7 +83,7 @@ func (l *line) CanTry() bool      { return !l.waits }
 func (l *line) Room() bool        { return len(l.pending) < l.room }
 func (l *line) Appended() uint64  { return l.done + uint64(len(l.pending)) }
 func (l *line) Written() uint64   { return l.done }
-func (l *line) Guard(g mpa.Guard) { l.guard = g }
+func (l *line) Guard(g ddp.Guard) { l.guard = g }
 
 func (l *line) Append(header []byte, payload [][]byte) error {
 	if l.refuse != nil && len(payload) > 0 && payload[0][0] == l.bad {
@@ -121,7 +131,7 @@ func (l *line) Flush(wait bool) (drained bool, err error) {
 	if l.take == nil {
 		l.flushes = append(l.flushes, wait)
 	}
-	if h, ok := l.guard.(*hold); ok && h.held {
+	if l.hold != nil && l.hold.held {
 		l.t.Error("memory is held as Flush begins, which may wait")
 	}
 	if l.flush != nil {
@@ -129,7 +139,7 @@ func (l *line) Flush(wait bool) (drained bool, err error) {
 	}
 	for l.broken == nil {
 		if len(l.pending) > 0 && !l.guard.Acquire() {
-			return false, mpa.ErrRevoked
+			return false, errors.New("the guard refused")
 		}
 		before := l.done
 		l.write()
@@ -192,7 +202,7 @@ func (l *line) Truncate(n uint64) uint64 {
 	return l.Appended()
 }
 
-func (l *line) Receive(s mpa.Sink) error {
+func (l *line) Receive(s ddp.Sink) error {
 	for len(l.in) > 0 {
 		u := l.in[0]
 		l.in = l.in[1:]

@@ -6,7 +6,6 @@ import (
 	"testing"
 
 	"github.com/weft-rdma/weft/ddp"
-	"github.com/weft-rdma/weft/mpa"
 )
 
 // errPages is what a lower layer says of memory that cannot be accessed.
@@ -63,7 +62,7 @@ func TestAnAnswerThatCannotBeReadTellsWhatWasLeft(t *testing.T) {
 
 // What the transport cannot read is dropped, with all after it.
 func TestASegmentThatTheTransportCannotReadIsDropped(t *testing.T) {
-	r := newRig(t, func(_ *Config, l *line) { l.takes, l.fault = 2, &mpa.MemoryError{Frame: 2, Err: errPages} })
+	r := newRig(t, func(_ *Config, l *line) { l.takes, l.fault = 2, &unreadableError{2, errPages} })
 	r.send(sendOf(100), writeOf(300), sendOf(1))
 	r.stuck(func() {})
 	want(t, "sent", r.sent(), "Send 0#1+0 100.", "RDMA Write 0x22:0x1000 114...", "Terminate 2#1+0 4.")
@@ -86,7 +85,7 @@ func TestASegmentThatFaultsInItsMiddleResetsTheStream(t *testing.T) {
 		"an answer":    {func(r *rig) { r.region(0x33, 8, 100, '.'); r.take(asks(1, 100)) }, ""},
 	} {
 		r := newRig(t, func(_ *Config, l *line) {
-			l.takes, l.begun, l.fault = 0, true, &mpa.MemoryError{Frame: 0, Err: errPages}
+			l.takes, l.begun, l.fault = 0, true, &unreadableError{0, errPages}
 		})
 		begin.do(r)
 		if len(r.ended) != 1 || !errors.Is(r.ended[0], errPages) || !strings.Contains(r.ended[0].Error(), "in the middle of a segment") {

@@ -5,7 +5,6 @@ import (
 	"io"
 
 	"github.com/weft-rdma/weft/ddp"
-	"github.com/weft-rdma/weft/mpa"
 )
 
 // An inbound is the incoming half of a Stream: it tells DDP what it thinks of
@@ -189,7 +188,7 @@ func (in *inbound) AdmitUntagged(h *ddp.Untagged, n int) error {
 		return nil
 	}
 	in.message = op
-	in.rtr = first && op == OpSend && n == 0 && h.Last && !in.s.cfg.Initiator && in.s.cfg.RTR&mpa.RTRSend != 0
+	in.rtr = first && op == OpSend && n == 0 && h.Last && !in.s.cfg.Initiator && in.s.cfg.RTR&RTRSend != 0
 	return nil
 }
 

@@ -6,7 +6,6 @@ import (
 	"testing"
 
 	"github.com/weft-rdma/weft/ddp"
-	"github.com/weft-rdma/weft/mpa"
 )
 
 // invalidating is a message of no octets that asks for the invalidation of 0xdead.
@@ -82,14 +81,14 @@ func TestWritesAreNotDelivered(t *testing.T) {
 func TestReadyToReceiveMessageIsTheStreamsOwn(t *testing.T) {
 	for _, c := range []struct {
 		name string
-		rtr  mpa.RTR
+		rtr  RTR
 		in   []byte
 		next uint32
 		sent []string
 	}{
-		{"Send", mpa.RTRSend, whole(OpSend, 1, nil), 2, nil},
-		{"Write", mpa.RTRWrite, tagged(OpWrite, 0, 0, true, nil), 1, nil},
-		{"Read", mpa.RTRRead, readRequestTo(1, ReadRequest{}), 1, []string{"RDMA Read Response 0x0:0x0 0."}},
+		{"Send", RTRSend, whole(OpSend, 1, nil), 2, nil},
+		{"Write", RTRWrite, tagged(OpWrite, 0, 0, true, nil), 1, nil},
+		{"Read", RTRRead, readRequestTo(1, ReadRequest{}), 1, []string{"RDMA Read Response 0x0:0x0 0."}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			r := newRig(t, responder, func(cfg *Config, _ *line) { cfg.RTR, cfg.IRD = c.rtr, 0 })
@@ -112,10 +111,10 @@ func TestOrdinaryFirstSendTakesAReceive(t *testing.T) {
 		options func(*Config, *line)
 		in      []byte
 	}{
-		{"Send was not agreed on", func(c *Config, _ *line) { c.Initiator, c.RTR = false, mpa.RTRWrite|mpa.RTRRead }, whole(OpSend, 1, nil)},
-		{"the responder's", func(c *Config, _ *line) { c.RTR = mpa.RTRSend }, whole(OpSend, 1, nil)},
-		{"not empty", func(c *Config, _ *line) { c.Initiator, c.RTR = false, mpa.RTRSend }, whole(OpSend, 1, octets(1))},
-		{"with SE", func(c *Config, _ *line) { c.Initiator, c.RTR = false, mpa.RTRSend }, whole(OpSendSE, 1, nil)},
+		{"Send was not agreed on", func(c *Config, _ *line) { c.Initiator, c.RTR = false, RTRWrite|RTRRead }, whole(OpSend, 1, nil)},
+		{"the responder's", func(c *Config, _ *line) { c.RTR = RTRSend }, whole(OpSend, 1, nil)},
+		{"not empty", func(c *Config, _ *line) { c.Initiator, c.RTR = false, RTRSend }, whole(OpSend, 1, octets(1))},
+		{"with SE", func(c *Config, _ *line) { c.Initiator, c.RTR = false, RTRSend }, whole(OpSendSE, 1, nil)},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			if got := codeOf(t, newRig(t, c.options).feed(c.in)); got != "1/2/02" {

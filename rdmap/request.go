@@ -1,7 +1,5 @@
 package rdmap
 
-import "github.com/weft-rdma/weft/mpa"
-
 // Requester: our own operations become messages.
 
 // startOperation starts the next operation of the send queue, unless it has to
@@ -31,11 +29,11 @@ func (o *outbound) startOperation() bool {
 	}
 
 	m := &o.msg
-	m.active, m.opcode, m.ticket, m.body = true, op.Opcode, op.Ticket, nil
+	m.opcode, m.ticket, m.body = op.Opcode, op.Ticket, nil
 	m.kind = kindOperation
 	switch op.Opcode {
 	case OpWrite:
-		m.cut.StartTagged(s.rv, Control(s.rv, OpWrite), op.RemoteSTag, op.RemoteTO, op.Length)
+		o.ddp.StartTagged(Control(s.rv, OpWrite), op.RemoteSTag, op.RemoteTO, op.Length)
 	case OpReadRequest:
 		m.kind = kindQuestion
 		r := ReadRequest{
@@ -53,7 +51,7 @@ func (o *outbound) startOperation() bool {
 	case OpImmediate, OpImmediateSE:
 		o.startUntagged(AppendImmediate(m.fixed[:0], op.Immediate), QueueSend)
 	default:
-		m.cut.StartUntagged(s.rv, ControlUntagged(s.rv, op.Opcode, op.InvalidateSTag), QueueSend, o.seq.Next(QueueSend), op.Length)
+		o.ddp.StartUntagged(ControlUntagged(s.rv, op.Opcode, op.InvalidateSTag), QueueSend, op.Length)
 	}
 	return true
 }
@@ -68,9 +66,7 @@ func (o *outbound) ask(header []byte, p *pending) {
 func (o *outbound) startUntagged(body []byte, qn uint32) (msn uint32) {
 	m := &o.msg
 	m.body = body
-	msn = o.seq.Next(qn)
-	m.cut.StartUntagged(o.s.rv, ControlUntagged(o.s.rv, m.opcode, 0), qn, msn, uint32(len(body)))
-	return msn
+	return o.ddp.StartUntagged(ControlUntagged(o.s.rv, m.opcode, 0), qn, uint32(len(body)))
 }
 
 // startRTR starts the ready-to-receive message with which the initiator of a
@@ -79,15 +75,15 @@ func (o *outbound) startUntagged(body []byte, qn uint32) (msn uint32) {
 func (o *outbound) startRTR() {
 	s, m := o.s, &o.msg
 	o.rtr = false
-	m.active, m.kind, m.body = true, kindRTR, nil
+	m.kind, m.body = kindRTR, nil
 	switch s.cfg.RTR {
-	case mpa.RTRRead:
+	case RTRRead:
 		m.opcode = OpReadRequest
 		var r ReadRequest
 		o.ask(r.Append(m.fixed[:0]), &pending{rtr: true})
-	case mpa.RTRSend:
+	case RTRSend:
 		m.opcode = OpSend
-		m.cut.StartUntagged(s.rv, ControlUntagged(s.rv, OpSend, 0), QueueSend, o.seq.Next(QueueSend), 0)
+		o.ddp.StartUntagged(ControlUntagged(s.rv, OpSend, 0), QueueSend, 0)
 	default:
 		o.startEmptyWrite()
 	}
@@ -96,6 +92,6 @@ func (o *outbound) startRTR() {
 // startEmptyWrite starts an RDMA Write of no octets, which names no memory.
 func (o *outbound) startEmptyWrite() {
 	m := &o.msg
-	m.active, m.kind, m.opcode, m.body = true, kindRTR, OpWrite, nil
-	m.cut.StartTagged(o.s.rv, Control(o.s.rv, OpWrite), 0, 0, 0)
+	m.kind, m.opcode, m.body = kindRTR, OpWrite, nil
+	o.ddp.StartTagged(Control(o.s.rv, OpWrite), 0, 0, 0)
 }

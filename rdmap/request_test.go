@@ -2,8 +2,6 @@ package rdmap
 
 import (
 	"testing"
-
-	"github.com/weft-rdma/weft/mpa"
 )
 
 // Operations that most tests send.
@@ -188,24 +186,24 @@ func TestFenceWaitsForEveryAnswer(t *testing.T) {
 func TestReadyToReceiveMessageComesFirst(t *testing.T) {
 	for _, c := range []struct {
 		name string
-		rtr  mpa.RTR
+		rtr  RTR
 		line string
 		send string
 	}{
-		{"Send", mpa.RTRSend, "Send 0#1+0 0.", "Send 0#2+0 1."},
-		{"Write", mpa.RTRWrite, "RDMA Write 0x0:0x0 0.", "Send 0#1+0 1."},
-		{"Read", mpa.RTRRead, "RDMA Read Request 1#1+0 28.", "Send 0#1+0 1."},
+		{"Send", RTRSend, "Send 0#1+0 0.", "Send 0#2+0 1."},
+		{"Write", RTRWrite, "RDMA Write 0x0:0x0 0.", "Send 0#1+0 1."},
+		{"Read", RTRRead, "RDMA Read Request 1#1+0 28.", "Send 0#1+0 1."},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			r := newRig(t, func(cfg *Config, _ *line) { cfg.RTR, cfg.ORD = c.rtr, 0 })
 			r.send(sendOf(1))
-			if c.rtr == mpa.RTRRead {
+			if c.rtr == RTRRead {
 				if p := r.line.written[0].payload; string(p) != string(make([]byte, 28)) {
 					t.Errorf("the Read asks % x, want nothing", p)
 				}
 			}
 			want(t, "sent", r.sent(), c.line, c.send)
-			if c.rtr == mpa.RTRRead {
+			if c.rtr == RTRRead {
 				r.take(tagged(OpReadResponse, 0, 0, true, nil))
 			}
 			want(t, "told", r.ulp.told(), "sent 1")
@@ -218,7 +216,7 @@ func TestReadyToReceiveMessageComesFirst(t *testing.T) {
 }
 
 func TestReadThatOpensTheStreamCountsAgainstORD(t *testing.T) {
-	r := newRig(t, func(c *Config, _ *line) { c.RTR, c.ORD = mpa.RTRRead, 1 })
+	r := newRig(t, func(c *Config, _ *line) { c.RTR, c.ORD = RTRRead, 1 })
 	r.send(readOf(0))
 	want(t, "sent", r.sent(), "RDMA Read Request 1#1+0 28.")
 	r.take(tagged(OpReadResponse, 0, 0, true, nil))
@@ -227,7 +225,7 @@ func TestReadThatOpensTheStreamCountsAgainstORD(t *testing.T) {
 
 // Whoever opens the stream is the initiator.
 func TestResponderSendsNoReadyToReceiveMessage(t *testing.T) {
-	r := newRig(t, responder, func(c *Config, _ *line) { c.RTR = mpa.RTRSend | mpa.RTRWrite | mpa.RTRRead })
+	r := newRig(t, responder, func(c *Config, _ *line) { c.RTR = RTRSend | RTRWrite | RTRRead })
 	r.Kick()
 	want(t, "sent", r.sent())
 }

@@ -16,9 +16,9 @@ func (o *outbound) startAnswer() bool {
 	if m.req.atomic {
 		return o.startAtomicResponse()
 	}
-	m.active, m.opcode = true, OpReadResponse
+	m.opcode = OpReadResponse
 	r := &m.req.read
-	m.cut.StartTagged(s.rv, Control(s.rv, OpReadResponse), r.SinkSTag, r.SinkTO, r.Size)
+	o.ddp.StartTagged(Control(s.rv, OpReadResponse), r.SinkSTag, r.SinkTO, r.Size)
 	return true
 }
 
@@ -33,7 +33,7 @@ func (o *outbound) startAtomicResponse() bool {
 		o.unanswered(m.req.atomicFault(aligned, f))
 		return true // gather goes on with the Terminate
 	}
-	m.active, m.opcode = true, OpAtomicResponse
+	m.opcode = OpAtomicResponse
 	r := AtomicResponse{ID: a.ID, Original: found}
 	o.startUntagged(r.Append(m.fixed[:0]), QueueAtomicResponse)
 	return true

@@ -38,6 +38,7 @@ func newRig(t testing.TB, options ...func(*Config, *line)) *rig {
 	for _, o := range options {
 		o(&cfg, r.line)
 	}
+	r.line.hold = h
 	r.Stream = NewStream(r.line, r.ulp, cfg)
 	r.ulp.stream = r.Stream
 	return r

@@ -5,7 +5,6 @@ import (
 	"sync/atomic"
 
 	"github.com/weft-rdma/weft/ddp"
-	"github.com/weft-rdma/weft/mpa"
 )
 
 // A Config holds the terms of a Stream.
@@ -19,7 +18,7 @@ type Config struct {
 	// responder it is the set of those that the peer may begin with
 	// (RFC 6581 §9.2).
 	Initiator bool
-	RTR       mpa.RTR
+	RTR       RTR
 
 	// ReadEnabled lets the peer's Read Requests in; WriteEnabled is checked
 	// by the Memory.
@@ -106,13 +105,16 @@ type Stats struct {
 // before Kick and Reader are called.
 func NewStream(llp ddp.LLP, ulp ULP, cfg Config) *Stream {
 	s := &Stream{llp: llp, ulp: ulp, cfg: cfg, rv: llp.Version(), ready: make(chan struct{}), done: make(chan struct{})}
-	llp.Guard(cfg.Hold)
 	s.out.init(s)
 	s.in.init(s)
 	// A Read that opens a peer-to-peer stream has a place whatever IRD and ORD
 	// say (RFC 6581 §9.1).
-	s.requests.init(max(cfg.IRD, int(cfg.RTR&mpa.RTRRead/mpa.RTRRead)))
-	s.responses.init(cfg.ORD, max(cfg.ORD, int(cfg.RTR&mpa.RTRRead/mpa.RTRRead)))
+	opening := 0
+	if cfg.RTR&RTRRead != 0 {
+		opening = 1
+	}
+	s.requests.init(max(cfg.IRD, opening))
+	s.responses.init(cfg.ORD, max(cfg.ORD, opening))
 	return s
 }
 

@@ -109,10 +109,10 @@ func (s *Stream) newTerminate(err error) *outgoingTerminate {
 // sent stays without its last segment: it is never delivered.
 func (o *outbound) startTerminate(t *outgoingTerminate) {
 	m := &o.msg
-	m.active, m.kind, m.opcode, m.body = true, kindTerminate, OpTerminate, t.payload
-	// Always the first of its queue: one that was dropped together with revoked
-	// segments before it has not been sent.
-	m.cut.StartUntagged(o.s.rv, ControlUntagged(o.s.rv, OpTerminate, 0), QueueTerminate, 1, uint32(len(t.payload)))
+	m.kind, m.opcode, m.body = kindTerminate, OpTerminate, t.payload
+	// One that was dropped together with revoked segments before it has not been
+	// sent.
+	o.ddp.StartOnly(ControlUntagged(o.s.rv, OpTerminate, 0), QueueTerminate, uint32(len(t.payload)))
 }
 
 // atomicFault is the error of an atomic that was not done: no RDMA header is
@@ -141,11 +141,11 @@ func (r *request) readFault(f ddp.Fault, sent uint32) error {
 func Refuse(llp ddp.LLP, err error) *TerminateError {
 	s := &Stream{rv: llp.Version()}
 	t := s.newTerminate(err)
-	var m message
-	m.cut.StartUntagged(s.rv, ControlUntagged(s.rv, OpTerminate, 0), QueueTerminate, 1, uint32(len(t.payload)))
-	hdr, _, _, _ := m.cut.Next(llp.MULPDU(), nil)
-	llp.Append(hdr, [][]byte{t.payload})
-	if drained, err := llp.Flush(true); err != nil || !drained || llp.CloseWrite() != nil {
+	out := ddp.NewSender(llp, nil)
+	out.StartOnly(ControlUntagged(s.rv, OpTerminate, 0), QueueTerminate, uint32(len(t.payload)))
+	out.Next()
+	_, _ = out.Append([][]byte{t.payload}) // which can be read
+	if drained, err := out.Flush(true); err != nil || !drained || out.CloseWrite() != nil {
 		_ = llp.Reset()
 		return t.err
 	}

@@ -6,7 +6,6 @@ import (
 	"sync/atomic"
 
 	"github.com/weft-rdma/weft/ddp"
-	"github.com/weft-rdma/weft/mpa"
 )
 
 // An outbound is the outgoing half of a Stream. One goroutine at a time owns
@@ -22,8 +21,8 @@ type outbound struct {
 	owner   sync.Mutex    // held by the owner while it is at work, for Stop
 
 	// All below belongs to the owner.
-	seq      ddp.Sequence
-	msg      message   // the message being cut into segments, if msg.active
+	ddp      *ddp.Sender
+	msg      message   // the message being cut into segments, if the sender is Active
 	op       Operation // taken off the send queue but waiting for ORD or a fence, if stalled
 	stalled  bool
 	answers  bool // the peer's requests come next; they take turns with the send queue
@@ -33,16 +32,13 @@ type outbound struct {
 	opened   bool // Config.Opened has been called, if there is one
 	inflight inflight
 	pieces   [][]byte
-	header   [ddp.UntaggedLen]byte
 }
 
 // A message is what is being sent.
 type message struct {
-	active bool
 	kind   messageKind
 	opcode Opcode
-	ticket uint64 // of our own operations
-	cut    ddp.Outbound
+	ticket uint64  // of our own operations
 	body   []byte  // RDMAP header or payload of a message that has no other
 	req    request // of answers: what is being answered
 	fixed  [AtomicRequestLen]byte
@@ -64,6 +60,7 @@ const budget = 1
 
 func (o *outbound) init(s *Stream) {
 	o.s = s
+	o.ddp = ddp.NewSender(s.llp, s.cfg.Hold)
 	o.rtr = s.cfg.Initiator && s.cfg.RTR != 0
 	if s.cfg.HandOver == nil {
 		o.handoff = make(chan struct{}, 1)
@@ -79,7 +76,7 @@ func (s *Stream) Kick() {
 	if o.bell.Add(1) != 1 {
 		return // the owner looks again before it leaves
 	}
-	if s.llp.CanTry() {
+	if o.ddp.CanTry() {
 		o.run(false)
 		return
 	}
@@ -137,7 +134,7 @@ func (o *outbound) run(wait bool) {
 			o.s.cfg.Ended(err)
 			return
 		case o.dead:
-			o.s.cfg.Ended(o.s.llp.CloseWrite())
+			o.s.cfg.Ended(o.ddp.CloseWrite())
 			return
 		case done == free && o.bell.CompareAndSwap(seen, 0):
 			return
@@ -178,7 +175,7 @@ func (o *outbound) step(wait bool) (progress, error) {
 			// A Terminate that may not be sent, because the peer's first
 			// message has not come, is not waited for. The peer would take FIN
 			// for a graceful close: the LLP stream is to be reset.
-			if s.term.Load() != nil && s.llp.Fenced() {
+			if s.term.Load() != nil && o.ddp.Fenced() {
 				return free, errUntold
 			}
 			o.dead = true
@@ -186,7 +183,7 @@ func (o *outbound) step(wait bool) (progress, error) {
 		return free, nil
 	}
 	for {
-		drained, err := s.llp.Flush(wait)
+		drained, err := o.ddp.Flush(wait)
 		o.account()
 		switch {
 		case err != nil:
@@ -217,23 +214,23 @@ var (
 // it and not those before.
 func (o *outbound) mend(err error) error {
 	s := o.s
-	var fault *mpa.MemoryError
+	var unreadable *ddp.UnreadableError
 	switch {
-	case errors.Is(err, mpa.ErrRevoked):
-		frame := s.cfg.Hold.Revoked()
-		if frame < s.llp.Written() {
+	case err == ddp.ErrRevoked:
+		segment := s.cfg.Hold.Revoked()
+		if segment < o.ddp.Written() {
 			return nil // all that referred to that memory has left
 		}
-		return o.damaged(frame, ddp.FaultSTag, errRevoked)
-	case errors.As(err, &fault):
-		return o.damaged(fault.Frame, ddp.FaultMemory, &MemoryError{fault.Err})
+		return o.damaged(segment, ddp.FaultSTag, errRevoked)
+	case errors.As(err, &unreadable):
+		return o.damaged(unreadable.Segment, ddp.FaultMemory, &MemoryError{unreadable.Err})
 	}
 	return err
 }
 
 // account tells the ULP which operations the transport has taken over.
 func (o *outbound) account() {
-	written := o.s.llp.Written()
+	written := o.ddp.Written()
 	if written > 0 && !o.opened {
 		o.opened = true
 		if o.s.cfg.Opened != nil {
@@ -250,29 +247,29 @@ func (o *outbound) account() {
 // and reports whether nothing at all waits to be written.
 func (o *outbound) gather() (empty bool) {
 	s := o.s
-	if s.llp.Fenced() {
+	if o.ddp.Fenced() {
 		return true
 	}
-	for s.llp.Room() && !s.cfg.Hold.Full() {
+	for o.ddp.Room() && !s.cfg.Hold.Full() {
 		if s.abandoned.Load() {
 			break
 		}
 		// A Terminate goes out at the next boundary of a segment (Verbs §6.4).
-		if t := s.term.Load(); t != nil && (!o.msg.active || o.msg.kind != kindTerminate) {
+		if t := s.term.Load(); t != nil && (!o.ddp.Active() || o.msg.kind != kindTerminate) {
 			if o.inflight.terminated {
 				break
 			}
 			o.startTerminate(t)
 		}
-		if !o.msg.active && !o.choose() {
+		if !o.ddp.Active() && !o.choose() {
 			break
 		}
-		if o.msg.active && !o.segment() {
+		if o.ddp.Active() && !o.segment() {
 			break
 		}
 	}
 	s.cfg.Hold.Release()
-	return s.llp.Appended() == s.llp.Written()
+	return o.ddp.Empty()
 }
 
 // choose starts the next message: answers to the peer and our own operations
@@ -297,9 +294,8 @@ func (o *outbound) choose() bool {
 // batch must be written first or the message could not go on.
 func (o *outbound) segment() bool {
 	s, m := o.s, &o.msg
-	before := m.cut
-	hdr, off, n, last := m.cut.Next(s.llp.MULPDU(), o.header[:0])
-	frame := s.llp.Appended()
+	off, n := o.ddp.Next()
+	frame := o.ddp.Appended()
 	s.cfg.Hold.Frame(frame)
 	o.pieces = o.pieces[:0]
 	volatile := false
@@ -316,7 +312,7 @@ func (o *outbound) segment() bool {
 		r := &m.req.read
 		if o.pieces, f = s.ulp.Source(o.pieces, r.SourceSTag, r.SourceTO+uint64(off), n); f != ddp.NoFault {
 			s.cfg.Hold.Truncate(frame)
-			return o.refused(before, f)
+			return o.refused(f)
 		}
 	default:
 		var err error
@@ -327,19 +323,20 @@ func (o *outbound) segment() bool {
 			return o.failed(err)
 		}
 	}
-	copied, err := false, error(nil)
+	var last, copied bool
+	var err error
 	if volatile {
-		copied, err = s.llp.AppendVolatile(hdr, o.pieces)
+		last, copied, err = o.ddp.AppendVolatile(o.pieces)
 	} else {
-		err = s.llp.Append(hdr, o.pieces)
+		last, err = o.ddp.Append(o.pieces)
 	}
 	if copied || err != nil {
 		s.cfg.Hold.Truncate(frame)
 	}
 	if err != nil {
-		return o.unreadable(before, err)
+		return o.unreadable(err)
 	}
-	o.inflight.push(s.llp.Appended(), m, last)
+	o.inflight.push(o.ddp.Appended(), m, last)
 	if m.kind == kindAnswer && !m.req.atomic {
 		m.req.sent += uint32(n)
 	}
@@ -349,33 +346,32 @@ func (o *outbound) segment() bool {
 	return true
 }
 
-// refused is the end of an answer whose source is refused; before is how far the
-// message had been cut. It returns what segment does.
-func (o *outbound) refused(before ddp.Outbound, f ddp.Fault) bool {
-	s, m := o.s, &o.msg
-	if s.llp.Appended() != s.llp.Written() {
+// refused is the end of an answer whose source is refused. It returns what segment
+// does.
+func (o *outbound) refused(f ddp.Fault) bool {
+	m := &o.msg
+	if !o.ddp.Empty() {
 		// The peer is told what was left of its request. What waits
 		// may not leave either, as it may refer to the same memory.
-		m.cut = before
 		return false
 	}
-	m.active = false
+	o.ddp.Drop()
 	o.unanswered(m.req.readFault(f, m.req.sent))
 	return true
 }
 
 // failed is the end of an operation that cannot go on. It returns what segment does.
 func (o *outbound) failed(err error) bool {
-	o.msg.active = false
+	o.ddp.Drop()
 	o.s.ulp.Failed(o.msg.ticket, err)
 	return true
 }
 
-// unreadable is the end of a message whose memory cannot be read; before is how far it
-// had been cut. It returns what segment does.
-func (o *outbound) unreadable(before ddp.Outbound, err error) bool {
+// unreadable is the end of a message whose memory cannot be read. It returns what
+// segment does.
+func (o *outbound) unreadable(err error) bool {
 	if o.msg.kind == kindAnswer {
-		return o.refused(before, ddp.FaultMemory)
+		return o.refused(ddp.FaultMemory)
 	}
 	return o.failed(&MemoryError{err})
 }
@@ -383,7 +379,6 @@ func (o *outbound) unreadable(before ddp.Outbound, err error) bool {
 // finish notes that the message has been cut to its end.
 func (o *outbound) finish() {
 	s, m := o.s, &o.msg
-	m.active = false
 	if m.kind == kindAnswer {
 		s.requests.pop()
 		if m.req.atomic {
@@ -402,10 +397,10 @@ func (o *outbound) finish() {
 // was part of fails (Verbs §6.4).
 func (o *outbound) damaged(frame uint64, f ddp.Fault, why error) error {
 	s := o.s
-	begun := s.llp.Truncate(frame) > frame
+	begun := o.ddp.Truncate(frame)
 	s.cfg.Hold.Truncate(frame)
 	victim, ok := o.inflight.truncate(frame)
-	o.msg.active = false
+	o.ddp.Drop()
 	switch {
 	case begun:
 		if f == ddp.FaultMemory && ok && victim.kind == kindOperation {

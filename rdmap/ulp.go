@@ -1,9 +1,6 @@
 package rdmap
 
-import (
-	"github.com/weft-rdma/weft/ddp"
-	"github.com/weft-rdma/weft/mpa"
-)
+import "github.com/weft-rdma/weft/ddp"
 
 // An Operation is one operation of the requester's send queue, as RDMAP needs
 // to know it.
@@ -142,7 +139,7 @@ type Memory interface {
 // The ULP's Gather, Source and Atomic put memory under it. Frames are numbered
 // from 0 as they are appended.
 type Hold interface {
-	mpa.Guard
+	ddp.Guard
 
 	// Frame tells the number of the frame that memory is gathered for from
 	// now on.

@@ -7,7 +7,6 @@ import (
 	"errors"
 
 	"github.com/weft-rdma/weft/ddp"
-	"github.com/weft-rdma/weft/mpa"
 	"github.com/weft-rdma/weft/rdmap"
 )
 
@@ -85,8 +84,8 @@ var requestEvents = map[[3]uint8]EventID{
 }
 
 var events = map[[3]uint8]EventID{
-	{rdmap.LayerLLP, 0, uint8(mpa.CodeCRC)}:    EventCRC,
-	{rdmap.LayerLLP, 0, uint8(mpa.CodeMarker)}: EventBadFPDU,
+	{rdmap.LayerLLP, 0, rdmap.CodeCRC}:    EventCRC,
+	{rdmap.LayerLLP, 0, rdmap.CodeMarker}: EventBadFPDU,
 
 	{rdmap.LayerDDP, 0, 0}: EventSegmentSize,
 	{rdmap.LayerDDP, 1, 0}: EventProtectionSTag,

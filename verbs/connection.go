@@ -5,11 +5,9 @@ import (
 	"io"
 	"sync"
 	"sync/atomic"
-	"syscall"
 	"time"
 
 	"github.com/weft-rdma/weft/ddp"
-	"github.com/weft-rdma/weft/mpa"
 	"github.com/weft-rdma/weft/rdmap"
 )
 
@@ -141,7 +139,7 @@ func (c *connection) run() {
 // stream any more.
 func (c *connection) received(err error) (lost bool) {
 	var remote *rdmap.TerminateError
-	var llp *mpa.Error
+	llp, isLLP := ddp.AsLLPError(err)
 	switch {
 	case errors.Is(err, io.EOF):
 		c.stream.PeerClosed() // and peerClosed decides
@@ -150,7 +148,7 @@ func (c *connection) received(err error) (lost bool) {
 		c.q.mu.Unlock()
 	case errors.As(err, &remote) && remote.Remote:
 		lost = c.peerTerminated(remote)
-	case errors.As(err, &llp) && llp.Code == mpa.CodeClosed:
+	case isLLP && llp.Lost():
 		return true
 	default:
 		lost = c.violated(err)
@@ -342,12 +340,12 @@ func (c *connection) finish(err error, lost bool) {
 		event, t = EventLLPCloseComplete, llpClosed
 	case was == Closing:
 		event = EventBadClose
-		if e := (*mpa.Error)(nil); cause != errBusy && errors.As(err, &e) {
+		if _, ok := ddp.AsLLPError(err); ok && cause != errBusy {
 			event = EventLLPLost
 		}
 	case was == RTS:
 		event = EventLLPLost
-		if errors.Is(cause, syscall.ECONNRESET) || errors.Is(cause, syscall.EPIPE) {
+		if e, ok := ddp.AsLLPError(cause); ok && e.Reset() {
 			event = EventLLPReset
 		}
 	case was == Terminate && lost && c.reportLoss:

@@ -161,7 +161,7 @@ func (cq *CQ) check(verb string) error {
 // (Verbs §9.3.2.1).
 //
 // If there are none it looks whether something has arrived for one of the queue
-// pairs attached whose connection polls ([mpa.Config] Spin), and receives that:
+// pairs attached whose connection polls (Spin of mpa.Config), and receives that:
 // one of them a call, each in its turn. What it cannot receive by itself, like the
 // rest of a message that has begun to arrive, takes another goroutine: who polls
 // without end should let others run now and then, as Wait does while it polls.

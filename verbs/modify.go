@@ -20,7 +20,7 @@ type QPModify struct {
 	//
 	//	StreamMessage(ctx context.Context, b []byte) error
 	//
-	// as [github.com/weft-rdma/weft/mpa.Conn] has.
+	// as that of MPA has.
 	LLP           ddp.LLP
 	Terms         *Terms
 	StreamMessage []byte

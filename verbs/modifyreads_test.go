@@ -8,6 +8,7 @@ import (
 
 	"github.com/weft-rdma/weft/internal/nettest"
 	"github.com/weft-rdma/weft/mpa"
+	"github.com/weft-rdma/weft/rdmap"
 	"github.com/weft-rdma/weft/verbs"
 )
 
@@ -79,7 +80,7 @@ func TestModifyLeavesTheReadyToReceiveMessageItsPlace(t *testing.T) {
 		if p.Initiator {
 			nc = x
 		}
-		return mpa.NewConn(nc, p), verbs.Terms{Initiator: p.Initiator, RTR: mpa.RTRRead}
+		return mpa.NewConn(nc, p), verbs.Terms{Initiator: p.Initiator, RTR: rdmap.RTRRead}
 	}
 	check(t, b.qp.Establish(terms(mpa.Params{})))
 	must(b.qp.Modify(verbs.RTS, verbs.QPModify{SendDepth: new(8)}))(t)

@@ -11,7 +11,7 @@ import (
 	"time"
 
 	"github.com/weft-rdma/weft/memory"
-	"github.com/weft-rdma/weft/mpa"
+	"github.com/weft-rdma/weft/rdmap"
 )
 
 // A QP is a queue pair: the consumer's end of an RDMA stream (Verbs §6).
@@ -51,9 +51,9 @@ type QP struct {
 
 // Terms are what the start-up of a stream has agreed on.
 type Terms struct {
-	IRD, ORD  int     // in place of those of the QPConfig
-	Initiator bool    // this side sends first
-	RTR       mpa.RTR // the ready-to-receive message, see rdmap.Config
+	IRD, ORD  int       // in place of those of the QPConfig
+	Initiator bool      // this side sends first
+	RTR       rdmap.RTR // the ready-to-receive message, see rdmap.Config
 
 	// Nudge, of an initiator, is after how long without an answer to its first
 	// message the peer is sent an empty RDMA Write, which nobody is told of, and

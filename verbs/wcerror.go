@@ -6,6 +6,8 @@ import (
 	"errors"
 	"io"
 	"strings"
+
+	"github.com/weft-rdma/weft/ddp"
 )
 
 // Err returns nil for a success. Any other completion is an error that is both
@@ -60,9 +62,9 @@ func (e *wcError) Error() string {
 
 // clause is an error in the midst of another, without the name of a package.
 func clause(err error) string {
-	s := err.Error()
-	for _, name := range [...]string{"verbs: ", "mpa: "} {
-		s = strings.TrimPrefix(s, name)
+	s := strings.TrimPrefix(err.Error(), "verbs: ")
+	if e, ok := ddp.AsLLPError(err); ok && strings.HasPrefix(s, e.Error()) {
+		_, s, _ = strings.Cut(s, ": ")
 	}
 	return s
 }

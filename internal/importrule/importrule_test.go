@@ -56,7 +56,7 @@ func TestTheRulesNameTheImportThatBreaksThem(t *testing.T) {
 				"verbs/a.go":    {"sync", m + "memory", m + "rdmap"},
 				"memory/a.go":   {m + "ddp"},
 				"rdmap/a.go":    {m + "ddp"},
-				"ddp/a.go":      {m + "mpa"},
+				"ddp/a.go":      {"errors"},
 				"mpa/a.go":      {"net", "golang.org/x/sys/unix"},
 				"cmd/weft/a.go": {m + "cm", m + "capture", "example.org/cli", m + "cmd/weft/internal"},
 			},
@@ -98,6 +98,10 @@ func TestTheRulesNameTheImportThatBreaksThem(t *testing.T) {
 		"sockets": {
 			imports: map[string][]string{"verbs/a.go": {"net/netip"}},
 			want:    []string{`verbs/a.go:2: verbs imports "net/netip": verbs knows nothing of sockets and does not import net`},
+		},
+		"an LLP": {
+			imports: map[string][]string{"ddp/a.go": {m + "mpa"}, "rdmap/a_test.go": {m + "mpa"}, "cm/a.go": {m + "mpa"}},
+			want:    []string{`ddp/a.go:2: ddp imports "example.test/m/mpa": ddp runs over any LLP and does not import one`},
 		},
 		"a library in the core": {
 			imports: map[string][]string{"cm/a.go": {"example.org/log", "golang.org/x/system"}},

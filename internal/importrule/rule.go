@@ -52,6 +52,10 @@ const everything = "..."
 // by cm and used by mpa, and what lies between knows streams only.
 var socketless = []string{"verbs", "memory", "rdmap", "ddp"}
 
+// llpless are the layers that run over any LLP: what assembles a stream, which is cm,
+// is what knows that it is MPA.
+var llpless = []string{"verbs", "memory", "rdmap", "ddp"}
+
 // outside is what packages may import beyond the standard library, except those that
 // may import libraries.
 var outside = []string{"golang.org/x/sys"}
@@ -74,7 +78,7 @@ type rule func(pkg string, r reach, to string) (broken string)
 
 // rules apply to what a package imports outside its tests. The first that an import
 // breaks is reported.
-var rules = []rule{commandsOnTop, captureForCommands, helpersForTests, downwards, listed, noSockets, lean, noForeignCode}
+var rules = []rule{commandsOnTop, captureForCommands, helpersForTests, downwards, listed, noSockets, anyLLP, lean, noForeignCode}
 
 func isLayer(pkg string) bool { return slices.Contains(layers, pkg) }
 
@@ -133,6 +137,13 @@ func listed(pkg string, r reach, to string) string {
 func noSockets(pkg string, r reach, _ string) string {
 	if slices.Contains(socketless, pkg) && under(r.path, "net") {
 		return pkg + " knows nothing of sockets and does not import net"
+	}
+	return ""
+}
+
+func anyLLP(pkg string, _ reach, to string) string {
+	if slices.Contains(llpless, pkg) && to == "mpa" {
+		return pkg + " runs over any LLP and does not import one"
 	}
 	return ""
 }
