@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"sync"
 
 	"github.com/weft-rdma/weft/ddp"
 )
@@ -29,9 +30,10 @@ type recorder struct {
 	holding bool // memory for what arrives
 	scratch [1][]byte
 
-	log    []string
-	value  uint64 // of the last Responded
-	failed error  // of the last Failed
+	logging sync.Locker // of log, where several goroutines write; nil: one does
+	log     []string
+	value   uint64 // of the last Responded
+	failed  error  // of the last Failed
 }
 
 // A region is memory behind an STag.
@@ -47,9 +49,14 @@ type region struct {
 var _ ULP = (*recorder)(nil)
 
 func (u *recorder) note(format string, args ...any) {
-	if !u.quiet {
-		u.log = append(u.log, fmt.Sprintf(format, args...))
+	if u.quiet {
+		return
 	}
+	if u.logging != nil {
+		u.logging.Lock()
+		defer u.logging.Unlock()
+	}
+	u.log = append(u.log, fmt.Sprintf(format, args...))
 }
 
 // told returns what was written down since the last call.

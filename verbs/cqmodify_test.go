@@ -172,8 +172,7 @@ func TestACQThatStaysFullEndsEachQueuePairThatCompletesThere(t *testing.T) {
 		a.wantEvents(verbs.EventCQOverflow)
 		for i := range 2 {
 			qp := a.newQP(verbs.QPConfig{SendCQ: cq})
-			x, y := w.pair(t)
-			join(t, qp, b.newQP(reads), x, y, cm.Params{})
+			w.connect(t, qp, b.newQP(reads), cm.Params{})
 			check(t, qp.PostSend(a.write(1, b, 0, 10)))
 			reach(t, qp, verbs.Error)
 			want := []verbs.EventID{verbs.EventCQOverflow, verbs.EventCQSQ, verbs.EventCQSQ}
@@ -279,9 +278,8 @@ func TestAFailedCQEndsItsQueuePairsAndNoOthers(t *testing.T) {
 			}
 		}
 		// A queue pair that goes on in spite of it ends with its first completion.
-		x, y := w.pair(t)
 		check(t, victims[0].Reset())
-		join(t, victims[0], b.newQP(reads), x, y, cm.Params{})
+		w.connect(t, victims[0], b.newQP(reads), cm.Params{})
 		check(t, victims[0].PostSend(a.write(1, b, 0, 10)))
 		reach(t, victims[0], verbs.Error)
 

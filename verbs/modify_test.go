@@ -381,7 +381,7 @@ func TestAQueueDoesNotShrinkBelowWhatWasNotPolled(t *testing.T) {
 //
 // Claims: V-6.2.1.2-3
 func TestAStreamMessageGoesBeforeWhatIsPosted(t *testing.T) {
-	overWires(t, func(t *testing.T, w wire) {
+	overMPA(t, func(t *testing.T, w wire) {
 		a := newSide(t, reads)
 		x, y := w.pair(t)
 		a.post(a.send(1, 0, 8))
@@ -401,7 +401,7 @@ func TestAStreamMessageGoesBeforeWhatIsPosted(t *testing.T) {
 //
 // Claims: V-6.2.1.2-3 V-6.2.1.2-6 V-6.6.1-1 V-6.6.1-3 V-6.2.1.2-5 V-13.1-2 V-13.1-3 V-13.1-4 V-13.1-8 V-6.2.1.2-4
 func TestAStreamMessageGoesBeforeIWARP(t *testing.T) {
-	overWires(t, func(t *testing.T, w wire) {
+	overMPA(t, func(t *testing.T, w wire) {
 		for _, hasty := range []bool{false, true} {
 			a, b := newSide(t, reads), newSide(t, reads)
 			x, y := w.pair(t)

@@ -11,6 +11,7 @@ import (
 
 	"github.com/weft-rdma/weft/cm"
 	"github.com/weft-rdma/weft/internal/nettest"
+	"github.com/weft-rdma/weft/internal/records"
 	"github.com/weft-rdma/weft/memory"
 	"github.com/weft-rdma/weft/mpa"
 	"github.com/weft-rdma/weft/verbs"
@@ -112,7 +113,8 @@ func wantError(t testing.TB, err, want error) {
 	}
 }
 
-// A wire makes the two ends of a connection.
+// A wire makes the two ends of a connection, for MPA; without pair it is a stream of
+// records, which is another LLP.
 type wire struct {
 	name string
 	pair func(testing.TB) (a, b net.Conn)
@@ -120,15 +122,22 @@ type wire struct {
 }
 
 // wires are a stream over which the poster sends by itself, one over which the
-// writer does, and one from which whoever polls receives by himself.
+// writer does, one from which whoever polls receives by himself, and one that is not
+// MPA's.
 var wires = []wire{
 	{"TCP", func(t testing.TB) (a, b net.Conn) { return nettest.TCPPair(t, "tcp4") }, 0},
 	{"memory", func(testing.TB) (a, b net.Conn) { return nettest.Pipe() }, 0},
 	{"TCP polled", func(t testing.TB) (a, b net.Conn) { return nettest.TCPPair(t, "tcp4") }, time.Millisecond},
+	{name: "records"},
 }
 
 // overWires runs f over each of the wires, and looks for goroutines left behind.
-func overWires(t *testing.T, f func(t *testing.T, w wire)) {
+func overWires(t *testing.T, f func(t *testing.T, w wire)) { over(t, wires, f) }
+
+// overMPA runs f over those of MPA.
+func overMPA(t *testing.T, f func(t *testing.T, w wire)) { over(t, wires[:3], f) }
+
+func over(t *testing.T, wires []wire, f func(t *testing.T, w wire)) {
 	for _, w := range wires {
 		t.Run(w.name, func(t *testing.T) {
 			nettest.CheckLeaks(t)
@@ -140,6 +149,10 @@ func overWires(t *testing.T, f func(t *testing.T, w wire)) {
 // connect connects the two queue pairs over w; a is the initiator.
 func (w wire) connect(t testing.TB, a, b *verbs.QP, p cm.Params) {
 	t.Helper()
+	if w.pair == nil {
+		joinRecords(t, a, b)
+		return
+	}
 	x, y := w.pair(t)
 	if w.spin > 0 {
 		p.MPA.Spin = w.spin
@@ -161,6 +174,15 @@ func join(t testing.TB, a, b *verbs.QP, x, y net.Conn, p cm.Params) {
 	}()
 	_, err := cm.Connect(ctx, a, x, p)
 	check(t, errors.Join(err, <-accepted))
+}
+
+// joinRecords connects queue pairs over a stream of records.
+func joinRecords(t testing.TB, a, b *verbs.QP) {
+	t.Helper()
+	x, y := records.Pipe()
+	ca, cb := must(a.Query())(t), must(b.Query())(t)
+	check(t, b.Establish(y, verbs.Terms{IRD: cb.IRD, ORD: min(cb.ORD, ca.IRD)}))
+	check(t, a.Establish(x, verbs.Terms{IRD: ca.IRD, ORD: min(ca.ORD, cb.IRD), Initiator: true}))
 }
 
 // linked makes two sides and connects them.

@@ -5,6 +5,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/weft-rdma/weft/cm"
 	"github.com/weft-rdma/weft/verbs"
 )
 
@@ -243,5 +244,36 @@ func TestASharedQueueIsDestroyedWithItsReceives(t *testing.T) {
 		if u := s.rnic.Usage(); u.SRQs != 0 || u.SRQWRs != 0 {
 			t.Errorf("%+v is in use", u)
 		}
+	})
+}
+
+// Whatever the LLP, messages of several queue pairs take the receives in the order of
+// their arrival, and one that finds none ends its own stream.
+func TestASharedQueueServesStreamsOfAnyLLP(t *testing.T) {
+	overWires(t, func(t *testing.T, w wire) {
+		a, b := newSide(t, reads), newSide(t, reads)
+		srq := must(b.pd.CreateSRQ(verbs.SRQConfig{WRs: 8}))(t)
+		var senders, takers []*verbs.QP
+		for range 2 {
+			s, r := a.newQP(reads), b.newQP(verbs.QPConfig{SRQ: srq, IRD: 4, ORD: 4})
+			w.connect(t, s, r, cm.Params{})
+			senders, takers = append(senders, s), append(takers, r)
+		}
+		for id := range uint64(4) {
+			check(t, srq.PostRecv(verbs.RecvWR{ID: id, SGL: []verbs.SGE{b.mr.SGE(int(id)*8, 8)}}))
+		}
+		for id := range uint64(4) {
+			check(t, senders[id%2].PostSend(a.send(id, 0, 8)))
+			wantDone(t, a.sendCQ, done{id, verbs.Success})
+			if wc := wantDone(t, b.recvCQ, done{id, verbs.Success})[0]; wc.QP != takers[id%2] {
+				t.Errorf("receive %d is of queue pair %d", id, wc.QPNum)
+			}
+		}
+		check(t, senders[0].PostSend(a.send(5, 0, 8)))
+		b.wantEvents(verbs.EventRQMSNRange)
+		reach(t, takers[0], verbs.Error)
+		check(t, srq.PostRecv(verbs.RecvWR{ID: 6, SGL: []verbs.SGE{b.mr.SGE(0, 8)}}))
+		check(t, senders[1].PostSend(a.send(7, 0, 8)))
+		wantDone(t, b.recvCQ, done{6, verbs.Success})
 	})
 }
