@@ -5,7 +5,6 @@
 package rpcrdma
 
 import (
-	"encoding/binary"
 	"errors"
 
 	"github.com/weft-rdma/weft/internal/pages"
@@ -140,7 +139,7 @@ func (c *served) answer(reply []byte) {
 // layOut makes the work requests that send a reply, and what the Send holds.
 func (c *served) layOut(reply []byte) error {
 	r := c.r
-	handle := c.invalidate()
+	handle := c.chooseInvalidate()
 	source, at := c.source(reply)
 	threshold := int(r.e.threshold.Load())
 	err := c.reply.Plan(c.header, len(reply), c.reduce(reply), threshold)
@@ -167,7 +166,7 @@ func (c *served) layOut(reply []byte) error {
 		b = append(b, reply[run.Offset:][:run.Length]...) // moves nothing if in place
 	}
 	c.add(verbs.OpSend, c.send, 0, Segment{Length: uint32(len(b))})
-	c.invalidates(handle)
+	c.setInvalidate(handle)
 	return nil
 }
 
@@ -212,7 +211,7 @@ func (c *served) reduce(reply []byte) []Run {
 		return nil
 	}
 	c.cursor.Whole(reply, at)
-	if err := walked(binding.WalkReply(c.request.Proc, &c.cursor), &c.cursor); err != nil {
+	if err := WalkReply(binding, c.request.Proc, &c.cursor); err != nil {
 		// Who made the reply knows the program better than the binding does. It
 		// goes as it is.
 		c.r.log("cannot place results", "xid", c.xid, "reason", err)
@@ -226,38 +225,19 @@ func (c *served) reduce(reply []byte) []Run {
 	return c.eligible
 }
 
-// invalidate chooses the STag that the reply invalidates, 0 for none: both sides
-// have to support it, and all that the call offers has to be named by one handle,
-// which then belongs to this XID alone (RFC 8797 §4.1; the rule is Linux's).
-func (c *served) invalidate() (handle uint32) {
+// chooseInvalidate returns the STag that the reply is to invalidate, 0 for none.
+// Both sides have to support it, and one handle has to name all that the call
+// offers: it then belongs to this XID alone (RFC 8797 §4.1; the rule is Linux's).
+func (c *served) chooseInvalidate() (handle uint32) {
 	if !c.r.e.cfg.private.Invalidates(c.r.e.peer) {
 		return 0
 	}
-	same := true
-	see := func(s Segment) {
-		same = same && (handle == 0 || handle == s.Handle)
-		handle = s.Handle
-	}
-	for _, s := range c.header.Reads {
-		see(s.Segment)
-	}
-	for _, chunk := range c.header.Writes {
-		for _, s := range chunk {
-			see(s)
-		}
-	}
-	for _, s := range c.header.Reply {
-		see(s)
-	}
-	if !same {
-		return 0
-	}
-	return handle
+	return c.header.CommonHandle()
 }
 
-// invalidates makes the Send, which is the last work request, invalidate the
+// setInvalidate makes the Send, which is the last work request, invalidate the
 // peer's STag handle, if that is not 0.
-func (c *served) invalidates(handle uint32) {
+func (c *served) setInvalidate(handle uint32) {
 	if handle != 0 {
 		wr := &c.work.wrs[len(c.work.wrs)-1]
 		wr.Op, wr.Invalidate = verbs.OpSendInvalidate, memory.STag(handle)
@@ -269,7 +249,7 @@ func (c *served) invalidates(handle uint32) {
 // lock is held.
 func (c *served) ready() {
 	r := c.r
-	binary.BigEndian.PutUint32(c.send.b[creditsAt:], r.grants.credits())
+	PutCredits(c.send.b, r.grants.credits())
 	r.replies.add(c.xid, c.work.wrs)
 	r.answered(c)
 	c.message.repost()

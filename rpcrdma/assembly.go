@@ -104,6 +104,23 @@ func (a *Assembly) plan(h *Header, inline int, pads []Run, r *Rules) error {
 	return nil
 }
 
+// CheckItems holds what the message has reduced against items, which a binding
+// has found in the whole message: each Read chunk has to hold one eligible item,
+// with as many octets as its count word says, which stayed in the stream (RFC
+// 8166 §6.1). The error is a [FaultStream].
+func (a *Assembly) CheckItems(items []Item) error {
+	for _, reduced := range a.Items {
+		for len(items) > 0 && items[0].Offset < int(reduced.Position) {
+			items = items[1:]
+		}
+		if len(items) == 0 || items[0].Offset != int(reduced.Position) || !items[0].Eligible || !Holds(uint64(reduced.Length), uint32(items[0].Length)) {
+			return faultf(FaultStream, "Read chunk of %d octets at position %d, where no such item may be reduced", reduced.Length, reduced.Position)
+		}
+		items = items[1:]
+	}
+	return nil
+}
+
 // sourceChunk makes the chunk at position zero the source and returns the
 // others.
 func (a *Assembly) sourceChunk(sorted []ReadSegment) []ReadSegment {

@@ -31,6 +31,24 @@ type Binding interface {
 	ReadRead(proc uint32) bool
 }
 
+// WalkCall has a binding go through the arguments that c stands at, to their
+// end. An error is a [FaultStream].
+func WalkCall(b Binding, proc uint32, c *Cursor) error { return walked(b.WalkCall(proc, c), c) }
+
+// WalkReply does the same with the results of a successful reply.
+func WalkReply(b Binding, proc uint32, c *Cursor) error { return walked(b.WalkReply(proc, c), c) }
+
+// walked returns the error of a walk, which has to reach the end.
+func walked(err error, c *Cursor) error {
+	if end := c.End(); end != nil {
+		return end
+	}
+	if err != nil {
+		return faultf(FaultStream, "%v", err)
+	}
+	return nil
+}
+
 // A ReplyBound says how long a reply can become, with a verifier of no octets.
 type ReplyBound struct {
 	Fixed int   // octets of the message, from its XID on, but for the data of Items and their roundup; -1: not known

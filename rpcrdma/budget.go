@@ -17,7 +17,7 @@ const DefaultServerMemory = 1 << 30
 
 // openAccounts opens those of a responder.
 func (r *responder) openAccounts() {
-	most := int64(limit(r.cfg.memory, DefaultCallMemory))
+	most := int64(orDefault(r.cfg.memory, DefaultCallMemory))
 	open := func(m *fairness.Memory) *fairness.Account {
 		if m == nil {
 			m = fairness.NewMemory(fairness.Unlimited)

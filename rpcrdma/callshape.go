@@ -32,7 +32,7 @@ func (s *callShape) of(head []byte, c *oncrpc.ClientCall, binding Binding, curso
 		// What goes inline may be padded, for which all items count.
 		cursor.EligibleOnly = octets(s.stream) > MaxPrivateSize
 		cursor.WholePieces(s.stream, len(head))
-		if err := walked(binding.WalkCall(c.Proc, cursor), cursor); err != nil {
+		if err := WalkCall(binding, c.Proc, cursor); err != nil {
 			return faultf(FaultStream, "arguments of procedure %d: %v", c.Proc, err)
 		}
 		s.items = append(s.items, cursor.Items()...)

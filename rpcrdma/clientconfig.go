@@ -119,16 +119,16 @@ func (c *ClientConfig) check() error {
 
 func (c ClientConfig) withDefaults() ClientConfig {
 	c.Network = cmp.Or(c.Network, "tcp")
-	c.Credits = limit(c.Credits, DefaultClientCredits)
+	c.Credits = orDefault(c.Credits, DefaultClientCredits)
 	c.SendSize = messageSize(c.SendSize)
 	c.ReceiveSize = messageSize(c.ReceiveSize)
-	c.Reads = limit(c.Reads, DefaultReads)
-	c.MaxReply = min(limit(c.MaxReply, DefaultMaxReply), c.Rules.octets())
+	c.Reads = orDefault(c.Reads, DefaultReads)
+	c.MaxReply = min(orDefault(c.MaxReply, DefaultMaxReply), c.Rules.octets())
 	c.Timeout = cmp.Or(c.Timeout, DefaultCallTimeout)
 	c.DialTimeout = cmp.Or(max(c.DialTimeout, 0), DefaultDialTimeout)
 	c.Backoff = cmp.Or(max(c.Backoff, 0), DefaultBackoff)
 	c.MaxBackoff = max(cmp.Or(max(c.MaxBackoff, 0), DefaultMaxBackoff), c.Backoff)
-	c.ReverseCredits = limit(c.ReverseCredits, DefaultReverseCredits)
+	c.ReverseCredits = orDefault(c.ReverseCredits, DefaultReverseCredits)
 	c.Rules.NoChunks = false
 	if c.Retrying == nil {
 		c.Retrying = func(error) {}

@@ -89,6 +89,20 @@ func (c *Cursor) Padded(b []byte, at int, p *Padding) {
 	c.padding = p
 }
 
+// FindPads returns the pads in stream, which followed the header of an RDMA_MSGP
+// and has its arguments or results from the octet at on; walk goes through them.
+// It tries the reading "at or above" the threshold first, and "exceeds" if that
+// does not use up the message exactly. What it returns belongs to c.
+func FindPads(c *Cursor, p Padding, stream []byte, at int, walk func(*Cursor) error) (pads []Run, err error) {
+	for _, p.Above = range []bool{false, true} {
+		c.Padded(stream, at, &p)
+		if err = walk(c); err == nil {
+			return c.Pads(), nil
+		}
+	}
+	return nil, err
+}
+
 func (c *Cursor) start(b []byte, rest [][]byte, at int) {
 	*c = Cursor{EligibleOnly: c.EligibleOnly, b: b, rest: rest, items: c.items[:0], pads: c.pads[:0]}
 	total := uint64(len(b))

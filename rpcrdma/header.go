@@ -167,6 +167,36 @@ func AppendDone(dst []byte, xid, credits uint32) []byte {
 	return h.Append(dst)
 }
 
+// PutCredits replaces the credits in message, which begins with a header.
+func PutCredits(message []byte, credits uint32) {
+	binary.BigEndian.PutUint32(message[creditsAt:], credits)
+}
+
+// CommonHandle returns the handle that all segments of the chunk lists have; 0
+// if they have several, or if there is no segment.
+func (h *Header) CommonHandle() (handle uint32) {
+	same := true
+	see := func(s Segment) {
+		same = same && (handle == 0 || handle == s.Handle)
+		handle = s.Handle
+	}
+	for _, s := range h.Reads {
+		see(s.Segment)
+	}
+	for _, chunk := range h.Writes {
+		for _, s := range chunk {
+			see(s)
+		}
+	}
+	for _, s := range h.Reply {
+		see(s)
+	}
+	if !same {
+		return 0
+	}
+	return handle
+}
+
 // RemoteError returns the error that an RDMA_ERROR reports, and nil for any
 // other message.
 func (h *Header) RemoteError() error {

@@ -35,8 +35,8 @@ type ReadReplies struct {
 }
 
 func (d *ReadReplies) timeout() time.Duration { return cmp.Or(max(d.Timeout, 0), 10*time.Second) }
-func (d *ReadReplies) replies() int           { return limit(d.Replies, 16) }
-func (d *ReadReplies) octets() int            { return limit(d.Octets, 32<<20) }
+func (d *ReadReplies) replies() int           { return orDefault(d.Replies, 16) }
+func (d *ReadReplies) octets() int            { return orDefault(d.Octets, 32<<20) }
 
 // errNotFetched is why a connection was closed whose peer does not fetch replies.
 var errNotFetched = errors.New("rpcrdma: no RDMA_DONE has come for a reply with a Read list in time")

@@ -50,7 +50,7 @@ type buffer struct {
 const poolAccess memory.Access = verbs.LocalRead | verbs.LocalWrite
 
 func newPool(pd *verbs.PD, idle int) *pool {
-	return &pool{pd: pd, most: limit(idle, DefaultIdleMemory)}
+	return &pool{pd: pd, most: orDefault(idle, DefaultIdleMemory)}
 }
 
 // bufferSize is the octets of the buffers of an index.

@@ -45,6 +45,10 @@ func (d PrivateData) Append(dst []byte) []byte {
 	return append(dst, privateVersion, flags, encodeSize(d.SendSize), encodeSize(d.ReceiveSize))
 }
 
+// RoundSize returns the size in octets that private data states for n: a
+// multiple of 1024, from 1024 to [MaxPrivateSize].
+func RoundSize(n int) int { return min(max(n, sizeUnit), MaxPrivateSize) / sizeUnit * sizeUnit }
+
 func encodeSize(octets uint32) byte {
 	return byte(min(max(octets, sizeUnit), MaxPrivateSize)/sizeUnit - 1)
 }

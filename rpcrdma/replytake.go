@@ -64,7 +64,7 @@ func (t *replyTaker) place(h *Header, at int, r *oncrpc.ClientReply) error {
 	}
 	t.cursor.EligibleOnly = true
 	t.cursor.Reduced(r.Message, at, t.chunks)
-	if err := walked(t.binding.WalkReply(t.proc, &t.cursor), &t.cursor); err != nil {
+	if err := WalkReply(t.binding, t.proc, &t.cursor); err != nil {
 		return faultf(FaultStream, "results of XID %#x, procedure %d: %v", h.XID, t.proc, err)
 	}
 	if met := t.cursor.Chunks(); met < used { // RFC 8166 §6.1

@@ -149,14 +149,10 @@ func (c *served) findPads() error {
 	if binding == nil {
 		return faultf(FaultStream, "RDMA_MSGP of XID %#x for program %d version %d, of whose arguments nobody knows where pads are", h.XID, call.Prog, call.Vers)
 	}
-	for range 2 {
-		c.cursor.Padded(payload, args, &padding)
-		if err = walked(binding.WalkCall(call.Proc, &c.cursor), &c.cursor); err == nil {
-			c.pads = append(c.pads, c.cursor.Pads()...)
-			return nil
-		}
-		padding.Above = true
-	}
+	pads, err := FindPads(&c.cursor, padding, payload, args, func(cursor *Cursor) error {
+		return WalkCall(binding, call.Proc, cursor)
+	})
+	c.pads = append(c.pads, pads...)
 	return err
 }
 
@@ -293,29 +289,8 @@ func (c *served) check() error {
 		return faultf(FaultStream, "call of XID %#x with reduced arguments: program %d version %d has none that may be", q.XID, q.Prog, q.Vers)
 	}
 	c.cursor.Whole(c.stream, args)
-	if err := walked(binding.WalkCall(q.Proc, &c.cursor), &c.cursor); err != nil {
+	if err := WalkCall(binding, q.Proc, &c.cursor); err != nil {
 		return err
 	}
-	items := c.cursor.Items()
-	for _, reduced := range c.assembly.Items {
-		for len(items) > 0 && items[0].Offset < int(reduced.Position) {
-			items = items[1:]
-		}
-		if len(items) == 0 || items[0].Offset != int(reduced.Position) || !items[0].Eligible || !Holds(uint64(reduced.Length), uint32(items[0].Length)) {
-			return faultf(FaultStream, "call of XID %#x with a Read chunk of %d octets at position %d, where no such item may be reduced", q.XID, reduced.Length, reduced.Position)
-		}
-		items = items[1:]
-	}
-	return nil
-}
-
-// walked is the error of a walk that has to reach the end.
-func walked(err error, c *Cursor) error {
-	if end := c.End(); end != nil {
-		return end
-	}
-	if err != nil {
-		return faultf(FaultStream, "%v", err)
-	}
-	return nil
+	return c.assembly.CheckItems(c.cursor.Items())
 }

@@ -73,7 +73,7 @@ func NewServer(rnic *verbs.RNIC, cfg ServerConfig) (*Server, error) {
 		listeners: make(map[*cm.Listener]bool), conns: make(map[*serverConn]bool),
 	}
 	s.pool = newPool(pd, s.cfg.IdleMemory)
-	memory := int64(limit(cfg.Memory, DefaultServerMemory))
+	memory := int64(orDefault(cfg.Memory, DefaultServerMemory))
 	s.in, s.out = fairness.NewMemory(memory/2), fairness.NewMemory(memory/2)
 	s.places, s.turned.Logger = fairness.NewPlaces(s.cfg.Connections), s.cfg.Logger
 	s.ctx, s.cancel = context.WithCancel(context.Background())

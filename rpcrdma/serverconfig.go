@@ -105,11 +105,11 @@ func (c *ServerConfig) check() error {
 }
 
 func (c ServerConfig) withDefaults() ServerConfig {
-	c.Credits = limit(c.Credits, DefaultCredits)
+	c.Credits = orDefault(c.Credits, DefaultCredits)
 	c.SendSize = messageSize(c.SendSize)
 	c.ReceiveSize = messageSize(c.ReceiveSize)
-	c.Reads = limit(c.Reads, DefaultReads)
-	c.Connections = limit(c.Connections, DefaultConnections)
+	c.Reads = orDefault(c.Reads, DefaultReads)
+	c.Connections = orDefault(c.Connections, DefaultConnections)
 	c.Idle = cmp.Or(c.Idle, DefaultIdle)
 	c.ReverseTimeout = cmp.Or(max(c.ReverseTimeout, 0), DefaultCallTimeout)
 	c.Reverse = max(c.Reverse, 0)
@@ -117,11 +117,11 @@ func (c ServerConfig) withDefaults() ServerConfig {
 	return c
 }
 
-// messageSize is a size that RFC 8797 can tell.
-func messageSize(n int) int {
-	n = min(max(limit(n, DefaultMessageSize), MinThreshold), MaxPrivateSize)
-	return n / sizeUnit * sizeUnit
-}
+// orDefault returns n, or standard where n is not above zero.
+func orDefault(n, standard int) int { return cmp.Or(max(n, 0), standard) }
+
+// messageSize returns a size that private data can state.
+func messageSize(n int) int { return RoundSize(orDefault(n, DefaultMessageSize)) }
 
 // receiveSlack is how many messages more than its credits allow a client may
 // send before they find no receive, which ends its connection.

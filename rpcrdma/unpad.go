@@ -21,21 +21,20 @@ func (x *rpc) unpad(payload []byte) ([]byte, error) {
 	if t.binding == nil {
 		return nil, faultf(FaultStream, "reply to XID %#x by RDMA_MSGP, of whose results nobody knows where pads are", x.call.XID)
 	}
-	for range 2 {
-		t.cursor.Padded(payload, at, &padding)
-		if err = walked(t.binding.WalkReply(t.proc, &t.cursor), &t.cursor); err == nil {
-			return x.strip(payload), nil
-		}
-		padding.Above = true
+	pads, err := FindPads(&t.cursor, padding, payload, at, func(cursor *Cursor) error {
+		return WalkReply(t.binding, t.proc, cursor)
+	})
+	if err != nil {
+		return nil, faultf(FaultStream, "pads in the reply to XID %#x: %v", x.call.XID, err)
 	}
-	return nil, faultf(FaultStream, "pads in the reply to XID %#x: %v", x.call.XID, err)
+	return x.strip(payload, pads), nil
 }
 
-// strip copies payload without the pads that were found in it.
-func (x *rpc) strip(payload []byte) []byte {
+// strip copies payload without its pads.
+func (x *rpc) strip(payload []byte, pads []Run) []byte {
 	x.plain = x.plain[:0]
 	at := 0
-	for _, pad := range x.taker.cursor.Pads() {
+	for _, pad := range pads {
 		x.plain = append(x.plain, payload[at:pad.Offset]...)
 		at = pad.Offset + pad.Length
 	}
