@@ -9,7 +9,7 @@ import (
 	"github.com/google/go-cmp/cmp/cmpopts"
 
 	"github.com/weft-rdma/weft/oncrpc"
-	"github.com/weft-rdma/weft/rpcrdma"
+	"github.com/weft-rdma/weft/rpcrdma/payload"
 )
 
 // Heads of RPC messages: 40 and 24 octets.
@@ -20,9 +20,9 @@ const (
 
 var bindings = Bindings()
 
-func bindingOf(t testing.TB, vers uint32) rpcrdma.Binding {
+func bindingOf(t testing.TB, vers uint32) payload.Binding {
 	t.Helper()
-	b := bindings[rpcrdma.ProgramVersion{Prog: Program, Vers: vers}]
+	b := bindings[payload.ProgramVersion{Prog: Program, Vers: vers}]
 	if b == nil {
 		t.Fatalf("NFS version %d has no binding", vers)
 	}
@@ -31,8 +31,8 @@ func bindingOf(t testing.TB, vers uint32) rpcrdma.Binding {
 
 // walk walks a message, whose items are in chunks of the given lengths, and
 // returns the items that may be reduced.
-func walk(b rpcrdma.Binding, call bool, proc uint32, message []byte, chunks []int) (all, eligible []rpcrdma.Item, err error) {
-	var c rpcrdma.Cursor
+func walk(b payload.Binding, call bool, proc uint32, message []byte, chunks []int) (all, eligible []payload.Item, err error) {
+	var c payload.Cursor
 	at := 24
 	if call {
 		at = 40
@@ -115,7 +115,7 @@ func TestEligibleItemsAreWhereTheBindingHasThem(t *testing.T) {
 				}
 				return
 			}
-			want := []rpcrdma.Item{{Run: rpcrdma.Run{Offset: tt.at, Length: tt.n}, Eligible: true, At: tt.at, Chunk: -1}}
+			want := []payload.Item{{Run: payload.Run{Offset: tt.at, Length: tt.n}, Eligible: true, At: tt.at, Chunk: -1}}
 			if diff := cmp.Diff(want, got); diff != "" {
 				t.Fatalf("items (-want +got):\n%s", diff)
 			}
@@ -303,10 +303,10 @@ func TestRepliesAreBounded(t *testing.T) {
 		{"version 2 STATFS", V2, 17, "", 24 + 24, nil},
 		{"version 2, a procedure that there is not", V2, 18, "", -1, nil},
 	} {
-		var c rpcrdma.Cursor
+		var c payload.Cursor
 		c.Whole(unhex(t, tt.args), 0)
 		got := bindingOf(t, tt.vers).MaxReply(tt.proc, &c)
-		want := rpcrdma.ReplyBound{Fixed: tt.fixed, Items: tt.items}
+		want := payload.ReplyBound{Fixed: tt.fixed, Items: tt.items}
 		if diff := cmp.Diff(want, got, cmpopts.EquateEmpty()); diff != "" {
 			t.Errorf("%s (-want +got):\n%s", tt.name, diff)
 		}
@@ -350,7 +350,7 @@ func FuzzBinding(f *testing.F) {
 			t.Fatalf("%v %x is decoded but not walked: %v", p, body, err)
 		}
 		if call {
-			var c rpcrdma.Cursor
+			var c payload.Cursor
 			c.Whole(message, 40)
 			if bound := b.MaxReply(proc, &c); bound.Fixed < -1 || bound.Fixed > 24+4+88+16+MaxData {
 				t.Fatalf("a reply to procedure %d can have %d octets", proc, bound.Fixed)
@@ -373,7 +373,7 @@ func FuzzBinding(f *testing.F) {
 			reduced := slices.Delete(slices.Clone(message), item.Offset, item.Offset+oncrpc.RoundUp(item.Length))
 			_, again, err := walk(b, call, proc, reduced, []int{item.Length})
 			item.Chunk = 0
-			if err != nil || !slices.Equal(again, []rpcrdma.Item{item}) {
+			if err != nil || !slices.Equal(again, []payload.Item{item}) {
 				t.Fatalf("reduced: %v, got %+v, want %+v", err, again, item)
 			}
 		}

@@ -5,7 +5,7 @@ package nfs
 
 import (
 	"github.com/weft-rdma/weft/oncrpc"
-	"github.com/weft-rdma/weft/rpcrdma"
+	"github.com/weft-rdma/weft/rpcrdma/payload"
 )
 
 // Procedures of NFS version 2 (RFC 1094 §2.2). ROOT and WRITECACHE are obsolete
@@ -72,10 +72,10 @@ var v2Results = [...]int{
 // there are not have no items.
 type BindingV2 struct{}
 
-var _ rpcrdma.Binding = BindingV2{}
+var _ payload.Binding = BindingV2{}
 
-// WalkCall goes through the arguments of a call: see [rpcrdma.Binding].
-func (BindingV2) WalkCall(proc uint32, c *rpcrdma.Cursor) error {
+// WalkCall goes through the arguments of a call: see [payload.Binding].
+func (BindingV2) WalkCall(proc uint32, c *payload.Cursor) error {
 	dirOp := func() {
 		c.Skip(v2FH)
 		c.Opaque(v2MaxName)
@@ -114,8 +114,8 @@ func (BindingV2) WalkCall(proc uint32, c *rpcrdma.Cursor) error {
 	return c.Err()
 }
 
-// WalkReply goes through the results of a call: see [rpcrdma.Binding].
-func (BindingV2) WalkReply(proc uint32, c *rpcrdma.Cursor) error {
+// WalkReply goes through the results of a call: see [payload.Binding].
+func (BindingV2) WalkReply(proc uint32, c *payload.Cursor) error {
 	if proc != v2Read && proc != v2Readlink {
 		c.Rest()
 		return c.Err()
@@ -132,12 +132,12 @@ func (BindingV2) WalkReply(proc uint32, c *rpcrdma.Cursor) error {
 	return c.Err()
 }
 
-// MaxReply bounds the reply to a call: see [rpcrdma.Binding].
-func (BindingV2) MaxReply(proc uint32, c *rpcrdma.Cursor) rpcrdma.ReplyBound {
+// MaxReply bounds the reply to a call: see [payload.Binding].
+func (BindingV2) MaxReply(proc uint32, c *payload.Cursor) payload.ReplyBound {
 	if proc > v2Statfs {
-		return rpcrdma.ReplyBound{Fixed: -1}
+		return payload.ReplyBound{Fixed: -1}
 	}
-	bound := rpcrdma.ReplyBound{Fixed: new(oncrpc.Reply).Len() + v2Results[proc]}
+	bound := payload.ReplyBound{Fixed: new(oncrpc.Reply).Len() + v2Results[proc]}
 	switch proc {
 	case v2Read:
 		c.Skip(v2FH + 4) // offset

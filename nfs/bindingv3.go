@@ -5,7 +5,7 @@ package nfs
 
 import (
 	"github.com/weft-rdma/weft/oncrpc"
-	"github.com/weft-rdma/weft/rpcrdma"
+	"github.com/weft-rdma/weft/rpcrdma/payload"
 )
 
 // BindingV3 is the upper-layer binding of NFS version 3. Data of WRITE and READ,
@@ -16,10 +16,10 @@ import (
 // there are not have no items.
 type BindingV3 struct{}
 
-var _ rpcrdma.Binding = BindingV3{}
+var _ payload.Binding = BindingV3{}
 
-// WalkCall goes through the arguments of a call: see [rpcrdma.Binding].
-func (BindingV3) WalkCall(proc uint32, c *rpcrdma.Cursor) error {
+// WalkCall goes through the arguments of a call: see [payload.Binding].
+func (BindingV3) WalkCall(proc uint32, c *payload.Cursor) error {
 	switch Proc(proc) {
 	case ProcNull:
 	case ProcGetattr, ProcReadlink, ProcFsstat, ProcFsinfo, ProcPathconf:
@@ -86,8 +86,8 @@ func (BindingV3) WalkCall(proc uint32, c *rpcrdma.Cursor) error {
 	return c.Err()
 }
 
-// WalkReply goes through the results of a call: see [rpcrdma.Binding].
-func (BindingV3) WalkReply(proc uint32, c *rpcrdma.Cursor) error {
+// WalkReply goes through the results of a call: see [payload.Binding].
+func (BindingV3) WalkReply(proc uint32, c *payload.Cursor) error {
 	p := Proc(proc)
 	if p != ProcRead && p != ProcReadlink {
 		c.Rest()
@@ -108,12 +108,12 @@ func (BindingV3) WalkReply(proc uint32, c *rpcrdma.Cursor) error {
 	return c.Err()
 }
 
-// MaxReply bounds the reply to a call: see [rpcrdma.Binding]. Of what READ,
+// MaxReply bounds the reply to a call: see [payload.Binding]. Of what READ,
 // READDIR and READDIRPLUS ask for, no more than [MaxData] counts.
-func (BindingV3) MaxReply(proc uint32, c *rpcrdma.Cursor) rpcrdma.ReplyBound {
+func (BindingV3) MaxReply(proc uint32, c *payload.Cursor) payload.ReplyBound {
 	p := Proc(proc)
 	header := new(oncrpc.Reply).Len()
-	bound := rpcrdma.ReplyBound{Fixed: header + p.MaxResults()}
+	bound := payload.ReplyBound{Fixed: header + p.MaxResults()}
 	switch p {
 	case ProcRead:
 		c.Opaque(MaxFH)
@@ -144,16 +144,16 @@ func (BindingV3) MaxReply(proc uint32, c *rpcrdma.Cursor) rpcrdma.ReplyBound {
 func (BindingV3) ReadRead(uint32) bool { return true }
 
 // maxCount takes the count that an argument asks for.
-func maxCount(c *rpcrdma.Cursor) int { return int(min(c.Uint32(), MaxData)) }
+func maxCount(c *payload.Cursor) int { return int(min(c.Uint32(), MaxData)) }
 
 // walkDirOp passes over a diropargs3.
-func walkDirOp(c *rpcrdma.Cursor) {
+func walkDirOp(c *payload.Cursor) {
 	c.Opaque(MaxFH)
 	c.Opaque(MaxName)
 }
 
 // walkSetAttributes passes over a sattr3.
-func walkSetAttributes(c *rpcrdma.Cursor) {
+func walkSetAttributes(c *payload.Cursor) {
 	for _, n := range [...]int{4, 4, 4, 8} { // mode, uid, gid, size
 		if c.Bool() {
 			c.Skip(n)

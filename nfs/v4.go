@@ -6,7 +6,7 @@ package nfs
 import (
 	"math"
 
-	"github.com/weft-rdma/weft/rpcrdma"
+	"github.com/weft-rdma/weft/rpcrdma/payload"
 )
 
 // BindingV4 is the upper-layer binding of NFS versions 4.0, 4.1 and 4.2, which
@@ -33,7 +33,7 @@ const maxOps4 = 1024
 
 // WalkCall visits the items of the arguments of a COMPOUND: tag, minorversion,
 // argarray.
-func (BindingV4) WalkCall(proc uint32, c *rpcrdma.Cursor) error {
+func (BindingV4) WalkCall(proc uint32, c *payload.Cursor) error {
 	if proc != procCompound4 {
 		return otherProc4(proc, c)
 	}
@@ -48,11 +48,11 @@ func (BindingV4) WalkCall(proc uint32, c *rpcrdma.Cursor) error {
 	return c.End()
 }
 
-func (o *op4) walkArgs(c *rpcrdma.Cursor) bool { return o.args == nil || o.args(c) }
+func (o *op4) walkArgs(c *payload.Cursor) bool { return o.args == nil || o.args(c) }
 
 // WalkReply visits the items of the results of a COMPOUND: status, tag,
 // resarray.
-func (BindingV4) WalkReply(proc uint32, c *rpcrdma.Cursor) error {
+func (BindingV4) WalkReply(proc uint32, c *payload.Cursor) error {
 	if proc != procCompound4 {
 		return otherProc4(proc, c)
 	}
@@ -77,7 +77,7 @@ func (BindingV4) WalkReply(proc uint32, c *rpcrdma.Cursor) error {
 }
 
 // walkResult goes through what follows the status of a result.
-func (o *op4) walkResult(status uint32, c *rpcrdma.Cursor) bool {
+func (o *op4) walkResult(status uint32, c *payload.Cursor) bool {
 	l := o.errs[status]
 	if status == nfs4OK {
 		l = o.ok
@@ -89,7 +89,7 @@ func (o *op4) walkResult(status uint32, c *rpcrdma.Cursor) bool {
 }
 
 // hidden leaves the rest of the stream alone, unless it is wrong.
-func hidden(c *rpcrdma.Cursor) error {
+func hidden(c *payload.Cursor) error {
 	if c.Err() == nil {
 		c.Rest()
 	}
@@ -98,7 +98,7 @@ func hidden(c *rpcrdma.Cursor) error {
 
 // otherProc4 is for procedures that have nothing to reduce: NULL, and those that
 // are none, which the server answers by PROC_UNAVAIL.
-func otherProc4(proc uint32, c *rpcrdma.Cursor) error {
+func otherProc4(proc uint32, c *payload.Cursor) error {
 	if proc == procNull4 {
 		return c.End()
 	}
@@ -112,10 +112,10 @@ func otherProc4(proc uint32, c *rpcrdma.Cursor) error {
 // that the results before it have are told all the same. In NFS version 4.1 and
 // later the ca_maxresponsesize of the session is another bound (RFC 8267
 // §6.2.2), which is for the caller to apply.
-func (BindingV4) MaxReply(proc uint32, c *rpcrdma.Cursor) rpcrdma.ReplyBound {
+func (BindingV4) MaxReply(proc uint32, c *payload.Cursor) payload.ReplyBound {
 	const header = 24 // of the reply, with AUTH_NONE
 	if proc != procCompound4 {
-		return rpcrdma.ReplyBound{Fixed: header}
+		return payload.ReplyBound{Fixed: header}
 	}
 	tag := len(c.Opaque(unlimited))
 	c.Skip(4)
@@ -124,12 +124,12 @@ func (BindingV4) MaxReply(proc uint32, c *rpcrdma.Cursor) rpcrdma.ReplyBound {
 	for i := range c.Count(unlimited, 4) {
 		op, ok := ops4[c.Uint32()]
 		if !ok || i == maxOps4 {
-			return rpcrdma.ReplyBound{Fixed: -1, Items: items}
+			return payload.ReplyBound{Fixed: -1, Items: items}
 		}
 		n += 8 + uint64(op.max) // number, status
 		if op.need == nil {
 			if !op.walkArgs(c) {
-				return rpcrdma.ReplyBound{Fixed: -1, Items: items}
+				return payload.ReplyBound{Fixed: -1, Items: items}
 			}
 			continue
 		}
@@ -143,9 +143,9 @@ func (BindingV4) MaxReply(proc uint32, c *rpcrdma.Cursor) rpcrdma.ReplyBound {
 		}
 	}
 	if c.Err() != nil {
-		return rpcrdma.ReplyBound{Fixed: -1, Items: items}
+		return payload.ReplyBound{Fixed: -1, Items: items}
 	}
-	return rpcrdma.ReplyBound{Fixed: int(min(n, math.MaxInt32)), Items: items}
+	return payload.ReplyBound{Fixed: int(min(n, math.MaxInt32)), Items: items}
 }
 
 // ReadRead reports that replies may have a Read list: RFC 5667 §3 has it as one

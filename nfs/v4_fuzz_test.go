@@ -5,7 +5,8 @@ import (
 	"slices"
 	"testing"
 
-	"github.com/weft-rdma/weft/rpcrdma"
+	"github.com/weft-rdma/weft/rpcrdma/payload"
+	"github.com/weft-rdma/weft/rpcrdma/wire"
 )
 
 // Whatever octets it walks, the binding ends, finds items in their order and
@@ -32,7 +33,7 @@ func FuzzWalkV4(f *testing.F) {
 		if reply {
 			walk = BindingV4{}.WalkReply
 		}
-		var c rpcrdma.Cursor
+		var c payload.Cursor
 		c.Whole(b, at)
 		bound := BindingV4{}.MaxReply(procCompound4, &c)
 		if bound.Fixed < -1 || len(bound.Items) > len(b) {
@@ -72,7 +73,7 @@ func FuzzWalkV4(f *testing.F) {
 		for _, it := range items {
 			if it.Eligible {
 				reduced = append(reduced, b[end:it.Offset]...)
-				end = it.Offset + it.Length + rpcrdma.Pad(uint64(it.Length))
+				end = it.Offset + it.Length + wire.Pad(uint64(it.Length))
 				chunks = append(chunks, it.Length)
 			}
 		}
@@ -85,7 +86,7 @@ func FuzzWalkV4(f *testing.F) {
 	})
 }
 
-func same(t *testing.T, how string, want, got []rpcrdma.Item) {
+func same(t *testing.T, how string, want, got []payload.Item) {
 	if len(want) != len(got) {
 		t.Fatalf("%d items, %s %d", len(want), how, len(got))
 	}

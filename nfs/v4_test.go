@@ -11,7 +11,8 @@ import (
 	"testing"
 
 	"github.com/weft-rdma/weft/oncrpc"
-	"github.com/weft-rdma/weft/rpcrdma"
+	"github.com/weft-rdma/weft/rpcrdma/payload"
+	"github.com/weft-rdma/weft/rpcrdma/wire"
 )
 
 // A compound is a message of testdata/compounds.txt.
@@ -68,7 +69,7 @@ func compounds(t testing.TB) (list []compound) {
 	return list
 }
 
-func (m *compound) walk(c *rpcrdma.Cursor) error {
+func (m *compound) walk(c *payload.Cursor) error {
 	if m.reply {
 		return BindingV4{}.WalkReply(procCompound4, c)
 	}
@@ -79,7 +80,7 @@ func (m *compound) walk(c *rpcrdma.Cursor) error {
 // a chunk belongs where its Read chunk said so.
 func TestCompoundsOfLinuxAreWalkedToTheirEnds(t *testing.T) {
 	for _, m := range compounds(t) {
-		var c rpcrdma.Cursor
+		var c payload.Cursor
 		c.Reduced(m.message, m.at, m.chunks)
 		if err := m.walk(&c); err != nil {
 			t.Errorf("%s: %v", m.name, err)
@@ -105,7 +106,7 @@ func TestRepliesOfLinuxAreWithinTheirEstimates(t *testing.T) {
 	list := compounds(t)
 	for i := 0; i+1 < len(list); i += 2 {
 		call, reply := list[i], list[i+1]
-		var c rpcrdma.Cursor
+		var c payload.Cursor
 		c.Reduced(call.message, call.at, call.chunks)
 		bound := BindingV4{}.MaxReply(procCompound4, &c)
 		if len(reply.message) > bound.Fixed || len(reply.chunks) > len(bound.Items) {
@@ -120,7 +121,7 @@ func TestRepliesOfLinuxAreWithinTheirEstimates(t *testing.T) {
 // Claims: P-3.4-3 P8166-3.4.2-1 P8166-3.4.4.3-1 P8166-6.1-1 P8267-6.1-1
 func TestOnlyFourOperationsHaveEligibleItems(t *testing.T) {
 	got := map[string]int{}
-	note := func(b []byte, items []rpcrdma.Item, op uint32, what string) {
+	note := func(b []byte, items []payload.Item, op uint32, what string) {
 		for _, it := range items {
 			if it.Eligible {
 				got[fmt.Sprintf("%d %s: %s", op, what, b[it.At:it.At+it.Length])]++
@@ -163,7 +164,7 @@ func TestReadsTakeWriteChunksInTheirOrder(t *testing.T) {
 			"22 0", "15 0", "25 0 0 "+data2)
 	}
 	whole := results("'first'", "'second'", "'third'")
-	var c rpcrdma.Cursor
+	var c payload.Cursor
 	c.Whole(whole, walkedFrom)
 	if err := (BindingV4{}).WalkReply(procCompound4, &c); err != nil {
 		t.Fatal(err)
@@ -180,7 +181,7 @@ func TestReadsTakeWriteChunksInTheirOrder(t *testing.T) {
 	}{
 		"all reduced":        {results("5", "6", "5"), []int{5, 6, 5}, []int{0, 1, 2}},
 		"one chunk of three": {results("5", "'second'", "'third'"), []int{5}, []int{0, -1, -1}},
-		"the second inline":  {results("5", "'second'", "5"), []int{5, rpcrdma.Inline, 5}, []int{0, -1, 2}},
+		"the second inline":  {results("5", "'second'", "5"), []int{5, payload.Inline, 5}, []int{0, -1, 2}},
 	} {
 		c.Reduced(tt.message, walkedFrom, tt.chunks)
 		if err := (BindingV4{}).WalkReply(procCompound4, &c); err != nil {
@@ -204,7 +205,7 @@ func TestReadsTakeWriteChunksInTheirOrder(t *testing.T) {
 	}
 }
 
-func eligibleRuns(c *rpcrdma.Cursor) (list []rpcrdma.Run) {
+func eligibleRuns(c *payload.Cursor) (list []payload.Run) {
 	for _, it := range c.Items() {
 		if it.Eligible {
 			list = append(list, it.Run)
@@ -224,24 +225,24 @@ func TestEmptyWriteChunksHaveReadsReturnInline(t *testing.T) {
 		b := compoundResults(0, "22 0", "25 0 1 '"+data+"'", "25 0 1 '"+data+"'", "27 "+last)
 		return append(make([]byte, 24-walkedFrom), b...) // behind the header of a reply
 	}
-	full := rpcrdma.WriteChunk{{Handle: 1, Length: 64}}
+	full := wire.WriteChunk{{Handle: 1, Length: 64}}
 	for name, tt := range map[string]struct {
 		results []byte
-		writes  []rpcrdma.WriteChunk
+		writes  []wire.WriteChunk
 		want    []uint64 // octets in each chunk
 	}{
-		"no segments":      {reads("0 'link'"), []rpcrdma.WriteChunk{{}, full, full}, []uint64{0, 40, 4}},
-		"no octets":        {reads("0 'link'"), []rpcrdma.WriteChunk{{{Handle: 9}, {Handle: 9}}, full, full}, []uint64{0, 40, 4}},
-		"a failure":        {reads("22"), []rpcrdma.WriteChunk{full, full, full}, []uint64{40, 40, 0}},
-		"nothing is empty": {reads("0 'link'"), []rpcrdma.WriteChunk{full, full, full}, []uint64{40, 40, 4}},
+		"no segments":      {reads("0 'link'"), []wire.WriteChunk{{}, full, full}, []uint64{0, 40, 4}},
+		"no octets":        {reads("0 'link'"), []wire.WriteChunk{{{Handle: 9}, {Handle: 9}}, full, full}, []uint64{0, 40, 4}},
+		"a failure":        {reads("22"), []wire.WriteChunk{full, full, full}, []uint64{40, 40, 0}},
+		"nothing is empty": {reads("0 'link'"), []wire.WriteChunk{full, full, full}, []uint64{40, 40, 4}},
 	} {
-		var c rpcrdma.Cursor
+		var c payload.Cursor
 		c.Whole(tt.results, 24)
 		if err := (BindingV4{}).WalkReply(procCompound4, &c); err != nil {
 			t.Fatal(name, err)
 		}
-		call := rpcrdma.Header{XID: 1, Version: rpcrdma.Version, Writes: tt.writes}
-		var plan rpcrdma.ReplyPlan
+		call := wire.Header{XID: 1, Version: wire.Version, Writes: tt.writes}
+		var plan payload.ReplyPlan
 		if err := plan.Plan(&call, len(tt.results), eligibleRuns(&c), 4096); err != nil {
 			t.Fatal(name, err)
 		}
@@ -269,7 +270,7 @@ func TestEachWriteOfACompoundMayBeReduced(t *testing.T) {
 	call := func(one, two string) []byte {
 		return compoundArgs("22 'handle'", "38 .16 .8 0 "+one, "38 .16 .8 0 "+two, "9 1 2")
 	}
-	var c rpcrdma.Cursor
+	var c payload.Cursor
 	c.Whole(call("'12345'", "'123456789'"), walkedFrom)
 	if err := (BindingV4{}).WalkCall(procCompound4, &c); err != nil {
 		t.Fatal(err)
@@ -293,13 +294,13 @@ func TestWhatIsNotKnownHidesWhatIsBehindIt(t *testing.T) {
 		"how state is kept": {{"38 .16 .8 0 'seen'", "42 .8 'owner' 0 3 .4", "38 .16 .8 0 'hidden'"}, {"25 0 1 'seen'", "42 0 .8 1 0 3 .4", "25 0 1 'hidden'"}},
 		"a length odd":      {{"38 .16 .8 0 'seen'", "999 .3"}, {"25 0 1 'seen'", "999 .3"}},
 	} {
-		for i, walk := range []func([]byte) ([]rpcrdma.Item, error){walkArgs, walkResults} {
+		for i, walk := range []func([]byte) ([]payload.Item, error){walkArgs, walkResults} {
 			b := compoundArgs(ops[0]...)
 			if i == 1 {
 				b = compoundResults(0, ops[1]...)
 			}
 			items, err := walk(b)
-			got := texts(b, slices.DeleteFunc(slices.Clone(items), func(it rpcrdma.Item) bool { return !it.Eligible }))
+			got := texts(b, slices.DeleteFunc(slices.Clone(items), func(it payload.Item) bool { return !it.Eligible }))
 			if err != nil || !slices.Equal(got, []string{"seen"}) {
 				t.Errorf("%s: eligible %q and %v, want what is before it alone", name, got, err)
 			}
@@ -315,7 +316,7 @@ func TestWhatIsNotKnownHidesWhatIsBehindIt(t *testing.T) {
 		t.Errorf("%d results: %d items and %v, want those of %d", len(many), len(items)-1, err, maxOps4)
 	}
 	// Nor can it have been reduced.
-	var c rpcrdma.Cursor
+	var c payload.Cursor
 	c.Reduced(compoundArgs("999", "38 .16 .8 0 4"), walkedFrom, []int{4})
 	if err := (BindingV4{}).WalkCall(procCompound4, &c); err != nil || c.Chunks() != 0 {
 		t.Errorf("%d chunks have met an item behind what is not known, and %v", c.Chunks(), err)
@@ -339,15 +340,15 @@ func TestNothingFollowsAFailure(t *testing.T) {
 func TestOtherProceduresHaveNoItems(t *testing.T) {
 	for proc, n := range map[uint32]int{procNull4: 0, 2: 12, math.MaxUint32: 5} {
 		b := make([]byte, walkedFrom+n)
-		for _, walk := range []func(uint32, *rpcrdma.Cursor) error{BindingV4{}.WalkCall, BindingV4{}.WalkReply} {
-			var c rpcrdma.Cursor
+		for _, walk := range []func(uint32, *payload.Cursor) error{BindingV4{}.WalkCall, BindingV4{}.WalkReply} {
+			var c payload.Cursor
 			c.Whole(b, walkedFrom)
 			if err := walk(proc, &c); err != nil || len(c.Items()) != 0 {
 				t.Errorf("procedure %d: %d items and %v", proc, len(c.Items()), err)
 			}
 		}
 	}
-	var c rpcrdma.Cursor
+	var c payload.Cursor
 	c.Whole(make([]byte, walkedFrom+4), walkedFrom)
 	if (BindingV4{}).WalkCall(procNull4, &c) == nil {
 		t.Error("arguments of NULL are accepted")
@@ -376,14 +377,14 @@ func TestTheReplyToACompoundIsEstimatedByItsOperations(t *testing.T) {
 		{[]string{"26 .8 .8 512 4294967295 0", "26 .8 .8 0 4294967295 0"}, empty + 2*(8+MaxData), nil}, // the same
 	} {
 		b := compoundArgs(tt.ops...)
-		var c rpcrdma.Cursor
+		var c payload.Cursor
 		c.Whole(b, walkedFrom)
 		got := BindingV4{}.MaxReply(procCompound4, &c)
 		if got.Fixed != tt.fixed || !slices.Equal(got.Items, tt.items) {
 			t.Errorf("%q: %+v, want %d and %v", tt.ops, got, tt.fixed, tt.items)
 		}
 	}
-	var c rpcrdma.Cursor
+	var c payload.Cursor
 	c.Whole(nil, 0)
 	if got := (BindingV4{}).MaxReply(procNull4, &c); got.Fixed != 24 {
 		t.Errorf("NULL: %+v, want the header", got)

@@ -3,14 +3,16 @@
 
 package nfs
 
-import "github.com/weft-rdma/weft/rpcrdma"
+import (
+	"github.com/weft-rdma/weft/rpcrdma/payload"
+)
 
 // A layout goes through one value of an XDR type. It returns false for a value
 // of which it cannot tell where it ends, or that c has found wrong.
 //
 // Only lengths matter here and what they depend on. Whoever executes the call
 // has a look at values.
-type layout func(c *rpcrdma.Cursor) bool
+type layout func(c *payload.Cursor) bool
 
 // unlimited is the limit of items to which the protocol sets none. The message
 // ends them.
@@ -18,7 +20,7 @@ const unlimited = 1<<32 - 1
 
 // fixed is n octets of any types of fixed length; n is a multiple of four.
 func fixed(n int) layout {
-	return func(c *rpcrdma.Cursor) bool {
+	return func(c *payload.Cursor) bool {
 		c.Skip(n)
 		return c.Err() == nil
 	}
@@ -26,24 +28,24 @@ func fixed(n int) layout {
 
 // opaque is an opaque or string item of variable length, opaque<limit>.
 func opaque(limit uint32) layout {
-	return func(c *rpcrdma.Cursor) bool {
+	return func(c *payload.Cursor) bool {
 		c.Opaque(limit)
 		return c.Err() == nil
 	}
 }
 
 // eligible is an opaque<> that may be reduced (RFC 8267 §6.1).
-func eligible(c *rpcrdma.Cursor) bool {
+func eligible(c *payload.Cursor) bool {
 	c.Eligible(unlimited)
 	return c.Err() == nil
 }
 
 // void is no octets.
-func void(*rpcrdma.Cursor) bool { return true }
+func void(*payload.Cursor) bool { return true }
 
 // members is the members of a structure, one after the other.
 func members(list ...layout) layout {
-	return func(c *rpcrdma.Cursor) bool {
+	return func(c *payload.Cursor) bool {
 		for _, l := range list {
 			if !l(c) {
 				return false
@@ -55,7 +57,7 @@ func members(list ...layout) layout {
 
 // array is element<limit>.
 func array(limit uint32, element layout) layout {
-	return func(c *rpcrdma.Cursor) bool {
+	return func(c *payload.Cursor) bool {
 		for range c.Count(limit, 4) {
 			if !element(c) {
 				return false
@@ -67,7 +69,7 @@ func array(limit uint32, element layout) layout {
 
 // words is an array of elements of size octets each, a multiple of four.
 func words(limit uint32, size int) layout {
-	return func(c *rpcrdma.Cursor) bool {
+	return func(c *payload.Cursor) bool {
 		c.Skip(c.Count(limit, size) * size)
 		return c.Err() == nil
 	}
@@ -76,7 +78,7 @@ func words(limit uint32, size int) layout {
 // chain is element *next: each entry has a word before it that says there is
 // one. It ends with the stream, where that word is zero.
 func chain(entry layout) layout {
-	return func(c *rpcrdma.Cursor) bool {
+	return func(c *payload.Cursor) bool {
 		for c.Bool() {
 			if !entry(c) {
 				return false
@@ -91,7 +93,7 @@ type arms map[uint32]layout
 
 // union is a union without a default arm, or with it: other.
 func union(known arms, other layout) layout {
-	return func(c *rpcrdma.Cursor) bool {
+	return func(c *payload.Cursor) bool {
 		v := c.Uint32()
 		if c.Err() != nil {
 			return false

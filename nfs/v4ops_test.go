@@ -8,7 +8,8 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/weft-rdma/weft/rpcrdma"
+	"github.com/weft-rdma/weft/rpcrdma/payload"
+	"github.com/weft-rdma/weft/rpcrdma/wire"
 )
 
 // xdr makes octets of a line of notes: a number is a word, 'x' an opaque item of
@@ -23,7 +24,7 @@ func xdr(notes string) (b []byte) {
 			text := strings.Trim(note, "'")
 			b = binary.BigEndian.AppendUint32(b, uint32(len(text)))
 			b = append(b, text...)
-			b = append(b, make([]byte, rpcrdma.Pad(uint64(len(text))))...)
+			b = append(b, make([]byte, wire.Pad(uint64(len(text))))...)
 		default:
 			n, err := strconv.ParseUint(note, 10, 32)
 			if err != nil {
@@ -194,15 +195,15 @@ func compoundResults(status int, ops ...string) []byte {
 	return b
 }
 
-func walkArgs(b []byte) ([]rpcrdma.Item, error) {
-	var c rpcrdma.Cursor
+func walkArgs(b []byte) ([]payload.Item, error) {
+	var c payload.Cursor
 	c.Whole(b, walkedFrom)
 	err := BindingV4{}.WalkCall(procCompound4, &c)
 	return c.Items(), err
 }
 
-func walkResults(b []byte) ([]rpcrdma.Item, error) {
-	var c rpcrdma.Cursor
+func walkResults(b []byte) ([]payload.Item, error) {
+	var c payload.Cursor
 	c.Whole(b, walkedFrom)
 	err := BindingV4{}.WalkReply(procCompound4, &c)
 	return c.Items(), err
@@ -218,7 +219,7 @@ func opaques(notes string) (list []string) {
 	return list
 }
 
-func texts(b []byte, items []rpcrdma.Item) (list []string) {
+func texts(b []byte, items []payload.Item) (list []string) {
 	for _, it := range items {
 		list = append(list, string(b[it.At:it.At+it.Length]))
 	}
@@ -292,7 +293,7 @@ func TestNoResultIsLongerThanItsEstimate(t *testing.T) {
 	for _, ex := range examples4 {
 		for _, args := range ex.args {
 			b := compoundArgs(fmt.Sprint(ex.op, " ", args))
-			var c rpcrdma.Cursor
+			var c payload.Cursor
 			c.Whole(b, walkedFrom)
 			bound := BindingV4{}.MaxReply(procCompound4, &c)
 			for _, result := range ex.results {
@@ -304,7 +305,7 @@ func TestNoResultIsLongerThanItsEstimate(t *testing.T) {
 				n, eligible := 24+len(results)-walkedFrom, 0
 				for _, it := range items {
 					if it.Eligible {
-						n -= it.Length + rpcrdma.Pad(uint64(it.Length))
+						n -= it.Length + wire.Pad(uint64(it.Length))
 						eligible++
 					}
 				}

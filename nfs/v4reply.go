@@ -2,12 +2,14 @@
 
 package nfs
 
-import "github.com/weft-rdma/weft/rpcrdma"
+import (
+	"github.com/weft-rdma/weft/rpcrdma/payload"
+)
 
 // A need goes through the arguments of an operation and says how long its result
 // can become behind the status, in octets: what a server returns for them, and
 // for each eligible item in it the most octets of its data, -1 if there is none.
-type need func(c *rpcrdma.Cursor) (octets uint64, item int64)
+type need func(c *payload.Cursor) (octets uint64, item int64)
 
 const noItem = -1
 
@@ -37,7 +39,7 @@ const (
 )
 
 // needAttributes is of a fattr4 with the attributes that a bitmap asks for.
-func needAttributes(c *rpcrdma.Cursor) (uint64, int64) {
+func needAttributes(c *payload.Cursor) (uint64, int64) {
 	n := uint64(maxBitmap4 + 4)
 	for i := range c.Count(unlimited, 4) {
 		bits := c.Uint32()
@@ -71,15 +73,15 @@ func maxAttribute(number uint32) uint64 {
 }
 
 // needRead: the data are an item of as many octets as are asked for.
-func needRead(c *rpcrdma.Cursor) (uint64, int64) {
+func needRead(c *payload.Cursor) (uint64, int64) {
 	c.Skip(16 + 8) // stateid, offset
 	return 0, int64(c.Uint32())
 }
 
-func needReadlink(*rpcrdma.Cursor) (uint64, int64) { return 0, maxPath4 }
+func needReadlink(*payload.Cursor) (uint64, int64) { return 0, maxPath4 }
 
 // needReaddir: maxcount is of the READDIR4resok (RFC 7530 §16.24.4).
-func needReaddir(c *rpcrdma.Cursor) (uint64, int64) {
+func needReaddir(c *payload.Cursor) (uint64, int64) {
 	c.Skip(8 + 8 + 4) // cookie, cookieverf, dircount
 	n := uint64(c.Uint32())
 	bitmap(c)
@@ -87,14 +89,14 @@ func needReaddir(c *rpcrdma.Cursor) (uint64, int64) {
 }
 
 // needDeviceInfo: gdia_maxcount is of the GETDEVICEINFO4resok (RFC 8881 §18.40.3).
-func needDeviceInfo(c *rpcrdma.Cursor) (uint64, int64) {
+func needDeviceInfo(c *payload.Cursor) (uint64, int64) {
 	c.Skip(16 + 4) // gdia_device_id, gdia_layout_type
 	n := uint64(c.Uint32())
 	bitmap(c)
 	return n + maxBitmap4, noItem
 }
 
-func needDevices(c *rpcrdma.Cursor) (uint64, int64) {
+func needDevices(c *payload.Cursor) (uint64, int64) {
 	c.Skip(4)
 	n := uint64(c.Uint32()) // gdla_maxdevices
 	c.Skip(16)
@@ -102,12 +104,12 @@ func needDevices(c *rpcrdma.Cursor) (uint64, int64) {
 }
 
 // needLayout: loga_maxcount is of the LAYOUTGET4resok (RFC 8881 §18.43.3).
-func needLayout(c *rpcrdma.Cursor) (uint64, int64) {
+func needLayout(c *payload.Cursor) (uint64, int64) {
 	c.Skip(12 + 24 + 16)
 	return uint64(c.Uint32()), noItem
 }
 
-func needStateids(c *rpcrdma.Cursor) (uint64, int64) {
+func needStateids(c *payload.Cursor) (uint64, int64) {
 	n := c.Count(unlimited, 16)
 	c.Skip(16 * n)
 	return 4 + 4*uint64(n), noItem
@@ -115,14 +117,14 @@ func needStateids(c *rpcrdma.Cursor) (uint64, int64) {
 
 // needReadPlus: as many octets as are asked for, in segments that each tell
 // where they are: at most one an octet, in truth one in pages of data.
-func needReadPlus(c *rpcrdma.Cursor) (uint64, int64) {
+func needReadPlus(c *payload.Cursor) (uint64, int64) {
 	c.Skip(16 + 8) // stateid, offset
 	n := uint64(c.Uint32())
 	return 8 + n + 4096 + n/4096*20, noItem
 }
 
 // needXattrs: lxa_maxcount is of the LISTXATTRS4resok (RFC 8276 §8.4.3.2).
-func needXattrs(c *rpcrdma.Cursor) (uint64, int64) {
+func needXattrs(c *payload.Cursor) (uint64, int64) {
 	c.Skip(8) // lxa_cookie
 	return uint64(c.Uint32()), noItem
 }

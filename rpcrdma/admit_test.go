@@ -9,6 +9,7 @@ import (
 	"github.com/weft-rdma/weft/internal/nettest"
 	"github.com/weft-rdma/weft/oncrpc"
 	"github.com/weft-rdma/weft/origin"
+	"github.com/weft-rdma/weft/rpcrdma/internal/exchange"
 )
 
 func TestCallsComeFromWhereTheirConnectionWasAdmitted(t *testing.T) {
@@ -26,7 +27,7 @@ func TestCallsComeFromWhereTheirConnectionWasAdmitted(t *testing.T) {
 	served := make(chan error, 1)
 	go func() { served <- s.server.Serve(context.Background(), ln) }()
 	c := must(NewClient(ClientConfig{Addr: ln.Addr().String()}))(t)
-	reply := must(c.Call(t.Context(), &oncrpc.ClientCall{Call: oncrpc.Call{Prog: exchangeProgram, Vers: exchangeVersion, Proc: 1}}))(t)
+	reply := must(c.Call(t.Context(), &oncrpc.ClientCall{Call: oncrpc.Call{Prog: exchange.Program, Vers: exchange.Version, Proc: 1}}))(t)
 	reply.Release()
 	if got := <-seen; got != told {
 		t.Errorf("the call comes from %+v", got)

@@ -10,6 +10,8 @@ import (
 	"github.com/weft-rdma/weft/internal/pages"
 	"github.com/weft-rdma/weft/memory"
 	"github.com/weft-rdma/weft/oncrpc"
+	"github.com/weft-rdma/weft/rpcrdma/payload"
+	"github.com/weft-rdma/weft/rpcrdma/wire"
 	"github.com/weft-rdma/weft/verbs"
 )
 
@@ -31,7 +33,7 @@ func (c *served) alloc(n int) []byte {
 // replyHeader is the length of the header of a reply: it repeats the lists of
 // the call.
 func (c *served) replyHeader() int {
-	h := Header{Writes: c.header.Writes, Reply: c.header.Reply, HasReply: c.header.HasReply}
+	h := wire.Header{Writes: c.header.Writes, Reply: c.header.Reply, HasReply: c.header.HasReply}
 	return h.Len()
 }
 
@@ -57,12 +59,12 @@ func (c *served) tell(err error) {
 // fault answers a message with what the protocol has for err (RFC 8166 §4.5).
 // The lock is not held.
 func (c *served) fault(err error) {
-	var e *Error
+	var e *wire.Error
 	if !errors.As(err, &e) {
 		c.tell(err)
 		return
 	}
-	if e.Fault == FaultStream {
+	if e.Fault == wire.FaultStream {
 		c.r.log("refused a call", "xid", c.xid, "reason", err)
 		c.tell(&oncrpc.AcceptError{Stat: oncrpc.GarbageArgs, Err: err})
 		return
@@ -82,13 +84,13 @@ func (c *served) refuse(err error) {
 	c.drop()
 	var answer []byte
 	switch answerTo(err) {
-	case AnswerErrVers:
-		answer = AppendErrVers(c.send.b[:0], h.XID, h.Version, credits)
-	case AnswerErrChunk:
-		answer = AppendErrChunk(c.send.b[:0], h.XID, credits)
-	case AnswerGarbageArgs:
+	case wire.AnswerErrVers:
+		answer = wire.AppendErrVers(c.send.b[:0], h.XID, h.Version, credits)
+	case wire.AnswerErrChunk:
+		answer = wire.AppendErrChunk(c.send.b[:0], h.XID, credits)
+	case wire.AnswerGarbageArgs:
 		// By RDMA_MSG without chunks: that the call's can be used is not known.
-		header := Header{XID: h.XID, Credits: credits, Proc: ProcMsg}
+		header := wire.Header{XID: h.XID, Credits: credits, Proc: wire.ProcMsg}
 		reply := oncrpc.ReplyTo(h.XID, &oncrpc.AcceptError{Stat: oncrpc.GarbageArgs})
 		var failed error
 		if answer, failed = reply.Append(header.Append(c.send.b[:0])); failed != nil {
@@ -101,7 +103,7 @@ func (c *served) refuse(err error) {
 		return
 	}
 	c.begin(1)
-	c.add(verbs.OpSend, c.send, 0, Segment{Length: uint32(len(answer))})
+	c.add(verbs.OpSend, c.send, 0, wire.Segment{Length: uint32(len(answer))})
 	c.ready()
 	if r.e.queue.send(&c.work) != nil {
 		r.release(c)
@@ -144,9 +146,9 @@ func (c *served) layOut(reply []byte) error {
 	threshold := int(r.e.threshold.Load())
 	err := c.reply.Plan(c.header, len(reply), c.reduce(reply), threshold)
 	if size := c.reply.Header.Len(); err == nil && size > threshold {
-		err = faultf(FaultOverrun, "reply to XID %#x with a header of %d octets, as it repeats the chunks of the call; the threshold is %d", c.xid, size, threshold)
+		err = wire.Errorf(wire.FaultOverrun, "reply to XID %#x with a header of %d octets, as it repeats the chunks of the call; the threshold is %d", c.xid, size, threshold)
 	}
-	if isFault(err, FaultOverrun) && c.mayOffer() {
+	if isFault(err, wire.FaultOverrun) && c.mayOffer() {
 		if source, at, err = c.own(reply, source, at); err == nil {
 			err = c.makeOffer(source, at, len(reply))
 		}
@@ -165,7 +167,7 @@ func (c *served) layOut(reply []byte) error {
 	for _, run := range c.reply.Inline {
 		b = append(b, reply[run.Offset:][:run.Length]...) // moves nothing if in place
 	}
-	c.add(verbs.OpSend, c.send, 0, Segment{Length: uint32(len(b))})
+	c.add(verbs.OpSend, c.send, 0, wire.Segment{Length: uint32(len(b))})
 	c.setInvalidate(handle)
 	return nil
 }
@@ -178,7 +180,7 @@ func (c *served) own(reply []byte, source *buffer, at int) (*buffer, int, error)
 	}
 	b, err := c.lend(len(reply))
 	if err != nil {
-		return nil, 0, faultf(FaultLocal, "no memory for a reply of %d octets: %v", len(reply), err)
+		return nil, 0, wire.Errorf(wire.FaultLocal, "no memory for a reply of %d octets: %v", len(reply), err)
 	}
 	copy(b.b, reply)
 	return b, 0, nil
@@ -199,10 +201,10 @@ func (c *served) source(reply []byte) (b *buffer, at int) {
 
 // reduce finds the results that are DDP-eligible, if there are Write chunks for
 // them.
-func (c *served) reduce(reply []byte) []Run {
+func (c *served) reduce(reply []byte) []payload.Run {
 	c.eligible = c.eligible[:0]
-	binding := c.r.cfg.bindings[ProgramVersion{c.request.Prog, c.request.Vers}]
-	if len(c.header.Writes) == 0 || binding == nil || protected(&c.request.Cred) {
+	binding := c.r.cfg.bindings[payload.ProgramVersion{Prog: c.request.Prog, Vers: c.request.Vers}]
+	if len(c.header.Writes) == 0 || binding == nil || payload.Protected(&c.request.Cred) {
 		return nil
 	}
 	var h oncrpc.Reply
@@ -211,7 +213,7 @@ func (c *served) reduce(reply []byte) []Run {
 		return nil
 	}
 	c.cursor.Whole(reply, at)
-	if err := WalkReply(binding, c.request.Proc, &c.cursor); err != nil {
+	if err := payload.WalkReply(binding, c.request.Proc, &c.cursor); err != nil {
 		// Who made the reply knows the program better than the binding does. It
 		// goes as it is.
 		c.r.log("cannot place results", "xid", c.xid, "reason", err)
@@ -249,7 +251,7 @@ func (c *served) setInvalidate(handle uint32) {
 // lock is held.
 func (c *served) ready() {
 	r := c.r
-	PutCredits(c.send.b, r.grants.credits())
+	wire.PutCredits(c.send.b, r.grants.credits())
 	r.replies.add(c.xid, c.work.wrs)
 	r.answered(c)
 	c.message.repost()

@@ -3,6 +3,7 @@ package rpcrdma
 import (
 	"context"
 	"errors"
+	"math"
 	"net"
 	"sync"
 	"testing"
@@ -12,6 +13,9 @@ import (
 	"github.com/weft-rdma/weft/memory"
 	"github.com/weft-rdma/weft/mpa"
 	"github.com/weft-rdma/weft/oncrpc"
+	"github.com/weft-rdma/weft/rpcrdma/internal/exchange"
+	"github.com/weft-rdma/weft/rpcrdma/payload"
+	"github.com/weft-rdma/weft/rpcrdma/wire"
 	"github.com/weft-rdma/weft/verbs"
 )
 
@@ -26,7 +30,7 @@ type answering struct {
 }
 
 // both is what such a responder says of itself: 4096 octets both ways.
-var both = PrivateData{RemoteInvalidation: true, SendSize: 4096, ReceiveSize: 4096}
+var both = wire.PrivateData{RemoteInvalidation: true, SendSize: 4096, ReceiveSize: 4096}
 
 func newAnswering() *answering {
 	return &answering{peers: make(chan *testPeer, 16), lent: make(map[uint32][]uint32)}
@@ -34,7 +38,7 @@ func newAnswering() *answering {
 
 // answer makes one. Those that are answered say d of themselves, nothing if it is
 // nil.
-func answer(t testing.TB, cfg ClientConfig, d *PrivateData) *answering {
+func answer(t testing.TB, cfg ClientConfig, d *wire.PrivateData) *answering {
 	t.Helper()
 	a := newAnswering()
 	a.calling = call(t, cfg, func(_, nc *nettest.Conn) error {
@@ -44,7 +48,7 @@ func answer(t testing.TB, cfg ClientConfig, d *PrivateData) *answering {
 	return a
 }
 
-func (a *answering) accept(nc net.Conn, d *PrivateData) {
+func (a *answering) accept(nc net.Conn, d *wire.PrivateData) {
 	req, err := cm.Receive(context.Background(), nc, mpa.Config{})
 	if err != nil {
 		return
@@ -64,7 +68,7 @@ func (a *answering) accept(nc net.Conn, d *PrivateData) {
 func (a *answering) sized(size <-chan uint32) func(_, nc *nettest.Conn) error {
 	return func(_, nc *nettest.Conn) error {
 		n := <-size
-		a.calls.Go(func() { a.accept(nc, &PrivateData{SendSize: n, ReceiveSize: n}) })
+		a.calls.Go(func() { a.accept(nc, &wire.PrivateData{SendSize: n, ReceiveSize: n}) })
 		return nil
 	}
 }
@@ -146,7 +150,7 @@ func (a *answering) grants(credits uint32) *testPeer {
 	ended := a.start(context.Background(), nullClientCall())
 	p := a.peer()
 	m := p.next()
-	p.send(Header{XID: m.XID, Credits: credits}, exchangeNull(m.XID))
+	p.send(wire.Header{XID: m.XID, Credits: credits}, exchangeNull(m.XID))
 	if r := within(a.t, "reply", ended); r.err != nil {
 		a.t.Fatal(r.err)
 	}
@@ -154,7 +158,7 @@ func (a *answering) grants(credits uint32) *testPeer {
 }
 
 func nullClientCall() *oncrpc.ClientCall {
-	c := exchangeCall(nil)
+	c := exchange.Call(nil)
 	c.Proc = 0
 	return c
 }
@@ -166,14 +170,16 @@ func exchangeNull(xid uint32) []byte {
 }
 
 // untouched is h as a reply that has used none of its chunks.
-func untouched(h *Header) Header {
-	var p ReplyPlan
-	p.begin(h)
+func untouched(h *wire.Header) wire.Header {
+	var p payload.ReplyPlan
+	if err := p.Plan(h, 0, nil, math.MaxInt); err != nil {
+		panic(err)
+	}
 	return p.Header
 }
 
 // write writes b to a segment of the client's, and waits until that is done.
-func (p *testPeer) write(s Segment, b []byte) error {
+func (p *testPeer) write(s wire.Segment, b []byte) error {
 	p.t.Helper()
 	copy(p.out[(peerReceives-1)*peerSize:], b)
 	return p.transfer(verbs.SendWR{
@@ -184,7 +190,7 @@ func (p *testPeer) write(s Segment, b []byte) error {
 }
 
 // read reads a segment of the client's.
-func (p *testPeer) read(s Segment) ([]byte, error) {
+func (p *testPeer) read(s wire.Segment) ([]byte, error) {
 	p.t.Helper()
 	b := make([]byte, s.Length+1)
 	mr := must(p.pd.Register(b, verbs.LocalWrite))(p.t)

@@ -10,6 +10,7 @@ import (
 	"github.com/weft-rdma/weft/internal/fairness"
 	"github.com/weft-rdma/weft/internal/nettest"
 	"github.com/weft-rdma/weft/oncrpc"
+	"github.com/weft-rdma/weft/rpcrdma/wire"
 	"github.com/weft-rdma/weft/verbs"
 )
 
@@ -53,16 +54,16 @@ func TestMemoryIsBoundedOfOneAndOfAll(t *testing.T) {
 						for xid := range uint32(8) {
 							mem := peers[i].lend(make([]byte, each), verbs.RemoteRead)
 							if reply {
-								peers[i].send(Header{XID: xid}, callMessage(xid, 2, nil))
+								peers[i].send(wire.Header{XID: xid}, callMessage(xid, 2, nil))
 							} else {
-								peers[i].send(Header{XID: xid, Reads: reads(position, mem)}, without(exchangeMessage(xid, "abcd", [][]byte{make([]byte, each)}), position, each))
+								peers[i].send(wire.Header{XID: xid, Reads: reads(position, mem)}, without(exchangeMessage(xid, "abcd", [][]byte{make([]byte, each)}), position, each))
 							}
 						}
 						synctest.Wait()
 						if n := int(entered.Load()); n != want {
 							t.Errorf("%d calls are executed after %d connections have called, want %d", n, i+1, want)
 						}
-						peers[i].send(Header{XID: 99}, nullCall(99)) // needs nothing
+						peers[i].send(wire.Header{XID: 99}, nullCall(99)) // needs nothing
 						if m := peers[i].next(); m.XID != 99 {
 							t.Errorf("got the reply to %#x", m.XID)
 						}
@@ -96,14 +97,14 @@ func TestMemoryIsALimitWhateverPeersDo(t *testing.T) {
 				var held []*nettest.Conn
 				for range 40 {
 					a, b := nettest.BufferedPipe(32 << 10)
-					p := s.connectOver(a, fromAddr{b, attacker}, &PrivateData{SendSize: 4096, ReceiveSize: 4096}, verbs.QPConfig{IRD: 8, ORD: 8})
+					p := s.connectOver(a, fromAddr{b, attacker}, &wire.PrivateData{SendSize: 4096, ReceiveSize: 4096}, verbs.QPConfig{IRD: 8, ORD: 8})
 					p.alive()
 					b.Hold() // nothing that the server sends arrives from here on
 					mem := p.lend(make([]byte, each), verbs.RemoteRead|verbs.RemoteWrite)
 					if name == "replies" {
-						p.send(Header{XID: 1, Writes: []WriteChunk{{mem}}}, exchangeMessage(1, "abcd", nil, each))
+						p.send(wire.Header{XID: 1, Writes: []wire.WriteChunk{{mem}}}, exchangeMessage(1, "abcd", nil, each))
 					} else {
-						p.send(Header{XID: 1, Reads: reads(position, mem)}, without(exchangeMessage(1, "abcd", [][]byte{make([]byte, each)}), position, each))
+						p.send(wire.Header{XID: 1, Reads: reads(position, mem)}, without(exchangeMessage(1, "abcd", [][]byte{make([]byte, each)}), position, each))
 					}
 					peers, held = append(peers, p), append(held, b)
 				}
@@ -122,7 +123,7 @@ func TestMemoryIsALimitWhateverPeersDo(t *testing.T) {
 				}
 				began := time.Now()
 				mem := p.lend(make([]byte, each), verbs.RemoteRead|verbs.RemoteWrite)
-				p.send(Header{XID: 7, Writes: []WriteChunk{{mem}}}, exchangeMessage(7, "abcd", nil, each))
+				p.send(wire.Header{XID: 7, Writes: []wire.WriteChunk{{mem}}}, exchangeMessage(7, "abcd", nil, each))
 				if m := p.next(); m.XID != 7 || time.Since(began) > time.Second {
 					t.Errorf("a long reply came after %v: %+v", time.Since(began), m.Header)
 				}

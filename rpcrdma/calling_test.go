@@ -14,6 +14,8 @@ import (
 	"github.com/weft-rdma/weft/internal/nettest"
 	"github.com/weft-rdma/weft/mpa"
 	"github.com/weft-rdma/weft/oncrpc"
+	"github.com/weft-rdma/weft/rpcrdma/internal/exchange"
+	"github.com/weft-rdma/weft/rpcrdma/wire"
 	"github.com/weft-rdma/weft/verbs"
 )
 
@@ -33,7 +35,7 @@ func call(t testing.TB, cfg ClientConfig, dial func(a, b *nettest.Conn) error) *
 	cfg.RNIC = c.rnic
 	cfg.Backoff = cmp.Or(cfg.Backoff, time.Nanosecond)
 	if cfg.Bindings == nil {
-		cfg.Bindings = exchangeBindings
+		cfg.Bindings = exchange.Bindings
 	}
 	cfg.Dial = func(ctx context.Context, qp *verbs.QP, p cm.Params) (*cm.Conn, error) {
 		a, b := nettest.BufferedPipe(1 << 20)
@@ -86,7 +88,7 @@ func whole(r *oncrpc.ClientReply, sinks [][]byte) []byte {
 		}
 		b = append(b, r.Message[at:p.At]...)
 		b = append(b, sinks[p.Sink][:p.Length]...)
-		b = append(b, make([]byte, Pad(uint64(p.Length)))...)
+		b = append(b, make([]byte, wire.Pad(uint64(p.Length)))...)
 		at = p.At
 	}
 	return append(b, r.Message[at:]...)
@@ -95,7 +97,7 @@ func whole(r *oncrpc.ClientReply, sinks [][]byte) []byte {
 // exchange makes a call of EXCHANGE and checks the reply.
 func (c *calling) exchange(tag string, items [][]byte, wanted ...int) *oncrpc.ClientReply {
 	c.t.Helper()
-	q := exchangeCall(exchangeArgs(tag, items, wanted...))
+	q := exchange.Call(exchange.Args(tag, items, wanted...))
 	for _, n := range wanted {
 		q.Sinks = append(q.Sinks, make([]byte, n))
 	}
@@ -103,7 +105,7 @@ func (c *calling) exchange(tag string, items [][]byte, wanted ...int) *oncrpc.Cl
 	if err != nil {
 		c.t.Fatal(err)
 	}
-	if got, want := whole(r, q.Sinks), exchangeReply(r.XID, tag, exchangeResults(items, wanted...)...); !bytes.Equal(got, want) {
+	if got, want := whole(r, q.Sinks), exchange.Reply(r.XID, tag, exchangeResults(items, wanted...)...); !bytes.Equal(got, want) {
 		c.t.Fatalf("reply\n% x\nwant\n% x", got, want)
 	}
 	return r
@@ -120,7 +122,7 @@ func exchangeResults(items [][]byte, wanted ...int) (results [][]byte) {
 func TestClientMakesCallsOfAllKinds(t *testing.T) {
 	nettest.CheckLeaks(t)
 	c := callServer(serve(t, ServerConfig{}), ClientConfig{})
-	big := pattern(1, 100001)
+	big := exchange.Pattern(1, 100001)
 	c.exchange("", nil).Release()
 	c.exchange("short", [][]byte{[]byte("hello")}, 5).Release()
 	c.exchange("reduced", [][]byte{big}).Release()
@@ -136,7 +138,7 @@ var errNobody = errors.New("nobody is there")
 func TestAFirstConnectionThatFailsEndsTheCall(t *testing.T) {
 	nettest.CheckLeaks(t)
 	c := call(t, ClientConfig{}, func(a, b *nettest.Conn) error { return errNobody })
-	if _, err := c.Call(t.Context(), exchangeCall(exchangeArgs("", nil))); !errors.Is(err, errNobody) {
+	if _, err := c.Call(t.Context(), exchange.Call(exchange.Args("", nil))); !errors.Is(err, errNobody) {
 		t.Errorf("got %v, want %v", err, errNobody)
 	}
 }
@@ -161,13 +163,13 @@ func TestAConnectionCutAnywhereCostsNoCall(t *testing.T) {
 		})
 		defer c.close()
 		c.exchange("short", nil, 4).Release()
-		c.exchange("both", [][]byte{pattern(1, 1001)}, 1003).Release()
-		q := exchangeCall([][]byte{bytes.Join(exchangeArgs("long", [][]byte{pattern(1, 1001)}, 1001), nil)})
+		c.exchange("both", [][]byte{exchange.Pattern(1, 1001)}, 1003).Release()
+		q := exchange.Call([][]byte{bytes.Join(exchange.Args("long", [][]byte{exchange.Pattern(1, 1001)}, 1001), nil)})
 		r, err := c.Call(t.Context(), q)
 		if err != nil {
 			t.Fatal(err)
 		}
-		if want := exchangeReply(r.XID, "long", exchangeResult([][]byte{pattern(1, 1001)}, 1001)); !bytes.Equal(r.Message, want) {
+		if want := exchange.Reply(r.XID, "long", exchangeResult([][]byte{exchange.Pattern(1, 1001)}, 1001)); !bytes.Equal(r.Message, want) {
 			t.Errorf("reply % x, want % x", r.Message, want)
 		}
 		r.Release()

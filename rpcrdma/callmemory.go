@@ -9,38 +9,39 @@ import (
 	"fmt"
 
 	"github.com/weft-rdma/weft/internal/pages"
+	"github.com/weft-rdma/weft/rpcrdma/payload"
 )
 
 // describe makes the shape of the call. The error may be that its memory cannot be
 // read, as may those of gather and appendMessage.
-func (x *rpc) describe(binding Binding, unbound int) (err error) {
+func (x *rpc) describe(binding payload.Binding, unbound int) (err error) {
 	defer pages.Catch(&err, x.call.Args, pages.Trap())
-	return x.shape.of(x.head, &x.call, binding, &x.taker.cursor, unbound)
+	return x.shape.Describe(x.head, &x.call, binding, &x.taker.Cursor, unbound)
 }
 
 // gather copies what is gathered for Read chunks.
 func (x *rpc) gather() (err error) {
 	defer pages.Catch(&err, x.call.Args, pages.Trap())
-	x.plan.gatherTo(x.gathered, x.shape.stream)
+	x.plan.GatherTo(x.gathered, x.shape.Stream)
 	return nil
 }
 
 // appendMessage appends what the Send of the call holds.
 func (x *rpc) appendMessage(dst []byte) (b []byte, err error) {
 	defer pages.Catch(&err, x.call.Args, pages.Trap())
-	return x.plan.appendMessage(dst, x.shape.stream), nil
+	return x.plan.AppendMessage(dst, x.shape.Stream), nil
 }
 
 // unusable says why the peer cannot have used memory that was exposed, if that is so:
 // then the connection was lost because of it, and so would be the next.
 func (x *rpc) unusable() error {
-	for i := range x.plan.exposed {
-		e := &x.plan.exposed[i]
+	for i := range x.plan.Exposures {
+		e := &x.plan.Exposures[i]
 		usable := pages.Readable
-		if e.list == exposedWrite {
+		if e.List == payload.ExposedWrite {
 			usable = pages.Writable
 		}
-		if _, err := usable(e.memory); err != nil {
+		if _, err := usable(e.Memory); err != nil {
 			return fmt.Errorf("rpcrdma: the call of XID %#x: %w", x.call.XID, err)
 		}
 	}

@@ -12,6 +12,8 @@ import (
 	"time"
 
 	"github.com/weft-rdma/weft/oncrpc"
+	"github.com/weft-rdma/weft/rpcrdma/payload"
+	"github.com/weft-rdma/weft/rpcrdma/wire"
 	"github.com/weft-rdma/weft/verbs"
 )
 
@@ -112,7 +114,7 @@ func (c *Client) Call(ctx context.Context, call *oncrpc.ClientCall) (*oncrpc.Cli
 		return nil, err
 	}
 	defer c.end(xid)
-	x, err := c.rpcs.make(call, xid, c.cfg.Bindings[ProgramVersion{call.Prog, call.Vers}], c.cfg.MaxReply)
+	x, err := c.rpcs.make(call, xid, c.cfg.Bindings[payload.ProgramVersion{Prog: call.Prog, Vers: call.Vers}], c.cfg.MaxReply)
 	if err != nil {
 		return nil, err
 	}
@@ -196,7 +198,7 @@ func (c *Client) end(xid uint32) {
 }
 
 func (c *Client) count(err error) {
-	var remote *RemoteError
+	var remote *wire.RemoteError
 	c.stats.calls.Add(1)
 	switch {
 	case err == nil:

@@ -9,6 +9,7 @@ import (
 	"github.com/weft-rdma/weft/internal/nettest"
 	"github.com/weft-rdma/weft/mpa"
 	"github.com/weft-rdma/weft/oncrpc"
+	"github.com/weft-rdma/weft/rpcrdma/internal/exchange"
 	"github.com/weft-rdma/weft/verbs"
 )
 
@@ -17,7 +18,7 @@ func benchmarkClient(b *testing.B, cfg ServerConfig) *Client {
 	s := serve(b, cfg)
 	rnic := must(verbs.Open(verbs.Config{}))(b)
 	b.Cleanup(func() { _ = rnic.Close() })
-	c := must(NewClient(ClientConfig{RNIC: rnic, Bindings: exchangeBindings, Dial: func(ctx context.Context, qp *verbs.QP, p cm.Params) (*cm.Conn, error) {
+	c := must(NewClient(ClientConfig{RNIC: rnic, Bindings: exchange.Bindings, Dial: func(ctx context.Context, qp *verbs.QP, p cm.Params) (*cm.Conn, error) {
 		here, there := nettest.TCPPair(b, "tcp4")
 		s.ended.Go(func() {
 			if req, err := cm.Receive(context.Background(), there, mpa.Config{}); err == nil {
@@ -46,12 +47,12 @@ func BenchmarkCallNull(b *testing.B) {
 // items answers with items of the lengths that are wanted, as they happen to be.
 var itemsOnly = oncrpc.HandlerFunc(func(_ context.Context, r *oncrpc.Request) ([]byte, error) {
 	d := oncrpc.NewDecoder(r.Args, "EXCHANGE")
-	d.Opaque(exchangeTag)
-	for range d.Count(exchangeItems, 4) {
-		d.Opaque(exchangeItem)
+	d.Opaque(exchange.MaxTag)
+	for range d.Count(exchange.MaxItems, 4) {
+		d.Opaque(exchange.MaxItem)
 	}
 	n := 0
-	for range d.Count(exchangeItems, 4) {
+	for range d.Count(exchange.MaxItems, 4) {
 		n = int(d.Uint32())
 	}
 	e := r.Accept(n + 64)
@@ -64,7 +65,7 @@ var itemsOnly = oncrpc.HandlerFunc(func(_ context.Context, r *oncrpc.Request) ([
 		b, _ := e.Finish()
 		e = oncrpc.NewEncoder(b[:len(b)+n])
 	}
-	e.Opaque(nil, exchangeTag)
+	e.Opaque(nil, exchange.MaxTag)
 	return e.Finish()
 })
 
@@ -73,11 +74,11 @@ func BenchmarkCall(b *testing.B) {
 	item := make([]byte, n)
 	for name, make1 := range map[string]func() *oncrpc.ClientCall{
 		"read": func() *oncrpc.ClientCall {
-			q := exchangeCall(exchangeArgs("", nil, n))
+			q := exchange.Call(exchange.Args("", nil, n))
 			q.Sinks = [][]byte{make([]byte, n)}
 			return q
 		},
-		"write": func() *oncrpc.ClientCall { return exchangeCall(exchangeArgs("", [][]byte{item})) },
+		"write": func() *oncrpc.ClientCall { return exchange.Call(exchange.Args("", [][]byte{item})) },
 	} {
 		for _, depth := range []int{1, 8} {
 			b.Run(fmt.Sprintf("%s 1 MiB, %d at a time", name, depth), func(b *testing.B) {

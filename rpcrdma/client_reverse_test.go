@@ -9,6 +9,9 @@ import (
 
 	"github.com/weft-rdma/weft/internal/nettest"
 	"github.com/weft-rdma/weft/oncrpc"
+	"github.com/weft-rdma/weft/rpcrdma/internal/exchange"
+	"github.com/weft-rdma/weft/rpcrdma/payload"
+	"github.com/weft-rdma/weft/rpcrdma/wire"
 )
 
 // upper answers with its arguments in upper case.
@@ -26,29 +29,29 @@ func TestAClientServesCallsOfItsServer(t *testing.T) {
 	p := a.peer()
 	m := p.next()
 	// A call with the XID of the client's own, which waits for its reply.
-	reverse := func(h Header) *incoming {
+	reverse := func(h wire.Header) *incoming {
 		t.Helper()
 		h.XID = m.XID
 		p.send(h, callMessage(m.XID, 1, []byte("abcd")))
 		return p.next()
 	}
-	back := reverse(Header{})
+	back := reverse(wire.Header{})
 	var reply oncrpc.Reply
 	at, err := reply.Parse(back.payload)
-	if err != nil || back.XID != m.XID || back.Version != 1 || back.Credits != DefaultReverseCredits || back.Proc != ProcMsg || string(back.payload[at:]) != "ABCD" {
+	if err != nil || back.XID != m.XID || back.Version != 1 || back.Credits != DefaultReverseCredits || back.Proc != wire.ProcMsg || string(back.payload[at:]) != "ABCD" {
 		t.Errorf("got %+v % x, %v", back.Header, back.payload, err)
 	}
 	// Chunks are not supported that way.
-	for name, h := range map[string]Header{
-		"Read chunk":  {Reads: reads(40, Segment{1, 4, 0})},
-		"Write chunk": {Writes: []WriteChunk{{{1, 4, 0}}}},
-		"Reply chunk": {HasReply: true, Reply: WriteChunk{{1, 4, 0}}},
+	for name, h := range map[string]wire.Header{
+		"Read chunk":  {Reads: reads(40, wire.Segment{Handle: 1, Length: 4, Offset: 0})},
+		"Write chunk": {Writes: []wire.WriteChunk{{{Handle: 1, Length: 4, Offset: 0}}}},
+		"Reply chunk": {HasReply: true, Reply: wire.WriteChunk{{Handle: 1, Length: 4, Offset: 0}}},
 	} {
-		if back := reverse(h); back.Proc != ProcError || back.Err != ErrChunk || back.XID != m.XID {
+		if back := reverse(h); back.Proc != wire.ProcError || back.Err != wire.ErrChunk || back.XID != m.XID {
 			t.Errorf("%s: got %v of XID %#x, error %v, want ERR_CHUNK", name, back.Proc, back.XID, back.Err)
 		}
 	}
-	p.send(untouched(&m.Header), exchangeReply(m.XID, "abcd"))
+	p.send(untouched(&m.Header), exchange.Reply(m.XID, "abcd"))
 	checkEnded(t, within(t, "reply", ended), nil)
 }
 
@@ -64,7 +67,7 @@ func TestAServerCallsBackWhileItServes(t *testing.T) {
 		e.Fixed(reply.Results)
 		return e.Finish()
 	})})
-	c := callServer(s, ClientConfig{Reverse: upper, Bindings: Bindings{}})
+	c := callServer(s, ClientConfig{Reverse: upper, Bindings: payload.Bindings{}})
 	var calls []<-chan error
 	for range 20 {
 		over := make(chan error, 1)
@@ -96,7 +99,7 @@ func TestAClientKeepsTheConnectionForCallsOfItsServer(t *testing.T) {
 			e := r.Accept(0)
 			return e.Finish()
 		})})
-		c := callServer(s, ClientConfig{Reverse: upper, Bindings: Bindings{}})
+		c := callServer(s, ClientConfig{Reverse: upper, Bindings: payload.Bindings{}})
 		if _, err := c.Call(t.Context(), &oncrpc.ClientCall{Call: oncrpc.Call{Prog: 1, Vers: 2, Proc: 3}, MaxReply: 100}); err != nil {
 			t.Fatal(err)
 		}

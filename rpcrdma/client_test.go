@@ -9,6 +9,9 @@ import (
 
 	"github.com/weft-rdma/weft/internal/nettest"
 	"github.com/weft-rdma/weft/oncrpc"
+	"github.com/weft-rdma/weft/rpcrdma/internal/exchange"
+	"github.com/weft-rdma/weft/rpcrdma/payload"
+	"github.com/weft-rdma/weft/rpcrdma/wire"
 	"github.com/weft-rdma/weft/verbs"
 )
 
@@ -45,20 +48,20 @@ func TestAForwardedCallKeepsItsXIDAndGetsAnyReply(t *testing.T) {
 	cancel()
 	checkEnded(t, within(t, "end", given), context.Canceled)
 	checkEnded(t, within(t, "end", a.start(t.Context(), forward())), oncrpc.ErrXIDInUse)
-	p.send(untouched(&m.Header), exchangeReply(m.XID, "abcd"))
+	p.send(untouched(&m.Header), exchange.Reply(m.XID, "abcd"))
 	null := a.start(t.Context(), nullClientCall()) // behind that reply, to be sure that it has come
 	n := p.next()
-	p.send(Header{XID: n.XID}, exchangeNull(n.XID))
+	p.send(wire.Header{XID: n.XID}, exchangeNull(n.XID))
 	checkEnded(t, within(t, "reply", null), nil)
 	again := a.start(t.Context(), forward())
 	m = p.next()
-	p.send(untouched(&m.Header), exchangeReply(m.XID, "abcd"))
+	p.send(untouched(&m.Header), exchange.Reply(m.XID, "abcd"))
 	checkEnded(t, within(t, "reply", again), nil)
 }
 
 // gss is an RPCSEC_GSS credential.
 func gss(proc, service uint32) oncrpc.OpaqueAuth {
-	return oncrpc.OpaqueAuth{Flavor: oncrpc.FlavorGSS, Body: bytes.Join([][]byte{word(1), word(proc), word(9), word(service), word(0)}, nil)}
+	return oncrpc.OpaqueAuth{Flavor: oncrpc.FlavorGSS, Body: bytes.Join([][]byte{exchange.Word(1), exchange.Word(proc), exchange.Word(9), exchange.Word(service), exchange.Word(0)}, nil)}
 }
 
 func TestWhatRPCSECGSSProtectsIsTold(t *testing.T) {
@@ -77,9 +80,9 @@ func TestWhatRPCSECGSSProtectsIsTold(t *testing.T) {
 		{"a service that does not exist", gss(0, 4), true},
 		{"the making of a context", gss(1, 1), true},
 		{"another version", version, true},
-		{"half a credential", oncrpc.OpaqueAuth{Flavor: oncrpc.FlavorGSS, Body: word(1)}, true},
+		{"half a credential", oncrpc.OpaqueAuth{Flavor: oncrpc.FlavorGSS, Body: exchange.Word(1)}, true},
 	} {
-		if got := protected(&test.cred); got != test.want {
+		if got := payload.Protected(&test.cred); got != test.want {
 			t.Errorf("%s: %v, want %v", test.name, got, test.want)
 		}
 	}
@@ -95,7 +98,7 @@ func TestNothingOfAProtectedCallIsReduced(t *testing.T) {
 		ended := a.start(t.Context(), q)
 		p := a.peer()
 		m := p.next()
-		if got := len(m.Writes) > 0; got != reduced || reduced == (m.Proc == ProcNoMsg) || !m.HasReply {
+		if got := len(m.Writes) > 0; got != reduced || reduced == (m.Proc == wire.ProcNoMsg) || !m.HasReply {
 			t.Errorf("service %d: %v with %d Write chunks, Reply chunk %v", service, m.Proc, len(m.Writes), m.HasReply)
 		}
 		for _, s := range m.Reads {
@@ -106,7 +109,7 @@ func TestNothingOfAProtectedCallIsReduced(t *testing.T) {
 		if room := m.Reply.Length(); !reduced && room < 10040 {
 			t.Errorf("service %d: a Reply chunk of %d octets, and with what the sinks would take it can be longer", service, room)
 		}
-		p.send(untouched(&m.Header), exchangeReply(m.XID, "abcd"))
+		p.send(untouched(&m.Header), exchange.Reply(m.XID, "abcd"))
 		checkEnded(t, within(t, "reply", ended), nil)
 	}
 }
@@ -118,7 +121,7 @@ func TestACallWithoutResourcesFailsAloneAndLeavesNothing(t *testing.T) {
 		s := serve(t, ServerConfig{})
 		c := callServer(s, ClientConfig{})
 		defer rnic.Close()
-		limited := must(NewClient(ClientConfig{RNIC: rnic, Bindings: exchangeBindings, Dial: c.cfg.Dial}))(t)
+		limited := must(NewClient(ClientConfig{RNIC: rnic, Bindings: exchange.Bindings, Dial: c.cfg.Dial}))(t)
 		null := func() {
 			t.Helper()
 			if _, err := limited.Call(t.Context(), nullClientCall()); err != nil {
@@ -130,10 +133,10 @@ func TestACallWithoutResourcesFailsAloneAndLeavesNothing(t *testing.T) {
 		before := rnic.Usage().Regions // of the receives, and of a Send
 		var items [][]byte
 		for range 8 {
-			items = append(items, pattern(1, 5000))
+			items = append(items, exchange.Pattern(1, 5000))
 		}
 		for range 3 {
-			if _, err := limited.Call(t.Context(), exchangeCall(exchangeArgs("", items))); !errors.Is(err, verbs.ErrResources) {
+			if _, err := limited.Call(t.Context(), exchange.Call(exchange.Args("", items))); !errors.Is(err, verbs.ErrResources) {
 				t.Errorf("got %v, want %v", err, verbs.ErrResources)
 			}
 			null()
@@ -156,10 +159,10 @@ func TestCallsThatAreNoneEndBeforeTheyAreSent(t *testing.T) {
 		call *oncrpc.ClientCall
 		want error
 	}{
-		{"arguments of another procedure", exchangeCall([][]byte{word(5)}), &Error{Fault: FaultStream}},
-		{"octets that are no words", &oncrpc.ClientCall{Args: [][]byte{{1}}}, &Error{Fault: FaultLocal}},
+		{"arguments of another procedure", exchange.Call([][]byte{exchange.Word(5)}), &wire.Error{Fault: wire.FaultStream}},
+		{"octets that are no words", &oncrpc.ClientCall{Args: [][]byte{{1}}}, &wire.Error{Fault: wire.FaultLocal}},
 		{"too long a credential", &oncrpc.ClientCall{Call: oncrpc.Call{Cred: oncrpc.OpaqueAuth{Body: make([]byte, 401)}}}, oncrpc.ErrLimit},
-		{"more than chunks may hold", exchangeCall(exchangeArgs("", [][]byte{make([]byte, DefaultOctets+1)})), &Error{Fault: FaultLocal}},
+		{"more than chunks may hold", exchange.Call(exchange.Args("", [][]byte{make([]byte, wire.DefaultOctets+1)})), &wire.Error{Fault: wire.FaultLocal}},
 	} {
 		r := within(t, "end", a.start(t.Context(), test.call))
 		if !errors.Is(r.err, test.want) {
@@ -169,7 +172,7 @@ func TestCallsThatAreNoneEndBeforeTheyAreSent(t *testing.T) {
 	// Each has given its credit back.
 	ended := a.start(t.Context(), nullClientCall())
 	m := p.next()
-	p.send(Header{XID: m.XID}, exchangeNull(m.XID))
+	p.send(wire.Header{XID: m.XID}, exchangeNull(m.XID))
 	checkEnded(t, within(t, "reply", ended), nil)
 }
 
@@ -182,13 +185,13 @@ func TestAClientHasToKnowWhomToCall(t *testing.T) {
 // Claims: P-3.1-1 P8166-4.3.3-2
 func TestACallOfProcedureZeroNeedsNoChunk(t *testing.T) {
 	nettest.CheckLeaks(t)
-	a := answer(t, ClientConfig{Bindings: Bindings{}}, nil)
+	a := answer(t, ClientConfig{Bindings: payload.Bindings{}}, nil)
 	ended := a.start(t.Context(), nullClientCall())
 	p := a.peer()
 	m := p.next()
 	if m.HasReply || m.wc.Bytes != 68 {
 		t.Errorf("%d octets, Reply chunk %v, want 68 and none", m.wc.Bytes, m.HasReply)
 	}
-	p.send(Header{XID: m.XID}, exchangeNull(m.XID))
+	p.send(wire.Header{XID: m.XID}, exchangeNull(m.XID))
 	checkEnded(t, within(t, "reply", ended), nil)
 }

@@ -11,6 +11,8 @@ import (
 
 	"github.com/weft-rdma/weft/cm"
 	"github.com/weft-rdma/weft/oncrpc"
+	"github.com/weft-rdma/weft/rpcrdma/payload"
+	"github.com/weft-rdma/weft/rpcrdma/wire"
 	"github.com/weft-rdma/weft/verbs"
 )
 
@@ -33,8 +35,8 @@ type ClientConfig struct {
 	// RNIC is what the connections are of. Nil opens one that is the client's.
 	RNIC *verbs.RNIC
 
-	Bindings Bindings // what of which program may be reduced
-	Rules    Rules    // what is taken in replies; of calls, the limits of their chunks
+	Bindings payload.Bindings // what of which program may be reduced
+	Rules    wire.Rules       // what is taken in replies; of calls, the limits of their chunks
 
 	// Credits are asked for: no more calls are outstanding at a time, and fewer
 	// if the server grants fewer ([DefaultClientCredits]).
@@ -123,7 +125,7 @@ func (c ClientConfig) withDefaults() ClientConfig {
 	c.SendSize = messageSize(c.SendSize)
 	c.ReceiveSize = messageSize(c.ReceiveSize)
 	c.Reads = orDefault(c.Reads, DefaultReads)
-	c.MaxReply = min(orDefault(c.MaxReply, DefaultMaxReply), c.Rules.octets())
+	c.MaxReply = min(orDefault(c.MaxReply, DefaultMaxReply), c.Rules.MaxOctets())
 	c.Timeout = cmp.Or(c.Timeout, DefaultCallTimeout)
 	c.DialTimeout = cmp.Or(max(c.DialTimeout, 0), DefaultDialTimeout)
 	c.Backoff = cmp.Or(max(c.Backoff, 0), DefaultBackoff)
@@ -149,8 +151,8 @@ const DefaultReverseCredits = 2
 // endpoint is how the endpoints of the client are.
 func (c *ClientConfig) endpoint() endpointConfig {
 	cfg := endpointConfig{
-		role:     Requester,
-		private:  PrivateData{RemoteInvalidation: !c.NoRemoteInvalidation, SendSize: uint32(c.SendSize), ReceiveSize: uint32(c.ReceiveSize)},
+		role:     wire.Requester,
+		private:  wire.PrivateData{RemoteInvalidation: !c.NoRemoteInvalidation, SendSize: uint32(c.SendSize), ReceiveSize: uint32(c.ReceiveSize)},
 		rules:    c.Rules,
 		receives: c.Credits + receiveSlack,
 		sends:    c.Credits + receiveSlack,

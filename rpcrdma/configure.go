@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/weft-rdma/weft/oncrpc"
+	"github.com/weft-rdma/weft/rpcrdma/wire"
 )
 
 // configure exchanges CONF_RDMA with the server, before anything else is called.
@@ -22,7 +23,7 @@ func (c *Client) configure(r *requester) {
 		return
 	}
 	e := r.e
-	call := ConfCall{
+	call := wire.ConfCall{
 		MaxCallSendSize:  e.cfg.private.SendSize,
 		MaxReplySendSize: e.cfg.private.ReceiveSize,
 		MaxRDMARead:      uint32(e.conn.IRD()),
@@ -46,11 +47,11 @@ func (c *Client) configure(r *requester) {
 }
 
 // exchange makes the call.
-func (c *Client) exchange(r *requester, xid uint32, call ConfCall) (conf ConfReply, err error) {
+func (c *Client) exchange(r *requester, xid uint32, call wire.ConfCall) (conf wire.ConfReply, err error) {
 	x, err := c.rpcs.make(&oncrpc.ClientCall{
-		Call:     oncrpc.Call{Prog: ConfProgram, Vers: ConfVersion, Proc: ConfRDMA, Cred: c.cfg.ConfigureCred},
+		Call:     oncrpc.Call{Prog: wire.ConfProgram, Vers: wire.ConfVersion, Proc: wire.ConfRDMA, Cred: c.cfg.ConfigureCred},
 		Args:     [][]byte{call.Append(nil)},
-		MaxReply: 24 + oncrpc.MaxAuthBody + ConfLen, // inline, whatever the threshold
+		MaxReply: 24 + oncrpc.MaxAuthBody + wire.ConfLen, // inline, whatever the threshold
 	}, xid, nil, 0)
 	if err != nil {
 		return conf, err

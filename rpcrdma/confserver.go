@@ -6,6 +6,7 @@ import (
 	"context"
 
 	"github.com/weft-rdma/weft/oncrpc"
+	"github.com/weft-rdma/weft/rpcrdma/wire"
 )
 
 // A Configurator lets clients configure their connections by CONF_RDMA. RFC 8166
@@ -36,29 +37,29 @@ type confServer struct {
 // the first said.
 func (s confServer) ServeRPC(_ context.Context, r *oncrpc.Request) ([]byte, error) {
 	switch {
-	case r.Vers != ConfVersion:
-		return nil, &oncrpc.AcceptError{Stat: oncrpc.ProgMismatch, Low: ConfVersion, High: ConfVersion}
-	case r.Proc == ConfNull:
+	case r.Vers != wire.ConfVersion:
+		return nil, &oncrpc.AcceptError{Stat: oncrpc.ProgMismatch, Low: wire.ConfVersion, High: wire.ConfVersion}
+	case r.Proc == wire.ConfNull:
 		e := r.Accept(0)
 		return e.Finish()
-	case r.Proc != ConfRDMA:
+	case r.Proc != wire.ConfRDMA:
 		return nil, &oncrpc.AcceptError{Stat: oncrpc.ProcUnavail}
 	case !s.allowed(&r.Call):
 		return nil, &oncrpc.RejectError{Stat: oncrpc.AuthError, Auth: oncrpc.AuthTooWeak}
 	}
-	var call ConfCall
+	var call wire.ConfCall
 	if err := call.Parse(r.Args); err != nil {
 		return nil, &oncrpc.AcceptError{Stat: oncrpc.GarbageArgs, Err: err}
 	}
 	cfg := &s.e.cfg
-	reply := ConfReply{
+	reply := wire.ConfReply{
 		MaxCallSendSize: cfg.private.ReceiveSize, // the receives of that size are posted
 		Align:           s.Align,
 		MaxRDMARead:     uint32(s.e.conn.IRD()),
 	}
 	s.e.threshold.Store(int64(call.ReplyThreshold(cfg.private.SendSize)))
 	s.e.queue.limitReads(int(min(uint32(s.e.mostReads), call.MaxRDMARead)))
-	e := r.Accept(ConfLen)
+	e := r.Accept(wire.ConfLen)
 	e.Fixed(reply.Append(nil))
 	return e.Finish()
 }

@@ -47,7 +47,7 @@ func (w *window) drop() { w.inflight-- }
 // grant takes the credits of a valid message of the responder. Zero is read as 1
 // (RFC 8166 §3.3.1).
 func (w *window) grant(credits uint32) {
-	w.granted = Grant(credits, w.requested)
+	w.granted = usable(credits, w.requested)
 	w.done = 0
 }
 
@@ -71,3 +71,8 @@ func (g *grants) credits() uint32 {
 	}
 	return g.limit - g.pending
 }
+
+// usable returns the credits that count of what a peer grants: zero stands for
+// one, because every peer has one always, and nobody uses more than most (RFC
+// 8166 §3.3.1).
+func usable(credits, most uint32) uint32 { return max(1, min(credits, most)) }

@@ -57,3 +57,12 @@ func TestAGrantIsNeverZero(t *testing.T) {
 		}
 	}
 }
+
+// Claims: P-3.3-7
+func TestGrantsAreAtLeastOneAndAtMostWhatIsUsed(t *testing.T) {
+	for _, c := range [][3]uint32{{0, 32, 1}, {1, 32, 1}, {8, 32, 8}, {32, 32, 32}, {33, 32, 32}, {1<<32 - 1, 32, 32}, {5, 0, 1}} {
+		if got := usable(c[0], c[1]); got != c[2] {
+			t.Errorf("usable(%d, %d) is %d, want %d", c[0], c[1], got, c[2])
+		}
+	}
+}

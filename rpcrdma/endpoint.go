@@ -14,6 +14,7 @@ import (
 
 	"github.com/weft-rdma/weft/cm"
 	"github.com/weft-rdma/weft/mpa"
+	"github.com/weft-rdma/weft/rpcrdma/wire"
 	"github.com/weft-rdma/weft/verbs"
 )
 
@@ -26,12 +27,12 @@ var errClosed = errors.New("rpcrdma: the connection was closed")
 
 // An endpointConfig says how an endpoint is to be.
 type endpointConfig struct {
-	role     Role        // what the side is that connected, or was connected to
-	private  PrivateData // what it says of itself: the sizes of its messages
-	rules    Rules       // limits of what is parsed
-	receives int         // messages that can come at a time
-	sends    int         // RDMA Writes and Sends that are posted at a time
-	ird, ord int         // RDMA Reads at a time: of the peer's, and of ours
+	role     wire.Role        // what the side is that connected, or was connected to
+	private  wire.PrivateData // what it says of itself: the sizes of its messages
+	rules    wire.Rules       // limits of what is parsed
+	receives int              // messages that can come at a time
+	sends    int              // RDMA Writes and Sends that are posted at a time
+	ird, ord int              // RDMA Reads at a time: of the peer's, and of ours
 
 	// idle is how long the peer may say nothing; without one it may for ever.
 	idle time.Duration
@@ -68,9 +69,9 @@ type endpoint struct {
 	pool  *pool
 	cq    *verbs.CQ
 	qp    *verbs.QP
-	conn  *cm.Conn    // set by connected
-	peer  PrivateData // what the peer has said of itself
-	rules Rules
+	conn  *cm.Conn         // set by connected
+	peer  wire.PrivateData // what the peer has said of itself
+	rules wire.Rules
 
 	receives  []message
 	receiveMR *verbs.MR
@@ -143,7 +144,7 @@ func (e *endpoint) params(p cm.Params) cm.Params {
 // if it has not: then one at a time is all that may be assumed.
 func (e *endpoint) connected(conn *cm.Conn, reads int) {
 	e.conn = conn
-	e.peer, _ = ParsePrivateData(conn.PrivateData())
+	e.peer, _ = wire.ParsePrivateData(conn.PrivateData())
 	e.threshold.Store(int64(e.cfg.private.Threshold(e.peer)))
 	e.mostReads = min(conn.ORD(), e.cfg.ord)
 	if reads == int(mpa.NotNegotiated) {
@@ -254,7 +255,7 @@ func (e *endpoint) complete(wcs []verbs.WC) (alive bool) {
 // dispatch hands a message to the half that it is for.
 func (e *endpoint) dispatch(m *message) {
 	h := e.requester
-	if e.direction(m) == DirectionCall {
+	if e.direction(m) == wire.DirectionCall {
 		h = e.responder
 	}
 	if h == nil {
@@ -267,29 +268,29 @@ func (e *endpoint) dispatch(m *message) {
 // direction tells calls from replies by what they are, before anything is done
 // by their XID (RFC 8167 §5). Where it cannot be told, a server has got a call and
 // a client a reply.
-func (e *endpoint) direction(m *message) Direction {
-	d := DirectionUnknown
+func (e *endpoint) direction(m *message) wire.Direction {
+	d := wire.DirectionUnknown
 	h := &m.Header
 	if m.Fault == nil {
 		d = h.Direction(m.Payload, &e.rules)
 	}
 	// Calls of a server's own offer no chunk that a reply could be in, so this is
 	// a call that lacks its Read chunk at position zero.
-	if e.cfg.role == Responder && h.Proc == ProcNoMsg {
-		d = DirectionUnknown
+	if e.cfg.role == wire.Responder && h.Proc == wire.ProcNoMsg {
+		d = wire.DirectionUnknown
 	}
 	switch {
-	case d != DirectionUnknown:
+	case d != wire.DirectionUnknown:
 		return d
-	case e.cfg.role == Responder:
-		return DirectionCall
+	case e.cfg.role == wire.Responder:
+		return wire.DirectionCall
 	}
-	return DirectionReply
+	return wire.DirectionReply
 }
 
 // isFault reports whether err is of a Fault.
-func isFault(err error, f Fault) bool {
-	e, ok := err.(*Error)
+func isFault(err error, f wire.Fault) bool {
+	e, ok := err.(*wire.Error)
 	return ok && e.Fault == f
 }
 

@@ -9,6 +9,7 @@ import (
 	"github.com/weft-rdma/weft/cm"
 	"github.com/weft-rdma/weft/oncrpc"
 	"github.com/weft-rdma/weft/rpcrdma"
+	"github.com/weft-rdma/weft/rpcrdma/payload"
 	"github.com/weft-rdma/weft/verbs"
 )
 
@@ -37,20 +38,20 @@ func echoServer(_ context.Context, r *oncrpc.Request) ([]byte, error) {
 // own, both ways. Without a binding the program works, too, with long messages.
 type echoBinding struct{}
 
-func (echoBinding) WalkCall(_ uint32, c *rpcrdma.Cursor) error {
+func (echoBinding) WalkCall(_ uint32, c *payload.Cursor) error {
 	c.Eligible(echoMost)
 	return nil
 }
 
-func (b echoBinding) WalkReply(proc uint32, c *rpcrdma.Cursor) error { return b.WalkCall(proc, c) }
+func (b echoBinding) WalkReply(proc uint32, c *payload.Cursor) error { return b.WalkCall(proc, c) }
 
-func (echoBinding) MaxReply(_ uint32, c *rpcrdma.Cursor) rpcrdma.ReplyBound {
-	return rpcrdma.ReplyBound{Fixed: 24 + 4, Items: []int{int(c.Eligible(echoMost))}}
+func (echoBinding) MaxReply(_ uint32, c *payload.Cursor) payload.ReplyBound {
+	return payload.ReplyBound{Fixed: 24 + 4, Items: []int{int(c.Eligible(echoMost))}}
 }
 
 func (echoBinding) ReadRead(uint32) bool { return true }
 
-var echoBindings = rpcrdma.Bindings{{Prog: echoProgram, Vers: echoVersion}: echoBinding{}}
+var echoBindings = payload.Bindings{{Prog: echoProgram, Vers: echoVersion}: echoBinding{}}
 
 // serveEcho serves the program on a port of its own choice, until stop is called.
 func serveEcho() (addr string, stop func(), err error) {

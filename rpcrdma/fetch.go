@@ -5,6 +5,8 @@ package rpcrdma
 
 import (
 	"github.com/weft-rdma/weft/memory"
+	"github.com/weft-rdma/weft/rpcrdma/payload"
+	"github.com/weft-rdma/weft/rpcrdma/wire"
 	"github.com/weft-rdma/weft/verbs"
 )
 
@@ -14,7 +16,7 @@ type fetch struct {
 	r        *requester
 	x        *rpc // whose reply it is; nil when nobody waits for it any more; the requester's lock guards it
 	xid      uint32
-	assembly Assembly
+	assembly payload.Assembly
 	buf      *buffer
 	sges     []verbs.SGE
 	err      error // why it was not fetched; the connection goes on
@@ -25,9 +27,9 @@ func (r *requester) read(x *rpc) {
 	f := &fetch{r: r, x: x, xid: x.call.XID}
 	x.fetch = f
 	f.done = f.fetched
-	payload, err := x.header.Parse(x.message, &r.cfg.rules)
+	inline, err := x.header.Parse(x.message, &r.cfg.rules)
 	if err == nil {
-		err = f.plan(&x.header, payload)
+		err = f.plan(&x.header, inline)
 	}
 	if err == nil && len(f.wrs) > 0 {
 		// If that fails the connection has ended, and the queue's end, which comes
@@ -44,12 +46,12 @@ func (r *requester) read(x *rpc) {
 }
 
 // plan makes the RDMA Reads, and puts what came inline in its place.
-func (f *fetch) plan(h *Header, payload []byte) error {
-	if err := f.assembly.Plan(h, len(payload), nil, &f.r.cfg.rules); err != nil {
+func (f *fetch) plan(h *wire.Header, inline []byte) error {
+	if err := f.assembly.Plan(h, len(inline), nil, &f.r.cfg.rules); err != nil {
 		return err
 	}
 	if f.r.e.queue.mostReads() == 0 {
-		return faultf(FaultLocal, "reply of XID %#x with a Read list, and no RDMA Read may be made on this connection", f.xid)
+		return wire.Errorf(wire.FaultLocal, "reply of XID %#x with a Read list, and no RDMA Read may be made on this connection", f.xid)
 	}
 	var err error
 	if f.buf, err = f.r.e.pool.get(f.assembly.Length); err != nil {
@@ -60,11 +62,11 @@ func (f *fetch) plan(h *Header, payload []byte) error {
 	for _, p := range f.assembly.Pieces {
 		to := f.buf.b[at:][:p.Length]
 		switch p.Kind {
-		case PieceInline:
-			copy(to, payload[p.Offset:])
-		case PieceZeros:
+		case payload.PieceInline:
+			copy(to, inline[p.Offset:])
+		case payload.PieceZeros:
 			clear(to)
-		case PieceRead:
+		case payload.PieceRead:
 			f.sges = append(f.sges, f.buf.mr.SGE(at, p.Length))
 			f.wrs = append(f.wrs, verbs.SendWR{
 				Op: verbs.OpRead, SGL: f.sges[len(f.sges)-1:],
@@ -118,5 +120,5 @@ func (r *requester) sendDone(xid uint32) {
 		r.e.fail(err)
 		return
 	}
-	s.post(len(AppendDone(s.buf.b[:0], xid, r.window.requested)))
+	s.post(len(wire.AppendDone(s.buf.b[:0], xid, r.window.requested)))
 }

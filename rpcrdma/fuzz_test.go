@@ -7,6 +7,8 @@ import (
 
 	"github.com/weft-rdma/weft/internal/nettest"
 	"github.com/weft-rdma/weft/memory"
+	"github.com/weft-rdma/weft/rpcrdma/internal/exchange"
+	"github.com/weft-rdma/weft/rpcrdma/wire"
 	"github.com/weft-rdma/weft/verbs"
 )
 
@@ -21,7 +23,7 @@ const (
 )
 
 // plant puts the STags of lent memory where a fuzzed message has words for them.
-func plant(b []byte, readable, writable Segment) {
+func plant(b []byte, readable, writable wire.Segment) {
 	for at := 0; at+4 <= len(b); at += 4 {
 		switch binary.BigEndian.Uint32(b[at:]) {
 		case fuzzReadable:
@@ -45,21 +47,21 @@ func FuzzServer(f *testing.F) {
 		}
 		f.Add(in, old)
 	}
-	readable := Segment{Handle: fuzzReadable, Length: fuzzMemory, Offset: fuzzBase}
-	writable := Segment{Handle: fuzzWritable, Length: fuzzMemory, Offset: fuzzBase}
-	item := pattern(1, 100)
+	readable := wire.Segment{Handle: fuzzReadable, Length: fuzzMemory, Offset: fuzzBase}
+	writable := wire.Segment{Handle: fuzzWritable, Length: fuzzMemory, Offset: fuzzBase}
+	item := exchange.Pattern(1, 100)
 	stream := exchangeMessage(1, "abcd", [][]byte{item}, 200)
 	reduced := without(stream, position, 100)
 	for _, old := range []bool{false, true} {
-		add(old, onWire(Header{XID: 1, Credits: 8}, nullCall(1)), onWire(Header{XID: 2, Credits: 8}, stream))
-		add(old, onWire(Header{XID: 1, Credits: 1, Reads: reads(position, readable.cut(0, 100))}, reduced))
-		add(old, onWire(Header{XID: 1, Credits: 1, Reads: reads(position, segments(readable, 10, 20, 70)...), Writes: []WriteChunk{{writable}}}, reduced))
-		add(old, onWire(Header{XID: 1, Credits: 1, Proc: ProcNoMsg, Reads: reads(0, readable.cut(0, len(stream))), Reply: WriteChunk(segments(writable, 100, 200))}))
-		add(old, onWire(Header{XID: 1, Credits: 1, Reply: WriteChunk{writable}, Writes: []WriteChunk{{readable}}}, stream))
-		add(old, AppendDone(nil, 1, 1), AppendErrChunk(nil, 2, 1), AppendErrVers(nil, 3, 1, 1))
-		add(old, onWire(Header{XID: 1, Credits: 0, Reads: reads(position, readable)}, reduced), onWire(Header{XID: 1, Credits: 9}, nullCall(1)))
-		add(old, onWire(Header{XID: 1, Proc: ProcMsgP}, nullCall(1)), nil, []byte{0, 0, 0, 1})
-		add(old, onWire(Header{XID: 1, Writes: []WriteChunk{{writable.cut(0, 100)}, {writable.cut(100, 0)}, nil}}, stream))
+		add(old, onWire(wire.Header{XID: 1, Credits: 8}, nullCall(1)), onWire(wire.Header{XID: 2, Credits: 8}, stream))
+		add(old, onWire(wire.Header{XID: 1, Credits: 1, Reads: reads(position, readable.Cut(0, 100))}, reduced))
+		add(old, onWire(wire.Header{XID: 1, Credits: 1, Reads: reads(position, segments(readable, 10, 20, 70)...), Writes: []wire.WriteChunk{{writable}}}, reduced))
+		add(old, onWire(wire.Header{XID: 1, Credits: 1, Proc: wire.ProcNoMsg, Reads: reads(0, readable.Cut(0, len(stream))), Reply: wire.WriteChunk(segments(writable, 100, 200))}))
+		add(old, onWire(wire.Header{XID: 1, Credits: 1, Reply: wire.WriteChunk{writable}, Writes: []wire.WriteChunk{{readable}}}, stream))
+		add(old, wire.AppendDone(nil, 1, 1), wire.AppendErrChunk(nil, 2, 1), wire.AppendErrVers(nil, 3, 1, 1))
+		add(old, onWire(wire.Header{XID: 1, Credits: 0, Reads: reads(position, readable)}, reduced), onWire(wire.Header{XID: 1, Credits: 9}, nullCall(1)))
+		add(old, onWire(wire.Header{XID: 1, Proc: wire.ProcMsgP}, nullCall(1)), nil, []byte{0, 0, 0, 1})
+		add(old, onWire(wire.Header{XID: 1, Writes: []wire.WriteChunk{{writable.Cut(0, 100)}, {writable.Cut(100, 0)}, nil}}, stream))
 	}
 	f.Fuzz(func(t *testing.T, in []byte, old bool) {
 		if len(in) > 1<<13 || bytes.Contains(in, binary.BigEndian.AppendUint32(nil, fuzzLast)) {
@@ -68,11 +70,11 @@ func FuzzServer(f *testing.F) {
 		nettest.CheckLeaks(t)
 		cfg := ServerConfig{}
 		if old {
-			cfg = ServerConfig{Rules: Rules{MSGP: true}, ReadReplies: ReadReplies{Enabled: true}}
+			cfg = ServerConfig{Rules: wire.Rules{MSGP: true}, ReadReplies: ReadReplies{Enabled: true}}
 		}
 		s := serve(t, cfg)
 		p := s.full()
-		source, sink := pattern(9, fuzzMemory), make([]byte, fuzzMemory)
+		source, sink := exchange.Pattern(9, fuzzMemory), make([]byte, fuzzMemory)
 		readable, writable := p.lend(source, memory.RemoteRead), p.lend(sink, memory.RemoteWrite)
 		for range fuzzMessages {
 			if len(in) < 2 {
@@ -86,14 +88,14 @@ func FuzzServer(f *testing.F) {
 				break
 			}
 		}
-		p.try(onWire(Header{XID: fuzzLast, Credits: 32}, nullCall(fuzzLast)))
+		p.try(onWire(wire.Header{XID: fuzzLast, Credits: 32}, nullCall(fuzzLast)))
 		for {
 			m, ok := p.nextOrEnd()
 			if !ok || m.XID == fuzzLast {
 				break
 			}
 		}
-		if !bytes.Equal(source, pattern(9, fuzzMemory)) {
+		if !bytes.Equal(source, exchange.Pattern(9, fuzzMemory)) {
 			t.Error("memory that was lent for reading has changed")
 		}
 		s.full().alive()

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/weft-rdma/weft/cm"
+	"github.com/weft-rdma/weft/rpcrdma/wire"
 	"github.com/weft-rdma/weft/verbs"
 )
 
@@ -123,7 +124,7 @@ func (c *Client) connect() {
 	e.requester = r
 	if c.cfg.Reverse != nil {
 		e.responder = newResponder(e, responderConfig{
-			handler: c.cfg.Reverse, rules: Rules{NoChunks: true}, credits: uint32(c.cfg.ReverseCredits), logger: c.cfg.Logger,
+			handler: c.cfg.Reverse, rules: wire.Rules{NoChunks: true}, credits: uint32(c.cfg.ReverseCredits), logger: c.cfg.Logger,
 		})
 	}
 	defer context.AfterFunc(c.ctx, func() { e.fail(ErrClientClosed) })()

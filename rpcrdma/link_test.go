@@ -14,6 +14,8 @@ import (
 	"github.com/weft-rdma/weft/internal/nettest"
 	"github.com/weft-rdma/weft/mpa"
 	"github.com/weft-rdma/weft/oncrpc"
+	"github.com/weft-rdma/weft/rpcrdma/internal/exchange"
+	"github.com/weft-rdma/weft/rpcrdma/wire"
 	"github.com/weft-rdma/weft/verbs"
 )
 
@@ -24,7 +26,7 @@ func TestALostConnectionIsMadeAgainAndCallsGoOverIt(t *testing.T) {
 	p := a.grants(8)
 	q := everything()
 	first, second := a.start(t.Context(), q), a.start(t.Context(), nullClientCall())
-	lent := map[uint32]Header{}
+	lent := map[uint32]wire.Header{}
 	for range 2 {
 		m := p.next()
 		lent[m.XID] = m.Header
@@ -33,7 +35,7 @@ func TestALostConnectionIsMadeAgainAndCallsGoOverIt(t *testing.T) {
 
 	p = a.peer()
 	one := p.next() // one credit, until there is a reply
-	if _, err := p.read(Segment{}); err != nil {
+	if _, err := p.read(wire.Segment{}); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := p.recvCQ.PollOne(); err == nil {
@@ -53,10 +55,10 @@ func TestALostConnectionIsMadeAgainAndCallsGoOverIt(t *testing.T) {
 			if m.Reply[0].Handle == before.Reply[0].Handle || m.Reads[0].Handle == before.Reads[0].Handle {
 				t.Error("an STag of the lost connection is lent again")
 			}
-			if data, err := p.read(m.Reads[0].Segment); err != nil || string(data) != string(pattern(1, 5000)) {
+			if data, err := p.read(m.Reads[0].Segment); err != nil || string(data) != string(exchange.Pattern(1, 5000)) {
 				t.Errorf("read %d octets, %v", len(data), err)
 			}
-			reply = exchangeReply(m.XID, "abcd")
+			reply = exchange.Reply(m.XID, "abcd")
 		}
 		p.send(untouched(&m.Header), reply)
 	}
@@ -131,7 +133,7 @@ func TestConnectionsWithoutAReplyCountAsFailures(t *testing.T) {
 				}
 				m := p.next()
 				if n == 3 {
-					p.send(Header{XID: m.XID}, exchangeNull(m.XID))
+					p.send(wire.Header{XID: m.XID}, exchangeNull(m.XID))
 					p.next()
 				}
 				p.qp.Abort()
@@ -341,16 +343,16 @@ func TestAnErrorBeforeTheEndOfItsConnectionEndsItsCall(t *testing.T) {
 	m := p.next()
 	outstanding := a.start(t.Context(), nullClientCall())
 	n := p.next()
-	p.raw(AppendErrChunk(nil, m.XID, 8))
-	if _, err := p.read(Segment{}); err != nil { // it has arrived then
+	p.raw(wire.AppendErrChunk(nil, m.XID, 8))
+	if _, err := p.read(wire.Segment{}); err != nil { // it has arrived then
 		t.Fatal(err)
 	}
 	p.qp.Abort()
-	checkEnded(t, within(t, "end", failed), &RemoteError{Code: ErrChunk})
+	checkEnded(t, within(t, "end", failed), &wire.RemoteError{Code: wire.ErrChunk})
 	p = a.peer()
 	if again := p.next(); again.XID != n.XID {
 		t.Errorf("XID %#x is sent again, want %#x alone", again.XID, n.XID)
 	}
-	p.send(Header{XID: n.XID}, exchangeNull(n.XID))
+	p.send(wire.Header{XID: n.XID}, exchangeNull(n.XID))
 	checkEnded(t, within(t, "reply", outstanding), nil)
 }

@@ -6,6 +6,7 @@ import (
 	"errors"
 
 	"github.com/weft-rdma/weft/memory"
+	"github.com/weft-rdma/weft/rpcrdma/wire"
 	"github.com/weft-rdma/weft/verbs"
 )
 
@@ -14,7 +15,7 @@ import (
 // as it needs it, and then gives it back by repost; the peer can send one
 // message less meanwhile.
 type message struct {
-	Header  Header
+	Header  wire.Header
 	Payload []byte // what follows the header of an RDMA_MSG or RDMA_MSGP
 	Fault   error  // of Header.Parse, an *Error
 

@@ -10,6 +10,8 @@ import (
 	"slices"
 	"time"
 
+	"github.com/weft-rdma/weft/rpcrdma/payload"
+	"github.com/weft-rdma/weft/rpcrdma/wire"
 	"github.com/weft-rdma/weft/verbs"
 )
 
@@ -54,7 +56,7 @@ type offer struct {
 // permits it, and reads of the peer's are served.
 func (c *served) mayOffer() bool {
 	r := c.r
-	binding := r.cfg.bindings[ProgramVersion{c.request.Prog, c.request.Vers}]
+	binding := r.cfg.bindings[payload.ProgramVersion{Prog: c.request.Prog, Vers: c.request.Vers}]
 	return r.cfg.read.Enabled && r.reads && binding != nil && binding.ReadRead(c.request.Proc)
 }
 
@@ -70,7 +72,7 @@ func (c *served) makeOffer(b *buffer, at, n int) error {
 		// The header goes where the reply is.
 		own, err := r.e.pool.get(n)
 		if err != nil {
-			return faultf(FaultLocal, "no memory for a reply of %d octets: %v", n, err)
+			return wire.Errorf(wire.FaultLocal, "no memory for a reply of %d octets: %v", n, err)
 		}
 		copy(own.b, b.b[at:][:n])
 		c.results = append(c.results, own)
@@ -80,18 +82,18 @@ func (c *served) makeOffer(b *buffer, at, n int) error {
 		Buf: b.b[at:][:n], Access: verbs.LocalRead | verbs.RemoteRead, ZeroBased: true, QP: r.e.qp,
 	})
 	if err != nil {
-		return faultf(FaultLocal, "registering a reply of %d octets: %v", n, err)
+		return wire.Errorf(wire.FaultLocal, "registering a reply of %d octets: %v", n, err)
 	}
 	c.offer = &offer{xid: c.xid, mr: mr, b: b, octets: n}
-	h.Proc = ProcNoMsg
+	h.Proc = wire.ProcNoMsg
 	for _, run := range c.reply.Inline {
-		h.Reads = append(h.Reads, ReadSegment{Segment: Segment{Handle: uint32(mr.STag()), Length: uint32(run.Length), Offset: uint64(run.Offset)}})
+		h.Reads = append(h.Reads, wire.ReadSegment{Segment: wire.Segment{Handle: uint32(mr.STag()), Length: uint32(run.Length), Offset: uint64(run.Offset)}})
 	}
 	c.reply.Inline = nil
 	if size, most := h.Len(), int(r.e.threshold.Load()); size > most {
 		_ = mr.Deallocate()
 		c.offer = nil
-		return faultf(FaultOverrun, "reply to XID %#x with a header of %d octets, the threshold is %d", c.xid, size, most)
+		return wire.Errorf(wire.FaultOverrun, "reply to XID %#x with a header of %d octets, the threshold is %d", c.xid, size, most)
 	}
 	return nil
 }

@@ -14,6 +14,8 @@ import (
 	"time"
 
 	"github.com/weft-rdma/weft/oncrpc"
+	"github.com/weft-rdma/weft/rpcrdma/payload"
+	"github.com/weft-rdma/weft/rpcrdma/wire"
 	"github.com/weft-rdma/weft/verbs"
 )
 
@@ -30,7 +32,7 @@ func (e *lostError) Unwrap() error { return e.err }
 
 // A requesterConfig says how a requester makes calls.
 type requesterConfig struct {
-	rules   Rules
+	rules   wire.Rules
 	credits uint32 // asked for: no more calls are outstanding; at least 1
 	logger  *slog.Logger
 
@@ -234,18 +236,18 @@ func (r *requester) stuck(long time.Duration) bool {
 }
 
 // terms are what the connection allows to calls now.
-func (r *requester) terms() callTerms {
-	t := callTerms{
-		call:  int(r.e.threshold.Load()),
-		reply: int(r.e.peer.Threshold(r.e.cfg.private)),
-		rules: &r.cfg.rules,
-		short: r.cfg.short,
+func (r *requester) terms() payload.CallTerms {
+	t := payload.CallTerms{
+		Call:  int(r.e.threshold.Load()),
+		Reply: int(r.e.peer.Threshold(r.e.cfg.private)),
+		Rules: &r.cfg.rules,
+		Short: r.cfg.short,
 	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	t.noReads = r.e.conn.IRD() == 0
+	t.NoReads = r.e.conn.IRD() == 0
 	if r.cfg.rules.MSGP {
-		t.align = r.align
+		t.Align = r.align
 	}
 	return t
 }
@@ -253,7 +255,7 @@ func (r *requester) terms() callTerms {
 // send sends a call that has a credit. If it fails the credit was given back.
 func (r *requester) send(x *rpc) error {
 	terms := r.terms()
-	err := x.plan.plan(&x.shape, &terms)
+	err := x.plan.Plan(&x.shape, &terms)
 	if err == nil {
 		err = x.register(r.e.qp)
 	}
@@ -270,7 +272,7 @@ func (r *requester) send(x *rpc) error {
 		<-r.gone
 		return &lostError{r.dead}
 	}
-	x.plan.header.Credits = r.window.requested
+	x.plan.Header.Credits = r.window.requested
 	message, err := x.appendMessage(s.buf.b[:0])
 	if err != nil {
 		s.discard()
@@ -313,11 +315,11 @@ func (r *requester) received(m *message) {
 	delete(r.xids, h.XID)
 	r.heard++
 	r.full = time.Time{}
-	owes := h.Proc != ProcError && len(h.Reads) > 0
+	owes := h.Proc != wire.ProcError && len(h.Reads) > 0
 	switch {
 	case x == nil:
 		r.given--
-	case h.Proc == ProcError:
+	case h.Proc == wire.ProcError:
 		x.err = h.RemoteError()
 	default:
 		x.message = append(x.message[:0], m.buf[:h.Len()+len(m.Payload)]...)
@@ -346,12 +348,12 @@ func (r *requester) received(m *message) {
 func (r *requester) match(m *message) (x *rpc, err error) {
 	h := &m.Header
 	known := false
-	if !isFault(m.Fault, FaultShort) {
+	if !isFault(m.Fault, wire.FaultShort) {
 		x, known = r.xids[h.XID]
 	}
 	if m.HasInvalidated && (x == nil || !x.invalidated(m.Invalidated)) {
 		// RFC 8797 §4.1: it belongs to a call that has not ended.
-		err = faultf(FaultLocal, "a reply of XID %#x invalidates STag %#x, which is none of that call's", h.XID, m.Invalidated)
+		err = wire.Errorf(wire.FaultLocal, "a reply of XID %#x invalidates STag %#x, which is none of that call's", h.XID, m.Invalidated)
 		r.e.fail(err)
 		return nil, err
 	}
@@ -362,9 +364,9 @@ func (r *requester) match(m *message) (x *rpc, err error) {
 	case err != nil:
 		return nil, err
 	case !known:
-		return nil, faultf(FaultUnexpected, "a reply of XID %#x, of which no call is outstanding", h.XID)
-	case x != nil && h.Proc != ProcError:
-		err = h.CheckReturned(&x.plan.header)
+		return nil, wire.Errorf(wire.FaultUnexpected, "a reply of XID %#x, of which no call is outstanding", h.XID)
+	case x != nil && h.Proc != wire.ProcError:
+		err = h.CheckReturned(&x.plan.Header)
 	}
 	return x, err
 }

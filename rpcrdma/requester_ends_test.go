@@ -7,6 +7,8 @@ import (
 
 	"github.com/weft-rdma/weft/cm"
 	"github.com/weft-rdma/weft/internal/nettest"
+	"github.com/weft-rdma/weft/rpcrdma/internal/exchange"
+	"github.com/weft-rdma/weft/rpcrdma/wire"
 	"github.com/weft-rdma/weft/verbs"
 )
 
@@ -22,14 +24,14 @@ func TestWhatIsLeftInChunksIsNoResult(t *testing.T) {
 	p := a.peer()
 	m := p.next()
 	h := untouched(&m.Header)
-	other := exchangeReply(m.XID, "not this one")
-	for s, b := range map[Segment][]byte{m.Writes[0][0]: pattern(1, 5000), m.Writes[1][0]: pattern(2, 39), m.Reply[0]: other} {
+	other := exchange.Reply(m.XID, "not this one")
+	for s, b := range map[wire.Segment][]byte{m.Writes[0][0]: exchange.Pattern(1, 5000), m.Writes[1][0]: exchange.Pattern(2, 39), m.Reply[0]: other} {
 		if err := p.write(s, b); err != nil {
 			t.Fatal(err)
 		}
 	}
 	h.Writes[0][0].Length = 8 // of 5000 that were written
-	reply := without(exchangeReply(m.XID, "abcd", pattern(1, 8), nil), 24+12, 8)
+	reply := without(exchange.Reply(m.XID, "abcd", exchange.Pattern(1, 8), nil), 24+12, 8)
 	p.send(h, reply)
 	r := within(t, "reply", ended)
 	checkEnded(t, r, nil)
@@ -39,7 +41,7 @@ func TestWhatIsLeftInChunksIsNoResult(t *testing.T) {
 	if !bytes.Equal(r.reply.Message, reply) {
 		t.Errorf("got % x, want % x", r.reply.Message, reply)
 	}
-	if got := whole(r.reply, q.Sinks); !bytes.Equal(got, exchangeReply(m.XID, "abcd", pattern(1, 8), nil)) {
+	if got := whole(r.reply, q.Sinks); !bytes.Equal(got, exchange.Reply(m.XID, "abcd", exchange.Pattern(1, 8), nil)) {
 		t.Errorf("results % x of %+v", got, r.reply.Placed)
 	}
 	r.reply.Release()
@@ -47,8 +49,8 @@ func TestWhatIsLeftInChunksIsNoResult(t *testing.T) {
 	// The memory is the program's again, whatever is in it.
 	ended = a.start(t.Context(), q)
 	m = p.next()
-	p.send(untouched(&m.Header), exchangeReply(m.XID, "abcd"))
-	if r = within(t, "reply", ended); r.err != nil || len(r.reply.Placed) > 0 || !bytes.Equal(r.reply.Message, exchangeReply(m.XID, "abcd")) {
+	p.send(untouched(&m.Header), exchange.Reply(m.XID, "abcd"))
+	if r = within(t, "reply", ended); r.err != nil || len(r.reply.Placed) > 0 || !bytes.Equal(r.reply.Message, exchange.Reply(m.XID, "abcd")) {
 		t.Errorf("with the same sinks: %+v, %v", r.reply, r.err)
 	}
 }
@@ -82,7 +84,7 @@ func TestMemoryThatCannotBeTakenBackClosesTheConnection(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	p.send(untouched(&m.Header), exchangeReply(m.XID, "abcd"))
+	p.send(untouched(&m.Header), exchange.Reply(m.XID, "abcd"))
 	if got := within(t, "end", over); !errors.Is(got.err, verbs.ErrSTag) || got.state == verbs.RTS {
 		t.Errorf("the call has ended with %v, and the queue pair is in %v", got.err, got.state)
 	}
@@ -93,7 +95,7 @@ func TestMemoryThatCannotBeTakenBackClosesTheConnection(t *testing.T) {
 	ended := a.start(t.Context(), nullClientCall())
 	p = a.peer()
 	m = p.next()
-	p.send(Header{XID: m.XID}, exchangeNull(m.XID))
+	p.send(wire.Header{XID: m.XID}, exchangeNull(m.XID))
 	checkEnded(t, within(t, "reply", ended), nil)
 }
 
@@ -121,12 +123,12 @@ func TestEveryReplyHasItsReceive(t *testing.T) {
 			a.Client.mu.Unlock()
 			r.mu.Lock() // the client takes no reply, and none of what is behind it
 			for _, m := range calls {
-				p.send(Header{XID: m.XID}, exchangeNull(m.XID))
+				p.send(wire.Header{XID: m.XID}, exchangeNull(m.XID))
 			}
 			for xid := range uint32(cfg.ReverseCredits) {
-				p.send(Header{XID: xid}, callMessage(xid, 1, []byte("abcd")))
+				p.send(wire.Header{XID: xid}, callMessage(xid, 1, []byte("abcd")))
 			}
-			_, err := p.read(Segment{}) // all that was sent has arrived
+			_, err := p.read(wire.Segment{}) // all that was sent has arrived
 			r.mu.Unlock()
 			if err != nil {
 				t.Fatal(err)
@@ -135,7 +137,7 @@ func TestEveryReplyHasItsReceive(t *testing.T) {
 				checkEnded(t, within(t, "reply", e), nil)
 			}
 			for range cfg.ReverseCredits {
-				if m := p.next(); DirectionOf(m.payload) != DirectionReply {
+				if m := p.next(); wire.DirectionOf(m.payload) != wire.DirectionReply {
 					t.Errorf("got %+v", m.Header)
 				}
 			}
@@ -154,7 +156,7 @@ func TestAnSTagIsOfOnePeerAlone(t *testing.T) {
 	p := a.peer()
 	m := p.next()
 	seen := map[uint32]bool{}
-	for _, s := range []Segment{m.Writes[0][0], m.Writes[1][0], m.Reply[0]} {
+	for _, s := range []wire.Segment{m.Writes[0][0], m.Writes[1][0], m.Reply[0]} {
 		if seen[s.Handle] {
 			t.Errorf("STag %#x is for two buffers", s.Handle)
 		}
@@ -162,7 +164,7 @@ func TestAnSTagIsOfOnePeerAlone(t *testing.T) {
 	}
 
 	// Another client of the same RNIC, whose server tries the STags of the first.
-	other := must(NewClient(ClientConfig{RNIC: a.rnic, Bindings: exchangeBindings, Dial: a.cfg.Dial, Backoff: 1}))(t)
+	other := must(NewClient(ClientConfig{RNIC: a.rnic, Bindings: exchange.Bindings, Dial: a.cfg.Dial, Backoff: 1}))(t)
 	for stag := range seen {
 		over := make(chan error, 1)
 		a.calls.Go(func() {
@@ -171,15 +173,15 @@ func TestAnSTagIsOfOnePeerAlone(t *testing.T) {
 		})
 		evil := a.peer()
 		evil.next()
-		if err := evil.write(Segment{Handle: stag, Length: 4}, []byte("evil")); err == nil {
-			if _, err = evil.read(Segment{}); err == nil {
+		if err := evil.write(wire.Segment{Handle: stag, Length: 4}, []byte("evil")); err == nil {
+			if _, err = evil.read(wire.Segment{}); err == nil {
 				t.Errorf("STag %#x works for another peer", stag)
 			}
 		}
 		evil.qp.Abort()
 		next := a.peer() // the call is made again
 		n := next.next()
-		next.send(Header{XID: n.XID}, exchangeNull(n.XID))
+		next.send(wire.Header{XID: n.XID}, exchangeNull(n.XID))
 		if err := within(t, "reply", over); err != nil {
 			t.Error(err)
 		}
@@ -190,14 +192,14 @@ func TestAnSTagIsOfOnePeerAlone(t *testing.T) {
 	}
 	for stag := range seen {
 		evil := a.sibling()
-		if err := evil.write(Segment{Handle: stag, Length: 4}, []byte("evil")); err == nil {
-			if _, err = evil.read(Segment{}); err == nil {
+		if err := evil.write(wire.Segment{Handle: stag, Length: 4}, []byte("evil")); err == nil {
+			if _, err = evil.read(wire.Segment{}); err == nil {
 				t.Errorf("STag %#x works for another connection of the same domain", stag)
 			}
 		}
 		_ = evil.rnic.Close()
 	}
-	p.send(untouched(&m.Header), exchangeReply(m.XID, "abcd"))
+	p.send(untouched(&m.Header), exchange.Reply(m.XID, "abcd"))
 	checkEnded(t, within(t, "reply", ended), nil)
 	for i, sink := range q.Sinks {
 		if !bytes.Equal(sink, make([]byte, len(sink))) {

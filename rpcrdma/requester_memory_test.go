@@ -8,6 +8,8 @@ import (
 
 	"github.com/weft-rdma/weft/internal/nettest"
 	"github.com/weft-rdma/weft/memory"
+	"github.com/weft-rdma/weft/rpcrdma/internal/exchange"
+	"github.com/weft-rdma/weft/rpcrdma/wire"
 	"github.com/weft-rdma/weft/verbs"
 )
 
@@ -28,10 +30,10 @@ func TestNothingMovesThroughAnSTagOfACallThatHasEnded(t *testing.T) {
 				var want error
 				switch way {
 				case "a reply":
-					p.send(h, exchangeReply(m.XID, "abcd"))
+					p.send(h, exchange.Reply(m.XID, "abcd"))
 				case "an error":
-					p.raw(AppendErrChunk(nil, m.XID, 1))
-					want = &RemoteError{Code: ErrChunk}
+					p.raw(wire.AppendErrChunk(nil, m.XID, 1))
+					want = &wire.RemoteError{Code: wire.ErrChunk}
 				default:
 					cancel()
 					want = context.Canceled
@@ -44,12 +46,12 @@ func TestNothingMovesThroughAnSTagOfACallThatHasEnded(t *testing.T) {
 				case "Write":
 					err = p.write(m.Writes[0][0], []byte("evil"))
 					if err == nil {
-						_, err = p.read(Segment{}) // the Write is known to be refused only later
+						_, err = p.read(wire.Segment{}) // the Write is known to be refused only later
 					}
 				case "Reply":
 					err = p.write(m.Reply[0], []byte("evil"))
 					if err == nil {
-						_, err = p.read(Segment{})
+						_, err = p.read(wire.Segment{})
 					}
 				}
 				if err == nil {
@@ -69,24 +71,24 @@ func TestNothingMovesThroughAnSTagOfACallThatHasEnded(t *testing.T) {
 func TestMemoryIsLentWithinItsBoundsAndForItsPurpose(t *testing.T) {
 	for _, test := range []struct {
 		name string
-		try  func(p *testPeer, h *Header) error
+		try  func(p *testPeer, h *wire.Header) error
 	}{
-		{"writing a Read chunk", func(p *testPeer, h *Header) error { return p.write(h.Reads[0].Segment, []byte("evil")) }},
-		{"reading a Write chunk", func(p *testPeer, h *Header) error { _, err := p.read(h.Writes[0][0]); return err }},
-		{"reading the Reply chunk", func(p *testPeer, h *Header) error { _, err := p.read(h.Reply[0]); return err }},
-		{"reading behind a Read chunk", func(p *testPeer, h *Header) error {
+		{"writing a Read chunk", func(p *testPeer, h *wire.Header) error { return p.write(h.Reads[0].Segment, []byte("evil")) }},
+		{"reading a Write chunk", func(p *testPeer, h *wire.Header) error { _, err := p.read(h.Writes[0][0]); return err }},
+		{"reading the Reply chunk", func(p *testPeer, h *wire.Header) error { _, err := p.read(h.Reply[0]); return err }},
+		{"reading behind a Read chunk", func(p *testPeer, h *wire.Header) error {
 			s := h.Reads[0].Segment
 			s.Length++
 			_, err := p.read(s)
 			return err
 		}},
-		{"writing behind a Write chunk", func(p *testPeer, h *Header) error {
+		{"writing behind a Write chunk", func(p *testPeer, h *wire.Header) error {
 			s := h.Writes[1][0]
-			return p.write(s.cut(int(s.Length), 1), []byte("e"))
+			return p.write(s.Cut(int(s.Length), 1), []byte("e"))
 		}},
-		{"writing behind the Reply chunk", func(p *testPeer, h *Header) error {
+		{"writing behind the Reply chunk", func(p *testPeer, h *wire.Header) error {
 			s := h.Reply[0]
-			return p.write(s.cut(int(s.Length)-3, 4), []byte("evil"))
+			return p.write(s.Cut(int(s.Length)-3, 4), []byte("evil"))
 		}},
 	} {
 		t.Run(test.name, func(t *testing.T) {
@@ -97,7 +99,7 @@ func TestMemoryIsLentWithinItsBoundsAndForItsPurpose(t *testing.T) {
 			m := p.next()
 			err := test.try(p, &m.Header)
 			if err == nil {
-				_, err = p.read(Segment{})
+				_, err = p.read(wire.Segment{})
 			}
 			if err == nil {
 				t.Error("it was possible")
@@ -105,14 +107,14 @@ func TestMemoryIsLentWithinItsBoundsAndForItsPurpose(t *testing.T) {
 			// The connection is lost; over the next one the call ends well.
 			p = a.peer()
 			again := p.next()
-			p.send(untouched(&again.Header), exchangeReply(again.XID, "abcd"))
+			p.send(untouched(&again.Header), exchange.Reply(again.XID, "abcd"))
 			checkEnded(t, within(t, "reply", ended), nil)
 		})
 	}
 }
 
 // invalidate sends a message that invalidates an STag of the client's.
-func (p *testPeer) invalidate(s uint32, h Header, payload []byte) {
+func (p *testPeer) invalidate(s uint32, h wire.Header, payload []byte) {
 	p.t.Helper()
 	h.Credits = 8
 	b := append(h.Append(nil), payload...)
@@ -137,11 +139,11 @@ func TestAReplyMayInvalidateAnySTagOfItsCall(t *testing.T) {
 				p := a.peer()
 				m := p.next()
 				stags := []uint32{m.Reads[0].Handle, m.Writes[0][0].Handle, m.Writes[1][0].Handle, m.Reply[0].Handle}
-				p.invalidate(stags[i], untouched(&m.Header), exchangeReply(m.XID, "abcd"))
+				p.invalidate(stags[i], untouched(&m.Header), exchange.Reply(m.XID, "abcd"))
 				checkEnded(t, within(t, "reply", ended), nil)
 				ended = a.start(t.Context(), nullClientCall())
 				m = p.next()
-				p.send(Header{XID: m.XID}, exchangeNull(m.XID))
+				p.send(wire.Header{XID: m.XID}, exchangeNull(m.XID))
 				checkEnded(t, within(t, "reply", ended), nil)
 			})
 		}
@@ -157,7 +159,7 @@ func TestAnSTagOfAnotherCallThatIsInvalidatedClosesTheConnection(t *testing.T) {
 	m := p.next()
 	other := a.start(t.Context(), everything())
 	n := p.next()
-	p.invalidate(n.Reply[0].Handle, untouched(&m.Header), exchangeReply(m.XID, "abcd"))
+	p.invalidate(n.Reply[0].Handle, untouched(&m.Header), exchange.Reply(m.XID, "abcd"))
 	if _, open := p.nextOrEnd(); open {
 		t.Error("the client has sent something")
 	}
@@ -168,7 +170,7 @@ func TestAnSTagOfAnotherCallThatIsInvalidatedClosesTheConnection(t *testing.T) {
 		if again.XID != m.XID && again.XID != n.XID {
 			t.Errorf("XID %#x, want %#x or %#x", again.XID, m.XID, n.XID)
 		}
-		p.send(untouched(&again.Header), exchangeReply(again.XID, "abcd"))
+		p.send(untouched(&again.Header), exchange.Reply(again.XID, "abcd"))
 	}
 	checkEnded(t, within(t, "reply", one), nil)
 	checkEnded(t, within(t, "reply", other), nil)

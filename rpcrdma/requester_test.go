@@ -10,12 +10,14 @@ import (
 	"github.com/weft-rdma/weft/internal/nettest"
 	"github.com/weft-rdma/weft/mpa"
 	"github.com/weft-rdma/weft/oncrpc"
+	"github.com/weft-rdma/weft/rpcrdma/internal/exchange"
+	"github.com/weft-rdma/weft/rpcrdma/wire"
 	"github.com/weft-rdma/weft/verbs"
 )
 
 // Everything that a call with two sinks and a Reply chunk can get back.
 func everything() *oncrpc.ClientCall {
-	c := exchangeCall(exchangeArgs("abcd", [][]byte{pattern(1, 5000)}, 5000, 39, 4500))
+	c := exchange.Call(exchange.Args("abcd", [][]byte{exchange.Pattern(1, 5000)}, 5000, 39, 4500))
 	c.Sinks = [][]byte{make([]byte, 5000), make([]byte, 39)}
 	return c
 }
@@ -32,86 +34,86 @@ func TestNoReadChunkIsSentWhereNoReadIsServed(t *testing.T) {
 		return dial(ctx, qp, p)
 	}
 	p := a.grants(2)
-	ended := a.start(t.Context(), exchangeCall(exchangeArgs("abcd", [][]byte{pattern(1, 5000)})))
-	checkEnded(t, within(t, "end", ended), &Error{Fault: FaultLocal})
+	ended := a.start(t.Context(), exchange.Call(exchange.Args("abcd", [][]byte{exchange.Pattern(1, 5000)})))
+	checkEnded(t, within(t, "end", ended), &wire.Error{Fault: wire.FaultLocal})
 	ended = a.start(t.Context(), nullClientCall())
 	m := p.next()
-	p.send(Header{XID: m.XID}, exchangeNull(m.XID))
+	p.send(wire.Header{XID: m.XID}, exchangeNull(m.XID))
 	checkEnded(t, within(t, "reply", ended), nil)
 }
 
 // Claims: P-2-2 P-4.1-19 P-4.2-1 P8166-4.2.4-3 P8166-4.3.1-1 P8166-4.5-1 P8166-4.5-3 P8166-4.5-8 P8166-4.6.1-3 P8166-4.6.2-2
 func TestARequesterDropsWhatIsNoReplyAndWaitsOn(t *testing.T) {
-	shorter := func(h Header, n int) []byte { return h.Append(nil)[:n] }
+	shorter := func(h wire.Header, n int) []byte { return h.Append(nil)[:n] }
 	for _, test := range []struct {
 		name    string
-		message func(xid uint32, h Header) []byte // h is a reply that uses nothing
+		message func(xid uint32, h wire.Header) []byte // h is a reply that uses nothing
 	}{
-		{"nothing", func(uint32, Header) []byte { return nil }},
-		{"half an XID", func(uint32, Header) []byte { return []byte{1, 2} }},
-		{"three words", func(_ uint32, h Header) []byte { return shorter(h, 12) }},
-		{"a header one octet short", func(xid uint32, h Header) []byte { return shorter(Header{XID: xid, Credits: 1}, 27) }},
-		{"a header without an RPC message", func(xid uint32, h Header) []byte { return Header{XID: xid, Credits: 1}.bytes() }},
-		{"a list that is cut off", func(_ uint32, h Header) []byte { return shorter(h, h.Len()-4) }},
-		{"an XID of nobody", func(xid uint32, h Header) []byte {
+		{"nothing", func(uint32, wire.Header) []byte { return nil }},
+		{"half an XID", func(uint32, wire.Header) []byte { return []byte{1, 2} }},
+		{"three words", func(_ uint32, h wire.Header) []byte { return shorter(h, 12) }},
+		{"a header one octet short", func(xid uint32, h wire.Header) []byte { return shorter(wire.Header{XID: xid, Credits: 1}, 27) }},
+		{"a header without an RPC message", func(xid uint32, h wire.Header) []byte { return headerOnly(wire.Header{XID: xid, Credits: 1}) }},
+		{"a list that is cut off", func(_ uint32, h wire.Header) []byte { return shorter(h, h.Len()-4) }},
+		{"an XID of nobody", func(xid uint32, h wire.Header) []byte {
 			h.XID ^= 0x5555
-			return append(h.bytes(), exchangeNull(h.XID)...)
+			return append(headerOnly(h), exchangeNull(h.XID)...)
 		}},
-		{"another XID in the RPC message", func(xid uint32, h Header) []byte { return append(h.bytes(), exchangeNull(xid+1)...) }},
-		{"a message type that does not exist", func(_ uint32, h Header) []byte { h.Proc = 5; return h.bytes() }},
-		{"another version", func(xid uint32, h Header) []byte {
-			b := append(h.bytes(), exchangeNull(xid)...)
+		{"another XID in the RPC message", func(xid uint32, h wire.Header) []byte { return append(headerOnly(h), exchangeNull(xid+1)...) }},
+		{"a message type that does not exist", func(_ uint32, h wire.Header) []byte { h.Proc = 5; return headerOnly(h) }},
+		{"another version", func(xid uint32, h wire.Header) []byte {
+			b := append(headerOnly(h), exchangeNull(xid)...)
 			b[7] = 2
 			return b
 		}},
-		{"an RDMA_MSGP", func(xid uint32, h Header) []byte {
-			return append(Header{XID: xid, Proc: ProcMsgP, Align: 4, Threshold: 8, Credits: 1}.bytes(), exchangeNull(xid)...)
+		{"an RDMA_MSGP", func(xid uint32, h wire.Header) []byte {
+			return append(headerOnly(wire.Header{XID: xid, Proc: wire.ProcMsgP, Align: 4, Threshold: 8, Credits: 1}), exchangeNull(xid)...)
 		}},
-		{"an RDMA_DONE", func(xid uint32, _ Header) []byte { return AppendDone(nil, xid, 1) }},
-		{"a call", func(xid uint32, _ Header) []byte {
-			return append(Header{XID: xid, Credits: 1}.bytes(), nullCall(xid)...)
+		{"an RDMA_DONE", func(xid uint32, _ wire.Header) []byte { return wire.AppendDone(nil, xid, 1) }},
+		{"a call", func(xid uint32, _ wire.Header) []byte {
+			return append(headerOnly(wire.Header{XID: xid, Credits: 1}), nullCall(xid)...)
 		}},
-		{"a Read list", func(xid uint32, h Header) []byte {
-			h.Reads = []ReadSegment{{24, Segment{1, 8, 0}}}
-			return append(h.bytes(), exchangeNull(xid)...)
+		{"a Read list", func(xid uint32, h wire.Header) []byte {
+			h.Reads = []wire.ReadSegment{{Position: 24, Segment: wire.Segment{Handle: 1, Length: 8, Offset: 0}}}
+			return append(headerOnly(h), exchangeNull(xid)...)
 		}},
-		{"an RDMA_NOMSG with a Read list", func(xid uint32, h Header) []byte {
-			h.Proc, h.Reads = ProcNoMsg, []ReadSegment{{0, Segment{1, 8, 0}}}
-			return h.bytes()
+		{"an RDMA_NOMSG with a Read list", func(xid uint32, h wire.Header) []byte {
+			h.Proc, h.Reads = wire.ProcNoMsg, []wire.ReadSegment{{Position: 0, Segment: wire.Segment{Handle: 1, Length: 8, Offset: 0}}}
+			return headerOnly(h)
 		}},
-		{"an RDMA_NOMSG whose Reply chunk is not used", func(_ uint32, h Header) []byte { h.Proc = ProcNoMsg; return h.bytes() }},
-		{"an RDMA_NOMSG without a Reply chunk", func(xid uint32, h Header) []byte {
-			return Header{XID: xid, Proc: ProcNoMsg, Credits: 1}.bytes()
+		{"an RDMA_NOMSG whose Reply chunk is not used", func(_ uint32, h wire.Header) []byte { h.Proc = wire.ProcNoMsg; return headerOnly(h) }},
+		{"an RDMA_NOMSG without a Reply chunk", func(xid uint32, h wire.Header) []byte {
+			return headerOnly(wire.Header{XID: xid, Proc: wire.ProcNoMsg, Credits: 1})
 		}},
-		{"an RDMA_MSG whose Reply chunk is used", func(xid uint32, h Header) []byte {
+		{"an RDMA_MSG whose Reply chunk is used", func(xid uint32, h wire.Header) []byte {
 			h.Reply[0].Length = 4
-			return append(h.bytes(), exchangeNull(xid)...)
+			return append(headerOnly(h), exchangeNull(xid)...)
 		}},
-		{"a Reply chunk longer than it was", func(_ uint32, h Header) []byte {
-			h.Proc, h.Reply[0].Length = ProcNoMsg, 1<<20
-			return h.bytes()
+		{"a Reply chunk longer than it was", func(_ uint32, h wire.Header) []byte {
+			h.Proc, h.Reply[0].Length = wire.ProcNoMsg, 1<<20
+			return headerOnly(h)
 		}},
-		{"a Write chunk longer than it was", func(xid uint32, h Header) []byte {
+		{"a Write chunk longer than it was", func(xid uint32, h wire.Header) []byte {
 			h.Writes[0][0].Length = 5004
-			return append(h.bytes(), exchangeNull(xid)...)
+			return append(headerOnly(h), exchangeNull(xid)...)
 		}},
-		{"a Write chunk elsewhere", func(xid uint32, h Header) []byte {
+		{"a Write chunk elsewhere", func(xid uint32, h wire.Header) []byte {
 			h.Writes[1][0].Offset++
-			return append(h.bytes(), exchangeNull(xid)...)
+			return append(headerOnly(h), exchangeNull(xid)...)
 		}},
-		{"a Write chunk of another STag", func(xid uint32, h Header) []byte {
+		{"a Write chunk of another STag", func(xid uint32, h wire.Header) []byte {
 			h.Writes[1][0].Handle++
-			return append(h.bytes(), exchangeNull(xid)...)
+			return append(headerOnly(h), exchangeNull(xid)...)
 		}},
-		{"more Write chunks", func(xid uint32, h Header) []byte {
-			h.Writes = append(h.Writes, WriteChunk{})
-			return append(h.bytes(), exchangeNull(xid)...)
+		{"more Write chunks", func(xid uint32, h wire.Header) []byte {
+			h.Writes = append(h.Writes, wire.WriteChunk{})
+			return append(headerOnly(h), exchangeNull(xid)...)
 		}},
-		{"an ERR_VERS that is cut off", func(xid uint32, _ Header) []byte { return AppendErrVers(nil, xid, 1, 1)[:24] }},
-		{"an error of another version", func(xid uint32, _ Header) []byte {
-			return Header{XID: xid, Proc: ProcError, Version: 2, Err: ErrChunk, Credits: 1}.bytes()
+		{"an ERR_VERS that is cut off", func(xid uint32, _ wire.Header) []byte { return wire.AppendErrVers(nil, xid, 1, 1)[:24] }},
+		{"an error of another version", func(xid uint32, _ wire.Header) []byte {
+			return headerOnly(wire.Header{XID: xid, Proc: wire.ProcError, Version: 2, Err: wire.ErrChunk, Credits: 1})
 		}},
-		{"an error of nobody", func(xid uint32, _ Header) []byte { return AppendErrChunk(nil, xid+9, 1) }},
+		{"an error of nobody", func(xid uint32, _ wire.Header) []byte { return wire.AppendErrChunk(nil, xid+9, 1) }},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			nettest.CheckLeaks(t)
@@ -122,7 +124,7 @@ func TestARequesterDropsWhatIsNoReplyAndWaitsOn(t *testing.T) {
 			m := p.next()
 			p.raw(test.message(m.XID, untouched(&m.Header)))
 			// Had it been taken, the call would have ended. Now it gets its reply.
-			reply := exchangeReply(m.XID, "abcd")
+			reply := exchange.Reply(m.XID, "abcd")
 			h := untouched(&m.Header)
 			p.send(h, reply)
 			r := within(t, "reply", ended)
@@ -133,105 +135,105 @@ func TestARequesterDropsWhatIsNoReplyAndWaitsOn(t *testing.T) {
 			// The client has answered nothing to it, and goes on.
 			ended = a.start(t.Context(), nullClientCall())
 			m = p.next()
-			if m.Proc != ProcMsg {
+			if m.Proc != wire.ProcMsg {
 				t.Errorf("the client has sent %v", m.Proc)
 			}
-			p.send(Header{XID: m.XID}, exchangeNull(m.XID))
+			p.send(wire.Header{XID: m.XID}, exchangeNull(m.XID))
 			checkEnded(t, within(t, "reply", ended), nil)
 		})
 	}
 }
 
-// bytes is the header alone, version 1.
-func (h Header) bytes() []byte {
+// headerOnly is a message without a payload, of version 1.
+func headerOnly(h wire.Header) []byte {
 	if h.Version == 0 {
-		h.Version = Version
+		h.Version = wire.Version
 	}
 	return h.Append(nil)
 }
 
 // Claims: P-4.1-13 P-4.3-16 P-8-1 P8166-4.5-7 P8166-6.1-5 P8166-6.1-6 P8166-7-1 P8267-6.4.2-4 P8267-6.4.2-5
 func TestARepliesErrorsEndItsCallForGood(t *testing.T) {
-	stream := &Error{Fault: FaultStream}
-	placed := func(h Header, lengths ...int) Header {
+	stream := &wire.Error{Fault: wire.FaultStream}
+	placed := func(h wire.Header, lengths ...int) wire.Header {
 		for i, n := range lengths {
 			h.Writes[i][0].Length = uint32(n)
 		}
 		return h
 	}
 	results := func(xid uint32, counts ...uint32) []byte { // of which all data are elsewhere
-		b := append(exchangeNull(xid), word(0)...)
-		b = append(b, word(uint32(len(counts)))...)
+		b := append(exchangeNull(xid), exchange.Word(0)...)
+		b = append(b, exchange.Word(uint32(len(counts)))...)
 		for _, n := range counts {
-			b = append(b, word(n)...)
+			b = append(b, exchange.Word(n)...)
 		}
-		return append(b, word(0)...)
+		return append(b, exchange.Word(0)...)
 	}
 	for _, test := range []struct {
 		name   string
 		cfg    ClientConfig
-		answer func(p *testPeer, xid uint32, h Header)
+		answer func(p *testPeer, xid uint32, h wire.Header)
 		want   error
 	}{
-		{"ERR_VERS", ClientConfig{}, func(p *testPeer, xid uint32, _ Header) { p.raw(AppendErrVers(nil, xid, 1, 8)) },
-			&RemoteError{Code: ErrVers, Low: 1, High: 1}},
-		{"ERR_VERS of another version", ClientConfig{}, func(p *testPeer, xid uint32, _ Header) { p.raw(AppendErrVers(nil, xid, 7, 8)) },
-			&RemoteError{Code: ErrVers, Low: 1, High: 1}},
-		{"ERR_CHUNK", ClientConfig{}, func(p *testPeer, xid uint32, _ Header) { p.raw(AppendErrChunk(nil, xid, 8)) }, &RemoteError{Code: ErrChunk}},
-		{"an error that nobody assigned", ClientConfig{}, func(p *testPeer, xid uint32, _ Header) {
-			p.send(Header{XID: xid, Version: 1, Proc: ProcError, Err: 9})
-		}, &RemoteError{Code: 9}},
-		{"an error that nobody assigned, and no more", ClientConfig{}, func(p *testPeer, xid uint32, _ Header) {
-			p.raw(Header{XID: xid, Proc: ProcError, Err: 9, Credits: 8}.bytes()[:20])
-		}, &RemoteError{Code: 9}},
-		{"SYSTEM_ERR", ClientConfig{}, func(p *testPeer, xid uint32, h Header) {
+		{"ERR_VERS", ClientConfig{}, func(p *testPeer, xid uint32, _ wire.Header) { p.raw(wire.AppendErrVers(nil, xid, 1, 8)) },
+			&wire.RemoteError{Code: wire.ErrVers, Low: 1, High: 1}},
+		{"ERR_VERS of another version", ClientConfig{}, func(p *testPeer, xid uint32, _ wire.Header) { p.raw(wire.AppendErrVers(nil, xid, 7, 8)) },
+			&wire.RemoteError{Code: wire.ErrVers, Low: 1, High: 1}},
+		{"ERR_CHUNK", ClientConfig{}, func(p *testPeer, xid uint32, _ wire.Header) { p.raw(wire.AppendErrChunk(nil, xid, 8)) }, &wire.RemoteError{Code: wire.ErrChunk}},
+		{"an error that nobody assigned", ClientConfig{}, func(p *testPeer, xid uint32, _ wire.Header) {
+			p.send(wire.Header{XID: xid, Version: 1, Proc: wire.ProcError, Err: 9})
+		}, &wire.RemoteError{Code: 9}},
+		{"an error that nobody assigned, and no more", ClientConfig{}, func(p *testPeer, xid uint32, _ wire.Header) {
+			p.raw(headerOnly(wire.Header{XID: xid, Proc: wire.ProcError, Err: 9, Credits: 8})[:20])
+		}, &wire.RemoteError{Code: 9}},
+		{"SYSTEM_ERR", ClientConfig{}, func(p *testPeer, xid uint32, h wire.Header) {
 			b, _ := (&oncrpc.Reply{XID: xid, Accept: oncrpc.SystemErr}).Append(nil)
 			p.send(h, b)
 		}, &oncrpc.AcceptError{Stat: oncrpc.SystemErr}},
-		{"a denial", ClientConfig{}, func(p *testPeer, xid uint32, h Header) {
+		{"a denial", ClientConfig{}, func(p *testPeer, xid uint32, h wire.Header) {
 			b, _ := (&oncrpc.Reply{XID: xid, Stat: oncrpc.MsgDenied, Reject: oncrpc.AuthError, Auth: oncrpc.AuthTooWeak}).Append(nil)
 			p.send(h, b)
 		}, &oncrpc.RejectError{Stat: oncrpc.AuthError, Auth: oncrpc.AuthTooWeak}},
-		{"a used Write chunk without a result", ClientConfig{}, func(p *testPeer, xid uint32, h Header) {
-			p.send(placed(h, 8), exchangeReply(xid, ""))
+		{"a used Write chunk without a result", ClientConfig{}, func(p *testPeer, xid uint32, h wire.Header) {
+			p.send(placed(h, 8), exchange.Reply(xid, ""))
 		}, stream},
-		{"a second used Write chunk for one result", ClientConfig{}, func(p *testPeer, xid uint32, h Header) {
+		{"a second used Write chunk for one result", ClientConfig{}, func(p *testPeer, xid uint32, h wire.Header) {
 			p.send(placed(h, 8, 8), results(xid, 8))
 		}, stream},
-		{"an inline result with a Write chunk for it", ClientConfig{}, func(p *testPeer, xid uint32, h Header) {
-			p.send(h, exchangeReply(xid, "", pattern(1, 8)))
+		{"an inline result with a Write chunk for it", ClientConfig{}, func(p *testPeer, xid uint32, h wire.Header) {
+			p.send(h, exchange.Reply(xid, "", exchange.Pattern(1, 8)))
 		}, stream},
-		{"the same, taken", ClientConfig{InlineResults: true}, func(p *testPeer, xid uint32, h Header) {
-			p.send(h, exchangeReply(xid, "", pattern(1, 8)))
+		{"the same, taken", ClientConfig{InlineResults: true}, func(p *testPeer, xid uint32, h wire.Header) {
+			p.send(h, exchange.Reply(xid, "", exchange.Pattern(1, 8)))
 		}, nil},
-		{"a result and its chunk of other lengths", ClientConfig{}, func(p *testPeer, xid uint32, h Header) {
+		{"a result and its chunk of other lengths", ClientConfig{}, func(p *testPeer, xid uint32, h wire.Header) {
 			p.send(placed(h, 8), results(xid, 12))
 		}, stream},
-		{"a Write chunk with roundup beyond its end", ClientConfig{}, func(p *testPeer, xid uint32, h Header) {
+		{"a Write chunk with roundup beyond its end", ClientConfig{}, func(p *testPeer, xid uint32, h wire.Header) {
 			p.send(placed(h, 0, 40), results(xid, 0, 39))
 		}, nil},
-		{"a result that takes what was counted for roundup", ClientConfig{}, func(p *testPeer, xid uint32, h Header) {
+		{"a result that takes what was counted for roundup", ClientConfig{}, func(p *testPeer, xid uint32, h wire.Header) {
 			p.send(placed(h, 0, 40), results(xid, 0, 40))
 		}, stream},
-		{"results that are cut off", ClientConfig{}, func(p *testPeer, xid uint32, h Header) {
-			p.send(h, append(exchangeNull(xid), word(0)...))
+		{"results that are cut off", ClientConfig{}, func(p *testPeer, xid uint32, h wire.Header) {
+			p.send(h, append(exchangeNull(xid), exchange.Word(0)...))
 		}, stream},
-		{"octets behind the results", ClientConfig{}, func(p *testPeer, xid uint32, h Header) {
-			p.send(h, append(exchangeReply(xid, ""), word(0)...))
+		{"octets behind the results", ClientConfig{}, func(p *testPeer, xid uint32, h wire.Header) {
+			p.send(h, append(exchange.Reply(xid, ""), exchange.Word(0)...))
 		}, stream},
-		{"half a reply header", ClientConfig{}, func(p *testPeer, xid uint32, h Header) { p.send(h, exchangeNull(xid)[:20]) }, stream},
-		{"a Reply chunk that holds nobody's reply", ClientConfig{}, func(p *testPeer, xid uint32, h Header) {
+		{"half a reply header", ClientConfig{}, func(p *testPeer, xid uint32, h wire.Header) { p.send(h, exchangeNull(xid)[:20]) }, stream},
+		{"a Reply chunk that holds nobody's reply", ClientConfig{}, func(p *testPeer, xid uint32, h wire.Header) {
 			b := exchangeNull(xid + 1)
 			if err := p.write(h.Reply[0], b); err != nil {
 				p.t.Error(err)
 			}
-			h.Proc, h.Reply[0].Length = ProcNoMsg, uint32(len(b))
+			h.Proc, h.Reply[0].Length = wire.ProcNoMsg, uint32(len(b))
 			p.send(h)
-		}, &Error{Fault: FaultChunk}},
-		{"a Reply chunk that holds half an XID", ClientConfig{}, func(p *testPeer, xid uint32, h Header) {
-			h.Proc, h.Reply[0].Length = ProcNoMsg, 2
+		}, &wire.Error{Fault: wire.FaultChunk}},
+		{"a Reply chunk that holds half an XID", ClientConfig{}, func(p *testPeer, xid uint32, h wire.Header) {
+			h.Proc, h.Reply[0].Length = wire.ProcNoMsg, 2
 			p.send(h)
-		}, &Error{Fault: FaultChunk}},
+		}, &wire.Error{Fault: wire.FaultChunk}},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			nettest.CheckLeaks(t)
@@ -247,7 +249,7 @@ func TestARepliesErrorsEndItsCallForGood(t *testing.T) {
 			if next.XID == m.XID {
 				t.Error("the call was made again")
 			}
-			p.send(Header{XID: next.XID}, exchangeNull(next.XID))
+			p.send(wire.Header{XID: next.XID}, exchangeNull(next.XID))
 			checkEnded(t, within(t, "reply", ended), nil)
 		})
 	}
@@ -275,7 +277,7 @@ func TestARequesterKeepsToTheCreditsThatItHas(t *testing.T) {
 			calls = append(calls, m)
 		}
 		// What is in order behind a Read of no octets has arrived with it.
-		if _, err := p.read(Segment{}); err != nil {
+		if _, err := p.read(wire.Segment{}); err != nil {
 			t.Fatal(err)
 		}
 		if wc, err := p.recvCQ.PollOne(); err == nil {
@@ -286,7 +288,7 @@ func TestARequesterKeepsToTheCreditsThatItHas(t *testing.T) {
 		t.Helper()
 		m := calls[0]
 		calls = calls[1:]
-		p.raw(append(Header{XID: m.XID, Credits: credits}.bytes(), exchangeNull(m.XID)...))
+		p.raw(append(headerOnly(wire.Header{XID: m.XID, Credits: credits}), exchangeNull(m.XID)...))
 	}
 	outstanding(1)
 	reply(1)
@@ -299,10 +301,10 @@ func TestARequesterKeepsToTheCreditsThatItHas(t *testing.T) {
 	outstanding(2)
 	reply(1 << 31)
 	outstanding(4)
-	p.raw(AppendErrChunk(nil, calls[0].XID, 2)) // grants, too
+	p.raw(wire.AppendErrChunk(nil, calls[0].XID, 2)) // grants, too
 	calls = calls[1:]
 	outstanding(3)
-	p.raw(append(Header{XID: 0x99, Credits: 4}.bytes(), exchangeNull(0x99)...)) // is nobody's
+	p.raw(append(headerOnly(wire.Header{XID: 0x99, Credits: 4}), exchangeNull(0x99)...)) // is nobody's
 	outstanding(3)
 	for done := 6; done < 20; done++ {
 		if len(calls) == 0 {
@@ -336,25 +338,25 @@ func TestACallThatIsGivenUpKeepsItsCreditUntilItsReply(t *testing.T) {
 	// One credit is left.
 	first, second := a.start(t.Context(), nullClientCall()), a.start(t.Context(), nullClientCall())
 	n := p.next()
-	if _, err := p.read(Segment{}); err != nil {
+	if _, err := p.read(wire.Segment{}); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := p.recvCQ.PollOne(); err == nil {
 		t.Fatal("a call has come beyond the credits")
 	}
 	// The late reply says what it likes, is dropped, and gives its credit back.
-	p.send(untouched(&m.Header), exchangeReply(m.XID, "abcd"))
+	p.send(untouched(&m.Header), exchange.Reply(m.XID, "abcd"))
 	o := p.next()
 	for _, m := range []*incoming{n, o} {
-		p.send(Header{XID: m.XID}, exchangeNull(m.XID))
+		p.send(wire.Header{XID: m.XID}, exchangeNull(m.XID))
 	}
 	checkEnded(t, within(t, "reply", first), nil)
 	checkEnded(t, within(t, "reply", second), nil)
 	// A second one is nobody's.
-	p.send(untouched(&m.Header), exchangeReply(m.XID, "abcd"))
+	p.send(untouched(&m.Header), exchange.Reply(m.XID, "abcd"))
 	last := a.start(t.Context(), nullClientCall())
 	n = p.next()
-	p.send(Header{XID: n.XID}, exchangeNull(n.XID))
+	p.send(wire.Header{XID: n.XID}, exchangeNull(n.XID))
 	checkEnded(t, within(t, "reply", last), nil)
 }
 
@@ -362,14 +364,14 @@ func TestACallThatIsGivenUpKeepsItsCreditUntilItsReply(t *testing.T) {
 func TestWithoutPrivateDataMessagesHave1024Octets(t *testing.T) {
 	nettest.CheckLeaks(t)
 	a := answer(t, ClientConfig{}, nil)
-	q := exchangeCall(exchangeArgs("", [][]byte{pattern(1, 1000)}, 2000))
+	q := exchange.Call(exchange.Args("", [][]byte{exchange.Pattern(1, 1000)}, 2000))
 	ended := a.start(t.Context(), q)
 	p := a.peer()
 	m := p.next()
-	if m.wc.Bytes > MinThreshold || len(m.Reads) != 1 || !m.HasReply {
+	if m.wc.Bytes > wire.MinThreshold || len(m.Reads) != 1 || !m.HasReply {
 		t.Errorf("a Send of %d octets, %d Read segments, Reply chunk %v", m.wc.Bytes, len(m.Reads), m.HasReply)
 	}
-	p.send(untouched(&m.Header), exchangeReply(m.XID, ""))
+	p.send(untouched(&m.Header), exchange.Reply(m.XID, ""))
 	checkEnded(t, within(t, "reply", ended), nil)
 }
 
@@ -381,7 +383,7 @@ func TestTheTermsOfANewConnectionHold(t *testing.T) {
 	size <- 1024
 	a := newAnswering()
 	a.calling = call(t, ClientConfig{}, a.sized(size))
-	q := exchangeCall(exchangeArgs("", [][]byte{pattern(1, 2000)}, 2000))
+	q := exchange.Call(exchange.Args("", [][]byte{exchange.Pattern(1, 2000)}, 2000))
 	ended := a.start(t.Context(), q)
 	p := a.peer()
 	m := p.next()
@@ -394,7 +396,7 @@ func TestTheTermsOfANewConnectionHold(t *testing.T) {
 	if again.XID != m.XID || len(again.Reads) != 1 || !again.HasReply || again.wc.Bytes > 1024 {
 		t.Errorf("XID %#x, %d octets, %d Read segments, Reply chunk %v", again.XID, again.wc.Bytes, len(again.Reads), again.HasReply)
 	}
-	p.send(untouched(&again.Header), exchangeReply(again.XID, ""))
+	p.send(untouched(&again.Header), exchange.Reply(again.XID, ""))
 	checkEnded(t, within(t, "reply", ended), nil)
 }
 
@@ -403,7 +405,7 @@ func TestAReplyThatIsNotReleasedStaysWhatItIs(t *testing.T) {
 	c := callServer(serve(t, ServerConfig{}), ClientConfig{})
 	var replies []*oncrpc.ClientReply
 	for i := range 20 {
-		q := exchangeCall(exchangeArgs("", [][]byte{pattern(i, 6000)}, 5000))
+		q := exchange.Call(exchange.Args("", [][]byte{exchange.Pattern(i, 6000)}, 5000))
 		r, err := c.Call(t.Context(), q)
 		if err != nil {
 			t.Fatal(err)
@@ -411,7 +413,7 @@ func TestAReplyThatIsNotReleasedStaysWhatItIs(t *testing.T) {
 		replies = append(replies, r)
 	}
 	for i, r := range replies {
-		if want := exchangeReply(r.XID, "", exchangeResult([][]byte{pattern(i, 6000)}, 5000)); !bytes.Equal(r.Message, want) {
+		if want := exchange.Reply(r.XID, "", exchangeResult([][]byte{exchange.Pattern(i, 6000)}, 5000)); !bytes.Equal(r.Message, want) {
 			t.Errorf("reply %d has changed", i)
 		}
 		r.Release()
@@ -431,9 +433,9 @@ func TestWaitingCallsEndWithTheirContexts(t *testing.T) {
 	last := a.start(t.Context(), nullClientCall())
 	cancel(why)
 	checkEnded(t, within(t, "end", waiting), context.Canceled)
-	p.send(Header{XID: m.XID, Credits: 1}, exchangeNull(m.XID))
+	p.send(wire.Header{XID: m.XID, Credits: 1}, exchangeNull(m.XID))
 	n := p.next()
-	p.send(Header{XID: n.XID, Credits: 1}, exchangeNull(n.XID))
+	p.send(wire.Header{XID: n.XID, Credits: 1}, exchangeNull(n.XID))
 	checkEnded(t, within(t, "reply", first), nil)
 	checkEnded(t, within(t, "reply", last), nil)
 }

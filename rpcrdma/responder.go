@@ -13,6 +13,8 @@ import (
 	"github.com/weft-rdma/weft/internal/fairness"
 	"github.com/weft-rdma/weft/oncrpc"
 	"github.com/weft-rdma/weft/origin"
+	"github.com/weft-rdma/weft/rpcrdma/payload"
+	"github.com/weft-rdma/weft/rpcrdma/wire"
 )
 
 // DefaultCallMemory is how many octets the calls of one connection may have at a
@@ -26,8 +28,8 @@ const idleWorkers = 4
 // A responderConfig is what a responder serves, and how.
 type responderConfig struct {
 	handler  oncrpc.Handler
-	bindings Bindings
-	rules    Rules
+	bindings payload.Bindings
+	rules    wire.Rules
 	credits  uint32           // what replies grant
 	memory   int              // octets of calls in progress, and of their replies; 0 stands for the default
 	in, out  *fairness.Memory // of which they are; nil has no limit
@@ -111,9 +113,9 @@ func (r *responder) received(m *message) {
 	switch {
 	case r.draining || r.e.ctx.Err() != nil:
 		// Nothing has been done about it, so that it can be sent again elsewhere.
-	case fault != nil && answerTo(fault) == AnswerDrop:
+	case fault != nil && answerTo(fault) == wire.AnswerDrop:
 		r.log("dropped a message", "reason", fault)
-	case m.Header.Proc == ProcDone && fault == nil:
+	case m.Header.Proc == wire.ProcDone && fault == nil:
 		r.fetched(m.Header.XID)
 	default:
 		m.Fault = fault
@@ -128,11 +130,11 @@ func (r *responder) received(m *message) {
 }
 
 // answerTo is what a responder does about an error of a message.
-func answerTo(err error) Answer {
-	if e, ok := err.(*Error); ok {
-		return e.Fault.Answer(Responder)
+func answerTo(err error) wire.Answer {
+	if e, ok := err.(*wire.Error); ok {
+		return e.Fault.Answer(wire.Responder)
 	}
-	return AnswerClose
+	return wire.AnswerClose
 }
 
 // take returns a served that is free, nil if there is none.
@@ -162,7 +164,7 @@ func (r *responder) begin(c *served, m *message) {
 	case m.Fault != nil:
 		c.refuse(m.Fault)
 	case r.cfg.failures.take(r.peer, h.XID):
-		c.refuse(faultf(FaultChunk, "call of XID %#x is sent again, whose chunks made the last connection fail", h.XID))
+		c.refuse(wire.Errorf(wire.FaultChunk, "call of XID %#x is sent again, whose chunks made the last connection fail", h.XID))
 	case r.xids[h.XID] != nil:
 		// A call that is sent again while it is executed, which RFC 8166 has no
 		// requester do on one connection: one reply answers both.

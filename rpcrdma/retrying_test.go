@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/weft-rdma/weft/internal/nettest"
+	"github.com/weft-rdma/weft/rpcrdma/wire"
 )
 
 func TestWhyACallIsMadeAgainIsTold(t *testing.T) {
@@ -23,7 +24,7 @@ func TestWhyACallIsMadeAgainIsTold(t *testing.T) {
 	}
 	p = a.peer()
 	m := p.next()
-	p.send(Header{XID: m.XID}, exchangeNull(m.XID))
+	p.send(wire.Header{XID: m.XID}, exchangeNull(m.XID))
 	checkEnded(t, within(t, "reply", answered), nil)
 	if len(told) != 0 {
 		t.Errorf("told again: %v", <-told)

@@ -10,11 +10,15 @@ import (
 
 	"github.com/weft-rdma/weft/internal/nettest"
 	"github.com/weft-rdma/weft/oncrpc"
+	"github.com/weft-rdma/weft/rpcrdma/internal/exchange"
+	"github.com/weft-rdma/weft/rpcrdma/internal/worked"
+	"github.com/weft-rdma/weft/rpcrdma/payload"
+	"github.com/weft-rdma/weft/rpcrdma/wire"
 	"github.com/weft-rdma/weft/verbs"
 )
 
 // expose lends a reply, or a part of it, to the client, in two segments.
-func (p *testPeer) expose(position int, b []byte) []ReadSegment {
+func (p *testPeer) expose(position int, b []byte) []wire.ReadSegment {
 	p.t.Helper()
 	s := p.lend(b, verbs.RemoteRead)
 	return reads(position, segments(s, len(b)/2, len(b)-len(b)/2)...)
@@ -23,50 +27,50 @@ func (p *testPeer) expose(position int, b []byte) []ReadSegment {
 // done checks that the next message is the RDMA_DONE of an XID.
 func (p *testPeer) done(xid uint32) {
 	p.t.Helper()
-	if m := p.next(); m.Proc != ProcDone || m.XID != xid || m.wc.Bytes != DoneLen {
+	if m := p.next(); m.Proc != wire.ProcDone || m.XID != xid || m.wc.Bytes != wire.DoneLen {
 		p.t.Errorf("got %v of XID %#x, %d octets, want the RDMA_DONE of %#x", m.Proc, m.XID, m.wc.Bytes, xid)
 	}
 }
 
 // Claims: P-3.4-10 P-3.5-4 P-3.8-5 P-5.1-4
 func TestAReplyByReadListIsFetchedAndThenDone(t *testing.T) {
-	item := pattern(3, 5001)
+	item := exchange.Pattern(3, 5001)
 	for _, test := range []struct {
 		name  string
 		reply func(p *testPeer, m *incoming)
 		want  error
 	}{
 		{"all of it", func(p *testPeer, m *incoming) {
-			p.send(Header{XID: m.XID, Proc: ProcNoMsg, Reads: p.expose(0, exchangeReply(m.XID, "abcd", item))})
+			p.send(wire.Header{XID: m.XID, Proc: wire.ProcNoMsg, Reads: p.expose(0, exchange.Reply(m.XID, "abcd", item))})
 		}, nil},
 		{"an item of it, without roundup", func(p *testPeer, m *incoming) {
-			stream := exchangeReply(m.XID, "abcd", item)
-			p.send(Header{XID: m.XID, Reads: p.expose(24+12, bytes.Clone(item))}, without(stream, 24+12, 5004))
+			stream := exchange.Reply(m.XID, "abcd", item)
+			p.send(wire.Header{XID: m.XID, Reads: p.expose(24+12, bytes.Clone(item))}, without(stream, 24+12, 5004))
 		}, nil},
 		{"all of it but an item, and that", func(p *testPeer, m *incoming) {
-			stream := exchangeReply(m.XID, "abcd", item)
+			stream := exchange.Reply(m.XID, "abcd", item)
 			list := append(p.expose(24+12, append(bytes.Clone(item), 0, 0, 0)), p.expose(0, without(stream, 24+12, 5004))...)
-			p.send(Header{XID: m.XID, Proc: ProcNoMsg, Reads: list})
+			p.send(wire.Header{XID: m.XID, Proc: wire.ProcNoMsg, Reads: list})
 		}, nil},
 		{"another's", func(p *testPeer, m *incoming) {
-			p.send(Header{XID: m.XID, Proc: ProcNoMsg, Reads: p.expose(0, exchangeReply(m.XID+1, "abcd", item))})
-		}, &Error{Fault: FaultChunk}},
+			p.send(wire.Header{XID: m.XID, Proc: wire.ProcNoMsg, Reads: p.expose(0, exchange.Reply(m.XID+1, "abcd", item))})
+		}, &wire.Error{Fault: wire.FaultChunk}},
 		{"a chunk where nothing leads to", func(p *testPeer, m *incoming) {
-			p.send(Header{XID: m.XID, Reads: p.expose(4000, bytes.Clone(item))}, exchangeReply(m.XID, "abcd"))
-		}, &Error{Fault: FaultStream}},
+			p.send(wire.Header{XID: m.XID, Reads: p.expose(4000, bytes.Clone(item))}, exchange.Reply(m.XID, "abcd"))
+		}, &wire.Error{Fault: wire.FaultStream}},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			nettest.CheckLeaks(t)
-			a := answer(t, ClientConfig{Rules: rfc5666}, &both)
+			a := answer(t, ClientConfig{Rules: worked.RFC5666}, &both)
 			p := a.grants(2)
-			q := exchangeCall(exchangeArgs("abcd", nil, len(item)))
+			q := exchange.Call(exchange.Args("abcd", nil, len(item)))
 			ended := a.start(t.Context(), q)
 			m := p.next()
 			test.reply(p, m)
 			p.done(m.XID)
 			r := within(t, "reply", ended)
 			checkEnded(t, r, test.want)
-			if want := exchangeReply(m.XID, "abcd", item); r.err == nil && !bytes.Equal(r.reply.Message, want) {
+			if want := exchange.Reply(m.XID, "abcd", item); r.err == nil && !bytes.Equal(r.reply.Message, want) {
 				t.Errorf("got %d octets, want %d", len(r.reply.Message), len(want))
 			}
 		})
@@ -78,12 +82,12 @@ func TestAReplyByReadListIsFetchedAndThenDone(t *testing.T) {
 // Claims: P-3.8-5
 func TestAnRDMADoneIsSentThoughAllSendsAreUnderWay(t *testing.T) {
 	nettest.CheckLeaks(t)
-	a := answer(t, ClientConfig{Rules: rfc5666}, &both)
+	a := answer(t, ClientConfig{Rules: worked.RFC5666}, &both)
 	p := a.grants(2)
 	ended := a.start(t.Context(), nullClientCall())
 	m := p.next()
 	under := a.takeSends()
-	p.send(Header{XID: m.XID, Proc: ProcNoMsg, Reads: p.expose(0, exchangeNull(m.XID))})
+	p.send(wire.Header{XID: m.XID, Proc: wire.ProcNoMsg, Reads: p.expose(0, exchangeNull(m.XID))})
 	p.done(m.XID)
 	checkEnded(t, within(t, "reply", ended), nil)
 	for _, s := range under {
@@ -108,47 +112,47 @@ func (a *answering) takeSends() (taken []*sending) {
 
 func TestAReplyByReadListThatNobodyWaitsForIsDoneUnread(t *testing.T) {
 	nettest.CheckLeaks(t)
-	a := answer(t, ClientConfig{Rules: rfc5666}, &both)
+	a := answer(t, ClientConfig{Rules: worked.RFC5666}, &both)
 	p := a.grants(2)
 	ctx, cancel := context.WithCancel(context.Background())
 	ended := a.start(ctx, nullClientCall())
 	m := p.next()
 	cancel()
 	checkEnded(t, within(t, "end", ended), context.Canceled)
-	p.send(Header{XID: m.XID, Proc: ProcNoMsg, Reads: reads(0, Segment{0xbad00, 100, 0})})
+	p.send(wire.Header{XID: m.XID, Proc: wire.ProcNoMsg, Reads: reads(0, wire.Segment{Handle: 0xbad00, Length: 100, Offset: 0})})
 	p.done(m.XID)
 	ended = a.start(t.Context(), nullClientCall())
 	m = p.next()
-	p.send(Header{XID: m.XID}, exchangeNull(m.XID))
+	p.send(wire.Header{XID: m.XID}, exchangeNull(m.XID))
 	checkEnded(t, within(t, "reply", ended), nil)
 }
 
 func TestAReplyThatCannotBeReadEndsTheConnectionAndItsCallIsMadeAgain(t *testing.T) {
 	nettest.CheckLeaks(t)
-	a := answer(t, ClientConfig{Rules: rfc5666}, &both)
+	a := answer(t, ClientConfig{Rules: worked.RFC5666}, &both)
 	ended := a.start(t.Context(), nullClientCall())
 	p := a.peer()
 	m := p.next()
-	p.send(Header{XID: m.XID, Proc: ProcNoMsg, Reads: reads(0, Segment{0xbad00, 100, 0})})
+	p.send(wire.Header{XID: m.XID, Proc: wire.ProcNoMsg, Reads: reads(0, wire.Segment{Handle: 0xbad00, Length: 100, Offset: 0})})
 	p = a.peer()
 	again := p.next()
 	if again.XID != m.XID {
 		t.Errorf("XID %#x, want %#x again", again.XID, m.XID)
 	}
-	p.send(Header{XID: again.XID}, exchangeNull(again.XID))
+	p.send(wire.Header{XID: again.XID}, exchangeNull(again.XID))
 	checkEnded(t, within(t, "reply", ended), nil)
 }
 
 // Claims: P-3.8-13 P-3.8-15 P-3.8-16
 func TestRDMADonesTakeCredits(t *testing.T) {
 	nettest.CheckLeaks(t)
-	a := answer(t, ClientConfig{Rules: rfc5666}, &both)
+	a := answer(t, ClientConfig{Rules: worked.RFC5666}, &both)
 	p := a.grants(2)
 	first := a.start(t.Context(), nullClientCall())
 	m := p.next()
 	reply := func(m *incoming, credits uint32) {
 		list := p.expose(0, exchangeNull(m.XID))
-		p.send(Header{XID: m.XID, Proc: ProcNoMsg, Credits: credits, Reads: list})
+		p.send(wire.Header{XID: m.XID, Proc: wire.ProcNoMsg, Credits: credits, Reads: list})
 		p.done(m.XID)
 	}
 	reply(m, 2)
@@ -156,17 +160,17 @@ func TestRDMADonesTakeCredits(t *testing.T) {
 	// Two credits, of which the RDMA_DONE has taken one until the next grant.
 	second, third := a.start(t.Context(), nullClientCall()), a.start(t.Context(), nullClientCall())
 	m = p.next()
-	if _, err := p.read(Segment{}); err != nil {
+	if _, err := p.read(wire.Segment{}); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := p.recvCQ.PollOne(); err == nil {
 		t.Error("two calls and an RDMA_DONE with two credits")
 	}
 	fourth := a.start(t.Context(), nullClientCall())
-	p.send(Header{XID: m.XID, Credits: 2}, exchangeNull(m.XID))
+	p.send(wire.Header{XID: m.XID, Credits: 2}, exchangeNull(m.XID))
 	// This grant came after it: now there are two again.
 	for _, m := range []*incoming{p.next(), p.next()} {
-		p.send(Header{XID: m.XID, Credits: 2}, exchangeNull(m.XID))
+		p.send(wire.Header{XID: m.XID, Credits: 2}, exchangeNull(m.XID))
 	}
 	for _, ended := range []<-chan result{second, third, fourth} {
 		checkEnded(t, within(t, "reply", ended), nil)
@@ -176,8 +180,8 @@ func TestRDMADonesTakeCredits(t *testing.T) {
 // Claims: P-3.9-5 P-3.9-6
 func TestThePadsOfAReplyAreTakenOut(t *testing.T) {
 	nettest.CheckLeaks(t)
-	a := answer(t, ClientConfig{Rules: rfc5666}, &both)
-	item := pattern(3, 600)
+	a := answer(t, ClientConfig{Rules: worked.RFC5666}, &both)
+	item := exchange.Pattern(3, 600)
 	var p *testPeer
 	for _, test := range []struct {
 		align, threshold uint32
@@ -191,13 +195,13 @@ func TestThePadsOfAReplyAreTakenOut(t *testing.T) {
 		{256, 601, false},
 	} {
 		align := test.align
-		ended := a.start(t.Context(), exchangeCall(exchangeArgs("abcd", nil, len(item))))
+		ended := a.start(t.Context(), exchange.Call(exchange.Args("abcd", nil, len(item))))
 		if p == nil {
 			p = a.peer()
 		}
 		m := p.next()
-		stream := exchangeReply(m.XID, "abcd", item)
-		h := Header{XID: m.XID, Proc: ProcMsgP, Align: align, Threshold: test.threshold}
+		stream := exchange.Reply(m.XID, "abcd", item)
+		h := wire.Header{XID: m.XID, Proc: wire.ProcMsgP, Align: align, Threshold: test.threshold}
 		pad := 0
 		if test.pads {
 			pad = 256 - (36 + 24 + 12) // from the first octet of the Send
@@ -212,42 +216,42 @@ func TestThePadsOfAReplyAreTakenOut(t *testing.T) {
 }
 
 // configured answers CONF_RDMA, which has to be the first call.
-func (p *testPeer) configured(reply ConfReply) ConfCall {
+func (p *testPeer) configured(reply wire.ConfReply) wire.ConfCall {
 	p.t.Helper()
 	m := p.next()
 	var call oncrpc.Call
-	var conf ConfCall
+	var conf wire.ConfCall
 	at, err := call.Parse(m.payload)
-	if err != nil || call.Prog != ConfProgram || call.Vers != ConfVersion || call.Proc != ConfRDMA || conf.Parse(m.payload[at:]) != nil || m.HasReply {
+	if err != nil || call.Prog != wire.ConfProgram || call.Vers != wire.ConfVersion || call.Proc != wire.ConfRDMA || conf.Parse(m.payload[at:]) != nil || m.HasReply {
 		p.t.Fatalf("the first call is % x, want CONF_RDMA", m.payload)
 	}
-	p.send(Header{XID: m.XID, Credits: 8}, exchangeNull(m.XID), reply.Append(nil))
+	p.send(wire.Header{XID: m.XID, Credits: 8}, exchangeNull(m.XID), reply.Append(nil))
 	return conf
 }
 
 // Claims: P-5-2 P-6.1-1 P-6.1-4 P-6.1-5 P-6.2-4 P-6.2-6 P-6-3
 func TestCONFRDMAComesFirstAndSetsTheLimits(t *testing.T) {
 	nettest.CheckLeaks(t)
-	a := answer(t, ClientConfig{Rules: rfc5666, Configure: true, Reads: 16}, nil)
-	ended := a.start(t.Context(), exchangeCall(exchangeArgs("ab", [][]byte{pattern(1, 1500)})))
+	a := answer(t, ClientConfig{Rules: worked.RFC5666, Configure: true, Reads: 16}, nil)
+	ended := a.start(t.Context(), exchange.Call(exchange.Args("ab", [][]byte{exchange.Pattern(1, 1500)})))
 	p := a.peer()
-	want := ConfCall{MaxCallSendSize: 4096, MaxReplySendSize: 4096, MaxRDMARead: 16}
-	if got := p.configured(ConfReply{MaxCallSendSize: 2048, Align: 256, MaxRDMARead: 4}); got != want {
+	want := wire.ConfCall{MaxCallSendSize: 4096, MaxReplySendSize: 4096, MaxRDMARead: 16}
+	if got := p.configured(wire.ConfReply{MaxCallSendSize: 2048, Align: 256, MaxRDMARead: 4}); got != want {
 		t.Errorf("the client asks for %+v, want %+v", got, want)
 	}
 	m := p.next()
 	// 1500 octets fit inline now.
-	if len(m.Reads) != 0 || m.wc.Bytes > 2048 || m.Proc != ProcMsg {
+	if len(m.Reads) != 0 || m.wc.Bytes > 2048 || m.Proc != wire.ProcMsg {
 		t.Errorf("%v of %d octets with %d Read segments", m.Proc, m.wc.Bytes, len(m.Reads))
 	}
-	p.send(Header{XID: m.XID, Credits: 8}, exchangeReply(m.XID, "ab"))
+	p.send(wire.Header{XID: m.XID, Credits: 8}, exchange.Reply(m.XID, "ab"))
 	checkEnded(t, within(t, "reply", ended), nil)
-	ended = a.start(t.Context(), exchangeCall(exchangeArgs("ab", [][]byte{pattern(1, 2500)})))
+	ended = a.start(t.Context(), exchange.Call(exchange.Args("ab", [][]byte{exchange.Pattern(1, 2500)})))
 	m = p.next()
 	if len(m.Reads) != 1 || m.wc.Bytes > 2048 {
 		t.Errorf("%v of %d octets with %d Read segments", m.Proc, m.wc.Bytes, len(m.Reads))
 	}
-	p.send(untouched(&m.Header), exchangeReply(m.XID, "ab"))
+	p.send(untouched(&m.Header), exchange.Reply(m.XID, "ab"))
 	checkEnded(t, within(t, "reply", ended), nil)
 }
 
@@ -256,22 +260,22 @@ func TestAServerWithoutCONFRDMAIsNotMinded(t *testing.T) {
 	for name, answer1 := range map[string]func(p *testPeer, xid uint32){
 		"PROG_UNAVAIL": func(p *testPeer, xid uint32) {
 			b, _ := (&oncrpc.Reply{XID: xid, Accept: oncrpc.ProgUnavail}).Append(nil)
-			p.send(Header{XID: xid}, b)
+			p.send(wire.Header{XID: xid}, b)
 		},
-		"ERR_CHUNK": func(p *testPeer, xid uint32) { p.raw(AppendErrChunk(nil, xid, 8)) },
-		"nonsense":  func(p *testPeer, xid uint32) { p.send(Header{XID: xid}, exchangeNull(xid), word(1)) },
+		"ERR_CHUNK": func(p *testPeer, xid uint32) { p.raw(wire.AppendErrChunk(nil, xid, 8)) },
+		"nonsense":  func(p *testPeer, xid uint32) { p.send(wire.Header{XID: xid}, exchangeNull(xid), exchange.Word(1)) },
 	} {
 		t.Run(name, func(t *testing.T) {
 			nettest.CheckLeaks(t)
 			a := answer(t, ClientConfig{Configure: true}, nil)
-			ended := a.start(t.Context(), exchangeCall(exchangeArgs("ab", [][]byte{pattern(1, 1500)})))
+			ended := a.start(t.Context(), exchange.Call(exchange.Args("ab", [][]byte{exchange.Pattern(1, 1500)})))
 			p := a.peer()
 			answer1(p, p.next().XID)
 			m := p.next()
-			if len(m.Reads) != 1 || m.wc.Bytes > MinThreshold {
+			if len(m.Reads) != 1 || m.wc.Bytes > wire.MinThreshold {
 				t.Errorf("%d octets with %d Read segments", m.wc.Bytes, len(m.Reads))
 			}
-			p.send(untouched(&m.Header), exchangeReply(m.XID, "ab"))
+			p.send(untouched(&m.Header), exchange.Reply(m.XID, "ab"))
 			checkEnded(t, within(t, "reply", ended), nil)
 		})
 	}
@@ -286,7 +290,7 @@ func TestAServerThatDoesNotAnswerCONFRDMAIsNotAskedAgain(t *testing.T) {
 		})
 		ended := a.start(t.Context(), nullClientCall())
 		p := a.peer()
-		if m := p.next(); len(m.payload) != 40+ConfLen {
+		if m := p.next(); len(m.payload) != 40+wire.ConfLen {
 			t.Errorf("the first call is % x, want CONF_RDMA", m.payload)
 		}
 		p = a.peer()
@@ -294,7 +298,7 @@ func TestAServerThatDoesNotAnswerCONFRDMAIsNotAskedAgain(t *testing.T) {
 		if len(m.payload) != 40 {
 			t.Errorf("then comes % x, want the call", m.payload)
 		}
-		p.send(Header{XID: m.XID}, exchangeNull(m.XID))
+		p.send(wire.Header{XID: m.XID}, exchangeNull(m.XID))
 		checkEnded(t, within(t, "reply", ended), nil)
 		a.close()
 		_ = p.rnic.Close()
@@ -307,27 +311,27 @@ func itemsCall(first, last []byte) *oncrpc.ClientCall {
 	e.Opaque(first, 1<<20)
 	e.Opaque(last, 1<<20)
 	b, _ := e.Finish()
-	return &oncrpc.ClientCall{Call: exchangeCall(nil).Call, Args: [][]byte{b}, MaxReply: 800}
+	return &oncrpc.ClientCall{Call: exchange.Call(nil).Call, Args: [][]byte{b}, MaxReply: 800}
 }
 
-var itemsBindings = Bindings{{exchangeProgram, exchangeVersion}: twoItems{}}
+var itemsBindings = payload.Bindings{{Prog: exchange.Program, Vers: exchange.Version}: exchange.TwoItems{}}
 
 // Claims: P-3.9-1 P-6.2-14 P5667-4-5
 func TestALongLastItemIsPaddedOnceAnAlignmentIsKnown(t *testing.T) {
 	nettest.CheckLeaks(t)
-	a := answer(t, ClientConfig{Rules: rfc5666, Configure: true, Bindings: itemsBindings}, &both)
-	last := pattern(2, 600)
+	a := answer(t, ClientConfig{Rules: worked.RFC5666, Configure: true, Bindings: itemsBindings}, &both)
+	last := exchange.Pattern(2, 600)
 	ended := a.start(t.Context(), itemsCall([]byte("abc"), last))
 	p := a.peer()
-	p.configured(ConfReply{MaxCallSendSize: 2048, Align: 256})
+	p.configured(wire.ConfReply{MaxCallSendSize: 2048, Align: 256})
 	m := p.next()
-	if m.Proc != ProcMsgP || m.Align != 256 {
+	if m.Proc != wire.ProcMsgP || m.Align != 256 {
 		t.Errorf("got %v with alignment %d, want RDMA_MSGP with 256", m.Proc, m.Align)
 	}
 	if sent := p.in[int(m.wc.ID)*peerSize:][:m.wc.Bytes]; bytes.Index(sent, last) != 256 {
 		t.Errorf("the item is at octet %d, want 256", bytes.Index(sent, last))
 	}
-	p.send(Header{XID: m.XID, Credits: 8}, exchangeNull(m.XID))
+	p.send(wire.Header{XID: m.XID, Credits: 8}, exchangeNull(m.XID))
 	checkEnded(t, within(t, "reply", ended), nil)
 }
 
@@ -340,14 +344,14 @@ func TestByDefaultCallsAreThoseOfRFC8166(t *testing.T) {
 	a := answer(t, ClientConfig{Bindings: itemsBindings}, &both)
 	var p *testPeer
 	for range 3 {
-		ended := a.start(t.Context(), itemsCall([]byte("abc"), pattern(4, 600)))
+		ended := a.start(t.Context(), itemsCall([]byte("abc"), exchange.Pattern(4, 600)))
 		if p == nil {
 			p = a.peer()
 		}
-		if m := p.next(); m.Proc != ProcMsg || DirectionOf(m.payload) != DirectionCall || !bytes.Contains(m.payload, pattern(4, 600)) {
+		if m := p.next(); m.Proc != wire.ProcMsg || wire.DirectionOf(m.payload) != wire.DirectionCall || !bytes.Contains(m.payload, exchange.Pattern(4, 600)) {
 			t.Errorf("got %v % x", m.Proc, m.payload)
 		} else {
-			p.send(Header{XID: m.XID, Credits: 8}, exchangeNull(m.XID))
+			p.send(wire.Header{XID: m.XID, Credits: 8}, exchangeNull(m.XID))
 		}
 		checkEnded(t, within(t, "reply", ended), nil)
 	}
@@ -357,16 +361,16 @@ func TestByDefaultCallsAreThoseOfRFC8166(t *testing.T) {
 func TestAPaddedCallIsServed(t *testing.T) {
 	nettest.CheckLeaks(t)
 	s := serve(t, ServerConfig{
-		Rules: rfc5666, Configure: &Configurator{Align: 256, Allow: func(*oncrpc.Call) bool { return true }}, Bindings: itemsBindings,
+		Rules: worked.RFC5666, Configure: &Configurator{Align: 256, Allow: func(*oncrpc.Call) bool { return true }}, Bindings: itemsBindings,
 		Handler: oncrpc.HandlerFunc(func(_ context.Context, r *oncrpc.Request) ([]byte, error) {
 			e := r.Accept(len(r.Args))
 			e.Fixed(r.Args)
 			return e.Finish()
 		}),
 	})
-	c := callServer(s, ClientConfig{Rules: rfc5666, Configure: true, Bindings: itemsBindings})
+	c := callServer(s, ClientConfig{Rules: worked.RFC5666, Configure: true, Bindings: itemsBindings})
 	for _, n := range []int{0, 511, 513, 600, 601, 602, 603, 650} {
-		q := itemsCall([]byte("abc"), pattern(n, n))
+		q := itemsCall([]byte("abc"), exchange.Pattern(n, n))
 		r, err := c.Call(t.Context(), q)
 		if err != nil {
 			t.Fatal(err)
@@ -381,16 +385,16 @@ func TestAPaddedCallIsServed(t *testing.T) {
 // Claims: P-3.4-10 P-3.8-12
 func TestAServerThatExposesRepliesIsDone(t *testing.T) {
 	nettest.CheckLeaks(t)
-	s := serve(t, ServerConfig{Rules: rfc5666, ReadReplies: ReadReplies{Enabled: true}})
-	c := callServer(s, ClientConfig{Rules: rfc5666})
+	s := serve(t, ServerConfig{Rules: worked.RFC5666, ReadReplies: ReadReplies{Enabled: true}})
+	c := callServer(s, ClientConfig{Rules: worked.RFC5666})
 	for range 40 {
-		q := exchangeCall(exchangeArgs("abcd", nil, 9000))
+		q := exchange.Call(exchange.Args("abcd", nil, 9000))
 		q.MaxReply = 100 // which is not true, so that there is no room for it
 		r, err := c.Call(t.Context(), q)
 		if err != nil {
 			t.Fatal(err)
 		}
-		if want := exchangeReply(r.XID, "abcd", exchangeResult(nil, 9000)); !bytes.Equal(r.Message, want) {
+		if want := exchange.Reply(r.XID, "abcd", exchangeResult(nil, 9000)); !bytes.Equal(r.Message, want) {
 			t.Fatalf("got %d octets, want %d", len(r.Message), len(want))
 		}
 		r.Release()

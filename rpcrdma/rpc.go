@@ -10,6 +10,8 @@ import (
 
 	"github.com/weft-rdma/weft/memory"
 	"github.com/weft-rdma/weft/oncrpc"
+	"github.com/weft-rdma/weft/rpcrdma/payload"
+	"github.com/weft-rdma/weft/rpcrdma/wire"
 	"github.com/weft-rdma/weft/verbs"
 )
 
@@ -20,9 +22,9 @@ type rpc struct {
 	rpcs  *rpcs
 	call  oncrpc.ClientCall
 	head  []byte // the header of the RPC message
-	shape callShape
-	plan  callPlan
-	taker replyTaker
+	shape payload.CallShape
+	plan  payload.CallPlan
+	taker payload.ReplyReader
 
 	// Of an attempt: the memory that is registered for it.
 	regions  []region
@@ -40,7 +42,7 @@ type rpc struct {
 	// The message that replies, from which header is parsed again. From the end
 	// on they are of the goroutine that calls.
 	message []byte
-	header  Header
+	header  wire.Header
 	fetch   *fetch // of a reply by Read list
 
 	plain []byte // the RPC message that replies, if it is not in message or long
@@ -59,7 +61,7 @@ type rpcs struct{ pool sync.Pool }
 
 // make makes a call of c. Whose arguments are none of its procedure's fails as
 // a [FaultStream], and what cannot be encoded as an *oncrpc.DecodeError does.
-func (r *rpcs) make(c *oncrpc.ClientCall, xid uint32, binding Binding, unbound int) (*rpc, error) {
+func (r *rpcs) make(c *oncrpc.ClientCall, xid uint32, binding payload.Binding, unbound int) (*rpc, error) {
 	x, _ := r.pool.Get().(*rpc)
 	if x == nil {
 		x = &rpc{rpcs: r, signal: make(chan struct{}, 1)}
@@ -75,7 +77,7 @@ func (r *rpcs) make(c *oncrpc.ClientCall, xid uint32, binding Binding, unbound i
 		x.release()
 		return nil, err
 	}
-	x.taker.call, x.taker.binding, x.taker.proc, x.taker.forward = &x.plan.header, binding, c.Proc, c.Forward
+	x.taker.Call, x.taker.Binding, x.taker.Proc, x.taker.Forward = &x.plan.Header, binding, c.Proc, c.Forward
 	return x, nil
 }
 
@@ -83,21 +85,21 @@ func (r *rpcs) make(c *oncrpc.ClientCall, xid uint32, binding Binding, unbound i
 const keepMemory = 1 << 20
 
 // finish reads the reply.
-func (x *rpc) finish(r *Rules, inlineResults bool) (*oncrpc.ClientReply, error) {
+func (x *rpc) finish(r *wire.Rules, inlineResults bool) (*oncrpc.ClientReply, error) {
 	stream, err := x.stream(r)
 	if err != nil {
 		return nil, err
 	}
-	x.taker.inlineResults = inlineResults
+	x.taker.InlineResults = inlineResults
 	reply := &oncrpc.ClientReply{Free: x.free}
-	if err := x.taker.take(&x.header, stream, reply); err != nil {
+	if err := x.taker.Read(&x.header, stream, reply); err != nil {
 		return nil, err
 	}
 	return reply, nil
 }
 
 // stream finds the RPC message of the reply.
-func (x *rpc) stream(r *Rules) ([]byte, error) {
+func (x *rpc) stream(r *wire.Rules) ([]byte, error) {
 	payload, err := x.header.Parse(x.message, r)
 	if err != nil {
 		return nil, err
@@ -105,10 +107,10 @@ func (x *rpc) stream(r *Rules) ([]byte, error) {
 	switch h := &x.header; {
 	case x.fetch != nil:
 		payload, err = x.plain, h.CheckXID(x.plain, r)
-	case h.Proc == ProcNoMsg:
+	case h.Proc == wire.ProcNoMsg:
 		payload = x.long[:h.Reply.Length()]
 		err = h.CheckXID(payload, r)
-	case h.Proc == ProcMsgP:
+	case h.Proc == wire.ProcMsgP:
 		payload, err = x.unpad(payload)
 	}
 	return payload, err
@@ -121,8 +123,8 @@ func (x *rpc) release() {
 			*b = nil
 		}
 	}
-	clear(x.shape.stream)
-	x.call, x.shape.sinks, x.taker.binding = oncrpc.ClientCall{}, nil, nil
+	clear(x.shape.Stream)
+	x.call, x.shape.Sinks, x.taker.Binding = oncrpc.ClientCall{}, nil, nil
 	x.err, x.fetch = nil, nil
 	x.rpcs.pool.Put(x)
 }
@@ -132,8 +134,8 @@ func (x *rpc) release() {
 func (x *rpc) register(qp *verbs.QP) error {
 	p := &x.plan
 	var gathered *verbs.MR
-	if p.gather > 0 {
-		x.gathered = grow(x.gathered, p.gather)
+	if p.Gather > 0 {
+		x.gathered = grow(x.gathered, p.Gather)
 		if err := x.gather(); err != nil {
 			return err
 		}
@@ -142,18 +144,18 @@ func (x *rpc) register(qp *verbs.QP) error {
 			return err
 		}
 	}
-	for i := range p.exposed {
-		e := &p.exposed[i]
-		s := p.segment(e)
-		access, memory := writable, e.memory
+	for i := range p.Exposures {
+		e := &p.Exposures[i]
+		s := p.Segment(e)
+		access, memory := writable, e.Memory
 		switch {
-		case e.list == exposedReply:
-			x.long = grow(x.long, e.part.Length)
+		case e.List == payload.ExposedReply:
+			x.long = grow(x.long, e.Part.Length)
 			memory = x.long
-		case e.list == exposedRead && memory == nil:
-			s.Handle, s.Offset = uint32(gathered.STag()), uint64(e.part.Offset)
+		case e.List == payload.ExposedRead && memory == nil:
+			s.Handle, s.Offset = uint32(gathered.STag()), uint64(e.Part.Offset)
 			continue
-		case e.list == exposedRead:
+		case e.List == payload.ExposedRead:
 			access = readable
 		}
 		mr, err := x.lend(qp, memory, access)

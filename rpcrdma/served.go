@@ -8,6 +8,8 @@ import (
 
 	"github.com/weft-rdma/weft/memory"
 	"github.com/weft-rdma/weft/oncrpc"
+	"github.com/weft-rdma/weft/rpcrdma/payload"
+	"github.com/weft-rdma/weft/rpcrdma/wire"
 	"github.com/weft-rdma/weft/verbs"
 )
 
@@ -17,26 +19,26 @@ import (
 // then to the send queue.
 type served struct {
 	r        *responder
-	message  *message // what it came in; nil when that was given back
-	header   *Header  // of message
-	xid      uint32   // of header
-	admitted bool     // in responder.xids
+	message  *message     // what it came in; nil when that was given back
+	header   *wire.Header // of message
+	xid      uint32       // of header
+	admitted bool         // in responder.xids
 
-	assembly Assembly
+	assembly payload.Assembly
 	needs    int     // octets of memory for what is to be fetched
 	octets   int     // of responder.callMemory that it has
 	call     *buffer // what was fetched, nil if all came inline
 	stream   []byte  // the call, whole: in call or in message
 
 	request oncrpc.Request
-	cursor  Cursor
-	pads    []Run
+	cursor  payload.Cursor
+	pads    []payload.Run
 
 	send     *buffer   // what the Send is made of
 	results  []*buffer // what Request.Alloc gave
 	inPlace  int       // where in send the reply is, behind room for its header; 0: it is not
-	eligible []Run
-	reply    ReplyPlan
+	eligible []payload.Run
+	reply    payload.ReplyPlan
 	offer    *offer // what of the reply the peer fetches
 
 	work work
@@ -101,13 +103,13 @@ func (c *served) drop() {
 // room for them.
 func (c *served) plan() {
 	r, m := c.r, c.message
-	if len(m.Header.Reads) == 0 && m.Header.Proc == ProcMsg {
+	if len(m.Header.Reads) == 0 && m.Header.Proc == wire.ProcMsg {
 		c.stream = m.Payload
 		r.start(c)
 		return
 	}
 	c.pads = c.pads[:0]
-	if m.Header.Proc == ProcMsgP {
+	if m.Header.Proc == wire.ProcMsgP {
 		if err := c.findPads(); err != nil {
 			c.refuse(err)
 			return
@@ -120,7 +122,7 @@ func (c *served) plan() {
 	if c.reads() > 0 && r.e.queue.mostReads() == 0 {
 		// It offers memory to be read, and has said when it connected, or by
 		// CONF_RDMA, that it serves no RDMA Read.
-		c.refuse(faultf(FaultChunk, "call of XID %#x with a Read list, by a peer that serves no RDMA Read", c.header.XID))
+		c.refuse(wire.Errorf(wire.FaultChunk, "call of XID %#x with a Read list, by a peer that serves no RDMA Read", c.header.XID))
 		return
 	}
 	c.needs = takes(c.assembly.Length)
@@ -132,25 +134,25 @@ func (c *served) plan() {
 // items of the arguments (RFC 5666 §3.9). "At or above" the threshold is tried
 // first, and "exceeds" if that does not use up the message exactly.
 func (c *served) findPads() error {
-	h, payload := c.header, c.message.Payload
+	h, inline := c.header, c.message.Payload
 	padding := h.Padding()
 	switch {
 	case len(h.Reads) > 0:
-		return faultf(FaultChunk, "RDMA_MSGP of XID %#x with a Read list, want what is long inline", h.XID)
+		return wire.Errorf(wire.FaultChunk, "RDMA_MSGP of XID %#x with a Read list, want what is long inline", h.XID)
 	case padding.Align <= 1:
 		return nil
 	}
 	var call oncrpc.Call
-	args, err := call.Parse(payload)
+	args, err := call.Parse(inline)
 	if err != nil {
 		return nil // is found out again, and answered, when it is executed
 	}
-	binding := c.r.cfg.bindings[ProgramVersion{call.Prog, call.Vers}]
+	binding := c.r.cfg.bindings[payload.ProgramVersion{Prog: call.Prog, Vers: call.Vers}]
 	if binding == nil {
-		return faultf(FaultStream, "RDMA_MSGP of XID %#x for program %d version %d, of whose arguments nobody knows where pads are", h.XID, call.Prog, call.Vers)
+		return wire.Errorf(wire.FaultStream, "RDMA_MSGP of XID %#x for program %d version %d, of whose arguments nobody knows where pads are", h.XID, call.Prog, call.Vers)
 	}
-	pads, err := FindPads(&c.cursor, padding, payload, args, func(cursor *Cursor) error {
-		return WalkCall(binding, call.Proc, cursor)
+	pads, err := payload.FindPads(&c.cursor, padding, inline, args, func(cursor *payload.Cursor) error {
+		return payload.WalkCall(binding, call.Proc, cursor)
 	})
 	c.pads = append(c.pads, pads...)
 	return err
@@ -159,7 +161,7 @@ func (c *served) findPads() error {
 // reads counts the RDMA Reads of the call.
 func (c *served) reads() (n int) {
 	for i := range c.assembly.Pieces {
-		if c.assembly.Pieces[i].Kind == PieceRead {
+		if c.assembly.Pieces[i].Kind == payload.PieceRead {
 			n++
 		}
 	}
@@ -182,11 +184,11 @@ func (c *served) fetch() {
 	for i := range c.assembly.Pieces {
 		p := &c.assembly.Pieces[i]
 		switch p.Kind {
-		case PieceInline:
+		case payload.PieceInline:
 			copy(c.stream[at:], c.message.Payload[p.Offset:][:p.Length])
-		case PieceZeros:
+		case payload.PieceZeros:
 			clear(c.stream[at:][:p.Length])
-		case PieceRead:
+		case payload.PieceRead:
 			c.add(verbs.OpRead, c.call, at, p.Segment)
 		}
 		at += p.Length
@@ -211,7 +213,7 @@ func (c *served) begin(n int) {
 
 // add adds an RDMA Read or Write between b, from the octet at on, and a segment
 // of the peer's.
-func (c *served) add(op verbs.Op, b *buffer, at int, s Segment) {
+func (c *served) add(op verbs.Op, b *buffer, at int, s wire.Segment) {
 	c.sges = append(c.sges, b.mr.SGE(at, int(s.Length)))
 	c.work.wrs = append(c.work.wrs, verbs.SendWR{
 		Op:     op,
@@ -258,7 +260,7 @@ func (c *served) serve() {
 
 // handler is what executes the call.
 func (c *served) handler() oncrpc.Handler {
-	if conf := c.r.cfg.conf; conf != nil && c.request.Prog == ConfProgram {
+	if conf := c.r.cfg.conf; conf != nil && c.request.Prog == wire.ConfProgram {
 		return confServer{conf, c.r.e}
 	}
 	return c.r.cfg.handler
@@ -284,12 +286,12 @@ func (c *served) check() error {
 	}
 	// RFC 8166 §6.1: what was reduced has to be what may be reduced, and as long
 	// as the count that stayed in the stream says.
-	binding := r.cfg.bindings[ProgramVersion{q.Prog, q.Vers}]
-	if binding == nil || protected(&q.Cred) {
-		return faultf(FaultStream, "call of XID %#x with reduced arguments: program %d version %d has none that may be", q.XID, q.Prog, q.Vers)
+	binding := r.cfg.bindings[payload.ProgramVersion{Prog: q.Prog, Vers: q.Vers}]
+	if binding == nil || payload.Protected(&q.Cred) {
+		return wire.Errorf(wire.FaultStream, "call of XID %#x with reduced arguments: program %d version %d has none that may be", q.XID, q.Prog, q.Vers)
 	}
 	c.cursor.Whole(c.stream, args)
-	if err := WalkCall(binding, q.Proc, &c.cursor); err != nil {
+	if err := payload.WalkCall(binding, q.Proc, &c.cursor); err != nil {
 		return err
 	}
 	return c.assembly.CheckItems(c.cursor.Items())

@@ -11,6 +11,9 @@ import (
 
 	"github.com/weft-rdma/weft/internal/nettest"
 	"github.com/weft-rdma/weft/oncrpc"
+	"github.com/weft-rdma/weft/rpcrdma/internal/exchange"
+	"github.com/weft-rdma/weft/rpcrdma/payload"
+	"github.com/weft-rdma/weft/rpcrdma/wire"
 	"github.com/weft-rdma/weft/verbs"
 )
 
@@ -37,17 +40,17 @@ func TestAReplyIsFetchedAndThenWithdrawn(t *testing.T) {
 	p.alive()
 	before := s.regions()
 	for xid := range uint32(50) {
-		p.send(Header{XID: xid}, exchangeMessage(xid, "abcd", nil, 9001))
+		p.send(wire.Header{XID: xid}, exchangeMessage(xid, "abcd", nil, 9001))
 		m := p.next()
-		if m.Proc != ProcNoMsg || len(m.Reads) == 0 || m.HasReply || m.Credits != DefaultCredits-1 {
+		if m.Proc != wire.ProcNoMsg || len(m.Reads) == 0 || m.HasReply || m.Credits != DefaultCredits-1 {
 			t.Fatalf("got %+v", m.Header)
 		}
 		b, err := p.fetch(m.Reads)
-		if want := exchangeReply(xid, "abcd", exchangeResult(nil, 9001)); err != nil || !bytes.Equal(b, want) {
+		if want := exchange.Reply(xid, "abcd", exchangeResult(nil, 9001)); err != nil || !bytes.Equal(b, want) {
 			t.Fatalf("fetched %x, %v, want %x", b, err, want)
 		}
-		p.raw(AppendDone(nil, xid, 1))
-		p.raw(AppendDone(nil, xid, 1)) // once more does nothing
+		p.raw(wire.AppendDone(nil, xid, 1))
+		p.raw(wire.AppendDone(nil, xid, 1)) // once more does nothing
 		p.alive()
 		if _, err := p.rnic.Query(); err != nil {
 			t.Fatal(err)
@@ -66,13 +69,13 @@ func TestWhatWasWithdrawnCannotBeRead(t *testing.T) {
 	nettest.CheckLeaks(t)
 	s := serve(t, ServerConfig{ReadReplies: ReadReplies{Enabled: true}})
 	p, other := s.full(), s.full()
-	p.send(Header{XID: 3}, exchangeMessage(3, "abcd", nil, 9001))
+	p.send(wire.Header{XID: 3}, exchangeMessage(3, "abcd", nil, 9001))
 	m := p.next()
 	// Nor can another client read it.
 	if _, err := other.fetch(m.Reads); err == nil {
 		t.Error("another client has read the reply")
 	}
-	p.raw(AppendDone(nil, 3, 1))
+	p.raw(wire.AppendDone(nil, 3, 1))
 	p.alive()
 	if _, err := p.fetch(m.Reads); err == nil {
 		t.Error("the reply was read after its RDMA_DONE")
@@ -89,14 +92,14 @@ func TestAReplyIsLentWithoutWhatIsBehindIt(t *testing.T) {
 	s := serve(t, ServerConfig{ReadReplies: ReadReplies{Enabled: true}})
 	p := s.full()
 	for _, n := range []int{9001, 5001} {
-		p.send(Header{XID: 3}, exchangeMessage(3, "abcd", nil, n))
+		p.send(wire.Header{XID: 3}, exchangeMessage(3, "abcd", nil, n))
 		m := p.next()
 		b, err := p.fetch(m.Reads)
-		if want := exchangeReply(3, "abcd", exchangeResult(nil, n)); err != nil || !bytes.Equal(b, want) {
+		if want := exchange.Reply(3, "abcd", exchangeResult(nil, n)); err != nil || !bytes.Equal(b, want) {
 			t.Fatalf("fetched %x, %v, want %x", b, err, want)
 		}
 		if n == 9001 {
-			p.raw(AppendDone(nil, 3, 1))
+			p.raw(wire.AppendDone(nil, 3, 1))
 			p.alive()
 			continue
 		}
@@ -113,7 +116,7 @@ func TestACallThatIsSentAgainWithdrawsTheReplyBefore(t *testing.T) {
 	s := serve(t, ServerConfig{ReadReplies: ReadReplies{Enabled: true}})
 	p := s.full()
 	for range 3 {
-		p.send(Header{XID: 3}, exchangeMessage(3, "abcd", nil, 9001))
+		p.send(wire.Header{XID: 3}, exchangeMessage(3, "abcd", nil, 9001))
 		p.next()
 	}
 	if n := s.offers(); n != 1 {
@@ -144,7 +147,7 @@ func TestRepliesThatAreNotFetchedAreBounded(t *testing.T) {
 				began := time.Now()
 				calls := uint32(min(10, c.credits))
 				for xid := range calls {
-					p.send(Header{XID: xid}, exchangeMessage(xid, "abcd", nil, 9001))
+					p.send(wire.Header{XID: xid}, exchangeMessage(xid, "abcd", nil, 9001))
 				}
 				synctest.Wait()
 				for i := range int(calls) {
@@ -152,7 +155,7 @@ func TestRepliesThatAreNotFetchedAreBounded(t *testing.T) {
 						t.Errorf("%d replies are held, want %d", n, c.offers)
 					}
 					m := p.next() // waits for the timer when it has to
-					if m.Proc != ProcNoMsg {
+					if m.Proc != wire.ProcNoMsg {
 						t.Fatalf("got %+v", m.Header)
 					}
 					if waited, want := time.Since(began), time.Duration(i/c.offers)*10*time.Second; waited != want {
@@ -183,7 +186,7 @@ func TestAReplyThatIsNotFetchedEndsTheConnection(t *testing.T) {
 		s := serve(t, ServerConfig{ReadReplies: ReadReplies{Enabled: true, Close: true, Timeout: 15 * time.Second}})
 		p := s.full()
 		began := time.Now()
-		p.send(Header{XID: 3}, exchangeMessage(3, "abcd", nil, 9001))
+		p.send(wire.Header{XID: 3}, exchangeMessage(3, "abcd", nil, 9001))
 		p.next()
 		if err := p.end(); err != errNotFetched {
 			t.Errorf("ended with %v", err)
@@ -200,7 +203,7 @@ func TestARDMA_DONESendsWhatWasHeldBack(t *testing.T) {
 		s := serve(t, ServerConfig{ReadReplies: ReadReplies{Enabled: true, Replies: 1}})
 		p := s.full()
 		for xid := range uint32(3) {
-			p.send(Header{XID: xid}, exchangeMessage(xid, "abcd", nil, 9001))
+			p.send(wire.Header{XID: xid}, exchangeMessage(xid, "abcd", nil, 9001))
 		}
 		seen := map[uint32]bool{}
 		began := time.Now()
@@ -214,7 +217,7 @@ func TestARDMA_DONESendsWhatWasHeldBack(t *testing.T) {
 			if n := s.offers(); n != 1 {
 				t.Errorf("%d replies are held", n)
 			}
-			p.raw(AppendDone(nil, m.XID, 1))
+			p.raw(wire.AppendDone(nil, m.XID, 1))
 		}
 		if waited := time.Since(began); waited != 0 {
 			t.Errorf("it took %v", waited)
@@ -230,7 +233,7 @@ func TestTheEndWithdrawsReplies(t *testing.T) {
 	s := serve(t, ServerConfig{ReadReplies: ReadReplies{Enabled: true, Replies: 1}})
 	p := s.full()
 	for xid := range uint32(3) {
-		p.send(Header{XID: xid}, exchangeMessage(xid, "abcd", nil, 9001))
+		p.send(wire.Header{XID: xid}, exchangeMessage(xid, "abcd", nil, 9001))
 	}
 	p.next()
 	p.qp.Abort()
@@ -249,12 +252,12 @@ func TestAReplyToFetchThatComesAfterTheEndIsNotKept(t *testing.T) {
 			for len(rnic.QPs()) > 0 || rnic.Usage().CQs > 0 { // until the connection is gone
 				runtime.Gosched()
 			}
-			return exchangeReply(r.XID, "abcd", exchangeResult(nil, 9000)), nil
+			return exchange.Reply(r.XID, "abcd", exchangeResult(nil, 9000)), nil
 		}),
 	})
 	rnic = s.rnic
 	p := s.full()
-	p.send(Header{XID: 3}, exchangeMessage(3, "abcd", nil, 9000))
+	p.send(wire.Header{XID: 3}, exchangeMessage(3, "abcd", nil, 9000))
 	<-entered
 	p.qp.Abort()
 	p.end()
@@ -263,10 +266,10 @@ func TestAReplyToFetchThatComesAfterTheEndIsNotKept(t *testing.T) {
 // Claims: P-3.9-5 P-3.9-6
 func TestServerTakesPadsOut(t *testing.T) {
 	nettest.CheckLeaks(t)
-	item := pattern(1, 600)
+	item := exchange.Pattern(1, 600)
 	stream := exchangeMessage(4, "abcd", [][]byte{item}, 600)
 	padded := func(align, threshold uint32, items ...int) []byte {
-		h := Header{XID: 4, Proc: ProcMsgP, Align: align, Threshold: threshold}
+		h := wire.Header{XID: 4, Proc: wire.ProcMsgP, Align: align, Threshold: threshold}
 		body := bytes.Clone(stream)
 		for _, at := range items { // ascending, in the padded stream
 			off := h.Len() + at
@@ -275,8 +278,8 @@ func TestServerTakesPadsOut(t *testing.T) {
 		}
 		return onWire(h, body)
 	}
-	p := serve(t, ServerConfig{Rules: Rules{MSGP: true}}).full()
-	want := exchangeReply(4, "abcd", item)
+	p := serve(t, ServerConfig{Rules: wire.Rules{MSGP: true}}).full()
+	want := exchange.Reply(4, "abcd", item)
 	for _, c := range []struct {
 		name    string
 		message []byte
@@ -290,8 +293,8 @@ func TestServerTakesPadsOut(t *testing.T) {
 		{"at the threshold, by who reads exceeds", padded(256, 600), want},
 		{"pads where none belong", padded(256, 601, position), oncrpc.GarbageArgs},
 		{"pads missing", padded(256, 100), oncrpc.GarbageArgs},
-		{"alignment beyond the limit", onWire(Header{XID: 4, Proc: ProcMsgP, Align: MaxAlign + 1}, stream), ErrChunk},
-		{"with a Read list", onWire(Header{XID: 4, Proc: ProcMsgP, Align: 256, Reads: reads(position, p.lend(item, verbs.RemoteRead))}, without(stream, position, 600)), ErrChunk},
+		{"alignment beyond the limit", onWire(wire.Header{XID: 4, Proc: wire.ProcMsgP, Align: wire.MaxAlign + 1}, stream), wire.ErrChunk},
+		{"with a Read list", onWire(wire.Header{XID: 4, Proc: wire.ProcMsgP, Align: 256, Reads: reads(position, p.lend(item, verbs.RemoteRead))}, without(stream, position, 600)), wire.ErrChunk},
 	} {
 		p.raw(c.message)
 		m := p.next()
@@ -301,19 +304,19 @@ func TestServerTakesPadsOut(t *testing.T) {
 				t.Errorf("%s: got %+v %x", c.name, m.Header, m.payload)
 			}
 		case oncrpc.AcceptStat:
-			if m.Proc != ProcMsg || replyStat(t, m.payload) != want {
+			if m.Proc != wire.ProcMsg || replyStat(t, m.payload) != want {
 				t.Errorf("%s: got %+v %x", c.name, m.Header, m.payload)
 			}
-		case ErrorCode:
-			if m.Proc != ProcError || m.Err != want {
+		case wire.ErrorCode:
+			if m.Proc != wire.ProcError || m.Err != want {
 				t.Errorf("%s: got %+v", c.name, m.Header)
 			}
 		}
 	}
 	// Who does not know the program does not know its items.
-	null := oncrpc.Call{XID: 4, Prog: exchangeProgram, Vers: 2}
+	null := oncrpc.Call{XID: 4, Prog: exchange.Program, Vers: 2}
 	b, _ := null.Append(nil)
-	p.raw(onWire(Header{XID: 4, Proc: ProcMsgP, Align: 256}, b))
+	p.raw(onWire(wire.Header{XID: 4, Proc: wire.ProcMsgP, Align: 256}, b))
 	if m := p.next(); replyStat(t, m.payload) != oncrpc.GarbageArgs {
 		t.Errorf("got %+v", m)
 	}
@@ -321,9 +324,9 @@ func TestServerTakesPadsOut(t *testing.T) {
 
 // confMessage is M15 with other arguments.
 func confMessage(xid uint32, proc uint32, args []byte) []byte {
-	call := oncrpc.Call{XID: xid, Prog: ConfProgram, Vers: ConfVersion, Proc: proc}
+	call := oncrpc.Call{XID: xid, Prog: wire.ConfProgram, Vers: wire.ConfVersion, Proc: proc}
 	b, _ := call.Append(nil)
-	return onWire(Header{XID: xid, Credits: 1}, b, args)
+	return onWire(wire.Header{XID: xid, Credits: 1}, b, args)
 }
 
 // Claims: P-6.1-1 P-6.2-5 P-6.2-8 P-6.2-12 P-6-3 P-6-4 P-11-13
@@ -331,33 +334,33 @@ func TestServerIsConfiguredByWhoMay(t *testing.T) {
 	nettest.CheckLeaks(t)
 	everybody := func(*oncrpc.Call) bool { return true }
 	p := serve(t, ServerConfig{ReceiveSize: 8192, SendSize: 8192, Configure: &Configurator{Allow: everybody, Align: 256}}).full()
-	p.raw(confMessage(1, ConfNull, nil))
+	p.raw(confMessage(1, wire.ConfNull, nil))
 	if m := p.next(); replyStat(t, m.payload) != oncrpc.Success {
 		t.Errorf("NULL: got %x", m.payload)
 	}
-	p.raw(confMessage(2, ConfRDMA, ConfCall{MaxCallSendSize: 4096, MaxReplySendSize: 6000, MaxRDMARead: 16}.Append(nil)))
+	p.raw(confMessage(2, wire.ConfRDMA, wire.ConfCall{MaxCallSendSize: 4096, MaxReplySendSize: 6000, MaxRDMARead: 16}.Append(nil)))
 	m := p.next()
-	var reply ConfReply
-	if err := reply.Parse(m.payload[24:]); err != nil || reply != (ConfReply{MaxCallSendSize: 8192, Align: 256, MaxRDMARead: 1}) {
+	var reply wire.ConfReply
+	if err := reply.Parse(m.payload[24:]); err != nil || reply != (wire.ConfReply{MaxCallSendSize: 8192, Align: 256, MaxRDMARead: 1}) {
 		t.Errorf("got %+v, %v", reply, err)
 	}
 	// Replies are as long now as the client takes them.
-	fixed := 28 + len(exchangeReply(3, "abcd", nil))
+	fixed := 28 + len(exchange.Reply(3, "abcd", nil))
 	for _, n := range []int{6000 - fixed, 6000 - fixed + 4} {
-		p.send(Header{XID: 3}, exchangeMessage(3, "abcd", nil, n))
-		if m := p.next(); (m.Proc == ProcMsg) != (n == 6000-fixed) {
+		p.send(wire.Header{XID: 3}, exchangeMessage(3, "abcd", nil, n))
+		if m := p.next(); (m.Proc == wire.ProcMsg) != (n == 6000-fixed) {
 			t.Errorf("result of %d octets: %v", n, m.Proc)
 		}
 	}
 	// The second replaces the first; who serves no RDMA Read is asked for none.
-	p.raw(confMessage(4, ConfRDMA, ConfCall{}.Append(nil)))
+	p.raw(confMessage(4, wire.ConfRDMA, wire.ConfCall{}.Append(nil)))
 	p.next()
-	item := pattern(1, 100)
-	p.send(Header{XID: 5, Reads: reads(position, p.lend(item, verbs.RemoteRead))}, without(exchangeMessage(5, "abcd", [][]byte{item}), position, 100))
-	if m := p.next(); m.Proc != ProcError || m.Err != ErrChunk {
+	item := exchange.Pattern(1, 100)
+	p.send(wire.Header{XID: 5, Reads: reads(position, p.lend(item, verbs.RemoteRead))}, without(exchangeMessage(5, "abcd", [][]byte{item}), position, 100))
+	if m := p.next(); m.Proc != wire.ProcError || m.Err != wire.ErrChunk {
 		t.Errorf("got %+v", m)
 	}
-	for proc, want := range map[uint32]oncrpc.AcceptStat{ConfRDMA: oncrpc.GarbageArgs, 2: oncrpc.ProcUnavail} {
+	for proc, want := range map[uint32]oncrpc.AcceptStat{wire.ConfRDMA: oncrpc.GarbageArgs, 2: oncrpc.ProcUnavail} {
 		p.raw(confMessage(6, proc, make([]byte, 8)))
 		if m := p.next(); replyStat(t, m.payload) != want {
 			t.Errorf("procedure %d: got %x", proc, m.payload)
@@ -366,14 +369,14 @@ func TestServerIsConfiguredByWhoMay(t *testing.T) {
 
 	for _, allow := range []func(*oncrpc.Call) bool{nil, func(c *oncrpc.Call) bool { return c.Cred.Flavor == oncrpc.FlavorGSS }} {
 		p := serve(t, ServerConfig{Configure: &Configurator{Allow: allow}}).full()
-		p.raw(confMessage(7, ConfRDMA, ConfCall{}.Append(nil)))
+		p.raw(confMessage(7, wire.ConfRDMA, wire.ConfCall{}.Append(nil)))
 		var r oncrpc.Reply
 		if _, err := r.Parse(p.next().payload); err != nil || r.Stat != oncrpc.MsgDenied || r.Auth != oncrpc.AuthTooWeak {
 			t.Errorf("got %+v, %v, want AUTH_TOOWEAK", r, err)
 		}
 	}
 	p = serve(t, ServerConfig{}).full()
-	p.raw(confMessage(8, ConfRDMA, ConfCall{}.Append(nil)))
+	p.raw(confMessage(8, wire.ConfRDMA, wire.ConfCall{}.Append(nil)))
 	if m := p.next(); replyStat(t, m.payload) != oncrpc.ProgUnavail {
 		t.Errorf("got %x", m.payload)
 	}
@@ -396,19 +399,19 @@ func TestOnlyWhereTheUpperLayerPermitsAReplyIsFetched(t *testing.T) {
 		peer verbs.QPConfig
 	}{
 		{"not enabled", ServerConfig{}, verbs.QPConfig{IRD: 8, ORD: 8}},
-		{"no binding", ServerConfig{ReadReplies: ReadReplies{Enabled: true}, Bindings: Bindings{}}, verbs.QPConfig{IRD: 8, ORD: 8}},
-		{"not permitted", ServerConfig{ReadReplies: ReadReplies{Enabled: true}, Bindings: Bindings{{exchangeProgram, exchangeVersion}: neverRead{}}}, verbs.QPConfig{IRD: 8, ORD: 8}},
+		{"no binding", ServerConfig{ReadReplies: ReadReplies{Enabled: true}, Bindings: payload.Bindings{}}, verbs.QPConfig{IRD: 8, ORD: 8}},
+		{"not permitted", ServerConfig{ReadReplies: ReadReplies{Enabled: true}, Bindings: payload.Bindings{{Prog: exchange.Program, Vers: exchange.Version}: neverRead{}}}, verbs.QPConfig{IRD: 8, ORD: 8}},
 		{"a client that cannot read", ServerConfig{ReadReplies: ReadReplies{Enabled: true}}, verbs.QPConfig{IRD: 8}},
 	} {
 		c.cfg.Handler = handler
 		p := serve(t, c.cfg).connect(nil, c.peer)
-		p.send(Header{XID: 1}, exchangeMessage(1, "", nil))
-		if m := p.next(); m.Proc != ProcError || m.Err != ErrChunk {
+		p.send(wire.Header{XID: 1}, exchangeMessage(1, "", nil))
+		if m := p.next(); m.Proc != wire.ProcError || m.Err != wire.ErrChunk {
 			t.Errorf("%s: got %+v", c.name, m)
 		}
 	}
 }
 
-type neverRead struct{ exchangeBinding }
+type neverRead struct{ exchange.Binding }
 
 func (neverRead) ReadRead(uint32) bool { return false }

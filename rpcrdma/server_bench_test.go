@@ -8,6 +8,8 @@ import (
 
 	"github.com/weft-rdma/weft/internal/nettest"
 	"github.com/weft-rdma/weft/oncrpc"
+	"github.com/weft-rdma/weft/rpcrdma/internal/exchange"
+	"github.com/weft-rdma/weft/rpcrdma/wire"
 	"github.com/weft-rdma/weft/verbs"
 )
 
@@ -26,7 +28,7 @@ func BenchmarkServeNull(b *testing.B) {
 	})
 	b.Run("rpc", func(b *testing.B) {
 		p := benchPeer(b, ServerConfig{})
-		message := (&Header{XID: 5, Credits: 1}).Append(nil)
+		message := (&wire.Header{XID: 5, Credits: 1}).Append(nil)
 		message = append(message, nullCall(5)...)
 		b.ReportAllocs()
 		for b.Loop() {
@@ -40,7 +42,7 @@ func BenchmarkServeNull(b *testing.B) {
 // the handler's memory.
 func BenchmarkServeResult(b *testing.B) {
 	const size, depth = 1 << 20, 8
-	data := pattern(1, size)
+	data := exchange.Pattern(1, size)
 	handler := oncrpc.HandlerFunc(func(_ context.Context, r *oncrpc.Request) ([]byte, error) {
 		e := r.Accept(size + 64)
 		e.Uint32(0)
@@ -51,7 +53,7 @@ func BenchmarkServeResult(b *testing.B) {
 	})
 	p := benchPeer(b, ServerConfig{Handler: handler})
 	mem := p.lend(make([]byte, size), verbs.RemoteWrite)
-	message := (&Header{Credits: 1, Writes: []WriteChunk{{mem}}}).Append(nil)
+	message := (&wire.Header{Credits: 1, Writes: []wire.WriteChunk{{mem}}}).Append(nil)
 	at := len(message)
 	message = append(message, exchangeMessage(0, "", nil, size)...)
 	b.SetBytes(size)
@@ -67,9 +69,9 @@ func BenchmarkServeArgument(b *testing.B) {
 		return e.Finish()
 	})
 	p := benchPeer(b, ServerConfig{Handler: handler})
-	stream := exchangeMessage(0, "abcd", [][]byte{pattern(1, size)})
+	stream := exchangeMessage(0, "abcd", [][]byte{exchange.Pattern(1, size)})
 	mem := p.lend(stream[position:][:size], verbs.RemoteRead)
-	message := (&Header{Credits: 1, Reads: reads(position, mem)}).Append(nil)
+	message := (&wire.Header{Credits: 1, Reads: reads(position, mem)}).Append(nil)
 	at := len(message)
 	message = append(message, without(stream, position, size)...)
 	b.SetBytes(size)
@@ -101,7 +103,7 @@ func (p *testPeer) repeat(b *testing.B, message []byte, at, depth int) {
 // benchPeer is a peer over TCP, that invalidates nothing.
 func benchPeer(b *testing.B, cfg ServerConfig) *testPeer {
 	x, y := nettest.TCPPair(b, "tcp4")
-	return serve(b, cfg).connectOver(x, y, &PrivateData{SendSize: 4096, ReceiveSize: 4096}, verbs.QPConfig{IRD: 8, ORD: 8})
+	return serve(b, cfg).connectOver(x, y, &wire.PrivateData{SendSize: 4096, ReceiveSize: 4096}, verbs.QPConfig{IRD: 8, ORD: 8})
 }
 
 // reply waits for a message and does not look at it.

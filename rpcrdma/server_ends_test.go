@@ -9,6 +9,8 @@ import (
 	"github.com/weft-rdma/weft/internal/nettest"
 	"github.com/weft-rdma/weft/oncrpc"
 	"github.com/weft-rdma/weft/rdmap"
+	"github.com/weft-rdma/weft/rpcrdma/internal/exchange"
+	"github.com/weft-rdma/weft/rpcrdma/wire"
 	"github.com/weft-rdma/weft/verbs"
 )
 
@@ -18,25 +20,25 @@ import (
 //
 // Claims: P8166-4.5.3-2
 func TestACallThatBreaksTheConnectionIsAnsweredOnTheNext(t *testing.T) {
-	item := pattern(1, 8000)
+	item := exchange.Pattern(1, 8000)
 	for _, c := range []struct {
 		name string
-		call func(xid uint32, s Segment) []byte
+		call func(xid uint32, s wire.Segment) []byte
 	}{
-		{"Read of an STag that does not exist", func(xid uint32, s Segment) []byte {
+		{"Read of an STag that does not exist", func(xid uint32, s wire.Segment) []byte {
 			s.Handle ^= 0xff00
-			return onWire(Header{XID: xid, Reads: reads(position, s)}, without(exchangeMessage(xid, "abcd", [][]byte{item}), position, 8000))
+			return onWire(wire.Header{XID: xid, Reads: reads(position, s)}, without(exchangeMessage(xid, "abcd", [][]byte{item}), position, 8000))
 		}},
-		{"Read beyond the region", func(xid uint32, s Segment) []byte {
+		{"Read beyond the region", func(xid uint32, s wire.Segment) []byte {
 			s.Offset += 4
-			return onWire(Header{XID: xid, Reads: reads(position, s)}, without(exchangeMessage(xid, "abcd", [][]byte{item}), position, 8000))
+			return onWire(wire.Header{XID: xid, Reads: reads(position, s)}, without(exchangeMessage(xid, "abcd", [][]byte{item}), position, 8000))
 		}},
-		{"Write to an STag that does not exist", func(xid uint32, s Segment) []byte {
+		{"Write to an STag that does not exist", func(xid uint32, s wire.Segment) []byte {
 			s.Handle ^= 0xff00
-			return onWire(Header{XID: xid, Writes: []WriteChunk{{s}}}, exchangeMessage(xid, "abcd", nil, 8000))
+			return onWire(wire.Header{XID: xid, Writes: []wire.WriteChunk{{s}}}, exchangeMessage(xid, "abcd", nil, 8000))
 		}},
-		{"Write without the right", func(xid uint32, s Segment) []byte {
-			return onWire(Header{XID: xid, Writes: []WriteChunk{{s}}}, exchangeMessage(xid, "abcd", nil, 8000))
+		{"Write without the right", func(xid uint32, s wire.Segment) []byte {
+			return onWire(wire.Header{XID: xid, Writes: []wire.WriteChunk{{s}}}, exchangeMessage(xid, "abcd", nil, 8000))
 		}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
@@ -49,11 +51,11 @@ func TestACallThatBreaksTheConnectionIsAnsweredOnTheNext(t *testing.T) {
 				if m, ok := p.nextOrEnd(); i == 1 {
 					// The RNIC may have reported the end before it has told which
 					// call was at fault, but not here.
-					if !ok || m.Proc != ProcError || m.Err != ErrChunk {
+					if !ok || m.Proc != wire.ProcError || m.Err != wire.ErrChunk {
 						t.Fatalf("sent again: got %+v, want ERR_CHUNK", m)
 					}
 					p.alive()
-				} else if err := p.end(); ok && m.Proc != ProcMsg || err == nil {
+				} else if err := p.end(); ok && m.Proc != wire.ProcMsg || err == nil {
 					t.Errorf("got %+v, want the connection to end", m)
 				}
 			}
@@ -65,7 +67,7 @@ func TestACallThatBreaksTheConnectionIsAnsweredOnTheNext(t *testing.T) {
 // connectTCP connects a full peer over loopback.
 func (s *serving) connectTCP() *testPeer {
 	a, b := nettest.TCPPair(s.t, "tcp4")
-	return s.connectOver(a, b, &PrivateData{RemoteInvalidation: true, SendSize: 4096, ReceiveSize: 4096}, verbs.QPConfig{IRD: 8, ORD: 8})
+	return s.connectOver(a, b, &wire.PrivateData{RemoteInvalidation: true, SendSize: 4096, ReceiveSize: 4096}, verbs.QPConfig{IRD: 8, ORD: 8})
 }
 
 // Claims: P-3.3-1 P-3.3-11 P-3.3-12 P-11-4 P8166-3.3-1 P8166-8.1-1
@@ -87,11 +89,11 @@ func TestWhoIgnoresCreditsLosesHisConnectionAlone(t *testing.T) {
 	good, bad := s.full(), s.full()
 	for i := range 4 + receiveSlack {
 		// Calls beyond the grant are served as long as there is a receive.
-		bad.send(Header{XID: uint32(i + 1)}, callMessage(uint32(i+1), 2, nil))
+		bad.send(wire.Header{XID: uint32(i + 1)}, callMessage(uint32(i+1), 2, nil))
 		<-entered
 	}
 	good.alive()
-	bad.send(Header{XID: 100}, callMessage(100, 2, nil))
+	bad.send(wire.Header{XID: 100}, callMessage(100, 2, nil))
 	if err := bad.end(); err == nil {
 		t.Error("the connection ended without an error")
 	}
@@ -111,10 +113,10 @@ func TestAMessageLongerThanItsReceiveEndsTheConnection(t *testing.T) {
 	nettest.CheckLeaks(t)
 	s := serve(t, ServerConfig{ReceiveSize: 500}) // 1024 octets are the least
 	p, other := s.full(), s.full()
-	fixed := len(onWire(Header{XID: 6}, exchangeMessage(6, "abcd", [][]byte{{}}, 4)))
-	item := pattern(5, MinThreshold-fixed)
-	p.send(Header{XID: 6}, exchangeMessage(6, "abcd", [][]byte{item}, 4))
-	if m, want := p.next(), exchangeReply(6, "abcd", item[:4]); !bytes.Equal(m.payload, want) {
+	fixed := len(onWire(wire.Header{XID: 6}, exchangeMessage(6, "abcd", [][]byte{{}}, 4)))
+	item := exchange.Pattern(5, wire.MinThreshold-fixed)
+	p.send(wire.Header{XID: 6}, exchangeMessage(6, "abcd", [][]byte{item}, 4))
+	if m, want := p.next(), exchange.Reply(6, "abcd", item[:4]); !bytes.Equal(m.payload, want) {
 		t.Errorf("got %x, want %x", m.payload, want)
 	}
 	p.raw(make([]byte, 1025))
@@ -130,18 +132,18 @@ func TestAMessageLongerThanItsReceiveEndsTheConnection(t *testing.T) {
 // Claims: P8166-8.1-1
 func TestAConnectionCutAnywhereLeavesNothing(t *testing.T) {
 	nettest.CheckLeaks(t)
-	item := pattern(3, 600)
+	item := exchange.Pattern(3, 600)
 	// exchange does all kinds of calls, as far as the connection lets it, and
 	// counts the messages that came.
 	exchange := func(p *testPeer) (replies int) {
 		mem := p.lend(bytes.Clone(item), verbs.RemoteRead)
-		p.send(Header{XID: 1}, nullCall(1))
-		p.send(Header{XID: 2, Reads: reads(position, segments(mem, 300, 300)...)}, without(exchangeMessage(2, "abcd", [][]byte{item}, 20), position, 600))
+		p.send(wire.Header{XID: 1}, nullCall(1))
+		p.send(wire.Header{XID: 2, Reads: reads(position, segments(mem, 300, 300)...)}, without(exchangeMessage(2, "abcd", [][]byte{item}, 20), position, 600))
 		long := exchangeMessage(3, "abcd", nil, 20)
-		p.send(Header{XID: 3, Proc: ProcNoMsg, Reads: reads(0, p.lend(long, verbs.RemoteRead))})
+		p.send(wire.Header{XID: 3, Proc: wire.ProcNoMsg, Reads: reads(0, p.lend(long, verbs.RemoteRead))})
 		sink := p.lend(make([]byte, 600), verbs.RemoteWrite)
-		p.send(Header{XID: 4, Writes: []WriteChunk{segments(sink, 300, 300)}}, exchangeMessage(4, "abcd", nil, 500))
-		p.send(Header{XID: 5, HasReply: true, Reply: WriteChunk{p.lend(make([]byte, 3000), verbs.RemoteWrite)}}, exchangeMessage(5, "abcd", nil, 2000))
+		p.send(wire.Header{XID: 4, Writes: []wire.WriteChunk{segments(sink, 300, 300)}}, exchangeMessage(4, "abcd", nil, 500))
+		p.send(wire.Header{XID: 5, HasReply: true, Reply: wire.WriteChunk{p.lend(make([]byte, 3000), verbs.RemoteWrite)}}, exchangeMessage(5, "abcd", nil, 2000))
 		for range 5 {
 			if _, ok := p.nextOrEnd(); !ok {
 				break
@@ -151,7 +153,7 @@ func TestAConnectionCutAnywhereLeavesNothing(t *testing.T) {
 		return replies
 	}
 	// The peer takes 1024 octets, so that the last reply is long.
-	private := &PrivateData{SendSize: 4096, ReceiveSize: 1024}
+	private := &wire.PrivateData{SendSize: 4096, ReceiveSize: 1024}
 	s := serve(t, ServerConfig{SendSize: 1024})
 	a, b := nettest.BufferedPipe(1 << 20)
 	p := s.connectOver(a, b, private, verbs.QPConfig{IRD: 8, ORD: 8})

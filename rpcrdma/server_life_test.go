@@ -14,6 +14,7 @@ import (
 	"github.com/weft-rdma/weft/internal/nettest"
 	"github.com/weft-rdma/weft/iwarptest"
 	"github.com/weft-rdma/weft/oncrpc"
+	"github.com/weft-rdma/weft/rpcrdma/wire"
 	"github.com/weft-rdma/weft/verbs"
 )
 
@@ -45,12 +46,12 @@ func TestShutdownLetsCallsInProgressEnd(t *testing.T) {
 		s := serve(t, ServerConfig{Handler: g})
 		p, idle := s.full(), s.full()
 		idle.alive()
-		p.send(Header{XID: 1}, callMessage(1, 2, nil))
+		p.send(wire.Header{XID: 1}, callMessage(1, 2, nil))
 		<-g.entered
 		done := make(chan error)
 		go func() { done <- s.server.Shutdown(t.Context()) }()
 		idle.wantClosed() // while the other still waits
-		p.send(Header{XID: 2}, nullCall(2))
+		p.send(wire.Header{XID: 2}, nullCall(2))
 		synctest.Wait()
 		close(g.leave)
 		if m := p.next(); m.XID != 1 {
@@ -87,7 +88,7 @@ func TestShutdownThatTakesTooLongEndsAll(t *testing.T) {
 	g := newGate()
 	s := serve(t, ServerConfig{Handler: g})
 	p := s.full()
-	p.send(Header{XID: 1}, callMessage(1, 2, nil))
+	p.send(wire.Header{XID: 1}, callMessage(1, 2, nil))
 	<-g.entered
 	ctx, cancel := context.WithCancel(t.Context())
 	done := make(chan error)
@@ -169,7 +170,7 @@ func TestANewConnectionTakesThePlaceOfTheOneIdleForLongest(t *testing.T) {
 		g := newGate()
 		s := serve(t, ServerConfig{Handler: g, Connections: 3})
 		busy, old, young := s.full(), s.full(), s.full()
-		busy.send(Header{XID: 1}, callMessage(1, 2, nil))
+		busy.send(wire.Header{XID: 1}, callMessage(1, 2, nil))
 		old.alive()
 		young.alive()
 		synctest.Wait() // the call of busy is in its handler
@@ -237,7 +238,7 @@ const attacker, honest = "192.0.2.1", "192.0.2.2"
 func (s *serving) fullFrom(addr string, room int) *testPeer {
 	s.t.Helper()
 	a, b := nettest.BufferedPipe(room)
-	return s.connectOver(a, fromAddr{b, addr}, &PrivateData{SendSize: 4096, ReceiveSize: 4096}, verbs.QPConfig{IRD: 8, ORD: 8})
+	return s.connectOver(a, fromAddr{b, addr}, &wire.PrivateData{SendSize: 4096, ReceiveSize: 4096}, verbs.QPConfig{IRD: 8, ORD: 8})
 }
 
 // Whatever the connections of one address do, another's get in at once and stay.
@@ -248,7 +249,7 @@ func TestOneAddressShutsNobodyOut(t *testing.T) {
 			p.alive()
 			time.Sleep(fairness.Recent)
 		},
-		"at work": func(p *testPeer) { p.send(Header{XID: 1}, callMessage(1, 2, nil)) },
+		"at work": func(p *testPeer) { p.send(wire.Header{XID: 1}, callMessage(1, 2, nil)) },
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
@@ -292,7 +293,7 @@ func TestAConnectionThatIsIdleForTooLongIsClosed(t *testing.T) {
 		g := newGate()
 		s := serve(t, ServerConfig{Handler: g, Idle: 10 * time.Second})
 		silent, busy, regular := s.full(), s.full(), s.full()
-		busy.send(Header{XID: 1}, callMessage(1, 2, nil))
+		busy.send(wire.Header{XID: 1}, callMessage(1, 2, nil))
 		for range 10 {
 			time.Sleep(5 * time.Second)
 			regular.alive()
@@ -317,14 +318,14 @@ func TestAConnectionThatIsIdleForTooLongIsClosed(t *testing.T) {
 func TestAPeerThatTakesNothingIsLetGo(t *testing.T) {
 	for _, c := range []struct {
 		name string
-		do   func(p *testPeer, mem Segment)
+		do   func(p *testPeer, mem wire.Segment)
 	}{
-		{"of what is written", func(p *testPeer, mem Segment) {
-			p.send(Header{XID: 1, Writes: []WriteChunk{{mem}}}, exchangeMessage(1, "abcd", nil, int(mem.Length)))
+		{"of what is written", func(p *testPeer, mem wire.Segment) {
+			p.send(wire.Header{XID: 1, Writes: []wire.WriteChunk{{mem}}}, exchangeMessage(1, "abcd", nil, int(mem.Length)))
 		}},
-		{"of what is asked for", func(p *testPeer, mem Segment) {
+		{"of what is asked for", func(p *testPeer, mem wire.Segment) {
 			item := make([]byte, mem.Length)
-			p.send(Header{XID: 1, Reads: reads(position, mem)}, without(exchangeMessage(1, "abcd", [][]byte{item}), position, len(item)))
+			p.send(wire.Header{XID: 1, Reads: reads(position, mem)}, without(exchangeMessage(1, "abcd", [][]byte{item}), position, len(item)))
 		}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
@@ -362,7 +363,7 @@ func TestASessionEndsAfterItsLastCall(t *testing.T) {
 			return reply, err
 		})})
 		p, other := s.full(), s.full()
-		p.send(Header{XID: 1}, callMessage(1, 2, nil))
+		p.send(wire.Header{XID: 1}, callMessage(1, 2, nil))
 		r := <-g.entered
 		if r.Network != "rdma" || r.Remote == nil || r.Local == nil || r.Back != nil {
 			t.Errorf("got %+v", r)
@@ -378,7 +379,7 @@ func TestASessionEndsAfterItsLastCall(t *testing.T) {
 			})
 		}
 		later := r.SessionEnd
-		other.send(Header{XID: 1}, callMessage(1, 2, nil))
+		other.send(wire.Header{XID: 1}, callMessage(1, 2, nil))
 		if r := <-g.entered; r.Session == session || r.Session == nil {
 			t.Error("two connections have one session")
 		}
@@ -415,11 +416,11 @@ func TestACallWithoutReplyLeavesNothing(t *testing.T) {
 	})
 	p := serve(t, ServerConfig{Handler: handler, Credits: 1}).full()
 	for xid := range uint32(3 * receiveSlack) {
-		p.send(Header{XID: xid}, callMessage(xid, 2, nil))
+		p.send(wire.Header{XID: xid}, callMessage(xid, 2, nil))
 		p.alive()
 	}
 	for _, proc := range []uint32{3, 4} {
-		p.send(Header{XID: 9}, callMessage(9, proc, nil))
+		p.send(wire.Header{XID: 9}, callMessage(9, proc, nil))
 		if m := p.next(); m.XID != 9 || replyStat(t, m.payload) != oncrpc.SystemErr {
 			t.Errorf("procedure %d: got %+v %x", proc, m.Header, m.payload)
 		}

@@ -12,6 +12,8 @@ import (
 
 	"github.com/weft-rdma/weft/internal/nettest"
 	"github.com/weft-rdma/weft/oncrpc"
+	"github.com/weft-rdma/weft/rpcrdma/internal/exchange"
+	"github.com/weft-rdma/weft/rpcrdma/wire"
 	"github.com/weft-rdma/weft/verbs"
 )
 
@@ -26,9 +28,9 @@ func TestCallsHaveNoMoreMemoryThanTheyMay(t *testing.T) {
 			e := r.Accept(0)
 			return e.Finish()
 		})}).full()
-		item := pattern(1, size)
+		item := exchange.Pattern(1, size)
 		for xid := range uint32(5) {
-			p.send(Header{XID: xid, Reads: reads(position, p.lend(item, verbs.RemoteRead))}, without(exchangeMessage(xid, "abcd", [][]byte{item}, 4), position, size))
+			p.send(wire.Header{XID: xid, Reads: reads(position, p.lend(item, verbs.RemoteRead))}, without(exchangeMessage(xid, "abcd", [][]byte{item}, 4), position, size))
 		}
 		synctest.Wait()
 		if n := entered.Load(); n != 2 {
@@ -47,20 +49,20 @@ func TestCallsWaitForMemory(t *testing.T) {
 	const size = 100 << 10
 	s := serve(t, ServerConfig{CallMemory: 270 << 10})
 	p := s.full()
-	item := pattern(1, size)
+	item := exchange.Pattern(1, size)
 	for xid := range uint32(20) {
 		mem := p.lend(item, verbs.RemoteRead)
-		p.send(Header{XID: xid, Reads: reads(position, mem)}, without(exchangeMessage(xid, "abcd", [][]byte{item}, 4), position, size))
+		p.send(wire.Header{XID: xid, Reads: reads(position, mem)}, without(exchangeMessage(xid, "abcd", [][]byte{item}, 4), position, size))
 	}
 	// One that is longer than all there is goes alone.
-	long := pattern(2, 300<<10)
-	p.send(Header{XID: 20, Reads: reads(position, p.lend(long, verbs.RemoteRead))}, without(exchangeMessage(20, "abcd", [][]byte{long}, 4), position, len(long)))
+	long := exchange.Pattern(2, 300<<10)
+	p.send(wire.Header{XID: 20, Reads: reads(position, p.lend(long, verbs.RemoteRead))}, without(exchangeMessage(20, "abcd", [][]byte{long}, 4), position, len(long)))
 	seen := map[uint32]bool{}
 	for range 21 {
 		m := p.next()
-		want := exchangeReply(m.XID, "abcd", item[:4])
+		want := exchange.Reply(m.XID, "abcd", item[:4])
 		if m.XID == 20 {
-			want = exchangeReply(m.XID, "abcd", long[:4])
+			want = exchange.Reply(m.XID, "abcd", long[:4])
 		}
 		if seen[m.XID] || !bytes.Equal(m.payload, want) {
 			t.Errorf("XID %d: %x", m.XID, m.payload)
@@ -76,7 +78,7 @@ func TestAReplyMayLieAnywhere(t *testing.T) {
 	var make func(r *oncrpc.Request, reply []byte) []byte
 	handler := oncrpc.HandlerFunc(func(_ context.Context, r *oncrpc.Request) ([]byte, error) {
 		n := int(binary.BigEndian.Uint32(r.Args[len(r.Args)-4:]))
-		return make(r, exchangeReply(r.XID, "abcd", exchangeResult(nil, n))), nil
+		return make(r, exchange.Reply(r.XID, "abcd", exchangeResult(nil, n))), nil
 	})
 	p := serve(t, ServerConfig{Handler: handler}).full()
 	for name, way := range map[string]func(r *oncrpc.Request, reply []byte) []byte{
@@ -101,17 +103,17 @@ func TestAReplyMayLieAnywhere(t *testing.T) {
 		make = way
 		for _, n := range []int{10, 3000} {
 			sink := bytes.Repeat([]byte{9}, 4096)
-			for i, h := range []Header{
+			for i, h := range []wire.Header{
 				{XID: 4},
-				{XID: 4, Writes: []WriteChunk{{p.lend(sink, verbs.RemoteWrite)}}},
-				{XID: 4, HasReply: true, Reply: WriteChunk{p.lend(sink, verbs.RemoteWrite)}},
+				{XID: 4, Writes: []wire.WriteChunk{{p.lend(sink, verbs.RemoteWrite)}}},
+				{XID: 4, HasReply: true, Reply: wire.WriteChunk{p.lend(sink, verbs.RemoteWrite)}},
 			} {
 				p.send(h, exchangeMessage(4, "abcd", nil, n))
 				m := p.next()
-				want := exchangeReply(4, "abcd", exchangeResult(nil, n))
+				want := exchange.Reply(4, "abcd", exchangeResult(nil, n))
 				got := m.payload
 				if i == 1 {
-					got = bytes.Join([][]byte{got[:36], sink[:n], bytes.Repeat([]byte{0}, Pad(uint64(n))), got[36:]}, nil)
+					got = bytes.Join([][]byte{got[:36], sink[:n], bytes.Repeat([]byte{0}, wire.Pad(uint64(n))), got[36:]}, nil)
 				}
 				if !bytes.Equal(got, want) {
 					t.Errorf("%s, result of %d octets, header %d: got %x, want %x", name, n, i, got, want)

@@ -9,6 +9,8 @@ import (
 	"github.com/weft-rdma/weft/internal/nettest"
 	"github.com/weft-rdma/weft/internal/pages/pagestest"
 	"github.com/weft-rdma/weft/oncrpc"
+	"github.com/weft-rdma/weft/rpcrdma/internal/exchange"
+	"github.com/weft-rdma/weft/rpcrdma/wire"
 	"github.com/weft-rdma/weft/verbs"
 )
 
@@ -20,7 +22,7 @@ func TestAReplyThatCannotBeReadIsASystemError(t *testing.T) {
 	page := pagestest.Page
 	var lies func(n int) []byte // where the reply is
 	handler := oncrpc.HandlerFunc(func(_ context.Context, r *oncrpc.Request) ([]byte, error) {
-		reply := exchangeReply(r.XID, "abcd", exchangeResult(nil, 3000))
+		reply := exchange.Reply(r.XID, "abcd", exchangeResult(nil, 3000))
 		b := lies(len(reply))
 		pagestest.Protect(t, whole, pagestest.ReadWrite)
 		copy(b, reply)
@@ -35,10 +37,10 @@ func TestAReplyThatCannotBeReadIsASystemError(t *testing.T) {
 		"but the end": func(n int) []byte { return whole[page-n+4:][:n] },
 	} {
 		lies = where
-		for _, h := range []Header{
+		for _, h := range []wire.Header{
 			{XID: 4},
-			{XID: 4, Writes: []WriteChunk{{p.lend(sink, verbs.RemoteWrite)}}},
-			{XID: 4, HasReply: true, Reply: WriteChunk{p.lend(sink, verbs.RemoteWrite)}},
+			{XID: 4, Writes: []wire.WriteChunk{{p.lend(sink, verbs.RemoteWrite)}}},
+			{XID: 4, HasReply: true, Reply: wire.WriteChunk{p.lend(sink, verbs.RemoteWrite)}},
 		} {
 			p.send(h, exchangeMessage(4, "abcd", nil, 3000))
 			if stat := replyStat(t, p.next().payload); stat != oncrpc.SystemErr {

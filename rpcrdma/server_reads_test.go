@@ -9,6 +9,8 @@ import (
 	"github.com/weft-rdma/weft/internal/nettest"
 	"github.com/weft-rdma/weft/iwarptest"
 	"github.com/weft-rdma/weft/oncrpc"
+	"github.com/weft-rdma/weft/rpcrdma/internal/exchange"
+	"github.com/weft-rdma/weft/rpcrdma/wire"
 	"github.com/weft-rdma/weft/verbs"
 )
 
@@ -19,16 +21,16 @@ import (
 func TestManyChunksAreFetchedFromAPeerThatServesOneRead(t *testing.T) {
 	nettest.CheckLeaks(t)
 	s := serve(t, ServerConfig{})
-	p := s.connect(&PrivateData{SendSize: 4096, ReceiveSize: 4096}, verbs.QPConfig{IRD: 1, ORD: 1})
-	item := pattern(1, 8000)
+	p := s.connect(&wire.PrivateData{SendSize: 4096, ReceiveSize: 4096}, verbs.QPConfig{IRD: 1, ORD: 1})
+	item := exchange.Pattern(1, 8000)
 	mem := p.lend(item, verbs.RemoteRead)
 	lengths := make([]int, 40)
 	for i := range lengths {
 		lengths[i] = len(item) / len(lengths)
 	}
 	stream := exchangeMessage(3, "abcd", [][]byte{item}, 8)
-	p.send(Header{XID: 3, Reads: reads(position, segments(mem, lengths...)...)}, without(stream, position, len(item)))
-	if m := p.next(); m.Proc != ProcMsg || !bytes.Equal(m.payload, exchangeReply(3, "abcd", exchangeResult([][]byte{item}, 8))) {
+	p.send(wire.Header{XID: 3, Reads: reads(position, segments(mem, lengths...)...)}, without(stream, position, len(item)))
+	if m := p.next(); m.Proc != wire.ProcMsg || !bytes.Equal(m.payload, exchange.Reply(3, "abcd", exchangeResult([][]byte{item}, 8))) {
 		t.Errorf("got %v % x", m.Proc, m.payload)
 	}
 }
@@ -49,13 +51,13 @@ func TestNoMoreReadsAreOutstandingThanThePeerServes(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
-		send(1, confMessage(1, ConfRDMA, ConfCall{MaxCallSendSize: 4096, MaxReplySendSize: 4096, MaxRDMARead: most}.Append(nil)))
+		send(1, confMessage(1, wire.ConfRDMA, wire.ConfCall{MaxCallSendSize: 4096, MaxReplySendSize: 4096, MaxRDMARead: most}.Append(nil)))
 		if _, err := p.Next(); err != nil {
 			t.Fatal(err)
 		}
-		h := Header{XID: 2, Proc: ProcNoMsg, Credits: 32}
+		h := wire.Header{XID: 2, Proc: wire.ProcNoMsg, Credits: 32}
 		for range chunks {
-			h.Reads = append(h.Reads, ReadSegment{0, Segment{0x1100, 4, 0}})
+			h.Reads = append(h.Reads, wire.ReadSegment{Position: 0, Segment: wire.Segment{Handle: 0x1100, Length: 4, Offset: 0}})
 		}
 		send(2, h.Append(nil))
 		requests := make(chan []byte, chunks)

@@ -7,6 +7,8 @@ import (
 
 	"github.com/weft-rdma/weft/internal/nettest"
 	"github.com/weft-rdma/weft/oncrpc"
+	"github.com/weft-rdma/weft/rpcrdma/internal/exchange"
+	"github.com/weft-rdma/weft/rpcrdma/wire"
 	"github.com/weft-rdma/weft/verbs"
 )
 
@@ -18,7 +20,7 @@ func patched(b []byte, at int, v uint32) []byte {
 }
 
 // onWire is a header and what follows it.
-func onWire(h Header, payload ...[]byte) []byte {
+func onWire(h wire.Header, payload ...[]byte) []byte {
 	return append(h.Append(nil), bytes.Join(payload, nil)...)
 }
 
@@ -32,15 +34,15 @@ func onWire(h Header, payload ...[]byte) []byte {
 func TestServerAnswersWhatIsWrong(t *testing.T) {
 	const xid = 0x1234
 	null := nullCall(xid)
-	item := pattern(1, 100)
+	item := exchange.Pattern(1, 100)
 	stream := exchangeMessage(xid, "abcd", [][]byte{item}, 4)
 	reduced := without(stream, position, 100)
 	odd := exchangeMessage(xid, "abcd", [][]byte{item[:97]}, 4)
 	big := exchangeMessage(xid, "abcd", nil, 8000)
-	gss := oncrpc.Call{XID: xid, Prog: exchangeProgram, Vers: exchangeVersion, Proc: exchangeProc,
+	gss := oncrpc.Call{XID: xid, Prog: exchange.Program, Vers: exchange.Version, Proc: exchange.Proc,
 		Cred: oncrpc.OpaqueAuth{Flavor: oncrpc.FlavorGSS, Body: make([]byte, 20)}}
 	gssCall, _ := gss.Append(nil)
-	other := oncrpc.Call{XID: xid, Prog: exchangeProgram, Vers: 9}
+	other := oncrpc.Call{XID: xid, Prog: exchange.Program, Vers: 9}
 	otherCall, _ := other.Append(nil)
 
 	const ( // answers
@@ -54,117 +56,117 @@ func TestServerAnswersWhatIsWrong(t *testing.T) {
 	)
 	for _, c := range []struct {
 		name    string
-		message func(mem Segment) []byte // mem has 256 octets, readable and writable; the first 100 are item
+		message func(mem wire.Segment) []byte // mem has 256 octets, readable and writable; the first 100 are item
 		want    int
 	}{
-		{"nothing", func(Segment) []byte { return nil }, none},
-		{"less than the fixed words", func(Segment) []byte { return onWire(Header{XID: xid})[:15] }, none},
-		{"RDMA_MSG of less than 28 octets", func(Segment) []byte { return onWire(Header{XID: xid})[:27] }, none},
-		{"RDMA_NOMSG of less than 28 octets", func(Segment) []byte { return onWire(Header{XID: xid, Proc: ProcNoMsg})[:24] }, none},
-		{"unknown type of less than 28 octets", func(Segment) []byte { return onWire(Header{XID: xid, Proc: 5})[:20] }, none},
-		{"RDMA_MSGP of less than 36 octets", func(Segment) []byte { return onWire(Header{XID: xid, Proc: ProcMsgP})[:32] }, none},
-		{"RDMA_ERROR", func(Segment) []byte { return AppendErrChunk(nil, xid, 1) }, none},
-		{"RDMA_ERROR of another version", func(Segment) []byte { return AppendErrVers(nil, xid, 2, 1) }, none},
-		{"RDMA_ERROR cut off", func(Segment) []byte { return AppendErrVers(nil, xid, 1, 1)[:18] }, none},
-		{"RDMA_DONE for nothing", func(Segment) []byte { return AppendDone(nil, xid, 1) }, none},
-		{"reply to nobody", func(Segment) []byte { return onWire(Header{XID: xid}, exchangeReply(xid, "")) }, none},
+		{"nothing", func(wire.Segment) []byte { return nil }, none},
+		{"less than the fixed words", func(wire.Segment) []byte { return onWire(wire.Header{XID: xid})[:15] }, none},
+		{"RDMA_MSG of less than 28 octets", func(wire.Segment) []byte { return onWire(wire.Header{XID: xid})[:27] }, none},
+		{"RDMA_NOMSG of less than 28 octets", func(wire.Segment) []byte { return onWire(wire.Header{XID: xid, Proc: wire.ProcNoMsg})[:24] }, none},
+		{"unknown type of less than 28 octets", func(wire.Segment) []byte { return onWire(wire.Header{XID: xid, Proc: 5})[:20] }, none},
+		{"RDMA_MSGP of less than 36 octets", func(wire.Segment) []byte { return onWire(wire.Header{XID: xid, Proc: wire.ProcMsgP})[:32] }, none},
+		{"RDMA_ERROR", func(wire.Segment) []byte { return wire.AppendErrChunk(nil, xid, 1) }, none},
+		{"RDMA_ERROR of another version", func(wire.Segment) []byte { return wire.AppendErrVers(nil, xid, 2, 1) }, none},
+		{"RDMA_ERROR cut off", func(wire.Segment) []byte { return wire.AppendErrVers(nil, xid, 1, 1)[:18] }, none},
+		{"RDMA_DONE for nothing", func(wire.Segment) []byte { return wire.AppendDone(nil, xid, 1) }, none},
+		{"reply to nobody", func(wire.Segment) []byte { return onWire(wire.Header{XID: xid}, exchange.Reply(xid, "")) }, none},
 
-		{"version 2", func(Segment) []byte { return patched(onWire(Header{XID: xid}, null), 4, 2) }, errVers},
-		{"version 0 with nothing else", func(Segment) []byte { return patched(onWire(Header{XID: xid}), 4, 0) }, errVers},
+		{"version 2", func(wire.Segment) []byte { return patched(onWire(wire.Header{XID: xid}, null), 4, 2) }, errVers},
+		{"version 0 with nothing else", func(wire.Segment) []byte { return patched(onWire(wire.Header{XID: xid}), 4, 0) }, errVers},
 
-		{"unknown type", func(Segment) []byte { return patched(onWire(Header{XID: xid}, null), 12, 5) }, errChunk},
-		{"RDMA_MSGP", func(Segment) []byte { return onWire(Header{XID: xid, Proc: ProcMsgP}, null) }, errChunk},
-		{"Read list that does not end", func(Segment) []byte { return patched(onWire(Header{XID: xid}, null), 16, 1) }, errChunk},
-		{"Read list with a boolean of 2", func(Segment) []byte { return patched(onWire(Header{XID: xid}, null), 16, 2) }, errChunk},
-		{"Write chunk with more segments than octets", func(s Segment) []byte {
-			return patched(onWire(Header{XID: xid, Writes: []WriteChunk{{s}}}, null), 24, 1<<31)
+		{"unknown type", func(wire.Segment) []byte { return patched(onWire(wire.Header{XID: xid}, null), 12, 5) }, errChunk},
+		{"RDMA_MSGP", func(wire.Segment) []byte { return onWire(wire.Header{XID: xid, Proc: wire.ProcMsgP}, null) }, errChunk},
+		{"Read list that does not end", func(wire.Segment) []byte { return patched(onWire(wire.Header{XID: xid}, null), 16, 1) }, errChunk},
+		{"Read list with a boolean of 2", func(wire.Segment) []byte { return patched(onWire(wire.Header{XID: xid}, null), 16, 2) }, errChunk},
+		{"Write chunk with more segments than octets", func(s wire.Segment) []byte {
+			return patched(onWire(wire.Header{XID: xid, Writes: []wire.WriteChunk{{s}}}, null), 24, 1<<31)
 		}, errChunk},
-		{"no RPC message", func(Segment) []byte { return onWire(Header{XID: xid}) }, errChunk},
-		{"other XID in the RPC message", func(Segment) []byte { return onWire(Header{XID: xid}, nullCall(xid+1)) }, errChunk},
-		{"position that is no multiple of 4", func(s Segment) []byte {
-			return onWire(Header{XID: xid, Reads: reads(position+2, s.cut(0, 100))}, reduced)
+		{"no RPC message", func(wire.Segment) []byte { return onWire(wire.Header{XID: xid}) }, errChunk},
+		{"other XID in the RPC message", func(wire.Segment) []byte { return onWire(wire.Header{XID: xid}, nullCall(xid+1)) }, errChunk},
+		{"position that is no multiple of 4", func(s wire.Segment) []byte {
+			return onWire(wire.Header{XID: xid, Reads: reads(position+2, s.Cut(0, 100))}, reduced)
 		}, errChunk},
-		{"too many segments", func(s Segment) []byte {
-			return onWire(Header{XID: xid, Reads: reads(position, segments(s, make([]int, 9)...)...)}, reduced)
+		{"too many segments", func(s wire.Segment) []byte {
+			return onWire(wire.Header{XID: xid, Reads: reads(position, segments(s, make([]int, 9)...)...)}, reduced)
 		}, errChunk},
-		{"too many Read chunks", func(s Segment) []byte {
-			var list []ReadSegment
+		{"too many Read chunks", func(s wire.Segment) []byte {
+			var list []wire.ReadSegment
 			for i := range 5 {
-				list = append(list, reads(position+4*i, s.cut(0, 4))...)
+				list = append(list, reads(position+4*i, s.Cut(0, 4))...)
 			}
-			return onWire(Header{XID: xid, Reads: list}, reduced)
+			return onWire(wire.Header{XID: xid, Reads: list}, reduced)
 		}, errChunk},
-		{"too many Write chunks", func(s Segment) []byte {
-			return onWire(Header{XID: xid, Writes: []WriteChunk{{}, {}, {}, {}, {}}}, null)
+		{"too many Write chunks", func(s wire.Segment) []byte {
+			return onWire(wire.Header{XID: xid, Writes: []wire.WriteChunk{{}, {}, {}, {}, {}}}, null)
 		}, errChunk},
-		{"Read list of too many octets", func(s Segment) []byte {
-			return onWire(Header{XID: xid, Reads: reads(position, Segment{s.Handle, 1 << 16, s.Offset}, Segment{s.Handle, 1<<32 - 1, s.Offset})}, reduced)
+		{"Read list of too many octets", func(s wire.Segment) []byte {
+			return onWire(wire.Header{XID: xid, Reads: reads(position, wire.Segment{Handle: s.Handle, Length: 1 << 16, Offset: s.Offset}, wire.Segment{Handle: s.Handle, Length: 1<<32 - 1, Offset: s.Offset})}, reduced)
 		}, errChunk},
-		{"segment that wraps", func(s Segment) []byte {
-			return onWire(Header{XID: xid, Reads: reads(position, Segment{s.Handle, 100, 1<<64 - 50})}, reduced)
+		{"segment that wraps", func(s wire.Segment) []byte {
+			return onWire(wire.Header{XID: xid, Reads: reads(position, wire.Segment{Handle: s.Handle, Length: 100, Offset: 1<<64 - 50})}, reduced)
 		}, errChunk},
-		{"position zero in an RDMA_MSG", func(s Segment) []byte {
-			return onWire(Header{XID: xid, Reads: reads(0, s.cut(0, 100))}, reduced)
+		{"position zero in an RDMA_MSG", func(s wire.Segment) []byte {
+			return onWire(wire.Header{XID: xid, Reads: reads(0, s.Cut(0, 100))}, reduced)
 		}, errChunk},
-		{"RDMA_NOMSG without chunks", func(Segment) []byte { return onWire(Header{XID: xid, Proc: ProcNoMsg}) }, errChunk},
-		{"RDMA_NOMSG with a Reply chunk alone", func(s Segment) []byte {
-			return onWire(Header{XID: xid, Proc: ProcNoMsg, HasReply: true, Reply: WriteChunk{s}})
+		{"RDMA_NOMSG without chunks", func(wire.Segment) []byte { return onWire(wire.Header{XID: xid, Proc: wire.ProcNoMsg}) }, errChunk},
+		{"RDMA_NOMSG with a Reply chunk alone", func(s wire.Segment) []byte {
+			return onWire(wire.Header{XID: xid, Proc: wire.ProcNoMsg, HasReply: true, Reply: wire.WriteChunk{s}})
 		}, errChunk},
-		{"RDMA_NOMSG without position zero", func(s Segment) []byte {
-			return onWire(Header{XID: xid, Proc: ProcNoMsg, Reads: reads(4, s)})
+		{"RDMA_NOMSG without position zero", func(s wire.Segment) []byte {
+			return onWire(wire.Header{XID: xid, Proc: wire.ProcNoMsg, Reads: reads(4, s)})
 		}, errChunk},
-		{"long call of another XID", func(s Segment) []byte {
-			return onWire(Header{XID: xid, Proc: ProcNoMsg, Reads: reads(0, s)})
+		{"long call of another XID", func(s wire.Segment) []byte {
+			return onWire(wire.Header{XID: xid, Proc: wire.ProcNoMsg, Reads: reads(0, s)})
 		}, errChunk},
-		{"long call of three octets", func(s Segment) []byte {
-			return onWire(Header{XID: xid, Proc: ProcNoMsg, Reads: reads(0, s.cut(0, 3))})
+		{"long call of three octets", func(s wire.Segment) []byte {
+			return onWire(wire.Header{XID: xid, Proc: wire.ProcNoMsg, Reads: reads(0, s.Cut(0, 3))})
 		}, errChunk},
 
-		{"RPC header cut off", func(Segment) []byte { return onWire(Header{XID: xid}, null[:36]) }, garbage},
-		{"arguments cut off", func(Segment) []byte { return onWire(Header{XID: xid}, stream[:len(stream)-4]) }, garbage},
-		{"chunk beyond the end", func(s Segment) []byte {
-			return onWire(Header{XID: xid, Reads: reads(len(stream)+4, s.cut(0, 100))}, reduced)
+		{"RPC header cut off", func(wire.Segment) []byte { return onWire(wire.Header{XID: xid}, null[:36]) }, garbage},
+		{"arguments cut off", func(wire.Segment) []byte { return onWire(wire.Header{XID: xid}, stream[:len(stream)-4]) }, garbage},
+		{"chunk beyond the end", func(s wire.Segment) []byte {
+			return onWire(wire.Header{XID: xid, Reads: reads(len(stream)+4, s.Cut(0, 100))}, reduced)
 		}, garbage},
-		{"chunk within another", func(s Segment) []byte {
-			return onWire(Header{XID: xid, Reads: append(reads(position, s.cut(0, 100)), reads(position+50/4*4, s.cut(0, 4))...)}, reduced)
+		{"chunk within another", func(s wire.Segment) []byte {
+			return onWire(wire.Header{XID: xid, Reads: append(reads(position, s.Cut(0, 100)), reads(position+50/4*4, s.Cut(0, 4))...)}, reduced)
 		}, garbage},
-		{"chunk shorter than its count", func(s Segment) []byte {
-			return onWire(Header{XID: xid, Reads: reads(position, s.cut(0, 96))}, reduced)
+		{"chunk shorter than its count", func(s wire.Segment) []byte {
+			return onWire(wire.Header{XID: xid, Reads: reads(position, s.Cut(0, 96))}, reduced)
 		}, garbage},
-		{"chunk longer than its count", func(s Segment) []byte {
-			return onWire(Header{XID: xid, Reads: reads(position, s.cut(0, 104))}, reduced)
+		{"chunk longer than its count", func(s wire.Segment) []byte {
+			return onWire(wire.Header{XID: xid, Reads: reads(position, s.Cut(0, 104))}, reduced)
 		}, garbage},
-		{"chunk that ends within its roundup", func(s Segment) []byte {
-			return onWire(Header{XID: xid, Reads: reads(position, s.cut(0, 98))}, without(odd, position, 100))
+		{"chunk that ends within its roundup", func(s wire.Segment) []byte {
+			return onWire(wire.Header{XID: xid, Reads: reads(position, s.Cut(0, 98))}, without(odd, position, 100))
 		}, garbage},
-		{"item reduced that may not be", func(s Segment) []byte {
-			return onWire(Header{XID: xid, Reads: reads(44, s.cut(0, 4))}, without(stream, 44, 4))
+		{"item reduced that may not be", func(s wire.Segment) []byte {
+			return onWire(wire.Header{XID: xid, Reads: reads(44, s.Cut(0, 4))}, without(stream, 44, 4))
 		}, garbage},
-		{"part of an item reduced", func(s Segment) []byte {
-			return onWire(Header{XID: xid, Reads: reads(position+4, s.cut(4, 96))}, without(stream, position+4, 96))
+		{"part of an item reduced", func(s wire.Segment) []byte {
+			return onWire(wire.Header{XID: xid, Reads: reads(position+4, s.Cut(4, 96))}, without(stream, position+4, 96))
 		}, garbage},
-		{"protected arguments reduced", func(s Segment) []byte {
-			return onWire(Header{XID: xid, Reads: reads(len(gssCall)+16, s.cut(0, 100))}, gssCall, without(stream[40:], 16, 100))
+		{"protected arguments reduced", func(s wire.Segment) []byte {
+			return onWire(wire.Header{XID: xid, Reads: reads(len(gssCall)+16, s.Cut(0, 100))}, gssCall, without(stream[40:], 16, 100))
 		}, garbage},
-		{"arguments of a program without binding reduced", func(s Segment) []byte {
-			return onWire(Header{XID: xid, Reads: reads(position, s.cut(0, 100))}, patched(reduced, 12, 99))
+		{"arguments of a program without binding reduced", func(s wire.Segment) []byte {
+			return onWire(wire.Header{XID: xid, Reads: reads(position, s.Cut(0, 100))}, patched(reduced, 12, 99))
 		}, garbage},
 
-		{"RPC version 3", func(Segment) []byte { return onWire(Header{XID: xid}, patched(null, 8, 3)) }, denied},
-		{"program version 9", func(Segment) []byte { return onWire(Header{XID: xid}, otherCall) }, mismatch},
-		{"unknown program", func(Segment) []byte { return onWire(Header{XID: xid}, patched(null, 12, 99)) }, unavailable},
+		{"RPC version 3", func(wire.Segment) []byte { return onWire(wire.Header{XID: xid}, patched(null, 8, 3)) }, denied},
+		{"program version 9", func(wire.Segment) []byte { return onWire(wire.Header{XID: xid}, otherCall) }, mismatch},
+		{"unknown program", func(wire.Segment) []byte { return onWire(wire.Header{XID: xid}, patched(null, 12, 99)) }, unavailable},
 
-		{"reply that fits nowhere", func(Segment) []byte { return onWire(Header{XID: xid}, big) }, errChunk},
-		{"reply longer than the Reply chunk", func(s Segment) []byte {
-			return onWire(Header{XID: xid, HasReply: true, Reply: WriteChunk{s}}, big)
+		{"reply that fits nowhere", func(wire.Segment) []byte { return onWire(wire.Header{XID: xid}, big) }, errChunk},
+		{"reply longer than the Reply chunk", func(s wire.Segment) []byte {
+			return onWire(wire.Header{XID: xid, HasReply: true, Reply: wire.WriteChunk{s}}, big)
 		}, errChunk},
-		{"result longer than the Write chunk", func(s Segment) []byte {
-			return onWire(Header{XID: xid, Writes: []WriteChunk{{s.cut(0, 99)}}}, exchangeMessage(xid, "abcd", nil, 100))
+		{"result longer than the Write chunk", func(s wire.Segment) []byte {
+			return onWire(wire.Header{XID: xid, Writes: []wire.WriteChunk{{s.Cut(0, 99)}}}, exchangeMessage(xid, "abcd", nil, 100))
 		}, errChunk},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			nettest.CheckLeaks(t)
-			p := serve(t, ServerConfig{Rules: Rules{Segments: 8, Chunks: 4, Octets: 1 << 20}}).full()
+			p := serve(t, ServerConfig{Rules: wire.Rules{Segments: 8, Chunks: 4, Octets: 1 << 20}}).full()
 			buf := append(bytes.Clone(item), make([]byte, 156)...)
 			was := bytes.Clone(buf)
 			p.raw(c.message(p.lend(buf, verbs.RemoteRead|verbs.RemoteWrite)))
@@ -174,10 +176,10 @@ func TestServerAnswersWhatIsWrong(t *testing.T) {
 			}
 			m := p.next()
 			var r oncrpc.Reply
-			if m.XID != xid || m.wc.HasInvalidated && m.Proc == ProcError {
+			if m.XID != xid || m.wc.HasInvalidated && m.Proc == wire.ProcError {
 				t.Errorf("got %+v", m)
 			}
-			if m.Proc == ProcMsg {
+			if m.Proc == wire.ProcMsg {
 				if _, err := r.Parse(m.payload); err != nil || r.XID != xid {
 					t.Fatalf("reply %x: %v", m.payload, err)
 				}
@@ -185,17 +187,17 @@ func TestServerAnswersWhatIsWrong(t *testing.T) {
 			ok := false
 			switch c.want {
 			case errVers:
-				ok = m.Proc == ProcError && m.Err == ErrVers && m.Low == 1 && m.High == 1 && m.Version != 1 && m.wc.Bytes == 28
+				ok = m.Proc == wire.ProcError && m.Err == wire.ErrVers && m.Low == 1 && m.High == 1 && m.Version != 1 && m.wc.Bytes == 28
 			case errChunk:
-				ok = m.Proc == ProcError && m.Err == ErrChunk && m.Version == 1 && m.wc.Bytes == 20
+				ok = m.Proc == wire.ProcError && m.Err == wire.ErrChunk && m.Version == 1 && m.wc.Bytes == 20
 			case garbage:
-				ok = m.Proc == ProcMsg && r.Stat == oncrpc.MsgAccepted && r.Accept == oncrpc.GarbageArgs
+				ok = m.Proc == wire.ProcMsg && r.Stat == oncrpc.MsgAccepted && r.Accept == oncrpc.GarbageArgs
 			case denied:
-				ok = m.Proc == ProcMsg && r.Stat == oncrpc.MsgDenied && r.Reject == oncrpc.RPCMismatch && r.Low == 2 && r.High == 2
+				ok = m.Proc == wire.ProcMsg && r.Stat == oncrpc.MsgDenied && r.Reject == oncrpc.RPCMismatch && r.Low == 2 && r.High == 2
 			case mismatch:
-				ok = m.Proc == ProcMsg && r.Accept == oncrpc.ProgMismatch && r.Low == 1 && r.High == 1
+				ok = m.Proc == wire.ProcMsg && r.Accept == oncrpc.ProgMismatch && r.Low == 1 && r.High == 1
 			case unavailable:
-				ok = m.Proc == ProcMsg && r.Accept == oncrpc.ProgUnavail
+				ok = m.Proc == wire.ProcMsg && r.Accept == oncrpc.ProgUnavail
 			}
 			if !ok {
 				t.Errorf("got %+v", m)

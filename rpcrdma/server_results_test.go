@@ -7,16 +7,19 @@ import (
 
 	"github.com/weft-rdma/weft/internal/nettest"
 	"github.com/weft-rdma/weft/oncrpc"
+	"github.com/weft-rdma/weft/rpcrdma/internal/exchange"
+	"github.com/weft-rdma/weft/rpcrdma/payload"
+	"github.com/weft-rdma/weft/rpcrdma/wire"
 	"github.com/weft-rdma/weft/verbs"
 )
 
 // maybeBinding has results that are there or not, each behind a word that says so.
-type maybeBinding struct{ exchangeBinding }
+type maybeBinding struct{ exchange.Binding }
 
-func (maybeBinding) WalkReply(_ uint32, c *Cursor) error {
+func (maybeBinding) WalkReply(_ uint32, c *payload.Cursor) error {
 	for c.Err() == nil && c.Left() > 0 {
 		if c.Bool() {
-			c.Eligible(exchangeItem)
+			c.Eligible(exchange.MaxItem)
 		}
 	}
 	return c.Err()
@@ -40,13 +43,13 @@ func TestAMissingResultLeavesItsChunkToTheNext(t *testing.T) {
 		{"none", []int{-1, -1, -1}, []int{0, 0, 0}},
 	} {
 		p := serve(t, ServerConfig{
-			Bindings: Bindings{{exchangeProgram, exchangeVersion}: maybeBinding{}},
+			Bindings: payload.Bindings{{Prog: exchange.Program, Vers: exchange.Version}: maybeBinding{}},
 			Handler: oncrpc.HandlerFunc(func(_ context.Context, r *oncrpc.Request) ([]byte, error) {
 				e := r.Accept(200)
 				for i, n := range c.results {
 					e.Bool(n >= 0)
 					if n >= 0 {
-						e.Opaque(pattern(i, n), exchangeItem)
+						e.Opaque(exchange.Pattern(i, n), exchange.MaxItem)
 					}
 				}
 				return e.Finish()
@@ -54,9 +57,9 @@ func TestAMissingResultLeavesItsChunkToTheNext(t *testing.T) {
 		}).full()
 		sink := make([]byte, 300)
 		mem := p.lend(sink, verbs.RemoteWrite)
-		h := Header{XID: 5}
+		h := wire.Header{XID: 5}
 		for i := range 3 {
-			h.Writes = append(h.Writes, WriteChunk{mem.cut(100*i, 60), mem.cut(100*i+60, 40)})
+			h.Writes = append(h.Writes, wire.WriteChunk{mem.Cut(100*i, 60), mem.Cut(100*i+60, 40)})
 		}
 		p.send(h, exchangeMessage(5, "", nil))
 		m := p.next()
@@ -67,7 +70,7 @@ func TestAMissingResultLeavesItsChunkToTheNext(t *testing.T) {
 		next := 0
 		for i, n := range c.results {
 			if n >= 0 {
-				copy(want[100*next:], pattern(i, n))
+				copy(want[100*next:], exchange.Pattern(i, n))
 				next++
 			}
 		}
@@ -88,12 +91,12 @@ func TestAMissingResultLeavesItsChunkToTheNext(t *testing.T) {
 // Claims: P8166-4.5.4-3
 func TestAServerThatCannotAnswerClosesTheConnection(t *testing.T) {
 	nettest.CheckLeaks(t)
-	s := serveWithin(t, verbs.Limits{RegionsOctets: 4 << 20}, ServerConfig{Rules: Rules{Octets: 16 << 20}})
+	s := serveWithin(t, verbs.Limits{RegionsOctets: 4 << 20}, ServerConfig{Rules: wire.Rules{Octets: 16 << 20}})
 	p, other := s.full(), s.full()
 	p.alive()
 	other.alive()
 	mem := p.lend(make([]byte, 8<<20), verbs.RemoteWrite)
-	p.send(Header{XID: 7, Writes: []WriteChunk{{mem}}}, exchangeMessage(7, "", nil, 8<<20))
+	p.send(wire.Header{XID: 7, Writes: []wire.WriteChunk{{mem}}}, exchangeMessage(7, "", nil, 8<<20))
 	if m, ok := p.nextOrEnd(); ok {
 		t.Errorf("got %+v", m.Header)
 	}

@@ -7,6 +7,7 @@ import (
 
 	"github.com/weft-rdma/weft/internal/nettest"
 	"github.com/weft-rdma/weft/oncrpc"
+	"github.com/weft-rdma/weft/rpcrdma/wire"
 	"github.com/weft-rdma/weft/verbs"
 )
 
@@ -28,7 +29,7 @@ func TestCallsGoBackOverTheConnection(t *testing.T) {
 	nettest.CheckLeaks(t)
 	backs := make(chan oncrpc.Caller, 1)
 	p := serve(t, ServerConfig{Handler: callBack(backs), Reverse: 2}).full()
-	p.send(Header{XID: 1}, callMessage(1, 2, nil))
+	p.send(wire.Header{XID: 1}, callMessage(1, 2, nil))
 	p.next()
 	back := <-backs
 	results := make(chan string, 2)
@@ -49,17 +50,17 @@ func TestCallsGoBackOverTheConnection(t *testing.T) {
 		m := p.next() // one credit, until the first reply
 		var call oncrpc.Call
 		args, err := call.Parse(m.payload)
-		if err != nil || m.Proc != ProcMsg || m.Version != 1 || m.wc.Bytes != 28+44 || call.XID != m.XID || call.Prog != 7 || m.Credits != 2 {
+		if err != nil || m.Proc != wire.ProcMsg || m.Version != 1 || m.wc.Bytes != 28+44 || call.XID != m.XID || call.Prog != 7 || m.Credits != 2 {
 			t.Fatalf("got %+v %x, %v", m.Header, m.payload, err)
 		}
 		// A call of the same XID in the other direction meanwhile.
-		p.send(Header{XID: m.XID}, nullCall(m.XID))
-		if forward := p.next(); DirectionOf(forward.payload) != DirectionReply || forward.XID != m.XID {
+		p.send(wire.Header{XID: m.XID}, nullCall(m.XID))
+		if forward := p.next(); wire.DirectionOf(forward.payload) != wire.DirectionReply || forward.XID != m.XID {
 			t.Fatalf("got %+v %x", forward.Header, forward.payload)
 		}
 		reply := oncrpc.Reply{XID: m.XID}
 		b, _ := reply.Append(nil)
-		p.send(Header{XID: m.XID, Credits: 1}, b, bytes.ToUpper(m.payload[args:]))
+		p.send(wire.Header{XID: m.XID, Credits: 1}, b, bytes.ToUpper(m.payload[args:]))
 		if got := <-results; got != "AAAA" && got != "BBBB" {
 			t.Errorf("%d: got %q", i, got)
 		}
@@ -71,7 +72,7 @@ func TestCallsBackEndWithTheConnection(t *testing.T) {
 	nettest.CheckLeaks(t)
 	backs := make(chan oncrpc.Caller, 1)
 	p := serve(t, ServerConfig{Handler: callBack(backs), Reverse: 2}).full()
-	p.send(Header{XID: 1}, callMessage(1, 2, nil))
+	p.send(wire.Header{XID: 1}, callMessage(1, 2, nil))
 	p.next()
 	back := <-backs
 	over := make(chan error)
@@ -95,7 +96,7 @@ func TestCreditsOfUnknownDirectionAreIgnored(t *testing.T) {
 	nettest.CheckLeaks(t)
 	backs := make(chan oncrpc.Caller, 1)
 	p := serve(t, ServerConfig{Handler: callBack(backs), Reverse: 2}).full()
-	p.send(Header{XID: 1}, callMessage(1, 2, nil))
+	p.send(wire.Header{XID: 1}, callMessage(1, 2, nil))
 	p.next()
 	back := <-backs
 	over := make(chan error)
@@ -106,8 +107,8 @@ func TestCreditsOfUnknownDirectionAreIgnored(t *testing.T) {
 		}()
 	}
 	m := p.next() // the first; there is one credit
-	p.send(Header{XID: m.XID, Credits: 10, Proc: ProcNoMsg})
-	if m := p.next(); m.Proc != ProcError || m.Err != ErrChunk {
+	p.send(wire.Header{XID: m.XID, Credits: 10, Proc: wire.ProcNoMsg})
+	if m := p.next(); m.Proc != wire.ProcError || m.Err != wire.ErrChunk {
 		t.Errorf("got %+v, want ERR_CHUNK", m.Header)
 	}
 	p.alive() // and no second call before
@@ -117,7 +118,7 @@ func TestCreditsOfUnknownDirectionAreIgnored(t *testing.T) {
 		}
 		reply := oncrpc.Reply{XID: m.XID}
 		b, _ := reply.Append(nil)
-		p.send(Header{XID: m.XID, Credits: 1}, b)
+		p.send(wire.Header{XID: m.XID, Credits: 1}, b)
 		if err := <-over; err != nil {
 			t.Error(err)
 		}
@@ -131,7 +132,7 @@ func TestCallsBackHaveNoChunks(t *testing.T) {
 	nettest.CheckLeaks(t)
 	backs := make(chan oncrpc.Caller, 1)
 	p := serve(t, ServerConfig{Handler: callBack(backs), Reverse: 2}).connect(nil, verbs.QPConfig{IRD: 8, ORD: 8})
-	p.send(Header{XID: 1}, callMessage(1, 2, nil))
+	p.send(wire.Header{XID: 1}, callMessage(1, 2, nil))
 	p.next()
 	back := <-backs
 	if _, err := back.Call(t.Context(), &oncrpc.ClientCall{Args: [][]byte{make([]byte, 2000)}, MaxReply: 24}); err == nil {
@@ -144,7 +145,7 @@ func TestWithoutReverseThereIsNoWayBack(t *testing.T) {
 	nettest.CheckLeaks(t)
 	backs := make(chan oncrpc.Caller, 1)
 	p := serve(t, ServerConfig{Handler: callBack(backs)}).full()
-	p.send(Header{XID: 1}, callMessage(1, 2, nil))
+	p.send(wire.Header{XID: 1}, callMessage(1, 2, nil))
 	p.next()
 	if back := <-backs; back != nil {
 		t.Errorf("Back is %v", back)

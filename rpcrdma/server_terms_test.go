@@ -8,6 +8,8 @@ import (
 
 	"github.com/weft-rdma/weft/internal/nettest"
 	"github.com/weft-rdma/weft/oncrpc"
+	"github.com/weft-rdma/weft/rpcrdma/internal/exchange"
+	"github.com/weft-rdma/weft/rpcrdma/wire"
 	"github.com/weft-rdma/weft/verbs"
 )
 
@@ -16,28 +18,28 @@ func TestServerSendsNoMoreThanThePeerTakes(t *testing.T) {
 	for _, c := range []struct {
 		name string
 		own  int
-		peer *PrivateData
+		peer *wire.PrivateData
 		want int
 	}{
 		{"no private data", 4096, nil, 1024},
-		{"smaller peer", 4096, &PrivateData{SendSize: 8192, ReceiveSize: 2048}, 2048},
-		{"smaller server", 2048, &PrivateData{SendSize: 1024, ReceiveSize: 8192}, 2048},
-		{"equal", 4096, &PrivateData{SendSize: 4096, ReceiveSize: 4096}, 4096},
+		{"smaller peer", 4096, &wire.PrivateData{SendSize: 8192, ReceiveSize: 2048}, 2048},
+		{"smaller server", 2048, &wire.PrivateData{SendSize: 1024, ReceiveSize: 8192}, 2048},
+		{"equal", 4096, &wire.PrivateData{SendSize: 4096, ReceiveSize: 4096}, 4096},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			nettest.CheckLeaks(t)
 			p := serve(t, ServerConfig{SendSize: c.own}).connect(c.peer, verbs.QPConfig{IRD: 8, ORD: 8})
-			if d, ok := ParsePrivateData(p.conn.PrivateData()); !ok || !d.RemoteInvalidation || d.SendSize != uint32(c.own) || d.ReceiveSize != 4096 {
+			if d, ok := wire.ParsePrivateData(p.conn.PrivateData()); !ok || !d.RemoteInvalidation || d.SendSize != uint32(c.own) || d.ReceiveSize != 4096 {
 				t.Errorf("the server said %+v", d)
 			}
 			sink := make([]byte, 16<<10)
 			mem := p.lend(sink, verbs.RemoteWrite)
-			header := Header{XID: 3, HasReply: true, Reply: WriteChunk{mem}}
-			fixed := header.Len() + len(exchangeReply(3, "abcd", nil))
+			header := wire.Header{XID: 3, HasReply: true, Reply: wire.WriteChunk{mem}}
+			fixed := header.Len() + len(exchange.Reply(3, "abcd", nil))
 			for _, n := range []int{c.want - fixed, c.want - fixed + 4} { // n is a multiple of 4
 				p.send(header, exchangeMessage(3, "abcd", nil, n))
 				m := p.next()
-				if inline := m.Proc == ProcMsg; inline != (n == c.want-fixed) || int(m.wc.Bytes) > c.want {
+				if inline := m.Proc == wire.ProcMsg; inline != (n == c.want-fixed) || int(m.wc.Bytes) > c.want {
 					t.Errorf("reply with a result of %d octets came as %v of %d octets, the threshold is %d", n, m.Proc, m.wc.Bytes, c.want)
 				}
 			}
@@ -51,27 +53,27 @@ func TestAReplyInvalidatesWhatBelongsToItsCallAlone(t *testing.T) {
 	for _, server := range []bool{false, true} {
 		for _, client := range []bool{false, true} {
 			p := serve(t, ServerConfig{NoRemoteInvalidation: !server}).
-				connect(&PrivateData{RemoteInvalidation: client, SendSize: 4096, ReceiveSize: 4096}, verbs.QPConfig{IRD: 8, ORD: 8})
-			item := pattern(1, 400)
+				connect(&wire.PrivateData{RemoteInvalidation: client, SendSize: 4096, ReceiveSize: 4096}, verbs.QPConfig{IRD: 8, ORD: 8})
+			item := exchange.Pattern(1, 400)
 			stream := without(exchangeMessage(1, "abcd", [][]byte{item}, 200), position, 400)
 			both := verbs.RemoteRead | verbs.RemoteWrite
 			one, two := p.lend(bytes.Clone(item), both), p.lend(bytes.Clone(item), both)
 			for _, c := range []struct {
 				name   string
-				header Header
+				header wire.Header
 				body   []byte
 				want   bool
 			}{
-				{"no chunks", Header{XID: 1}, nullCall(1), false},
-				{"two handles in one chunk", Header{XID: 1, Reads: reads(position, one.cut(0, 200), two.cut(0, 200))}, stream, false},
-				{"two handles in two lists", Header{XID: 1, Reads: reads(position, one), Writes: []WriteChunk{{two}}}, stream, false},
-				{"another handle in the Reply chunk", Header{XID: 1, Reads: reads(position, one), HasReply: true, Reply: WriteChunk{two}}, stream, false},
-				{"one handle in all lists", Header{XID: 1, Reads: reads(position, segments(one, 200, 200)...), HasReply: true, Reply: WriteChunk{one}}, stream, server && client},
-				{"one segment", Header{XID: 1, Writes: []WriteChunk{{two}}}, exchangeMessage(1, "abcd", nil, 20), server && client},
+				{"no chunks", wire.Header{XID: 1}, nullCall(1), false},
+				{"two handles in one chunk", wire.Header{XID: 1, Reads: reads(position, one.Cut(0, 200), two.Cut(0, 200))}, stream, false},
+				{"two handles in two lists", wire.Header{XID: 1, Reads: reads(position, one), Writes: []wire.WriteChunk{{two}}}, stream, false},
+				{"another handle in the Reply chunk", wire.Header{XID: 1, Reads: reads(position, one), HasReply: true, Reply: wire.WriteChunk{two}}, stream, false},
+				{"one handle in all lists", wire.Header{XID: 1, Reads: reads(position, segments(one, 200, 200)...), HasReply: true, Reply: wire.WriteChunk{one}}, stream, server && client},
+				{"one segment", wire.Header{XID: 1, Writes: []wire.WriteChunk{{two}}}, exchangeMessage(1, "abcd", nil, 20), server && client},
 			} {
 				p.send(c.header, c.body)
 				m := p.next()
-				if m.Proc == ProcError || m.wc.HasInvalidated != c.want {
+				if m.Proc == wire.ProcError || m.wc.HasInvalidated != c.want {
 					t.Errorf("server %v, client %v, %s: reply %v, invalidated %v, want %v", server, client, c.name, m.Proc, m.wc.HasInvalidated, c.want)
 				}
 			}
@@ -110,13 +112,13 @@ func TestResultsGoWhereTheCallWantsThem(t *testing.T) {
 		clear(sink)
 		mem := p.lend(sink, verbs.RemoteWrite)
 		at := 0
-		header := Header{XID: 6}
+		header := wire.Header{XID: 6}
 		for _, lengths := range c.writes {
-			header.Writes = append(header.Writes, segments(mem.cut(at, 0), lengths...))
+			header.Writes = append(header.Writes, segments(mem.Cut(at, 0), lengths...))
 			at += sumOf(lengths)
 		}
 		if c.reply > 0 {
-			header.HasReply, header.Reply = true, WriteChunk{mem.cut(at, c.reply)}
+			header.HasReply, header.Reply = true, wire.WriteChunk{mem.Cut(at, c.reply)}
 		}
 		p.send(header, exchangeMessage(6, "abcd", nil, c.wanted...))
 		m := p.next()
@@ -142,7 +144,7 @@ func TestResultsGoWhereTheCallWantsThem(t *testing.T) {
 			t.Errorf("%s: chunks came back with %v octets, want %v", c.name, lengths, c.want)
 		}
 		stream := m.payload
-		if m.Proc == ProcNoMsg {
+		if m.Proc == wire.ProcNoMsg {
 			stream = sink[at:][:m.Reply.Length()]
 		}
 		results := make([][]byte, len(c.wanted))
@@ -161,7 +163,7 @@ func TestResultsGoWhereTheCallWantsThem(t *testing.T) {
 			}
 			at += sumOf(chunk)
 		}
-		if m.Proc == ProcNoMsg {
+		if m.Proc == wire.ProcNoMsg {
 			copy(wantSink[at:], want)
 		}
 		if !bytes.Equal(sink, wantSink) {
@@ -180,11 +182,11 @@ func sumOf(list []int) (n int) {
 // reducedReply is the stream of a reply to EXCHANGE in which only the results of
 // some indices are.
 func reducedReply(xid uint32, tag string, results [][]byte, inline []int) []byte {
-	b := exchangeReply(xid, tag, results...)
+	b := exchange.Reply(xid, tag, results...)
 	at := 24 + 8
 	for i, r := range results {
 		at += 4
-		n := len(r) + Pad(uint64(len(r)))
+		n := len(r) + wire.Pad(uint64(len(r)))
 		keep := false
 		for _, k := range inline {
 			keep = keep || k == i
@@ -207,39 +209,39 @@ func TestCallsArePutTogetherWhereverTheirPiecesAre(t *testing.T) {
 		got = bytes.Clone(r.Message)
 		return serveExchange(ctx, r)
 	})}).full()
-	first, second := pattern(1, 41), pattern(2, 3001)
+	first, second := exchange.Pattern(1, 41), exchange.Pattern(2, 3001)
 	stream := exchangeMessage(9, "abcd", [][]byte{first, second}, 41)
 	two := position + 44 + 4 // where the second item is
 	inline := without(without(stream, two, 3004), position, 44)
-	want := exchangeReply(9, "abcd", first)
+	want := exchange.Reply(9, "abcd", first)
 	for _, c := range []struct {
 		name string
-		call func() (Header, []byte)
+		call func() (wire.Header, []byte)
 	}{
-		{"two chunks without roundup", func() (Header, []byte) {
+		{"two chunks without roundup", func() (wire.Header, []byte) {
 			a, b := p.lend(first, verbs.RemoteRead), p.lend(second, verbs.RemoteRead)
-			return Header{Reads: append(reads(position, a), reads(two, b)...)}, inline
+			return wire.Header{Reads: append(reads(position, a), reads(two, b)...)}, inline
 		}},
-		{"in the other order", func() (Header, []byte) {
+		{"in the other order", func() (wire.Header, []byte) {
 			a, b := p.lend(first, verbs.RemoteRead), p.lend(second, verbs.RemoteRead)
-			return Header{Reads: append(reads(two, b), reads(position, a)...)}, inline
+			return wire.Header{Reads: append(reads(two, b), reads(position, a)...)}, inline
 		}},
-		{"with roundup", func() (Header, []byte) {
+		{"with roundup", func() (wire.Header, []byte) {
 			a, b := p.lend(stream[position:][:44], verbs.RemoteRead), p.lend(stream[two:][:3004], verbs.RemoteRead)
-			return Header{Reads: append(reads(position, a.cut(0, 41), a.cut(41, 3)), reads(two, b)...)}, inline
+			return wire.Header{Reads: append(reads(position, a.Cut(0, 41), a.Cut(41, 3)), reads(two, b)...)}, inline
 		}},
-		{"one by one octets", func() (Header, []byte) {
+		{"one by one octets", func() (wire.Header, []byte) {
 			a, b := p.lend(first, verbs.RemoteRead), p.lend(second, verbs.RemoteRead)
 			list := reads(two, b)
 			for i := range first {
-				list = append(list, reads(position, a.cut(i, 1))...)
+				list = append(list, reads(position, a.Cut(i, 1))...)
 			}
-			return Header{Reads: list}, inline
+			return wire.Header{Reads: list}, inline
 		}},
-		{"long call", func() (Header, []byte) {
-			return Header{Proc: ProcNoMsg, Reads: reads(0, segments(p.lend(stream, verbs.RemoteRead), 3, 1000, len(stream)-1003)...)}, nil
+		{"long call", func() (wire.Header, []byte) {
+			return wire.Header{Proc: wire.ProcNoMsg, Reads: reads(0, segments(p.lend(stream, verbs.RemoteRead), 3, 1000, len(stream)-1003)...)}, nil
 		}},
-		{"long call and a chunk, each of 16 segments", func() (Header, []byte) {
+		{"long call and a chunk, each of 16 segments", func() (wire.Header, []byte) {
 			rest := without(stream, two, 3004)
 			a, b := p.lend(rest, verbs.RemoteRead), p.lend(second, verbs.RemoteRead)
 			lengths := make([]int, 16)
@@ -252,20 +254,20 @@ func TestCallsArePutTogetherWhereverTheirPiecesAre(t *testing.T) {
 				lengths[i] = 150
 			}
 			lengths[15] = 3001 - 15*150
-			return Header{Proc: ProcNoMsg, Reads: append(list, reads(two, segments(b, lengths...)...)...)}, nil
+			return wire.Header{Proc: wire.ProcNoMsg, Reads: append(list, reads(two, segments(b, lengths...)...)...)}, nil
 		}},
-		{"segments of no octets", func() (Header, []byte) {
+		{"segments of no octets", func() (wire.Header, []byte) {
 			a := p.lend(first, verbs.RemoteRead)
-			return Header{Reads: reads(position, segments(a, 0, 41, 0)...)}, without(stream, position, 44)
+			return wire.Header{Reads: reads(position, segments(a, 0, 41, 0)...)}, without(stream, position, 44)
 		}},
 	} {
 		// Memory that was used before is not clean.
-		p.send(Header{XID: 9, Proc: ProcNoMsg, Reads: reads(0, p.lend(bytes.Repeat([]byte{0, 0, 0, 9, 255}, 800), verbs.RemoteRead))})
+		p.send(wire.Header{XID: 9, Proc: wire.ProcNoMsg, Reads: reads(0, p.lend(bytes.Repeat([]byte{0, 0, 0, 9, 255}, 800), verbs.RemoteRead))})
 		p.next()
 		h, body := c.call()
 		h.XID = 9
 		p.send(h, body)
-		if m := p.next(); m.Proc != ProcMsg || !bytes.Equal(m.payload, want) {
+		if m := p.next(); m.Proc != wire.ProcMsg || !bytes.Equal(m.payload, want) {
 			t.Errorf("%s: got %v %x, want %x", c.name, m.Proc, m.payload, want)
 		}
 		if !bytes.Equal(got, stream) {
@@ -287,9 +289,9 @@ func TestACallThatComesTwiceIsExecutedOnce(t *testing.T) {
 		return e.Finish()
 	})
 	p := serve(t, ServerConfig{Handler: handler}).full()
-	p.send(Header{XID: 2}, callMessage(2, 2, nil))
+	p.send(wire.Header{XID: 2}, callMessage(2, 2, nil))
 	<-entered
-	p.send(Header{XID: 2}, callMessage(2, 2, nil))
+	p.send(wire.Header{XID: 2}, callMessage(2, 2, nil))
 	p.alive()
 	close(leave)
 	if m := p.next(); m.XID != 2 {
@@ -300,7 +302,7 @@ func TestACallThatComesTwiceIsExecutedOnce(t *testing.T) {
 		t.Error("it was executed again")
 	}
 	// When it has been answered its XID is free.
-	p.send(Header{XID: 2}, callMessage(2, 2, nil))
+	p.send(wire.Header{XID: 2}, callMessage(2, 2, nil))
 	if m := p.next(); m.XID != 2 {
 		t.Errorf("got %+v", m)
 	}
@@ -312,7 +314,7 @@ func TestEveryGrantIsBackedByReceives(t *testing.T) {
 	const credits = 5
 	g := newGate()
 	p := serve(t, ServerConfig{Credits: credits, Handler: g}).full()
-	p.send(Header{XID: 1}, nullCall(1))
+	p.send(wire.Header{XID: 1}, nullCall(1))
 	if m := p.next(); m.Credits != credits {
 		t.Fatalf("%d credits, want %d", m.Credits, credits)
 	}
@@ -321,7 +323,7 @@ func TestEveryGrantIsBackedByReceives(t *testing.T) {
 	calls := map[uint32]bool{}
 	for xid := range uint32(credits + receiveSlack) {
 		calls[xid] = true
-		p.send(Header{XID: xid}, callMessage(xid, 2, nil))
+		p.send(wire.Header{XID: xid}, callMessage(xid, 2, nil))
 		within(t, "call", g.entered)
 	}
 	close(g.leave)
@@ -336,7 +338,7 @@ func TestEveryGrantIsBackedByReceives(t *testing.T) {
 	// granted it.
 	for sent, replied := 0, 0; replied < 300; replied++ {
 		for ; sent < 300 && sent-replied < credits; sent++ {
-			p.send(Header{XID: uint32(sent)}, nullCall(uint32(sent)))
+			p.send(wire.Header{XID: uint32(sent)}, nullCall(uint32(sent)))
 		}
 		if m := p.next(); m.Credits != credits {
 			t.Fatalf("%d credits, want %d", m.Credits, credits)
@@ -348,9 +350,9 @@ func TestEveryGrantIsBackedByReceives(t *testing.T) {
 func TestServerTakesMessagesAsLongAsItIsTold(t *testing.T) {
 	nettest.CheckLeaks(t)
 	p := serve(t, ServerConfig{ReceiveSize: 36 << 10}).connect(nil, verbs.QPConfig{IRD: 8, ORD: 8})
-	fixed := len(onWire(Header{}, exchangeMessage(0, "abcd", [][]byte{{}}, 4)))
-	item := pattern(5, 36<<10-fixed)
-	long := onWire(Header{XID: 6}, exchangeMessage(6, "abcd", [][]byte{item}, 4))
+	fixed := len(onWire(wire.Header{}, exchangeMessage(0, "abcd", [][]byte{{}}, 4)))
+	item := exchange.Pattern(5, 36<<10-fixed)
+	long := onWire(wire.Header{XID: 6}, exchangeMessage(6, "abcd", [][]byte{item}, 4))
 	if len(long) != 36<<10 {
 		t.Fatalf("a message of %d octets", len(long))
 	}
@@ -358,7 +360,7 @@ func TestServerTakesMessagesAsLongAsItIsTold(t *testing.T) {
 	if err := p.qp.PostSend(verbs.SendWR{Op: verbs.OpSend, SGL: []verbs.SGE{mr.SGE(0, len(long))}}); err != nil {
 		t.Fatal(err)
 	}
-	if m, want := p.next(), exchangeReply(6, "abcd", item[:4]); !bytes.Equal(m.payload, want) {
+	if m, want := p.next(), exchange.Reply(6, "abcd", item[:4]); !bytes.Equal(m.payload, want) {
 		t.Errorf("got %+v %x, want %x", m.Header, m.payload, want)
 	}
 }
@@ -374,8 +376,8 @@ func TestAReplyWhoseHeaderIsTooLongIsRefused(t *testing.T) {
 			lengths[i] = 100
 		}
 		for _, n := range []int{10, 3000} {
-			p.send(Header{XID: 1, HasReply: true, Reply: segments(mem, lengths...)}, exchangeMessage(1, "abcd", nil, n))
-			if m := p.next(); m.Proc != ProcError || m.Err != ErrChunk {
+			p.send(wire.Header{XID: 1, HasReply: true, Reply: segments(mem, lengths...)}, exchangeMessage(1, "abcd", nil, n))
+			if m := p.next(); m.Proc != wire.ProcError || m.Err != wire.ErrChunk {
 				t.Errorf("result of %d octets: got %v of %d octets", n, m.Proc, m.wc.Bytes)
 			}
 		}
@@ -391,15 +393,15 @@ func TestProtectedResultsStayInTheirStream(t *testing.T) {
 	p := serve(t, ServerConfig{}).full()
 	mem := p.lend(make([]byte, 100), verbs.RemoteWrite)
 	for service, want := range map[byte]uint32{1: 100, 2: 0, 3: 0} { // none, integrity, privacy
-		call := oncrpc.Call{XID: 1, Prog: exchangeProgram, Vers: exchangeVersion, Proc: exchangeProc}
+		call := oncrpc.Call{XID: 1, Prog: exchange.Program, Vers: exchange.Version, Proc: exchange.Proc}
 		call.Cred = oncrpc.OpaqueAuth{Flavor: oncrpc.FlavorGSS, Body: []byte{0, 0, 0, 1, 0, 0, 0, 0, 0, 0, 0, 7, 0, 0, 0, service, 0, 0, 0, 0}}
 		b, _ := call.Append(nil)
-		p.send(Header{XID: 1, Writes: []WriteChunk{{mem}}}, b, exchangeMessage(1, "abcd", nil, 100)[40:])
+		p.send(wire.Header{XID: 1, Writes: []wire.WriteChunk{{mem}}}, b, exchangeMessage(1, "abcd", nil, 100)[40:])
 		m := p.next()
 		if got := m.Writes[0][0].Length; got != want {
 			t.Errorf("service %d: %d octets were placed, want %d", service, got, want)
 		}
-		if want == 0 && !bytes.Equal(m.payload, exchangeReply(1, "abcd", exchangeResult(nil, 100))) {
+		if want == 0 && !bytes.Equal(m.payload, exchange.Reply(1, "abcd", exchangeResult(nil, 100))) {
 			t.Errorf("service %d: got %x", service, m.payload)
 		}
 		mem = p.lend(make([]byte, 100), verbs.RemoteWrite)

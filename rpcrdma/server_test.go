@@ -5,6 +5,8 @@ import (
 	"testing"
 
 	"github.com/weft-rdma/weft/internal/nettest"
+	"github.com/weft-rdma/weft/rpcrdma/internal/exchange"
+	"github.com/weft-rdma/weft/rpcrdma/wire"
 	"github.com/weft-rdma/weft/verbs"
 )
 
@@ -12,13 +14,13 @@ import (
 func TestServerAnswersShortCallsInline(t *testing.T) {
 	nettest.CheckLeaks(t)
 	p := serve(t, ServerConfig{}).full()
-	p.send(Header{XID: 5}, nullCall(5))
+	p.send(wire.Header{XID: 5}, nullCall(5))
 	m := p.next()
-	if m.XID != 5 || m.Proc != ProcMsg || m.Credits != DefaultCredits || m.wc.Bytes != 52 || m.HasReply || len(m.Writes) > 0 {
+	if m.XID != 5 || m.Proc != wire.ProcMsg || m.Credits != DefaultCredits || m.wc.Bytes != 52 || m.HasReply || len(m.Writes) > 0 {
 		t.Errorf("got %+v", m)
 	}
-	p.send(Header{XID: 6}, exchangeMessage(6, "tag", [][]byte{[]byte("hello")}, 9))
-	if m, want := p.next(), exchangeReply(6, "tag", exchangeResult([][]byte{[]byte("hello")}, 9)); !bytes.Equal(m.payload, want) {
+	p.send(wire.Header{XID: 6}, exchangeMessage(6, "tag", [][]byte{[]byte("hello")}, 9))
+	if m, want := p.next(), exchange.Reply(6, "tag", exchangeResult([][]byte{[]byte("hello")}, 9)); !bytes.Equal(m.payload, want) {
 		t.Errorf("got %x, want %x", m.payload, want)
 	}
 }
@@ -31,12 +33,12 @@ const position = 40 + 8 + 4 + 4
 func TestServerFetchesWhatWasReduced(t *testing.T) {
 	nettest.CheckLeaks(t)
 	p := serve(t, ServerConfig{}).full()
-	item := pattern(1, 10001)
+	item := exchange.Pattern(1, 10001)
 	mem := p.lend(bytes.Clone(item), verbs.RemoteRead)
 	stream := exchangeMessage(7, "abcd", [][]byte{item}, 100)
-	p.send(Header{XID: 7, Reads: reads(position, segments(mem, 4096, 4096, 1809)...)}, without(stream, position, 10004))
+	p.send(wire.Header{XID: 7, Reads: reads(position, segments(mem, 4096, 4096, 1809)...)}, without(stream, position, 10004))
 	m := p.next()
-	if want := exchangeReply(7, "abcd", item[:100]); !bytes.Equal(m.payload, want) {
+	if want := exchange.Reply(7, "abcd", item[:100]); !bytes.Equal(m.payload, want) {
 		t.Errorf("got %x, want %x", m.payload, want)
 	}
 	if !m.wc.HasInvalidated || uint32(m.wc.Invalidated) != mem.Handle {
@@ -50,9 +52,9 @@ func TestServerPlacesResults(t *testing.T) {
 	p := serve(t, ServerConfig{}).full()
 	sink := make([]byte, 9000)
 	mem := p.lend(sink, verbs.RemoteWrite)
-	p.send(Header{XID: 8, Writes: []WriteChunk{segments(mem, 4096, 4904)}}, exchangeMessage(8, "abcd", nil, 5001))
+	p.send(wire.Header{XID: 8, Writes: []wire.WriteChunk{segments(mem, 4096, 4904)}}, exchangeMessage(8, "abcd", nil, 5001))
 	m := p.next()
-	if want := without(exchangeReply(8, "abcd", exchangeResult(nil, 5001)), 24+12, 5004); !bytes.Equal(m.payload, want) {
+	if want := without(exchange.Reply(8, "abcd", exchangeResult(nil, 5001)), 24+12, 5004); !bytes.Equal(m.payload, want) {
 		t.Errorf("got %x, want %x", m.payload, want)
 	}
 	if len(m.Writes) != 1 || m.Writes[0][0].Length != 4096 || m.Writes[0][1].Length != 905 {
@@ -70,16 +72,16 @@ func TestServerRepliesByReplyChunk(t *testing.T) {
 	sink := make([]byte, 20000)
 	mem := p.lend(sink, verbs.RemoteWrite)
 	for _, n := range []int{10, 6000} {
-		p.send(Header{XID: 9, HasReply: true, Reply: segments(mem, 4096, 15904)}, exchangeMessage(9, "abcd", nil, n))
+		p.send(wire.Header{XID: 9, HasReply: true, Reply: segments(mem, 4096, 15904)}, exchangeMessage(9, "abcd", nil, n))
 		m := p.next()
-		want := exchangeReply(9, "abcd", exchangeResult(nil, n))
+		want := exchange.Reply(9, "abcd", exchangeResult(nil, n))
 		got := m.payload
 		if n > 4096 {
-			if m.Proc != ProcNoMsg || m.Reply.Length() != uint64(len(want)) {
+			if m.Proc != wire.ProcNoMsg || m.Reply.Length() != uint64(len(want)) {
 				t.Fatalf("got %+v", m.Header)
 			}
 			got = sink[:len(want)]
-		} else if m.Proc != ProcMsg || !m.HasReply || len(m.Reply) != 2 || m.Reply.Length() != 0 {
+		} else if m.Proc != wire.ProcMsg || !m.HasReply || len(m.Reply) != 2 || m.Reply.Length() != 0 {
 			t.Errorf("got %+v", m.Header)
 		}
 		if !bytes.Equal(got, want) {

@@ -12,6 +12,8 @@ import (
 	"github.com/weft-rdma/weft/internal/fairness"
 	"github.com/weft-rdma/weft/mpa"
 	"github.com/weft-rdma/weft/oncrpc"
+	"github.com/weft-rdma/weft/rpcrdma/payload"
+	"github.com/weft-rdma/weft/rpcrdma/wire"
 )
 
 // What a server has where its configuration says nothing.
@@ -26,12 +28,12 @@ const (
 // A ServerConfig says what a Server serves, and within which bounds. Numbers
 // that are 0 stand for the defaults in parentheses.
 type ServerConfig struct {
-	Handler  oncrpc.Handler // executes the calls
-	Bindings Bindings       // what of which program may be reduced
+	Handler  oncrpc.Handler   // executes the calls
+	Bindings payload.Bindings // what of which program may be reduced
 
 	// Rules bound the chunks of a call, and say what of RFC 5666 is taken: see
 	// [Rules]. Its NoChunks and ReadRead are not for servers.
-	Rules Rules
+	Rules wire.Rules
 
 	// Credits are what every reply grants: calls that a connection may have in
 	// progress (64).
@@ -121,7 +123,7 @@ func (c ServerConfig) withDefaults() ServerConfig {
 func orDefault(n, standard int) int { return cmp.Or(max(n, 0), standard) }
 
 // messageSize returns a size that private data can state.
-func messageSize(n int) int { return RoundSize(orDefault(n, DefaultMessageSize)) }
+func messageSize(n int) int { return wire.RoundSize(orDefault(n, DefaultMessageSize)) }
 
 // receiveSlack is how many messages more than its credits allow a client may
 // send before they find no receive, which ends its connection.
@@ -130,8 +132,8 @@ const receiveSlack = 8
 // endpoint is how the endpoints of the server are.
 func (c *ServerConfig) endpoint() endpointConfig {
 	cfg := endpointConfig{
-		role:     Responder,
-		private:  PrivateData{RemoteInvalidation: !c.NoRemoteInvalidation, SendSize: uint32(c.SendSize), ReceiveSize: uint32(c.ReceiveSize)},
+		role:     wire.Responder,
+		private:  wire.PrivateData{RemoteInvalidation: !c.NoRemoteInvalidation, SendSize: uint32(c.SendSize), ReceiveSize: uint32(c.ReceiveSize)},
 		rules:    c.Rules,
 		receives: c.Credits + c.Reverse + receiveSlack,
 		sends:    max(2*c.Credits, 128) + 2*c.Reverse,

@@ -14,6 +14,8 @@ import (
 	"github.com/weft-rdma/weft/memory"
 	"github.com/weft-rdma/weft/mpa"
 	"github.com/weft-rdma/weft/oncrpc"
+	"github.com/weft-rdma/weft/rpcrdma/internal/exchange"
+	"github.com/weft-rdma/weft/rpcrdma/wire"
 	"github.com/weft-rdma/weft/verbs"
 )
 
@@ -51,10 +53,10 @@ func serve(t testing.TB, cfg ServerConfig) *serving {
 func serveWithin(t testing.TB, limits verbs.Limits, cfg ServerConfig) *serving {
 	t.Helper()
 	if cfg.Handler == nil {
-		cfg.Handler = oncrpc.Mux{{Prog: exchangeProgram, Low: exchangeVersion, High: exchangeVersion, Handler: oncrpc.HandlerFunc(serveExchange)}}
+		cfg.Handler = oncrpc.Mux{{Prog: exchange.Program, Low: exchange.Version, High: exchange.Version, Handler: oncrpc.HandlerFunc(serveExchange)}}
 	}
 	if cfg.Bindings == nil {
-		cfg.Bindings = exchangeBindings
+		cfg.Bindings = exchange.Bindings
 	}
 	s := &serving{t: t, rnic: must(verbs.Open(verbs.Config{CloseTimeout: closeTimeout, Limits: limits}))(t)}
 	s.server = must(NewServer(s.rnic, cfg))(t)
@@ -75,13 +77,13 @@ func (s *serving) close() {
 }
 
 // connect connects a peer with private data d, nil for none.
-func (s *serving) connect(d *PrivateData, cfg verbs.QPConfig) *testPeer {
+func (s *serving) connect(d *wire.PrivateData, cfg verbs.QPConfig) *testPeer {
 	s.t.Helper()
 	a, b := nettest.BufferedPipe(1 << 20)
 	return s.connectOver(a, b, d, cfg)
 }
 
-func (s *serving) connectOver(a, b net.Conn, d *PrivateData, cfg verbs.QPConfig) *testPeer {
+func (s *serving) connectOver(a, b net.Conn, d *wire.PrivateData, cfg verbs.QPConfig) *testPeer {
 	s.t.Helper()
 	over := make(chan error, 1)
 	s.ended.Go(func() {
@@ -105,7 +107,7 @@ func (s *serving) connectOver(a, b net.Conn, d *PrivateData, cfg verbs.QPConfig)
 // Invalidate, 8 RDMA Reads.
 func (s *serving) full() *testPeer {
 	s.t.Helper()
-	return s.connect(&PrivateData{RemoteInvalidation: true, SendSize: 4096, ReceiveSize: 4096}, verbs.QPConfig{IRD: 8, ORD: 8})
+	return s.connect(&wire.PrivateData{RemoteInvalidation: true, SendSize: 4096, ReceiveSize: 4096}, verbs.QPConfig{IRD: 8, ORD: 8})
 }
 
 // A testPeer is a requester that does as it is told, right or wrong.
@@ -171,7 +173,7 @@ func (p *testPeer) raw(b []byte) {
 }
 
 // send sends a message.
-func (p *testPeer) send(h Header, payload ...[]byte) {
+func (p *testPeer) send(h wire.Header, payload ...[]byte) {
 	p.t.Helper()
 	if h.Credits == 0 {
 		h.Credits = 32
@@ -181,7 +183,7 @@ func (p *testPeer) send(h Header, payload ...[]byte) {
 
 // An incoming is a message that a testPeer has received.
 type incoming struct {
-	Header
+	wire.Header
 	payload []byte
 	wc      verbs.WC
 }
@@ -212,7 +214,7 @@ func (p *testPeer) nextOrEnd() (*incoming, bool) {
 	m := &incoming{wc: wc}
 	b := bytes.Clone(p.in[int(wc.ID)*peerSize:][:wc.Bytes])
 	var err error
-	if m.payload, err = m.Parse(b, &Rules{MSGP: true, ReadRead: true}); err != nil {
+	if m.payload, err = m.Parse(b, &wire.Rules{MSGP: true, ReadRead: true}); err != nil {
 		p.t.Fatalf("parsing what the server sent, %x: %v", b, err)
 	}
 	if m.Credits == 0 {
@@ -228,8 +230,8 @@ func (p *testPeer) nextOrEnd() (*incoming, bool) {
 // alive checks that the server still serves the connection.
 func (p *testPeer) alive() {
 	p.t.Helper()
-	p.send(Header{XID: 0xa11fe}, nullCall(0xa11fe))
-	if m := p.next(); m.XID != 0xa11fe || m.Proc != ProcMsg {
+	p.send(wire.Header{XID: 0xa11fe}, nullCall(0xa11fe))
+	if m := p.next(); m.XID != 0xa11fe || m.Proc != wire.ProcMsg {
 		p.t.Fatalf("got %v of XID %#x, want the reply to a NULL call", m.Proc, m.XID)
 	}
 }
@@ -247,41 +249,41 @@ func (p *testPeer) end() error {
 }
 
 // lend registers memory for the server.
-func (p *testPeer) lend(b []byte, access memory.Access) Segment {
+func (p *testPeer) lend(b []byte, access memory.Access) wire.Segment {
 	p.t.Helper()
 	p.nextSTag++
 	mr := must(p.pd.RegisterMR(verbs.MRConfig{Buf: b, Access: access | verbs.LocalRead | verbs.LocalWrite, VA: 0x10000, Key: p.nextSTag}))(p.t)
-	return Segment{Handle: uint32(mr.STag()), Length: uint32(len(b)), Offset: mr.Base()}
+	return wire.Segment{Handle: uint32(mr.STag()), Length: uint32(len(b)), Offset: mr.Base()}
 }
 
 func nullCall(xid uint32) []byte { return callMessage(xid, 0, nil) }
 
 // callMessage is a call of the program of these tests.
 func callMessage(xid, proc uint32, args []byte) []byte {
-	call := oncrpc.Call{XID: xid, Prog: exchangeProgram, Vers: exchangeVersion, Proc: proc}
+	call := oncrpc.Call{XID: xid, Prog: exchange.Program, Vers: exchange.Version, Proc: proc}
 	b, _ := call.Append(nil)
 	return append(b, args...)
 }
 
 // exchangeMessage is a call of EXCHANGE, whole.
 func exchangeMessage(xid uint32, tag string, items [][]byte, wanted ...int) []byte {
-	return callMessage(xid, exchangeProc, bytes.Join(exchangeArgs(tag, items, wanted...), nil))
+	return callMessage(xid, exchange.Proc, bytes.Join(exchange.Args(tag, items, wanted...), nil))
 }
 
 // serveExchange executes EXCHANGE: the result for a wanted length is the first
 // item continued with a pattern, or cut.
 func serveExchange(_ context.Context, r *oncrpc.Request) ([]byte, error) {
 	d := oncrpc.NewDecoder(r.Args, "EXCHANGE")
-	tag := d.Opaque(exchangeTag)
+	tag := d.Opaque(exchange.MaxTag)
 	var items [][]byte
-	for range d.Count(exchangeItems, 4) {
-		items = append(items, d.Opaque(exchangeItem))
+	for range d.Count(exchange.MaxItems, 4) {
+		items = append(items, d.Opaque(exchange.MaxItem))
 	}
 	var results [][]byte
 	size := 128
-	for range d.Count(exchangeItems, 4) {
+	for range d.Count(exchange.MaxItems, 4) {
 		n := int(d.Uint32())
-		if d.Err() != nil || n > exchangeItem {
+		if d.Err() != nil || n > exchange.MaxItem {
 			break
 		}
 		results = append(results, exchangeResult(items, n))
@@ -290,12 +292,12 @@ func serveExchange(_ context.Context, r *oncrpc.Request) ([]byte, error) {
 	if err := d.Err(); err != nil {
 		return nil, err
 	}
-	return append(r.Buffer(size), exchangeReply(r.XID, string(tag), results...)...), nil
+	return append(r.Buffer(size), exchange.Reply(r.XID, string(tag), results...)...), nil
 }
 
 // exchangeResult is what EXCHANGE returns for a wanted length.
 func exchangeResult(items [][]byte, n int) []byte {
-	b := pattern(77, n)
+	b := exchange.Pattern(77, n)
 	if len(items) > 0 {
 		copy(b, items[0])
 	}
@@ -313,19 +315,19 @@ func replyStat(t testing.TB, payload []byte) oncrpc.AcceptStat {
 }
 
 // cut makes segments of a run of memory, at the given lengths.
-func segments(s Segment, lengths ...int) (list []Segment) {
+func segments(s wire.Segment, lengths ...int) (list []wire.Segment) {
 	at := 0
 	for _, n := range lengths {
-		list = append(list, s.cut(at, n))
+		list = append(list, s.Cut(at, n))
 		at += n
 	}
 	return list
 }
 
 // reads makes a Read chunk.
-func reads(position int, list ...Segment) (chunk []ReadSegment) {
+func reads(position int, list ...wire.Segment) (chunk []wire.ReadSegment) {
 	for _, s := range list {
-		chunk = append(chunk, ReadSegment{uint32(position), s})
+		chunk = append(chunk, wire.ReadSegment{Position: uint32(position), Segment: s})
 	}
 	return chunk
 }
@@ -336,7 +338,7 @@ func without(stream []byte, at, n int) []byte {
 }
 
 // fetch reads the server's memory, and fails if the server does not let it.
-func (p *testPeer) fetch(list []ReadSegment) (b []byte, err error) {
+func (p *testPeer) fetch(list []wire.ReadSegment) (b []byte, err error) {
 	p.t.Helper()
 	for _, s := range list {
 		part := make([]byte, s.Length)

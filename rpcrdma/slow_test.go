@@ -13,6 +13,7 @@ import (
 	"github.com/weft-rdma/weft/internal/nettest"
 	"github.com/weft-rdma/weft/iwarptest"
 	"github.com/weft-rdma/weft/mpa"
+	"github.com/weft-rdma/weft/rpcrdma/wire"
 )
 
 // byHand connects a peer that is made by hand, and so need not answer RDMA Reads,
@@ -31,7 +32,7 @@ func (s *serving) byHandWith(room int, enhanced []byte) (p *iwarptest.Peer, over
 	if err := a.SetDeadline(time.Time{}); err != nil {
 		s.t.Fatal(err)
 	}
-	private := PrivateData{SendSize: 4096, ReceiveSize: 4096}
+	private := wire.PrivateData{SendSize: 4096, ReceiveSize: 4096}
 	if _, err := p.Initiate(iwarptest.Startup{CRC: true, Enhanced: enhanced, Private: private.Append(nil)}); err != nil {
 		s.t.Fatal(err)
 	}
@@ -59,9 +60,9 @@ func TestACallThatIsServedTooSlowlyEndsItsConnection(t *testing.T) {
 		s := serve(t, ServerConfig{Stall: time.Minute})
 		p, over := s.byHand(1 << 20)
 		began := time.Now()
-		h := Header{XID: 1, Proc: ProcNoMsg, Credits: 32}
+		h := wire.Header{XID: 1, Proc: wire.ProcNoMsg, Credits: 32}
 		for range segments {
-			h.Reads = append(h.Reads, ReadSegment{0, Segment{0x1100, 4, 0}})
+			h.Reads = append(h.Reads, wire.ReadSegment{Position: 0, Segment: wire.Segment{Handle: 0x1100, Length: 4, Offset: 0}})
 		}
 		if err := p.Send(iwarptest.Send(1, h.Append(nil)...)); err != nil {
 			t.Fatal(err)
@@ -102,7 +103,7 @@ func TestAConnectionWhoseCreditsNobodyWaitsForIsMadeAgain(t *testing.T) {
 			select {
 			case p := <-a.peers:
 				m := p.next()
-				p.send(Header{XID: m.XID}, exchangeNull(m.XID))
+				p.send(wire.Header{XID: m.XID}, exchangeNull(m.XID))
 			case <-t.Context().Done():
 			}
 		})

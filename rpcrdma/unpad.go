@@ -2,42 +2,46 @@
 
 package rpcrdma
 
-import "github.com/weft-rdma/weft/oncrpc"
+import (
+	"github.com/weft-rdma/weft/oncrpc"
+	"github.com/weft-rdma/weft/rpcrdma/payload"
+	"github.com/weft-rdma/weft/rpcrdma/wire"
+)
 
-// unpad returns the RPC message of a reply by RDMA_MSGP, whose payload may have
+// unpad returns the RPC message of a reply by RDMA_MSGP, whose padded may have
 // pads before long items of the results. Only the binding knows where those are;
 // "at or above" the threshold is tried first.
-func (x *rpc) unpad(payload []byte) ([]byte, error) {
+func (x *rpc) unpad(padded []byte) ([]byte, error) {
 	padding := x.header.Padding()
 	if padding.Align <= 1 {
-		return payload, nil
+		return padded, nil
 	}
 	var reply oncrpc.Reply
-	at, err := reply.Parse(payload)
+	at, err := reply.Parse(padded)
 	if err != nil || reply.Err() != nil {
-		return payload, nil // is found out again
+		return padded, nil // is found out again
 	}
 	t := &x.taker
-	if t.binding == nil {
-		return nil, faultf(FaultStream, "reply to XID %#x by RDMA_MSGP, of whose results nobody knows where pads are", x.call.XID)
+	if t.Binding == nil {
+		return nil, wire.Errorf(wire.FaultStream, "reply to XID %#x by RDMA_MSGP, of whose results nobody knows where pads are", x.call.XID)
 	}
-	pads, err := FindPads(&t.cursor, padding, payload, at, func(cursor *Cursor) error {
-		return WalkReply(t.binding, t.proc, cursor)
+	pads, err := payload.FindPads(&t.Cursor, padding, padded, at, func(cursor *payload.Cursor) error {
+		return payload.WalkReply(t.Binding, t.Proc, cursor)
 	})
 	if err != nil {
-		return nil, faultf(FaultStream, "pads in the reply to XID %#x: %v", x.call.XID, err)
+		return nil, wire.Errorf(wire.FaultStream, "pads in the reply to XID %#x: %v", x.call.XID, err)
 	}
-	return x.strip(payload, pads), nil
+	return x.strip(padded, pads), nil
 }
 
-// strip copies payload without its pads.
-func (x *rpc) strip(payload []byte, pads []Run) []byte {
+// strip copies padded without its pads.
+func (x *rpc) strip(padded []byte, pads []payload.Run) []byte {
 	x.plain = x.plain[:0]
 	at := 0
 	for _, pad := range pads {
-		x.plain = append(x.plain, payload[at:pad.Offset]...)
+		x.plain = append(x.plain, padded[at:pad.Offset]...)
 		at = pad.Offset + pad.Length
 	}
-	x.plain = append(x.plain, payload[at:]...)
+	x.plain = append(x.plain, padded[at:]...)
 	return x.plain
 }

@@ -13,7 +13,7 @@ import (
 
 	"github.com/weft-rdma/weft/oncrpc"
 	"github.com/weft-rdma/weft/rdmap"
-	"github.com/weft-rdma/weft/rpcrdma"
+	"github.com/weft-rdma/weft/rpcrdma/wire"
 )
 
 const (
@@ -108,7 +108,7 @@ func (w *watch) Close() error { return w.caller.Close() }
 func refused(err error) bool {
 	var accept *oncrpc.AcceptError
 	var reject *oncrpc.RejectError
-	var remote *rpcrdma.RemoteError
+	var remote *wire.RemoteError
 	return errors.As(err, &accept) || errors.As(err, &reject) || errors.As(err, &remote)
 }
 

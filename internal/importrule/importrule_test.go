@@ -103,6 +103,10 @@ func TestTheRulesNameTheImportThatBreaksThem(t *testing.T) {
 			imports: map[string][]string{"ddp/a.go": {m + "mpa"}, "rdmap/a_test.go": {m + "mpa"}, "cm/a.go": {m + "mpa"}},
 			want:    []string{`ddp/a.go:2: ddp imports "example.test/m/mpa": ddp runs over any LLP and does not import one`},
 		},
+		"time in what is pure": {
+			imports: map[string][]string{"rpcrdma/wire/a.go": {"time", "encoding/binary"}},
+			want:    []string{`rpcrdma/wire/a.go:2: rpcrdma/wire imports "time": rpcrdma/wire is pure and does not import net, os, syscall, time, context, sync, golang.org/x/sys`},
+		},
 		"a library in the core": {
 			imports: map[string][]string{"cm/a.go": {"example.org/log", "golang.org/x/system"}},
 			want: []string{

@@ -13,7 +13,7 @@ import (
 // after it, and internal packages.
 var layers = []string{
 	"nfs/gateway", "nfs/mount", "nfs/nlm", "nfs/folder", "nfs/client", "nfs",
-	"rpcrdma", "rpctcp", "oncrpc",
+	"rpcrdma", "rpctcp", "rpcrdma/payload", "rpcrdma/wire", "oncrpc",
 	"cm", "origin", "verbs", "memory", "rdmap", "ddp", "mpa",
 }
 
@@ -56,6 +56,13 @@ var socketless = []string{"verbs", "memory", "rdmap", "ddp"}
 // is what knows that it is MPA.
 var llpless = []string{"verbs", "memory", "rdmap", "ddp"}
 
+// pure are the layers that only compute: they do no I/O and know neither time
+// nor goroutines.
+var pure = []string{"rpcrdma/payload", "rpcrdma/wire"}
+
+// impure is what those do without.
+var impure = []string{"net", "os", "syscall", "time", "context", "sync", "golang.org/x/sys"}
+
 // outside is what packages may import beyond the standard library, except those that
 // may import libraries.
 var outside = []string{"golang.org/x/sys"}
@@ -78,7 +85,7 @@ type rule func(pkg string, r reach, to string) (broken string)
 
 // rules apply to what a package imports outside its tests. The first that an import
 // breaks is reported.
-var rules = []rule{commandsOnTop, captureForCommands, helpersForTests, downwards, listed, noSockets, anyLLP, lean, noForeignCode}
+var rules = []rule{commandsOnTop, captureForCommands, helpersForTests, downwards, listed, noSockets, anyLLP, onlyComputing, lean, noForeignCode}
 
 func isLayer(pkg string) bool { return slices.Contains(layers, pkg) }
 
@@ -144,6 +151,13 @@ func noSockets(pkg string, r reach, _ string) string {
 func anyLLP(pkg string, _ reach, to string) string {
 	if slices.Contains(llpless, pkg) && to == "mpa" {
 		return pkg + " runs over any LLP and does not import one"
+	}
+	return ""
+}
+
+func onlyComputing(pkg string, r reach, _ string) string {
+	if slices.Contains(pure, pkg) && len(r.via) == 0 && under(r.path, impure...) {
+		return pkg + " is pure and does not import " + strings.Join(impure, ", ")
 	}
 	return ""
 }

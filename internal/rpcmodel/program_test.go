@@ -9,7 +9,7 @@ import (
 	"math/rand/v2"
 
 	"github.com/weft-rdma/weft/oncrpc"
-	"github.com/weft-rdma/weft/rpcrdma"
+	"github.com/weft-rdma/weft/rpcrdma/payload"
 )
 
 // The program: procedure 1 takes k items and n lengths, and returns n items of
@@ -27,11 +27,11 @@ const (
 	mostItem  = 1 << 20
 )
 
-var bindings = rpcrdma.Bindings{{Prog: program, Vers: version}: binding{}}
+var bindings = payload.Bindings{{Prog: program, Vers: version}: binding{}}
 
 type binding struct{}
 
-func (binding) WalkCall(_ uint32, c *rpcrdma.Cursor) error {
+func (binding) WalkCall(_ uint32, c *payload.Cursor) error {
 	c.Opaque(mostTag)
 	for range c.Count(mostItems, 4) {
 		c.Eligible(mostItem)
@@ -42,7 +42,7 @@ func (binding) WalkCall(_ uint32, c *rpcrdma.Cursor) error {
 	return c.Err()
 }
 
-func (binding) WalkReply(_ uint32, c *rpcrdma.Cursor) error {
+func (binding) WalkReply(_ uint32, c *payload.Cursor) error {
 	c.Skip(sha256.Size)
 	for range c.Count(mostItems, 4) {
 		c.Eligible(mostItem)
@@ -51,7 +51,7 @@ func (binding) WalkReply(_ uint32, c *rpcrdma.Cursor) error {
 	return c.Err()
 }
 
-func (binding) MaxReply(_ uint32, c *rpcrdma.Cursor) (b rpcrdma.ReplyBound) {
+func (binding) MaxReply(_ uint32, c *payload.Cursor) (b payload.ReplyBound) {
 	tag := len(c.Opaque(mostTag))
 	for range c.Count(mostItems, 4) {
 		c.Eligible(mostItem)

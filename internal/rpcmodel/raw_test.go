@@ -9,7 +9,7 @@ import (
 	"github.com/weft-rdma/weft/cm"
 	"github.com/weft-rdma/weft/memory"
 	"github.com/weft-rdma/weft/oncrpc"
-	"github.com/weft-rdma/weft/rpcrdma"
+	"github.com/weft-rdma/weft/rpcrdma/wire"
 	"github.com/weft-rdma/weft/verbs"
 )
 
@@ -52,7 +52,7 @@ func (w *world) newRaw() *raw {
 	check(err)
 	r.mr, err = r.pd.Register(r.out, verbs.LocalRead)
 	check(err)
-	hello := rpcrdma.PrivateData{RemoteInvalidation: w.r.IntN(2) == 0, SendSize: rawSize, ReceiveSize: rawSize}
+	hello := wire.PrivateData{RemoteInvalidation: w.r.IntN(2) == 0, SendSize: rawSize, ReceiveSize: rawSize}
 	_, err = cm.Connect(context.Background(), r.qp, w.connect(), cm.Params{PrivateData: hello.Append(nil)})
 	check(err)
 	return r
@@ -60,7 +60,7 @@ func (w *world) newRaw() *raw {
 
 // lend registers memory with octets of nobody's around it, and cuts it into
 // segments, empty ones among them.
-func (r *raw) lend(b []byte, access memory.Access) (list []rpcrdma.Segment) {
+func (r *raw) lend(b []byte, access memory.Access) (list []wire.Segment) {
 	mr, err := r.pd.RegisterMR(verbs.MRConfig{Buf: b, Access: access | verbs.LocalRead | verbs.LocalWrite, VA: 1 << 40, Key: byte(r.xid)})
 	if err != nil {
 		r.w.t.Fatal(err)
@@ -72,7 +72,7 @@ func (r *raw) lend(b []byte, access memory.Access) (list []rpcrdma.Segment) {
 		if r.w.r.IntN(3) > 0 && len(list) < 12 {
 			n = r.w.r.IntN(n + 1)
 		}
-		list = append(list, rpcrdma.Segment{Handle: uint32(mr.STag()), Length: uint32(n), Offset: mr.Base() + uint64(at)})
+		list = append(list, wire.Segment{Handle: uint32(mr.STag()), Length: uint32(n), Offset: mr.Base() + uint64(at)})
 		at += n
 	}
 	return list
@@ -85,7 +85,7 @@ func (r *raw) act() {
 	r.xid++
 	head, _ := (&oncrpc.Call{XID: r.xid, Prog: program, Vers: version, Proc: proc}).Append(nil)
 	stream := append(head, q.args()...)
-	h := rpcrdma.Header{XID: r.xid, Credits: 1}
+	h := wire.Header{XID: r.xid, Credits: 1}
 	rest := r.reduce(&h, stream, q, len(head))
 	results := q.results()
 
@@ -104,7 +104,7 @@ func (r *raw) act() {
 
 	if len(rest)+h.Len() > 1024 || rnd.IntN(4) == 0 {
 		// The rest from position zero, its entries among the others'.
-		h.Proc = rpcrdma.ProcNoMsg
+		h.Proc = wire.ProcNoMsg
 		r.mix(&h, 0, r.lend(rest, verbs.RemoteRead))
 		rest = nil
 	}
@@ -121,7 +121,7 @@ func (r *raw) act() {
 }
 
 // reduce takes some of the items out of the stream into Read chunks.
-func (r *raw) reduce(h *rpcrdma.Header, stream []byte, q *question, at int) (rest []byte) {
+func (r *raw) reduce(h *wire.Header, stream []byte, q *question, at int) (rest []byte) {
 	rnd := r.w.r
 	at += 4 + oncrpc.RoundUp(len(q.tag)) + 4
 	from := 0
@@ -144,11 +144,11 @@ func (r *raw) reduce(h *rpcrdma.Header, stream []byte, q *question, at int) (res
 
 // mix puts the entries of a Read chunk into the list, in their order, and among
 // those of other chunks.
-func (r *raw) mix(h *rpcrdma.Header, position uint32, list []rpcrdma.Segment) {
+func (r *raw) mix(h *wire.Header, position uint32, list []wire.Segment) {
 	at := 0
 	for _, s := range list {
 		at += r.w.r.IntN(len(h.Reads) - at + 1)
-		h.Reads = slices.Insert(h.Reads, at, rpcrdma.ReadSegment{Position: position, Segment: s})
+		h.Reads = slices.Insert(h.Reads, at, wire.ReadSegment{Position: position, Segment: s})
 		at++
 	}
 }
@@ -168,14 +168,14 @@ func (r *raw) exchange(message []byte) {
 }
 
 // check holds the reply against the model.
-func (r *raw) check(call *rpcrdma.Header, q *question, sinks [][]byte, long []byte) {
+func (r *raw) check(call *wire.Header, q *question, sinks [][]byte, long []byte) {
 	t := r.w.t
 	wc, err := r.cq.PollOne()
 	if err != nil || wc.Status != verbs.Success {
 		t.Fatalf("step %d: %v, %v: %v", r.w.step, err, wc.Status, r.qp.Err())
 	}
-	var h rpcrdma.Header
-	rules := &rpcrdma.Rules{}
+	var h wire.Header
+	rules := &wire.Rules{}
 	message, err := h.Parse(r.in[:wc.Bytes], rules)
 	if err == nil {
 		err = h.CheckReply(rules)
@@ -183,10 +183,10 @@ func (r *raw) check(call *rpcrdma.Header, q *question, sinks [][]byte, long []by
 	if err == nil {
 		err = h.CheckReturned(call)
 	}
-	if err != nil || h.XID != call.XID || h.Proc == rpcrdma.ProcError || h.Credits == 0 {
+	if err != nil || h.XID != call.XID || h.Proc == wire.ProcError || h.Credits == 0 {
 		t.Fatalf("step %d: %v of XID %#x, %d credits, error %v: %v", r.w.step, h.Proc, h.XID, h.Credits, h.Err, err)
 	}
-	if h.Proc == rpcrdma.ProcNoMsg {
+	if h.Proc == wire.ProcNoMsg {
 		message = long[:h.Reply.Length()]
 	}
 	// The model: each result that has a chunk with room is there, and only there.

@@ -14,6 +14,7 @@ import (
 	"github.com/weft-rdma/weft/mpa"
 	"github.com/weft-rdma/weft/oncrpc"
 	"github.com/weft-rdma/weft/rpcrdma"
+	"github.com/weft-rdma/weft/rpcrdma/wire"
 	"github.com/weft-rdma/weft/verbs"
 )
 
@@ -40,7 +41,7 @@ type client struct {
 }
 
 // rfc5666 is everything that RFC 5666 has beyond RFC 8166.
-var rfc5666 = rpcrdma.Rules{MSGP: true, ReadRead: true}
+var rfc5666 = wire.Rules{MSGP: true, ReadRead: true}
 
 func newWorld(t *testing.T, seed uint64) *world {
 	w := &world{t: t, r: rand.New(rand.NewPCG(seed, 5)), counts: make(map[string]int)}
@@ -196,7 +197,7 @@ func whole(r *oncrpc.ClientReply, sinks [][]byte) (b []byte) {
 	for _, p := range r.Placed {
 		if p.Length >= 0 {
 			b = append(append(b, r.Message[at:p.At]...), sinks[p.Sink][:p.Length]...)
-			b = append(b, make([]byte, rpcrdma.Pad(uint64(p.Length)))...)
+			b = append(b, make([]byte, wire.Pad(uint64(p.Length)))...)
 			at = p.At
 		}
 	}

@@ -7,7 +7,8 @@ import (
 
 	"github.com/weft-rdma/weft/nfs"
 	"github.com/weft-rdma/weft/oncrpc"
-	"github.com/weft-rdma/weft/rpcrdma"
+	"github.com/weft-rdma/weft/rpcrdma/payload"
+	"github.com/weft-rdma/weft/rpcrdma/wire"
 )
 
 // A direct Caller has the handler in the same process. If it places, results
@@ -66,7 +67,7 @@ func (d *direct) Call(ctx context.Context, c *oncrpc.ClientCall) (*oncrpc.Client
 
 // place moves the eligible results into the sinks.
 func place(c *oncrpc.ClientCall, reply *oncrpc.ClientReply, at int) error {
-	var cursor rpcrdma.Cursor
+	var cursor payload.Cursor
 	cursor.Whole(reply.Message, at)
 	if err := (nfs.BindingV3{}).WalkReply(c.Proc, &cursor); err != nil {
 		return err
@@ -76,7 +77,7 @@ func place(c *oncrpc.ClientCall, reply *oncrpc.ClientReply, at int) error {
 			continue
 		}
 		if item.Length > len(c.Sinks[len(reply.Placed)]) {
-			return &rpcrdma.RemoteError{Code: rpcrdma.ErrChunk}
+			return &wire.RemoteError{Code: wire.ErrChunk}
 		}
 		copy(c.Sinks[len(reply.Placed)], reply.Message[item.At:])
 		reply.Placed = append(reply.Placed, oncrpc.Placed{At: item.At, Length: item.Length, Sink: len(reply.Placed)})

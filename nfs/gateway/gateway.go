@@ -30,6 +30,7 @@ import (
 	"github.com/weft-rdma/weft/nfs"
 	"github.com/weft-rdma/weft/oncrpc"
 	"github.com/weft-rdma/weft/rpcrdma"
+	"github.com/weft-rdma/weft/rpcrdma/payload"
 	"github.com/weft-rdma/weft/rpctcp"
 )
 
@@ -78,7 +79,7 @@ type Backend struct {
 
 	// Bindings are those of the programs whose results the callers place in
 	// ClientCall.Sinks; nil if they place none.
-	Bindings rpcrdma.Bindings
+	Bindings payload.Bindings
 }
 
 // A Front describes a connection in front, by its first call.

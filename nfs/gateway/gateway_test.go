@@ -17,7 +17,7 @@ import (
 	"github.com/weft-rdma/weft/internal/nettest"
 	"github.com/weft-rdma/weft/nfs"
 	"github.com/weft-rdma/weft/oncrpc"
-	"github.com/weft-rdma/weft/rpcrdma"
+	"github.com/weft-rdma/weft/rpcrdma/wire"
 )
 
 // Calls and replies pass octet by octet, also those that say no, of programs and
@@ -25,7 +25,7 @@ import (
 func TestMessagesPassUnchanged(t *testing.T) {
 	r := newRig(t, Config{})
 	front := dial(t, r.front)
-	var behind *wire
+	var behind *rawConn
 	gss := words(6, 12, 1, 2, 3) // a flavor, and a body of 12 octets
 	for name, tt := range map[string]struct{ call, reply []byte }{
 		"NULL":                    {call(1, 0), reply(1)},
@@ -61,7 +61,7 @@ func head(b []byte) []byte { return b[:min(len(b), 100)] }
 // ends with it.
 func TestEachConnectionHasOneBehind(t *testing.T) {
 	r := newRig(t, Config{})
-	var fronts, behinds []*wire
+	var fronts, behinds []*rawConn
 	for i := range uint32(3) {
 		f := dial(t, r.front)
 		f.send(call(7, i)) // XIDs are each client's own
@@ -377,7 +377,7 @@ func TestCallsWaitForTheServerAsLongAsTheyMay(t *testing.T) {
 
 // What a caller cannot do is told to the client as RPC tells it.
 func TestFailuresAreToldAsRPCTellsThem(t *testing.T) {
-	malformed := &rpcrdma.Error{Fault: rpcrdma.FaultStream, Detail: "too short"}
+	malformed := &wire.Error{Fault: wire.FaultStream, Detail: "too short"}
 	for name, tt := range map[string]struct {
 		err  error
 		args []uint32
@@ -386,7 +386,7 @@ func TestFailuresAreToldAsRPCTellsThem(t *testing.T) {
 		"the XID is under way":        {oncrpc.ErrXIDInUse, []uint32{4, 1}, oncrpc.ErrNoReply},
 		"arguments of something else": {malformed, []uint32{4}, &oncrpc.AcceptError{Stat: oncrpc.GarbageArgs}},
 		"a reply of something else":   {malformed, []uint32{4, 1}, malformed},
-		"an RDMA_ERROR":               {&rpcrdma.RemoteError{Code: rpcrdma.ErrChunk}, []uint32{4, 1}, &rpcrdma.RemoteError{Code: rpcrdma.ErrChunk}},
+		"an RDMA_ERROR":               {&wire.RemoteError{Code: wire.ErrChunk}, []uint32{4, 1}, &wire.RemoteError{Code: wire.ErrChunk}},
 	} {
 		b := backend(func(context.Context, *oncrpc.ClientCall) (*oncrpc.ClientReply, error) { return nil, tt.err })
 		b.Bindings = nfs.Bindings()

@@ -5,7 +5,7 @@ package gateway
 
 import (
 	"github.com/weft-rdma/weft/oncrpc"
-	"github.com/weft-rdma/weft/rpcrdma"
+	"github.com/weft-rdma/weft/rpcrdma/payload"
 )
 
 // A placement is memory for the DDP-eligible results of a call. Results lie where the
@@ -31,22 +31,22 @@ const (
 // garbage reports whether the arguments of r do not match its procedure, so that the
 // transport could not plan the call.
 func (g *Gateway) garbage(r *oncrpc.Request) bool {
-	b, ok := g.cfg.Backend.Bindings[rpcrdma.ProgramVersion{Prog: r.Prog, Vers: r.Vers}]
+	b, ok := g.cfg.Backend.Bindings[payload.ProgramVersion{Prog: r.Prog, Vers: r.Vers}]
 	if !ok {
 		return false
 	}
-	var c rpcrdma.Cursor
+	var c payload.Cursor
 	c.Whole(r.Message, len(r.Message)-len(r.Args))
 	return b.WalkCall(r.Proc, &c) != nil || c.End() != nil
 }
 
 // place provides memory for the results of r.
 func (g *Gateway) place(r *oncrpc.Request) (p placement) {
-	b, ok := g.cfg.Backend.Bindings[rpcrdma.ProgramVersion{Prog: r.Prog, Vers: r.Vers}]
+	b, ok := g.cfg.Backend.Bindings[payload.ProgramVersion{Prog: r.Prog, Vers: r.Vers}]
 	if !ok {
 		return p
 	}
-	var c rpcrdma.Cursor
+	var c payload.Cursor
 	c.Whole(r.Message, len(r.Message)-len(r.Args))
 	bound := b.MaxReply(r.Proc, &c)
 	n := bound.Fixed

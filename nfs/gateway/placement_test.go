@@ -7,7 +7,7 @@ import (
 
 	"github.com/weft-rdma/weft/nfs"
 	"github.com/weft-rdma/weft/oncrpc"
-	"github.com/weft-rdma/weft/rpcrdma"
+	"github.com/weft-rdma/weft/rpcrdma/payload"
 )
 
 // read3 is a READ of NFS version 3 of n octets.
@@ -148,7 +148,7 @@ func TestMemoryForResultsIsBounded(t *testing.T) {
 // Calls of other programs and versions are passed on without sinks, and so are
 // all to a backend that places nothing.
 func TestOnlyWhatIsBoundIsPlaced(t *testing.T) {
-	for name, b := range map[string]rpcrdma.Bindings{"no bindings": nil, "version 4 only": {{Prog: nfs.Program, Vers: nfs.V4}: nfs.BindingV4{}}} {
+	for name, b := range map[string]payload.Bindings{"no bindings": nil, "version 4 only": {{Prog: nfs.Program, Vers: nfs.V4}: nfs.BindingV4{}}} {
 		g := &Gateway{cfg: Config{MaxPayload: 8192, Backend: Backend{Bindings: b}}}
 		if p := g.place(request(t, read3(16))); p.sinks != nil || p.buf != nil {
 			t.Errorf("%s: %d sinks", name, len(p.sinks))

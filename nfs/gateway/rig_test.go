@@ -15,28 +15,28 @@ import (
 	"github.com/weft-rdma/weft/rpctcp"
 )
 
-// A wire carries messages over a TCP connection, with no transport's help.
-type wire struct {
+// A rawConn carries messages over a TCP connection, with no transport's help.
+type rawConn struct {
 	t  *testing.T
 	nc net.Conn
 	rd *oncrpc.RecordReader
 	wr *oncrpc.RecordWriter
 }
 
-func newWire(t *testing.T, nc net.Conn) *wire {
+func newRawConn(t *testing.T, nc net.Conn) *rawConn {
 	t.Cleanup(func() { nc.Close() })
 	nc.SetDeadline(time.Now().Add(30 * time.Second)) // a test that hangs
-	return &wire{t, nc, oncrpc.NewRecordReader(bufio.NewReader(nc), oncrpc.RecordLimits{}), oncrpc.NewRecordWriter(nc, 0)}
+	return &rawConn{t, nc, oncrpc.NewRecordReader(bufio.NewReader(nc), oncrpc.RecordLimits{}), oncrpc.NewRecordWriter(nc, 0)}
 }
 
-func (w *wire) send(message []byte) {
+func (w *rawConn) send(message []byte) {
 	w.t.Helper()
 	if err := w.wr.WriteRecord(message); err != nil {
 		w.t.Fatalf("sending: %v", err)
 	}
 }
 
-func (w *wire) receive() []byte {
+func (w *rawConn) receive() []byte {
 	w.t.Helper()
 	b, err := w.rd.AppendRecord(nil)
 	if err != nil {
@@ -46,29 +46,29 @@ func (w *wire) receive() []byte {
 }
 
 // ended waits for the connection's end.
-func (w *wire) ended() {
+func (w *rawConn) ended() {
 	w.t.Helper()
 	if b, err := w.rd.AppendRecord(nil); err == nil {
 		w.t.Fatalf("a message of %d octets, want the end of the connection", len(b))
 	}
 }
 
-func dial(t *testing.T, address string) *wire {
+func dial(t *testing.T, address string) *rawConn {
 	t.Helper()
 	nc, err := net.Dial("tcp", address)
 	if err != nil {
 		t.Fatal(err)
 	}
-	return newWire(t, nc)
+	return newRawConn(t, nc)
 }
 
-func accept(t *testing.T, ln net.Listener) *wire {
+func accept(t *testing.T, ln net.Listener) *rawConn {
 	t.Helper()
 	nc, err := ln.Accept()
 	if err != nil {
 		t.Fatal(err)
 	}
-	return newWire(t, nc)
+	return newRawConn(t, nc)
 }
 
 // A rig is a gateway behind a server of RPC over TCP, in front of a listener

@@ -11,7 +11,7 @@ import (
 	"sync/atomic"
 
 	"github.com/weft-rdma/weft/oncrpc"
-	"github.com/weft-rdma/weft/rpcrdma"
+	"github.com/weft-rdma/weft/rpcrdma/wire"
 )
 
 // A session is a connection in front, with its connection behind.
@@ -62,7 +62,7 @@ func (s *session) forward(ctx context.Context, r *oncrpc.Request) ([]byte, error
 	if s.closed.Load() {
 		err = oncrpc.ErrNoReply // the client has another connection now
 	}
-	if errors.Is(err, &rpcrdma.Error{Fault: rpcrdma.FaultStream}) && s.g.garbage(r) {
+	if errors.Is(err, &wire.Error{Fault: wire.FaultStream}) && s.g.garbage(r) {
 		err = &oncrpc.AcceptError{Stat: oncrpc.GarbageArgs, Err: err}
 	}
 	if err != nil && !errors.Is(err, oncrpc.ErrNoReply) {
