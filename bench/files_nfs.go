@@ -15,6 +15,7 @@ import (
 	"github.com/weft-rdma/weft/cm"
 	"github.com/weft-rdma/weft/mpa"
 	"github.com/weft-rdma/weft/nfs"
+	"github.com/weft-rdma/weft/nfs/binding"
 	"github.com/weft-rdma/weft/nfs/folder"
 	"github.com/weft-rdma/weft/nfs/mount"
 	"github.com/weft-rdma/weft/oncrpc"
@@ -105,7 +106,7 @@ func (d *fileDriver) serveWeft(job Job, ln *net.TCPListener) (run func(context.C
 		return run, func() error { return errors.Join(server.Close(), files.Close()) }, nil
 	}
 	start := mpa.Config{NoCRC: !job.Workload.CRC}
-	server, err := rpcrdma.NewServer(d.rnic, rpcrdma.ServerConfig{Handler: programs, Bindings: nfs.Bindings(), MPA: start})
+	server, err := rpcrdma.NewServer(d.rnic, rpcrdma.ServerConfig{Handler: programs, Bindings: binding.NFS(), MPA: start})
 	if err != nil {
 		return nil, nil, errors.Join(err, files.Close())
 	}
@@ -140,7 +141,7 @@ func (d *fileDriver) caller(job Job, ready Ready) (closableCaller, error) {
 		}})
 	}
 	return rpcrdma.NewClient(rpcrdma.ClientConfig{
-		Addr: ready.Addr, RNIC: d.rnic, Bindings: nfs.Bindings(),
+		Addr: ready.Addr, RNIC: d.rnic, Bindings: binding.NFS(),
 		Dial: func(ctx context.Context, qp *verbs.QP, p cm.Params) (*cm.Conn, error) {
 			nc, err := dialReady(ctx, job, ready)
 			if err != nil {

@@ -10,12 +10,19 @@ import (
 	"github.com/weft-rdma/weft/oncrpc"
 )
 
+// What the listings of these tests have.
+var (
+	listFH   = FH(strings.Repeat("h", 32))
+	listAttr = PostOpAttr{true, Attributes{Type: TypeReg, Mode: 0o644, NLink: 2, FileID: 7}}
+	listVerf = Verifier{1, 2, 3, 4, 5, 6, 7, 8}
+)
+
 // entries are files with names of all paddings.
 var entries = func() (list []Entry) {
 	for i := range 50 {
 		n := Entry{FileID: uint64(i), Name: strings.Repeat("n", 1+i%7) + fmt.Sprint(i), Cookie: uint64(i + 1)}
 		if i%3 != 0 {
-			n.Attr = post
+			n.Attr = listAttr
 		}
 		if i%4 != 0 {
 			n.Object = PostOpFH{true, FH(strings.Repeat("h", 1+i%9))}
@@ -32,14 +39,14 @@ func TestAListingFillsTheCountAndNeverExceedsIt(t *testing.T) {
 		for _, plus := range []bool{false, true} {
 			var dir PostOpAttr
 			if count%2 == 0 {
-				dir = post
+				dir = listAttr
 			}
 			e := oncrpc.NewEncoder([]byte("before"))
 			var w *DirWriter
 			if plus {
-				w = NewReaddirplus(e, &dir, verf, 1<<31, count)
+				w = NewReaddirplus(e, &dir, listVerf, 1<<31, count)
 			} else {
-				w = NewReaddir(e, &dir, verf, count)
+				w = NewReaddir(e, &dir, listVerf, count)
 			}
 			want := 0
 			for want < len(entries) && w.Add(&entries[want]) {
@@ -75,7 +82,7 @@ func TestAListingFillsTheCountAndNeverExceedsIt(t *testing.T) {
 			}
 			// One octet fewer than the listing has, and the last entry is out.
 			if want > 0 {
-				shorter := newDirWriter(oncrpc.NewEncoder(nil), plus, &dir, verf, 1<<31, uint32(len(b))-4-1)
+				shorter := newDirWriter(oncrpc.NewEncoder(nil), plus, &dir, listVerf, 1<<31, uint32(len(b))-4-1)
 				for i := range entries {
 					if !shorter.Add(&entries[i]) {
 						break
@@ -106,8 +113,8 @@ func TestADircountLimitsNamesButLetsOnePass(t *testing.T) {
 		dircount uint32
 		want     int
 	}{{0, 1}, {27, 1}, {28, 1}, {55, 1}, {56, 2}, {84, 3}} {
-		w := NewReaddirplus(oncrpc.NewEncoder(nil), &PostOpAttr{}, verf, tt.dircount, 1<<20)
-		for w.Add(&Entry{Name: "abc", Attr: post, Object: PostOpFH{true, fh32}}) {
+		w := NewReaddirplus(oncrpc.NewEncoder(nil), &PostOpAttr{}, listVerf, tt.dircount, 1<<20)
+		for w.Add(&Entry{Name: "abc", Attr: listAttr, Object: PostOpFH{true, listFH}}) {
 		}
 		if w.Len() != tt.want {
 			t.Errorf("dircount %d: %d entries of 28 octets, want %d", tt.dircount, w.Len(), tt.want)
@@ -128,7 +135,7 @@ func TestACountThatHoldsNothingIsToldFromAnEmptyDirectory(t *testing.T) {
 		{"no room for the first entry", frame + 27, true, false},
 		{"room for the first entry", frame + 28, true, true},
 	} {
-		w := NewReaddir(oncrpc.NewEncoder(nil), &PostOpAttr{}, verf, tt.count)
+		w := NewReaddir(oncrpc.NewEncoder(nil), &PostOpAttr{}, listVerf, tt.count)
 		if tt.add {
 			w.Add(&Entry{Name: "abc"})
 		}
@@ -139,7 +146,7 @@ func TestACountThatHoldsNothingIsToldFromAnEmptyDirectory(t *testing.T) {
 }
 
 func TestAListingIsBoundedWhateverTheCount(t *testing.T) {
-	w := NewReaddir(oncrpc.NewEncoder(nil), &PostOpAttr{}, verf, 1<<32-1)
+	w := NewReaddir(oncrpc.NewEncoder(nil), &PostOpAttr{}, listVerf, 1<<32-1)
 	for w.Add(&Entry{Name: strings.Repeat("n", MaxName)}) {
 	}
 	b, err := w.Finish(false)

@@ -1,6 +1,5 @@
-// Package nfs is NFS as far as messages go: NFS version 3 (RFC 1813) with its
-// MOUNT protocol, and the upper-layer bindings that say which data of NFS
-// versions 2, 3 and 4 travel by RDMA (RFC 8267, RFC 5667).
+// Package nfs has the messages of NFS version 3 and of its MOUNT protocol (RFC
+// 1813). What of them may travel by RDMA is in nfs/binding.
 //
 // Each procedure has a structure for its arguments and one for its results, with
 // the fields in the order of the wire: GetattrArgs and GetattrRes for GETATTR.

@@ -14,10 +14,10 @@ func dirty(n int) []byte { return bytes.Repeat([]byte{0xee}, n) }
 func TestAReplyToREADHasItsDataInPlace(t *testing.T) {
 	content := bytes.Repeat([]byte("0123456789"), 10)
 	for _, res := range []ReadRes{
-		{Attr: post, EOF: true},
+		{Attr: listAttr, EOF: true},
 		{},
 		{Stat: ErrStale},
-		{Stat: ErrIO, Attr: post},
+		{Stat: ErrIO, Attr: listAttr},
 	} {
 		for n := range 10 {
 			var room []byte
@@ -65,7 +65,7 @@ func TestAReplyToREADRefusesMoreThanItHasRoomFor(t *testing.T) {
 func TestAReplyToREADAllocatesOnlyItsMemory(t *testing.T) {
 	room := make([]byte, 4096)
 	req := &oncrpc.Request{Alloc: func(n int) []byte { return room[:n] }}
-	res := ReadRes{Attr: post, Count: 1000}
+	res := ReadRes{Attr: listAttr, Count: 1000}
 	if n := testing.AllocsPerRun(100, func() {
 		reply := NewReadReply(req, 1000)
 		clear(reply.Data(1000))
@@ -85,7 +85,7 @@ func BenchmarkREAD(b *testing.B) {
 		b.Run(fmt.Sprint(n), func(b *testing.B) {
 			room := make([]byte, n+1024)
 			req := &oncrpc.Request{Alloc: func(n int) []byte { return room[:n] }}
-			in, out := ReadRes{Attr: post, Count: uint32(n)}, ReadRes{}
+			in, out := ReadRes{Attr: listAttr, Count: uint32(n)}, ReadRes{}
 			var reply oncrpc.Reply
 			b.ReportAllocs()
 			for b.Loop() {

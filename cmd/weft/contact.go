@@ -15,6 +15,7 @@ import (
 	"github.com/weft-rdma/weft/cmd/weft/internal/files"
 	"github.com/weft-rdma/weft/mpa"
 	"github.com/weft-rdma/weft/nfs"
+	"github.com/weft-rdma/weft/nfs/binding"
 	"github.com/weft-rdma/weft/nfs/client"
 	"github.com/weft-rdma/weft/oncrpc"
 	"github.com/weft-rdma/weft/rpcrdma"
@@ -45,7 +46,7 @@ func (m *mounts) overRDMA(_ context.Context, address string) (w *watch, err erro
 	w = newWatch(address, m.timeout.contact(), m.timeout.or(0), m.notice)
 	w.caller, err = rpcrdma.NewClient(rpcrdma.ClientConfig{
 		Addr:       address,
-		Bindings:   nfs.Bindings(),
+		Bindings:   binding.NFS(),
 		Connection: cm.Params{Wrap: m.wrapper},
 		Dial: func(ctx context.Context, qp *verbs.QP, p cm.Params) (*cm.Conn, error) {
 			conn, err := cm.Dial(ctx, qp, "tcp", address, p)

@@ -151,3 +151,15 @@ func (g *Graph) reaches(pkg string, helper func(pkg string) bool) []reach {
 	from(pkg, nil)
 	return all
 }
+
+// links returns the packages of this module that pkg is linked with.
+func (g *Graph) links(pkg string) []string {
+	var all []string
+	for _, r := range g.reaches(pkg, func(q string) bool { return q != "" }) {
+		if q := g.local(r.path); q != "" {
+			all = append(all, q)
+		}
+	}
+	slices.Sort(all)
+	return slices.Compact(all)
+}

@@ -31,6 +31,26 @@ func TestPackagesImportOnlyDownwards(t *testing.T) {
 	}
 }
 
+// A program that serves files over TCP has no code of RDMA in it: not that of a
+// connection, and not that of the layers below.
+func TestAServerOverTCPLinksNoRDMA(t *testing.T) {
+	g, err := Read(os.DirFS("../.."))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, pkg := range []string{"rpctcp", "nfs/folder", "nfs/mount", "nfs/nlm", "nfs/client", "nfs/binding"} {
+		links := g.links(pkg)
+		if !slices.Contains(links, "oncrpc") {
+			t.Errorf("%s links %q, want oncrpc among them", pkg, links)
+		}
+		for _, rdma := range []string{"rpcrdma", "cm", "verbs", "memory", "rdmap", "ddp", "mpa"} {
+			if slices.Contains(links, rdma) {
+				t.Errorf("%s links %s", pkg, rdma)
+			}
+		}
+	}
+}
+
 // module makes a module of files whose imports are given, by file name.
 func module(imports map[string][]string) fstest.MapFS {
 	fsys := fstest.MapFS{"go.mod": {Data: []byte("module example.test/m\n\ngo 1.26\n")}}
@@ -102,6 +122,10 @@ func TestTheRulesNameTheImportThatBreaksThem(t *testing.T) {
 		"an LLP": {
 			imports: map[string][]string{"ddp/a.go": {m + "mpa"}, "rdmap/a_test.go": {m + "mpa"}, "cm/a.go": {m + "mpa"}},
 			want:    []string{`ddp/a.go:2: ddp imports "example.test/m/mpa": ddp runs over any LLP and does not import one`},
+		},
+		"RDMA in what serves TCP": {
+			imports: map[string][]string{"nfs/binding/a.go": {m + "rpcrdma/payload", m + "rpcrdma"}, "rpctcp/a.go": {m + "oncrpc"}},
+			want:    []string{`nfs/binding/a.go:3: nfs/binding imports "example.test/m/rpcrdma": nfs/binding serves RPC over TCP, too, and links nothing of RDMA`},
 		},
 		"time in what is pure": {
 			imports: map[string][]string{"rpcrdma/wire/a.go": {"time", "encoding/binary"}},

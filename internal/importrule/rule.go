@@ -12,7 +12,7 @@ import (
 // layers is the core from top to bottom. A layer may import those that come
 // after it, and internal packages.
 var layers = []string{
-	"nfs/gateway", "nfs/mount", "nfs/nlm", "nfs/folder", "nfs/client", "nfs",
+	"nfs/gateway", "nfs/mount", "nfs/nlm", "nfs/folder", "nfs/client", "nfs/binding", "nfs",
 	"rpcrdma", "rpctcp", "rpcrdma/payload", "rpcrdma/wire", "oncrpc",
 	"cm", "origin", "verbs", "memory", "rdmap", "ddp", "mpa",
 }
@@ -36,10 +36,15 @@ var beside = map[string][]string{
 	"internal/pages":           {},
 	"internal/pages/pagestest": {},
 	"internal/quote":           {},
+	"internal/records":         {"ddp", "internal/pages"},
 	"internal/rpcmodel":        {}, // tests
 	"internal/rping":           {"memory", "verbs"},
 	"internal/verbsmodel":      {}, // tests
 	"internal/wiretest":        {"cm", "internal/nettest", "iwarptest", "memory", "mpa", "verbs"},
+
+	"nfs/internal/golden":       {"nfs", "oncrpc"},
+	"rpcrdma/internal/exchange": {"oncrpc", "rpcrdma/payload", "rpcrdma/wire"},
+	"rpcrdma/internal/worked":   {"rpcrdma/wire"},
 
 	// The peer for tests shares no code with what it tests.
 	"iwarptest": {},
@@ -56,6 +61,15 @@ var socketless = []string{"verbs", "memory", "rdmap", "ddp"}
 // is what knows that it is MPA.
 var llpless = []string{"verbs", "memory", "rdmap", "ddp"}
 
+// withoutRDMA are the layers that a server or a client of RPC over TCP is made
+// of. Of all layers they import only each other, so that what serves TCP alone
+// links neither rpcrdma nor verbs. Upper-layer bindings are among them: they say
+// what RDMA may move, and move nothing.
+var withoutRDMA = []string{
+	"nfs/mount", "nfs/nlm", "nfs/folder", "nfs/client", "nfs/binding", "nfs",
+	"rpctcp", "rpcrdma/payload", "rpcrdma/wire", "oncrpc", "origin",
+}
+
 // pure are the layers that only compute: they do no I/O and know neither time
 // nor goroutines.
 var pure = []string{"rpcrdma/payload", "rpcrdma/wire"}
@@ -71,7 +85,13 @@ var outside = []string{"golang.org/x/sys"}
 var withLibraries = []string{"cmd", "capture"}
 
 // testHelpers are imported by tests only, and by each other.
-var testHelpers = []string{"iwarptest", "internal/nettest", "internal/pages/pagestest", "internal/wiretest"}
+var testHelpers = []string{
+	"iwarptest", "internal/nettest", "internal/pages/pagestest", "internal/records", "internal/wiretest",
+	"nfs/internal/golden", "rpcrdma/internal/exchange", "rpcrdma/internal/worked",
+}
+
+// testLibraries are what test helpers that nobody else can import may import, as tests do.
+var testLibraries = []string{"github.com/google/go-cmp"}
 
 // foreignCode is what runs or loads code that was not compiled from source
 // here. RFC 5040 §8.1.1 item 12 and RFC 5041 §8.3.1 forbid to take firmware
@@ -85,7 +105,7 @@ type rule func(pkg string, r reach, to string) (broken string)
 
 // rules apply to what a package imports outside its tests. The first that an import
 // breaks is reported.
-var rules = []rule{commandsOnTop, captureForCommands, helpersForTests, downwards, listed, noSockets, anyLLP, onlyComputing, lean, noForeignCode}
+var rules = []rule{commandsOnTop, captureForCommands, helpersForTests, downwards, listed, noSockets, anyLLP, noRDMA, onlyComputing, lean, noForeignCode}
 
 func isLayer(pkg string) bool { return slices.Contains(layers, pkg) }
 
@@ -155,6 +175,13 @@ func anyLLP(pkg string, _ reach, to string) string {
 	return ""
 }
 
+func noRDMA(pkg string, _ reach, to string) string {
+	if slices.Contains(withoutRDMA, pkg) && isLayer(to) && !slices.Contains(withoutRDMA, to) {
+		return pkg + " serves RPC over TCP, too, and links nothing of RDMA"
+	}
+	return ""
+}
+
 func onlyComputing(pkg string, r reach, _ string) string {
 	if slices.Contains(pure, pkg) && len(r.via) == 0 && under(r.path, impure...) {
 		return pkg + " is pure and does not import " + strings.Join(impure, ", ")
@@ -165,6 +192,9 @@ func onlyComputing(pkg string, r reach, _ string) string {
 func lean(pkg string, r reach, to string) string {
 	domain, _, _ := strings.Cut(r.path, "/")
 	standard := !strings.Contains(domain, ".")
+	if slices.Contains(testHelpers, pkg) && strings.Contains(pkg, "internal/") && under(r.path, testLibraries...) {
+		return ""
+	}
 	if !under(pkg, withLibraries...) && to == "" && !standard && !under(r.path, outside...) {
 		return fmt.Sprintf("outside of %s only the standard library and %s are imported", strings.Join(withLibraries, " and "), strings.Join(outside, ", "))
 	}

@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/weft-rdma/weft/nfs"
+	"github.com/weft-rdma/weft/nfs/binding"
 	"github.com/weft-rdma/weft/oncrpc"
 	"github.com/weft-rdma/weft/rpcrdma/payload"
 	"github.com/weft-rdma/weft/rpcrdma/wire"
@@ -69,7 +70,7 @@ func (d *direct) Call(ctx context.Context, c *oncrpc.ClientCall) (*oncrpc.Client
 func place(c *oncrpc.ClientCall, reply *oncrpc.ClientReply, at int) error {
 	var cursor payload.Cursor
 	cursor.Whole(reply.Message, at)
-	if err := (nfs.BindingV3{}).WalkReply(c.Proc, &cursor); err != nil {
+	if err := (binding.V3{}).WalkReply(c.Proc, &cursor); err != nil {
 		return err
 	}
 	for _, item := range cursor.Items() {

@@ -18,6 +18,7 @@ import (
 	"github.com/weft-rdma/weft/cm"
 	"github.com/weft-rdma/weft/internal/nettest"
 	"github.com/weft-rdma/weft/nfs"
+	"github.com/weft-rdma/weft/nfs/binding"
 	"github.com/weft-rdma/weft/nfs/client"
 	"github.com/weft-rdma/weft/nfs/folder"
 	"github.com/weft-rdma/weft/nfs/mount"
@@ -50,7 +51,7 @@ func overRDMA(t testing.TB, h oncrpc.Handler) oncrpc.Caller {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { rnic.Close() })
-	server, err := rpcrdma.NewServer(rnic, rpcrdma.ServerConfig{Handler: h, Bindings: nfs.Bindings()})
+	server, err := rpcrdma.NewServer(rnic, rpcrdma.ServerConfig{Handler: h, Bindings: binding.NFS()})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -64,7 +65,7 @@ func overRDMA(t testing.TB, h oncrpc.Handler) oncrpc.Caller {
 		server.Close()
 		<-done
 	})
-	caller, err := rpcrdma.NewClient(rpcrdma.ClientConfig{Addr: ln.Addr().String(), Bindings: nfs.Bindings()})
+	caller, err := rpcrdma.NewClient(rpcrdma.ClientConfig{Addr: ln.Addr().String(), Bindings: binding.NFS()})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -210,7 +211,7 @@ func ExampleDial() {
 	server := "192.0.2.1"
 	caller, err := rpcrdma.NewClient(rpcrdma.ClientConfig{
 		Addr:     net.JoinHostPort(server, fmt.Sprint(nfs.PortRDMA)),
-		Bindings: nfs.Bindings(),
+		Bindings: binding.NFS(),
 	})
 	if err != nil {
 		fmt.Println(err)

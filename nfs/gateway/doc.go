@@ -7,7 +7,7 @@
 // of files. Calls and replies pass through it unchanged, with credentials and verifiers
 // of any flavor; only the credentials of callers on this machine may be replaced.
 // Chunks are up to the transport on the RDMA side; the gateway only says where the data
-// of READ are to be placed (nfs.Bindings).
+// of READ are to be placed (package nfs/binding).
 //
 // # Identity
 //

@@ -8,6 +8,7 @@ import (
 
 	"github.com/weft-rdma/weft/cm"
 	"github.com/weft-rdma/weft/nfs"
+	"github.com/weft-rdma/weft/nfs/binding"
 	"github.com/weft-rdma/weft/nfs/gateway"
 	"github.com/weft-rdma/weft/nfs/mount"
 	"github.com/weft-rdma/weft/oncrpc"
@@ -54,7 +55,7 @@ func Example() {
 	}
 	defer rnic.Close()
 	access := &mount.Access{Personal: mount.Personal(), AllowOthers: true} // all of this machine
-	front, err := rpcrdma.NewServer(rnic, rpcrdma.ServerConfig{Handler: access.Guard(g), Bindings: nfs.Bindings(), Reverse: 2})
+	front, err := rpcrdma.NewServer(rnic, rpcrdma.ServerConfig{Handler: access.Guard(g), Bindings: binding.NFS(), Reverse: 2})
 	if err != nil {
 		log.Fatal(err)
 	}
@@ -66,7 +67,7 @@ func Example() {
 	go front.Serve(context.Background(), ln)
 
 	// A client over RDMA.
-	client, err := rpcrdma.NewClient(rpcrdma.ClientConfig{Addr: ln.Addr().String(), Bindings: nfs.Bindings()})
+	client, err := rpcrdma.NewClient(rpcrdma.ClientConfig{Addr: ln.Addr().String(), Bindings: binding.NFS()})
 	if err != nil {
 		log.Fatal(err)
 	}

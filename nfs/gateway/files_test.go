@@ -13,6 +13,7 @@ import (
 	"github.com/weft-rdma/weft/cm"
 	"github.com/weft-rdma/weft/internal/nettest"
 	"github.com/weft-rdma/weft/nfs"
+	"github.com/weft-rdma/weft/nfs/binding"
 	"github.com/weft-rdma/weft/nfs/client"
 	"github.com/weft-rdma/weft/nfs/folder"
 	"github.com/weft-rdma/weft/oncrpc"
@@ -63,7 +64,7 @@ var transports = []transport{
 	{
 		name: "rdma",
 		serve: func(t *testing.T, rnic *verbs.RNIC, address string, h oncrpc.Handler) (string, func()) {
-			s, err := rpcrdma.NewServer(rnic, rpcrdma.ServerConfig{Handler: h, Bindings: nfs.Bindings(), Reverse: 2})
+			s, err := rpcrdma.NewServer(rnic, rpcrdma.ServerConfig{Handler: h, Bindings: binding.NFS(), Reverse: 2})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -85,7 +86,7 @@ var transports = []transport{
 			}
 		},
 		call: func(t *testing.T, rnic *verbs.RNIC, address string, reverse oncrpc.Handler) oncrpc.Caller {
-			c, err := rpcrdma.NewClient(rpcrdma.ClientConfig{Addr: address, RNIC: rnic, Bindings: nfs.Bindings(), Reverse: reverse})
+			c, err := rpcrdma.NewClient(rpcrdma.ClientConfig{Addr: address, RNIC: rnic, Bindings: binding.NFS(), Reverse: reverse})
 			if err != nil {
 				t.Fatal(err)
 			}

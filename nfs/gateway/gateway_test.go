@@ -16,6 +16,7 @@ import (
 
 	"github.com/weft-rdma/weft/internal/nettest"
 	"github.com/weft-rdma/weft/nfs"
+	"github.com/weft-rdma/weft/nfs/binding"
 	"github.com/weft-rdma/weft/oncrpc"
 	"github.com/weft-rdma/weft/rpcrdma/wire"
 )
@@ -389,7 +390,7 @@ func TestFailuresAreToldAsRPCTellsThem(t *testing.T) {
 		"an RDMA_ERROR":               {&wire.RemoteError{Code: wire.ErrChunk}, []uint32{4, 1}, &wire.RemoteError{Code: wire.ErrChunk}},
 	} {
 		b := backend(func(context.Context, *oncrpc.ClientCall) (*oncrpc.ClientReply, error) { return nil, tt.err })
-		b.Bindings = nfs.Bindings()
+		b.Bindings = binding.NFS()
 		g, err := New(Config{Backend: b})
 		if err != nil {
 			t.Fatal(err)

@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/weft-rdma/weft/nfs"
+	"github.com/weft-rdma/weft/nfs/binding"
 	"github.com/weft-rdma/weft/oncrpc"
 	"github.com/weft-rdma/weft/rpcrdma/payload"
 )
@@ -67,7 +68,7 @@ func TestPlacedResultsAreWhereTheReplyHasThem(t *testing.T) {
 			}
 			return r, nil
 		})
-		b.Bindings = nfs.Bindings()
+		b.Bindings = binding.NFS()
 		g, err := New(Config{Backend: b})
 		if err != nil {
 			t.Fatal(err)
@@ -97,7 +98,7 @@ func TestAReplyMayBeLongerThanExpected(t *testing.T) {
 			copy(c.Sinks[0], data)
 			return &oncrpc.ClientReply{Message: append(bytes.Clone(before), behind...), Placed: []oncrpc.Placed{{At: len(before), Length: len(data)}}}, nil
 		})
-		b.Bindings = nfs.Bindings()
+		b.Bindings = binding.NFS()
 		g, err := New(Config{Backend: b})
 		if err != nil {
 			t.Fatal(err)
@@ -127,7 +128,7 @@ func TestMemoryForResultsIsBounded(t *testing.T) {
 			words(25, 0, 0, 0, 0, 0, 0, 16, 9999)...), []int{16}},
 		"another program": {words(1, 0, 2, 100227, 3, 1, 0, 0, 0, 0), nil},
 	} {
-		g := &Gateway{cfg: Config{MaxPayload: 8192, Backend: Backend{Bindings: nfs.Bindings()}}}
+		g := &Gateway{cfg: Config{MaxPayload: 8192, Backend: Backend{Bindings: binding.NFS()}}}
 		r := request(t, tt.message)
 		allocated := 0
 		r.Alloc = func(n int) []byte {
@@ -148,7 +149,7 @@ func TestMemoryForResultsIsBounded(t *testing.T) {
 // Calls of other programs and versions are passed on without sinks, and so are
 // all to a backend that places nothing.
 func TestOnlyWhatIsBoundIsPlaced(t *testing.T) {
-	for name, b := range map[string]payload.Bindings{"no bindings": nil, "version 4 only": {{Prog: nfs.Program, Vers: nfs.V4}: nfs.BindingV4{}}} {
+	for name, b := range map[string]payload.Bindings{"no bindings": nil, "version 4 only": {{Prog: nfs.Program, Vers: nfs.V4}: binding.V4{}}} {
 		g := &Gateway{cfg: Config{MaxPayload: 8192, Backend: Backend{Bindings: b}}}
 		if p := g.place(request(t, read3(16))); p.sinks != nil || p.buf != nil {
 			t.Errorf("%s: %d sinks", name, len(p.sinks))

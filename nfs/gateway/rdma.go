@@ -6,7 +6,7 @@ import (
 	"log/slog"
 
 	"github.com/weft-rdma/weft/cm"
-	"github.com/weft-rdma/weft/nfs"
+	"github.com/weft-rdma/weft/nfs/binding"
 	"github.com/weft-rdma/weft/oncrpc"
 	"github.com/weft-rdma/weft/rpcrdma"
 	"github.com/weft-rdma/weft/verbs"
@@ -37,7 +37,7 @@ type RDMAConfig struct {
 // It places the data of READ, and also accepts them within replies. Calls wait for a
 // server that is unreachable, or that does not accept connections yet.
 func RDMA(cfg RDMAConfig) Backend {
-	bindings := nfs.Bindings()
+	bindings := binding.NFS()
 	return Backend{
 		Bindings: bindings,
 		Open: func(f Front) (oncrpc.Caller, error) {

@@ -9,6 +9,7 @@ import (
 	"github.com/weft-rdma/weft/cm"
 	"github.com/weft-rdma/weft/internal/nettest"
 	"github.com/weft-rdma/weft/nfs"
+	"github.com/weft-rdma/weft/nfs/binding"
 	"github.com/weft-rdma/weft/nfs/client"
 	"github.com/weft-rdma/weft/nfs/folder"
 	"github.com/weft-rdma/weft/oncrpc"
@@ -25,7 +26,7 @@ func overRDMA(t *testing.T, h oncrpc.Handler) oncrpc.Caller {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { rnic.Close() })
-	server, err := rpcrdma.NewServer(rnic, rpcrdma.ServerConfig{Handler: h, Bindings: nfs.Bindings()})
+	server, err := rpcrdma.NewServer(rnic, rpcrdma.ServerConfig{Handler: h, Bindings: binding.NFS()})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -39,7 +40,7 @@ func overRDMA(t *testing.T, h oncrpc.Handler) oncrpc.Caller {
 		server.Close()
 		<-done
 	})
-	caller, err := rpcrdma.NewClient(rpcrdma.ClientConfig{Addr: ln.Addr().String(), Bindings: nfs.Bindings()})
+	caller, err := rpcrdma.NewClient(rpcrdma.ClientConfig{Addr: ln.Addr().String(), Bindings: binding.NFS()})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -11,7 +11,7 @@ import (
 
 	"github.com/weft-rdma/weft/cm"
 	"github.com/weft-rdma/weft/internal/fairness"
-	"github.com/weft-rdma/weft/nfs"
+	"github.com/weft-rdma/weft/nfs/binding"
 	"github.com/weft-rdma/weft/nfs/mount"
 	"github.com/weft-rdma/weft/oncrpc"
 	"github.com/weft-rdma/weft/rpcrdma"
@@ -76,7 +76,7 @@ func (s *Server) start(ctx context.Context) (err error) {
 func (s *Server) serve() (err error) {
 	if s.ports.rdma != nil {
 		s.rdma, err = rpcrdma.NewServer(s.rnic, rpcrdma.ServerConfig{
-			Handler: s.access.Guard(oncrpc.HandlerFunc(s.serveRDMA)), Bindings: nfs.Bindings(),
+			Handler: s.access.Guard(oncrpc.HandlerFunc(s.serveRDMA)), Bindings: binding.NFS(),
 			Connections: s.limits.rdma, Memory: transportMemory,
 			Reverse: s.cfg.Reverse, Logger: s.cfg.Logger,
 		})

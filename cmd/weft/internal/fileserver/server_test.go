@@ -18,6 +18,7 @@ import (
 	"github.com/weft-rdma/weft/internal/fairness"
 	"github.com/weft-rdma/weft/internal/nettest"
 	"github.com/weft-rdma/weft/nfs"
+	"github.com/weft-rdma/weft/nfs/binding"
 	"github.com/weft-rdma/weft/nfs/folder"
 	"github.com/weft-rdma/weft/nfs/mount"
 	"github.com/weft-rdma/weft/nfs/nlm"
@@ -85,7 +86,7 @@ func overTCP(t *testing.T, addr string) oncrpc.Caller {
 
 func overRDMA(t *testing.T, addr string) oncrpc.Caller {
 	t.Helper()
-	c, err := rpcrdma.NewClient(rpcrdma.ClientConfig{Addr: addr, Bindings: nfs.Bindings()})
+	c, err := rpcrdma.NewClient(rpcrdma.ClientConfig{Addr: addr, Bindings: binding.NFS()})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -1,6 +1,6 @@
 // This file says how long the result of an operation of NFS version 4 can become.
 
-package nfs
+package binding
 
 import (
 	"github.com/weft-rdma/weft/rpcrdma/payload"

@@ -1,7 +1,7 @@
 // This file holds the pieces of which layouts of XDR types are made, so that the
 // types of NFS version 4 can be written down nearly as RFC 7863 has them.
 
-package nfs
+package binding
 
 import (
 	"github.com/weft-rdma/weft/rpcrdma/payload"

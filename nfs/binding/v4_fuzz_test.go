@@ -1,4 +1,4 @@
-package nfs
+package binding
 
 import (
 	"fmt"
@@ -29,13 +29,13 @@ func FuzzWalkV4(f *testing.F) {
 			return
 		}
 		at := int(from) &^ 3 // as headers end
-		walk := BindingV4{}.WalkCall
+		walk := V4{}.WalkCall
 		if reply {
-			walk = BindingV4{}.WalkReply
+			walk = V4{}.WalkReply
 		}
 		var c payload.Cursor
 		c.Whole(b, at)
-		bound := BindingV4{}.MaxReply(procCompound4, &c)
+		bound := V4{}.MaxReply(procCompound4, &c)
 		if bound.Fixed < -1 || len(bound.Items) > len(b) {
 			t.Fatalf("bound %+v", bound)
 		}

@@ -1,9 +1,10 @@
 // This file holds the upper-layer binding of NFS version 2 (RFC 8267 §4; RFC
 // 1094 has the messages).
 
-package nfs
+package binding
 
 import (
+	"github.com/weft-rdma/weft/nfs"
 	"github.com/weft-rdma/weft/oncrpc"
 	"github.com/weft-rdma/weft/rpcrdma/payload"
 )
@@ -64,18 +65,18 @@ var v2Results = [...]int{
 	v2Statfs:     4 + 5*4,
 }
 
-// BindingV2 is the upper-layer binding of NFS version 2. Data of WRITE and READ,
+// V2 is the upper-layer binding of NFS version 2. Data of WRITE and READ,
 // and paths of SYMLINK and READLINK may travel in chunks of their own; nothing
 // else (RFC 8267 §4).
 //
 // Results that have no such item are not looked at. Arguments of procedures that
 // there are not have no items.
-type BindingV2 struct{}
+type V2 struct{}
 
-var _ payload.Binding = BindingV2{}
+var _ payload.Binding = V2{}
 
 // WalkCall goes through the arguments of a call: see [payload.Binding].
-func (BindingV2) WalkCall(proc uint32, c *payload.Cursor) error {
+func (V2) WalkCall(proc uint32, c *payload.Cursor) error {
 	dirOp := func() {
 		c.Skip(v2FH)
 		c.Opaque(v2MaxName)
@@ -115,14 +116,14 @@ func (BindingV2) WalkCall(proc uint32, c *payload.Cursor) error {
 }
 
 // WalkReply goes through the results of a call: see [payload.Binding].
-func (BindingV2) WalkReply(proc uint32, c *payload.Cursor) error {
+func (V2) WalkReply(proc uint32, c *payload.Cursor) error {
 	if proc != v2Read && proc != v2Readlink {
 		c.Rest()
 		return c.Err()
 	}
-	stat := Stat(c.Uint32())
+	stat := nfs.Stat(c.Uint32())
 	switch {
-	case c.Err() != nil || stat != OK:
+	case c.Err() != nil || stat != nfs.OK:
 	case proc == v2Read:
 		c.Skip(v2Fattr)
 		c.Eligible(v2MaxData)
@@ -133,7 +134,7 @@ func (BindingV2) WalkReply(proc uint32, c *payload.Cursor) error {
 }
 
 // MaxReply bounds the reply to a call: see [payload.Binding].
-func (BindingV2) MaxReply(proc uint32, c *payload.Cursor) payload.ReplyBound {
+func (V2) MaxReply(proc uint32, c *payload.Cursor) payload.ReplyBound {
 	if proc > v2Statfs {
 		return payload.ReplyBound{Fixed: -1}
 	}
@@ -152,5 +153,5 @@ func (BindingV2) MaxReply(proc uint32, c *payload.Cursor) payload.ReplyBound {
 	return bound
 }
 
-// ReadRead permits replies to be fetched from Read chunks, as [BindingV3] does.
-func (BindingV2) ReadRead(uint32) bool { return true }
+// ReadRead permits replies to be fetched from Read chunks, as [V3] does.
+func (V2) ReadRead(uint32) bool { return true }

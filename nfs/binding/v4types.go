@@ -1,7 +1,7 @@
 // This file holds the layouts of those types of NFS version 4 that several
 // operations have in common, under the names of RFC 7863.
 
-package nfs
+package binding
 
 // Limits of NFS version 4 in octets (RFC 7863, "Sizes").
 const (

@@ -1,15 +1,16 @@
 // This file is the upper-layer binding of NFS version 4 (RFC 8267 §6): which
 // data of a COMPOUND travel in chunks of their own.
 
-package nfs
+package binding
 
 import (
 	"math"
 
+	"github.com/weft-rdma/weft/nfs"
 	"github.com/weft-rdma/weft/rpcrdma/payload"
 )
 
-// BindingV4 is the upper-layer binding of NFS versions 4.0, 4.1 and 4.2, which
+// V4 is the upper-layer binding of NFS versions 4.0, 4.1 and 4.2, which
 // are all version 4 of the program. Of its one procedure with anything in it,
 // COMPOUND, these may be reduced and nothing else (RFC 8267 §6.1): the data of
 // WRITE, the target of a symbolic link that CREATE makes, the data of READ and
@@ -19,7 +20,7 @@ import (
 // it: nothing there is eligible, and nothing there is looked at. What belongs to
 // a later minor version can be sent for this reason, as long as it is not
 // reduced. The same holds for operations beyond those that any server takes.
-type BindingV4 struct{}
+type V4 struct{}
 
 // Procedures of NFS version 4 (RFC 7863).
 const (
@@ -33,7 +34,7 @@ const maxOps4 = 1024
 
 // WalkCall visits the items of the arguments of a COMPOUND: tag, minorversion,
 // argarray.
-func (BindingV4) WalkCall(proc uint32, c *payload.Cursor) error {
+func (V4) WalkCall(proc uint32, c *payload.Cursor) error {
 	if proc != procCompound4 {
 		return otherProc4(proc, c)
 	}
@@ -52,7 +53,7 @@ func (o *op4) walkArgs(c *payload.Cursor) bool { return o.args == nil || o.args(
 
 // WalkReply visits the items of the results of a COMPOUND: status, tag,
 // resarray.
-func (BindingV4) WalkReply(proc uint32, c *payload.Cursor) error {
+func (V4) WalkReply(proc uint32, c *payload.Cursor) error {
 	if proc != procCompound4 {
 		return otherProc4(proc, c)
 	}
@@ -112,7 +113,7 @@ func otherProc4(proc uint32, c *payload.Cursor) error {
 // that the results before it have are told all the same. In NFS version 4.1 and
 // later the ca_maxresponsesize of the session is another bound (RFC 8267
 // §6.2.2), which is for the caller to apply.
-func (BindingV4) MaxReply(proc uint32, c *payload.Cursor) payload.ReplyBound {
+func (V4) MaxReply(proc uint32, c *payload.Cursor) payload.ReplyBound {
 	const header = 24 // of the reply, with AUTH_NONE
 	if proc != procCompound4 {
 		return payload.ReplyBound{Fixed: header}
@@ -137,9 +138,9 @@ func (BindingV4) MaxReply(proc uint32, c *payload.Cursor) payload.ReplyBound {
 		if c.Err() != nil {
 			break
 		}
-		n += min(octets, MaxData)
+		n += min(octets, nfs.MaxData)
 		if item != noItem {
-			items = append(items, int(min(item, MaxData)))
+			items = append(items, int(min(item, nfs.MaxData)))
 		}
 	}
 	if c.Err() != nil {
@@ -150,4 +151,4 @@ func (BindingV4) MaxReply(proc uint32, c *payload.Cursor) payload.ReplyBound {
 
 // ReadRead reports that replies may have a Read list: RFC 5667 §3 has it as one
 // of the ways in which results return.
-func (BindingV4) ReadRead(uint32) bool { return true }
+func (V4) ReadRead(uint32) bool { return true }

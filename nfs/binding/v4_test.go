@@ -1,4 +1,4 @@
-package nfs
+package binding
 
 import (
 	"bufio"
@@ -10,6 +10,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/weft-rdma/weft/nfs"
 	"github.com/weft-rdma/weft/oncrpc"
 	"github.com/weft-rdma/weft/rpcrdma/payload"
 	"github.com/weft-rdma/weft/rpcrdma/wire"
@@ -71,9 +72,9 @@ func compounds(t testing.TB) (list []compound) {
 
 func (m *compound) walk(c *payload.Cursor) error {
 	if m.reply {
-		return BindingV4{}.WalkReply(procCompound4, c)
+		return V4{}.WalkReply(procCompound4, c)
 	}
-	return BindingV4{}.WalkCall(procCompound4, c)
+	return V4{}.WalkCall(procCompound4, c)
 }
 
 // What Linux sends is walked to its last octet, and an item that it has moved to
@@ -108,7 +109,7 @@ func TestRepliesOfLinuxAreWithinTheirEstimates(t *testing.T) {
 		call, reply := list[i], list[i+1]
 		var c payload.Cursor
 		c.Reduced(call.message, call.at, call.chunks)
-		bound := BindingV4{}.MaxReply(procCompound4, &c)
+		bound := V4{}.MaxReply(procCompound4, &c)
 		if len(reply.message) > bound.Fixed || len(reply.chunks) > len(bound.Items) {
 			t.Errorf("%s: %d octets and %d chunks, the estimate is %+v", reply.name, len(reply.message), len(reply.chunks), bound)
 		}
@@ -166,7 +167,7 @@ func TestReadsTakeWriteChunksInTheirOrder(t *testing.T) {
 	whole := results("'first'", "'second'", "'third'")
 	var c payload.Cursor
 	c.Whole(whole, walkedFrom)
-	if err := (BindingV4{}).WalkReply(procCompound4, &c); err != nil {
+	if err := (V4{}).WalkReply(procCompound4, &c); err != nil {
 		t.Fatal(err)
 	}
 	want := eligibleRuns(&c)
@@ -184,7 +185,7 @@ func TestReadsTakeWriteChunksInTheirOrder(t *testing.T) {
 		"the second inline":  {results("5", "'second'", "5"), []int{5, payload.Inline, 5}, []int{0, -1, 2}},
 	} {
 		c.Reduced(tt.message, walkedFrom, tt.chunks)
-		if err := (BindingV4{}).WalkReply(procCompound4, &c); err != nil {
+		if err := (V4{}).WalkReply(procCompound4, &c); err != nil {
 			t.Errorf("%s: %v", name, err)
 			continue
 		}
@@ -200,7 +201,7 @@ func TestReadsTakeWriteChunksInTheirOrder(t *testing.T) {
 	}
 	// What is of one size cannot be taken for what is of another.
 	c.Reduced(results("5", "6", "5"), walkedFrom, []int{6, 5, 5})
-	if (BindingV4{}).WalkReply(procCompound4, &c) == nil {
+	if (V4{}).WalkReply(procCompound4, &c) == nil {
 		t.Error("chunks in another order are accepted")
 	}
 }
@@ -238,7 +239,7 @@ func TestEmptyWriteChunksHaveReadsReturnInline(t *testing.T) {
 	} {
 		var c payload.Cursor
 		c.Whole(tt.results, 24)
-		if err := (BindingV4{}).WalkReply(procCompound4, &c); err != nil {
+		if err := (V4{}).WalkReply(procCompound4, &c); err != nil {
 			t.Fatal(name, err)
 		}
 		call := wire.Header{XID: 1, Version: wire.Version, Writes: tt.writes}
@@ -272,12 +273,12 @@ func TestEachWriteOfACompoundMayBeReduced(t *testing.T) {
 	}
 	var c payload.Cursor
 	c.Whole(call("'12345'", "'123456789'"), walkedFrom)
-	if err := (BindingV4{}).WalkCall(procCompound4, &c); err != nil {
+	if err := (V4{}).WalkCall(procCompound4, &c); err != nil {
 		t.Fatal(err)
 	}
 	want := eligibleRuns(&c)
 	c.Reduced(call("5", "9"), walkedFrom, []int{5, 12}) // the second with its roundup
-	if err := (BindingV4{}).WalkCall(procCompound4, &c); err != nil {
+	if err := (V4{}).WalkCall(procCompound4, &c); err != nil {
 		t.Fatal(err)
 	}
 	if got := eligibleRuns(&c); !slices.Equal(got, want) || len(got) != 2 {
@@ -318,7 +319,7 @@ func TestWhatIsNotKnownHidesWhatIsBehindIt(t *testing.T) {
 	// Nor can it have been reduced.
 	var c payload.Cursor
 	c.Reduced(compoundArgs("999", "38 .16 .8 0 4"), walkedFrom, []int{4})
-	if err := (BindingV4{}).WalkCall(procCompound4, &c); err != nil || c.Chunks() != 0 {
+	if err := (V4{}).WalkCall(procCompound4, &c); err != nil || c.Chunks() != 0 {
 		t.Errorf("%d chunks have met an item behind what is not known, and %v", c.Chunks(), err)
 	}
 }
@@ -340,7 +341,7 @@ func TestNothingFollowsAFailure(t *testing.T) {
 func TestOtherProceduresHaveNoItems(t *testing.T) {
 	for proc, n := range map[uint32]int{procNull4: 0, 2: 12, math.MaxUint32: 5} {
 		b := make([]byte, walkedFrom+n)
-		for _, walk := range []func(uint32, *payload.Cursor) error{BindingV4{}.WalkCall, BindingV4{}.WalkReply} {
+		for _, walk := range []func(uint32, *payload.Cursor) error{V4{}.WalkCall, V4{}.WalkReply} {
 			var c payload.Cursor
 			c.Whole(b, walkedFrom)
 			if err := walk(proc, &c); err != nil || len(c.Items()) != 0 {
@@ -350,7 +351,7 @@ func TestOtherProceduresHaveNoItems(t *testing.T) {
 	}
 	var c payload.Cursor
 	c.Whole(make([]byte, walkedFrom+4), walkedFrom)
-	if (BindingV4{}).WalkCall(procNull4, &c) == nil {
+	if (V4{}).WalkCall(procNull4, &c) == nil {
 		t.Error("arguments of NULL are accepted")
 	}
 }
@@ -366,27 +367,27 @@ func TestTheReplyToACompoundIsEstimatedByItsOperations(t *testing.T) {
 		{[]string{"53 .16 1 0 63 0", "22 'handle'", "25 .16 .8 4096"}, empty + 44 + 8 + 16, []int{4096}},
 		{[]string{"22 'handle'", "25 .16 .8 10", "25 .16 .8 20", "27"}, empty + 8 + 16 + 16 + 12, []int{10, 20, 4096}},
 		{[]string{"26 .8 .8 512 8192 1 0"}, empty + 8 + 8192, nil},
-		{[]string{"9 1 26"}, empty + 8 + maxBitmap4 + 4 + 3*24, nil},                                   // type, change, size
-		{[]string{"9 2 0 48"}, empty + 8 + maxBitmap4 + 4 + 2*(4+maxName4), nil},                       // owner, owner_group
-		{[]string{"9 1 4096"}, empty + 8 + maxBitmap4 + 4 + maxACL4, nil},                              // acl
-		{[]string{"34 .16 0 ''"}, empty + 8 + maxBitmap4, nil},                                         // SETATTR
-		{[]string{"25 .16 .8 16", "999", "25 .16 .8 16"}, -1, []int{16}},                               // not known
-		{[]string{"25 .16 .8 16", "42 .8 '' 0 7", "25 .16 .8 16"}, -1, []int{16}},                      // not known
-		{[]string{"25 .16 .8 16", "25 .16"}, -1, []int{16}},                                            // too short
-		{[]string{"25 .16 .8 4294967295"}, empty + 16, []int{MaxData}},                                 // more than any reply
-		{[]string{"26 .8 .8 512 4294967295 0", "26 .8 .8 0 4294967295 0"}, empty + 2*(8+MaxData), nil}, // the same
+		{[]string{"9 1 26"}, empty + 8 + maxBitmap4 + 4 + 3*24, nil},                                       // type, change, size
+		{[]string{"9 2 0 48"}, empty + 8 + maxBitmap4 + 4 + 2*(4+maxName4), nil},                           // owner, owner_group
+		{[]string{"9 1 4096"}, empty + 8 + maxBitmap4 + 4 + maxACL4, nil},                                  // acl
+		{[]string{"34 .16 0 ''"}, empty + 8 + maxBitmap4, nil},                                             // SETATTR
+		{[]string{"25 .16 .8 16", "999", "25 .16 .8 16"}, -1, []int{16}},                                   // not known
+		{[]string{"25 .16 .8 16", "42 .8 '' 0 7", "25 .16 .8 16"}, -1, []int{16}},                          // not known
+		{[]string{"25 .16 .8 16", "25 .16"}, -1, []int{16}},                                                // too short
+		{[]string{"25 .16 .8 4294967295"}, empty + 16, []int{nfs.MaxData}},                                 // more than any reply
+		{[]string{"26 .8 .8 512 4294967295 0", "26 .8 .8 0 4294967295 0"}, empty + 2*(8+nfs.MaxData), nil}, // the same
 	} {
 		b := compoundArgs(tt.ops...)
 		var c payload.Cursor
 		c.Whole(b, walkedFrom)
-		got := BindingV4{}.MaxReply(procCompound4, &c)
+		got := V4{}.MaxReply(procCompound4, &c)
 		if got.Fixed != tt.fixed || !slices.Equal(got.Items, tt.items) {
 			t.Errorf("%q: %+v, want %d and %v", tt.ops, got, tt.fixed, tt.items)
 		}
 	}
 	var c payload.Cursor
 	c.Whole(nil, 0)
-	if got := (BindingV4{}).MaxReply(procNull4, &c); got.Fixed != 24 {
+	if got := (V4{}).MaxReply(procNull4, &c); got.Fixed != 24 {
 		t.Errorf("NULL: %+v, want the header", got)
 	}
 }

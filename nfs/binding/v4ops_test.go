@@ -1,4 +1,4 @@
-package nfs
+package binding
 
 import (
 	"encoding/binary"
@@ -198,14 +198,14 @@ func compoundResults(status int, ops ...string) []byte {
 func walkArgs(b []byte) ([]payload.Item, error) {
 	var c payload.Cursor
 	c.Whole(b, walkedFrom)
-	err := BindingV4{}.WalkCall(procCompound4, &c)
+	err := V4{}.WalkCall(procCompound4, &c)
 	return c.Items(), err
 }
 
 func walkResults(b []byte) ([]payload.Item, error) {
 	var c payload.Cursor
 	c.Whole(b, walkedFrom)
-	err := BindingV4{}.WalkReply(procCompound4, &c)
+	err := V4{}.WalkReply(procCompound4, &c)
 	return c.Items(), err
 }
 
@@ -295,7 +295,7 @@ func TestNoResultIsLongerThanItsEstimate(t *testing.T) {
 			b := compoundArgs(fmt.Sprint(ex.op, " ", args))
 			var c payload.Cursor
 			c.Whole(b, walkedFrom)
-			bound := BindingV4{}.MaxReply(procCompound4, &c)
+			bound := V4{}.MaxReply(procCompound4, &c)
 			for _, result := range ex.results {
 				results := compoundResults(0, fmt.Sprint(ex.op, " ", result))
 				items, err := walkResults(results)

@@ -3,7 +3,7 @@
 // and results as in the XDR of RFC 7863. An operation has the same layout in all
 // minor versions that have it.
 
-package nfs
+package binding
 
 // An op4 is one operation as it stands in a COMPOUND, behind its number.
 type op4 struct {
