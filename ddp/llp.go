@@ -28,15 +28,16 @@ type LLP interface {
 	Room() bool
 
 	// Append frames a segment of header followed by payload. Header and small
-	// payload are copied; large payload is referred to until it is written. The
-	// error is that payload cannot be read; nothing was appended then.
-	Append(header []byte, payload [][]byte) error
+	// payload are copied; large payload is referred to until it is written. Append may
+	// fault in payload: its user guards the segments of a batch together
+	// ([pages.CatchIn]), and calls Truncate(Appended()) after a fault.
+	Append(header []byte, payload [][]byte)
 
 	// AppendVolatile is Append for payload that others may change at any time.
 	// Where there is a digest over it, which a change before the write would
 	// make the peer end the stream for, all of it is copied, and the digest is
 	// of the copy. copied reports that: nothing is referred to any more.
-	AppendVolatile(header []byte, payload [][]byte) (copied bool, err error)
+	AppendVolatile(header []byte, payload [][]byte) (copied bool)
 
 	// Appended and Written count the segments appended and those wholly given
 	// to the transport, since the stream began.
@@ -62,8 +63,8 @@ type LLP interface {
 	CanTry() bool
 
 	// Truncate drops the segments appended and not begun to be written, from
-	// number n on (counted as Appended counts, from 0), and reports how many
-	// remain counted by Appended.
+	// number n on (counted as Appended counts, from 0), and what Append has left of one
+	// when it faulted. It reports how many remain counted by Appended.
 	Truncate(n uint64) uint64
 
 	// Guard sets what is held around each attempt to write. When it refuses,
@@ -71,7 +72,7 @@ type LLP interface {
 	Guard(g Guard)
 
 	// Receive hands the peer's segments to s until the stream ends: io.EOF
-	// when the peer closed between segments.
+	// when the peer closed between segments. It guards what s writes to, see [Sink].
 	Receive(s Sink) error
 
 	// Others may see to the receiving half while Receive waits.
@@ -93,8 +94,13 @@ type LLP interface {
 // Sink and [Guard] are aliases, so that an LLP need not import this package.
 type Sink = interface {
 	// ULPDU takes one whole segment, which is valid until it returns. An error
-	// ends the reception: Receive returns it.
+	// ends the reception: Receive returns it. A fault in the memory that Writing
+	// names ends ULPDU, and Unwritable follows. No lock may be held where one can
+	// occur.
 	ULPDU(u []byte) error
+
+	// Writing returns the memory that ULPDU is writing to.
+	Writing() [][]byte
 
 	// Begin is asked, by an LLP that can read payload straight into its place,
 	// about a segment of length octets of which no more than head has arrived.
@@ -107,8 +113,9 @@ type Sink = interface {
 	// begun, checked anew, and holds it until Release.
 	Window(dst [][]byte, off int) ([][]byte, error)
 
-	// Unwritable reports, before Release, that memory of the last Window cannot
-	// be written, and why. It returns the error that ends the reception.
+	// Unwritable reports that memory of Writing, or before Release that of the last
+	// Window, cannot be written, and why. It returns the error that ends the
+	// reception.
 	Unwritable(cause error) error
 
 	// Release ends the hold of the last Window.

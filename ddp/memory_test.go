@@ -11,6 +11,18 @@ import (
 	"github.com/weft-rdma/weft/internal/pages/pagestest"
 )
 
+// guarded gives r a segment as an LLP does.
+func guarded(r *Receiver, u []byte) error {
+	err, fault := func() (err, fault error) {
+		defer pages.CatchIn(&fault, r.Writing, pages.Trap())
+		return r.ULPDU(u), nil
+	}()
+	if fault != nil {
+		return r.Unwritable(fault)
+	}
+	return err
+}
+
 // Memory that cannot be written is refused as an access that its STag does not
 // allow; for an untagged buffer the ULP says what it means. Nothing comes after it.
 //
@@ -19,7 +31,7 @@ func TestMemoryThatCannotBeWrittenEndsTheReception(t *testing.T) {
 	s := newSink(t)
 	s.mem = pagestest.ReadOnly(t, 1)
 	r := NewReceiver(1, s)
-	err := r.ULPDU(write(s.stag, s.base+8, "payload"))
+	err := guarded(r, write(s.stag, s.base+8, "payload"))
 	e := new(Error)
 	if !errors.As(err, &e) || e.EType != TaggedBuffer || e.Code != CodeNotAssociated || e.Fault != FaultMemory ||
 		len(e.Header()) != TaggedLen || !strings.Contains(err.Error(), "cannot be accessed") {
@@ -32,7 +44,7 @@ func TestMemoryThatCannotBeWrittenEndsTheReception(t *testing.T) {
 	s = newSink(t)
 	s.posted[0] = [][]byte{pagestest.ReadOnly(t, 1)}
 	r = NewReceiver(1, s)
-	err = r.ULPDU(send(0, 1, "payload"))
+	err = guarded(r, send(0, 1, "payload"))
 	if f := new(pages.Fault); !errors.As(err, &f) || !strings.Contains(err.Error(), "message 1 on queue 0") {
 		t.Errorf("untagged: %v", err)
 	}

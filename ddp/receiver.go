@@ -5,8 +5,6 @@ package ddp
 
 import (
 	"math"
-
-	"github.com/weft-rdma/weft/internal/pages"
 )
 
 // Receiver is the Data Sink of one stream. It takes segments in the order in
@@ -29,7 +27,7 @@ type Receiver struct {
 	open    bool   // a tagged message has begun and its last segment is to come
 	next    Tagged // if open: where that message goes on
 	seg     segment
-	dst     [][]byte // scratch, empty between segments
+	dst     [][]byte // where the segment at hand goes while it is copied, else empty
 }
 
 // A queue is the receiving side of one untagged queue.
@@ -77,19 +75,34 @@ func (r *Receiver) ULPDU(u []byte) error {
 		if err != nil {
 			return r.fail(err)
 		}
-		placed, err := pages.Scatter(dst, u[r.seg.headerLen:])
-		for i := range dst {
-			dst[i] = nil // no reference to the consumer's memory stays here
-		}
 		r.dst = dst
-		if err != nil {
-			return r.Unwritable(err)
-		}
+		placed := scatter(dst, u[r.seg.headerLen:])
+		r.forget()
 		if placed < r.seg.payload {
 			return r.fail(r.shortMemory(r.seg.payload - placed))
 		}
 	}
 	return r.finish()
+}
+
+// scatter copies src to the pieces of dst, one after the other, and returns how many
+// octets it copied.
+func scatter(dst [][]byte, src []byte) (n int) {
+	for _, d := range dst {
+		n += copy(d, src[n:])
+	}
+	return n
+}
+
+// Writing returns the memory that ULPDU is writing to (see [Sink]).
+func (r *Receiver) Writing() [][]byte { return r.dst }
+
+// forget keeps no reference to the consumer's memory.
+func (r *Receiver) forget() {
+	for i := range r.dst {
+		r.dst[i] = nil
+	}
+	r.dst = r.dst[:0]
 }
 
 // Begin is asked whether the payload of a segment may be read straight into its
@@ -105,8 +118,8 @@ func (r *Receiver) Begin(head []byte, length int) (skip int, ok bool, err error)
 	if err != nil {
 		return 0, false, r.fail(err)
 	}
-	clear(dst)
 	r.dst = dst
+	r.forget()
 	r.ulp.LetGo()
 	return r.seg.headerLen, true, nil
 }
@@ -136,9 +149,12 @@ func (r *Receiver) Release() {
 	}
 }
 
-// Unwritable tells that memory of the last Window cannot be written (see
-// [Sink]).
-func (r *Receiver) Unwritable(cause error) error { return r.fail(r.unwritable(cause)) }
+// Unwritable tells that memory of Writing, or of the last Window, cannot be written
+// (see [Sink]).
+func (r *Receiver) Unwritable(cause error) error {
+	r.forget()
+	return r.fail(r.unwritable(cause))
+}
 
 // End tells that the segment begun is in place.
 func (r *Receiver) End() error {

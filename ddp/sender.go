@@ -9,7 +9,7 @@ import "errors"
 //     before the next one is submitted.
 //  2. Next says which octets of the message the next segment carries.
 //  3. The ULP finds the memory that holds them, and Append gives the segment to
-//     the LLP's batch. The message has advanced only if Append succeeds.
+//     the LLP's batch. A fault in that memory leaves the message where it was.
 //  4. Flush has the LLP write the batch.
 //
 // Segments are numbered from 0 in the order in which they are appended. Not safe
@@ -71,26 +71,24 @@ func (s *Sender) Next() (off uint32, n int) {
 }
 
 // Append gives the LLP the segment that Next has announced, whose payload is in the
-// given pieces. last reports that it is the last of its message. With an error,
-// payload cannot be read, and nothing was appended.
-func (s *Sender) Append(payload [][]byte) (last bool, err error) {
+// given pieces. last reports that it is the last of its message. Append may fault in
+// payload, see [LLP]: the message has not advanced then.
+func (s *Sender) Append(payload [][]byte) (last bool) {
 	after := s.msg
 	hdr, _, _, last := after.Next(s.mulpdu, s.header[:0])
-	if err = s.llp.Append(hdr, payload); err == nil {
-		s.msg = after
-	}
-	return last, err
+	s.llp.Append(hdr, payload)
+	s.msg = after
+	return last
 }
 
 // AppendVolatile is Append for payload that others may change at any time. copied
 // reports that nothing refers to it any more.
-func (s *Sender) AppendVolatile(payload [][]byte) (last, copied bool, err error) {
+func (s *Sender) AppendVolatile(payload [][]byte) (last, copied bool) {
 	after := s.msg
 	hdr, _, _, last := after.Next(s.mulpdu, s.header[:0])
-	if copied, err = s.llp.AppendVolatile(hdr, payload); err == nil {
-		s.msg = after
-	}
-	return last, copied, err
+	copied = s.llp.AppendVolatile(hdr, payload)
+	s.msg = after
+	return last, copied
 }
 
 // Fenced reports that nothing may be sent yet; see [LLP].
@@ -135,8 +133,9 @@ func (s *Sender) Flush(wait bool) (drained bool, err error) {
 	return false, err
 }
 
-// Truncate drops the segments from number n on that have not begun to be written.
-// It reports whether segment n has begun, and so remains.
+// Truncate drops the segments from number n on that have not begun to be written,
+// and what Append has left of one when it faulted. It reports whether segment n has
+// begun, and so remains.
 func (s *Sender) Truncate(n uint64) (begun bool) { return s.llp.Truncate(n) > n }
 
 // CloseWrite ends the sending half gracefully; see [LLP].

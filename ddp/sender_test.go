@@ -14,7 +14,7 @@ type tape struct {
 	segments [][]byte
 	written  uint64
 	guard    Guard
-	refuse   error // what Append returns, if not nil
+	faults   bool  // Append panics
 	fail     error // what Flush returns, if not nil
 	copies   bool  // of AppendVolatile
 }
@@ -25,16 +25,16 @@ func (l *tape) Guard(g Guard)    { l.guard = g }
 func (l *tape) Appended() uint64 { return uint64(len(l.segments)) }
 func (l *tape) Written() uint64  { return l.written }
 
-func (l *tape) Append(header []byte, payload [][]byte) error {
-	if l.refuse != nil {
-		return l.refuse
+func (l *tape) Append(header []byte, payload [][]byte) {
+	if l.faults {
+		panic(errPages)
 	}
 	l.segments = append(l.segments, append(bytes.Clone(header), bytes.Join(payload, nil)...))
-	return nil
 }
 
-func (l *tape) AppendVolatile(header []byte, payload [][]byte) (copied bool, err error) {
-	return l.copies, l.Append(header, payload)
+func (l *tape) AppendVolatile(header []byte, payload [][]byte) (copied bool) {
+	l.Append(header, payload)
+	return l.copies
 }
 
 func (l *tape) Flush(bool) (drained bool, err error) {
@@ -61,9 +61,8 @@ func submit(t *testing.T, s *Sender, message []byte) {
 	t.Helper()
 	for s.Active() {
 		off, n := s.Next()
-		last, err := s.Append([][]byte{message[off:][:n]})
-		if err != nil || last == s.Active() {
-			t.Fatalf("last %v, Active %v: %v", last, s.Active(), err)
+		if last := s.Append([][]byte{message[off:][:n]}); last == s.Active() {
+			t.Fatalf("last %v, Active %v", last, s.Active())
 		}
 	}
 }
@@ -105,22 +104,26 @@ func TestAnOnlyMessageThatWasDroppedIsStillTheFirst(t *testing.T) {
 // that moment.
 func TestAMessageAdvancesWhenASegmentWasAppended(t *testing.T) {
 	message := bytes.Repeat([]byte("0123456789"), 30)
-	l := &tape{mulpdu: 128, refuse: errors.New("no")}
+	l := &tape{mulpdu: 128, faults: true}
 	s := NewSender(l, nil)
 	s.StartTagged(0x40, 7, 1000, uint32(len(message)))
 	for _, volatile := range []bool{false, true} {
 		off, n := s.Next()
-		var err error
-		if volatile {
-			_, _, err = s.AppendVolatile([][]byte{message[off:][:n]})
-		} else {
-			_, err = s.Append([][]byte{message[off:][:n]})
-		}
-		if err != l.refuse || off != 0 || n != 128-TaggedLen || !s.Active() {
-			t.Errorf("[%d, +%d), Active %v: %v", off, n, s.Active(), err)
+		payload := [][]byte{message[off:][:n]}
+		fault := func() (fault any) {
+			defer func() { fault = recover() }()
+			if volatile {
+				s.AppendVolatile(payload)
+			} else {
+				s.Append(payload)
+			}
+			return nil
+		}()
+		if fault != errPages || off != 0 || n != 128-TaggedLen || !s.Active() {
+			t.Errorf("[%d, +%d), Active %v: %v", off, n, s.Active(), fault)
 		}
 	}
-	l.refuse, l.mulpdu = nil, 200
+	l.faults, l.mulpdu = false, 200
 	submit(t, s, message)
 	var got []byte
 	for i, u := range l.segments {
@@ -140,8 +143,8 @@ func TestADroppedMessageHasNoMoreSegments(t *testing.T) {
 	s := NewSender(l, nil)
 	s.StartTagged(0, 1, 0, 1000)
 	off, n := s.Next()
-	if last, copied, err := s.AppendVolatile([][]byte{make([]byte, n)}); last || !copied || err != nil || off != 0 {
-		t.Errorf("last %v, copied %v: %v", last, copied, err)
+	if last, copied := s.AppendVolatile([][]byte{make([]byte, n)}); last || !copied || off != 0 {
+		t.Errorf("last %v, copied %v", last, copied)
 	}
 	s.Drop()
 	if s.Active() {

@@ -182,35 +182,27 @@ func (c *Conn) Room() bool { return c.batch.room() }
 
 // Append puts one ULPDU, of header followed by payload, 1 to 64768 octets,
 // into the batch. Header is copied; payload may be referred to until it is
-// written. A ULPDU of another length ends the sending half: Flush tells. The error is
-// that payload cannot be read, as its pages are not mapped, lack the right, or lie
-// behind the end of their file: then nothing was appended, and the stream goes on.
-func (c *Conn) Append(header []byte, payload [][]byte) error {
-	n, ok := c.admit(header, payload)
-	if !ok {
-		return nil
+// written. A ULPDU of another length ends the sending half: Flush tells.
+//
+// Reading payload may fault, as its pages are not mapped, lack the right, or lie behind
+// the end of their file. A caller that wants to survive that calls Append under
+// [runtime/debug.SetPanicOnFault], once for many ULPDUs as it costs more than a short one;
+// after the panic Truncate(Appended()) removes the part of a frame, and the stream goes on.
+func (c *Conn) Append(header []byte, payload [][]byte) {
+	if n, ok := c.admit(header, payload); ok {
+		c.batch.add(n, header, payload, c.batch.refers(n))
 	}
-	err := c.batch.add(n, header, payload, c.batch.refers(n))
-	if err != nil {
-		c.batch.trim()
-	}
-	return err
 }
 
 // AppendVolatile is Append for payload that others may change at any time. With
 // CRC, where a change before the write would spoil the frame and so the stream,
 // payload is digested while it is copied: copied reports that nothing refers to
 // it any more.
-func (c *Conn) AppendVolatile(header []byte, payload [][]byte) (copied bool, err error) {
-	if !c.batch.crc {
-		return false, c.Append(header, payload)
-	}
+func (c *Conn) AppendVolatile(header []byte, payload [][]byte) (copied bool) {
 	if n, ok := c.admit(header, payload); ok {
-		if err = c.batch.add(n, header, payload, false); err != nil {
-			c.batch.trim()
-		}
+		c.batch.add(n, header, payload, !c.batch.crc && c.batch.refers(n))
 	}
-	return true, err
+	return c.batch.crc
 }
 
 // admit returns the length of a ULPDU, if it may be sent.

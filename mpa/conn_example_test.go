@@ -17,6 +17,7 @@ func (printer) ULPDU(u []byte) error {
 	return nil
 }
 
+func (printer) Writing() [][]byte                            { return nil }
 func (printer) Begin([]byte, int) (int, bool, error)         { return 0, false, nil }
 func (printer) Window(dst [][]byte, _ int) ([][]byte, error) { return dst, nil }
 func (printer) Unwritable(cause error) error                 { return cause }

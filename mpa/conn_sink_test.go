@@ -18,6 +18,7 @@ func (c *collector) ULPDU(u []byte) error {
 	c.got = append(c.got, bytes.Clone(u))
 	return c.refuse
 }
+func (c *collector) Writing() [][]byte                    { return nil }
 func (c *collector) Begin([]byte, int) (int, bool, error) { return 0, false, nil }
 func (c *collector) Window(dst [][]byte, _ int) ([][]byte, error) {
 	return dst, errors.New("not asked for")
@@ -75,6 +76,8 @@ func (p *placing) ULPDU(u []byte) error {
 	copy(p.place, u[18:])
 	return nil
 }
+
+func (p *placing) Writing() [][]byte { return [][]byte{p.place} }
 
 func (p *placing) Begin(head []byte, length int) (int, bool, error) {
 	p.length = length

@@ -6,6 +6,7 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
+	"sync/atomic"
 	"testing"
 
 	"github.com/weft-rdma/weft/internal/pages"
@@ -24,9 +25,7 @@ func TestAFrameThatCannotBeReadIsNotAppended(t *testing.T) {
 				var want []byte
 				good := func(seed int) {
 					u := pattern(5000, seed)
-					if err := b.append(len(u), u[:18], [][]byte{u[18:]}); err != nil {
-						t.Fatal(err)
-					}
+					b.append(len(u), u[:18], [][]byte{u[18:]})
 					want = append(want, ref.send(u)...)
 				}
 				for i := range before {
@@ -39,7 +38,7 @@ func TestAFrameThatCannotBeReadIsNotAppended(t *testing.T) {
 					for _, p := range payload {
 						n += len(p)
 					}
-					err := b.append(n, pattern(18, 0), payload)
+					err := b.appendGuarded(n, pattern(18, 0), payload)
 					if f := new(pages.Fault); !errors.As(err, &f) {
 						t.Fatalf("%v, expected a fault", err)
 					}
@@ -59,6 +58,41 @@ func TestAFrameThatCannotBeReadIsNotAppended(t *testing.T) {
 			})
 		}
 	}
+}
+
+// A Sink whose memory cannot be written is asked what that means, and the ULPDU behind that
+// one is not handed up.
+func TestAULPDUThatCannotBeWrittenEndsTheReception(t *testing.T) {
+	s := &placing{place: pagestest.ReadOnly(t, 1)}
+	var frames []byte
+	for i := range 3 {
+		frames = append(frames, new(refStream).send(pattern(40, i))...)
+	}
+	r := newReader(&stream{}, Params{Early: frames}, new(atomic.Bool), new(counters))
+	for range 2 {
+		err := r.deliver(s)
+		if f := new(pages.Fault); !errors.As(err, &f) {
+			t.Errorf("%v, expected what Unwritable returns", err)
+		}
+	}
+	if got := r.stats.framesIn.Load(); got != 2 || r.pos != uint64(2*len(frames)/3) {
+		t.Errorf("%d frames counted up to position %d, expected each that was tried", got, r.pos)
+	}
+	s.place = make([]byte, 64)
+	if err := r.deliver(s); err != nil || !bytes.Equal(s.place[:22], pattern(40, 2)[18:]) {
+		t.Errorf("then %v, expected the last ULPDU", err)
+	}
+}
+
+// A panic that is no fault of the Sink's memory goes on.
+func TestAnotherPanicOfASinkGoesOn(t *testing.T) {
+	r := newReader(&stream{}, Params{Early: new(refStream).send(pattern(10, 1))}, new(atomic.Bool), new(counters))
+	defer func() {
+		if recover() == nil {
+			t.Error("there was no panic, expected that of a slice out of bounds")
+		}
+	}()
+	t.Error(r.deliver(&placing{}))
 }
 
 // Which frame it is that the system cannot read is found in the batch.

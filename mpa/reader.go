@@ -40,6 +40,7 @@ type reader struct {
 
 	readAhead
 	pos     uint64 // stream position of buf[start], where an FPDU begins
+	frames  uint64 // handed up, and not yet counted in stats
 	busy    bool   // something was handed up since the last Idle
 	refused bool   // the Sink does not want to place the ULPDU at buf[start]
 	series  bool   // the last ULPDU was placed
@@ -89,29 +90,40 @@ func (r *reader) receive(s Sink) error {
 
 // deliver hands up every FPDU that is wholly in the buffer.
 func (r *reader) deliver(s Sink) error {
-	frames := uint64(0)
-	defer func() { r.stats.framesIn.Add(frames) }()
+	err, fault := r.handUp(s)
+	r.stats.framesIn.Add(r.frames)
+	r.frames = 0
+	if fault != nil {
+		return s.Unwritable(fault)
+	}
+	return err
+}
+
+// handUp is deliver without what follows. The fault is that of the memory that the Sink
+// was writing to: one guard serves for all that has arrived.
+func (r *reader) handUp(s Sink) (err, fault error) {
+	defer pages.CatchIn(&fault, s.Writing, pages.Trap())
 	for {
 		n, size, ok := fpduAt(r.unread(), r.pos, r.markers)
 		if !ok {
-			return nil
+			return nil, nil
 		}
 		if n > MaxMULPDU {
-			return lengthError(r.pos, n)
+			return lengthError(r.pos, n), nil
 		}
 		if r.end-r.start < size {
-			return nil
+			return nil, nil
 		}
 		u, err := open(r.buf[r.start:r.start+size], r.pos, n, r.markers, r.crc)
 		if err != nil {
-			return err
+			return err, nil
 		}
 		r.start += size
 		r.passed(size)
 		r.series = false
-		frames++
+		r.frames++
 		if err := s.ULPDU(u); err != nil {
-			return err
+			return err, nil
 		}
 	}
 }

@@ -10,8 +10,13 @@ package mpa
 // package, can name the same types.
 type Sink = interface {
 	// ULPDU takes one whole, validated ULPDU. u is valid until it returns.
-	// An error ends the reception: Receive returns it.
+	// An error ends the reception: Receive returns it. A fault in the memory that
+	// Writing names ends ULPDU, and Unwritable follows. No lock may be held where
+	// one can occur.
 	ULPDU(u []byte) error
+
+	// Writing returns the memory that ULPDU is writing to.
+	Writing() [][]byte
 
 	// Begin is asked, only when CRC and received markers are off, about a
 	// large ULPDU of length octets of which no more than head has arrived.
@@ -24,8 +29,8 @@ type Sink = interface {
 	// begun, checked anew, and holds it until Release.
 	Window(dst [][]byte, off int) ([][]byte, error)
 
-	// Unwritable tells, before Release, that memory of the last Window cannot be
-	// written, and why. It returns the error that ends the reception.
+	// Unwritable tells that memory of Writing, or before Release that of the last
+	// Window, cannot be written, and why. It returns the error that ends the reception.
 	Unwritable(cause error) error
 
 	// Release ends the hold of the last Window.

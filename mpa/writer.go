@@ -76,13 +76,12 @@ func (b *batch) room() bool {
 }
 
 // add adds the frame of one ULPDU, of n octets in header and payload. refer lets
-// it refer to payload. The error is that payload cannot be read: then there is a part of
-// the frame, to be dropped by trim.
+// it refer to payload. A fault in payload leaves a part of the frame, which truncate
+// drops.
 //
 // Each writer begins with a small stack. From here to the CRC it is short enough not to
 // grow, which would take longer than the rest.
-func (b *batch) add(n int, header []byte, payload [][]byte, refer bool) (err error) {
-	defer pages.Catch(&err, payload, pages.Trap())
+func (b *batch) add(n int, header []byte, payload [][]byte, refer bool) {
 	if b.empty() {
 		b.batchSpace = batchSpaces.Get().(*batchSpace)
 	}
@@ -95,7 +94,6 @@ func (b *batch) add(n int, header []byte, payload [][]byte, refer bool) (err err
 	}
 	b.octets += size
 	b.ends = append(b.ends, b.octets)
-	return nil
 }
 
 // refers reports whether a frame of a ULPDU of n octets is to refer to payload.
@@ -210,7 +208,7 @@ func (b *batch) reset() {
 }
 
 // truncate drops the frames from number n on, counted as appended counts, that
-// have not begun to be written. The next frame takes the stream position of
+// have not begun to be written, and the part of a frame that a fault has left. The next frame takes the stream position of
 // the first one dropped.
 func (b *batch) truncate(n uint64) {
 	if b.empty() {
@@ -224,12 +222,8 @@ func (b *batch) truncate(n uint64) {
 	if b.start(keep) < b.sent {
 		keep++ // the frame that is written in part
 	}
-	drop := b.octets - b.start(keep)
-	if drop == 0 {
-		return
-	}
 	b.ends = b.ends[:keep]
-	b.octets -= drop
+	b.octets = b.start(keep)
 	b.trim()
 }
 

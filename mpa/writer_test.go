@@ -7,23 +7,27 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"testing"
+
+	"github.com/weft-rdma/weft/internal/pages"
 )
 
 // append adds a frame as Conn.Append does, and appendCopy as Conn.AppendVolatile.
-func (b *batch) append(n int, header []byte, payload [][]byte) error {
-	return b.addOrTrim(n, header, payload, b.refers(n))
+func (b *batch) append(n int, header []byte, payload [][]byte) {
+	b.add(n, header, payload, b.refers(n))
 }
 
-func (b *batch) appendCopy(n int, header []byte, payload [][]byte) error {
-	return b.addOrTrim(n, header, payload, false)
-}
+func (b *batch) appendCopy(n int, header []byte, payload [][]byte) { b.add(n, header, payload, false) }
 
-func (b *batch) addOrTrim(n int, header []byte, payload [][]byte, refer bool) error {
-	err := b.add(n, header, payload, refer)
-	if err != nil {
-		b.trim()
-	}
-	return err
+// appendGuarded is append as its callers use it: the error is a fault in payload.
+func (b *batch) appendGuarded(n int, header []byte, payload [][]byte) (fault error) {
+	defer func() {
+		if fault != nil {
+			b.truncate(b.appended())
+		}
+	}()
+	defer pages.Catch(&fault, payload, pages.Trap())
+	b.append(n, header, payload)
+	return nil
 }
 
 // octetsOf is what a batch has still to write.
@@ -198,7 +202,7 @@ func TestABatchIsFullAtItsLimits(t *testing.T) {
 		n       int
 		payload func() [][]byte
 		most    int
-		append  func(b *batch, n int, header []byte, payload [][]byte) error
+		append  func(b *batch, n int, header []byte, payload [][]byte)
 	}{
 		{"octets copied", copyLimit - 4, func() [][]byte { return [][]byte{pattern(copyLimit-4, 0)} }, batchCopied/(copyLimit-4) + 1, (*batch).append},
 		{"long octets copied", 64768, func() [][]byte { return [][]byte{pattern(64768, 0)} }, batchCopied/64768 + 1, (*batch).appendCopy},

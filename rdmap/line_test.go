@@ -4,6 +4,7 @@ import (
 	"errors"
 	"slices"
 	"testing"
+	"unsafe"
 
 	"github.com/weft-rdma/weft/ddp"
 )
@@ -31,11 +32,12 @@ type line struct {
 	flush  func()         // called as Flush begins
 	broken error          // what Flush returns from now on
 	fault  error          // what Flush returns once, when it has written
-	bad    byte           // payload that begins with it cannot be read:
-	refuse error          // why, if that is so
+	bad    byte           // payload that begins with it cannot be read
+	faults bool           // there is such payload
 	take   func(*segment) // instead of writing down
 
 	pending []segment
+	torn    bool      // the last one is there in part: Append has faulted
 	written []segment // as they left
 	done    uint64    // how many have left
 	flushes []bool    // Flush's argument, call by call
@@ -81,25 +83,25 @@ func (l *line) MULPDU() int       { return l.mulpdu }
 func (l *line) Fenced() bool      { return l.fenced }
 func (l *line) CanTry() bool      { return !l.waits }
 func (l *line) Room() bool        { return len(l.pending) < l.room }
-func (l *line) Appended() uint64  { return l.done + uint64(len(l.pending)) }
+func (l *line) Appended() uint64  { return l.done + uint64(l.whole()) }
 func (l *line) Written() uint64   { return l.done }
 func (l *line) Guard(g ddp.Guard) { l.guard = g }
 
-func (l *line) Append(header []byte, payload [][]byte) error {
-	if l.refuse != nil && len(payload) > 0 && payload[0][0] == l.bad {
-		return l.refuse
-	}
+func (l *line) Append(header []byte, payload [][]byte) {
 	l.append(header, payload, len(payload) == 1 && len(payload[0]) < small)
-	return nil
 }
 
-func (l *line) AppendVolatile(header []byte, payload [][]byte) (copied bool, err error) {
-	if l.refuse != nil && payload[0][0] == l.bad {
-		return l.digests, l.refuse
-	}
+func (l *line) AppendVolatile(header []byte, payload [][]byte) (copied bool) {
 	l.append(header, payload, l.digests)
-	return l.digests, nil
+	return l.digests
 }
+
+// A fault is what an access to memory panics with under debug.SetPanicOnFault.
+type fault struct{ at *byte }
+
+func (f fault) RuntimeError() {}
+func (f fault) Error() string { return "a page is missing" }
+func (f fault) Addr() uintptr { return uintptr(unsafe.Pointer(f.at)) }
 
 func (l *line) append(header []byte, payload [][]byte, copied bool) {
 	n := len(l.pending)
@@ -107,6 +109,10 @@ func (l *line) append(header []byte, payload [][]byte, copied bool) {
 		l.pending = l.pending[:n+1] // keeps the slices of the segment that was there
 	} else {
 		l.pending = append(l.pending, segment{})
+	}
+	if l.faults && len(payload) > 0 && payload[0][0] == l.bad {
+		l.torn = true
+		panic(fault{&payload[0][0]})
 	}
 	s := &l.pending[n]
 	s.header = append(s.header[:0], header...)
@@ -133,6 +139,9 @@ func (l *line) Flush(wait bool) (drained bool, err error) {
 	}
 	if l.hold != nil && l.hold.held {
 		l.t.Error("memory is held as Flush begins, which may wait")
+	}
+	if l.torn {
+		l.t.Error("a segment is to leave that has faulted")
 	}
 	if l.flush != nil {
 		l.flush()
@@ -188,7 +197,16 @@ func (l *line) write() {
 	}
 }
 
+// whole is how many of the pending segments are there whole.
+func (l *line) whole() int {
+	if l.torn {
+		return len(l.pending) - 1
+	}
+	return len(l.pending)
+}
+
 func (l *line) Truncate(n uint64) uint64 {
+	l.pending, l.torn = l.pending[:l.whole()], false
 	keep := 0
 	if l.begun {
 		keep = 1

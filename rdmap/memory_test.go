@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/weft-rdma/weft/ddp"
+	"github.com/weft-rdma/weft/internal/pages"
 )
 
 // errPages is what a lower layer says of memory that cannot be accessed.
@@ -13,7 +14,7 @@ var errPages = errors.New("a page is missing")
 
 // unreadable makes payload that begins with b unreadable.
 func unreadable(b byte) func(*Config, *line) {
-	return func(_ *Config, l *line) { l.bad, l.refuse = b, errPages }
+	return func(_ *Config, l *line) { l.bad, l.faults = b, true }
 }
 
 // An operation whose memory cannot be read ends the stream, behind the last whole
@@ -26,8 +27,8 @@ func TestAnOperationThatCannotBeReadFails(t *testing.T) {
 	r.terminated()
 	want(t, "sent", r.sent(), "RDMA Write 0x22:0x1000 100.", "Terminate 2#1+0 4.")
 	want(t, "told", r.ulp.told(), "failed 2", "sent 1")
-	if e := (*MemoryError)(nil); !errors.As(r.ulp.failed, &e) || !errors.Is(e, errPages) {
-		t.Errorf("failed with %v, expected a MemoryError", r.ulp.failed)
+	if e, f := (*MemoryError)(nil), (*pages.Fault)(nil); !errors.As(r.ulp.failed, &e) || !errors.As(e, &f) {
+		t.Errorf("failed with %v, expected a MemoryError and its Fault", r.ulp.failed)
 	}
 	if len(r.hold.uses) > 0 {
 		t.Errorf("memory is still held for %+v", r.hold.uses)

@@ -144,7 +144,7 @@ func Refuse(llp ddp.LLP, err error) *TerminateError {
 	out := ddp.NewSender(llp, nil)
 	out.StartOnly(ControlUntagged(s.rv, OpTerminate, 0), QueueTerminate, uint32(len(t.payload)))
 	out.Next()
-	_, _ = out.Append([][]byte{t.payload}) // which can be read
+	out.Append([][]byte{t.payload})
 	if drained, err := out.Flush(true); err != nil || !drained || out.CloseWrite() != nil {
 		_ = llp.Reset()
 		return t.err

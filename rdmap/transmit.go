@@ -6,6 +6,7 @@ import (
 	"sync/atomic"
 
 	"github.com/weft-rdma/weft/ddp"
+	"github.com/weft-rdma/weft/internal/pages"
 )
 
 // An outbound is the outgoing half of a Stream. One goroutine at a time owns
@@ -31,7 +32,7 @@ type outbound struct {
 	told     bool // Config.PeerClosed has been called
 	opened   bool // Config.Opened has been called, if there is one
 	inflight inflight
-	pieces   [][]byte
+	pieces   [][]byte // payload of the segment at hand, else empty
 }
 
 // A message is what is being sent.
@@ -250,10 +251,19 @@ func (o *outbound) gather() (empty bool) {
 	if o.ddp.Fenced() {
 		return true
 	}
-	for o.ddp.Room() && !s.cfg.Hold.Full() {
-		if s.abandoned.Load() {
-			break
-		}
+	for fault := o.fill(); fault != nil && o.unreadable(fault); {
+		fault = o.fill()
+	}
+	s.cfg.Hold.Release()
+	return o.ddp.Empty()
+}
+
+// fill appends segments until the batch is full or there is nothing to send. The fault is
+// that of the memory of the segment at hand: one guard serves for the whole batch.
+func (o *outbound) fill() (fault error) {
+	defer pages.CatchIn(&fault, o.reading, pages.Trap())
+	s := o.s
+	for o.ddp.Room() && !s.cfg.Hold.Full() && !s.abandoned.Load() {
 		// A Terminate goes out at the next boundary of a segment (Verbs §6.4).
 		if t := s.term.Load(); t != nil && (!o.ddp.Active() || o.msg.kind != kindTerminate) {
 			if o.inflight.terminated {
@@ -268,9 +278,11 @@ func (o *outbound) gather() (empty bool) {
 			break
 		}
 	}
-	s.cfg.Hold.Release()
-	return o.ddp.Empty()
+	return nil
 }
+
+// reading returns the memory that is being appended.
+func (o *outbound) reading() [][]byte { return o.pieces }
 
 // choose starts the next message: answers to the peer and our own operations
 // take turns, so that neither starves the other.
@@ -324,18 +336,15 @@ func (o *outbound) segment() bool {
 		}
 	}
 	var last, copied bool
-	var err error
 	if volatile {
-		last, copied, err = o.ddp.AppendVolatile(o.pieces)
+		last, copied = o.ddp.AppendVolatile(o.pieces)
 	} else {
-		last, err = o.ddp.Append(o.pieces)
+		last = o.ddp.Append(o.pieces)
 	}
-	if copied || err != nil {
+	if copied {
 		s.cfg.Hold.Truncate(frame)
 	}
-	if err != nil {
-		return o.unreadable(err)
-	}
+	o.pieces = o.pieces[:0]
 	o.inflight.push(o.ddp.Appended(), m, last)
 	if m.kind == kindAnswer && !m.req.atomic {
 		m.req.sent += uint32(n)
@@ -367,13 +376,17 @@ func (o *outbound) failed(err error) bool {
 	return true
 }
 
-// unreadable is the end of a message whose memory cannot be read. It returns what
-// segment does.
-func (o *outbound) unreadable(err error) bool {
+// unreadable is the end of a message whose memory cannot be read. It returns what segment
+// does.
+func (o *outbound) unreadable(fault error) bool {
+	o.pieces = o.pieces[:0]
+	torn := o.ddp.Appended()
+	o.ddp.Truncate(torn)
+	o.s.cfg.Hold.Truncate(torn)
 	if o.msg.kind == kindAnswer {
 		return o.refused(ddp.FaultMemory)
 	}
-	return o.failed(&MemoryError{err})
+	return o.failed(&MemoryError{fault})
 }
 
 // finish notes that the message has been cut to its end.

@@ -9,6 +9,9 @@
 //		return nil
 //	}
 //
+// Both together cost some 8 ns. Where many accesses are made one after the other one
+// guard serves for all of them, with [CatchIn].
+//
 // Every other panic goes on, and so does a fault at an address outside of the memory
 // named: that is a defect of the program, and not of the consumer's memory.
 package pages

@@ -34,6 +34,15 @@ func Catch(err *error, memory [][]byte, was bool) {
 	}
 }
 
+// CatchIn is Catch for memory that is not known before: memory is called when there
+// was a fault, and names what was in use.
+func CatchIn(err *error, memory func() [][]byte, was bool) {
+	debug.SetPanicOnFault(was)
+	if r := recover(); r != nil {
+		*err = judge(r, memory())
+	}
+}
+
 // judge returns the Fault in memory that r is, or panics with r.
 func judge(r any, memory [][]byte) *Fault {
 	if f, ok := r.(interface {

@@ -62,8 +62,8 @@ func (l *LLP) Fenced() bool { return false }
 // Room reports whether the batch takes another record.
 func (l *LLP) Room() bool { return len(l.batch) < batchSize }
 
-// Append adds a record to the batch.
-func (l *LLP) Append(header []byte, payload [][]byte) error {
+// Append adds a record to the batch. A fault in payload leaves the batch as it was.
+func (l *LLP) Append(header []byte, payload [][]byte) {
 	var r record
 	if n := len(l.spare); n > 0 {
 		r, l.spare = l.spare[n-1], l.spare[:n-1]
@@ -75,15 +75,13 @@ func (l *LLP) Append(header []byte, payload [][]byte) error {
 	r.head = binary.BigEndian.AppendUint32(r.head[:0], uint32(len(header)+size))
 	r.head = append(r.head, header...)
 	if size < copyLimit {
-		var fault error
-		if r.head, fault = copied(r.head, payload); fault != nil {
-			return fault
+		for _, p := range payload {
+			r.head = append(r.head, p...)
 		}
 		payload = nil
 	}
 	r.payload = append(r.payload[:0], payload...)
 	l.batch = append(l.batch, r)
-	return nil
 }
 
 // copied appends payload to b; fault is that it cannot be read.
@@ -96,8 +94,9 @@ func copied(b []byte, payload [][]byte) (_ []byte, fault error) {
 }
 
 // AppendVolatile is Append: without a digest a change of the payload does no harm.
-func (l *LLP) AppendVolatile(header []byte, payload [][]byte) (copied bool, err error) {
-	return false, l.Append(header, payload)
+func (l *LLP) AppendVolatile(header []byte, payload [][]byte) (copied bool) {
+	l.Append(header, payload)
+	return false
 }
 
 // Appended counts the records appended since the stream began.
@@ -202,7 +201,7 @@ func (l *LLP) receive(s ddp.Sink) error {
 		if len(l.buf) < lengthLen+n {
 			break
 		}
-		if err := s.ULPDU(l.buf[lengthLen:][:n]); err != nil {
+		if err := handUp(s, l.buf[lengthLen:][:n]); err != nil {
 			return err
 		}
 		l.buf = append(l.buf[:0], l.buf[lengthLen+n:]...)
@@ -221,6 +220,18 @@ func (l *LLP) receive(s ddp.Sink) error {
 		return errPartial
 	}
 	return io.EOF
+}
+
+// handUp gives s a segment, and reports a fault in the memory that it writes to.
+func handUp(s ddp.Sink, segment []byte) error {
+	err, fault := func() (err, fault error) {
+		defer pages.CatchIn(&fault, s.Writing, pages.Trap())
+		return s.ULPDU(segment), nil
+	}()
+	if fault != nil {
+		return s.Unwritable(fault)
+	}
+	return err
 }
 
 // CloseWrite ends the sending half.

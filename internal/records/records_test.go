@@ -28,7 +28,7 @@ func (s *list) ULPDU(u []byte) error {
 func fill(l *LLP, n int) (want [][]byte) {
 	for i := range n {
 		payload := bytes.Repeat([]byte{byte(i)}, i+1)
-		_ = l.Append([]byte("head"), [][]byte{payload[:i/2], payload[i/2:]})
+		l.Append([]byte("head"), [][]byte{payload[:i/2], payload[i/2:]})
 		want = append(want, append([]byte("head"), payload...))
 	}
 	return want
@@ -70,7 +70,7 @@ func TestTruncateKeepsWhatHasBegunToLeave(t *testing.T) {
 	a, b := Pipe()
 	big := make([]byte, segmentSize-4)
 	for range 20 { // more than the pipe takes
-		_ = a.Append([]byte("head"), [][]byte{big})
+		a.Append([]byte("head"), [][]byte{big})
 	}
 	if drained, err := a.Flush(false); drained || err != nil {
 		t.Fatalf("drained %v: %v", drained, err)
