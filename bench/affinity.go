@@ -27,6 +27,7 @@ func (p Placement) shared() bool { return p.Name != apart }
 //   - streams, and ping-pong that polls: each end has its own half;
 //   - ping-pong that waits for events: both ends share one processor, since waking
 //     another one costs more than the message itself and varies most;
+//   - ping-pong that waits and is not pinned: every processor, as programs mostly run;
 //   - several connections: every processor, or they could not be faster than one.
 func place(w Workload, allowed []int, pin bool) Placement {
 	last := max(0, len(allowed)-1)
@@ -34,6 +35,8 @@ func place(w Workload, allowed []int, pin bool) Placement {
 	switch {
 	case !pin || len(allowed) < 2:
 		return Placement{Name: unplaced}
+	case w.Unpinned:
+		return Placement{anywhere, allowed, allowed}
 	case w.Shape == PingPong && !w.Polling:
 		return Placement{together, allowed[last:], allowed[last:]}
 	case w.Shape == Stream && w.connections() > 1 || w.Shape == Footprint:

@@ -10,6 +10,7 @@ func TestPlacementFollowsTheShape(t *testing.T) {
 	waiting := Workload{Shape: PingPong}
 	several := Workload{Shape: Stream, Connections: 2}
 	polling := Workload{Shape: PingPong, Polling: true}
+	loose := Workload{Shape: PingPong, Unpinned: true}
 	for _, c := range []struct {
 		name    string
 		w       Workload
@@ -20,6 +21,7 @@ func TestPlacementFollowsTheShape(t *testing.T) {
 		{"and halves of more", stream, []int{2, 3, 6, 7}, Placement{apart, []int{2, 3}, []int{6, 7}}},
 		{"polling ends have a core each", polling, []int{0, 1}, Placement{apart, []int{0}, []int{1}}},
 		{"waiting ends share one", waiting, []int{0, 1}, Placement{together, []int{1}, []int{1}}},
+		{"ends that are not pinned have all", loose, []int{0, 1}, Placement{anywhere, []int{0, 1}, []int{0, 1}}},
 		{"several connections have all", several, []int{0, 1}, Placement{anywhere, []int{0, 1}, []int{0, 1}}},
 		{"the server of files has a core", Workload{Shape: File, Connections: 4}, []int{0, 1}, Placement{apart, []int{0}, []int{1}}},
 		{"one core leaves no choice", stream, []int{0}, Placement{Name: unplaced}},

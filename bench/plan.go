@@ -29,7 +29,7 @@ func plan() []group {
 	for _, size := range slices.Backward(sizes) {
 		groups = append(groups, streams(size))
 	}
-	return append(groups, polling(), eventDriven(), atomics(), footprint(),
+	return append(groups, polling(), eventDriven(), unpinned(), atomics(), footprint(),
 		files(FileBandwidth, Read, maxSize, 4), files(FileBandwidth, Write, maxSize, 4), files(FileRate, Read, 4<<10, 16))
 }
 
@@ -111,6 +111,19 @@ func eventDriven() group {
 	}
 	g.Others = append(g.Others, amongIdle(base), base.with(Fabric, Send),
 		base.with(GRPC, Message), base.with(GRPC, Call), base.with(TCPGo, Octets))
+	return g
+}
+
+// unpinned are ping-pongs whose ends wait for an event, on whatever processor. It is
+// there that a consumer gains by receiving in its own goroutine.
+func unpinned() group {
+	base := raw(PingPong, small)
+	base.Unpinned = true
+	g := group{Metric: HalfTrip, Baseline: base}
+	for _, op := range []Op{Send, Write} {
+		g.Others = append(g.Others, crcs(base.with(Weft, op))...)
+	}
+	g.Others = append(g.Others, base.with(TCPGo, Octets))
 	return g
 }
 

@@ -39,8 +39,8 @@ func TestPlanComparesLikeWithLike(t *testing.T) {
 	for _, g := range plan() {
 		for _, w := range g.Others {
 			b := g.Baseline
-			if b != (Workload{}) && (w.Size != b.Size || w.Shape != b.Shape || w.Polling != b.Polling) {
-				t.Errorf("%v is set against %v: size, shape or polling differ", w, b)
+			if b != (Workload{}) && (w.Size != b.Size || w.Shape != b.Shape || w.Polling != b.Polling || w.Unpinned != b.Unpinned) {
+				t.Errorf("%v is set against %v: size, shape, polling or pinning differ", w, b)
 			}
 			if w.CRC && !w.Peer.hasCRC() {
 				t.Errorf("%v has no CRC", w)

@@ -68,6 +68,10 @@ type Workload struct {
 	// they wait for an event.
 	Polling bool
 
+	// Unpinned is about ping-pong that waits: both ends may use every processor.
+	// Without it they share one.
+	Unpinned bool
+
 	// Connections of a stream, that all do the same; of a File, its users over
 	// one connection. 0 is one.
 	Connections int
@@ -92,6 +96,9 @@ func (w Workload) work() string {
 		s += ", polling"
 	case w.Shape == PingPong:
 		s += ", event-driven"
+		if w.Unpinned {
+			s += ", ends not pinned"
+		}
 	case w.Batch:
 		s += ", batched"
 	}
