@@ -32,10 +32,14 @@ func (m *memoryWQE) with(wr *SendWR) *memoryWQE {
 	return m
 }
 
-// execute executes request n, unless it has to wait. What it does has taken effect
-// before the next request starts (Verbs §8.2.2.1).
+// execute executes request n, unless it has to wait, or the queue pair is in Error
+// and about to flush it. What it does has taken effect before the next request
+// starts (Verbs §8.2.2.1).
 func (u ulp) execute(n uint64, w *sendWQE) (ok bool) {
 	s := &u.sq
+	if s.flushes() {
+		return false
+	}
 	if w.wr.Op == OpInvalidate && u.invalidateWaits(n, w) {
 		return false
 	}

@@ -192,6 +192,14 @@ func (s *sendQueue) settle() {
 	}
 }
 
+// flushes reports that the queue pair is in Error, or is no more: what is not complete
+// will be flushed.
+func (s *sendQueue) flushes() bool {
+	s.post.Lock()
+	defer s.post.Unlock()
+	return s.in == flush || s.in == gone
+}
+
 // release frees the slots up to the one whose completion was polled, and those
 // of the unsignaled requests behind it that are done (Verbs §8.1.3.1).
 func (s *sendQueue) release(to uint64) {
