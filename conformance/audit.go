@@ -132,7 +132,7 @@ func newAudit(tables []Table, exclusions []Exclusion, claims []Claim, problems [
 	}
 	for _, t := range tables {
 		for _, r := range t.Rows {
-			if r.Level.Binding() && !a.Settled(r.ID) {
+			if r.Due() && !a.Settled(r.ID) {
 				a.problem("", "%s (%s, §%s) %s has no test.\n\tRequirement: %s\n\tTest idea:   %s", r.ID, t.Title, r.Section, r.Level, r.Requirement, r.TestIdea)
 			}
 		}

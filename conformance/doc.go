@@ -8,7 +8,8 @@
 //
 // A row that nothing in this repository could break is excluded, with a reason, in
 // excluded.tsv. The tests of this package fail if a MUST, a SHOULD, or the opposite of
-// one, is neither claimed nor excluded, if a claim names no row or stands where go test
+// one, or a definition of a table that accounts for those (accountable in table.go), is
+// neither claimed nor excluded, if a claim names no row or stands where go test
 // does not run it, and if the pages in docs/conformance are stale.
 //
 // Mutations (mutations/*.txt) break rules on purpose, to see which claiming tests

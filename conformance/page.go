@@ -35,7 +35,8 @@ func (a *Audit) index() []byte {
 Every requirement of the specifications below is a row of a table in [conformance/requirements](../conformance/requirements), in
 our words, with its section and level. A test that fails when a rule is broken claims the row in its doc comment
 (` + "`// Claims: MPA-4.2-1`" + `). A rule that nothing in this repository could break is excluded, with a reason. ` + "`go test ./conformance`" + `
-fails while a MUST, a MUST NOT, a SHOULD or a SHOULD NOT is neither claimed nor excluded. Levels that begin with HW- concern
+fails while a MUST, a MUST NOT, a SHOULD or a SHOULD NOT is neither claimed nor excluded, or a definition (DEF) of a table whose
+definitions are accounted for row by row. Levels that begin with HW- concern
 hardware and are counted separately; the test or the reason says how a software RNIC meets them.
 
 Rules are also broken on purpose, by mutations: small changes of the source in [conformance/mutations](../conformance/mutations).
@@ -90,18 +91,19 @@ func prefixed(word string) func(Level) bool {
 }
 
 func (a *Audit) writeSummary(b *strings.Builder) {
-	b.WriteString("| document | rows | MUST, MUST NOT | claimed | excluded | open | HW-MUST, HW-MUST NOT met | SHOULD, SHOULD NOT | claimed | excluded | MAY claimed | definitions claimed | mutated | noticed |\n")
-	b.WriteString("|---|--:|--:|--:|--:|--:|--:|--:|--:|--:|--:|--:|--:|--:|\n")
+	b.WriteString("| document | rows | MUST, MUST NOT | claimed | excluded | open | HW-MUST, HW-MUST NOT met | SHOULD, SHOULD NOT | claimed | excluded | MAY claimed | definitions claimed | excluded | mutated | noticed |\n")
+	b.WriteString("|---|--:|--:|--:|--:|--:|--:|--:|--:|--:|--:|--:|--:|--:|--:|\n")
 	line := func(name string, rows []Row) {
 		must := a.tally(rows, func(l Level) bool { return l.Mandatory() && !l.Hardware() })
 		hardware := a.tally(rows, func(l Level) bool { return l.Mandatory() && l.Hardware() })
 		should := a.tally(rows, prefixed("SHOULD"))
-		fmt.Fprintf(b, "| %s | %d | %d | %d | %d | %d | %d of %d | %d | %d | %d | %s | %s | %d | %d |\n", name, len(rows),
+		definitions := a.tally(rows, Level.definition)
+		fmt.Fprintf(b, "| %s | %d | %d | %d | %d | %d | %d of %d | %d | %d | %d | %s | %s | %d | %d | %d |\n", name, len(rows),
 			must.rows, must.claimed, must.excluded, must.rows-must.claimed-must.excluded,
 			hardware.claimed+hardware.excluded, hardware.rows,
 			should.rows, should.claimed, should.excluded,
 			a.tally(rows, prefixed("MAY")).share(),
-			a.tally(rows, prefixed("DEF")).share(),
+			definitions.share(), definitions.excluded,
 			a.broken(rows, false), a.broken(rows, true))
 	}
 	var all []Row
@@ -115,7 +117,7 @@ func (a *Audit) writeSummary(b *strings.Builder) {
 func (a *Audit) writeRows(b *strings.Builder, t Table) {
 	b.WriteString("\n## Rows\n\n| row | § | level | requirement | tests | mutation noticed by |\n|---|---|---|---|---|---|\n")
 	for _, r := range t.Rows {
-		if r.Level.Binding() {
+		if r.Due() {
 			fmt.Fprintf(b, "| %s | %s | %s | %s | %s | %s |\n", r.ID, r.Section, r.Level, cell(r.Requirement), a.tests(r.ID), a.verdict(r.ID))
 		}
 	}

@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"slices"
 	"strings"
 )
 
@@ -50,6 +51,9 @@ func (l Level) Binding() bool { return l.Mandatory() || prefixed("SHOULD")(l) }
 // Hardware reports whether a row of this level concerns hardware.
 func (l Level) Hardware() bool { return strings.HasPrefix(string(l), hardware) }
 
+// definition reports whether a row of this level is a DEF.
+func (l Level) definition() bool { return prefixed("DEF")(l) }
+
 func (l Level) valid() bool {
 	switch Level(strings.TrimPrefix(string(l), hardware)) {
 	case "MUST", "MUST NOT", "SHOULD", "SHOULD NOT", "MAY", "DEF":
@@ -65,6 +69,16 @@ type Row struct {
 	Level       Level
 	Requirement string
 	TestIdea    string
+}
+
+// accountable are the prefixes of the ids whose definitions have to be claimed or
+// excluded as a MUST has: of these tables that was done row by row.
+var accountable = []string{"V-"}
+
+// Due reports whether the row has to be claimed or excluded: it binds, or it is a
+// definition that is accounted for.
+func (r Row) Due() bool {
+	return r.Level.Binding() || r.Level.definition() && slices.ContainsFunc(accountable, func(p string) bool { return strings.HasPrefix(r.ID, p) })
 }
 
 // A Table holds the requirements of one document, in its order.

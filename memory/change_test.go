@@ -86,6 +86,7 @@ func TestAllocatedSTagIsInvalidUntilItHasMemory(t *testing.T) {
 }
 
 // Claims: V-7.3.2.3-1 V-7.3.2.3-5 V-9.2.6.5-1 V-9.2.6.5-2 V-7.4-2
+// Claims: V-9.2.6.5-6
 func TestReregisterReplacesAllButTheIndex(t *testing.T) {
 	table := NewTable(Config{})
 	one, two := table.AllocPD(), table.AllocPD()

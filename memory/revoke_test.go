@@ -137,6 +137,7 @@ func TestAllRevokersWaitForHolders(t *testing.T) {
 }
 
 // Claims: V-7.2.2-2 V-7.2.2-4 V-7.8-6 V-7.8-7 V-7.4.2-6 DDP-8.2-1 R-8.1.1-7
+// Claims: V-7.2-4
 func TestInvalidateChecksWhoAsks(t *testing.T) {
 	table := NewTable(Config{})
 	pd, other := table.AllocPD(), table.AllocPD()

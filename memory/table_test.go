@@ -121,6 +121,7 @@ func TestRegionTellsItsAttributesInBothStates(t *testing.T) {
 }
 
 // Claims: V-7.9-3
+// Claims: V-7.2.2-3
 func TestDeallocateTakesARegionOnceInEitherState(t *testing.T) {
 	table := NewTable(Config{})
 	pd := table.AllocPD()

@@ -40,6 +40,7 @@ func window(t testing.TB, table *Table, w *Window) WindowAttributes {
 // Verbs figure 20, and what RFC 7306's right adds to it.
 //
 // Claims: V-7.10.2-6 V-7.1-2 V-9.3.1.1-12
+// Claims: V-7.10.2-7
 func TestWindowRightsStandOnLocalRightsOfTheRegion(t *testing.T) {
 	const none, r, w, a = Access(0), RemoteRead, RemoteWrite, RemoteAtomic
 	allowed := map[Access][]Access{

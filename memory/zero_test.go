@@ -8,6 +8,7 @@ import (
 )
 
 // Claims: V-7.2.1-4 V-7.2.1-5 V-7.2.1-6
+// Claims: V-7.2.1-1
 func TestZeroNamesPhysicalMemoryForWhoMayUseIt(t *testing.T) {
 	buf := make([]byte, 64)
 	table := NewTable(Config{Physical: buf})

@@ -140,6 +140,7 @@ func TestTheFirstValidFrameLiftsTheFence(t *testing.T) {
 	}
 }
 
+// Claims: V-13.1-9
 func TestEarlyOctetsAreTheBeginningOfTheStream(t *testing.T) {
 	for _, p := range everyTerms {
 		want, wire, _ := wireOf(p, 30, 40000, 7)

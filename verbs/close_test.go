@@ -22,6 +22,7 @@ import (
 //
 // Claims: DDP-6.2.1-2 DDP-6.2.1-5 DDP-3-12 DDP-6.2.1-1 DDP-6.2.1-6
 // Claims: V-6.2.1-1 V-6.2.1.2-2 V-6.2.2.2-3 V-6.2.5-5 V-6.2.5-6 V-6.2.5-12 V-6.6.2.1-1 V-6.1.1-4
+// Claims: V-9.5.3-2 V-6.6.2-1 V-6.6.2.1-2
 func TestACloseWaitsForWorkAndLeavesTheQueuePairsIdle(t *testing.T) {
 	overWires(t, func(t *testing.T, w wire) {
 		a, b := newSide(t, reads), newSide(t, reads)
@@ -142,6 +143,7 @@ func TestCloseEndsWithItsContext(t *testing.T) {
 // left after CloseTimeout, whatever it does.
 //
 // Claims: V-6.2.3-5 V-6.2.3-9 V-6.2.5-9 V-6.2.5-10 V-6.6.2.2-1
+// Claims: V-9.5.3-5
 func TestAPeerCannotHoldUpTheEnd(t *testing.T) {
 	for _, tt := range []struct {
 		name   string
@@ -264,6 +266,7 @@ func TestAFailureBeforeTheFirstMessageIsNoGracefulClose(t *testing.T) {
 // and both sides end in Error with what is outstanding flushed.
 //
 // Claims: V-6.2.2.3-1 V-6.2.3-8 V-6.2.3-10 V-6.6.2.2-1 V-6.6.2.4-1
+// Claims: V-6.6.2-1
 func TestTerminateTellsThePeer(t *testing.T) {
 	overWires(t, func(t *testing.T, w wire) {
 		a, b := linked(t, w, reads, reads)
@@ -287,6 +290,7 @@ func TestTerminateTellsThePeer(t *testing.T) {
 // Modify QP to Error: no message, a reset.
 //
 // Claims: V-6.2.2.4-1
+// Claims: V-4-8 V-6.6.2-1 V-6.4-12
 func TestAbortResetsTheStream(t *testing.T) {
 	nettest.CheckLeaks(t)
 	a, b := linked(t, wires[0], reads, reads)
@@ -307,6 +311,7 @@ func TestAbortResetsTheStream(t *testing.T) {
 //
 // Claims: DDP-3-11
 // Claims: V-6.2.2.2-1 V-6.2.2.2-2
+// Claims: V-9.5.3-2 V-9.5.3-4 V-9.5.3-23 V-4-8 V-6.6.2-1
 func TestThePeersEndIsToldAsWhatItWas(t *testing.T) {
 	lost := func(err error) bool { return errors.Is(err, syscall.ECONNRESET) }
 	for _, tt := range []struct {

@@ -98,6 +98,7 @@ func TestASignaledRequestIsNotifiedOf(t *testing.T) {
 // he writes there is not sent, and what he finds there stays (Verbs §8.2.4).
 //
 // Claims: V-8.2.4-3
+// Claims: V-8.2.2-5
 func TestMemoryIsTheConsumersFromTheCompletionOn(t *testing.T) {
 	overWires(t, func(t *testing.T, w wire) {
 		a, b := linked(t, w, reads, reads)

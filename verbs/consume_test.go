@@ -61,6 +61,7 @@ func TestOnlySendsUseUpReceives(t *testing.T) {
 // (Verbs §10.4.2, RFC 5042 §6.4.3.2).
 //
 // Claims: S-6.4.3.2-3
+// Claims: V-10.4.3-1 V-10.4.3-2
 func TestACQAsLargeAsItsQueuesDoesNotOverflow(t *testing.T) {
 	bubbleOf(t, func(t *testing.T) {
 		const depth = 4

@@ -25,6 +25,7 @@ func (s *side) flusher(cfg verbs.QPConfig) *verbs.QP {
 }
 
 // Claims: V-9.3.2.1-1 V-9.3.2.1-6
+// Claims: V-9.3.1.1-3 V-9.3.2.1-5
 func TestPollTakesCompletionsInTheOrderOfTheirMaking(t *testing.T) {
 	s := newSide(t, verbs.QPConfig{})
 	qp := s.flusher(verbs.QPConfig{SendDepth: 10})
@@ -53,6 +54,7 @@ func TestPollTakesCompletionsInTheOrderOfTheirMaking(t *testing.T) {
 }
 
 // Claims: V-5.3-3 V-5.3.1-2
+// Claims: V-9.2.3.1-3
 func TestAPolledCompletionMakesRoomForAnother(t *testing.T) {
 	s := newSide(t, verbs.QPConfig{})
 	cq := must(s.rnic.CreateCQ(verbs.CQConfig{Entries: 3}))(t)
@@ -85,6 +87,7 @@ func TestAPolledCompletionMakesRoomForAnother(t *testing.T) {
 // Claims: R-8.1.1-11
 // Claims: V-10.4.1-4 S-6.4.6-1
 // Claims: V-5.3-4 V-5.3.1-5 V-5.3.1-6 V-10.4.3-4
+// Claims: V-9.2.1.2-27 V-9.5.3-34 V-9.5.3-35 V-8.3.3-11
 func TestOverflowEndsTheQueuePairsOfTheCQAndNoOthers(t *testing.T) {
 	overWires(t, func(t *testing.T, w wire) {
 		a, b := newSide(t, reads), newSide(t, reads)
@@ -143,6 +146,7 @@ func (s *side) orderOf(victims []*verbs.QP, i int) verbs.EventID {
 	}
 }
 
+// Claims: V-8.3.3-12
 func TestEveryOverflowIsReported(t *testing.T) {
 	s := newSide(t, verbs.QPConfig{})
 	cq := must(s.rnic.CreateCQ(verbs.CQConfig{Entries: 1}))(t)

@@ -36,6 +36,7 @@ func fill(t *testing.T, qp *verbs.QP, first uint64, n int) {
 // next completion is lost exactly when the new size is used up.
 //
 // Claims: V-5.3.2-1 V-5.3.3-3 V-5.3.3-4 V-9.2.3.1-5 V-9.2.3.2-1 V-9.2.3.3-4
+// Claims: V-9.2.3.3-2 V-9.2.3.2-2
 func TestACQIsResizedWithWhatIsOnIt(t *testing.T) {
 	for _, tt := range []struct {
 		name           string
@@ -182,6 +183,7 @@ func TestACQThatStaysFullEndsEachQueuePairThatCompletesThere(t *testing.T) {
 }
 
 // Claims: V-9.3.2.1-2
+// Claims: V-9.3.2.1-4
 func TestPollingAnEmptyCQSaysThatItIsEmpty(t *testing.T) {
 	s := newSide(t, verbs.QPConfig{})
 	_, err := s.sendCQ.PollOne()
@@ -233,6 +235,8 @@ func TestADestroyedCQTakesNothingWithIt(t *testing.T) {
 func failure(_ any, err error) error { return err }
 
 // A CQ that fails ends its queue pairs and no others.
+//
+// Claims: V-9.5.3-39 V-8.3.3-12
 func TestAFailedCQEndsItsQueuePairsAndNoOthers(t *testing.T) {
 	overWires(t, func(t *testing.T, w wire) {
 		a, b := newSide(t, reads), newSide(t, reads)

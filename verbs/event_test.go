@@ -13,6 +13,7 @@ import (
 //
 // Claims: V-8.3.3-1 V-8.3.3-2
 // Claims: V-9.4.2-1 V-9.4.2-2
+// Claims: V-9.4.2-3
 func TestTheAsyncHandlerIsReplaced(t *testing.T) {
 	bubble(t, reads, reads, func(t *testing.T, s *table) {
 		var mu sync.Mutex
@@ -131,6 +132,7 @@ func TestAnEventIsToldAfterItsStateWasEntered(t *testing.T) {
 //
 // Claims: V-8.3.3-2
 // Claims: V-6.2.2-6 V-6.2.2.3-3 V-6.2.2.3-4 V-6.6.2.5-1
+// Claims: V-8.3-1
 func TestAViolationIsOneEvent(t *testing.T) {
 	overWires(t, func(t *testing.T, w wire) {
 		for _, tt := range []struct {
@@ -193,6 +195,8 @@ func TestAViolationIsOneEvent(t *testing.T) {
 }
 
 // Verbs §13.2: the option that waits for a receive instead of ending the stream.
+//
+// Claims: V-13.2-4
 func TestAPausedQueuePairGoesOnWithTheNextReceive(t *testing.T) {
 	cfg := verbs.QPConfig{PauseOnEmptyRQ: true, IRD: 4, ORD: 4}
 	bubble(t, reads, cfg, func(t *testing.T, s *table) {

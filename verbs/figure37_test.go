@@ -12,6 +12,7 @@ import (
 // a message on the receive queue whose offset is wrong or which exceeds 2^32-1 octets.
 //
 // Claims: V-9.5.3-1
+// Claims: V-9.4.2-4
 func TestTheEventsAreThoseOfFigure37(t *testing.T) {
 	want := map[EventID]struct {
 		name     string

@@ -23,6 +23,7 @@ func (l *lingerer) Close() error {
 // leave Error; afterwards it does (Verbs §6.2.4, §9.5.1.5).
 //
 // Claims: V-6.2.4-8 V-9.2.5.3-13 V-9.5.1.5-2
+// Claims: V-8.2.4-4
 func TestErrorIsNotLeftBeforeEverythingIsFlushed(t *testing.T) {
 	bubbleOf(t, func(t *testing.T) {
 		a, b := newSide(t, reads), newSide(t, reads)

@@ -65,6 +65,10 @@ func wantGone(t *testing.T, objects []any, except ...string) {
 // has become of the object itself.
 //
 // Claims: V-9.2.1.3-1 V-9.2.1.3-3
+// Claims: V-9.2.1.2-2 V-9.2.1.3-2 V-9.2.2.1-2 V-9.2.2.2-2 V-9.2.3.1-4 V-9.2.3.2-2 V-9.2.3.3-3 V-9.2.3.4-2 V-9.2.4.1-3 V-9.2.4.2-1 V-9.2.4.3-3
+// Claims: V-9.2.4.4-1 V-9.2.5.1-15 V-9.2.5.2-2 V-9.2.5.3-10 V-9.2.5.4-3 V-9.2.6.1-5 V-9.2.6.2-10 V-9.2.6.3-4 V-9.2.6.4-2 V-9.2.6.5-7 V-9.2.6.6-5
+// Claims: V-9.2.6.7-2 V-9.2.6.8-2 V-9.3.1.1-22 V-9.3.1.2-4 V-9.3.2.1-4 V-9.3.2.2-2 V-9.4.1-9 V-9.4.2-3 V-9.5.1.1-1 V-9.5.1.2-1 V-9.5.1.3-1
+// Claims: V-9.5.1.4-1 V-9.5.1.8-1
 func TestAfterCloseEveryVerbSaysThatTheRNICIsGone(t *testing.T) {
 	overWires(t, func(t *testing.T, w wire) {
 		a, b := linked(t, w, reads, reads)
@@ -86,6 +90,8 @@ func TestAfterCloseEveryVerbSaysThatTheRNICIsGone(t *testing.T) {
 
 // An RNIC that fails ends every stream with a Terminate message 0/2/08, tells of
 // it once, and is of no use but to be closed.
+//
+// Claims: V-9.5.3-43 V-8.3.3-12
 func TestAnRNICThatFailsCanOnlyBeClosed(t *testing.T) {
 	overWires(t, func(t *testing.T, w wire) {
 		nettest.CheckLeaks(t)

@@ -11,6 +11,7 @@ import (
 // has to be asked for.
 //
 // Claims: V-8.2.5-1 V-9.2.3.1-1 V-9.2.3.1-7 V-9.3.2.2-3 V-9.4.1-1 V-9.4.1-3 V-9.4.1-6 V-9.4.1-7 V-9.4.1-8
+// Claims: V-9.4.1-5 V-9.4.1-9
 func TestCompletionHandlersAreSetChangedAndCleared(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := newSide(t, verbs.QPConfig{})
@@ -77,6 +78,7 @@ func TestCompletionHandlersAreSetChangedAndCleared(t *testing.T) {
 }
 
 // Claims: V-9.2.3.1-7
+// Claims: V-9.4.1-9
 func TestHandlerIdentifiersThatAreNotSetAreRefused(t *testing.T) {
 	s := newSide(t, verbs.QPConfig{})
 	nothing := func(*verbs.CQ) {}
@@ -99,6 +101,7 @@ func TestHandlerIdentifiersThatAreNotSetAreRefused(t *testing.T) {
 }
 
 // Claims: V-8.2.5-1 V-9.5.1.8-2
+// Claims: V-9.2.1.2-11
 func TestAsManyCompletionHandlersAreSetAsTheLimitSays(t *testing.T) {
 	s := newSideOf(t, verbs.Config{Limits: verbs.Limits{CompletionHandlers: 2}}, verbs.QPConfig{})
 	nothing := func(*verbs.CQ) {}

@@ -77,6 +77,7 @@ func wantLocalFailure(t *testing.T, s *table, wr verbs.SendWR, status verbs.Stat
 // Each check of Verbs §7.10.6.1 has its status.
 //
 // Claims: V-5.2-5 V-7.10.6.1-1 V-7.10.2-4 V-7.10.2-5 V-7.10.2-6 V-7.10.2-8 V-7.10.2-9 V-7.3.2-1 V-7.1-4 V-6.2.4-4
+// Claims: V-9.3.1.1-19 V-9.5.2-7 V-9.5.2-8 V-9.5.2-9 V-9.5.2-10 V-9.5.2-14 V-9.5.2-23 V-9.5.2-24 V-8.2.2.1-5 V-8.3.2-6
 func TestEachFaultOfABindHasItsStatus(t *testing.T) {
 	type objects struct {
 		s       *table
@@ -168,6 +169,7 @@ func TestEachFaultOfABindHasItsStatus(t *testing.T) {
 }
 
 // Claims: V-7.10.6.1-1
+// Claims: V-9.2.5.1-3 V-8.3.2-6
 func TestBindNeedsAQueuePairThatMay(t *testing.T) {
 	bubble(t, verbs.QPConfig{Privileged: true}, reads, func(t *testing.T, s *table) {
 		mw := s.a.window()
@@ -182,6 +184,8 @@ func TestBindNeedsAQueuePairThatMay(t *testing.T) {
 //
 // Claims: V-5.2-6 V-7.3.2.5-1 V-7.3.2.5-2 V-7.3.2.5-3 V-7.3.2.5-4 V-7.3.2.5-5 V-9.3.1.1-14 V-9.3.1.1-15 V-7.10.1-1
 // Claims: V-7.6.1.1-2 V-7.4-2
+// Claims: V-9.3.1.1-20 V-9.5.2-14 V-9.5.2-15 V-9.5.2-16 V-9.5.2-17 V-9.5.2-18 V-9.5.2-19 V-9.5.2-20 V-9.5.2-21 V-9.5.2-22 V-9.5.2-10 V-8.2.2.1-5
+// Claims: V-8.3.2-5
 func TestEachFaultOfAFastRegisterHasItsStatus(t *testing.T) {
 	const size = memory.MinPageSize
 	pages := memory.Pages(3, size)
@@ -263,6 +267,7 @@ func TestEachFaultOfAFastRegisterHasItsStatus(t *testing.T) {
 }
 
 // Claims: V-7.3.2.5-6
+// Claims: V-9.2.5.1-3 V-9.5.2-13 V-8.3.2-5
 func TestFastRegisterNeedsAPrivilegedQueuePair(t *testing.T) {
 	bubble(t, verbs.QPConfig{BindWindows: true}, reads, func(t *testing.T, s *table) {
 		mr := must(s.a.pd.AllocMR(2, false))(t)
@@ -277,6 +282,7 @@ func TestFastRegisterNeedsAPrivilegedQueuePair(t *testing.T) {
 // an STag of one's own.
 //
 // Claims: V-7.8-3 V-7.8-6 V-7.8-8 V-7.10.4-1 V-8.1.2.3.3-1 V-8.1.3.1-4
+// Claims: V-9.5.2-6 V-9.5.2-9 V-8.3.2-7
 func TestEachFaultOfALocalInvalidationHasItsStatus(t *testing.T) {
 	for _, tt := range []struct {
 		name   string
@@ -351,6 +357,7 @@ func TestEachFaultOfALocalInvalidationHasItsStatus(t *testing.T) {
 // STags whose index is 0 are refused at once where they could be nothing but a mistake.
 //
 // Claims: V-7.2.1-6 V-7.2.1-7 V-7.3.2.5-2
+// Claims: V-9.5.1.6-1 V-9.2.6.3-2 V-9.2.6.8-2
 func TestZeroIsNoSTagToBindRegisterOrInvalidate(t *testing.T) {
 	s := newSideOf(t, verbs.Config{Physical: make([]byte, 100)}, able)
 	mw, mr := s.window(), s.region(0, 8, bindable)

@@ -124,6 +124,7 @@ func modify(next verbs.State) func(*scene) error {
 // Claims: V-6.2-1 V-6.2-2 V-6.2.1-4 V-6.2.1.1-1 V-6.2.1.2-1 V-6.2.1.3-1 V-6.2.2-5 V-6.2.2.1-1 V-6.2.2.2-1 V-6.2.2.2-2 V-6.2.2.2-3
 // Claims: V-6.2.2.2-4 V-6.2.2.3-1 V-6.2.2.3-3 V-6.2.2.3-4 V-6.2.2.3-6 V-6.2.3-8 V-6.2.3-9 V-6.2.3-10 V-6.2.3-12 V-6.2.4-2 V-6.2.5-2
 // Claims: V-6.2.5-3 V-6.2.5-7 V-6.2.5-9 V-6.2.5-10 V-6.2.5-12 V-9.2.5.3-12 V-6.1.3-11 V-6.2.2-6
+// Claims: V-6.1.1-11 V-6.2-3 V-6.2.2.2-5
 func TestEveryTriggerInEveryState(t *testing.T) {
 	same := to("")
 	bad := refused(verbs.ErrState)

@@ -40,6 +40,7 @@ func query(t testing.TB, qp *verbs.QP) verbs.QPAttributes {
 //
 // Claims: V-6.1.3-1 V-6.1.3-7 V-6.1.3-10 V-6.1.3-11 V-6.2.1.2-1 V-9.2.5.3-1 V-9.2.5.3-6 V-9.2.5.3-8 V-9.2.5.3-9 V-9.2.5.3-4 V-9.2.5.3-14 V-6.5-3 V-9.2.5.1-8
 // Claims: V-10.2-1 V-6.2.2-1
+// Claims: V-9.2.5.3-2 V-9.2.5.3-10 V-9.5.1.5-1 V-6.1.3-2 V-6.1.3-5
 func TestModifyHasEachOfItsResultsAndThenChangesNothing(t *testing.T) {
 	type q = verbs.QPModify
 	limits := verbs.Limits{WRs: 64, IRD: 8, ORD: 8, TotalIRD: 20, TotalORD: 20, QPs: 20}
@@ -174,6 +175,7 @@ func TestAQueuePairThatIsNoMoreHasTheResultOfThat(t *testing.T) {
 // what Query tells.
 //
 // Claims: V-6.1.3-3 V-6.1.3-6 V-6.1.3-8 V-6.2.1.1-1 V-6.2.2.1-1 V-6.5-7 V-9.2.5.3-3 V-9.2.5.3-8 V-6.5-1
+// Claims: V-9.2.1.2-19 V-9.2.1.2-20 V-9.2.1.2-22 V-9.2.5.3-7 V-4-4
 func TestAttributesAreWhatModifySays(t *testing.T) {
 	s := newSideOf(t, verbs.Config{Limits: verbs.Limits{TotalIRD: 100, TotalORD: 100, QPs: 10}}, verbs.QPConfig{IRD: 4, ORD: 6})
 	want := verbs.QPModified{SendDepth: 16, RecvDepth: 16, IRD: 4, ORD: 6}
@@ -400,6 +402,7 @@ func TestAStreamMessageGoesBeforeWhatIsPosted(t *testing.T) {
 // iWARP's: not an octet of it is lost.
 //
 // Claims: V-6.2.1.2-3 V-6.2.1.2-6 V-6.6.1-1 V-6.6.1-3 V-6.2.1.2-5 V-13.1-2 V-13.1-3 V-13.1-4 V-13.1-8 V-6.2.1.2-4
+// Claims: V-6.6.1.1-1 V-6.6.1.2-1
 func TestAStreamMessageGoesBeforeIWARP(t *testing.T) {
 	overMPA(t, func(t *testing.T, w wire) {
 		for _, hasty := range []bool{false, true} {

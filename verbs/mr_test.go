@@ -12,6 +12,7 @@ import (
 // Verbs figure 18, by every verb that gives rights: 8 of the 16 combinations.
 //
 // Claims: V-7.4.1-1 V-7.4.2-1 V-7.4-1 V-9.2.6.2-7 V-9.2.6.2-8 V-9.2.6.5-5 V-9.2.6.6-4 V-9.3.1.1-15
+// Claims: V-9.2.6.1-2 V-9.2.6.2-3
 func TestRightsThatGoTogether(t *testing.T) {
 	const r, w = verbs.RemoteRead, verbs.RemoteWrite
 	valid := map[memory.Access]bool{}
@@ -55,6 +56,7 @@ func TestRightsThatGoTogether(t *testing.T) {
 //
 // Claims: V-9.2.6.2-1 V-9.2.6.2-4 V-9.2.6.2-6 V-7.6.2.1-1 V-7.6.2.2-1 V-7.6.1.1-2 V-7.6.2-1 V-7.3-2 V-9.2.6.5-3
 // Claims: V-7.3.2.3-2 V-7.3.2.3-3 V-9.2.6.5-5
+// Claims: V-9.5.1.6-1
 func TestRegisteringHasItsResults(t *testing.T) {
 	const size = memory.MinPageSize
 	pages, block := memory.Pages(2, size), [][]byte{make([]byte, 100)}
@@ -148,6 +150,7 @@ func TestARegionWithWindowsStays(t *testing.T) {
 }
 
 // Claims: V-7.3.2.1-1 V-7.3.2.1-2 V-7.3.2.1-3 V-9.2.6.1-1 V-7.2-3
+// Claims: V-9.2.6.1-2 V-9.2.6.1-3 V-9.2.6.1-5
 func TestAllocatingAnSTagHasItsResults(t *testing.T) {
 	s := newSideOf(t, verbs.Config{Limits: verbs.Limits{Regions: 2, ListEntries: 5}}, able)
 	pd := must(s.rnic.AllocPD())(t)
@@ -229,6 +232,7 @@ func TestRegisteringSharedHasItsResults(t *testing.T) {
 //
 // Claims: V-7.7-1 V-9.2.6.3-1 V-9.2.6.5-1 V-9.2.6.6-1 V-9.2.6.6-3 V-7.3.2.3-1 V-7.3.2.4-3 V-7.3.2.4-4 V-5.2-1 V-7.2-2 V-7.2-3 V-7.1-2
 // Claims: V-7.2.2-4 V-7.3.2.2-1 V-7.3.2.3-5
+// Claims: V-9.2.6-1 V-9.2.6.2-3 V-9.2.6.2-9 V-9.2.6.3-3 V-9.2.6.5-4 V-9.2.6.5-6 V-9.2.6.6-2 V-9.2.6.6-5 V-9.3.1.1-13 V-4-1 V-7.2-4
 func TestARegionTellsWhatItIs(t *testing.T) {
 	bubble(t, able, able, func(t *testing.T, s *table) {
 		other := must(s.a.rnic.AllocPD())(t)

@@ -15,6 +15,7 @@ import (
 // put in at one end in order is found at the other in order.
 //
 // Claims: V-7.6.2-1 V-7.6.2.1-1 V-7.6.2.2-1 V-7.6.1-1 V-7.6.1.1-1 V-7.6.1.2-1 V-7.3.1.1-1 V-9.2.6.2-6 V-7.3.2.2-1
+// Claims: V-9.2.6.2-2 V-6.6.2.5-4 V-7.1-1 V-8.2.2.2-4 V-9.2.6.2-11
 func TestDataIsWhereTheListSays(t *testing.T) {
 	overWires(t, func(t *testing.T, w wire) {
 		for _, mode := range []verbs.Mode{verbs.PageMode, verbs.BlockMode} {
@@ -117,6 +118,7 @@ func TestAFastRegisteredListKeepsItsMemory(t *testing.T) {
 // Regions over the same memory live and die by themselves.
 //
 // Claims: V-7.4.3-1 V-7.8-2 V-7.9-4 V-9.2.6.4-1 V-9.2.6.4-3
+// Claims: V-7.1-1
 func TestSharedTwinsAreReachedEachByItsOwnRights(t *testing.T) {
 	overWires(t, func(t *testing.T, w wire) {
 		a, b := linked(t, w, able, able)
@@ -138,6 +140,7 @@ func TestSharedTwinsAreReachedEachByItsOwnRights(t *testing.T) {
 }
 
 // Claims: V-7.2.1-3 V-7.2.1-4 V-8.1.3.2.1-2
+// Claims: V-7.2.1-1
 func TestZeroNamesThePhysicalMemoryOfThePrivileged(t *testing.T) {
 	physical := make([]byte, 200)
 	zero := func(to uint64, n uint32) []verbs.SGE { return []verbs.SGE{{TO: to, Length: n}} }

@@ -124,6 +124,7 @@ func TestAWindowServesThePeerOfOneQueuePair(t *testing.T) {
 }
 
 // Claims: V-7.10.6.2-3 V-7.6.3-3
+// Claims: V-8.2.2.2-4
 func TestNothingIsCheckedWhereNothingIsMoved(t *testing.T) {
 	bubble(t, able, able, func(t *testing.T, s *table) {
 		mw := s.b.window() // never bound
@@ -166,6 +167,7 @@ func TestAWindowIsNoSTagForAList(t *testing.T) {
 // QPConfig.ReadSinkLocalWrite says of regions.
 //
 // Claims: V-8.1.2.2-4 V-7.4.2-5 V-8.2.2.1-2
+// Claims: V-8.1.2.2-1
 func TestAWindowCanBeTheSinkOfARead(t *testing.T) {
 	for _, local := range []bool{false, true} {
 		cfg := able
@@ -200,6 +202,7 @@ func TestAWindowCanBeTheSinkOfARead(t *testing.T) {
 // the order of the queue; so does a Fast-Register.
 //
 // Claims: V-8.2.2.1-3 V-8.1.2.3.1-1 V-7.3.2.5-7 V-8.1.2.3.3-2
+// Claims: V-9.2.6-1 V-9.2.6-2 V-9.3.1.1-16 V-7.1-1 V-7.8-1 V-8.1.2.3-1 V-9.2.6-3
 func TestLocalRequestsTakeEffectBeforeTheNextAndSendNothing(t *testing.T) {
 	bubble(t, able, able, func(t *testing.T, s *table) {
 		mw, lent := s.a.window(), s.a.mrOf(verbs.MRConfig{Buf: s.a.buf[2000:2100], Access: bindable})

@@ -12,6 +12,7 @@ import (
 // A window goes through its states, by all four ways to invalidate it.
 //
 // Claims: V-7.10.2-2 V-7.10.2-8 V-7.10.3-1 V-7.10.4-2 V-9.2.6.7-1 V-9.2.6.8-1 V-7.2-2 V-7.2-3 V-5.2-1 V-7.1-2 V-7.2.2-1
+// Claims: V-9.2.6-2 V-9.2.6.7-2 V-9.2.6.8-2 V-9.3.1.1-10 V-9.3.1.1-19 V-7.10.5-1 V-7.2-4
 func TestAWindowIsBoundAndInvalidatedAgainAndAgain(t *testing.T) {
 	for _, tt := range []struct {
 		name string
@@ -87,6 +88,7 @@ func TestAWindowIsBoundAndInvalidatedAgainAndAgain(t *testing.T) {
 // octets have been placed, and the receive with one status.
 //
 // Claims: V-7.4.2-6 V-7.8-3 V-7.8-6 V-7.8-7 V-7.8-8 V-7.10.4-1 V-8.2.2.1-1 V-7.2.1-6
+// Claims: V-9.5.2-11 V-8.3.2-3
 func TestEachFaultOfARemoteInvalidationHasItsCode(t *testing.T) {
 	for _, tt := range []struct {
 		name   string
@@ -164,6 +166,7 @@ func TestEachFaultOfARemoteInvalidationHasItsCode(t *testing.T) {
 // An STag that is Invalid already may be invalidated, locally and by the peer.
 //
 // Claims: V-7.8-4 V-7.2.2-1
+// Claims: V-7.2-4
 func TestInvalidatingWhatIsInvalidSucceeds(t *testing.T) {
 	bubble(t, able, able, func(t *testing.T, s *table) {
 		s.a.post(s.a.write(0, s.b, 0, 0))

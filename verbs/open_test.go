@@ -15,6 +15,7 @@ import (
 // An RNIC that is open is nobody else's until it is closed.
 //
 // Claims: V-5.1.2-1 V-5.1.2-2 V-9.2.1.1-7
+// Claims: V-9.2.1.1-2
 func TestAnRNICIsOpenedOnce(t *testing.T) {
 	one := must(verbs.Open(verbs.Config{Name: "once"}))(t)
 	other := must(verbs.Open(verbs.Config{Name: "once.other"}))(t)
@@ -87,6 +88,7 @@ func TestAProcessOpensSoManyRNICsAndNoMore(t *testing.T) {
 
 // Claims: V-5.1.2-3 V-5.1.2-4 V-9.2.1.1-1 V-9.2.1.1-5 V-9.2.1.2-23
 // Claims: V-9-6 V-7.6.2-1
+// Claims: V-9.2.1.1-2 V-9.2.1.2-24 V-9.2.1.2-25
 func TestTheModeSaysWhichBuffersAListHas(t *testing.T) {
 	list := func(page []byte, size, off int) *verbs.BufferList {
 		return &verbs.BufferList{Buffers: [][]byte{page[off : off+size]}, Size: size, Length: uint64(size)}
@@ -130,6 +132,7 @@ func TestTheModeSaysWhichBuffersAListHas(t *testing.T) {
 //
 // Claims: V-5.1.3-1 V-9.2.1.2-1
 // Claims: V-9-5 V-6.3-3
+// Claims: V-9.2.1.2-2 V-9.2.1.2-3 V-9.2.1.2-7 V-9.2.1.2-24 V-9.2.1.2-25 V-9.2.1.2-26 V-9.2.1.2-27 V-9.2.1.2-29 V-6.5-2
 func TestQueryTellsEveryAttribute(t *testing.T) {
 	r := must(verbs.Open(verbs.Config{Name: "plain"}))(t)
 	a := must(r.Query())(t)

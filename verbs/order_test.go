@@ -71,6 +71,7 @@ func TestARequestCompletesAfterAllBeforeIt(t *testing.T) {
 //
 // Claims: R-5.5-15
 // Claims: V-8.2.2.2-1
+// Claims: V-9.3.1.1-5 V-9.3.1.1-17 V-8.2.2.2-3
 func TestAReadFenceHoldsARequestBackUntilEarlierReadsAreDone(t *testing.T) {
 	for _, op := range []verbs.Op{verbs.OpWrite, verbs.OpSend, verbs.OpSendSE, verbs.OpImmediate} {
 		t.Run(op.String(), func(t *testing.T) {
@@ -96,6 +97,7 @@ func TestAReadFenceHoldsARequestBackUntilEarlierReadsAreDone(t *testing.T) {
 // Verbs §8.2.2.3: the fence waits for everything, and nothing overtakes it.
 //
 // Claims: V-8.2.2.2-2
+// Claims: V-9.3.1.1-16 V-9.3.1.1-17 V-8.2.2.2-3
 func TestALocalFenceHoldsAnInvalidationBackUntilAllBeforeItIsDone(t *testing.T) {
 	for _, fence := range []verbs.Flags{0, verbs.LocalFence} {
 		t.Run(fmt.Sprintf("fence %v", fence != 0), func(t *testing.T) {
@@ -123,6 +125,7 @@ func TestALocalFenceHoldsAnInvalidationBackUntilAllBeforeItIsDone(t *testing.T) 
 // ORD stalls the queue and fails nothing; Reads and atomics count alike.
 //
 // Claims: R-6.1-6 R-6.1-8 X-5.2-1 X-5.2.2-8
+// Claims: V-4-4
 func TestNoMoreReadsAndAtomicsAreOutstandingThanORD(t *testing.T) {
 	cfg := verbs.QPConfig{IRD: 3, ORD: 3}
 	bubble(t, cfg, cfg, func(t *testing.T, s *table) {
@@ -143,6 +146,7 @@ func TestNoMoreReadsAndAtomicsAreOutstandingThanORD(t *testing.T) {
 
 // Claims: R-5.5-17
 // Claims: V-8.2.1-3
+// Claims: V-4-3
 func TestAWriteIsNotCompleteBeforeTheTransportHasTakenIt(t *testing.T) {
 	bubble(t, reads, reads, func(t *testing.T, s *table) {
 		s.x.Hold() // the pipe has room for a part of it
@@ -188,6 +192,7 @@ func TestAReceiveTellsThatEarlierWritesArePlaced(t *testing.T) {
 // Claims: R-5.2.1-3 R-5.2.1-4 R-5.5-12 R-5.5-20 R-5.5-25 R-5.2.2-4 X-5.2.1-15 X-5.2.1-16 X-5.4-5 X-5.4-7
 // Claims: X-5.2.2-9
 // Claims: V-8.2.2-10
+// Claims: V-6.6.2.5-4
 func TestReadsAndAtomicsSeeWhatWasWrittenBefore(t *testing.T) {
 	overWires(t, func(t *testing.T, w wire) {
 		a, b := linked(t, w, reads, reads)
@@ -244,6 +249,7 @@ func TestReadsOfAllSizesCompleteInOrderWithTheirOctets(t *testing.T) {
 // Claims: R-5.3-5 R-5.3-10 R-5.3-12 X-6.3-3 X-6.3-6
 // Claims: V-8.1.1-2 V-8.1.2.1-3 V-8.2.2-1 V-8.2.2-7 V-9.3.1.1-1
 // Claims: V-6.2.2-4 V-9.3.2.1-9 V-9.3.2.1-11 V-9.3.2.1-12
+// Claims: V-9.3.2.1-5 V-9.5.2-1 V-7.8-1
 func TestMessagesArriveInTheOrderOfPosting(t *testing.T) {
 	overWires(t, func(t *testing.T, w wire) {
 		a, b := linked(t, w, verbs.QPConfig{SendDepth: 64}, verbs.QPConfig{RecvDepth: 64})

@@ -11,6 +11,7 @@ import (
 // (Verbs §6.5, §9.2.1.2).
 //
 // Claims: V-9.2.1.2-15 V-9.2.1.2-16 V-9.2.5.1-12 V-9.2.5.1-13 V-9.2.5.1-14 V-6.5-6 S-7.2-2
+// Claims: V-6.5-2
 func TestReadResourcesComeFromThePoolThatThereIs(t *testing.T) {
 	for _, tt := range []struct {
 		name   string

@@ -14,6 +14,7 @@ import (
 // the queue are done as if it had never been.
 //
 // Claims: V-8.1.1-1 V-8.1.3.3-1 V-8.2.1-2 V-8.3.1-1 V-9.3.1.1-7
+// Claims: V-9.3.1.1-4 V-9.3.1.1-21 V-9.3.1.2-3 V-9.5.1.7-1 V-9.3.1.1-17 V-9.3.1.1-18
 func TestImmediateErrorsTellApartAndChangeNothing(t *testing.T) {
 	overWires(t, func(t *testing.T, w wire) {
 		a, b := newSide(t, verbs.QPConfig{SendSGEs: 2, RecvSGEs: 2, IRD: 4, ORD: 4}), newSide(t, reads)
@@ -72,6 +73,7 @@ func TestImmediateErrorsTellApartAndChangeNothing(t *testing.T) {
 // polled, an unsignaled one's when it is done and all before it are free.
 //
 // Claims: V-8.1.3.1-4 V-8.2.1-1 V-8.2.1-4 V-8.2.1-5 V-9.3.1.1-23
+// Claims: V-4-2 V-8.1.3.1-3
 func TestSlotsOfTheSendQueueAreFreedAsTheVerbsSay(t *testing.T) {
 	bubble(t, verbs.QPConfig{SendDepth: 4}, verbs.QPConfig{}, func(t *testing.T, s *table) {
 		post := func(want error, signaled ...bool) {
@@ -108,6 +110,7 @@ func TestSlotsOfTheSendQueueAreFreedAsTheVerbsSay(t *testing.T) {
 }
 
 // Claims: V-8.2.1-1 V-8.2.1-4 V-8.2.1-5
+// Claims: V-4-2
 func TestSlotsOfTheReceiveQueueAreFreedByPolling(t *testing.T) {
 	bubble(t, verbs.QPConfig{}, verbs.QPConfig{RecvDepth: 2}, func(t *testing.T, s *table) {
 		s.b.receives(1, 2, 8)
@@ -126,6 +129,7 @@ func TestSlotsOfTheReceiveQueueAreFreedByPolling(t *testing.T) {
 //
 // Claims: V-8.1.3.1-1 V-8.1.3.1-2
 // Claims: V-5.3-2
+// Claims: V-9.3.1.1-3 V-8.1.3.1-3
 func TestUnsignaledRequestsHaveNoCompletionUnlessTheyFail(t *testing.T) {
 	bubble(t, reads, reads, func(t *testing.T, s *table) {
 		plain := s.a.write(1, s.b, 0, 8)
@@ -167,6 +171,7 @@ func TestPostingCopiesTheRequest(t *testing.T) {
 // nothing, whatever their STag.
 //
 // Claims: V-8.1.2.1-5 V-8.1.3.2-4 V-9.3.1.1-6
+// Claims: V-9.3.1.2-2 V-4-7
 func TestListsAreGatheredAndScattered(t *testing.T) {
 	overWires(t, func(t *testing.T, w wire) {
 		cfg := verbs.QPConfig{SendSGEs: 32, RecvSGEs: 32}
@@ -221,6 +226,7 @@ func TestListsAreGatheredAndScattered(t *testing.T) {
 }
 
 // Claims: V-8.1.3.2-3
+// Claims: V-9.5.2-25 V-8.1.2.1-4
 func TestAMessageLongerThanCanBeIsRefused(t *testing.T) {
 	bubble(t, verbs.QPConfig{}, verbs.QPConfig{}, func(t *testing.T, s *table) {
 		sge := verbs.SGE{STag: s.a.mr.STag(), Length: 1 << 31}

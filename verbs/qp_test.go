@@ -14,6 +14,7 @@ import (
 //
 // Claims: R-7-3 DDP-3-3 DDP-3-10
 // Claims: V-6.2.1-1 V-6.2.1-2 V-6.2.1.3-1 V-6.2.3-6 V-6.2.4-3 V-6.2.4-6 V-6.1.4-4 V-8.2.4-2
+// Claims: V-9.5.2-2 V-6.2.1-5 V-8.2.4-4
 func TestEachStateTreatsPostsAsTheVerbsSay(t *testing.T) {
 	post := func(t *testing.T, s *side, id uint64) {
 		t.Helper()

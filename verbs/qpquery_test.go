@@ -18,6 +18,7 @@ var allStates = []verbs.State{verbs.Idle, verbs.RTS, verbs.Closing, verbs.Termin
 //
 // Claims: V-6.1.1-2 V-6.1.1-3 V-6.1.1-6 V-6.1.1-8 V-6.1.1-9 V-6.1.1-10 V-6.1.2-1 V-6.2.1-3 V-6.2.4-1 V-6.5-6
 // Claims: V-9.2.5.1-1 V-9.2.5.1-10 V-9.2.5.1-12 V-9.2.5.2-1 V-9.2.5.2-7
+// Claims: V-9.2.5.1-2 V-9.2.5.1-3 V-9.2.5.1-4 V-9.2.5.1-9 V-9.2.5.2-3
 func TestQueryTellsWhatTheQueuePairIsInEveryState(t *testing.T) {
 	for _, state := range allStates {
 		synctest.Test(t, func(t *testing.T) {
@@ -84,6 +85,7 @@ func TestQueryTellsWhatTheQueuePairIsInEveryState(t *testing.T) {
 // was on the wire, with who sent it; not before, and not of the next stream.
 //
 // Claims: V-6.2.2.3-2 V-6.2.3-13 V-9.2.5.2-5 V-6.6.2.5-3
+// Claims: V-8.3.3-3
 func TestBothEndsTellOfTheTerminateMessage(t *testing.T) {
 	for name, end := range map[string]func(s *table){
 		"of its own accord": func(s *table) { check(s.a.t, s.a.qp.Terminate()) },
@@ -130,6 +132,7 @@ func TestBothEndsTellOfTheTerminateMessage(t *testing.T) {
 // A queue pair with a shared receive queue has no receives of its own, and a limit.
 //
 // Claims: V-9.2.5.1-5 V-9.2.5.1-6 V-9.2.5.1-11 V-9.2.5.2-4 V-9.2.5.2-6 V-9.2.5.3-5
+// Claims: V-9.2.5.1-2 V-9.2.5.3-2
 func TestQueryTellsOfTheSharedReceiveQueue(t *testing.T) {
 	s := newSide(t, reads)
 	srq := must(s.pd.CreateSRQ(verbs.SRQConfig{WRs: 8}))(t)
@@ -256,6 +259,7 @@ func TestNothingIsSentButInRTS(t *testing.T) {
 // RNIC asks for no leave.
 //
 // Claims: V-6.1.4-5 V-9.2.5.4-2
+// Claims: V-9.2.5.4-3 V-6.2.4-7
 func TestABoundWindowKeepsItsQueuePair(t *testing.T) {
 	for _, cut := range []bool{false, true} {
 		overWires(t, func(t *testing.T, w wire) {
@@ -287,6 +291,8 @@ func TestABoundWindowKeepsItsQueuePair(t *testing.T) {
 }
 
 // A queue pair that fails tells so in all the places where a program may look.
+//
+// Claims: V-9.5.2-4 V-9.5.3-37 V-8.3.3-11
 func TestAQueuePairThatFailsSaysSo(t *testing.T) {
 	overWires(t, func(t *testing.T, w wire) {
 		a, b := linked(t, w, reads, verbs.QPConfig{IRD: 4, ORD: 4, PauseOnEmptyRQ: true})
@@ -333,6 +339,7 @@ func TestWhatFailsWithTheQueuePairCompletesWhenTheStreamHasEnded(t *testing.T) {
 // Remote Termination Error, wherever it stands; all else is flushed.
 //
 // Claims: R-6.2.1-3
+// Claims: V-9.5.2-5 V-6.2.4-5
 func TestThePeersTerminateNamesTheRequest(t *testing.T) {
 	bad := func(wr verbs.SendWR) verbs.SendWR { wr.Remote.STag ^= 1; return wr }
 	for _, tt := range []struct {

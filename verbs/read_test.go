@@ -33,6 +33,7 @@ func wantTold(t *testing.T, peer *side) {
 // Claims: V-8.1.3.2-1
 // Claims: V-6.2.2.3-5 V-6.2.3-8 V-6.2.4-3 V-7.4.1-2
 // Claims: V-9.1-4 V-9.1-5
+// Claims: V-9.5.2-6 V-9.5.2-7 V-9.5.2-8 V-9.5.2-9 V-9.5.2-10 V-8.3.2-4
 func TestAWorkRequestThatNamesTheWrongMemoryFailsAlone(t *testing.T) {
 	type mistake struct {
 		name string
@@ -109,6 +110,7 @@ func TestAWorkRequestThatNamesTheWrongMemoryFailsAlone(t *testing.T) {
 }
 
 // Claims: V-8.2.2-12
+// Claims: V-9.5.2-12 V-8.3.2-4
 func TestAReadWithoutResourcesFails(t *testing.T) {
 	overWires(t, func(t *testing.T, w wire) {
 		a, b := linked(t, w, verbs.QPConfig{}, reads)
@@ -122,6 +124,7 @@ func TestAReadWithoutResourcesFails(t *testing.T) {
 // event here and the error there.
 //
 // Claims: V-8.1.2.2-2 X-1.1-3
+// Claims: V-9.2.5.1-3 V-9.5.3-13 V-9.5.3-14 V-8.3.3-6
 func TestAQueuePairRefusesWhatItDoesNotEnable(t *testing.T) {
 	for _, tt := range []struct {
 		name         string
@@ -223,6 +226,7 @@ func TestTheSinkOfAReadNeedsTheRightThatIsConfigured(t *testing.T) {
 // RDMA Read with Invalidate Local STag: after the data, before the completion.
 //
 // Claims: V-8.1.2.2-4 V-8.2.2.1-2 V-10.1.2-4
+// Claims: V-7.8-1
 func TestAReadInvalidatesItsSink(t *testing.T) {
 	bubble(t, reads, reads, func(t *testing.T, s *table) {
 		copy(s.b.buf, "octets to be read")
@@ -266,7 +270,7 @@ func TestASinkThatGoesBeforeTheAnswerIsNotWritten(t *testing.T) {
 // A request that fails at its end completes in error, and what was sent after it
 // is flushed though the peer has it.
 //
-// Claims: V-8.1.3.1-2
+// Claims: V-8.1.3.1-2 V-6.2.4-5
 func TestWhatWasSentAfterAFailedRequestIsFlushed(t *testing.T) {
 	bubble(t, reads, reads, func(t *testing.T, s *table) {
 		mr := s.a.region(0, 8, allRights)
@@ -287,6 +291,7 @@ func TestWhatWasSentAfterAFailedRequestIsFlushed(t *testing.T) {
 //
 // Claims: V-8.1.2.1-2
 // Claims: V-7.4.1-2
+// Claims: V-9.5.2-6 V-9.5.2-7 V-9.5.2-8 V-9.5.2-10 V-8.3.2-2
 func TestAReceiveThatNamesTheWrongMemoryFailsWhenItIsNeeded(t *testing.T) {
 	for _, tt := range []struct {
 		name string

@@ -53,6 +53,7 @@ func registrations(b *bench) map[string]struct {
 // windows bound to it, it stays what it was (Verbs §7.3.2.3).
 //
 // Claims: V-9.2.6.2-7 V-9.2.6.2-8 V-7.3.2.3-3
+// Claims: V-9.2.6.2-10 V-9.2.6.5-7 V-9.5.1.6-1
 func TestRegistrationsHaveEachOfTheirResults(t *testing.T) {
 	for name, tt := range registrations(newBench(t)) {
 		t.Run("register, "+name, func(t *testing.T) {

@@ -14,6 +14,8 @@ import (
 // Claims: V-8.1.3.2-5 V-8.3.1-1 S-6.4.3.2-1 S-7.2-1
 // Claims: V-5.3.1-1 V-5.3.1-3 V-9.2.3.1-6 V-9.2.5.1-8 V-6.1.1-1 V-6.5-3
 // Claims: V-5.1.3-2 V-9.2.1.2-30 V-10.4.2-7
+// Claims: V-9.2.1.2-4 V-9.2.1.2-5 V-9.2.1.2-7 V-9.2.1.2-8 V-9.2.1.2-9 V-9.2.1.2-10 V-9.2.1.2-12 V-9.2.1.2-13 V-9.2.1.2-14 V-9.2.1.2-17 V-9.2.1.2-18
+// Claims: V-9.2.1.2-21 V-5.1.1-1
 func TestLimitsAreEnforcedAndNamed(t *testing.T) {
 	r := must(verbs.Open(verbs.Config{Limits: verbs.Limits{
 		PDs: 1, CQs: 1, CQEntries: 10, QPs: 1, WRs: 8, SGEs: 5, IRD: 5, ORD: 6, Regions: 2, RegionsOctets: 100,
@@ -102,6 +104,7 @@ func wantLimit(t *testing.T, err, result error, limit string) {
 	}
 }
 
+// Claims: V-9.2.6.2-9
 func TestRegistrationHasAResultForEachMistake(t *testing.T) {
 	s := newSide(t, verbs.QPConfig{})
 	buf := make([]byte, 16)
@@ -176,6 +179,7 @@ func TestObjectsInUseAreNotTakenAway(t *testing.T) {
 // returns, whatever it was doing.
 //
 // Claims: V-5.1.4-1 V-9.2.1.3-1 V-9.2.1.3-4
+// Claims: V-9.2.1.3-2
 func TestClosingTheRNICFreesEverything(t *testing.T) {
 	overWires(t, func(t *testing.T, w wire) {
 		a, b := linked(t, w, reads, reads)

@@ -13,6 +13,7 @@ import (
 // share a domain. The limit is armed if there is one.
 //
 // Claims: V-6.3-4 V-6.3-6 V-9.2.4-1 V-9.2.4.1-5
+// Claims: V-9.2.1.2-26 V-9.2.4.1-1 V-9.2.4.1-2 V-9.2.4.2-1
 func TestASharedReceiveQueueIsAsItWasCreated(t *testing.T) {
 	s := newSide(t, verbs.QPConfig{})
 	other := must(s.rnic.AllocPD())(t)
@@ -40,6 +41,7 @@ func TestASharedReceiveQueueIsAsItWasCreated(t *testing.T) {
 // (Verbs §9.2.4, §9.5.1.4).
 //
 // Claims: V-9.2.4-1 V-6.3.1-1 V-6.3.8-4 V-9.2.4.1-4 V-6.3.2-3 V-9.2.1.2-6 V-9.2.1.2-28
+// Claims: V-9.2.4.3-1 V-9.2.4.3-2 V-9.2.4.4-1 V-9.5.1.4-1
 func TestVerbsOfSharedReceiveQueuesFailAsSpecified(t *testing.T) {
 	r := must(verbs.Open(verbs.Config{Limits: verbs.Limits{SRQs: 2, SRQWRs: 100, TotalSRQWRs: 120, SGEs: 5}}))(t)
 	t.Cleanup(func() { _ = r.Close() }) // the test has closed it
@@ -149,6 +151,7 @@ func srqVerbs(srq *verbs.SRQ, cq *verbs.CQ, pd *verbs.PD) map[string]func() erro
 // never been (Verbs §8.2.1); what is posted is full when no receive is spare.
 //
 // Claims: V-9.2.4-1 V-6.3.5-2 V-9.3.1.2-1 V-8.2.1-2
+// Claims: V-9.3.1.2-2 V-9.3.1.2-3
 func TestReceivesAreSharedUpToTheFirstThatIsRefused(t *testing.T) {
 	s := newSide(t, verbs.QPConfig{})
 	srq := must(s.pd.CreateSRQ(verbs.SRQConfig{WRs: 3, SGEs: 1}))(t)
@@ -170,6 +173,7 @@ func TestReceivesAreSharedUpToTheFirstThatIsRefused(t *testing.T) {
 // receives of its own, and what is asked for them is ignored, nonsense included.
 //
 // Claims: V-6.3.4-1 V-6.3.5-1 V-9.2.5.1-5 V-9.2.5.1-11 V-9.3.1.2-5
+// Claims: V-9.5.1.7-1
 func TestAQueuePairWithASharedQueueHasNoReceivesOfItsOwn(t *testing.T) {
 	s := newSide(t, verbs.QPConfig{})
 	srq := must(s.pd.CreateSRQ(verbs.SRQConfig{WRs: 3}))(t)

@@ -205,6 +205,7 @@ func TestTheQueuePairDecidesAboutTheSTagOfZeroInASharedReceive(t *testing.T) {
 // as ever, and a queue pair without messages stays in RTS.
 //
 // Claims: V-6.3.6-3
+// Claims: V-9.5.3-36 V-9.5.3-42 V-8.3.3-11 V-8.3.3-12
 func TestAFailedSharedQueueEndsThoseThatWantAReceive(t *testing.T) {
 	for _, pause := range []bool{false, true} {
 		bubbleOf(t, func(t *testing.T) {

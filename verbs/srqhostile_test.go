@@ -72,6 +72,7 @@ func TestAPeerThatDrainsTheSharedQueueIsFoundOut(t *testing.T) {
 // stream only.
 //
 // Claims: V-10.4.2-6
+// Claims: V-10.4.2-10
 func TestAMessageNumberFarAheadTakesNoSharedReceive(t *testing.T) {
 	for _, msn := range []uint32{0, 2, 100, 1 << 31, 1<<32 - 1} {
 		bubbleOf(t, func(t *testing.T) {
@@ -96,6 +97,7 @@ func TestAMessageNumberFarAheadTakesNoSharedReceive(t *testing.T) {
 // becomes of others, and each keeps its messages in order.
 //
 // Claims: V-6.3.5-5
+// Claims: V-13.2-4
 func TestQueuePairsThatPauseForASharedReceiveAreServedInLine(t *testing.T) {
 	bubbleOf(t, func(t *testing.T) {
 		s := newSharing(t, verbs.SRQConfig{WRs: 8}, 4, verbs.QPConfig{PauseOnEmptyRQ: true})

@@ -14,6 +14,7 @@ import (
 // complete in their order at its own CQ, which names it.
 //
 // Claims: V-6.3-2 V-6.3.5-5 V-6.3.5-6 V-9.3.2.1-13 V-10.4.2-3 R-8.1.2-8 DDP-8.3.2-5 S-6.4.3.1-1 V-10.4.2-9
+// Claims: V-9.2.1.2-29
 func TestReceivesAreTakenInTheOrderOfArrival(t *testing.T) {
 	bubbleOf(t, func(t *testing.T) {
 		s := newSharing(t, verbs.SRQConfig{WRs: 32}, 3, verbs.QPConfig{})
@@ -127,6 +128,7 @@ func TestALostCompletionMakesRoomInTheSharedQueue(t *testing.T) {
 // writes, reads and invalidates.
 //
 // Claims: V-6.3.5-8 V-7.6.3-2
+// Claims: V-6.3.5-10
 func TestTheSharedQueuesDomainDecidesAboutReceives(t *testing.T) {
 	for _, tt := range []struct {
 		name  string

@@ -168,6 +168,8 @@ func culprits() []culprit {
 // Claims: V-8.3.2-1 V-8.1.3.2-2 V-8.1.3.2.1-1 V-8.1.3.2.1-2 V-6.2.3-13
 // Claims: V-7.10.2-9 V-7.3.2.5-6 V-7.8-8 V-9.3.1.1-14
 // Claims: V-9.2.5.2-5 V-6.2.2.3-2
+// Claims: V-9.5.2-6 V-9.5.2-7 V-9.5.2-8 V-9.5.2-9 V-9.5.2-10 V-9.5.2-11 V-9.5.2-12 V-9.5.2-13 V-9.5.2-14 V-9.5.2-15 V-9.5.2-16 V-9.5.2-17 V-9.5.2-18
+// Claims: V-9.5.2-19 V-9.5.2-20 V-9.5.2-21 V-9.5.2-22 V-9.5.2-23 V-9.5.2-24 V-9.5.2-25 V-8.3-1 V-8.3.2-2 V-8.3.2-3 V-8.3.2-4 V-8.3.2-7
 func TestEachCompletionErrorEndsTheStream(t *testing.T) {
 	seen := map[verbs.Status]bool{
 		verbs.Success: true, verbs.Flushed: true,

@@ -23,6 +23,7 @@ import (
 //
 // Claims: V-9.1-2 V-9.1-3 V-9.1-7
 // Claims: V-7.5-1
+// Claims: V-9.1-1 V-10-4 V-10-5
 func TestAUsersViewHasFourVerbsAndNoWayOut(t *testing.T) {
 	methods := func(of reflect.Type) (names []string) {
 		for i := range of.NumMethod() {
@@ -81,6 +82,7 @@ func TestAUsersViewHasFourVerbsAndNoWayOut(t *testing.T) {
 // A user sends, receives, polls and is notified by views alone.
 //
 // Claims: V-9.3.2.1-13
+// Claims: V-9.3.2.1-3
 func TestUsersPostAndPollByTheirViews(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		a, b := newSide(t, reads), newSide(t, reads)
@@ -150,6 +152,7 @@ func TestUsersPostAndPollByTheirViews(t *testing.T) {
 }
 
 // Claims: V-5.1-3 V-9.1-7 V-9.2.5.1-7 V-10.6-5
+// Claims: V-10-4
 func TestUsersDoNothingThatIsPrivileged(t *testing.T) {
 	s := newSide(t, verbs.QPConfig{})
 	_, err := s.newQP(verbs.QPConfig{Privileged: true}).User()

@@ -56,6 +56,7 @@ func TestAStreamOfTheConsortiumIsOfVersionZero(t *testing.T) {
 // fail before anything of them is sent.
 //
 // Claims: X-4.1-1
+// Claims: V-9.5.2-3
 func TestNoExtensionLeavesOnAStreamOfTheConsortium(t *testing.T) {
 	w := Wire{Name: "memory", Memory: true, CRC: true, Markers: true, Consortium: true}
 	for _, op := range []verbs.Op{verbs.OpImmediate, verbs.OpImmediateSE, verbs.OpFetchAdd, verbs.OpCmpSwap} {

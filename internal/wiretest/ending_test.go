@@ -34,6 +34,7 @@ func (s *stage) postRead(id uint64) {
 //
 // Claims: DDP-6.2.1-5 R-7-4
 // Claims: V-6.2.2.2-1 V-6.2.2.3-3
+// Claims: V-9.5.3-23 V-8.3.3-8
 func TestAFinWithWorkOutstandingIsAnError(t *testing.T) {
 	for _, w := range Wires {
 		t.Run(w.Name, func(t *testing.T) {
@@ -77,6 +78,7 @@ func TestAFinBehindAReadRequestWaitsForTheAnswer(t *testing.T) {
 // nothing can be told any more, and nothing of the FPDU counts.
 //
 // Claims: DDP-6.2.2-1 R-5.5-19
+// Claims: V-9.5.3-5 V-8.3.3-4
 func TestAFinInsideAnFPDULosesTheConnection(t *testing.T) {
 	for _, w := range Wires[:3] {
 		length := len((&iwarptest.Peer{Out: iwarptest.Framing{Markers: w.Markers}}).Frame(iwarptest.Send(1, 1, 2, 3)))
@@ -103,6 +105,7 @@ func TestAFinInsideAnFPDULosesTheConnection(t *testing.T) {
 
 // Claims: DDP-6.2.2-1 DDP-6.2.2-2
 // Claims: V-6.2.2.4-2 V-6.6.2.5-2
+// Claims: V-9.5.3-4 V-8.3.3-4
 func TestAResetFlushesEverything(t *testing.T) {
 	for _, w := range Wires {
 		for _, busy := range []bool{false, true} {
@@ -349,6 +352,7 @@ func TestAPeerThatDoesNotLetTheStreamEndIsCutOff(t *testing.T) {
 //
 // Claims: DDP-6.2.1-3 DDP-6.2.1-2
 // Claims: V-6.2.5-3 V-6.2.5-7 V-6.2.5-10
+// Claims: V-9.5.3-22 V-8.3.3-8
 func TestAMessageWhileClosingIsABadClose(t *testing.T) {
 	for _, w := range Wires {
 		t.Run(w.Name, func(t *testing.T) {

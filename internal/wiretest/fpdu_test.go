@@ -62,6 +62,7 @@ func faultyFPDUs() []faultyFPDU {
 //
 // Claims: MPA-4.4-2 MPA-4.4-3 R-7.1-2 R-4.8-3 DDP-6.2.2-1 DDP-7-1
 // Claims: V-9.5.3-7 V-9.5.3-8
+// Claims: V-8.3.3-5
 func TestFPDUsWithAFaultEndTheStream(t *testing.T) {
 	for _, tt := range faultyFPDUs() {
 		for _, w := range tt.wires {

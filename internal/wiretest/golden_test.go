@@ -20,6 +20,7 @@ import (
 // Claims: X-4.1-1 X-1.1-1 X-5.2-1 X-5.2.1-13 X-5.2.1-18 X-5.2.1-19 X-6.3-1 X-6.3-4 X-6.3-5 X-6.3-6
 // Claims: V-8.2.2-1
 // Claims: V-6.6.1-3
+// Claims: V-9.3.1.1-4 V-9.3.1.1-5 V-9.3.1.1-8 V-9.3.1.1-9 V-9.3.1.1-17 V-9.3.1.1-18 V-8.1.2.2-1
 func TestARequesterSendsTheseOctets(t *testing.T) {
 	const foreignSTag = 0x55667788
 	for _, w := range []Wire{{Name: "TCP,CRC", CRC: true}, {Name: "memory,CRC", Memory: true, CRC: true}} {

@@ -13,6 +13,7 @@ import (
 // STags, offsets and operands (Verbs §9.3.1.1).
 //
 // Claims: V-9.3.1.1-2
+// Claims: V-9.3.1.1-17 V-9.3.1.1-18 V-8.2.2.2-3
 func TestModifiersThatAnOperationDoesNotHaveAreIgnored(t *testing.T) {
 	for _, w := range Wires {
 		t.Run(w.Name, func(t *testing.T) {

@@ -164,6 +164,7 @@ func TestAFenceWaitsForEarlierReads(t *testing.T) {
 // A Read completes when its whole Response is in place, and no sooner.
 //
 // Claims: R-5.5-22 R-5.5-18 R-5.2.2-4 R-5.2.2-9
+// Claims: V-4-3
 func TestAReadCompletesWithTheLastSegmentOfItsResponse(t *testing.T) {
 	ordered(t, verbs.QPConfig{}, func(s *stage) {
 		s.Post(verbs.SendWR{ID: 0, Op: verbs.OpRead, SGL: []verbs.SGE{s.exposed.SGE(0, 100)}, Remote: verbs.Remote{STag: 1, TO: 2}})
@@ -182,6 +183,7 @@ func TestAReadCompletesWithTheLastSegmentOfItsResponse(t *testing.T) {
 // A receive completes with the last segment of its message.
 //
 // Claims: R-5.5-19 DDP-5.4-2 R-5.3-2 R-5.3-5 R-5.3-12 X-6.3-2 X-6.3-3
+// Claims: V-4-3
 func TestAReceiveCompletesWithTheLastSegmentOfItsMessage(t *testing.T) {
 	ordered(t, verbs.QPConfig{}, func(s *stage) {
 		s.Receives(s.recv, 0, recvSize, 6)

@@ -17,6 +17,7 @@ import (
 // Claims: V-6-1
 // Claims: V-6.4-7 V-6.4-11 V-7.4.2-4
 // Claims: R-5.2.1-5 V-9.5.3-29 V-9.5.3-30 V-9.5.3-31 V-9.5.3-32 V-9.5.3-33
+// Claims: V-9.5.3-13 V-9.5.3-26 V-9.5.3-27 V-8.3.3-6 V-8.3.3-10 V-6.5-11 V-4-4
 func TestReadRequestsForWhatThePeerMayNotReadAreRefused(t *testing.T) {
 	const noSTag, bounds, access, domain, wrap = 0, 1, 2, 3, 4 // RFC 5040 §4.8, error type 1
 	read := func(name string, code byte, event verbs.EventID, source func(*stage) (stag uint32, to uint64, n uint32)) offence {

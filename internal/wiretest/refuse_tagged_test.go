@@ -19,6 +19,7 @@ import (
 // Claims: V-8.1.2.2-2 V-10.3-1 V-10.3-2 V-10.3-7
 // Claims: V-6.4-11 V-7.4.2-3
 // Claims: V-9.5.3-17 V-9.5.3-18 V-9.5.3-19 V-9.5.3-21
+// Claims: V-9.5.3-14 V-9.5.3-16 V-9.5.3-20 V-8.3.3-6 V-8.3.3-7
 func TestTaggedSegmentsThatBreakARuleAreRefused(t *testing.T) {
 	const (
 		noSTag, bounds, access, wrap = 0, 1, 2, 3 // RFC 5041 §7.2, error type 1
@@ -116,6 +117,7 @@ func TestTaggedSegmentsThatBreakARuleAreRefused(t *testing.T) {
 // header to tell of.
 //
 // Claims: R-7.2-1 DDP-6.2.2-1
+// Claims: V-9.5.3-6 V-8.3.3-5
 func TestULPDUsWithoutAHeaderAreRefused(t *testing.T) {
 	bad := func(name string, u []byte) offence {
 		return offence{name: name, send: one(u), layer: 1, headers: iwarptest.NoHeaders, event: verbs.EventSegmentSize}

@@ -19,6 +19,7 @@ import (
 //
 // Claims: R-5.4-3 R-5.4-4 R-5.4-5 R-4.8-26 R-4.8-28 R-4.8-29 R-4.8-31 R-4.8-34 R-7-2 R-7-3 R-7-4
 // Claims: V-6.2.2.2-2 V-6.2.2.3-6 V-6.2.2.3-7 V-6.2.3-1 V-6.4-4
+// Claims: V-9.5.3-3 V-8.3.3-3 V-6.4-12
 func TestATerminateOfThePeersIsNotAnswered(t *testing.T) {
 	request := iwarptest.ReadRequest(1, readOf(0xA1, 0xB1, 16, 0xC1, 0xD1))
 	of := func(layer, etype, code byte, h iwarptest.Headers, culprit []byte) []byte {
