@@ -97,9 +97,8 @@ func BenchmarkReply(b *testing.B) {
 	}
 }
 
-// BenchmarkRecord is record marking, to and from a stream that costs nothing: a
-// call alone, and one with data behind it in a piece of its own. What is written
-// is not copied.
+// BenchmarkRecord writes and reads records on a stream in memory: a call alone, and one with
+// data in a piece of its own, which is not copied.
 func BenchmarkRecord(b *testing.B) {
 	for _, n := range []int{128, 64 << 10, 1 << 20} {
 		pieces := [][]byte{make([]byte, 128), make([]byte, n-128)}

@@ -56,7 +56,7 @@ func TestFlavorsHaveTheirNames(t *testing.T) {
 	}
 }
 
-// authSysWire is the body of the credential that authSys is.
+// authSysWire is the body of the credential authSys.
 const authSysWire = `
 	01020304 00000007 6b727970746f6e 00   stamp, "krypton" and roundup
 	000003e8 00000064                     uid 1000, gid 100
@@ -66,7 +66,7 @@ func authSys() AuthSys {
 	return AuthSys{Stamp: 0x01020304, MachineName: "krypton", UID: 1000, GID: 100, GIDs: []uint32{4, 27}}
 }
 
-// annotated is unhex without what stands behind three blanks in each line.
+// annotated is unhex without what follows three blanks in a line.
 func annotated(t testing.TB, s string) []byte {
 	var words strings.Builder
 	for line := range strings.Lines(s) {

@@ -8,8 +8,8 @@ import (
 	"testing"
 )
 
-// nullCall is an NFSv3 NULL call, writeCall the header of a WRITE with AUTH_SYS,
-// and its first argument.
+// nullCall is a NULL call of NFSv3; writeCall is the header of a WRITE with AUTH_SYS, and its
+// first argument.
 const (
 	nullCall = `
 	5a5a0001 00000000 00000002   xid CALL rpcvers

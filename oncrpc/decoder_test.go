@@ -62,7 +62,7 @@ func TestWhatCannotBeDecodedIsToldWithItsPlace(t *testing.T) {
 				t.Errorf("got  %v\nwant %s", err, want)
 			}
 
-			// It sticks, and what comes after is empty.
+			// The error sticks, and later results are empty.
 			if d.Uint32() != 0 || d.Uint64() != 0 || d.Bool() || d.Optional() || d.Opaque(9) != nil || d.Fixed(1) != nil || d.Fixed(0) != nil ||
 				d.String(9) != "" || d.Count(9, 4) != 0 || d.Length(9) != 0 || len(d.Rest()) != 0 || d.Left() != 0 || d.Pos() != c.offset {
 				t.Error("something was decoded after the error")

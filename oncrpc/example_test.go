@@ -11,8 +11,8 @@ import (
 	"github.com/weft-rdma/weft/oncrpc"
 )
 
-// A call header and its arguments are encoded into one slice; a payload that is
-// large would be a piece of its own.
+// A call's header and arguments are encoded into one slice. A large payload would be a piece
+// of its own.
 func ExampleCall() {
 	self := oncrpc.AuthSys{MachineName: "krypton", UID: 1000, GID: 100}
 	cred, err := self.Append(nil)
@@ -44,8 +44,7 @@ func ExampleCall() {
 	// procedure 1 by AUTH_SYS, arguments at octet 68: "file handle", <nil>
 }
 
-// A server answers with what became of a call, and the client gets it as an
-// error again.
+// A server replies with the status of a call, which the client gets as an error.
 func ExampleReplyTo() {
 	arguments := oncrpc.NewDecoder([]byte{0, 0, 0, 99}, "GETATTR arguments")
 	arguments.Opaque(64)
@@ -71,7 +70,7 @@ func ExampleReplyTo() {
 	// true
 }
 
-// Where a program is served is asked of the port mapper.
+// A client asks the port mapper where a program is served.
 func ExampleParsePort() {
 	e := oncrpc.NewEncoder(nil)
 	call := oncrpc.Call{XID: 7, Prog: oncrpc.PmapProg, Vers: oncrpc.PmapVers, Proc: oncrpc.PmapGetPort}
@@ -87,8 +86,8 @@ func ExampleParsePort() {
 	// 2049 <nil>
 }
 
-// Records carry messages over a byte stream, in one write each where the stream
-// is a TCP connection.
+// Records carry messages over a byte stream, each in one write if the stream is a TCP
+// connection.
 func ExampleRecordWriter() {
 	var stream bytes.Buffer
 	w := oncrpc.NewRecordWriter(&stream, 0)
@@ -105,7 +104,7 @@ func ExampleRecordWriter() {
 	// "header, payload" <nil>
 }
 
-// A port mapper answers where the programs of a server are, over RDMA as well.
+// A port mapper says where a server's programs are, also over RDMA.
 func ExamplePortMapper() {
 	pmap := oncrpc.NewPortMapper([]oncrpc.Service{
 		{Prog: 100003, Vers: 3, Netid: oncrpc.NetidRDMA, Addr: netip.MustParseAddrPort("192.0.2.7:20049")},

@@ -11,10 +11,9 @@ import (
 	"testing/iotest"
 )
 
-// FuzzDecoder decodes data by a script, whose octets each stand for a method and
-// a limit. Nothing is taken from beyond the data, the position goes forward in
-// words, arrays fit what is left, and what was decoded is encoded to octets that
-// decode to the same.
+// FuzzDecoder decodes data by a script of octets that stand for methods and limits. No method
+// reads beyond the data, the position advances by words, arrays fit in what is left, and
+// what was decoded survives encoding and decoding.
 func FuzzDecoder(f *testing.F) {
 	f.Add([]byte{0, 1, 2, 3}, []byte("\x00\x00\x00\x01\x00\x00\x00\x00\x00\x00\x00\x02\x00\x00\x00\x01abc\x00"))
 	f.Add([]byte{4, 0x45, 6, 7}, []byte("\x00\x00\x00\x03abc\xff\x00\x00\x00\x01d\x00\x00\x00\x00\x00\x00\x02\x00\x00\x00\x00\x00\x00\x00\x09"))
@@ -96,7 +95,7 @@ func FuzzDecoder(f *testing.F) {
 		if err != nil || len(encoded) != d.Pos() {
 			t.Fatalf("%d octets of %d: %v", len(encoded), d.Pos(), err)
 		}
-		// Count asks for room behind it, which data that were not decoded gave.
+		// Count checks that the elements fit, which the encoded data need not have.
 		second := NewDecoder(append(encoded, data[d.Pos():]...), "again")
 		var unused Encoder
 		if got := run(&second, &unused); second.Err() != nil || !reflect.DeepEqual(got, seen) {
@@ -105,9 +104,8 @@ func FuzzDecoder(f *testing.F) {
 	})
 }
 
-// FuzzCall parses a message as a call and its credential as AUTH_SYS. Calls that
-// parse give the same octets again, up to roundup, and errors have one of the
-// two classes.
+// FuzzCall parses a message as a call, and its credential as AUTH_SYS. Calls that parse
+// encode to the same octets, up to roundup, and errors have one of the two types.
 func FuzzCall(f *testing.F) {
 	f.Add(annotated(f, nullCall))
 	f.Add(annotated(f, writeCall))
@@ -166,8 +164,8 @@ func fuzzAuthSys(t *testing.T, body []byte) {
 	}
 }
 
-// FuzzReply parses a message as a reply. Replies that parse give the same octets
-// again, up to roundup, and their error makes the same reply.
+// FuzzReply parses a message as a reply. Replies that parse encode to the same octets, up to
+// roundup, and their error makes the same reply.
 func FuzzReply(f *testing.F) {
 	for _, c := range replies {
 		f.Add(annotated(f, c.wire))
@@ -204,9 +202,8 @@ func FuzzReply(f *testing.F) {
 	})
 }
 
-// FuzzRecords reads records from whatever a stream brings, at once and octet by
-// octet, and writes those that were read. The limits hold, and the records come
-// back.
+// FuzzRecords reads records from a fuzzed stream, at once and octet by octet, within the
+// limits. Records that were read survive writing and reading.
 func FuzzRecords(f *testing.F) {
 	f.Add(unhex(f, "80000005 6162636465 00000002 6667 80000003 68696a 00000000 80000000"), uint8(0))
 	f.Add(unhex(f, "00000001 61 00000001 62 00000001 63 00000001 64 80000001 65"), uint8(1))
@@ -239,8 +236,8 @@ func FuzzRecords(f *testing.F) {
 	})
 }
 
-// FuzzPortmap parses data as each of the port mapper's messages. Lists keep to
-// their limit, and what parses comes back.
+// FuzzPortmap parses data as each message of the port mapper. Lists stay within their limit,
+// and what parses survives encoding.
 func FuzzPortmap(f *testing.F) {
 	f.Add(annotated(f, pmapDump))
 	f.Add(unhex(f, "00000801"))

@@ -11,7 +11,7 @@ import (
 	"testing"
 )
 
-// mapped is a table as a server of files has it.
+// mapped is the table of a file server.
 var mapped = []Service{
 	{100003, 3, NetidTCP, netip.MustParseAddrPort("0.0.0.0:2049")},
 	{100003, 3, NetidTCP6, netip.MustParseAddrPort("[::]:2049")},
@@ -20,8 +20,7 @@ var mapped = []Service{
 	{100005, 3, NetidUDP, netip.MustParseAddrPort("0.0.0.0:636")},
 }
 
-// askMapper calls a port mapper over a network, "tcp" or "udp", and of either
-// version of IP.
+// askMapper calls a port mapper over "tcp" or "udp", from an address of either IP version.
 func askMapper(network, local, remote string, vers, proc uint32, args []byte) ([]byte, error) {
 	address := func(s string) net.Addr {
 		if network == "udp" {
@@ -198,7 +197,7 @@ func TestThePortMapperTakesNoOrders(t *testing.T) {
 	}
 }
 
-// A registry is the caller of a port mapper that takes registrations.
+// A registry is a caller of a port mapper that accepts registrations.
 type registry struct {
 	low  uint32 // versions from low to high
 	high uint32

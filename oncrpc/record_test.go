@@ -12,7 +12,7 @@ import (
 	"testing/iotest"
 )
 
-// readAll reads records until there are none, and what comes instead of one.
+// readAll reads records until there is an error.
 func readAll(r io.Reader, limits RecordLimits) (records []string, err error) {
 	reader := NewRecordReader(r, limits)
 	for {
@@ -174,7 +174,7 @@ func TestAnErrorOfTheStreamIsFinal(t *testing.T) {
 	if err := r.Next(); err != broken {
 		t.Errorf("then %v", err)
 	}
-	// What is left of a record is skipped only as far as it comes.
+	// The rest of a record is skipped as far as it arrives.
 	r = NewRecordReader(io.MultiReader(bytes.NewReader(unhex(t, "80000002 61")), iotest.ErrReader(broken)), RecordLimits{})
 	if err := r.Next(); err != nil {
 		t.Error(err)
@@ -232,7 +232,7 @@ func TestRecordsAreWrittenInFragments(t *testing.T) {
 	}
 }
 
-// writeLog is what is written, write by write.
+// writeLog records each write.
 type writeLog struct {
 	writes [][]byte
 	err    error
@@ -257,7 +257,7 @@ func TestLargePiecesAreNotCopiedAndSmallOnesShareAWrite(t *testing.T) {
 	}
 }
 
-// Whoever waits for a long record to be taken is told of each part of it.
+// The OnStep function is called for each part of a long record.
 func TestAWriterTellsOfEachStep(t *testing.T) {
 	for _, c := range []struct{ size, steps int }{
 		{0, 0}, {stepLen - 4, 0}, {stepLen - 3, 1}, {2*stepLen - 4, 1}, {10*stepLen + 1, 10},

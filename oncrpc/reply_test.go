@@ -9,7 +9,7 @@ import (
 	"testing"
 )
 
-// replies are one of each kind.
+// replies has a reply of each kind.
 var replies = []struct {
 	name  string
 	reply Reply

@@ -5,8 +5,8 @@ import (
 	"testing"
 )
 
-// TestNetidsAndUniversalAddressesAreThoseOfTheRegistry pins what goes over the
-// wire (RFC 5665; RFC 5666 §12).
+// TestNetidsAndUniversalAddressesAreThoseOfTheRegistry pins the encoding (RFC 5665; RFC 5666
+// §12).
 //
 // Claims: P-12-1 P-12-3 P8166-9-1
 func TestNetidsAndUniversalAddressesAreThoseOfTheRegistry(t *testing.T) {

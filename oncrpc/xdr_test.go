@@ -17,7 +17,7 @@ func unhex(t testing.TB, s string) []byte {
 	return b
 }
 
-// wantDecodeError checks that err is a DecodeError of this kind, at this octet.
+// wantDecodeError checks that err is a DecodeError of a kind, at an octet.
 func wantDecodeError(t testing.TB, err, kind error, offset int) {
 	t.Helper()
 	var e *DecodeError

@@ -12,8 +12,8 @@ import (
 	"github.com/weft-rdma/weft/rpcrdma/wire"
 )
 
-// A direct Caller has the handler in the same process. If it places, results
-// that may be reduced go to the sinks, as over RDMA.
+// A direct Caller calls a handler in the same process. If it places, it moves results that may
+// be reduced into the sinks, as a transport does over RDMA.
 type direct struct {
 	handler oncrpc.Handler
 	places  bool
@@ -57,7 +57,7 @@ func (d *direct) Call(ctx context.Context, c *oncrpc.ClientCall) (*oncrpc.Client
 		}
 	}
 	reply.Results = reply.Message[at:]
-	// The memory is the transport's again: who kept some of it finds it changed.
+	// The memory is the transport's again; overwrite it, in case the client still uses it.
 	reply.Free = func() {
 		for i := range reply.Message {
 			reply.Message[i] = 0xee
@@ -87,7 +87,7 @@ func place(c *oncrpc.ClientCall, reply *oncrpc.ClientReply, at int) error {
 	return nil
 }
 
-// ways are the ways in which results arrive.
+// ways are the ways in which results may arrive.
 func ways(t *testing.T, test func(t *testing.T, places bool)) {
 	t.Run("in the reply", func(t *testing.T) { test(t, false) })
 	t.Run("placed", func(t *testing.T) { test(t, true) })
@@ -112,7 +112,7 @@ func dial(t testing.TB, s *fakeServer, change func(*Config)) *FS {
 	return f
 }
 
-// placing has results placed.
+// placing mounts with results placed in sinks.
 func placing(places bool) func(*Config) {
 	return func(cfg *Config) { cfg.NFS.(*direct).places = places }
 }

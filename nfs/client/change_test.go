@@ -121,8 +121,8 @@ func TestChangesThatCannotBeSayWhy(t *testing.T) {
 	}
 }
 
-// RFC 1813 §3.3.8: until its attributes are set, those of a file that was made
-// exclusively may hold the verifier.
+// RFC 1813 §3.3.8: the attributes of a file that was made exclusively may hold the verifier
+// until they are set.
 func TestAnExclusiveFileHasItsAttributesSetAfterwards(t *testing.T) {
 	s := newFakeServer()
 	f := dial(t, s, nil)

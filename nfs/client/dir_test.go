@@ -12,7 +12,7 @@ import (
 	"github.com/weft-rdma/weft/oncrpc"
 )
 
-// entries lists a directory, to its end or an error.
+// entries lists a directory, up to its end or an error.
 func entries(t *testing.T, d *Dir) (names []string, err error) {
 	t.Helper()
 	for info, err := range d.Entries(t.Context()) {
@@ -51,8 +51,8 @@ func TestADirectoryIsListedAPartAtATime(t *testing.T) {
 	}
 }
 
-// A listing need not be read to its end, and one whose directory has changed says
-// so to those who can begin anew.
+// A listing may be ended early. If the directory has changed, the error tells the caller to
+// list it again.
 func TestAListingCanBeLeftAndTellsOfALostCookie(t *testing.T) {
 	s := newFakeServer()
 	s.fill("/d", 1000)
@@ -75,7 +75,7 @@ func TestAListingCanBeLeftAndTellsOfALostCookie(t *testing.T) {
 	}
 }
 
-// circle has each part of a listing end with the cookie that it began with.
+// circle makes each part of a listing end with the cookie that it began with.
 func circle(p nfs.Proc, b []byte) []byte {
 	if p != nfs.ProcReaddirplus {
 		return b
@@ -142,7 +142,7 @@ func TestFilesAreRemovedFromADirectoryByTheirNames(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	// Another directory gets its name; who has this one by its handle keeps it.
+	// Another directory gets its name; its handle still leads to the first one.
 	if err := f.Rename(t.Context(), "d/sub", "d/moved"); err != nil {
 		t.Fatal(err)
 	}

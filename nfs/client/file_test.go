@@ -17,14 +17,14 @@ import (
 	"github.com/weft-rdma/weft/oncrpc"
 )
 
-// random is n octets that are not the same anywhere.
+// random returns n octets without repetition.
 func random(n int) []byte {
 	p := make([]byte, n)
 	rand.NewChaCha8([32]byte{1}).Read(p)
 	return p
 }
 
-// limits are how servers cut what they are asked for.
+// limits are the ways in which servers split requests.
 var limits = map[string]func(*fakeServer){
 	"all at once":         func(*fakeServer) {},
 	"short requests":      func(s *fakeServer) { s.readMost, s.writeMost = 1000, 1000 },
@@ -46,7 +46,7 @@ func eachLimit(t *testing.T, test func(t *testing.T, s *fakeServer, f *FS)) {
 
 var sizes = []int{0, 1, 3, 4095, 4096, 4097, 8192, 100_001}
 
-// RFC 5667 §3: the memory for a result is as long as the result can be.
+// RFC 5667 §3: the memory for a result has the greatest length of the result.
 //
 // Claims: P5667-3-1
 func TestReadAtReadsWhatThereIs(t *testing.T) {
@@ -152,8 +152,8 @@ func eachWrite(t *testing.T, test func(t *testing.T, write func(context.Context,
 	}
 }
 
-// RFC 1813 §4.8: a server that starts anew loses what is not on stable storage,
-// which the verifier tells; the client writes it again.
+// RFC 1813 §4.8: a server that restarts loses what is not on stable storage. The verifier shows
+// that, and the client writes the data again.
 func TestWhatTheServerLosesIsWrittenAgain(t *testing.T) {
 	content := random(150_000)
 	eachWrite(t, func(t *testing.T, write func(context.Context, *File, []byte) error) {
@@ -276,7 +276,7 @@ func TestTransfersKeepToTheRequestsAndTheMemoryAllowed(t *testing.T) {
 	}
 }
 
-// A slowCaller takes a second for each call, and counts those at a time.
+// A slowCaller takes a second for each call, and counts the calls in flight.
 type slowCaller struct {
 	oncrpc.Caller
 	now, most atomic.Int32

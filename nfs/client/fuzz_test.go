@@ -15,13 +15,13 @@ import (
 	"github.com/weft-rdma/weft/oncrpc"
 )
 
-// A tamperer changes replies of a server as octets say: of each one, up to three
-// words are overwritten, or it is cut.
+// A tamperer changes a server's replies as directed by octets: in each reply it overwrites up
+// to three words, or it cuts the reply.
 type tamperer struct {
 	orders []byte
 }
 
-// octet is the next order; 0 when there are no more.
+// octet returns the next directive, or 0 if there are no more.
 func (m *tamperer) octet() byte {
 	if len(m.orders) == 0 {
 		return 0
@@ -52,13 +52,13 @@ func (m *tamperer) tamper(results []byte) []byte {
 	return results
 }
 
-// maxFuzzCalls is more calls than a client makes for what the fuzz target does, with
-// all that it repeats.
+// maxFuzzCalls exceeds the calls of a client in the fuzz target, including those that it
+// repeats.
 const maxFuzzCalls = 5000
 
-// FuzzHostileServer has a client do what there is to do with a server that answers
-// whatever the fuzzer likes. Everything comes to an end, with an error or what could
-// be true: no name is a path, and no more is kept than was allowed.
+// FuzzHostileServer uses all of a client with a server whose replies are fuzzed. Every method
+// returns, with an error or plausible results: no name is a path, and no more is kept than is
+// allowed.
 func FuzzHostileServer(f *testing.F) {
 	f.Add([]byte{}, false)
 	f.Add(bytes.Repeat([]byte{1, 0, 70}, 30), false)                    // NFS3ERR_STALE for all
@@ -96,7 +96,7 @@ func FuzzHostileServer(f *testing.F) {
 	})
 }
 
-// abuse does all that a client does.
+// abuse calls all methods of a client.
 func abuse(t *testing.T, ctx context.Context, caller *direct) {
 	fs, err := Dial(ctx, Config{NFS: caller, Entries: 100, Requests: 4, Memory: 1 << 16})
 	if err != nil {

@@ -152,7 +152,7 @@ func TestErrorsNameTheProcedureAndTheFile(t *testing.T) {
 	}
 }
 
-// RFC 1813 §2.6: NFS3ERR_JUKEBOX has the client wait, and try again.
+// RFC 1813 §2.6: after NFS3ERR_JUKEBOX the client waits and tries again.
 func TestACallThatTheServerCannotAnswerYetIsMadeAgain(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := newFakeServer()

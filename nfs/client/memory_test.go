@@ -16,8 +16,8 @@ import (
 	"github.com/weft-rdma/weft/nfs/client"
 )
 
-// A caller's memory that cannot be read or written is an error of the call that uses
-// it, soon. Other calls, those under way included, go on.
+// If the memory that a caller passes cannot be read or written, the call that uses it fails.
+// Other calls, also those in flight, succeed.
 func TestMemoryThatFaultsIsAnErrorOfItsCall(t *testing.T) {
 	eachTransport(t, func(t *testing.T, dir string, f *client.FS) {
 		page := pagestest.Page

@@ -30,7 +30,7 @@ func TestAnExportIsMountedOverTheSameConnection(t *testing.T) {
 	}
 }
 
-// RFC 8267 §5.1: MOUNT is served over TCP, and by others than Weft nowhere else.
+// RFC 8267 §5.1: MOUNT is served over TCP; only Weft serves it elsewhere, too.
 func TestAnExportIsMountedOverTCPWhereTheConnectionHasNoMOUNT(t *testing.T) {
 	s := newFakeServer()
 	s.noMount = true

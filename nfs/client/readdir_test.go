@@ -11,7 +11,7 @@ import (
 	"github.com/weft-rdma/weft/nfs"
 )
 
-// fill makes n files in a directory and returns their names, sorted.
+// fill makes n files in a directory and returns their names in order.
 func (s *fakeServer) fill(dir string, n int) (names []string) {
 	for i := range n {
 		name := fmt.Sprintf("file %04d%s", i, strings.Repeat("x", i%50))

@@ -12,8 +12,8 @@ import (
 	"github.com/weft-rdma/weft/oncrpc"
 )
 
-// A fakeServer is an NFS server whose files are in memory, and whose misdeeds are
-// to order. It speaks NFS and MOUNT.
+// A fakeServer is a server of NFS and MOUNT with files in memory, which can be made to
+// misbehave.
 type fakeServer struct {
 	mu    sync.Mutex
 	files map[uint64]*fakeFile // by file id, which is the handle
@@ -22,8 +22,8 @@ type fakeServer struct {
 	calls map[nfs.Proc]int
 	umnts int
 
-	// What is to order. Before is asked before each call of NFS, and answers it by
-	// a status that is not OK.
+	// How to misbehave. Before is called before each call of NFS; a status other than OK is
+	// the reply.
 	before    func(proc nfs.Proc, n int) nfs.Stat
 	info      nfs.FsinfoRes
 	exports   nfs.ExportList
@@ -72,7 +72,7 @@ func (s *fakeServer) add(t nfs.FileType) uint64 {
 	return s.last
 }
 
-// put makes a file with contents, or a symbolic link, and the directories above.
+// put makes a file with content, or a symbolic link, and the directories above it.
 func (s *fakeServer) put(t nfs.FileType, name string, content string) uint64 {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -100,7 +100,7 @@ func splitPath(name string) []string {
 	return slices.DeleteFunc(strings.Split(name, "/"), func(e string) bool { return e == "" || e == "." })
 }
 
-// content is what a file has, and whether it is on stable storage.
+// content returns a file's content, and whether it is on stable storage.
 func (s *fakeServer) content(name string) (data []byte, stable bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -120,14 +120,14 @@ func (s *fakeServer) called(p nfs.Proc) int {
 	return s.calls[p]
 }
 
-// unmounted is how often UMNT was called.
+// unmounted counts the calls of UMNT.
 func (s *fakeServer) unmounted() int {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.umnts
 }
 
-// forget is the server starting anew, without what was not committed.
+// forget restarts the server, which loses what was not committed.
 func (s *fakeServer) forget() {
 	s.verf[7]++
 	for _, f := range s.files {
@@ -138,7 +138,7 @@ func (s *fakeServer) forget() {
 	}
 }
 
-// mux is the server as a handler.
+// mux returns the server as a handler.
 func (s *fakeServer) mux() oncrpc.Mux {
 	mux := oncrpc.Mux{{Prog: nfs.Program, Low: nfs.V3, High: nfs.V3, Handler: oncrpc.HandlerFunc(s.serve)}}
 	if !s.noMount {

@@ -138,7 +138,7 @@ func (s *fakeServer) unlink(where nfs.DirOpArgs, isDir bool) nfs.Stat {
 	return nfs.OK
 }
 
-// list lists a directory; cookies count entries of the sorted names.
+// list lists a directory; a cookie is an index of the sorted names.
 func (s *fakeServer) list(fh nfs.FH, cookie uint64, verf nfs.Verifier, count uint32, l *nfs.Listing) nfs.Stat {
 	dir, stat := s.dir(fh)
 	if dir == nil {

@@ -2,7 +2,7 @@ package client
 
 import "github.com/weft-rdma/weft/nfs"
 
-// lookupArgs and the like tell apart procedures whose arguments are alike.
+// lookupArgs and others give procedures with the same arguments different types.
 type (
 	lookupArgs   struct{ nfs.DirOpArgs }
 	removeArgs   struct{ nfs.DirOpArgs }

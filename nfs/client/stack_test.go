@@ -28,7 +28,7 @@ import (
 	"github.com/weft-rdma/weft/verbs"
 )
 
-// serveFolder is Weft's server of a folder as a handler.
+// serveFolder returns Weft's server of a folder as a handler.
 func serveFolder(t testing.TB, dir string) oncrpc.Handler {
 	t.Helper()
 	server, err := folder.New(folder.Config{Root: dir, SingleUser: true})
@@ -248,7 +248,7 @@ func ExampleDial() {
 	}
 }
 
-// BenchmarkReader streams a file of a folder, in requests of the server's size.
+// BenchmarkReader streams a file of a folder, with requests of the server's preferred size.
 func BenchmarkReader(b *testing.B) {
 	for name, over := range transports {
 		b.Run(name, func(b *testing.B) {

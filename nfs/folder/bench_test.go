@@ -8,7 +8,7 @@ import (
 	"github.com/weft-rdma/weft/oncrpc"
 )
 
-// benchmark makes one call over and over, with memory for replies as a transport has it.
+// benchmark repeats one call, with memory for replies as a transport provides it.
 func benchmark(b *testing.B, w *world, proc nfs.Proc, args encoder, octets int64) {
 	e := oncrpc.NewEncoder(nil)
 	c := oncrpc.Call{XID: 1, Prog: nfs.Program, Vers: nfs.V3, Proc: uint32(proc), Cred: w.cred}

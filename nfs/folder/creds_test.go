@@ -37,7 +37,7 @@ func sys(t testing.TB, uid, gid uint32, gids ...uint32) oncrpc.OpaqueAuth {
 	return oncrpc.OpaqueAuth{Flavor: oncrpc.FlavorSys, Body: body}
 }
 
-// onlyOthers is a volume that tells whether callers count, and nothing else.
+// onlyOthers is a volume that implements others and nothing else.
 type onlyOthers struct {
 	volume
 	count bool
@@ -94,13 +94,13 @@ func TestWhoActsAsWhom(t *testing.T) {
 			t.Errorf("%s, %v: %+v, %v, want %+v", tt.what, tt.squash, c, err, tt.want)
 		}
 	}
-	// The groups of a connection stay as they are.
+	// The groups of a connection's user are not changed.
 	from := of(2000, 2001, 0)
 	s := &Server{cfg: Config{AnonGID: 9}, vol: onlyOthers{count: true}}
 	if c, err := s.identify(&oncrpc.Request{Origin: from}); err != nil || c.gids[0] != 9 || from.User.Groups[0] != 0 {
 		t.Errorf("%+v, %v of %+v", c, err, from.User)
 	}
-	// Without an origin the address tells.
+	// Without an origin the address counts.
 	if c, err := s.identify(&oncrpc.Request{Call: oncrpc.Call{Cred: sys(t, 7, 8)}, Remote: &net.TCPAddr{IP: net.IPv6loopback}}); err != nil || !c.squashed {
 		t.Errorf("somebody of this machine: %+v, %v", c, err)
 	}
@@ -132,7 +132,7 @@ func TestWhoIsTheServersUser(t *testing.T) {
 	}
 }
 
-// The flavor is judged before it is ignored.
+// The flavor is checked even where the claim is ignored.
 func TestOwnersSpeakTheFlavorsThatThereAre(t *testing.T) {
 	s := &Server{vol: onlyOthers{count: true}}
 	for _, tt := range []struct {
@@ -159,7 +159,7 @@ func TestNobodyIsMadeAnonymousOfOneUser(t *testing.T) {
 	}
 }
 
-// By each way to set a mode: those squashed get all of it but set-uid and set-gid.
+// Squashed callers get all of a mode but set-uid and set-gid, whatever procedure sets it.
 func TestThoseSquashedMakeNoFilesThatGiveRights(t *testing.T) {
 	nettest.CheckLeaks(t)
 	for squash, want := range map[Squash]uint32{SquashRoot: 0o1755, SquashNone: 0o7755} {
@@ -195,7 +195,7 @@ func TestThoseSquashedMakeNoFilesThatGiveRights(t *testing.T) {
 	}
 }
 
-// Also where everybody is root, as on other systems than Linux.
+// Also where all callers act as root.
 func TestThoseSquashedMakeNoDevices(t *testing.T) {
 	needRoot(t)
 	nettest.CheckLeaks(t)

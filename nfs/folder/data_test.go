@@ -135,7 +135,7 @@ func TestVerifierIsOneOfTheServersRun(t *testing.T) {
 	wants(t, "COMMIT of a directory", commit(w, w.root()).Stat, nfs.ErrInval)
 }
 
-// A failingVolume has files that cannot be brought to disk.
+// A failingVolume has files whose sync fails.
 type failingVolume struct {
 	volume
 	fail *bool

@@ -11,8 +11,8 @@ import (
 	"github.com/weft-rdma/weft/oncrpc"
 )
 
-// A folder is served by giving its Server to a transport, best with others in an
-// oncrpc.Mux. The handle of the folder itself is what MOUNT gives out.
+// A transport serves a folder with its Server as the Handler, usually among others in an
+// oncrpc.Mux. MOUNT hands out the handle of the folder itself.
 func ExampleServer() {
 	dir, err := os.MkdirTemp("", "example")
 	if err != nil {
@@ -30,7 +30,7 @@ func ExampleServer() {
 	defer server.Close()
 	programs := oncrpc.Mux{{Prog: nfs.Program, Low: nfs.V3, High: nfs.V3, Handler: server}}
 
-	// What a transport does for a call, here LOOKUP by nobody in particular.
+	// What a transport does for a call, here LOOKUP by an anonymous caller.
 	root, err := server.Handle(context.Background(), nil)
 	if err != nil {
 		log.Fatal(err)

@@ -10,8 +10,8 @@ import (
 	"github.com/weft-rdma/weft/oncrpc"
 )
 
-// FuzzServe sends octets as the arguments of a call. Wherever they have the octets of
-// a placeholder, a handle is put.
+// FuzzServe makes calls with fuzzed arguments. It replaces the octets of a placeholder by a
+// valid handle.
 func FuzzServe(f *testing.F) {
 	outside := f.TempDir()
 	must(f, os.WriteFile(filepath.Join(outside, "secret"), []byte("secret"), 0o666))

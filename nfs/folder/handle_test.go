@@ -75,7 +75,7 @@ func TestHandlesOfNobodyAreRefused(t *testing.T) {
 	})
 }
 
-// An inode number is used again soon on ext4 and others.
+// Ext4 and others reuse an inode number soon.
 func TestAnInodeThatIsUsedAgainIsAnotherFile(t *testing.T) {
 	w := serve(t, Config{})
 	for i := range 50 {
@@ -159,7 +159,7 @@ func TestWhatIsNotUsedIsClosed(t *testing.T) {
 	}
 }
 
-// closeAll closes all that is not in use, as after a minute.
+// closeAll closes all that is unused, as sweep does after a minute.
 func (w *world) closeAll() { w.server.tree.sweep(time.Now().Add(2 * idle)) }
 
 func TestAFileIsNotTakenForWhatHasItsName(t *testing.T) {

@@ -1,4 +1,4 @@
-// This file is how the tests call a server: by messages, as a transport would.
+// This file calls a server as a transport does, with whole messages.
 
 package folder
 
@@ -20,7 +20,7 @@ import (
 type encoder interface{ Encode(*oncrpc.Encoder) }
 type decoder interface{ Decode(*oncrpc.Decoder) }
 
-// A world is a folder that is served, and a caller.
+// A world is a served folder and a caller.
 type world struct {
 	t      testing.TB
 	dir    string
@@ -36,7 +36,7 @@ type world struct {
 	wait    time.Duration // for a search, if it is to be longer than calls wait: machines may be slow
 }
 
-// testKey is the key of all servers of a test, which start again.
+// testKey is the key of all servers of a test, so that handles survive restarts.
 var testKey = []byte("a key that is known to everybody")
 
 // serve serves a new folder.
@@ -46,7 +46,7 @@ func serve(t testing.TB, cfg Config) *world {
 	return serveMore(t, cfg)
 }
 
-// serveMore is serve in a test that has called it.
+// serveMore is serve for another server in the same test.
 func serveMore(t testing.TB, cfg Config) *world {
 	t.Helper()
 	if cfg.Squash == SquashRoot {
@@ -55,7 +55,7 @@ func serveMore(t testing.TB, cfg Config) *world {
 	return serveAs(t, cfg)
 }
 
-// serveAs serves a new folder as cfg has it.
+// serveAs serves a new folder with the configuration as it is.
 func serveAs(t testing.TB, cfg Config) *world {
 	t.Helper()
 	w := &world{t: t, dir: t.TempDir(), cfg: cfg, network: "tcp", session: new(int), wait: time.Minute}
@@ -82,7 +82,7 @@ func (w *world) start() {
 	}
 }
 
-// restart is another server on the same folder, and another connection.
+// restart starts another server on the same folder, and calls it over another connection.
 func (w *world) restart() {
 	w.t.Helper()
 	w.server.Close()
@@ -99,7 +99,7 @@ func (w *world) as(uid, gid uint32, gids ...uint32) {
 	w.cred = oncrpc.OpaqueAuth{Flavor: oncrpc.FlavorSys, Body: body}
 }
 
-// try makes a call and returns what ServeRPC does.
+// try makes a call and returns the results of ServeRPC.
 func (w *world) try(proc nfs.Proc, args encoder) ([]byte, error) {
 	w.xid++
 	return w.send(w.xid, proc, args)
@@ -129,7 +129,7 @@ func (w *world) message(msg []byte) ([]byte, error) {
 	return w.server.ServeRPC(context.Background(), &r)
 }
 
-// call makes a call, which succeeds as far as RPC goes, and decodes its results.
+// call makes a call and decodes its results. RPC has to accept it.
 func (w *world) call(proc nfs.Proc, args encoder, res decoder) {
 	w.t.Helper()
 	b, err := w.try(proc, args)
@@ -173,7 +173,7 @@ func (w *world) lookup(dir nfs.FH, name string) nfs.LookupRes {
 	return res
 }
 
-// fh is the handle of what names lead to from the root.
+// fh returns the handle of the object at a path of names below the root.
 func (w *world) fh(names ...string) nfs.FH {
 	w.t.Helper()
 	fh := w.root()
@@ -256,7 +256,7 @@ func withMode(mode uint32) nfs.SetAttributes {
 	return nfs.SetAttributes{Mode: nfs.SetUint32{Set: true, Value: mode}}
 }
 
-// put makes a file behind the server's back.
+// put makes a file without the server.
 func (w *world) put(name, data string) {
 	w.t.Helper()
 	must(w.t, os.MkdirAll(filepath.Dir(w.path(name)), 0o777))
@@ -287,7 +287,7 @@ func wants(t testing.TB, what string, got, want nfs.Stat) {
 	}
 }
 
-// needRoot skips a test of what only root can do.
+// needRoot skips a test that needs root.
 func needRoot(t testing.TB) {
 	t.Helper()
 	if os.Geteuid() != 0 {
@@ -295,7 +295,7 @@ func needRoot(t testing.TB) {
 	}
 }
 
-// onBoth runs a test on the backend of this system and on the portable one.
+// onBoth runs a test on this system's backend and on the portable one.
 func onBoth(t *testing.T, f func(t *testing.T, cfg Config)) {
 	t.Run("system", func(t *testing.T) { f(t, Config{}) })
 	t.Run("portable", func(t *testing.T) { f(t, Config{portable: true}) })

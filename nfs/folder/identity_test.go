@@ -17,7 +17,7 @@ import (
 	"github.com/weft-rdma/weft/oncrpc"
 )
 
-// own makes a file that belongs to somebody.
+// own makes a file that belongs to a user.
 func (w *world) own(name string, mode os.FileMode, uid, gid int) {
 	w.t.Helper()
 	if _, err := os.Lstat(w.path(name)); err != nil {
@@ -233,7 +233,7 @@ func TestRootSquashTakesGroupsOfRootToo(t *testing.T) {
 	wants(t, "READ", w.read(fh, 0, 1).Stat, nfs.ErrAcces)
 }
 
-// The threads of the process are as they were, whatever callers they acted as.
+// The threads of the process keep their identity, whatever callers they have acted as.
 func TestTheServerStaysItself(t *testing.T) {
 	needRoot(t)
 	w := serve(t, Config{})
@@ -248,11 +248,11 @@ func TestTheServerStaysItself(t *testing.T) {
 	}
 }
 
-// ACLs of POSIX are the kernel's business: the server asks it.
+// The kernel applies POSIX ACLs, which the server asks for permission.
 func TestDefaultACLsStandAgainstModes(t *testing.T) {
 	w := serve(t, Config{})
 	must(t, os.Mkdir(w.path("dir"), 0o777))
-	// u::rwx,g::r-x,o::--- as the kernel takes it: version 2, then tag, rights and id of each.
+	// u::rwx,g::r-x,o::--- in the kernel's format: version 2, then tag, permissions and id of each.
 	acl := binary.LittleEndian.AppendUint32(nil, 2)
 	for _, entry := range [][2]uint16{{0x01, 7}, {0x04, 5}, {0x20, 0}} {
 		acl = binary.LittleEndian.AppendUint16(acl, entry[0])
@@ -270,8 +270,8 @@ func TestDefaultACLsStandAgainstModes(t *testing.T) {
 	}
 }
 
-// What a Linux client sends for open(O_TRUNC), and for a touch of one time. To set a
-// time to the server's takes the right to write, to set it to another the owner.
+// What a Linux client sends for open(O_TRUNC), and for touch of one time. Setting a time to
+// the server's needs permission to write, any other time needs the owner.
 func TestWhoMayWriteMaySetTimesToTheServers(t *testing.T) {
 	needRoot(t)
 	w := serve(t, Config{})
@@ -311,7 +311,7 @@ func TestWhoMayWriteMaySetTimesToTheServers(t *testing.T) {
 	}
 }
 
-// Quotas, and blocks reserved for root, do not bind who has CAP_SYS_RESOURCE.
+// A process with CAP_SYS_RESOURCE may exceed quotas and use blocks reserved for root.
 func TestOthersMayNotExceedResources(t *testing.T) {
 	needRoot(t)
 	id, err := whoAmI(false)

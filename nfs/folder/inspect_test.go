@@ -163,7 +163,7 @@ func TestAClosedServerAnswersNothing(t *testing.T) {
 	}
 }
 
-// What the memory of a reply held before may be another client's data.
+// The memory of a reply may contain another client's data before it is written.
 //
 // Claims: S-A-2
 func TestRepliesHoldNothingOfWhatWasInTheirMemory(t *testing.T) {

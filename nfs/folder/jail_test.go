@@ -14,7 +14,7 @@ import (
 	"github.com/weft-rdma/weft/nfs"
 )
 
-// cell makes a folder in another one: what is beside it is outside.
+// cell makes a folder in another one, whose other files are outside.
 func cell(t testing.TB, cfg Config) (w *world, outside string) {
 	t.Helper()
 	outside = t.TempDir()
@@ -61,7 +61,7 @@ func TestSymbolicLinksAreNotFollowed(t *testing.T) {
 	})
 }
 
-// age makes what is believed for a second be looked at.
+// age makes the next use of all nodes check that they are in the folder.
 func (w *world) age() {
 	tree := w.server.tree
 	tree.mu.Lock()
@@ -73,8 +73,8 @@ func (w *world) age() {
 	}
 }
 
-// A directory that is moved out of the folder while a client has handles of it and of
-// what is in it, and has a file open.
+// A directory is moved out of the folder while a client has handles of it and of what is in
+// it, and a file of it is open.
 func TestWhatIsMovedOutIsLetGo(t *testing.T) {
 	onBoth(t, func(t *testing.T, cfg Config) {
 		w, outside := cell(t, cfg)
@@ -108,7 +108,7 @@ func TestWhatIsMovedOutIsLetGo(t *testing.T) {
 	})
 }
 
-// A client that goes on from name to name does not get further than a second.
+// A client that looks up name after name is stopped after a second.
 func TestWhatIsMovedOutIsLetGoOnTheWayDown(t *testing.T) {
 	onBoth(t, func(t *testing.T, cfg Config) {
 		w, outside := cell(t, cfg)
@@ -138,7 +138,7 @@ func TestWhatIsMovedOutIsLetGoOnTheWayDown(t *testing.T) {
 	})
 }
 
-// A file with another name in the folder is still in it.
+// A file with another hard link in the folder is still in it.
 func TestAFileWithAnotherNameIsNotLetGo(t *testing.T) {
 	onBoth(t, func(t *testing.T, cfg Config) {
 		w, outside := cell(t, cfg)
@@ -160,8 +160,8 @@ func TestAFileWithAnotherNameIsNotLetGo(t *testing.T) {
 	})
 }
 
-// What is moved within the folder by somebody on this machine needs no search while
-// it is open, and what was removed none at all.
+// An object that a user of this machine moves within the folder needs no search while it is
+// open, and one that was removed never does.
 func TestAnOpenFileIsFollowedWithoutASearch(t *testing.T) {
 	w := serve(t, Config{})
 	if runtime.GOOS != "linux" {
@@ -190,8 +190,8 @@ func TestAnOpenFileIsFollowedWithoutASearch(t *testing.T) {
 	}
 }
 
-// Somebody on the server's machine swaps directories for links to the outside and
-// moves them about, while a client works in them.
+// A user of this machine replaces directories by links to the outside and moves them, while a
+// client works in them.
 func TestTheJailHoldsAgainstRaces(t *testing.T) {
 	onBoth(t, func(t *testing.T, cfg Config) {
 		cfg.Async = true

@@ -26,8 +26,8 @@ func (w *world) readdirplus(dir nfs.FH, cookie uint64, verf nfs.Verifier, dircou
 	return res
 }
 
-// list returns how often each name comes in a listing by replies of count octets.
-// Between two replies it calls f, if that is not nil, with the last name.
+// list counts how often each name occurs in a listing with replies of count octets. Between
+// two replies it calls f, if that is not nil, with the last name.
 func (w *world) list(dir nfs.FH, count uint32, plus bool, f func(string)) map[string]int {
 	w.t.Helper()
 	names := make(map[string]int)
@@ -82,8 +82,8 @@ func TestListingsHaveEveryNameOnce(t *testing.T) {
 	})
 }
 
-// Every third part of the listing deletes what it has seen, makes something, and
-// sees the server restarted.
+// After every third part of the listing, files of it are deleted and made, and the server is
+// restarted.
 func TestCookiesLastWhileADirectoryChanges(t *testing.T) {
 	onBoth(t, func(t *testing.T, cfg Config) {
 		w := serve(t, cfg)

@@ -16,8 +16,8 @@ import (
 	"github.com/weft-rdma/weft/origin"
 )
 
-// A crowd is a volume whose directories have names that nobody made, in an order
-// that changes with each reading, and positions that do not last.
+// A crowd is a volume with synthetic directories, whose order changes with each reading and
+// whose positions are not stable.
 type crowd struct {
 	volume
 	entries []string
@@ -46,7 +46,7 @@ func (d crowdDir) read(cookie uint64, f func(*dirent) bool) (bool, error) {
 	return true, nil
 }
 
-// crowded serves a directory with so many names.
+// crowded serves a directory with a number of names.
 func crowded(t *testing.T, n int) (*world, *crowd, nfs.FH) {
 	t.Helper()
 	w := serve(t, Config{MaxOpen: 1})
@@ -78,7 +78,7 @@ func TestALargeDirectoryIsReadOnceForAListing(t *testing.T) {
 	if calls < 100 || v.reads != 1 {
 		t.Errorf("read %d times for %d calls", v.reads, calls)
 	}
-	// Others that list it at the same time share that, if it does not change.
+	// Listings at the same time share the windows of a directory that does not change.
 	must(t, os.Chtimes(w.path("dir"), time.Now(), time.Now().Add(-time.Hour)))
 	v.reads = 0
 	var listing sync.WaitGroup
@@ -97,7 +97,7 @@ func TestALargeDirectoryIsReadOnceForAListing(t *testing.T) {
 	}
 }
 
-// A directory beyond all memory is read part by part.
+// A directory that exceeds the memory is read in parts.
 func TestListingsAreBoundedInOctets(t *testing.T) {
 	w, v, dir := crowded(t, 20_000)
 	l := &w.server.tree.listings
@@ -122,7 +122,7 @@ func TestListingsAreBoundedInOctets(t *testing.T) {
 	}
 }
 
-// Who lists many directories does not have others' read anew.
+// A client that lists many directories does not evict the windows of others.
 func TestListingsAreSharedAmongHosts(t *testing.T) {
 	w, v, dir := crowded(t, 1000)
 	l := &w.server.tree.listings
@@ -165,8 +165,8 @@ func TestListingsAreSharedAmongHosts(t *testing.T) {
 	}
 }
 
-// A listing that begins has all that was made before, to its end, whoever had listed
-// the directory shortly before.
+// A new listing contains all that was made before it began, even if the directory was listed
+// shortly before.
 func TestAListingHasWhatWasMadeBeforeItBegan(t *testing.T) {
 	onBoth(t, func(t *testing.T, cfg Config) {
 		w := serve(t, cfg)

@@ -16,7 +16,7 @@ import (
 	"github.com/weft-rdma/weft/nfs"
 )
 
-// A twin is a folder to which the system does what the server is asked to do.
+// A twin is a folder on which the test makes the system calls that correspond to its calls.
 type twin struct {
 	w    *world
 	dir  string
@@ -25,8 +25,8 @@ type twin struct {
 	dirs []string // those there may be
 }
 
-// Random calls leave the folder as the same system calls leave another one, and
-// answer as those do, restarts or not.
+// Random calls change the folder as the corresponding system calls change another one, and
+// return the same errors, also across restarts.
 func TestAServedFolderIsLikeItsTwin(t *testing.T) {
 	onBoth(t, func(t *testing.T, cfg Config) {
 		cfg.Async = true
@@ -51,7 +51,7 @@ func TestAServedFolderIsLikeItsTwin(t *testing.T) {
 
 func (m *twin) name() string { return string(rune('a' + m.rng.IntN(5))) }
 
-// pick chooses a directory that is there.
+// pick chooses an existing directory.
 func (m *twin) pick() string {
 	for {
 		d := m.dirs[m.rng.IntN(len(m.dirs))]
@@ -70,7 +70,7 @@ func (m *twin) fh(dir string) nfs.FH {
 	return m.w.fh(strings.Split(dir, "/")...)
 }
 
-// same holds what the server answered against what the system did.
+// same compares the server's status with the system's error.
 func (m *twin) same(got nfs.Stat, err error, format string, args ...any) bool {
 	m.log = append(m.log, fmt.Sprintf(format, args...)+": "+got.String())
 	if want := statOf(err); got != want {
@@ -124,8 +124,8 @@ func (m *twin) step() {
 	}
 }
 
-// unlink is what REMOVE is held against: os.Root removes directories, which the
-// server refuses itself.
+// unlink is the system call for REMOVE. os.Root removes directories, too, which REMOVE
+// refuses.
 func unlink(p string) error {
 	err := syscall.Unlink(p)
 	if errors.Is(err, syscall.EPERM) {
@@ -134,7 +134,7 @@ func unlink(p string) error {
 	return err
 }
 
-// change writes to a file, cuts it or changes its mode.
+// change writes to a file, truncates it or changes its mode.
 func (m *twin) change(dir nfs.FH, p string) {
 	fi, err := os.Lstat(p)
 	if err != nil || !fi.Mode().IsRegular() {
@@ -160,7 +160,7 @@ func (m *twin) change(dir nfs.FH, p string) {
 	}
 }
 
-// compare holds all that the server tells of its folder against the twin.
+// compare compares all that the server returns of its folder with the twin.
 func (m *twin) compare() {
 	t := m.w.t
 	handles := make(map[string]fs.FileInfo)

@@ -166,8 +166,8 @@ func TestLinksCount(t *testing.T) {
 	})
 }
 
-// Who has a directory may wait for a file in it (CREATE of one that is there): with
-// a file's lock nobody may wait for that of a directory.
+// CREATE of an existing file locks the directory and then the file. No call may lock them in
+// the other order.
 func TestARenameFromAFileWaitsForNothing(t *testing.T) {
 	w := serve(t, Config{})
 	w.put("file", "")
@@ -188,7 +188,7 @@ func TestARenameFromAFileWaitsForNothing(t *testing.T) {
 	}
 }
 
-// A file may get another name while it loses one.
+// A file may get a hard link while it loses a name.
 func TestAFileThatIsLinkedMeanwhileKeepsItsHandle(t *testing.T) {
 	if runtime.GOOS != "linux" {
 		t.Skip("objects go by their names here")
@@ -212,7 +212,7 @@ func TestAFileThatIsLinkedMeanwhileKeepsItsHandle(t *testing.T) {
 	wants(t, "GETATTR without a name", stat, nfs.ErrStale)
 }
 
-// node is the node of what names lead to, which is released when the test ends.
+// node returns the node at a path of names, and releases it when the test ends.
 func (w *world) node(names ...string) *node {
 	w.t.Helper()
 	n, _, err := w.server.resolve(new(call), w.fh(names...))

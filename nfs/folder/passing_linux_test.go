@@ -7,8 +7,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// exhaust takes all descriptors that the process may have, of which there are few
-// until the test ends.
+// exhaust uses up the descriptors of the process, whose limit it lowers until the test ends.
 func exhaust(t *testing.T, taken *[]*os.File) {
 	t.Helper()
 	var limit unix.Rlimit

@@ -12,8 +12,8 @@ import (
 	"github.com/weft-rdma/weft/oncrpc"
 )
 
-// A shortVolume fails what needs a descriptor, or memory, from a count of such calls
-// on. What is made or removed all the same is counted.
+// A shortVolume fails calls that need a descriptor or memory, from the nth of them on. It
+// counts the objects that were made or removed nevertheless.
 type shortVolume struct {
 	volume
 	err  error
@@ -62,8 +62,8 @@ func (v *shortVolume) readDir(o object) (dirReader, error) {
 	return v.volume.readDir(o)
 }
 
-// What is short for a moment makes no handle stale: not in a search after a restart,
-// not on the way to a file, not in a procedure.
+// A temporary lack of descriptors makes no handle stale: neither in a search after a restart,
+// nor on the path to a file, nor in a procedure.
 func TestWhatIsShortForAMomentMakesNothingStale(t *testing.T) {
 	for _, errno := range []syscall.Errno{syscall.EMFILE, syscall.ENFILE, syscall.ENOMEM, syscall.EINTR, syscall.EAGAIN, syscall.ENOBUFS} {
 		t.Run(errno.Error(), func(t *testing.T) {
@@ -111,7 +111,7 @@ func TestWhatIsShortForAMomentMakesNothingStale(t *testing.T) {
 	}
 }
 
-// status is the code of a reply.
+// status returns the status in a reply.
 func (w *world) status(proc nfs.Proc, args encoder) nfs.Stat {
 	w.t.Helper()
 	b, err := w.try(proc, args)
@@ -125,7 +125,7 @@ func (w *world) status(proc nfs.Proc, args encoder) nfs.Stat {
 	return stat
 }
 
-// When there are no descriptors left, those of files that nobody uses are closed.
+// When descriptors run out, those of unused files are closed.
 func TestWithoutDescriptorsTheServerHelpsItself(t *testing.T) {
 	w := serve(t, Config{})
 	for i := range 20 {
@@ -161,7 +161,7 @@ func TestWithoutDescriptorsTheServerHelpsItself(t *testing.T) {
 	}
 }
 
-// A fullVolume has no descriptors beyond a number.
+// A fullVolume has a limited number of descriptors.
 type fullVolume struct {
 	volume
 	tree  *tree
@@ -178,7 +178,8 @@ func (v *fullVolume) lookup(c *creds, dir object, name string) (object, info, er
 	return v.volume.lookup(c, dir, name)
 }
 
-// One host that asks for what is gone does not keep others from being found.
+// A host that asks for objects that do not exist does not keep others from being searched
+// for.
 func TestASearchIsSharedAmongHosts(t *testing.T) {
 	w := serve(t, Config{})
 	w.put("file", "data")
@@ -214,7 +215,7 @@ func TestASearchIsSharedAmongHosts(t *testing.T) {
 	}
 }
 
-// The whole process has no descriptors, for a while.
+// The whole process runs out of descriptors for a while.
 func TestAProcessWithoutDescriptorsKeepsItsHandles(t *testing.T) {
 	w := serve(t, Config{})
 	w.put("a/b/file", "data")

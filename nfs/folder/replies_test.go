@@ -45,14 +45,14 @@ func TestACallThatComesAgainGetsItsFirstReply(t *testing.T) {
 			t.Errorf("%v: status % x", tc.proc, first[24:28])
 		}
 		xid := w.xid
-		// Another connection, which over RDMA is from another port.
+		// Another connection, over RDMA with another port.
 		w.session, w.remote = new(int), &net.TCPAddr{IP: net.IPv4(192, 0, 2, 1), Port: 1001}
 		again, err := w.send(xid, tc.proc, tc.args)
 		must(t, err)
 		if !bytes.Equal(first, again) {
 			t.Errorf("%v: another reply", tc.proc)
 		}
-		// Whoever else has that XID has another call.
+		// The same XID of another client is another call.
 		w.remote = &net.TCPAddr{IP: net.IPv4(192, 0, 2, 2), Port: 1001}
 		other, err := w.send(xid, tc.proc, tc.args)
 		must(t, err)
@@ -146,8 +146,8 @@ func TestTheCacheOfRepliesIsBounded(t *testing.T) {
 	})
 }
 
-// A host that changes things without pause, by as many connections as it likes, does
-// not have the replies of others forgotten.
+// A host that makes changes without pause, over many connections, does not evict the replies
+// to others.
 func TestTheCacheOfRepliesIsSharedAmongHosts(t *testing.T) {
 	c := newReplyCache()
 	from := func(host string, xid uint32) *oncrpc.Request {
@@ -167,7 +167,7 @@ func TestTheCacheOfRepliesIsSharedAmongHosts(t *testing.T) {
 	}
 	for xid := range uint32(5 * maxReplies) {
 		call("192.0.2.66", xid)
-		// A network of IPv6 is one subscriber's, whatever addresses it takes.
+		// All addresses of an IPv6 network of 64 bits are one share.
 		call(fmt.Sprintf("2001:db8:0:66::%x", 1+xid%60000), xid)
 	}
 	for _, host := range quiet {
@@ -187,7 +187,7 @@ func TestTheCacheOfRepliesIsSharedAmongHosts(t *testing.T) {
 	}
 }
 
-// The same goes for users of this machine, who have one address.
+// Users of this machine have one address, and each is a share of its own.
 func TestTheCacheOfRepliesIsSharedAmongLocalUsers(t *testing.T) {
 	c := newReplyCache()
 	ran := make(map[uint32]int)

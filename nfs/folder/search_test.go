@@ -10,7 +10,7 @@ import (
 	"github.com/weft-rdma/weft/nfs"
 )
 
-// A slowVolume lists no directory before it may.
+// A slowVolume delays listings until the test allows them.
 type slowVolume struct {
 	volume
 	mu     sync.Mutex

@@ -118,7 +118,7 @@ func TestAKeyThatOthersMayKnowIsRefused(t *testing.T) {
 	}
 }
 
-// A key that cannot be kept is no reason not to serve.
+// A server starts even if its key cannot be saved.
 func TestWithoutAPlaceForItTheKeyLastsAsLongAsTheServer(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "file")
 	must(t, os.WriteFile(file, nil, 0o600))
@@ -192,8 +192,8 @@ func TestServersOfOneKeyKnowTheirOwnHandles(t *testing.T) {
 	})
 }
 
-// What everybody has, the handle of the root, and what everybody can find out, the
-// numbers of inodes and their births, makes no handle.
+// The handle of the root, which all clients have, and the inode numbers and birth times, which
+// all can find out, do not suffice to make a handle.
 func TestForgedHandlesCostACheckAndNoSearch(t *testing.T) {
 	onBoth(t, func(t *testing.T, cfg Config) {
 		w := serve(t, cfg)
@@ -239,7 +239,8 @@ func TestForgedHandlesCostACheckAndNoSearch(t *testing.T) {
 	})
 }
 
-// Honest handles are found after a restart while others make some up without pause.
+// Authentic handles are found after a restart while other clients send forged ones without
+// pause.
 func TestHonestHandlesAreFoundInAStormOfForgedOnes(t *testing.T) {
 	w := serve(t, Config{})
 	var honest []nfs.FH

@@ -17,8 +17,7 @@ import (
 	"github.com/weft-rdma/weft/verbs"
 )
 
-// nas starts a server of NFS over TCP that can do one thing: it answers whatever
-// it is asked by a word.
+// nas starts an NFS server over TCP that answers every call with the same words.
 func nas() (address string, stop func()) {
 	server, err := rpctcp.NewServer(rpctcp.ServerConfig{Handler: oncrpc.HandlerFunc(
 		func(_ context.Context, r *oncrpc.Request) ([]byte, error) {
@@ -38,12 +37,12 @@ func nas() (address string, stop func()) {
 	return ln.Addr().String(), func() { server.Close() }
 }
 
-// A server that knows TCP alone is reached over RDMA.
+// A gateway makes a server that supports TCP only reachable over RDMA.
 func Example() {
 	behind, stop := nas()
 	defer stop()
 
-	// The gateway, and the server of RPC-over-RDMA that it is behind.
+	// The gateway, behind a server of RPC-over-RDMA.
 	g, err := gateway.New(gateway.Config{Backend: gateway.TCP(gateway.TCPConfig{Address: behind})})
 	if err != nil {
 		log.Fatal(err)

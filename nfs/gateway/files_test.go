@@ -22,7 +22,7 @@ import (
 	"github.com/weft-rdma/weft/verbs"
 )
 
-// A transport is what a side of a gateway speaks.
+// A transport is what one side of a gateway uses.
 type transport struct {
 	name    string
 	serve   func(t *testing.T, rnic *verbs.RNIC, address string, h oncrpc.Handler) (at string, stop func())
@@ -109,7 +109,7 @@ type line struct {
 	gateway     *Gateway
 }
 
-// overLines runs a test with each kind of gateway.
+// overLines runs a test with each combination of transports.
 func overLines(t *testing.T, server func(t *testing.T) oncrpc.Handler, reverse oncrpc.Handler, test func(t *testing.T, l *line)) {
 	for _, front := range transports {
 		for _, back := range transports {
@@ -147,7 +147,7 @@ func overLines(t *testing.T, server func(t *testing.T) oncrpc.Handler, reverse o
 	}
 }
 
-// restart ends the server and starts another where it was.
+// restart replaces the server by another one at the same address.
 func (l *line) restart(t *testing.T) {
 	t.Helper()
 	l.stopServer()
@@ -185,7 +185,7 @@ func random(seed uint64, n int) []byte {
 	return b
 }
 
-// Files are the same through a gateway, whatever it stands between.
+// Files are the same through a gateway, whatever transports it connects.
 func TestFilesPassAGateway(t *testing.T) {
 	overLines(t, func(t *testing.T) oncrpc.Handler { return folderServer(t) }, nil, func(t *testing.T, l *line) {
 		ctx := t.Context()
@@ -230,7 +230,7 @@ func TestFilesPassAGateway(t *testing.T) {
 	})
 }
 
-// A transfer goes on when the server behind was started again in its middle.
+// A transfer continues after the server has been restarted in its middle.
 func TestATransferSurvivesARestartBehind(t *testing.T) {
 	overLines(t, func(t *testing.T) oncrpc.Handler { return folderServer(t) }, nil, func(t *testing.T, l *line) {
 		ctx := t.Context()
@@ -261,8 +261,8 @@ func TestATransferSurvivesARestartBehind(t *testing.T) {
 	})
 }
 
-// compound4 is a server of NFS version 4 that knows two COMPOUNDs: one reads
-// twice, the other writes. The data of READ are the count's.
+// compound4 is a server of NFS version 4 that knows two COMPOUNDs: one with two READs and one
+// with a WRITE. The data of READ depend on the count.
 var compound4 = oncrpc.HandlerFunc(func(_ context.Context, r *oncrpc.Request) ([]byte, error) {
 	d := oncrpc.NewDecoder(r.Args, "COMPOUND")
 	d.Opaque(100)
@@ -309,9 +309,8 @@ func sum(b []byte) (n uint64) {
 	return n
 }
 
-// COMPOUNDs of NFS version 4 pass with their data, which lie in the midst of
-// them, and come back as one. A client over RDMA takes no data inline for which
-// it has offered a Write chunk.
+// COMPOUNDs of NFS version 4 pass with their data, which are in the middle of the message. A
+// client over RDMA does not accept data inline if it has offered a Write chunk.
 //
 // Claims: P8267-6.4.1-2
 func TestCompoundsPassAGateway(t *testing.T) {
@@ -355,8 +354,8 @@ func TestCompoundsPassAGateway(t *testing.T) {
 	})
 }
 
-// A server of NFS version 4.1 calls its client back through the gateway, while a
-// call of the client's is under way and afterwards.
+// A server of NFS version 4.1 calls its client back through the gateway, during a call of the
+// client and after it.
 //
 // Claims: P8267-6.5.2-1
 func TestCallbacksPassAGateway(t *testing.T) {

@@ -16,11 +16,11 @@ import (
 	"github.com/weft-rdma/weft/rpctcp"
 )
 
-// FuzzGateway has a gateway between a client and a server that both send what they
-// like: records in front, each with two octets of length, and what is answered behind
-// for each call that gets there. If it begins with a zero the reply has the call's XID
-// and is a record, else it is any octets. All comes to an end; nothing is left; what is
-// sent in front are replies, and behind calls, in whole records.
+// FuzzGateway runs a gateway between a client and a server that send fuzzed data: in front
+// records, each with two octets of length, and behind an answer for each call that arrives. An
+// answer that begins with a zero becomes a record with the call's XID, any other is sent as it
+// is. The gateway ends without leaks, and sends only whole records: replies in front, and
+// calls behind.
 func FuzzGateway(f *testing.F) {
 	framed := func(list ...[]byte) (b []byte) {
 		for _, m := range list {
@@ -79,7 +79,7 @@ func FuzzGateway(f *testing.F) {
 	})
 }
 
-// speak sends what is framed as records, and ends.
+// speak sends the framed data as records, and then closes the connection.
 func speak(nc *nettest.Conn, framed []byte) {
 	wr := oncrpc.NewRecordWriter(nc, 0)
 	for message := next(&framed); message != nil; message = next(&framed) {
@@ -90,7 +90,7 @@ func speak(nc *nettest.Conn, framed []byte) {
 	nc.CloseWrite()
 }
 
-// next takes what is framed by two octets of length; nil is the end.
+// next returns the next piece with its two octets of length removed, or nil at the end.
 func next(framed *[]byte) []byte {
 	b := *framed
 	if len(b) < 2 {
@@ -101,8 +101,8 @@ func next(framed *[]byte) []byte {
 	return b[2 : 2+n : 2+n]
 }
 
-// A hostileServer answers calls with what it is told, and ends a connection when
-// there is no more.
+// A hostileServer answers calls with fuzzed data, and closes the connection when there are no
+// more.
 type hostileServer struct {
 	t *testing.T
 

@@ -21,8 +21,8 @@ import (
 	"github.com/weft-rdma/weft/rpcrdma/wire"
 )
 
-// Calls and replies pass octet by octet, also those that say no, of programs and
-// with credentials of which the gateway knows nothing.
+// Calls and replies pass unchanged, also replies with an error, and programs and credentials
+// that the gateway does not know.
 func TestMessagesPassUnchanged(t *testing.T) {
 	r := newRig(t, Config{})
 	front := dial(t, r.front)
@@ -58,8 +58,8 @@ func TestMessagesPassUnchanged(t *testing.T) {
 
 func head(b []byte) []byte { return b[:min(len(b), 100)] }
 
-// Each connection in front has one behind, which begins with its first call and
-// ends with it.
+// Each connection in front has one behind, which begins with the first call and ends with the
+// connection in front.
 func TestEachConnectionHasOneBehind(t *testing.T) {
 	r := newRig(t, Config{})
 	var fronts, behinds []*rawConn
@@ -88,8 +88,8 @@ func TestEachConnectionHasOneBehind(t *testing.T) {
 	}
 }
 
-// Connections behind are bounded, also while those in front come and go: one more
-// waits until another has been closed.
+// The connections behind are bounded, also while those in front come and go. Another one waits
+// until one has been closed.
 func TestConnectionsBehindAreBounded(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var open, most atomic.Int32
@@ -128,7 +128,7 @@ func TestConnectionsBehindAreBounded(t *testing.T) {
 	})
 }
 
-// A slowCaller takes its time to close.
+// A slowCaller closes slowly.
 type slowCaller struct{ open *atomic.Int32 }
 
 func (c *slowCaller) Call(_ context.Context, call *oncrpc.ClientCall) (*oncrpc.ClientReply, error) {
@@ -141,8 +141,8 @@ func (c *slowCaller) Close() error {
 	return nil
 }
 
-// A restart of the server is not seen in front: what had no reply is sent again,
-// with its XID and from its port, by which the server knows it.
+// Clients do not notice a restart of the server. Calls without a reply are sent again, with the
+// same XID and from the same port, by which the server recognizes them.
 func TestARestartBehindIsNotSeenInFront(t *testing.T) {
 	r := newRig(t, Config{})
 	front := dial(t, r.front)
@@ -172,8 +172,8 @@ func TestARestartBehindIsNotSeenInFront(t *testing.T) {
 	}
 }
 
-// A client that has lost its connection and repeats its calls over the next one
-// is to the server the client that it was: the port behind is the same.
+// A client that reconnects and retransmits its calls looks to the server like the same client:
+// the port behind is the same.
 func TestRepeatedCallsComeFromTheSamePort(t *testing.T) {
 	for name, answered := range map[string]bool{"not answered": false, "the reply was lost": true} {
 		t.Run(name, func(t *testing.T) {
@@ -200,7 +200,7 @@ func TestRepeatedCallsComeFromTheSamePort(t *testing.T) {
 				t.Errorf("call %x from port %d, want %x from %d", got, portOf(b.nc.RemoteAddr()), first, port)
 			}
 
-			// Another client's connection has a port of its own.
+			// Another client's connection has its own port.
 			other := dial(t, r.front)
 			other.send(call(2, 13))
 			if b := accept(t, r.behind); portOf(b.nc.RemoteAddr()) == port {
@@ -210,8 +210,8 @@ func TestRepeatedCallsComeFromTheSamePort(t *testing.T) {
 	}
 }
 
-// The same holds where the old connection seems to be there still, as when a
-// cable was cut: what came over it gets no reply there.
+// The same holds if the old connection seems to exist still, as after a cable was cut. Its
+// calls get no reply over it.
 func TestAConnectionWhoseCallsAreRepeatedHasEnded(t *testing.T) {
 	r := newRig(t, Config{})
 	old := dial(t, r.front)
@@ -232,7 +232,7 @@ func TestAConnectionWhoseCallsAreRepeatedHasEnded(t *testing.T) {
 		t.Errorf("reply %x", got)
 	}
 
-	// If its client is there all the same, it goes on over a new one behind.
+	// If its client still uses it, it gets a new connection behind.
 	old.send(call(2, 1))
 	b = accept(t, r.behind)
 	b.send(reply(xidOf(b.receive())))
@@ -241,8 +241,8 @@ func TestAConnectionWhoseCallsAreRepeatedHasEnded(t *testing.T) {
 	}
 }
 
-// A call that is repeated while it is under way goes to the server once, and is
-// answered once.
+// A call that is retransmitted while it is in progress is sent to the server once, and answered
+// once.
 func TestACallUnderWayIsNotPassedOnAgain(t *testing.T) {
 	behind := nettest.Listen(t, "tcp4")
 	backend := TCP(TCPConfig{Address: behind.Addr().String()})
@@ -280,7 +280,8 @@ func TestACallUnderWayIsNotPassedOnAgain(t *testing.T) {
 	}
 }
 
-// A repeats is a caller that says when it has refused a call that is under way.
+// A repeats is a caller that reports when it has refused a retransmission of a call in
+// progress.
 type repeats struct {
 	oncrpc.Caller
 	refused chan<- struct{}
@@ -294,8 +295,8 @@ func (r repeats) Call(ctx context.Context, c *oncrpc.ClientCall) (*oncrpc.Client
 	return reply, err
 }
 
-// What the server calls over the connection behind goes to the client over the
-// one in front, in both of which XIDs are those of the caller.
+// Calls of the server over the connection behind go to the client over the one in front. On
+// each, XIDs are those of the side that calls.
 func TestCallbacksGoTheOtherWay(t *testing.T) {
 	r := newRig(t, Config{})
 	front := dial(t, r.front)
@@ -317,7 +318,7 @@ func TestCallbacksGoTheOtherWay(t *testing.T) {
 	}
 }
 
-// A callback to where no call can go is refused.
+// A callback over a connection without calls in that direction is refused.
 func TestCallbacksToNobodyAreRefused(t *testing.T) {
 	var s session
 	_, err := s.reverse(context.Background(), &oncrpc.Request{})
@@ -349,7 +350,7 @@ func request(t *testing.T, message []byte) *oncrpc.Request {
 	return r
 }
 
-// While the server is away calls wait, as long as they may.
+// While the server is unreachable, calls wait, up to Config.Wait.
 func TestCallsWaitForTheServerAsLongAsTheyMay(t *testing.T) {
 	away := handlerCaller(func(ctx context.Context, _ *oncrpc.ClientCall) (*oncrpc.ClientReply, error) {
 		<-ctx.Done()
@@ -376,7 +377,7 @@ func TestCallsWaitForTheServerAsLongAsTheyMay(t *testing.T) {
 	}
 }
 
-// What a caller cannot do is told to the client as RPC tells it.
+// An error of the caller becomes a status of RPC.
 func TestFailuresAreToldAsRPCTellsThem(t *testing.T) {
 	malformed := &wire.Error{Fault: wire.FaultStream, Detail: "too short"}
 	for name, tt := range map[string]struct {
@@ -403,8 +404,8 @@ func TestFailuresAreToldAsRPCTellsThem(t *testing.T) {
 	}
 }
 
-// A client that would like TLS is told that there is none, and goes on without:
-// the server behind is not asked, as it might agree.
+// A client that probes for TLS is refused, and continues without. The server does not get the
+// probe, because it might agree.
 func TestTLSIsNotPassedOn(t *testing.T) {
 	r := newRig(t, Config{})
 	front := dial(t, r.front)
@@ -419,8 +420,7 @@ func TestTLSIsNotPassedOn(t *testing.T) {
 	}
 }
 
-// Calls that come by no connection have none behind, and a gateway that is
-// closed answers nobody.
+// Calls without a connection have none behind, and a closed gateway does not reply.
 func TestAGatewayNeedsConnections(t *testing.T) {
 	g, err := New(Config{Backend: backend(nil)})
 	if err != nil {

@@ -6,7 +6,7 @@ import (
 	"time"
 )
 
-// A connection is found by its client's address and one of its last calls, once.
+// A connection is found once, by its client's address and one of its last calls.
 func TestAConnectionIsFoundByItsCalls(t *testing.T) {
 	var h history
 	h.put("192.0.2.1", 700, []mark{1, 2, 3})
@@ -33,7 +33,7 @@ func TestAConnectionIsFoundByItsCalls(t *testing.T) {
 	}
 }
 
-// Neither connections nor calls are remembered without limit.
+// The number of connections and of calls that are remembered is bounded.
 func TestWhatIsRememberedIsBounded(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var h history
@@ -67,8 +67,8 @@ func TestWhatIsRememberedIsBounded(t *testing.T) {
 	}
 }
 
-// A call is told from others by all but its credentials, which RPCSEC_GSS makes
-// anew to repeat it.
+// A mark depends on all of a call but its credential, which RPCSEC_GSS changes in
+// retransmissions.
 func TestACallIsKnownAgain(t *testing.T) {
 	base := call(1, 7, 1, 2, 3)
 	again := words(1, 0, 2, 100003, 3, 7, 6, 4, 99, 0, 0, 1, 2, 3)

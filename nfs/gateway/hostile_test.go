@@ -7,8 +7,8 @@ import (
 	"github.com/weft-rdma/weft/oncrpc"
 )
 
-// A server behind that breaks the rules fails the calls that it does so to, and
-// no others: those of its next connection are answered.
+// A server that violates the protocol fails the calls concerned and no others. Calls over its
+// next connection are answered.
 func TestAServerThatMakesNoSenseFailsItsCallsAlone(t *testing.T) {
 	systemErr := func(xid uint32) []byte { return words(xid, 1, 0, 0, 0, uint32(oncrpc.SystemErr)) }
 	for name, tt := range map[string]struct {

@@ -78,7 +78,7 @@ func TestCallersOnThisMachineAreWhoTheyAre(t *testing.T) {
 	}
 }
 
-// What the server gets is the owner's, of NFS and of MOUNT, wherever that is.
+// The server gets the owner's identity, in calls of NFS and of MOUNT, wherever MOUNT is.
 func TestTheServerBehindHearsOfTheOwner(t *testing.T) {
 	owner := &origin.Origin{Local: true, User: &origin.User{UID: 2000, GID: 2001}}
 	r := newRig(t, Config{})
@@ -130,7 +130,7 @@ func TestTheServerBehindHearsOfTheOwner(t *testing.T) {
 	}
 }
 
-// Another user who sends the same call does not take over a connection.
+// Another user that sends the same call does not get the old connection's port.
 func TestClientsOnThisMachineAreToldApartByTheirUsers(t *testing.T) {
 	here := func(uid uint32) *oncrpc.Request {
 		return &oncrpc.Request{Remote: &net.TCPAddr{IP: net.IPv4(127, 0, 0, 1), Port: int(uid)}, Origin: &origin.Origin{Local: true, User: &origin.User{UID: uid}}}

@@ -33,7 +33,7 @@ func (m *mapper) ServeRPC(_ context.Context, r *oncrpc.Request) ([]byte, error) 
 	return e.Finish()
 }
 
-// mountd answers with its number, the version and the arguments.
+// mountd answers with its number, and the version and the arguments of the call.
 func mountd(number uint32) oncrpc.Handler {
 	return oncrpc.HandlerFunc(func(_ context.Context, r *oncrpc.Request) ([]byte, error) {
 		if r.Proc == 5 {
@@ -71,8 +71,8 @@ func mountRequest(t *testing.T, xid, vers, proc uint32, args ...uint32) *oncrpc.
 	return r
 }
 
-// MOUNT goes to where the server's port mapper says, which is asked again when
-// nothing is there any more.
+// MOUNT is called where the server's port mapper says. The port mapper is asked again when
+// MOUNT does not answer there any more.
 func TestMountGoesWhereThePortMapperSays(t *testing.T) {
 	nettest.CheckLeaks(t)
 	var mapped mapper
@@ -107,7 +107,7 @@ func TestMountGoesWhereThePortMapperSays(t *testing.T) {
 		t.Errorf("reply %x, want that of the first server with the XID of the call", got)
 	}
 
-	// The server is started again, elsewhere.
+	// The server restarts on another port.
 	first.Close()
 	w.nc.Close()
 	_, port = split(t, second)
@@ -124,7 +124,7 @@ func TestMountGoesWhereThePortMapperSays(t *testing.T) {
 		t.Errorf("version 1: reply %x", got)
 	}
 
-	// What the server says no to, it is not asked again.
+	// After an answer from the server, the port mapper is not asked again.
 	_, err = g.ServeRPC(t.Context(), mountRequest(t, 1, 3, 5))
 	if !errors.Is(err, &oncrpc.RejectError{Stat: oncrpc.AuthError, Auth: oncrpc.AuthTooWeak}) {
 		t.Errorf("a refusal: %v", err)
@@ -156,7 +156,7 @@ func TestMountThatIsNotThereIsUnavailable(t *testing.T) {
 	if _, err := m.ServeRPC(t.Context(), mountRequest(t, 1, 3, 1)); !errors.Is(err, oncrpc.ErrNoReply) {
 		t.Errorf("closed: %v, want no reply", err)
 	}
-	// A port mapper that nobody answers at is not a program that is not there.
+	// A port mapper that does not answer does not mean PROG_UNAVAIL.
 	ln := nettest.Listen(t, "tcp4")
 	_, port := split(t, ln.Addr().String())
 	ln.Close()
@@ -173,7 +173,7 @@ func TestMountThatIsNotThereIsUnavailable(t *testing.T) {
 	}
 }
 
-// A port that is given is not asked for.
+// If the port is configured, the port mapper is not asked.
 func TestMountMayBeGivenItsPort(t *testing.T) {
 	nettest.CheckLeaks(t)
 	host, port := split(t, serve(t, mountd(1)))
@@ -188,8 +188,8 @@ func TestMountMayBeGivenItsPort(t *testing.T) {
 	}
 }
 
-// A server without a port mapper, or with one that knows of no MOUNT, may have it
-// where NFS is; a datagram cannot follow there.
+// A server without a port mapper, or whose port mapper does not know MOUNT, may have it where
+// NFS is. A datagram cannot be forwarded there.
 func TestMountThatNoPortMapperKnowsIsAskedWhereNFSIs(t *testing.T) {
 	nettest.CheckLeaks(t)
 	var mapped mapper
@@ -220,8 +220,8 @@ func TestMountThatNoPortMapperKnowsIsAskedWhereNFSIs(t *testing.T) {
 	}
 }
 
-// A server that has MOUNT where it has NFS is asked there first, whatever its port
-// mapper says; one that has none there, or another version, is asked at 111.
+// A server that has MOUNT where NFS is gets the call there, whatever its port mapper says. If it
+// does not, or has another version only, its port mapper is asked.
 func TestMountIsLookedForWhereNFSIsFirst(t *testing.T) {
 	nettest.CheckLeaks(t)
 	var mapped mapper
@@ -258,7 +258,7 @@ func TestMountIsLookedForWhereNFSIsFirst(t *testing.T) {
 	}
 }
 
-// A shy caller answers NULL and nothing else.
+// A shy caller answers NULL only.
 type shyCaller struct{ broken error }
 
 func (c shyCaller) Call(_ context.Context, call *oncrpc.ClientCall) (*oncrpc.ClientReply, error) {
@@ -287,8 +287,8 @@ func TestMountThatGoesIsLookedForAgain(t *testing.T) {
 	}
 }
 
-// Each call to where NFS is has a connection of its own: there is a limit to them,
-// and who makes many calls does not keep others waiting.
+// A call of MOUNT where NFS is has a connection of its own. Their number is bounded, and a
+// client with many calls does not keep others waiting.
 func TestFewCallsOfMountAreUnderWayAndFairly(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		under, most := 0, 0

@@ -16,8 +16,8 @@ func read3(n uint32) []byte {
 	return call(1, 6, 4, 0xfeedbeef, 0, 0, n)
 }
 
-// readReply is a reply to it in two parts: what is before the data, with
-// attributes or without, and the data.
+// readReply is a reply to it in two parts: what precedes the data, with attributes or without,
+// and the data.
 func readReply(attributes bool, data []byte) (before, rest []byte) {
 	before = reply(1, 0, 0)
 	if attributes {
@@ -27,8 +27,8 @@ func readReply(attributes bool, data []byte) (before, rest []byte) {
 	return before, append(bytes.Clone(data), make([]byte, oncrpc.Padding(len(data)))...)
 }
 
-// A reply whose data a backend has placed is what it would have been without,
-// and data that lie where they belong are not moved.
+// A reply with placed data is assembled to what it would be without placement. Data that lie
+// in their place are not moved.
 func TestPlacedResultsAreWhereTheReplyHasThem(t *testing.T) {
 	data := []byte("placed by the backend")
 	for name, tt := range map[string]struct {
@@ -86,8 +86,8 @@ func TestPlacedResultsAreWhereTheReplyHasThem(t *testing.T) {
 	}
 }
 
-// Results that are not where they were expected go where they belong all the
-// same: further on than the longest reply was thought to be.
+// Results that are not where they were expected are moved to their place, also if that is behind
+// the expected end of the reply.
 func TestAReplyMayBeLongerThanExpected(t *testing.T) {
 	data := random(1, 2048) // with which the reply is not longer than the room for it
 	before, rest := readReply(true, data)
@@ -110,7 +110,7 @@ func TestAReplyMayBeLongerThanExpected(t *testing.T) {
 	}
 }
 
-// What a call may ask for is not what memory is taken for.
+// Memory is limited by Config.MaxPayload, not by what a call asks for.
 func TestMemoryForResultsIsBounded(t *testing.T) {
 	for name, tt := range map[string]struct {
 		message []byte
@@ -146,8 +146,8 @@ func TestMemoryForResultsIsBounded(t *testing.T) {
 	}
 }
 
-// Calls of other programs and versions are passed on without sinks, and so are
-// all to a backend that places nothing.
+// Calls of other programs and versions are forwarded without sinks, and so are all calls to a
+// backend that does not place results.
 func TestOnlyWhatIsBoundIsPlaced(t *testing.T) {
 	for name, b := range map[string]payload.Bindings{"no bindings": nil, "version 4 only": {{Prog: nfs.Program, Vers: nfs.V4}: binding.V4{}}} {
 		g := &Gateway{cfg: Config{MaxPayload: 8192, Backend: Backend{Bindings: b}}}

@@ -15,7 +15,7 @@ import (
 	"github.com/weft-rdma/weft/rpctcp"
 )
 
-// A rawConn carries messages over a TCP connection, with no transport's help.
+// A rawConn sends and receives messages over a TCP connection, without a transport.
 type rawConn struct {
 	t  *testing.T
 	nc net.Conn
@@ -45,7 +45,7 @@ func (w *rawConn) receive() []byte {
 	return b
 }
 
-// ended waits for the connection's end.
+// ended waits for the end of the connection.
 func (w *rawConn) ended() {
 	w.t.Helper()
 	if b, err := w.rd.AppendRecord(nil); err == nil {
@@ -71,8 +71,8 @@ func accept(t *testing.T, ln net.Listener) *rawConn {
 	return newRawConn(t, nc)
 }
 
-// A rig is a gateway behind a server of RPC over TCP, in front of a listener
-// that a test plays the server at.
+// A rig is a gateway behind a server of RPC over TCP. The test is the server behind it, at a
+// listener.
 type rig struct {
 	*Gateway
 	front  string // address
@@ -84,7 +84,7 @@ func newRig(t *testing.T, cfg Config) *rig {
 	return newRigBefore(t, nettest.Listen(t, "tcp4"), cfg)
 }
 
-// newRigBefore makes a rig whose server is played at behind.
+// newRigBefore makes a rig with a given listener for the server behind.
 func newRigBefore(t *testing.T, behind *net.TCPListener, cfg Config) *rig {
 	t.Helper()
 	nettest.CheckLeaks(t)
@@ -102,14 +102,14 @@ func newRigBefore(t *testing.T, behind *net.TCPListener, cfg Config) *rig {
 	return r
 }
 
-// serve serves a handler over TCP, to other machines as it seems, until the test
-// ends.
+// serve serves a handler over TCP until the test ends. All callers seem to be on other
+// machines.
 func serve(t *testing.T, h oncrpc.Handler) (address string) {
 	t.Helper()
 	return serveTo(t, &origin.Origin{}, h)
 }
 
-// serveTo serves it to those who come from one place.
+// serveTo is serve with a given origin of all connections.
 func serveTo(t *testing.T, from *origin.Origin, h oncrpc.Handler) (address string) {
 	t.Helper()
 	s, err := rpctcp.NewServer(rpctcp.ServerConfig{Handler: h, Admit: func(net.Conn) (*origin.Origin, error) { return from, nil }})
@@ -129,7 +129,7 @@ func serveTo(t *testing.T, from *origin.Origin, h oncrpc.Handler) (address strin
 	return ln.Addr().String()
 }
 
-// words makes octets of words, XDR's way.
+// words encodes words as XDR.
 func words(list ...uint32) (b []byte) {
 	for _, w := range list {
 		b = binary.BigEndian.AppendUint32(b, w)
@@ -137,8 +137,8 @@ func words(list ...uint32) (b []byte) {
 	return b
 }
 
-// call is a call of NFS version 3 with credentials, and arguments of which only
-// their length is right.
+// call is a call of NFS version 3 with a credential, and arguments of which only the length
+// matters.
 func call(xid, proc uint32, args ...uint32) []byte {
 	c := oncrpc.Call{XID: xid, Prog: nfs.Program, Vers: nfs.V3, Proc: proc, Cred: oncrpc.OpaqueAuth{Flavor: oncrpc.FlavorSys, Body: words(1, 2, 3, 4, 0)}}
 	b, err := c.Append(nil)
@@ -148,7 +148,7 @@ func call(xid, proc uint32, args ...uint32) []byte {
 	return append(b, words(args...)...)
 }
 
-// reply is a reply with success.
+// reply is a successful reply.
 func reply(xid uint32, results ...uint32) []byte {
 	return append(words(xid, 1, 0, 0, 0, 0), words(results...)...)
 }

@@ -15,7 +15,7 @@ import (
 	"github.com/weft-rdma/weft/origin"
 )
 
-// from is a caller at an address: one of 127.0.0.0/8 or 192.0.2.7 is this machine's.
+// from is a caller at an address; 127.0.0.0/8 and 192.0.2.7 are this machine's.
 func from(addr string, user *origin.User) *origin.Origin {
 	ap := netip.MustParseAddrPort(addr)
 	return &origin.Origin{Addr: ap, Local: isHere(ap.Addr()), User: user}
@@ -141,7 +141,7 @@ func TestAccessIsJudgedAtAccept(t *testing.T) {
 		{"nobody's socket", Access{}, from("127.0.0.1:4", nil), origin.ErrOwner, origin.ErrOwner},
 		{"nobody's socket, for one user", Access{Personal: true}, from("127.0.0.1:4", nil), origin.ErrOwner, origin.ErrOwner},
 		{"nobody's socket, and others let in", Access{AllowOthers: true}, from("127.0.0.1:4", nil), origin.ErrOwner, nil},
-		// It is told so, call by call.
+		// It is refused call by call.
 		{"another user", Access{Personal: true}, from("127.0.0.1:4", other), nil, nil},
 		{"nobody knows", Access{AllowOthers: true}, nil, broken, broken},
 	} {
@@ -178,7 +178,7 @@ func TestSendersOfDatagramsAreJudgedByTheirAddress(t *testing.T) {
 	}
 }
 
-// By the real look, whoever runs the test.
+// With the real origin.Look, whoever runs the test.
 func TestWhoRunsAServerMayUseIt(t *testing.T) {
 	ln, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {

@@ -10,8 +10,8 @@ import (
 	"github.com/weft-rdma/weft/nfs/mount"
 )
 
-// A folder is mounted by those on a list; a server over a folder of the file
-// system gives the handles as folder.Server.Handle does.
+// A folder may be mounted from a list of networks. A program with a folder.Server uses its
+// Handle method.
 func Example() {
 	private, err := mount.ParseAllow("192.0.2.0/24")
 	if err != nil {

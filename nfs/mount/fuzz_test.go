@@ -11,8 +11,8 @@ import (
 	"github.com/weft-rdma/weft/oncrpc"
 )
 
-// FuzzMount has a server execute a call of MOUNT with any octets for arguments: it has
-// a reply or an error, asks for single names only, and remembers so much and no more.
+// FuzzMount makes a call of MOUNT with fuzzed arguments. The server replies or returns an
+// error, asks for single names only, and keeps its list within the limit.
 func FuzzMount(f *testing.F) {
 	path := func(p string) []byte {
 		e := oncrpc.NewEncoder(nil)

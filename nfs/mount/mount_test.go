@@ -14,7 +14,7 @@ import (
 	"github.com/weft-rdma/weft/oncrpc"
 )
 
-// home is a server of /srv/data whose handles are the names that lead to them.
+// home is a server of /srv/data whose handles are the paths of names.
 func home(t *testing.T, allow ...string) *Server {
 	t.Helper()
 	s, err := New(Config{Path: "/srv/data/", Allow: networks(t, allow...), Handle: func(_ context.Context, names []string) (nfs.FH, error) {
@@ -47,7 +47,7 @@ func networks(t *testing.T, list ...string) (all Allow) {
 	return all
 }
 
-// call calls the server from a host, and decodes the results.
+// call calls the server from a host and decodes the results.
 func call(h oncrpc.Handler, host string, vers uint32, proc nfs.MountProc, args func(*oncrpc.Encoder), results func(*oncrpc.Decoder)) error {
 	e := oncrpc.NewEncoder(nil)
 	if args != nil {
