@@ -71,24 +71,28 @@ func peerOf(r *oncrpc.Request) string {
 	return r.Network + " " + addr
 }
 
-// do answers r from the cache, or by f. A retransmission of a call in progress gets no
-// reply on the same connection, and the reply of the first on another one.
+// do answers r from the cache, or else by f.
 func (c *replyCache) do(ctx context.Context, r *oncrpc.Request, f func() ([]byte, error)) ([]byte, error) {
 	// Everything behind the XID, the msg_type and the version of RPC.
 	sum := sha256.Sum256(r.Message[min(12, len(r.Message)):])
 	a, first := c.begin(request{peerOf(r), r.XID}, originOf(r).Share(), sum, r.Session)
-	if first {
-		var reply []byte
-		defer func() { c.end(a, reply) }()
-		b, err := f()
-		if err == nil {
-			reply = b
-		}
-		return b, err
+	if !first {
+		return a.again(ctx, r)
 	}
-	select {
-	case <-a.done:
-	default:
+	var reply []byte
+	defer func() { c.end(a, reply) }()
+	b, err := f()
+	if err == nil {
+		reply = b
+	}
+	return b, err
+}
+
+// again answers r, a retransmission of the call. While the call is in progress, it gets no
+// reply on the same connection, where that of the call will answer both; on another
+// connection it waits for the call's reply.
+func (a *answer) again(ctx context.Context, r *oncrpc.Request) ([]byte, error) {
+	if !a.ended() {
 		if a.session == r.Session {
 			return nil, oncrpc.ErrNoReply
 		}
@@ -104,6 +108,17 @@ func (c *replyCache) do(ctx context.Context, r *oncrpc.Request, f func() ([]byte
 	return append(r.Buffer(len(a.reply)), a.reply...), nil
 }
 
+func (a *answer) ended() bool {
+	select {
+	case <-a.done:
+		return true
+	default:
+		return false
+	}
+}
+
+// begin returns the answer of a call, and whether it is the first attempt, which has to be
+// ended.
 func (c *replyCache) begin(q request, share origin.Share, sum [sha256.Size]byte, session any) (a *answer, first bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()

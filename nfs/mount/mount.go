@@ -76,51 +76,56 @@ func (s *Server) ServeRPC(ctx context.Context, r *oncrpc.Request) ([]byte, error
 	if err := d.End(); err != nil {
 		return nil, err
 	}
-	var list nfs.MountList
-	var exports nfs.ExportList
-	room := 1 << 10
-	switch proc {
-	case nfs.MountDump:
-		list = s.mounts.list()
-		room = listLen(list)
-	case nfs.MountExport:
-		exports = s.exports()
-		room = exportsLen(exports)
-	}
-	e := r.Accept(room)
 	host := hostOf(r.Remote)
+	var res results
 	switch proc {
 	case nfs.MountMnt:
-		s.mount(ctx, r, host, p.Path, &e)
+		res = s.mount(ctx, r, host, p.Path)
 	case nfs.MountUmnt:
 		s.mounts.remove(host, s.clean(p.Path))
 	case nfs.MountUmntAll:
 		s.mounts.removeAll(host)
 	case nfs.MountDump:
-		list.Encode(&e)
+		list := s.mounts.list()
+		res = results{&list, listLen(list)}
 	case nfs.MountExport:
-		exports.Encode(&e)
+		exports := s.exports()
+		res = results{&exports, exportsLen(exports)}
+	}
+	e := r.Accept(res.room)
+	if res.encoder != nil {
+		res.Encode(&e)
 	}
 	return e.Finish()
 }
 
+// results are those of a procedure, with the octets of memory for them. The zero value is
+// void.
+type results struct {
+	encoder
+	room int
+}
+
+type encoder interface{ Encode(*oncrpc.Encoder) }
+
+// mntRoom is the room for the results of MNT: status, handle and flavors.
+const mntRoom = 256
+
 // mount executes MNT.
-func (s *Server) mount(ctx context.Context, r *oncrpc.Request, host, p string, e *oncrpc.Encoder) {
+func (s *Server) mount(ctx context.Context, r *oncrpc.Request, host, p string) results {
 	if r.Vers < nfs.MountV3 {
 		// Handles of NFS version 2 do not exist here.
-		res := nfs.MountV1Res{Stat: uint32(nfs.MountErrAcces)}
-		res.Encode(e)
-		return
+		return results{&nfs.MountV1Res{Stat: uint32(nfs.MountErrAcces)}, mntRoom}
 	}
-	res := nfs.MountRes{Stat: nfs.MountErrAcces}
+	res := &nfs.MountRes{Stat: nfs.MountErrAcces}
 	if s.cfg.Guarded || s.cfg.Allow.Allows(r.Remote) {
 		fh, err := s.handle(ctx, p)
-		res = nfs.MountRes{Stat: statOf(err), FH: fh, Flavors: flavors}
+		res = &nfs.MountRes{Stat: statOf(err), FH: fh, Flavors: flavors}
 	}
 	if res.Stat == nfs.MountOK {
 		s.mounts.add(host, s.clean(p))
 	}
-	res.Encode(e)
+	return results{res, mntRoom}
 }
 
 // handle returns the handle for a path as a client names it.
