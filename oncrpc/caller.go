@@ -10,7 +10,7 @@ import (
 
 // ErrXIDInUse is the error of a forwarded call while another call with its XID is in
 // progress. The reply to that call answers both.
-var ErrXIDInUse = errors.New("oncrpc: a call with this XID is under way")
+var ErrXIDInUse = errors.New("oncrpc: a call with this XID is in progress")
 
 // A ClientCall is a call to be made. The Caller changes nothing in it, and does not
 // access its memory after [Caller.Call] has returned.

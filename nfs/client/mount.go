@@ -253,7 +253,7 @@ func MountOverTCP(host string, port uint16, base rpctcp.ClientConfig) func(conte
 				return nil, fmt.Errorf("asking the port mapper of %s for MOUNT: %w", host, err)
 			}
 			if port == 0 {
-				return nil, fmt.Errorf("the port mapper of %s knows no MOUNT version 3 over TCP", host)
+				return nil, fmt.Errorf("the port mapper of %s does not know MOUNT version 3 over TCP", host)
 			}
 		}
 		return dial(port)
