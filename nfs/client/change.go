@@ -52,7 +52,7 @@ func (f *FS) make(ctx context.Context, proc nfs.Proc, path string, args func(nfs
 	if !res.Object.Follows {
 		return f.lookup(ctx, dir, name, path)
 	}
-	return f.completed(ctx, info, res.Attr.Follows, path)
+	return f.withAttr(ctx, info, res.Attr.Follows, path)
 }
 
 // Remove removes a file other than a directory.
@@ -73,10 +73,10 @@ func (f *FS) remove(ctx context.Context, proc nfs.Proc, path string) error {
 	return f.removeFrom(ctx, proc, dir, name, path)
 }
 
-// removeFrom removes a name from a directory; whole is the path for errors.
-func (f *FS) removeFrom(ctx context.Context, proc nfs.Proc, dir *Info, name, whole string) error {
+// removeFrom removes a name from a directory; fullPath is for errors.
+func (f *FS) removeFrom(ctx context.Context, proc nfs.Proc, dir *Info, name, fullPath string) error {
 	var res nfs.WccRes
-	return failed(proc, whole, f.do(ctx, proc, &nfs.DirOpArgs{Dir: dir.FH, Name: name}, &res, &res.Stat, nil))
+	return failed(proc, fullPath, f.do(ctx, proc, &nfs.DirOpArgs{Dir: dir.FH, Name: name}, &res, &res.Stat, nil))
 }
 
 // Rename renames a file. It replaces a file at the path to.

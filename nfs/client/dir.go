@@ -51,7 +51,7 @@ func (d *Dir) Lookup(ctx context.Context, name string) (*Info, error) {
 	if err := d.checkName(nfs.ProcLookup, name); err != nil {
 		return nil, err
 	}
-	return d.fs.lookup(ctx, d.info, name, d.whole(name))
+	return d.fs.lookup(ctx, d.info, name, d.fullPath(name))
 }
 
 // Remove removes a file other than a directory.
@@ -68,10 +68,10 @@ func (d *Dir) remove(ctx context.Context, proc nfs.Proc, name string) error {
 	if err := d.checkName(proc, name); err != nil {
 		return err
 	}
-	return d.fs.removeFrom(ctx, proc, d.info, name, d.whole(name))
+	return d.fs.removeFrom(ctx, proc, d.info, name, d.fullPath(name))
 }
 
-func (d *Dir) whole(name string) string { return strings.TrimSuffix(d.path, "/") + "/" + name }
+func (d *Dir) fullPath(name string) string { return strings.TrimSuffix(d.path, "/") + "/" + name }
 
 // checkName refuses names that do not name one file in d.
 func (d *Dir) checkName(proc nfs.Proc, name string) error {

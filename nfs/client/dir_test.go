@@ -42,7 +42,7 @@ func TestADirectoryIsListedAPartAtATime(t *testing.T) {
 			s := newFakeServer()
 			want := s.fill("/d", 1000)
 			server(s)
-			f := dial(t, s, func(cfg *Config) { cfg.Entries = 10 }) // which is of those listed whole
+			f := dial(t, s, func(cfg *Config) { cfg.Entries = 10 }) // which limits ReadDir, not Entries
 			got, err := entries(t, openDir(t, f, "d"))
 			if err != nil || !slices.Equal(got, want) {
 				t.Errorf("%d names, want %d: %v", len(got), len(want), err)

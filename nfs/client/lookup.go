@@ -94,11 +94,11 @@ func (f *FS) walk(ctx context.Context, name string, follow bool) (*walk, error) 
 		root.Attr = *attr
 		return w, nil
 	}
-	return w, w.along(ctx, name, follow || strings.HasSuffix(name, "/"))
+	return w, w.resolve(ctx, name, follow || strings.HasSuffix(name, "/"))
 }
 
-// along resolves a path from the present file on.
-func (w *walk) along(ctx context.Context, name string, follow bool) error {
+// resolve resolves a path from the present file on.
+func (w *walk) resolve(ctx context.Context, name string, follow bool) error {
 	elems := strings.Split(name, "/")
 	for i, elem := range elems {
 		switch elem {
@@ -124,7 +124,7 @@ func (w *walk) along(ctx context.Context, name string, follow bool) error {
 			w.infos = append(w.infos, info)
 			continue
 		}
-		if err := w.through(ctx, info, path.Join(w.name(), elem)); err != nil {
+		if err := w.follow(ctx, info, path.Join(w.name(), elem)); err != nil {
 			return err
 		}
 	}
@@ -134,9 +134,9 @@ func (w *walk) along(ctx context.Context, name string, follow bool) error {
 	return nil
 }
 
-// through follows a symbolic link. The target of an absolute link is a path on the server,
+// follow follows a symbolic link. The target of an absolute link is a path on the server,
 // which has to lead into the export.
-func (w *walk) through(ctx context.Context, link *Info, name string) error {
+func (w *walk) follow(ctx context.Context, link *Info, name string) error {
 	if w.links++; w.links > maxLinks {
 		return failed(nfs.ProcLookup, w.path, ErrLoop)
 	}
@@ -153,7 +153,7 @@ func (w *walk) through(ctx context.Context, link *Info, name string) error {
 		w.infos = w.infos[:1]
 		target = strings.TrimPrefix(clean, mounted)
 	}
-	return w.along(ctx, target, true)
+	return w.resolve(ctx, target, true)
 }
 
 // parent resolves the directory of a path, and returns the last name of the path, which is
@@ -174,26 +174,26 @@ func (f *FS) parent(ctx context.Context, proc nfs.Proc, name string) (dir *Info,
 	return dir, last, nil
 }
 
-// lookup looks up a name in a directory; whole is the path for errors.
-func (f *FS) lookup(ctx context.Context, dir *Info, name, whole string) (*Info, error) {
+// lookup looks up a name in a directory; fullPath is for errors.
+func (f *FS) lookup(ctx context.Context, dir *Info, name, fullPath string) (*Info, error) {
 	var res nfs.LookupRes
 	var info *Info
 	err := f.do(ctx, nfs.ProcLookup, &nfs.DirOpArgs{Dir: dir.FH, Name: name}, &res, &res.Stat, func() {
 		info = newInfo(name, res.Object, &res.Attr.Attr)
 	})
 	if err != nil {
-		return nil, failed(nfs.ProcLookup, whole, err)
+		return nil, failed(nfs.ProcLookup, fullPath, err)
 	}
-	return f.completed(ctx, info, res.Attr.Follows, whole)
+	return f.withAttr(ctx, info, res.Attr.Follows, fullPath)
 }
 
-// completed returns info with attributes. It calls GETATTR if they did not follow, as a
+// withAttr returns info with attributes. It calls GETATTR if they did not follow, as a
 // server may leave them out of the results of other procedures.
-func (f *FS) completed(ctx context.Context, info *Info, follows bool, whole string) (*Info, error) {
+func (f *FS) withAttr(ctx context.Context, info *Info, follows bool, fullPath string) (*Info, error) {
 	if follows {
 		return info, nil
 	}
-	attr, err := f.getattr(ctx, info.FH, whole)
+	attr, err := f.getattr(ctx, info.FH, fullPath)
 	if err != nil {
 		return nil, err
 	}
@@ -201,11 +201,11 @@ func (f *FS) completed(ctx context.Context, info *Info, follows bool, whole stri
 	return info, nil
 }
 
-func (f *FS) getattr(ctx context.Context, fh nfs.FH, whole string) (*nfs.Attributes, error) {
+func (f *FS) getattr(ctx context.Context, fh nfs.FH, fullPath string) (*nfs.Attributes, error) {
 	var res nfs.GetattrRes
 	err := f.do(ctx, nfs.ProcGetattr, &nfs.GetattrArgs{Object: fh}, &res, &res.Stat, nil)
 	if err != nil {
-		return nil, failed(nfs.ProcGetattr, whole, err)
+		return nil, failed(nfs.ProcGetattr, fullPath, err)
 	}
 	return &res.Attr, nil
 }

@@ -38,11 +38,11 @@ func (f *FS) ReadDir(ctx context.Context, name string) ([]*Info, error) {
 
 // Sizes of a part of a listing, in octets.
 const (
-	leastListing = 4 << 10
-	bestListing  = 128 << 10
+	minListing = 4 << 10
+	maxListing = 128 << 10
 )
 
-func (f *FS) listSize() uint32 { return min(max(f.info.DirPref, leastListing), bestListing) }
+func (f *FS) listSize() uint32 { return min(max(f.info.DirPref, minListing), maxListing) }
 
 // maxRestarts is how often a listing begins again because the directory has changed.
 const maxRestarts = 5
@@ -97,7 +97,7 @@ func (l *listing) adapt(err error) bool {
 // part reads one part of the directory.
 func (l *listing) part(ctx context.Context) (eof bool, err error) {
 	if l.f.noReaddirplus.Load() {
-		return l.plain(ctx)
+		return l.readdir(ctx)
 	}
 	var res nfs.ReaddirplusRes
 	var infos []*Info
@@ -113,7 +113,7 @@ func (l *listing) part(ctx context.Context) (eof bool, err error) {
 	return res.EOF, l.add(ctx, nfs.ProcReaddirplus, &res.Listing, infos)
 }
 
-func (l *listing) plain(ctx context.Context) (eof bool, err error) {
+func (l *listing) readdir(ctx context.Context) (eof bool, err error) {
 	var res nfs.ReaddirRes
 	args := nfs.ReaddirArgs{Dir: l.dir.FH, Cookie: l.cookie, Verf: l.verf, Count: l.size}
 	if err := l.f.do(ctx, nfs.ProcReaddir, &args, &res, &res.Stat, nil); err != nil {
@@ -173,9 +173,9 @@ const (
 
 // info returns an entry's handle and attributes. It asks for those that are missing.
 func (l *listing) info(ctx context.Context, n *nfs.Entry, info *Info) (*Info, error) {
-	whole := strings.TrimSuffix(l.path, "/") + "/" + n.Name
+	fullPath := strings.TrimSuffix(l.path, "/") + "/" + n.Name
 	if !n.Object.Follows {
-		return l.f.lookup(ctx, l.dir, n.Name, whole)
+		return l.f.lookup(ctx, l.dir, n.Name, fullPath)
 	}
-	return l.f.completed(ctx, info, n.Attr.Follows, whole)
+	return l.f.withAttr(ctx, info, n.Attr.Follows, fullPath)
 }

@@ -106,10 +106,10 @@ func (s *Server) nameMax() int { return 255 }
 
 func isDot(name string) bool { return name == "." || name == ".." }
 
-// may returns an error if the caller does not have the rights to n. The owner of a file
+// checkRights returns an error if the caller does not have the rights to n. The owner of a file
 // always may access its data, because clients do not check again when the mode of an open
 // file changes.
-func (s *Server) may(q *call, n *node, st *info, rights uint32) error {
+func (s *Server) checkRights(q *call, n *node, st *info, rights uint32) error {
 	if st.Type == nfs.TypeReg && rights&mayExecute == 0 && s.vol.uid(q.creds) == st.UID {
 		return nil
 	}

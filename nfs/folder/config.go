@@ -37,7 +37,7 @@ const nobody = 65534
 // Default limits.
 const (
 	defaultNames = 1 << 18 // remembered objects, some 400 octets each
-	leastNames   = 1 << 10 // enough for the path to an object while it is being opened
+	minNames     = 1 << 10 // enough for the path to an object while it is being opened
 	defaultOpen  = 8192    // descriptors
 )
 
@@ -114,7 +114,7 @@ func (c *Config) fill() error {
 			*f.field = f.value
 		}
 	}
-	c.MaxNames = max(c.MaxNames, leastNames)
+	c.MaxNames = max(c.MaxNames, minNames)
 	if c.AnonUID == 0 {
 		c.AnonUID = nobody
 	}

@@ -10,9 +10,9 @@ import (
 	"github.com/weft-rdma/weft/nfs"
 )
 
-// made answers a procedure that makes a file under a name, and syncs it. F makes the file
-// in the directory. It returns the node, which made releases, and whether the file is new.
-func (s *Server) made(q *call, where *nfs.DirOpArgs, f func(dir *node) (*node, bool, error)) ([]byte, error) {
+// makeAndReply answers a procedure that makes a file under a name, and syncs it. F makes the file
+// in the directory. It returns the node, which makeAndReply releases, and whether the file is new.
+func (s *Server) makeAndReply(q *call, where *nfs.DirOpArgs, f func(dir *node) (*node, bool, error)) ([]byte, error) {
 	var res nfs.CreateRes
 	dir, _, err := s.resolve(q, where.Dir)
 	if err == nil {
@@ -67,8 +67,8 @@ func (s *Server) checkMake(st *info, name string) error {
 	return nil
 }
 
-// fresh returns the node of a new object, after it has set the attributes.
-func (s *Server) fresh(q *call, dir *node, name string, o object, f file, to nfs.SetAttributes) (*node, bool, error) {
+// newNode returns the node of a new object, after it has set the attributes.
+func (s *Server) newNode(q *call, dir *node, name string, o object, f file, to nfs.SetAttributes) (*node, bool, error) {
 	st, err := s.vol.stat(o)
 	if err != nil {
 		o.close()
@@ -93,7 +93,7 @@ func (s *Server) create(q *call) ([]byte, error) {
 	if args.Mode == nfs.Exclusive {
 		args.Attr = exclusive(args.Verf)
 	}
-	return s.made(q, &args.Where, func(dir *node) (n *node, fresh bool, err error) {
+	return s.makeAndReply(q, &args.Where, func(dir *node) (n *node, fresh bool, err error) {
 		// A user of this machine may make or remove the file in between.
 		for range 3 {
 			n, err = s.existing(q, dir, &args)
@@ -102,7 +102,7 @@ func (s *Server) create(q *call) ([]byte, error) {
 			}
 			o, f, err := s.vol.create(q.creds, s.tree.object(dir), args.Where.Name, q.creds.mode(args.Attr.Mode))
 			if err == nil {
-				return s.fresh(q, dir, args.Where.Name, o, f, args.Attr)
+				return s.newNode(q, dir, args.Where.Name, o, f, args.Attr)
 			}
 			if !errors.Is(err, fs.ErrExist) {
 				return nil, false, err
@@ -155,12 +155,12 @@ func (s *Server) mkdir(q *call) ([]byte, error) {
 	if err := q.decode(&args); err != nil {
 		return nil, err
 	}
-	return s.made(q, &args.Where, func(dir *node) (*node, bool, error) {
+	return s.makeAndReply(q, &args.Where, func(dir *node) (*node, bool, error) {
 		o, err := s.vol.mkdir(q.creds, s.tree.object(dir), args.Where.Name, q.creds.mode(args.Attr.Mode))
 		if err != nil {
 			return nil, false, err
 		}
-		return s.fresh(q, dir, args.Where.Name, o, nil, args.Attr)
+		return s.newNode(q, dir, args.Where.Name, o, nil, args.Attr)
 	})
 }
 
@@ -170,12 +170,12 @@ func (s *Server) symlink(q *call) ([]byte, error) {
 	if err := q.decode(&args); err != nil {
 		return nil, err
 	}
-	return s.made(q, &args.Where, func(dir *node) (*node, bool, error) {
+	return s.makeAndReply(q, &args.Where, func(dir *node) (*node, bool, error) {
 		o, err := s.vol.symlink(q.creds, s.tree.object(dir), args.Where.Name, args.Path)
 		if err != nil {
 			return nil, false, err
 		}
-		return s.fresh(q, dir, args.Where.Name, o, nil, args.Attr)
+		return s.newNode(q, dir, args.Where.Name, o, nil, args.Attr)
 	})
 }
 
@@ -185,7 +185,7 @@ func (s *Server) mknod(q *call) ([]byte, error) {
 	if err := q.decode(&args); err != nil {
 		return nil, err
 	}
-	return s.made(q, &args.Where, func(dir *node) (*node, bool, error) {
+	return s.makeAndReply(q, &args.Where, func(dir *node) (*node, bool, error) {
 		switch args.Type {
 		case nfs.TypeChr, nfs.TypeBlk, nfs.TypeSock, nfs.TypeFifo:
 		default:
@@ -198,6 +198,6 @@ func (s *Server) mknod(q *call) ([]byte, error) {
 		if err != nil {
 			return nil, false, err
 		}
-		return s.fresh(q, dir, args.Where.Name, o, nil, args.Attr)
+		return s.newNode(q, dir, args.Where.Name, o, nil, args.Attr)
 	})
 }

@@ -30,7 +30,7 @@ func (s *Server) identify(r *oncrpc.Request) (*creds, error) {
 		return nil, err
 	}
 	from := originOf(r)
-	if !s.vol.others() {
+	if !s.vol.perCaller() {
 		c := s.anonymous()
 		c.squashed = s.cfg.Squash != SquashNone && !own(from)
 		return c, nil

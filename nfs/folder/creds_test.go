@@ -37,13 +37,13 @@ func sys(t testing.TB, uid, gid uint32, gids ...uint32) oncrpc.OpaqueAuth {
 	return oncrpc.OpaqueAuth{Flavor: oncrpc.FlavorSys, Body: body}
 }
 
-// onlyOthers is a volume that implements others and nothing else.
+// onlyOthers is a volume that implements perCaller and nothing else.
 type onlyOthers struct {
 	volume
 	count bool
 }
 
-func (v onlyOthers) others() bool { return v.count }
+func (v onlyOthers) perCaller() bool { return v.count }
 
 func TestWhoActsAsWhom(t *testing.T) {
 	none := oncrpc.OpaqueAuth{}

@@ -46,14 +46,14 @@ func (s *Server) read(q *call) ([]byte, error) {
 	return p.Finish(&res)
 }
 
-// readable returns the open file of n if the caller may read it. Who may execute a file may
-// read it, because clients execute a file by reading it.
+// readable returns the open file of n if the caller may read it. A caller who may
+// execute a file may read it, because clients execute a file by reading it.
 func (s *Server) readable(q *call, n *node, st *info) (file, error) {
 	if st.Type != nfs.TypeReg {
 		return nil, nfs.ErrInval
 	}
-	if err := s.may(q, n, st, mayRead); err != nil {
-		if statOf(err) != nfs.ErrAcces || s.may(q, n, st, mayExecute) != nil {
+	if err := s.checkRights(q, n, st, mayRead); err != nil {
+		if statOf(err) != nfs.ErrAcces || s.checkRights(q, n, st, mayExecute) != nil {
 			return nil, err
 		}
 	}
@@ -68,7 +68,7 @@ func (s *Server) changeable(q *call, n *node, st *info) (file, error) {
 	if err := s.writable(); err != nil {
 		return nil, err
 	}
-	if err := s.may(q, n, st, mayWrite); err != nil {
+	if err := s.checkRights(q, n, st, mayWrite); err != nil {
 		return nil, err
 	}
 	return s.tree.file(n, forWriting)

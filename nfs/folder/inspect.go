@@ -155,8 +155,8 @@ func (s *Server) readlink(q *call) ([]byte, error) {
 	return q.reply(&res, len(res.Path)+3)
 }
 
-// whole returns the properties of the file system of a handle, and the handle's attributes.
-func (s *Server) whole(q *call, fh nfs.FH) (volumeInfo, nfs.PostOpAttr, error) {
+// fileSystem returns the properties of the file system of a handle, and the handle's attributes.
+func (s *Server) fileSystem(q *call, fh nfs.FH) (volumeInfo, nfs.PostOpAttr, error) {
 	n, st, err := s.resolve(q, fh)
 	if err != nil {
 		return volumeInfo{}, nfs.PostOpAttr{}, err
@@ -172,7 +172,7 @@ func (s *Server) fsstat(q *call) ([]byte, error) {
 	if err := q.decode(&args); err != nil {
 		return nil, err
 	}
-	v, attr, err := s.whole(q, args.Object)
+	v, attr, err := s.fileSystem(q, args.Object)
 	return q.reply(&nfs.FsstatRes{
 		Stat: s.fail(q, err), Attr: attr,
 		TotalBytes: v.total, FreeBytes: v.free, AvailBytes: v.avail,
@@ -192,7 +192,7 @@ func (s *Server) fsinfo(q *call) ([]byte, error) {
 	if err := q.decode(&args); err != nil {
 		return nil, err
 	}
-	v, attr, err := s.whole(q, args.Object)
+	v, attr, err := s.fileSystem(q, args.Object)
 	res := nfs.FsinfoRes{
 		Stat: s.fail(q, err), Attr: attr,
 		ReadMax: maxData, ReadPref: maxData, ReadMult: page,
@@ -217,7 +217,7 @@ func (s *Server) pathconf(q *call) ([]byte, error) {
 	if err := q.decode(&args); err != nil {
 		return nil, err
 	}
-	v, attr, err := s.whole(q, args.Object)
+	v, attr, err := s.fileSystem(q, args.Object)
 	return q.reply(&nfs.PathconfRes{
 		Stat: s.fail(q, err), Attr: attr,
 		LinkMax: v.linkMax, NameMax: v.nameMax,

@@ -68,7 +68,7 @@ func (w *world) age() {
 	defer tree.mu.Unlock()
 	for _, n := range tree.nodes {
 		if !n.seen.IsZero() {
-			n.seen = n.seen.Add(-believed)
+			n.seen = n.seen.Add(-insideFor)
 		}
 	}
 }
@@ -128,11 +128,11 @@ func TestWhatIsMovedOutIsLetGoOnTheWayDown(t *testing.T) {
 					wants(t, "LOOKUP", res.Stat, nfs.ErrStale)
 					break
 				}
-				if out := time.Since(moved); out >= believed {
+				if out := time.Since(moved); out >= insideFor {
 					t.Fatalf("%d names down, %v after it was moved out", i+1, out)
 				}
 				fh = res.Object
-				time.Sleep(believed * 4 / 10)
+				time.Sleep(insideFor * 4 / 10)
 			}
 		})
 	})

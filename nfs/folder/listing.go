@@ -70,8 +70,8 @@ func (s *Server) listed(q *call, fh nfs.FH, cookie uint64, verf nfs.Verifier, co
 	return q.reply(&nfs.ReaddirRes{Listing: nfs.Listing{Stat: s.fail(q, err), DirAttr: attr}}, 0)
 }
 
-// leastEntry is the least length of an entry in a reply, in octets.
-const leastEntry = 4 + 8 + 4 + 4 + 8
+// minEntry is the least length of an entry in a reply, in octets.
+const minEntry = 4 + 8 + 4 + 4 + 8
 
 // entries returns the entries after a cookie, no more than fit in count octets, and whether
 // they are the last of the directory.
@@ -81,7 +81,7 @@ func (s *Server) entries(q *call, dir *node, st *info, cookie uint64, count uint
 		if left <= 0 {
 			return false
 		}
-		left -= leastEntry + len(e.name)&^3
+		left -= minEntry + len(e.name)&^3
 		found = append(found, *e)
 		return true
 	})

@@ -96,7 +96,7 @@ type target struct {
 // is temporary, so that nothing is changed then.
 func (s *Server) targetOf(dir object, name string) (*target, error) {
 	o, st, err := s.vol.lookup(serverCreds, dir, name)
-	if passing(err) {
+	if temporary(err) {
 		return nil, err
 	}
 	if err != nil {

@@ -77,7 +77,7 @@ func (v *portable) at(o object, name ...string) string {
 }
 
 func (v *portable) root() object        { return v.top }
-func (v *portable) others() bool        { return false }
+func (v *portable) perCaller() bool     { return false }
 func (v *portable) trueInodes() bool    { return false }
 func (v *portable) stableCookies() bool { return false }
 func (v *portable) maxOpen() int        { return 256 }
@@ -314,7 +314,7 @@ func (v *portable) chtimes(_ *creds, o object, atime, mtime nfs.SetTime) error {
 // sync syncs what the system can sync; on some, directories cannot be.
 func (v *portable) sync(o object) error {
 	f, err := v.dir.OpenFile(v.at(o), os.O_RDWR, 0)
-	if passing(err) {
+	if temporary(err) {
 		return err
 	}
 	if err != nil {
@@ -385,7 +385,7 @@ func (d portableDir) read(_ uint64, f func(*dirent) bool) (end bool, err error) 
 	}
 	for _, e := range entries {
 		st, err := v.look(v.at(d.o, e.Name()))
-		if passing(err) {
+		if temporary(err) {
 			return false, err
 		}
 		// Any other error: it was removed meanwhile.

@@ -17,7 +17,7 @@ import (
 func (t *tree) checked(n *node, share origin.Share) (*node, error) {
 	t.mu.Lock()
 	now := time.Now()
-	fresh := n == t.root || now.Sub(n.seen) < believed
+	fresh := n == t.root || now.Sub(n.seen) < insideFor
 	o, isDir := n.object, n.isDir
 	t.mu.Unlock()
 	if fresh {

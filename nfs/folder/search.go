@@ -31,10 +31,10 @@ const (
 	// lostFor is how long an object that was not found is not searched for again.
 	lostFor = 30 * time.Second
 
-	maxWanted = 1024 // objects searched for at a time
-	maxAsked  = 256  // of these, for one share
-	maxLost   = 8192 // objects remembered as lost
-	maxClimb  = 512  // depth of a walk in directories, each of which it keeps open
+	maxWanted   = 1024 // objects searched for at a time
+	maxPerShare = 256  // of these, for one share
+	maxLost     = 8192 // objects remembered as lost
+	maxClimb    = 512  // depth of a walk in directories, each of which it keeps open
 )
 
 // A searcher searches for objects. Its goroutine runs while there are quests.
@@ -109,7 +109,7 @@ func (s *searcher) begin(k key, share origin.Share) (*quest, error) {
 	switch {
 	case s.ctx.Err() != nil:
 		return nil, nfs.ErrJukebox
-	case q == nil && (len(s.wanted) == maxWanted || s.asked[share] == maxAsked):
+	case q == nil && (len(s.wanted) == maxWanted || s.asked[share] == maxPerShare):
 		return nil, nfs.ErrJukebox
 	case q == nil:
 		q = &quest{share: share, end: make(chan struct{})}
@@ -214,7 +214,7 @@ func (w *walk) visit(dir object, k key) error {
 		names, err = w.names(dir)
 	}
 	if err != nil {
-		w.unsure = w.unsure || passing(err)
+		w.unsure = w.unsure || temporary(err)
 		return nil
 	}
 	for _, name := range names {
@@ -251,7 +251,7 @@ func (w *walk) look(dir object, k key, name string) error {
 		o, st, err = w.s.tree.vol.lookup(serverCreds, dir, name)
 	}
 	if err != nil {
-		w.unsure = w.unsure || passing(err)
+		w.unsure = w.unsure || temporary(err)
 		return nil
 	}
 	defer o.close()

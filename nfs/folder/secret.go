@@ -13,9 +13,9 @@ import (
 )
 
 const (
-	secretFile  = "handles.key"
-	secretLen   = 32
-	leastSecret = 16 // least octets of Config.HandleKey
+	secretFile = "handles.key"
+	secretLen  = 32
+	minSecret  = 16 // least octets of Config.HandleKey
 )
 
 // A refusedError says that an existing key must not be used, because others may know or
@@ -30,10 +30,10 @@ func (e *refusedError) Error() string {
 // is a random one for this Server.
 func (c *Config) secret() (key []byte, lost, err error) {
 	switch {
-	case len(c.HandleKey) >= leastSecret:
+	case len(c.HandleKey) >= minSecret:
 		return c.HandleKey, nil, nil
 	case len(c.HandleKey) > 0:
-		return nil, nil, fmt.Errorf("folder: HandleKey has %d octets, expected at least %d", len(c.HandleKey), leastSecret)
+		return nil, nil, fmt.Errorf("folder: HandleKey has %d octets, expected at least %d", len(c.HandleKey), minSecret)
 	case c.StateDir == "":
 		return newSecret(), errors.New("no folder is configured for it"), nil
 	}

@@ -152,7 +152,7 @@ func TestWithoutAPlaceForItTheKeyLastsAsLongAsTheServer(t *testing.T) {
 			}
 		})
 	}
-	if _, err := New(Config{Root: t.TempDir(), HandleKey: make([]byte, leastSecret-1)}); err == nil {
+	if _, err := New(Config{Root: t.TempDir(), HandleKey: make([]byte, minSecret-1)}); err == nil {
 		t.Error("a short key is taken")
 	}
 }

@@ -72,7 +72,7 @@ func New(c Config) (*Server, error) {
 	if err != nil {
 		return nil, err
 	}
-	if c.Squash == SquashAll && !vol.others() {
+	if c.Squash == SquashAll && !vol.perCaller() {
 		vol.close()
 		return nil, fmt.Errorf("folder: %v: all callers act as the user of this process and cannot be made anonymous; leave out Squash", c.Squash)
 	}

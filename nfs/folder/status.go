@@ -86,9 +86,9 @@ func statOf(err error) nfs.Stat {
 	return nfs.ErrIO
 }
 
-// passing reports whether an error is temporary. Such an error says nothing about the
+// temporary reports whether an error is temporary. Such an error says nothing about the
 // file, and must never make a handle stale.
-func passing(err error) bool { return err != nil && statOf(err) == nfs.ErrJukebox }
+func temporary(err error) bool { return err != nil && statOf(err) == nfs.ErrJukebox }
 
 // exhausted reports whether the process or the system has run out of descriptors.
 func exhausted(err error) bool {

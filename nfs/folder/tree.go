@@ -33,8 +33,8 @@ import (
 )
 
 const (
-	// believed is for how long an object counts as being in the folder after a check.
-	believed = time.Second
+	// insideFor is for how long an object counts as being in the folder after a check.
+	insideFor = time.Second
 
 	// dataIdle and idle are the times after which unused files and objects are closed. A
 	// file that is open for writing cannot be executed on this machine, and a file that

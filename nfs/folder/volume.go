@@ -84,8 +84,8 @@ type volumeInfo struct {
 type volume interface {
 	root() object
 
-	// others reports whether methods act as callers. If not, all act as the server.
-	others() bool
+	// perCaller reports whether methods act as callers. If not, all act as the server.
+	perCaller() bool
 
 	stat(o object) (info, error)
 

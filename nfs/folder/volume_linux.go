@@ -116,8 +116,8 @@ func (v *linuxVolume) close() {
 	}
 }
 
-func (v *linuxVolume) root() object { return v.top }
-func (v *linuxVolume) others() bool { return v.self.change }
+func (v *linuxVolume) root() object    { return v.top }
+func (v *linuxVolume) perCaller() bool { return v.self.change }
 
 func (v *linuxVolume) trueInodes() bool    { return v.fs.stableCookies() }
 func (v *linuxVolume) stableCookies() bool { return v.fs.stableCookies() }

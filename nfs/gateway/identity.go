@@ -48,7 +48,7 @@ func ownCred(user *origin.User, claim *oncrpc.OpaqueAuth) (oncrpc.OpaqueAuth, er
 	switch {
 	case user == nil:
 		return oncrpc.OpaqueAuth{}, nil
-	case mayBe(user, &sys):
+	case mayClaim(user, &sys):
 		return *claim, nil
 	}
 	sys.UID, sys.GID = user.UID, user.GID
@@ -57,8 +57,8 @@ func ownCred(user *origin.User, claim *oncrpc.OpaqueAuth) (oncrpc.OpaqueAuth, er
 	return oncrpc.OpaqueAuth{Flavor: oncrpc.FlavorSys, Body: body}, err
 }
 
-// mayBe reports whether the user and all groups that are claimed are the user's.
-func mayBe(user *origin.User, claim *oncrpc.AuthSys) bool {
+// mayClaim reports whether the uid and all groups in a claim are the user's.
+func mayClaim(user *origin.User, claim *oncrpc.AuthSys) bool {
 	has := func(gid uint32) bool { return gid == user.GID || slices.Contains(user.Groups, gid) }
 	return claim.UID == user.UID && has(claim.GID) &&
 		!slices.ContainsFunc(claim.GIDs, func(gid uint32) bool { return !has(gid) })

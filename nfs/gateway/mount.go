@@ -30,8 +30,8 @@ import (
 )
 
 const (
-	// askAgain is how long a port is used before the port mapper is asked again.
-	askAgain = time.Minute
+	// portLifetime is how long a port is used before the port mapper is asked again.
+	portLifetime = time.Minute
 	// mountTimeout bounds a call. Its client retransmits it or has given up by then.
 	mountTimeout = 20 * time.Second
 	// askTimeout bounds a call to the port mapper, which may be behind a firewall that
@@ -206,7 +206,7 @@ func (m *Mount) known(vers uint32) (oncrpc.Caller, error) {
 		return nil, oncrpc.ErrNoReply
 	}
 	v := &m.versions[vers-1]
-	if v.port == 0 || time.Since(v.since) > askAgain {
+	if v.port == 0 || time.Since(v.since) > portLifetime {
 		return nil, nil
 	}
 	return v.mount, nil
@@ -261,7 +261,7 @@ func (m *Mount) ask(ctx context.Context, vers uint32) (int, error) {
 	switch {
 	case m.cfg.Port != 0:
 		return m.cfg.Port, nil
-	case m.cfg.Backend.Open != nil && m.beside(ctx, vers):
+	case m.cfg.Backend.Open != nil && m.onNFSPort(ctx, vers):
 		return ownPort, nil
 	}
 	ctx, cancel := context.WithTimeout(ctx, askTimeout)
@@ -292,8 +292,8 @@ func (m *Mount) ask(ctx context.Context, vers uint32) (int, error) {
 	return int(port), err
 }
 
-// beside reports whether the server has the version of MOUNT on its NFS port.
-func (m *Mount) beside(ctx context.Context, vers uint32) bool {
+// onNFSPort reports whether the server has the version of MOUNT on its NFS port.
+func (m *Mount) onNFSPort(ctx context.Context, vers uint32) bool {
 	ctx, cancel := context.WithTimeout(ctx, askTimeout)
 	defer cancel()
 	null := oncrpc.Call{Prog: nfs.MountProgram, Vers: vers}

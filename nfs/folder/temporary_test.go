@@ -194,7 +194,7 @@ func TestASearchIsSharedAmongHosts(t *testing.T) {
 			waiting.Add(1)
 		}
 	}
-	if waiting.Load() != maxAsked {
+	if waiting.Load() != maxPerShare {
 		t.Errorf("one host has %d of %d", waiting.Load(), maxWanted)
 	}
 	q, err := s.begin(fh, somebody.Share())
