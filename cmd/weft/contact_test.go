@@ -208,23 +208,23 @@ func TestAServerThatCannotBeReachedIsExplained(t *testing.T) {
 	}
 }
 
-// A gate is standard output that is held up at its first octet until it is opened,
+// A gate is standard output that is held up at its first byte until it is opened,
 // and standard error beside it.
 type gate struct {
 	mu      sync.Mutex
-	octets  int
-	reached chan struct{} // is closed at the first octet
+	bytes   int
+	reached chan struct{} // is closed at the first byte
 	open    chan struct{}
 	said    strings.Builder
 	line    chan string // what is said
 }
 
 func (g *gate) Write(p []byte) (int, error) {
-	if g.octets == 0 {
+	if g.bytes == 0 {
 		close(g.reached)
 		<-g.open
 	}
-	g.octets += len(p)
+	g.bytes += len(p)
 	return len(p), nil
 }
 
@@ -285,8 +285,8 @@ func TestAServerThatGoesIsWaitedForAndItsReturnIsTold(t *testing.T) {
 			}
 			server = start()
 			defer server.Shutdown(now)
-			if got := <-status; got != 0 || g.octets != size {
-				t.Errorf("status %d after %d octets, want 0 and %d", got, g.octets, size)
+			if got := <-status; got != 0 || g.bytes != size {
+				t.Errorf("status %d after %d bytes, want 0 and %d", got, g.bytes, size)
 			}
 			if !strings.HasSuffix(g.said.String(), "responds again\n") {
 				t.Errorf("it said %q, want that the server responds again", g.said.String())

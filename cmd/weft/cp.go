@@ -195,12 +195,16 @@ func (c *cp) copy(ctx context.Context, sources []files.Place, dst files.Place) e
 
 // summary says what was done.
 func (c *cp) summary(took time.Duration) string {
-	done, octets := c.copier.Done()
-	text := fmt.Sprintf("%d files, %d bytes in %.2f s", done, octets, took.Seconds())
+	done, bytes := c.copier.Done()
+	plural := "s"
+	if done == 1 {
+		plural = ""
+	}
+	text := fmt.Sprintf("%d file%s, %d bytes in %.2f s", done, plural, bytes, took.Seconds())
 	if n := c.copier.Skipped(); n > 0 { // a rate would be of nothing
 		return fmt.Sprintf("%s; %d files and links were up to date", text, n)
 	}
-	return fmt.Sprintf("%s, %.1f MB/s", text, float64(octets)/1e6/took.Seconds())
+	return fmt.Sprintf("%s, %.1f MB/s", text, float64(bytes)/1e6/took.Seconds())
 }
 
 // outcome says what was not done.

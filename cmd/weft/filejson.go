@@ -23,25 +23,25 @@ and its bytes are in name_base64 or target_base64.`
 
 // A fileJSON is a file in JSON.
 type fileJSON struct {
-	URL          string    `json:"url"`
-	Name         string    `json:"name"`
-	NameOctets   []byte    `json:"name_base64,omitempty"`
-	Type         string    `json:"type"`
-	Mode         string    `json:"mode"`
-	Size         int64     `json:"size"`
-	Used         int64     `json:"used"`
-	Links        uint32    `json:"links"`
-	UID          uint32    `json:"uid"`
-	GID          uint32    `json:"gid"`
-	FSID         uint64    `json:"fsid"`
-	FileID       uint64    `json:"fileid"`
-	Atime        time.Time `json:"atime"`
-	Mtime        time.Time `json:"mtime"`
-	Ctime        time.Time `json:"ctime"`
-	Target       string    `json:"target,omitempty"`
-	TargetOctets []byte    `json:"target_base64,omitempty"`
-	Major        *uint32   `json:"major,omitempty"`
-	Minor        *uint32   `json:"minor,omitempty"`
+	URL         string    `json:"url"`
+	Name        string    `json:"name"`
+	NameBytes   []byte    `json:"name_base64,omitempty"`
+	Type        string    `json:"type"`
+	Mode        string    `json:"mode"`
+	Size        int64     `json:"size"`
+	Used        int64     `json:"used"`
+	Links       uint32    `json:"links"`
+	UID         uint32    `json:"uid"`
+	GID         uint32    `json:"gid"`
+	FSID        uint64    `json:"fsid"`
+	FileID      uint64    `json:"fileid"`
+	Atime       time.Time `json:"atime"`
+	Mtime       time.Time `json:"mtime"`
+	Ctime       time.Time `json:"ctime"`
+	Target      string    `json:"target,omitempty"`
+	TargetBytes []byte    `json:"target_base64,omitempty"`
+	Major       *uint32   `json:"major,omitempty"`
+	Minor       *uint32   `json:"minor,omitempty"`
 }
 
 func describeFile(tree *files.Remote, path string, i *files.Info, target string) *fileJSON {
@@ -49,7 +49,7 @@ func describeFile(tree *files.Remote, path string, i *files.Info, target string)
 		URL: tree.URL(path), Name: i.Name, Type: kinds[kindAt(i.Mode)].word, Mode: octal(i.Mode),
 		Size: i.Size, Used: i.Used, Links: i.Links, UID: i.UID, GID: i.GID, FSID: i.ID.FS, FileID: i.ID.File,
 		Atime: i.Atime.UTC(), Mtime: i.Mtime.UTC(), Ctime: i.Ctime.UTC(), Target: target,
-		NameOctets: octetsOf(i.Name), TargetOctets: octetsOf(target),
+		NameBytes: bytesOf(i.Name), TargetBytes: bytesOf(target),
 	}
 	if i.Mode&fs.ModeDevice != 0 {
 		f.Major, f.Minor = &i.Device.Major, &i.Device.Minor
@@ -85,8 +85,8 @@ func fileEncoder(w io.Writer) *json.Encoder {
 	return enc
 }
 
-// octetsOf is a name that JSON cannot hold.
-func octetsOf(name string) []byte {
+// bytesOf is a name that JSON cannot hold.
+func bytesOf(name string) []byte {
 	if utf8.ValidString(name) {
 		return nil
 	}

@@ -10,7 +10,7 @@ import (
 	"github.com/weft-rdma/weft/cmd/weft/internal/files"
 )
 
-// Whatever octets a server has in names, they can be had from the JSON.
+// Whatever bytes a server has in names, they can be had from the JSON.
 func TestNamesInJSONAreExact(t *testing.T) {
 	tree := &files.Remote{Name: "nfs://host:1/srv", Server: "nfs://host:1"}
 	for _, name := range []string{"plain", "a \"b\"\\", "new\nline\x1b[2J", "<&>", "caf\u00e9", "caf\xe9", "\xff", "\ufffd", "\u2028"} {
@@ -25,17 +25,17 @@ func TestNamesInJSONAreExact(t *testing.T) {
 		var got struct {
 			URL, Name, Target string
 			Mtime             time.Time
-			NameOctets        []byte `json:"name_base64"`
-			TargetOctets      []byte `json:"target_base64"`
+			NameBytes         []byte `json:"name_base64"`
+			TargetBytes       []byte `json:"target_base64"`
 		}
 		if err := json.Unmarshal([]byte(text.String()), &got); err != nil {
 			t.Fatal(err)
 		}
-		if got.NameOctets != nil {
-			got.Name = string(got.NameOctets)
+		if got.NameBytes != nil {
+			got.Name = string(got.NameBytes)
 		}
-		if got.TargetOctets != nil {
-			got.Target = string(got.TargetOctets)
+		if got.TargetBytes != nil {
+			got.Target = string(got.TargetBytes)
 		}
 		u, err := files.ParseURL(got.URL)
 		if err != nil || u.Path != "/srv/d/"+name || got.Name != name || got.Target != name || !got.Mtime.Equal(info.Mtime) {

@@ -2,7 +2,7 @@ package main
 
 import "fmt"
 
-// human is a number of octets for people, as ls -h and df -h write it: in powers of
+// human is a number of bytes for people, as ls -h and df -h write it: in powers of
 // 1,024, rounded up, with a digit behind the point below ten.
 func human(n uint64) string {
 	if n < 1024 {

@@ -14,7 +14,7 @@ import (
 	"github.com/weft-rdma/weft/nfs/folder"
 )
 
-// A stalling server takes so many octets of all its connections and no more until it
+// A stalling server takes so many bytes of all its connections and no more until it
 // is let go.
 type stalling struct {
 	mu     sync.Mutex

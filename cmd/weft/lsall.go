@@ -14,7 +14,7 @@ import (
 	"github.com/weft-rdma/weft/cmd/weft/internal/files"
 )
 
-// Limits of ls -R: folders in folders, and octets of the paths of folders that are
+// Limits of ls -R: folders in folders, and bytes of the paths of folders that are
 // still to be listed, which a server could have grow without end.
 const (
 	maxListDepth   = 1000
@@ -28,7 +28,7 @@ type pendingDir struct {
 	depth       int
 }
 
-func (d *pendingDir) octets() int { return pendingSize + len(d.title) + len(d.path) }
+func (d *pendingDir) bytes() int { return pendingSize + len(d.title) + len(d.path) }
 
 // listAll lists a folder, and then those in it.
 func (l *ls) listAll(ctx context.Context, w io.Writer, arg string, tree files.Tree, dir string) error {
@@ -38,7 +38,7 @@ func (l *ls) listAll(ctx context.Context, w io.Writer, arg string, tree files.Tr
 	for len(stack) > 0 {
 		d := stack[len(stack)-1]
 		stack = stack[:len(stack)-1]
-		room += d.octets()
+		room += d.bytes()
 		if !l.asJSON {
 			if !first {
 				fmt.Fprint(w, l.end())
@@ -56,7 +56,7 @@ func (l *ls) listAll(ctx context.Context, w io.Writer, arg string, tree files.Tr
 		}
 		slices.Reverse(below)
 		for i := range below {
-			if room -= below[i].octets(); room < 0 {
+			if room -= below[i].bytes(); room < 0 {
 				return fmt.Errorf("%s: %w", d.title, errors.New("too many directories to list at once; list them in parts"))
 			}
 		}

@@ -34,22 +34,22 @@ func (f *perfFlags) progress(cfg *perf.Config) (done func()) {
 }
 
 // A transferBar shows how far a transfer is, when standard error is a terminal: the
-// file, how many there are, octets, rate and time left.
+// file, how many there are, bytes, rate and time left.
 type transferBar struct {
 	bar         *progressbar.ProgressBar
 	file, files int
 }
 
-// bar shows a transfer of so many octets in so many files. Without a number of octets
+// bar shows a transfer of so many bytes in so many files. Without a number of bytes
 // it has no end.
-func (m *mounts) bar(octets int64, files int) *transferBar {
+func (m *mounts) bar(bytes int64, files int) *transferBar {
 	if m.cmd.ErrOrStderr() != os.Stderr || !terminal(os.Stderr) || files == 0 {
 		return new(transferBar)
 	}
-	if octets == 0 {
-		octets = -1
+	if bytes == 0 {
+		bytes = -1
 	}
-	b := &transferBar{files: files, bar: progressbar.NewOptions64(octets,
+	b := &transferBar{files: files, bar: progressbar.NewOptions64(bytes,
 		progressbar.OptionSetWriter(os.Stderr),
 		progressbar.OptionShowBytes(true),
 		progressbar.OptionShowCount(),
@@ -117,9 +117,9 @@ func shorten(path string, width int) string {
 	return fmt.Sprintf("%-*s", width, string(runes))
 }
 
-func (b *transferBar) add(octets int64) {
+func (b *transferBar) add(bytes int64) {
 	if b.bar != nil {
-		b.bar.Add64(octets)
+		b.bar.Add64(bytes)
 	}
 }
 

@@ -25,7 +25,7 @@ const (
 	// and gateTime how long it is waited for.
 	gateName = "lock"
 	gateTime = time.Second
-	// maxAccount bounds what is read of an account, in octets.
+	// maxAccount bounds what is read of an account, in bytes.
 	maxAccount = 1 << 20
 )
 

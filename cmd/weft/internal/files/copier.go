@@ -26,7 +26,7 @@ type Copier struct {
 	Checksum  bool        // with Resume: skip what is there with the same content
 	Umask     fs.FileMode // permissions that new files do not have without Preserve
 
-	Progress func(octets int64)          // of data copied or compared; may be nil
+	Progress func(bytes int64)           // of data copied or compared; may be nil
 	Begun    func(from fmt.Stringer)     // a file is being copied; may be nil
 	Copied   func(from, to fmt.Stringer) // a file is there; may be nil
 	Failed   func(err error)             // something was not copied, and others are; may be nil
@@ -34,7 +34,7 @@ type Copier struct {
 
 	failures, losses, skipped int
 	files                     int   // copied, with data
-	octets                    int64 // of those
+	bytes                     int64 // of those
 
 	links links
 	made  []bool // of the folders that the steps are in: they were not there
@@ -51,18 +51,18 @@ func (c *Copier) Losses() int { return c.losses }
 // Skipped is how many files were left as they are, as they are the same.
 func (c *Copier) Skipped() int { return c.skipped }
 
-// Done is how many files with data were copied, and the octets of those.
-func (c *Copier) Done() (files int, octets int64) { return c.files, c.octets }
+// Done is how many files with data were copied, and the bytes of those.
+func (c *Copier) Done() (files int, bytes int64) { return c.files, c.bytes }
 
-// Work is how many octets the progress of a plan adds up to.
+// Work is how many bytes the progress of a plan adds up to.
 func (c *Copier) Work(p *Plan) int64 { return c.share(p.Bytes) }
 
-// share is what so many octets of a file are in the progress.
-func (c *Copier) share(octets int64) int64 {
+// share is what so many bytes of a file are in the progress.
+func (c *Copier) share(bytes int64) int64 {
 	if c.Verify {
-		return 3 * min(octets, math.MaxInt64/3)
+		return 3 * min(bytes, math.MaxInt64/3)
 	}
-	return octets
+	return bytes
 }
 
 func (c *Copier) fail(err error) {
@@ -79,9 +79,9 @@ func (c *Copier) lose(err error) {
 	}
 }
 
-func (c *Copier) count(octets int64) {
+func (c *Copier) count(bytes int64) {
 	if c.Progress != nil {
-		c.Progress(octets)
+		c.Progress(bytes)
 	}
 }
 
@@ -407,7 +407,7 @@ func (c *Copier) keeps(from, old *Info) (perm fs.FileMode, meta Meta, set bool) 
 func (c *Copier) copied(s *step) {
 	if s.info.Mode.IsRegular() {
 		c.files++
-		c.octets += s.info.Size
+		c.bytes += s.info.Size
 	}
 	if c.Copied != nil {
 		c.Copied(s.from, s.to)

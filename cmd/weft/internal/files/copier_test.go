@@ -398,7 +398,7 @@ func TestProgressAddsUpToTheWork(t *testing.T) {
 			t.Fatal(err)
 		}
 		if done != c.Work(plan) || plan.Files != 2 || plan.Bytes != 100_001 {
-			t.Errorf("verify %v: %d octets of %d, in %d files", verify, done, c.Work(plan), plan.Files)
+			t.Errorf("verify %v: %d bytes of %d, in %d files", verify, done, c.Work(plan), plan.Files)
 		}
 	}
 }

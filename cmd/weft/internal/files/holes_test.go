@@ -44,10 +44,10 @@ func TestHolesStayThat(t *testing.T) {
 			w.mustCopy(t, &Copier{Verify: true}, "file")
 			got, err := os.ReadFile(filepath.Join(w.dst, "file"))
 			if err != nil || !bytes.Equal(got, content) {
-				t.Fatalf("%d octets, want %d: %v", len(got), len(content), err)
+				t.Fatalf("%d bytes, want %d: %v", len(got), len(content), err)
 			}
 			if used := lstat(t, filepath.Join(w.dst, "file")).Used; ok && used > 1<<20 {
-				t.Errorf("the copy takes %d octets", used)
+				t.Errorf("the copy takes %d bytes", used)
 			}
 		}
 		// Nothing but a hole, and what has none.
@@ -59,7 +59,7 @@ func TestHolesStayThat(t *testing.T) {
 			}
 			w.mustCopy(t, new(Copier), name)
 			if got := lstat(t, filepath.Join(w.dst, name)); got.Size != size || got.Used > 8192 {
-				t.Errorf("%d octets on %d, want %d on 0", got.Size, got.Used, size)
+				t.Errorf("%d bytes on %d, want %d on 0", got.Size, got.Used, size)
 			}
 		}
 	})

@@ -120,12 +120,12 @@ func TestAPlanIsBoundedInOctets(t *testing.T) {
 	if !errors.Is(err, errTooLarge) || failed > 0 {
 		t.Errorf("planned with %v, and %d files left out", err, failed)
 	}
-	octets := 0
+	bytes := 0
 	for _, s := range p.steps {
-		octets += len(s.from.Path) + len(s.to.Path)
+		bytes += len(s.from.Path) + len(s.to.Path)
 	}
-	if octets > 1<<20 || len(p.steps) == 0 {
-		t.Errorf("%d steps with %d octets of paths", len(p.steps), octets)
+	if bytes > 1<<20 || len(p.steps) == 0 {
+		t.Errorf("%d steps with %d bytes of paths", len(p.steps), bytes)
 	}
 	if h.asked > len(p.steps)+1 {
 		t.Errorf("%d folders listed for %d steps", h.asked, len(p.steps))

@@ -203,7 +203,7 @@ func (l *Leftovers) Sweep(ctx context.Context, trees ...Tree) (removed []Place) 
 	return removed
 }
 
-// An entry of an account is a file in part: a path in a tree. Names are octets, which
+// An entry of an account is a file in part: a path in a tree. Names are bytes, which
 // need not be UTF-8.
 type entry struct {
 	Server []byte `json:"server,omitempty"` // by its URL; none is this machine

@@ -11,9 +11,9 @@ import (
 
 // links are the files that were copied and have names left.
 type links struct {
-	files  map[linkKey]*linked
-	octets int
-	full   bool
+	files map[linkKey]*linked
+	bytes int
+	full  bool
 }
 
 // A linkKey tells a source from all others.
@@ -30,18 +30,18 @@ type linked struct {
 }
 
 const (
-	// maxLinks bounds what is kept of files with several names, in octets: a server
+	// maxLinks bounds what is kept of files with several names, in bytes: a server
 	// may say that all have.
 	maxLinks = 64 << 20
-	// linkSize is the octets of a linked file besides its path.
+	// linkSize is the bytes of a linked file besides its path.
 	linkSize = 192
 )
 
-func (l *linked) octets() int { return linkSize + len(l.at.Path) }
+func (l *linked) bytes() int { return linkSize + len(l.at.Path) }
 
 func (l *links) forget(key linkKey) {
 	if old := l.files[key]; old != nil {
-		l.octets -= old.octets()
+		l.bytes -= old.bytes()
 		delete(l.files, key)
 	}
 }
@@ -110,7 +110,7 @@ func (c *Copier) remember(ctx context.Context, s *step, at Place) {
 	key := linkKey{s.from.Tree, s.info.ID}
 	c.links.forget(key)
 	file := &linked{at, info.ID, s.info.Links - 1}
-	if c.links.octets+file.octets() > maxLinks {
+	if c.links.bytes+file.bytes() > maxLinks {
 		c.links.full = true
 		c.lose(fmt.Errorf("%v and later files may become copies instead of hard links: the names of such files exceed %d MiB; copy them in parts", s.from, maxLinks>>20))
 		return
@@ -119,5 +119,5 @@ func (c *Copier) remember(ctx context.Context, s *step, at Place) {
 		c.links.files = make(map[linkKey]*linked)
 	}
 	c.links.files[key] = file
-	c.links.octets += file.octets()
+	c.links.bytes += file.bytes()
 }

@@ -40,7 +40,7 @@ func TestHardLinksStayThat(t *testing.T) {
 			if c.Resume && c.Skipped() != 4 {
 				t.Errorf("%d of 4 were skipped", c.Skipped())
 			}
-			if len(c.links.files) != 0 || c.links.octets != 0 {
+			if len(c.links.files) != 0 || c.links.bytes != 0 {
 				t.Errorf("%d files are remembered that have no more names", len(c.links.files))
 			}
 			if left := parts(t, w.dst); len(left) > 0 {
@@ -125,7 +125,7 @@ func TestWhatIsKeptOfHardLinksIsBounded(t *testing.T) {
 	var lost []error
 	c := &Copier{HardLinks: true, Lost: func(err error) { lost = append(lost, err) }}
 	const room = 100
-	c.links.octets = maxLinks - room*(linkSize+len(at))
+	c.links.bytes = maxLinks - room*(linkSize+len(at))
 	for i := range uint64(2 * room) {
 		s := &step{from: Place{Local{}, at}, info: &Info{Links: 2, ID: ID{File: i}}}
 		c.remember(t.Context(), s, Place{Local{}, at})
@@ -136,7 +136,7 @@ func TestWhatIsKeptOfHardLinksIsBounded(t *testing.T) {
 	for key := range c.links.files {
 		c.links.forget(key)
 	}
-	if left := maxLinks - room*(linkSize+len(at)); c.links.octets != left {
-		t.Errorf("%d octets are in use of none, want %d", c.links.octets, left)
+	if left := maxLinks - room*(linkSize+len(at)); c.links.bytes != left {
+		t.Errorf("%d bytes are in use of none, want %d", c.links.bytes, left)
 	}
 }

@@ -66,16 +66,16 @@ const (
 // A Plan is what a copy is going to do.
 type Plan struct {
 	steps []step
-	room  int64 // octets of memory that more steps may take
+	room  int64 // bytes of memory that more steps may take
 	Files int   // regular files
 	Bytes int64 // in them, when they were looked at
 }
 
 const (
-	// maxPlan bounds a plan in octets of memory: what a server can make this side
-	// keep. A million files with paths of 200 octets fit in.
+	// maxPlan bounds a plan in bytes of memory: what a server can make this side
+	// keep. A million files with paths of 200 bytes fit in.
 	maxPlan = 1 << 30
-	// stepSize is how many octets a step takes besides its paths, listSize what is
+	// stepSize is how many bytes a step takes besides its paths, listSize what is
 	// known of a file besides its name.
 	stepSize = 256
 	listSize = 256
@@ -210,8 +210,8 @@ func (p *Plan) add(s *step, do action) error {
 }
 
 // reserve accounts for memory. It fails with errTooLarge if there is not so much.
-func (p *Plan) reserve(at Place, octets int) error {
-	if p.room -= int64(octets); p.room < 0 {
+func (p *Plan) reserve(at Place, bytes int) error {
+	if p.room -= int64(bytes); p.room < 0 {
 		return fmt.Errorf("%v: %w", at, errTooLarge)
 	}
 	return nil

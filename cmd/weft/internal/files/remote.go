@@ -46,7 +46,7 @@ func (r *Remote) Show(name string) string {
 	return strings.TrimSuffix(r.Name, "/") + path.Join("/", name)
 }
 
-// URL is the URL of a path, which any octets can be in.
+// URL is the URL of a path, which any bytes can be in.
 func (r *Remote) URL(name string) string {
 	elems := strings.Split(path.Join("/", strings.TrimPrefix(r.Show(name), r.Server)), "/")
 	for i := range elems {

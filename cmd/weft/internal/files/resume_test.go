@@ -116,7 +116,7 @@ func TestStandardInputBecomesAFile(t *testing.T) {
 			got, err := os.ReadFile(filepath.Join(dir, "file"))
 			info, _ := os.Stat(filepath.Join(dir, "file"))
 			if err != nil || !bytes.Equal(got, data) || info.Mode() != 0o666&^Umask() {
-				t.Errorf("%d octets, %v, %v", len(got), info.Mode(), err)
+				t.Errorf("%d bytes, %v, %v", len(got), info.Mode(), err)
 			}
 		})
 	}
@@ -135,14 +135,14 @@ func TestAFileGoesToStandardOutput(t *testing.T) {
 		t.Fatal(err, failed)
 	}
 	if out.String() != strings.Repeat("data", 100_000) {
-		t.Errorf("%d octets", out.Len())
+		t.Errorf("%d bytes", out.Len())
 	}
 	// A folder is none, and there is nothing else in it.
 	if failed, err := run(t, &Copier{Recursive: true}, from, &Stdout{W: &out}, "-", "/d"); err != nil || len(failed) == 0 {
 		t.Errorf("%v, %v", err, failed)
 	}
 	if out.Len() != 400_000 {
-		t.Errorf("%d octets", out.Len())
+		t.Errorf("%d bytes", out.Len())
 	}
 }
 

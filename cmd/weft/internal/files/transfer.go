@@ -60,7 +60,7 @@ func (c *Copier) move(in io.ReadCloser, sparse bool, out Output) error {
 }
 
 // A segmented source tells where it has data. Segment returns the next from an
-// offset on, of no octets at the end of the file, and is read from there on.
+// offset on, of no bytes at the end of the file, and is read from there on.
 type segmented interface {
 	io.Reader
 	Segment(off int64) (start, end int64, err error)
@@ -129,7 +129,7 @@ func (o *localOutput) Skip(n int64) error {
 	return o.f.Truncate(off)
 }
 
-// grain is the octets in which holes are looked for: what file systems give blocks in.
+// grain is the bytes in which holes are looked for: what file systems give blocks in.
 const grain = 4096
 
 var zeros [grain]byte
@@ -155,7 +155,7 @@ func (h *holeWriter) Write(p []byte) (n int, err error) {
 	return n, err
 }
 
-// run is how many octets of p go together, and whether they are zeros.
+// run is how many bytes of p go together, and whether they are zeros.
 func (h *holeWriter) run(p []byte) (n int, hole bool) {
 	for n < len(p) {
 		part := p[n:]
@@ -185,7 +185,7 @@ func (c *Copier) sum(ctx context.Context, p Place) (sum [sha256.Size]byte, err e
 	return sum, nil
 }
 
-// A counter tells of the octets that go by.
+// A counter tells of the bytes that go by.
 type counter struct {
 	c *Copier
 	r io.Reader

@@ -63,7 +63,7 @@ type Tree interface {
 	Set(ctx context.Context, name string, meta Meta) error
 }
 
-// An Output is a file being written. Skip leaves a hole of so many octets. Close
+// An Output is a file being written. Skip leaves a hole of so many bytes. Close
 // tells what became of all of it, Abort gives it up.
 type Output interface {
 	io.Writer
@@ -84,7 +84,7 @@ type Info struct {
 	Links    uint32 // hard links
 	UID, GID uint32
 	ID       ID
-	Used     int64 // octets on disk
+	Used     int64 // bytes on disk
 	Device   Device
 	Ctime    time.Time // of servers' files
 }

@@ -14,12 +14,12 @@ import (
 // Scheme is what a URL begins with; anything else is a path on this machine.
 const Scheme = "nfs://"
 
-// A URL names a file on a server: nfs://host[:port]/path. Octets of the path may
+// A URL names a file on a server: nfs://host[:port]/path. Bytes of the path may
 // be written as %XX, and a percent sign has to be.
 type URL struct {
 	Host string
 	Port uint16 // 0: the transport's
-	Path string // absolute, in the server's octets; a slash at its end stays
+	Path string // absolute, in the server's bytes; a slash at its end stays
 }
 
 // IsURL reports whether s names a file on a server.

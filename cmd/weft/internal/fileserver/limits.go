@@ -11,11 +11,11 @@ import (
 )
 
 const (
-	// transportMemory is the octets of calls and replies over each transport.
+	// transportMemory is the bytes of calls and replies over each transport.
 	transportMemory = 256 << 20
 	// helperMemory is that of MOUNT by datagrams, and of the port mapper.
 	helperMemory = 4 << 20
-	// helperRecord is the longest call to the port mapper, in octets.
+	// helperRecord is the longest call to the port mapper, in bytes.
 	helperRecord = 64 << 10
 )
 

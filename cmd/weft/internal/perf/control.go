@@ -15,7 +15,7 @@ import (
 // protocol names the control connection's language and its version.
 const protocol = "weft-perf 2"
 
-// Every connection begins with an octet that says what it is. Behind joinMark
+// Every connection begins with a byte that says what it is. Behind joinMark
 // comes the token of the session that it is for; then it is the session's, for
 // plain TCP or for MPA's start-up.
 const (
@@ -23,10 +23,10 @@ const (
 	joinMark    = 'J'
 )
 
-// tokenLen is the length of a token in octets.
+// tokenLen is the length of a token in bytes.
 const tokenLen = 16
 
-// maxLine bounds a line of the control connection, in octets.
+// maxLine bounds a line of the control connection, in bytes.
 const maxLine = 64 << 10
 
 // Requests of the driver.
@@ -52,7 +52,7 @@ type hello struct {
 	Protocol    string `json:"protocol"`
 	Token       []byte `json:"token"`       // the session's other connections begin with it
 	Connections int    `json:"connections"` // of plain TCP, and RDMA connections with each setting of the CRC
-	Room        int    `json:"room"`        // octets of memory of each connection, each way
+	Room        int    `json:"room"`        // bytes of memory of each connection, each way
 	Depth       int    `json:"depth"`       // of each connection
 	Tuning      Tuning `json:"tuning"`
 }

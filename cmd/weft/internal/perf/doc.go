@@ -4,7 +4,7 @@
 // A driver decides what is measured and holds the stopwatch; a peer takes the
 // other end. Three kinds of connection run between them, all to the peer's one
 // address: a control connection with lines of JSON, one or several for plain
-// TCP, and as many RDMA connections for each setting of the CRC. The first octet
+// TCP, and as many RDMA connections for each setting of the CRC. The first byte
 // tells them apart, so that the peer can hear everybody at once and let drivers
 // take turns. What a driver can have of a peer is bounded: see [MaxConnections],
 // [DepthLimit] and [SizeLimit].
@@ -16,12 +16,12 @@
 // and atomics have completed, or until the peer has answered behind the last
 // Write or Send. Sends and Immediate Data go by credits, as there must be a
 // receive for each. Plain TCP is a write call a message, read in bulk at the
-// other end, until the peer has answered behind the last octet.
+// other end, until the peer has answered behind the last byte.
 //
 // Latency is half a round trip of a Send, of Immediate Data, or of a Write
-// with a Send of no octets behind it that tells of its arrival; and a whole
+// with a Send of no bytes behind it that tells of its arrival; and a whole
 // round trip of an RDMA Read or atomic. Plain TCP is half a round trip of the
-// same size, or for a read a request of 16 octets and its answer, whole.
+// same size, or for a read a request of 16 bytes and its answer, whole.
 //
 // Several connections are all in use at the same time, each by a goroutine and
 // for as many messages: bandwidth is theirs together, until the last one is done,
@@ -37,7 +37,7 @@
 //
 // Before anything is timed, every operation moves messages between slots of
 // their own, each with its own pattern, and the receiving end compares every
-// octet. In timed runs all messages share one place, as in perftest, and the
+// byte. In timed runs all messages share one place, as in perftest, and the
 // receiving end compares it when the clock has stopped; atomics and Immediate
 // Data carry a count, of which each value is checked.
 package perf

@@ -23,7 +23,7 @@ type Config struct {
 	// Connections of each kind, in use at the same time: 0 is 1.
 	Connections int
 	Ops         []Op          // operations
-	Sizes       []int         // message sizes in octets, of the operations that have several
+	Sizes       []int         // message sizes in bytes, of the operations that have several
 	CRC         []bool        // settings of the CRC
 	Depth       int           // most messages under way at a time, on each connection
 	Batch       int           // messages posted at once; 0 is a quarter of those under way
@@ -59,7 +59,7 @@ type driver struct {
 	streams []*tcpStream
 	rdma    map[bool][]*endpoint // by CRC
 	token   []byte
-	room    int // octets of each connection's memory, each way
+	room    int // bytes of each connection's memory, each way
 	system  System
 	seed    uint64
 	trips   []time.Duration // of the last latency run, one connection's behind another's
@@ -88,7 +88,7 @@ func Run(ctx context.Context, cfg Config) (*Report, error) {
 	return d.measure(ctx)
 }
 
-// dial opens one connection to the peer, which begins with the octets first.
+// dial opens one connection to the peer, which begins with the bytes first.
 func (d *driver) dial(ctx context.Context, first ...byte) (*net.TCPConn, error) {
 	dialer := net.Dialer{Control: d.cfg.Tuning.socket().Control}
 	nc, err := dialer.DialContext(ctx, "tcp", d.cfg.Address)

@@ -23,7 +23,7 @@ type endpoint struct {
 	qp   *verbs.QP
 	mr   *verbs.MR
 	buf  []byte
-	room int // octets of out and of in
+	room int // bytes of out and of in
 
 	conn  *cm.Conn
 	peer  verbs.Remote // the other end's memory, laid out in the same way
@@ -36,7 +36,7 @@ type endpoint struct {
 }
 
 // newEndpoint readies an endpoint whose queues take depth messages under way
-// and whose memory has room octets for what goes out and for what comes in.
+// and whose memory has room bytes for what goes out and for what comes in.
 func newEndpoint(r *verbs.RNIC, room, depth int, tune Tuning) (_ *endpoint, err error) {
 	room = (room + wordSize - 1) &^ (wordSize - 1)
 	e := &endpoint{
@@ -80,7 +80,7 @@ func (e *endpoint) out() []byte { return e.buf[:e.room] }
 // in is the memory that the other end's messages go to.
 func (e *endpoint) in() []byte { return e.buf[e.room:] }
 
-// outSGE and inSGE name n octets at an offset of out and in.
+// outSGE and inSGE name n bytes at an offset of out and in.
 func (e *endpoint) outSGE(off, n int) verbs.SGE { return e.mr.SGE(off, n) }
 func (e *endpoint) inSGE(off, n int) verbs.SGE  { return e.mr.SGE(e.room+off, n) }
 
@@ -193,7 +193,7 @@ func (e *endpoint) drain(ctx context.Context) error {
 	return nil
 }
 
-// notify sends a message of no octets.
+// notify sends a message of no bytes.
 func (e *endpoint) notify() error {
 	e.pending++
 	return e.qp.PostSend(verbs.SendWR{Op: verbs.OpSend, Flags: verbs.Signaled})

@@ -23,7 +23,7 @@ const (
 // Ops are all operations, in the order of the table.
 var Ops = []Op{Write, Read, Send, Immediate, FetchAdd, CmpSwap}
 
-// wordSize is the size in octets of the operations that have only one.
+// wordSize is the size in bytes of the operations that have only one.
 const wordSize = 8
 
 // ParseOps reads names of operations, separated by commas.

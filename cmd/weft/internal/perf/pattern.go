@@ -5,7 +5,7 @@ import (
 	"fmt"
 )
 
-// A pattern is a sequence of octets that no other seed has at any offset (but
+// A pattern is a sequence of bytes that no other seed has at any offset (but
 // by chance), so that data of another message, or from another place, shows.
 
 // word k of the pattern of seed (the finalizer of splitmix64).
@@ -28,7 +28,7 @@ func fill(b []byte, seed uint64) {
 	copy(b, last[:])
 }
 
-// check returns an error that names the first octet of b that is not the
+// check returns an error that names the first byte of b that is not the
 // pattern of seed.
 func check(b []byte, seed uint64) error {
 	var word [8]byte

@@ -17,7 +17,7 @@ import (
 
 // Bounds of what those who connect can make a peer keep or wait for.
 const (
-	maxRoom    = MaxSize          // octets of memory each way, of all connections with one setting of the CRC
+	maxRoom    = MaxSize          // bytes of memory each way, of all connections with one setting of the CRC
 	maxDepth   = 1 << 14          // messages under way on one connection
 	maxDepths  = 1 << 16          // and on all with one setting of the CRC
 	maxOpening = 64               // connections that have not said what they are
@@ -35,7 +35,7 @@ const MaxConnections = 256
 // many connections.
 func DepthLimit(connections int) int { return min(maxDepth, maxDepths/connections) }
 
-// SizeLimit is how many octets each of their messages may have.
+// SizeLimit is how many bytes each of their messages may have.
 func SizeLimit(connections int) int { return maxRoom / connections }
 
 // limits are the times that a peer gives those who connect.

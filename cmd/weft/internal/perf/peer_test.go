@@ -97,7 +97,7 @@ func TestOneSilentTooManyEndsTheOldest(t *testing.T) {
 		call(t, addr, "")
 	}
 	if n, err := oldest.Read(make([]byte, 1)); err == nil {
-		t.Errorf("the peer said %d octets to somebody silent", n)
+		t.Errorf("the peer said %d bytes to somebody silent", n)
 	}
 }
 

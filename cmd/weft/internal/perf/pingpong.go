@@ -12,7 +12,7 @@ import (
 const signalEvery = 16
 
 // ping makes the work requests by which message k of a latency run goes out:
-// for a Write also the Send of no octets that tells of it. They come from
+// for a Write also the Send of no bytes that tells of it. They come from
 // source, which is out at the driver and in at the peer.
 func (e *endpoint) ping(r *run, k int, source verbs.SGE) []verbs.SendWR {
 	wrs := e.batch[:1]

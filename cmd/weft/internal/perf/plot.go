@@ -119,12 +119,12 @@ func newPanel(title, x, y string, ticks plot.Ticker, curves []curve) *plot.Plot 
 	return p
 }
 
-// bandwidths are GB/s against octets a message.
+// bandwidths are GB/s against bytes a message.
 func (rep *Report) bandwidths() []curve {
 	return rep.bySize(func(r *Result) (rdma, tcp float64) { return r.BytesPerSecond / 1e9, r.TCPBytesPerSecond / 1e9 })
 }
 
-// rates are messages a second against octets a message.
+// rates are messages a second against bytes a message.
 func (rep *Report) rates() []curve {
 	return rep.bySize(func(r *Result) (rdma, tcp float64) { return r.MessagesPerSecond, r.TCPMessagesPerSecond })
 }

@@ -84,12 +84,12 @@ type TCPLatency struct {
 
 // reportUnits explains the members of a Result to who reads the JSON.
 var reportUnits = map[string]string{
-	"size":                    "octets of payload a message",
+	"size":                    "bytes of payload a message",
 	"crc":                     "whether MPA's CRC32C is on",
 	"depth":                   "most messages under way at a time, on each connection",
 	"batch":                   "messages posted at once",
 	"signal":                  "every which message is signaled",
-	"bytes_per_second":        "octets of payload a second over all connections together, median of the rounds",
+	"bytes_per_second":        "bytes of payload a second over all connections together, median of the rounds",
 	"messages_per_second":     "messages a second over all connections together, median of the rounds",
 	"latency_p50_ns":          "nanoseconds, median of the rounds' medians; of what, latency_is says",
 	"latency_p90_ns":          "nanoseconds, median of the rounds' 90th percentiles",
@@ -99,7 +99,7 @@ var reportUnits = map[string]string{
 	"latency_histogram":       "how many took at least from_ns and less than to_ns nanoseconds, all rounds together; buckets that are empty are left out",
 	"tcp_bytes_per_second":    "the same of plain TCP: a write a message, read in bulk",
 	"tcp_messages_per_second": "the same of plain TCP",
-	"tcp_latency_p50_ns":      "the same of plain TCP: ping-pong of the same size; for reads and atomics a 16-octet request and its answer",
+	"tcp_latency_p50_ns":      "the same of plain TCP: ping-pong of the same size; for reads and atomics a 16-byte request and its answer",
 	"tcp_latency_p90_ns":      "the same of plain TCP",
 	"tcp_latency_p99_ns":      "the same of plain TCP",
 	"tcp_latency_p99_9_ns":    "the same of plain TCP",
@@ -109,10 +109,10 @@ var reportUnits = map[string]string{
 	"ratio_min":               "the least ratio in one round",
 	"ratio_max":               "the greatest ratio in one round",
 	"timed_messages":          "messages that the figures come from",
-	"verified_messages":       "messages, each at a place of its own, that the receiving end compared octet by octet",
+	"verified_messages":       "messages, each at a place of its own, that the receiving end compared byte by byte",
 	"connections":             "RDMA connections, and as many of plain TCP, that are in use at the same time, also when latency is measured",
 	"duration_seconds":        "seconds that the measurement took",
-	"send_buffer":             "octets, of the sockets of both ends; without it as the system tunes it",
+	"send_buffer":             "bytes, of the sockets of both ends; without it as the system tunes it",
 	"receive_buffer":          "the same",
 	"spin_ns":                 "nanoseconds that an RDMA connection polls before it sleeps",
 }

@@ -20,7 +20,7 @@ const (
 type run struct {
 	Kind   kind   `json:"kind"`
 	Op     Op     `json:"op"`
-	Size   int    `json:"size"`   // octets a message
+	Size   int    `json:"size"`   // bytes a message
 	CRC    bool   `json:"crc"`    // which RDMA connection
 	N      int    `json:"n"`      // messages of one connection
 	Slots  int    `json:"slots"`  // places at each end, see offset
@@ -48,7 +48,7 @@ func (r *run) peerSeed() uint64 { return ^r.Seed }
 // in timed runs.
 func (r *run) offset(k int) int { return k % r.Slots * r.Size }
 
-// check refuses a run that memory of room octets and queues of depth work
+// check refuses a run that memory of room bytes and queues of depth work
 // requests cannot carry out.
 func (r *run) check(room, depth int) error {
 	switch {
@@ -67,11 +67,11 @@ func (r *run) check(room, depth int) error {
 	return nil
 }
 
-// inFlight bounds the octets under way, so that large messages do not need
+// inFlight bounds the bytes under way, so that large messages do not need
 // deep queues.
 const inFlight = 4 << 20
 
-// depthFor is the number of messages of size octets that are under way at a
+// depthFor is the number of messages of size bytes that are under way at a
 // time, where queues have depth work requests.
 func depthFor(size, depth int) int {
 	return min(max(inFlight/size, portions), depth)
@@ -134,7 +134,7 @@ func (r *run) ackAt(k int) int {
 }
 
 // incoming is the number of messages that take a receive of the peer's in a
-// transfer. One-sided operations go between a Send of no octets that opens
+// transfer. One-sided operations go between a Send of no bytes that opens
 // and one that ends the run: the peer's memory is its own before and after.
 func (r *run) incoming() int {
 	if r.Op.receives() {

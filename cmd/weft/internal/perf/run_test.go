@@ -123,7 +123,7 @@ func FuzzRunsThatPassTheCheckStayInMemory(f *testing.F) {
 		}
 		for _, k := range []int{0, 1, r.Slots - 1, r.Slots, r.N - 1} {
 			if at := r.offset(k); at < 0 || at+r.Size > room {
-				t.Fatalf("message %d of %+v is at %d of %d octets", k, r, at, room)
+				t.Fatalf("message %d of %+v is at %d of %d bytes", k, r, at, room)
 			}
 		}
 		if r.Batch < 1 || r.Batch > depth || r.Signal < 1 || r.Signal > depth || r.window() > windowDepths*depth {

@@ -108,7 +108,7 @@ func TestRoomOfAllConnectionsIsBounded(t *testing.T) {
 	for _, n := range []int{1, 2, 3, 64, MaxConnections} {
 		for _, size := range []int{1, wordSize, 64, 1 << 20, SizeLimit(n)} {
 			if room := size * slotsFor(size, n); size <= SizeLimit(n) && room > maxRoom/n {
-				t.Errorf("%d connections of %d octets a message take %d octets each", n, size, room)
+				t.Errorf("%d connections of %d bytes a message take %d bytes each", n, size, room)
 			}
 		}
 		if depth := DepthLimit(n); depth < 256 {

@@ -7,19 +7,19 @@ import (
 	"strings"
 )
 
-// MaxSize is the largest message that is measured, in octets.
+// MaxSize is the largest message that is measured, in bytes.
 const MaxSize = 256 << 20
 
-// DefaultSizes are the message sizes in octets that are measured by default.
+// DefaultSizes are the message sizes in bytes that are measured by default.
 var DefaultSizes = []int{64, 4 << 10, 64 << 10, 1 << 20}
 
 // units are the factors of sizes, largest first.
 var units = []struct {
-	name   string
-	octets int
+	name  string
+	bytes int
 }{{"GiB", 1 << 30}, {"MiB", 1 << 20}, {"KiB", 1 << 10}, {"B", 1}}
 
-// ParseSizes reads sizes separated by commas, such as "64,4K,1MiB": octets, or
+// ParseSizes reads sizes separated by commas, such as "64,4K,1MiB": bytes, or
 // with K, KB, KiB, M, MB, MiB powers of 1024.
 func ParseSizes(s string) ([]int, error) {
 	var sizes []int
@@ -62,8 +62,8 @@ func ParseSize(text string) (int, error) {
 // SizeString is a size in the largest unit that divides it.
 func SizeString(n int) string {
 	for _, u := range units {
-		if n >= u.octets && n%u.octets == 0 {
-			return fmt.Sprintf("%d %s", n/u.octets, u.name)
+		if n >= u.bytes && n%u.bytes == 0 {
+			return fmt.Sprintf("%d %s", n/u.bytes, u.name)
 		}
 	}
 	return strconv.Itoa(n) + " B"

@@ -35,7 +35,7 @@ func percentile(sorted []time.Duration, p float64) time.Duration {
 // A series collects the figures of one operation and size over all connections
 // of one kind, a value a round.
 type series struct {
-	rate     []float64 // octets a second
+	rate     []float64 // bytes a second
 	latency  []Latency // without their histograms
 	trips    histogram // of all rounds
 	messages int       // timed in all rounds

@@ -60,7 +60,7 @@ func TestSeriesKeepsRatesAndLatenciesOfEachRound(t *testing.T) {
 	var s series
 	s.addTransfer(1000, 64, time.Millisecond)
 	if s.rate[0] != 64e6 {
-		t.Errorf("1000 messages of 64 octets in 1 ms are %v octets a second, want 64e6", s.rate[0])
+		t.Errorf("1000 messages of 64 bytes in 1 ms are %v bytes a second, want 64e6", s.rate[0])
 	}
 	s.addLatency([]time.Duration{30, 10, 20}, 2)
 	s.addLatency([]time.Duration{5}, 1)

@@ -14,7 +14,7 @@ type tcpStream struct {
 	buf []byte // for what is written and what is read
 }
 
-// bulk is how much is read at a time, in octets: large, so that the baseline
+// bulk is how much is read at a time, in bytes: large, so that the baseline
 // is a good one.
 const bulk = 1 << 20
 
@@ -26,7 +26,7 @@ func newTCPStream(nc *net.TCPConn, maxSize int) *tcpStream {
 	return &tcpStream{nc, make([]byte, max(maxSize, bulk))}
 }
 
-// write writes n messages of size octets, a call each.
+// write writes n messages of size bytes, a call each.
 func (s *tcpStream) write(n, size int) error {
 	for range n {
 		if _, err := s.nc.Write(s.buf[:size]); err != nil {
@@ -36,7 +36,7 @@ func (s *tcpStream) write(n, size int) error {
 	return nil
 }
 
-// read reads n messages of size octets, as many as come at a time.
+// read reads n messages of size bytes, as many as come at a time.
 func (s *tcpStream) read(n, size int) error {
 	for left := int64(n) * int64(size); left > 0; {
 		got, err := s.nc.Read(s.buf[:min(left, int64(len(s.buf)))])
@@ -48,7 +48,7 @@ func (s *tcpStream) read(n, size int) error {
 	return nil
 }
 
-// transfer is the driver's part of a bandwidth run; a Read's octets come to it,
+// transfer is the driver's part of a bandwidth run; a Read's bytes come to it,
 // all others go.
 func (s *tcpStream) transfer(ctx context.Context, r *run) error {
 	defer guard(ctx, s.nc)()
@@ -79,7 +79,7 @@ func (s *tcpStream) answer(ctx context.Context, r *run) error {
 	return s.write(1, 1)
 }
 
-// askLen is how many octets the driver sends in each round trip.
+// askLen is how many bytes the driver sends in each round trip.
 func askLen(r *run) int {
 	if r.Op.fetches() {
 		return requestLen

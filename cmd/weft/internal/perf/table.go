@@ -59,14 +59,14 @@ func (rep *Report) WriteTable(w io.Writer) error {
 	fmt.Fprintf(&b, ", median of %d rounds\n\n", rep.Settings.Rounds)
 	rep.rows(&b, rateColumns)
 	b.WriteString(`
-GB/s are 10^9 octets of payload a second; RATIO is theirs, RDMA to plain TCP.
-Every operation's data was compared at the receiving end.
+GB/s: 10^9 bytes of payload a second. RATIO: GB/s of RDMA to GB/s of plain TCP.
+The receiving end has verified the data of every operation.
 
 `)
 	rep.rows(&b, latencyColumns)
 	b.WriteString(`
-These are half round trips of write, send and immediate, and whole round trips
-of read, fetchadd and cmpswap; MAX is the longest of all rounds.
+Latency: half a round trip of write, send and immediate, a whole round trip of
+read, fetchadd and cmpswap. MAX: the longest of all rounds.
 `)
 	_, err := io.WriteString(w, b.String())
 	return err

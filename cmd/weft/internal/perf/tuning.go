@@ -13,12 +13,12 @@ type Tuning struct {
 	// and RDMA's alike; empty leaves the system's.
 	Congestion string `json:"congestion,omitempty"`
 	// SendBuffer and ReceiveBuffer are those of the sockets of all connections,
-	// in octets; 0 leaves them to the system.
+	// in bytes; 0 leaves them to the system.
 	SendBuffer    int `json:"send_buffer,omitempty"`
 	ReceiveBuffer int `json:"receive_buffer,omitempty"`
 	// Markers asks for MPA's markers in both directions.
 	Markers bool `json:"markers,omitempty"`
-	// MaxULPDU is the largest ULPDU in octets; 0 follows the path's segment size.
+	// MaxULPDU is the largest ULPDU in bytes; 0 follows the path's segment size.
 	MaxULPDU int `json:"max_ulpdu,omitempty"`
 	// Spin is how long an RDMA connection is polled, and its completion queue,
 	// before who waits for it sleeps.

@@ -49,7 +49,7 @@ func TestOptionsThatASocketCannotHaveEndTheMeasurement(t *testing.T) {
 		want   string
 	}{
 		{Tuning{Congestion: "no-such"}, `congestion control "no-such"`},
-		{Tuning{SendBuffer: -1}, "send buffer of -1 octets"},
+		{Tuning{SendBuffer: -1}, "send buffer of -1"},
 	} {
 		cfg := quick(addr, Write)
 		cfg.Tuning = v.tuning
