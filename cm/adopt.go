@@ -8,32 +8,31 @@ import (
 	"github.com/weft-rdma/weft/verbs"
 )
 
-// An Adoption says how a connection goes on as RDMA whose consumers have used it
-// before and agreed on all of this in their own words: nothing of it is negotiated.
-// The two sides' have to match.
+// An Adoption describes how a connection that its consumers have already used
+// continues as RDMA. Nothing of it is negotiated: the consumers agree on it in a
+// protocol of their own, and both sides' have to match.
 type Adoption struct {
-	// Initiator is the side that may send first; the other waits for its first
-	// message. It is the one that got the last message in streaming mode, the
-	// passive side of Verbs §6.6.1.2; with no such message it is for the
-	// consumers to decide (§13.1).
+	// Initiator is set on the side that may send first; the other waits for its
+	// first message. It is the side that received the last message in streaming
+	// mode, the passive side of Verbs §6.6.1.2. Without such a message the
+	// consumers choose it (§13.1).
 	Initiator bool
 
 	// StreamMessage is the last message in streaming mode, sent before iWARP
 	// begins (§6.6.1.1).
 	StreamMessage []byte
 
-	// Early are octets that were read from the connection and are behind the
-	// peer's last message in streaming mode: the beginning of its iWARP stream.
+	// Early are octets that were read from the connection beyond the peer's last
+	// message in streaming mode: the beginning of its iWARP stream.
 	Early []byte
 
-	// MPA says, of what start-up would settle, the profile, which is the
-	// revision, CRC, markers, which go both ways or none, IRD and ORD, which if 0
-	// are the queue pair's, and the rest that is for mpa.Params. Nothing else of
-	// it is used.
+	// MPA has what start-up would negotiate: Profile (the revision), NoCRC, Markers
+	// (both ways or neither), IRD and ORD (0 is the queue pair's); also MaxULPDU,
+	// Spin and ReadBuffer. Its other fields are not used.
 	MPA mpa.Config
 }
 
-// params are the terms of the stream.
+// params returns the terms of the stream.
 func (a *Adoption) params(ird, ord uint16) mpa.Params {
 	p := mpa.Params{
 		Revision: mpa.Revision2, CRC: !a.MPA.NoCRC, SendMarkers: a.MPA.Markers, RecvMarkers: a.MPA.Markers,
@@ -52,12 +51,12 @@ func (a *Adoption) params(ird, ord uint16) mpa.Params {
 
 // Adopt connects an Idle queue pair over an established connection in streaming
 // mode, without the start-up frames of MPA (Modify QP from Idle to RTS, Verbs
-// §6.2.1.2, §6.6.1). When it returns the queue pair is in RTS, and owns the
-// connection; on an error that is still the caller's. Only a StreamMessage takes
-// time, at most the RNIC's CloseTimeout.
+// §6.2.1.2, §6.6.1). When it returns, the queue pair is in RTS and owns the
+// connection; after an error the caller still owns it. Only sending a StreamMessage
+// takes time, at most the RNIC's CloseTimeout.
 //
-// For start-up frames behind a streaming mode there is [Connect], and [Receive]
-// and [Request.Accept], with StreamMessage and Early of their mpa.Config.
+// For streaming mode followed by start-up frames use [Connect], or [Receive] and
+// [Request.Accept], with StreamMessage and Early of their mpa.Config.
 func Adopt(qp *verbs.QP, nc net.Conn, a Adoption) (*Conn, error) {
 	if err := checkIdle(qp); err != nil {
 		return nil, err

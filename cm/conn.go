@@ -26,35 +26,35 @@ type Conn struct {
 	terms       verbs.Terms
 }
 
-// QP is the queue pair that was connected.
+// QP returns the queue pair that was connected.
 func (c *Conn) QP() *verbs.QP { return c.qp }
 
-// PrivateData is what the peer said when it asked or accepted.
+// PrivateData returns the private data of the peer's request or reply.
 func (c *Conn) PrivateData() []byte { return c.privateData }
 
-// IRD is the number of RDMA Reads and atomics that the peer may have
-// outstanding, as agreed.
+// IRD returns the agreed number of RDMA Reads and atomics that the peer may have
+// outstanding.
 func (c *Conn) IRD() int { return c.terms.IRD }
 
-// ORD is the number of those that this side may have.
+// ORD returns the agreed number that this side may have outstanding.
 func (c *Conn) ORD() int { return c.terms.ORD }
 
-// MPA returns the terms of the stream.
+// MPA returns the negotiated terms of the stream.
 func (c *Conn) MPA() mpa.Params { return c.mpa.Params() }
 
-// Stats returns what has passed over the stream.
+// Stats returns the stream's counters.
 func (c *Conn) Stats() mpa.Stats { return c.mpa.Stats() }
 
-// LocalAddr and RemoteAddr are those of the connection below.
+// LocalAddr returns the local address of the connection.
 func (c *Conn) LocalAddr() net.Addr { return c.mpa.LocalAddr() }
 
-// RemoteAddr is the peer's address.
+// RemoteAddr returns the peer's address.
 func (c *Conn) RemoteAddr() net.Addr { return c.mpa.RemoteAddr() }
 
-// Close closes the connection gracefully, as Shutdown does, for no longer than
-// the CloseTimeout of the RNIC (5 s by default): a peer that leaves work without
-// an answer for so long is reset, and Close fails with context.DeadlineExceeded.
-// A connection that has been closed gracefully, by either side, stays so.
+// Close is Shutdown with the RNIC's CloseTimeout (5 s by default) for a limit. If the
+// peer has left work unanswered by then, the connection is reset and Close fails with
+// context.DeadlineExceeded. Close of a connection that either side has closed
+// gracefully succeeds.
 func (c *Conn) Close() error {
 	a, err := c.qp.RNIC().Query()
 	if err != nil {
@@ -69,15 +69,14 @@ func (c *Conn) Close() error {
 	return err
 }
 
-// Shutdown closes the connection gracefully: it waits for what is outstanding for as
-// long as the context lasts, and resets the stream then. See [verbs.QP.Close].
+// Shutdown closes the connection gracefully: it waits for what is outstanding, and
+// resets the stream if the context ends first. See [verbs.QP.Close].
 func (c *Conn) Shutdown(ctx context.Context) error { return c.qp.Close(ctx) }
 
-// readyTimeout bounds the wait for the message that opens a peer-to-peer
-// stream.
+// readyTimeout limits the wait for the first message of a peer-to-peer stream.
 const readyTimeout = 10 * time.Second
 
-// establish hands a stream over to a queue pair.
+// establish hands a stream to a queue pair.
 func establish(qp *verbs.QP, mc *mpa.Conn, cfg mpa.Config, nudge time.Duration, privateData []byte) (*Conn, error) {
 	p := mc.Params()
 	terms := verbs.Terms{
@@ -89,7 +88,7 @@ func establish(qp *verbs.QP, mc *mpa.Conn, cfg mpa.Config, nudge time.Duration, 
 	}
 	if err := qp.Establish(mc, terms); err != nil {
 		if p.Initiator {
-			// RFC 6581 §9.3. A responder may not send anything yet.
+			// RFC 6581 §9.3. A responder can't send a Terminate yet.
 			return nil, refuse(mc, &mpa.Error{Code: mpa.CodeCatastrophic, Detail: "the stream has no queue pair", Err: err})
 		}
 		_ = mc.Reset()
@@ -111,8 +110,8 @@ func opening(set mpa.RTR) (rtr rdmap.RTR) {
 	return rtr
 }
 
-// agreed is the value that start-up agreed on, or our own if it was left to the
-// consumers.
+// agreed returns the value that start-up negotiated, or this side's own if it was left
+// to the consumers.
 func agreed(v, own uint16) int {
 	if v == mpa.NotNegotiated {
 		v = own
@@ -123,14 +122,14 @@ func agreed(v, own uint16) int {
 	return int(v)
 }
 
-// ready waits for the peer's first message.
-func (c *Conn) ready(ctx context.Context) error {
+// waitReady waits for the peer's first message.
+func (c *Conn) waitReady(ctx context.Context) error {
 	late := fmt.Errorf("nothing within %v: %w", readyTimeout, context.DeadlineExceeded)
 	ctx, cancel := context.WithTimeoutCause(ctx, readyTimeout, late)
 	defer cancel()
 	changed := make(chan error, 1)
 	go func() {
-		// Not Terminate and Closing: what is said then has to reach the peer.
+		// Not for Terminate and Closing: their last message has to reach the peer.
 		_, err := c.qp.WaitState(ctx, verbs.Idle, verbs.Error)
 		changed <- err
 	}()
@@ -146,7 +145,7 @@ func (c *Conn) ready(ctx context.Context) error {
 		c.qp.Abort()
 		err = context.Cause(ctx)
 	} else {
-		err = cmp.Or(c.qp.Err(), io.EOF) // the peer closed as if all were well
+		err = cmp.Or(c.qp.Err(), io.EOF) // io.EOF: the peer closed gracefully
 	}
 	return fmt.Errorf("cm: the peer's ready-to-receive message did not come: %w", err)
 }

@@ -14,10 +14,9 @@ import (
 
 // Dial connects an Idle queue pair to a listener: network is "tcp", "tcp4" or
 // "tcp6" and addr host:port, or "unix" and a path; any other network is a
-// net.UnknownNetworkError. When it returns the queue pair is in RTS. A peer
-// that refuses makes it fail with a *RejectedError; other errors say at which
-// step the connection failed. Params that cannot be are refused before anybody
-// is called.
+// net.UnknownNetworkError. When it returns, the queue pair is in RTS. If the peer
+// rejects the connection, the error is a *RejectedError; other errors name the step
+// that failed. Invalid Params are an error before anything is sent.
 func Dial(ctx context.Context, qp *verbs.QP, network, addr string, p Params) (*Conn, error) {
 	if err := checkIdle(qp); err != nil {
 		return nil, err
@@ -36,29 +35,28 @@ func Dial(ctx context.Context, qp *verbs.QP, network, addr string, p Params) (*C
 
 func dial(ctx context.Context, qp *verbs.QP, network, addr string, p Params) (*Conn, error) {
 	d := net.Dialer{Control: p.Socket.Control}
-	d.SetMultipathTCP(false) // its segments are not what MPA aligns FPDUs with
+	d.SetMultipathTCP(false) // it hides the segment size, to which MPA aligns FPDUs
 	nc, err := d.DialContext(ctx, network, addr)
 	if err != nil {
 		return nil, fmt.Errorf("cm: dial: %w", err)
 	}
 	c, err := connect(ctx, qp, wrapped(nc, p.Wrap), p)
 	if err != nil {
-		_ = nc.Close() // closed already but after a rejection
+		_ = nc.Close() // closed already, except after a rejection
 	}
 	return c, err
 }
 
-// Connect is Dial over a connection that exists, which it owns from then on
-// unless the error is that of a queue pair that is not Idle or a
-// *RejectedError. p.Socket is applied to the socket that nc is or, by its method
-// NetConn() net.Conn, wraps; it has to be empty if there is none. p.Wrap is not
-// used.
+// Connect is Dial over an existing connection, which it owns from then on, unless the
+// error is ErrNotIdle or a *RejectedError. p.Socket is applied to the socket that nc
+// is, or wraps and returns by a method NetConn() net.Conn; without a socket it has to
+// be empty. p.Wrap is not used.
 func Connect(ctx context.Context, qp *verbs.QP, nc net.Conn, p Params) (*Conn, error) {
 	if err := checkIdle(qp); err != nil {
 		return nil, err
 	}
 	if err := p.Socket.applyBelow(nc); err != nil {
-		_ = nc.Close() // nothing was said
+		_ = nc.Close() // nothing was sent
 		return nil, err
 	}
 	return connect(ctx, qp, nc, p)
@@ -78,20 +76,20 @@ func connect(ctx context.Context, qp *verbs.QP, nc net.Conn, p Params) (*Conn, e
 	case err != nil && mc != nil:
 		return nil, refuse(mc, err)
 	case err != nil:
-		_ = nc.Close() // closed already unless there was nothing to be sent
+		_ = nc.Close() // closed already, unless nothing was sent
 		return nil, fmt.Errorf("cm: connect: %w", err)
 	}
 	return establish(qp, mc, cfg, p.Nudge, peer.PrivateData)
 }
 
-// refuseTimeout bounds the farewell to a peer whose terms cannot be met.
+// refuseTimeout limits how long a Terminate to a peer with unacceptable terms may take.
 const refuseTimeout = 2 * time.Second
 
-// refuse tells the peer by a Terminate message why the stream ends before it
-// began, and closes it.
+// refuse sends a Terminate message that says why the stream ends before it began, and
+// closes the stream.
 func refuse(mc *mpa.Conn, err error) error {
 	deadline := time.Now().Add(refuseTimeout)
-	_ = mc.SetReadDeadline(deadline) // without deadlines the peer decides how long it takes
+	_ = mc.SetReadDeadline(deadline) // if it fails, the peer decides how long this takes
 	_ = mc.SetWriteDeadline(deadline)
 	return fmt.Errorf("cm: connect: %w", rdmap.Refuse(mc, err))
 }

@@ -1,6 +1,6 @@
-// Package cm is the connection manager: it makes RDMA connections over TCP, or
-// over any net.Conn, agrees with the peer on their terms (MPA start-up, RFC 5044
-// §7.1 and RFC 6581), and hands them to queue pairs.
+// Package cm is the connection manager. It makes RDMA connections over TCP or any
+// net.Conn, negotiates their terms with the peer (MPA start-up, RFC 5044 §7.1 and
+// RFC 6581), and hands them to queue pairs.
 //
 // One side listens:
 //
@@ -12,14 +12,14 @@
 //
 //	conn, err := cm.Dial(ctx, qp, "tcp", ln.Addr().String(), cm.Params{})
 //
-// A [Conn] is closed by either side: Close waits for what is outstanding, for a
-// bounded time, and Shutdown for as long as a context lasts.
+// Either side closes a [Conn]: Close waits a bounded time for what is outstanding,
+// Shutdown as long as a context lasts.
 //
-// The side that dials has to send first: what the other side posts is held back
-// until its first message has arrived (RFC 5044 §7.1.2), unless the dialer asks
-// for the peer-to-peer model of RFC 6581. Receives belong on a queue pair before
-// it is connected.
+// The side that dials has to send first: what the other side posts is held until
+// the dialer's first message has arrived (RFC 5044 §7.1.2), unless the dialer asks
+// for the peer-to-peer model of RFC 6581. Post receives before the queue pair is
+// connected.
 //
-// The sockets are tuned as the system tunes them, unless a [Socket] chooses their
-// congestion control or their buffers.
+// The system tunes the sockets, unless a [Socket] chooses their congestion control or
+// buffer sizes.
 package cm

@@ -1,3 +1,20 @@
+// A listener, and the requests that it returns.
+//
+// A connection goes through these steps, and each can be its last:
+//
+//  1. serve accepts it, and ListenConfig.Admit decides about its origin.
+//  2. It takes a place among those in start-up, perhaps another's (enter).
+//  3. A goroutine of its own reads the peer's Request frame (receive).
+//  4. It exchanges its place for one in the queue (offer).
+//  5. Listener.Accept takes it from the queue (next), and the consumer answers it by
+//     Request.Accept or Request.Reject.
+//
+// From step 2 to step 5 it counts against the RNIC's Limits.PendingConnections.
+//
+// Locking: Listener.mu guards the set of those in start-up and the queue. The lock of
+// the places comes after it: a place may be freed under Listener.mu, and Places
+// call Evict, which takes Listener.mu, without their own lock.
+
 package cm
 
 import (
@@ -18,45 +35,42 @@ import (
 	"github.com/weft-rdma/weft/verbs"
 )
 
-// A ListenConfig says how a Listener treats those who connect. The zero value
-// is useful.
+// A ListenConfig says how a Listener treats connections. The zero value is useful.
 type ListenConfig struct {
-	// MPA holds what is not the default of the start-up, as in Params; IRD and
-	// ORD in it are what a rejection tells the peer.
+	// MPA configures start-up, as in Params. Its IRD and ORD are what a rejection
+	// says.
 	MPA mpa.Config
 
-	// Backlog bounds, each by itself, the connections in start-up and the
-	// requests that wait for Accept. Both are divided by [origin.Share]: a
-	// connection beyond the first takes the place of the oldest in start-up of the
-	// share with the most, so that those who connect and say nothing do not shut
-	// out those who speak; a request beyond the second that of the oldest of a
-	// share that has more of them than its own, and is closed if there is none. 0
-	// means 128.
+	// Backlog limits the connections in start-up, and separately the requests that
+	// wait for Accept. 0 is 128. Both are divided by [origin.Share]. When start-up is
+	// full, a new connection takes the place of the oldest one of the share with the
+	// most, so that peers that connect and send nothing do not shut out others. When
+	// the queue is full, a new request takes the place of the oldest one of a share
+	// that has more than its own; if there is none, it is closed.
 	//
-	// Both count against Limits.PendingConnections of the RNIC, too. When that
-	// is met a connection takes the place of another of this listener in start-up,
-	// and is closed if there is none.
+	// Both also count against Limits.PendingConnections of the RNIC. When that limit
+	// is reached, a new connection takes the place of one in start-up at this
+	// listener; if there is none, it is closed.
 	Backlog int
 
-	// Socket holds the options of the socket that listens, which its connections
-	// have from it.
+	// Socket holds the options of the listening socket, which its connections
+	// inherit.
 	Socket Socket
 
 	// Wrap, if not nil, is put around each connection before start-up.
 	Wrap func(net.Conn) net.Conn
 
-	// Admit, if not nil, decides which connections are taken. Without it all are,
-	// with origin.Of as their origin. A refused connection is reset before one of its
-	// octets is read. Admit is asked for one connection after the other, and so must not wait for
-	// a peer.
+	// Admit, if not nil, decides which connections are admitted, and returns their
+	// origin. Without it all are, with origin.Of as their origin. A connection that is
+	// not admitted is reset before an octet of it is read. Connections wait for
+	// each other's Admit, so it must not wait for a peer.
 	Admit origin.Admit
 
-	// Logger tells of connections that did not get as far as Accept; nil is
-	// silent.
+	// Logger logs connections that ended before Accept; nil logs nothing.
 	Logger *slog.Logger
 }
 
-// A Listener takes connections. Its methods may be called by any goroutine.
+// A Listener accepts connections. Its methods may be called by any goroutine.
 type Listener struct {
 	rnic   *verbs.RNIC
 	ln     net.Listener
@@ -66,43 +80,41 @@ type Listener struct {
 	cancel context.CancelFunc
 	wg     sync.WaitGroup
 
-	starts *fairness.Places // of those in start-up
-	waits  *fairness.Places // of those in the queue
-	turned fairness.Log     // those turned away
+	starts   *fairness.Places // of connections in start-up
+	waits    *fairness.Places // of requests in the queue
+	refusals fairness.Log
 
 	mu       sync.Mutex
 	starting map[*starting]struct{} // each counts against the RNIC's limit
 	queue    []*queued              // oldest first; each counts, too
-	arrived  chan struct{}          // capacity 1: there may be something in the queue
+	arrived  chan struct{}          // capacity 1: the queue may have a request
 }
 
 // Listen listens on a local address: network is "tcp", "tcp4" or "tcp6" and addr
 // host:port, where port 0 takes any, or "unix" and a path; any other network is a
-// net.UnknownNetworkError. What it takes is for queue pairs of
-// rnic. The context bounds the call alone. A listener counts against
-// Limits.Listeners of the RNIC, or Listen fails with verbs.ErrResources, and is
-// closed with the RNIC.
+// net.UnknownNetworkError. Its connections are for queue pairs of rnic. The context
+// limits only the call. The listener counts against the RNIC's Limits.Listeners, beyond
+// which Listen fails with verbs.ErrResources, and is closed with the RNIC.
 func Listen(ctx context.Context, rnic *verbs.RNIC, network, addr string, cfg ListenConfig) (*Listener, error) {
 	if err := checkNetwork(network); err != nil {
 		return nil, fmt.Errorf("cm: listen: %w", err)
 	}
 	lc := net.ListenConfig{Control: cfg.Socket.Control}
-	lc.SetMultipathTCP(false) // its segments are not what MPA aligns FPDUs with
+	lc.SetMultipathTCP(false) // it hides the segment size, to which MPA aligns FPDUs
 	ln, err := lc.Listen(ctx, network, addr)
 	if err != nil {
 		return nil, fmt.Errorf("cm: listen: %w", err)
 	}
 	l, err := newListener(rnic, ln, cfg)
 	if err != nil {
-		_ = ln.Close() // nobody has connected
+		_ = ln.Close() // it has no connections
 	}
 	return l, err
 }
 
-// NewListener takes connections for rnic from ln, which it owns from then on.
-// It fails, and ln stays the caller's, with verbs.ErrRNIC, or with
-// verbs.ErrResources when the RNIC has as many listeners as it may. cfg.Socket is
-// applied to ln, and counts for connections that begin from then on; it has to be
+// NewListener is Listen with an existing listener, which it owns from then on. If it
+// fails, with verbs.ErrRNIC or verbs.ErrResources, say, ln is still the caller's.
+// cfg.Socket is applied to ln, and so to connections that begin afterwards; it has to be
 // empty unless ln is a syscall.Conn, as a *net.TCPListener is.
 func NewListener(rnic *verbs.RNIC, ln net.Listener, cfg ListenConfig) (*Listener, error) {
 	if cfg.Socket != (Socket{}) {
@@ -129,7 +141,7 @@ func newListener(rnic *verbs.RNIC, ln net.Listener, cfg ListenConfig) (*Listener
 	l := &Listener{
 		rnic: rnic, ln: ln, cfg: cfg, log: log, ctx: ctx, cancel: cancel, arrived: make(chan struct{}, 1),
 		starts: fairness.NewPlaces(cfg.Backlog), waits: fairness.NewPlaces(cfg.Backlog),
-		turned: fairness.Log{Logger: log}, starting: make(map[*starting]struct{}),
+		refusals: fairness.Log{Logger: log}, starting: make(map[*starting]struct{}),
 	}
 	l.wg.Add(1) // before the RNIC may close it
 	if err := listening.Of(rnic).AttachListener(l); err != nil {
@@ -140,11 +152,12 @@ func newListener(rnic *verbs.RNIC, ln net.Listener, cfg ListenConfig) (*Listener
 	return l, nil
 }
 
-// Addr is the address that the listener has.
+// Addr returns the local address.
 func (l *Listener) Addr() net.Addr { return l.ln.Addr() }
 
-// Accept waits for the next request for a connection. It fails with the
-// context's error, or with ErrClosed.
+// Accept waits for a request for a connection. It fails with the context's error, or
+// with ErrClosed. Among the requests that wait it returns the oldest of the share that
+// has the fewest, so that no share waits for all requests of another.
 func (l *Listener) Accept(ctx context.Context) (*Request, error) {
 	for {
 		if l.ctx.Err() != nil {
@@ -162,46 +175,46 @@ func (l *Listener) Accept(ctx context.Context) (*Request, error) {
 	}
 }
 
-// next takes a request that is still alive, if there is one: the oldest of the share
-// with the fewest, so that nobody waits for all those of another.
+// next removes the request from the queue that Accept is to return; nil if there is
+// none.
 func (l *Listener) next() *Request {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	l.bury()
+	l.dropExpired()
 	if len(l.queue) == 0 {
 		return nil
 	}
 	i := fewest(l.queue)
 	q := l.queue[i]
 	l.queue = slices.Delete(l.queue, i, i+1)
-	q.settle() // it is the consumer's
+	q.release() // it is the consumer's now
 	if len(l.queue) > 0 {
-		l.rouse() // another Accept may be waiting
+		l.wakeAccept() // there may be several
 	}
 	return q.r
 }
 
-// bury drops requests whose time to be decided is over; needs mu.
-func (l *Listener) bury() {
+// dropExpired removes requests that were not answered in time. It needs mu.
+func (l *Listener) dropExpired() {
 	l.queue = slices.DeleteFunc(l.queue, func(q *queued) bool {
 		if !q.r.mpa.Expired() {
 			return false
 		}
-		q.settle()
+		q.release()
 		return true
 	})
 }
 
-// rouse wakes an Accept.
-func (l *Listener) rouse() {
+// wakeAccept wakes an Accept that waits.
+func (l *Listener) wakeAccept() {
 	select {
 	case l.arrived <- struct{}{}:
 	default:
 	}
 }
 
-// Close stops listening and closes all connections that Accept has not
-// returned. When it returns nothing of the listener is left.
+// Close stops listening and closes all connections that Accept has not returned. When
+// it returns, all goroutines of the listener have ended.
 func (l *Listener) Close() error {
 	l.cancel()
 	err := l.ln.Close()
@@ -211,23 +224,23 @@ func (l *Listener) Close() error {
 	defer l.mu.Unlock()
 	for _, q := range l.queue {
 		_ = q.r.mpa.Close() // answered or expired already
-		q.settle()
+		q.release()
 	}
 	l.queue = nil
 	return err
 }
 
-// serve takes connections until the listener is closed.
+// serve accepts connections until the listener is closed.
 func (l *Listener) serve() {
 	defer l.wg.Done()
 	for {
 		nc, err := l.ln.Accept()
 		switch {
 		case err == nil:
-			l.take(nc)
+			l.start(nc)
 		case l.ctx.Err() != nil, errors.Is(err, net.ErrClosed):
 			return
-		default: // out of descriptors, or the peer was gone: others may have more luck
+		default: // out of descriptors, or the peer is gone: the next may succeed
 			l.log.Warn("accept", "err", err)
 			select {
 			case <-time.After(acceptPause):
@@ -238,20 +251,20 @@ func (l *Listener) serve() {
 	}
 }
 
-// take has a connection begin its start-up if it is admitted and there is room.
-// Nothing is left of others.
-func (l *Listener) take(nc net.Conn) {
+// start begins the start-up of a connection if it is admitted and there is a place;
+// otherwise it closes the connection.
+func (l *Listener) start(nc net.Conn) {
 	from, err := l.admit(nc)
 	if err != nil {
 		drop(nc)
-		l.turned.Tell(slog.LevelWarn, "refused a connection", origin.Of(nc.RemoteAddr()).Share(), nc.RemoteAddr(), err)
+		l.refusals.Tell(slog.LevelWarn, "refused a connection", origin.Of(nc.RemoteAddr()).Share(), nc.RemoteAddr(), err)
 		return
 	}
-	s, err := l.enter(nc, from) // here, in the order of their coming
+	s, err := l.enter(nc, from) // here, so that they enter in the order of arrival
 	if err != nil {
 		drop(nc)
 		if l.ctx.Err() == nil {
-			l.turned.Tell(slog.LevelWarn, "refused a connection", from.Share(), nc.RemoteAddr(), err)
+			l.refusals.Tell(slog.LevelWarn, "refused a connection", from.Share(), nc.RemoteAddr(), err)
 		}
 		return
 	}
@@ -265,61 +278,62 @@ func (l *Listener) admit(nc net.Conn) (*origin.Origin, error) {
 	return l.cfg.Admit(nc)
 }
 
-// acceptPause keeps a listener that cannot accept from doing nothing else.
+// acceptPause keeps a listener that can't accept from spinning.
 const acceptPause = 50 * time.Millisecond
 
-// A Request is a peer that asks for a connection: Accept or Reject it, once,
-// within the decision time of the MPA configuration (30 s by default).
+// A Request is a peer's request for a connection. Accept or Reject it, once, within
+// the decision time of the MPA configuration (30 s by default).
 type Request struct {
 	mpa  *mpa.Request
 	nc   net.Conn
-	rnic *verbs.RNIC // whose queue pairs may have it; nil is any
+	rnic *verbs.RNIC // whose queue pairs may accept it; nil is any
 	from *origin.Origin
 }
 
-// Receive waits for the request on a connection that was accepted elsewhere,
-// which it owns from then on.
+// Receive waits for the request on a connection that was accepted elsewhere. It owns
+// the connection from then on.
 func Receive(ctx context.Context, nc net.Conn, cfg mpa.Config) (*Request, error) {
 	r, err := mpa.Await(ctx, nc, cfg)
 	if err != nil {
-		_ = nc.Close() // closed already unless the configuration was at fault
+		_ = nc.Close() // closed already, unless the configuration is invalid
 		return nil, fmt.Errorf("cm: start-up with %v: %w", nc.RemoteAddr(), err)
 	}
 	return &Request{mpa: r, nc: nc, from: origin.Of(nc.RemoteAddr())}, nil
 }
 
-// PrivateData is what the peer says.
+// PrivateData returns the private data of the request.
 func (r *Request) PrivateData() []byte { return r.mpa.PrivateData }
 
-// Origin is where the connection comes from, as ListenConfig.Admit said.
+// Origin returns where the connection comes from, as ListenConfig.Admit determined.
 func (r *Request) Origin() *origin.Origin { return r.from }
 
-// Peer is everything that the peer's request said.
+// Peer returns all of the peer's Request frame.
 func (r *Request) Peer() mpa.Peer { return r.mpa.Peer }
 
-// IRD and ORD are the numbers of RDMA Reads and atomics that the peer takes and
-// wants to make at a time; mpa.NotNegotiated if it did not say.
+// IRD returns the number of RDMA Reads and atomics that the peer accepts at a time;
+// mpa.NotNegotiated if it did not say.
 func (r *Request) IRD() int { return int(r.mpa.IRD) }
 
-// ORD returns the latter.
+// ORD returns the number of RDMA Reads and atomics that the peer wants to have
+// outstanding; mpa.NotNegotiated if it did not say.
 func (r *Request) ORD() int { return int(r.mpa.ORD) }
 
-// LocalAddr and RemoteAddr are those of the connection below.
+// LocalAddr returns the local address of the connection.
 func (r *Request) LocalAddr() net.Addr { return r.nc.LocalAddr() }
 
-// RemoteAddr is the peer's address.
+// RemoteAddr returns the peer's address.
 func (r *Request) RemoteAddr() net.Addr { return r.nc.RemoteAddr() }
 
-// Accept accepts the connection and hands it to an Idle queue pair, which is in
-// RTS when it returns. Nothing that is posted leaves before the peer's first
-// message has arrived; for a peer-to-peer start-up Accept waits for that. An
-// error that is this side's own mistake (ErrNotIdle, verbs.ErrQP, verbs.ErrIRD,
-// verbs.ErrORD, mpa.ErrPrivateData, an mpa.Config that cannot be) leaves the
-// request as it was; any other ends the connection. p.Socket and p.Wrap are not
-// used: they are the listener's.
+// Accept accepts the connection and hands it to an Idle queue pair, which is in RTS
+// when Accept returns. What is posted is sent after the peer's first message has
+// arrived; in a peer-to-peer start-up Accept waits for that message. After an error that
+// is this side's own mistake (ErrNotIdle, verbs.ErrQP, verbs.ErrIRD, verbs.ErrORD,
+// mpa.ErrPrivateData, an invalid mpa.Config) the request can still be answered; any
+// other error ends the connection. p.Socket and p.Wrap are not used: they are the
+// listener's.
 func (r *Request) Accept(ctx context.Context, qp *verbs.QP, p Params) (*Conn, error) {
 	if r.rnic != nil && qp.RNIC() != r.rnic {
-		return nil, fmt.Errorf("cm: accept: %w: it is not of the listener's RNIC", verbs.ErrQP)
+		return nil, fmt.Errorf("cm: accept: %w: it belongs to another RNIC than the listener's", verbs.ErrQP)
 	}
 	if err := checkIdle(qp); err != nil {
 		return nil, err
@@ -336,17 +350,17 @@ func (r *Request) Accept(ctx context.Context, qp *verbs.QP, p Params) (*Conn, er
 	if err != nil || !mc.Params().PeerToPeer {
 		return c, err
 	}
-	if err := c.ready(ctx); err != nil {
+	if err := c.waitReady(ctx); err != nil {
 		return nil, err
 	}
 	return c, nil
 }
 
-// Reject refuses the connection and tells the peer privateData.
+// Reject rejects the connection and sends privateData to the peer.
 func (r *Request) Reject(privateData []byte) error {
 	if err := r.mpa.Reject(privateData); err != nil {
 		return fmt.Errorf("cm: reject: %w", err)
 	}
-	// RFC 5044 §7.1.2: the connection is the consumer's now, and it is done.
+	// RFC 5044 §7.1.2: the connection is the consumer's now, who is done with it.
 	return r.nc.Close()
 }

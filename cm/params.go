@@ -10,28 +10,27 @@ import (
 	"github.com/weft-rdma/weft/verbs"
 )
 
-// Params are one side's wishes for a connection. The zero value is useful.
+// Params are what one side asks for in a connection. The zero value is useful.
 type Params struct {
 	// PrivateData goes to the peer's consumer with the start-up frame: up to
 	// 508 octets, 512 without the enhancements of RFC 6581. (Linux takes 252.)
 	// More is refused with mpa.ErrPrivateData, before anything is sent.
 	PrivateData []byte
 
-	// MPA holds everything about the start-up and the stream that is not the
-	// default: CRC, markers, peer-to-peer, revision, time limits, FPDU size.
-	// IRD and ORD in it, if 0, are the queue pair's.
+	// MPA configures start-up and the stream: CRC, markers, peer-to-peer, revision,
+	// time limits, FPDU size. Its IRD and ORD, if 0, are the queue pair's.
 	MPA mpa.Config
 
-	// Fallback dials again, with the unenhanced start-up of RFC 5044, when the
-	// peer closes the connection on an enhanced request (RFC 6581 §10).
+	// Fallback dials again, with the unenhanced start-up of RFC 5044, if the peer
+	// closes the connection in response to an enhanced request (RFC 6581 §10).
 	Fallback bool
 
-	// Nudge is for who dials, and waits for an answer to the first message: after
-	// so long without one the peer is sent an empty RDMA Write, which neither
-	// consumer sees, and then four more, each after three times as long. 0 is
-	// never. Linux siw leaves a first message that comes within microseconds of
-	// its reply unread until more comes, so that both sides may wait for ever. A
-	// peer that closes in place of an answer may see the nudge as a Bad Close.
+	// Nudge is for a dialer that waits for an answer to its first message. If
+	// nothing has arrived after this time, an empty RDMA Write is sent, which neither
+	// consumer sees, and then up to four more, each after three times as long. 0 is
+	// never. Linux siw leaves a first message that arrives within microseconds of its
+	// reply unread until more arrives, so both sides may wait forever. A peer that
+	// closes instead of answering may take the nudge for a Bad Close.
 	Nudge time.Duration
 
 	// Socket holds the options of the TCP socket that Dial opens or Connect gets.
@@ -42,11 +41,11 @@ type Params struct {
 	Wrap func(net.Conn) net.Conn
 }
 
-// DefaultNudge is the Nudge of those to whom every first message is a question, as
-// package rpcrdma's clients.
+// DefaultNudge is the Nudge of clients whose first message is a request, as in package
+// rpcrdma.
 const DefaultNudge = 20 * time.Millisecond
 
-// config is the start-up's configuration for a queue pair.
+// config returns the configuration of start-up for a queue pair.
 func (p *Params) config(qp *verbs.QP) (mpa.Config, error) {
 	cfg := p.MPA
 	q, err := qp.Query()
@@ -74,7 +73,7 @@ func (p *Params) config(qp *verbs.QP) (mpa.Config, error) {
 	return cfg, nil
 }
 
-// check refuses what Dial could not ask for.
+// check returns an error for Params that Dial can't ask for.
 func (p *Params) check(qp *verbs.QP, network string) error {
 	if err := checkNetwork(network); err != nil {
 		return fmt.Errorf("cm: dial: %w", err)
@@ -89,7 +88,7 @@ func (p *Params) check(qp *verbs.QP, network string) error {
 	return nil
 }
 
-// checkNetwork refuses the networks of package net that have no streams.
+// checkNetwork returns an error for networks of package net that have no streams.
 func checkNetwork(network string) error {
 	switch network {
 	case "tcp", "tcp4", "tcp6", "unix":
@@ -105,10 +104,10 @@ func wrapped(nc net.Conn, wrap func(net.Conn) net.Conn) net.Conn {
 	return nc
 }
 
-// A RejectedError says that the peer's consumer refused the connection.
+// A RejectedError reports that the peer's consumer rejected the connection.
 type RejectedError struct {
 	Addr        net.Addr // the peer
-	PrivateData []byte   // what it said
+	PrivateData []byte   // of the peer's reply
 	Err         *mpa.RejectError
 }
 
@@ -122,12 +121,12 @@ func (e *RejectedError) Error() string {
 
 func (e *RejectedError) Unwrap() error { return e.Err }
 
-// Errors of this package, to be told apart with errors.Is.
+// Errors of this package, for errors.Is.
 var (
-	// ErrNotIdle: the queue pair is not in the Idle state, in which alone it
-	// can be connected.
+	// ErrNotIdle: the queue pair can't be connected, because it is not in the Idle
+	// state.
 	ErrNotIdle = errors.New("queue pair is not Idle: Reset it, or create another")
-	// ErrClosed: the listener has been closed. It is net.ErrClosed, too.
+	// ErrClosed: the listener has been closed. It also matches net.ErrClosed.
 	ErrClosed error = closedError{}
 )
 

@@ -1,7 +1,7 @@
-package cm
+// The connections of a listener that Accept has not returned: those in start-up, and
+// those in the queue. Their places are divided fairly. listen.go has the steps.
 
-// This file is the connections of a listener that Accept has not returned: those
-// in start-up, and those in the queue. Their places are divided fairly.
+package cm
 
 import (
 	"context"
@@ -26,12 +26,12 @@ type starting struct {
 	place  *fairness.Place
 }
 
-// enter counts a connection in, if need be in place of another, mostly that which
-// has been in start-up for longest: an honest peer needs one round trip. It fails
-// if the RNIC takes no more and none of this listener's can make room.
+// enter takes a place in start-up for a connection, if need be another's: mostly that
+// of the one that has been there longest, since an honest peer needs one round trip. It
+// fails if the RNIC's limit is reached and none at this listener can make room.
 func (l *Listener) enter(nc net.Conn, from *origin.Origin) (*starting, error) {
 	l.mu.Lock()
-	l.bury()
+	l.dropExpired()
 	l.mu.Unlock()
 	err := listening.Of(l.rnic).AdmitConnection()
 	for err != nil && l.starts.Relieve(from.Share()) {
@@ -52,7 +52,7 @@ func (l *Listener) enter(nc net.Conn, from *origin.Origin) (*starting, error) {
 	return s, nil
 }
 
-// Standing is that of a [fairness.Holder].
+// Standing is for [fairness.Holder].
 func (s *starting) Standing() fairness.Standing { return fairness.Standing{Since: s.began} }
 
 // Evict ends the start-up and closes the connection.
@@ -62,7 +62,8 @@ func (s *starting) Evict(error) (gone bool) {
 	return true
 }
 
-// end counts it out, unless that was done or something else counts in its place.
+// end ends the start-up, and its count against the RNIC's limit unless the queue has
+// taken that over.
 func (s *starting) end() {
 	s.cancel()
 	if s.l.remove(s) {
@@ -70,8 +71,8 @@ func (s *starting) end() {
 	}
 }
 
-// remove takes it out of those in start-up; whoever does so has its count against the
-// RNIC's limit. It reports false if that was done before.
+// remove removes s from those in start-up, and reports whether it was there. Whoever
+// removes it owns its count against the RNIC's limit.
 func (l *Listener) remove(s *starting) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -80,21 +81,21 @@ func (l *Listener) remove(s *starting) bool {
 	return there
 }
 
-// receive takes a connection through the first half of its start-up.
+// receive reads the peer's request and queues it.
 func (l *Listener) receive(s *starting) {
-	defer s.place.Free() // its socket is closed, or counts as another's
+	defer s.place.Free() // its socket is closed, or has a place in the queue
 	defer s.end()
 	share, peer := s.from.Share(), s.nc.RemoteAddr()
 	r, err := Receive(s.ctx, wrapped(s.nc, l.cfg.Wrap), l.cfg.MPA)
 	if err != nil {
-		l.turned.Tell(slog.LevelInfo, "start-up failed", share, peer, err)
+		l.refusals.Tell(slog.LevelInfo, "start-up failed", share, peer, err)
 		return
 	}
 	r.rnic, r.from = l.rnic, s.from
 	if err := l.offer(s, r); err != nil {
 		_ = r.mpa.Close()
 		if l.ctx.Err() == nil {
-			l.turned.Tell(slog.LevelWarn, "closed a connection", share, peer, err)
+			l.refusals.Tell(slog.LevelWarn, "closed a connection", share, peer, err)
 		}
 	}
 }
@@ -108,11 +109,11 @@ type queued struct {
 	place *fairness.Place
 }
 
-// offer has a connection in start-up wait for Accept, where its request counts in its
-// place, if there is room. One that lost its place meanwhile is too late.
+// offer moves a connection from start-up to the queue, if that has a place for it. It
+// fails with fairness.ErrEvicted if the connection lost its place in start-up meanwhile.
 func (l *Listener) offer(s *starting, r *Request) error {
 	l.mu.Lock()
-	l.bury()
+	l.dropExpired()
 	l.mu.Unlock()
 	q := &queued{l: l, r: r, share: s.from.Share(), since: time.Now()}
 	place, err := l.waits.Take(s.ctx, q.share, q)
@@ -128,7 +129,7 @@ func (l *Listener) offer(s *starting, r *Request) error {
 	}
 	delete(l.starting, s)
 	l.queue = append(l.queue, q)
-	l.rouse()
+	l.wakeAccept()
 	return nil
 }
 
@@ -149,43 +150,44 @@ func fewest(queue []*queued) (first int) {
 	return first
 }
 
-// Standing is that of a [fairness.Holder]: it is for this side to go on.
+// Standing is for [fairness.Holder]: this side has to act next.
 func (q *queued) Standing() fairness.Standing {
 	return fairness.Standing{Working: true, Since: q.since}
 }
 
-// Evict takes the request out of the queue and closes its connection.
+// Evict removes the request from the queue and closes its connection.
 func (q *queued) Evict(error) (gone bool) {
 	l := q.l
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	i := slices.Index(l.queue, q)
 	if i < 0 {
-		return false // somebody accepts it just now, or it is not yet there
+		return false // an Accept has it, or it is not in the queue yet
 	}
 	l.queue = slices.Delete(l.queue, i, i+1)
-	abandon(q.r.nc)
+	resetOnClose(q.r.nc)
 	_ = q.r.mpa.Close() // answered or expired already
-	q.settle()
+	q.release()
 	return true
 }
 
-// settle counts a request out that has left the queue.
-func (q *queued) settle() {
+// release frees the place of a request that has left the queue, and its count against
+// the RNIC's limit.
+func (q *queued) release() {
 	q.place.Free()
 	listening.Of(q.l.rnic).DismissConnection()
 }
 
-// abandon has the next Close of a connection reset it, where that goes: nothing of
-// it stays in the system.
-func abandon(nc net.Conn) {
+// resetOnClose makes Close reset the connection, if it can be reset: the system then
+// keeps nothing of it.
+func resetOnClose(nc net.Conn) {
 	if t, ok := nc.(interface{ SetLinger(int) error }); ok {
 		_ = t.SetLinger(0)
 	}
 }
 
-// drop closes a connection of which nothing was read.
+// drop closes a connection from which nothing was read.
 func drop(nc net.Conn) {
-	abandon(nc)
+	resetOnClose(nc)
 	_ = nc.Close()
 }

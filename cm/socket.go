@@ -8,31 +8,31 @@ import (
 	"syscall"
 )
 
-// A Socket holds the options of TCP that decide how fast a connection can be and
-// that the system would otherwise choose. The zero value leaves them all to the
-// system; docs/performance.md says when another one pays.
+// A Socket holds TCP options that decide how fast a connection can be, and that
+// the system otherwise chooses. The zero value leaves them all to the system;
+// docs/performance.md says when another value pays.
 //
-// Dial and Listen set them before the connection begins, as TCP settles in its
-// handshake how large windows may become. Connect and NewListener, which get
-// sockets that exist, set them there; whoever opens sockets for them does better
-// to set them from the beginning, with Control.
+// Dial and Listen set them before the connection begins, because TCP's handshake
+// limits how large windows may become. Connect and NewListener set them on existing
+// sockets; a program that opens those should set them from the beginning, with
+// Control.
 type Socket struct {
-	// Congestion names the congestion control of what is sent: reno, cubic or
-	// bbr, say. Empty leaves the system's. Only Linux lets a program choose;
-	// elsewhere a name is an error that is errors.ErrUnsupported.
+	// Congestion names the congestion control: reno, cubic or bbr, say. Empty is
+	// the system's. Only Linux lets a program choose; elsewhere a name is an error
+	// that wraps errors.ErrUnsupported.
 	Congestion string
 
-	// SendBuffer and ReceiveBuffer are the octets that the system may keep of
-	// what was sent and is not acknowledged, or has arrived and was not read. 0
-	// leaves them to the system, which makes them as large as the path needs;
-	// another value is fixed, and bounds the connection to so many octets in
-	// each round trip. More than the system allows is an error.
+	// SendBuffer limits the octets that were sent and are not acknowledged,
+	// ReceiveBuffer those that have arrived and were not read. 0 leaves the size to
+	// the system, which adapts it to the path. Another value is fixed, and limits
+	// the connection to so many octets in each round trip. More than the system
+	// allows is an error.
 	SendBuffer, ReceiveBuffer int
 }
 
-// Control sets the options of a socket that is neither connected nor listens
-// yet: it has the form of the Control of net.Dialer and net.ListenConfig. The
-// connections of a listener have its options.
+// Control sets the options of a socket that is not connected and does not listen
+// yet. It is for the field Control of net.Dialer and net.ListenConfig. Connections
+// inherit the options of their listener.
 func (s Socket) Control(_, _ string, rc syscall.RawConn) error {
 	if s == (Socket{}) {
 		return nil
@@ -45,9 +45,9 @@ func (s Socket) Control(_, _ string, rc syscall.RawConn) error {
 	return errors.Join(cerr, err)
 }
 
-// Apply sets the options of a socket that exists, a *net.TCPConn or
-// *net.TCPListener, say. Of a listener they are those of the connections that
-// begin from then on. When it fails some may have been set.
+// Apply sets the options of an existing socket, a *net.TCPConn or *net.TCPListener,
+// say. Connections that a listener accepts later inherit them. If Apply fails, some
+// options may have been set.
 func (s Socket) Apply(c syscall.Conn) error {
 	if s == (Socket{}) {
 		return nil
@@ -62,8 +62,8 @@ func (s Socket) Apply(c syscall.Conn) error {
 	return nil
 }
 
-// SocketOf tells the options that a socket has at present, in the units of
-// Socket. Those that the system does not tell are zero.
+// SocketOf returns the options that a socket has now. Those that the system does not
+// report are zero.
 func SocketOf(c syscall.Conn) (Socket, error) {
 	var s Socket
 	rc, err := c.SyscallConn()
@@ -77,14 +77,14 @@ func SocketOf(c syscall.Conn) (Socket, error) {
 	return s, nil
 }
 
-// check refuses what no system could be asked for.
+// check returns an error for sizes that no system accepts.
 func (s *Socket) check() error {
 	for _, b := range [...]struct {
 		what string
 		size int
 	}{{"send buffer", s.SendBuffer}, {"receive buffer", s.ReceiveBuffer}} {
 		if b.size < 0 || b.size > math.MaxInt32 {
-			return fmt.Errorf("%s of %d octets: it is 0, for the system's choice, to %d", b.what, b.size, math.MaxInt32)
+			return fmt.Errorf("%s of %d octets: expected 0 (the system's choice) to %d", b.what, b.size, math.MaxInt32)
 		}
 	}
 	return nil
@@ -122,11 +122,11 @@ func get(fd uintptr) (s Socket, err error) {
 type bufferKind struct {
 	name   string
 	option int    // of SOL_SOCKET
-	limit  string // where the system says how large it may be
+	limit  string // where the system says how large the buffer may be
 }
 
-// setBuffer makes a buffer so large, or fails: systems that allow less mostly
-// do not say so.
+// setBuffer sets the size of a buffer. It fails if the system grants less, which most
+// systems do silently.
 func setBuffer(fd uintptr, kind bufferKind, octets int) error {
 	err := setBufferOption(fd, kind, octets)
 	got := octets
@@ -136,19 +136,19 @@ func setBuffer(fd uintptr, kind bufferKind, octets int) error {
 	return kind.granted(octets, got, err)
 }
 
-// granted is the error, if there is one, when so many octets were asked for and the
-// system answered with others, or with an error.
+// granted returns the error, if any, when octets were asked for and the system granted
+// got, or failed with err.
 func (kind bufferKind) granted(octets, got int, err error) error {
 	switch {
 	case err != nil:
 		return fmt.Errorf("%s of %d octets: %w; %s is the limit", kind.name, octets, err, kind.limit)
 	case got < octets:
-		return fmt.Errorf("%s of %d octets: the system allows %d, which %s says: ask for less, or raise that", kind.name, octets, got, kind.limit)
+		return fmt.Errorf("%s of %d octets: the system allows %d; ask for less, or raise the limit: %s", kind.name, octets, got, kind.limit)
 	}
 	return nil
 }
 
-// socketBelow is the socket that a connection is made of, or nil.
+// socketBelow returns the socket that nc is or wraps; nil if there is none.
 func socketBelow(nc net.Conn) syscall.Conn {
 	for {
 		switch c := nc.(type) {
@@ -162,7 +162,7 @@ func socketBelow(nc net.Conn) syscall.Conn {
 	}
 }
 
-// applyBelow applies s to what nc is made of.
+// applyBelow applies s to the socket that nc is or wraps.
 func (s Socket) applyBelow(nc net.Conn) error {
 	if s == (Socket{}) {
 		return nil
@@ -174,4 +174,4 @@ func (s Socket) applyBelow(nc net.Conn) error {
 	return s.Apply(c)
 }
 
-var errNoSocket = errors.New("cm: socket: there is no socket below to have options: leave Socket empty")
+var errNoSocket = errors.New("cm: socket: the connection has no socket; leave Socket empty")

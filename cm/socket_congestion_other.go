@@ -8,8 +8,8 @@ import (
 )
 
 func setCongestion(_ uintptr, name string) error {
-	return fmt.Errorf("congestion control %q: only on Linux can a program choose: leave it empty: %w", name, errors.ErrUnsupported)
+	return fmt.Errorf("congestion control %q: only Linux lets a program choose; leave it empty: %w", name, errors.ErrUnsupported)
 }
 
-// getCongestion has no way to tell.
+// getCongestion returns nothing: these systems do not report it.
 func getCongestion(uintptr) (string, error) { return "", nil }

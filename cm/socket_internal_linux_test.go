@@ -15,9 +15,9 @@ func TestEachAnswerAboutCongestionControlHasItsRemedy(t *testing.T) {
 	}{
 		{nil, ""},
 		{unix.ENOENT, `congestion control "x": the system has none of that name: no such file or directory; ` +
-			`/proc/sys/net/ipv4/tcp_available_congestion_control lists those loaded, and modules tcp_* are others`},
+			`/proc/sys/net/ipv4/tcp_available_congestion_control lists those loaded, modules tcp_* provide others`},
 		{unix.EPERM, `congestion control "x": operation not permitted without CAP_NET_ADMIN; ` +
-			`/proc/sys/net/ipv4/tcp_allowed_congestion_control lists those that are open to all`},
+			`/proc/sys/net/ipv4/tcp_allowed_congestion_control lists those that everybody may use`},
 		{unix.EBUSY, `congestion control "x": device or resource busy`},
 	} {
 		if got := congestionError("x", v.err); text(got) != v.want {
@@ -34,7 +34,7 @@ func TestABufferThatTheSystemMakesSmallerIsAnError(t *testing.T) {
 	}{
 		{1000, nil, ""},
 		{1001, nil, ""},
-		{999, nil, "receive buffer of 1000 octets: the system allows 999, which /proc/sys/net/core/rmem_max says: ask for less, or raise that"},
+		{999, nil, "receive buffer of 1000 octets: the system allows 999; ask for less, or raise the limit: /proc/sys/net/core/rmem_max"},
 		{1000, unix.ENOBUFS, "receive buffer of 1000 octets: no buffer space available; /proc/sys/net/core/rmem_max is the limit"},
 	} {
 		if got := receiveBuffer.granted(1000, v.got, v.err); text(got) != v.want {

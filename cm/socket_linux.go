@@ -16,8 +16,8 @@ func setBufferOption(fd uintptr, kind bufferKind, octets int) error {
 	return unix.SetsockoptInt(int(fd), unix.SOL_SOCKET, kind.option, octets)
 }
 
-// getBuffer is the size that was asked for: Linux doubles that, to have room for
-// its own book-keeping, and tells the double.
+// getBuffer returns the size that was asked for. Linux doubles it, for its own
+// bookkeeping, and reports the double.
 func getBuffer(fd uintptr, kind bufferKind) (int, error) {
 	n, err := unix.GetsockoptInt(int(fd), unix.SOL_SOCKET, kind.option)
 	return n / 2, err
@@ -27,13 +27,13 @@ func setCongestion(fd uintptr, name string) error {
 	return congestionError(name, unix.SetsockoptString(int(fd), unix.IPPROTO_TCP, unix.TCP_CONGESTION, name))
 }
 
-// congestionError says what to do about an answer of the system's.
+// congestionError adds to an error of the system what to do about it.
 func congestionError(name string, err error) error {
 	switch {
 	case errors.Is(err, unix.ENOENT):
-		return fmt.Errorf("congestion control %q: the system has none of that name: %w; /proc/sys/net/ipv4/tcp_available_congestion_control lists those loaded, and modules tcp_* are others", name, err)
+		return fmt.Errorf("congestion control %q: the system has none of that name: %w; /proc/sys/net/ipv4/tcp_available_congestion_control lists those loaded, modules tcp_* provide others", name, err)
 	case errors.Is(err, unix.EPERM):
-		return fmt.Errorf("congestion control %q: %w without CAP_NET_ADMIN; /proc/sys/net/ipv4/tcp_allowed_congestion_control lists those that are open to all", name, err)
+		return fmt.Errorf("congestion control %q: %w without CAP_NET_ADMIN; /proc/sys/net/ipv4/tcp_allowed_congestion_control lists those that everybody may use", name, err)
 	case err != nil:
 		return fmt.Errorf("congestion control %q: %w", name, err)
 	}

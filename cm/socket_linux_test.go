@@ -54,7 +54,7 @@ func TestACongestionControlThatTheSystemHasNotIsNamed(t *testing.T) {
 	c, _ := nettest.TCPPair(t, "tcp4")
 	err := cm.Socket{Congestion: "no-such"}.Apply(c)
 	const want = `cm: socket: congestion control "no-such": the system has none of that name: no such file or directory; ` +
-		`/proc/sys/net/ipv4/tcp_available_congestion_control lists those loaded, and modules tcp_* are others`
+		`/proc/sys/net/ipv4/tcp_available_congestion_control lists those loaded, modules tcp_* provide others`
 	if !errors.Is(err, unix.ENOENT) || err.Error() != want {
 		t.Errorf("%v\nexpected %s", err, want)
 	}

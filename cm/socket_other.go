@@ -11,5 +11,5 @@ var (
 
 func setBufferOption(uintptr, bufferKind, int) error { return errors.ErrUnsupported }
 
-// getBuffer has no way to tell.
+// getBuffer returns 0: these systems do not report it.
 func getBuffer(uintptr, bufferKind) (int, error) { return 0, nil }

@@ -149,8 +149,8 @@ func TestSocketOptionsAreRefusedBeforeAConnectionBegins(t *testing.T) {
 		s    cm.Socket
 		want string
 	}{
-		{cm.Socket{SendBuffer: -1}, "send buffer of -1 octets: it is 0, for the system's choice, to 2147483647"},
-		{cm.Socket{ReceiveBuffer: -5}, "receive buffer of -5 octets: it is 0, for the system's choice, to 2147483647"},
+		{cm.Socket{SendBuffer: -1}, "send buffer of -1 octets: expected 0 (the system's choice) to 2147483647"},
+		{cm.Socket{ReceiveBuffer: -5}, "receive buffer of -5 octets: expected 0 (the system's choice) to 2147483647"},
 		{cm.Socket{Congestion: "no-such"}, `congestion control "no-such": `},
 	} {
 		_, err := cm.Dial(t.Context(), e.qp, "tcp4", addr, cm.Params{Socket: tt.s})
@@ -172,7 +172,7 @@ func TestSocketOptionsAreRefusedBeforeAConnectionBegins(t *testing.T) {
 
 func TestConnectionsWithoutASocketHaveNoOptions(t *testing.T) {
 	e := newEnd(t, verbs.QPConfig{})
-	const want = "there is no socket below"
+	const want = "the connection has no socket"
 	a, b := nettest.Pipe()
 	defer b.Close()
 	_, err := cm.Connect(t.Context(), e.qp, tls.Client(a, &tls.Config{}), cm.Params{Socket: chosen})
