@@ -1,31 +1,31 @@
-// This file is the choice of who has to go when all places are taken.
+// The choice of whose place is taken when all are.
 
 package fairness
 
 import "time"
 
-// Recent is how long ago somebody may have come forward last and still count as
-// at work.
+// Recent is how long after its last activity a holder still counts as active.
 const Recent = time.Second
 
-// A Standing is what the holder of a place is doing.
+// A Standing describes what the holder of a place is doing.
 type Standing struct {
-	// Spoken says that the holder has been of use already: a call of it was
-	// executed. Until then it may be one of those who connect and say nothing.
+	// Spoken is set once a call of the holder was executed. Until then it may be one
+	// of those that connect and say nothing.
 	Spoken bool
 
-	// Working says that it is this side's turn: a call is being executed.
+	// Working is set while this side has to act: it executes a call.
 	Working bool
 
-	// Since is when the holder came forward last: a call arrived, part of a long
-	// one, or the peer took part of a reply. At first it is when it came.
+	// Since is the time of the peer's last activity: a call arrived, or part of a
+	// long one, or the peer received part of a reply. At first it is when the peer
+	// connected.
 	Since time.Time
 }
 
-// timeToSpeak is what those get who have just come, as long as few are silent.
+// timeToSpeak is how long a new holder may be silent, as long as few are.
 const timeToSpeak = 100 * time.Millisecond
 
-// lazy reports whether nothing has come of the holder lately.
+// lazy reports whether the holder has been inactive for too long.
 func (s *Standing) lazy(now time.Time, crowd bool) bool {
 	switch {
 	case s.Working:
@@ -36,30 +36,30 @@ func (s *Standing) lazy(now time.Time, crowd bool) bool {
 	return crowd || now.Sub(s.Since) >= timeToSpeak
 }
 
-// A tally is what one share has. Its lazy ones are counted anew for each choice.
+// A tally counts the places of a share. Its lazy holders are counted for each choice.
 type tally struct{ places, lazy int }
 
 // A candidate is the holder of one of the places.
 type candidate struct {
 	Standing
 	share *tally
-	idles bool // lazy, as choose found
+	idles bool // is lazy; set by count
 }
 
-// choose returns the index of who has to go when all of limit places are taken
-// and a newcomer of the share own asks for one, or -1: then the newcomer has to.
-// The newcomer is counted in own.places.
+// choose returns the index of the holder to evict when all of limit places are taken and
+// a newcomer of the share own asks for one; -1 means that the newcomer is refused. The
+// newcomer is counted in own.places.
 //
 //   - A share that has fewer places than the newcomer's keeps them.
-//   - Of the others, the share with the most lazy holders loses one of them. Equal
-//     shares count as one.
-//   - Where all are at work, the share with the most places loses the one that came
-//     forward longest ago, if it has more than the newcomer's would have.
-//   - Where no share has more, and all are at work, one goes that does nothing at the
-//     moment, nor has for the time it takes to speak: that for which it is longest.
+//   - Of the others, the share with the most lazy holders loses one of them. Shares with
+//     equally many count as one.
+//   - If no holder is lazy, the share with the most places loses the holder that has been
+//     inactive for longest, if it has more places than the newcomer's would have.
+//   - If no share has more, the holder goes that has been inactive for longest, among
+//     those that are not being served and were silent for timeToSpeak.
 //
-// Those who have never spoken are lazy from the beginning when they are a crowd,
-// more than a quarter of all, and otherwise when they have had the time to speak.
+// Holders that have never spoken are lazy from the beginning if they are a crowd, more
+// than a quarter of all; otherwise after timeToSpeak.
 func choose(all []candidate, own *tally, limit int, now time.Time) int {
 	silent := 0
 	for i := range all {
@@ -81,13 +81,13 @@ func choose(all []candidate, own *tally, limit int, now time.Time) int {
 	return who
 }
 
-// count counts the lazy, and returns how many the share has that has the most of
-// those that may have to go.
+// count counts the lazy holders, and returns the largest number that a share has of
+// those that may be evicted.
 func count(all []candidate, own *tally, crowd bool, now time.Time) (most int) {
 	for i := range all {
 		all[i].share.lazy = 0
 	}
-	own.lazy = 1 // the newcomer, who has not spoken
+	own.lazy = 1 // the newcomer, which has not spoken
 	for i := range all {
 		c := &all[i]
 		if c.idles = c.lazy(now, crowd); c.idles {
@@ -102,9 +102,9 @@ func count(all []candidate, own *tally, crowd bool, now time.Time) (most int) {
 	return most
 }
 
-// laziest chooses among the lazy of those shares that have the most of them. A crowd
-// of those who have never spoken loses the oldest of them, lest they drive out the
-// others. Otherwise the one goes that has not come forward for longest.
+// laziest chooses among the lazy holders of the shares that have the most of them: of a
+// crowd that has never spoken the oldest, so that it does not evict others; otherwise
+// the one that has been inactive for longest.
 func laziest(all []candidate, own *tally, crowd bool, now time.Time) int {
 	most := count(all, own, crowd, now)
 	spoken, silent := -1, -1
@@ -142,7 +142,7 @@ func busiest(all []candidate, own *tally) int {
 	return who
 }
 
-// before reports whether c goes before other, both being at work.
+// before reports whether c is evicted before other, if neither is lazy.
 func (c *candidate) before(other *candidate) bool {
 	switch {
 	case c.share.places != other.share.places:
@@ -153,7 +153,7 @@ func (c *candidate) before(other *candidate) bool {
 	return c.Since.Before(other.Since)
 }
 
-// eldest chooses among all that are not just being served, but have been lately.
+// eldest chooses among those that were active lately but are not being served.
 func eldest(all []candidate, own *tally, now time.Time) int {
 	who := -1
 	for i := range all {

@@ -4,5 +4,5 @@ package fairness
 
 import "math"
 
-// Descriptors is how many files this process may have open: there is no such limit.
+// Descriptors returns how many files this process may have open: there is no limit.
 func Descriptors() int { return math.MaxInt32 }

@@ -8,12 +8,12 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Descriptors is how many files this process may have open. The runtime has raised
-// that as far as it goes.
+// Descriptors returns how many files this process may have open. The runtime has raised
+// the soft limit to the hard one.
 func Descriptors() int {
 	var limit unix.Rlimit
 	if unix.Getrlimit(unix.RLIMIT_NOFILE, &limit) != nil {
-		return 256 // the least that systems come with
+		return 256 // the smallest default of any system
 	}
 	return int(min(uint64(limit.Cur), math.MaxInt32))
 }

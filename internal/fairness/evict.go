@@ -1,4 +1,4 @@
-// This file is the choice of who has to give memory back.
+// The choice of whose memory is taken back.
 
 package fairness
 
@@ -8,7 +8,7 @@ import (
 	"time"
 )
 
-// A holding is what an account has.
+// A holding is the memory of an account.
 type holding struct {
 	account *Account
 	share   *use
@@ -22,18 +22,19 @@ type want struct {
 	share       *use
 	n           int64
 	waited      time.Duration
-	limit, used int64 // of the memory; used is without what is on its way back
+	limit, used int64 // of the memory; used is without what evicted accounts hold
 }
 
-// evictees returns the indices of those who have to go for w, none if waiting is
-// all that can be done, and what is out without them.
+// evictees returns the indices of the holdings to evict for w, none if it has to wait,
+// and how much is used without them.
 //
-//   - First those who leave their memory lying for Patience or longer, of the share
-//     that wants it itself and of those that have more. The share with the most
-//     loses first, and in it who does nothing for longest.
-//   - Then also those who go on, or wait for more, of shares that would have as much
-//     without it as the one that wants.
-//   - When all that is out waits for more, one of those, after twice the time.
+//   - First, holdings whose peers have been idle for Patience or longer, of w's own share
+//     and of shares that have more than it would have. Largest share first, and within
+//     it the longest idle.
+//   - Then also active and stuck holdings, of other shares that would still have at least
+//     as much as w's.
+//   - If all memory is held by accounts that wait for more, one of those, after twice
+//     the time.
 func evictees(all []holding, w want) (who []int, used int64) {
 	octets := make(map[*use]int64)
 	waits := int64(0)
@@ -72,7 +73,7 @@ func evictees(all []holding, w want) (who []int, used int64) {
 	}
 }
 
-// fits reports whether there is room by now, for a share with so many octets.
+// fits reports whether there is room, for a share that has so many octets.
 func (w *want) fits(octets int64) bool {
 	if w.used <= 0 {
 		return true
@@ -80,7 +81,7 @@ func (w *want) fits(octets int64) bool {
 	return w.used+w.n <= w.limit && (w.n <= Tiny || octets+w.n <= spare(w.n)*(w.limit-w.used-w.n))
 }
 
-// pick returns the index of the first to go of those who may have to, -1 if there
+// pick returns the index of the first holding to evict of those that may be; -1 if there
 // is none.
 func pick(all []holding, gone []int, octets map[*use]int64, may func(*holding) bool) int {
 	best := -1
@@ -96,7 +97,7 @@ func pick(all []holding, gone []int, octets map[*use]int64, may func(*holding) b
 	return best
 }
 
-// compare is negative if h goes before other.
+// compare is negative if h is evicted before other.
 func (h *holding) compare(other *holding, octets map[*use]int64) int {
 	return cmp.Or(
 		-cmp.Compare(octets[h.share], octets[other.share]),

@@ -1,5 +1,4 @@
-// This file is a log of those who were turned away, of which there may be any
-// number.
+// A log of refusals, of which there may be any number.
 
 package fairness
 
@@ -13,29 +12,29 @@ import (
 	"github.com/weft-rdma/weft/origin"
 )
 
-// How many lines a [Log] writes in each Window: of one share, and of all.
+// How many lines a [Log] writes in each Window: for one share, and for all.
 const (
 	LinesOfShare = 3
 	LinesOfAll   = 20
 	Window       = time.Minute
 )
 
-// A Log tells who was turned away, and why, in so many lines a minute. Those left
-// out are counted, and told of when the minute is over. Its zero value writes
+// A Log writes who was refused and why, with a limit of lines a minute. Refusals beyond
+// the limit are counted, and summed up at the end of the minute. Its zero value writes
 // nothing. Methods may be called by any goroutine.
 type Log struct {
 	Logger *slog.Logger
 
 	mu      sync.Mutex
-	open    bool // a window is
-	lines   int  // in it
+	open    bool // a window has begun
+	lines   int  // written in it
 	byShare map[origin.Share]int
-	left    int // out
-	shares  map[origin.Share]struct{}
-	last    string // reason of those
+	omitted int
+	shares  map[origin.Share]struct{} // of those omitted
+	last    string                    // reason of those omitted
 }
 
-// Tell writes a line, or counts it.
+// Tell logs a refusal, or counts it.
 func (l *Log) Tell(level slog.Level, what string, share origin.Share, peer net.Addr, why error) {
 	if l.Logger == nil || !l.Logger.Enabled(context.Background(), level) {
 		return
@@ -45,12 +44,12 @@ func (l *Log) Tell(level slog.Level, what string, share origin.Share, peer net.A
 	}
 }
 
-// admit reports whether there is a line left.
+// admit reports whether a line may be written, and counts it.
 func (l *Log) admit(level slog.Level, share origin.Share, why error) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if !l.open {
-		l.open, l.lines, l.left = true, 0, 0
+		l.open, l.lines, l.omitted = true, 0, 0
 		l.byShare, l.shares = make(map[origin.Share]int), make(map[origin.Share]struct{})
 		time.AfterFunc(Window, func() { l.end(level) })
 	}
@@ -59,7 +58,7 @@ func (l *Log) admit(level slog.Level, share origin.Share, why error) bool {
 		l.byShare[share]++
 		return true
 	}
-	l.left++
+	l.omitted++
 	l.last = why.Error()
 	if len(l.shares) < maxShares {
 		l.shares[share] = struct{}{}
@@ -67,16 +66,16 @@ func (l *Log) admit(level slog.Level, share origin.Share, why error) bool {
 	return false
 }
 
-// maxShares is how many shares are told apart.
+// maxShares limits how many shares are counted.
 const maxShares = 1000
 
 // end ends a window.
 func (l *Log) end(level slog.Level) {
 	l.mu.Lock()
-	left, shares, last := l.left, len(l.shares), l.last
+	omitted, shares, last := l.omitted, len(l.shares), l.last
 	l.open = false
 	l.mu.Unlock()
-	if left > 0 {
-		l.Logger.Log(context.Background(), level, "more were turned away", "times", left, "origins", shares, "last reason", last, "within", Window)
+	if omitted > 0 {
+		l.Logger.Log(context.Background(), level, "more were refused", "times", omitted, "origins", shares, "last reason", last, "within", Window)
 	}
 }

@@ -1,4 +1,15 @@
-// This file is a limited amount of memory for messages.
+// A limited amount of memory for messages.
+//
+//  1. An account takes octets (Try, Take, Ask, Force). If they are there and nobody
+//     waits, it has them at once.
+//  2. Otherwise its request is queued. Whatever is given back goes to the requests that
+//     fit, in the order of next.
+//  3. If a request has waited for Patience, a timer evicts those in its way (press). Their
+//     memory comes back when their connections have ended.
+//
+// Locking: Memory.mu guards everything, the accounts too. Debtor.Stake is called with
+// it, Debtor.Evict and the callbacks of Ask without. A method that says that it unlocks
+// mu does so last.
 
 package fairness
 
@@ -11,19 +22,19 @@ import (
 	"github.com/weft-rdma/weft/origin"
 )
 
-// Patience is how long a peer may leave memory lying while others wait for it.
+// Patience is how long a peer may leave memory unused while others wait for it.
 const Patience = 250 * time.Millisecond
 
-// Requests are large, small up to this, or tiny up to that, in octets.
+// Up to Small octets a request is small, up to Tiny it is tiny; the others are large.
 const (
 	Small = 64<<10 + 4<<10
 	Tiny  = 16 << 10
 )
 
-// spare says how much a share may have: so many times what is free. By large
-// requests a share by itself gets three quarters of the memory, and n of them 3/(1+3n)
-// each. So there is always something free for one more. Small requests get nearer to
-// the limit, and tiny ones up to it.
+// spare returns how much a share may have, as a multiple of what is free. With large
+// requests one share gets three quarters of the memory, and n shares 3/(1+3n) each, so
+// that some is always free for one more. Small requests get nearer to the limit, and
+// tiny ones up to it.
 func spare(n int64) int64 {
 	if n <= Small {
 		return 16
@@ -31,30 +42,30 @@ func spare(n int64) int64 {
 	return 3
 }
 
-// A Stake is what becomes of the memory of an account.
+// A Stake describes whom the memory of an account waits for.
 type Stake struct {
-	// Theirs says that it is the peer's turn, to send the rest of a message, or to
-	// take what was sent to it. Since then nothing has come of it for Idle.
+	// Theirs is set while the peer has to act: to send the rest of a message, or to
+	// receive what was sent to it. It has made no progress for Idle.
 	Theirs bool
 	Idle   time.Duration
 
-	// Stuck says that all of it waits for more memory: nothing will come back.
+	// Stuck is set while the account waits for more memory, and gives none back before.
 	Stuck bool
 }
 
-// A Debtor is who has memory. Its methods may be called by any goroutine.
+// A Debtor is the connection behind an account. Its methods may be called by any
+// goroutine.
 type Debtor interface {
-	// Stake is asked with the memory locked: it must not wait.
+	// Stake is called with the memory locked: it must not wait.
 	Stake() Stake
 
-	// Evict ends the connection, and so gives the memory back, sooner or later. It
-	// must not wait for the peer.
+	// Evict ends the connection, which gives its memory back sooner or later. It must
+	// not wait for the peer.
 	Evict(why error) (gone bool)
 }
 
-// Memory is a number of octets of which no more are given out: only a message
-// longer than all of it is taken nevertheless, alone. Methods may be called by any
-// goroutine.
+// A Memory is a limited number of octets. Only a message that is longer than the limit
+// exceeds it, when it is alone. Methods may be called by any goroutine.
 type Memory struct {
 	limit int64
 
@@ -62,25 +73,25 @@ type Memory struct {
 	used     int64
 	shares   map[origin.Share]*use
 	accounts map[*Account]struct{}
-	queue    []*Account // those that wait, who has waited longest first
-	pressing bool       // press is to come
+	queue    []*Account // those that wait, the longest first
+	pressing bool       // a timer will call press
 }
 
-// A use is what the accounts of a share have.
+// A use is what the accounts of a share hold.
 type use struct {
 	octets   int64
 	accounts int
 }
 
-// Unlimited is more octets than there are.
+// Unlimited is a limit that is never reached.
 const Unlimited = 1 << 56
 
-// NewMemory makes a memory of so many octets.
+// NewMemory returns a memory of limit octets.
 func NewMemory(limit int64) *Memory {
 	return &Memory{limit: limit, shares: make(map[origin.Share]*use), accounts: make(map[*Account]struct{})}
 }
 
-// An Account is what one connection has of a memory. Methods may be called by any
+// An Account is what one connection holds of a memory. Methods may be called by any
 // goroutine.
 type Account struct {
 	m       *Memory
@@ -89,13 +100,13 @@ type Account struct {
 	most    int64 // octets
 	debtor  Debtor
 	octets  int64
-	waiting []*request // oldest first: only the first is in question
+	waiting []*request // oldest first: only the first can be granted
 	evicted bool
 	closed  bool
 }
 
-// Open opens an account of a share. It may have most octets, or one message that
-// is longer.
+// Open opens an account of a share. It may hold most octets, or one message that is
+// longer.
 func (m *Memory) Open(share origin.Share, most int64, d Debtor) *Account {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -110,7 +121,7 @@ func (m *Memory) Open(share origin.Share, most int64, d Debtor) *Account {
 	return a
 }
 
-// Close closes the account, once. What is out may be given back later.
+// Close closes the account, once. What it holds may be given back later.
 func (a *Account) Close() {
 	m := a.m
 	m.mu.Lock()
@@ -120,7 +131,7 @@ func (a *Account) Close() {
 	a.forget()
 }
 
-// forget drops the share of an account that was the last of it; needs mu.
+// forget drops the share when its last account is closed and empty. It needs mu.
 func (a *Account) forget() {
 	if !a.closed || a.octets > 0 {
 		return
@@ -131,10 +142,10 @@ func (a *Account) forget() {
 	}
 }
 
-// Limit is how many octets there are.
+// Limit returns the number of octets that there are.
 func (m *Memory) Limit() int64 { return m.limit }
 
-// Used is how many octets are out.
+// Used returns the number of octets that accounts hold.
 func (m *Memory) Used() int64 {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -145,12 +156,12 @@ func (m *Memory) Used() int64 {
 type request struct {
 	a       *Account
 	n       int64
-	grows   bool // it is for more of a message
+	grows   bool // for a message that has memory already
 	since   time.Time
 	granted func() // called in a goroutine of its own
 }
 
-// fits reports whether there is room for n octets; needs mu.
+// fits reports whether a may have n more octets. It needs mu.
 func (m *Memory) fits(a *Account, n int64, grows bool) bool {
 	if m.used == 0 || grows && m.used == a.octets {
 		return true // alone
@@ -161,14 +172,14 @@ func (m *Memory) fits(a *Account, n int64, grows bool) bool {
 	return n <= Tiny || a.share.octets+n <= spare(n)*(m.limit-m.used-n)
 }
 
-// take counts n octets; needs mu.
-func (a *Account) take(n int64) {
+// add gives n octets to a. It needs mu.
+func (a *Account) add(n int64) {
 	a.octets += n
 	a.share.octets += n
 	a.m.used += n
 }
 
-// Try takes n octets if they are there and nobody waits. Grows is that of Take.
+// Try takes n octets if they are there and nobody waits. For grows see Take.
 func (a *Account) Try(n int, grows bool) bool {
 	a.m.mu.Lock()
 	defer a.m.mu.Unlock()
@@ -177,22 +188,22 @@ func (a *Account) Try(n int, grows bool) bool {
 
 func (a *Account) try(n int64, grows bool) bool {
 	if len(a.m.queue) > 0 || !a.m.fits(a, n, grows) {
-		return false // who waits already comes first, or not: settle knows
+		return false // the order among those that wait is next's to decide
 	}
-	a.take(n)
+	a.add(n)
 	return true
 }
 
-// Force takes n octets in any case.
+// Force takes n octets even beyond the limit.
 func (a *Account) Force(n int) {
 	a.m.mu.Lock()
 	defer a.m.mu.Unlock()
-	a.take(int64(n))
+	a.add(int64(n))
 }
 
-// Take takes n octets when they are there, or fails with the cause of the context's
-// end. Grows says that they are for more of a message part of which has its memory
-// already: the account's own limit is not held against it.
+// Take waits for n octets, or fails with the cause of the context's end. With grows they
+// are for a message of which a part has its memory already: the account's own limit does
+// not apply.
 func (a *Account) Take(ctx context.Context, n int, grows bool) error {
 	a.m.mu.Lock()
 	if a.try(int64(n), grows) {
@@ -208,25 +219,26 @@ func (a *Account) Take(ctx context.Context, n int, grows bool) error {
 		if cancel() {
 			return context.Cause(ctx)
 		}
-		return nil // just in time
+		return nil // granted meanwhile
 	}
 }
 
-// Ask takes n octets when they are there, and has granted called then, in a
-// goroutine of its own. Cancel ends the wait, and reports false if that is over.
+// Ask is Take without waiting: granted is called, in a goroutine of its own, when the
+// account has the octets. cancel withdraws the request, and reports false if it was
+// granted already.
 func (a *Account) Ask(n int, granted func()) (cancel func() bool) {
 	a.m.mu.Lock()
 	return a.ask(int64(n), false, granted)
 }
 
-// ask needs mu, which it unlocks.
+// ask queues a request. It needs mu, which it unlocks.
 func (a *Account) ask(n int64, grows bool, granted func()) (cancel func() bool) {
 	m := a.m
 	r := &request{a: a, n: n, grows: grows, since: time.Now(), granted: granted}
 	a.waiting = append(a.waiting, r)
 	if len(a.waiting) == 1 {
 		m.queue = append(m.queue, a)
-		m.settle()
+		m.grant()
 	} else {
 		m.mu.Unlock()
 	}
@@ -234,15 +246,15 @@ func (a *Account) ask(n int64, grows bool, granted func()) (cancel func() bool) 
 		m.mu.Lock()
 		i := slices.Index(a.waiting, r)
 		if i >= 0 {
-			a.unwait(i)
+			a.dequeue(i)
 		}
-		m.settle()
+		m.grant()
 		return i >= 0
 	}
 }
 
-// unwait takes a request out; needs mu.
-func (a *Account) unwait(i int) {
+// dequeue removes a request. It needs mu.
+func (a *Account) dequeue(i int) {
 	a.waiting = slices.Delete(a.waiting, i, i+1)
 	if len(a.waiting) == 0 {
 		at := slices.Index(a.m.queue, a)
@@ -262,15 +274,15 @@ func (a *Account) Give(n int) {
 		m.mu.Unlock()
 		return
 	}
-	m.settle()
+	m.grant()
 }
 
-// settle grants what can be granted, and sees to it that somebody does something
-// about the rest. It needs mu, which it unlocks.
-func (m *Memory) settle() {
+// grant grants the requests that fit, and starts the timer of press for the others. It
+// needs mu, which it unlocks.
+func (m *Memory) grant() {
 	for r := m.next(); r != nil; r = m.next() {
-		r.a.unwait(0)
-		r.a.take(r.n)
+		r.a.dequeue(0)
+		r.a.add(r.n)
 		go r.granted()
 	}
 	if len(m.queue) > 0 && !m.pressing {
@@ -280,10 +292,9 @@ func (m *Memory) settle() {
 	m.mu.Unlock()
 }
 
-// next returns the request that is to be granted next: of those for which there is
-// room, that of the share, and then of the account, that would have least; nil if
-// there is none. Nothing large overtakes one for which room is being made. It needs
-// mu.
+// next returns the request to grant next: of those that fit, that of the share, and then
+// of the account, that would have least; nil if there is none. Only tiny ones overtake a
+// request for which others are being evicted. It needs mu.
 func (m *Memory) next() (best *request) {
 	if len(m.queue) == 0 {
 		return nil
@@ -307,7 +318,7 @@ func (r *request) before(other *request) bool {
 	return r.a.octets+r.n < other.a.octets+other.n
 }
 
-// press evicts those for whose memory others have to wait.
+// press evicts accounts for the requests that have waited for too long.
 func (m *Memory) press() {
 	m.mu.Lock()
 	m.pressing = false
@@ -315,14 +326,14 @@ func (m *Memory) press() {
 	for _, a := range victims {
 		a.evicted = true
 	}
-	m.settle()
+	m.grant()
 	for _, a := range victims {
 		a.debtor.Evict(ErrNoMemory)
 	}
 }
 
-// head returns the request that comes next of those that have waited for others;
-// nil if there is none. It needs mu.
+// head returns the first, in the order of before, of the requests that have waited for
+// too long; nil if there is none. It needs mu.
 func (m *Memory) head(now time.Time) *request {
 	var head *request
 	for _, a := range m.queue {
@@ -333,14 +344,15 @@ func (m *Memory) head(now time.Time) *request {
 	return head
 }
 
-// presses reports whether a request has waited for others, for long enough.
+// presses reports whether a request has waited for others for too long.
 func (r *request) presses(now time.Time) bool {
 	a := r.a
 	waitsForItself := a.octets > 0 && a.octets+r.n > a.most && !r.grows
 	return !waitsForItself && !a.evicted && now.Sub(r.since) >= Patience
 }
 
-// victims chooses who has to give memory back for those that wait. It needs mu.
+// victims returns the accounts to evict for the requests that have waited for too long.
+// It needs mu.
 func (m *Memory) victims(now time.Time) (victims []*Account) {
 	var wants []*request
 	for _, a := range m.queue {
@@ -376,13 +388,13 @@ func (m *Memory) victims(now time.Time) (victims []*Account) {
 		var who []int
 		who, w.used = evictees(all, w)
 		if len(who) == 0 && before+r.n > m.limit {
-			break // there is nothing to be had for those behind either
+			break // nothing can be evicted for the others, either
 		}
 		for _, i := range who {
 			victims = append(victims, all[i].account)
 			all[i].octets = 0
 		}
-		w.used += r.n // it will have it
+		w.used += r.n // as if granted
 	}
 	return victims
 }

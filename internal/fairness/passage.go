@@ -1,4 +1,4 @@
-// This file tells who goes on by how many octets have passed.
+// Whether a peer makes progress, by how many octets have passed.
 
 package fairness
 
@@ -7,20 +7,20 @@ import (
 	"time"
 )
 
-// someOctets is how much has to pass within Patience for a peer to count as one that
-// goes on: one octet now and then does not.
+// someOctets is how many octets have to pass for a peer to count as making progress: an
+// octet now and then is not enough.
 const someOctets = 4 << 10
 
-// A Passage is how much had passed over a connection when that was looked at last.
-// Its zero value has not been looked at. Methods may be called by any goroutine.
+// A Passage measures the progress of a connection. Its zero value is ready to use.
+// Methods may be called by any goroutine.
 type Passage struct {
 	mu     sync.Mutex
 	octets uint64
-	since  time.Time // when it was less by some
+	since  time.Time // of the last progress
 }
 
-// Idle is told how many octets have passed by now, and returns for how long none
-// have, as far as that has been looked at.
+// Idle takes how many octets have passed in all, and returns the time since an earlier
+// call found progress.
 func (p *Passage) Idle(octets uint64) time.Duration {
 	p.mu.Lock()
 	defer p.mu.Unlock()

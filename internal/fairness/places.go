@@ -1,4 +1,7 @@
-// This file is a limited number of places for connections.
+// A limited number of places for connections.
+//
+// Locking: Places.mu guards everything. Holder.Standing is called with it, so it takes
+// no lock that is held around Take or Free; Holder.Evict is called without it.
 
 package fairness
 
@@ -12,62 +15,61 @@ import (
 	"github.com/weft-rdma/weft/origin"
 )
 
-// Why a connection has no place, or no longer.
+// Why a connection gets no place, or loses it.
 var (
-	ErrFull    = errors.New("too many connections, and none that could make room for one of this origin")
+	ErrFull    = errors.New("too many connections, and none can be evicted for one of this origin")
 	ErrEvicted = errors.New("too many connections: closed in favour of another")
-	// ErrNoMemory is of those that a [Memory] evicts.
-	ErrNoMemory = errors.New("too little memory: closed, as others waited for what it had and made no use of")
+	// ErrNoMemory is for those that a [Memory] evicts.
+	ErrNoMemory = errors.New("too little memory: closed, because others waited for memory that it held and did not use")
 )
 
 // A Holder is a connection that has a place. Its methods may be called by any
 // goroutine.
 type Holder interface {
-	// Standing is asked with the places locked: it must not wait.
+	// Standing is called with the places locked: it must not wait.
 	Standing() Standing
 
-	// Evict closes the connection, and reports whether its descriptor is closed by
-	// now: then the place is free. Its owner calls [Place.Free] in any case.
+	// Evict closes the connection, and reports whether its descriptor is closed
+	// already: then the place is free. The owner calls [Place.Free] in any case.
 	Evict(why error) (gone bool)
 }
 
-// Places are a number of places that is never exceeded. Methods may be called by
-// any goroutine.
+// Places are a fixed number of places. Methods may be called by any goroutine.
 type Places struct {
 	limit int
 
 	mu      sync.Mutex
 	held    []*Place
-	leaving int // evicted, and not free yet
+	leaving int // places whose holders were evicted and that are not free yet
 	shares  map[origin.Share]*tally
-	freed   chan struct{} // closed when a place is; nil if nobody waits
+	freed   chan struct{} // closed when a place becomes free; nil if nobody waits
 	scratch []candidate
 }
 
-// A Place is one of them.
+// A Place is one of a Places.
 type Place struct {
 	places *Places
 	holder Holder
 	share  origin.Share
 	tally  *tally
-	index  int  // in places.held; -1: evicted
-	free   bool // counted out
+	index  int  // in places.held; -1 if evicted
+	free   bool // Free was called
 }
 
-// NewPlaces makes so many places, at least one.
+// NewPlaces returns limit places, at least one.
 func NewPlaces(limit int) *Places {
 	return &Places{limit: max(limit, 1), shares: make(map[origin.Share]*tally)}
 }
 
-// departure is how long one that was evicted may take to be gone before another
-// one is evicted, too.
-const departure = 100 * time.Millisecond
+// evictionTimeout is how long an evicted holder may take to close its descriptor before
+// another one is evicted, too.
+const evictionTimeout = 100 * time.Millisecond
 
-// Take takes a place for a connection of a share, if need be that of another,
-// which is evicted and is gone when Take returns. Fails with ErrFull or the
-// context's error.
+// Take takes a place for a connection of a share, if need be that of another, which is
+// evicted and has closed its descriptor when Take returns. It fails with ErrFull or the
+// cause of the context's end.
 func (p *Places) Take(ctx context.Context, share origin.Share, h Holder) (*Place, error) {
-	var late <-chan time.Time // not to wait any longer for those who leave
+	var late <-chan time.Time // when to evict another one
 	for {
 		p.mu.Lock()
 		if len(p.held)+p.leaving < p.limit {
@@ -76,7 +78,7 @@ func (p *Places) Take(ctx context.Context, share origin.Share, h Holder) (*Place
 			return place, nil
 		}
 		if p.leaving > 0 && late == nil {
-			timer := time.NewTimer(departure)
+			timer := time.NewTimer(evictionTimeout)
 			defer timer.Stop()
 			late = timer.C
 		}
@@ -116,8 +118,8 @@ var closed = func() <-chan time.Time {
 
 func expired(late <-chan time.Time) bool { return late == closed }
 
-// Relieve evicts whoever would have to go for a connection of a share if there
-// were no place left, and reports false if nobody would.
+// Relieve evicts the holder that Take would evict for a connection of a share if no place
+// were free. It reports false if there is none.
 func (p *Places) Relieve(share origin.Share) bool {
 	p.mu.Lock()
 	victim := p.choose(share)
@@ -129,7 +131,7 @@ func (p *Places) Relieve(share origin.Share) bool {
 	return true
 }
 
-// evict has somebody go; needs mu, which it unlocks.
+// evict evicts the holder of a place. It needs mu, which it unlocks.
 func (p *Places) evict(victim *Place) {
 	p.remove(victim)
 	p.leaving++
@@ -139,14 +141,14 @@ func (p *Places) evict(victim *Place) {
 	}
 }
 
-// Len is how many places are taken.
+// Len returns how many places are taken.
 func (p *Places) Len() int {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	return len(p.held) + p.leaving
 }
 
-// add counts a connection in; needs mu.
+// add gives a place to h. It needs mu.
 func (p *Places) add(share origin.Share, h Holder) *Place {
 	t := p.tally(share)
 	t.places++
@@ -155,7 +157,7 @@ func (p *Places) add(share origin.Share, h Holder) *Place {
 	return place
 }
 
-// tally returns that of a share; needs mu.
+// tally returns the tally of a share. It needs mu.
 func (p *Places) tally(share origin.Share) *tally {
 	t := p.shares[share]
 	if t == nil {
@@ -165,7 +167,8 @@ func (p *Places) tally(share origin.Share) *tally {
 	return t
 }
 
-// choose returns who has to go for one more of a share; needs mu.
+// choose returns the place to be taken for one more connection of a share, nil if there
+// is none. It needs mu.
 func (p *Places) choose(share origin.Share) *Place {
 	now := time.Now()
 	p.scratch = slices.Grow(p.scratch[:0], len(p.held))
@@ -183,7 +186,7 @@ func (p *Places) choose(share origin.Share) *Place {
 	return p.held[i]
 }
 
-// remove takes a place out of those held; needs mu.
+// remove removes a place from those held. It needs mu.
 func (p *Places) remove(place *Place) {
 	last := len(p.held) - 1
 	p.held[place.index] = p.held[last]
@@ -195,15 +198,15 @@ func (p *Places) remove(place *Place) {
 	p.forget(place.share, place.tally)
 }
 
-// forget drops the tally of a share that has nothing; needs mu.
+// forget drops the tally of a share without places. It needs mu.
 func (p *Places) forget(share origin.Share, t *tally) {
 	if t.places == 0 {
 		delete(p.shares, share)
 	}
 }
 
-// Free gives the place back when the connection's descriptor is closed or counts
-// elsewhere. To call it again does nothing.
+// Free frees the place, once the connection's descriptor is closed or is counted
+// elsewhere. Further calls do nothing.
 func (place *Place) Free() {
 	p := place.places
 	p.mu.Lock()

@@ -147,7 +147,7 @@ func TestOneThatHangsIsNotWaitedForAlone(t *testing.T) {
 			time.Sleep(time.Second)
 		}
 		began := time.Now()
-		if err := new(fakeHolder).take(t, p, honest); err != nil || time.Since(began) > 2*departure {
+		if err := new(fakeHolder).take(t, p, honest); err != nil || time.Since(began) > 2*evictionTimeout {
 			t.Errorf("after %v: %v", time.Since(began), err)
 		}
 	})

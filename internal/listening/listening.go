@@ -1,27 +1,26 @@
-// Package listening is what a connection manager needs of an RNIC and nobody else
-// does: it counts the listeners and the connections that nobody has accepted yet (RFC
-// 5042 §6.4.1). Package verbs provides it and package cm uses it; neither shows it.
+// Package listening counts the listeners of an RNIC and the connections that nobody has
+// accepted yet (RFC 5042 §6.4.1). It is between package verbs, which implements it, and
+// package cm, which uses it, and is in the public API of neither.
 package listening
 
 import "io"
 
-// Places are those of one RNIC. Methods may be called by any goroutine.
+// Places are the counts of one RNIC. Methods may be called by any goroutine.
 type Places interface {
 	// AttachListener makes a listener part of the RNIC: it counts against
-	// Limits.Listeners until DetachListener is called, and is closed when the RNIC
-	// is. l is a pointer. The results besides success are verbs.ErrRNIC and
-	// verbs.ErrResources.
+	// Limits.Listeners until DetachListener is called, and is closed with the RNIC. l
+	// is a pointer. The error is verbs.ErrRNIC or verbs.ErrResources.
 	AttachListener(l io.Closer) error
 
-	// DetachListener says that a listener has been closed.
+	// DetachListener ends the count of a listener that has been closed.
 	DetachListener(l io.Closer)
 
 	// AdmitConnection counts a connection that nobody has accepted yet against
 	// Limits.PendingConnections, until DismissConnection is called once for it. The
-	// results besides success are verbs.ErrRNIC and verbs.ErrResources.
+	// error is verbs.ErrRNIC or verbs.ErrResources.
 	AdmitConnection() error
 
-	// DismissConnection says that a connection does not wait any more.
+	// DismissConnection ends the count of a connection.
 	DismissConnection()
 }
 
