@@ -8,17 +8,17 @@ import (
 	"syscall"
 )
 
-// Conn returns a connection that does what nc does and records it on w. Wrap
-// one end of a connection only: both ends on one Writer would show each octet
+// Conn returns a connection that behaves as nc does and records its traffic on w. Wrap
+// only one end of a connection: with both ends on one Writer each octet is recorded
 // twice.
 //
 // The result has NetConn() net.Conn, which returns nc, and CloseWrite() error
 // if nc has it. Its methods may be called by any goroutine; concurrent Writes
 // go one after the other, and so do concurrent Reads.
 //
-// Closing is recorded as FIN, or as RST after SetLinger(0) or when nc turns out
-// to have been closed below the wrapper, which is how a reset is done there. A
-// read or write that fails with ECONNRESET is recorded as the peer's RST.
+// Close is recorded as FIN; after SetLinger(0), or if nc had been closed below the
+// wrapper, which is how it is reset there, as RST. A Read or Write that fails with
+// ECONNRESET is recorded as the peer's RST.
 func Conn(nc net.Conn, w *Writer) net.Conn {
 	c := &conn{Conn: nc, flow: newFlow(w, nc.LocalAddr(), nc.RemoteAddr())}
 	if half, ok := nc.(halfCloser); ok {
@@ -41,7 +41,7 @@ type conn struct {
 	closed bool
 }
 
-// NetConn returns the connection recorded.
+// NetConn returns the recorded connection.
 func (c *conn) NetConn() net.Conn { return c.Conn }
 
 func (c *conn) Read(p []byte) (int, error) {
@@ -74,7 +74,7 @@ func (c *conn) Write(p []byte) (int, error) {
 	return n, err
 }
 
-// SetLinger is that of the connection recorded, as *net.TCPConn has it.
+// SetLinger calls SetLinger of the recorded connection, if it has it.
 func (c *conn) SetLinger(seconds int) error {
 	l, ok := c.Conn.(interface{ SetLinger(int) error })
 	if !ok {
@@ -103,7 +103,7 @@ func (c *conn) Close() error {
 	return err
 }
 
-// A halfConn is a conn whose sending half can be closed alone.
+// A halfConn is a conn with CloseWrite.
 type halfConn struct {
 	*conn
 	half halfCloser

@@ -1,5 +1,5 @@
-// A flow makes one connection up: the handshake, the segments with their
-// sequence numbers, and the ends.
+// The synthetic TCP connection: its handshake, its segments with their sequence numbers,
+// and its end.
 
 package capture
 
@@ -17,11 +17,11 @@ const (
 	// maxSegment is the largest payload of an IPv4 packet under 64 KiB:
 	// 65535 - 20 (IP) - 20 (TCP).
 	maxSegment = 65495
-	// windowScale with a window of 65535 says that 1 GiB may be under way,
-	// so that no reader thinks a window full (RFC 7323 §2.3: at most 14).
+	// windowScale makes the window of 65535 one of 1 GiB, so that no reader takes
+	// it for full (RFC 7323 §2.3: at most 14).
 	windowScale = 14
-	// ackEvery is how many octets one end sends before the other, if it has
-	// nothing to say, acknowledges them.
+	// ackEvery is how many octets one end sends before the other, if it sends
+	// nothing itself, acknowledges them.
 	ackEvery = 1 << 20
 )
 
@@ -35,17 +35,17 @@ const (
 
 func (s side) other() side { return 1 - s }
 
-// A flow is the made-up TCP connection around the octets of a real one.
+// A flow is the synthetic TCP connection around the octets of a real one.
 type flow struct {
 	w *Writer
 
 	mu     sync.Mutex
 	ends   [2]end
 	opened bool // the handshake is recorded
-	reset  bool // nothing follows
+	reset  bool // an RST is recorded: nothing follows
 }
 
-// An end is what a flow knows of one side.
+// An end is the state of one side.
 type end struct {
 	addr    netip.AddrPort
 	mac     net.HardwareAddr
@@ -68,9 +68,8 @@ func newFlow(w *Writer, here, there net.Addr) *flow {
 	return f
 }
 
-// addresses are those of TCP where the connection has them. For others they
-// are made up from the addresses for documentation (RFC 5737), with ports that
-// tell connections apart.
+// addresses returns the addresses of a TCP connection. For other connections they are
+// those for documentation (RFC 5737), with a different port for each connection.
 func addresses(here, there net.Addr, n uint32) (a, b netip.AddrPort) {
 	h, ok := here.(*net.TCPAddr)
 	t, ok2 := there.(*net.TCPAddr)
@@ -85,7 +84,7 @@ func addresses(here, there net.Addr, n uint32) (a, b netip.AddrPort) {
 		netip.AddrPortFrom(netip.AddrFrom4([4]byte{192, 0, 2, 2}), port)
 }
 
-// plain is the address as packets carry it.
+// plain returns the address as packets carry it.
 func plain(a *net.TCPAddr) netip.AddrPort {
 	p := a.AddrPort()
 	return netip.AddrPortFrom(p.Addr().Unmap().WithZone(""), p.Port())
@@ -97,7 +96,7 @@ func (f *flow) data(from side, p []byte) {
 	defer f.mu.Unlock()
 	f.open(from)
 	if f.ends[from].fin {
-		return // it is about to fail
+		return // the write is about to fail
 	}
 	for len(p) > 0 {
 		n := min(len(p), maxSegment)
@@ -109,8 +108,8 @@ func (f *flow) data(from side, p []byte) {
 	}
 }
 
-// unsent tells that the last n octets recorded for from were not sent after
-// all. What comes in their place looks like sent again.
+// unsent takes back the last n octets recorded for from, which were not sent. What is
+// sent in their place looks like a retransmission.
 func (f *flow) unsent(from side, n int) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -119,7 +118,7 @@ func (f *flow) unsent(from side, n int) {
 	}
 }
 
-// finish records that from has ended its direction.
+// finish records the FIN of from.
 func (f *flow) finish(from side) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -132,7 +131,7 @@ func (f *flow) finish(from side) {
 	f.segment(from.other(), layers.TCP{ACK: true}, nil)
 }
 
-// abort records that from has reset the connection.
+// abort records the RST of from.
 func (f *flow) abort(from side) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -141,15 +140,15 @@ func (f *flow) abort(from side) {
 	f.reset = true
 }
 
-// flush writes what the Writer has buffered.
+// flush writes the Writer's buffer to its file.
 func (f *flow) flush() {
 	f.w.mu.Lock()
 	defer f.w.mu.Unlock()
 	f.w.flush()
 }
 
-// open records the handshake, once. Who dialled is not known of a net.Conn:
-// first is the one who speaks first, which an MPA initiator does.
+// open records the handshake, once. A net.Conn does not tell which side dialed; it is
+// taken to be first, the side that sends first, as an MPA initiator does.
 func (f *flow) open(first side) {
 	if f.opened {
 		return
@@ -163,7 +162,7 @@ func (f *flow) open(first side) {
 	f.segment(first, layers.TCP{ACK: true}, nil)
 }
 
-// segment records one segment, whose flags and options tcp has. It needs f.mu.
+// segment records one segment with the flags and options of tcp. It needs f.mu.
 func (f *flow) segment(from side, tcp layers.TCP, payload []byte) {
 	if f.reset {
 		return
@@ -200,7 +199,7 @@ func (f *flow) segment(from side, tcp layers.TCP, payload []byte) {
 			SrcIP: src.addr.Addr().AsSlice(), DstIP: dst.addr.Addr().AsSlice(),
 		}
 	}
-	// It fails for layers that are not of IP only.
+	// It fails only for layers other than IP.
 	_ = tcp.SetNetworkLayerForChecksum(ip)
 	f.w.packet(&ether, ip, &tcp, gopacket.Payload(payload))
 }

@@ -14,19 +14,19 @@ import (
 	"github.com/gopacket/gopacket/pcapgo"
 )
 
-// errClosed is what a Writer keeps once it is closed.
+// errClosed is the error of a Writer that is closed.
 var errClosed = errors.New("capture: writer closed")
 
 // A Writer writes one pcapng file, for any number of connections at a time.
 //
-// An error of the file disturbs no connection: nothing more is recorded, and
-// Close returns it.
+// If writing fails, the connections continue, nothing more is recorded, and Close returns
+// the error.
 type Writer struct {
 	mu    sync.Mutex
 	file  *pcapgo.NgWriter
 	frame gopacket.SerializeBuffer // of the packet being written
 	err   error                    // first error of the file, or errClosed
-	conns uint32                   // how many connections there were
+	conns uint32                   // counts connections
 	out   io.Closer                // the file, if it is the Writer's own
 }
 
@@ -39,20 +39,20 @@ func Create(name string) (*Writer, error) {
 	}
 	w, err := NewWriter(out)
 	if err != nil {
-		_ = out.Close() // the error before says it all
+		_ = out.Close() // the first error is the one that matters
 		return nil, err
 	}
 	w.out = out
 	return w, nil
 }
 
-// NewWriter begins a pcapng file. It buffers: the file is whole only after
+// NewWriter begins a pcapng file. Output is buffered: the file is complete only after
 // Close, which does not close out.
 func NewWriter(out io.Writer) (*Writer, error) {
 	file, err := pcapgo.NewNgWriterInterface(out,
 		pcapgo.NgInterface{
 			Name:                "weft",
-			Comment:             "headers below MPA are made up",
+			Comment:             "headers below MPA are synthetic",
 			LinkType:            layers.LinkTypeEthernet,
 			TimestampResolution: 9, // 10^-9 s
 		},
@@ -70,8 +70,8 @@ func NewWriter(out io.Writer) (*Writer, error) {
 	return &Writer{file: file, frame: gopacket.NewSerializeBuffer()}, nil
 }
 
-// Close completes the file and returns the first error there was in writing
-// it. Connections may go on; they are recorded no longer.
+// Close completes the file and returns the first error of writing it. Connections may
+// continue, and are not recorded any more.
 func (w *Writer) Close() error {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -85,19 +85,19 @@ func (w *Writer) Close() error {
 		err = errors.Join(err, w.out.Close())
 	}
 	if err != nil {
-		return fmt.Errorf("capture: the file is not whole: %w", err)
+		return fmt.Errorf("capture: the file is incomplete: %w", err)
 	}
 	return nil
 }
 
-// flush writes what is buffered. It needs w.mu.
+// flush writes the buffer to the file. It needs w.mu.
 func (w *Writer) flush() {
 	if w.err == nil {
 		w.err = w.file.Flush()
 	}
 }
 
-// number tells connections apart.
+// number returns a number for a new connection.
 func (w *Writer) number() uint32 {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -118,7 +118,7 @@ func (w *Writer) packet(parts ...gopacket.SerializableLayer) {
 	}
 	data := w.frame.Bytes()
 	w.err = w.file.WritePacket(gopacket.CaptureInfo{
-		Timestamp:     time.Now(), // under the lock: times never go back in the file
+		Timestamp:     time.Now(), // under the lock, so that times do not go back
 		CaptureLength: len(data),
 		Length:        len(data),
 	}, data)

@@ -1,4 +1,4 @@
-// This file is the addresses of this machine's interfaces.
+// The addresses of this machine's interfaces.
 
 package origin
 
@@ -8,7 +8,7 @@ import (
 	"slices"
 )
 
-// onInterface reports whether an address is one of an interface, now.
+// onInterface reports whether an interface has the address now.
 func onInterface(a netip.Addr) (bool, error) {
 	if a.IsLoopback() {
 		return true, nil // all of 127.0.0.0/8
@@ -20,7 +20,7 @@ func onInterface(a netip.Addr) (bool, error) {
 	return slices.ContainsFunc(all, func(n net.Addr) bool { return ipOf(n) == a.WithZone("") }), nil
 }
 
-// ipOf is the address of an interface.
+// ipOf returns the address of an interface.
 func ipOf(n net.Addr) (a netip.Addr) {
 	switch n := n.(type) {
 	case *net.IPNet:

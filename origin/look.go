@@ -1,5 +1,5 @@
-// This file is the look-up: whether the peer of a connection is on this machine,
-// and which user its socket belongs to.
+// The look-up: whether the peer of a connection is on this machine, and which user owns
+// its socket.
 
 package origin
 
@@ -11,36 +11,35 @@ import (
 	"syscall"
 )
 
-// ErrOwner says that the peer is on this machine and that the owner of its
-// socket cannot be told. What Look returns wraps it, with the reason.
-var ErrOwner = errors.New("the owner of the peer's socket cannot be told")
+// ErrOwner: the peer is on this machine, but the owner of its socket can't be
+// determined. Look wraps it, with the reason.
+var ErrOwner = errors.New("the owner of the peer's socket can't be determined")
 
-// ErrGone is the reason of an [ErrOwner] about a peer that has ended the connection,
-// and whose socket is nobody's then, or another's.
+// ErrGone is the reason of an [ErrOwner] if the peer has closed the connection: its
+// socket has no owner then, or another.
 var ErrGone = errors.New("the peer has closed the connection")
 
-// Look says where an accepted TCP connection comes from. It is meant for the
-// moment after accept: for a peer on this machine it looks up the peer's socket,
-// which has to be of an established connection and in use by a process or by the
-// kernel, and takes its owner, with the groups that the system's databases give
-// that user. A socket of the kernel's own belongs to root.
+// Look returns the origin of an accepted TCP connection. Call it right after accept. For
+// a peer on this machine it finds the peer's socket, which has to be established and in
+// use by a process or the kernel, and returns its owner with the groups that the
+// system's databases give that user. Sockets of the kernel belong to root.
 //
-// The peer is on this machine if its address is one to which this machine's
-// kernel delivers by itself now: any interface's, in this process's network
-// namespace. Another namespace is another machine.
+// The peer is on this machine if the kernel delivers to its address locally: an address
+// of any interface in this process's network namespace. Another namespace is another
+// machine.
 //
-// With an error that is [ErrOwner] the origin is valid, without a user. It is so
-// whenever the peer is on this machine and the system is not Linux. Any other error
-// says that not even the machine can be told, and comes without an origin.
+// If the error wraps [ErrOwner], the origin is valid and has no user; on systems other
+// than Linux that is so for every peer on this machine. With any other error the origin
+// is nil: it could not be determined whether the peer is on this machine.
 //
-// What the databases say of a user is believed for ten seconds. If they do not answer
-// within a second, Look returns an [ErrOwner]; the look-up goes on, and its result serves
-// later connections. A user whom they do not know has no groups but 65534. A program that is
-// built without cgo knows the users of /etc/passwd and the groups of /etc/group.
+// Answers of the databases are cached for ten seconds. If they do not answer within a
+// second, Look returns an [ErrOwner]; the look-up continues, and its result serves later
+// connections. A user that they do not have is in group 65534 only. A program built
+// without cgo reads /etc/passwd and /etc/group.
 func Look(nc net.Conn) (*Origin, error) { return look(nc, system) }
 
-// Everybody is an [Admit] that lets everybody in, and says where they come from as far
-// as Look can tell. It is for servers that have nothing to protect but their places.
+// Everybody is an [Admit] that admits every connection, with the origin that Look
+// determines. It is for servers whose connections are all they have to protect.
 func Everybody(nc net.Conn) (*Origin, error) { return everybody(nc, system), nil }
 
 func everybody(nc net.Conn, h host) *Origin {
@@ -51,23 +50,22 @@ func everybody(nc net.Conn, h host) *Origin {
 	return o
 }
 
-// Here reports whether an address is one to which this machine's kernel delivers by
-// itself, as Look has it.
+// Here reports whether an address is of this machine, as Look decides it.
 func Here(a netip.Addr) (bool, error) { return system.ours(a.Unmap()) }
 
-// nobody is the group of a user whom the system does not know.
+// nobody is the group of a user that the system does not know.
 const nobody = 65534
 
-// A host is what is asked of a system.
+// A host has the queries that depend on the operating system.
 type host struct {
 	// ours reports whether an address is this machine's.
 	ours func(addr netip.Addr) (bool, error)
 
 	// owner returns the user of the socket that is connected from one address to
-	// another. Its zone says which interface they are of.
+	// another, whose zones name their interface.
 	owner func(from, to netip.AddrPort) (uid uint32, err error)
 
-	// established reports whether a connection is, at this end.
+	// established reports whether this end of a connection is established.
 	established func(nc syscall.Conn) (bool, error)
 
 	// user returns a user with its groups.
@@ -97,14 +95,14 @@ func look(nc net.Conn, h host) (*Origin, error) {
 func (h host) ownerOf(nc net.Conn, from, to netip.AddrPort) (*User, error) {
 	c, ok := nc.(syscall.Conn)
 	if !ok {
-		return nil, fmt.Errorf("a connection of type %T shows no socket", nc)
+		return nil, fmt.Errorf("a connection of type %T has no socket", nc)
 	}
 	uid, err := h.owner(from, to)
 	if err != nil {
 		return nil, err
 	}
-	// What was found is the socket at the other end if this end still is
-	// established: while it is, no other can be connected to it.
+	// If this end is still established, the socket that was found is the one at the
+	// other end: no other socket can be connected to this end meanwhile.
 	if ok, err := h.established(c); err != nil {
 		return nil, err
 	} else if !ok {
@@ -113,8 +111,8 @@ func (h host) ownerOf(nc net.Conn, from, to netip.AddrPort) (*User, error) {
 	return h.user(uid)
 }
 
-// addrPort is an address of a connection: of IPv4 where it is mapped into IPv6,
-// and with its zone.
+// addrPort returns an address of a connection, with its zone; an IPv4 address mapped into
+// IPv6 as an IPv4 address.
 func addrPort(a net.Addr) netip.AddrPort {
 	if a == nil {
 		return netip.AddrPort{}

@@ -19,7 +19,7 @@ func TestOnlyALivingSocketHasAnOwner(t *testing.T) {
 	}{
 		{"a process's", func(s *socket) {}, 2000, ""},
 		{"root's, or the kernel's", func(s *socket) { s.uid = 0 }, 0, ""},
-		{"closed by its process", func(s *socket) { s.uid, s.inode = 0, 0 }, 0, ErrGone.Error() + ": nobody has"},
+		{"closed by its process", func(s *socket) { s.uid, s.inode = 0, 0 }, 0, ErrGone.Error() + ": its socket has no owner"},
 		{"of a process that has said its last", func(s *socket) { s.state = 4 }, 0, ErrGone.Error() + ": its socket is in state 4"},
 		{"a listener", func(s *socket) { s.state, s.remote = 10, netip.MustParseAddrPort("0.0.0.0:0") }, 0, "no socket"},
 		{"of another connection", func(s *socket) { s.remote = netip.MustParseAddrPort("192.0.2.7:20050") }, 0, "no socket"},

@@ -1,7 +1,6 @@
-// This file reads and writes the two messages of netlink(7) that are needed: the
-// question for a socket by its addresses (sock_diag(7)), and that for the route to
-// an address (rtnetlink(7)). Numbers are in the host's order but for ports and
-// addresses.
+// Two requests of netlink(7) and their replies: for a socket by its addresses
+// (sock_diag(7)), and for the route to an address (rtnetlink(7)). Numbers are in the
+// host's octet order, except ports and addresses.
 
 package origin
 
@@ -30,13 +29,13 @@ const (
 	rtnLocal     = 2
 )
 
-// begin starts a message of a type; its length is set by finish.
+// begin returns the header of a message; finish sets its length.
 func begin(order binary.AppendByteOrder, typ uint16, seq uint32) []byte {
 	b := order.AppendUint32(nil, 0)
 	b = order.AppendUint16(b, typ)
 	b = order.AppendUint16(b, nlmFRequest)
 	b = order.AppendUint32(b, seq)
-	return order.AppendUint32(b, 0) // the port of the sender, which the kernel knows
+	return order.AppendUint32(b, 0) // port of the sender: the kernel fills it in
 }
 
 func finish(order binary.ByteOrder, b []byte) []byte {
@@ -44,7 +43,8 @@ func finish(order binary.ByteOrder, b []byte) []byte {
 	return b
 }
 
-// diagRequest asks for the socket with these addresses: struct inet_diag_req_v2.
+// diagRequest returns the request for the socket with these addresses: struct
+// inet_diag_req_v2.
 func diagRequest(order byteOrder, seq uint32, from, to netip.AddrPort, iface uint32) []byte {
 	b := begin(order, diagByFamily, seq)
 	b = append(b, family(from.Addr()), ipprotoTCP, 0, 0)
@@ -62,7 +62,7 @@ func diagRequest(order byteOrder, seq uint32, from, to netip.AddrPort, iface uin
 	return finish(order, b)
 }
 
-// byteOrder is an order of octets, both ways.
+// byteOrder reads and appends.
 type byteOrder interface {
 	binary.ByteOrder
 	binary.AppendByteOrder
@@ -75,18 +75,18 @@ func family(a netip.Addr) uint8 {
 	return afInet6
 }
 
-// payload returns what is in the message that answers the question with this
-// number, if it is of the type. An error of the kernel's is a [syscall.Errno].
+// payload returns the payload of the reply to request seq, which has to have the type
+// typ. An error of the kernel is a [syscall.Errno].
 func payload(order byteOrder, b []byte, seq uint32, typ uint16) ([]byte, error) {
 	if len(b) < nlmsgHdrLen {
 		return nil, fmt.Errorf("netlink: a message of %d octets, expected %d or more", len(b), nlmsgHdrLen)
 	}
 	size, got := order.Uint32(b), order.Uint16(b[4:])
 	if size < nlmsgHdrLen || int64(size) > int64(len(b)) {
-		return nil, fmt.Errorf("netlink: a message of %d octets says that it has %d", len(b), size)
+		return nil, fmt.Errorf("netlink: a message of %d octets with length %d in its header", len(b), size)
 	}
 	if n := order.Uint32(b[8:]); n != seq {
-		return nil, fmt.Errorf("netlink: an answer to question %d, expected %d", n, seq)
+		return nil, fmt.Errorf("netlink: a reply to request %d, expected %d", n, seq)
 	}
 	body := b[nlmsgHdrLen:size]
 	switch {
@@ -94,14 +94,14 @@ func payload(order byteOrder, b []byte, seq uint32, typ uint16) ([]byte, error) 
 		if e := -int32(order.Uint32(body)); e > 0 {
 			return nil, syscall.Errno(e)
 		}
-		return nil, fmt.Errorf("netlink: an acknowledgement in place of an answer")
+		return nil, fmt.Errorf("netlink: an acknowledgement, expected a reply")
 	case got != typ:
 		return nil, fmt.Errorf("netlink: a message of type %d, expected %d", got, typ)
 	}
 	return body, nil
 }
 
-// parseDiag reads the answer to diagRequest: struct inet_diag_msg.
+// parseDiag parses the reply to diagRequest: struct inet_diag_msg.
 func parseDiag(order byteOrder, b []byte, seq uint32) (socket, error) {
 	body, err := payload(order, b, seq, diagByFamily)
 	if err != nil {
@@ -116,7 +116,7 @@ func parseDiag(order byteOrder, b []byte, seq uint32) (socket, error) {
 		} else {
 			a, _ = netip.AddrFromSlice(body[at : at+16])
 		}
-		return a.Unmap() // a socket of IPv6 may be connected by IPv4
+		return a.Unmap() // an IPv6 socket may be connected over IPv4
 	}
 	return socket{
 		state:  body[1],
@@ -127,7 +127,8 @@ func parseDiag(order byteOrder, b []byte, seq uint32) (socket, error) {
 	}, nil
 }
 
-// routeRequest asks how an address is reached: struct rtmsg with an attribute.
+// routeRequest returns the request for the route to an address: struct rtmsg with an
+// attribute.
 func routeRequest(order byteOrder, seq uint32, to netip.Addr) []byte {
 	b := begin(order, rtmGetRoute, seq)
 	b = append(b, family(to), uint8(to.BitLen()), 0, 0, 0, 0, 0, 0)
@@ -138,8 +139,8 @@ func routeRequest(order byteOrder, seq uint32, to netip.Addr) []byte {
 	return finish(order, b)
 }
 
-// parseRoute reads the answer to routeRequest: whether the kernel delivers to the
-// address by itself.
+// parseRoute parses the reply to routeRequest: whether the kernel delivers to the address
+// locally.
 func parseRoute(order byteOrder, b []byte, seq uint32) (local bool, err error) {
 	body, err := payload(order, b, seq, rtmNewRoute)
 	if err != nil {

@@ -1,4 +1,4 @@
-// This file is the origin itself, and the share that it counts against.
+// The origin, and the share that it counts against.
 
 package origin
 
@@ -20,20 +20,20 @@ type User struct {
 
 // An Origin is where a connection comes from.
 type Origin struct {
-	// Addr is the peer's address, IPv4 also where the socket is of IPv6, without a
-	// zone. It is not valid if the connection is not one of IP.
+	// Addr is the peer's address without a zone. An IPv4 address mapped into IPv6 is
+	// an IPv4 address here. It is not valid if the connection does not use IP.
 	Addr netip.AddrPort
 
-	// Local says that the peer is on this machine.
+	// Local is set if the peer is on this machine.
 	Local bool
 
-	// User owns the peer's socket. It is nil for peers on other machines, and
-	// where nobody looked.
+	// User owns the peer's socket. It is nil for peers on other machines, and if the
+	// owner was not looked up.
 	User *User
 }
 
-// Of returns the origin of a connection, or of a datagram, as far as its remote
-// address tells. Only loopback addresses count as this machine's.
+// Of returns the origin of a connection or a datagram by its remote address alone. Only
+// loopback addresses count as this machine's.
 func Of(remote net.Addr) *Origin {
 	o := new(Origin)
 	if remote == nil {
@@ -48,9 +48,9 @@ func Of(remote net.Addr) *Origin {
 	return o
 }
 
-// An Admit decides whether a connection is served, and says where it comes from.
-// It is asked once, when the connection was accepted and before an octet of it is
-// read; an error says why not. It does not read, write or close the connection.
+// An Admit decides whether a connection is admitted, and returns its origin; an error
+// says why it is not admitted. It is called once, after the connection was accepted and
+// before an octet of it is read. It does not read, write or close the connection.
 type Admit func(nc net.Conn) (*Origin, error)
 
 // A Share is what limits are divided by: connections of one share compete with
@@ -61,8 +61,8 @@ type Share struct {
 	uid     uint32
 }
 
-// Share returns what the connection counts against: a user of this machine, an
-// address of IPv4, or a network of IPv6 with 64 bits, as hosts have whole ones.
+// Share returns the share that the connection counts against: that of a user of this
+// machine, of an IPv4 address, or of an IPv6 /64, because a host may have a whole one.
 func (o *Origin) Share() Share {
 	if o.User != nil {
 		return Share{local: true, uid: o.User.UID}
@@ -72,11 +72,11 @@ func (o *Origin) Share() Share {
 	if addr.Is6() {
 		bits = 64
 	}
-	network, _ := addr.Prefix(bits) // the zero Prefix for what has no address
+	network, _ := addr.Prefix(bits) // the zero Prefix if there is no address
 	return Share{network: network, local: o.Local}
 }
 
-// String is how logs show a share: "192.0.2.7", "2001:db8::/64" or "uid 1000".
+// String returns "192.0.2.7", "2001:db8::/64" or "uid 1000", for logs.
 func (s Share) String() string {
 	switch {
 	case !s.network.IsValid() && s.local:

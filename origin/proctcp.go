@@ -1,5 +1,4 @@
-// This file reads the tables of sockets that Linux has in /proc/net/tcp and
-// /proc/net/tcp6 (proc_pid_net(5)).
+// The tables of sockets in /proc/net/tcp and /proc/net/tcp6 (proc_pid_net(5)).
 
 package origin
 
@@ -11,7 +10,7 @@ import (
 	"strings"
 )
 
-// findSocket looks for the socket that is connected from one address to another.
+// findSocket returns the socket that is connected from one address to another.
 func findSocket(order byteOrder, table io.Reader, from, to netip.AddrPort) (s socket, found bool, err error) {
 	lines := bufio.NewScanner(table)
 	for lines.Scan() {
@@ -23,9 +22,8 @@ func findSocket(order byteOrder, table io.Reader, from, to netip.AddrPort) (s so
 	return socket{}, false, lines.Err()
 }
 
-// parseProcLine reads one line: number, local and remote address, state, queues,
-// timer, retransmissions, uid, timeout, inode, and what does not matter here. The
-// line with the headings is none.
+// parseProcLine parses one line: number, local and remote address, state, queues, timer,
+// retransmissions, uid, timeout, inode, and others. ok is false for the headings.
 func parseProcLine(order byteOrder, line string) (s socket, ok bool) {
 	f := strings.Fields(line)
 	if len(f) < 10 {
@@ -41,8 +39,8 @@ func parseProcLine(order byteOrder, line string) (s socket, ok bool) {
 	return s, ok1 && ok2 && err1 == nil && err2 == nil && err3 == nil
 }
 
-// parseProcAddr reads "0100007F:0801": the words of the address as the host has
-// them, and the port.
+// parseProcAddr parses "0100007F:0801": the words of the address in the host's octet
+// order, and the port.
 func parseProcAddr(order byteOrder, s string) (netip.AddrPort, bool) {
 	words, port, _ := strings.Cut(s, ":")
 	p, err := strconv.ParseUint(port, 16, 16)

@@ -1,4 +1,4 @@
-// This file asks Linux: by netlink, and by /proc where that is not permitted.
+// Queries on Linux: by netlink, and by /proc where netlink is not permitted.
 
 package origin
 
@@ -20,17 +20,18 @@ var system = host{ours: ours, owner: owner, established: established, user: (&us
 
 var native = binary.NativeEndian
 
-// question numbers each question: a socket asks one.
-const question = 1
+// requestNumber is the number of each request: a netlink socket makes one.
+const requestNumber = 1
 
-// ask puts one question to a part of the kernel, and returns its answer.
+// ask sends one request to the kernel and returns its reply.
 func ask(protocol int, request []byte) ([]byte, error) {
 	fd, err := unix.Socket(unix.AF_NETLINK, unix.SOCK_RAW|unix.SOCK_CLOEXEC, protocol)
 	if err != nil {
 		return nil, os.NewSyscallError("socket", err)
 	}
 	defer unix.Close(fd)
-	// The kernel has answered when it has taken the question. This is for others.
+	// The kernel replies before sendto returns; the timeout is for other systems that
+	// claim to be Linux.
 	if err := unix.SetsockoptTimeval(fd, unix.SOL_SOCKET, unix.SO_RCVTIMEO, &unix.Timeval{Sec: 1}); err != nil {
 		return nil, os.NewSyscallError("setsockopt", err)
 	}
@@ -49,12 +50,12 @@ func ask(protocol int, request []byte) ([]byte, error) {
 		return nil, os.NewSyscallError("recvfrom", err)
 	}
 	if nl, ok := from.(*unix.SockaddrNetlink); !ok || nl.Pid != 0 {
-		return nil, errors.New("netlink: a message that is not the kernel's")
+		return nil, errors.New("netlink: a message from another sender than the kernel")
 	}
 	return buf[:n], nil
 }
 
-// retry does f again while a signal interrupts it.
+// retry calls f again if a signal interrupts it.
 func retry(f func() error) error {
 	for {
 		if err := f(); err != unix.EINTR {
@@ -63,25 +64,24 @@ func retry(f func() error) error {
 	}
 }
 
-// ours reports whether the kernel delivers to an address by itself. It has the
-// addresses of most interfaces in its tables of routes, and what else was made
-// local there.
+// ours reports whether the kernel delivers to an address locally. Its routing tables have
+// the addresses of most interfaces, and others that were made local.
 func ours(a netip.Addr) (bool, error) {
 	if a.IsLoopback() || a.IsLinkLocalUnicast() {
-		return onInterface(a) // a route to what is link-local takes an interface
+		return onInterface(a) // the route to a link-local address depends on the interface
 	}
-	answer, err := ask(unix.NETLINK_ROUTE, routeRequest(native, question, a))
+	answer, err := ask(unix.NETLINK_ROUTE, routeRequest(native, requestNumber, a))
 	if err == nil {
-		if local, err := parseRoute(native, answer, question); err == nil && local {
+		if local, err := parseRoute(native, answer, requestNumber); err == nil && local {
 			return true, nil
 		}
 	}
-	// There is no route, or the question is not permitted; or the address is of an
-	// interface whose routes are in a table of their own (VRF).
+	// There is no route, or the request is not permitted, or the interface of the
+	// address has a routing table of its own (VRF).
 	return onInterface(a)
 }
 
-// zoneOf is the number of the interface that an address is of, or 0.
+// zoneOf returns the index of the interface in an address's zone, or 0.
 func zoneOf(a netip.Addr) uint32 {
 	if a.Zone() == "" {
 		return 0
@@ -103,15 +103,15 @@ func owner(from, to netip.AddrPort) (uint32, error) {
 	return s.owner(from, to, overflowUID())
 }
 
-// find returns a socket by sock_diag, or where that cannot say by /proc.
+// find returns a socket by sock_diag, or if that fails by /proc.
 func find(from, to netip.AddrPort, diag func(from, to netip.AddrPort) (socket, error)) (socket, error) {
 	s, err := diag(from, to)
 	if err == nil {
 		return s, nil
 	}
 	if errors.Is(err, unix.ENOENT) {
-		// The kernel says so, too, where it cannot tell of TCP at all: but then of
-		// this end of the connection as well.
+		// ENOENT also means that the kernel has no sock_diag for TCP. If it finds
+		// this end of the connection, it has.
 		if _, err := diag(to, from); err == nil {
 			return s, errNotFound
 		}
@@ -121,31 +121,30 @@ func find(from, to netip.AddrPort, diag func(from, to netip.AddrPort) (socket, e
 	case found:
 		return s, nil
 	case procErr != nil:
-		return s, fmt.Errorf("neither sock_diag nor /proc tells: %w; %w", err, procErr)
+		return s, fmt.Errorf("neither sock_diag nor /proc has it: %w; %w", err, procErr)
 	}
 	return s, errNotFound
 }
 
-// loopback is the interface lo, over which this machine talks to itself.
+// loopback is the index of the interface lo.
 const loopback = 1
 
-// askDiag asks for a socket that is bound to no interface but that of its zone, or
-// to lo.
+// askDiag finds a socket that is bound to the interface of its zone, to lo, or to none.
 func askDiag(from, to netip.AddrPort) (s socket, err error) {
 	for _, iface := range []uint32{zoneOf(from.Addr()), loopback} {
 		var answer []byte
-		if answer, err = ask(unix.NETLINK_SOCK_DIAG, diagRequest(native, question, from, to, iface)); err != nil {
+		if answer, err = ask(unix.NETLINK_SOCK_DIAG, diagRequest(native, requestNumber, from, to, iface)); err != nil {
 			return s, err
 		}
-		if s, err = parseDiag(native, answer, question); !errors.Is(err, unix.ENOENT) {
+		if s, err = parseDiag(native, answer, requestNumber); !errors.Is(err, unix.ENOENT) {
 			break
 		}
 	}
 	return s, err
 }
 
-// findProc looks into both tables: a socket of IPv6 may be connected by IPv4. It
-// looks twice, as a line may be passed over while others come and go.
+// findProc searches both tables, because an IPv6 socket may be connected over IPv4. It
+// searches twice, because a line may be missed while sockets come and go.
 func findProc(from, to netip.AddrPort) (s socket, found bool, err error) {
 	for range 2 {
 		for _, name := range []string{"/proc/net/tcp", "/proc/net/tcp6"} {
@@ -170,7 +169,7 @@ func findIn(name string, from, to netip.AddrPort) (socket, bool, error) {
 	return findSocket(native, f, from, to)
 }
 
-// overflowUID stands for users who have no number in this user namespace.
+// overflowUID returns the uid that stands for users of other user namespaces.
 func overflowUID() uint32 {
 	b, err := os.ReadFile("/proc/sys/kernel/overflowuid")
 	if err == nil {
@@ -181,7 +180,7 @@ func overflowUID() uint32 {
 	return nobody
 }
 
-// established asks for the state of this end.
+// established reports whether this end of a connection is established.
 func established(nc syscall.Conn) (is bool, err error) {
 	raw, err := nc.SyscallConn()
 	if err != nil {

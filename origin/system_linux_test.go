@@ -331,7 +331,7 @@ func up(name string) error {
 
 // change makes a change by rtnetlink: the header, and attributes.
 func change(typ uint16, header []byte, attrs map[uint16][]byte) error {
-	b := begin(native, typ, question)
+	b := begin(native, typ, requestNumber)
 	native.PutUint16(b[6:], unix.NLM_F_REQUEST|unix.NLM_F_ACK|unix.NLM_F_CREATE)
 	b = append(b, header...)
 	for typ, value := range attrs {
@@ -343,7 +343,7 @@ func change(typ uint16, header []byte, attrs map[uint16][]byte) error {
 	if err != nil {
 		return err
 	}
-	_, err = payload(native, answer, question, nlmsgError)
+	_, err = payload(native, answer, requestNumber, nlmsgError)
 	if e := syscall.Errno(0); errors.As(err, &e) {
 		return err
 	}

@@ -1,7 +1,6 @@
 //go:build !linux
 
-// This file is for systems that do not tell whose the other end of a connection
-// is.
+// Systems that do not tell who owns the other end of a connection.
 
 package origin
 
@@ -18,4 +17,4 @@ var system = host{
 	user:        lookupUser,
 }
 
-var errNoOwners = errors.New("this system does not tell whose the sockets of others are")
+var errNoOwners = errors.New("this system does not tell who owns other processes' sockets")

@@ -1,4 +1,4 @@
-// This file is the users of the system and their groups.
+// The users of the system and their groups.
 
 package origin
 
@@ -12,9 +12,9 @@ import (
 )
 
 const (
-	// remembered is how long what the system says of a user is believed.
+	// remembered is how long a user is cached.
 	remembered = 10 * time.Second
-	// maxRemembered is of how many users.
+	// maxRemembered is how many users are cached.
 	maxRemembered = 1024
 
 	// maxWait bounds how long a caller waits for a look-up, from its start on. While one
@@ -26,9 +26,9 @@ const (
 	maxLookups = 16
 )
 
-// users remembers for a while what the system says of users. A look-up may take many
-// files, or a directory server that does not answer, and is made while others wait to be
-// accepted: each runs in a goroutine of its own, which its callers wait for only so long.
+// users is a cache of the system's users. Looking one up may read many files, or ask a
+// directory server that does not answer, while other connections wait to be accepted.
+// Each look-up runs in a goroutine of its own, and its callers wait for it only so long.
 // Methods may be called by any goroutine.
 type users struct {
 	lookup func(uid uint32) (*User, error)
@@ -116,7 +116,7 @@ func (u *users) run(uid uint32, l *lookup) {
 	close(l.done)
 }
 
-// recall returns a user that was found not long ago, or nil.
+// recall returns a user from the cache, or nil.
 func (u *users) recall(uid uint32) *User {
 	u.mu.Lock()
 	defer u.mu.Unlock()
@@ -126,8 +126,8 @@ func (u *users) recall(uid uint32) *User {
 	return nil
 }
 
-// lookupUser asks the system for a user. Root needs no groups, and one whom the
-// system does not know has nobody's.
+// lookupUser asks the system for a user. Root needs no groups; a user that the system
+// does not know has nobody's.
 func lookupUser(uid uint32) (*User, error) {
 	if uid == 0 {
 		return &User{}, nil
@@ -145,8 +145,8 @@ func lookupUser(uid uint32) (*User, error) {
 	return userOf(uid, u.Gid, gids)
 }
 
-// userOf makes a User of what the system says. The list of groups may have the
-// primary one, which is no supplementary one.
+// userOf makes a User from the system's answer. The primary group may be in the list of
+// groups, and is not a supplementary one.
 func userOf(uid uint32, gid string, gids []string) (*User, error) {
 	primary, err := strconv.ParseUint(gid, 10, 32)
 	if err != nil {

@@ -1,9 +1,9 @@
 // Package crc32c computes CRC32c, the checksum of iSCSI (RFC 3720 §12.1) and
 // MPA (RFC 5044 §4.4), at the speed of memory, by itself or while copying.
 //
-// There are two implementations: a portable one on top of hash/crc32, and for
-// amd64 processors with AVX-512 and VPCLMULQDQ an assembly one, which is twice
-// as fast, three times when it copies, and has less to do before it begins.
+// There are two implementations: a portable one on top of hash/crc32, and one in
+// assembly for amd64 processors with AVX-512 and VPCLMULQDQ. That is twice as fast,
+// three times as fast when it copies, and starts faster.
 package crc32c
 
 // Update adds p to sum, the CRC32c of the octets before it, 0 when there are
@@ -18,9 +18,8 @@ func Update(sum uint32, p []byte) uint32 {
 // pass over memory. The two may not overlap; dst is at least as long as src,
 // or Copy panics.
 //
-// What is digested is what has been put into dst. Every octet of src is read
-// once, so that even where src is changed meanwhile, as memory may be that a
-// peer writes, dst and the sum agree.
+// Every octet of src is read once, and the sum is that of dst. So dst and the sum agree
+// even if src changes meanwhile, as memory does that a peer writes.
 func Copy(sum uint32, dst, src []byte) uint32 {
 	dst = dst[:len(src):len(dst)]
 	raceRead(src)

@@ -6,7 +6,7 @@ import (
 	"golang.org/x/sys/cpu"
 )
 
-// haveAVX512 tells that this processor and system can run the assembly.
+// haveAVX512 is set if this processor and system can run the assembly.
 var haveAVX512 = cpu.X86.HasAVX512F && cpu.X86.HasAVX512VPCLMULQDQ && cpu.X86.HasSSE42
 
 // folds are the constants of the assembly, two for each distance that it folds
@@ -20,9 +20,8 @@ var folds = [...]uint64{
 }
 
 const (
-	// From alignFrom octets on, stores that stay within cache lines are worth
-	// a second call, which is some 7 ns: the second-level cache then takes a
-	// sixth more.
+	// From alignFrom octets on, stores aligned to cache lines are worth a second
+	// call of some 7 ns: the second-level cache is then a sixth faster.
 	alignFrom = 16 << 10
 	cacheLine = 64
 )

@@ -2,8 +2,8 @@
 
 package crc32c
 
-// The race detector does not see what assembly does, hash/crc32's included. It
-// is told.
+// The race detector does not see the accesses of assembly, hash/crc32's included, so
+// they are reported to it.
 
 import (
 	"runtime"

@@ -1,7 +1,7 @@
 package pages
 
-// Scatter copies src to the pieces of dst, one after the other. n is how many octets it
-// copied; the error is that dst cannot be written, and n is less than was copied then.
+// Scatter copies src to the pieces of dst, one after the other, and returns the number of
+// octets copied. If dst can't be written, err is a *Fault, and n may be too small.
 func Scatter(dst [][]byte, src []byte) (n int, err error) {
 	defer Catch(&err, dst, Trap())
 	for _, d := range dst {
@@ -10,7 +10,7 @@ func Scatter(dst [][]byte, src []byte) (n int, err error) {
 	return n, nil
 }
 
-// Gather copies src to dst, as far as it fits. The error is that src cannot be read.
+// Gather copies src to dst, as far as it fits. If src can't be read, err is a *Fault.
 func Gather(dst, src []byte) (n int, err error) {
 	defer Catch(&err, [][]byte{src}, Trap())
 	return copy(dst, src), nil

@@ -8,25 +8,25 @@ import (
 	"unsafe"
 )
 
-// A Fault is an access that the system refused.
+// A Fault is an access to memory that the system refused.
 type Fault struct {
-	Addr uintptr // where, as far as the system tells; 0: it does not
+	Addr uintptr // 0 if the system does not report it
 }
 
 func (f *Fault) Error() string {
 	if f.Addr == 0 {
-		return "memory that cannot be accessed: " + reasons
+		return "memory cannot be accessed: " + reasons
 	}
 	return fmt.Sprintf("memory at address %#x cannot be accessed: %s", f.Addr, reasons)
 }
 
 const reasons = "it is not mapped, its pages lack the right, or its file was truncated"
 
-// Trap has faults of this goroutine panic, and returns what Catch restores.
+// Trap makes faults of this goroutine panic, and returns the setting that Catch restores.
 func Trap() (was bool) { return debug.SetPanicOnFault(true) }
 
-// Catch, deferred, restores what Trap returned, and ends the panic of a fault in one of
-// the pages where memory lies: *err is a *Fault then. Any other panic goes on.
+// Catch is deferred. It restores what Trap returned, and recovers the panic of a fault in
+// one of the pages of memory: *err is a *Fault then. Any other panic continues.
 func Catch(err *error, memory [][]byte, was bool) {
 	debug.SetPanicOnFault(was)
 	if r := recover(); r != nil {
@@ -43,7 +43,7 @@ func CatchIn(err *error, memory func() [][]byte, was bool) {
 	}
 }
 
-// judge returns the Fault in memory that r is, or panics with r.
+// judge returns r as a Fault if it is one in memory; otherwise it panics with r.
 func judge(r any, memory [][]byte) *Fault {
 	if f, ok := r.(interface {
 		runtime.Error
@@ -58,10 +58,10 @@ func judge(r any, memory [][]byte) *Fault {
 	panic(r)
 }
 
-// pageSize is how exact the address of a fault is: some systems tell the page only.
+// pageSize is the precision of a fault's address: some systems report only the page.
 var pageSize = uintptr(os.Getpagesize())
 
-// within reports that addr is in one of the pages of m.
+// within reports whether addr is in one of the pages of m.
 func within(addr uintptr, m []byte) bool {
 	first := uintptr(unsafe.Pointer(unsafe.SliceData(m)))
 	return len(m) > 0 && addr >= first&^(pageSize-1) && addr < (first+uintptr(len(m))+pageSize-1)&^(pageSize-1)

@@ -4,8 +4,8 @@ import (
 	"unsafe"
 )
 
-// Readable finds out whether b can be read, an octet of each of its pages being looked
-// at. n is how many octets come before the page that cannot.
+// Readable reads an octet of each page of b. If one can't be read, err is a *Fault and n
+// is the number of octets before that page.
 func Readable(b []byte) (n int, err error) {
 	defer Catch(&err, [][]byte{b}, Trap())
 	for n < len(b) {
@@ -15,8 +15,8 @@ func Readable(b []byte) (n int, err error) {
 	return min(n, len(b)), nil
 }
 
-// Writable is Readable for writing. It changes nothing, whoever else writes to b
-// meanwhile, but makes the system provide the pages.
+// Writable is Readable for writing. It changes nothing, even while others write to b, but
+// makes the system provide the pages.
 func Writable(b []byte) (n int, err error) {
 	defer Catch(&err, [][]byte{b}, Trap())
 	for n < len(b) {
@@ -26,12 +26,12 @@ func Writable(b []byte) (n int, err error) {
 	return min(n, len(b)), nil
 }
 
-// toNextPage is the number of octets from p to the next page.
+// toNextPage returns the number of octets from p to the next page.
 func toNextPage(p *byte) int {
 	return int(pageSize - uintptr(unsafe.Pointer(p))&(pageSize-1))
 }
 
-// touch reads *p, whoever writes it: the value is not used.
+// touch reads *p, even while others write it: the value is not used.
 //
 //go:norace
 //go:noinline

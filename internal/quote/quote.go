@@ -1,5 +1,5 @@
-// Package quote shows names of files to people, so that a name gives no orders to a
-// terminal and looks like nothing but a name.
+// Package quote makes names of files safe to show to people: they can't control a
+// terminal, and can't be taken for anything else.
 package quote
 
 import (
@@ -9,8 +9,8 @@ import (
 	"unicode/utf8"
 )
 
-// Plain reports whether a name can be shown as it is: UTF-8 of letters, marks, digits,
-// signs and spaces, with nothing in it that controls or is not seen.
+// Plain reports whether a name can be shown as it is: valid UTF-8 of graphic characters
+// and spaces only.
 func Plain(name string) bool {
 	for i, r := range name {
 		if !visible(name[i:], r) {
@@ -20,14 +20,14 @@ func Plain(name string) bool {
 	return true
 }
 
-// visible reports whether the character r, with which rest begins, is shown. An octet
-// that is not of UTF-8 is none.
+// visible reports whether r, the first character of rest, is graphic. An octet that is
+// not valid UTF-8 is not.
 func visible(rest string, r rune) bool {
 	return unicode.IsGraphic(r) && !(r == utf8.RuneError && !strings.HasPrefix(rest, string(utf8.RuneError)))
 }
 
-// Name is the name for a message: as it is, if it is [Plain], and otherwise as [Shell]
-// has it.
+// Name returns the name for a message: as it is if it is [Plain], otherwise quoted by
+// [Shell].
 func Name(name string) string {
 	if Plain(name) {
 		return name
@@ -35,14 +35,14 @@ func Name(name string) string {
 	return Shell(name)
 }
 
-// Shell is the name as GNU ls shows it on a terminal (the quoting style shell-escape):
-// as it is, if a shell would take it so, and otherwise in quotes, from which it can be
-// pasted into a shell. Octets that are not shown are escaped: 'a'$'\n”b'.
+// Shell returns the name as GNU ls shows it on a terminal (quoting style shell-escape):
+// as it is if a shell would take it literally, otherwise quoted, so that it can be
+// pasted into a shell. Octets that are not graphic are escaped: 'a'$'\n”b'.
 func Shell(name string) string {
 	if !Plain(name) {
 		return escape(name)
 	}
-	rest := name // without what is special at the start alone
+	rest := name // without what is special only at the start
 	if name != "" && (name[0] == '#' || name[0] == '~') {
 		rest = name[1:]
 	}
@@ -55,16 +55,16 @@ func Shell(name string) string {
 	return escape(name)
 }
 
-// special are the characters that mean something to a shell wherever they are.
+// special reports whether r is special to a shell wherever it is.
 func special(r rune) bool { return strings.ContainsRune(" !\"$&'()*;<=>?[\\^`|", r) }
 
-// inSingle are the characters that GNU ls has in single quotes only.
+// inSingle reports whether GNU ls puts r into single quotes only.
 func inSingle(r rune) bool {
 	return r < utf8.RuneSelf && !strings.ContainsRune(" %+,-./:@]_'", r) &&
 		!(r >= '0' && r <= '9' || r >= 'A' && r <= 'Z' || r >= 'a' && r <= 'z')
 }
 
-// escapes are those that have names of their own.
+// escapes are the octets that have an escape of their own.
 var escapes = map[byte]string{'\a': `\a`, '\b': `\b`, '\t': `\t`, '\n': `\n`, '\v': `\v`, '\f': `\f`, '\r': `\r`}
 
 // escape quotes what is visible in '...', and the rest in $'...'.

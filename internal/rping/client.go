@@ -7,13 +7,13 @@ import (
 	"github.com/weft-rdma/weft/verbs"
 )
 
-// A Client pings. It belongs to one goroutine.
+// A Client sends pings. Only one goroutine may use it.
 type Client struct {
 	endpoint
 	source buffer
 }
 
-// NewClient readies a client whose pings have size octets, MinSize to MaxSize.
+// NewClient returns a client whose pings have size octets, MinSize to MaxSize.
 // Connect its queue pair, then Ping.
 func NewClient(r *verbs.RNIC, size int) (*Client, error) {
 	if size < MinSize || size > MaxSize {
@@ -34,11 +34,11 @@ func NewClient(r *verbs.RNIC, size int) (*Client, error) {
 // QP is the queue pair to connect.
 func (c *Client) QP() *verbs.QP { return c.qp }
 
-// Close gives all resources back. Close the connection first: Close aborts it.
+// Close frees all resources. Close the connection first: Close aborts it.
 func (c *Client) Close() error { return c.close() }
 
-// Ping does ping number n, from 0, and returns what was offered to the server
-// and what the server wrote back. Both are valid until the next call.
+// Ping makes ping number n, from 0, and returns the data sent and the data that the
+// server wrote back. Both are valid until the next call.
 func (c *Client) Ping(ctx context.Context, n int) (sent, echo []byte, err error) {
 	Fill(c.source.octets, n)
 	if err := c.advertise(ctx, c.source, "sending the source's advertisement"); err != nil {

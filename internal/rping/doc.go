@@ -1,6 +1,5 @@
-// Package rping speaks the protocol of rping(1), the ping of rdma-core, over a
-// queue pair: what `weft ping` runs, in both roles, octet for octet what the
-// original puts on the wire.
+// Package rping implements the protocol of rping(1), the ping of rdma-core, over a
+// queue pair, in both roles and octet for octet. It is what `weft ping` runs.
 //
 // One ping, with the client on the left:
 //
@@ -11,10 +10,10 @@
 //	                                   <-  RDMA Write of what was read to the sink
 //	                                   <-  Send: done
 //
-// All four Sends carry the 16 octets of an [Info]. The client's say where its
-// memory is; the server's mean only that they came, and are zero.
+// All four Sends carry the 16 octets of an [Info]. The client's advertise its memory; the
+// server's are zero, and mean only that it is done.
 //
-// The protocol has no farewell. A client that has had its pings closes the
-// connection between two of them; an end anywhere else is a broken session,
-// and both [Client.Ping] and [Server.Serve] report it as an error.
+// The protocol has no message for the end. A client that is done closes the connection
+// between two pings; an end anywhere else is an error of [Client.Ping] and
+// [Server.Serve].
 package rping

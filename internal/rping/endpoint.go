@@ -18,12 +18,12 @@ const (
 	reads     = 1
 )
 
-// MaxIRD is how many RDMA Reads at a time a server should let a client make that
-// asks for more than rping's one (mpa.Config.MaxIRD): a responder raises its IRD to
-// what the initiator wants if it can (RFC 6581 §9.1).
+// MaxIRD is the mpa.Config.MaxIRD for a server: how many RDMA Reads at a time it grants
+// to a client that asks for more than rping's one. A responder raises its IRD to what
+// the initiator asks for if it can (RFC 6581 §9.1).
 const MaxIRD = 16
 
-// errClosed says that the peer closed the connection in good order.
+// errClosed: the peer closed the connection gracefully.
 var errClosed = errors.New("the peer closed the connection")
 
 // A buffer is registered memory.
@@ -32,13 +32,11 @@ type buffer struct {
 	mr     *verbs.MR
 }
 
-// An endpoint is one side of a session: a queue pair, the memory that it works
-// on, and one completion queue for each direction, so that waiting for one's
-// own operation and for the peer's message do not mix. It belongs to one
-// goroutine.
+// An endpoint is one side of a session: a queue pair, its memory, and a completion queue
+// for each direction, so that it can wait for its own operation or for the peer's
+// message. Only one goroutine may use it.
 type endpoint struct {
-	// Patience bounds the wait for whatever the peer is to do next; 0 waits
-	// until the context ends.
+	// Patience limits each wait for the peer; 0 waits until the context ends.
 	Patience time.Duration
 
 	pd     *verbs.PD
@@ -51,8 +49,8 @@ type endpoint struct {
 	mrs    []*verbs.MR
 }
 
-// open readies an endpoint with a data buffer of size octets and its first
-// receive posted: the peer may speak as soon as it is connected.
+// open allocates the resources of an endpoint with a data buffer of size octets, and
+// posts its first receive: the peer may send as soon as it is connected.
 func (e *endpoint) open(r *verbs.RNIC, size int) (err error) {
 	defer func() {
 		if err != nil {
@@ -101,8 +99,7 @@ func (e *endpoint) register(n int, access memory.Access) (buffer, error) {
 	return buffer{octets, mr}, nil
 }
 
-// close gives everything back. The connection, if there is one, is aborted
-// unless it was closed before.
+// close frees all resources. It aborts the connection unless that was closed before.
 func (e *endpoint) close() error {
 	var errs []error
 	if e.qp != nil {
@@ -127,8 +124,8 @@ func (e *endpoint) postRecv() error {
 	return e.qp.PostRecv(verbs.RecvWR{SGL: []verbs.SGE{e.in.mr.SGE(0, InfoLen)}})
 }
 
-// recv waits for the peer's next message, what names it, and posts the receive
-// for the one after.
+// recv waits for the peer's next message and posts a receive for the one after it. what
+// names the message in errors.
 func (e *endpoint) recv(ctx context.Context, what string) (Info, error) {
 	wc, err := e.next(ctx, e.recvCQ)
 	if err != nil {
@@ -165,18 +162,18 @@ func (e *endpoint) do(ctx context.Context, what string, wr verbs.SendWR) error {
 	return nil
 }
 
-// A silentError says for how long the peer has said nothing.
+// A silentError reports how long the peer has been silent.
 type silentError time.Duration
 
 func (e silentError) Error() string {
 	return fmt.Sprintf("the peer has been silent for %v", time.Duration(e))
 }
 
-// Timeout is true: time ran out.
+// Timeout returns true.
 func (e silentError) Timeout() bool { return true }
 
-// next waits for the next completion of cq. One that failed becomes the error
-// that ended the queue pair, where there is one.
+// next waits for the next completion of cq. A flushed one is the error that ended the
+// queue pair, if there is one.
 func (e *endpoint) next(ctx context.Context, cq *verbs.CQ) (verbs.WC, error) {
 	var wcs [1]verbs.WC
 	if e.Patience > 0 {
@@ -185,9 +182,9 @@ func (e *endpoint) next(ctx context.Context, cq *verbs.CQ) (verbs.WC, error) {
 		defer cancel()
 	}
 	for {
-		// After a graceful close the queue pair is Idle and holds what is
-		// posted: no completion would come. What the end has completed is
-		// there when the state is seen.
+		// After a graceful close the queue pair is Idle, and posted requests do not
+		// complete. Requests that the close completed are in cq before the state
+		// changes, so the state is read first.
 		state := e.qp.State()
 		if cq.Poll(wcs[:]) > 0 {
 			break
@@ -212,7 +209,7 @@ func (e *endpoint) next(ctx context.Context, cq *verbs.CQ) (verbs.WC, error) {
 	}
 }
 
-// ended says why the queue pair is not in RTS any more.
+// ended returns why the queue pair is not in RTS any more.
 func (e *endpoint) ended() error {
 	if err := e.qp.Err(); err != nil {
 		return err

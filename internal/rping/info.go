@@ -35,11 +35,10 @@ func AppendInfo(b []byte, i Info) []byte {
 	return binary.BigEndian.AppendUint32(b, i.Size)
 }
 
-// ParseInfo reads an advertisement. Like the original it takes messages of
-// exactly InfoLen octets and no others.
+// ParseInfo parses an advertisement, which has exactly InfoLen octets, as in the original.
 func ParseInfo(b []byte) (Info, error) {
 	if len(b) != InfoLen {
-		return Info{}, fmt.Errorf("rping: message of %d octets, an advertisement has %d: the peer does not speak rping's protocol", len(b), InfoLen)
+		return Info{}, fmt.Errorf("rping: message of %d octets, expected an advertisement of %d: the peer does not speak rping's protocol", len(b), InfoLen)
 	}
 	return Info{
 		Buf:  binary.BigEndian.Uint64(b),

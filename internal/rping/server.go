@@ -9,13 +9,13 @@ import (
 	"github.com/weft-rdma/weft/verbs"
 )
 
-// A Server answers the pings of one client. It belongs to one goroutine.
+// A Server answers the pings of one client. Only one goroutine may use it.
 type Server struct {
 	endpoint
 }
 
-// NewServer readies a server that takes pings of up to size octets, at most
-// MaxSize; 0 means MaxSize. Accept a connection on its queue pair, then Serve.
+// NewServer returns a server that accepts pings of up to size octets, at most MaxSize;
+// 0 means MaxSize. Accept a connection on its queue pair, then Serve.
 func NewServer(r *verbs.RNIC, size int) (*Server, error) {
 	if size == 0 {
 		size = MaxSize
@@ -30,10 +30,10 @@ func NewServer(r *verbs.RNIC, size int) (*Server, error) {
 	return s, nil
 }
 
-// QP is the queue pair to connect.
+// QP returns the queue pair to connect.
 func (s *Server) QP() *verbs.QP { return s.qp }
 
-// Close gives all resources back. Close the connection first: Close aborts it.
+// Close frees all resources. Close the connection first: Close aborts it.
 func (s *Server) Close() error { return s.close() }
 
 // Serve answers pings until the client closes the connection between two of
@@ -55,10 +55,10 @@ func (s *Server) Serve(ctx context.Context, seen func(data []byte)) (int, error)
 	}
 }
 
-// answer does the rest of one ping.
+// answer completes a ping, of which the first message has arrived.
 func (s *Server) answer(ctx context.Context, source Info, seen func(data []byte)) error {
 	if uint64(source.Size) > uint64(len(s.data.octets)) {
-		return fmt.Errorf("rping: the client offers %d octets and this server takes %d: start it with a larger -S", source.Size, len(s.data.octets))
+		return fmt.Errorf("rping: the client sends pings of %d octets, the limit of this server is %d; start it with a larger -S", source.Size, len(s.data.octets))
 	}
 	err := s.do(ctx, "reading the source", verbs.SendWR{
 		Op:     verbs.OpRead,
@@ -79,7 +79,7 @@ func (s *Server) answer(ctx context.Context, source Info, seen func(data []byte)
 	if err != nil {
 		return err
 	}
-	// The original writes up to the first NUL, and the NUL with it.
+	// The original writes up to the first NUL, included.
 	n := min(len(Text(data))+1, len(data))
 	if uint64(n) > uint64(sink.Size) {
 		return fmt.Errorf("rping: the client's sink has %d octets, its data %d", sink.Size, n)

@@ -11,7 +11,7 @@ import (
 	"github.com/weft-rdma/weft/verbs"
 )
 
-// A Listener is where Peers connect to a Side.
+// A Listener accepts connections of Peers to a Side.
 type Listener struct {
 	*cm.Listener
 	side *Side
@@ -20,7 +20,7 @@ type Listener struct {
 	conn *cm.Conn // the last one accepted
 }
 
-// Listen makes a listener of the Side's RNIC, closed when the test ends.
+// Listen returns a listener of the Side's RNIC, closed when the test ends.
 func (s *Side) Listen(w Wire, cfg mpa.Config) *Listener {
 	s.t.Helper()
 	nl, err := w.Listen(context.Background())
@@ -35,7 +35,7 @@ func (s *Side) Listen(w Wire, cfg mpa.Config) *Listener {
 	return &Listener{Listener: ln, side: s, wire: w, net: nl}
 }
 
-// Dial connects a Peer that has said nothing yet, closed when the test ends.
+// Dial connects a Peer, before start-up, closed when the test ends.
 func (l *Listener) Dial() *iwarptest.Peer {
 	l.side.t.Helper()
 	nc, err := l.wire.Dial(context.Background(), l.net)
@@ -54,8 +54,8 @@ func (l *Listener) Connect(qp *verbs.QP) *iwarptest.Peer {
 	return l.ConnectAs(qp, l.wire.Startup(), cm.Params{MPA: l.wire.Config()})
 }
 
-// ConnectAs is Connect on other terms. It does not wait for the message that
-// opens a peer-to-peer stream.
+// ConnectAs is Connect with other terms. It does not wait for the first message of a
+// peer-to-peer stream.
 func (l *Listener) ConnectAs(qp *verbs.QP, s iwarptest.Startup, params cm.Params) *iwarptest.Peer {
 	l.side.t.Helper()
 	ctx, cancel := context.WithTimeout(context.Background(), iwarptest.DefaultTimeout)

@@ -15,13 +15,13 @@ type Wire struct {
 	Memory  bool // a pipe of package nettest, not TCP over loopback
 	CRC     bool
 	Markers bool // both sides ask for them
-	Trickle bool // the Peer sends octet by octet
+	Trickle bool // the Peer writes one octet at a time
 
 	Consortium bool // revision 0 of MPA, version 0 of DDP and RDMAP
 }
 
-// Wires are the ways in which every offence is tried: with and without the
-// checks that change the way in, whole and in pieces.
+// Wires are the kinds of connection that every offence is tried on: with and without
+// what changes the way in, whole and octet by octet.
 var Wires = []Wire{
 	{Name: "TCP,CRC", CRC: true},
 	{Name: "TCP", CRC: false},
@@ -29,7 +29,7 @@ var Wires = []Wire{
 	{Name: "memory,octets", Memory: true, CRC: false, Trickle: true},
 }
 
-// Config is what a Side of the wire asks for.
+// Config returns what a Side of the wire asks for.
 func (w Wire) Config() mpa.Config {
 	cfg := mpa.Config{NoCRC: !w.CRC, Markers: w.Markers}
 	if w.Consortium {
@@ -38,12 +38,12 @@ func (w Wire) Config() mpa.Config {
 	return cfg
 }
 
-// Startup is what a Peer asks for.
+// Startup returns what a Peer asks for.
 func (w Wire) Startup() iwarptest.Startup {
 	return iwarptest.Startup{CRC: w.CRC, Markers: w.Markers, Consortium: w.Consortium}
 }
 
-// Listen makes a place to connect to.
+// Listen returns a listener for Dial.
 func (w Wire) Listen(ctx context.Context) (net.Listener, error) {
 	if w.Memory {
 		return &pipes{conns: make(chan net.Conn), done: make(chan struct{})}, nil
@@ -53,7 +53,7 @@ func (w Wire) Listen(ctx context.Context) (net.Listener, error) {
 	return lc.Listen(ctx, "tcp", "127.0.0.1:0")
 }
 
-// Dial connects to it.
+// Dial connects to a listener of Listen.
 func (w Wire) Dial(ctx context.Context, ln net.Listener) (net.Conn, error) {
 	if p, ok := ln.(*pipes); ok {
 		return p.dial(ctx)
@@ -62,7 +62,7 @@ func (w Wire) Dial(ctx context.Context, ln net.Listener) (net.Conn, error) {
 	return d.DialContext(ctx, "tcp", ln.Addr().String())
 }
 
-// Pair makes both ends of a connection.
+// Pair returns both ends of a connection.
 func (w Wire) Pair(ctx context.Context) (a, b net.Conn, err error) {
 	if w.Memory {
 		a, b := iwarptest.Pipe()

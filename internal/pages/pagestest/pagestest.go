@@ -14,10 +14,10 @@ import (
 // Page is the size of a page, in octets.
 var Page = os.Getpagesize()
 
-// ReadOnly is n pages that can be read only.
+// ReadOnly returns n pages that can't be written.
 func ReadOnly(tb testing.TB, n int) []byte { return protected(tb, n, unix.PROT_READ) }
 
-// NoAccess is n pages that can be neither read nor written.
+// NoAccess returns n pages that can be neither read nor written.
 func NoAccess(tb testing.TB, n int) []byte { return protected(tb, n, unix.PROT_NONE) }
 
 func protected(tb testing.TB, n, right int) []byte {
@@ -27,7 +27,7 @@ func protected(tb testing.TB, n, right int) []byte {
 	return b
 }
 
-// Truncated is n pages mapped from a file of which only the first keep are left.
+// Truncated returns n pages mapped from a file that is truncated to its first keep pages.
 func Truncated(tb testing.TB, keep, n int) []byte {
 	f, err := os.Create(filepath.Join(tb.TempDir(), "mapped"))
 	if err != nil {
@@ -45,14 +45,14 @@ func Truncated(tb testing.TB, keep, n int) []byte {
 	return b
 }
 
-// Plain is n pages that can be read and written, until Protect says otherwise.
+// Plain returns n pages that can be read and written, until Protect changes that.
 func Plain(tb testing.TB, n int) []byte {
 	b := mapped(tb, -1, n*Page, unix.MAP_ANON|unix.MAP_PRIVATE)
 	fill(b)
 	return b
 }
 
-// ReadWrite is the right that memory has at first.
+// ReadWrite are the rights of Plain.
 const ReadWrite = unix.PROT_READ | unix.PROT_WRITE
 
 // Protect gives the pages of b the rights of mprotect.
@@ -77,12 +77,12 @@ func mapped(tb testing.TB, fd, size, flags int) []byte {
 	return b
 }
 
-// fill puts into b what Octet says.
+// fill sets each octet i of b to Octet(i).
 func fill(b []byte) {
 	for i := range b {
 		b[i] = Octet(i)
 	}
 }
 
-// Octet is what octet i of such memory holds at first.
+// Octet returns the initial value of octet i.
 func Octet(i int) byte { return byte(7 * i) }
