@@ -11,23 +11,19 @@ import "github.com/weft-rdma/weft/ddp"
 func (s *Stream) Culprit(e *TerminateError) (ticket uint64, ok bool) {
 	var p pending
 	ok = s.responses.find(&p, func(p *pending) bool {
-		return !p.rtr && p.named(e) && (p.atomic || p.asked(e.ReadRequest))
+		return !p.rtr && p.named(e) && (p.opcode != OpReadRequest || p.asked(e.ReadRequest))
 	})
 	return p.ticket, ok
 }
 
 // named reports that e tells of the segment that carried the request.
 func (p *pending) named(e *TerminateError) bool {
-	want := OpReadRequest
-	if p.atomic {
-		want = OpAtomicRequest
-	}
 	var h ddp.Untagged
 	if !h.Parse(e.DDPHeader) {
 		return false
 	}
 	_, op, _ := ParseControlUntagged(h.RsvdULP)
-	return h.QN == QueueRequest && h.MSN == p.msn && op == want
+	return h.QN == QueueRequest && h.MSN == p.msn && op == p.opcode
 }
 
 // asked reports that r, if there is one, is the request or what was left of it

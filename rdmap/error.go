@@ -185,8 +185,8 @@ func (e *TerminateError) about() string {
 	}
 	_, op, _ := ParseControlUntagged(untagged.RsvdULP)
 	s := fmt.Sprintf(", about %s, message %d on queue %d", op, untagged.MSN, untagged.QN)
-	if op == OpAtomicRequest && e.is(LayerRDMA, RemoteOperation, CodeStream) {
-		s += ": the target of an atomic has to lie at a multiple of 8 in memory"
+	if hint := opcodes[op&opcodeMask].hint; hint != "" && e.is(LayerRDMA, RemoteOperation, CodeStream) {
+		s += ": " + hint
 	}
 	return s
 }

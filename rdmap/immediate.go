@@ -1,4 +1,5 @@
-// This file is the codec of Immediate Data (RFC 7306 §6.2).
+// This file is Immediate Data (RFC 7306 §6): its codec, and how it is sent and
+// received.
 
 package rdmap
 
@@ -16,4 +17,20 @@ func ParseImmediate(op Opcode, b []byte) (data [ImmediateLen]byte, err error) {
 		return data, errLength(op, len(b), ImmediateLen)
 	}
 	return [ImmediateLen]byte(b), nil
+}
+
+// startImmediate starts an Immediate Data message.
+func (o *outbound) startImmediate(op *Operation) {
+	o.startUntagged(AppendImmediate(o.msg.fixed[:0], op.Immediate), QueueSend)
+}
+
+// deliverImmediate completes a receive, whose buffer it leaves alone.
+func (in *inbound) deliverImmediate(length uint32) error {
+	data, err := ParseImmediate(in.message, in.fixed[:length])
+	if err != nil {
+		return err
+	}
+	in.delivery = Delivery{Opcode: in.message, Length: length, Immediate: data}
+	in.s.ulp.Delivered(&in.delivery)
+	return nil
 }

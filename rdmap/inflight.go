@@ -23,10 +23,7 @@ type dropped struct {
 // fault is the error of an answer whose source was found to be unusable after this
 // segment had been gathered.
 func (d *dropped) fault(f ddp.Fault) error {
-	if d.answer.atomic {
-		return d.answer.atomicFault(true, f)
-	}
-	return d.answer.readFault(f, d.answer.sent)
+	return services[d.answer.opcode].refused(&d.answer, f)
 }
 
 // An inflight is what has been appended but not written, in order: one entry a

@@ -42,22 +42,27 @@ type facts struct {
 	invalidate bool
 	solicited  bool
 	extension  bool
+	request    bool   // answered by the peer's RDMAP
+	length     int    // of the payload, if the message is a header and nothing else
+	hint       string // what a catastrophic error about it may mean
 }
 
 var opcodes = [16]facts{
 	OpWrite:            {name: "RDMA Write", tagged: true},
-	OpReadRequest:      {name: "RDMA Read Request", queue: QueueRequest},
+	OpReadRequest:      {name: "RDMA Read Request", queue: QueueRequest, request: true, length: ReadRequestLen},
 	OpReadResponse:     {name: "RDMA Read Response", tagged: true},
 	OpSend:             {name: "Send", queue: QueueSend},
 	OpSendInvalidate:   {name: "Send with Invalidate", queue: QueueSend, invalidate: true},
 	OpSendSE:           {name: "Send with SE", queue: QueueSend, solicited: true},
 	OpSendSEInvalidate: {name: "Send with SE and Invalidate", queue: QueueSend, solicited: true, invalidate: true},
 	OpTerminate:        {name: "Terminate", queue: QueueTerminate},
-	OpImmediate:        {name: "Immediate Data", queue: QueueSend, extension: true},
-	OpImmediateSE:      {name: "Immediate Data with SE", queue: QueueSend, solicited: true, extension: true},
-	OpAtomicRequest:    {name: "Atomic Request", queue: QueueRequest, extension: true},
-	OpAtomicResponse:   {name: "Atomic Response", queue: QueueAtomicResponse, extension: true},
+	OpImmediate:        {name: "Immediate Data", queue: QueueSend, extension: true, length: ImmediateLen},
+	OpImmediateSE:      {name: "Immediate Data with SE", queue: QueueSend, solicited: true, extension: true, length: ImmediateLen},
+	OpAtomicRequest:    {name: "Atomic Request", queue: QueueRequest, extension: true, request: true, length: AtomicRequestLen, hint: atomicHint},
+	OpAtomicResponse:   {name: "Atomic Response", queue: QueueAtomicResponse, extension: true, length: AtomicResponseLen},
 }
+
+const atomicHint = "the target of an atomic has to lie at a multiple of 8 in memory"
 
 // Defined reports whether a specification assigns op.
 func (op Opcode) Defined() bool { return opcodes[op&opcodeMask].name != "" && op <= opcodeMask }
@@ -78,6 +83,9 @@ func (op Opcode) Invalidates() bool { return opcodes[op&opcodeMask].invalidate }
 // Solicited reports whether the message asks for an event at the Remote Peer.
 func (op Opcode) Solicited() bool { return opcodes[op&opcodeMask].solicited }
 
+// Requests reports whether the message is a request that the peer's RDMAP answers.
+func (op Opcode) Requests() bool { return opcodes[op&opcodeMask].request }
+
 func (op Opcode) String() string {
 	if op.Defined() {
 		return opcodes[op].name
@@ -88,15 +96,6 @@ func (op Opcode) String() string {
 // fixedLength is the payload of messages that are a header and nothing else, in
 // octets. MPA's smallest MULPDU takes each whole (RFC 5044 §4.5).
 func (op Opcode) fixedLength() (n int, fixed bool) {
-	switch op {
-	case OpReadRequest:
-		return ReadRequestLen, true
-	case OpImmediate, OpImmediateSE:
-		return ImmediateLen, true
-	case OpAtomicRequest:
-		return AtomicRequestLen, true
-	case OpAtomicResponse:
-		return AtomicResponseLen, true
-	}
-	return 0, false
+	n = opcodes[op&opcodeMask].length
+	return n, n > 0
 }

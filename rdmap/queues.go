@@ -8,12 +8,12 @@ import (
 // A request is a Read or atomic that the peer asked for and that has not been
 // answered: an entry of the inbound RDMA Read Request Queue.
 type request struct {
-	atomic bool
-	read   ReadRequest
-	op     AtomicRequest
-	sent   uint32   // octets of the Read Response already cut into segments
-	header [18]byte // DDP header of the request, for a Terminate message
-	length int      // of its segment, in octets
+	opcode Opcode        // of the request
+	read   ReadRequest   // of a Read
+	op     AtomicRequest // of an atomic
+	sent   uint32        // octets of the Read Response already cut into segments
+	header [18]byte      // DDP header of the request, for a Terminate message
+	length int           // of its segment, in octets
 }
 
 // A requestQueue holds the peer's requests in the order of arrival, which is
@@ -124,7 +124,7 @@ func (q *requestQueue) pop() {
 // A pending is a Read or atomic of ours that waits for its answer.
 type pending struct {
 	ticket   uint64
-	atomic   bool
+	opcode   Opcode // of the request
 	rtr      bool   // the Read that opens a peer-to-peer stream: nobody's operation
 	msn      uint32 // of the request
 	id       uint32 // of an atomic: Request Identifier

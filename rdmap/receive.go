@@ -27,10 +27,8 @@ type inbound struct {
 	message Opcode
 	rtr     bool // it is the empty Send that opens a peer-to-peer stream
 
-	// Buffers of the queues that RDMAP serves itself.
-	question  [AtomicRequestLen]byte
-	answer    [AtomicResponseLen]byte
-	immediate [ImmediateLen]byte
+	// Buffers of the messages that RDMAP takes itself.
+	fixed     [AtomicRequestLen]byte // of messages of fixed length, which are one segment each
 	terminate [terminateRoom]byte
 
 	delivery Delivery
@@ -137,7 +135,7 @@ func (in *inbound) AdmitTagged(h *ddp.Tagged, n int) error {
 // would be a Write in disguise (RFC 5040 §5.2.2, RFC 5042 §5.4).
 func (in *inbound) admitResponse(h *ddp.Tagged, n int) error {
 	p := &in.response
-	if !in.s.responses.front(p) || p.atomic {
+	if !in.s.responses.front(p) || p.opcode != OpReadRequest {
 		return errUnasked(OpReadResponse)
 	}
 	// Counted, and not taken from the TO: that of an empty segment may be any.
@@ -213,36 +211,31 @@ func (in *inbound) Buffer(qn, _ uint32) (size uint64, ok bool, err error) {
 		}
 		in.prove() // those who post receives only then may be waited for
 		size, ok = in.s.ulp.Receive()
-		if in.message == OpImmediate || in.message == OpImmediateSE {
-			size = ImmediateLen // goes into the completion, not into the buffer
+		if n, fixed := in.message.fixedLength(); fixed {
+			size = uint64(n) // goes into the completion, not into the buffer
 		}
 		return size, ok, nil
 	case QueueRequest:
 		if ird, full := in.s.requests.full(); full {
 			return 0, false, errTooManyRequests(ird)
 		}
-		return uint64(len(in.question)), true, nil
+		return uint64(len(in.fixed)), true, nil
 	case QueueTerminate:
 		return uint64(len(in.terminate)), true, nil
 	default:
-		ok = in.s.responses.front(&in.response) && in.response.atomic
-		return uint64(len(in.answer)), ok, nil
+		ok = in.s.responses.front(&in.response) && in.response.opcode == OpAtomicRequest
+		return AtomicResponseLen, ok, nil
 	}
 }
 
 // PlaceUntagged finds the memory for a segment in that buffer.
 func (in *inbound) PlaceUntagged(dst [][]byte, h *ddp.Untagged, n int) ([][]byte, error) {
-	own := in.answer[:]
-	switch h.QN {
-	case QueueSend:
-		if in.message != OpImmediate && in.message != OpImmediateSE {
-			return in.s.ulp.Scatter(dst, uint64(h.MO), n)
-		}
-		own = in.immediate[:]
-	case QueueRequest:
-		own = in.question[:]
-	case QueueTerminate:
+	own := in.fixed[:]
+	switch _, fixed := in.op.fixedLength(); {
+	case h.QN == QueueTerminate:
 		own = in.terminate[:]
+	case !fixed:
+		return in.s.ulp.Scatter(dst, uint64(h.MO), n)
 	}
 	return append(dst, own[h.MO:int(h.MO)+n]), nil
 }
@@ -291,78 +284,19 @@ func (in *inbound) respond(value uint64) error {
 // DeliverUntagged deals with a whole message.
 func (in *inbound) DeliverUntagged(h *ddp.Untagged, length uint32) error {
 	in.s.Stats.MessagesIn.Add(1)
-	switch h.QN {
-	case QueueSend:
-		return in.deliverSend(length)
-	case QueueRequest:
-		return in.deliverRequest(length)
-	case QueueTerminate:
-		return in.terminated(length)
-	default:
-		var r AtomicResponse
-		if err := r.Parse(in.answer[:length]); err != nil {
-			return err
-		}
-		if r.ID != in.response.id {
-			return errWrongAnswer(r.ID, in.response.id)
-		}
-		return in.respond(r.Original)
-	}
-}
-
-// deliverSend completes a receive. What the message asks to invalidate is
-// invalid before its completion can be seen (RFC 5040 §5.3, Verbs §8.2.2).
-func (in *inbound) deliverSend(length uint32) error {
-	if in.rtr {
-		in.rtr = false
-		in.prove()
-		return nil
-	}
-	d := &in.delivery
-	d.Opcode, d.Length, d.Immediate = in.message, length, in.immediate
-	d.Invalidated, d.HasSTag = 0, false
-	if in.message.Invalidates() {
-		in.s.ulp.LetGo()
-		if f := in.s.ulp.Invalidate(in.invalidate); f != ddp.NoFault {
-			return in.s.ulp.Refused(errInvalidate(in.invalidate, f))
-		}
-		d.Invalidated, d.HasSTag = in.invalidate, true
-	}
-	in.s.ulp.Delivered(d)
-	return nil
+	return handlings[in.op].deliver(in, length)
 }
 
 // deliverRequest checks a Read Request or Atomic Request and puts it in the
 // queue of those to be answered.
 func (in *inbound) deliverRequest(length uint32) error {
 	r := &in.request
-	*r = request{atomic: in.op == OpAtomicRequest}
+	*r = request{opcode: in.op}
 	header, n := in.receiver.Offending()
 	r.length = n
 	copy(r.header[:], header)
-	if r.atomic {
-		if err := r.op.Parse(in.question[:length]); err != nil {
-			return err
-		}
-		if !r.op.AOpCode.Defined() {
-			return errAtomicOpcode(r.op.AOpCode)
-		}
-		if aligned, f := in.s.ulp.CheckAtomic(&r.op); !aligned || f != ddp.NoFault {
-			return r.atomicFault(aligned, f)
-		}
-	} else {
-		if err := r.read.Parse(in.question[:length]); err != nil {
-			return err
-		}
-		// A Read of no octets is answered whatever it names (RFC 5040 §5.2.1).
-		if r.read.Size > 0 {
-			if !in.s.cfg.ReadEnabled {
-				return errReadDisabled()
-			}
-			if f := in.s.ulp.CheckSource(r.read.SourceSTag, r.read.SourceTO, r.read.Size); f != ddp.NoFault {
-				return r.readFault(f, 0)
-			}
-		}
+	if err := services[in.op].parse(in, r, in.fixed[:length]); err != nil {
+		return err
 	}
 	in.s.requests.push(r)
 	in.kick = true

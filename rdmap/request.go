@@ -14,7 +14,7 @@ func (o *outbound) startOperation() bool {
 		return false
 	}
 	o.stalled = op.Fence && !s.responses.settled()
-	if op.Opcode == OpReadRequest || op.Opcode == OpAtomicRequest {
+	if op.Opcode.Requests() {
 		ord, full := s.responses.full()
 		if ord == 0 {
 			// It would wait for ever.
@@ -31,33 +31,16 @@ func (o *outbound) startOperation() bool {
 	m := &o.msg
 	m.opcode, m.ticket, m.body = op.Opcode, op.Ticket, nil
 	m.kind = kindOperation
-	switch op.Opcode {
-	case OpWrite:
-		o.ddp.StartTagged(Control(s.rv, OpWrite), op.RemoteSTag, op.RemoteTO, op.Length)
-	case OpReadRequest:
+	if op.Opcode.Requests() {
 		m.kind = kindQuestion
-		r := ReadRequest{
-			SinkSTag: op.SinkSTag, SinkTO: op.SinkTO, Size: op.Length,
-			SourceSTag: op.RemoteSTag, SourceTO: op.RemoteTO,
-		}
-		o.ask(r.Append(m.fixed[:0]), &pending{ticket: op.Ticket, sinkSTag: op.SinkSTag, sinkTO: op.SinkTO, length: op.Length})
-	case OpAtomicRequest:
-		m.kind = kindQuestion
-		a := &op.Atomic
-		// The identifier is ours to choose (RFC 7306 §5.2.1); the response's
-		// MSN counts requests, so the low half of the ticket will do.
-		a.ID, a.STag, a.TO = uint32(op.Ticket), op.RemoteSTag, op.RemoteTO
-		o.ask(a.Append(m.fixed[:0]), &pending{ticket: op.Ticket, atomic: true, id: a.ID})
-	case OpImmediate, OpImmediateSE:
-		o.startUntagged(AppendImmediate(m.fixed[:0], op.Immediate), QueueSend)
-	default:
-		o.ddp.StartUntagged(ControlUntagged(s.rv, op.Opcode, op.InvalidateSTag), QueueSend, op.Length)
 	}
+	handlings[op.Opcode].start(o, op)
 	return true
 }
 
 // ask starts a request for the peer's RDMAP and notes that it will be answered.
 func (o *outbound) ask(header []byte, p *pending) {
+	p.opcode = o.msg.opcode
 	p.msn = o.startUntagged(header, QueueRequest)
 	o.s.responses.push(p)
 }

@@ -1,7 +1,5 @@
 package rdmap
 
-import "github.com/weft-rdma/weft/ddp"
-
 // Responder: the peer's Reads and atomics are answered, without the ULP.
 
 // startAnswer starts the response to the peer's oldest request. Requests are
@@ -13,30 +11,7 @@ func (o *outbound) startAnswer() bool {
 		return false
 	}
 	m.kind, m.body = kindAnswer, nil
-	if m.req.atomic {
-		return o.startAtomicResponse()
-	}
-	m.opcode = OpReadResponse
-	r := &m.req.read
-	o.ddp.StartTagged(Control(s.rv, OpReadResponse), r.SinkSTag, r.SinkTO, r.Size)
-	return true
-}
-
-// startAtomicResponse does what the request asks and starts its answer. The
-// operation is executed when the answers to all earlier requests have been
-// generated (RFC 7306 §5.4 rule 8, §7).
-func (o *outbound) startAtomicResponse() bool {
-	s, m := o.s, &o.msg
-	a := &m.req.op
-	found, aligned, f := s.ulp.Atomic(a)
-	if !aligned || f != ddp.NoFault {
-		o.unanswered(m.req.atomicFault(aligned, f))
-		return true // gather goes on with the Terminate
-	}
-	m.opcode = OpAtomicResponse
-	r := AtomicResponse{ID: a.ID, Original: found}
-	o.startUntagged(r.Append(m.fixed[:0]), QueueAtomicResponse)
-	return true
+	return services[m.req.opcode].answer(o, &m.req)
 }
 
 // unanswered ends the stream because of a request that cannot be answered. The

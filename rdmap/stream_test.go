@@ -111,7 +111,7 @@ func TestCloseWhileTheOwnerLooksComesAfterWhatWasPosted(t *testing.T) {
 			r.region(0x33, 8, 1, '.')
 			r.ulp.next = func() {
 				r.ulp.next = nil
-				q := request{read: ReadRequest{Size: 1, SourceSTag: 0x33, SourceTO: 8}}
+				q := request{opcode: OpReadRequest, read: ReadRequest{Size: 1, SourceSTag: 0x33, SourceTO: 8}}
 				r.requests.push(&q)
 				ask(r)
 				r.Kick()

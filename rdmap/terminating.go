@@ -115,25 +115,6 @@ func (o *outbound) startTerminate(t *outgoingTerminate) {
 	o.ddp.StartOnly(ControlUntagged(o.s.rv, OpTerminate, 0), QueueTerminate, uint32(len(t.payload)))
 }
 
-// atomicFault is the error of an atomic that was not done: no RDMA header is
-// told (RFC 7306 §8.1).
-func (r *request) atomicFault(aligned bool, f ddp.Fault) error {
-	var err error = NewProtectionError(f, "%s at offset %#x of STag 0x%08x: %s", r.op.AOpCode, r.op.TO, r.op.STag, f.Reason())
-	if f == ddp.NoFault && !aligned {
-		err = errMisaligned(&r.op)
-	}
-	return &offence{err: err, header: r.header[:], length: r.length}
-}
-
-// readFault is the error of a Read Response of which sent octets could be
-// generated. What is told is the Read Request with what was left of it
-// (RFC 5040 §4.8).
-func (r *request) readFault(f ddp.Fault, sent uint32) error {
-	left := r.read.Advanced(sent)
-	err := NewProtectionError(f, "%s: %s", left.words(), f.Reason())
-	return &offence{err: err, header: r.header[:], length: r.length, read: &left}
-}
-
 // Refuse ends a stream that has not begun, because of a failed start-up, with a
 // Terminate message that reports err (RFC 6581 §8), and closes llp; one that
 // cannot be sent is made up for by a reset. It waits for the peer to close, so the

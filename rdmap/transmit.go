@@ -346,7 +346,7 @@ func (o *outbound) segment() bool {
 	}
 	o.pieces = o.pieces[:0]
 	o.inflight.push(o.ddp.Appended(), m, last)
-	if m.kind == kindAnswer && !m.req.atomic {
+	if m.kind == kindAnswer {
 		m.req.sent += uint32(n)
 	}
 	if last {
@@ -365,7 +365,7 @@ func (o *outbound) refused(f ddp.Fault) bool {
 		return false
 	}
 	o.ddp.Drop()
-	o.unanswered(m.req.readFault(f, m.req.sent))
+	o.unanswered(m.req.readFault(f))
 	return true
 }
 
@@ -394,12 +394,7 @@ func (o *outbound) finish() {
 	s, m := o.s, &o.msg
 	if m.kind == kindAnswer {
 		s.requests.pop()
-		if m.req.atomic {
-			s.Stats.AtomicsServed.Add(1)
-		} else {
-			s.Stats.ReadsServed.Add(1)
-			s.Stats.ReadOctets.Add(uint64(m.req.read.Size))
-		}
+		services[m.req.opcode].count(&s.Stats, &m.req)
 	}
 	s.Stats.MessagesOut.Add(1)
 }

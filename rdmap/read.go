@@ -1,0 +1,50 @@
+package rdmap
+
+import "github.com/weft-rdma/weft/ddp"
+
+// RDMA Reads (RFC 5040 §5.2): how they are asked for and served.
+
+// startRead asks the peer for a Read.
+func (o *outbound) startRead(op *Operation) {
+	r := ReadRequest{
+		SinkSTag: op.SinkSTag, SinkTO: op.SinkTO, Size: op.Length,
+		SourceSTag: op.RemoteSTag, SourceTO: op.RemoteTO,
+	}
+	o.ask(r.Append(o.msg.fixed[:0]), &pending{ticket: op.Ticket, sinkSTag: op.SinkSTag, sinkTO: op.SinkTO, length: op.Length})
+}
+
+var reads = service{
+	parse: func(in *inbound, r *request, payload []byte) error {
+		if err := r.read.Parse(payload); err != nil {
+			return err
+		}
+		// A Read of no octets is answered whatever it names (RFC 5040 §5.2.1).
+		if r.read.Size > 0 {
+			if !in.s.cfg.ReadEnabled {
+				return errReadDisabled()
+			}
+			if f := in.s.ulp.CheckSource(r.read.SourceSTag, r.read.SourceTO, r.read.Size); f != ddp.NoFault {
+				return r.readFault(f)
+			}
+		}
+		return nil
+	},
+	answer: func(o *outbound, r *request) bool {
+		o.msg.opcode = OpReadResponse
+		o.ddp.StartTagged(Control(o.s.rv, OpReadResponse), r.read.SinkSTag, r.read.SinkTO, r.read.Size)
+		return true
+	},
+	refused: (*request).readFault,
+	count: func(s *Stats, r *request) {
+		s.ReadsServed.Add(1)
+		s.ReadOctets.Add(uint64(r.read.Size))
+	},
+}
+
+// readFault is the error of a Read Request whose source was refused. What is told is
+// the request with what was left of it (RFC 5040 §4.8).
+func (r *request) readFault(f ddp.Fault) error {
+	left := r.read.Advanced(r.sent)
+	err := NewProtectionError(f, "%s: %s", left.words(), f.Reason())
+	return &offence{err: err, header: r.header[:], length: r.length, read: &left}
+}
