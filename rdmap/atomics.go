@@ -68,3 +68,15 @@ func (r *request) atomicFault(aligned bool, f ddp.Fault) error {
 	}
 	return &offence{err: err, header: r.header[:], length: r.length}
 }
+
+func errWrongAnswer(got, want uint32) error {
+	return NewError(RemoteOperation, CodeStream, "Atomic Response to request %#x, expected %#x", got, want)
+}
+
+func errAtomicOpcode(a AOpCode) error {
+	return NewError(RemoteOperation, CodeOpcode, "Atomic Request: %s", a)
+}
+
+func errMisaligned(a *AtomicRequest) error {
+	return NewError(RemoteOperation, CodeStream, "%s at offset %#x of STag 0x%08x, which is not at a multiple of 8 in memory", a.AOpCode, a.TO, a.STag)
+}

@@ -50,18 +50,6 @@ func errShortResponse(got uint64, want uint32) error {
 	return NewError(RemoteOperation, CodeStream, "RDMA Read Response of %d octets to a request for %d", got, want)
 }
 
-func errWrongAnswer(got, want uint32) error {
-	return NewError(RemoteOperation, CodeStream, "Atomic Response to request %#x, expected %#x", got, want)
-}
-
-func errAtomicOpcode(a AOpCode) error {
-	return NewError(RemoteOperation, CodeOpcode, "Atomic Request: %s", a)
-}
-
-func errMisaligned(a *AtomicRequest) error {
-	return NewError(RemoteOperation, CodeStream, "%s at offset %#x of STag 0x%08x, which is not at a multiple of 8 in memory", a.AOpCode, a.TO, a.STag)
-}
-
 // errInvalidate: whatever keeps an STag from being invalidated but its
 // non-existence and missing rights has code 9 (RFC 5040 §5.3, Verbs §8.3.2).
 func errInvalidate(stag uint32, f ddp.Fault) *Error {

@@ -43,6 +43,7 @@ type facts struct {
 	solicited  bool
 	extension  bool
 	request    bool   // answered by the peer's RDMAP
+	answers    Opcode // of a response: the request
 	length     int    // of the payload, if the message is a header and nothing else
 	hint       string // what a catastrophic error about it may mean
 }
@@ -50,7 +51,7 @@ type facts struct {
 var opcodes = [16]facts{
 	OpWrite:            {name: "RDMA Write", tagged: true},
 	OpReadRequest:      {name: "RDMA Read Request", queue: QueueRequest, request: true, length: ReadRequestLen},
-	OpReadResponse:     {name: "RDMA Read Response", tagged: true},
+	OpReadResponse:     {name: "RDMA Read Response", tagged: true, answers: OpReadRequest},
 	OpSend:             {name: "Send", queue: QueueSend},
 	OpSendInvalidate:   {name: "Send with Invalidate", queue: QueueSend, invalidate: true},
 	OpSendSE:           {name: "Send with SE", queue: QueueSend, solicited: true},
@@ -59,7 +60,7 @@ var opcodes = [16]facts{
 	OpImmediate:        {name: "Immediate Data", queue: QueueSend, extension: true, length: ImmediateLen},
 	OpImmediateSE:      {name: "Immediate Data with SE", queue: QueueSend, solicited: true, extension: true, length: ImmediateLen},
 	OpAtomicRequest:    {name: "Atomic Request", queue: QueueRequest, extension: true, request: true, length: AtomicRequestLen, hint: atomicHint},
-	OpAtomicResponse:   {name: "Atomic Response", queue: QueueAtomicResponse, extension: true, length: AtomicResponseLen},
+	OpAtomicResponse:   {name: "Atomic Response", queue: QueueAtomicResponse, extension: true, answers: OpAtomicRequest, length: AtomicResponseLen},
 }
 
 const atomicHint = "the target of an atomic has to lie at a multiple of 8 in memory"
@@ -92,6 +93,12 @@ func (op Opcode) String() string {
 	}
 	return fmt.Sprintf("reserved opcode %#x", uint8(op))
 }
+
+// answers is the request that the message, a response, answers.
+func (op Opcode) answers() Opcode { return opcodes[op&opcodeMask].answers }
+
+// maxFixed is the longest fixedLength.
+const maxFixed = AtomicRequestLen
 
 // fixedLength is the payload of messages that are a header and nothing else, in
 // octets. MPA's smallest MULPDU takes each whole (RFC 5044 §4.5).

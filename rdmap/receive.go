@@ -28,7 +28,7 @@ type inbound struct {
 	rtr     bool // it is the empty Send that opens a peer-to-peer stream
 
 	// Buffers of the messages that RDMAP takes itself.
-	fixed     [AtomicRequestLen]byte // of messages of fixed length, which are one segment each
+	fixed     [maxFixed]byte // of messages of fixed length, which are one segment each
 	terminate [terminateRoom]byte
 
 	delivery Delivery
@@ -223,8 +223,9 @@ func (in *inbound) Buffer(qn, _ uint32) (size uint64, ok bool, err error) {
 	case QueueTerminate:
 		return uint64(len(in.terminate)), true, nil
 	default:
-		ok = in.s.responses.front(&in.response) && in.response.opcode == OpAtomicRequest
-		return AtomicResponseLen, ok, nil
+		n, _ := in.op.fixedLength()
+		ok = in.s.responses.front(&in.response) && in.response.opcode == in.op.answers()
+		return uint64(n), ok, nil
 	}
 }
 

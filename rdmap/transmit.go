@@ -42,7 +42,7 @@ type message struct {
 	ticket uint64  // of our own operations
 	body   []byte  // RDMAP header or payload of a message that has no other
 	req    request // of answers: what is being answered
-	fixed  [AtomicRequestLen]byte
+	fixed  [maxFixed]byte
 }
 
 type messageKind uint8

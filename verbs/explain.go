@@ -22,7 +22,7 @@ func (u ulp) unstarted(w *sendWQE, s Status) string {
 		return consortium
 	case s == ZeroReadResources:
 		return u.noReads()
-	case s == InvalidSTag && remote.STag == 0 && (w.asks || w.wr.Op == OpWrite):
+	case s == InvalidSTag && remote.STag == 0 && w.wr.Op.row().remote:
 		return zeroRemote
 	}
 	e := &w.wr.SGL[0]

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 
+	"github.com/weft-rdma/weft/ddp"
 	"github.com/weft-rdma/weft/memory"
 )
 
@@ -32,6 +33,17 @@ func (m *memoryWQE) with(wr *SendWR) *memoryWQE {
 	return m
 }
 
+// localLacks is what a Bind or Fast-Register lacks, empty if nothing.
+func (wr *SendWR) localLacks() string {
+	switch {
+	case wr.Op == OpBind && (wr.Bind == nil || wr.Bind.Window.Index() == 0 || wr.Bind.Region.Index() == 0):
+		return "a Bind, of a window and a region whose STag indices are not 0"
+	case wr.Op == OpFastRegister && (wr.FastRegister == nil || wr.FastRegister.STag.Index() == 0):
+		return "a FastRegister, of an STag whose index is not 0"
+	}
+	return ""
+}
+
 // execute executes request n, unless it has to wait, or the queue pair is in Error
 // and about to flush it. What it does has taken effect before the next request
 // starts (Verbs §8.2.2.1).
@@ -46,22 +58,9 @@ func (u ulp) execute(n uint64, w *sendWQE) (ok bool) {
 	// Answers gathered for the same batch may hold that memory, here or in a
 	// queue pair that waits for memory held here.
 	u.out.Release()
-	status, err := Success, error(nil)
-	switch w.wr.Op {
-	case OpInvalidate:
-		f := u.rnic.table.Invalidate(uint32(w.wr.Invalidate), u.pd.mem, memory.Stream(u.num), false)
-		if status = statusOf(f); status != Success {
-			err = errors.New(notInvalidated(w.wr.Invalidate, f))
-		}
-	case OpBind:
-		err = u.bind(&w.memory.bind)
-		if errors.Is(err, memory.ErrRetired) {
-			return false // the queue pair is being destroyed, which flushes the request
-		}
-		status = statusIn(bindStatuses[:], err)
-	case OpFastRegister:
-		status, err = u.fastRegister(&w.memory.fast)
-		w.memory.fast = FastRegister{} // keep no memory alive
+	status, err := w.wr.Op.row().local(u, w)
+	if errors.Is(err, memory.ErrRetired) {
+		return false // the queue pair is being destroyed, which flushes the request
 	}
 	s.next.Store(n + 1)
 	if status != Success {
@@ -83,12 +82,23 @@ func (u ulp) invalidateWaits(n uint64, w *sendWQE) bool {
 	return w.wr.Flags&LocalFence != 0 && s.head != n || s.sent < s.gathered
 }
 
-// bind binds a window, if the queue pair may (Verbs §7.10.6.1).
-func (u ulp) bind(b *Binding) error {
-	if !u.cfg.BindWindows {
-		return errNoBinds
+// invalidate invalidates an STag of the queue pair's own.
+func (u ulp) invalidate(w *sendWQE) (Status, error) {
+	stag := w.wr.Invalidate
+	f := u.rnic.table.Invalidate(uint32(stag), u.pd.mem, memory.Stream(u.num), false)
+	if f != ddp.NoFault {
+		return statusOf(f), errors.New(notInvalidated(stag, f))
 	}
-	return u.rnic.table.Bind(u.pd.mem, memory.Stream(u.num), *b)
+	return Success, nil
+}
+
+// bind binds a window, if the queue pair may (Verbs §7.10.6.1).
+func (u ulp) bind(w *sendWQE) (Status, error) {
+	err := errNoBinds
+	if u.cfg.BindWindows {
+		err = u.rnic.table.Bind(u.pd.mem, memory.Stream(u.num), w.memory.bind)
+	}
+	return statusIn(bindStatuses[:], err), err
 }
 
 var (
@@ -97,7 +107,9 @@ var (
 )
 
 // fastRegister registers memory, if the queue pair may (Verbs §7.3.2.5).
-func (u ulp) fastRegister(f *FastRegister) (Status, error) {
+func (u ulp) fastRegister(w *sendWQE) (Status, error) {
+	f := &w.memory.fast
+	defer func() { *f = FastRegister{} }() // keep no memory alive
 	if !u.cfg.Privileged {
 		return NotPrivileged, errNotPrivileged
 	}

@@ -245,30 +245,32 @@ func (q *QP) postedRecv(any bool) {
 // What an operation does not use is ignored (Verbs §9.3.1.1).
 func (q *QP) checkSend(wr *SendWR) error {
 	const verb = "post to SQ"
-	n := 0
-	if wr.Op.lists() {
+	n, op := 0, wr.Op.row()
+	if op.list != noList {
 		n = len(wr.SGL)
 	}
 	switch {
-	case int(wr.Op) >= len(opNames) || opNames[wr.Op] == "" || wr.Op >= OpRecv:
+	case !op.posted():
 		return fail(verb, ErrOp, "%s", noOp(wr.Op))
-	case wr.Op.extension() && !q.cfg.Extensions:
+	case op.extension && !q.cfg.Extensions:
 		return fail(verb, ErrOp, "%v is of RFC 7306: set QPConfig.Extensions, if the peer knows them", wr.Op)
 	case wr.Op == OpWrite && n > q.cfg.WriteSGEs:
 		return fail(verb, ErrSGLLength, "%d elements, the queue was created for %d (QPConfig.WriteSGEs)", n, q.cfg.WriteSGEs)
 	case wr.Op != OpWrite && n > q.cfg.SendSGEs:
 		return fail(verb, ErrSGLLength, "%d elements, the queue was created for %d (QPConfig.SendSGEs)", n, q.cfg.SendSGEs)
-	case wr.Op.asks() && n != 1:
+	case op.asks && n != 1:
 		return fail(verb, ErrSGLFormat, "%v takes one element, not %d", wr.Op, n)
-	case (wr.Op == OpFetchAdd || wr.Op == OpCmpSwap) && wr.SGL[0].Length != 8:
+	case op.list == value && wr.SGL[0].Length != 8:
 		return fail(verb, ErrSGLFormat, "%v returns 8 octets, its element has %d", wr.Op, wr.SGL[0].Length)
-	case wr.Op == OpBind && (wr.Bind == nil || wr.Bind.Window.Index() == 0 || wr.Bind.Region.Index() == 0):
-		return fail(verb, ErrModifier, "%v takes a Bind, of a window and a region whose STag indices are not 0", wr.Op)
-	case wr.Op == OpFastRegister && (wr.FastRegister == nil || wr.FastRegister.STag.Index() == 0):
-		return fail(verb, ErrModifier, "%v takes a FastRegister, of an STag whose index is not 0", wr.Op)
-	case (wr.Op == OpInvalidate || wr.Op == OpSendInvalidate || wr.Op == OpSendSEInvalidate) && wr.Invalidate.Index() == 0:
+	case op.invalidates && wr.Invalidate.Index() == 0:
 		return fail(verb, ErrModifier, "%v of STag %v, whose index is 0", wr.Op, wr.Invalidate)
-	case q.cfg.Strict:
+	}
+	if op.local != nil {
+		if lacks := wr.localLacks(); lacks != "" {
+			return fail(verb, ErrModifier, "%v takes %s", wr.Op, lacks)
+		}
+	}
+	if q.cfg.Strict {
 		return q.strictSend(wr)
 	}
 	return nil

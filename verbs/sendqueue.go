@@ -3,8 +3,6 @@ package verbs
 import (
 	"sync"
 	"sync/atomic"
-
-	"github.com/weft-rdma/weft/rdmap"
 )
 
 // A sendWQE is a work request in its slot of the send queue.
@@ -24,19 +22,19 @@ type sendWQE struct {
 // consumer's has to be on the heap. What only some operations have, the others leave
 // as it is.
 func (w *sendWQE) set(wr *SendWR) {
-	op := wr.Op
-	w.wr.ID, w.wr.Op, w.wr.Flags, w.wr.Remote, w.wr.Invalidate = wr.ID, op, wr.Flags, wr.Remote, wr.Invalidate
+	op := wr.Op.row()
+	w.wr.ID, w.wr.Op, w.wr.Flags, w.wr.Remote, w.wr.Invalidate = wr.ID, wr.Op, wr.Flags, wr.Remote, wr.Invalidate
 	w.wr.SGL, w.length = w.wr.SGL[:0], 0
-	if op.lists() {
+	if op.list != noList {
 		w.wr.SGL = append(w.wr.SGL, wr.SGL...)
 		for i := range w.wr.SGL {
 			w.length += uint64(w.wr.SGL[i].Length)
 		}
 	}
-	if op.extension() {
+	if op.extension {
 		w.wr.Immediate, w.wr.Atomic = wr.Immediate, wr.Atomic
 	}
-	w.status, w.asks, w.local, w.done, w.unacked = Success, op.asks(), op.local(), false, false
+	w.status, w.asks, w.local, w.done, w.unacked = Success, op.asks, op.local != nil, false, false
 	if w.local {
 		w.memory = w.memory.with(wr)
 	}
@@ -269,35 +267,3 @@ func (s *sendQueue) reopen() {
 	s.closed, s.failed, s.sent, s.gathered = false, false, s.head, s.head
 	s.done.Unlock()
 }
-
-// opcodes are the RDMA messages that work requests become.
-var opcodes = [...]rdmap.Opcode{
-	OpSend:             rdmap.OpSend,
-	OpSendSE:           rdmap.OpSendSE,
-	OpSendInvalidate:   rdmap.OpSendInvalidate,
-	OpSendSEInvalidate: rdmap.OpSendSEInvalidate,
-	OpWrite:            rdmap.OpWrite,
-	OpRead:             rdmap.OpReadRequest,
-	OpReadInvalidate:   rdmap.OpReadRequest,
-	OpImmediate:        rdmap.OpImmediate,
-	OpImmediateSE:      rdmap.OpImmediateSE,
-	OpFetchAdd:         rdmap.OpAtomicRequest,
-	OpCmpSwap:          rdmap.OpAtomicRequest,
-}
-
-// asks reports that the operation is complete when the peer has answered.
-func (op Op) asks() bool {
-	return op == OpRead || op == OpReadInvalidate || op == OpFetchAdd || op == OpCmpSwap
-}
-
-// local reports that the operation has nothing to do with the wire.
-func (op Op) local() bool { return op == OpInvalidate || op == OpBind || op == OpFastRegister }
-
-// lists reports that the operation uses the scatter/gather list.
-func (op Op) lists() bool { return op <= OpReadInvalidate || op == OpFetchAdd || op == OpCmpSwap }
-
-// receives reports that the operation is the completion of a receive.
-func (op Op) receives() bool { return op >= OpRecv }
-
-// extension reports that the operation is RFC 7306's.
-func (op Op) extension() bool { return op >= OpImmediate && op <= OpCmpSwap }

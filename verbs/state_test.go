@@ -64,7 +64,7 @@ func TestEverythingHasAName(t *testing.T) {
 			t.Errorf("event %d has no name", id)
 		}
 	}
-	for op := OpSend; int(op) < len(opNames); op++ {
+	for op := OpSend; int(op) < len(operations); op++ {
 		if op.String() == "unknown operation" {
 			t.Errorf("operation %d has no name", op)
 		}

@@ -87,20 +87,6 @@ const (
 	workKinds
 )
 
-func (op Op) kind() workKind {
-	switch op {
-	case OpWrite:
-		return kindWrite
-	case OpRead, OpReadInvalidate:
-		return kindRead
-	case OpFetchAdd, OpCmpSwap:
-		return kindAtomic
-	case OpInvalidate, OpBind, OpFastRegister:
-		return kindLocal
-	}
-	return kindSend
-}
-
 // sendCounts are those of a send queue; its done lock.
 type sendCounts struct {
 	by              [workKinds]Traffic
@@ -110,7 +96,7 @@ type sendCounts struct {
 func (c *sendCounts) count(w *sendWQE) {
 	switch w.status {
 	case Success:
-		t := &c.by[w.wr.Op.kind()]
+		t := &c.by[w.wr.Op.row().work]
 		t.Messages++
 		t.Octets += w.length
 	case Flushed:
@@ -232,7 +218,7 @@ func (cq *CQ) count(wc *WC) {
 	default:
 		cq.counts.Failed++
 	}
-	if wc.Op.receives() {
+	if wc.Op.row().receives {
 		wc.QP.rq.counts.count(wc)
 	}
 }

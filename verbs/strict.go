@@ -20,8 +20,8 @@ func strictError(verb string, s Status, why string) error {
 // against.
 func (q *QP) strictSend(wr *SendWR) error {
 	const verb = "post to SQ"
-	n := uint64(0)
-	if wr.Op.lists() {
+	n, op := uint64(0), wr.Op.row()
+	if op.list != noList {
 		n = octets(wr.SGL)
 	}
 	c := q.conn.Load()
@@ -32,17 +32,17 @@ func (q *QP) strictSend(wr *SendWR) error {
 		return strictError(verb, AccessViolation, "set QPConfig.BindWindows")
 	case wr.Op == OpFastRegister && !q.cfg.Privileged:
 		return strictError(verb, NotPrivileged, errNotPrivileged.Error())
-	case c != nil && wr.Op.extension() && c.llp.Version() == rdmap.VersionConsortium:
+	case c != nil && op.extension && c.llp.Version() == rdmap.VersionConsortium:
 		return strictError(verb, InvalidWQE, consortium)
-	case c != nil && wr.Op.asks() && c.stream.ORD() == 0:
+	case c != nil && op.asks && c.stream.ORD() == 0:
 		return strictError(verb, ZeroReadResources, "ORD is 0: set QPConfig.ORD, and IRD at the peer")
-	case n > 0 && wr.Remote.STag == 0 && (wr.Op.asks() || wr.Op == OpWrite):
+	case n > 0 && wr.Remote.STag == 0 && op.remote:
 		return strictError(verb, InvalidSTag, zeroRemote)
-	case (wr.Op == OpRead || wr.Op == OpReadInvalidate) && n > 0:
+	case op.list == sink && n > 0:
 		return q.strictSink(verb, &wr.SGL[0])
-	case wr.Op.asks():
+	case op.asks:
 		return q.strictMemory(verb, wr.SGL, LocalWrite)
-	case wr.Op.lists():
+	case op.list != noList:
 		return q.strictMemory(verb, wr.SGL, LocalRead)
 	}
 	return nil

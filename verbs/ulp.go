@@ -96,7 +96,8 @@ func (u ulp) Next(op *rdmap.Operation) bool {
 
 // describe says what RDMAP has to know of a work request.
 func (u ulp) describe(op *rdmap.Operation, n uint64, w *sendWQE) {
-	op.Opcode = opcodes[w.wr.Op]
+	row := w.wr.Op.row()
+	op.Opcode = row.opcode
 	op.Fence = w.wr.Flags&ReadFence != 0
 	op.Ticket = n
 	op.Length = uint32(w.length)
@@ -108,10 +109,7 @@ func (u ulp) describe(op *rdmap.Operation, n uint64, w *sendWQE) {
 	}
 	op.SinkSTag, op.SinkTO = uint32(w.wr.SGL[0].STag), w.wr.SGL[0].TO
 	a := &w.wr.Atomic
-	op.Atomic = rdmap.AtomicRequest{Data: a.Data, Mask: a.Mask, Compare: a.Compare, CompareMask: a.CompareMask}
-	if w.wr.Op == OpCmpSwap {
-		op.Atomic.AOpCode = rdmap.AOpCmpSwap
-	}
+	op.Atomic = rdmap.AtomicRequest{AOpCode: row.atomic, Data: a.Data, Mask: a.Mask, Compare: a.Compare, CompareMask: a.CompareMask}
 }
 
 // precheck makes the checks that belong to the start of a work request
@@ -119,13 +117,13 @@ func (u ulp) describe(op *rdmap.Operation, n uint64, w *sendWQE) {
 // answer is a remote access, and refused when it comes (Verbs §7.4.2). An STag of
 // zero cannot be its sink, nor what is asked of the peer (Verbs §8.1.3.2.1).
 func (u ulp) precheck(w *sendWQE) Status {
-	c := u.conn.Load()
+	c, op := u.conn.Load(), w.wr.Op.row()
 	switch {
 	case w.length > maxMessage:
 		return InvalidLength
-	case w.wr.Op.extension() && c.llp.Version() == rdmap.VersionConsortium:
+	case op.extension && c.llp.Version() == rdmap.VersionConsortium:
 		return InvalidWQE // RFC 7306 §4.1: RV is 01b
-	case w.wr.Op == OpWrite && w.length > 0 && w.wr.Remote.STag == 0:
+	case op.remote && !op.asks && w.length > 0 && w.wr.Remote.STag == 0:
 		return InvalidSTag
 	case !w.asks:
 		return Success
@@ -137,7 +135,7 @@ func (u ulp) precheck(w *sendWQE) Status {
 		return InvalidSTag
 	}
 	e := &w.wr.SGL[0]
-	if w.wr.Op != OpRead && w.wr.Op != OpReadInvalidate {
+	if op.list == value {
 		return statusOf(u.out.Check(uint32(e.STag), e.TO, uint64(e.Length), memory.LocalWrite))
 	}
 	if e.STag == 0 {
@@ -179,35 +177,45 @@ func (u ulp) Sent(ticket uint64) { u.sq.sentTo(ticket + 1) }
 // Responded completes a Read or atomic.
 func (u ulp) Responded(ticket uint64, value uint64) error {
 	w := u.sq.at(ticket)
-	e := &w.wr.SGL[0]
-	f, detail := ddp.NoFault, ""
-	switch w.wr.Op {
-	case OpFetchAdd, OpCmpSwap:
-		var b [1][]byte
-		var pieces [][]byte
-		if pieces, f = u.in.Resolve(b[:0], uint32(e.STag), e.TO, 8, LocalWrite); f == ddp.NoFault {
-			var v [8]byte
-			binary.NativeEndian.PutUint64(v[:], value)
-			if _, err := pages.Scatter(pieces, v[:]); err != nil {
-				return u.responseFailed(ticket, memoryFault{err}, AccessViolation)
-			}
-		} else {
-			detail = refused(&u.in, e.STag, e.TO, 8, f)
+	if finish := w.wr.Op.row().finish; finish != nil {
+		if err := finish(u, w, value); err != nil {
+			return u.responseFailed(ticket, err)
 		}
-	case OpReadInvalidate:
-		// After the data, before the completion (Verbs §8.2.2).
-		f = u.rnic.table.Invalidate(uint32(e.STag), u.pd.mem, memory.Stream(u.num), false)
-		detail = notInvalidated(e.STag, f)
-	}
-	if f != ddp.NoFault {
-		return u.responseFailed(ticket, wqError{statusOf(f), detail}, statusOf(f))
 	}
 	u.sq.finish(ticket, Success)
 	return nil
 }
 
+// putValue puts the value that an atomic found where its element says.
+func (u ulp) putValue(w *sendWQE, value uint64) error {
+	e := &w.wr.SGL[0]
+	var b [1][]byte
+	pieces, f := u.in.Resolve(b[:0], uint32(e.STag), e.TO, 8, LocalWrite)
+	if f != ddp.NoFault {
+		return wqError{statusOf(f), refused(&u.in, e.STag, e.TO, 8, f)}
+	}
+	var v [8]byte
+	binary.NativeEndian.PutUint64(v[:], value)
+	if _, err := pages.Scatter(pieces, v[:]); err != nil {
+		return memoryFault{err}
+	}
+	return nil
+}
+
+// invalidateSink invalidates the sink of a Read: after the data, before the completion
+// (Verbs §8.2.2).
+func (u ulp) invalidateSink(w *sendWQE, _ uint64) error {
+	stag := w.wr.SGL[0].STag
+	if f := u.rnic.table.Invalidate(uint32(stag), u.pd.mem, memory.Stream(u.num), false); f != ddp.NoFault {
+		return wqError{statusOf(f), notInvalidated(stag, f)}
+	}
+	return nil
+}
+
 // responseFailed is failed for the receiving goroutine. It returns err.
-func (u ulp) responseFailed(ticket uint64, err error, status Status) error {
+func (u ulp) responseFailed(ticket uint64, err error) error {
+	status := LocalCatastrophic
+	errors.As(err, &status)
 	if !u.condemn(err) {
 		status = Flushed
 	}

@@ -26,7 +26,7 @@ type WC struct {
 // retire frees what the polled completion kept.
 func (wc *WC) retire() {
 	wc.QPNum = wc.QP.num
-	if wc.Op.receives() {
+	if wc.Op.row().receives {
 		wc.QP.rq.release(wc)
 	} else {
 		wc.QP.sq.release(wc.slot)
