@@ -26,7 +26,7 @@ func ParseAllow(s string) (netip.Prefix, error) {
 	}
 	p, err := netip.ParsePrefix(s)
 	if err != nil {
-		return netip.Prefix{}, fmt.Errorf("%q is not an address or a network; expected 192.0.2.7, 192.0.2.0/24 or 2001:db8::/32, for example", s)
+		return netip.Prefix{}, fmt.Errorf("%q is neither an address nor a network; expected 192.0.2.7, 192.0.2.0/24 or 2001:db8::/32, for example", s)
 	}
 	if p.Addr().Is4In6() {
 		if p.Bits() < mappedBits {
