@@ -306,9 +306,40 @@ func (c *connection) hasEnded() bool {
 	}
 }
 
-// finish does away with the stream: nothing of it moves any more when the queue
-// pair enters its final state.
+// finish ends what is left of the stream, and then moves the queue pair to its final
+// state. err is what ended the reception; lost says that there is no LLP stream any
+// more.
 func (c *connection) finish(err error, lost bool) {
+	c.dismantle(err, lost)
+	q := c.q
+	q.mu.Lock()
+	c.finished = true
+	for _, t := range []*time.Timer{c.timer, c.nudge} {
+		if t != nil {
+			t.Stop()
+		}
+	}
+	e, cause := c.ending(err, lost)
+	t, event := e.outcome()
+	to, _ := q.state.next(t)
+	if q.err == nil && to != Idle {
+		q.err = cause
+	}
+	why := q.err
+	q.past.ended(q.state, to == Idle, why)
+	q.past.addStream(&c.stream.Stats)
+	q.enter(t)
+	c.detach()
+	q.mu.Unlock()
+	if event != 0 {
+		q.rnic.raise(Event{ID: event, QP: q, Err: why})
+	}
+	close(c.over)
+}
+
+// dismantle has everything of the stream stop: when it returns no goroutine but the
+// caller's is in it, and it holds no memory.
+func (c *connection) dismantle(err error, lost bool) {
 	q := c.q
 	if lost {
 		c.end(err)
@@ -321,44 +352,28 @@ func (c *connection) finish(err error, lost bool) {
 	q.cfg.RecvCQ.unwatch(c.llp)
 	q.letGo()
 	q.out.Forget()
+}
 
-	q.mu.Lock()
-	c.finished = true
-	for _, t := range []*time.Timer{c.timer, c.nudge} {
-		if t != nil {
-			t.Stop()
-		}
-	}
+// ending is what is known of the stream, and what caused its end; needs QP.mu.
+func (c *connection) ending(err error, lost bool) (e ending, cause error) {
 	// The reception may have ended only because this side reset the stream.
-	cause := err
+	cause = err
 	if first := c.cause.Load(); first != nil {
 		cause = *first
 	}
-	event, t := EventID(0), llpLost
-	switch was := q.state; {
-	case was == Closing && !lost && errors.Is(err, io.EOF) && q.sq.idle() && q.err == nil:
-		event, t = EventLLPCloseComplete, llpClosed
-	case was == Closing:
-		event = EventBadClose
-		if _, ok := ddp.AsLLPError(err); ok && cause != errBusy {
-			event = EventLLPLost
-		}
-	case was == RTS:
-		event = EventLLPLost
-		if e, ok := ddp.AsLLPError(cause); ok && e.Reset() {
-			event = EventLLPReset
-		}
-	case was == Terminate && lost && c.reportLoss:
-		event = EventBadClose
-	}
-	if q.err == nil && t != llpClosed {
-		q.err = cause
-	}
-	err = q.err
-	q.past.ended(q.state, t == llpClosed, err)
-	q.past.addStream(&c.stream.Stats)
-	q.enter(t)
-	// Flushed before the state can be seen to allow another stream.
+	llp, ok := ddp.AsLLPError(cause)
+	return ending{
+		state: c.q.state, in: receptionOf(err),
+		lost: lost, reset: ok && llp.Reset(), busy: cause == errBusy,
+		clean: c.q.sq.idle() && c.q.err == nil, news: c.reportLoss,
+	}, cause
+}
+
+// detach flushes the queues, unless the send queue stays as it is because the queue pair
+// is Idle, and lets go of the stream; needs QP.mu. Everything is flushed before the
+// state can be seen to allow another stream.
+func (c *connection) detach() {
+	q := c.q
 	if q.state != Idle {
 		q.sq.post.Lock()
 		q.sq.flushAll()
@@ -369,11 +384,6 @@ func (c *connection) finish(err error, lost bool) {
 	q.rq.flushAll()
 	q.conn.Store(nil)
 	q.rq.post.Unlock()
-	q.mu.Unlock()
-	if event != 0 {
-		q.rnic.raise(Event{ID: event, QP: q, Err: err})
-	}
-	close(c.over)
 }
 
 // workFailed ends the stream because of a work request that failed. Its

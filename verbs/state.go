@@ -34,9 +34,9 @@ const (
 	peerTerminate                  // a Terminate message arrived
 	workError                      // a local work request failed
 	protocolError                  // the peer violated protocol or protection
-	llpLost                        // reset, time-out or loss of the LLP stream
+	llpLost                        // reset, time-out or loss of the LLP stream, also because this side reset it
 	llpClosed                      // both halves of the LLP stream have ended
-	timeout                        // Closing or Terminate lasted too long
+	triggerCount
 )
 
 // next is the state machine of Verbs §6.2, figure 6: the state that t leads to
@@ -68,12 +68,12 @@ func (s State) next(t trigger) (to State, ok bool) {
 		switch t {
 		case llpClosed:
 			return Idle, true
-		case peerTerminate, protocolError, workError, llpLost, timeout:
+		case peerTerminate, protocolError, llpLost:
 			return Error, true
 		}
 	case Terminate:
 		switch t {
-		case llpClosed, llpLost, timeout:
+		case llpClosed, llpLost:
 			return Error, true
 		}
 	case Error:

@@ -23,14 +23,13 @@ func TestEveryStateAnswersEveryTriggerAsTheVerbsSay(t *testing.T) {
 		{"peer closed, nothing outstanding", peerClose, [5]State{none, Closing, none, none, none}},
 		{"peer closed, work outstanding", peerCloseBusy, [5]State{none, Terminate, none, none, none}},
 		{"Terminate message", peerTerminate, [5]State{none, Terminate, Error, none, none}},
-		{"failed work request", workError, [5]State{none, Terminate, Error, none, none}},
+		{"failed work request", workError, [5]State{none, Terminate, none, none, none}},
 		{"violation by the peer", protocolError, [5]State{none, Terminate, Error, none, none}},
 		{"LLP lost", llpLost, [5]State{none, Error, Error, Error, none}},
 		{"LLP closed", llpClosed, [5]State{none, none, Idle, Error, none}},
-		{"timeout", timeout, [5]State{none, none, Error, Error, none}},
 	}
-	if len(triggers) != int(timeout)+1 {
-		t.Fatalf("the table has %d triggers of %d", len(triggers), timeout+1)
+	if len(triggers) != int(triggerCount) {
+		t.Fatalf("the table has %d triggers of %d", len(triggers), triggerCount)
 	}
 	for _, tt := range triggers {
 		for from, want := range tt.from {
