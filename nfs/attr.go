@@ -54,13 +54,11 @@ func (t FileType) Mode() fs.FileMode {
 	return fs.ModeIrregular
 }
 
-func decodeFileType(d *oncrpc.Decoder) FileType {
-	at := d.Pos()
-	t := FileType(d.Uint32())
+func (t *FileType) fields(c *coder) {
+	c.uint32((*uint32)(t))
 	if !t.known() {
-		d.Fail(at, "%v, want 1 to 7", t)
+		c.refuse("%v, want 1 to 7", *t)
 	}
-	return t
 }
 
 // Mode bits beside the nine permissions (mode3). Bits above ModeMask have no
@@ -94,26 +92,34 @@ func TimeOf(t time.Time) Time {
 // Time is t as Go has it.
 func (t Time) Time() time.Time { return time.Unix(int64(t.Sec), int64(t.Nsec)) }
 
-// Encode appends t to e.
-func (t Time) Encode(e *oncrpc.Encoder) {
-	e.Uint32(t.Sec)
-	e.Uint32(t.Nsec)
+func (t *Time) fields(c *coder) {
+	c.uint32(&t.Sec, &t.Nsec)
 }
 
+// Encode appends t to e.
+func (t Time) Encode(e *oncrpc.Encoder) { t.fields(encoderTo(e)) }
+
 // Decode reads t from d.
-func (t *Time) Decode(d *oncrpc.Decoder) { t.Sec, t.Nsec = d.Uint32(), d.Uint32() }
+func (t *Time) Decode(d *oncrpc.Decoder) {
+	*t = Time{}
+	t.fields(decoderFrom(d))
+}
 
 // A Specdata names a device (specdata3).
 type Specdata struct{ Major, Minor uint32 }
 
-// Encode appends s to e.
-func (s Specdata) Encode(e *oncrpc.Encoder) {
-	e.Uint32(s.Major)
-	e.Uint32(s.Minor)
+func (s *Specdata) fields(c *coder) {
+	c.uint32(&s.Major, &s.Minor)
 }
 
+// Encode appends s to e.
+func (s Specdata) Encode(e *oncrpc.Encoder) { s.fields(encoderTo(e)) }
+
 // Decode reads s from d.
-func (s *Specdata) Decode(d *oncrpc.Decoder) { s.Major, s.Minor = d.Uint32(), d.Uint32() }
+func (s *Specdata) Decode(d *oncrpc.Decoder) {
+	*s = Specdata{}
+	s.fields(decoderFrom(d))
+}
 
 // Attributes are what a server tells of a file (fattr3), in 84 octets.
 type Attributes struct {
@@ -145,38 +151,37 @@ func (a *Attributes) FileMode() fs.FileMode {
 	return m
 }
 
-// Encode appends a to e.
-func (a *Attributes) Encode(e *oncrpc.Encoder) {
-	e.Uint32(uint32(a.Type))
-	e.Uint32(a.Mode)
-	e.Uint32(a.NLink)
-	e.Uint32(a.UID)
-	e.Uint32(a.GID)
-	e.Uint64(a.Size)
-	e.Uint64(a.Used)
-	a.Rdev.Encode(e)
-	e.Uint64(a.FSID)
-	e.Uint64(a.FileID)
-	a.Atime.Encode(e)
-	a.Mtime.Encode(e)
-	a.Ctime.Encode(e)
+func (a *Attributes) fields(c *coder) {
+	if !c.skip(attributesLen) {
+		a.all(c)
+	}
 }
+
+func (a *Attributes) all(c *coder) {
+	a.Type.fields(c)
+	c.uint32(&a.Mode, &a.NLink, &a.UID, &a.GID)
+	c.uint64(&a.Size, &a.Used)
+	a.Rdev.fields(c)
+	c.uint64(&a.FSID, &a.FileID)
+	a.Atime.fields(c)
+	a.Mtime.fields(c)
+	a.Ctime.fields(c)
+}
+
+// attributesLen is the octets of attributes.
+var attributesLen = func() int {
+	c := coder{mode: measuring}
+	new(Attributes).all(&c)
+	return c.n
+}()
+
+// Encode appends a to e.
+func (a *Attributes) Encode(e *oncrpc.Encoder) { a.fields(encoderTo(e)) }
 
 // Decode reads a from d.
 func (a *Attributes) Decode(d *oncrpc.Decoder) {
-	a.Type = decodeFileType(d)
-	a.Mode = d.Uint32()
-	a.NLink = d.Uint32()
-	a.UID = d.Uint32()
-	a.GID = d.Uint32()
-	a.Size = d.Uint64()
-	a.Used = d.Uint64()
-	a.Rdev.Decode(d)
-	a.FSID = d.Uint64()
-	a.FileID = d.Uint64()
-	a.Atime.Decode(d)
-	a.Mtime.Decode(d)
-	a.Ctime.Decode(d)
+	*a = Attributes{}
+	a.fields(decoderFrom(d))
 }
 
 // A PostOpAttr is attributes after an operation, which a server returns if it
@@ -186,20 +191,19 @@ type PostOpAttr struct {
 	Attr    Attributes
 }
 
-// Encode appends p to e.
-func (p *PostOpAttr) Encode(e *oncrpc.Encoder) {
-	e.Optional(p.Follows)
-	if p.Follows {
-		p.Attr.Encode(e)
+func (p *PostOpAttr) fields(c *coder) {
+	if c.optional(&p.Follows) {
+		p.Attr.fields(c)
 	}
 }
 
+// Encode appends p to e.
+func (p *PostOpAttr) Encode(e *oncrpc.Encoder) { p.fields(encoderTo(e)) }
+
 // Decode reads p from d.
 func (p *PostOpAttr) Decode(d *oncrpc.Decoder) {
-	*p = PostOpAttr{Follows: d.Optional()}
-	if p.Follows {
-		p.Attr.Decode(d)
-	}
+	*p = PostOpAttr{}
+	p.fields(decoderFrom(d))
 }
 
 // A PreOpAttr is what tells whether a file was changed between two looks at it:
@@ -215,24 +219,21 @@ func Before(a *Attributes) PreOpAttr {
 	return PreOpAttr{Follows: true, Size: a.Size, Mtime: a.Mtime, Ctime: a.Ctime}
 }
 
-// Encode appends p to e.
-func (p *PreOpAttr) Encode(e *oncrpc.Encoder) {
-	e.Optional(p.Follows)
-	if p.Follows {
-		e.Uint64(p.Size)
-		p.Mtime.Encode(e)
-		p.Ctime.Encode(e)
+func (p *PreOpAttr) fields(c *coder) {
+	if c.optional(&p.Follows) {
+		c.uint64(&p.Size)
+		p.Mtime.fields(c)
+		p.Ctime.fields(c)
 	}
 }
 
+// Encode appends p to e.
+func (p *PreOpAttr) Encode(e *oncrpc.Encoder) { p.fields(encoderTo(e)) }
+
 // Decode reads p from d.
 func (p *PreOpAttr) Decode(d *oncrpc.Decoder) {
-	*p = PreOpAttr{Follows: d.Optional()}
-	if p.Follows {
-		p.Size = d.Uint64()
-		p.Mtime.Decode(d)
-		p.Ctime.Decode(d)
-	}
+	*p = PreOpAttr{}
+	p.fields(decoderFrom(d))
 }
 
 // WccData is what weak cache consistency takes: a file before and after an
@@ -242,14 +243,16 @@ type WccData struct {
 	After  PostOpAttr
 }
 
-// Encode appends w to e.
-func (w *WccData) Encode(e *oncrpc.Encoder) {
-	w.Before.Encode(e)
-	w.After.Encode(e)
+func (w *WccData) fields(c *coder) {
+	w.Before.fields(c)
+	w.After.fields(c)
 }
+
+// Encode appends w to e.
+func (w *WccData) Encode(e *oncrpc.Encoder) { w.fields(encoderTo(e)) }
 
 // Decode reads w from d.
 func (w *WccData) Decode(d *oncrpc.Decoder) {
-	w.Before.Decode(d)
-	w.After.Decode(d)
+	*w = WccData{}
+	w.fields(decoderFrom(d))
 }

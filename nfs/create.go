@@ -39,34 +39,26 @@ type CreateArgs struct {
 	Verf  Verifier      // of Exclusive
 }
 
-// Encode appends a to e.
-func (a *CreateArgs) Encode(e *oncrpc.Encoder) {
-	a.Where.Encode(e)
-	e.Uint32(uint32(a.Mode))
+func (a *CreateArgs) fields(c *coder) {
+	a.Where.fields(c)
+	c.uint32((*uint32)(&a.Mode))
 	switch a.Mode {
 	case Unchecked, Guarded:
-		a.Attr.Encode(e)
+		a.Attr.fields(c)
 	case Exclusive:
-		a.Verf.encode(e)
+		a.Verf.fields(c)
 	default:
-		e.Fail("%v, want 0 to 2", a.Mode)
+		c.fail("%v, want 0 to 2", a.Mode)
 	}
 }
+
+// Encode appends a to e.
+func (a *CreateArgs) Encode(e *oncrpc.Encoder) { a.fields(encoderTo(e)) }
 
 // Decode reads a from d.
 func (a *CreateArgs) Decode(d *oncrpc.Decoder) {
 	*a = CreateArgs{}
-	a.Where.Decode(d)
-	at := d.Pos()
-	a.Mode = CreateMode(d.Uint32())
-	switch a.Mode {
-	case Unchecked, Guarded:
-		a.Attr.Decode(d)
-	case Exclusive:
-		a.Verf.decode(d)
-	default:
-		d.Fail(at, "%v, want 0 to 2", a.Mode)
-	}
+	a.fields(decoderFrom(d))
 }
 
 // CreateRes are the results of CREATE, MKDIR, SYMLINK and MKNOD.
@@ -77,24 +69,21 @@ type CreateRes struct {
 	DirWcc WccData
 }
 
-// Encode appends r to e.
-func (r *CreateRes) Encode(e *oncrpc.Encoder) {
-	e.Uint32(uint32(r.Stat))
-	if r.Stat == OK {
-		r.Object.Encode(e)
-		r.Attr.Encode(e)
+func (r *CreateRes) fields(c *coder) {
+	if c.stat(&r.Stat) {
+		r.Object.fields(c)
+		r.Attr.fields(c)
 	}
-	r.DirWcc.Encode(e)
+	r.DirWcc.fields(c)
 }
+
+// Encode appends r to e.
+func (r *CreateRes) Encode(e *oncrpc.Encoder) { r.fields(encoderTo(e)) }
 
 // Decode reads r from d.
 func (r *CreateRes) Decode(d *oncrpc.Decoder) {
-	*r = CreateRes{Stat: Stat(d.Uint32())}
-	if r.Stat == OK {
-		r.Object.Decode(d)
-		r.Attr.Decode(d)
-	}
-	r.DirWcc.Decode(d)
+	*r = CreateRes{}
+	r.fields(decoderFrom(d))
 }
 
 // MkdirArgs are the arguments of MKDIR.
@@ -103,16 +92,18 @@ type MkdirArgs struct {
 	Attr  SetAttributes
 }
 
-// Encode appends a to e.
-func (a *MkdirArgs) Encode(e *oncrpc.Encoder) {
-	a.Where.Encode(e)
-	a.Attr.Encode(e)
+func (a *MkdirArgs) fields(c *coder) {
+	a.Where.fields(c)
+	a.Attr.fields(c)
 }
+
+// Encode appends a to e.
+func (a *MkdirArgs) Encode(e *oncrpc.Encoder) { a.fields(encoderTo(e)) }
 
 // Decode reads a from d.
 func (a *MkdirArgs) Decode(d *oncrpc.Decoder) {
-	a.Where.Decode(d)
-	a.Attr.Decode(d)
+	*a = MkdirArgs{}
+	a.fields(decoderFrom(d))
 }
 
 // SymlinkArgs are the arguments of SYMLINK.
@@ -122,18 +113,19 @@ type SymlinkArgs struct {
 	Path  string // what the link holds; at most MaxPath octets
 }
 
-// Encode appends a to e.
-func (a *SymlinkArgs) Encode(e *oncrpc.Encoder) {
-	a.Where.Encode(e)
-	a.Attr.Encode(e)
-	e.String(a.Path, MaxPath)
+func (a *SymlinkArgs) fields(c *coder) {
+	a.Where.fields(c)
+	a.Attr.fields(c)
+	c.path(&a.Path)
 }
+
+// Encode appends a to e.
+func (a *SymlinkArgs) Encode(e *oncrpc.Encoder) { a.fields(encoderTo(e)) }
 
 // Decode reads a from d.
 func (a *SymlinkArgs) Decode(d *oncrpc.Decoder) {
-	a.Where.Decode(d)
-	a.Attr.Decode(d)
-	a.Path = d.String(MaxPath)
+	*a = SymlinkArgs{}
+	a.fields(decoderFrom(d))
 }
 
 // MknodArgs are the arguments of MKNOD.
@@ -144,29 +136,23 @@ type MknodArgs struct {
 	Spec  Specdata      // of TypeChr and TypeBlk
 }
 
-// Encode appends a to e.
-func (a *MknodArgs) Encode(e *oncrpc.Encoder) {
-	a.Where.Encode(e)
-	e.Uint32(uint32(a.Type))
+func (a *MknodArgs) fields(c *coder) {
+	a.Where.fields(c)
+	a.Type.fields(c)
 	switch a.Type {
 	case TypeChr, TypeBlk:
-		a.Attr.Encode(e)
-		a.Spec.Encode(e)
+		a.Attr.fields(c)
+		a.Spec.fields(c)
 	case TypeSock, TypeFifo:
-		a.Attr.Encode(e)
+		a.Attr.fields(c)
 	}
 }
+
+// Encode appends a to e.
+func (a *MknodArgs) Encode(e *oncrpc.Encoder) { a.fields(encoderTo(e)) }
 
 // Decode reads a from d.
 func (a *MknodArgs) Decode(d *oncrpc.Decoder) {
 	*a = MknodArgs{}
-	a.Where.Decode(d)
-	a.Type = decodeFileType(d)
-	switch a.Type {
-	case TypeChr, TypeBlk:
-		a.Attr.Decode(d)
-		a.Spec.Decode(d)
-	case TypeSock, TypeFifo:
-		a.Attr.Decode(d)
-	}
+	a.fields(decoderFrom(d))
 }

@@ -35,7 +35,7 @@ func newDirWriter(e oncrpc.Encoder, plus bool, dir *PostOpAttr, verf Verifier, n
 	w := &DirWriter{e: e, plus: plus, names: int(min(names, MaxListing)), left: int(min(count, MaxListing))}
 	head := Listing{DirAttr: *dir, Verf: verf}
 	before := w.e.Pos()
-	head.encodeHead(&w.e)
+	head.head(encoderTo(&w.e))
 	w.left -= w.e.Pos() - before - 4 + listingEnd // the counts do not count the status
 	return w
 }
@@ -44,11 +44,7 @@ func newDirWriter(e oncrpc.Encoder, plus bool, dir *PostOpAttr, verf Verifier, n
 // after that. What a Name, Attr or Object beyond its limit does is told by
 // Finish.
 func (w *DirWriter) Add(n *Entry) bool {
-	name := n.len()
-	size := name
-	if w.plus {
-		size = n.plusLen()
-	}
+	name, size := n.len(w.plus)
 	if size > w.left || w.plus && name > w.names && w.n > 0 {
 		w.left = -1
 		return false
@@ -57,7 +53,7 @@ func (w *DirWriter) Add(n *Entry) bool {
 	w.names -= name
 	w.n++
 	w.e.Optional(true)
-	n.encode(&w.e, w.plus)
+	n.fields(encoderTo(&w.e), w.plus)
 	return true
 }
 

@@ -15,6 +15,10 @@
 // Results begin with a [Stat], which is an error when it is not OK. Fields that
 // belong to another arm of a union are not encoded, and zero when decoded.
 //
+// Each structure names its fields once (coder.go). From that it is encoded and
+// decoded, its longest form is known ([Proc.MaxResults]), and a [Walker] can go
+// through it to find the items that may be elsewhere.
+//
 // Payload goes around the Encoder where that saves a copy: [ReadReply] is a reply
 // into which a server reads a file, [WriteArgs.EncodeHead] and
 // [ReadRes.DecodeHead] leave the data out, and [DirWriter] fills a listing to

@@ -1,7 +1,7 @@
 package nfs
 
-// Len is the octets of an entry of READDIR with the word before it.
-func (n *Entry) Len() int { return n.len() }
-
-// PlusLen is the octets of an entry of READDIRPLUS with the word before it.
-func (n *Entry) PlusLen() int { return n.plusLen() }
+// Len is the octets of an entry with the word before it.
+func (n *Entry) Len(plus bool) int {
+	_, all := n.len(plus)
+	return all
+}

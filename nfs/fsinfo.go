@@ -23,36 +23,23 @@ type FsstatRes struct {
 	Invarsec                          uint32 // seconds for which this will not change
 }
 
-// Encode appends r to e.
-func (r *FsstatRes) Encode(e *oncrpc.Encoder) {
-	e.Uint32(uint32(r.Stat))
-	r.Attr.Encode(e)
-	if r.Stat != OK {
+func (r *FsstatRes) fields(c *coder) {
+	ok := c.stat(&r.Stat)
+	r.Attr.fields(c)
+	if !ok {
 		return
 	}
-	e.Uint64(r.TotalBytes)
-	e.Uint64(r.FreeBytes)
-	e.Uint64(r.AvailBytes)
-	e.Uint64(r.TotalFiles)
-	e.Uint64(r.FreeFiles)
-	e.Uint64(r.AvailFiles)
-	e.Uint32(r.Invarsec)
+	c.uint64(&r.TotalBytes, &r.FreeBytes, &r.AvailBytes, &r.TotalFiles, &r.FreeFiles, &r.AvailFiles)
+	c.uint32(&r.Invarsec)
 }
+
+// Encode appends r to e.
+func (r *FsstatRes) Encode(e *oncrpc.Encoder) { r.fields(encoderTo(e)) }
 
 // Decode reads r from d.
 func (r *FsstatRes) Decode(d *oncrpc.Decoder) {
-	*r = FsstatRes{Stat: Stat(d.Uint32())}
-	r.Attr.Decode(d)
-	if r.Stat != OK {
-		return
-	}
-	r.TotalBytes = d.Uint64()
-	r.FreeBytes = d.Uint64()
-	r.AvailBytes = d.Uint64()
-	r.TotalFiles = d.Uint64()
-	r.FreeFiles = d.Uint64()
-	r.AvailFiles = d.Uint64()
-	r.Invarsec = d.Uint32()
+	*r = FsstatRes{}
+	r.fields(decoderFrom(d))
 }
 
 // Properties are what a file system can do (FSF3_LINK and so on).
@@ -78,42 +65,25 @@ type FsinfoRes struct {
 	Properties                     Properties
 }
 
-// Encode appends r to e.
-func (r *FsinfoRes) Encode(e *oncrpc.Encoder) {
-	e.Uint32(uint32(r.Stat))
-	r.Attr.Encode(e)
-	if r.Stat != OK {
+func (r *FsinfoRes) fields(c *coder) {
+	ok := c.stat(&r.Stat)
+	r.Attr.fields(c)
+	if !ok {
 		return
 	}
-	e.Uint32(r.ReadMax)
-	e.Uint32(r.ReadPref)
-	e.Uint32(r.ReadMult)
-	e.Uint32(r.WriteMax)
-	e.Uint32(r.WritePref)
-	e.Uint32(r.WriteMult)
-	e.Uint32(r.DirPref)
-	e.Uint64(r.MaxFileSize)
-	r.TimeDelta.Encode(e)
-	e.Uint32(uint32(r.Properties))
+	c.uint32(&r.ReadMax, &r.ReadPref, &r.ReadMult, &r.WriteMax, &r.WritePref, &r.WriteMult, &r.DirPref)
+	c.uint64(&r.MaxFileSize)
+	r.TimeDelta.fields(c)
+	c.uint32((*uint32)(&r.Properties))
 }
+
+// Encode appends r to e.
+func (r *FsinfoRes) Encode(e *oncrpc.Encoder) { r.fields(encoderTo(e)) }
 
 // Decode reads r from d.
 func (r *FsinfoRes) Decode(d *oncrpc.Decoder) {
-	*r = FsinfoRes{Stat: Stat(d.Uint32())}
-	r.Attr.Decode(d)
-	if r.Stat != OK {
-		return
-	}
-	r.ReadMax = d.Uint32()
-	r.ReadPref = d.Uint32()
-	r.ReadMult = d.Uint32()
-	r.WriteMax = d.Uint32()
-	r.WritePref = d.Uint32()
-	r.WriteMult = d.Uint32()
-	r.DirPref = d.Uint32()
-	r.MaxFileSize = d.Uint64()
-	r.TimeDelta.Decode(d)
-	r.Properties = Properties(d.Uint32())
+	*r = FsinfoRes{}
+	r.fields(decoderFrom(d))
 }
 
 // PathconfRes are the results of PATHCONF.
@@ -129,32 +99,24 @@ type PathconfRes struct {
 	CasePreserving  bool   // a name is kept as it was given
 }
 
-// Encode appends r to e.
-func (r *PathconfRes) Encode(e *oncrpc.Encoder) {
-	e.Uint32(uint32(r.Stat))
-	r.Attr.Encode(e)
-	if r.Stat != OK {
+func (r *PathconfRes) fields(c *coder) {
+	ok := c.stat(&r.Stat)
+	r.Attr.fields(c)
+	if !ok {
 		return
 	}
-	e.Uint32(r.LinkMax)
-	e.Uint32(r.NameMax)
-	e.Bool(r.NoTrunc)
-	e.Bool(r.ChownRestricted)
-	e.Bool(r.CaseInsensitive)
-	e.Bool(r.CasePreserving)
+	c.uint32(&r.LinkMax, &r.NameMax)
+	c.bool(&r.NoTrunc)
+	c.bool(&r.ChownRestricted)
+	c.bool(&r.CaseInsensitive)
+	c.bool(&r.CasePreserving)
 }
+
+// Encode appends r to e.
+func (r *PathconfRes) Encode(e *oncrpc.Encoder) { r.fields(encoderTo(e)) }
 
 // Decode reads r from d.
 func (r *PathconfRes) Decode(d *oncrpc.Decoder) {
-	*r = PathconfRes{Stat: Stat(d.Uint32())}
-	r.Attr.Decode(d)
-	if r.Stat != OK {
-		return
-	}
-	r.LinkMax = d.Uint32()
-	r.NameMax = d.Uint32()
-	r.NoTrunc = d.Bool()
-	r.ChownRestricted = d.Bool()
-	r.CaseInsensitive = d.Bool()
-	r.CasePreserving = d.Bool()
+	*r = PathconfRes{}
+	r.fields(decoderFrom(d))
 }

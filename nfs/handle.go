@@ -28,11 +28,18 @@ type FH []byte
 // String is the handle in hexadecimal digits.
 func (h FH) String() string { return hex.EncodeToString(h) }
 
+func (h *FH) fields(c *coder) {
+	c.opaque((*[]byte)(h), MaxFH)
+}
+
 // Encode appends h to e.
-func (h FH) Encode(e *oncrpc.Encoder) { e.Opaque(h, MaxFH) }
+func (h FH) Encode(e *oncrpc.Encoder) { h.fields(encoderTo(e)) }
 
 // Decode reads h from d.
-func (h *FH) Decode(d *oncrpc.Decoder) { *h = d.Opaque(MaxFH) }
+func (h *FH) Decode(d *oncrpc.Decoder) {
+	*h = nil
+	h.fields(decoderFrom(d))
+}
 
 // A PostOpFH is a handle that a server may return, or not (post_op_fh3).
 type PostOpFH struct {
@@ -40,20 +47,19 @@ type PostOpFH struct {
 	FH      FH
 }
 
-// Encode appends p to e.
-func (p *PostOpFH) Encode(e *oncrpc.Encoder) {
-	e.Optional(p.Follows)
-	if p.Follows {
-		p.FH.Encode(e)
+func (p *PostOpFH) fields(c *coder) {
+	if c.optional(&p.Follows) {
+		p.FH.fields(c)
 	}
 }
 
+// Encode appends p to e.
+func (p *PostOpFH) Encode(e *oncrpc.Encoder) { p.fields(encoderTo(e)) }
+
 // Decode reads p from d.
 func (p *PostOpFH) Decode(d *oncrpc.Decoder) {
-	*p = PostOpFH{Follows: d.Optional()}
-	if p.Follows {
-		p.FH.Decode(d)
-	}
+	*p = PostOpFH{}
+	p.fields(decoderFrom(d))
 }
 
 // DirOpArgs names a file in a directory (diropargs3). They are the arguments of
@@ -64,14 +70,16 @@ type DirOpArgs struct {
 	Name string // at most MaxName octets
 }
 
-// Encode appends a to e.
-func (a *DirOpArgs) Encode(e *oncrpc.Encoder) {
-	a.Dir.Encode(e)
-	e.String(a.Name, MaxName)
+func (a *DirOpArgs) fields(c *coder) {
+	a.Dir.fields(c)
+	c.string(&a.Name, MaxName)
 }
+
+// Encode appends a to e.
+func (a *DirOpArgs) Encode(e *oncrpc.Encoder) { a.fields(encoderTo(e)) }
 
 // Decode reads a from d.
 func (a *DirOpArgs) Decode(d *oncrpc.Decoder) {
-	a.Dir.Decode(d)
-	a.Name = d.String(MaxName)
+	*a = DirOpArgs{}
+	a.fields(decoderFrom(d))
 }

@@ -13,24 +13,21 @@ type LookupRes struct {
 	DirAttr PostOpAttr
 }
 
-// Encode appends r to e.
-func (r *LookupRes) Encode(e *oncrpc.Encoder) {
-	e.Uint32(uint32(r.Stat))
-	if r.Stat == OK {
-		r.Object.Encode(e)
-		r.Attr.Encode(e)
+func (r *LookupRes) fields(c *coder) {
+	if c.stat(&r.Stat) {
+		r.Object.fields(c)
+		r.Attr.fields(c)
 	}
-	r.DirAttr.Encode(e)
+	r.DirAttr.fields(c)
 }
+
+// Encode appends r to e.
+func (r *LookupRes) Encode(e *oncrpc.Encoder) { r.fields(encoderTo(e)) }
 
 // Decode reads r from d.
 func (r *LookupRes) Decode(d *oncrpc.Decoder) {
-	*r = LookupRes{Stat: Stat(d.Uint32())}
-	if r.Stat == OK {
-		r.Object.Decode(d)
-		r.Attr.Decode(d)
-	}
-	r.DirAttr.Decode(d)
+	*r = LookupRes{}
+	r.fields(decoderFrom(d))
 }
 
 // An Access is a set of rights (ACCESS3_READ and so on).
@@ -51,16 +48,18 @@ type AccessArgs struct {
 	Access Access // the rights asked about
 }
 
-// Encode appends a to e.
-func (a *AccessArgs) Encode(e *oncrpc.Encoder) {
-	a.Object.Encode(e)
-	e.Uint32(uint32(a.Access))
+func (a *AccessArgs) fields(c *coder) {
+	a.Object.fields(c)
+	c.uint32((*uint32)(&a.Access))
 }
+
+// Encode appends a to e.
+func (a *AccessArgs) Encode(e *oncrpc.Encoder) { a.fields(encoderTo(e)) }
 
 // Decode reads a from d.
 func (a *AccessArgs) Decode(d *oncrpc.Decoder) {
-	a.Object.Decode(d)
-	a.Access = Access(d.Uint32())
+	*a = AccessArgs{}
+	a.fields(decoderFrom(d))
 }
 
 // AccessRes are the results of ACCESS.
@@ -70,32 +69,38 @@ type AccessRes struct {
 	Access Access // the rights there are, if OK
 }
 
-// Encode appends r to e.
-func (r *AccessRes) Encode(e *oncrpc.Encoder) {
-	e.Uint32(uint32(r.Stat))
-	r.Attr.Encode(e)
-	if r.Stat == OK {
-		e.Uint32(uint32(r.Access))
+func (r *AccessRes) fields(c *coder) {
+	ok := c.stat(&r.Stat)
+	r.Attr.fields(c)
+	if ok {
+		c.uint32((*uint32)(&r.Access))
 	}
 }
 
+// Encode appends r to e.
+func (r *AccessRes) Encode(e *oncrpc.Encoder) { r.fields(encoderTo(e)) }
+
 // Decode reads r from d.
 func (r *AccessRes) Decode(d *oncrpc.Decoder) {
-	*r = AccessRes{Stat: Stat(d.Uint32())}
-	r.Attr.Decode(d)
-	if r.Stat == OK {
-		r.Access = Access(d.Uint32())
-	}
+	*r = AccessRes{}
+	r.fields(decoderFrom(d))
 }
 
 // ReadlinkArgs are the arguments of READLINK.
 type ReadlinkArgs struct{ Symlink FH }
 
+func (a *ReadlinkArgs) fields(c *coder) {
+	a.Symlink.fields(c)
+}
+
 // Encode appends a to e.
-func (a *ReadlinkArgs) Encode(e *oncrpc.Encoder) { a.Symlink.Encode(e) }
+func (a *ReadlinkArgs) Encode(e *oncrpc.Encoder) { a.fields(encoderTo(e)) }
 
 // Decode reads a from d.
-func (a *ReadlinkArgs) Decode(d *oncrpc.Decoder) { a.Symlink.Decode(d) }
+func (a *ReadlinkArgs) Decode(d *oncrpc.Decoder) {
+	*a = ReadlinkArgs{}
+	a.fields(decoderFrom(d))
+}
 
 // ReadlinkRes are the results of READLINK.
 type ReadlinkRes struct {
@@ -104,20 +109,22 @@ type ReadlinkRes struct {
 	Path string // if OK; at most MaxPath octets
 }
 
-// Encode appends r to e.
-func (r *ReadlinkRes) Encode(e *oncrpc.Encoder) {
-	e.Uint32(uint32(r.Stat))
-	r.Attr.Encode(e)
-	if r.Stat == OK {
-		e.String(r.Path, MaxPath)
+func (r *ReadlinkRes) fields(c *coder) {
+	ok := c.stat(&r.Stat)
+	r.Attr.fields(c)
+	if ok {
+		c.path(&r.Path)
 	}
 }
 
+// Encode appends r to e.
+func (r *ReadlinkRes) Encode(e *oncrpc.Encoder) { r.fields(encoderTo(e)) }
+
 // Decode reads r from d.
 func (r *ReadlinkRes) Decode(d *oncrpc.Decoder) {
-	*r = ReadlinkRes{Stat: Stat(d.Uint32())}
-	r.Attr.Decode(d)
-	if r.Stat == OK {
-		r.Path = d.String(MaxPath)
-	}
+	*r = ReadlinkRes{}
+	r.fields(decoderFrom(d))
 }
+
+// Walk has w go through the results.
+func (r *ReadlinkRes) Walk(w Walker) { r.fields(walkerBy(w)) }

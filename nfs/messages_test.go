@@ -82,15 +82,25 @@ func TestNoResultsAreLongerThanTheirProcedureSays(t *testing.T) {
 			variable = oncrpc.RoundUp(len(m.Path))
 		case *nfs.ReaddirRes:
 			for _, n := range m.Entries {
-				variable += n.Len()
+				variable += n.Len(false)
 			}
 		case *nfs.ReaddirplusRes:
 			for _, n := range m.Entries {
-				variable += n.PlusLen()
+				variable += n.Len(true)
 			}
 		}
 		if got := len(golden.Unhex(t, golden.Messages[i].Hex)) - variable; got > p.MaxResults() {
 			t.Errorf("%s: %d octets, of at most %d", golden.Messages[i].Name, got, p.MaxResults())
+		}
+	}
+	// By hand, from RFC 1813 §2.5 and §3.3: post_op_attr has up to 88 octets, wcc_data
+	// 116, a handle with its count 68.
+	for p, want := range []int{
+		0, 88, 120, 4 + 68 + 2*88, 96, 96, 104, 136, 4 + 72 + 88 + 116, 280, 280, 280, 120, 120, 236, 208,
+		4 + 88 + 8 + 8, 108, 144, 4 + 88 + 48, 116, 128,
+	} {
+		if got := nfs.Proc(p).MaxResults(); got != want {
+			t.Errorf("%v: at most %d octets, want %d", nfs.Proc(p), got, want)
 		}
 	}
 	if n := nfs.Proc(1 << 31).MaxResults(); n != 0 {

@@ -24,7 +24,6 @@ const (
 	MaxMountName = 255      // octets of a name (MNTNAMLEN)
 	MaxFlavors   = 64       // authentication flavors of a MountRes
 	MaxMounts    = 64 << 10 // entries of a list, and names of a group
-	fhSizeV2     = 32       // octets of a handle of version 1
 )
 
 // A MountProc is a procedure of MOUNT.
@@ -106,11 +105,18 @@ func (s MountStat) Is(target error) bool {
 // server (dirpath).
 type MountPath struct{ Path string }
 
+func (p *MountPath) fields(c *coder) {
+	c.string(&p.Path, MaxMountPath)
+}
+
 // Encode appends p to e.
-func (p *MountPath) Encode(e *oncrpc.Encoder) { e.String(p.Path, MaxMountPath) }
+func (p *MountPath) Encode(e *oncrpc.Encoder) { p.fields(encoderTo(e)) }
 
 // Decode reads p from d.
-func (p *MountPath) Decode(d *oncrpc.Decoder) { p.Path = d.String(MaxMountPath) }
+func (p *MountPath) Decode(d *oncrpc.Decoder) {
+	*p = MountPath{}
+	p.fields(decoderFrom(d))
+}
 
 // MountRes are the results of MNT in version 3 (mountres3).
 type MountRes struct {
@@ -119,29 +125,27 @@ type MountRes struct {
 	Flavors []oncrpc.Flavor // that the server takes, the best first; at most MaxFlavors
 }
 
-// Encode appends r to e.
-func (r *MountRes) Encode(e *oncrpc.Encoder) {
-	e.Uint32(uint32(r.Stat))
+func (r *MountRes) fields(c *coder) {
+	c.uint32((*uint32)(&r.Stat))
 	if r.Stat != MountOK {
 		return
 	}
-	r.FH.Encode(e)
-	e.Count(len(r.Flavors), MaxFlavors)
-	for _, f := range r.Flavors {
-		e.Uint32(uint32(f))
+	r.FH.fields(c)
+	for i := range c.elements(len(r.Flavors), MaxFlavors) {
+		if c.mode == decoding {
+			r.Flavors = append(r.Flavors, 0)
+		}
+		c.uint32((*uint32)(&r.Flavors[i]))
 	}
 }
 
+// Encode appends r to e.
+func (r *MountRes) Encode(e *oncrpc.Encoder) { r.fields(encoderTo(e)) }
+
 // Decode reads r from d.
 func (r *MountRes) Decode(d *oncrpc.Decoder) {
-	*r = MountRes{Stat: MountStat(d.Uint32())}
-	if r.Stat != MountOK {
-		return
-	}
-	r.FH.Decode(d)
-	for range d.Count(MaxFlavors, 4) {
-		r.Flavors = append(r.Flavors, oncrpc.Flavor(d.Uint32()))
-	}
+	*r = MountRes{}
+	r.fields(decoderFrom(d))
 }
 
 // A MountV1Res is the results of MNT in versions 1 and 2 (fhstatus).
@@ -150,20 +154,20 @@ type MountV1Res struct {
 	FH   [32]byte // of NFS version 2
 }
 
-// Encode appends r to e.
-func (r *MountV1Res) Encode(e *oncrpc.Encoder) {
-	e.Uint32(r.Stat)
+func (r *MountV1Res) fields(c *coder) {
+	c.uint32(&r.Stat)
 	if r.Stat == 0 {
-		e.Fixed(r.FH[:])
+		c.fixed(r.FH[:])
 	}
 }
 
+// Encode appends r to e.
+func (r *MountV1Res) Encode(e *oncrpc.Encoder) { r.fields(encoderTo(e)) }
+
 // Decode reads r from d.
 func (r *MountV1Res) Decode(d *oncrpc.Decoder) {
-	*r = MountV1Res{Stat: d.Uint32()}
-	if r.Stat == 0 {
-		copy(r.FH[:], d.Fixed(fhSizeV2))
-	}
+	*r = MountV1Res{}
+	r.fields(decoderFrom(d))
 }
 
 // A Mount says who has mounted what, as far as a server remembers (mountbody).
@@ -175,23 +179,24 @@ type Mount struct {
 // A MountList is the results of DUMP (mountlist), at most MaxMounts entries.
 type MountList []Mount
 
-// Encode appends l to e.
-func (l MountList) Encode(e *oncrpc.Encoder) {
-	limitList(e, len(l), "mounts")
-	for _, m := range l {
-		e.Optional(true)
-		e.String(m.Host, MaxMountName)
-		e.String(m.Path, MaxMountPath)
+func (l *MountList) fields(c *coder) {
+	for i := 0; c.next(i, len(*l), "mounts"); i++ {
+		if c.mode == decoding {
+			*l = append(*l, Mount{})
+		}
+		m := &(*l)[i]
+		c.string(&m.Host, MaxMountName)
+		c.string(&m.Path, MaxMountPath)
 	}
-	e.Optional(false)
 }
 
-// Decode reads l from d.
+// Encode appends l to e.
+func (l MountList) Encode(e *oncrpc.Encoder) { l.fields(encoderTo(e)) }
+
+// Decode reads l from d. It keeps the memory of l.
 func (l *MountList) Decode(d *oncrpc.Decoder) {
 	*l = (*l)[:0]
-	for nextOf(d, len(*l), "mounts") {
-		*l = append(*l, Mount{Host: d.String(MaxMountName), Path: d.String(MaxMountPath)})
-	}
+	l.fields(decoderFrom(d))
 }
 
 // An Export says what may be mounted, and by whom (exportnode).
@@ -203,49 +208,27 @@ type Export struct {
 // An ExportList is the results of EXPORT (exports), at most MaxMounts entries.
 type ExportList []Export
 
-// Encode appends l to e.
-func (l ExportList) Encode(e *oncrpc.Encoder) {
-	limitList(e, len(l), "exports")
-	for _, x := range l {
-		e.Optional(true)
-		e.String(x.Path, MaxMountPath)
-		limitList(e, len(x.Groups), "groups")
-		for _, g := range x.Groups {
-			e.Optional(true)
-			e.String(g, MaxMountName)
+func (l *ExportList) fields(c *coder) {
+	for i := 0; c.next(i, len(*l), "exports"); i++ {
+		if c.mode == decoding {
+			*l = append(*l, Export{})
 		}
-		e.Optional(false)
+		x := &(*l)[i]
+		c.string(&x.Path, MaxMountPath)
+		for j := 0; c.next(j, len(x.Groups), "groups"); j++ {
+			if c.mode == decoding {
+				x.Groups = append(x.Groups, "")
+			}
+			c.string(&x.Groups[j], MaxMountName)
+		}
 	}
-	e.Optional(false)
 }
 
-// Decode reads l from d.
+// Encode appends l to e.
+func (l ExportList) Encode(e *oncrpc.Encoder) { l.fields(encoderTo(e)) }
+
+// Decode reads l from d. It keeps the memory of l.
 func (l *ExportList) Decode(d *oncrpc.Decoder) {
 	*l = (*l)[:0]
-	for nextOf(d, len(*l), "exports") {
-		x := Export{Path: d.String(MaxMountPath)}
-		for nextOf(d, len(x.Groups), "groups") {
-			x.Groups = append(x.Groups, d.String(MaxMountName))
-		}
-		*l = append(*l, x)
-	}
-}
-
-func limitList(e *oncrpc.Encoder, n int, what string) {
-	if n > MaxMounts {
-		e.Fail("list of %d %s, at most %d are allowed", n, what, MaxMounts)
-	}
-}
-
-// nextOf reports whether another entry follows the n of a list.
-func nextOf(d *oncrpc.Decoder, n int, what string) bool {
-	at := d.Pos()
-	if !d.Optional() {
-		return false
-	}
-	if n == MaxMounts {
-		d.Fail(at, "list of more than %d %s", n, what)
-		return false
-	}
-	return true
+	l.fields(decoderFrom(d))
 }

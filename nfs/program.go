@@ -60,48 +60,89 @@ func (p Proc) String() string {
 	return fmt.Sprintf("procedure %d", uint32(p))
 }
 
-// resultsMax has for each procedure the most octets of its results without
-// opaque data of variable length: the path of READLINK, the data of READ, and the
-// entries of listings.
-var resultsMax = [...]int{
-	ProcNull:        0,
-	ProcGetattr:     4 + fattrLen,
-	ProcSetattr:     4 + wccLen,
-	ProcLookup:      4 + 4 + MaxFH + 2*postOpLen,
-	ProcAccess:      4 + postOpLen + 4,
-	ProcReadlink:    4 + postOpLen + 4,
-	ProcRead:        4 + postOpLen + 12,
-	ProcWrite:       4 + wccLen + 16,
-	ProcCreate:      createLen,
-	ProcMkdir:       createLen,
-	ProcSymlink:     createLen,
-	ProcMknod:       createLen,
-	ProcRemove:      4 + wccLen,
-	ProcRmdir:       4 + wccLen,
-	ProcRename:      4 + 2*wccLen,
-	ProcLink:        4 + postOpLen + wccLen,
-	ProcReaddir:     4 + postOpLen + 8 + 8,
-	ProcReaddirplus: 4 + postOpLen + 8 + 8,
-	ProcFsstat:      4 + postOpLen + 6*8 + 4,
-	ProcFsinfo:      4 + postOpLen + 7*4 + 8 + 8 + 4,
-	ProcPathconf:    4 + postOpLen + 6*4,
-	ProcCommit:      4 + wccLen + 8,
+// results are the structures of the procedures' results.
+var results = [...]structure{
+	ProcGetattr:     new(GetattrRes),
+	ProcSetattr:     new(WccRes),
+	ProcLookup:      new(LookupRes),
+	ProcAccess:      new(AccessRes),
+	ProcReadlink:    new(ReadlinkRes),
+	ProcRead:        new(ReadRes),
+	ProcWrite:       new(WriteRes),
+	ProcCreate:      new(CreateRes),
+	ProcMkdir:       new(CreateRes),
+	ProcSymlink:     new(CreateRes),
+	ProcMknod:       new(CreateRes),
+	ProcRemove:      new(WccRes),
+	ProcRmdir:       new(WccRes),
+	ProcRename:      new(RenameRes),
+	ProcLink:        new(LinkRes),
+	ProcReaddir:     new(ReaddirRes),
+	ProcReaddirplus: new(ReaddirplusRes),
+	ProcFsstat:      new(FsstatRes),
+	ProcFsinfo:      new(FsinfoRes),
+	ProcPathconf:    new(PathconfRes),
+	ProcCommit:      new(CommitRes),
 }
 
-const (
-	fattrLen  = 84
-	postOpLen = 4 + fattrLen
-	preOpLen  = 4 + 24
-	wccLen    = preOpLen + postOpLen
-	createLen = 4 + 4 + 4 + MaxFH + postOpLen + wccLen
-)
+// maxResults has the most octets of each.
+var maxResults = func() (octets [len(results)]int) {
+	for p, s := range results {
+		if s != nil {
+			octets[p] = bound(s)
+		}
+	}
+	return octets
+}()
 
-// MaxResults is the most octets that the results of p can have, without what the
+// MaxResults returns the most octets that the results of p can have, without the
 // path of READLINK, the data of READ with their roundup, and the entries of READDIR
-// and READDIRPLUS take. It is what a server gives [oncrpc.Request.Accept].
+// and READDIRPLUS. A server asks [oncrpc.Request.Accept] for as many.
 func (p Proc) MaxResults() int {
-	if int64(p) < int64(len(resultsMax)) {
-		return resultsMax[p]
+	if int64(p) < int64(len(maxResults)) {
+		return maxResults[p]
 	}
 	return 0
+}
+
+// WalkArgs has w go through the arguments of p. It reports false for a procedure
+// that there is not.
+func (p Proc) WalkArgs(w Walker) bool {
+	c := walkerBy(w)
+	switch p {
+	case ProcNull:
+	case ProcGetattr, ProcReadlink, ProcFsstat, ProcFsinfo, ProcPathconf:
+		new(GetattrArgs).fields(c)
+	case ProcSetattr:
+		new(SetattrArgs).fields(c)
+	case ProcLookup, ProcRemove, ProcRmdir:
+		new(DirOpArgs).fields(c)
+	case ProcAccess:
+		new(AccessArgs).fields(c)
+	case ProcRead:
+		new(ReadArgs).fields(c)
+	case ProcWrite:
+		new(WriteArgs).fields(c)
+	case ProcCreate:
+		new(CreateArgs).fields(c)
+	case ProcMkdir:
+		new(MkdirArgs).fields(c)
+	case ProcSymlink:
+		new(SymlinkArgs).fields(c)
+	case ProcMknod:
+		new(MknodArgs).fields(c)
+	case ProcRename:
+		new(RenameArgs).fields(c)
+	case ProcLink:
+		new(LinkArgs).fields(c)
+	case ProcReaddir:
+		new(ReaddirArgs).fields(c)
+	case ProcReaddirplus:
+		new(ReaddirplusArgs).fields(c)
+	case ProcCommit:
+		new(CommitArgs).fields(c)
+	default:
+		return false
+	}
+	return true
 }

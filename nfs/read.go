@@ -20,19 +20,23 @@ type ReadArgs struct {
 	Count  uint32
 }
 
-// Encode appends a to e.
-func (a *ReadArgs) Encode(e *oncrpc.Encoder) {
-	a.File.Encode(e)
-	e.Uint64(a.Offset)
-	e.Uint32(a.Count)
+func (a *ReadArgs) fields(c *coder) {
+	a.File.fields(c)
+	c.uint64(&a.Offset)
+	c.uint32(&a.Count)
 }
+
+// Encode appends a to e.
+func (a *ReadArgs) Encode(e *oncrpc.Encoder) { a.fields(encoderTo(e)) }
 
 // Decode reads a from d.
 func (a *ReadArgs) Decode(d *oncrpc.Decoder) {
-	a.File.Decode(d)
-	a.Offset = d.Uint64()
-	a.Count = d.Uint32()
+	*a = ReadArgs{}
+	a.fields(decoderFrom(d))
 }
+
+// Walk has w go through the arguments.
+func (a *ReadArgs) Walk(w Walker) { a.fields(walkerBy(w)) }
 
 // ReadRes are the results of READ.
 type ReadRes struct {
@@ -43,55 +47,45 @@ type ReadRes struct {
 	Data  []byte // Count octets, at most MaxData
 }
 
-// Encode appends r to e. It copies Data; [ReadReply] does without.
-func (r *ReadRes) Encode(e *oncrpc.Encoder) {
-	r.encodeHead(e, len(r.Data))
-	if r.Stat == OK {
-		e.Fixed(r.Data)
+func (r *ReadRes) fields(c *coder) {
+	ok := c.stat(&r.Stat)
+	r.Attr.fields(c)
+	if ok {
+		c.uint32(&r.Count)
+		c.bool(&r.EOF)
+		c.data(&r.Data, r.Count)
 	}
 }
 
-// encodeHead encodes what is before the data, of which there are n octets.
-func (r *ReadRes) encodeHead(e *oncrpc.Encoder, n int) {
-	e.Uint32(uint32(r.Stat))
-	r.Attr.Encode(e)
-	if r.Stat == OK {
-		e.Uint32(r.Count)
-		e.Bool(r.EOF)
-		e.Length(n, MaxData)
-	}
-}
+// Encode appends r to e. It copies Data; [ReadReply] does not.
+func (r *ReadRes) Encode(e *oncrpc.Encoder) { r.fields(encoderTo(e)) }
 
-// Decode reads r from d.
+// Decode reads r from d. It fails where Count is not the length of Data.
 func (r *ReadRes) Decode(d *oncrpc.Decoder) {
-	if n := r.DecodeHead(d); n > 0 {
-		r.Data = d.Fixed(int(n))
-	}
+	*r = ReadRes{}
+	r.fields(decoderFrom(d))
 }
 
-// DecodeHead reads what comes before the data from d and returns their count
-// word, at most [MaxData]: the data follow, or are elsewhere. A count that
-// contradicts that word fails.
+// encodeHead encodes what is before the data, which have n octets.
+func (r *ReadRes) encodeHead(e *oncrpc.Encoder, n int) {
+	r.fields(&coder{mode: encoding, e: e, headOnly: true, count: n})
+}
+
+// DecodeHead reads what is before the data from d, and returns how many octets
+// they have, at most [MaxData]. The data follow in d, or are elsewhere. It fails
+// where that is not Count.
 func (r *ReadRes) DecodeHead(d *oncrpc.Decoder) uint32 {
-	*r = ReadRes{Stat: Stat(d.Uint32())}
-	r.Attr.Decode(d)
-	if r.Stat != OK {
-		return 0
-	}
-	at := d.Pos()
-	r.Count = d.Uint32()
-	r.EOF = d.Bool()
-	n := d.Length(MaxData)
-	if n != r.Count {
-		d.Fail(at, "count %d, with %d octets of data", r.Count, n)
-		return 0
-	}
-	return n
+	*r = ReadRes{}
+	c := coder{mode: decoding, d: d, headOnly: true}
+	r.fields(&c)
+	return uint32(c.count)
 }
 
-// readHead is how many octets of results come before the data when there are
-// attributes.
-var readHead = ProcRead.MaxResults()
+// Walk has w go through the results.
+func (r *ReadRes) Walk(w Walker) { r.fields(walkerBy(w)) }
+
+// readHead is the octets of results before the data, with attributes.
+var readHead = bound(new(ReadRes))
 
 // A ReadReply is a reply to READ in the making: the data come first, into their
 // place, and what stands before them after that.
@@ -123,7 +117,8 @@ func (p *ReadReply) Finish(res *ReadRes) ([]byte, error) {
 		return nil, fmt.Errorf("nfs: READ of %d octets in a reply with room for %d", n, cap(p.buf)-p.head)
 	}
 	data := p.buf[p.head : p.head+n]
-	if head := reply.Len() + res.headLen(); head < p.head && n > 0 {
+	if n > 0 && !res.Attr.Follows {
+		head := p.head - attributesLen
 		data = p.buf[head : head+copy(p.buf[head:head+n], data)]
 	}
 	e := oncrpc.NewEncoder(p.buf)
@@ -138,12 +133,4 @@ func (p *ReadReply) Finish(res *ReadRes) ([]byte, error) {
 		b = append(b, 0)
 	}
 	return b, nil
-}
-
-// headLen is how many octets come before the data of r.
-func (r *ReadRes) headLen() int {
-	if r.Attr.Follows {
-		return readHead
-	}
-	return readHead - fattrLen
 }

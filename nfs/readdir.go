@@ -16,21 +16,24 @@ type ReaddirArgs struct {
 	Count  uint32   // the most octets of the results, without their status
 }
 
-// Encode appends a to e.
-func (a *ReaddirArgs) Encode(e *oncrpc.Encoder) {
-	a.Dir.Encode(e)
-	e.Uint64(a.Cookie)
-	a.Verf.encode(e)
-	e.Uint32(a.Count)
+func (a *ReaddirArgs) fields(c *coder) {
+	a.Dir.fields(c)
+	c.uint64(&a.Cookie)
+	a.Verf.fields(c)
+	c.uint32(&a.Count)
 }
+
+// Encode appends a to e.
+func (a *ReaddirArgs) Encode(e *oncrpc.Encoder) { a.fields(encoderTo(e)) }
 
 // Decode reads a from d.
 func (a *ReaddirArgs) Decode(d *oncrpc.Decoder) {
-	a.Dir.Decode(d)
-	a.Cookie = d.Uint64()
-	a.Verf.decode(d)
-	a.Count = d.Uint32()
+	*a = ReaddirArgs{}
+	a.fields(decoderFrom(d))
 }
+
+// Walk has w go through the arguments.
+func (a *ReaddirArgs) Walk(w Walker) { a.fields(walkerBy(w)) }
 
 // ReaddirplusArgs are the arguments of READDIRPLUS.
 type ReaddirplusArgs struct {
@@ -41,23 +44,24 @@ type ReaddirplusArgs struct {
 	MaxCount uint32   // the most octets of the results, without their status
 }
 
-// Encode appends a to e.
-func (a *ReaddirplusArgs) Encode(e *oncrpc.Encoder) {
-	a.Dir.Encode(e)
-	e.Uint64(a.Cookie)
-	a.Verf.encode(e)
-	e.Uint32(a.DirCount)
-	e.Uint32(a.MaxCount)
+func (a *ReaddirplusArgs) fields(c *coder) {
+	a.Dir.fields(c)
+	c.uint64(&a.Cookie)
+	a.Verf.fields(c)
+	c.uint32(&a.DirCount, &a.MaxCount)
 }
+
+// Encode appends a to e.
+func (a *ReaddirplusArgs) Encode(e *oncrpc.Encoder) { a.fields(encoderTo(e)) }
 
 // Decode reads a from d.
 func (a *ReaddirplusArgs) Decode(d *oncrpc.Decoder) {
-	a.Dir.Decode(d)
-	a.Cookie = d.Uint64()
-	a.Verf.decode(d)
-	a.DirCount = d.Uint32()
-	a.MaxCount = d.Uint32()
+	*a = ReaddirplusArgs{}
+	a.fields(decoderFrom(d))
 }
+
+// Walk has w go through the arguments.
+func (a *ReaddirplusArgs) Walk(w Walker) { a.fields(walkerBy(w)) }
 
 // An Entry is a file in a directory (entry3, entryplus3).
 type Entry struct {
@@ -68,58 +72,59 @@ type Entry struct {
 	Object PostOpFH
 }
 
-// len is the octets of an entry of READDIR with the word before it: what of
-// READDIRPLUS counts against dircount.
-func (n *Entry) len() int { return 4 + 8 + 4 + oncrpc.RoundUp(len(n.Name)) + 8 }
-
-// plusLen is the octets of an entry of READDIRPLUS with the word before it.
-func (n *Entry) plusLen() int {
-	l := n.len() + 4 + 4
-	if n.Attr.Follows {
-		l += fattrLen
-	}
-	if n.Object.Follows {
-		l += 4 + oncrpc.RoundUp(len(n.Object.FH))
-	}
-	return l
-}
-
-func (n *Entry) encode(e *oncrpc.Encoder, plus bool) {
-	e.Uint64(n.FileID)
-	e.String(n.Name, MaxName)
-	e.Uint64(n.Cookie)
+func (n *Entry) fields(c *coder, plus bool) {
+	n.name(c)
 	if plus {
-		n.Attr.Encode(e)
-		n.Object.Encode(e)
+		n.file(c)
 	}
 }
 
-func (n *Entry) decode(d *oncrpc.Decoder, plus bool) {
-	n.FileID = d.Uint64()
-	n.Name = d.String(MaxName)
-	n.Cookie = d.Uint64()
+// name is what READDIR returns, and what counts against dircount.
+func (n *Entry) name(c *coder) {
+	c.uint64(&n.FileID)
+	c.string(&n.Name, MaxName)
+	c.uint64(&n.Cookie)
+}
+
+// file is what READDIRPLUS adds.
+func (n *Entry) file(c *coder) {
+	n.Attr.fields(c)
+	n.Object.fields(c)
+}
+
+// len returns the octets of an entry with the word before it: those that count
+// against dircount, and all.
+func (n *Entry) len(plus bool) (name, all int) {
+	c := coder{mode: measuring}
+	c.more(true)
+	n.name(&c)
+	name = c.n
 	if plus {
-		n.Attr.Decode(d)
-		n.Object.Decode(d)
+		n.file(&c)
 	}
+	return name, c.n
 }
 
 // A ReaddirRes is the results of READDIR.
 type ReaddirRes struct{ Listing }
 
-// Encode appends r to e.
-func (r *ReaddirRes) Encode(e *oncrpc.Encoder) { r.encode(e, false) }
+func (r *ReaddirRes) fields(c *coder) { r.Listing.fields(c, false) }
 
-// Decode reads r from d.
+// Encode appends r to e.
+func (r *ReaddirRes) Encode(e *oncrpc.Encoder) { r.fields(encoderTo(e)) }
+
+// Decode reads r from d. It keeps the memory of Entries.
 func (r *ReaddirRes) Decode(d *oncrpc.Decoder) { r.decode(d, false) }
 
 // A ReaddirplusRes is the results of READDIRPLUS.
 type ReaddirplusRes struct{ Listing }
 
-// Encode appends r to e.
-func (r *ReaddirplusRes) Encode(e *oncrpc.Encoder) { r.encode(e, true) }
+func (r *ReaddirplusRes) fields(c *coder) { r.Listing.fields(c, true) }
 
-// Decode reads r from d.
+// Encode appends r to e.
+func (r *ReaddirplusRes) Encode(e *oncrpc.Encoder) { r.fields(encoderTo(e)) }
+
+// Decode reads r from d. It keeps the memory of Entries.
 func (r *ReaddirplusRes) Decode(d *oncrpc.Decoder) { r.decode(d, true) }
 
 // A Listing is a part of a directory. Servers make one by a [DirWriter], which
@@ -132,41 +137,33 @@ type Listing struct {
 	EOF     bool // the directory ends behind them
 }
 
-func (r *Listing) encode(e *oncrpc.Encoder, plus bool) {
-	r.encodeHead(e)
-	if r.Stat != OK {
+func (r *Listing) fields(c *coder, plus bool) {
+	if !r.head(c) {
 		return
 	}
-	for i := range r.Entries {
-		e.Optional(true)
-		r.Entries[i].encode(e, plus)
+	for i := 0; c.more(i < len(r.Entries)); i++ {
+		if c.mode == decoding {
+			r.Entries = append(r.Entries, Entry{})
+		}
+		r.Entries[i].fields(c, plus)
 	}
-	e.Optional(false)
-	e.Bool(r.EOF)
+	c.bool(&r.EOF)
 }
 
-// encodeHead encodes what is before the entries.
-func (r *Listing) encodeHead(e *oncrpc.Encoder) {
-	e.Uint32(uint32(r.Stat))
-	r.DirAttr.Encode(e)
-	if r.Stat == OK {
-		r.Verf.encode(e)
+// head goes through what is before the entries, and reports whether there can be
+// any.
+func (r *Listing) head(c *coder) bool {
+	ok := c.stat(&r.Stat)
+	r.DirAttr.fields(c)
+	if ok {
+		r.Verf.fields(c)
 	}
+	return ok
 }
 
-// decode keeps the memory of Entries.
 func (r *Listing) decode(d *oncrpc.Decoder, plus bool) {
-	*r = Listing{Stat: Stat(d.Uint32()), Entries: r.Entries[:0]}
-	r.DirAttr.Decode(d)
-	if r.Stat != OK {
-		return
-	}
-	r.Verf.decode(d)
-	for d.Optional() {
-		r.Entries = append(r.Entries, Entry{})
-		r.Entries[len(r.Entries)-1].decode(d, plus)
-	}
-	r.EOF = d.Bool()
+	*r = Listing{Entries: r.Entries[:0]}
+	r.fields(decoderFrom(d), plus)
 	if d.Err() != nil {
 		r.Entries = nil
 	}

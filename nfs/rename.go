@@ -8,16 +8,18 @@ import "github.com/weft-rdma/weft/oncrpc"
 // RenameArgs are the arguments of RENAME.
 type RenameArgs struct{ From, To DirOpArgs }
 
-// Encode appends a to e.
-func (a *RenameArgs) Encode(e *oncrpc.Encoder) {
-	a.From.Encode(e)
-	a.To.Encode(e)
+func (a *RenameArgs) fields(c *coder) {
+	a.From.fields(c)
+	a.To.fields(c)
 }
+
+// Encode appends a to e.
+func (a *RenameArgs) Encode(e *oncrpc.Encoder) { a.fields(encoderTo(e)) }
 
 // Decode reads a from d.
 func (a *RenameArgs) Decode(d *oncrpc.Decoder) {
-	a.From.Decode(d)
-	a.To.Decode(d)
+	*a = RenameArgs{}
+	a.fields(decoderFrom(d))
 }
 
 // RenameRes are the results of RENAME.
@@ -26,18 +28,19 @@ type RenameRes struct {
 	FromWcc, ToWcc WccData // of the directories
 }
 
-// Encode appends r to e.
-func (r *RenameRes) Encode(e *oncrpc.Encoder) {
-	e.Uint32(uint32(r.Stat))
-	r.FromWcc.Encode(e)
-	r.ToWcc.Encode(e)
+func (r *RenameRes) fields(c *coder) {
+	c.stat(&r.Stat)
+	r.FromWcc.fields(c)
+	r.ToWcc.fields(c)
 }
+
+// Encode appends r to e.
+func (r *RenameRes) Encode(e *oncrpc.Encoder) { r.fields(encoderTo(e)) }
 
 // Decode reads r from d.
 func (r *RenameRes) Decode(d *oncrpc.Decoder) {
-	r.Stat = Stat(d.Uint32())
-	r.FromWcc.Decode(d)
-	r.ToWcc.Decode(d)
+	*r = RenameRes{}
+	r.fields(decoderFrom(d))
 }
 
 // LinkArgs are the arguments of LINK.
@@ -46,16 +49,18 @@ type LinkArgs struct {
 	Link DirOpArgs // the new name
 }
 
-// Encode appends a to e.
-func (a *LinkArgs) Encode(e *oncrpc.Encoder) {
-	a.File.Encode(e)
-	a.Link.Encode(e)
+func (a *LinkArgs) fields(c *coder) {
+	a.File.fields(c)
+	a.Link.fields(c)
 }
+
+// Encode appends a to e.
+func (a *LinkArgs) Encode(e *oncrpc.Encoder) { a.fields(encoderTo(e)) }
 
 // Decode reads a from d.
 func (a *LinkArgs) Decode(d *oncrpc.Decoder) {
-	a.File.Decode(d)
-	a.Link.Decode(d)
+	*a = LinkArgs{}
+	a.fields(decoderFrom(d))
 }
 
 // LinkRes are the results of LINK.
@@ -65,16 +70,17 @@ type LinkRes struct {
 	DirWcc WccData    // of the link's directory
 }
 
-// Encode appends r to e.
-func (r *LinkRes) Encode(e *oncrpc.Encoder) {
-	e.Uint32(uint32(r.Stat))
-	r.Attr.Encode(e)
-	r.DirWcc.Encode(e)
+func (r *LinkRes) fields(c *coder) {
+	c.stat(&r.Stat)
+	r.Attr.fields(c)
+	r.DirWcc.fields(c)
 }
+
+// Encode appends r to e.
+func (r *LinkRes) Encode(e *oncrpc.Encoder) { r.fields(encoderTo(e)) }
 
 // Decode reads r from d.
 func (r *LinkRes) Decode(d *oncrpc.Decoder) {
-	r.Stat = Stat(d.Uint32())
-	r.Attr.Decode(d)
-	r.DirWcc.Decode(d)
+	*r = LinkRes{}
+	r.fields(decoderFrom(d))
 }

@@ -36,17 +36,9 @@ type SetUint32 struct {
 	Value uint32
 }
 
-func (s SetUint32) encode(e *oncrpc.Encoder) {
-	e.Optional(s.Set)
-	if s.Set {
-		e.Uint32(s.Value)
-	}
-}
-
-func (s *SetUint32) decode(d *oncrpc.Decoder) {
-	*s = SetUint32{Set: d.Optional()}
-	if s.Set {
-		s.Value = d.Uint32()
+func (s *SetUint32) fields(c *coder) {
+	if c.optional(&s.Set) {
+		c.uint32(&s.Value)
 	}
 }
 
@@ -56,17 +48,9 @@ type SetUint64 struct {
 	Value uint64
 }
 
-func (s SetUint64) encode(e *oncrpc.Encoder) {
-	e.Optional(s.Set)
-	if s.Set {
-		e.Uint64(s.Value)
-	}
-}
-
-func (s *SetUint64) decode(d *oncrpc.Decoder) {
-	*s = SetUint64{Set: d.Optional()}
-	if s.Set {
-		s.Value = d.Uint64()
+func (s *SetUint64) fields(c *coder) {
+	if c.optional(&s.Set) {
+		c.uint64(&s.Value)
 	}
 }
 
@@ -76,26 +60,14 @@ type SetTime struct {
 	Time Time // of SetToClientTime
 }
 
-func (s SetTime) encode(e *oncrpc.Encoder) {
-	e.Uint32(uint32(s.How))
+func (s *SetTime) fields(c *coder) {
+	c.uint32((*uint32)(&s.How))
 	switch s.How {
 	case DontChange, SetToServerTime:
 	case SetToClientTime:
-		s.Time.Encode(e)
+		s.Time.fields(c)
 	default:
-		e.Fail("%v, want 0 to 2", s.How)
-	}
-}
-
-func (s *SetTime) decode(d *oncrpc.Decoder) {
-	at := d.Pos()
-	*s = SetTime{How: TimeHow(d.Uint32())}
-	switch s.How {
-	case DontChange, SetToServerTime:
-	case SetToClientTime:
-		s.Time.Decode(d)
-	default:
-		d.Fail(at, "%v, want 0 to 2", s.How)
+		c.fail("%v, want 0 to 2", s.How)
 	}
 }
 
@@ -108,34 +80,39 @@ type SetAttributes struct {
 	Atime, Mtime SetTime
 }
 
-// Encode appends s to e.
-func (s *SetAttributes) Encode(e *oncrpc.Encoder) {
-	s.Mode.encode(e)
-	s.UID.encode(e)
-	s.GID.encode(e)
-	s.Size.encode(e)
-	s.Atime.encode(e)
-	s.Mtime.encode(e)
+func (s *SetAttributes) fields(c *coder) {
+	s.Mode.fields(c)
+	s.UID.fields(c)
+	s.GID.fields(c)
+	s.Size.fields(c)
+	s.Atime.fields(c)
+	s.Mtime.fields(c)
 }
+
+// Encode appends s to e.
+func (s *SetAttributes) Encode(e *oncrpc.Encoder) { s.fields(encoderTo(e)) }
 
 // Decode reads s from d.
 func (s *SetAttributes) Decode(d *oncrpc.Decoder) {
-	s.Mode.decode(d)
-	s.UID.decode(d)
-	s.GID.decode(d)
-	s.Size.decode(d)
-	s.Atime.decode(d)
-	s.Mtime.decode(d)
+	*s = SetAttributes{}
+	s.fields(decoderFrom(d))
 }
 
 // GetattrArgs are the arguments of GETATTR.
 type GetattrArgs struct{ Object FH }
 
+func (a *GetattrArgs) fields(c *coder) {
+	a.Object.fields(c)
+}
+
 // Encode appends a to e.
-func (a *GetattrArgs) Encode(e *oncrpc.Encoder) { a.Object.Encode(e) }
+func (a *GetattrArgs) Encode(e *oncrpc.Encoder) { a.fields(encoderTo(e)) }
 
 // Decode reads a from d.
-func (a *GetattrArgs) Decode(d *oncrpc.Decoder) { a.Object.Decode(d) }
+func (a *GetattrArgs) Decode(d *oncrpc.Decoder) {
+	*a = GetattrArgs{}
+	a.fields(decoderFrom(d))
+}
 
 // GetattrRes are the results of GETATTR.
 type GetattrRes struct {
@@ -143,20 +120,19 @@ type GetattrRes struct {
 	Attr Attributes // if OK
 }
 
-// Encode appends r to e.
-func (r *GetattrRes) Encode(e *oncrpc.Encoder) {
-	e.Uint32(uint32(r.Stat))
-	if r.Stat == OK {
-		r.Attr.Encode(e)
+func (r *GetattrRes) fields(c *coder) {
+	if c.stat(&r.Stat) {
+		r.Attr.fields(c)
 	}
 }
 
+// Encode appends r to e.
+func (r *GetattrRes) Encode(e *oncrpc.Encoder) { r.fields(encoderTo(e)) }
+
 // Decode reads r from d.
 func (r *GetattrRes) Decode(d *oncrpc.Decoder) {
-	*r = GetattrRes{Stat: Stat(d.Uint32())}
-	if r.Stat == OK {
-		r.Attr.Decode(d)
-	}
+	*r = GetattrRes{}
+	r.fields(decoderFrom(d))
 }
 
 // SetattrArgs are the arguments of SETATTR.
@@ -173,24 +149,21 @@ type SetattrGuard struct {
 	Ctime Time
 }
 
-// Encode appends a to e.
-func (a *SetattrArgs) Encode(e *oncrpc.Encoder) {
-	a.Object.Encode(e)
-	a.New.Encode(e)
-	e.Optional(a.Guard.Check)
-	if a.Guard.Check {
-		a.Guard.Ctime.Encode(e)
+func (a *SetattrArgs) fields(c *coder) {
+	a.Object.fields(c)
+	a.New.fields(c)
+	if c.optional(&a.Guard.Check) {
+		a.Guard.Ctime.fields(c)
 	}
 }
 
+// Encode appends a to e.
+func (a *SetattrArgs) Encode(e *oncrpc.Encoder) { a.fields(encoderTo(e)) }
+
 // Decode reads a from d.
 func (a *SetattrArgs) Decode(d *oncrpc.Decoder) {
-	a.Object.Decode(d)
-	a.New.Decode(d)
-	a.Guard = SetattrGuard{Check: d.Optional()}
-	if a.Guard.Check {
-		a.Guard.Ctime.Decode(d)
-	}
+	*a = SetattrArgs{}
+	a.fields(decoderFrom(d))
 }
 
 // A WccRes is the results of SETATTR, of the file, and of REMOVE and RMDIR, of
@@ -200,14 +173,16 @@ type WccRes struct {
 	Wcc  WccData
 }
 
-// Encode appends r to e.
-func (r *WccRes) Encode(e *oncrpc.Encoder) {
-	e.Uint32(uint32(r.Stat))
-	r.Wcc.Encode(e)
+func (r *WccRes) fields(c *coder) {
+	c.stat(&r.Stat)
+	r.Wcc.fields(c)
 }
+
+// Encode appends r to e.
+func (r *WccRes) Encode(e *oncrpc.Encoder) { r.fields(encoderTo(e)) }
 
 // Decode reads r from d.
 func (r *WccRes) Decode(d *oncrpc.Decoder) {
-	r.Stat = Stat(d.Uint32())
-	r.Wcc.Decode(d)
+	*r = WccRes{}
+	r.fields(decoderFrom(d))
 }

@@ -29,25 +29,18 @@ func (s StableHow) String() string {
 	return fmt.Sprintf("stable_how %d", uint32(s))
 }
 
-func decodeStable(d *oncrpc.Decoder) StableHow {
-	at := d.Pos()
-	s := StableHow(d.Uint32())
-	if s > FileSync {
-		d.Fail(at, "%v, want 0 to 2", s)
+func (s *StableHow) fields(c *coder) {
+	c.uint32((*uint32)(s))
+	if *s > FileSync {
+		c.refuse("%v, want 0 to 2", *s)
 	}
-	return s
 }
 
 // A Verifier is eight octets that its maker compares and nobody else looks into
 // (writeverf3, createverf3, cookieverf3).
 type Verifier [8]byte
 
-func (v *Verifier) encode(e *oncrpc.Encoder) { e.Fixed(v[:]) }
-
-func (v *Verifier) decode(d *oncrpc.Decoder) {
-	*v = Verifier{}
-	copy(v[:], d.Fixed(len(v)))
-}
+func (v *Verifier) fields(c *coder) { c.fixed(v[:]) }
 
 // WriteArgs are the arguments of WRITE.
 type WriteArgs struct {
@@ -58,34 +51,28 @@ type WriteArgs struct {
 	Data   []byte // Count octets, at most MaxData
 }
 
+func (a *WriteArgs) fields(c *coder) {
+	a.File.fields(c)
+	c.uint64(&a.Offset)
+	c.uint32(&a.Count)
+	a.Stable.fields(c)
+	c.data(&a.Data, a.Count)
+}
+
 // Encode appends a to e.
-func (a *WriteArgs) Encode(e *oncrpc.Encoder) {
-	a.EncodeHead(e)
-	e.Fixed(a.Data)
-}
+func (a *WriteArgs) Encode(e *oncrpc.Encoder) { a.fields(encoderTo(e)) }
 
-// EncodeHead appends to e what comes before the octets of Data, which its caller
-// sends from where they are, with their roundup behind.
+// EncodeHead appends to e what comes before the octets of Data. The caller sends
+// those from where they are, and their roundup behind them.
 func (a *WriteArgs) EncodeHead(e *oncrpc.Encoder) {
-	a.File.Encode(e)
-	e.Uint64(a.Offset)
-	e.Uint32(a.Count)
-	e.Uint32(uint32(a.Stable))
-	e.Length(len(a.Data), MaxData)
+	a.fields(&coder{mode: encoding, e: e, headOnly: true, count: len(a.Data)})
 }
 
-// Decode reads a from d. A count that contradicts the data fails: RFC 1813 has
-// them agree, and leaves open what happens if they do not.
+// Decode reads a from d. It fails where Count is not the length of Data: RFC 1813
+// has them agree, and leaves open what happens if they do not.
 func (a *WriteArgs) Decode(d *oncrpc.Decoder) {
-	a.File.Decode(d)
-	a.Offset = d.Uint64()
-	at := d.Pos()
-	a.Count = d.Uint32()
-	a.Stable = decodeStable(d)
-	a.Data = d.Opaque(MaxData)
-	if d.Err() == nil && int64(len(a.Data)) != int64(a.Count) {
-		d.Fail(at, "count %d, with %d octets of data", a.Count, len(a.Data))
-	}
+	*a = WriteArgs{}
+	a.fields(decoderFrom(d))
 }
 
 // WriteRes are the results of WRITE.
@@ -97,26 +84,23 @@ type WriteRes struct {
 	Verf      Verifier  // of this run of the server
 }
 
-// Encode appends r to e.
-func (r *WriteRes) Encode(e *oncrpc.Encoder) {
-	e.Uint32(uint32(r.Stat))
-	r.Wcc.Encode(e)
-	if r.Stat == OK {
-		e.Uint32(r.Count)
-		e.Uint32(uint32(r.Committed))
-		r.Verf.encode(e)
+func (r *WriteRes) fields(c *coder) {
+	ok := c.stat(&r.Stat)
+	r.Wcc.fields(c)
+	if ok {
+		c.uint32(&r.Count)
+		r.Committed.fields(c)
+		r.Verf.fields(c)
 	}
 }
 
+// Encode appends r to e.
+func (r *WriteRes) Encode(e *oncrpc.Encoder) { r.fields(encoderTo(e)) }
+
 // Decode reads r from d.
 func (r *WriteRes) Decode(d *oncrpc.Decoder) {
-	*r = WriteRes{Stat: Stat(d.Uint32())}
-	r.Wcc.Decode(d)
-	if r.Stat == OK {
-		r.Count = d.Uint32()
-		r.Committed = decodeStable(d)
-		r.Verf.decode(d)
-	}
+	*r = WriteRes{}
+	r.fields(decoderFrom(d))
 }
 
 // CommitArgs are the arguments of COMMIT.
@@ -126,18 +110,19 @@ type CommitArgs struct {
 	Count  uint32 // 0: up to the end of the file
 }
 
-// Encode appends a to e.
-func (a *CommitArgs) Encode(e *oncrpc.Encoder) {
-	a.File.Encode(e)
-	e.Uint64(a.Offset)
-	e.Uint32(a.Count)
+func (a *CommitArgs) fields(c *coder) {
+	a.File.fields(c)
+	c.uint64(&a.Offset)
+	c.uint32(&a.Count)
 }
+
+// Encode appends a to e.
+func (a *CommitArgs) Encode(e *oncrpc.Encoder) { a.fields(encoderTo(e)) }
 
 // Decode reads a from d.
 func (a *CommitArgs) Decode(d *oncrpc.Decoder) {
-	a.File.Decode(d)
-	a.Offset = d.Uint64()
-	a.Count = d.Uint32()
+	*a = CommitArgs{}
+	a.fields(decoderFrom(d))
 }
 
 // CommitRes are the results of COMMIT.
@@ -147,20 +132,19 @@ type CommitRes struct {
 	Verf Verifier // if OK; another one than a WRITE's says that its data may be lost
 }
 
-// Encode appends r to e.
-func (r *CommitRes) Encode(e *oncrpc.Encoder) {
-	e.Uint32(uint32(r.Stat))
-	r.Wcc.Encode(e)
-	if r.Stat == OK {
-		r.Verf.encode(e)
+func (r *CommitRes) fields(c *coder) {
+	ok := c.stat(&r.Stat)
+	r.Wcc.fields(c)
+	if ok {
+		r.Verf.fields(c)
 	}
 }
 
+// Encode appends r to e.
+func (r *CommitRes) Encode(e *oncrpc.Encoder) { r.fields(encoderTo(e)) }
+
 // Decode reads r from d.
 func (r *CommitRes) Decode(d *oncrpc.Decoder) {
-	*r = CommitRes{Stat: Stat(d.Uint32())}
-	r.Wcc.Decode(d)
-	if r.Stat == OK {
-		r.Verf.decode(d)
-	}
+	*r = CommitRes{}
+	r.fields(decoderFrom(d))
 }

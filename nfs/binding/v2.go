@@ -148,7 +148,7 @@ func (V2) MaxReply(proc uint32, c *payload.Cursor) payload.ReplyBound {
 	case v2Readdir:
 		c.Skip(v2FH + 4) // cookie
 		// RFC 1094 §2.2.17: count is the octets of results, and leaves open of which.
-		bound.Fixed += maxCount(c)
+		bound.Fixed += atMost(c.Uint32())
 	}
 	return bound
 }
