@@ -29,12 +29,12 @@ const (
 	anyAccess = anyLocal | anyRemote | BindWindow
 )
 
-// Remote reports whether a lets a peer do anything.
+// Remote reports whether a has a remote right.
 func (a Access) Remote() bool { return a&anyRemote != 0 }
 
 // Valid reports whether a Memory Region may have these rights (Verbs §7.4.1,
-// §7.4.2, figure 18): at least one local right, and each remote right only
-// together with the local rights that it stands on.
+// §7.4.2, figure 18): at least one local right, and with each remote right the local
+// rights that it requires.
 func (a Access) Valid() bool {
 	switch {
 	case a&^anyAccess != 0, a&anyLocal == 0:
@@ -49,9 +49,9 @@ func (a Access) Valid() bool {
 	return true
 }
 
-// onWindow reports whether a window may have the rights a over a region that has
-// those of region (Verbs §7.10.2, figure 20): at least one remote right, and the local
-// ones that it stands on.
+// onWindow reports whether a window may have the rights a over a region with the rights
+// region (Verbs §7.10.2, figure 20): at least one remote right, and the region has the
+// local ones that it requires.
 func (a Access) onWindow(region Access) bool {
 	return a != 0 && a&^anyRemote == 0 && (a | region&anyLocal).Valid()
 }
@@ -59,7 +59,7 @@ func (a Access) onWindow(region Access) bool {
 // A Denial is an access that was refused with ddp.FaultAccess.
 type Denial struct {
 	Need, Have Access
-	Window     bool // of a window, otherwise of a region
+	Window     bool // through a window, otherwise a region
 }
 
 func (d Denial) String() string {
@@ -72,7 +72,7 @@ func (d Denial) String() string {
 
 var accessNames = [...]string{"local read", "local write", "remote read", "remote write", "remote atomic", "bind window"}
 
-// String lists the rights in words, joined by "+".
+// String returns the rights in words, joined by "+".
 func (a Access) String() string {
 	if a == 0 {
 		return "no access"

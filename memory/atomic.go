@@ -8,21 +8,20 @@ import (
 	"github.com/weft-rdma/weft/internal/pages"
 )
 
-// atomicSize is the number of octets that an atomic operation works on
-// (RFC 7306 §5).
+// atomicSize is the number of octets of an atomic operation (RFC 7306 §5).
 const atomicSize = 8
 
-// Atomic replaces the 64-bit value at tagged offset to of stag by f of it, and
-// returns what it was before. The region needs RemoteAtomic; faults are those
-// of Resolve, in its order, and FaultMemory where the system refuses the access. Nothing
-// more is held afterwards than before.
+// Atomic replaces the 64-bit value at tagged offset to of stag by the result of f, and
+// returns the value before. The STag needs RemoteAtomic. Faults are those of Resolve, in
+// its order, and FaultMemory if the system refuses the access. Nothing more is held
+// afterwards than before.
 //
-// The value is in the host's octet order, and the operation is atomic with
-// respect to all other Atomics and to sync/atomic users of the same memory. f
-// may be called several times and has no effect but its result.
+// The value is in the host's octet order. The operation is atomic with respect to all
+// other Atomics and to sync/atomic users of the same memory. f may be called several
+// times and must have no side effects.
 //
-// misaligned tells that the value's address in memory (not its tagged offset)
-// is no multiple of 8; then nothing was done.
+// misaligned is set if the value's address in memory (not its tagged offset) is not a
+// multiple of 8; then nothing was changed.
 func (h *Holder) Atomic(stag uint32, to uint64, f func(orig uint64) uint64) (orig uint64, misaligned bool, fault ddp.Fault) {
 	i, g, p, fault := h.target(STag(stag), to)
 	if fault != ddp.NoFault || p == nil {
@@ -41,11 +40,11 @@ func (h *Holder) Atomic(stag uint32, to uint64, f func(orig uint64) uint64) (ori
 	return orig, false, ddp.NoFault
 }
 
-// change replaces *p by f of it. The error is that the system refuses the access.
+// change replaces *p by the result of f. It fails if the system refuses the access.
 func change(p *uint64, f func(orig uint64) uint64) (orig uint64, err error) {
 	b := unsafe.Slice((*byte)(unsafe.Pointer(p)), atomicSize)
 	if raceEnabled {
-		// The race detector does what follows in C, where a fault is the end.
+		// The race detector accesses p in C, where a fault can't be caught.
 		if _, err := pages.Writable(b); err != nil {
 			return 0, err
 		}
@@ -59,15 +58,15 @@ func change(p *uint64, f func(orig uint64) uint64) (orig uint64, err error) {
 	}
 }
 
-// CheckAtomic makes the checks of Atomic and does nothing. The answer may be
-// another one at the next moment.
+// CheckAtomic makes the checks of Atomic without the operation. The result may be
+// outdated when it is used.
 func (h *Holder) CheckAtomic(stag uint32, to uint64) (misaligned bool, fault ddp.Fault) {
 	_, _, p, fault := h.target(STag(stag), to)
 	return fault == ddp.NoFault && p == nil, fault
 }
 
-// target finds the value of an atomic operation without holding it; p is nil
-// if it is misaligned. i and g are those of look.
+// target returns the value of an atomic operation without holding it; p is nil if it is
+// misaligned. i and g are those of look.
 func (h *Holder) target(stag STag, to uint64) (i int, g *registration, p *uint64, fault ddp.Fault) {
 	i, g, off, fault := h.look(stag, to, atomicSize, RemoteAtomic)
 	if fault != ddp.NoFault {

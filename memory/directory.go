@@ -1,4 +1,4 @@
-// The directory finds a region or window by its STag index. Lookups take no lock, since
+// The directory finds a region or window by its STag index. Lookups take no lock, because
 // each inbound message begins with one; changes are made under Table.mu.
 
 package memory
@@ -8,13 +8,13 @@ import (
 	"sync/atomic"
 )
 
-// A directory is an open-addressing hash table with linear probing. It is
-// replaced as a whole when it fills up; a reader of the old one misses nothing
-// that was in before it began, and what has gone since is revoked.
+// A directory is an open-addressing hash table with linear probing. When it fills up it
+// is replaced as a whole. A reader of the old table finds everything that was there when
+// it began; objects that were removed since are revoked.
 type directory struct {
 	slots atomic.Pointer[slots]
 	live  int // Table.mu
-	used  int // slots that are live or tombstones; Table.mu
+	used  int // slots with objects or tombstones; Table.mu
 }
 
 type slots struct {
@@ -22,7 +22,7 @@ type slots struct {
 	at    []atomic.Pointer[object]
 }
 
-// tombstone marks a slot whose object has gone; index 0 matches no lookup.
+// tombstone marks a slot whose object was removed; its index 0 matches no lookup.
 var tombstone object
 
 const minSlots = 16
@@ -33,12 +33,12 @@ func makeSlots(n int) *slots {
 	return &slots{shift: uint(32 - log), at: make([]atomic.Pointer[object], 1<<log)}
 }
 
-// first is the slot where probing for index begins (Fibonacci hashing).
+// first returns the slot where probing for index begins (Fibonacci hashing).
 func (s *slots) first(index uint32) int { return int(index * 0x9e3779b9 >> s.shift) }
 
 func (s *slots) next(i int) int { return (i + 1) & (len(s.at) - 1) }
 
-// place stores o in the first empty slot for it; there is one.
+// place stores o in the first empty slot on its way; there is one.
 func (s *slots) place(o *object) {
 	i := s.first(o.index)
 	for s.at[i].Load() != nil {
@@ -47,7 +47,7 @@ func (s *slots) place(o *object) {
 	s.at[i].Store(o)
 }
 
-// lookup finds the object of index; nil if there is none. Any goroutine may call it.
+// lookup returns the object with an index, or nil. Any goroutine may call it.
 func (d *directory) lookup(index uint32) *object {
 	s := d.slots.Load()
 	if s == nil || index == 0 {
@@ -61,10 +61,10 @@ func (d *directory) lookup(index uint32) *object {
 	}
 }
 
-// insert adds an object whose index is not in yet.
+// insert adds an object whose index is not in the directory.
 func (d *directory) insert(o *object) {
 	s := d.slots.Load()
-	// Half the slots stay empty, so that probing ends soon.
+	// Half of the slots stay empty, so that probing is short.
 	if s == nil || (d.used+1)*2 > len(s.at) {
 		s = d.rebuild()
 	}
@@ -73,7 +73,7 @@ func (d *directory) insert(o *object) {
 	d.live++
 }
 
-// remove takes out an object that is in.
+// remove removes an object that is in the directory.
 func (d *directory) remove(o *object) {
 	s := d.slots.Load()
 	i := s.first(o.index)

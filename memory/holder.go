@@ -7,15 +7,15 @@ import (
 // Capacity is how many registrations a Holder remembers before it is Full.
 const Capacity = 16
 
-// A Holder is one user's way to memory: one direction of one stream. It checks
-// each access, holds what it handed out until it is told to let go, and
-// remembers it so that the holds can be taken again.
+// A Holder gives one direction of one stream access to memory. It checks each access,
+// holds the registrations of the memory that it returned, and remembers them so that
+// they can be held again after a Release.
 //
-// While a registration is held, further accesses through the same STag cost no
-// lookup and no atomic update. The receiving direction calls Forget when it is
-// done with what was read; the sending direction, whose frames refer to memory
-// until they are written, calls Release before it waits and Acquire before each
-// attempt to write, and Done and Truncate as its frames come and go.
+// While a registration is held, further accesses through the same STag need no lookup
+// and no atomic update. The receiving direction calls Forget after each piece of input.
+// In the sending direction frames refer to memory until they are written: it calls
+// Release before it waits, Acquire before each attempt to write, and Done and Truncate
+// when frames were written or dropped.
 //
 // A Holder is not for concurrent use and must not be copied after Init.
 type Holder struct {
@@ -25,31 +25,30 @@ type Holder struct {
 	zero   bool   // the STag of zero may be used
 	frame  uint64 // number of the frame that accesses are for now
 	recent int    // index into uses of the last hit
-	denied Denial // the last access that was refused for want of a right
+	denied Denial // the last access that was refused because a right is missing
 	uses   []use
-	inline [2]use // where uses begins: most streams need no more
+	inline [2]use // initial array of uses: most streams need no more
 }
 
-// A use is one registration remembered.
+// A use is a registration that a Holder remembers.
 type use struct {
 	reg  *registration
 	stag STag
 	held bool
 
 	// runs[done:] are, ascending, the frames that refer to it and have not been
-	// written; at least one. The slice outlives the use, for the next in the same
-	// place.
+	// written; at least one. The next use in the same place reuses the slice.
 	runs []run
 	done int
 }
 
-// A run is frames by their numbers, each the one before and 1: from first to last.
+// A run is a range of frame numbers.
 type run struct{ first, last uint64 }
 
 func (u *use) first() uint64 { return u.runs[u.done].first }
 func (u *use) last() uint64  { return u.runs[len(u.runs)-1].last }
 
-// refer notes that frame n refers to it.
+// refer records that frame n refers to it.
 func (u *use) refer(n uint64) {
 	if len(u.runs) > u.done {
 		switch r := &u.runs[len(u.runs)-1]; n {
@@ -67,7 +66,7 @@ func (u *use) refer(n uint64) {
 	u.runs = append(u.runs, run{n, n})
 }
 
-// written notes that the frames below n do not refer to it any more; the last does.
+// written records that the frames below n were written. The last run has later ones.
 func (u *use) written(n uint64) {
 	for u.runs[u.done].last < n {
 		u.done++
@@ -76,8 +75,8 @@ func (u *use) written(n uint64) {
 	r.first = max(r.first, n)
 }
 
-// dropped notes that the frames from n on do not refer to it any more; the first
-// does.
+// dropped records that the frames from n on were dropped. The first run has earlier
+// ones.
 func (u *use) dropped(n uint64) {
 	for u.runs[len(u.runs)-1].first >= n {
 		u.runs = u.runs[:len(u.runs)-1]
@@ -86,28 +85,27 @@ func (u *use) dropped(n uint64) {
 	r.last = min(r.last, n-1)
 }
 
-// A Holder is what an LLP acquires around attempts to write, a [ddp.Guard].
+// An LLP acquires a Holder, as a [ddp.Guard], around each attempt to write.
 var _ ddp.Guard = (*Holder)(nil)
 
-// Init makes h the Holder of a stream of the domain pd. stream names the
-// stream for STags that only one stream may use; 0 if there are none.
+// Init makes h the Holder of a stream of the domain pd. stream identifies it for STags
+// that only one stream may use; 0 if there are none.
 func (h *Holder) Init(t *Table, pd *PD, stream Stream) {
 	h.Forget()
 	h.table, h.pd, h.stream, h.zero = t, pd, stream, false
 }
 
-// AllowZero lets local accesses use the STag of zero (Verbs §7.2.1), as long as Init is
-// not called again: it is for privileged consumers only.
+// AllowZero allows local accesses through the STag of zero (Verbs §7.2.1) until the next
+// Init. It is for privileged consumers only.
 func (h *Holder) AllowZero() { h.zero = true }
 
-// Frame tells the number of the frame that Resolve is called for from now on.
-// Numbers never go down but after Truncate.
+// Frame sets the number of the frame for which Resolve is called from now on. It never
+// decreases, except after Truncate.
 func (h *Holder) Frame(n uint64) { h.frame = n }
 
-// Resolve appends to dst the memory of the octets [to, to+n) of stag, if the
-// STag is valid for the stream and has the rights need, and holds it until
-// Release or Forget. It never waits and allocates only to grow dst, or when h
-// is Full.
+// Resolve appends to dst the memory of the octets [to, to+n) of stag, if the STag is
+// valid for the stream and has the rights need, and holds it until Release or Forget. It
+// never waits, and allocates only to grow dst or if h is Full.
 //
 // The checks are, in this order: the STag is known and valid in all its 32
 // bits (FaultSTag), it belongs to the stream's domain and to no other stream, or it
@@ -116,7 +114,7 @@ func (h *Holder) Frame(n uint64) { h.frame = n }
 // of zero), to+n is at most 2^64 (FaultWrap), and every octet is in the region (FaultBounds). After a fault
 // nothing is appended, and nothing more is held than before.
 //
-// For n == 0 nothing is checked at all (Verbs §7.6.3, RFC 5041 §5.2).
+// For n == 0 nothing is checked (Verbs §7.6.3, RFC 5041 §5.2).
 func (h *Holder) Resolve(dst [][]byte, stag uint32, to, n uint64, need Access) ([][]byte, ddp.Fault) {
 	if n == 0 {
 		return dst, ddp.NoFault
@@ -141,8 +139,8 @@ func (h *Holder) Resolve(dst [][]byte, stag uint32, to, n uint64, need Access) (
 	return append(dst, g.buf[off:off+n:off+n]), ddp.NoFault
 }
 
-// Check is what Resolve would say now. Nothing is held: the answer may be
-// another by the time it is read.
+// Check returns the fault that Resolve would return now. Nothing is held, so the result
+// may be outdated when it is used.
 func (h *Holder) Check(stag uint32, to, n uint64, need Access) ddp.Fault {
 	if n == 0 {
 		return ddp.NoFault
@@ -151,11 +149,11 @@ func (h *Holder) Check(stag uint32, to, n uint64, need Access) ddp.Fault {
 	return fault
 }
 
-// look makes the checks. i is where the registration is remembered, or -1; off
-// is relative to its memory.
+// look makes the checks. i is the index of the use that remembers the registration, or
+// -1; off is relative to its memory.
 func (h *Holder) look(stag STag, to, n uint64, need Access) (i int, g *registration, off uint64, fault ddp.Fault) {
 	if i = h.find(stag); i >= 0 {
-		g = h.uses[i].reg // known to be of our domain
+		g = h.uses[i].reg // its domain was checked before
 	} else if g, fault = h.table.valid(uint32(stag), h.pd, h.stream); fault != ddp.NoFault {
 		if g = h.table.physical; stag != 0 || !h.zero || g == nil || g.revoked() {
 			return i, nil, 0, fault
@@ -167,13 +165,13 @@ func (h *Holder) look(stag STag, to, n uint64, need Access) (i int, g *registrat
 	return i, g, off, fault
 }
 
-// Denied tells the last access that Resolve, Check, Atomic or CheckAtomic refused
-// for want of a right (ddp.FaultAccess).
+// Denied returns the last access that Resolve, Check, Atomic or CheckAtomic refused with
+// ddp.FaultAccess.
 func (h *Holder) Denied() Denial { return h.denied }
 
-// find is the index of the registration remembered for stag that is valid
-// still, or -1. A revoked one is passed over even while it is held: revocation
-// is to end the use of an STag that never rests (RFC 5042 §6.2.2).
+// find returns the index of the use that remembers stag and is still valid, or -1. It
+// ignores revoked ones even while they are held, so that revocation also ends the use of
+// an STag that is in use all the time (RFC 5042 §6.2.2).
 func (h *Holder) find(stag STag) int {
 	if i := h.recent; i < len(h.uses) && h.uses[i].stag == stag && !h.uses[i].reg.revoked() {
 		return i
@@ -186,12 +184,12 @@ func (h *Holder) find(stag STag) int {
 	return -1
 }
 
-// Full reports that h remembers Capacity registrations or more. It still
-// takes others, by allocating: it is time to let frames go before adding more.
+// Full reports whether h remembers Capacity registrations or more. Resolve then allocates
+// for each other one: frames should be written first.
 func (h *Holder) Full() bool { return len(h.uses) >= Capacity }
 
-// Release lets go of everything held and remembers it for Acquire. What
-// Resolve handed out must not be touched until Acquire has said yes.
+// Release ends all holds, and remembers them for Acquire. Memory that Resolve returned
+// must not be accessed until Acquire has returned true.
 func (h *Holder) Release() {
 	for i := range h.uses {
 		if u := &h.uses[i]; u.held {
@@ -201,9 +199,8 @@ func (h *Holder) Release() {
 	}
 }
 
-// Acquire takes the holds of everything remembered again. It returns false,
-// with nothing held, if any of it has been revoked; Revoked tells which. It
-// never waits.
+// Acquire holds everything remembered again. It returns false, with nothing held, if any
+// of it has been revoked; Revoked returns which. It never waits.
 func (h *Holder) Acquire() bool {
 	for i := range h.uses {
 		u := &h.uses[i]
@@ -219,9 +216,9 @@ func (h *Holder) Acquire() bool {
 	return true
 }
 
-// Revoked tells which of the registrations remembered has been revoked: its
-// STag and the lowest frame, not yet done, that refers to it; of several the
-// one with the lowest frame. ok is false if all are valid.
+// Revoked returns the STag of a remembered registration that has been revoked, and the
+// lowest frame not yet written that refers to it; of several, the one with the lowest
+// frame. ok is false if all are valid.
 func (h *Holder) Revoked() (stag STag, frame uint64, ok bool) {
 	for i := range h.uses {
 		if u := &h.uses[i]; u.reg.revoked() && (!ok || u.first() < frame) {
@@ -231,8 +228,8 @@ func (h *Holder) Revoked() (stag STag, frame uint64, ok bool) {
 	return stag, frame, ok
 }
 
-// Done tells that the frames below n have been written: what only they refer
-// to is let go and forgotten, so that its revocation disturbs no other frame.
+// Done records that the frames below n have been written. Registrations that only they
+// refer to are released and forgotten, so that their revocation affects no other frame.
 func (h *Holder) Done(n uint64) {
 	for i := 0; i < len(h.uses); {
 		u := &h.uses[i]
@@ -245,8 +242,8 @@ func (h *Holder) Done(n uint64) {
 	}
 }
 
-// Truncate tells that the frames from n on have been dropped: what only they
-// refer to is let go and forgotten.
+// Truncate records that the frames from n on have been dropped. Registrations that only
+// they refer to are released and forgotten.
 func (h *Holder) Truncate(n uint64) {
 	for i := 0; i < len(h.uses); {
 		u := &h.uses[i]
@@ -259,7 +256,7 @@ func (h *Holder) Truncate(n uint64) {
 	}
 }
 
-// remove forgets one use; the last takes its place.
+// remove releases and forgets a use, and moves the last one to its place.
 func (h *Holder) remove(i int) {
 	if h.uses[i].held {
 		h.uses[i].reg.drop()
@@ -271,22 +268,22 @@ func (h *Holder) remove(i int) {
 	h.uses = h.uses[:end]
 }
 
-// add remembers a registration in place of one forgotten, if there is one.
+// add remembers a registration.
 func (h *Holder) add(g *registration, stag STag) {
 	if n := len(h.uses); n < cap(h.uses) {
 		h.uses = h.uses[:n+1]
 	} else {
 		h.uses = append(h.uses, use{})
-		clear(h.inline[:]) // what was there has moved
+		clear(h.inline[:]) // its uses have moved
 	}
 	u := &h.uses[len(h.uses)-1]
 	u.reg, u.stag, u.done = g, stag, 0
 }
 
-// Forget lets go of everything held and forgets it.
+// Forget ends all holds and forgets everything.
 func (h *Holder) Forget() {
 	h.Release()
-	for i := range h.uses { // keep no memory alive
+	for i := range h.uses { // for the garbage collector
 		h.uses[i] = use{runs: h.uses[i].runs[:0]}
 	}
 	h.uses = h.uses[:0]

@@ -2,18 +2,17 @@ package memory
 
 import "github.com/weft-rdma/weft/ddp"
 
-// Invalidate takes the region or window that stag names from Valid to Invalid
-// (Verbs §7.8, §7.10.4). One already Invalid stays so, whatever the key. It returns
-// when no octet can move through the STag any more; the caller must not hold
-// it, on any of its Holders.
+// Invalidate makes the region or window of stag Invalid (Verbs §7.8, §7.10.4). If it is
+// Invalid already it stays so, whatever the key. Invalidate returns when no octet can
+// move through the STag any more; the caller must not hold it with any Holder.
 //
-// stream and pd are those of the stream that asks. remote tells that its peer
-// asked (Send with Invalidate): that needs a remote right on the STag.
+// stream and pd are those of the stream that asks. remote is set if its peer asks, by
+// Send with Invalidate, for which the STag needs a remote right.
 //
-// A fault means that nothing changed: FaultSTag, the STag is unknown or has
-// another key; FaultAssociation, it is of another domain or stream;
-// FaultAccess, it lacks the right. A region that is Shared, or to which windows are
-// bound, gives FaultAssociation if remote asked, and else FaultSTag (Verbs §9.5.2).
+// After a fault nothing has changed. FaultSTag: the STag is unknown or has another key.
+// FaultAssociation: it is of another domain or stream. FaultAccess: it lacks the right.
+// For a region that is Shared or has windows bound, the fault is FaultAssociation if
+// remote is set, else FaultSTag (Verbs §9.5.2).
 func (t *Table) Invalidate(stag uint32, pd *PD, stream Stream, remote bool) ddp.Fault {
 	g, fault := t.invalidate(STag(stag), pd, stream, remote)
 	if fault == ddp.NoFault {
@@ -22,7 +21,7 @@ func (t *Table) Invalidate(stag uint32, pd *PD, stream Stream, remote bool) ddp.
 	return fault
 }
 
-// invalidate is Invalidate without the wait for those who hold g.
+// invalidate is Invalidate without waiting for the holders of g.
 func (t *Table) invalidate(stag STag, pd *PD, stream Stream, remote bool) (g *registration, fault ddp.Fault) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -55,15 +54,15 @@ func (r *Region) invalidable(g *registration, pd *PD, stream Stream, remote bool
 	case r.shared, r.windows > 0:
 		return ddp.FaultSTag
 	case remote && !g.access.Remote() && !(g.revoked() && r.remote):
-		// Verbs §7.4.2: local rights alone give a peer no power over the STag. One
-		// that is Invalid has no rights, and goes by its Remote Access Flag.
+		// Verbs §7.4.2: with local rights only, a peer can't invalidate the STag. For
+		// one that is Invalid, and has no rights, its Remote Access Flag decides.
 		return ddp.FaultAccess
 	}
 	return ddp.NoFault
 }
 
-// invalidable makes the checks of Verbs §7.10.6.3: a window that is Valid is its
-// stream's, and one that is not is its domain's. It has remote rights always.
+// invalidable makes the checks of Verbs §7.10.6.3: a Valid window belongs to its stream,
+// an Invalid one to its domain. It always has remote rights.
 func (w *Window) invalidable(g *registration, pd *PD, stream Stream) ddp.Fault {
 	if g.revoked() && w.pd != pd || !g.revoked() && g.stream != stream {
 		return ddp.FaultAssociation

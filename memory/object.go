@@ -1,5 +1,5 @@
-// What regions and windows have in common: an STag index, and a registration while
-// they are Valid. A registration ends for good; the next one is another.
+// What regions and windows have in common: an STag index, and a registration while they
+// are Valid. A registration that ended never becomes valid again; the next one is new.
 
 package memory
 
@@ -8,45 +8,46 @@ import (
 	"sync/atomic"
 )
 
-// An object is what an STag index stands for.
+// An object is what an STag index refers to.
 type object struct {
 	table   *Table
 	index   uint32
-	region  *Region // the region that it is, or nil
-	window  *Window // the window that it is, or nil
+	region  *Region // if it is a region
+	window  *Window // if it is a window
 	gone    bool    // deallocated; Table.mu
 	current atomic.Pointer[registration]
 }
 
-// current is never nil: an object that is Invalid has its last registration, or
-// one that never was valid. It is changed under Table.mu, and only when nobody
-// holds the one before: so there is never more than one to be waited for.
+// current is never nil: an Invalid object has its last registration, or one that was
+// never valid. It is changed under Table.mu, and only while nobody holds the one before,
+// so that there is never more than one to wait for.
 
-// STag is the name of it: its index and the key last given.
+// STag returns the index with the last key.
 func (o *object) STag() STag { return o.current.Load().stag }
 
-// Index is the STag index.
+// Index returns the STag index.
 func (o *object) Index() uint32 { return o.index }
 
-// Valid reports whether the STag gives access now.
+// Valid reports whether the object is Valid now.
 func (o *object) Valid() bool { return !o.current.Load().revoked() }
 
-// Base is the tagged offset of the first octet.
+// Base returns the tagged offset of the first octet.
 func (o *object) Base() uint64 { return o.current.Load().base }
 
 // ZeroBased reports whether tagged offsets count from 0 rather than from VA.
 func (o *object) ZeroBased() bool { return o.current.Load().zero }
 
-// Len is the number of octets.
+// Len returns the number of octets.
 func (o *object) Len() uint64 { return o.current.Load().length }
 
-// Access is the set of rights.
+// Access returns the rights.
 func (o *object) Access() Access { return o.current.Load().access }
 
-// Stream is the only stream that may use it; 0 means all of its domain.
+// Stream returns the only stream that may use it; 0 means all of its domain.
 func (o *object) Stream() Stream { return o.current.Load().stream }
 
-// add gives an object an index and its first registration. It needs mu.
+// add gives an object an index and its first registration, and adds it to the table. It
+// needs mu.
 func (t *Table) add(o *object, g *registration) error {
 	index, err := t.draw()
 	if err != nil {
@@ -59,7 +60,7 @@ func (t *Table) add(o *object, g *registration) error {
 	return nil
 }
 
-// drop takes an object out. It needs mu.
+// drop removes an object from the table. It needs mu.
 func (t *Table) drop(o *object) {
 	t.end(o)
 	o.gone = true
@@ -74,8 +75,8 @@ func (t *Table) drop(o *object) {
 	}
 }
 
-// end makes an object Invalid. Nobody can hold its registration from now on, but
-// who does may still; it is returned, to be waited for without mu. end needs mu.
+// end makes an object Invalid and returns its registration, which gets no new holders;
+// wait for its present ones without mu. end needs mu.
 func (t *Table) end(o *object) *registration {
 	g := o.current.Load()
 	if !g.mark() {
@@ -93,7 +94,7 @@ func (t *Table) end(o *object) *registration {
 	return g
 }
 
-// start makes an object Valid that is Invalid and held by nobody. It needs mu.
+// start makes an Invalid object without holders Valid. It needs mu.
 func (t *Table) start(o *object, g *registration) {
 	o.current.Store(g)
 	if o.region != nil {
@@ -101,13 +102,12 @@ func (t *Table) start(o *object, g *registration) {
 	}
 }
 
-// Deallocate ends a region whatever its state (Verbs §7.9). It returns when no
-// octet can move through the STag any more, in either direction; the caller
-// must not hold the region. Accesses in process fail with a protection error
-// from their next segment on.
+// Deallocate deallocates a region, whatever its state (Verbs §7.9). It returns when no
+// octet can move through the STag any more, in either direction; the caller must not hold
+// the region. Messages in progress fail with a protection error at their next segment.
 //
-// It fails with ErrWindows while windows are bound to the region. A second
-// Deallocate fails with ErrRegion, but not before the first has done its work.
+// It fails with ErrWindows while windows are bound to the region. A second Deallocate
+// fails with ErrRegion, after the first has finished.
 func (t *Table) Deallocate(r *Region) error {
 	if r == nil || r.table != t {
 		return fmt.Errorf("memory: deallocate: %w: not of this RNIC", ErrRegion)
@@ -115,8 +115,8 @@ func (t *Table) Deallocate(r *Region) error {
 	return t.deallocate(&r.object, ErrRegion)
 }
 
-// DeallocateWindow ends a window whatever its state, as Deallocate does a region.
-// It fails with ErrWindow for one that is not of this Table or gone.
+// DeallocateWindow is Deallocate for a window. It fails with ErrWindow if the window is
+// not of this Table or deallocated.
 func (t *Table) DeallocateWindow(w *Window) error {
 	if w == nil || w.table != t {
 		return fmt.Errorf("memory: deallocate: %w: not of this RNIC", ErrWindow)
@@ -124,8 +124,8 @@ func (t *Table) DeallocateWindow(w *Window) error {
 	return t.deallocate(&w.object, ErrWindow)
 }
 
-// DeallocateIndex ends the region or window of an STag index, as Deallocate and
-// DeallocateWindow do. It fails with ErrRegion if there is none.
+// DeallocateIndex is Deallocate for the region or window with an STag index. It fails
+// with ErrRegion if there is none.
 func (t *Table) DeallocateIndex(index uint32) error {
 	o := t.dir.lookup(index)
 	if o == nil {

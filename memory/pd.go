@@ -2,20 +2,20 @@ package memory
 
 import "fmt"
 
-// A PD is a protection domain (Verbs §5.2, RFC 5042 §2.2.4): streams may use
-// the STags of their own domain only. Its identity is the pointer; nothing on
-// the wire can name one.
+// A PD is a protection domain (Verbs §5.2, RFC 5042 §2.2.4): streams may use only the
+// STags of their own domain. It is identified by its pointer; nothing on the wire can
+// name one.
 type PD struct {
 	table   *Table
 	regions int  // that belong to it; Table.mu
-	windows int  // the same
+	windows int  // that belong to it; Table.mu
 	freed   bool // Table.mu
 }
 
 // AllocPD creates a protection domain.
 func (t *Table) AllocPD() *PD { return &PD{table: t} }
 
-// FreePD ends a protection domain. It fails with ErrPDInUse while a region
+// FreePD frees a protection domain. It fails with ErrPDInUse while a region
 // or window belongs to it, and with ErrPD if pd is not a live domain of t; a failure
 // changes nothing.
 func (t *Table) FreePD(pd *PD) error {
@@ -25,14 +25,14 @@ func (t *Table) FreePD(pd *PD) error {
 		return fmt.Errorf("memory: free protection domain: %w", err)
 	}
 	if pd.regions+pd.windows != 0 {
-		return fmt.Errorf("memory: free protection domain: %w by %d regions and %d windows: deallocate them first",
+		return fmt.Errorf("memory: free protection domain: %w by %d regions and %d windows; deallocate them first",
 			ErrPDInUse, pd.regions, pd.windows)
 	}
 	pd.freed = true
 	return nil
 }
 
-// checkPD needs t.mu.
+// checkPD returns an error if pd is not a domain of t that exists. It needs t.mu.
 func (t *Table) checkPD(pd *PD) error {
 	switch {
 	case pd == nil:

@@ -6,8 +6,9 @@ import (
 	"github.com/weft-rdma/weft/internal/pages"
 )
 
-// probe finds out whether this program has the rights to the pages of e that the region
-// is to have (RFC 5040 §8.1.2 rule 4), if that is wanted. It changes nothing in them.
+// probe checks that this program has the rights to the pages of e that the region is to
+// have (RFC 5040 §8.1.2 rule 4), if that is configured. It does not change their
+// contents.
 func (t *Table) probe(e *extent, a Access) error {
 	if !t.cfg.ProbePages {
 		return nil
@@ -26,8 +27,8 @@ func (t *Table) probe(e *extent, a Access) error {
 	return nil
 }
 
-// probeShared is probe for the memory that an STag names, which it returns; nil if that
-// is not wanted.
+// probeShared is probe for the memory of an existing STag. It returns the registration
+// that was probed; nil if none was.
 func (t *Table) probeShared(existing STag, a Access) (*registration, error) {
 	o := t.dir.lookup(existing.Index())
 	if !t.cfg.ProbePages || o == nil {

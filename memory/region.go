@@ -19,47 +19,47 @@ const (
 	RemoteForbidden                     // no remote right, now or later
 )
 
-// RegionConfig says how a region may be used.
+// RegionConfig describes a region.
 type RegionConfig struct {
-	// List is what is registered in place of a buffer in one piece.
+	// List is registered in place of a single buffer.
 	List *BufferList
 	// Access holds the rights; see Access.Valid for the valid sets.
 	Access Access
 	// RemoteAccess is the Remote Access Flag.
 	RemoteAccess RemoteAccess
-	// Key becomes the lowest octet of the STag.
+	// Key is the lowest octet of the STag.
 	Key uint8
 	// VA is the tagged offset of the first octet, unless ZeroBased
-	// (Verbs §7.3.1.1). VA + length may be 2^64 at most. Of a List, VA modulo its
-	// Size is its FBO.
+	// (Verbs §7.3.1.1). VA + length is at most 2^64. With a List, VA modulo its Size
+	// has to be its FBO.
 	VA uint64
 	// ZeroBased makes the tagged offset of the first octet 0.
 	ZeroBased bool
 	// Stream, if not 0, is the only stream of the domain that may use the STag.
 	Stream Stream
-	// Shared tells that several streams are to use the STag. Then no peer can
-	// take it from the others (RFC 5040 §8.1.1 rule 7): it cannot be
-	// invalidated, only deallocated, as a Shared Memory Region of Verbs §7.2.2.
+	// Shared is for an STag that several streams use. It can't be invalidated, only
+	// deallocated, so that no peer can take it from the others (RFC 5040 §8.1.1
+	// rule 7), as a Shared Memory Region of Verbs §7.2.2.
 	Shared bool
 }
 
-// A Region is registered memory, a Memory Region of Verbs §7.3: from Register on,
-// or from FastRegister if AllocRegion made it, it is Valid until it is invalidated,
-// and it exists until it is deallocated. Its methods may be called by any goroutine.
+// A Region is registered memory, a Memory Region of Verbs §7.3. It is Valid from
+// Register on, or from FastRegister if AllocRegion made it, until it is invalidated; it
+// exists until it is deallocated. Its methods may be called by any goroutine.
 type Region struct {
 	object
 
 	// Table.mu:
 	remote  bool // the Remote Access Flag
-	shared  bool // for good
+	shared  bool // never reset
 	entries int  // the longest list that FastRegister may give it
 	windows int  // bound to it
 }
 
-// PD is the protection domain.
+// PD returns the protection domain.
 func (r *Region) PD() *PD { return r.current.Load().pd }
 
-// Buf is the memory registered, if it is in one piece; else nil.
+// Buf returns the memory registered if it is in one piece, else nil.
 func (r *Region) Buf() []byte { return r.current.Load().buf }
 
 // Shared reports whether the region is a Shared Memory Region.
@@ -71,12 +71,11 @@ func (r *Region) Shared() bool {
 
 // Register gives buf an STag with the rights of cfg, usable by the streams of pd
 // (RI-Register Non-Shared Memory Region, Verbs §7.3.2.2). If cfg has a List, buf is
-// nil. The memory stays the caller's: it has to keep it mapped until Deallocate has
+// nil. The caller still owns the memory, and has to keep it mapped until Deallocate has
 // returned. Memory may be registered more than once (Verbs §7.4.3).
 //
-// Whether this program has the rights to the memory's pages is found out with
-// Config.ProbePages alone. Without, an access that the system refuses ends as a
-// ddp.FaultMemory.
+// Only with Config.ProbePages are this program's rights to the pages checked here.
+// Without it, an access that the system refuses fails with ddp.FaultMemory.
 //
 // It fails with ErrAccess, ErrLength, ErrVA, ErrFBO, ErrBufferSize, ErrBufferEntry,
 // ErrPD, ErrEntryLimit, ErrRegionLimit, ErrByteLimit or ErrClosed; a failure changes
@@ -92,8 +91,8 @@ func (t *Table) Register(pd *PD, buf []byte, cfg RegionConfig) (*Region, error) 
 	return nil, fmt.Errorf("memory: register: %w", err)
 }
 
-// describe makes the checks of what is to be registered, without looking at the
-// Table, and returns the registration that it would be but for its domain.
+// describe checks what is to be registered, as far as that does not depend on the state
+// of the Table, and returns its registration, without a domain.
 func (t *Table) describe(buf []byte, cfg *RegionConfig) (*registration, error) {
 	if err := checkAccess(cfg.Access, cfg.RemoteAccess != RemoteForbidden); err != nil {
 		return nil, err
@@ -111,7 +110,7 @@ func (t *Table) describe(buf []byte, cfg *RegionConfig) (*registration, error) {
 		}
 		e = l.extent()
 	} else if len(buf) == 0 {
-		return nil, fmt.Errorf("%w: at least 1 octet is expected", ErrLength)
+		return nil, fmt.Errorf("%w: expected at least 1 octet", ErrLength)
 	}
 	g, err := address(e, cfg)
 	if err == nil {
@@ -142,14 +141,14 @@ func address(e extent, cfg *RegionConfig) (*registration, error) {
 func checkAccess(a Access, remote bool) error {
 	switch {
 	case !a.Valid():
-		return fmt.Errorf("%w: %v: at least one local right is needed, and under each remote right its local ones", ErrAccess, a)
+		return fmt.Errorf("%w: %v: expected at least one local right, and with each remote right the local ones that it requires", ErrAccess, a)
 	case a.Remote() && !remote:
 		return fmt.Errorf("%w: %v: the Remote Access Flag forbids remote rights", ErrAccess, a)
 	}
 	return nil
 }
 
-// entriesOf is how many entries the list of cfg has; a plain buffer is one.
+// entries returns the number of entries of the list; a plain buffer is one.
 func (c *RegionConfig) entries() int {
 	if c.List == nil {
 		return 1
@@ -172,7 +171,7 @@ func (t *Table) register(pd *PD, g *registration, cfg *RegionConfig) (*Region, e
 	return r, t.addRegion(r, pd, g)
 }
 
-// checkRoom says whether another region of pd may have the registration g. It
+// checkRoom returns an error if no other region of pd may have the registration g. It
 // needs mu.
 func (t *Table) checkRoom(pd *PD, g *registration) error {
 	switch err := t.checkPD(pd); {
@@ -186,15 +185,15 @@ func (t *Table) checkRoom(pd *PD, g *registration) error {
 	return t.checkBytes(g.length)
 }
 
-// checkBytes says whether n more octets may be Valid. It needs mu.
+// checkBytes returns an error if not n more octets may be Valid. It needs mu.
 func (t *Table) checkBytes(n uint64) error {
 	if n > t.cfg.MaxBytes-t.usage.Bytes {
-		return fmt.Errorf("%w: %d are, %d more are asked for, the limit is %d (Config.MaxBytes)", ErrByteLimit, t.usage.Bytes, n, t.cfg.MaxBytes)
+		return fmt.Errorf("%w: %d and %d more, the limit is %d (Config.MaxBytes)", ErrByteLimit, t.usage.Bytes, n, t.cfg.MaxBytes)
 	}
 	return nil
 }
 
-// addRegion enters a region, Valid or not, for which there is room. It needs mu.
+// addRegion adds a region, Valid or not, after checkRoom. It needs mu.
 func (t *Table) addRegion(r *Region, pd *PD, g *registration) error {
 	g.pd = pd
 	r.region = r
@@ -209,9 +208,9 @@ func (t *Table) addRegion(r *Region, pd *PD, g *registration) error {
 	return nil
 }
 
-// AllocRegion makes an STag without memory, Invalid, for FastRegister or Reregister
-// (Allocate Non-Shared Memory Region STag, Verbs §7.3.2.1). Lists of up to entries
-// buffers may be registered with it, at least 1; remote is its Remote Access Flag.
+// AllocRegion makes an Invalid region without memory, for FastRegister or Reregister
+// (Allocate Non-Shared Memory Region STag, Verbs §7.3.2.1). FastRegister may give it
+// lists of up to entries buffers, at least 1; remote is its Remote Access Flag.
 //
 // It fails with ErrPD, ErrEntryLimit, ErrRegionLimit or ErrClosed; a failure changes
 // nothing.
@@ -233,7 +232,7 @@ func (t *Table) AllocRegion(pd *PD, entries int, remote bool) (*Region, error) {
 	return r, nil
 }
 
-// RegionAttributes are what Query Memory Region tells (Verbs §9.2.6.3).
+// RegionAttributes is the result of Query Memory Region (Verbs §9.2.6.3).
 type RegionAttributes struct {
 	Index        uint32 // STag index
 	Key          uint8  // STag key, if Valid
@@ -241,12 +240,12 @@ type RegionAttributes struct {
 	Shared       bool   // type
 	RemoteAccess bool   // Remote Access Flag
 	PD           *PD
-	Entries      int    // of the longest list that it can have
+	Entries      int    // of the longest list that FastRegister may give it
 	Access       Access // if not Valid, of the last registration
 	Windows      int    // bound to it
 }
 
-// QueryRegion tells the attributes of the region of an STag index. It fails with
+// QueryRegion returns the attributes of the region with an STag index. It fails with
 // ErrRegion if there is none.
 func (t *Table) QueryRegion(index uint32) (RegionAttributes, error) {
 	t.mu.Lock()

@@ -1,5 +1,5 @@
-// One registration: the memory, bounds and rights of an STag from the moment
-// it becomes Valid until it is revoked, and the word that revocation turns on.
+// A registration: the memory, bounds and rights of an STag from when it becomes Valid
+// until it is revoked, and the atomic word that holders and revokers share.
 
 package memory
 
@@ -9,40 +9,39 @@ import (
 	"github.com/weft-rdma/weft/ddp"
 )
 
-// revokedBit is set in registration.word for ever once revocation began; the
-// other bits count the holders.
+// revokedBit is set in registration.word when it is revoked, and stays set; the other
+// bits count the holders.
 const revokedBit = 1 << 31
 
-// A registration is immutable but for word. It is never made valid again.
+// A registration is immutable except for word. It is never made valid again.
 type registration struct {
 	stag   STag
 	access Access
 	zero   bool   // zero based
-	window bool   // of a window: its stream is looked at, its domain is not
+	window bool   // of a window: its stream is checked, its domain is not
 	pd     *PD    // nil for a window and for the STag of zero
 	stream Stream // the only one that may use it; 0 means all of pd
 	base   uint64 // tagged offset of the first octet
-	extent        // at least one octet, if it ever was valid; base+length is at most 2^64
+	extent        // at least one octet, if it was ever valid; base+length is at most 2^64
 
 	under   *registration // of a window: that of its region, which it holds until it is drained
 	drained chan struct{} // closed when word is revoked and without holders
 
-	// The word has a cache line of its own: streams that share a region write
-	// it while others read what is above.
+	// The word has a cache line of its own: streams that share a region write it
+	// while others read the fields above.
 	_    [64]byte
 	word atomic.Uint32
 	_    [60]byte
 }
 
-// neverValid is what an object has that has not become Valid yet.
+// neverValid returns the registration of an object that has never been Valid.
 func neverValid(window bool) *registration {
 	g := &registration{window: window, drained: make(chan struct{})}
 	g.mark()
 	return g
 }
 
-// hold counts a holder in. It fails when the registration is revoked, and
-// never waits.
+// hold adds a holder. It fails if the registration is revoked, and never waits.
 func (g *registration) hold() bool {
 	for {
 		w := g.word.Load()
@@ -55,17 +54,17 @@ func (g *registration) hold() bool {
 	}
 }
 
-// drop counts a holder out; the last one out of a revoked registration wakes
-// the revokers.
+// drop removes a holder. The last one of a revoked registration wakes the revokers.
 func (g *registration) drop() {
-	// hold refuses revoked registrations, so this value comes up once at most.
+	// hold refuses revoked registrations, so the word has this value once at most.
 	if g.word.Add(^uint32(0)) == revokedBit {
 		g.drain()
 	}
 }
 
-// drain tells that no octet moves by the registration any more. Until then a window
-// holds its region, so that who ends the region waits for the window's users, too.
+// drain wakes the revokers: no octet moves through the registration any more. Until then
+// a window holds its region, so that revoking the region also waits for the users of the
+// window.
 func (g *registration) drain() {
 	close(g.drained)
 	if g.under != nil {
@@ -75,22 +74,22 @@ func (g *registration) drain() {
 
 func (g *registration) revoked() bool { return g.word.Load()&revokedBit != 0 }
 
-// held reports that somebody holds it, revoked or not.
+// held reports whether it has holders, revoked or not.
 func (g *registration) held() bool { return g.word.Load()&^revokedBit != 0 }
 
-// mark revokes the registration without waiting for its holders. It reports
-// false if that was done before.
+// mark revokes the registration without waiting for its holders. It returns false if it
+// was revoked before.
 func (g *registration) mark() bool {
 	was := g.word.Or(revokedBit)
-	if was == 0 { // nobody held it
+	if was == 0 { // no holders
 		g.drain()
 	}
 	return was&revokedBit == 0
 }
 
-// locate says where in the memory the n > 0 octets at tagged offset to lie, if need
-// is among the rights. Wrapping is judged before bounds, which it always
-// violates too.
+// locate returns the offset in the memory of the n > 0 octets at tagged offset to, if the
+// registration has the rights need. Wrapping is checked before bounds, because offsets
+// that wrap are always out of bounds, too.
 func (g *registration) locate(to, n uint64, need Access) (off uint64, fault ddp.Fault) {
 	if g.access&need != need {
 		return 0, g.denial(need)
@@ -100,7 +99,7 @@ func (g *registration) locate(to, n uint64, need Access) (off uint64, fault ddp.
 	if to+(n-1) < to {
 		return 0, ddp.FaultWrap
 	}
-	// An offset below base comes out beyond any length, base+length being at most 2^64.
+	// For an offset below base, off is beyond any length, as base+length is at most 2^64.
 	off = to - g.base
 	if off >= g.length || n > g.length-off {
 		return 0, ddp.FaultBounds
@@ -108,8 +107,8 @@ func (g *registration) locate(to, n uint64, need Access) (off uint64, fault ddp.
 	return off, ddp.NoFault
 }
 
-// denial is the fault of an access that lacks a right. A window is no STag for local
-// work requests at all (Verbs §8.1.3.2), and zero is none for peers (§7.2.1).
+// denial returns the fault of an access that lacks a right. For local work requests the
+// STag of a window does not exist (Verbs §8.1.3.2), nor does zero for peers (§7.2.1).
 func (g *registration) denial(need Access) ddp.Fault {
 	if g.window && need&anyLocal != 0 || g.stag == 0 && need&^anyLocal != 0 {
 		return ddp.FaultSTag

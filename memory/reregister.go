@@ -1,10 +1,10 @@
-// What changes a region that exists: Reregister, RegisterShared, FastRegister.
+// Registration of existing regions: Reregister, RegisterShared, FastRegister.
 
 package memory
 
 import "fmt"
 
-// usable says whether r is a region that can be changed. It needs mu.
+// usable returns an error if r can't be changed. It needs mu.
 func (t *Table) usable(r *Region) error {
 	switch {
 	case r == nil || r.table != t:
@@ -17,14 +17,14 @@ func (t *Table) usable(r *Region) error {
 	return nil
 }
 
-// Reregister ends the registration of a region, if it is Valid, and gives it
-// another (RI-Reregister Non-Shared Memory Region, Verbs §7.3.2.3). The index stays;
-// all else is as cfg says. It returns when no octet moves by the old registration any
-// more; the caller must not hold the region.
+// Reregister replaces the registration of a region (RI-Reregister Non-Shared Memory
+// Region, Verbs §7.3.2.3). The index stays, everything else is as in cfg. It returns when
+// no octet moves through the old registration any more; the caller must not hold the
+// region.
 //
-// It fails with ErrRegion for a region that is Shared or gone, with ErrWindows and
-// with ErrClosed, having changed nothing. On any other error, one of Register's, the
-// region is deallocated.
+// It fails with ErrRegion for a region that is Shared or deallocated, with ErrWindows and
+// with ErrClosed, having changed nothing. Any other error is one of Register, and then
+// the region is deallocated.
 func (t *Table) Reregister(r *Region, pd *PD, buf []byte, cfg RegionConfig) error {
 	g, bad := t.describe(buf, &cfg)
 	for {
@@ -35,12 +35,13 @@ func (t *Table) Reregister(r *Region, pd *PD, buf []byte, cfg RegionConfig) erro
 			}
 			return nil
 		}
-		// Somebody may register it again before we do; then that ends, too.
+		// Another goroutine may register it meanwhile; then that one is replaced, too.
 		<-was.drained
 	}
 }
 
-// reregister is Reregister up to the first wait: for was, if it is not nil.
+// reregister is Reregister without waiting: if was is not nil, wait for its holders and
+// try again.
 func (t *Table) reregister(r *Region, pd *PD, g *registration, cfg *RegionConfig, bad error) (was *registration, err error) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -73,11 +74,10 @@ func (t *Table) reregister(r *Region, pd *PD, g *registration, cfg *RegionConfig
 	return nil, nil
 }
 
-// RegisterShared registers the memory of a region that exists once more, with an
-// STag, domain, addressing and rights of its own (Register Shared Memory Region,
-// Verbs §7.3.2.4). existing is the region's whole STag. The new region is Shared, and
-// so is the existing one from now on, which changes in nothing else. cfg.List and
-// cfg.Shared are not looked at.
+// RegisterShared registers the memory of an existing region again, with an STag, domain,
+// addressing and rights of its own (Register Shared Memory Region, Verbs §7.3.2.4).
+// existing is the region's whole STag. The new region is Shared, and the existing one
+// becomes Shared and does not change otherwise. cfg.List and cfg.Shared are ignored.
 //
 // It fails with ErrRegion if existing is not the STag of a Valid region, and with
 // ErrVA, ErrAccess, ErrPD, ErrRegionLimit, ErrByteLimit or ErrClosed; a failure
@@ -94,7 +94,7 @@ func (t *Table) RegisterShared(existing STag, pd *PD, cfg RegionConfig) (*Region
 	return r, nil
 }
 
-// registerShared is RegisterShared for memory that was probed, if that is wanted.
+// registerShared is RegisterShared after probing, if that is configured.
 func (t *Table) registerShared(existing STag, pd *PD, cfg *RegionConfig, probed *registration) (*Region, error) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -127,10 +127,10 @@ func (t *Table) registerShared(existing STag, pd *PD, cfg *RegionConfig, probed 
 	return r, nil
 }
 
-// FastRegister makes an Invalid region Valid for a stream of pd (Verbs §7.3.2.5): the
-// one that stag's index names, with stag's key. Of cfg it takes List, or else buf,
-// Access, VA and ZeroBased. It waits for those who hold the region's last
-// registration, which has been revoked; the caller must not hold it.
+// FastRegister makes an Invalid region Valid for a stream of pd (Verbs §7.3.2.5): the one
+// with stag's index, with stag's key. Of cfg it uses List, or else buf, Access, VA and
+// ZeroBased. It waits for the holders of the region's last registration, which has been
+// revoked; the caller must not hold it.
 //
 // It fails with ErrRegion if the index is not that of a Non-Shared region, ErrPD if
 // the region is of another domain or stream, ErrNotInvalid, ErrListLength if the list
@@ -152,7 +152,8 @@ func (t *Table) FastRegister(pd *PD, stream Stream, stag STag, buf []byte, cfg R
 	}
 }
 
-// fastRegister is FastRegister up to the first wait: for was, if it is not nil.
+// fastRegister is FastRegister without waiting: if was is not nil, wait for its holders
+// and try again.
 func (t *Table) fastRegister(pd *PD, stream Stream, index uint32, g *registration, cfg *RegionConfig, bad error) (was *registration, err error) {
 	t.mu.Lock()
 	defer t.mu.Unlock()

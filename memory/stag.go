@@ -17,10 +17,10 @@ type STag uint32
 
 const indexBits = 24
 
-// Index is the RNIC's part of the STag, 24 bits.
+// Index returns the RNIC's part of the STag, 24 bits.
 func (s STag) Index() uint32 { return uint32(s) >> 8 }
 
-// Key is the consumer's part of the STag.
+// Key returns the consumer's part of the STag.
 func (s STag) Key() uint8 { return uint8(s) }
 
 func (s STag) String() string { return fmt.Sprintf("0x%08x", uint32(s)) }

@@ -21,12 +21,12 @@ const (
 	// LimitWindows is the largest limit of windows: a quarter of all STag indices.
 	LimitWindows = 1 << (indexBits - 2)
 
-	// resting is how many freed indices are kept from being drawn again: a
-	// peer's stale STag meets nothing for a long time (RFC 5042 §6.1.1).
+	// resting is how many freed indices are not drawn again: a peer's stale STag
+	// refers to nothing for a long time (RFC 5042 §6.1.1).
 	resting = 4096
 )
 
-// Config says how a Table is to be. The zero value is useful.
+// Config configures a Table. The zero value is useful.
 type Config struct {
 	// MaxRegions is how many regions may exist at a time; 0 means
 	// DefaultMaxRegions, and more than LimitRegions means LimitRegions.
@@ -42,16 +42,16 @@ type Config struct {
 	MaxEntries int
 	// Block is Block Mode: lists are Block Lists, not Page Lists (Verbs §7.6.2).
 	Block bool
-	// Physical is what the STag of zero names: its tagged offsets are offsets into
-	// this memory (Verbs §7.2.1). Without, that STag names nothing.
+	// Physical is the memory of the STag of zero: its tagged offsets are offsets into
+	// it (Verbs §7.2.1). If it is nil, that STag is invalid.
 	Physical []byte
-	// ProbePages has each registration touch the pages of its memory, to find out
-	// whether this program may read them and, for LocalWrite, write them. Memory that
-	// it may not is refused with ErrAccess. Their content stays as it is, whoever else
-	// changes it meanwhile, but the system has to provide each page.
+	// ProbePages makes each registration touch the pages of its memory, to find out
+	// whether this program may read them and, for LocalWrite, write them; otherwise it
+	// fails with ErrAccess. Contents do not change, even while others write them, but
+	// the system has to provide each page.
 	ProbePages bool
-	// Rand is where STag indices come from; nil means crypto/rand. It is for
-	// tests: STags are to be unpredictable.
+	// Rand is the source of STag indices; nil means crypto/rand. It is for tests:
+	// STags have to be unpredictable.
 	Rand io.Reader
 }
 
@@ -75,23 +75,22 @@ func (c Config) withDefaults() Config {
 	return c
 }
 
-// Usage counts what exists in a Table.
+// Usage counts the objects of a Table.
 type Usage struct {
 	Regions int    // not deallocated
-	Windows int    // the same
+	Windows int    // not deallocated
 	Bytes   uint64 // octets of the regions that are Valid
 }
 
-// A Table knows all STags of one RNIC. Its methods may be called by any
-// goroutine.
+// A Table has all STags of one RNIC. Its methods may be called by any goroutine.
 type Table struct {
 	cfg      Config        // defaults filled in
 	physical *registration // of the STag of zero; nil if there is none
 
 	dir directory // lookups without lock, changes under mu
 
-	// mu guards all below, and whatever a region, window or domain says it does.
-	// Nobody waits for holders of memory while having it.
+	// mu guards all below, and the fields of regions, windows and domains that name
+	// it. Nobody waits for holders of memory with mu locked.
 	mu      sync.Mutex
 	closed  bool
 	usage   Usage
@@ -102,7 +101,7 @@ type Table struct {
 	resting map[uint32]struct{} // the same as a set
 }
 
-// NewTable creates a Table without regions.
+// NewTable returns an empty Table.
 func NewTable(cfg Config) *Table {
 	t := &Table{
 		cfg:     cfg.withDefaults(),
@@ -116,24 +115,24 @@ func NewTable(cfg Config) *Table {
 	return t
 }
 
-// Usage reports how much there is.
+// Usage returns the counts of what exists.
 func (t *Table) Usage() Usage {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	return t.usage
 }
 
-// Config returns what the Table was created with, defaults filled in.
+// Config returns the configuration, with defaults filled in.
 func (t *Table) Config() Config { return t.cfg }
 
-// Close deallocates all windows and regions and refuses new ones. It returns when
-// no octet can move through any of them, nor through the STag of zero. The caller
-// holds none of them.
+// Close deallocates all windows and regions and refuses new ones. It returns when no
+// octet can move through any of them, or through the STag of zero. The caller must hold
+// none of them.
 func (t *Table) Close() {
 	var all []*registration
 	t.mu.Lock()
 	t.closed = true
-	for _, windows := range [...]bool{true, false} { // they stand on regions
+	for _, windows := range [...]bool{true, false} { // windows before their regions
 		for o := range t.dir.all() {
 			if windows == (o.window != nil) {
 				all = append(all, o.current.Load())
@@ -151,9 +150,9 @@ func (t *Table) Close() {
 	}
 }
 
-// valid finds the registration that stag names, if it is valid now and a
-// stream of this domain may use it (RFC 5041 §7.1, Verbs §7.6.3). A window is its
-// stream's alone, whatever the domain (§7.10.2).
+// valid returns the registration of stag, if it is valid now and the stream may use it:
+// any of its domain (RFC 5041 §7.1, Verbs §7.6.3); a window only the one that it is bound
+// to, whatever the domain (§7.10.2).
 func (t *Table) valid(stag uint32, pd *PD, stream Stream) (*registration, ddp.Fault) {
 	o := t.dir.lookup(STag(stag).Index())
 	if o == nil {
@@ -169,7 +168,7 @@ func (t *Table) valid(stag uint32, pd *PD, stream Stream) (*registration, ddp.Fa
 	return g, ddp.NoFault
 }
 
-// draw finds a free index: random, not 0, not freed lately. It needs t.mu.
+// draw returns a free index: random, not 0, not freed lately. It needs t.mu.
 func (t *Table) draw() (uint32, error) {
 	var b [indexBits / 8]byte
 	for {
@@ -186,7 +185,7 @@ func (t *Table) draw() (uint32, error) {
 	}
 }
 
-// retire keeps a freed index from being drawn for a while. It needs t.mu.
+// retire keeps draw from returning a freed index for a while. It needs t.mu.
 func (t *Table) retire(index uint32) {
 	delete(t.resting, t.rest[t.restAt])
 	t.rest[t.restAt] = index

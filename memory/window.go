@@ -5,20 +5,20 @@ import (
 	"math"
 )
 
-// A Window is a Memory Window (Verbs §7.10): an STag that gives one stream rights to a
-// part of a region, for as long as it is bound. It is Invalid until it is bound and
-// after it was invalidated. Peers use it; local work requests cannot. Its methods may
-// be called by any goroutine.
+// A Window is a Memory Window (Verbs §7.10): an STag that gives the peer of one stream
+// rights to a part of a region while it is bound. It is Invalid before Bind and after
+// Invalidate. Local work requests can't use it. Its methods may be called by any
+// goroutine.
 type Window struct {
 	object
 	pd    *PD
-	under *Region // that it is bound to, or nil; Table.mu
+	under *Region // the region that it is bound to, or nil; Table.mu
 }
 
-// PD is the protection domain.
+// PD returns the protection domain.
 func (w *Window) PD() *PD { return w.pd }
 
-// AllocWindow makes a window, Invalid (Verbs §7.10.1). It fails with ErrPD,
+// AllocWindow makes an Invalid window (Verbs §7.10.1). It fails with ErrPD,
 // ErrWindowLimit or ErrClosed; a failure changes nothing.
 func (t *Table) AllocWindow(pd *PD) (*Window, error) {
 	t.mu.Lock()
@@ -43,7 +43,7 @@ func (t *Table) AllocWindow(pd *PD) (*Window, error) {
 	return w, nil
 }
 
-// A Binding says what a window is to give access to (Verbs §7.10.2).
+// A Binding describes what a window gives access to (Verbs §7.10.2).
 type Binding struct {
 	Window    STag   // the window's index and its new key
 	Region    STag   // the region's whole STag
@@ -53,15 +53,15 @@ type Binding struct {
 	Access    Access // RemoteRead, RemoteWrite, RemoteAtomic: at least one
 }
 
-// Bind makes an Invalid window Valid for a stream of pd (Verbs §7.10.2), which is not
-// 0. It waits for those who hold the window's last registration, which has been
-// revoked; the caller must not hold it.
+// Bind makes an Invalid window Valid for a stream of pd (Verbs §7.10.2), which is not 0.
+// It waits for the holders of the window's last registration, which has been revoked; the
+// caller must not hold it.
 //
-// It fails with ErrWindow if the index is not that of a window, ErrNotInvalid,
-// ErrRegion if the region is none, not Valid or has another key, ErrPD if window,
-// region and stream are not of one domain, ErrAccess if the region may not be bound
-// to, is zero based or lacks a local right under what is asked for, ErrWrap,
-// ErrBounds, and ErrRetired; a failure changes nothing.
+// It fails with ErrWindow if the index is not that of a window; ErrNotInvalid; ErrRegion
+// if there is no such region, or it is not Valid or has another key; ErrPD if window,
+// region and stream are not of one domain; ErrAccess if the region does not have
+// BindWindow, is zero based, or lacks a local right that b.Access requires; ErrWrap;
+// ErrBounds; ErrRetired. A failure changes nothing.
 func (t *Table) Bind(pd *PD, stream Stream, b Binding) error {
 	for {
 		was, err := t.bind(pd, stream, &b)
@@ -75,8 +75,8 @@ func (t *Table) Bind(pd *PD, stream Stream, b Binding) error {
 	}
 }
 
-// bind is Bind up to the first wait: for was, if it is not nil. The checks are those
-// of Verbs §7.10.6.1.
+// bind is Bind without waiting: if was is not nil, wait for its holders and try again.
+// The checks are those of Verbs §7.10.6.1.
 func (t *Table) bind(pd *PD, stream Stream, b *Binding) (was *registration, err error) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -117,7 +117,7 @@ func (t *Table) bind(pd *PD, stream Stream, b *Binding) (was *registration, err 
 		stag: makeSTag(w.index, b.Window.Key()), access: b.Access, zero: b.ZeroBased, window: true, stream: stream,
 		extent: under.part(b.VA-under.base, b.Length), under: under, drained: make(chan struct{}),
 	}
-	under.hold() // it is Valid, and cannot be revoked without mu
+	under.hold() // succeeds: it is Valid, and can't be revoked without mu
 	if !b.ZeroBased {
 		g.base = b.VA
 	}
@@ -141,14 +141,14 @@ func (t *Table) RetireStream(stream Stream) error {
 	return nil
 }
 
-// ForgetStream tells that nobody acts for a retired stream any more.
+// ForgetStream ends RetireStream, for a stream that has ended.
 func (t *Table) ForgetStream(stream Stream) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	delete(t.retired, stream)
 }
 
-// WindowAttributes are what Query Memory Window tells (Verbs §9.2.6.8).
+// WindowAttributes is the result of Query Memory Window (Verbs §9.2.6.8).
 type WindowAttributes struct {
 	Index  uint32 // STag index
 	Key    uint8  // STag key, if Valid
@@ -164,7 +164,7 @@ type WindowAttributes struct {
 	ZeroBased bool
 }
 
-// QueryWindow tells the attributes of the window of an STag index. It fails with
+// QueryWindow returns the attributes of the window with an STag index. It fails with
 // ErrWindow if there is none.
 func (t *Table) QueryWindow(index uint32) (WindowAttributes, error) {
 	t.mu.Lock()
