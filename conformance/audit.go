@@ -1,4 +1,4 @@
-// The audit: rows, claims and exclusions laid side by side.
+// The audit: it compares rows, claims, exclusions and mutations.
 
 package conformance
 
@@ -9,25 +9,24 @@ import (
 	"slices"
 )
 
-// An Audit is the account of all requirements. It is made once and read only.
+// An Audit has all requirements with their claims and exclusions. It is immutable.
 type Audit struct {
 	Tables     []Table
 	Exclusions []Exclusion
 	Mutations  []Mutation
-	Problems   []Problem // what is to be mended; empty when all is well
+	Problems   []Problem // to be corrected
 
 	known    map[string]bool    // ids
-	claims   map[string][]Claim // by id, without repetition, in the order of test names
+	claims   map[string][]Claim // by id, without duplicates, sorted by test
 	excluded map[string]Exclusion
 
 	trials    map[string][]Trial // by id
 	results   Book
-	survivors map[string]Exclusion // why, by id
+	survivors map[string]Exclusion // explanations by id
 }
 
-// New audits the module whose root is given against the repository's tables.
-// An error means that the account could not be drawn up; what is wrong in the
-// account itself is in Problems.
+// New audits the module with this root. An error means that the audit could not be made;
+// what the audit found is in Problems.
 func New(root string) (*Audit, error) {
 	tables, err := Tables()
 	if err != nil {
@@ -42,11 +41,11 @@ func New(root string) (*Audit, error) {
 		return nil, err
 	}
 	a := newAudit(tables, exclusions, claims, problems)
-	return a, a.mutate()
+	return a, a.addMutations()
 }
 
-// mutate adds the account of the mutations.
-func (a *Audit) mutate() (err error) {
+// addMutations adds the mutations and their results.
+func (a *Audit) addMutations() (err error) {
 	if a.Mutations, err = Mutations(); err != nil {
 		return err
 	}
@@ -60,8 +59,8 @@ func (a *Audit) mutate() (err error) {
 	return nil
 }
 
-// checkMutations finds mutations of rows that there are not, and survivors and
-// explanations that have no counterpart.
+// checkMutations finds mutations of rows that do not exist or are not claimed, survivors
+// without an explanation, and explanations without a survivor.
 func (a *Audit) checkMutations() {
 	survived := make(map[string]bool)
 	a.trials = make(map[string][]Trial)
@@ -73,12 +72,12 @@ func (a *Audit) checkMutations() {
 	}
 	for id := range survived {
 		if _, explained := a.survivors[id]; !explained {
-			a.problem(path.Join("conformance", survivorFile), "no test that claims %s noticed its mutation in time: mend the test, or say here why", id)
+			a.problem(path.Join("conformance", survivorFile), "no test that claims %s noticed its mutation in time: correct the test, or explain it here", id)
 		}
 	}
 	for id, e := range a.survivors {
 		if !survived[id] {
-			a.problem(path.Join("conformance", e.Place), "%s has no mutation that survived: drop the line", id)
+			a.problem(path.Join("conformance", e.Place), "%s has no mutation that survived: delete the line", id)
 		}
 	}
 	for _, m := range a.Mutations {

@@ -1,5 +1,5 @@
-// Claims: which test says that it guards which rows. They are read from the
-// source, so that they hold whatever is run.
+// Claims: which test guards which rows. They are read from the source, so they do not
+// depend on which tests are run.
 
 package conformance
 
@@ -19,21 +19,20 @@ import (
 // claimPrefix begins a line of claims in a doc comment.
 const claimPrefix = "Claims:"
 
-// A Claim is one row that one test says it guards.
+// A Claim is one row that one test claims to guard.
 type Claim struct {
 	ID   string
 	Test string // package below the module's root and function: mpa.TestX
 
-	// Module is empty for the tests that "go test ./..." runs, and the folder
-	// of a module of its own (interop) otherwise. Such a claim adds to the
-	// account and does not settle a row.
+	// Module is empty for tests that "go test ./..." runs. For tests of a module of
+	// its own (interop) it is the folder: such claims are listed, and do not count.
 	Module string
 
 	File  string // below the root of the scanned module, with slashes
 	Place string // file:line, for messages
 }
 
-// A Problem is something to be mended in the account of the requirements.
+// A Problem is something that an audit found wrong.
 type Problem struct {
 	Place string // file:line, or empty for a row without a test
 	Text  string
@@ -63,8 +62,8 @@ func Root(dir string) (string, error) {
 	}
 }
 
-// Claims reads every test file below the root of a module. Claims that stand
-// where go test would not run them are problems and not returned.
+// Claims returns the claims in all test files below the root of a module. Claims where go
+// test would not run them are problems.
 func Claims(root string) ([]Claim, []Problem, error) {
 	s := scanner{fsys: os.DirFS(root), files: token.NewFileSet()}
 	if err := s.folder(".", ""); err != nil {
@@ -80,9 +79,9 @@ type scanner struct {
 	problems []Problem
 }
 
-// folder reads dir, which belongs to the named module, and those below it.
-// What the go command passes over is passed over: testdata, vendor, and names
-// that begin with a dot or an underscore.
+// folder reads dir, which belongs to the named module, and the folders below it, except
+// those that the go command ignores: testdata, vendor, and names that begin with a dot or
+// an underscore.
 func (s *scanner) folder(dir, module string) error {
 	entries, err := fs.ReadDir(s.fsys, dir)
 	if err != nil {
@@ -112,8 +111,8 @@ func (s *scanner) folder(dir, module string) error {
 	return nil
 }
 
-// target is the platform whose tests count: the one that Weft's tests are
-// run on in full. The account must not depend on where it is drawn up.
+// target is the platform whose tests count: the one on which all of Weft's tests run. An
+// audit must not depend on where it is made.
 var target = build.Context{
 	GOOS:        "linux",
 	GOARCH:      "amd64",
@@ -159,7 +158,7 @@ func (s *scanner) file(name, module string) error {
 			fault = "the claim is in a file that is not built for tests on linux/amd64"
 		}
 		if fault == "" {
-			fault = s.idle(name, f, fn)
+			fault = s.notRun(name, f, fn)
 		}
 		if fault != "" {
 			s.problems = append(s.problems, Problem{place, fault})
@@ -173,8 +172,8 @@ func (s *scanner) file(name, module string) error {
 	return nil
 }
 
-// packageOf names a test file's package by its folder, or by its own name when
-// it lies at the module's root.
+// packageOf returns the name of a test file's package: its folder, or at the module's
+// root the package's own name.
 func packageOf(name string, f *ast.File) string {
 	if dir := path.Dir(name); dir != "." {
 		return dir
@@ -187,8 +186,8 @@ func (s *scanner) place(n ast.Node) string {
 	return fmt.Sprintf("%s:%d", p.Filename, p.Line)
 }
 
-// parseClaims returns the ids in the claim lines of a comment. Claim lines are
-// the last ones, so that an id on a line of its own is not lost unseen.
+// parseClaims returns the ids in the claim lines of a comment. Claim lines have to be the
+// last ones, so that an id on a line of its own is not lost.
 func parseClaims(comment string) (ids []string, fault string) {
 	claiming := false
 	for line := range strings.Lines(comment) {

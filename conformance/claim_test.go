@@ -53,7 +53,7 @@ func TestAClaimWhereGoTestRunsNothingIsAProblem(t *testing.T) {
 	}
 	want := []string{
 		"wire/other_windows_test.go:5: the claim is in a file that is not built for tests on linux/amd64",
-		"wire/stray_test.go:5: helper is no test: the claim belongs on a Test, Fuzz or Example function",
+		"wire/stray_test.go:5: helper is not a test: the claim belongs on a Test, Fuzz or Example function",
 		"wire/stray_test.go:8: the claim is not in the doc comment of a test",
 		"wire/stray_test.go:11: TestAlwaysSkips always skips",
 		"wire/stray_test.go:16: TestEmpty has no body",
@@ -63,9 +63,9 @@ func TestAClaimWhereGoTestRunsNothingIsAProblem(t *testing.T) {
 		"wire/stray_test.go:31: the claim names no requirement",
 		"wire/stray_test.go:35: the claim is not in the doc comment of a test",
 		"wire/stray_test.go:41: the claim is on a method: go test runs functions only",
-		"wire/stray_test.go:44: Testify is no test: the claim belongs on a Test, Fuzz or Example function",
+		"wire/stray_test.go:44: Testify is not a test: the claim belongs on a Test, Fuzz or Example function",
 		"wire/stray_test.go:47: TestTakesNothing does not take a *testing.T",
-		"wire/stray_test.go:50: BenchmarkIt is no test: the claim belongs on a Test, Fuzz or Example function",
+		"wire/stray_test.go:50: BenchmarkIt is not a test: the claim belongs on a Test, Fuzz or Example function",
 		"wire/tagged_test.go:7: the claim is in a file that is not built for tests on linux/amd64",
 	}
 	if diff := cmp.Diff(want, got); diff != "" {

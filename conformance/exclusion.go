@@ -19,13 +19,13 @@ type Exclusion struct {
 // exclusionFile is the list, beside this file.
 const exclusionFile = "excluded.tsv"
 
-// Exclusions returns the exclusions of the repository in the order of the
-// file. It fails when one has no reason or is repeated.
+// Exclusions returns the exclusions of the repository in the order of the file. It fails
+// if one has no reason or is repeated.
 func Exclusions() ([]Exclusion, error) { return readExclusions(embedded) }
 
 func readExclusions(fsys fs.FS) ([]Exclusion, error) { return readReasons(fsys, exclusionFile) }
 
-// readReasons reads a list of rows with a reason each.
+// readReasons reads a list of rows with reasons.
 func readReasons(fsys fs.FS, file string) ([]Exclusion, error) {
 	text, err := fs.ReadFile(fsys, file)
 	if err != nil {

@@ -1,5 +1,5 @@
-// Mutations: small changes to the source that break a rule on purpose, so that
-// it shows which claims notice.
+// Mutations: small changes of the source that break a rule on purpose, to find out which
+// claiming tests notice.
 
 package conformance
 
@@ -23,11 +23,11 @@ var mutations embed.FS
 //
 //	MPA-4.3-3 MPA-4.3-4: markers stand one octet late
 //	mpa/marker.go
-//	 	context, if a line alone is not unique
-//	-	what is replaced
-//	+	what replaces it
+//	 	context, if the line alone is not unique
+//	-	lines to replace
+//	+	their replacement
 //
-// White space at the ends of lines does not count.
+// White space at both ends of lines is ignored.
 type Mutation struct {
 	Rows  []string
 	Title string
@@ -57,8 +57,8 @@ func readMutations(fsys fs.FS) (all []Mutation, err error) {
 	return all, errors.Join(errs...)
 }
 
-// parseMutations reads the mutations of one file, which blank lines separate.
-// Lines that begin with # are comments.
+// parseMutations parses the mutations of one file. Blank lines separate them; lines that
+// begin with # are comments.
 func parseMutations(name, text string) (list []Mutation, err error) {
 	var errs []error
 	var block []string
@@ -87,7 +87,7 @@ func parseMutations(name, text string) (list []Mutation, err error) {
 
 func parseMutation(lines []string) (m Mutation, err error) {
 	if len(lines) < 3 {
-		return m, errors.New("a mutation has a line of rows, one with the file, and a hunk")
+		return m, errors.New("expected a line with rows, one with the file, and a hunk")
 	}
 	rows, title, ok := strings.Cut(lines[0], ": ")
 	if m.Rows = strings.Fields(rows); !ok || len(m.Rows) == 0 {
@@ -104,7 +104,7 @@ func parseMutation(lines []string) (m Mutation, err error) {
 		case '+':
 			m.new = append(m.new, text)
 		default:
-			return m, fmt.Errorf("%q: a line of a hunk begins with a blank, - or +", line)
+			return m, fmt.Errorf("%q: expected a line of a hunk, which begins with a blank, - or +", line)
 		}
 	}
 	if len(m.old) == 0 || slices.Equal(m.old, m.new) {
@@ -113,8 +113,8 @@ func parseMutation(lines []string) (m Mutation, err error) {
 	return m, nil
 }
 
-// Apply returns the source of the mutation's file with the rule broken. It fails
-// unless what is replaced stands there exactly once.
+// Apply returns the source of the mutation's file with the rule broken. It fails unless
+// the lines to replace are there exactly once.
 func (m *Mutation) Apply(src []byte) ([]byte, error) {
 	lines := strings.Split(string(src), "\n")
 	at := -1
@@ -128,7 +128,7 @@ func (m *Mutation) Apply(src []byte) ([]byte, error) {
 		at = i
 	}
 	if at < 0 {
-		return nil, fmt.Errorf("%s: %q and what follows is not in %s: bring the mutation up to date", m.Place, m.old[0], m.File)
+		return nil, fmt.Errorf("%s: %q and the lines after it are not in %s: update the mutation", m.Place, m.old[0], m.File)
 	}
 	return []byte(strings.Join(slices.Replace(lines, at, at+len(m.old), m.new...), "\n")), nil
 }
@@ -142,8 +142,8 @@ func (m *Mutation) matches(lines []string) bool {
 	return true
 }
 
-// Key stands for the mutation and the tests that are to notice it. A result
-// counts as long as its key is the same.
+// Key identifies the mutation and the tests that should notice it. A result is valid as
+// long as its key is the same.
 func (m *Mutation) Key(tests []string) string {
 	h := sha256.New()
 	for _, part := range [][]string{{m.File}, m.old, m.new, tests} {

@@ -15,7 +15,7 @@ func TestAMutationReplacesWhatStandsThereOnce(t *testing.T) {
 		"a line taken out":    {"-two()", strings.Replace(source, "\ttwo()\n", "", 1), ""},
 		"with context":        {" two()\n-\tone()\n+\tuno()", strings.Replace(source, "\ttwo()\n\tone()", "two()\nuno()", 1), ""},
 		"a line twice":        {"-one()", "", "occurs more than once"},
-		"a line that is gone": {"-four()", "", "is not in p.go"},
+		"a line that is gone": {"-four()", "", "are not in p.go"},
 		"nothing":             {" two()", "", "replaces nothing"},
 		"not a hunk":          {"two()", "", "begins with a blank, - or +"},
 	} {

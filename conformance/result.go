@@ -1,4 +1,4 @@
-// Results: what came of the mutations when they were last run.
+// Results of the mutations' last run.
 
 package conformance
 
@@ -10,25 +10,25 @@ import (
 	"strings"
 )
 
-// A Verdict says what the claiming tests of a row made of a mutation.
+// A Verdict is what the claiming tests of a row found of a mutation.
 type Verdict string
 
 const (
 	Noticed  Verdict = "noticed"  // a test failed
-	Hung     Verdict = "hung"     // no test failed before the time was over
+	Hung     Verdict = "hung"     // no test failed within the time limit
 	Survived Verdict = "survived" // all tests passed
 )
 
-// A Result is what came of a mutation for one of its rows.
+// A Result is the verdict on a mutation for one of its rows.
 type Result struct {
 	ID      string
 	Key     string // Mutation.Key
 	Verdict Verdict
-	Test    string // that noticed it, or hung
+	Test    string // the one that noticed it, or hung
 }
 
-// ResultPath is where the results lie below the module's root, and survivorFile
-// the explanations of survivors beside this file.
+// ResultPath is the path of the results below the module's root; survivorFile has the
+// explanations of survivors.
 const (
 	ResultPath   = "conformance/" + resultFile
 	resultFile   = "mutated.tsv"
@@ -37,7 +37,7 @@ const (
 
 var resultColumns = []string{"id", "key", "verdict", "test"}
 
-// Results returns the results that are committed, by row and key.
+// Results returns the committed results.
 func Results() (Book, error) { return readResults(embedded) }
 
 func readResults(fsys fs.FS) (Book, error) {
@@ -67,10 +67,10 @@ func ParseResults(text string) (Book, error) {
 	return all, err
 }
 
-// Add enters a result.
+// Add adds a result.
 func (b Book) Add(r Result) { b[[2]string{r.ID, r.Key}] = r }
 
-// Format returns the file of the results, sorted.
+// Format returns the text of the file of results, sorted.
 func (b Book) Format() []byte {
 	var s strings.Builder
 	s.WriteString(strings.Join(resultColumns, "\t") + "\n")
@@ -82,7 +82,7 @@ func (b Book) Format() []byte {
 	return []byte(s.String())
 }
 
-// survivors returns why mutations that survived do, by row.
+// survivors returns the explanations of survivors by row.
 func survivors(fsys fs.FS) (map[string]Exclusion, error) {
 	list, err := readReasons(fsys, survivorFile)
 	all := make(map[string]Exclusion)

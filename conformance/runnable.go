@@ -1,4 +1,4 @@
-// Whether go test runs a function at all, so that a claim is worth something.
+// Whether go test runs a function, and runs it to its end.
 
 package conformance
 
@@ -13,9 +13,9 @@ import (
 	"unicode/utf8"
 )
 
-// idle says why go test would not run fn, of the named file, to its end; it is
-// empty when it would.
-func (s *scanner) idle(name string, f *ast.File, fn *ast.FuncDecl) string {
+// notRun returns why go test would not run fn, of the named file, to its end; it is empty
+// if it would.
+func (s *scanner) notRun(name string, f *ast.File, fn *ast.FuncDecl) string {
 	id := fn.Name.Name
 	switch {
 	case fn.Recv != nil:
@@ -47,13 +47,13 @@ func (s *scanner) idle(name string, f *ast.File, fn *ast.FuncDecl) string {
 		}
 		return id + " has no // Output: comment: go test compiles such an example and does not run it"
 	default:
-		return id + " is no test: the claim belongs on a Test, Fuzz or Example function"
+		return id + " is not a test: the claim belongs on a Test, Fuzz or Example function"
 	}
 	return ""
 }
 
-// testName reports whether id is prefix, or prefix followed by a name that
-// does not begin with a small letter, as the go command wants it.
+// testName reports whether the go command takes id for a test of the kind prefix: what
+// follows the prefix, if anything, must not begin with a small letter.
 func testName(id, prefix string) bool {
 	rest, ok := strings.CutPrefix(id, prefix)
 	if !ok {
@@ -76,7 +76,7 @@ func takesPointer(fn *ast.FuncDecl, kind string) bool {
 	return ok && sel.Sel.Name == kind
 }
 
-// skips reports whether fn skips without a condition.
+// skips reports whether fn always skips.
 func skips(fn *ast.FuncDecl) bool {
 	for _, stmt := range fn.Body.List {
 		if e, ok := stmt.(*ast.ExprStmt); ok {
@@ -89,8 +89,8 @@ func skips(fn *ast.FuncDecl) bool {
 	return false
 }
 
-// method returns the name of the method or function of a package that e
-// calls, or nothing.
+// method returns the name of the method, or of the function of a package, that e calls;
+// empty if e is no such call.
 func method(e ast.Node) string {
 	call, ok := e.(*ast.CallExpr)
 	if !ok {
@@ -103,8 +103,8 @@ func method(e ast.Node) string {
 	return sel.Sel.Name
 }
 
-// seeded reports whether the fuzz target adds seeds, by itself or through a
-// helper that is handed its *testing.F, or has some in testdata/fuzz.
+// seeded reports whether the fuzz target adds seeds, itself or through a helper that gets
+// its *testing.F, or has seeds in testdata/fuzz.
 func (s *scanner) seeded(name string, fn *ast.FuncDecl) bool {
 	corpus := path.Join(path.Dir(name), "testdata", "fuzz", fn.Name.Name)
 	if entries, err := fs.ReadDir(s.fsys, corpus); err == nil && len(entries) > 0 {

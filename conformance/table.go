@@ -1,5 +1,4 @@
-// The requirement tables: what a row holds, which tables there are, and how
-// they are read.
+// The requirement tables: which there are, what a row has, and how they are read.
 
 package conformance
 
@@ -15,7 +14,7 @@ import (
 //go:embed requirements/*.tsv excluded.tsv mutated.tsv survivors.tsv
 var embedded embed.FS
 
-// documents lists the tables in the order of the report. The file is
+// documents are the tables in the order of the report. The file of each is
 // requirements/<name>.tsv.
 var documents = []document{
 	{"mpa", "RFC 5044, Marker PDU Aligned Framing for TCP"},
@@ -34,11 +33,11 @@ var documents = []document{
 type document struct{ name, title string }
 
 // A Level is how strongly a row binds: MUST, MUST NOT, SHOULD, SHOULD NOT, MAY,
-// or DEF for a definition that other rows build on. The prefix HW- marks what
-// concerns hardware.
+// or DEF for a definition that other rows build on. The prefix HW- marks requirements on
+// hardware.
 type Level string
 
-// hardware is the prefix of levels that concern hardware.
+// hardware is the prefix of the levels of requirements on hardware.
 const hardware = "HW-"
 
 // Mandatory reports whether a row of this level is a MUST or a MUST NOT.
@@ -48,7 +47,7 @@ func (l Level) Mandatory() bool { return prefixed("MUST")(l) }
 // MUST, a SHOULD, or the opposite of one.
 func (l Level) Binding() bool { return l.Mandatory() || prefixed("SHOULD")(l) }
 
-// Hardware reports whether a row of this level concerns hardware.
+// Hardware reports whether a row of this level is a requirement on hardware.
 func (l Level) Hardware() bool { return strings.HasPrefix(string(l), hardware) }
 
 // definition reports whether a row of this level is a DEF.
@@ -72,16 +71,16 @@ type Row struct {
 }
 
 // accountable are the prefixes of the ids whose definitions have to be claimed or
-// excluded as a MUST has: of these tables that was done row by row.
+// excluded, too: in these tables all of them are.
 var accountable = []string{"V-"}
 
-// Due reports whether the row has to be claimed or excluded: it binds, or it is a
-// definition that is accounted for.
+// Due reports whether the row has to be claimed or excluded: it is binding, or an
+// accountable definition.
 func (r Row) Due() bool {
 	return r.Level.Binding() || r.Level.definition() && slices.ContainsFunc(accountable, func(p string) bool { return strings.HasPrefix(r.ID, p) })
 }
 
-// A Table holds the requirements of one document, in its order.
+// A Table has the requirements of one document, in its order.
 type Table struct {
 	Name  string // the file's name without .tsv
 	Title string // the document
@@ -91,8 +90,8 @@ type Table struct {
 // columns is the first line of every table.
 var columns = []string{"id", "section", "level", "requirement", "test_idea"}
 
-// Tables returns the tables of the repository in the order of the report. It
-// fails when a table is missing, has a malformed row, or repeats an id.
+// Tables returns the tables of the repository in the order of the report. It fails if a
+// table is missing, has a malformed row, or repeats an id.
 func Tables() ([]Table, error) { return readTables(embedded, documents) }
 
 func readTables(fsys fs.FS, docs []document) ([]Table, error) {
@@ -112,11 +111,11 @@ func readTables(fsys fs.FS, docs []document) ([]Table, error) {
 		errs = append(errs, readTSV(path, string(text), columns, func(place string, f []string) error {
 			r := Row{ID: f[0], Section: f[1], Level: Level(f[2]), Requirement: f[3], TestIdea: f[4]}
 			if first, ok := where[r.ID]; ok {
-				return fmt.Errorf("id %s is taken by %s", r.ID, first)
+				return fmt.Errorf("id %s is also at %s", r.ID, first)
 			}
 			where[r.ID] = place
 			if !r.Level.valid() {
-				return fmt.Errorf("%s has level %q: want MUST, MUST NOT, SHOULD, SHOULD NOT, MAY or DEF, with HW- before it for hardware", r.ID, r.Level)
+				return fmt.Errorf("%s has level %q: expected MUST, MUST NOT, SHOULD, SHOULD NOT, MAY or DEF, with the prefix HW- for hardware", r.ID, r.Level)
 			}
 			if r.Requirement == "" {
 				return fmt.Errorf("%s has no requirement", r.ID)
@@ -129,23 +128,23 @@ func readTables(fsys fs.FS, docs []document) ([]Table, error) {
 	return tables, errors.Join(errs...)
 }
 
-// readTSV calls row for every line below the header, with the line's place for
-// messages. All faults are reported together, each with its place.
+// readTSV calls row for each line below the header, with the line's place for messages. It
+// returns all errors together, each with its place.
 func readTSV(path, text string, header []string, row func(place string, fields []string) error) error {
 	lines := strings.Split(strings.TrimSuffix(text, "\n"), "\n")
 	if lines[0] != strings.Join(header, "\t") {
-		return fmt.Errorf("%s:1: header is %q: want the columns %s, separated by tabs", path, lines[0], strings.Join(header, ", "))
+		return fmt.Errorf("%s:1: header is %q: expected the columns %s, separated by tabs", path, lines[0], strings.Join(header, ", "))
 	}
 	var errs []error
 	for i, line := range lines[1:] {
 		place := fmt.Sprintf("%s:%d", path, i+2)
 		fields := strings.Split(line, "\t")
 		if len(fields) != len(header) {
-			errs = append(errs, fmt.Errorf("%s: %d fields: want %d, separated by tabs", place, len(fields), len(header)))
+			errs = append(errs, fmt.Errorf("%s: %d fields: expected %d, separated by tabs", place, len(fields), len(header)))
 			continue
 		}
 		if id := fields[0]; id == "" || strings.ContainsAny(id, " ,") {
-			errs = append(errs, fmt.Errorf("%s: id %q: want one word", place, id))
+			errs = append(errs, fmt.Errorf("%s: id %q: expected one word", place, id))
 			continue
 		}
 		if err := row(place, fields); err != nil {

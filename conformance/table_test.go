@@ -23,13 +23,13 @@ func TestRowsAreReadFieldByField(t *testing.T) {
 func TestMalformedTablesAreRefusedWithTheirPlace(t *testing.T) {
 	for name, tt := range map[string]struct{ a, b, want string }{
 		"header":      {a: "id\tsection\n", want: "requirements/a.tsv:1: header"},
-		"fields":      {a: header + "A-1\t1\tMUST\tonly four\n", want: "requirements/a.tsv:2: 4 fields: want 5"},
-		"empty line":  {a: header + "\n", want: "requirements/a.tsv:2: 1 fields: want 5"},
+		"fields":      {a: header + "A-1\t1\tMUST\tonly four\n", want: "requirements/a.tsv:2: 4 fields: expected 5"},
+		"empty line":  {a: header + "\n", want: "requirements/a.tsv:2: 1 fields: expected 5"},
 		"id":          {a: header + "A 1\t1\tMUST\tr\ti\n", want: `requirements/a.tsv:2: id "A 1"`},
 		"level":       {a: header + "A-1\t1\tmust\tr\ti\n", want: `A-1 has level "must"`},
 		"requirement": {a: header + "A-1\t1\tMUST\t\ti\n", want: "A-1 has no requirement"},
-		"same table":  {a: header + "A-1\t1\tMUST\tr\ti\nA-1\t1\tMAY\tr\ti\n", want: "requirements/a.tsv:3: id A-1 is taken by requirements/a.tsv:2"},
-		"other table": {a: header + "A-1\t1\tMUST\tr\ti\n", b: "A-1\t1\tMAY\tr\ti\n", want: "requirements/b.tsv:2: id A-1 is taken by requirements/a.tsv:2"},
+		"same table":  {a: header + "A-1\t1\tMUST\tr\ti\nA-1\t1\tMAY\tr\ti\n", want: "requirements/a.tsv:3: id A-1 is also at requirements/a.tsv:2"},
+		"other table": {a: header + "A-1\t1\tMUST\tr\ti\n", b: "A-1\t1\tMAY\tr\ti\n", want: "requirements/b.tsv:2: id A-1 is also at requirements/a.tsv:2"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			fsys := fstest.MapFS{
@@ -84,7 +84,7 @@ func TestMalformedExclusionsAreRefusedWithTheirPlace(t *testing.T) {
 	for name, tt := range map[string]struct{ rows, want string }{
 		"no reason": {"A-1\t \n", "excluded.tsv:2: A-1 is listed without a reason"},
 		"twice":     {"A-1\twhy\nA-1\tagain\n", "excluded.tsv:3: A-1 is listed twice"},
-		"fields":    {"A-1\n", "excluded.tsv:2: 1 fields: want 2"},
+		"fields":    {"A-1\n", "excluded.tsv:2: 1 fields: expected 2"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			_, err := readExclusions(fstest.MapFS{"excluded.tsv": {Data: []byte("id\treason\n" + tt.rows)}})

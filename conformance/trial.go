@@ -1,4 +1,4 @@
-// Trials: mutations laid beside the claims that are to notice them.
+// Trials: mutations with the claiming tests that should notice them.
 
 package conformance
 
@@ -11,11 +11,11 @@ type Trial struct {
 	Tests    []string // of this module, as Claim.Test; sorted
 }
 
-// Key stands for the trial's mutation and tests.
+// Key identifies the trial's mutation and tests.
 func (t *Trial) Key() string { return t.Mutation.Key(t.Tests) }
 
-// Trials returns the trials of all mutations, in their order. Rows that no test of
-// this module claims have none.
+// Trials returns the trials of all mutations, in order. Rows that no test of this module
+// claims have none.
 func (a *Audit) Trials() (all []Trial) {
 	for i := range a.Mutations {
 		m := &a.Mutations[i]
@@ -40,7 +40,7 @@ func (b Book) Of(t Trial) (Result, bool) {
 	return r, ok
 }
 
-// Keep drops the results of all other trials: their mutation or tests have changed.
+// Keep deletes the results of all other trials, whose mutation or tests have changed.
 func (b Book) Keep(trials []Trial) {
 	wanted := make(map[[2]string]bool)
 	for _, t := range trials {
@@ -53,15 +53,14 @@ func (b Book) Keep(trials []Trial) {
 	}
 }
 
-// Survivors returns the trials that no test noticed, with the explanation, or that
-// there is none.
+// Survivors returns the trials that no test noticed, each with its explanation.
 func (a *Audit) Survivors(book Book) (list []Problem) {
 	for _, t := range a.Trials() {
 		r, done := book.Of(t)
 		if !done || r.Verdict == Noticed {
 			continue
 		}
-		reason := "nobody has said why"
+		reason := "not explained yet"
 		if e, ok := a.survivors[t.ID]; ok {
 			reason = e.Reason
 		}

@@ -1,14 +1,14 @@
-// Mutate breaks rules on purpose, one small change of the source at a time, and
-// runs the tests that claim the rows of the rule: a claim is worth something if
-// one of its tests fails. The changes are in conformance/mutations, and nothing is
-// written to the source: the go command is given an overlay.
+// Mutate breaks rules on purpose, by one mutation of the source at a time, and runs the
+// tests that claim the rows of the rule. A claim is good if one of its tests fails. The
+// mutations are in conformance/mutations. The source files do not change: the go command
+// gets an overlay.
 //
-//	go run ./conformance/mutate                 what has no result yet
+//	go run ./conformance/mutate                 mutations without a result
 //	go run ./conformance/mutate -rows '^MPA-4'  only these rows
-//	go run ./conformance/mutate -again          everything anew
+//	go run ./conformance/mutate -again          all of them
 //
-// Results go to conformance/mutated.tsv after each mutation, so that a run that was
-// interrupted goes on where it was. The first run takes an hour or two. Then
+// Results are written to conformance/mutated.tsv after each mutation, so that an
+// interrupted run can be continued. A run of all takes an hour or two. After it,
 // go generate ./conformance brings the pages of docs/conformance up to date.
 package main
 
@@ -31,8 +31,8 @@ func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
 	defer stop()
 	rows := flag.String("rows", "", "only rows that match this `regexp`")
-	again := flag.Bool("again", false, "run also what has a result")
-	limit := flag.Duration("limit", time.Minute, "time that the tests of one package may take, without building them")
+	again := flag.Bool("again", false, "also run mutations that have a result")
+	limit := flag.Duration("limit", time.Minute, "time limit for the tests of one package, without building them")
 	flag.Parse()
 	if err := run(ctx, *rows, *again, *limit); err != nil {
 		fmt.Fprintln(os.Stderr, "mutate:", err)
@@ -85,7 +85,7 @@ func run(ctx context.Context, rows string, again bool, limit time.Duration) erro
 	return nil
 }
 
-// pick returns the trials to be made.
+// pick returns the trials to make.
 func pick(all []conformance.Trial, book conformance.Book, pattern *regexp.Regexp, again bool) (some []conformance.Trial) {
 	for _, t := range all {
 		if _, done := book.Of(t); pattern.MatchString(t.ID) && (again || !done) {

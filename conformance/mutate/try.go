@@ -1,5 +1,4 @@
-// This file makes one trial: it builds the claiming tests of a row with the source
-// that breaks the rule, and runs them.
+// One trial: the claiming tests of a row are built with the mutated source, and run.
 
 package main
 
@@ -20,8 +19,7 @@ import (
 	"github.com/weft-rdma/weft/conformance"
 )
 
-// try returns what the tests make of the mutation. An error says that they did not
-// run.
+// try returns the tests' verdict on the mutation. An error means that they did not run.
 func try(ctx context.Context, root string, t conformance.Trial, limit time.Duration) (conformance.Result, error) {
 	result := conformance.Result{ID: t.ID, Key: t.Key(), Verdict: conformance.Survived}
 	folder, err := os.MkdirTemp("", "mutate")
@@ -50,8 +48,8 @@ func try(ctx context.Context, root string, t conformance.Trial, limit time.Durat
 	return result, nil
 }
 
-// write puts the mutated file into the folder, and an overlay that has the go
-// command take it.
+// write writes the mutated file to the folder, and an overlay that makes the go command
+// use it.
 func write(root, folder string, m *conformance.Mutation) (overlay string, err error) {
 	original := filepath.Join(root, filepath.FromSlash(m.File))
 	src, err := os.ReadFile(original)
@@ -73,7 +71,7 @@ func write(root, folder string, m *conformance.Mutation) (overlay string, err er
 	return overlay, os.WriteFile(overlay, text, 0o600)
 }
 
-// byPackage sorts tests by the folder of their package, "." for the root's.
+// byPackage groups tests by the folder of their package, "." for the root's.
 func byPackage(tests []string) map[string][]string {
 	all := make(map[string][]string)
 	for _, test := range tests {
