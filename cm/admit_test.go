@@ -17,14 +17,14 @@ import (
 func TestAListenerTakesWhomItsConfigurationAdmits(t *testing.T) {
 	nettest.CheckLeaks(t)
 	a, b := newEnd(t, verbs.QPConfig{}), newEnd(t, verbs.QPConfig{})
-	told := &origin.Origin{Local: true, User: &origin.User{UID: 7}}
+	admitted := &origin.Origin{Local: true, User: &origin.User{UID: 7}}
 	asked, refuse := 0, true // by the one goroutine that accepts
 	ln := listen(t, b, "tcp4", cm.ListenConfig{Admit: func(nc net.Conn) (*origin.Origin, error) {
 		if asked++; refuse {
 			refuse = false
 			return nil, errors.New("not this one")
 		}
-		return told, nil
+		return admitted, nil
 	}})
 	nc, err := net.Dial("tcp", ln.Addr().String())
 	var got []byte
@@ -36,7 +36,7 @@ func TestAListenerTakesWhomItsConfigurationAdmits(t *testing.T) {
 		t.Errorf("who was refused got %q, %v, want the end", got, err)
 	}
 	done := accepted(t.Context(), ln, func(r *cm.Request) error {
-		if r.Origin() != told {
+		if r.Origin() != admitted {
 			t.Errorf("the request comes from %+v", r.Origin())
 		}
 		_, err := r.Accept(t.Context(), b.qp, cm.Params{})

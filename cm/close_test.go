@@ -65,7 +65,7 @@ func TestAPeerThatDoesNotAnswerHoldsUpCloseForABoundedTime(t *testing.T) {
 			x, y := nettest.Pipe()
 			go func() {
 				if req, err := mpa.Await(t.Context(), y, mpa.Config{IRD: 1}); err == nil {
-					_, _ = req.Accept(t.Context(), mpa.Config{IRD: 1}, nil) // and no more; Connect tells
+					_, _ = req.Accept(t.Context(), mpa.Config{IRD: 1}, nil) // and no more: Connect fails
 				}
 			}()
 			conn, err := cm.Connect(t.Context(), a.qp, x, cm.Params{})

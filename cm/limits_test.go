@@ -15,7 +15,7 @@ import (
 	"github.com/weft-rdma/weft/verbs"
 )
 
-// Whoever waits, waits for a bounded time: each step of the start-up has its
+// Every wait has a limit: each step of the start-up has its
 // limit, and a context cuts every one short.
 func TestEveryWaitIsBounded(t *testing.T) {
 	const limit = 3 * time.Second
@@ -88,7 +88,7 @@ func TestADecisionThatComesTooLateFails(t *testing.T) {
 			t.Fatal(err)
 		}
 		if err := <-dialed; !errors.Is(err, mpa.ErrUnanswered) {
-			t.Errorf("the dialer is told %v", err)
+			t.Errorf("the dialer's error is %v", err)
 		}
 		if _, err := req.Accept(t.Context(), b.qp, cm.Params{}); !errors.Is(err, os.ErrDeadlineExceeded) {
 			t.Errorf("accepted too late: %v", err)

@@ -140,7 +140,7 @@ func TestARequestThatNobodyAcceptsEndsWithTheListener(t *testing.T) {
 			t.Error(err)
 		}
 		if err := <-dialed; !errors.Is(err, mpa.ErrUnanswered) {
-			t.Errorf("the dialer is told %v", err)
+			t.Errorf("the dialer's error is %v", err)
 		}
 		if a.qp.State() != verbs.Idle {
 			t.Errorf("its queue pair is %v", a.qp.State())
@@ -436,7 +436,7 @@ func TestWhoIsNotAdmittedIsReset(t *testing.T) {
 		for range 50 {
 			nc := pipes.dialFrom(attacker)
 			if _, err := nc.Read(make([]byte, 1)); !errors.Is(err, syscall.ECONNRESET) {
-				t.Errorf("the peer is told %v, expected a reset", err)
+				t.Errorf("the peer's error is %v, expected a reset", err)
 			}
 		}
 		_ = ln.Close()

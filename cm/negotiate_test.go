@@ -41,7 +41,7 @@ func (e *end) newQP(t testing.TB) *verbs.QP {
 	return qp
 }
 
-// accepted answers the next request with f, and tells its error.
+// accepted answers the next request with f, and sends f's error.
 func accepted(ctx context.Context, ln *cm.Listener, f func(*cm.Request) error) <-chan error {
 	done := make(chan error, 1)
 	go func() {
@@ -135,7 +135,7 @@ func TestPrivateDataIsCarriedWhole(t *testing.T) {
 	}
 }
 
-// RFC 6581 §9.1: what the consumers are told and the streams keep to.
+// RFC 6581 §9.1: what both consumers get, and the limits of both streams.
 //
 // Claims: V-13.1-6
 func TestIRDAndORDAreAgreedAndTold(t *testing.T) {
@@ -256,7 +256,7 @@ func TestTermsThatCannotBeMetAreTold(t *testing.T) {
 			return err
 		})
 		_, err := cm.Dial(t.Context(), qa, "tcp", ln.Addr().String(), tt.p)
-		// A responder of a peer-to-peer stream waits, and is told.
+		// A responder of a peer-to-peer stream waits, and gets the error.
 		if accept := <-done; tt.p.MPA.PeerToPeer && !errors.Is(accept, &rdmap.TerminateError{Layer: rdmap.LayerLLP, Code: uint8(tt.code)}) {
 			t.Errorf("%s: accepted: %v", tt.name, accept)
 		}
@@ -268,7 +268,7 @@ func TestTermsThatCannotBeMetAreTold(t *testing.T) {
 			t.Errorf("%s: the acceptor is %v", tt.name, s)
 		}
 		if _, _, code := codeOf(qb.Err()); code != uint8(tt.code) {
-			t.Errorf("%s: the acceptor was told %v, expected 2/0/%02x", tt.name, qb.Err(), tt.code)
+			t.Errorf("%s: the acceptor's error is %v, expected 2/0/%02x", tt.name, qb.Err(), tt.code)
 		}
 	}
 }

@@ -133,5 +133,5 @@ func (s *scanner) seeded(name string, fn *ast.FuncDecl) bool {
 	return found
 }
 
-// open lets go/build read build constraints from the scanned tree.
+// open opens a file of the scanned tree, for go/build to read its build constraints.
 func (s *scanner) open(name string) (io.ReadCloser, error) { return s.fsys.Open(name) }

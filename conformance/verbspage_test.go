@@ -185,12 +185,12 @@ func readVerbsPage(t *testing.T) (page, root string) {
 func TestTheVerbsPageLeavesNothingOut(t *testing.T) {
 	page, root := readVerbsPage(t)
 	verbs := exports(t, filepath.Join(root, "verbs"))
-	told := map[string]bool{} // names that have a row, and whether it shows a test
+	listed := map[string]bool{} // names that have a row, and whether it shows a test
 	found := map[string]bool{}
 	for _, row := range pageRows(page) {
 		shown := testLink.MatchString(row.cells["shown by"])
 		for _, name := range named(row.cells["Weft"]) {
-			told[name] = told[name] || shown
+			listed[name] = listed[name] || shown
 		}
 		section := row.cells["§"]
 		if verb := allVerbs[section]; row.heading == "Verbs" && verb != "" {
@@ -216,7 +216,7 @@ func TestTheVerbsPageLeavesNothingOut(t *testing.T) {
 			continue
 		}
 		counted[kind]++
-		shown, ok := told["verbs."+name]
+		shown, ok := listed["verbs."+name]
 		if !ok {
 			t.Errorf("%s (%s) has no row", name, kind)
 		}

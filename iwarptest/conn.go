@@ -13,7 +13,7 @@ import (
 // has to wait.
 const DefaultBuffer = 64 << 10
 
-// A Conn is one end of a connection in memory, which can be told to go wrong. In
+// A Conn is one end of a connection in memory that can be made to fail. In
 // other respects it is like a *net.TCPConn: each direction has a buffer of bounded
 // size, and its own end; Close with unread input resets the connection.
 //

@@ -2,8 +2,8 @@
 // demand: a damaged CRC, a wrong STag, a Terminate message, a FIN in the middle of
 // a message, a peer that is slow.
 //
-// A [Peer] is one end of a connection, written by hand: the test tells it what
-// to send and looks at what comes back, octet by octet if need be. Only MPA
+// A [Peer] is one end of a connection under the control of a test, which chooses what it
+// sends and checks what it receives, octet by octet if need be. Only MPA
 // start-up (RFC 5044 §7.1, RFC 6581 §9), FPDU framing, markers and CRCs are done
 // for the test, and each of them can be wrong, too. Nothing else is automatic: a
 // Peer has no memory, answers no RDMA Read, and checks no order.

@@ -96,8 +96,8 @@ func must[T any](v T, err error) T {
 	return v
 }
 
-// A message is damaged on its way: the program must not accept it, and tells the
-// peer of the CRC error.
+// A message is damaged on its way: the program must not accept it, and reports the
+// CRC error to the peer.
 func Example_damagedCRC() {
 	p := newProgram()
 	defer p.rnic.Close()

@@ -60,7 +60,7 @@ func TestThePeerFramesAsTheStandardSays(t *testing.T) {
 			if err != nil || !bytes.Equal(back, tt.ulpdu) || in != out {
 				t.Fatalf("read back: %x, %v, %+v", back, err, in)
 			}
-			got[len(got)-5] ^= 1 // pad or payload: the CRC tells
+			got[len(got)-5] ^= 1 // pad or payload
 			in = tt.framing
 			if _, err := in.readFPDU(bufio.NewReader(bytes.NewReader(got))); err == nil && tt.framing.CRC {
 				t.Error("a changed octet went unnoticed")

@@ -1,8 +1,8 @@
 // One direction of a connection in memory: a bounded queue of octets with an end, and
 // the faults ordered for it.
 //
-// Locking: one mutex guards all of a stream. Whoever changes it wakes all who wait for
-// a change, by the condition variable.
+// Locking: one mutex guards all of a stream. Every change wakes all waiters, by the
+// condition variable.
 
 package iwarptest
 

@@ -65,7 +65,8 @@ func ReadRequest(msn uint32, r Read) []byte {
 	return Untagged(OpReadRequest, 0, 1, msn, 0, b...)
 }
 
-// An Atomic is what an Atomic Request asks for.
+// An Atomic is what an Atomic Request asks for: AOpCode 0 is FetchAdd, 2 is CmpSwap (RFC
+// 7306 §5.2). ID comes back in the response.
 type Atomic struct {
 	AOpCode, ID, STag                uint32
 	TO                               uint64

@@ -26,7 +26,7 @@ func TestHotPathsAllocateNothing(t *testing.T) {
 	add := uint64(3)
 	for name, f := range map[string]func(){
 		"Resolve held":   func() { _, _ = h.Resolve(dst, stag, 8, 64, RemoteWrite) },
-		"Resolve anew":   func() { _, _ = h.Resolve(dst, stag, 8, 64, RemoteWrite); h.Forget() },
+		"Resolve again":  func() { _, _ = h.Resolve(dst, stag, 8, 64, RemoteWrite); h.Forget() },
 		"Resolve wrong":  func() { _, _ = h.Resolve(dst, stag^1, 8, 64, RemoteWrite) },
 		"Check":          func() { h.Check(stag, 8, 64, RemoteWrite) },
 		"Acquire":        func() { h.Acquire(); h.Release() },

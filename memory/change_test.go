@@ -90,7 +90,7 @@ func TestAllocatedSTagIsInvalidUntilItHasMemory(t *testing.T) {
 func TestReregisterReplacesAllButTheIndex(t *testing.T) {
 	table := NewTable(Config{})
 	one, two := table.AllocPD(), table.AllocPD()
-	old, anew := make([]byte, 10), make([]byte, 20)
+	old, fresh := make([]byte, 10), make([]byte, 20)
 	for _, invalid := range []bool{false, true} {
 		r := register(t, table, one, old, RegionConfig{Access: LocalRead, Key: 1, VA: 7, RemoteAccess: RemoteForbidden})
 		was := r.STag()
@@ -98,7 +98,7 @@ func TestReregisterReplacesAllButTheIndex(t *testing.T) {
 			table.Invalidate(uint32(was), one, 0, false)
 		}
 		cfg := RegionConfig{Access: anyLocal | RemoteWrite | BindWindow, Key: 2, VA: 9, ZeroBased: true, Stream: 1}
-		if err := table.Reregister(r, two, anew, cfg); err != nil {
+		if err := table.Reregister(r, two, fresh, cfg); err != nil {
 			t.Fatal(err)
 		}
 		want := RegionAttributes{
@@ -107,7 +107,7 @@ func TestReregisterReplacesAllButTheIndex(t *testing.T) {
 		if got := attributes(t, table, r); got != want {
 			t.Errorf("invalid %v: reregistered %+v, want %+v", invalid, got, want)
 		}
-		if !r.Valid() || r.PD() != two || r.Base() != 0 || !r.ZeroBased() || r.Len() != 20 || &r.Buf()[0] != &anew[0] || r.Stream() != 1 {
+		if !r.Valid() || r.PD() != two || r.Base() != 0 || !r.ZeroBased() || r.Len() != 20 || &r.Buf()[0] != &fresh[0] || r.Stream() != 1 {
 			t.Errorf("invalid %v: the region does not tell the new registration", invalid)
 		}
 		if fault := reach(table, one, was, 7, LocalRead); fault != ddp.FaultSTag {

@@ -6,7 +6,7 @@ import (
 	"github.com/weft-rdma/weft/ddp"
 )
 
-// Who was refused for want of a right is told which there are, and of what.
+// Denied says which rights a refused access needed, and which there were.
 func TestARefusalSaysWhichRightsThereAre(t *testing.T) {
 	table := NewTable(Config{})
 	pd := table.AllocPD()

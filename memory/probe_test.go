@@ -94,7 +94,7 @@ func TestPagesAreProbedByAllWaysToRegister(t *testing.T) {
 		t.Errorf("reregistered: %v", err)
 	}
 	if _, err := table.QueryRegion(r.Index()); !errors.Is(err, ErrRegion) {
-		t.Errorf("reregistered in vain: %v, expected it to be deallocated", err)
+		t.Errorf("a failed Reregister: %v, expected it to be deallocated", err)
 	}
 
 	r, err := table.AllocRegion(pd, 1, true)

@@ -87,7 +87,7 @@ func TestRevocationWaitsForHoldersAndLetsNoneIn(t *testing.T) {
 					t.Fatal("returned while the memory is held")
 				default:
 				}
-				if second.Acquire() { // lets go, too
+				if second.Acquire() { // which releases, too
 					t.Error("kept while revocation waits")
 				}
 				if err := <-done; err != nil {
@@ -186,7 +186,7 @@ func TestInvalidateChecksWhoAsks(t *testing.T) {
 func TestRegionRegisteredAnewIsNotTheOneRemembered(t *testing.T) {
 	table := NewTable(Config{})
 	pd := table.AllocPD()
-	old, anew := make([]byte, 8), make([]byte, 8)
+	old, fresh := make([]byte, 8), make([]byte, 8)
 	r := register(t, table, pd, old, RegionConfig{Access: LocalRead, Key: 1})
 	stag := uint32(r.STag())
 	var h Holder
@@ -196,13 +196,13 @@ func TestRegionRegisteredAnewIsNotTheOneRemembered(t *testing.T) {
 	h.Release()
 	table.Invalidate(stag, pd, 0, false)
 	// The same STag, valid again over other memory.
-	if err := table.FastRegister(pd, 0, STag(stag), anew, RegionConfig{Access: LocalRead}); err != nil {
+	if err := table.FastRegister(pd, 0, STag(stag), fresh, RegionConfig{Access: LocalRead}); err != nil {
 		t.Fatal(err)
 	}
 
 	h.Frame(2)
 	pieces, fault := h.Resolve(nil, stag, 0, 8, LocalRead)
-	if fault != ddp.NoFault || &pieces[0][0] != &anew[0] {
+	if fault != ddp.NoFault || &pieces[0][0] != &fresh[0] {
 		t.Errorf("resolved to the old memory, or not at all: %v", fault)
 	}
 	if h.Acquire() {

@@ -20,7 +20,7 @@ import (
 )
 
 // The test binary is a process of another user, or in other namespaces, if it is
-// told to be.
+// asked to be.
 func TestMain(m *testing.M) {
 	switch os.Getenv("WEFT_ORIGIN_TEST") {
 	case "dial":

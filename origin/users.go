@@ -51,8 +51,7 @@ type lookup struct {
 	err   error
 }
 
-// find returns a user, who is shared with others and must not be changed. Errors are
-// not remembered. A look-up that takes too long goes on, and its result is remembered.
+// find returns a user, which is shared and must not be changed. Errors are not cached. A look-up that takes too long goes on, and its result is remembered.
 func (u *users) find(uid uint32) (*User, error) {
 	if uid == 0 {
 		return u.lookup(0) // nobody is asked for root

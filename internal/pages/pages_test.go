@@ -123,7 +123,7 @@ func TestProbesTellHowFarMemoryCanBeUsed(t *testing.T) {
 	}
 }
 
-// Whoever writes while memory is probed loses nothing.
+// Probing loses no concurrent write.
 func TestWritableLosesNoWriteOfOthers(t *testing.T) {
 	b := pagestest.Plain(t, 1)
 	clear(b)

@@ -8,7 +8,7 @@ import (
 )
 
 // The first case is a ping of the original, seen on the wire; the others
-// follow its rule: start at 'A' + ping, go to 'z', begin anew at 'A'.
+// follow its rule: start at 'A' + ping, go to 'z', start again at 'A'.
 func TestTextIsThatOfTheOriginal(t *testing.T) {
 	all := ""
 	for c := 'A'; c <= 'z'; c++ {

@@ -167,8 +167,8 @@ type place struct {
 	octets []byte
 }
 
-// settle has the model expect what was placed of that which may have been.
-func (h *host) settle() {
+// adoptPlaced makes the model expect the octets that were placed, where it allows both.
+func (h *host) adoptPlaced() {
 	for _, p := range h.perhaps {
 		for i, b := range p.octets {
 			if at := p.region.at(p.off + uint64(i)); h.mem[at] == b {

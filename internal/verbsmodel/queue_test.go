@@ -25,7 +25,7 @@ type queuePair struct {
 	sends  []*slot         // each holds a place of the send queue, oldest first
 	recvs  []*slot         // the same of the receive queue; with an S-RQ those taken
 	events []verbs.EventID // expected of the step
-	told   []verbs.EventID // that came
+	came   []verbs.EventID
 }
 
 // A sharedQueue is an S-RQ of the model.
@@ -175,7 +175,7 @@ func (q *queuePair) run() {
 	q.sends = trim(q.sends)
 }
 
-// fail ends a stream: event is q's own, of the other end that it was told by a
+// fail ends a stream: event is q's own, the other end's is that of a
 // Terminate message.
 func (q *queuePair) fail(event verbs.EventID) {
 	if event != 0 {

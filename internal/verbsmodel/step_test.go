@@ -246,7 +246,7 @@ func (w *world) modify(q *queuePair, next verbs.State) {
 	p := q.peer
 	busy := q.waiting() != nil || p != nil && p.waiting() != nil
 	if p != nil && busy && next != verbs.Error {
-		return // what waits behind a fence is not told of here
+		return // requests behind a fence are not checked here
 	}
 	w.did = fmt.Sprintf("%s from %v to %v", w.did, q.state, next)
 	var want error
@@ -265,7 +265,7 @@ func (w *world) modify(q *queuePair, next verbs.State) {
 			e.enter(verbs.Idle)
 		}
 	case q.state == verbs.RTS && next == verbs.Terminate && q.fenced:
-		// The peer cannot be told (RFC 5044 §7.1.2, Verbs §6.6.2.2).
+		// No Terminate can be sent (RFC 5044 §7.1.2, Verbs §6.6.2.2).
 		q.events = append(q.events, verbs.EventBadClose)
 		p.events = append(p.events, verbs.EventLLPReset)
 		q.enter(verbs.Error)

@@ -41,7 +41,7 @@ func (w *world) chance(n int) bool { return w.rng.IntN(100) < n }
 // pick takes one of several.
 func pick[T any](w *world, all ...T) T { return all[w.rng.IntN(len(all))] }
 
-// tell adds to the story that a failure is told with.
+// tell adds a line to the log that a failure prints.
 func (w *world) tell(format string, args ...any) {
 	if len(w.story) == 40 {
 		w.story = w.story[1:]
@@ -136,7 +136,7 @@ func (q *queuePair) String() string {
 func (w *world) event(h *host, e verbs.Event) {
 	for _, q := range w.qps {
 		if q.host == h && q.qp == e.QP {
-			q.told = append(q.told, e.ID)
+			q.came = append(q.came, e.ID)
 		}
 	}
 }
@@ -175,13 +175,13 @@ func (w *world) check() {
 		if at := q.qp.State(); at != q.state {
 			w.fail("%v is %v, expected %v (%v)", q, at, q.state, q.qp.Err())
 		}
-		if fmt.Sprint(q.told) != fmt.Sprint(q.events) {
-			w.fail("%v: events %v, expected %v (%v)", q, q.told, q.events, q.qp.Err())
+		if fmt.Sprint(q.came) != fmt.Sprint(q.events) {
+			w.fail("%v: events %v, expected %v (%v)", q, q.came, q.events, q.qp.Err())
 		}
-		q.told, q.events = nil, nil
+		q.came, q.events = nil, nil
 	}
 	for _, h := range w.hosts {
-		h.settle()
+		h.adoptPlaced()
 		if !bytes.Equal(h.mem, h.shadow) {
 			for i := range h.mem {
 				if h.mem[i] != h.shadow[i] {

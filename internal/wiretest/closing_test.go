@@ -10,7 +10,7 @@ import (
 )
 
 // When this side is to close, what the peer had asked for is answered first; when
-// the memory for it goes, the close is not graceful and the peer is told why.
+// the memory for it goes, the close is not graceful, and a Terminate says why.
 //
 // Claims: R-7.1-1 R-7.1-4
 func TestASourceRevokedWhileClosingSpoilsTheClose(t *testing.T) {
@@ -25,13 +25,13 @@ func TestASourceRevokedWhileClosingSpoilsTheClose(t *testing.T) {
 			closed := make(chan error, 1)
 			go func() { closed <- s.QP.Close(t.Context()) }()
 			s.must(mr.Deallocate())
-			_, _, told := s.responseToTerminate(first)
+			_, _, whole := s.responseToTerminate(first)
 			_ = s.Peer.Close() // it may be reset, if a segment had left in part
 			s.Reach(verbs.Error)
 			if err := <-closed; err == nil {
 				t.Error("Close succeeded")
 			}
-			if told && !errors.Is(s.QP.Err(), &rdmap.TerminateError{EType: rdmap.RemoteProtection, Code: rdmap.CodeInvalidSTag}) {
+			if whole && !errors.Is(s.QP.Err(), &rdmap.TerminateError{EType: rdmap.RemoteProtection, Code: rdmap.CodeInvalidSTag}) {
 				t.Errorf("the queue pair's error is %v", s.QP.Err())
 			}
 			s.anyEvent()

@@ -29,8 +29,8 @@ func (s *stage) postRead(id uint64) {
 	}
 }
 
-// Verbs §6.2.2: a FIN with work outstanding is an error, told on the half that
-// is still open.
+// Verbs §6.2.2: a FIN with work outstanding is an error, which is reported on the half
+// that is still open.
 //
 // Claims: DDP-6.2.1-5 R-7-4
 // Claims: V-6.2.2.2-1 V-6.2.2.3-3
@@ -75,7 +75,7 @@ func TestAFinBehindAReadRequestWaitsForTheAnswer(t *testing.T) {
 }
 
 // A FIN inside an FPDU is the loss of the connection, wherever it comes:
-// nothing can be told any more, and nothing of the FPDU counts.
+// no Terminate can be sent any more, and nothing of the FPDU is used.
 //
 // Claims: DDP-6.2.2-1 R-5.5-19
 // Claims: V-9.5.3-5 V-8.3.3-4

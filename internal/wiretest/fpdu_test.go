@@ -57,8 +57,8 @@ func faultyFPDUs() []faultyFPDU {
 	}
 }
 
-// A fault of MPA's is told without any header. What came before it counts, what
-// comes behind it does not.
+// A Terminate for an MPA error repeats no header. What came before the error is
+// delivered, what comes after it is not.
 //
 // Claims: MPA-4.4-2 MPA-4.4-3 R-7.1-2 R-4.8-3 DDP-6.2.2-1 DDP-7-1
 // Claims: V-9.5.3-7 V-9.5.3-8

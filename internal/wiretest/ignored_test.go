@@ -39,7 +39,7 @@ func TestWhatComesBehindOurTerminateIsIgnored(t *testing.T) {
 	}
 }
 
-// Of several segments with a fault the first is told of, whatever the others are;
+// Of several segments with a fault the first is reported, whatever the others are;
 // and a segment counts when all of it is there (Verbs §6.4).
 //
 // Claims: V-6.4-9

@@ -12,7 +12,7 @@ import (
 	"github.com/weft-rdma/weft/verbs"
 )
 
-// ordered runs a test of order in a bubble, so that silence can be told from
+// ordered runs a test of order in a bubble, so that silence can be distinguished from
 // slowness, over a connection in memory that is open.
 func ordered(t *testing.T, cfg verbs.QPConfig, test func(s *stage)) {
 	t.Helper()

@@ -93,7 +93,7 @@ func TestSendsThatDoNotFitTheReceivesAreRefused(t *testing.T) {
 			placed: whole(4),
 		},
 		{
-			name: "two offences at once: the first is told", layer: 1, etype: 2, code: 4, headers: iwarptest.DDPHeader, event: verbs.EventRQMessage,
+			name: "two offences at once: the first is reported", layer: 1, etype: 2, code: 4, headers: iwarptest.DDPHeader, event: verbs.EventRQMessage,
 			send: func(s *stage) [][]byte {
 				return [][]byte{iwarptest.Send(1, fill(4)...), iwarptest.Untagged(3, 0, 0, 2, 9, 1), iwarptest.Write(s.unknownTag, 0, 1), iwarptest.Overwrite(iwarptest.Send(2), 0, 0x40)}
 			},

@@ -18,17 +18,16 @@ import (
 // ArenaLen is the length in octets of a Side's memory.
 const ArenaLen = 256 << 10
 
-// VA is the tagged offset of the first octet of a Side's memory: offsets are
-// addresses, so that they are not mistaken for offsets in a region.
+// VA is the tagged offset of the first octet of a Side's memory. It is not 0, so that a
+// tagged offset is not mistaken for an offset in a region.
 const VA = 0x7000_0000_0000
 
-// AllRights are those that a region can have.
+// AllRights are all rights of a region.
 const AllRights = verbs.LocalRead | verbs.LocalWrite | verbs.RemoteRead | verbs.RemoteWrite | verbs.RemoteAtomic
 
-// A Side is an RNIC with a queue pair, all of whose memory lies in one arena,
-// so that a write outside what was exposed is seen. The test fails at its end
-// if the arena is not as expected, an event came that was not expected, a
-// completion was left, or a goroutine stayed behind.
+// A Side is an RNIC with a queue pair. All of its memory is in one arena, so that a write
+// outside of what was exposed is noticed. At its end the test fails if the arena or the
+// events are not as expected, or if completions or goroutines are left.
 type Side struct {
 	t       testing.TB
 	RNIC    *verbs.RNIC
@@ -39,17 +38,16 @@ type Side struct {
 	QP      *verbs.QP
 
 	Arena []byte
-	want  []byte // what the arena is to be
+	want  []byte // expected content of the arena
 
 	mu       sync.Mutex
 	events   []verbs.EventID
 	expected []verbs.EventID
-	anything bool // whatever events come are right
+	anything bool // any events are right
 }
 
-// NewSide opens an RNIC with a queue pair that is not connected. What is 0 in
-// cfg of IRD and ORD is 4; the RNIC lets go of a peer that does not after
-// closeTimeout, if that is not 0.
+// NewSide opens an RNIC with a queue pair that is not connected. An IRD or ORD of 0 in cfg
+// is 4. closeTimeout, if not 0, is the RNIC's CloseTimeout.
 func NewSide(t testing.TB, cfg verbs.QPConfig, closeTimeout time.Duration) *Side {
 	t.Helper()
 	s := &Side{t: t, Arena: make([]byte, ArenaLen)}
@@ -63,7 +61,7 @@ func NewSide(t testing.TB, cfg verbs.QPConfig, closeTimeout time.Duration) *Side
 			t.Fatal(err)
 		}
 	}
-	t.Cleanup(s.settled) // last of all
+	t.Cleanup(s.checkEnd) // runs last
 	nettest.CheckLeaks(t)
 	var err error
 	s.RNIC, err = verbs.Open(verbs.Config{CloseTimeout: closeTimeout})
@@ -90,7 +88,7 @@ func NewSide(t testing.TB, cfg verbs.QPConfig, closeTimeout time.Duration) *Side
 	return s
 }
 
-// NewQP makes another queue pair, with the same completion queues.
+// NewQP creates another queue pair with the same completion queues.
 func (s *Side) NewQP(cfg verbs.QPConfig) *verbs.QP {
 	s.t.Helper()
 	cfg.SendCQ, cfg.RecvCQ, cfg.Extensions = s.SendCQ, s.RecvCQ, true
@@ -113,7 +111,7 @@ func (s *Side) Register(off, n int, access memory.Access) *verbs.MR {
 	return s.RegisterAs(s.PD, VA+uint64(off), off, n, access)
 }
 
-// RegisterAs is Register in any domain at any tagged offset.
+// RegisterAs is Register with any domain and tagged offset.
 func (s *Side) RegisterAs(pd *verbs.PD, to uint64, off, n int, access memory.Access) *verbs.MR {
 	s.t.Helper()
 	mr, err := pd.RegisterMR(verbs.MRConfig{Buf: s.Arena[off : off+n : off+n], Access: access, VA: to, Key: 0x5C})
@@ -123,7 +121,7 @@ func (s *Side) RegisterAs(pd *verbs.PD, to uint64, off, n int, access memory.Acc
 	return mr
 }
 
-// Bind is Register for one queue pair alone.
+// Bind is Register for one queue pair only.
 func (s *Side) Bind(qp *verbs.QP, off, n int, access memory.Access) *verbs.MR {
 	s.t.Helper()
 	mr, err := s.PD.RegisterMR(verbs.MRConfig{Buf: s.Arena[off : off+n : off+n], Access: access, VA: VA + uint64(off), Key: 0x5C, QP: qp})
@@ -133,16 +131,16 @@ func (s *Side) Bind(qp *verbs.QP, off, n int, access memory.Access) *verbs.MR {
 	return mr
 }
 
-// Expect says that octets of the arena from off on are to become others.
+// Expect expects these octets in the arena from off on.
 func (s *Side) Expect(off int, octets ...byte) { copy(s.want[off:], octets) }
 
-// Expected is what octets [off, off+n) of the arena are to be.
+// Expected returns the expected octets [off, off+n) of the arena.
 func (s *Side) Expected(off, n int) []byte { return slices.Clone(s.want[off : off+n]) }
 
-// ExpectEvent says that an asynchronous event is to come. They come in order.
+// ExpectEvent expects asynchronous events, in order.
 func (s *Side) ExpectEvent(ids ...verbs.EventID) { s.expected = append(s.expected, ids...) }
 
-// IgnoreEvents says that any events are right.
+// IgnoreEvents allows any events.
 func (s *Side) IgnoreEvents() { s.anything = true }
 
 // Events waits until n events have come and returns them.
@@ -161,8 +159,7 @@ func (s *Side) Events(n int) []verbs.EventID {
 	}
 }
 
-// CheckMemory compares the arena with what it is to be. Nobody may use it
-// meanwhile.
+// CheckMemory compares the arena with its expected content. Nobody may use it meanwhile.
 func (s *Side) CheckMemory() {
 	s.t.Helper()
 	if bytes.Equal(s.Arena, s.want) {
@@ -213,8 +210,8 @@ func (s *Side) Take(cq *verbs.CQ, n int) []verbs.WC {
 	return wcs
 }
 
-// Statuses waits for completions of the work requests from ID first on, one
-// after the other, with these statuses.
+// Statuses waits for completions of work requests with IDs from first on, in order, with
+// these statuses.
 func (s *Side) Statuses(cq *verbs.CQ, first uint64, want ...verbs.Status) []verbs.WC {
 	s.t.Helper()
 	wcs := s.Take(cq, len(want))
@@ -226,7 +223,7 @@ func (s *Side) Statuses(cq *verbs.CQ, first uint64, want ...verbs.Status) []verb
 	return wcs
 }
 
-// Reach waits for the queue pair to reach a state.
+// Reach waits until the queue pair is in a state.
 func (s *Side) Reach(state verbs.State) {
 	s.t.Helper()
 	ctx, cancel := context.WithTimeout(context.Background(), iwarptest.DefaultTimeout)
@@ -236,8 +233,8 @@ func (s *Side) Reach(state verbs.State) {
 	}
 }
 
-// settled looks at what is left when nothing runs any more.
-func (s *Side) settled() {
+// checkEnd checks events, completions and memory when nothing runs any more.
+func (s *Side) checkEnd() {
 	s.t.Helper()
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -31,7 +31,7 @@ func saidBeforeClose(t testing.TB, p *iwarptest.Peer) []byte {
 	return b
 }
 
-// A Request that is none is closed without a Reply, as soon as that shows, and
+// An invalid Request is closed without a Reply, as soon as it is known to be one, and
 // the listener goes on.
 //
 // Claims: MPA-7.1-7
@@ -190,7 +190,7 @@ func (s *stage) dialled(w Wire, params cm.Params) (p *iwarptest.Peer, result cha
 	return p, result
 }
 
-// As an Initiator Weft tells a Reply from what is none.
+// As an Initiator Weft refuses an invalid Reply.
 func TestBadRepliesEndTheStartUp(t *testing.T) {
 	good := iwarptest.StartFrame(iwarptest.ReplyKey, iwarptest.FlagCRC|iwarptest.FlagEnhanced, 2, 0, 4, 0, 4)
 	for name, octets := range map[string][]byte{
@@ -254,7 +254,7 @@ func TestRepliesThatDoNotFinishEndTheStartUp(t *testing.T) {
 	}
 }
 
-// Terms that cannot be met after an accepting Reply are told in a Terminate,
+// Terms that cannot be met after an accepting Reply are reported by a Terminate,
 // the only thing said (RFC 6581 §9.1, §9.2, §8).
 //
 // Claims: R-7.1-2 R-4.8-3 ME-9.1-12 ME-9.2-10
