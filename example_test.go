@@ -1,5 +1,5 @@
-// Two programs in one. The server lends out memory and does nothing more; the
-// client reads it from afar.
+// Two programs in one. The server registers memory and does nothing more; the client
+// reads that memory.
 package weft_test
 
 import (
@@ -21,15 +21,15 @@ func Example() {
 	qp := verbs.QPConfig{SendCQ: cq, RecvCQ: cq, IRD: 1, ORD: 1}
 
 	// The server registers its memory, and accepts with the STag that names it.
-	lent := must(pd.Register([]byte("Hello from afar"), verbs.LocalRead|verbs.RemoteRead))
+	region := must(pd.Register([]byte("Hello from afar"), verbs.LocalRead|verbs.RemoteRead))
 	ln := must(cm.Listen(ctx, rnic, "tcp", "127.0.0.1:0", cm.ListenConfig{}))
 	go func() {
 		req := must(ln.Accept(ctx))
-		stag := binary.BigEndian.AppendUint32(nil, uint32(lent.STag()))
+		stag := binary.BigEndian.AppendUint32(nil, uint32(region.STag()))
 		must(req.Accept(ctx, must(pd.CreateQP(qp)), cm.Params{PrivateData: stag}))
 	}()
 
-	// The client reads 15 octets into memory of its own.
+	// The client reads 15 bytes into memory of its own.
 	buf := make([]byte, 15)
 	sink := must(pd.Register(buf, verbs.LocalWrite|verbs.RemoteWrite))
 	client := must(pd.CreateQP(qp))

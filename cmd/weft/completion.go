@@ -85,6 +85,7 @@ func requireShell(cmd *cobra.Command) {
 		shells = append(shells, sub.Name())
 	}
 	last := len(shells) - 1
+	cmd.Use, cmd.DisableFlagsInUseLine = "completion SHELL", true
 	known := strings.Join(shells[:last], ", ") + " or " + shells[last]
 	cmd.Args = func(cmd *cobra.Command, args []string) error {
 		if len(args) == 0 {
