@@ -1,3 +1,5 @@
+// This file is weft cat, and the help text about URLs.
+
 package main
 
 import (

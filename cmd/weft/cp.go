@@ -1,3 +1,5 @@
+// This file is weft cp.
+
 package main
 
 import (

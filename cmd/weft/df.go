@@ -1,3 +1,5 @@
+// This file is weft df.
+
 package main
 
 import (

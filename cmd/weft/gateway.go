@@ -1,3 +1,5 @@
+// This file is weft gateway.
+
 package main
 
 import (

@@ -1,3 +1,5 @@
+// This file formats sizes for people.
+
 package main
 
 import "fmt"

@@ -1,3 +1,5 @@
+// This file is weft info.
+
 package main
 
 import (

@@ -1,3 +1,5 @@
+// This file is weft ls.
+
 package main
 
 import (

@@ -1,3 +1,5 @@
+// This file is weft mkdir.
+
 package main
 
 import (

@@ -1,3 +1,5 @@
+// This file holds the exports that a command mounts, and the flags for them.
+
 package main
 
 import (

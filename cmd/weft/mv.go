@@ -1,3 +1,5 @@
+// This file is weft mv.
+
 package main
 
 import (

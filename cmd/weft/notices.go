@@ -1,3 +1,5 @@
+// This file is the log of servers at which nobody asked for a log.
+
 package main
 
 import (

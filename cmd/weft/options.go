@@ -1,3 +1,5 @@
+// This file holds the flags and checks that all commands share.
+
 package main
 
 import (

@@ -1,3 +1,5 @@
+// This file is weft perf.
+
 package main
 
 import (

@@ -1,3 +1,5 @@
+// This file is weft ping.
+
 package main
 
 import (

@@ -1,3 +1,5 @@
+// This file draws progress bars.
+
 package main
 
 import (

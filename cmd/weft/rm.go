@@ -1,3 +1,5 @@
+// This file is weft rm.
+
 package main
 
 import (

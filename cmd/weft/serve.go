@@ -1,3 +1,5 @@
+// This file is weft serve.
+
 package main
 
 import (

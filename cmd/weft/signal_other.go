@@ -1,5 +1,7 @@
 //go:build !unix
 
+// This file names the signal that ends a command, where there is only the interrupt.
+
 package main
 
 import "os"

@@ -1,5 +1,7 @@
 //go:build unix
 
+// This file names the signal that ends a command, beside the interrupt.
+
 package main
 
 import "syscall"

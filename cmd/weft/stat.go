@@ -1,3 +1,5 @@
+// This file is weft stat.
+
 package main
 
 import (

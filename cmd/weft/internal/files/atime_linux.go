@@ -1,3 +1,5 @@
+// This file finds the access time of a file.
+
 package files
 
 import (

@@ -1,5 +1,7 @@
 //go:build unix && !linux
 
+// This file stands in where access times are not found.
+
 package files
 
 import (

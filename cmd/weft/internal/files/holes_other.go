@@ -1,5 +1,7 @@
 //go:build !(linux || darwin || freebsd)
 
+// This file stands in where the system does not report holes.
+
 package files
 
 import "io"

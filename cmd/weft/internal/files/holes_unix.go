@@ -1,5 +1,7 @@
 //go:build linux || darwin || freebsd
 
+// This file names the system's ways to find holes.
+
 package files
 
 import "golang.org/x/sys/unix"

@@ -1,5 +1,7 @@
 //go:build !linux && !darwin
 
+// This file stands in where there are no special files.
+
 package files
 
 import (

@@ -1,5 +1,7 @@
 //go:build linux || darwin
 
+// This file makes special files.
+
 package files
 
 import (

@@ -1,5 +1,7 @@
 //go:build !unix
 
+// This file stands in where owners are not known.
+
 package files
 
 import "io/fs"

@@ -1,3 +1,5 @@
+// This file starts the other end as a child process.
+
 package perf
 
 import (
@@ -13,11 +15,10 @@ import (
 	"time"
 )
 
-// announcement begins the line by which a peer that was started by a driver
-// says where it listens.
+// announcement begins the line by which a child process gives its address.
 const announcement = "listening on "
 
-// Announce writes that line.
+// Announce writes the line with the address.
 func Announce(w io.Writer, addr fmt.Stringer) error {
 	_, err := fmt.Fprintf(w, "%s%s\n", announcement, addr)
 	return err
@@ -36,8 +37,8 @@ type Child struct {
 const childTime = 10 * time.Second
 
 // StartChild starts the program exe with args as a peer and waits for its
-// announcement. The child is to end when its standard input does, as it will
-// when this process ends, however that comes about.
+// announcement. The child has to exit at the end of its standard input, which ends
+// with this process in any case.
 func StartChild(ctx context.Context, exe string, args ...string) (*Child, error) {
 	c := &Child{cmd: exec.CommandContext(ctx, exe, args...), said: new(tail)}
 	c.cmd.Stderr = c.said
@@ -66,8 +67,8 @@ func StartChild(ctx context.Context, exe string, args ...string) (*Child, error)
 	return c, nil
 }
 
-// Stop ends the child and waits for it. The error holds what the child said if
-// it failed.
+// Stop ends the child and waits for it. If the child failed, the error holds the end of
+// its standard error.
 func (c *Child) Stop() error {
 	c.stdin.Close()
 	timer := time.AfterFunc(childTime, func() { c.cmd.Process.Kill() })

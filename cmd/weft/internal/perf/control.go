@@ -1,3 +1,5 @@
+// This file is the control connection: its messages and limits.
+
 package perf
 
 import (
@@ -12,12 +14,11 @@ import (
 	"time"
 )
 
-// protocol names the control connection's language and its version.
+// protocol names the protocol of the control connection, and its version.
 const protocol = "weft-perf 2"
 
-// Every connection begins with a byte that says what it is. Behind joinMark
-// comes the token of the session that it is for; then it is the session's, for
-// plain TCP or for MPA's start-up.
+// Every connection begins with a byte that says what it is. The token of the session
+// follows joinMark; from then on the connection carries plain TCP or MPA.
 const (
 	controlMark = 'C'
 	joinMark    = 'J'
@@ -38,7 +39,7 @@ const (
 	doCheck   = "check"   // the driver's part of the run is done; answered when the peer has compared
 )
 
-// A request is one line of the driver's.
+// A request is a line from the driver.
 type request struct {
 	Do     string  `json:"do"`
 	Hello  *hello  `json:"hello,omitempty"`
@@ -47,7 +48,7 @@ type request struct {
 	Run    *run    `json:"run,omitempty"`
 }
 
-// A hello is what both ends need to agree on.
+// A hello is the parameters that both ends agree on.
 type hello struct {
 	Protocol    string `json:"protocol"`
 	Token       []byte `json:"token"`       // the session's other connections begin with it
@@ -57,13 +58,13 @@ type hello struct {
 	Tuning      Tuning `json:"tuning"`
 }
 
-// remote is memory of one end's that the other may use.
+// remote is memory of one end that the other end may access.
 type remote struct {
 	STag uint32 `json:"stag"`
 	TO   uint64 `json:"to"`
 }
 
-// A reply is one line of the peer's.
+// A reply is a line from the peer.
 type reply struct {
 	Error  string  `json:"error,omitempty"`
 	Wait   bool    `json:"wait,omitempty"`   // of doHello: another driver measures; a second reply follows
@@ -115,13 +116,13 @@ func (c *control) answered() (reply, error) {
 	return r, nil
 }
 
-// A peerError is what failed at the other end.
+// A peerError is an error of the other end.
 type peerError string
 
 func (e peerError) Error() string { return "at the other end: " + string(e) }
 
-// guard makes calls on nc end when ctx does, until the returned function is
-// called, which may be called again. From then on deadlines are the caller's.
+// guard aborts calls on nc when ctx ends, until the returned function is called, also
+// repeatedly. From then on the caller sets the deadlines.
 func guard(ctx context.Context, nc net.Conn) (release func()) {
 	done := make(chan struct{})
 	stop := context.AfterFunc(ctx, func() {
@@ -137,7 +138,7 @@ func guard(ctx context.Context, nc net.Conn) (release func()) {
 	})
 }
 
-// allow makes calls on nc, which is guarded by ctx, end after d.
+// allow limits calls on nc, which ctx guards, to d.
 func allow(ctx context.Context, nc net.Conn, d time.Duration) {
 	nc.SetDeadline(time.Now().Add(d))
 	if ctx.Err() != nil {
@@ -145,10 +146,10 @@ func allow(ctx context.Context, nc net.Conn, d time.Duration) {
 	}
 }
 
-// past is a deadline that is over.
+// past is a deadline that has passed.
 var past = time.Unix(1, 0)
 
-// limited is a context that ends after d, too, and says so.
+// limited returns a context that also ends after d, with a limitError as its cause.
 func limited(ctx context.Context, d time.Duration) (context.Context, context.CancelFunc) {
 	return context.WithTimeoutCause(ctx, d, limitError(d))
 }
@@ -158,11 +159,11 @@ type limitError time.Duration
 
 func (e limitError) Error() string { return fmt.Sprintf("not finished within %v", time.Duration(e)) }
 
-// Timeout is true: time ran out.
+// Timeout reports true.
 func (e limitError) Timeout() bool { return true }
 
-// because prefers the end of ctx to the error that it led to, unless that says
-// so itself.
+// because returns the cause of the end of ctx in place of an error that followed from
+// it.
 func because(ctx context.Context, err error) error {
 	if cause := context.Cause(ctx); err != nil && cause != nil && !errors.Is(err, cause) {
 		return cause

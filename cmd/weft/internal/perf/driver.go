@@ -1,3 +1,5 @@
+// This file is the end that measures.
+
 package perf
 
 import (
@@ -25,10 +27,10 @@ type Config struct {
 	Ops         []Op          // operations
 	Sizes       []int         // message sizes in bytes, of the operations that have several
 	CRC         []bool        // settings of the CRC
-	Depth       int           // most messages under way at a time, on each connection
-	Batch       int           // messages posted at once; 0 is a quarter of those under way
-	Signal      int           // every which message is signaled; 0 is likewise
-	Rounds      int           // how often everything is measured, if Duration allows
+	Depth       int           // queue depth: most messages in flight on each connection
+	Batch       int           // messages posted at a time; 0 is a quarter of the depth
+	Signal      int           // one message in so many is signaled; 0 is a quarter of the depth
+	Rounds      int           // most rounds of measurement, as Duration allows
 	Duration    time.Duration // about how long it takes in all
 	Tuning      Tuning
 	Logger      *slog.Logger
@@ -42,11 +44,11 @@ type Config struct {
 	Progress func(step, steps int)
 }
 
-// verifySlots is the number of messages of a connection, each with a slot of
-// its own, by which an operation is verified; fewer when they are large.
+// verifySlots is the number of messages, each with its own slot, that verify an
+// operation on a connection; fewer if they are large.
 const verifySlots = 16
 
-// slotsFor is that number where so many connections share what a peer gives.
+// slotsFor returns the number of slots if so many connections share the memory.
 func slotsFor(size, connections int) int {
 	return min(max(min(inFlight, maxRoom/connections)/size, 1), verifySlots)
 }
@@ -123,8 +125,8 @@ func (d *driver) open(ctx context.Context) error {
 	if err := d.greet(ctx); err != nil {
 		return err
 	}
-	// Each step at the peer has a time limit, of which its reply tells; this
-	// one is for peers that do not reply.
+	// The peer limits the time of each step, and replies with an error; this limit
+	// is for peers that do not reply.
 	limit := cmp.Or(d.cfg.Timeout, openLimit) * time.Duration(d.cfg.Connections*(len(d.cfg.CRC)+1)+1)
 	ctx, cancel := limited(ctx, limit)
 	defer cancel()
@@ -142,8 +144,8 @@ func (d *driver) open(ctx context.Context) error {
 	return nil
 }
 
-// greet opens the control connection. The peer has to answer in time, but may
-// let this driver wait for others.
+// greet opens the control connection. The peer must answer in time, but may queue this
+// driver behind others.
 func (d *driver) greet(ctx context.Context) error {
 	soon, cancel := limited(ctx, cmp.Or(d.cfg.Timeout, openLimit))
 	defer cancel()
@@ -171,8 +173,8 @@ func (d *driver) greet(ctx context.Context) error {
 	return because(ctx, err)
 }
 
-// stranger says of an error before any reply what is expected of the other end. One
-// that the other end has told of speaks for itself.
+// stranger adds to an error before the first reply what was expected of the other end.
+// An error that the other end has sent needs no explanation.
 func (d *driver) stranger(err error) error {
 	var told peerError
 	if errors.As(err, &told) || errors.Is(err, context.Canceled) {
@@ -243,8 +245,8 @@ func (d *driver) close() {
 	}
 }
 
-// do carries out a run. It returns how long it took and, for the kinds that
-// measure them, leaves the round trips in d.trips.
+// do executes a run and returns its duration. Runs that measure latency leave the round
+// trips in d.trips.
 func (d *driver) do(ctx context.Context, r *run) (time.Duration, error) {
 	ctx, cancel := limited(ctx, cmp.Or(d.cfg.Timeout, runLimit))
 	defer cancel()
@@ -268,8 +270,7 @@ func (d *driver) do(ctx context.Context, r *run) (time.Duration, error) {
 	return elapsed, nil
 }
 
-// part carries out r, which is runs to each connection. What is timed is what
-// all connections do together.
+// part executes r, split into runs per connection, and times all of them together.
 func (d *driver) part(ctx context.Context, r *run, runs []run, endpoints []*endpoint) (time.Duration, error) {
 	if _, err := d.ask(request{Do: doRun, Run: r}); err != nil {
 		return 0, err

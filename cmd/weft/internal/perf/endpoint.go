@@ -1,3 +1,5 @@
+// This file is one end of an RDMA connection that is measured.
+
 package perf
 
 import (
@@ -35,8 +37,8 @@ type endpoint struct {
 	recvs   receives
 }
 
-// newEndpoint readies an endpoint whose queues take depth messages under way
-// and whose memory has room bytes for what goes out and for what comes in.
+// newEndpoint makes an endpoint whose queues hold depth messages, and whose memory has
+// room bytes for sending and as many for receiving.
 func newEndpoint(r *verbs.RNIC, room, depth int, tune Tuning) (_ *endpoint, err error) {
 	room = (room + wordSize - 1) &^ (wordSize - 1)
 	e := &endpoint{
@@ -74,10 +76,10 @@ func newEndpoint(r *verbs.RNIC, room, depth int, tune Tuning) (_ *endpoint, err 
 	return e, nil
 }
 
-// out is the memory that this end's messages come from.
+// out is the memory that this end sends from.
 func (e *endpoint) out() []byte { return e.buf[:e.room] }
 
-// in is the memory that the other end's messages go to.
+// in is the memory that this end receives into.
 func (e *endpoint) in() []byte { return e.buf[e.room:] }
 
 // outSGE and inSGE name n bytes at an offset of out and in.
@@ -96,7 +98,7 @@ func (e *endpoint) remote() *remote {
 	return &remote{STag: uint32(r.STag), TO: r.TO}
 }
 
-// close gives everything back.
+// close releases everything.
 func (e *endpoint) close() error {
 	var errs []error
 	if e.qp != nil {
@@ -115,8 +117,7 @@ func (e *endpoint) close() error {
 	return errors.Join(errs...)
 }
 
-// prepare lays out the memory for a run: the patterns of seed in what goes out,
-// and nothing where the other end's are to appear.
+// prepare fills the memory for a run: out with the patterns of seed, in with zeros.
 func (e *endpoint) prepare(r *run, seed uint64) {
 	for k := range r.Slots {
 		at := r.offset(k)
@@ -125,7 +126,7 @@ func (e *endpoint) prepare(r *run, seed uint64) {
 	}
 }
 
-// checkIn compares what came in with the patterns of seed.
+// checkIn compares in with the patterns of seed.
 func (e *endpoint) checkIn(r *run, seed uint64) error {
 	for k := range r.Slots {
 		at := r.offset(k)
@@ -136,7 +137,7 @@ func (e *endpoint) checkIn(r *run, seed uint64) error {
 	return nil
 }
 
-// reap takes completions, waiting for one if there is none.
+// reap polls for completions and waits if there are none.
 func (e *endpoint) reap(ctx context.Context) error {
 	n := e.cq.Poll(e.wcs[:])
 	for n == 0 {
@@ -160,7 +161,7 @@ func (e *endpoint) reap(ctx context.Context) error {
 		case wc.Status != verbs.Success:
 			return e.why(wc.Status)
 		case wc.Op == verbs.OpRecv || wc.Op == verbs.OpRecvImmediate:
-			if err := e.recvs.take(wc); err != nil {
+			if err := e.recvs.arrived(wc); err != nil {
 				return err
 			}
 			arrived++
@@ -171,7 +172,7 @@ func (e *endpoint) reap(ctx context.Context) error {
 	return e.recvs.post(e, arrived)
 }
 
-// why prefers the error that ended the queue pair to what it led to.
+// why returns the error that ended the queue pair in place of one that followed from it.
 func (e *endpoint) why(err error) error {
 	if cause := e.qp.Err(); cause != nil {
 		return cause
@@ -182,8 +183,8 @@ func (e *endpoint) why(err error) error {
 	return err
 }
 
-// drain waits until all that was posted has completed and all that was
-// expected has come.
+// drain waits until all posted work requests have completed and all expected messages
+// have arrived.
 func (e *endpoint) drain(ctx context.Context) error {
 	for e.pending > 0 || !e.recvs.done() {
 		if err := e.reap(ctx); err != nil {
@@ -193,7 +194,7 @@ func (e *endpoint) drain(ctx context.Context) error {
 	return nil
 }
 
-// notify sends a message of no bytes.
+// notify sends an empty message.
 func (e *endpoint) notify() error {
 	e.pending++
 	return e.qp.PostSend(verbs.SendWR{Op: verbs.OpSend, Flags: verbs.Signaled})

@@ -1,3 +1,5 @@
+// This file counts latencies and draws their histogram.
+
 package perf
 
 import (

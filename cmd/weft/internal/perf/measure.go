@@ -1,3 +1,5 @@
+// This file plans what is measured, and measures it round by round.
+
 package perf
 
 import (
@@ -16,7 +18,7 @@ type group struct {
 	meters []*meter
 }
 
-// A meter takes one figure of a group over and over.
+// A meter measures one figure of a group, round by round.
 type meter struct {
 	run run // N is the number of messages that fill a window
 	to  *series
@@ -48,7 +50,7 @@ const (
 	maxMessages = 1 << 24
 )
 
-// most is the bound of each of so many connections.
+// most is the bound for each of so many connections.
 func (m *meter) most(connections int) int {
 	if m.run.Kind == latency || m.run.Kind == echo {
 		return maxTrips / connections
@@ -92,17 +94,17 @@ func (d *driver) measure(ctx context.Context) (*Report, error) {
 		began := time.Now()
 		for _, g := range groups {
 			for i := range g.meters {
-				// To and fro, so that none is always the first.
+				// Alternate the order, so that no meter is always the first.
 				if rounds%2 == 1 {
 					i = len(g.meters) - 1 - i
 				}
-				if err := d.take(ctx, g.meters[i], window); err != nil {
+				if err := d.runMeter(ctx, g.meters[i], window); err != nil {
 					return nil, err
 				}
 				progress()
 			}
 		}
-		// A machine that is busier than it was gets fewer rounds, not more time.
+		// A machine that has become busier gets fewer rounds, not more time.
 		rounds++
 		if time.Since(start)+time.Since(began) > d.cfg.Duration*5/4 {
 			break
@@ -111,17 +113,17 @@ func (d *driver) measure(ctx context.Context) (*Report, error) {
 	return d.report(groups, rounds, time.Since(start)), nil
 }
 
-// maxWindow leaves a run time to take several times as long as the one before
-// it foretold, before the peer ends it.
+// maxWindow lets a run take several times as long as the last one predicted, before the
+// peer's limit ends it.
 const maxWindow = runLimit / 4
 
-// window is how long each of so many meters runs in a round. Finding out how
-// many messages fill it takes about as long as a round.
+// window is how long each of so many meters runs in a round. Calibration takes about as
+// long as a round.
 func (c *Config) window(meters int) time.Duration {
 	return min(c.Duration/time.Duration(max(meters*(c.Rounds+1), 1)), maxWindow)
 }
 
-// verify moves messages between slots of their own, which both ends compare.
+// verify moves messages, each with its own slot, and both ends compare the data.
 func (d *driver) verify(ctx context.Context, g *group) error {
 	for _, crc := range d.cfg.CRC {
 		slots := slotsFor(g.size, d.cfg.Connections)
@@ -151,15 +153,15 @@ func (d *driver) calibrate(ctx context.Context, m *meter, window time.Duration) 
 	}
 }
 
-// fit sets m's number of messages so that they fill window, as the last run,
-// which took elapsed, tells, up to most.
+// fit sets the number of messages that fill window, up to most, from the last run, which
+// took elapsed.
 func (m *meter) fit(elapsed, window time.Duration, most int) {
 	n := float64(m.run.N) * float64(window) / float64(max(elapsed, 1))
 	m.run.N = max(int(math.Round(min(n, float64(most)))), 1)
 }
 
-// take measures once.
-func (d *driver) take(ctx context.Context, m *meter, window time.Duration) error {
+// runMeter measures one figure once.
+func (d *driver) runMeter(ctx context.Context, m *meter, window time.Duration) error {
 	elapsed, err := d.do(ctx, &m.run)
 	if err != nil {
 		return err
@@ -175,7 +177,7 @@ func (d *driver) take(ctx context.Context, m *meter, window time.Duration) error
 	return nil
 }
 
-// tripParts is by how much a round trip is divided to be op's latency.
+// tripParts is the divisor that makes the latency of op from a round trip.
 func (op Op) tripParts() int {
 	if op.fetches() {
 		return 1
@@ -183,7 +185,7 @@ func (op Op) tripParts() int {
 	return 2
 }
 
-// report sums up what the groups have collected.
+// report summarizes the series of all groups.
 func (d *driver) report(groups []*group, rounds int, took time.Duration) *Report {
 	rep := newReport(d.cfg, d.system, rounds, took)
 	for _, g := range groups {

@@ -1,3 +1,5 @@
+// This file names the operations.
+
 package perf
 
 import (

@@ -1,3 +1,5 @@
+// This file makes and checks the data of messages.
+
 package perf
 
 import (
@@ -6,7 +8,7 @@ import (
 )
 
 // A pattern is a sequence of bytes that no other seed has at any offset (but
-// by chance), so that data of another message, or from another place, shows.
+// by chance), so that data of another message or place is detected.
 
 // word k of the pattern of seed (the finalizer of splitmix64).
 func patternWord(seed, k uint64) uint64 {

@@ -1,3 +1,5 @@
+// This file is the end that serves measurements.
+
 package perf
 
 import (
@@ -15,13 +17,13 @@ import (
 	"github.com/weft-rdma/weft/verbs"
 )
 
-// Bounds of what those who connect can make a peer keep or wait for.
+// Limits of what a peer keeps for drivers, and how long it waits for them.
 const (
 	maxRoom    = MaxSize          // bytes of memory each way, of all connections with one setting of the CRC
 	maxDepth   = 1 << 14          // messages under way on one connection
 	maxDepths  = 1 << 16          // and on all with one setting of the CRC
-	maxOpening = 64               // connections that have not said what they are
-	maxWaiting = 16               // drivers that wait for their turn
+	maxOpening = 64               // connections whose first byte has not come
+	maxWaiting = 16               // drivers in the queue
 	openLimit  = 10 * time.Second // for each step of a session's set-up
 	idleLimit  = 30 * time.Second // between two requests of a driver
 	runLimit   = 2 * time.Minute  // for each run
@@ -31,22 +33,20 @@ const (
 // MaxConnections is the largest number of connections of each kind.
 const MaxConnections = 256
 
-// DepthLimit is how many messages may be under way at a time on each of so
-// many connections.
+// DepthLimit is the largest depth of each of so many connections.
 func DepthLimit(connections int) int { return min(maxDepth, maxDepths/connections) }
 
-// SizeLimit is how many bytes each of their messages may have.
+// SizeLimit is the largest message, in bytes, on each of so many connections.
 func SizeLimit(connections int) int { return maxRoom / connections }
 
-// limits are the times that a peer gives those who connect.
-// Turn is how long who has the turn may ask for nothing while others wait; 0: as
-// long as idle.
+// limits are the time limits for a driver. Turn is how long the driver that has the
+// turn may be idle while others wait; 0 is as long as idle.
 type limits struct{ open, idle, run, turn time.Duration }
 
 // A PeerConfig says how a peer serves.
 type PeerConfig struct {
 	Listener *net.TCPListener
-	Logger   *slog.Logger            // tells of those who could not be served
+	Logger   *slog.Logger            // reports drivers that could not be served
 	Wrap     func(net.Conn) net.Conn // around RDMA connections; nil for nothing
 	Once     bool                    // end after the first session
 
@@ -57,12 +57,12 @@ type PeerConfig struct {
 	limits limits // zero is the constants above
 }
 
-// Serve takes the other end of measurements, one driver at a time, until ctx
-// ends, and closes the listener. Whoever connects is heard at once, so that
-// nobody who says nothing, or nonsense, keeps drivers from being served; drivers
-// that come during a measurement wait, those of all origins in turn. Who has the turn
-// and asks for nothing loses it after a second if others wait. With Once it returns how the first
-// session went; otherwise sessions that fail are logged.
+// Serve is the other end of measurements, one driver at a time, until ctx ends; then it
+// closes the listener. It reads the first byte of every connection at once, so that a
+// silent or broken peer does not keep drivers waiting. Drivers that connect during a
+// measurement are queued. While drivers wait, one that has the turn and is idle for a
+// second loses it. With Once Serve returns the result of the first session; otherwise
+// it logs sessions that fail.
 func Serve(ctx context.Context, cfg PeerConfig) error {
 	defer cfg.Listener.Close()
 	if cfg.limits == (limits{}) {
@@ -77,7 +77,7 @@ func Serve(ctx context.Context, cfg PeerConfig) error {
 	}
 	defer rnic.Close()
 	p := &peer{cfg: &cfg, rnic: rnic, opening: fairness.NewPlaces(maxOpening), first: make(chan error, 1)}
-	p.turned.Logger = cfg.Logger
+	p.refused.Logger = cfg.Logger
 	var all sync.WaitGroup
 	defer all.Wait()
 	serving, cancel := context.WithCancel(ctx)
@@ -107,32 +107,32 @@ func Serve(ctx context.Context, cfg PeerConfig) error {
 	}
 }
 
-// acceptPause keeps a peer that cannot accept from doing nothing else.
+// acceptPause is the backoff after a failed accept.
 const acceptPause = 50 * time.Millisecond
 
-// A peer finds out what those who connect are, and lets drivers take turns.
+// A peer sorts connections by their first byte, and gives drivers their turns.
 type peer struct {
 	cfg     *PeerConfig
 	rnic    *verbs.RNIC
-	opening *fairness.Places // of those who have not said what they are
-	turned  fairness.Log     // those turned away
+	opening *fairness.Places // of connections whose first byte has not come
+	refused fairness.Log     // of connections that were refused or failed
 	first   chan error       // capacity 1: with Once, how the first session went
 	end     func()           // ends Serve
 
-	mu      sync.Mutex
-	taken   bool         // somebody has the turn
-	current *session     // that has it, nil once it ends
-	last    origin.Share // that had it before
-	waiting []*waiter    // for it, oldest first
-	looking bool         // look is to come
+	mu       sync.Mutex
+	busy     bool         // a driver has the turn
+	current  *session     // its session, nil once that ends
+	last     origin.Share // who has or had the turn
+	waiting  []*waiter    // for the turn, oldest first
+	watching bool         // watchIdle's timer is set
 }
 
-// An opening is a connection that has not said what it is.
+// An opening is a connection whose first byte has not come.
 type opening struct {
 	nc    *net.TCPConn
 	share origin.Share
 	began time.Time
-	leave func() // gives its place back; may be called again
+	leave func() // releases its place; may be called again
 }
 
 // Standing is that of a [fairness.Holder].
@@ -150,27 +150,27 @@ func drop(nc *net.TCPConn) {
 	nc.Close()
 }
 
-// enter gives a connection a place, if need be that of another, mostly that which
-// has kept silent for longest. Nil says that there is none, and it is closed.
+// enter gives a connection a place, if need be by evicting another, mostly the one that
+// has been silent for longest. It returns nil if it has closed the connection.
 func (p *peer) enter(ctx context.Context, nc *net.TCPConn) *opening {
 	from, err := p.cfg.Admit(nc)
 	if err != nil {
 		drop(nc)
-		p.turned.Tell(slog.LevelWarn, "refused a connection", origin.Of(nc.RemoteAddr()).Share(), nc.RemoteAddr(), err)
+		p.refused.Tell(slog.LevelWarn, "refused a connection", origin.Of(nc.RemoteAddr()).Share(), nc.RemoteAddr(), err)
 		return nil
 	}
 	o := &opening{nc: nc, share: from.Share(), began: time.Now()}
 	place, err := p.opening.Take(ctx, o.share, o)
 	if err != nil {
 		drop(nc)
-		p.turned.Tell(slog.LevelWarn, "refused a connection", o.share, nc.RemoteAddr(), err)
+		p.refused.Tell(slog.LevelWarn, "refused a connection", o.share, nc.RemoteAddr(), err)
 		return nil
 	}
 	o.leave = sync.OnceFunc(place.Free)
 	return o
 }
 
-// receive finds out what a connection is, which it owns, and serves it.
+// receive reads the first byte of a connection, which it owns, and serves it.
 func (p *peer) receive(ctx context.Context, o *opening) {
 	defer o.leave()
 	nc := o.nc
@@ -191,14 +191,14 @@ func (p *peer) receive(ctx context.Context, o *opening) {
 		err = stranger(err)
 	}
 	if err != nil && ctx.Err() == nil {
-		p.turned.Tell(slog.LevelWarn, "connection ended", o.share, nc.RemoteAddr(), err)
+		p.refused.Tell(slog.LevelWarn, "connection ended", o.share, nc.RemoteAddr(), err)
 	}
 }
 
-// errStranger says that a connection is of no driver, or of another session.
+// errStranger is the error of a connection that belongs to no driver or session.
 var errStranger = errors.New("not a connection of weft perf, or one of a session that is over")
 
-// stranger is errStranger with what there was instead, if that was an error.
+// stranger returns errStranger, with its cause if there is one.
 func stranger(err error) error {
 	if err == nil {
 		return errStranger
@@ -206,8 +206,8 @@ func stranger(err error) error {
 	return fmt.Errorf("%w: %w", errStranger, err)
 }
 
-// join hands a connection to the session whose token it brings, when it has
-// been released from the limits of its opening.
+// join hands a connection to the session of its token, after the time limits of its
+// opening have been released.
 func (p *peer) join(nc *net.TCPConn, release func()) error {
 	var token [tokenLen]byte
 	if _, err := io.ReadFull(nc, token[:]); err != nil {
@@ -223,21 +223,21 @@ func (p *peer) join(nc *net.TCPConn, release func()) error {
 	return nil
 }
 
-// drive serves a driver, by its control connection, when its turn has come.
+// drive serves a driver by its control connection, when it has the turn.
 func (p *peer) drive(ctx context.Context, o *opening) error {
 	s := newSession(p.cfg, p.rnic, o.nc)
 	defer s.close()
 	if err := s.greet(ctx); err != nil {
 		return err
 	}
-	if err := p.take(ctx, s, o); err != nil {
+	if err := p.waitTurn(ctx, s, o); err != nil {
 		return err
 	}
 	err := s.answer(ctx, reply{}, nil)
 	if err == nil {
 		err = s.serve(ctx)
 	}
-	p.give(s)
+	p.endTurn(s)
 	if p.cfg.Once {
 		select {
 		case p.first <- err:

@@ -1,3 +1,5 @@
+// This file measures latency.
+
 package perf
 
 import (
@@ -7,13 +9,12 @@ import (
 	"github.com/weft-rdma/weft/verbs"
 )
 
-// signalEvery is how often a work request of a latency run is signaled: each
-// one would cost a completion, none would fill the queue.
+// signalEvery is the signaling interval of a latency run. A signal for each request
+// would cost a completion each; without any the queue would fill up.
 const signalEvery = 16
 
-// ping makes the work requests by which message k of a latency run goes out:
-// for a Write also the Send of no bytes that tells of it. They come from
-// source, which is out at the driver and in at the peer.
+// ping makes the work requests of message k of a latency run; an empty Send follows a
+// Write, to notify the peer. Source is out at the driver and in at the peer.
 func (e *endpoint) ping(r *run, k int, source verbs.SGE) []verbs.SendWR {
 	wrs := e.batch[:1]
 	e.message(r, k, &wrs[0], e.sges[:1:1])
@@ -49,8 +50,7 @@ func (e *endpoint) pingpong(ctx context.Context, r *run, trips []time.Duration) 
 	return e.drain(ctx)
 }
 
-// preparePong readies the peer for a latency run whose messages go back: each
-// takes a receive.
+// preparePong posts the receives of a latency run at the peer, one for each message.
 func (e *endpoint) preparePong(r *run) error {
 	return e.expect(r, r.opening()+r.N, min(r.opening()+r.N, signalEvery), r.Op.receives())
 }

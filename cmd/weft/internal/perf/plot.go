@@ -1,3 +1,5 @@
+// This file draws the report as SVG.
+
 package perf
 
 import (

@@ -1,3 +1,5 @@
+// This file posts receives and checks what arrives.
+
 package perf
 
 import (
@@ -54,8 +56,8 @@ func (v *receives) post(e *endpoint, n int) error {
 	return nil
 }
 
-// take notes the arrival of a message and checks what its completion says.
-func (v *receives) take(wc *verbs.WC) error {
+// arrived counts a message and checks its completion.
+func (v *receives) arrived(wc *verbs.WC) error {
 	switch {
 	case v.got == v.total:
 		return fmt.Errorf("more messages than the %d of the run", v.total)

@@ -1,3 +1,5 @@
+// This file is the report, and its JSON form.
+
 package perf
 
 import (

@@ -1,3 +1,5 @@
+// This file describes one run of an operation.
+
 package perf
 
 import (
@@ -15,8 +17,8 @@ const (
 	echo      kind = "echo"      // plain TCP, one at a time
 )
 
-// A run moves N messages over each connection, all at the same time. Driver and peer derive all else
-// from it, each for its own part.
+// A run moves N messages over each connection, on all at the same time. Driver and peer
+// derive their parts from it.
 type run struct {
 	Kind   kind   `json:"kind"`
 	Op     Op     `json:"op"`
@@ -61,30 +63,28 @@ func (r *run) check(room, depth int) error {
 	case r.Depth < 1 || r.Depth > depth:
 		return fmt.Errorf("%d messages in flight: the connection has a depth of %d", r.Depth, depth)
 	case r.Batch < 1 || r.Batch > r.Depth || r.Signal < 1 || r.Signal > r.Depth-r.Batch+1:
-		// Else a batch could wait for one that nobody tells the end of.
+		// Otherwise a batch could wait for a message that is not signaled.
 		return fmt.Errorf("batches of %d and one signal in %d: expected a sum of at most one more than the depth of %d", r.Batch, r.Signal, r.Depth)
 	}
 	return nil
 }
 
-// inFlight bounds the bytes under way, so that large messages do not need
-// deep queues.
+// inFlight bounds the bytes in flight, so that large messages need no deep queues.
 const inFlight = 4 << 20
 
-// depthFor is the number of messages of size bytes that are under way at a
-// time, where queues have depth work requests.
+// depthFor is the number of messages of size bytes that are in flight, if queues have
+// depth work requests.
 func depthFor(size, depth int) int {
 	return min(max(inFlight/size, portions), depth)
 }
 
-// portions is how many batches, and how many signaled messages, make up the
-// depth by default.
+// portions is how many batches, and how many signaled messages, make up the depth by
+// default.
 const portions = 4
 
-// portion is how many of the depth messages under way are posted at once, or
-// for how many one is signaled, where want is what was asked for: 0 for the
-// default, and no more than half of them, so that there is always something
-// under way.
+// portion is the batch size or the signaling interval for a depth. Want is the flag's
+// value, 0 for the default. It is at most half of the depth, so that there are always
+// messages in flight.
 func portion(want, depth int) int {
 	if want == 0 {
 		return max(depth/portions, 1)
@@ -92,7 +92,7 @@ func portion(want, depth int) int {
 	return min(want, max(depth/2, 1))
 }
 
-// signals tells whether message k is signaled.
+// signals reports whether message k is signaled.
 func (r *run) signals(k int) bool { return (k+1)%r.Signal == 0 || k+1 == r.N }
 
 // signaled is how many of the first k messages are signaled.

@@ -1,3 +1,5 @@
+// This file serves one driver.
+
 package perf
 
 import (
@@ -15,7 +17,7 @@ import (
 	"github.com/weft-rdma/weft/verbs"
 )
 
-// A session is one driver's, at the peer.
+// A session serves one driver at the peer.
 type session struct {
 	cfg     *PeerConfig
 	rnic    *verbs.RNIC
@@ -40,7 +42,7 @@ func (s *session) answer(ctx context.Context, rep reply, err error) error {
 	return because(ctx, errors.Join(err, s.ctl.send(rep)))
 }
 
-// greet hears the driver's hello; it is answered when its turn has come.
+// greet reads the hello of the driver, which is answered when the driver has the turn.
 func (s *session) greet(ctx context.Context) error {
 	var req request
 	if err := s.ctl.receive(&req); err != nil {
@@ -54,7 +56,7 @@ func (s *session) greet(ctx context.Context) error {
 	return nil
 }
 
-// check refuses hellos of those who cannot be served.
+// check refuses a hello that the peer cannot serve.
 func (s *session) check(req *request) error {
 	h := req.Hello
 	switch {
@@ -74,7 +76,7 @@ func (s *session) check(req *request) error {
 	return nil
 }
 
-// serve does what the driver asks until it hangs up.
+// serve executes the requests of the driver until it closes the connection.
 func (s *session) serve(ctx context.Context) error {
 	for {
 		var req request
@@ -94,10 +96,10 @@ func (s *session) serve(ctx context.Context) error {
 	}
 }
 
-// interrupt ends the session of a driver that asks for nothing.
+// interrupt ends the session of an idle driver.
 func (s *session) interrupt() { s.ctl.nc.Close() }
 
-// close gives everything back, when nobody can join any more.
+// close releases everything. No connection can join by then.
 func (s *session) close() {
 	for _, endpoints := range s.rdma {
 		for _, e := range endpoints {
@@ -116,7 +118,7 @@ func (s *session) close() {
 	s.ctl.nc.Close()
 }
 
-// obey does what a request asks.
+// obey executes a request.
 func (s *session) obey(ctx context.Context, req *request) (rep reply, err error) {
 	limit := s.cfg.limits.open
 	if req.Do == doRun {
@@ -137,7 +139,7 @@ func (s *session) obey(ctx context.Context, req *request) (rep reply, err error)
 	return rep, because(ctx, err)
 }
 
-// known tells whether a token is the session's.
+// known reports whether a token is that of the session.
 func (s *session) known(token []byte) bool {
 	return subtle.ConstantTimeCompare(token, s.hello.Token) == 1
 }
@@ -196,8 +198,8 @@ func (s *session) establish(ctx context.Context, e *endpoint, crc bool) error {
 	return err
 }
 
-// run takes the peer's part of a run: it says when it is ready, and after its
-// part, when the driver has done its own, compares what came.
+// run executes the peer's part of a run. It replies when it is ready, and compares the
+// data when driver and peer have finished.
 func (s *session) run(ctx context.Context, r *run) error {
 	if err := r.check(s.hello.Room, s.hello.Depth); err != nil {
 		return err
@@ -224,8 +226,8 @@ func (s *session) run(ctx context.Context, r *run) error {
 	return compare()
 }
 
-// part readies the peer for r. It returns its part, and how to compare what
-// has come when both parts are done.
+// part prepares the peer for r. It returns the peer's part, and the check to run when
+// both parts are done.
 func (s *session) part(ctx context.Context, r *run) (part, compare func() error, err error) {
 	n := s.hello.Connections
 	runs := r.split(n)

@@ -1,3 +1,5 @@
+// This file reads and writes message sizes.
+
 package perf
 
 import (
@@ -36,7 +38,7 @@ func ParseSizes(s string) ([]int, error) {
 	return sizes, nil
 }
 
-// ParseSize reads one of them.
+// ParseSize reads one size.
 func ParseSize(text string) (int, error) {
 	digits := strings.TrimRight(text, "kKmMiIbB ")
 	factor := 1

@@ -1,3 +1,5 @@
+// This file computes medians and percentiles.
+
 package perf
 
 import (
@@ -59,7 +61,7 @@ func (s *series) addLatency(trips []time.Duration, parts int) {
 	s.messages += len(trips)
 }
 
-// latencies sums the rounds up.
+// latencies summarizes the rounds.
 func (s *series) latencies() Latency {
 	of := func(value func(*Latency) float64) []float64 {
 		values := make([]float64, len(s.latency))

@@ -1,3 +1,5 @@
+// This file is plain TCP, the baseline.
+
 package perf
 
 import (
@@ -18,8 +20,8 @@ type tcpStream struct {
 // is a good one.
 const bulk = 1 << 20
 
-// requestLen is what asks for an answer when the latency of a read is
-// compared: as much as a short request of any protocol has.
+// requestLen is the length of the request when the latency of a read is compared: that
+// of a short request of any protocol.
 const requestLen = 16
 
 func newTCPStream(nc *net.TCPConn, maxSize int) *tcpStream {
@@ -48,8 +50,8 @@ func (s *tcpStream) read(n, size int) error {
 	return nil
 }
 
-// transfer is the driver's part of a bandwidth run; a Read's bytes come to it,
-// all others go.
+// transfer is the driver's part of a bandwidth run: it receives for a Read and sends
+// otherwise.
 func (s *tcpStream) transfer(ctx context.Context, r *run) error {
 	defer guard(ctx, s.nc)()
 	if r.Op == Read {

@@ -1,3 +1,5 @@
+// This file writes the report as tables.
+
 package perf
 
 import (

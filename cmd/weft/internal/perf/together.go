@@ -1,3 +1,5 @@
+// This file runs something on all connections together.
+
 package perf
 
 import (
@@ -7,9 +9,8 @@ import (
 	"time"
 )
 
-// together carries out part for each of n connections at the same time and
-// returns when all have ended. The first that fails is the error, and ends the
-// context of the others.
+// together runs part for each of n connections at the same time and waits for all. The
+// first error is returned, and cancels the context of the others.
 func together(ctx context.Context, n int, part func(ctx context.Context, i int) error) error {
 	if n == 1 {
 		return part(ctx, 0)
@@ -28,7 +29,7 @@ func together(ctx context.Context, n int, part func(ctx context.Context, i int) 
 	return context.Cause(ctx)
 }
 
-// timed is together with how long it took.
+// timed is together, and measures its duration.
 func timed(ctx context.Context, n int, part func(ctx context.Context, i int) error) (time.Duration, error) {
 	start := time.Now()
 	err := together(ctx, n, part)

@@ -1,3 +1,5 @@
+// This file measures bandwidth and message rate.
+
 package perf
 
 import (
@@ -21,8 +23,8 @@ func (e *endpoint) build(r *run, k, n int) []verbs.SendWR {
 	return wrs
 }
 
-// post posts a batch. One of a single message is posted as programs post it that
-// have no batches: the queue pair tells apart who says that there is no more yet.
+// post posts a batch. A single message is posted by PostSend, as a program without
+// batches does it: the queue pair treats the two differently.
 func (e *endpoint) post(wrs []verbs.SendWR) error {
 	if len(wrs) == 1 {
 		return e.qp.PostSend(wrs[0])
@@ -55,8 +57,7 @@ func (e *endpoint) message(r *run, k int, wr *verbs.SendWR, sgl []verbs.SGE) {
 	}
 }
 
-// begin readies the driver for its part of a run, and opens a run of one-sided
-// operations.
+// begin prepares the driver for a run, and opens a run of one-sided operations.
 func (e *endpoint) begin(ctx context.Context, r *run) error {
 	var err error
 	switch {
@@ -104,13 +105,13 @@ func (e *endpoint) transfer(ctx context.Context, r *run) error {
 	return e.drain(ctx)
 }
 
-// underWay is how many of the posted messages may not have completed: those
-// behind the last that is known to have.
+// underWay is how many posted messages may be incomplete: those after the last one known
+// to be complete.
 func (e *endpoint) underWay(r *run, posted int) int {
 	return posted - (r.signaled(posted)-e.pending)*r.Signal
 }
 
-// end ends a run: one that the peer does not answer has to be told of.
+// end ends a run. The peer is notified of the end of one that it does not answer.
 func (e *endpoint) end(ctx context.Context, r *run) error {
 	if !r.Op.fetches() {
 		return nil
@@ -121,13 +122,13 @@ func (e *endpoint) end(ctx context.Context, r *run) error {
 	return e.drain(ctx)
 }
 
-// prepareAnswer readies the peer for its part of a bandwidth run.
+// prepareAnswer prepares the peer for a bandwidth run.
 func (e *endpoint) prepareAnswer(r *run) error {
 	return e.expect(r, r.incoming(), r.window(), r.Op.receives())
 }
 
-// answer is the peer's part of a bandwidth run, after prepareAnswer: it
-// answers what the driver waits for.
+// answer is the peer's part of a bandwidth run, after prepareAnswer: it sends the
+// acknowledgements that the driver waits for.
 func (e *endpoint) answer(ctx context.Context, r *run) error {
 	for acks := 0; acks < r.acks(); {
 		for e.recvs.got < r.ackAt(acks) {
@@ -143,7 +144,7 @@ func (e *endpoint) answer(ctx context.Context, r *run) error {
 	return e.drain(ctx)
 }
 
-// checkDriver compares what the driver got by a run.
+// checkDriver compares the data that the driver received in a run.
 func (e *endpoint) checkDriver(r *run) error {
 	switch {
 	case r.Op == Read:
@@ -151,8 +152,8 @@ func (e *endpoint) checkDriver(r *run) error {
 	case r.Kind == latency && !r.Op.word():
 		return e.checkIn(r, r.Seed) // it came back
 	case r.Op.atomic():
-		// Each slot holds what its last operation found: the count of those
-		// before it.
+		// Each slot holds the value that its last operation returned: the
+		// number of operations before it.
 		for k := max(r.N-r.Slots, 0); k < r.N; k++ {
 			if got := binary.NativeEndian.Uint64(e.in()[r.offset(k):]); got != uint64(k) {
 				return fmt.Errorf("%s %d returned %d, expected %d", r.Op, k, got, k)
@@ -162,8 +163,8 @@ func (e *endpoint) checkDriver(r *run) error {
 	return nil
 }
 
-// checkPeer compares what the peer got by a run. Immediate Data was checked as
-// it came.
+// checkPeer compares the data that the peer received in a run. Immediate Data was
+// checked on arrival.
 func (e *endpoint) checkPeer(r *run) error {
 	switch {
 	case r.Op == Write || r.Op == Send:

@@ -1,3 +1,5 @@
+// This file sets the options of sockets and protocols.
+
 package perf
 
 import (
@@ -20,8 +22,8 @@ type Tuning struct {
 	Markers bool `json:"markers,omitempty"`
 	// MaxULPDU is the largest ULPDU in bytes; 0 follows the path's segment size.
 	MaxULPDU int `json:"max_ulpdu,omitempty"`
-	// Spin is how long an RDMA connection is polled, and its completion queue,
-	// before who waits for it sleeps.
+	// Spin is how long a waiter polls an RDMA connection and its completion queue
+	// before it sleeps.
 	Spin time.Duration `json:"spin_ns,omitempty"`
 }
 

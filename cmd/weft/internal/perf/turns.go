@@ -1,6 +1,16 @@
-package perf
+// This file gives drivers their turns: a peer measures with one at a time, and the
+// others wait in a queue that is fair to all origins.
+//
+//  1. waitTurn gives a driver the turn if nobody has it. Otherwise it queues the
+//     driver, if need be in place of the youngest of the origin with the most.
+//  2. endTurn closes the session and wakes the next driver, preferably of another
+//     origin.
+//  3. While drivers wait, watchIdle interrupts a session that requests nothing.
+//
+// Locking: peer.mu protects the queue and who has the turn. Sessions are closed
+// without it.
 
-// This file is the turns that drivers take, and who waits for one.
+package perf
 
 import (
 	"context"
@@ -15,17 +25,17 @@ type waiter struct {
 	s     *session
 	share origin.Share
 	turn  chan struct{} // closed when it comes
-	over  chan struct{} // closed when there is no place for it any more
+	over  chan struct{} // closed when another took its place in the queue
 }
 
-// errCrowded is told drivers that cannot wait.
+// errCrowded is the answer to a driver for which the queue has no room.
 var errCrowded = errors.New("too many measurements are waiting: try again later")
 
-// take waits for the turn of s, whose connection then is no opening any more.
-func (p *peer) take(ctx context.Context, s *session, o *opening) error {
+// waitTurn returns when s has the turn. Its connection is no opening any more then.
+func (p *peer) waitTurn(ctx context.Context, s *session, o *opening) error {
 	p.mu.Lock()
-	if !p.taken {
-		p.begin(s, o.share)
+	if !p.busy {
+		p.startTurn(s, o.share)
 		p.mu.Unlock()
 		o.leave()
 		return nil
@@ -52,14 +62,15 @@ func (p *peer) take(ctx context.Context, s *session, o *opening) error {
 	}
 }
 
-// begin gives the turn to s; needs mu.
-func (p *peer) begin(s *session, share origin.Share) {
-	p.taken, p.current, p.last = true, s, share
+// startTurn gives the turn to s. The caller holds mu.
+func (p *peer) startTurn(s *session, share origin.Share) {
+	p.busy, p.current, p.last = true, s, share
 	s.rests.Store(time.Now().UnixNano())
 }
 
-// queue has a driver wait, if need be in place of the youngest of the share with
-// the most that wait; false says that that would be its own. It needs mu.
+// queue adds a driver to the queue. If that is full, the youngest of the share with the
+// most drivers loses its place; queue returns false if that is the driver's own share.
+// The caller holds mu.
 func (p *peer) queue(w *waiter) bool {
 	if len(p.waiting) >= maxWaiting {
 		i := mostWaiting(p.waiting, w.share)
@@ -70,12 +81,12 @@ func (p *peer) queue(w *waiter) bool {
 		p.waiting = append(p.waiting[:i:i], p.waiting[i+1:]...)
 	}
 	p.waiting = append(p.waiting, w)
-	p.look()
+	p.watchIdle()
 	return true
 }
 
-// mostWaiting returns the youngest of the share with the most, if it has more than
-// own would have with one more; otherwise -1.
+// mostWaiting returns the index of the youngest driver of the share with the most, if
+// that share has more than own would have with one more; otherwise -1.
 func mostWaiting(all []*waiter, own origin.Share) int {
 	count := map[origin.Share]int{own: 1}
 	for _, w := range all {
@@ -90,8 +101,8 @@ func mostWaiting(all []*waiter, own origin.Share) int {
 	return most
 }
 
-// unqueue takes a driver out that waits no longer. If its turn has come, the next
-// one has it.
+// unqueue removes a driver that no longer waits. If it has the turn by now, the next
+// driver gets it.
 func (p *peer) unqueue(w *waiter) {
 	p.mu.Lock()
 	for i, other := range p.waiting {
@@ -104,21 +115,21 @@ func (p *peer) unqueue(w *waiter) {
 	p.mu.Unlock()
 	select {
 	case <-w.turn:
-		p.give(w.s)
+		p.endTurn(w.s)
 	default:
 	}
 }
 
-// give ends s, and then lets the next driver have its turn, one of another share
-// best: memory is that of one session at a time.
-func (p *peer) give(s *session) {
+// endTurn closes s and gives the turn to the next driver, preferably of another share.
+// It closes s first, because there is memory for one session at a time.
+func (p *peer) endTurn(s *session) {
 	p.mu.Lock()
 	p.current = nil // nobody can join any more
 	p.mu.Unlock()
 	s.close()
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if p.taken = len(p.waiting) > 0; !p.taken {
+	if p.busy = len(p.waiting) > 0; !p.busy {
 		return
 	}
 	next := 0
@@ -130,27 +141,27 @@ func (p *peer) give(s *session) {
 	}
 	w := p.waiting[next]
 	p.waiting = append(p.waiting[:next:next], p.waiting[next+1:]...)
-	p.begin(w.s, w.share)
+	p.startTurn(w.s, w.share)
 	close(w.turn)
 }
 
-// look sees to it that who has the turn and asks for nothing loses it to those who
-// wait; needs mu.
-func (p *peer) look() {
+// watchIdle interrupts the session that has the turn if it requests nothing while
+// others wait. The caller holds mu.
+func (p *peer) watchIdle() {
 	limit := p.cfg.limits.turn
-	if p.looking || len(p.waiting) == 0 || limit == 0 {
+	if p.watching || len(p.waiting) == 0 || limit == 0 {
 		return
 	}
-	p.looking = true
+	p.watching = true
 	time.AfterFunc(limit/2, func() {
 		p.mu.Lock()
 		defer p.mu.Unlock()
-		p.looking = false
+		p.watching = false
 		if s := p.current; s != nil && len(p.waiting) > 0 {
 			if since := s.rests.Load(); since != 0 && time.Now().UnixNano()-since >= int64(limit) {
 				s.interrupt()
 			}
 		}
-		p.look()
+		p.watchIdle()
 	})
 }
