@@ -38,6 +38,7 @@ var beside = map[string][]string{
 	"internal/quote":           {},
 	"internal/records":         {"ddp", "internal/pages"},
 	"internal/rpcmodel":        {}, // tests
+	"internal/rpctest":         {"cm", "internal/nettest", "nfs/binding", "oncrpc", "rpcrdma", "rpctcp", "verbs"},
 	"internal/rping":           {"memory", "verbs"},
 	"internal/verbsmodel":      {}, // tests
 	"internal/wiretest":        {"cm", "internal/nettest", "iwarptest", "memory", "mpa", "verbs"},
@@ -86,7 +87,7 @@ var withLibraries = []string{"cmd", "capture"}
 
 // testHelpers are imported by tests only, and by each other.
 var testHelpers = []string{
-	"iwarptest", "internal/nettest", "internal/pages/pagestest", "internal/records", "internal/wiretest",
+	"iwarptest", "internal/nettest", "internal/pages/pagestest", "internal/records", "internal/rpctest", "internal/wiretest",
 	"nfs/internal/golden", "rpcrdma/internal/exchange", "rpcrdma/internal/worked",
 }
 

@@ -4,12 +4,13 @@ import (
 	"context"
 	"errors"
 	"io/fs"
-	"net"
+	"net/netip"
 	"slices"
 	"strings"
 	"testing"
 
 	"github.com/weft-rdma/weft/internal/nettest"
+	"github.com/weft-rdma/weft/internal/rpctest"
 	"github.com/weft-rdma/weft/nfs"
 	"github.com/weft-rdma/weft/oncrpc"
 	"github.com/weft-rdma/weft/rpctcp"
@@ -175,22 +176,11 @@ func TestTheCallerIsTheUserOfTheProcessUnlessAnotherIsNamed(t *testing.T) {
 func TestMOUNTOverTCPIsFoundAtAGivenPort(t *testing.T) {
 	nettest.CheckLeaks(t)
 	s := newFakeServer()
-	server, err := rpctcp.NewServer(rpctcp.ServerConfig{Handler: oncrpc.Mux{s.mountProgram()}})
-	if err != nil {
-		t.Fatal(err)
-	}
-	ln := nettest.Listen(t, "tcp4")
-	done := make(chan error, 1)
-	go func() { done <- server.Serve(context.Background(), ln) }()
-	t.Cleanup(func() {
-		server.Close()
-		<-done
-	})
-	addr := ln.Addr().(*net.TCPAddr)
+	addr := netip.MustParseAddrPort(rpctest.ServeTCP(t, rpctcp.ServerConfig{Handler: oncrpc.Mux{s.mountProgram()}}))
 
 	s.noMount = true
 	f := dial(t, s, func(cfg *Config) {
-		cfg.MountTCP = MountOverTCP(addr.IP.String(), uint16(addr.Port), rpctcp.ClientConfig{})
+		cfg.MountTCP = MountOverTCP(addr.Addr().String(), addr.Port(), rpctcp.ClientConfig{})
 	})
 	f.Close()
 	if s.unmounted() != 1 {
@@ -201,9 +191,9 @@ func TestMOUNTOverTCPIsFoundAtAGivenPort(t *testing.T) {
 func TestMOUNTOverTCPThatNobodyServesIsAnError(t *testing.T) {
 	nettest.CheckLeaks(t)
 	ln := nettest.Listen(t, "tcp4")
-	addr := ln.Addr().(*net.TCPAddr)
+	addr := netip.MustParseAddrPort(ln.Addr().String())
 	ln.Close()
-	caller, err := MountOverTCP(addr.IP.String(), uint16(addr.Port), rpctcp.ClientConfig{})(t.Context())
+	caller, err := MountOverTCP(addr.Addr().String(), addr.Port(), rpctcp.ClientConfig{})(t.Context())
 	if err != nil {
 		t.Fatal(err)
 	}

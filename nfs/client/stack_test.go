@@ -15,8 +15,8 @@ import (
 	"testing"
 	"testing/fstest"
 
-	"github.com/weft-rdma/weft/cm"
 	"github.com/weft-rdma/weft/internal/nettest"
+	"github.com/weft-rdma/weft/internal/rpctest"
 	"github.com/weft-rdma/weft/nfs"
 	"github.com/weft-rdma/weft/nfs/binding"
 	"github.com/weft-rdma/weft/nfs/client"
@@ -25,7 +25,6 @@ import (
 	"github.com/weft-rdma/weft/oncrpc"
 	"github.com/weft-rdma/weft/rpcrdma"
 	"github.com/weft-rdma/weft/rpctcp"
-	"github.com/weft-rdma/weft/verbs"
 )
 
 // serveFolder returns Weft's server of a folder as a handler.
@@ -43,63 +42,9 @@ func serveFolder(t testing.TB, dir string) oncrpc.Handler {
 	return oncrpc.Mux{{Prog: nfs.Program, Low: nfs.V3, High: nfs.V3, Handler: server}, mounts.Program()}
 }
 
-// overRDMA returns a Caller of the handler over RDMA.
-func overRDMA(t testing.TB, h oncrpc.Handler) oncrpc.Caller {
-	t.Helper()
-	rnic, err := verbs.Open(verbs.Config{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { rnic.Close() })
-	server, err := rpcrdma.NewServer(rnic, rpcrdma.ServerConfig{Handler: h, Bindings: binding.NFS()})
-	if err != nil {
-		t.Fatal(err)
-	}
-	ln, err := cm.Listen(t.Context(), rnic, "tcp", "127.0.0.1:0", cm.ListenConfig{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	done := make(chan error, 1)
-	go func() { done <- server.Serve(context.Background(), ln) }()
-	t.Cleanup(func() {
-		server.Close()
-		<-done
-	})
-	caller, err := rpcrdma.NewClient(rpcrdma.ClientConfig{Addr: ln.Addr().String(), Bindings: binding.NFS()})
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { caller.Close() })
-	return caller
-}
-
-// overTCP returns a Caller of the handler over TCP.
-func overTCP(t testing.TB, h oncrpc.Handler) oncrpc.Caller {
-	t.Helper()
-	server, err := rpctcp.NewServer(rpctcp.ServerConfig{Handler: h})
-	if err != nil {
-		t.Fatal(err)
-	}
-	ln := nettest.Listen(t, "tcp4")
-	done := make(chan error, 1)
-	go func() { done <- server.Serve(context.Background(), ln) }()
-	t.Cleanup(func() {
-		server.Close()
-		<-done
-	})
-	caller, err := rpctcp.NewClient(rpctcp.ClientConfig{Address: ln.Addr().String()})
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { caller.Close() })
-	return caller
-}
-
-var transports = map[string]func(testing.TB, oncrpc.Handler) oncrpc.Caller{"RDMA": overRDMA, "TCP": overTCP}
-
 func eachTransport(t *testing.T, test func(t *testing.T, dir string, f *client.FS)) {
 	nettest.CheckLeaks(t)
-	for name, over := range transports {
+	for name, over := range rpctest.Transports {
 		t.Run(name, func(t *testing.T) {
 			dir := t.TempDir()
 			caller := over(t, serveFolder(t, dir))
@@ -250,7 +195,7 @@ func ExampleDial() {
 
 // BenchmarkReader streams a file of a folder, with requests of the server's preferred size.
 func BenchmarkReader(b *testing.B) {
-	for name, over := range transports {
+	for name, over := range rpctest.Transports {
 		b.Run(name, func(b *testing.B) {
 			const size = 64 << 20
 			dir := b.TempDir()

@@ -2,13 +2,13 @@ package gateway
 
 import (
 	"bufio"
-	"context"
 	"encoding/binary"
 	"net"
 	"testing"
 	"time"
 
 	"github.com/weft-rdma/weft/internal/nettest"
+	"github.com/weft-rdma/weft/internal/rpctest"
 	"github.com/weft-rdma/weft/nfs"
 	"github.com/weft-rdma/weft/oncrpc"
 	"github.com/weft-rdma/weft/origin"
@@ -112,21 +112,7 @@ func serve(t *testing.T, h oncrpc.Handler) (address string) {
 // serveTo is serve with a given origin of all connections.
 func serveTo(t *testing.T, from *origin.Origin, h oncrpc.Handler) (address string) {
 	t.Helper()
-	s, err := rpctcp.NewServer(rpctcp.ServerConfig{Handler: h, Admit: func(net.Conn) (*origin.Origin, error) { return from, nil }})
-	if err != nil {
-		t.Fatal(err)
-	}
-	ln := nettest.Listen(t, "tcp4")
-	done := make(chan struct{})
-	go func() {
-		s.Serve(context.Background(), ln)
-		close(done)
-	}()
-	t.Cleanup(func() {
-		s.Close()
-		<-done
-	})
-	return ln.Addr().String()
+	return rpctest.ServeTCP(t, rpctcp.ServerConfig{Handler: h, Admit: func(net.Conn) (*origin.Origin, error) { return from, nil }})
 }
 
 // words encodes words as XDR.

@@ -17,6 +17,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"github.com/weft-rdma/weft/internal/rpctest"
 	"github.com/weft-rdma/weft/nfs/folder"
 	"github.com/weft-rdma/weft/oncrpc"
 )
@@ -93,7 +94,7 @@ func TestTimesThatAServerCannotHoldAreReported(t *testing.T) {
 		time.Date(2106, 2, 7, 6, 28, 15, 0, time.UTC): 0,
 	} {
 		w := way{src: t.TempDir(), dst: t.TempDir()}
-		w.from, w.to = Place{Local{}, w.src}, Place{serve(t, w.dst, everything, overTCP, nil), "/"}
+		w.from, w.to = Place{Local{}, w.src}, Place{serve(t, w.dst, everything, rpctest.OverTCP, nil), "/"}
 		name := filepath.Join(w.src, "file")
 		write(t, name, "data", 0o644)
 		if err := os.Chtimes(name, time.Time{}, when); err != nil {
@@ -209,7 +210,7 @@ func TestRightsOfAnOwnerThatIsNotKeptAreNotKept(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	to := map[string]Tree{"server": serve(t, dst, folder.Config{}, overTCP, &oncrpc.AuthSys{UID: user, GID: 2000})}
+	to := map[string]Tree{"server": serve(t, dst, folder.Config{}, rpctest.OverTCP, &oncrpc.AuthSys{UID: user, GID: 2000})}
 	if os.Getuid() != 0 {
 		to["here"] = Local{}
 	}
@@ -232,7 +233,7 @@ func TestRightsOfAnOwnerThatIsNotKeptAreNotKept(t *testing.T) {
 func TestAnOwnerThatIsNoneIsNotKept(t *testing.T) {
 	src, dst := t.TempDir(), t.TempDir()
 	write(t, filepath.Join(src, "file"), "data", 0o755|fs.ModeSetuid|fs.ModeSetgid)
-	for name, to := range map[string]Place{"here": {Local{}, dst}, "server": {serve(t, dst, everything, overTCP, nil), "/"}} {
+	for name, to := range map[string]Place{"here": {Local{}, dst}, "server": {serve(t, dst, everything, rpctest.OverTCP, nil), "/"}} {
 		for _, o := range []Owner{{nobody, nobody}, {0, nobody}, {nobody, 0}} {
 			failed, err := run(t, &Copier{Preserve: true}, &owned{uid: o.UID, gid: o.GID}, to.Tree, to.Path, filepath.Join(src, "file"))
 			if err != nil || failed != nil {
@@ -253,7 +254,7 @@ func TestRootIsToldOfOwnersThatAreNotKept(t *testing.T) {
 		t.Fatal(err)
 	}
 	cfg := folder.Config{Squash: folder.SquashRoot}
-	to := serve(t, dst, cfg, overTCP, &oncrpc.AuthSys{UID: 0, GID: 0})
+	to := serve(t, dst, cfg, rpctest.OverTCP, &oncrpc.AuthSys{UID: 0, GID: 0})
 	from := &owned{uid: 4321, gid: 8765}
 	var lost []error
 	c := &Copier{Preserve: true, Lost: func(err error) { lost = append(lost, err) }}

@@ -12,6 +12,7 @@ import (
 	"sync"
 	"testing"
 
+	"github.com/weft-rdma/weft/internal/rpctest"
 	"github.com/weft-rdma/weft/nfs"
 	"github.com/weft-rdma/weft/nfs/client"
 	"github.com/weft-rdma/weft/oncrpc"
@@ -34,7 +35,7 @@ func removeAll(t *testing.T, r *Remover, from *Remote, names ...string) (removed
 }
 
 func eachServer(t *testing.T, files map[string]string, test func(t *testing.T, dir string, r *Remote)) {
-	for name, over := range map[string]func(*testing.T, oncrpc.Handler) oncrpc.Caller{"RDMA": overRDMA, "TCP": overTCP} {
+	for name, over := range rpctest.Transports {
 		t.Run(name, func(t *testing.T) {
 			dir := tree(t, files)
 			test(t, dir, serve(t, dir, everything, over, nil))
@@ -157,7 +158,7 @@ func (m *maze) ServeRPC(_ context.Context, r *oncrpc.Request) ([]byte, error) {
 func (m *maze) mount(t *testing.T) *Remote {
 	t.Helper()
 	mux := oncrpc.Mux{{Prog: nfs.Program, Low: nfs.V3, High: nfs.V3, Handler: m}}
-	f, err := client.Dial(t.Context(), client.Config{NFS: overTCP(t, mux), Root: mazeHandle(0)})
+	f, err := client.Dial(t.Context(), client.Config{NFS: rpctest.OverTCP(t, mux), Root: mazeHandle(0)})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -11,6 +11,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/weft-rdma/weft/internal/rpctest"
 )
 
 func TestAnInterruptedCopyGoesOn(t *testing.T) {
@@ -103,7 +105,7 @@ func TestStandardInputBecomesAFile(t *testing.T) {
 	}{"a new one": {}, "one with -p": {preserve: true}, "in place of another": {there: "old"}} {
 		t.Run(name, func(t *testing.T) {
 			dir := t.TempDir()
-			to := serve(t, dir, everything, overRDMA, nil)
+			to := serve(t, dir, everything, rpctest.OverRDMA, nil)
 			if tt.there != "" {
 				if err := os.WriteFile(filepath.Join(dir, "file"), []byte(tt.there), 0o644); err != nil {
 					t.Fatal(err)
@@ -129,7 +131,7 @@ func TestStandardInputBecomesAFile(t *testing.T) {
 
 func TestAFileGoesToStandardOutput(t *testing.T) {
 	dir := tree(t, map[string]string{"file": strings.Repeat("data", 100_000), "d/a": "1"})
-	from := serve(t, dir, everything, overTCP, nil)
+	from := serve(t, dir, everything, rpctest.OverTCP, nil)
 	var out bytes.Buffer
 	if failed, err := run(t, new(Copier), from, &Stdout{W: &out}, "-", "/file"); err != nil || failed != nil {
 		t.Fatal(err, failed)

@@ -1,80 +1,22 @@
 package files
 
 import (
-	"context"
 	"os"
 	"path/filepath"
 	"testing"
 
-	"github.com/weft-rdma/weft/cm"
-	"github.com/weft-rdma/weft/internal/nettest"
+	"github.com/weft-rdma/weft/internal/rpctest"
 	"github.com/weft-rdma/weft/nfs"
-	"github.com/weft-rdma/weft/nfs/binding"
 	"github.com/weft-rdma/weft/nfs/client"
 	"github.com/weft-rdma/weft/nfs/folder"
 	"github.com/weft-rdma/weft/oncrpc"
-	"github.com/weft-rdma/weft/rpcrdma"
-	"github.com/weft-rdma/weft/rpctcp"
-	"github.com/weft-rdma/weft/verbs"
 )
-
-// overRDMA returns a Caller of a server over RDMA.
-func overRDMA(t *testing.T, h oncrpc.Handler) oncrpc.Caller {
-	t.Helper()
-	rnic, err := verbs.Open(verbs.Config{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { rnic.Close() })
-	server, err := rpcrdma.NewServer(rnic, rpcrdma.ServerConfig{Handler: h, Bindings: binding.NFS()})
-	if err != nil {
-		t.Fatal(err)
-	}
-	ln, err := cm.Listen(t.Context(), rnic, "tcp", "127.0.0.1:0", cm.ListenConfig{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	done := make(chan error, 1)
-	go func() { done <- server.Serve(context.Background(), ln) }()
-	t.Cleanup(func() {
-		server.Close()
-		<-done
-	})
-	caller, err := rpcrdma.NewClient(rpcrdma.ClientConfig{Addr: ln.Addr().String(), Bindings: binding.NFS()})
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { caller.Close() })
-	return caller
-}
-
-// overTCP returns a Caller of a server over TCP.
-func overTCP(t *testing.T, h oncrpc.Handler) oncrpc.Caller {
-	t.Helper()
-	server, err := rpctcp.NewServer(rpctcp.ServerConfig{Handler: h})
-	if err != nil {
-		t.Fatal(err)
-	}
-	ln := nettest.Listen(t, "tcp4")
-	done := make(chan error, 1)
-	go func() { done <- server.Serve(context.Background(), ln) }()
-	t.Cleanup(func() {
-		server.Close()
-		<-done
-	})
-	caller, err := rpctcp.NewClient(rpctcp.ClientConfig{Address: ln.Addr().String()})
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { caller.Close() })
-	return caller
-}
 
 // everything lets all callers do what this process may.
 var everything = folder.Config{SingleUser: true, Squash: folder.SquashNone}
 
 // serve is a folder as a server has it, for who calls as auth.
-func serve(t *testing.T, dir string, cfg folder.Config, over func(*testing.T, oncrpc.Handler) oncrpc.Caller, auth *oncrpc.AuthSys) *Remote {
+func serve(t *testing.T, dir string, cfg folder.Config, over rpctest.Over, auth *oncrpc.AuthSys) *Remote {
 	t.Helper()
 	cfg.Root = dir
 	server, err := folder.New(cfg)
@@ -112,7 +54,7 @@ func eachWay(t *testing.T, test func(t *testing.T, w way)) {
 		src, dst := base(t)
 		test(t, way{src: src, dst: dst, from: Place{Local{}, src}, to: Place{Local{}, dst}})
 	})
-	for name, over := range map[string]func(*testing.T, oncrpc.Handler) oncrpc.Caller{"RDMA": overRDMA, "TCP": overTCP} {
+	for name, over := range rpctest.Transports {
 		t.Run("to a server over "+name, func(t *testing.T) {
 			src, dst := base(t)
 			to := serve(t, dst, everything, over, nil)

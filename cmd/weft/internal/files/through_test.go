@@ -10,6 +10,8 @@ import (
 	"runtime"
 	"strings"
 	"testing"
+
+	"github.com/weft-rdma/weft/internal/rpctest"
 )
 
 func TestSymbolicLinksAtTheDestinationAreWrittenThrough(t *testing.T) {
@@ -66,7 +68,7 @@ func TestLinksOutOfTheDestinationAreNotWrittenThrough(t *testing.T) {
 		"other": "old", "sub/d/file": "-> ../../other", "sub/d/up": "-> ../../../../../../../etc/passwd", "sub/d/root": "-> /other",
 	}
 	dst := tree(t, there)
-	to := serve(t, dst, everything, overTCP, nil)
+	to := serve(t, dst, everything, rpctest.OverTCP, nil)
 	failed, err := run(t, &Copier{Recursive: true}, Local{}, to, "/sub", filepath.Join(src, "d"))
 	if err != nil || len(failed) != 3 {
 		t.Errorf("%v, %v", err, failed)

@@ -17,6 +17,7 @@ import (
 
 	"github.com/weft-rdma/weft/internal/fairness"
 	"github.com/weft-rdma/weft/internal/nettest"
+	"github.com/weft-rdma/weft/internal/rpctest"
 	"github.com/weft-rdma/weft/nfs"
 	"github.com/weft-rdma/weft/nfs/binding"
 	"github.com/weft-rdma/weft/nfs/folder"
@@ -324,14 +325,8 @@ func (f *fakeRegistry) ServeRPC(_ context.Context, r *oncrpc.Request) ([]byte, e
 // serve has the registry served on the loopback address.
 func (f *fakeRegistry) serve(t *testing.T) []registryAt {
 	t.Helper()
-	server, err := rpctcp.NewServer(rpctcp.ServerConfig{Handler: oncrpc.Mux{{Prog: oncrpc.PmapProg, Low: 4, High: 4, Handler: f}}})
-	if err != nil {
-		t.Fatal(err)
-	}
-	ln := nettest.Listen(t, "tcp4")
-	go server.Serve(context.Background(), ln)
-	t.Cleanup(func() { server.Close() })
-	return []registryAt{{"unix", filepath.Join(t.TempDir(), "none")}, {"tcp", ln.Addr().String()}}
+	address := rpctest.ServeTCP(t, rpctcp.ServerConfig{Handler: oncrpc.Mux{{Prog: oncrpc.PmapProg, Low: 4, High: 4, Handler: f}}})
+	return []registryAt{{"unix", filepath.Join(t.TempDir(), "none")}, {"tcp", address}}
 }
 
 func (f *fakeRegistry) calls() (all []string) {
