@@ -40,6 +40,7 @@ var beside = map[string][]string{
 	"internal/rpcmodel":        {}, // tests
 	"internal/rpctest":         {"cm", "internal/nettest", "nfs/binding", "oncrpc", "rpcrdma", "rpctcp", "verbs"},
 	"internal/rping":           {"memory", "verbs"},
+	"internal/script":          {},
 	"internal/verbsmodel":      {}, // tests
 	"internal/wiretest":        {"cm", "internal/nettest", "iwarptest", "memory", "mpa", "verbs"},
 
