@@ -93,8 +93,12 @@ func TestAnEstablishedConnectionIsAdopted(t *testing.T) {
 				if err := errors.Join(err, <-passive); err != nil {
 					t.Fatal(err)
 				}
-				if c.IRD() != 4 || c.ORD() != 4 || c.MPA().Initiator || c.PrivateData() != nil || b.qp.Terms() != (verbs.Terms{IRD: 2, ORD: 3, Initiator: true}) {
-					t.Errorf("IRD %d, ORD %d, %+v; %+v", c.IRD(), c.ORD(), c.MPA(), b.qp.Terms())
+				peer, err := b.qp.Query()
+				if err != nil {
+					t.Fatal(err)
+				}
+				if c.IRD() != 4 || c.ORD() != 4 || c.MPA().Initiator || c.PrivateData() != nil || peer.IRD != 2 || peer.ORD != 3 {
+					t.Errorf("IRD %d, ORD %d, %+v; the peer's %d and %d", c.IRD(), c.ORD(), c.MPA(), peer.IRD, peer.ORD)
 				}
 			} else { // says it by itself, and reads on
 				if _, err := x.Write([]byte("RDMA\n")); err != nil {

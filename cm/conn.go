@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/weft-rdma/weft/ddp"
+	"github.com/weft-rdma/weft/internal/listening"
 	"github.com/weft-rdma/weft/mpa"
 	"github.com/weft-rdma/weft/rdmap"
 	"github.com/weft-rdma/weft/verbs"
@@ -86,7 +87,7 @@ func establish(qp *verbs.QP, mc *mpa.Conn, cfg mpa.Config, nudge time.Duration, 
 	if p.PeerToPeer {
 		terms.RTR = opening(p.RTR)
 	}
-	if err := qp.Establish(mc, terms); err != nil {
+	if err := listening.OfQP(qp).Establish(mc, terms); err != nil {
 		if p.Initiator {
 			// RFC 6581 §9.3. A responder can't send a Terminate yet.
 			return nil, refuse(mc, &mpa.Error{Code: mpa.CodeCatastrophic, Detail: "the stream has no queue pair", Err: err})
@@ -135,7 +136,7 @@ func (c *Conn) waitReady(ctx context.Context) error {
 	}()
 	var err error
 	select {
-	case <-c.qp.Ready():
+	case <-listening.OfQP(c.qp).Ready():
 		cancel()
 		<-changed
 		return nil

@@ -176,9 +176,12 @@ func TestIRDAndORDAreAgreedAndTold(t *testing.T) {
 				c    *cm.Conn
 				want [2]int
 			}{{ca, tt.ca}, {cb, tt.cb}} {
-				terms := side.c.QP().Terms()
+				terms, err := side.c.QP().Query()
+				if err != nil {
+					t.Fatal(err)
+				}
 				if got := [2]int{side.c.IRD(), side.c.ORD()}; got != side.want || [2]int{terms.IRD, terms.ORD} != side.want {
-					t.Errorf("IRD and ORD are %v and %v, expected %v", got, terms, side.want)
+					t.Errorf("IRD and ORD are %v and %v, expected %v", got, [2]int{terms.IRD, terms.ORD}, side.want)
 				}
 			}
 			if p := ca.MPA(); p.Initiator == cb.MPA().Initiator || p.CRC != cb.MPA().CRC {

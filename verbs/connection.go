@@ -109,11 +109,11 @@ func (c *connection) nudgeAfter(d time.Duration, times int) {
 	})
 }
 
-// Ready returns a channel that is closed when the peer's first message has
+// ready returns a channel that is closed when the peer's first message has
 // arrived and was in order, or nil without a stream. The responder of a
 // peer-to-peer start-up is connected only then (RFC 6581 §9.2); it is not if
 // that message is a Terminate.
-func (q *QP) Ready() <-chan struct{} {
+func (q *QP) ready() <-chan struct{} {
 	if c := q.conn.Load(); c != nil {
 		return c.stream.Ready()
 	}

@@ -11,10 +11,11 @@ import (
 	"github.com/weft-rdma/weft/ddp"
 )
 
-// Establish moves an Idle queue pair to RTS over an LLP stream that start-up has
-// agreed on as terms say: Modify with no more than that. The queue pair owns llp
-// from then on; when Establish fails llp is still the caller's.
-func (q *QP) Establish(llp ddp.LLP, terms Terms) error {
+// establish moves an Idle queue pair to RTS over an LLP stream that start-up has just
+// agreed on as terms say: Modify with no more than that, which does not look whether the
+// LLP stream is there. The queue pair owns llp from then on; when establish fails llp is
+// still the caller's.
+func (q *QP) establish(llp ddp.LLP, terms Terms) error {
 	_, err := q.modify(RTS, &QPModify{LLP: llp, Terms: &terms, proven: true})
 	return err
 }

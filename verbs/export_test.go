@@ -1,5 +1,11 @@
 package verbs
 
+import "github.com/weft-rdma/weft/ddp"
+
+// Establish and Ready are what a connection manager has of a queue pair.
+func (q *QP) Establish(llp ddp.LLP, terms Terms) error { return q.establish(llp, terms) }
+func (q *QP) Ready() <-chan struct{}                   { return q.ready() }
+
 // Polled is the number of connections that those who poll the CQ receive for.
 func (cq *CQ) Polled() int {
 	cq.mu.Lock()

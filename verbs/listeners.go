@@ -1,16 +1,18 @@
 package verbs
 
-// This file is what an RNIC knows of a connection manager: how many listeners
-// and connections it keeps on its behalf (RFC 5042 §6.4.1).
+// This file is what a connection manager has of an RNIC and its queue pairs: how many
+// listeners and connections are kept (RFC 5042 §6.4.1), and the way into RTS.
 
 import (
 	"io"
 
+	"github.com/weft-rdma/weft/ddp"
 	"github.com/weft-rdma/weft/internal/listening"
 )
 
 func init() {
 	listening.Of = func(rnic any) listening.Places { return places{rnic.(*RNIC)} }
+	listening.OfQP = func(qp any) listening.Pair { return pair{qp.(*QP)} }
 }
 
 // places are the RNIC as a connection manager sees it.
@@ -55,3 +57,9 @@ func (r places) DismissConnection() {
 	defer r.mu.Unlock()
 	r.pending--
 }
+
+// pair is a queue pair as a connection manager sees it.
+type pair struct{ qp *QP }
+
+func (p pair) Establish(llp ddp.LLP, terms any) error { return p.qp.establish(llp, terms.(Terms)) }
+func (p pair) Ready() <-chan struct{}                 { return p.qp.ready() }

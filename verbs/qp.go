@@ -90,13 +90,6 @@ func (q *QP) Err() error {
 	return q.err
 }
 
-// Terms returns what the last stream was agreed on.
-func (q *QP) Terms() Terms {
-	q.mu.Lock()
-	defer q.mu.Unlock()
-	return q.terms
-}
-
 // WaitState returns when the queue pair is in one of the states, or with the
 // context's error, and says in which state it is.
 func (q *QP) WaitState(ctx context.Context, states ...State) (State, error) {

@@ -31,7 +31,7 @@ var beside = map[string][]string{
 	"internal/crc32c":          {},
 	"internal/fairness":        {"origin"},
 	"internal/importrule":      {},
-	"internal/listening":       {},
+	"internal/listening":       {"ddp"},
 	"internal/nettest":         {"iwarptest"},
 	"internal/pages":           {},
 	"internal/pages/pagestest": {},

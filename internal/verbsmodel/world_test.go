@@ -163,7 +163,9 @@ func (w *world) connect(a, b *queuePair) {
 	w.tell("%v with %v", a, b)
 	a.state, b.state, a.peer, b.peer = verbs.RTS, verbs.RTS, b, a
 	a.fenced, b.fenced = false, true
-	a.ord, b.ord = c.ORD(), b.qp.Terms().ORD
+	attributes, err := b.qp.Query()
+	w.must(err)
+	a.ord, b.ord = c.ORD(), attributes.ORD
 	a.run()
 }
 

@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/weft-rdma/weft/internal/listening"
 	"github.com/weft-rdma/weft/iwarptest"
 	"github.com/weft-rdma/weft/rdmap"
 	"github.com/weft-rdma/weft/verbs"
@@ -188,7 +189,7 @@ func (s *stage) open() {
 func (s *stage) ready() {
 	s.t.Helper()
 	select {
-	case <-s.QP.Ready():
+	case <-listening.OfQP(s.QP).Ready():
 	case <-time.After(iwarptest.DefaultTimeout):
 		s.t.Fatalf("the queue pair, %v, is not ready to send: %v", s.QP.State(), s.QP.Err())
 	}
