@@ -19,6 +19,7 @@ import (
 	"github.com/gopacket/gopacket/layers"
 
 	"github.com/weft-rdma/weft/internal/nettest"
+	"github.com/weft-rdma/weft/iwarptest"
 )
 
 // record makes a capture in memory and closes it when do has returned.
@@ -57,7 +58,7 @@ func TestConversationIsRecordedWithItsAddresses(t *testing.T) {
 		return func() ends { a, b := nettest.TCPPair(t, network); return ends{a, b} }
 	}
 	cases := map[string]func() ends{
-		"memory":   func() ends { a, b := nettest.Pipe(); return ends{a, b} },
+		"memory":   func() ends { a, b := iwarptest.Pipe(); return ends{a, b} },
 		"net.Pipe": func() ends { a, b := net.Pipe(); return ends{a, b} },
 	}
 	for _, network := range nettest.Networks() {
@@ -127,7 +128,7 @@ func TestMappedAddressesAreThoseOfIPv4(t *testing.T) {
 }
 
 func TestWhoSpeaksFirstIsTheClient(t *testing.T) {
-	a, b := nettest.Pipe()
+	a, b := iwarptest.Pipe()
 	talks := assemble(t, record(t, func(w *Writer) {
 		c := Conn(a, w)
 		say(t, b, "request")
@@ -143,7 +144,7 @@ func TestWhoSpeaksFirstIsTheClient(t *testing.T) {
 func TestLargeWritesAreSeveralSegments(t *testing.T) {
 	const size = 3*ackEvery + 12345
 	sent := bytes.Repeat([]byte("0123456789abcdef!"), size/17+1)[:size]
-	a, b := nettest.BufferedPipe(size)
+	a, b := iwarptest.BufferedPipe(size)
 	packets := record(t, func(w *Writer) { say(t, Conn(a, w), string(sent)) })
 	k := assemble(t, packets)[0]
 	if !bytes.Equal(k.sent[k.client], sent) || b.Unread() != size {
@@ -186,7 +187,7 @@ func optionsOf(p packet) (segment, scale int) {
 }
 
 func TestOctetsNotWrittenGiveTheirNumbersToTheNext(t *testing.T) {
-	a, b := nettest.BufferedPipe(4)
+	a, b := iwarptest.BufferedPipe(4)
 	packets := record(t, func(w *Writer) {
 		c := Conn(a, w)
 		c.SetWriteDeadline(time.Unix(0, 1))
@@ -207,7 +208,7 @@ func TestConnectionsBeginAtOtherSequenceNumbers(t *testing.T) {
 	seen := map[uint32]bool{}
 	for _, p := range record(t, func(w *Writer) {
 		for range 3 {
-			a, _ := nettest.Pipe()
+			a, _ := iwarptest.Pipe()
 			say(t, Conn(a, w), "x")
 		}
 	}) {
@@ -225,7 +226,7 @@ func TestManyConnectionsShareAWriter(t *testing.T) {
 	talks := assemble(t, record(t, func(w *Writer) {
 		var all sync.WaitGroup
 		for i := range conns {
-			a, b := nettest.Pipe()
+			a, b := iwarptest.Pipe()
 			c := Conn(a, w)
 			say(t, c, fmt.Sprintf("%04d", i)) // opens it
 			for _, f := range []func(){
@@ -277,7 +278,7 @@ func TestFaultyFileDisturbsNoConnection(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	a, b := nettest.Pipe()
+	a, b := iwarptest.Pipe()
 	c := Conn(a, w)
 	for range 100 {
 		text := strings.Repeat("x", 1000)
@@ -300,7 +301,7 @@ func TestConnectionOutlivesItsWriter(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	a, b := nettest.Pipe()
+	a, b := iwarptest.Pipe()
 	c := Conn(a, w)
 	say(t, c, "recorded")
 	if err := w.Close(); err != nil {
@@ -324,7 +325,7 @@ func TestACaptureByNameIsAFileThatCloseCompletes(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	a, _ := nettest.Pipe()
+	a, _ := iwarptest.Pipe()
 	say(t, Conn(a, w), "data")
 	if err := w.Close(); err != nil {
 		t.Fatal(err)
@@ -350,7 +351,7 @@ func TestClosedConnectionIsInTheFileAlready(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	a, _ := nettest.Pipe()
+	a, _ := iwarptest.Pipe()
 	c := Conn(a, w)
 	say(t, c, "data")
 	c.Close()

@@ -8,19 +8,19 @@ import (
 	"slices"
 	"testing"
 
-	"github.com/weft-rdma/weft/internal/nettest"
+	"github.com/weft-rdma/weft/iwarptest"
 )
 
 func TestEndsAreRecordedAsTheyCame(t *testing.T) {
 	open := []string{">S", "<SA", ">A"}
 	for _, c := range []struct {
 		name string
-		do   func(c net.Conn, peer *nettest.Conn)
+		do   func(c net.Conn, peer *iwarptest.Conn)
 		want []string
 	}{
-		{"nothing said", func(c net.Conn, _ *nettest.Conn) { c.Close() }, []string{">FA", "<A"}},
-		{"closed twice", func(c net.Conn, _ *nettest.Conn) { c.Close(); c.Close() }, []string{">FA", "<A"}},
-		{"half closed, then closed", func(c net.Conn, peer *nettest.Conn) {
+		{"nothing said", func(c net.Conn, _ *iwarptest.Conn) { c.Close() }, []string{">FA", "<A"}},
+		{"closed twice", func(c net.Conn, _ *iwarptest.Conn) { c.Close(); c.Close() }, []string{">FA", "<A"}},
+		{"half closed, then closed", func(c net.Conn, peer *iwarptest.Conn) {
 			c.(halfCloser).CloseWrite()
 			say(t, peer, "late")
 			hear(t, c, "late")
@@ -29,32 +29,32 @@ func TestEndsAreRecordedAsTheyCame(t *testing.T) {
 			c.Read(make([]byte, 1)) // the end again is no other end
 			c.Close()
 		}, []string{">FA", "<A", "<FA", ">A"}},
-		{"reset by the peer", func(c net.Conn, peer *nettest.Conn) {
+		{"reset by the peer", func(c net.Conn, peer *iwarptest.Conn) {
 			say(t, c, "x")
 			peer.Reset()
 			c.Read(make([]byte, 1))
 			c.Close()
 		}, []string{"<RA"}},
-		{"reset seen by a write", func(c net.Conn, peer *nettest.Conn) {
+		{"reset seen by a write", func(c net.Conn, peer *iwarptest.Conn) {
 			say(t, c, "x")
 			peer.Reset()
 			c.Write(nil)
 			c.Write([]byte("y"))
 			c.Close()
 		}, []string{"<RA"}},
-		{"reset by SetLinger", func(c net.Conn, peer *nettest.Conn) {
+		{"reset by SetLinger", func(c net.Conn, peer *iwarptest.Conn) {
 			say(t, c, "x")
 			c.(interface{ SetLinger(int) error }).SetLinger(0)
 			c.Close()
 		}, []string{">RA"}},
-		{"reset below the wrapper", func(c net.Conn, peer *nettest.Conn) {
+		{"reset below the wrapper", func(c net.Conn, peer *iwarptest.Conn) {
 			say(t, c, "x")
-			inner := c.(interface{ NetConn() net.Conn }).NetConn().(*nettest.Conn)
+			inner := c.(interface{ NetConn() net.Conn }).NetConn().(*iwarptest.Conn)
 			inner.Reset()
 			c.Close()
 		}, []string{">RA"}},
 	} {
-		a, b := nettest.Pipe()
+		a, b := iwarptest.Pipe()
 		k := assemble(t, record(t, func(w *Writer) { c.do(Conn(a, w), b) }))[0]
 		if want := append(slices.Clone(open), c.want...); !slices.Equal(k.flags, want) {
 			t.Errorf("%s: %q, want %q", c.name, k.flags, want)
@@ -63,7 +63,7 @@ func TestEndsAreRecordedAsTheyCame(t *testing.T) {
 }
 
 func TestWhatIsWrittenAfterTheEndIsNotRecorded(t *testing.T) {
-	a, _ := nettest.Pipe()
+	a, _ := iwarptest.Pipe()
 	k := assemble(t, record(t, func(w *Writer) {
 		c := Conn(a, w)
 		say(t, c, "before")
@@ -84,7 +84,7 @@ func TestCloseWriteIsThereOnlyIfItWorks(t *testing.T) {
 		t.Fatal(err)
 	}
 	whole, _ := net.Pipe()
-	half, _ := nettest.Pipe()
+	half, _ := iwarptest.Pipe()
 	for _, c := range []struct {
 		name string
 		nc   net.Conn

@@ -6,9 +6,9 @@ import (
 	"net"
 	"testing"
 
-	"github.com/weft-rdma/weft/internal/nettest"
 	"github.com/weft-rdma/weft/internal/pages"
 	"github.com/weft-rdma/weft/internal/pages/pagestest"
+	"github.com/weft-rdma/weft/iwarptest"
 )
 
 // Octets that cannot be read are an error of who writes them, if he catches the fault.
@@ -21,8 +21,8 @@ func TestOctetsThatCannotBeReadDisturbNobody(t *testing.T) {
 		return err
 	}
 	all := record(t, func(w *Writer) {
-		a, b := nettest.Pipe()
-		x, y := nettest.Pipe()
+		a, b := iwarptest.Pipe()
+		x, y := iwarptest.Pipe()
 		bad, good := Conn(a, w), Conn(x, w)
 		if err := write(bad, none); err == nil {
 			t.Error("no error")

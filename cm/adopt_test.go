@@ -9,6 +9,7 @@ import (
 
 	"github.com/weft-rdma/weft/cm"
 	"github.com/weft-rdma/weft/internal/nettest"
+	"github.com/weft-rdma/weft/iwarptest"
 	"github.com/weft-rdma/weft/mpa"
 	"github.com/weft-rdma/weft/verbs"
 )
@@ -33,7 +34,7 @@ func greed(t *testing.T, nc net.Conn, line string, n int) greedy {
 // pairs are connections that can be adopted.
 var pairs = map[string]func(t *testing.T) (a, b net.Conn){
 	"TCP":    func(t *testing.T) (a, b net.Conn) { return nettest.TCPPair(t, "tcp4") },
-	"memory": func(*testing.T) (a, b net.Conn) { return nettest.Pipe() },
+	"memory": func(*testing.T) (a, b net.Conn) { return iwarptest.Pipe() },
 }
 
 // exchange has both ends send and receive, and closes.
@@ -157,7 +158,7 @@ func TestAnAdoptedConnectionSpeaksAsItsConsumersAgreed(t *testing.T) {
 		{}, {NoCRC: true}, {Markers: true}, {Profile: mpa.ProfileRFC5044}, {Profile: mpa.ProfileRDMAC, NoCRC: true},
 	} {
 		a, b := newEnd(t, verbs.QPConfig{}), newEnd(t, verbs.QPConfig{})
-		x, y := nettest.Pipe()
+		x, y := iwarptest.Pipe()
 		prepare(t, a)
 		prepare(t, b)
 		ca, err := cm.Adopt(a.qp, x, cm.Adoption{MPA: cfg, Initiator: true})
@@ -237,7 +238,7 @@ func (l *lineFirst) CloseWrite() error { return l.Conn.(interface{ CloseWrite() 
 // Octets that were read early and are more than a frame are an error where nothing
 // may follow it.
 func TestEarlyOctetsBehindARequestAreRefused(t *testing.T) {
-	x, y := nettest.Pipe()
+	x, y := iwarptest.Pipe()
 	defer y.Close()
 	frame, err := mpa.AppendFrame(nil, mpa.Frame{Kind: mpa.RequestFrame, Revision: mpa.Revision1})
 	if err != nil {

@@ -13,6 +13,7 @@ import (
 
 	"github.com/weft-rdma/weft/cm"
 	"github.com/weft-rdma/weft/internal/nettest"
+	"github.com/weft-rdma/weft/iwarptest"
 	"github.com/weft-rdma/weft/mpa"
 	"github.com/weft-rdma/weft/verbs"
 )
@@ -29,7 +30,7 @@ func TestErrClosedIsThatOfPackageNet(t *testing.T) {
 func TestCloseEndsAConnectionGracefully(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		a, b := newEnd(t, verbs.QPConfig{}), newEnd(t, verbs.QPConfig{})
-		x, y := nettest.Pipe()
+		x, y := iwarptest.Pipe()
 		accepted := make(chan error, 1)
 		go func() {
 			req, err := cm.Receive(t.Context(), y, mpa.Config{})
@@ -62,7 +63,7 @@ func TestAPeerThatDoesNotAnswerHoldsUpCloseForABoundedTime(t *testing.T) {
 	} {
 		synctest.Test(t, func(t *testing.T) {
 			a := newEndOf(t, verbs.Config{CloseTimeout: limit}, verbs.QPConfig{})
-			x, y := nettest.Pipe()
+			x, y := iwarptest.Pipe()
 			go func() {
 				if req, err := mpa.Await(t.Context(), y, mpa.Config{IRD: 1}); err == nil {
 					_, _ = req.Accept(t.Context(), mpa.Config{IRD: 1}, nil) // and no more: Connect fails

@@ -9,7 +9,7 @@ import (
 	"net"
 
 	"github.com/weft-rdma/weft/cm"
-	"github.com/weft-rdma/weft/internal/nettest"
+	"github.com/weft-rdma/weft/iwarptest"
 	"github.com/weft-rdma/weft/mpa"
 	"github.com/weft-rdma/weft/verbs"
 )
@@ -103,7 +103,7 @@ func ExampleConnect() {
 	two, b := exampleQP()
 	defer one.Close()
 	defer two.Close()
-	x, y := nettest.Pipe()
+	x, y := iwarptest.Pipe()
 	accepted := make(chan error)
 	go func() {
 		req, err := cm.Receive(ctx, y, mpa.Config{})
@@ -161,7 +161,7 @@ func ExampleAdopt() {
 	client, clientQP := exampleQP()
 	defer server.Close()
 	defer client.Close()
-	x, y := nettest.Pipe()
+	x, y := iwarptest.Pipe()
 
 	done := make(chan struct{})
 	go func() {

@@ -10,7 +10,7 @@ import (
 	"time"
 
 	"github.com/weft-rdma/weft/cm"
-	"github.com/weft-rdma/weft/internal/nettest"
+	"github.com/weft-rdma/weft/iwarptest"
 	"github.com/weft-rdma/weft/mpa"
 	"github.com/weft-rdma/weft/verbs"
 )
@@ -50,7 +50,7 @@ func TestEveryWaitIsBounded(t *testing.T) {
 			t.Run(tt.name, func(t *testing.T) {
 				synctest.Test(t, func(t *testing.T) {
 					e := newEnd(t, verbs.QPConfig{})
-					ours, theirs := nettest.Pipe()
+					ours, theirs := iwarptest.Pipe()
 					defer theirs.Close()
 					ctx, want, most := t.Context(), error(os.ErrDeadlineExceeded), tt.most
 					if cut {
@@ -77,7 +77,7 @@ func TestEveryWaitIsBounded(t *testing.T) {
 func TestADecisionThatComesTooLateFails(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		a, b := newEnd(t, verbs.QPConfig{}), newEnd(t, verbs.QPConfig{})
-		x, y := nettest.Pipe()
+		x, y := iwarptest.Pipe()
 		dialed := make(chan error, 1)
 		go func() {
 			_, err := cm.Connect(t.Context(), a.qp, x, cm.Params{})

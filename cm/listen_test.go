@@ -15,6 +15,7 @@ import (
 
 	"github.com/weft-rdma/weft/cm"
 	"github.com/weft-rdma/weft/internal/nettest"
+	"github.com/weft-rdma/weft/iwarptest"
 	"github.com/weft-rdma/weft/mpa"
 	"github.com/weft-rdma/weft/origin"
 	"github.com/weft-rdma/weft/verbs"
@@ -276,7 +277,7 @@ func TestAPeerMayVanishAtAnyOctet(t *testing.T) {
 		for _, dialer := range []bool{true, false} {
 			synctest.Test(t, func(t *testing.T) {
 				a, b := newEnd(t, verbs.QPConfig{}), newEnd(t, verbs.QPConfig{})
-				x, y := nettest.Pipe()
+				x, y := iwarptest.Pipe()
 				if dialer {
 					x.ResetAfter(at)
 				} else {
@@ -314,15 +315,15 @@ func TestAPeerMayVanishAtAnyOctet(t *testing.T) {
 
 // from is a connection that seems to come from an address.
 type from struct {
-	*nettest.Conn
+	*iwarptest.Conn
 	addr string
 }
 
 func (f from) RemoteAddr() net.Addr { return &net.TCPAddr{IP: net.ParseIP(f.addr), Port: 700} }
 
 // dialFrom connects from an address.
-func (p *pipes) dialFrom(addr string) *nettest.Conn {
-	a, b := nettest.Pipe()
+func (p *pipes) dialFrom(addr string) *iwarptest.Conn {
+	a, b := iwarptest.Pipe()
 	p.conns <- from{b, addr}
 	return a
 }
@@ -468,7 +469,7 @@ func newListener(t *testing.T, e *end, ln net.Listener, cfg cm.ListenConfig) *cm
 func newPipes() *pipes { return &pipes{make(chan net.Conn), make(chan struct{})} }
 
 func (p *pipes) dial() net.Conn {
-	a, b := nettest.Pipe()
+	a, b := iwarptest.Pipe()
 	p.conns <- b
 	return a
 }
@@ -487,4 +488,4 @@ func (p *pipes) Close() error {
 	return nil
 }
 
-func (p *pipes) Addr() net.Addr { return nettest.Addr("listener") }
+func (p *pipes) Addr() net.Addr { return iwarptest.Addr("listener") }

@@ -11,7 +11,7 @@ import (
 	"time"
 
 	"github.com/weft-rdma/weft/cm"
-	"github.com/weft-rdma/weft/internal/nettest"
+	"github.com/weft-rdma/weft/iwarptest"
 	"github.com/weft-rdma/weft/mpa"
 	"github.com/weft-rdma/weft/verbs"
 )
@@ -36,7 +36,7 @@ func TestConnectClosesWhatItOwns(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		e := newEnd(t, verbs.QPConfig{})
 		for _, m := range mistakes {
-			ours, theirs := nettest.Pipe()
+			ours, theirs := iwarptest.Pipe()
 			if _, err := cm.Connect(t.Context(), e.qp, ours, m.p); err == nil || m.want != nil && !errors.Is(err, m.want) {
 				t.Errorf("%s: %v, expected %v", m.name, err, m.want)
 			}
@@ -48,7 +48,7 @@ func TestConnectClosesWhatItOwns(t *testing.T) {
 			}
 		}
 		e.qp.Abort()
-		ours, theirs := nettest.Pipe()
+		ours, theirs := iwarptest.Pipe()
 		if _, err := cm.Connect(t.Context(), e.qp, ours, cm.Params{}); !errors.Is(err, cm.ErrNotIdle) {
 			t.Errorf("%v, expected %v", err, cm.ErrNotIdle)
 		}
@@ -69,7 +69,7 @@ func heard(nc net.Conn) ([]byte, error) {
 func TestARequestOutlivesTheMistakesOfItsAcceptor(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		a, b := newEnd(t, verbs.QPConfig{}), newEnd(t, verbs.QPConfig{})
-		x, y := nettest.Pipe()
+		x, y := iwarptest.Pipe()
 		done := make(chan error)
 		go func() {
 			_, err := cm.Connect(t.Context(), a.qp, x, cm.Params{})
@@ -96,7 +96,7 @@ func TestIRDGrowsNoFurtherThanTheRNICAllows(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		a := newEnd(t, verbs.QPConfig{})
 		b := newEndOf(t, verbs.Config{Limits: verbs.Limits{IRD: 5}}, verbs.QPConfig{})
-		x, y := nettest.Pipe()
+		x, y := iwarptest.Pipe()
 		done := make(chan error)
 		go func() {
 			_, err := cm.Connect(t.Context(), a.qp, x, cm.Params{MPA: mpa.Config{ORD: 100}})

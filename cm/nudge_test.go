@@ -9,6 +9,7 @@ import (
 
 	"github.com/weft-rdma/weft/cm"
 	"github.com/weft-rdma/weft/internal/nettest"
+	"github.com/weft-rdma/weft/iwarptest"
 	"github.com/weft-rdma/weft/mpa"
 	"github.com/weft-rdma/weft/verbs"
 )
@@ -18,7 +19,7 @@ import (
 func nudged(t *testing.T, nudge time.Duration, times int, p2p bool) (a, b *end, ca, cb *cm.Conn) {
 	t.Helper()
 	a, b = newEnd(t, verbs.QPConfig{}), newEnd(t, verbs.QPConfig{})
-	x, y := nettest.Pipe()
+	x, y := iwarptest.Pipe()
 	accepted := make(chan error, 1)
 	go func() {
 		req, err := cm.Receive(t.Context(), nettest.Sluggish(y, times), mpa.Config{})

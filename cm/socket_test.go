@@ -12,6 +12,7 @@ import (
 
 	"github.com/weft-rdma/weft/cm"
 	"github.com/weft-rdma/weft/internal/nettest"
+	"github.com/weft-rdma/weft/iwarptest"
 	"github.com/weft-rdma/weft/verbs"
 )
 
@@ -173,7 +174,7 @@ func TestSocketOptionsAreRefusedBeforeAConnectionBegins(t *testing.T) {
 func TestConnectionsWithoutASocketHaveNoOptions(t *testing.T) {
 	e := newEnd(t, verbs.QPConfig{})
 	const want = "the connection has no socket"
-	a, b := nettest.Pipe()
+	a, b := iwarptest.Pipe()
 	defer b.Close()
 	_, err := cm.Connect(t.Context(), e.qp, tls.Client(a, &tls.Config{}), cm.Params{Socket: chosen})
 	if err == nil || !strings.Contains(err.Error(), want) {

@@ -5,7 +5,7 @@ import (
 	"testing"
 
 	"github.com/weft-rdma/weft/internal/fairness"
-	"github.com/weft-rdma/weft/internal/nettest"
+	"github.com/weft-rdma/weft/iwarptest"
 	"github.com/weft-rdma/weft/mpa"
 	"github.com/weft-rdma/weft/origin"
 	"github.com/weft-rdma/weft/verbs"
@@ -27,7 +27,7 @@ func TestARequestThatWaitsGivesItsPlaceToNobody(t *testing.T) {
 		starts: fairness.NewPlaces(1), waits: fairness.NewPlaces(1), starting: make(map[*starting]struct{}),
 	}
 	enter := func() *starting {
-		_, nc := nettest.Pipe()
+		_, nc := iwarptest.Pipe()
 		s, err := l.enter(nc, origin.Of(nil))
 		if err != nil {
 			t.Fatal(err)

@@ -10,7 +10,7 @@ import (
 	"time"
 
 	"github.com/weft-rdma/weft/cm"
-	"github.com/weft-rdma/weft/internal/nettest"
+	"github.com/weft-rdma/weft/iwarptest"
 	"github.com/weft-rdma/weft/mpa"
 	"github.com/weft-rdma/weft/oncrpc"
 	"github.com/weft-rdma/weft/rpcrdma"
@@ -37,7 +37,7 @@ type client struct {
 	*rpcrdma.Client
 	bound bool // it has the binding
 	mu    sync.Mutex
-	conn  *nettest.Conn
+	conn  *iwarptest.Conn
 }
 
 // rfc5666 is everything that RFC 5666 has beyond RFC 8166.
@@ -101,8 +101,8 @@ func (w *world) newClient(i int) *client {
 }
 
 // connect makes a connection to the server.
-func (w *world) connect() *nettest.Conn {
-	a, b := nettest.BufferedPipe(1 << 18)
+func (w *world) connect() *iwarptest.Conn {
+	a, b := iwarptest.BufferedPipe(1 << 18)
 	w.wg.Go(func() {
 		if req, err := cm.Receive(context.Background(), b, mpa.Config{}); err == nil {
 			_ = w.server.ServeConn(req)

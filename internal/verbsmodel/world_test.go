@@ -9,7 +9,7 @@ import (
 	"testing/synctest"
 
 	"github.com/weft-rdma/weft/cm"
-	"github.com/weft-rdma/weft/internal/nettest"
+	"github.com/weft-rdma/weft/iwarptest"
 	"github.com/weft-rdma/weft/mpa"
 	"github.com/weft-rdma/weft/verbs"
 )
@@ -143,10 +143,10 @@ func (w *world) event(h *host, e verbs.Event) {
 
 // connect connects two Idle queue pairs of different hosts.
 func (w *world) connect(a, b *queuePair) {
-	x, y := nettest.Pipe()
+	x, y := iwarptest.Pipe()
 	if w.chance(30) {
-		x.ReadSizes(nettest.RandomSizes(w.rng.Uint64(), 2000))
-		y.ReadSizes(nettest.RandomSizes(w.rng.Uint64(), 100))
+		x.ReadSizes(iwarptest.RandomSizes(w.rng.Uint64(), 2000))
+		y.ReadSizes(iwarptest.RandomSizes(w.rng.Uint64(), 100))
 	}
 	accepted := make(chan error, 1)
 	noCRC := w.chance(20)
