@@ -9,6 +9,5 @@ import (
 	"time"
 )
 
-// accessTime is the time of the last change: where the systems have the other
-// differs.
+// accessTime returns no time: its place in Stat_t differs between systems.
 func accessTime(st *syscall.Stat_t) time.Time { return time.Time{} }

@@ -1,4 +1,4 @@
-// This file does what a copy has planned.
+// This file executes the plan of a copy.
 
 package files
 
@@ -13,51 +13,51 @@ import (
 	"github.com/weft-rdma/weft/nfs/client"
 )
 
-// A Copier copies files and folders. A file is written under another name beside
-// the one it gets in the end, so that nothing that is in part looks whole.
+// A Copier copies files and directories. It writes a file under a temporary name beside
+// its final one, and renames it: a partial file never has its final name.
 type Copier struct {
-	Recursive bool        // folders, too, and symbolic links as such
-	Exact     bool        // the destination is the copy's name, even if it is a folder
+	Recursive bool        // directories, too, and symbolic links as links
+	Exact     bool        // the destination is the name of the copy, even if it is a directory
 	Preserve  bool        // permissions, times, and owners where that may be
-	HardLinks bool        // files of several names stay such
-	Special   bool        // pipes, sockets and devices are made anew, with Recursive
+	HardLinks bool        // keep hard links
+	Special   bool        // with Recursive, copy pipes, sockets and devices
 	Verify    bool        // read both ends again and compare checksums
-	Resume    bool        // skip what is there with the same size and time, and keep times for that
-	Checksum  bool        // with Resume: skip what is there with the same content
+	Resume    bool        // skip files with the same size and time, and keep times
+	Checksum  bool        // with Resume, skip files with the same content
 	Umask     fs.FileMode // permissions that new files do not have without Preserve
 
 	Progress func(bytes int64)           // of data copied or compared; may be nil
 	Begun    func(from fmt.Stringer)     // a file is being copied; may be nil
-	Copied   func(from, to fmt.Stringer) // a file is there; may be nil
-	Failed   func(err error)             // something was not copied, and others are; may be nil
-	Lost     func(err error)             // a file was copied without something that was to be kept; may be nil
+	Copied   func(from, to fmt.Stringer) // a file was copied; may be nil
+	Failed   func(err error)             // a file was not copied; may be nil
+	Lost     func(err error)             // an attribute or link was not kept; may be nil
 
 	failures, losses, skipped int
 	files                     int   // copied, with data
 	bytes                     int64 // of those
 
 	links links
-	made  []bool // of the folders that the steps are in: they were not there
+	made  []bool // of the directories of the current step: cp made them
 
-	Leftovers *Leftovers // keeps account of files in part; may be nil
+	Leftovers *Leftovers // records partial files; may be nil
 }
 
-// Failures is how many files were not copied.
+// Failures returns the number of files that were not copied.
 func (c *Copier) Failures() int { return c.failures }
 
-// Losses is how many things of files that were copied were not kept.
+// Losses returns the number of owners, times and hard links that were not kept.
 func (c *Copier) Losses() int { return c.losses }
 
-// Skipped is how many files were left as they are, as they are the same.
+// Skipped returns the number of files that were up to date.
 func (c *Copier) Skipped() int { return c.skipped }
 
-// Done is how many files with data were copied, and the bytes of those.
+// Done returns the number of copied files with data, and their bytes.
 func (c *Copier) Done() (files int, bytes int64) { return c.files, c.bytes }
 
-// Work is how many bytes the progress of a plan adds up to.
+// Work returns the total of the progress of a plan, in bytes.
 func (c *Copier) Work(p *Plan) int64 { return c.share(p.Bytes) }
 
-// share is what so many bytes of a file are in the progress.
+// share returns the progress for so many bytes of a file.
 func (c *Copier) share(bytes int64) int64 {
 	if c.Verify {
 		return 3 * min(bytes, math.MaxInt64/3)
@@ -85,11 +85,11 @@ func (c *Copier) count(bytes int64) {
 	}
 }
 
-// Fatal reports whether an error is that of a whole server rather than of a file: the
-// next file would have it, too.
+// Fatal reports whether an error concerns a server rather than a file, so that the next
+// file would fail, too.
 func Fatal(err error) bool { return fatal(err) }
 
-// fatal reports whether an error is that of a whole server rather than of a file.
+// fatal is Fatal.
 func fatal(err error) bool {
 	var e *client.Error
 	if !errors.As(err, &e) {
@@ -107,8 +107,8 @@ func fatal(err error) bool {
 	return true
 }
 
-// Run does what was planned. Its error is one that ended the whole copy; files
-// that were not copied are told to c.Failed, and counted.
+// Run executes the plan. It returns an error that ended the whole copy; files that were
+// not copied are reported to c.Failed and counted.
 func (c *Copier) Run(ctx context.Context, p *Plan) error {
 	var missing *Place // a folder that could not be made, and what is in it
 	for _, s := range p.steps {
@@ -156,7 +156,7 @@ func (c *Copier) step(ctx context.Context, s *step) error {
 	return c.file(ctx, s)
 }
 
-// makeDir makes a folder. Until it is finished its user can write to it, and nobody
+// makeDir makes a directory. Until it is finished the user can write to it, and nobody
 // else if it gets another owner or the sticky bit.
 func (c *Copier) makeDir(ctx context.Context, s *step) error {
 	_, old, err := s.there(ctx)
@@ -178,7 +178,7 @@ func (c *Copier) makeDir(ctx context.Context, s *step) error {
 	return nil
 }
 
-// finishDir sets what of a folder had to wait for the files in it.
+// finishDir sets the attributes of a directory after its contents were copied.
 func (c *Copier) finishDir(ctx context.Context, s *step, made bool) error {
 	if c.Preserve {
 		return c.set(ctx, s, s.to, s.info.meta())
@@ -194,10 +194,10 @@ func (c *Copier) finishDir(ctx context.Context, s *step, made bool) error {
 	return c.set(ctx, s, s.to, Meta{Perm: info.Mode&(permBits&^fs.ModePerm) | perm, Owner: info.meta().Owner})
 }
 
-// newPerm is the permissions of a new file.
+// newPerm returns the permissions of a new file.
 func (c *Copier) newPerm(info *Info) fs.FileMode { return info.Mode.Perm() &^ c.Umask }
 
-// set sets what is to be kept of what s copies.
+// set sets the attributes that a copy keeps.
 func (c *Copier) set(ctx context.Context, s *step, at Place, meta Meta) error {
 	err := at.Tree.Set(ctx, at.Path, meta)
 	var owner *OwnerError
@@ -215,8 +215,8 @@ func (c *Copier) set(ctx context.Context, s *step, at Place, meta Meta) error {
 	return s.failed(err)
 }
 
-// failed says of an error what was being copied: systems and servers name the part,
-// which the user did not.
+// failed adds source and destination to an error: it names the temporary file, which
+// the user does not know.
 func (s *step) failed(err error) error {
 	if err == nil {
 		return nil
@@ -224,8 +224,8 @@ func (s *step) failed(err error) error {
 	return fmt.Errorf("%v to %v: %w", s.from, s.to, err)
 }
 
-// there is what is where s copies to, and its path without those symbolic links
-// that a folder may be reached by.
+// there returns what exists at the destination, and its path without the symbolic links
+// that may lead to a directory.
 func (s *step) there(ctx context.Context) (string, *Info, error) {
 	if s.named {
 		return s.to.Tree.Resolve(ctx, s.to.Path)
@@ -234,9 +234,9 @@ func (s *step) there(ctx context.Context) (string, *Info, error) {
 	return s.to.Path, info, err
 }
 
-// target is where the data of a file go, and what is there; nothing is no error.
-// They go through symbolic links, but of those that the user has not named only
-// through those that lead to what is copied to anyway.
+// target returns the place that the data of a file go to, and the file that exists
+// there, nil for none. It follows a symbolic link that the user has named, and others
+// only if they lead to a place below the destination.
 func (s *step) target(ctx context.Context) (Place, *Info, error) {
 	path, old, err := s.there(ctx)
 	linked := err == nil && old.Mode&fs.ModeSymlink != 0
@@ -259,7 +259,7 @@ func (s *step) target(ctx context.Context) (Place, *Info, error) {
 	return s.to, nil, nil
 }
 
-// link makes a symbolic link, in place of what there was unless that is a folder.
+// link makes a symbolic link. It replaces an existing file, but no directory.
 func (c *Copier) link(ctx context.Context, s *step) error {
 	target, err := s.from.Tree.Readlink(ctx, s.from.Path)
 	if err != nil {
@@ -278,8 +278,8 @@ func (c *Copier) link(ctx context.Context, s *step) error {
 	})
 }
 
-// node makes a pipe, a socket or a device, in place of what there was unless that is
-// a folder.
+// node makes a pipe, a socket or a device. It replaces an existing file, but no
+// directory.
 func (c *Copier) node(ctx context.Context, s *step) error {
 	if c.Resume {
 		old, err := s.to.Tree.Lstat(ctx, s.to.Path)
@@ -296,18 +296,17 @@ func (c *Copier) node(ctx context.Context, s *step) error {
 	})
 }
 
-// replace has something without data made under another name, and gives it that of
-// what there was.
+// replace makes a file without data under a temporary name and renames it.
 func (c *Copier) replace(ctx context.Context, s *step, make func(part Place) error) error {
 	if err := refuseDir(ctx, s.to, s.from); err != nil {
 		return err
 	}
-	part, err := c.begin(s.to)
+	part, err := c.newPart(s.to)
 	if err != nil {
 		return err
 	}
 	if err := make(part); err != nil {
-		return errors.Join(s.failed(err), c.unmade(ctx, part, err))
+		return errors.Join(s.failed(err), c.notMade(ctx, part, err))
 	}
 	if c.Preserve {
 		err = c.set(ctx, s, part, s.info.meta())
@@ -322,7 +321,7 @@ func (c *Copier) replace(ctx context.Context, s *step, make func(part Place) err
 	return nil
 }
 
-// refuseDir fails if there is a folder where a file is to be.
+// refuseDir fails if the destination of a file is a directory.
 func refuseDir(ctx context.Context, to, from Place) error {
 	if old, err := to.Tree.Lstat(ctx, to.Path); err == nil && old.Mode.IsDir() {
 		return fmt.Errorf("%v is a directory, and %v is not", to, from)
@@ -353,13 +352,13 @@ func (c *Copier) file(ctx context.Context, s *step) error {
 		}
 	}
 	perm, meta, set := c.keeps(s.info, old)
-	part, err := c.begin(to)
+	part, err := c.newPart(to)
 	if err != nil {
 		return err
 	}
 	out, err := part.Tree.Create(ctx, part.Path, perm)
 	if err != nil {
-		return errors.Join(s.failed(err), c.unmade(ctx, part, err))
+		return errors.Join(s.failed(err), c.notMade(ctx, part, err))
 	}
 	if err := c.transfer(ctx, s.from, s.info.sparse(), out); err != nil {
 		return errors.Join(s.failed(err), c.discard(ctx, part))
@@ -381,9 +380,9 @@ func (c *Copier) file(ctx context.Context, s *step) error {
 	return nil
 }
 
-// keeps is the permissions that a file is made with, and what is set when its data
-// are there. One that takes the place of another stays as open as that was, and its
-// owner's, but does not lend its owner's rights to other data.
+// keeps returns the permissions for creating a file, and the attributes to set once its
+// data is there. A file that replaces another keeps the permissions and owner of that
+// one, but not its set-ID bits, as the data is new.
 func (c *Copier) keeps(from, old *Info) (perm fs.FileMode, meta Meta, set bool) {
 	perm = c.newPerm(from)
 	switch {
@@ -414,7 +413,7 @@ func (c *Copier) copied(s *step) {
 	}
 }
 
-// same reports whether a source is the file at a place.
+// same reports whether source and destination are the same file.
 func (c *Copier) same(ctx context.Context, from, to Place) (bool, error) {
 	if from.Tree != to.Tree {
 		return false, nil

@@ -6,7 +6,7 @@ package files
 
 import "io"
 
-// No Seek finds data and holes on these systems.
+// These systems cannot seek to data and holes.
 const (
 	seekData = -1
 	seekHole = -1

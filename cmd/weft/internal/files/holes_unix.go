@@ -6,8 +6,8 @@ package files
 
 import "golang.org/x/sys/unix"
 
-// What os.File.Seek takes to find data and holes, and the error where there are no
-// data any more.
+// Arguments of os.File.Seek that find data and holes, and its error when no data
+// follow.
 const (
 	seekData = unix.SEEK_DATA
 	seekHole = unix.SEEK_HOLE

@@ -1,5 +1,5 @@
-// This file keeps hard links: of the names of a file, the first gets its data and
-// the others are links to that.
+// This file keeps hard links: the first name of a file gets its data, and the others
+// become links to it.
 
 package files
 
@@ -9,20 +9,20 @@ import (
 	"fmt"
 )
 
-// links are the files that were copied and have names left.
+// links are the copied files whose sources have more names.
 type links struct {
 	files map[linkKey]*linked
 	bytes int
 	full  bool
 }
 
-// A linkKey tells a source from all others.
+// A linkKey identifies a source.
 type linkKey struct {
 	tree Tree
 	id   ID
 }
 
-// A linked file is a copy that more names may lead to.
+// A linked file is a copy that may get more names.
 type linked struct {
 	at   Place
 	id   ID
@@ -30,10 +30,10 @@ type linked struct {
 }
 
 const (
-	// maxLinks bounds what is kept of files with several names, in bytes: a server
-	// may say that all have.
+	// maxLinks bounds the memory for files with several names, in bytes: a server may
+	// claim that all have.
 	maxLinks = 64 << 20
-	// linkSize is the bytes of a linked file besides its path.
+	// linkSize is the size of a linked file without its path.
 	linkSize = 192
 )
 
@@ -46,8 +46,8 @@ func (l *links) forget(key linkKey) {
 	}
 }
 
-// linkAgain makes a link, if the file that s copies was copied by another name. Where
-// the tree does not let it, the data are copied once more.
+// linkAgain makes a link if the file was copied under another name. If the tree refuses
+// the link, the data is copied again.
 func (c *Copier) linkAgain(ctx context.Context, s *step) (done bool, err error) {
 	key := linkKey{s.from.Tree, s.info.ID}
 	first := c.links.files[key]
@@ -80,12 +80,12 @@ func (c *Copier) linkTo(ctx context.Context, s *step, first Place) (done bool, e
 	if err := refuseDir(ctx, s.to, s.from); err != nil {
 		return false, err
 	}
-	part, err := c.begin(s.to)
+	part, err := c.newPart(s.to)
 	if err != nil {
 		return false, err
 	}
 	if err := part.Tree.Link(ctx, first.Path, part.Path); err != nil {
-		left := c.unmade(ctx, part, err)
+		left := c.notMade(ctx, part, err)
 		if ctx.Err() != nil || fatal(err) {
 			return false, errors.Join(s.failed(err), left)
 		}
@@ -98,7 +98,7 @@ func (c *Copier) linkTo(ctx context.Context, s *step, first Place) (done bool, e
 	return true, nil
 }
 
-// remember keeps where a file is now that has other names to come.
+// remember records where a file is whose other names follow.
 func (c *Copier) remember(ctx context.Context, s *step, at Place) {
 	if !c.HardLinks || s.info.Links < 2 || c.links.full {
 		return

@@ -1,4 +1,4 @@
-// This file holds the files of this machine.
+// This file is the tree of this machine.
 
 package files
 
@@ -13,13 +13,13 @@ import (
 	"strings"
 )
 
-// Local is the files of this machine, by the paths that the system has for them.
+// Local is the files of this machine, by the paths of the system.
 type Local struct{}
 
 var _ Tree = Local{}
 
-// Join refuses what a server may list and this system takes for a path, such as
-// a name with a backslash on Windows.
+// Join refuses names that this system takes for paths, such as one with a backslash on
+// Windows.
 func (Local) Join(dir, name string) (string, error) {
 	if !filepath.IsLocal(name) || strings.ContainsRune(name, filepath.Separator) || name == "." {
 		return "", fmt.Errorf("a file cannot be named %q here", name)
@@ -38,8 +38,8 @@ func (Local) Inside(name, dir string) bool {
 	return errors.Join(err1, err2, err3) == nil && filepath.IsLocal(rel)
 }
 
-// absolute is an absolute path. The current folder is one without symbolic links,
-// which a shell may have come by.
+// absolute returns an absolute path, with the symbolic links of the current directory
+// resolved.
 func absolute(name string) (string, error) {
 	if filepath.VolumeName(name) != "" || name != "" && os.IsPathSeparator(name[0]) {
 		return filepath.Abs(name)
@@ -56,8 +56,8 @@ func absolute(name string) (string, error) {
 
 func (Local) Show(name string) string { return name }
 
-// Resolve takes what has no path of its own, such as the pipe that /dev/stdout may
-// lead to, by the name that it was asked for.
+// Resolve returns the given name for a file without a path, such as the pipe behind
+// /dev/stdout.
 func (l Local) Resolve(ctx context.Context, name string) (string, *Info, error) {
 	path, err := filepath.EvalSymlinks(name)
 	if err != nil {
@@ -173,8 +173,8 @@ func (Local) Set(_ context.Context, name string, m Meta) error {
 	return lost
 }
 
-// A localInput reads until the context ends. It hides what an os.File has beyond
-// that, which does not look at the context.
+// A localInput reads until the context ends. It hides the other methods of os.File,
+// which ignore the context.
 type localInput struct {
 	f       *os.File
 	ctx     context.Context

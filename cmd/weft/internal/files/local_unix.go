@@ -27,16 +27,15 @@ func addSystemInfo(i *Info, info fs.FileInfo) {
 	i.Atime = accessTime(st)
 }
 
-// Umask is the permissions that new files do not have. The system tells it to those
-// only who change it.
+// Umask returns the umask. The system only returns it when it is changed.
 var Umask = sync.OnceValue(func() fs.FileMode {
 	mask := syscall.Umask(0o077)
 	syscall.Umask(mask)
 	return fs.FileMode(mask) & fs.ModePerm
 })
 
-// setOwner sets an owner, and says whether the file has it then. Who may not give a
-// file away may still give it one of his groups.
+// setOwner sets the owner and reports whether the file has it then. A user who may not
+// give a file away may still set one of its own groups.
 func setOwner(name string, to *Owner) (kept bool, err error) {
 	if !to.real() {
 		return false, nil
@@ -62,7 +61,7 @@ func setOwner(name string, to *Owner) (kept bool, err error) {
 	return false, &OwnerError{*to, err}
 }
 
-// setTimes sets times, also of symbolic links where the file system has any.
+// setTimes sets times, also of symbolic links if the file system has them.
 func setTimes(name string, m Meta) error {
 	if !m.Symlink {
 		return os.Chtimes(name, m.Atime, m.Mtime)

@@ -8,4 +8,4 @@ import "io/fs"
 
 // ours reports whether a folder is this user's: here those of other users cannot be
 // written to anyway.
-func ours(fs.FileInfo) bool { return true }
+func onlyOurs(fs.FileInfo) bool { return true }

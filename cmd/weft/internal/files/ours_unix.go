@@ -10,8 +10,8 @@ import (
 	"syscall"
 )
 
-// ours reports whether a folder is this user's, and closed to others.
-func ours(info fs.FileInfo) bool {
+// onlyOurs reports whether a directory belongs to this user and is closed to others.
+func onlyOurs(info fs.FileInfo) bool {
 	st, ok := info.Sys().(*syscall.Stat_t)
 	return ok && int(st.Uid) == os.Geteuid() && info.Mode().Perm()&0o077 == 0
 }

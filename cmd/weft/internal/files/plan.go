@@ -20,11 +20,10 @@ type Place struct {
 	Path string
 }
 
-// String is for messages: on one line, whatever is in the name.
+// String returns the path for messages, on one line whatever the name contains.
 func (p Place) String() string { return quote.Name(p.Tree.Show(p.Path)) }
 
-// failed says of an error which file it is of, unless it says so itself: a server
-// knows its files by other names than the user.
+// failed adds the path to an error that does not name it.
 func (p Place) failed(err error) error {
 	var own *fs.PathError
 	if errors.As(err, &own) {
@@ -33,13 +32,13 @@ func (p Place) failed(err error) error {
 	return fmt.Errorf("%v: %w", p, err)
 }
 
-// in is the place of a file in the directory p.
+// in returns the place of a file in the directory p.
 func (p Place) in(name string) (Place, error) {
 	joined, err := p.Tree.Join(p.Path, name)
 	return Place{p.Tree, joined}, err
 }
 
-// A step is one thing to be done for a copy.
+// A step of a copy makes one file or directory.
 type step struct {
 	do       action
 	from, to Place
@@ -63,7 +62,7 @@ const (
 	finishDir // what of a directory is kept is set when its files are there
 )
 
-// A Plan is what a copy is going to do.
+// A Plan is the steps of a copy.
 type Plan struct {
 	steps []step
 	room  int64 // bytes of memory that more steps may take
@@ -72,25 +71,25 @@ type Plan struct {
 }
 
 const (
-	// maxPlan bounds a plan in bytes of memory: what a server can make this side
-	// keep. A million files with paths of 200 bytes fit in.
+	// maxPlan bounds the memory of a plan, which a server could make grow, in bytes. A
+	// million files with paths of 200 bytes fit.
 	maxPlan = 1 << 30
-	// stepSize is how many bytes a step takes besides its paths, listSize what is
-	// known of a file besides its name.
+	// stepSize is the size of a step without its paths, listSize that of an Info
+	// without its name.
 	stepSize = 256
 	listSize = 256
 )
 
-// errTooLarge ends a plan: listing on would find no more that can be copied.
+// errTooLarge ends a plan that has grown too large.
 var errTooLarge = errors.New("too many files to copy at once; copy them in parts")
 
-// maxDepth bounds folders in folders.
+// maxDepth bounds the depth of directories.
 const maxDepth = 1000
 
-// Plan looks at the sources and the destination: an existing folder takes the
-// sources by their names, anything else is the name of the one source's copy, and so
-// is a folder with c.Exact.
-// What cannot be copied is told to c.Failed and left out.
+// Plan examines the sources and the destination. An existing directory takes the
+// sources under their names; anything else is the name of the copy of the one source,
+// and so is a directory with c.Exact.
+// Files that cannot be copied are reported to c.Failed and left out.
 func (c *Copier) Plan(ctx context.Context, sources []Place, dst Place) (*Plan, error) {
 	into := false
 	switch path, info, err := dst.Tree.Resolve(ctx, dst.Path); {
@@ -117,13 +116,13 @@ func (c *Copier) Plan(ctx context.Context, sources []Place, dst Place) (*Plan, e
 	return p, nil
 }
 
-// endsPlan reports whether nothing more can be planned after err.
+// endsPlan reports whether err ends the planning.
 func endsPlan(ctx context.Context, err error) bool {
 	return ctx.Err() != nil || fatal(err) || errors.Is(err, errTooLarge)
 }
 
-// planSource plans a source that the user has named, through symbolic links unless
-// folders are copied.
+// planSource plans a source that the user has named. It follows symbolic links unless
+// directories are copied.
 func (c *Copier) planSource(ctx context.Context, p *Plan, src, dst Place, into bool) error {
 	info, err := src.Tree.Lstat(ctx, src.Path)
 	if err != nil {
@@ -138,7 +137,7 @@ func (c *Copier) planSource(ctx context.Context, p *Plan, src, dst Place, into b
 		return fmt.Errorf("%v is a directory: name the file in it that %v is to become", dst, src)
 	}
 	to, named := dst, true
-	// What has no name of its own gives its files to the folder itself.
+	// A source without a name, such as /, is copied into the directory itself.
 	if name := src.Tree.Base(src.Path); into && name != "." && name != ".." && !strings.HasSuffix(name, "/") && !strings.HasSuffix(name, `\`) {
 		if to, err = dst.in(name); err != nil {
 			return err
@@ -156,7 +155,7 @@ func (c *Copier) planSource(ctx context.Context, p *Plan, src, dst Place, into b
 	return c.planFile(ctx, p, &step{from: src, to: to, info: info, named: named, root: &dst}, 0)
 }
 
-// checkApart refuses to copy a folder into itself, which would not end.
+// checkApart refuses to copy a directory into itself, which would not end.
 func (c *Copier) checkApart(ctx context.Context, src, to Place) error {
 	if src.Tree != to.Tree {
 		return nil
@@ -177,8 +176,8 @@ func (c *Copier) checkApart(ctx context.Context, src, to Place) error {
 	return nil
 }
 
-// planFile plans a file of any kind, and if it is a folder what is in it. What is
-// to be done is not in s yet.
+// planFile plans a file of any type, and the contents of a directory. It fills in what
+// s does.
 func (c *Copier) planFile(ctx context.Context, p *Plan, s *step, depth int) error {
 	switch mode := s.info.Mode; {
 	case mode.IsRegular():
@@ -209,7 +208,7 @@ func (p *Plan) add(s *step, do action) error {
 	return nil
 }
 
-// reserve accounts for memory. It fails with errTooLarge if there is not so much.
+// reserve accounts for memory. It fails with errTooLarge beyond maxPlan.
 func (p *Plan) reserve(at Place, bytes int) error {
 	if p.room -= int64(bytes); p.room < 0 {
 		return fmt.Errorf("%v: %w", at, errTooLarge)

@@ -1,4 +1,4 @@
-// This file holds the files of an export.
+// This file is the tree of an export of a server.
 
 package files
 
@@ -46,7 +46,7 @@ func (r *Remote) Show(name string) string {
 	return strings.TrimSuffix(r.Name, "/") + path.Join("/", name)
 }
 
-// URL is the URL of a path, which any bytes can be in.
+// URL returns the URL of a path, whatever bytes it contains.
 func (r *Remote) URL(name string) string {
 	elems := strings.Split(path.Join("/", strings.TrimPrefix(r.Show(name), r.Server)), "/")
 	for i := range elems {
@@ -113,7 +113,7 @@ func (r *Remote) Create(ctx context.Context, name string, perm fs.FileMode) (Out
 	return f.NewWriter(ctx, 0), nil
 }
 
-// Write fails: devices and pipes of an export are its clients', not the server's.
+// Write fails: the devices and pipes of an export are those of the client's machine.
 func (r *Remote) Write(_ context.Context, name string) (Output, error) {
 	return nil, fmt.Errorf("%s is not a regular file", r.Show(name))
 }
@@ -192,9 +192,9 @@ func (r *Remote) Set(ctx context.Context, name string, m Meta) error {
 	return lost
 }
 
-// setOwner sets the owner in a call of its own, as servers take the rights of an
-// owner from a file whose owner is set, and some from what comes along. Who may
-// not give a file away may still give it one of its groups.
+// setOwner sets the owner with a separate call, because servers clear the set-ID bits
+// when the owner changes, some also those of the same call. A caller who may not give a
+// file away may still set one of its own groups.
 func (r *Remote) setOwner(ctx context.Context, info *client.Info, to *Owner) (kept bool, err error) {
 	if !to.real() {
 		return false, nil
@@ -219,7 +219,7 @@ func (r *Remote) setOwner(ctx context.Context, info *client.Info, to *Owner) (ke
 	return false, &OwnerError{*to, err}
 }
 
-// modeBits are permissions as NFS has them.
+// modeBits converts permissions to those of NFS.
 func modeBits(perm fs.FileMode) uint32 {
 	mode := uint32(perm.Perm())
 	for _, bit := range [...]struct {

@@ -15,9 +15,9 @@ import (
 	"github.com/weft-rdma/weft/nfs/client"
 )
 
-// A Remover removes files of a server. Folders are gone through by their handles, a
-// part of a listing at a time: what a server lets another path lead to meanwhile is
-// not touched, and no folder is too large.
+// A Remover removes files of a server. It walks directories by their file handles, so
+// that a path that changes meanwhile does no harm, and reads listings in parts, so that
+// no directory is too large.
 type Remover struct {
 	Recursive bool // folders, too, with what is in them
 	Force     bool // what is not there is no failure
@@ -28,8 +28,8 @@ type Remover struct {
 	failures int
 }
 
-// Failures is how many files and folders were not removed, without the folders that
-// they are in.
+// Failures returns the number of files and directories that were not removed, not
+// counting the directories above them.
 func (r *Remover) Failures() int { return r.failures }
 
 func (r *Remover) fail(err error) {
@@ -39,11 +39,12 @@ func (r *Remover) fail(err error) {
 	}
 }
 
-// errKept says that a folder was left as something in it was, which was told.
+// errKept says that a directory was kept because of its contents, which were reported.
 var errKept = errors.New("some of its contents were not removed")
 
-// Remove removes what is at a path, and no symbolic link's target. Its error is one
-// that ended it; what was not removed is told to r.Failed, and counted.
+// Remove removes the file or directory at a path, never the target of a symbolic link.
+// It returns an error that ended it; files that were not removed are reported to
+// r.Failed and counted.
 func (r *Remover) Remove(ctx context.Context, t *Remote, name string) error {
 	err := r.remove(ctx, t, name)
 	switch {
@@ -77,14 +78,14 @@ func (r *Remover) remove(ctx context.Context, t *Remote, name string) error {
 	return r.entry(ctx, t, &branch{dir: dir}, info)
 }
 
-// A branch is a folder on the way down to what is removed.
+// A branch is a directory on the path to the file that is removed.
 type branch struct {
 	dir   *client.Dir
 	up    *branch
 	depth int
 }
 
-// entry removes a file or folder that is in b.
+// entry removes a file or directory in b.
 func (r *Remover) entry(ctx context.Context, t *Remote, b *branch, info *client.Info) error {
 	var err error
 	switch {
@@ -119,8 +120,8 @@ func (r *Remover) folder(ctx context.Context, t *Remote, b *branch, info *client
 		if kept {
 			return errKept
 		}
-		// A server may lose its place in a folder that shrinks, and others may make
-		// new files: as long as something goes, so does this.
+		// A server may lose its place in a directory that shrinks, and others may make
+		// new files: repeat as long as something was removed.
 		err = b.dir.Rmdir(ctx, info.Name())
 		if !removed || !isNotEmpty(err) {
 			return err
@@ -133,8 +134,8 @@ func isNotEmpty(err error) bool {
 	return errors.As(err, &stat) && (stat == nfs.ErrNotEmpty || stat == nfs.ErrExist)
 }
 
-// within removes what is in b, as it is listed, and says whether anything was, and
-// whether something stays that cannot be. Its error is one that ends it all.
+// within removes the contents of b as they are listed. It reports whether anything was
+// removed, and whether anything could not be. An error ends the whole removal.
 func (r *Remover) within(ctx context.Context, t *Remote, b *branch) (removed, kept bool, err error) {
 	for info, err := range b.dir.Entries(ctx) {
 		name := b.dir.Path()

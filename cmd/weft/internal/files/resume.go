@@ -1,4 +1,4 @@
-// This file finds out what an earlier copy has done already.
+// This file finds files that an earlier copy has completed.
 
 package files
 
@@ -9,7 +9,7 @@ import (
 	"github.com/weft-rdma/weft/nfs"
 )
 
-// unchanged reports whether an earlier copy is as good as a new one.
+// unchanged reports whether an existing copy is up to date.
 func (c *Copier) unchanged(ctx context.Context, s *step, at Place, old *Info) (bool, error) {
 	switch {
 	case !c.Resume || old.Size != s.info.Size:
@@ -26,8 +26,8 @@ func (c *Copier) unchanged(ctx context.Context, s *step, at Place, old *Info) (b
 	return err == nil && got == want, fatalAlone(err)
 }
 
-// fatalAlone is err if it ends the whole copy. A file that cannot be read can still be
-// replaced.
+// fatalAlone returns err if it ends the whole copy. A file that cannot be read can
+// still be replaced.
 func fatalAlone(err error) error {
 	if err != nil && fatal(err) {
 		return err
@@ -35,8 +35,8 @@ func fatalAlone(err error) error {
 	return nil
 }
 
-// sameTime reports whether two times are the same as far as file systems keep them:
-// some have whole seconds, and some microseconds.
+// sameTime reports whether two times are equal at the resolution of the file systems:
+// some keep whole seconds, some microseconds.
 func sameTime(a, b time.Time) bool {
 	for _, unit := range [...]time.Duration{time.Microsecond, time.Second} {
 		ta, tb := a.Truncate(unit), b.Truncate(unit)
@@ -56,7 +56,7 @@ func heldTime(t Tree, when time.Time) time.Time {
 	return when
 }
 
-// skip leaves what is there, as old says, and its data as they are.
+// skip keeps the data of an existing file, whose attributes are old.
 func (c *Copier) skip(ctx context.Context, s *step, at Place, old *Info) error {
 	if err := c.align(ctx, s, at, old); err != nil {
 		return err
@@ -69,8 +69,8 @@ func (c *Copier) skip(ctx context.Context, s *step, at Place, old *Info) error {
 	return nil
 }
 
-// align gives what is there already the permissions, the owner and the time that are to
-// be kept and have changed since.
+// align updates the permissions, owner and time of an existing file, if they are to be
+// kept and differ.
 func (c *Copier) align(ctx context.Context, s *step, at Place, old *Info) error {
 	want, has := s.info.meta(), old.meta()
 	if !c.Preserve ||

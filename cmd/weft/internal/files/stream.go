@@ -1,5 +1,5 @@
-// This file makes trees of standard input and output: of one file each, which has
-// no name and is gone through once.
+// This file makes trees of standard input and output. Each has one file without a name,
+// which can be read or written once.
 
 package files
 
@@ -10,13 +10,13 @@ import (
 	"io/fs"
 )
 
-// A Stdin is the source that R is.
+// A Stdin is a source that reads from R.
 type Stdin struct {
 	stream
 	R io.Reader
 }
 
-// A Stdout is the destination that W is.
+// A Stdout is a destination that writes to W.
 type Stdout struct {
 	stream
 	W io.Writer
@@ -24,7 +24,7 @@ type Stdout struct {
 
 var _, _ Tree = (*Stdin)(nil), (*Stdout)(nil)
 
-// Base is that of what has no name of its own.
+// Base returns ".", as standard input has no name.
 func (*Stdin) Base(string) string { return "." }
 
 func (*Stdin) Show(string) string { return "standard input" }
@@ -85,7 +85,7 @@ func (o *streamOutput) Skip(n int64) error {
 func (o *streamOutput) Close() error { return nil }
 func (o *streamOutput) Abort()       {}
 
-// A stream is what is no tree of files.
+// A stream implements the methods of Tree that a stream does not have.
 type stream struct{}
 
 func (stream) none() error {

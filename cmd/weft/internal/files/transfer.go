@@ -11,7 +11,7 @@ import (
 	"io"
 )
 
-// into writes the data to what is no regular file, such as a device.
+// into writes the data to an existing file that is not regular, such as a device.
 func (c *Copier) into(ctx context.Context, s *step, to Place) error {
 	out, err := to.Tree.Write(ctx, to.Path)
 	if err != nil {
@@ -24,8 +24,8 @@ func (c *Copier) into(ctx context.Context, s *step, to Place) error {
 	return nil
 }
 
-// transfer copies all data of a file and closes out. Of a sparse file the holes are
-// copied as such.
+// transfer copies all data of a file and closes out. It copies holes of a sparse file
+// as holes.
 func (c *Copier) transfer(ctx context.Context, from Place, sparse bool, out Output) error {
 	in, err := from.Tree.Open(ctx, from.Path)
 	if err != nil {
@@ -59,8 +59,8 @@ func (c *Copier) move(in io.ReadCloser, sparse bool, out Output) error {
 	return err
 }
 
-// A segmented source tells where it has data. Segment returns the next from an
-// offset on, of no bytes at the end of the file, and is read from there on.
+// A segmented source reports where it has data. Segment returns the next data from an
+// offset on, empty at the end of the file; reading continues there.
 type segmented interface {
 	io.Reader
 	Segment(off int64) (start, end int64, err error)
@@ -89,8 +89,8 @@ func (c *Copier) moveSegments(in segmented, out Output) error {
 	}
 }
 
-// Segment finds data by SEEK_DATA and SEEK_HOLE. What knows of none has all from an
-// offset on.
+// Segment finds data by SEEK_DATA and SEEK_HOLE. Without these everything from the
+// offset on is data.
 func (i *localInput) Segment(off int64) (start, end int64, err error) {
 	if err := i.ctx.Err(); err != nil {
 		return 0, 0, err
@@ -117,7 +117,7 @@ func (i *localInput) Segment(off int64) (start, end int64, err error) {
 	return start, end, err
 }
 
-// Skip leaves a hole: what is behind it, or if nothing is the size, makes it one.
+// Skip leaves a hole by seeking. If no data follows, Close sets the size.
 func (o *localOutput) Skip(n int64) error {
 	if err := o.ctx.Err(); err != nil || n == 0 {
 		return err
@@ -129,13 +129,13 @@ func (o *localOutput) Skip(n int64) error {
 	return o.f.Truncate(off)
 }
 
-// grain is the bytes in which holes are looked for: what file systems give blocks in.
+// grain is the unit in which zeros become holes, in bytes: a common block size of file
+// systems.
 const grain = 4096
 
 var zeros [grain]byte
 
-// A holeWriter leaves out zeros, and finds them at offsets that are multiples of
-// grain.
+// A holeWriter skips zeros, in units that begin at multiples of grain.
 type holeWriter struct {
 	out Output
 	off int64
@@ -155,7 +155,7 @@ func (h *holeWriter) Write(p []byte) (n int, err error) {
 	return n, err
 }
 
-// run is how many bytes of p go together, and whether they are zeros.
+// run returns how many bytes of p are alike, zeros or data, and which.
 func (h *holeWriter) run(p []byte) (n int, hole bool) {
 	for n < len(p) {
 		part := p[n:]
@@ -170,7 +170,7 @@ func (h *holeWriter) run(p []byte) (n int, hole bool) {
 	return n, hole
 }
 
-// sum reads a file for its checksum.
+// sum reads a file and returns its checksum.
 func (c *Copier) sum(ctx context.Context, p Place) (sum [sha256.Size]byte, err error) {
 	in, err := p.Tree.Open(ctx, p.Path)
 	if err != nil {
@@ -185,7 +185,7 @@ func (c *Copier) sum(ctx context.Context, p Place) (sum [sha256.Size]byte, err e
 	return sum, nil
 }
 
-// A counter tells of the bytes that go by.
+// A counter reports the bytes that it passes on.
 type counter struct {
 	c *Copier
 	r io.Reader

@@ -1,4 +1,4 @@
-// This file says what both sides of a copy can do.
+// This file is the interface of both sides of a copy.
 
 package files
 
@@ -10,26 +10,25 @@ import (
 	"time"
 )
 
-// A Tree is files that can be reached: this machine's, or an export's. Names are
-// paths as the tree has them.
+// A Tree is the files of this machine or of an export. Names are paths in the tree.
 type Tree interface {
-	// Join is the path of a file in a directory. It fails for what is no name of
-	// one file there.
+	// Join returns the path of a file in a directory. It fails if name is not a valid
+	// name of a file there.
 	Join(dir, name string) (string, error)
 
-	// Dir and Base are a path up to its last name, and that. Base is "/" or "." for
-	// what has none.
+	// Dir and Base return a path without its last name, and that name. Base returns "/"
+	// or "." for a path without names.
 	Dir(name string) string
 	Base(name string) string
 
 	// Inside reports whether a path, without symbolic links, is dir or below it.
 	Inside(name, dir string) bool
 
-	// Show is the path as its user writes it.
+	// Show returns the path as the user writes it.
 	Show(name string) string
 
-	// Resolve follows symbolic links: it returns the path without any, and the
-	// file. Lstat looks at the file itself.
+	// Resolve follows symbolic links and returns the final path and file. Lstat does
+	// not follow them.
 	Resolve(ctx context.Context, name string) (string, *Info, error)
 	Lstat(ctx context.Context, name string) (*Info, error)
 
@@ -39,10 +38,10 @@ type Tree interface {
 	// Open opens a regular file.
 	Open(ctx context.Context, name string) (io.ReadCloser, error)
 
-	// Create makes a file that there was not.
+	// Create makes a file, which must not exist.
 	Create(ctx context.Context, name string, perm fs.FileMode) (Output, error)
 
-	// Write opens what is there and is no regular file, such as a device.
+	// Write opens an existing file that is not regular, such as a device.
 	Write(ctx context.Context, name string) (Output, error)
 
 	Mkdir(ctx context.Context, name string, perm fs.FileMode) error
@@ -50,8 +49,7 @@ type Tree interface {
 	Rename(ctx context.Context, from, to string) error
 	Remove(ctx context.Context, name string) error
 
-	// Link gives the file that is at old, which is no symbolic link that would be
-	// followed, a second name.
+	// Link gives the file at old a second name. It does not follow symbolic links.
 	Link(ctx context.Context, old, name string) error
 
 	// Mknod makes a pipe, a socket or a device.
@@ -63,8 +61,8 @@ type Tree interface {
 	Set(ctx context.Context, name string, meta Meta) error
 }
 
-// An Output is a file being written. Skip leaves a hole of so many bytes. Close
-// tells what became of all of it, Abort gives it up.
+// An Output is a file being written. Skip leaves a hole of n bytes. Close reports any
+// error of writing; Abort gives the file up.
 type Output interface {
 	io.Writer
 	io.ReaderFrom
@@ -73,14 +71,14 @@ type Output interface {
 	Abort()
 }
 
-// An Info is what is known of a file.
+// An Info holds the attributes of a file.
 type Info struct {
 	Name         string
 	Mode         fs.FileMode
 	Size         int64
 	Atime, Mtime time.Time
 
-	// What only some trees tell: if Links is 0, none of it is known.
+	// Attributes of some trees only: if Links is 0, none of them is known.
 	Links    uint32 // hard links
 	UID, GID uint32
 	ID       ID
@@ -89,10 +87,10 @@ type Info struct {
 	Ctime    time.Time // of servers' files
 }
 
-// An ID tells a file from all others of its tree.
+// An ID identifies a file in its tree.
 type ID struct{ FS, File uint64 }
 
-// A Device is the numbers of one.
+// A Device is the numbers of a device.
 type Device struct{ Major, Minor uint32 }
 
 // sparse reports whether a file may have holes.
@@ -101,7 +99,7 @@ func (i *Info) sparse() bool { return i.Links > 0 && i.Used < i.Size }
 // is reports whether i and j are known to be the same file of a tree.
 func (i *Info) is(j *Info) bool { return i.Links > 0 && j.Links > 0 && i.ID == j.ID }
 
-// Meta is what a copy keeps if asked to.
+// Meta is the attributes that a copy can keep.
 type Meta struct {
 	Symlink      bool // it is of a symbolic link, which has no permissions
 	Perm         fs.FileMode
@@ -112,14 +110,14 @@ type Meta struct {
 // An Owner is user and group.
 type Owner struct{ UID, GID uint32 }
 
-// nobody is no user and no group: to systems it says that nothing changes.
+// nobody is not a valid user or group: to systems it means no change.
 const nobody = 1<<32 - 1
 
-// real reports whether there can be such an owner.
+// real reports whether the owner is valid.
 func (o *Owner) real() bool { return o != nil && o.UID != nobody && o.GID != nobody }
 
-// An OwnerError says that a file did not get its owner, from a caller who may give
-// files away. To others it is no error.
+// An OwnerError says that a file did not get its owner although the caller is root. For
+// other users that is no error.
 type OwnerError struct {
 	Owner Owner
 	Err   error
@@ -139,7 +137,7 @@ func (e *TimeError) Error() string {
 	return fmt.Sprintf("the time %s was not kept: NFS has times from 1970 to 2106 only", e.Time.UTC().Format(time.RFC3339))
 }
 
-// meta is what of a file can be kept.
+// meta returns the attributes that can be kept.
 func (i *Info) meta() Meta {
 	m := Meta{Symlink: i.Mode&fs.ModeSymlink != 0, Perm: i.Mode & permBits, Atime: i.Atime, Mtime: i.Mtime}
 	if i.Links > 0 {
@@ -153,5 +151,5 @@ const (
 	permBits = fs.ModePerm | fs.ModeSticky | lends
 )
 
-// disowned is a mode for who is not the owner that it was meant for.
+// disowned returns a mode without the bits that are meant for another owner.
 func disowned(mode fs.FileMode) fs.FileMode { return mode &^ (lends | fs.ModeSticky) }

@@ -1,4 +1,4 @@
-// This file holds the URLs of files on NFS servers.
+// This file parses URLs of files on NFS servers.
 
 package files
 
@@ -11,7 +11,7 @@ import (
 	"strings"
 )
 
-// Scheme is what a URL begins with; anything else is a path on this machine.
+// Scheme begins a URL; anything else is a path on this machine.
 const Scheme = "nfs://"
 
 // A URL names a file on a server: nfs://host[:port]/path. Bytes of the path may
@@ -61,8 +61,8 @@ func ParseURL(s string) (URL, error) {
 	return u, nil
 }
 
-// EndsInDots reports whether the path of a URL, before it was made clean, ends in . or
-// .., and so names a folder by another one's name.
+// EndsInDots reports whether the path of a URL ends in . or .. before it is cleaned, so
+// that it names a directory relative to another.
 func EndsInDots(s string) bool {
 	_, name, _ := strings.Cut(strings.TrimPrefix(s, Scheme), "/")
 	name, err := url.PathUnescape(name)
@@ -71,7 +71,7 @@ func EndsInDots(s string) bool {
 	return err == nil && (last == "." || last == "..")
 }
 
-// Server is the part of the URL before the path.
+// Server returns the URL without the path.
 func (u URL) Server() string {
 	if u.Port == 0 {
 		if strings.Contains(u.Host, ":") {

@@ -10,7 +10,7 @@ import (
 	"time"
 )
 
-// openExisting opens a file that there is, no longer than the context lasts.
+// openExisting opens an existing file. It waits no longer than the context lasts.
 func openExisting(ctx context.Context, name string, flag int) (*os.File, error) {
 	type opened struct {
 		f   *os.File
@@ -35,13 +35,13 @@ func openExisting(ctx context.Context, name string, flag int) (*os.File, error) 
 	}
 }
 
-// bound has what is read from and written to f end with the context, where f is
-// something that can keep one waiting, until release is called.
+// bound makes reads and writes of f, such as a pipe, fail when the context ends, until
+// release is called.
 func bound(ctx context.Context, f *os.File) (release func() bool) {
 	return context.AfterFunc(ctx, func() { f.SetDeadline(time.Unix(1, 0)) })
 }
 
-// because is err, or that the context has ended, which has led to it.
+// because returns the error of the context in place of err, if the context has ended.
 func because(ctx context.Context, err error) error {
 	if err != nil && ctx.Err() != nil {
 		return ctx.Err()

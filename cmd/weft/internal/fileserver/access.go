@@ -1,4 +1,4 @@
-// This file is who may use a file server, and what is said of those who may not.
+// This file decides who may use a file server, and advises those who may not.
 
 package fileserver
 
@@ -14,7 +14,7 @@ import (
 	"github.com/weft-rdma/weft/origin"
 )
 
-// access is who may use the server, as c has it.
+// access returns the rules of c for who may use the server.
 func (c *Config) access() *mount.Access {
 	log := &fairness.Log{Logger: c.Logger}
 	return &mount.Access{
@@ -25,14 +25,14 @@ func (c *Config) access() *mount.Access {
 	}
 }
 
-// admit is access.Admit with an error that says what to do.
+// admit is access.Admit with advice in its error.
 func (s *Server) admit(nc net.Conn) (*origin.Origin, error) {
 	from, err := s.access.Admit(nc)
 	return from, Advised(err)
 }
 
-// Advised adds to the reason for refusing a caller the flag that lets it in. None does
-// for one that has gone.
+// Advised adds to the reason for refusing a caller the flag that admits it. There is
+// none for a caller that has gone.
 func Advised(err error) error {
 	if errors.Is(err, origin.ErrGone) {
 		return err

@@ -15,9 +15,8 @@ import (
 // A PortMap says how clients find MOUNT.
 type PortMap string
 
-// The ways: to own port 111; to register with the port mapper of this host; the
-// first of these two that goes; or to leave it to the clients, which can be told
-// the port.
+// Own listens on port 111. Register registers with the port mapper of this host. Auto
+// tries these two in turn. With off clients have to be given the port.
 const (
 	PortMapAuto     PortMap = "auto"
 	PortMapOwn      PortMap = "own"
@@ -25,7 +24,7 @@ const (
 	PortMapOff      PortMap = "off"
 )
 
-// Set is for flags.
+// Set implements pflag.Value.
 func (p *PortMap) Set(s string) error {
 	switch m := PortMap(s); m {
 	case PortMapAuto, PortMapOwn, PortMapRegister, PortMapOff:
@@ -37,10 +36,10 @@ func (p *PortMap) Set(s string) error {
 
 func (p *PortMap) String() string { return string(*p) }
 
-// Type is for help texts.
+// Type implements pflag.Value.
 func (p *PortMap) Type() string { return "how" }
 
-// A Config says what to serve, and where.
+// A Config says what a file server serves, and where.
 type Config struct {
 	// Handler executes calls that come over connections: NFS in the versions Low
 	// to High, MOUNT, and whatever else there is. Mount executes calls of MOUNT that
@@ -54,17 +53,17 @@ type Config struct {
 
 	RDMA string // address of NFS over RDMA; "" is none
 	TCP  string // address of NFS and MOUNT over TCP, and of MOUNT over UDP; "" is none
-	// AnyTCP takes any port if that of TCP is taken.
+	// AnyTCP uses any port if the one in TCP is in use.
 	AnyTCP  bool
 	PortMap PortMap
 
-	// Connections, if not 0, bounds those that are served, over RDMA and TCP together;
-	// with both each gets half. There are never more than the function of that name
-	// says.
+	// Connections, if not 0, limits the connections over RDMA and TCP together; each
+	// transport gets half if both are used. The function of that name gives the upper
+	// limit.
 	Connections int
 
-	// Who may use the server: see [mount.Access]. Connections of hosts that may not are
-	// reset before anything of theirs is read, and datagrams dropped.
+	// Who may use the server: see [mount.Access]. Connections of other hosts are reset
+	// before anything is read from them, and their datagrams are dropped.
 	Allow                           mount.Allow
 	Personal, AllowOthers, Insecure bool
 
@@ -72,7 +71,7 @@ type Config struct {
 
 	Wrap   func(net.Conn) net.Conn // put around each connection, if not nil
 	Logger *slog.Logger
-	// Notice is told, in words, what could not be done as asked.
+	// Notice receives a text about whatever could not be done as requested.
 	Notice func(text string)
 
 	look        func(net.Conn) (*origin.Origin, error) // nil is origin.Look

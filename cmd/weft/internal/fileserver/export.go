@@ -10,8 +10,7 @@ import (
 	"github.com/weft-rdma/weft/oncrpc"
 )
 
-// Export makes c serve a folder, whose absolute path, with slashes, is path, to
-// those who are in c.Allow.
+// Export makes c serve a directory. Path is its absolute path, with slashes.
 func (c *Config) Export(files *folder.Server, path string) error {
 	m, err := mount.New(mount.Config{Path: path, Handle: files.Handle, Allow: c.Allow, Guarded: true})
 	if err != nil {

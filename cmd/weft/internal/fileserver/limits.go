@@ -11,23 +11,23 @@ import (
 )
 
 const (
-	// transportMemory is the bytes of calls and replies over each transport.
+	// transportMemory limits the calls and replies over each transport, in bytes.
 	transportMemory = 256 << 20
-	// helperMemory is that of MOUNT by datagrams, and of the port mapper.
+	// helperMemory is the same for MOUNT over UDP and for the port mapper.
 	helperMemory = 4 << 20
 	// helperRecord is the longest call to the port mapper, in bytes.
 	helperRecord = 64 << 10
 )
 
-// limits are numbers of connections.
+// limits are the numbers of connections.
 type limits struct {
 	rdma, tcp int // that are served
 	backlog   int // in start-up over RDMA, and as many that wait to be accepted
 	mapper    int // to the port mapper
 }
 
-// limitsFor divides descriptors, of which one half is left for files, or for
-// connections behind a gateway.
+// limitsFor divides half of the descriptors among connections. The other half is for
+// files, or for the connections of a gateway to its server.
 func limitsFor(descriptors int) limits {
 	half := max(descriptors/2, 32)
 	return limits{
@@ -38,8 +38,7 @@ func limitsFor(descriptors int) limits {
 	}
 }
 
-// atMost is l with no more connections served, over all transports together, than
-// are wanted; 0 is any number.
+// atMost reduces l to at most wanted connections over all transports; 0 is no limit.
 func (l limits) atMost(wanted int, rdma bool) limits {
 	if wanted == 0 {
 		return l
@@ -52,15 +51,15 @@ func (l limits) atMost(wanted int, rdma bool) limits {
 	return l
 }
 
-// Connections is how many connections file servers of this process serve, over RDMA
-// and TCP together: half of the descriptors that the system lets it have at most.
+// Connections returns the most connections that a file server in this process serves,
+// over RDMA and TCP together: at most half of its descriptors.
 func Connections() int {
 	l := limitsFor(fairness.Descriptors())
 	return l.rdma + l.tcp
 }
 
-// helper is how MOUNT by datagrams and the port mapper are served: their messages
-// are short, and there are few.
+// helper configures MOUNT over UDP and the port mapper, whose messages are few and
+// short.
 func helper(h oncrpc.Handler, connections int) rpctcp.ServerConfig {
 	return rpctcp.ServerConfig{
 		Handler: h, Connections: connections, Calls: 16,

@@ -19,7 +19,7 @@ import (
 	"github.com/weft-rdma/weft/oncrpc"
 )
 
-// ports are what a file server listens on; nil is none.
+// ports are the listeners of a file server; nil is none.
 type ports struct {
 	rdma    *cm.Listener   // NFS
 	tcp     net.Listener   // NFS and MOUNT
@@ -28,7 +28,7 @@ type ports struct {
 	pmapUDP net.PacketConn
 }
 
-// listen takes the ports.
+// listen opens the ports.
 func (s *Server) listen(ctx context.Context) (err error) {
 	if s.cfg.RDMA != "" {
 		s.ports.rdma, err = cm.Listen(ctx, s.rnic, "tcp", s.cfg.RDMA, cm.ListenConfig{
@@ -55,7 +55,7 @@ func (s *Server) listen(ctx context.Context) (err error) {
 	return nil
 }
 
-// listenTCP takes the port of NFS and MOUNT over TCP, and the same of UDP.
+// listenTCP opens the port of NFS and MOUNT over TCP, and the same port of UDP.
 func (s *Server) listenTCP(ctx context.Context) (err error) {
 	s.ports.tcp, err = listenTCP(ctx, s.cfg.TCP)
 	if taken(err) && s.cfg.AnyTCP {
@@ -67,7 +67,8 @@ func (s *Server) listenTCP(ctx context.Context) (err error) {
 	if err != nil {
 		return listenError(s.cfg.TCP, err)
 	}
-	// Some clients unmount by UDP. Without it their servers go on remembering them.
+	// Some clients unmount over UDP. Without UDP the server would still list them as
+	// mounted.
 	pc, err := new(net.ListenConfig).ListenPacket(ctx, "udp", s.ports.tcp.Addr().String())
 	if err != nil {
 		s.cfg.Logger.Info("MOUNT is not served over UDP", "err", err)
@@ -77,7 +78,7 @@ func (s *Server) listenTCP(ctx context.Context) (err error) {
 	return nil
 }
 
-// listenPortMap takes both ports of the port mapper, or none.
+// listenPortMap opens the TCP and UDP port of the port mapper, or neither.
 func (s *Server) listenPortMap(ctx context.Context) (err error) {
 	host, _, _ := net.SplitHostPort(s.cfg.TCP)
 	port := s.cfg.portMapPort
@@ -89,7 +90,7 @@ func (s *Server) listenPortMap(ctx context.Context) (err error) {
 		s.ports.pmapTCP = nil
 		return listenError(addr, err)
 	}
-	// With port 0 it is the same for both.
+	// Port 0 becomes the same port for both.
 	s.ports.pmapUDP, err = new(net.ListenConfig).ListenPacket(ctx, "udp", s.ports.pmapTCP.Addr().String())
 	if err != nil {
 		s.ports.pmapTCP.Close()
@@ -110,12 +111,12 @@ func listenTCP(ctx context.Context, addr string) (net.Listener, error) {
 	return ln, nil
 }
 
-// taken reports whether a port could not be had, but another might.
+// taken reports whether an error is about the port, so that another port may work.
 func taken(err error) bool {
 	return errors.Is(err, syscall.EADDRINUSE) || errors.Is(err, os.ErrPermission)
 }
 
-// listenError says why there is no port, and what can be done.
+// listenError explains why listening failed, and what to do.
 func listenError(addr string, err error) error {
 	switch {
 	case errors.Is(err, syscall.EADDRINUSE):
@@ -126,7 +127,7 @@ func listenError(addr string, err error) error {
 	return fmt.Errorf("cannot listen on %s: %w", addr, err)
 }
 
-// all returns the ports that there are.
+// all returns the open ports.
 func (p *ports) all() (all []io.Closer) {
 	if p.rdma != nil {
 		all = append(all, p.rdma)
@@ -144,15 +145,15 @@ func (p *ports) all() (all []io.Closer) {
 	return all
 }
 
-// close closes them. Those that were served are closed already.
+// close closes the ports. Those that were served are closed already.
 func (p *ports) close() {
 	for _, c := range p.all() {
 		c.Close()
 	}
 }
 
-// services are what is served on the ports, for a port mapper. MOUNT is served
-// over RDMA as well, but it is over TCP that clients look for it (RFC 8267 §5.1).
+// services are the programs and ports for a port mapper. MOUNT is served over RDMA as
+// well, but clients look for it over TCP (RFC 8267 §5.1).
 func (p *ports) services(low, high uint32) (all []oncrpc.Service) {
 	add := func(prog, low, high uint32, network string, addr net.Addr) {
 		for vers := low; vers <= high; vers++ {
@@ -178,8 +179,8 @@ func (p *ports) services(low, high uint32) (all []oncrpc.Service) {
 	return all
 }
 
-// lockManager is where clients find NLM: over TCP, as Linux asks for it with NFS
-// over RDMA or TCP.
+// lockManager is the service of NLM, over TCP: Linux looks for it there with NFS over
+// RDMA and TCP.
 func (p *ports) lockManager() (all []oncrpc.Service) {
 	if p.tcp == nil {
 		return nil
@@ -190,8 +191,8 @@ func (p *ports) lockManager() (all []oncrpc.Service) {
 	return all
 }
 
-// addresses are those of a listener, one for each version of IP: who listens on
-// all of version 6 listens on all of version 4, too.
+// addresses returns the addresses of a listener, one for each version of IP: the
+// unspecified address of IPv6 includes IPv4.
 func addresses(a net.Addr) []netip.AddrPort {
 	ap, err := netip.ParseAddrPort(a.String())
 	if err != nil {

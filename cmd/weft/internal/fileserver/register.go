@@ -13,17 +13,17 @@ import (
 	"github.com/weft-rdma/weft/rpctcp"
 )
 
-// registerTime bounds a conversation with the port mapper of this host.
+// registerTime limits the calls to the port mapper of this host.
 const registerTime = 5 * time.Second
 
-// owner is whom a port mapper shows as the owner of the services.
+// owner is the owner of the services that the port mapper shows.
 const owner = "weft"
 
-// A registryAt is where a port mapper may take registrations.
+// A registryAt is an address at which a port mapper may accept registrations.
 type registryAt struct{ network, address string }
 
-// registries are where rpcbind of Linux does: by its socket from everybody, and
-// over TCP from privileged ports.
+// registries are the addresses of Linux's rpcbind: its socket, for everybody, and TCP,
+// for privileged ports.
 var registries = []registryAt{
 	{"unix", "/run/rpcbind.sock"},
 	{"unix", "/var/run/rpcbind.sock"},
@@ -33,7 +33,7 @@ var registries = []registryAt{
 // A registry calls a port mapper.
 type registry struct{ at registryAt }
 
-// do makes calls to it.
+// do calls the port mapper.
 func (r registry) do(ctx context.Context, calls func(context.Context, oncrpc.Caller) error) error {
 	ctx, cancel := context.WithTimeout(ctx, registerTime)
 	defer cancel()
@@ -45,8 +45,7 @@ func (r registry) do(ctx context.Context, calls func(context.Context, oncrpc.Cal
 	return calls(ctx, c)
 }
 
-// register sees to it that clients find MOUNT, as far as that is wanted and
-// goes.
+// register makes MOUNT known to clients, as Config.PortMap says and as far as possible.
 func (s *Server) register(ctx context.Context) error {
 	s.mapped = s.ports.pmapTCP != nil
 	if s.mapped || s.ports.tcp == nil || s.cfg.PortMap == PortMapOff {
@@ -77,7 +76,7 @@ func (s *Server) register(ctx context.Context) error {
 	return nil
 }
 
-// unregister takes that back.
+// unregister undoes register.
 func (s *Server) unregister(ctx context.Context) error {
 	if s.registered == nil {
 		return nil
@@ -89,6 +88,6 @@ func (s *Server) unregister(ctx context.Context) error {
 	})
 }
 
-// Mapped reports whether clients find MOUNT by a port mapper. Otherwise they have
-// to be told its port.
+// Mapped reports whether clients find MOUNT by a port mapper. Otherwise they have to be
+// given its port.
 func (s *Server) Mapped() bool { return s.mapped }

@@ -19,7 +19,7 @@ import (
 	"github.com/weft-rdma/weft/verbs"
 )
 
-// A Server is a file server that runs.
+// A Server is a running file server.
 type Server struct {
 	cfg    Config
 	limits limits
@@ -40,8 +40,8 @@ type Server struct {
 	failed  chan error // why something stopped serving by itself
 }
 
-// Start starts a file server. It serves until Shutdown; the context bounds the
-// start alone.
+// Start starts a file server, which serves until Shutdown. The context applies to the
+// start only.
 func Start(ctx context.Context, cfg Config) (*Server, error) {
 	s := &Server{cfg: cfg, access: cfg.access(), limits: limitsFor(fairness.Descriptors()).atMost(cfg.Connections, cfg.RDMA != "")}
 	if err := s.start(ctx); err != nil {
@@ -72,7 +72,7 @@ func (s *Server) start(ctx context.Context) (err error) {
 	return s.register(ctx)
 }
 
-// serve has all programs served on the ports that there are.
+// serve serves all programs on the open ports.
 func (s *Server) serve() (err error) {
 	if s.ports.rdma != nil {
 		s.rdma, err = rpcrdma.NewServer(s.rnic, rpcrdma.ServerConfig{
@@ -101,8 +101,8 @@ func (s *Server) serve() (err error) {
 	return s.serveOn(mapper, s.ports.pmapTCP, s.ports.pmapUDP)
 }
 
-// serveRDMA executes a call that came over RDMA: there the port mapper is served
-// as well (RFC 5666 §10), for clients that have no other connection.
+// serveRDMA executes a call over RDMA. There it also serves the port mapper (RFC 5666
+// §10), for clients without another connection.
 func (s *Server) serveRDMA(ctx context.Context, r *oncrpc.Request) ([]byte, error) {
 	if r.Prog == oncrpc.PmapProg {
 		return oncrpc.Mux{s.pmap.Program()}.ServeRPC(ctx, r)
@@ -110,8 +110,8 @@ func (s *Server) serveRDMA(ctx context.Context, r *oncrpc.Request) ([]byte, erro
 	return s.cfg.Handler.ServeRPC(ctx, r)
 }
 
-// serveOn serves programs over TCP and UDP to those who have access; nil is none.
-// Calls of others are rejected, but their datagrams are not answered.
+// serveOn serves programs over TCP and UDP to callers with access; nil is no port. It
+// rejects the calls of others, and drops their datagrams.
 func (s *Server) serveOn(cfg rpctcp.ServerConfig, ln net.Listener, pc net.PacketConn) error {
 	cfg.Handler = s.access.Guard(cfg.Handler)
 	cfg.Admit = s.admit
@@ -133,7 +133,7 @@ func (s *Server) serveOn(cfg rpctcp.ServerConfig, ln net.Listener, pc net.Packet
 	return nil
 }
 
-// run has something serve in a goroutine of its own.
+// run starts a goroutine that serves.
 func (s *Server) run(what string, serve func() error) {
 	s.serving.Go(func() {
 		err := serve()
@@ -143,12 +143,12 @@ func (s *Server) run(what string, serve func() error) {
 	})
 }
 
-// Failed tells when something has stopped serving by itself, and why.
+// Failed delivers the error of a port that is no longer served.
 func (s *Server) Failed() <-chan error { return s.failed }
 
-// Shutdown ends the server: no call is taken any more, those that are being
-// executed are answered, and everything is closed. The context bounds that; when
-// it ends first, what is left is cut off, and its error returned. Once is enough.
+// Shutdown drains the server: it accepts no more calls, answers those in progress, and
+// closes everything. If the context ends first, Shutdown closes the connections that
+// are left and returns the error of the context. Call it once.
 func (s *Server) Shutdown(ctx context.Context) error {
 	errs := []error{s.unregister(ctx)}
 	var ends sync.WaitGroup

@@ -1,5 +1,5 @@
-// This file keeps accounts of files in part on disk, one a process: a list, an entry
-// of JSON a line, with a lock beside it, which says whether the process lives.
+// This file keeps journals of partial files on disk, one per process: a list with a
+// line of JSON per file, and beside it a lock, which the process holds while it runs.
 
 package files
 
@@ -21,22 +21,21 @@ import (
 const (
 	listSuffix = ".json"
 	lockSuffix = ".lock"
-	// gateName is the lock that whoever makes or takes over accounts has meanwhile,
-	// and gateTime how long it is waited for.
-	gateName = "lock"
-	gateTime = time.Second
-	// maxAccount bounds what is read of an account, in bytes.
-	maxAccount = 1 << 20
+	// dirLockName is the lock that a process holds while it makes or takes over
+	// journals, and dirLockTime is how long others wait for it.
+	dirLockName = "lock"
+	dirLockTime = time.Second
+	// maxJournal bounds how much of a journal is read, in bytes.
+	maxJournal = 1 << 20
 )
 
-// An account is the list of one process and the lock on it. A nil *account keeps
-// nothing.
-type account struct {
+// A journal is the list of one process and its lock. A nil *journal keeps nothing.
+type journal struct {
 	list *os.File
 	lock *flock.Flock
 }
 
-// private makes a folder that is for this user alone, or sees that it is one.
+// private makes a directory for this user alone, or checks that it is one.
 func private(dir string) error {
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return err
@@ -47,28 +46,28 @@ func private(dir string) error {
 		return err
 	case !info.IsDir():
 		return fmt.Errorf("%s is not a directory", dir)
-	case !ours(info):
+	case !onlyOurs(info):
 		return fmt.Errorf("%s is open to other users", dir)
 	}
 	return nil
 }
 
-// gated calls f while no other process makes or takes over accounts.
-func gated(dir string, f func()) error {
-	ctx, cancel := context.WithTimeout(context.Background(), gateTime)
+// locking calls f while no other process makes or takes over journals.
+func locking(dir string, f func()) error {
+	ctx, cancel := context.WithTimeout(context.Background(), dirLockTime)
 	defer cancel()
-	gate := flock.New(filepath.Join(dir, gateName))
-	defer gate.Close()
-	if _, err := gate.TryLockContext(ctx, gateTime/100); err != nil {
+	dirLock := flock.New(filepath.Join(dir, dirLockName))
+	defer dirLock.Close()
+	if _, err := dirLock.TryLockContext(ctx, dirLockTime/100); err != nil {
 		return err
 	}
 	f()
 	return nil
 }
 
-// newAccount makes the account of this process.
-func newAccount(dir string) (a *account, err error) {
-	gateErr := gated(dir, func() {
+// newJournal makes the journal of this process.
+func newJournal(dir string) (a *journal, err error) {
+	lockErr := locking(dir, func() {
 		var f *os.File
 		if f, err = os.CreateTemp(dir, "copy-*"+listSuffix); err != nil {
 			return
@@ -78,12 +77,11 @@ func newAccount(dir string) (a *account, err error) {
 			os.Remove(f.Name())
 		}
 	})
-	return a, errors.Join(gateErr, err)
+	return a, errors.Join(lockErr, err)
 }
 
-// locked is the account whose list f is, if its lock can be had: if it is nobody
-// else's.
-func locked(f *os.File) (*account, error) {
+// locked returns the journal with the list f, if no other process holds its lock.
+func locked(f *os.File) (*journal, error) {
 	lock := flock.New(strings.TrimSuffix(f.Name(), listSuffix) + lockSuffix)
 	had, err := lock.TryLock()
 	if err == nil && !had {
@@ -93,12 +91,12 @@ func locked(f *os.File) (*account, error) {
 		lock.Close()
 		return nil, err
 	}
-	return &account{f, lock}, nil
+	return &journal{f, lock}, nil
 }
 
-// abandoned takes over the accounts of processes that have ended.
-func abandoned(dir string) (list []*account) {
-	_ = gated(dir, func() {
+// abandoned takes over the journals of processes that have ended.
+func abandoned(dir string) (list []*journal) {
+	_ = locking(dir, func() {
 		names, _ := filepath.Glob(filepath.Join(dir, "copy-*"+listSuffix))
 		for _, name := range names {
 			f, err := os.OpenFile(name, os.O_RDWR, 0)
@@ -116,10 +114,10 @@ func abandoned(dir string) (list []*account) {
 	return list
 }
 
-// read returns what the account has. A line that cannot be read was not written to
-// its end, before its file was made.
-func (a *account) read() (list []entry) {
-	lines := bufio.NewScanner(io.LimitReader(a.list, maxAccount))
+// read returns the entries. A line that cannot be parsed was written in part; its file
+// was not made yet.
+func (a *journal) read() (list []entry) {
+	lines := bufio.NewScanner(io.LimitReader(a.list, maxJournal))
 	for lines.Scan() {
 		var e entry
 		if json.Unmarshal(lines.Bytes(), &e) == nil {
@@ -129,8 +127,8 @@ func (a *account) read() (list []entry) {
 	return list
 }
 
-// add adds entries.
-func (a *account) add(list ...entry) error {
+// add appends entries.
+func (a *journal) add(list ...entry) error {
 	if a == nil {
 		return nil
 	}
@@ -149,8 +147,8 @@ func (a *account) add(list ...entry) error {
 	return err
 }
 
-// replace has entries take the place of all.
-func (a *account) replace(list []entry) error {
+// replace replaces all entries.
+func (a *journal) replace(list []entry) error {
 	if a == nil {
 		return nil
 	}
@@ -160,8 +158,8 @@ func (a *account) replace(list []entry) error {
 	return a.add(list...)
 }
 
-// close gives the account up, and removes it if it is empty.
-func (a *account) close(empty bool) error {
+// close releases the journal, and removes it if it is empty.
+func (a *journal) close(empty bool) error {
 	if a == nil {
 		return nil
 	}

@@ -1,5 +1,5 @@
-// This file knows the files in part of this user's copies: it removes them, and
-// those that copies had to leave behind which did not end by themselves.
+// This file keeps track of the partial files of this user's copies, and removes them,
+// also those that interrupted or killed copies left behind.
 
 package files
 
@@ -17,23 +17,23 @@ import (
 )
 
 const (
-	// discardTime bounds the removal of a file in part, and hurriedTime after an
+	// discardTime limits the removal of a partial file, and hurriedTime after an
 	// interrupt.
 	discardTime = 5 * time.Second
 	hurriedTime = 500 * time.Millisecond
 )
 
-// partName is what files in part are called.
+// partName matches the names of partial files.
 var partName = regexp.MustCompile(`^\.weft-[0-9a-f]{12}\.part$`)
 
-// beside is a new name beside a place, which says whose it is.
-func beside(p Place) (Place, error) {
+// partBeside returns a new name for a partial file beside a place.
+func partBeside(p Place) (Place, error) {
 	var r [6]byte
 	rand.Read(r[:])
 	return Place{p.Tree, p.Tree.Dir(p.Path)}.in(".weft-" + hex.EncodeToString(r[:]) + ".part")
 }
 
-// discard removes a file in part. If there is none, so much the better.
+// discard removes a partial file, if it exists.
 func discard(ctx context.Context, part Place) error {
 	limit := discardTime
 	if ctx.Err() != nil {
@@ -47,62 +47,62 @@ func discard(ctx context.Context, part Place) error {
 	return nil
 }
 
-// begin is a new name beside a place, of which account is kept.
-func (c *Copier) begin(p Place) (Place, error) {
-	part, err := beside(p)
+// newPart returns a new name for a partial file beside a place, and records it.
+func (c *Copier) newPart(p Place) (Place, error) {
+	part, err := partBeside(p)
 	if err == nil {
-		c.Leftovers.begin(part)
+		c.Leftovers.add(part)
 	}
 	return part, err
 }
 
-// unmade is what becomes of a file in part that could not be made. One that was
-// refused is not there.
-func (c *Copier) unmade(ctx context.Context, part Place, err error) error {
+// notMade cleans up after a partial file could not be made. If the server refused it,
+// there is none.
+func (c *Copier) notMade(ctx context.Context, part Place, err error) error {
 	left := c.discard(ctx, part)
 	if fatal(err) {
 		return left
 	}
-	c.Leftovers.end(part)
+	c.Leftovers.remove(part)
 	return nil
 }
 
-// finish gives a file that is whole its name.
+// finish gives a complete file its final name.
 func (c *Copier) finish(ctx context.Context, part, to Place) error {
 	err := part.Tree.Rename(ctx, part.Path, to.Path)
 	if err == nil {
-		c.Leftovers.end(part)
+		c.Leftovers.remove(part)
 	}
 	return err
 }
 
-// discard removes a file in part. One that it cannot remove is left to the account,
-// or is an error without one.
+// discard removes a partial file. If that fails, the file stays recorded; without a
+// record discard returns the error.
 func (c *Copier) discard(ctx context.Context, part Place) error {
 	err := discard(ctx, part)
 	switch {
 	case err == nil:
-		c.Leftovers.end(part)
+		c.Leftovers.remove(part)
 	case c.Leftovers != nil:
 		return nil
 	}
 	return err
 }
 
-// A Leftovers keeps account of files in part, in a folder of this user's: an entry is
-// there before its file is, and goes after it. What is of processes that have ended
-// without removing their files is the next one's to remove. A nil *Leftovers keeps
-// account of nothing. Methods may be called by any goroutine.
+// A Leftovers records partial files in a directory of this user. An entry is written
+// before its file is made, and removed after it. The files of processes that ended
+// without removing them are removed by the next process. A nil *Leftovers records
+// nothing. Methods may be called by any goroutine.
 type Leftovers struct {
 	dir string
 
 	mu    sync.Mutex
-	own   *account
+	own   *journal
 	parts []Place // that there may be
 }
 
-// OpenLeftovers keeps account in dir, which it makes if it has to. If that is not a
-// folder of this user's alone the account is in memory, and Kept is false.
+// OpenLeftovers keeps records in dir, which it makes if necessary. If dir is not for
+// this user alone, the records are in memory, and Kept returns false.
 func OpenLeftovers(dir string) *Leftovers {
 	if private(dir) != nil {
 		dir = ""
@@ -110,7 +110,7 @@ func OpenLeftovers(dir string) *Leftovers {
 	return &Leftovers{dir: dir}
 }
 
-// Kept reports whether there is account of what is left, for the next to remove.
+// Kept reports whether the next process will find the records.
 func (l *Leftovers) Kept() bool {
 	if l == nil {
 		return false
@@ -120,9 +120,9 @@ func (l *Leftovers) Kept() bool {
 	return l.own != nil
 }
 
-// begin notes that part is going to be made. Without room for the note the copy goes
-// on: what would be left is told all the same.
-func (l *Leftovers) begin(part Place) {
+// add records that part is about to be made. If the record cannot be written, the copy
+// goes on; Left still returns the file.
+func (l *Leftovers) add(part Place) {
 	if l == nil {
 		return
 	}
@@ -130,15 +130,15 @@ func (l *Leftovers) begin(part Place) {
 	defer l.mu.Unlock()
 	l.parts = append(l.parts, part)
 	if l.own == nil && l.dir != "" {
-		if l.own, _ = newAccount(l.dir); l.own == nil {
+		if l.own, _ = newJournal(l.dir); l.own == nil {
 			l.dir = "" // nor will the next
 		}
 	}
 	l.own.add(entryOf(part))
 }
 
-// end notes that part is gone.
-func (l *Leftovers) end(part Place) {
+// remove records that part is gone.
+func (l *Leftovers) remove(part Place) {
 	if l == nil {
 		return
 	}
@@ -157,8 +157,7 @@ func (l *Leftovers) end(part Place) {
 	l.own.replace(left)
 }
 
-// Left is the files in part that there may be. At the end of a copy they are left
-// behind.
+// Left returns the partial files that may exist.
 func (l *Leftovers) Left() []Place {
 	if l == nil {
 		return nil
@@ -168,7 +167,7 @@ func (l *Leftovers) Left() []Place {
 	return append([]Place(nil), l.parts...)
 }
 
-// Close ends the account. What is left is for the next to remove.
+// Close closes the journal. The next process removes the files in it.
 func (l *Leftovers) Close() error {
 	if l == nil {
 		return nil
@@ -178,8 +177,8 @@ func (l *Leftovers) Close() error {
 	return l.own.close(len(l.parts) == 0)
 }
 
-// Sweep removes from trees, and from this machine, what ended processes have left,
-// and returns what it has removed. What cannot be removed stays for the next.
+// Sweep removes the partial files of ended processes from trees and from this machine,
+// and returns those that it removed. It keeps the records of the others.
 func (l *Leftovers) Sweep(ctx context.Context, trees ...Tree) (removed []Place) {
 	if l == nil || l.dir == "" {
 		return nil
@@ -203,15 +202,15 @@ func (l *Leftovers) Sweep(ctx context.Context, trees ...Tree) (removed []Place) 
 	return removed
 }
 
-// An entry of an account is a file in part: a path in a tree. Names are bytes, which
-// need not be UTF-8.
+// An entry of a journal is a partial file: a path in a tree. Names are bytes, not
+// necessarily UTF-8.
 type entry struct {
 	Server []byte `json:"server,omitempty"` // by its URL; none is this machine
 	Export []byte `json:"export,omitempty"`
 	Path   []byte `json:"path"`
 }
 
-// entryOf is what is kept of a place.
+// entryOf returns the entry for a place.
 func entryOf(p Place) entry {
 	if r, ok := p.Tree.(*Remote); ok {
 		return entry{Server: []byte(r.Name), Export: []byte(r.FS.Export()), Path: []byte(p.Path)}
@@ -223,7 +222,7 @@ func entryOf(p Place) entry {
 	return entry{Path: []byte(path)}
 }
 
-// in reports whether the entry is of a file of the tree.
+// in reports whether the file of the entry is in the tree.
 func (e entry) in(t Tree) bool {
 	if r, ok := t.(*Remote); ok {
 		return string(e.Server) == r.Name && string(e.Export) == r.FS.Export()
@@ -232,8 +231,8 @@ func (e entry) in(t Tree) bool {
 	return local && len(e.Server) == 0
 }
 
-// remove removes the file, if it is of one of the trees. It reports whether there is
-// none any more, and where there was one.
+// remove removes the file if it is in one of the trees. It reports whether the file is
+// gone, and where it was.
 func (e entry) remove(ctx context.Context, trees []Tree) (gone bool, there *Place) {
 	for _, t := range trees {
 		if !e.in(t) {

@@ -18,7 +18,7 @@ func (l *Leftovers) die() {
 func left(t *testing.T, l *Leftovers, dir string) Place {
 	t.Helper()
 	c := &Copier{Leftovers: l}
-	part, err := c.begin(Place{Local{}, filepath.Join(dir, "file")})
+	part, err := c.newPart(Place{Local{}, filepath.Join(dir, "file")})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -53,7 +53,7 @@ func TestWhatAKilledCopyHasLeftGoesWithTheNext(t *testing.T) {
 	if got := names(t, dir); len(got) != 0 {
 		t.Errorf("left %q", got)
 	}
-	if got := names(t, account); !slices.Equal(got, []string{gateName}) {
+	if got := names(t, account); !slices.Equal(got, []string{dirLockName}) {
 		t.Errorf("the account still has %q", got)
 	}
 }
@@ -89,7 +89,7 @@ func TestAFinishedCopyLeavesNoAccount(t *testing.T) {
 	if !l.Kept() || len(l.Left()) > 0 {
 		t.Errorf("kept %v, left %v", l.Kept(), l.Left())
 	}
-	if err := l.Close(); err != nil || !slices.Equal(names(t, account), []string{gateName}) {
+	if err := l.Close(); err != nil || !slices.Equal(names(t, account), []string{dirLockName}) {
 		t.Errorf("%v, and the account has %q", err, names(t, account))
 	}
 }
@@ -137,7 +137,7 @@ func TestOnlyPartsAreRemovedWhateverAnAccountSays(t *testing.T) {
 	}
 	killed := OpenLeftovers(account)
 	for _, path := range []string{treasure, folder, link, filepath.Join(dir, ".weft-000000000000.part")} {
-		killed.begin(Place{Local{}, path})
+		killed.add(Place{Local{}, path})
 	}
 	killed.die()
 	removed := OpenLeftovers(account).Sweep(t.Context())
