@@ -1,4 +1,5 @@
-// This file is who may use what weft serves: flags, and what is said at the start.
+// This file holds the flags for who may use a server, and what a server prints about
+// that at the start.
 
 package main
 
@@ -37,8 +38,8 @@ func (a allowed) networks() (list mount.Allow, err error) {
 	return list, nil
 }
 
-// admit returns what admits connections of hosts in these networks, this machine's
-// included, or without the flag of all.
+// admit returns the function that admits connections from these networks, or without
+// the flag from everywhere. This machine is a host like others.
 func (a allowed) admit() (origin.Admit, error) {
 	list, err := a.networks()
 	if err != nil {
@@ -64,14 +65,14 @@ func (a *access) register(f *pflag.FlagSet) {
 	f.BoolVar(&a.insecure, "insecure", false, "over TCP, accept calls of other machines from any port, not only below 1024")
 }
 
-// configure tells a file server who may use it.
+// configure sets who may use a file server.
 func (a *access) configure(cfg *fileserver.Config) (err error) {
 	cfg.Personal, cfg.AllowOthers, cfg.Insecure = mount.Personal(), a.allowOthers, a.insecure
 	cfg.Allow, err = a.allow.networks()
 	return err
 }
 
-// An audience is who reaches a server, and what they may do there.
+// An audience describes who reaches a server, and what they may do there.
 type audience struct {
 	*access
 	personal bool       // all act as the one who serves
@@ -82,7 +83,7 @@ type audience struct {
 	rdma     bool       // others reach it over RDMA
 }
 
-// audience is that of a server.
+// audience returns the audience of a server.
 func (a *access) audience(server *fileserver.Server, asServer, asClaims string) audience {
 	return audience{
 		access: a, personal: mount.Personal(), blind: runtime.GOOS != "linux", asServer: asServer, asClaims: asClaims,
@@ -90,7 +91,7 @@ func (a *access) audience(server *fileserver.Server, asServer, asClaims string) 
 	}
 }
 
-// userName is what the user is called who runs this.
+// userName returns the name of the user of this process.
 func userName() string {
 	if u, err := user.Current(); err == nil {
 		return u.Username
@@ -98,7 +99,7 @@ func userName() string {
 	return fmt.Sprintf("uid %d", os.Geteuid())
 }
 
-// warnings are what to know about others who may use a server.
+// warnings says which other users and machines may use the server.
 func (a audience) warnings() (lines []string) {
 	from := "any caller from " + strings.Join(a.allow, ", ")
 	if len(a.allow) == 0 {
@@ -122,7 +123,7 @@ func (a audience) warnings() (lines []string) {
 	return lines
 }
 
-// ports says what ports prove.
+// ports says what the port of a caller proves.
 func (a audience) ports() string {
 	switch {
 	case a.insecure:

@@ -11,7 +11,7 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// urlHelp says what the commands with URLs have in common.
+// urlHelp is the part of the help that all commands with URLs share.
 const urlHelp = `A file on a server is nfs://host[:port]/path. The longest part of the path that the
 server exports is mounted. Any byte may be written %XX, and a percent sign is %25. The
 port is 20049 for NFS over RDMA, or 2049 with --tcp.

@@ -1,4 +1,4 @@
-// This file is what shells complete: values of flags, and arguments.
+// This file is shell completion of flags, their values, and arguments.
 
 package main
 
@@ -16,8 +16,8 @@ import (
 	"github.com/weft-rdma/weft/cmd/weft/internal/perf"
 )
 
-// flagValues are what there is to choose from, by flag or by command and flag. A
-// value that ends in "/" or ":" goes on.
+// flagValues are the choices by flag, or by command and flag. After a value that ends
+// in "/" or ":" the user types on.
 func flagValues() map[string][]string {
 	portMap := []string{string(fileserver.PortMapAuto), string(fileserver.PortMapOwn), string(fileserver.PortMapRegister), string(fileserver.PortMapOff)}
 	return map[string][]string{
@@ -37,13 +37,13 @@ func flagValues() map[string][]string {
 	}
 }
 
-// congestionControls are those of the system, where it tells.
+// congestionControls returns those of the system, if it lists them.
 func congestionControls() []string {
 	list, _ := os.ReadFile("/proc/sys/net/ipv4/tcp_available_congestion_control")
 	return strings.Fields(string(list))
 }
 
-// lists are the flags whose values are several, separated by commas.
+// lists are the flags that take several values, separated by commas.
 var lists = map[string]bool{"perf ops": true, "perf sizes": true}
 
 // fileFlags are the flags whose values are files.
@@ -96,8 +96,8 @@ func requireShell(cmd *cobra.Command) {
 	cmd.RunE = func(*cobra.Command, []string) error { return nil } // Args has failed
 }
 
-// completeArgs is how the arguments of a command are completed: those of one that
-// mounts exports are mostly URLs.
+// completeArgs returns the completion of the arguments of a command. Commands that
+// mount exports mostly take URLs.
 func completeArgs(cmd *cobra.Command) cobra.CompletionFunc {
 	switch {
 	case cmd.Name() == "serve":
@@ -110,7 +110,7 @@ func completeArgs(cmd *cobra.Command) cobra.CompletionFunc {
 	return cobra.NoFileCompletions
 }
 
-// choose completes one of several values, or with list the last of those given.
+// choose completes one of the values, or with list the last value of a list.
 func choose(values []string, list bool) cobra.CompletionFunc {
 	return func(_ *cobra.Command, _ []string, typed string) ([]string, cobra.ShellCompDirective) {
 		before := ""
@@ -132,7 +132,7 @@ func choose(values []string, list bool) cobra.CompletionFunc {
 	}
 }
 
-// completeFolder completes the one folder of a command.
+// completeFolder completes the only argument, a directory.
 func completeFolder(_ *cobra.Command, args []string, _ string) ([]string, cobra.ShellCompDirective) {
 	if len(args) > 0 {
 		return nil, cobra.ShellCompDirectiveNoFileComp
@@ -140,7 +140,7 @@ func completeFolder(_ *cobra.Command, args []string, _ string) ([]string, cobra.
 	return nil, cobra.ShellCompDirectiveFilterDirs
 }
 
-// completeURL completes the beginning of a URL: what is on a server is not asked for.
+// completeURL completes the scheme of a URL. It does not ask servers.
 func completeURL(_ *cobra.Command, _ []string, typed string) ([]string, cobra.ShellCompDirective) {
 	if strings.HasPrefix(files.Scheme, typed) {
 		return []string{files.Scheme}, cobra.ShellCompDirectiveNoFileComp | cobra.ShellCompDirectiveNoSpace
@@ -148,7 +148,7 @@ func completeURL(_ *cobra.Command, _ []string, typed string) ([]string, cobra.Sh
 	return nil, cobra.ShellCompDirectiveNoFileComp
 }
 
-// completeFileOrURL completes files of this machine, and what begins as a URL does.
+// completeFileOrURL completes files of this machine, and the scheme of a URL.
 func completeFileOrURL(cmd *cobra.Command, args []string, typed string) ([]string, cobra.ShellCompDirective) {
 	if strings.HasPrefix(typed, "nf") {
 		if urls, directive := completeURL(cmd, args, typed); urls != nil || files.IsURL(typed) {

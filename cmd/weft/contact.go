@@ -1,5 +1,5 @@
-// This file is the first contact with a server: the calls go out, and if it is
-// none, or one of another protocol, that is explained.
+// This file connects to servers, and explains why the first call failed: no server, or
+// one of another protocol.
 
 package main
 
@@ -23,7 +23,7 @@ import (
 	"github.com/weft-rdma/weft/verbs"
 )
 
-// caller connects to the server of a URL, once.
+// caller returns the caller for the server of a URL. It connects once per server.
 func (m *mounts) caller(ctx context.Context, u files.URL) (oncrpc.Caller, error) {
 	if c := m.callers[u.Server()]; c != nil {
 		return c, nil
@@ -40,8 +40,8 @@ func (m *mounts) caller(ctx context.Context, u files.URL) (oncrpc.Caller, error)
 	return w, nil
 }
 
-// overRDMA makes a caller that connects with its first call. A server that is not
-// there ends that; one that goes is waited for.
+// overRDMA makes a caller that connects with its first call. If the first connection
+// fails, so does the call; a later one is waited for.
 func (m *mounts) overRDMA(_ context.Context, address string) (w *watch, err error) {
 	w = newWatch(address, m.timeout.contact(), m.timeout.or(0), m.notice)
 	w.caller, err = rpcrdma.NewClient(rpcrdma.ClientConfig{
@@ -63,10 +63,10 @@ func (m *mounts) overRDMA(_ context.Context, address string) (w *watch, err erro
 	return w, err
 }
 
-// overTCP makes a caller that is connected.
+// overTCP makes a caller and connects it.
 func (m *mounts) overTCP(ctx context.Context, address string) (*watch, error) {
 	w := newWatch(address, m.timeout.contact(), m.timeout.or(0), m.notice)
-	w.hasty = true
+	w.failOnDisconnect = true
 	c, err := rpctcp.NewClient(rpctcp.ClientConfig{
 		Address:     address,
 		Reserved:    true, // Linux's server wants it, where that may be
@@ -88,7 +88,7 @@ func (m *mounts) overTCP(ctx context.Context, address string) (*watch, error) {
 	return w, nil
 }
 
-// mountTCP makes callers for the MOUNT of a URL's server over TCP.
+// mountTCP returns a function that makes callers of MOUNT over TCP.
 func (m *mounts) mountTCP(u files.URL) func(context.Context) (oncrpc.Caller, error) {
 	dial := client.MountOverTCP(u.Host, m.mountPort, rpctcp.ClientConfig{Wrap: m.wrapper, DialTimeout: m.timeout.contact()})
 	return func(ctx context.Context) (oncrpc.Caller, error) {
@@ -105,7 +105,7 @@ func (m *mounts) mountTCP(u files.URL) func(context.Context) (oncrpc.Caller, err
 	}
 }
 
-// address is where a server has NFS.
+// address returns the address of NFS for a URL.
 func (m *mounts) address(u files.URL) string {
 	port := u.Port
 	switch {
@@ -117,9 +117,8 @@ func (m *mounts) address(u files.URL) string {
 	return net.JoinHostPort(u.Host, strconv.Itoa(int(port)))
 }
 
-// dialError says in plain words that there is no server of NFS, or that it is one
-// over another transport. Other errors, also of connections to its MOUNT, speak for
-// themselves.
+// dialError explains that there is no NFS server, or one over another transport. It
+// returns other errors, also about MOUNT, as they are.
 func (m *mounts) dialError(u files.URL, err error) error {
 	at := m.address(u)
 	var silent *silentError
@@ -148,7 +147,7 @@ func (m *mounts) dialError(u files.URL, err error) error {
 	return fmt.Errorf("nothing listens on %s: start a server there, for example with weft serve DIR, or use --tcp for a server without RDMA", at)
 }
 
-// otherProtocol says what was expected of who does not answer, and what to try.
+// otherProtocol explains that a peer does not answer as expected, and what to try.
 func (m *mounts) otherProtocol(at string, err error) error {
 	expected, try := "NFS over RDMA", "--tcp for NFS over TCP"
 	if m.tcp {

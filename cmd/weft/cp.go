@@ -113,18 +113,18 @@ func (c *cp) run(cmd *cobra.Command, args []string) (err error) {
 	ctx := cmd.Context()
 	var places []files.Place
 	for i, arg := range args {
-		p, err := c.end(ctx, arg, i == len(args)-1)
+		p, err := c.sourceOrDest(ctx, arg, i == len(args)-1)
 		if err != nil {
 			return err
 		}
 		places = append(places, p)
 	}
-	defer c.account(ctx)()
+	defer c.recordParts(ctx)()
 	last := len(places) - 1
 	return c.copy(ctx, places[:last], places[last])
 }
 
-// standard is the argument that is standard input or output.
+// standard is the argument for standard input or output.
 const standard = "-"
 
 func (c *cp) checkArgs(args []string) error {
@@ -148,8 +148,8 @@ func (c *cp) checkArgs(args []string) error {
 	return nil
 }
 
-// end is the place of an argument, which is a source or the destination.
-func (c *cp) end(ctx context.Context, arg string, destination bool) (files.Place, error) {
+// sourceOrDest returns the place of an argument.
+func (c *cp) sourceOrDest(ctx context.Context, arg string, destination bool) (files.Place, error) {
 	switch {
 	case arg == standard && destination:
 		return files.Place{Tree: &files.Stdout{W: c.cmd.OutOrStdout()}, Path: arg}, nil
@@ -160,19 +160,19 @@ func (c *cp) end(ctx context.Context, arg string, destination bool) (files.Place
 }
 
 func (c *cp) copy(ctx context.Context, sources []files.Place, dst files.Place) error {
-	c.copier.Failed, c.copier.Lost = c.tell, c.tell
+	c.copier.Failed, c.copier.Lost = c.report, c.report
 	plan, err := c.copier.Plan(ctx, sources, dst)
 	if err != nil {
 		return err
 	}
 	bar := c.bar(c.copier.Work(plan), plan.Files)
 	c.copier.Progress, c.copier.Begun = bar.add, bar.next
-	told := func(err error) {
+	reportAbove := func(err error) {
 		bar.clear()
-		c.tell(err)
+		c.report(err)
 	}
-	c.copier.Failed, c.copier.Lost = told, told
-	// Standard output that is the copy gets no messages.
+	c.copier.Failed, c.copier.Lost = reportAbove, reportAbove
+	// If standard output is the destination, it gets no messages.
 	out := c.cmd.OutOrStdout()
 	if _, ok := dst.Tree.(*files.Stdout); ok {
 		out = c.cmd.ErrOrStderr()
@@ -195,7 +195,7 @@ func (c *cp) copy(ctx context.Context, sources []files.Place, dst files.Place) e
 	return c.outcome()
 }
 
-// summary says what was done.
+// summary returns what was copied.
 func (c *cp) summary(took time.Duration) string {
 	done, bytes := c.copier.Done()
 	plural := "s"
@@ -209,7 +209,7 @@ func (c *cp) summary(took time.Duration) string {
 	return fmt.Sprintf("%s, %.1f MB/s", text, float64(bytes)/1e6/took.Seconds())
 }
 
-// outcome says what was not done.
+// outcome returns an error about what was not copied or not kept.
 func (c *cp) outcome() error {
 	var errs []error
 	if n := c.copier.Failures(); n > 0 {

@@ -84,7 +84,7 @@ func (d *df) titles() string {
 	return "1K-blocks\tUsed\tAvailable\tUse%"
 }
 
-// row is what a server says, which need not add up.
+// row formats the answer of a server, whose numbers need not add up.
 func (d *df) row(r *nfs.FsstatRes) string {
 	total, free, avail := r.TotalBytes, r.FreeBytes, r.AvailBytes
 	if d.files {
@@ -100,7 +100,7 @@ func (d *df) row(r *nfs.FsstatRes) string {
 	return fmt.Sprintf("%s\t%s\t%s\t%s", show(total), show(used), show(avail), percent(used, avail))
 }
 
-// percent is how much of what can be used is, rounded up.
+// percent returns the used share of the usable space, rounded up.
 func percent(used, avail uint64) string {
 	all, carry := bits.Add64(used, avail, 0)
 	if carry != 0 { // nothing is as large

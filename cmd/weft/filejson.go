@@ -1,4 +1,4 @@
-// This file writes what is known of files as JSON.
+// This file writes attributes of files as JSON.
 
 package main
 
@@ -14,7 +14,7 @@ import (
 	"github.com/weft-rdma/weft/cmd/weft/internal/files"
 )
 
-// jsonHelp says what the JSON of the commands is.
+// jsonHelp is the part of the help about --json.
 const jsonHelp = `--json prints one object per line for each file: url, name, type, mode (octal), size,
 used (bytes on disk), links, uid, gid, fsid, fileid, atime, mtime and ctime; target
 for a symbolic link; major and minor for a device. Every weft command takes the url,
@@ -78,14 +78,14 @@ func printJSON(ctx context.Context, w io.Writer, tree *files.Remote, dir string,
 	return nil
 }
 
-// fileEncoder writes JSON for programs, whose names are not those of a web page.
+// fileEncoder makes an encoder that does not escape for HTML.
 func fileEncoder(w io.Writer) *json.Encoder {
 	enc := json.NewEncoder(w)
 	enc.SetEscapeHTML(false)
 	return enc
 }
 
-// bytesOf is a name that JSON cannot hold.
+// bytesOf returns a name that JSON cannot hold, and nil for others.
 func bytesOf(name string) []byte {
 	if utf8.ValidString(name) {
 		return nil
@@ -93,7 +93,7 @@ func bytesOf(name string) []byte {
 	return []byte(name)
 }
 
-// kinds are the types of files, the last of those not known.
+// kinds are the types of files; the last is for unknown ones.
 var kinds = [...]struct {
 	mode       fs.FileMode
 	word, text string
@@ -119,7 +119,7 @@ func kindAt(mode fs.FileMode) int {
 
 func kindOf(mode fs.FileMode) string { return kinds[kindAt(mode)].text }
 
-// octal is permissions in four digits.
+// octal formats permissions in four digits.
 func octal(mode fs.FileMode) string {
 	bits := mode.Perm()
 	for _, special := range [...]struct{ mode, bit fs.FileMode }{{fs.ModeSetuid, 0o4000}, {fs.ModeSetgid, 0o2000}, {fs.ModeSticky, 0o1000}} {

@@ -24,10 +24,10 @@ import (
 )
 
 const (
-	// answerTime is how long the server behind a gateway may take to answer, before
-	// it is told that it does not.
+	// answerTime is how long the gateway waits for the server at the start, before it
+	// prints that there is no answer.
 	answerTime = 2 * time.Second
-	// backCalls is how many calls a gateway has under way to one of its clients.
+	// backCalls is the number of outstanding callbacks to one client.
 	backCalls = 16
 )
 
@@ -153,7 +153,7 @@ func parseEndpoint(flag, url string) (e endpoint, err error) {
 	return e, nil
 }
 
-// config makes of the flags what a file server is told.
+// config makes the configuration of the file server from the flags.
 func (g *gatewayCmd) config() (cfg fileserver.Config, err error) {
 	if g.to == "" {
 		return cfg, usagef("missing server: --to tcp://HOST:2049 or --to rdma://HOST:20049")
@@ -192,7 +192,8 @@ func (g *gatewayCmd) config() (cfg fileserver.Config, err error) {
 	return cfg, g.access.configure(&cfg)
 }
 
-// mountConfig makes of --mount where MOUNT is; nil is where NFS is, which b reaches.
+// mountConfig makes the configuration of MOUNT from --mount. It is nil if MOUNT uses
+// the connections of NFS.
 func (g *gatewayCmd) mountConfig(b gateway.Backend) (*gateway.MountConfig, error) {
 	cfg := &gateway.MountConfig{Host: g.back.host, Reserved: true, Wrap: g.wrapper}
 	switch g.mount {
@@ -212,16 +213,16 @@ func (g *gatewayCmd) mountConfig(b gateway.Backend) (*gateway.MountConfig, error
 }
 
 const (
-	// mostTCP is how many connections there are behind over TCP: ports below 1024 are
-	// left for MOUNT, and for those that are just being closed.
+	// mostTCP is the most connections to a server over TCP. It leaves some ports below
+	// 1024 for MOUNT, and for connections that are being closed.
 	mostTCP = 384
-	// mostRDMA is how many there are over RDMA, fewer than servers take from one host:
-	// to them all are of one, who has the most.
+	// mostRDMA is the most connections to a server over RDMA. It is below what servers
+	// accept from one host.
 	mostRDMA = 192
 )
 
-// most is how many connections there may be, behind and in front: where the server
-// refused some, those of one client would keep others out.
+// most is the most connections of clients, and to the server. If the server refused
+// some, one client could keep others out.
 func (g *gatewayCmd) most() int {
 	if g.back.scheme == "tcp" {
 		return mostTCP
@@ -229,24 +230,24 @@ func (g *gatewayCmd) most() int {
 	return mostRDMA
 }
 
-// backend is the way to the server. If that stops answering it is told.
+// backend returns the backend for the server. It reports a server that stops answering.
 func (g *gatewayCmd) backend(log *slog.Logger) gateway.Backend {
 	w := newWatch(g.back.String(), 0, 0, func(text string) {
 		fmt.Fprintf(g.cmd.ErrOrStderr(), "%s: %s\n", g.cmd.CommandPath(), plain(text))
 	})
 	w.connected, w.answered = true, true // there may be an answer later
 	if g.back.scheme == "tcp" {
-		return w.over(gateway.TCP(gateway.TCPConfig{
+		return w.wrapBackend(gateway.TCP(gateway.TCPConfig{
 			Address: g.back.address(), Reserved: true, Wrap: g.wrapper, Logger: log, Retrying: w.retrying,
 		}))
 	}
-	return w.over(gateway.RDMA(gateway.RDMAConfig{
+	return w.wrapBackend(gateway.RDMA(gateway.RDMAConfig{
 		Address: g.back.address(), RNIC: g.rnic, Connection: cm.Params{Wrap: g.wrapper}, Logger: log, Retrying: w.retrying,
 	}))
 }
 
-// over keeps an eye on all calls to a backend.
-func (w *watch) over(b gateway.Backend) gateway.Backend {
+// wrapBackend makes w watch all calls to a backend.
+func (w *watch) wrapBackend(b gateway.Backend) gateway.Backend {
 	open := b.Open
 	b.Open = func(f gateway.Front) (oncrpc.Caller, error) {
 		c, err := open(f)
@@ -265,10 +266,10 @@ type watchedCaller struct {
 }
 
 func (c *watchedCaller) Call(ctx context.Context, call *oncrpc.ClientCall) (*oncrpc.ClientReply, error) {
-	return c.watch.by(ctx, c.Caller, call)
+	return c.watch.callBy(ctx, c.Caller, call)
 }
 
-// LocalPort is where the connection was made from, 0 if that is not known.
+// LocalPort returns the local port of the connection, 0 if unknown.
 func (c *watchedCaller) LocalPort() int {
 	if p, ok := c.Caller.(interface{ LocalPort() int }); ok {
 		return p.LocalPort()
@@ -316,7 +317,7 @@ func (g *gatewayCmd) run(ctx context.Context) (err error) {
 		defer m.Close()
 		pass.Mount, cfg.Mount = m, m
 	} else {
-		// There is no connection that datagrams could go over.
+		// Datagrams belong to no connection that MOUNT could use.
 		cfg.Mount = oncrpc.Mux(nil)
 	}
 	through, err := gateway.New(pass)
@@ -324,19 +325,19 @@ func (g *gatewayCmd) run(ctx context.Context) (err error) {
 		return err
 	}
 	defer through.Close()
-	var told []string
+	var notes []string
 	cfg.Handler, cfg.Wrap, cfg.Logger = through, wrap, notices
-	cfg.Notice = func(text string) { told = append(told, text) }
+	cfg.Notice = func(text string) { notes = append(notes, text) }
 	server, err := fileserver.Start(ctx, cfg)
 	if err != nil {
 		return err
 	}
-	g.greet(g.cmd.ErrOrStderr(), server, told)
+	g.greet(g.cmd.ErrOrStderr(), server, notes)
 	g.try(ctx, pass.Backend)
 	return untilInterrupted(ctx, server, g.log)
 }
 
-// try tells if the server does not answer. It may do so later.
+// try reports a server that does not answer yet.
 func (g *gatewayCmd) try(ctx context.Context, b gateway.Backend) {
 	ctx, cancel := context.WithTimeout(ctx, answerTime)
 	defer cancel()
@@ -354,8 +355,8 @@ func (g *gatewayCmd) try(ctx context.Context, b gateway.Backend) {
 	}
 }
 
-// greet says what is passed where, and how it is mounted.
-func (g *gatewayCmd) greet(w io.Writer, server *fileserver.Server, told []string) {
+// greet prints the addresses, the warnings and the mount commands.
+func (g *gatewayCmd) greet(w io.Writer, server *fileserver.Server, notes []string) {
 	at, proto := server.RDMA(), "rdma"
 	if at == nil {
 		at, proto = server.TCP(), "tcp"
@@ -366,7 +367,7 @@ func (g *gatewayCmd) greet(w io.Writer, server *fileserver.Server, told []string
 		fmt.Fprintf(w, ", and over TCP on %v", tcp)
 	}
 	fmt.Fprintln(w)
-	for _, text := range told {
+	for _, text := range notes {
 		fmt.Fprintln(w, text)
 	}
 	may := fmt.Sprintf("act as any user on %v, as far as it trusts this host", g.back)

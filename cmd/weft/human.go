@@ -4,8 +4,8 @@ package main
 
 import "fmt"
 
-// human is a number of bytes for people, as ls -h and df -h write it: in powers of
-// 1,024, rounded up, with a digit behind the point below ten.
+// human formats a number of bytes as ls -h and df -h do: in powers of 1,024, rounded
+// up, with one decimal below ten.
 func human(n uint64) string {
 	if n < 1024 {
 		return fmt.Sprint(n)

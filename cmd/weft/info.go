@@ -14,7 +14,7 @@ import (
 	"github.com/weft-rdma/weft/verbs"
 )
 
-// info is what `weft info` tells. Its JSON form is the command's.
+// info is the output of `weft info`, and its JSON form.
 type info struct {
 	Version   string            `json:"version"`
 	Go        string            `json:"go"`
@@ -121,7 +121,7 @@ func describe(a verbs.Attributes) *info {
 	return i
 }
 
-// write tells it to people.
+// write prints the text form.
 func (i *info) write(w io.Writer) error {
 	var b strings.Builder
 	fmt.Fprintf(&b, "RNIC %s: Weft %s, %s, %s\n\nprotocols\n", i.Name, i.Version, i.Go, i.Platform)

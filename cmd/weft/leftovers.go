@@ -1,4 +1,5 @@
-// This file reports partial files, and says where account of them is kept.
+// This file reports partial files of copies, and chooses the directory for their
+// records.
 
 package main
 
@@ -12,10 +13,10 @@ import (
 	"github.com/weft-rdma/weft/cmd/weft/internal/files"
 )
 
-// account keeps account of the files in part of a copy, after removing what copies
-// before it have left. The returned function ends it, and names what is left.
-func (c *cp) account(ctx context.Context) (end func()) {
-	l := files.OpenLeftovers(accountDir())
+// recordParts removes partial files that earlier copies have left, and records those of
+// this copy. The returned function reports what is left, and closes the record.
+func (c *cp) recordParts(ctx context.Context) (end func()) {
+	l := files.OpenLeftovers(leftoversDir())
 	c.copier.Leftovers = l
 	var trees []files.Tree
 	for _, m := range c.trees {
@@ -24,15 +25,15 @@ func (c *cp) account(ctx context.Context) (end func()) {
 	for _, p := range l.Sweep(ctx, trees...) {
 		c.notice(fmt.Sprintf("removed %v, left behind by an earlier copy", p))
 	}
-	atAbruptEnd(ctx, c.tellLeft)
+	atAbruptEnd(ctx, c.reportLeft)
 	return func() {
-		c.tellLeft()
+		c.reportLeft()
 		l.Close()
 	}
 }
 
-// tellLeft names what is left.
-func (c *cp) tellLeft() {
+// reportLeft reports partial files that may be left.
+func (c *cp) reportLeft() {
 	text := "left behind: %v"
 	if c.copier.Leftovers.Kept() {
 		text += "; the next weft cp with this server will remove it"
@@ -42,9 +43,9 @@ func (c *cp) tellLeft() {
 	}
 }
 
-// accountDir is a folder of this user's that outlasts processes: the one for state,
-// or without a home one among temporary files.
-func accountDir() string {
+// leftoversDir returns the directory for the records: in the state directory of this
+// user, or among temporary files if the user has no home.
+func leftoversDir() string {
 	state := os.Getenv("XDG_STATE_HOME")
 	if !filepath.IsAbs(state) {
 		state = ""

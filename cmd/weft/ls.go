@@ -63,7 +63,7 @@ The status is 1 if something could not be listed; the rest is listed.`,
 	return cmd
 }
 
-// needURLs refuses arguments that name no file on a server.
+// needURLs checks that all arguments are URLs.
 func needURLs(args []string) error {
 	for _, arg := range args {
 		if _, err := files.ParseURL(arg); err != nil {
@@ -73,8 +73,8 @@ func needURLs(args []string) error {
 	return nil
 }
 
-// needNames is needURLs for what is removed or renamed, which is called by its own
-// name, as with rm(1): a/.. would be all that a is in.
+// needNames is needURLs for files that are removed or renamed. It refuses . and .. at
+// the end, as rm(1) does: a/.. would be the directory of a.
 func needNames(args []string) error {
 	if err := needURLs(args); err != nil {
 		return err
@@ -104,7 +104,7 @@ func (l *ls) run(cmd *cobra.Command, args []string) (err error) {
 			if len(args) == 1 || cmd.Context().Err() != nil || files.Fatal(err) {
 				return err
 			}
-			l.tell(err)
+			l.report(err)
 			failed++
 		}
 	}
@@ -114,7 +114,7 @@ func (l *ls) run(cmd *cobra.Command, args []string) (err error) {
 	return nil
 }
 
-// end ends a line.
+// end returns the end of a line.
 func (l *ls) end() string {
 	if l.zero {
 		return "\x00"
@@ -122,7 +122,7 @@ func (l *ls) end() string {
 	return "\n"
 }
 
-// list lists what an argument names, under a title if it is one of several.
+// list lists the file or directory of an argument, with a title if there are several.
 func (l *ls) list(ctx context.Context, w io.Writer, arg string, titled bool) error {
 	p, err := l.place(ctx, arg)
 	if err != nil {
@@ -153,7 +153,7 @@ func (l *ls) list(ctx context.Context, w io.Writer, arg string, titled bool) err
 	return l.print(ctx, w, tree, path, l.visible(list))
 }
 
-// visible is what of a folder is shown.
+// visible returns the files that are shown.
 func (l *ls) visible(list []*files.Info) []*files.Info {
 	if l.all {
 		return list
@@ -199,7 +199,7 @@ func (l *ls) print(ctx context.Context, w io.Writer, tree files.Tree, dir string
 	return nil
 }
 
-// size is the column of the size.
+// size formats the column of the size.
 func (l *ls) size(i *files.Info) string {
 	if l.human {
 		return human(uint64(i.Size))
@@ -207,7 +207,7 @@ func (l *ls) size(i *files.Info) string {
 	return fmt.Sprint(i.Size)
 }
 
-// modeOf writes a mode as ls(1) does.
+// modeOf formats a mode as ls(1) does.
 func modeOf(mode os.FileMode) string {
 	kind := byte('-')
 	for _, k := range [...]struct {

@@ -1,4 +1,4 @@
-// This file lists folders with the folders in them.
+// This file lists directories recursively.
 
 package main
 
@@ -14,15 +14,15 @@ import (
 	"github.com/weft-rdma/weft/cmd/weft/internal/files"
 )
 
-// Limits of ls -R: folders in folders, and bytes of the paths of folders that are
-// still to be listed, which a server could have grow without end.
+// Limits of ls -R, against a server whose tree has no end: the depth, and the memory
+// for the directories that are still to be listed, in bytes.
 const (
 	maxListDepth   = 1000
 	maxListPending = 64 << 20
 	pendingSize    = 64
 )
 
-// A pendingDir is a folder to be listed, as the user and the server name it.
+// A pendingDir is a directory to be listed: its name for the user, and its path.
 type pendingDir struct {
 	title, path string
 	depth       int
@@ -30,7 +30,7 @@ type pendingDir struct {
 
 func (d *pendingDir) bytes() int { return pendingSize + len(d.title) + len(d.path) }
 
-// listAll lists a folder, and then those in it.
+// listAll lists a directory and all below it.
 func (l *ls) listAll(ctx context.Context, w io.Writer, arg string, tree files.Tree, dir string) error {
 	stack := []pendingDir{{title: strings.TrimSuffix(arg, "/"), path: dir}}
 	room := maxListPending
@@ -51,7 +51,7 @@ func (l *ls) listAll(ctx context.Context, w io.Writer, arg string, tree files.Tr
 			if ctx.Err() != nil || files.Fatal(err) {
 				return fmt.Errorf("%s: %w", d.title, err)
 			}
-			l.tell(fmt.Errorf("%s: %w", d.title, err))
+			l.report(fmt.Errorf("%s: %w", d.title, err))
 			failed++
 		}
 		slices.Reverse(below)
@@ -68,7 +68,7 @@ func (l *ls) listAll(ctx context.Context, w io.Writer, arg string, tree files.Tr
 	return nil
 }
 
-// listOne lists a folder and returns those in it.
+// listOne lists a directory and returns its subdirectories.
 func (l *ls) listOne(ctx context.Context, w io.Writer, tree files.Tree, d *pendingDir) (below []pendingDir, err error) {
 	list, err := tree.ReadDir(ctx, d.path)
 	if err != nil {
@@ -94,7 +94,8 @@ func (l *ls) listOne(ctx context.Context, w io.Writer, tree files.Tree, d *pendi
 	return below, nil
 }
 
-// shown is a name as it is written: on a terminal nothing that gives that orders.
+// shown returns a name as it is printed. On a terminal it is quoted, so that it cannot
+// control the terminal.
 func (l *ls) shown(w io.Writer, name string) string {
 	if !l.zero && onTerminal(w) {
 		return printable(name)

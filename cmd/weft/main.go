@@ -1,27 +1,26 @@
-// Command weft measures, tries and describes the software RNIC.
+// Command weft is the command of the software RNIC Weft.
 //
-//	weft perf    moves data between two RNICs and compares with plain TCP
-//	weft ping    what rping(1) does, and speaks with it
-//	weft info    what this RNIC is and can do
-//	weft serve   serves a folder to NFS clients, over RDMA and TCP
-//	weft ls      lists folders of an NFS server
+//	weft perf    measures RDMA and plain TCP side by side
+//	weft ping    pings by RDMA; interoperates with rping(1)
+//	weft info    shows what this RNIC is and can do
+//	weft serve   serves a directory to NFS clients, over RDMA and TCP
+//	weft ls      lists directories of an NFS server
 //	weft cat     prints files of an NFS server
-//	weft cp      copies files from and to NFS servers
+//	weft cp      copies files to and from NFS servers
 //	weft rm      removes files of an NFS server
-//	weft mkdir   makes folders on an NFS server
+//	weft mkdir   makes directories on an NFS server
 //	weft mv      renames files of an NFS server
-//	weft stat    tells what an NFS server says of files
-//	weft df      tells how full file systems of an NFS server are
-//	weft gateway reaches an NFS server over RDMA that speaks TCP, and the reverse
+//	weft stat    shows the attributes of files of an NFS server
+//	weft df      shows the disk space of an NFS server
+//	weft gateway passes NFS between RDMA and TCP
 //
-// weft completion writes what shells need to complete its flags and arguments, and
-// weft --version says which it is.
+// weft completion prints scripts for shell completion, and weft --version prints the
+// version.
 //
-// It ends with status 0 when all went well, 1 when something failed, 2 when it was
-// asked wrongly, 3 when a server or peer did not answer in time, and when a signal
-// ended it with 128 and the signal's number: 130 after SIGINT, 143 after SIGTERM.
-// The first signal ends it in good order, within a second unless it is a server; a
-// second one, at once.
+// The exit status is 0 for success, 1 if something failed, 2 for wrong usage, 3 if a
+// server or peer did not answer in time, and after a signal 128 plus its number: 130
+// for SIGINT, 143 for SIGTERM. The first signal ends a command cleanly within a second,
+// and a server after a drain of up to five seconds. A second signal ends it at once.
 package main
 
 import (
@@ -52,14 +51,14 @@ func main() {
 	}))
 }
 
-// run is the command without its process: it returns the exit status.
+// run runs the command and returns the exit status.
 func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 	root := newRoot()
 	root.SetArgs(args)
 	out := &output{w: stdout}
 	root.SetOut(out)
 	root.SetErr(stderr)
-	// An error before this hook is one of arguments or flags.
+	// An error before this hook is about arguments or flags.
 	asked := false
 	root.PersistentPreRun = func(*cobra.Command, []string) { asked = true }
 
@@ -95,8 +94,7 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 	return exitFailed
 }
 
-// silent reports whether an error is that time ran out: a server or a peer did not
-// answer.
+// silent reports whether an error is a timeout: a server or peer did not answer.
 func silent(err error) bool {
 	var timeout interface{ Timeout() bool }
 	return errors.As(err, &timeout) && timeout.Timeout()
@@ -171,7 +169,7 @@ func newHelp() *cobra.Command {
 	}
 }
 
-// unknown says that there is nothing of a name, and what is meant perhaps.
+// unknown makes the error for an unknown name, with suggestions.
 func unknown(root *cobra.Command, what string, name []string) error {
 	text := fmt.Sprintf("unknown %s %q", what, strings.Join(name, " "))
 	root.SuggestionsMinimumDistance = min(len(name[0])/2, 2) // in letters
@@ -186,7 +184,7 @@ func unknown(root *cobra.Command, what string, name []string) error {
 	return usagef("%s", text)
 }
 
-// A usageError says that the command was asked for something it does not do.
+// A usageError says that the arguments or flags are wrong.
 type usageError struct{ text string }
 
 func (e *usageError) Error() string { return e.text }

@@ -78,8 +78,8 @@ func (m *mkdir) run(cmd *cobra.Command, args []string) (err error) {
 	})
 }
 
-// make makes a folder. Servers may take some bits only from SETATTR, as mkdir(2) does
-// not have them.
+// make makes a directory. It sets the bits that mkdir(2) does not have by SETATTR,
+// because servers may ignore them in MKDIR.
 func (m *mkdir) make(ctx context.Context, tree *files.Remote, path string, perm uint32) error {
 	if strings.Trim(path, "/") == "" {
 		return fmt.Errorf("%s: %w", tree.Show(path), nfs.ErrExist)
@@ -97,8 +97,8 @@ func (m *mkdir) make(ctx context.Context, tree *files.Remote, path string, perm 
 	return nil
 }
 
-// makeAll makes a folder and those above it. These are their maker's to write to, who
-// could not go on otherwise.
+// makeAll makes a directory and its missing parents. The user can write to the parents,
+// so that it can go on.
 func (m *mkdir) makeAll(ctx context.Context, tree *files.Remote, path string, perm uint32) error {
 	above := 0o777&^uint32(files.Umask()) | 0o300
 	elems := strings.FieldsFunc(path, func(r rune) bool { return r == '/' })

@@ -22,12 +22,11 @@ import (
 	"github.com/weft-rdma/weft/origin"
 )
 
-// reconnectTime is the longest pause between attempts to connect to a server that
-// was lost.
+// reconnectTime is the longest backoff between attempts to reconnect.
 const reconnectTime = 3 * time.Second
 
-// mounts holds the flags of the commands that use files on NFS servers, and the
-// servers that they are connected to.
+// mounts holds the flags of commands that use files on NFS servers, and their
+// connections.
 type mounts struct {
 	options
 	tcp       bool
@@ -44,11 +43,11 @@ type mounts struct {
 	trees   []*mounted
 	stop    func() error
 
-	telling sync.Mutex   // of standard error and shown
-	shown   *transferBar // nil without one
+	stderrMu sync.Mutex   // protects standard error and shown
+	shown    *transferBar // nil without one
 }
 
-// A mounted export of a server.
+// A mounted is a mounted export of a server.
 type mounted struct {
 	server string
 	tree   *files.Remote
@@ -66,7 +65,7 @@ func (m *mounts) register(cmd *cobra.Command) {
 	m.options.register(cmd)
 }
 
-// open readies the connections, and checks the flags.
+// open checks the flags and prepares for connections.
 func (m *mounts) open(cmd *cobra.Command) (err error) {
 	m.cmd = cmd
 	switch {
@@ -83,7 +82,7 @@ func (m *mounts) open(cmd *cobra.Command) (err error) {
 	return err
 }
 
-// close unmounts everything and ends the connections, if that goes quickly.
+// close unmounts everything and closes the connections, within a time limit.
 func (m *mounts) close() error {
 	limit := closeTime
 	if m.cmd.Context().Err() != nil {
@@ -113,7 +112,7 @@ func (m *mounts) close() error {
 	return m.stop()
 }
 
-// place is what an argument names: a file on a server, or on this machine.
+// place returns the place of an argument: on a server, or on this machine.
 func (m *mounts) place(ctx context.Context, arg string) (files.Place, error) {
 	if !files.IsURL(arg) {
 		return files.Place{Tree: files.Local{}, Path: arg}, nil
@@ -129,7 +128,7 @@ func (m *mounts) place(ctx context.Context, arg string) (files.Place, error) {
 	return files.Place{Tree: tree, Path: path}, nil
 }
 
-// remote is the file on a server that an argument names.
+// remote returns the tree and path of a URL.
 func (m *mounts) remote(ctx context.Context, arg string) (*files.Remote, string, error) {
 	p, err := m.place(ctx, arg)
 	if err != nil {
@@ -138,7 +137,7 @@ func (m *mounts) remote(ctx context.Context, arg string) (*files.Remote, string,
 	return p.Tree.(*files.Remote), p.Path, nil
 }
 
-// each does something about each argument. What fails is told, and the rest done.
+// each calls do for each argument. It reports errors and continues.
 func (m *mounts) each(args []string, done string, do func(ctx context.Context, arg string) error) error {
 	failed := 0
 	for _, arg := range args {
@@ -149,7 +148,7 @@ func (m *mounts) each(args []string, done string, do func(ctx context.Context, a
 		if len(args) == 1 || m.cmd.Context().Err() != nil || files.Fatal(err) {
 			return err
 		}
-		m.tell(err)
+		m.report(err)
 		failed++
 	}
 	if failed > 0 {
@@ -205,7 +204,7 @@ func (m *mounts) mount(ctx context.Context, u files.URL) (*files.Remote, string,
 	return tree, path, nil
 }
 
-// refusedError says why a server of weft's may have refused the caller.
+// refusedError adds advice if the server has refused the caller.
 func (m *mounts) refusedError(ctx context.Context, u files.URL, err error) error {
 	if !errors.Is(err, &oncrpc.RejectError{Stat: oncrpc.AuthError, Auth: oncrpc.AuthTooWeak}) {
 		return err
@@ -213,7 +212,7 @@ func (m *mounts) refusedError(ctx context.Context, u files.URL, err error) error
 	return fmt.Errorf("%w; %s", err, refusal(m.tcp, isHere(ctx, u.Host)))
 }
 
-// refusal is what there is to be done about that, by where the server is.
+// refusal returns the advice, which depends on where the server is.
 func refusal(tcp, here bool) string {
 	switch {
 	case here:
@@ -233,7 +232,7 @@ func isHere(ctx context.Context, host string) bool {
 	})
 }
 
-// auth is who is named by --uid and --gid; nil is this process.
+// auth returns the credentials of --uid and --gid; nil is those of this process.
 func (m *mounts) auth() *oncrpc.AuthSys {
 	if m.uid < 0 && m.gid < 0 {
 		return nil
@@ -248,13 +247,13 @@ func (m *mounts) auth() *oncrpc.AuthSys {
 	return a
 }
 
-// tell writes an error of one of several files.
-func (m *mounts) tell(err error) { m.notice(message(err)) }
+// report prints an error about one of several files.
+func (m *mounts) report(err error) { m.notice(message(err)) }
 
-// notice writes a line for people, also while there is a bar.
+// notice prints a line, above the progress bar if there is one.
 func (m *mounts) notice(text string) {
-	m.telling.Lock()
-	defer m.telling.Unlock()
+	m.stderrMu.Lock()
+	defer m.stderrMu.Unlock()
 	if m.shown != nil {
 		m.shown.clear()
 	}

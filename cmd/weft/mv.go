@@ -91,7 +91,7 @@ func (m *mv) run(cmd *cobra.Command, args []string) (err error) {
 	})
 }
 
-// isFolder reports whether there is a folder, or a symbolic link to one.
+// isFolder reports whether the place is a directory, or a symbolic link to one.
 func (m *mv) isFolder(ctx context.Context, p files.Place) (bool, error) {
 	switch _, info, err := p.Tree.Resolve(ctx, p.Path); {
 	case err == nil:
@@ -131,7 +131,8 @@ func (m *mv) move(ctx context.Context, from, to files.Place, into bool) error {
 	return nil
 }
 
-// rename renames. Of two names of one file a RENAME would leave both.
+// rename renames a file. If both names are hard links to the same file, RENAME would do
+// nothing, so it removes the old name.
 func (m *mv) rename(ctx context.Context, from, to files.Place, info *files.Info) error {
 	old, err := to.Tree.Lstat(ctx, to.Path)
 	switch {
@@ -163,8 +164,8 @@ func (m *mv) rename(ctx context.Context, from, to files.Place, info *files.Info)
 	return nil
 }
 
-// sameName reports whether two paths are the same name in the same folder, by
-// whichever symbolic links.
+// sameName reports whether two paths are the same name in the same directory, with
+// symbolic links resolved.
 func (m *mv) sameName(ctx context.Context, a, b files.Place) (bool, error) {
 	if path.Base(a.Path) != path.Base(b.Path) {
 		return false, nil

@@ -16,18 +16,18 @@ import (
 	"github.com/weft-rdma/weft/internal/quote"
 )
 
-// notices is the log of a server that was asked for none: a plain line for each
-// peer that it could not serve, and nothing else. Connections that the server
-// itself gave up, because it ends or because there were too many, are no news.
+// notices is the log without --log-level: a plain line for each peer that could not be
+// served. It leaves out connections that the server closed itself, because it exits or
+// evicted them.
 type notices struct {
 	mu   sync.Mutex // of out
 	out  io.Writer
 	name string     // of the command
-	from slog.Level // the least that is told
+	from slog.Level // the lowest level that is written
 }
 
-// notices returns the logger asked for, or if none was, one that writes notices
-// from a level on.
+// notices returns log if the user asked for it, and otherwise a logger that writes
+// notices from a level up.
 func (o *options) notices(cmd *cobra.Command, log *slog.Logger, from slog.Level) *slog.Logger {
 	if o.logLevel != "" {
 		return log
@@ -35,7 +35,7 @@ func (o *options) notices(cmd *cobra.Command, log *slog.Logger, from slog.Level)
 	return slog.New(&notices{out: cmd.ErrOrStderr(), name: cmd.CommandPath(), from: from})
 }
 
-// Enabled reports whether something of this level is told.
+// Enabled reports whether this level is written.
 func (n *notices) Enabled(_ context.Context, level slog.Level) bool { return level >= n.from }
 
 // Handle writes "weft ping: start-up failed: 192.0.2.1:49152: why".
@@ -59,7 +59,7 @@ func (n *notices) Handle(_ context.Context, r slog.Record) error {
 	return err
 }
 
-// shown is a value for people: a text may be a name that a peer has chosen.
+// shown formats a value. A text may be a name that a peer has chosen.
 func shown(v slog.Value) string {
 	if err, ok := v.Any().(error); ok {
 		return message(err)
@@ -70,11 +70,11 @@ func shown(v slog.Value) string {
 	return plain(v.String())
 }
 
-// WithAttrs is for loggers that are made of this one: there are none.
+// WithAttrs returns n: no logger is derived from this one.
 func (n *notices) WithAttrs([]slog.Attr) slog.Handler { return n }
 
-// WithGroup is for the same.
+// WithGroup returns n, too.
 func (n *notices) WithGroup(string) slog.Handler { return n }
 
-// oneLine keeps what is told of one peer on one line.
+// oneLine keeps a notice on one line.
 func oneLine(s string) string { return strings.ReplaceAll(s, "\n", ": ") }

@@ -14,7 +14,7 @@ import (
 	"github.com/weft-rdma/weft/capture"
 )
 
-// options are those that every subcommand with a connection takes.
+// options are the flags of every subcommand that makes connections.
 type options struct {
 	pcap     string
 	logLevel string
@@ -25,8 +25,8 @@ func (o *options) register(cmd *cobra.Command) {
 	cmd.Flags().StringVar(&o.logLevel, "log-level", "", "log to standard error from `LEVEL` up: debug, info, warn, error or off (default: off; servers report peers that they could not serve)")
 }
 
-// arguments wants so many arguments, most of them at most if that is not 0, and
-// otherwise says what they are.
+// arguments checks the number of arguments; most is 0 for any. The error says what was
+// expected.
 func arguments(least, most int, what string) cobra.PositionalArgs {
 	return func(_ *cobra.Command, args []string) error {
 		switch {
@@ -39,7 +39,7 @@ func arguments(least, most int, what string) cobra.PositionalArgs {
 	}
 }
 
-// logger returns the logger asked for.
+// logger returns the logger that the flags select.
 func (o *options) logger(w io.Writer) (*slog.Logger, error) {
 	if o.logLevel == "" || strings.EqualFold(o.logLevel, "off") {
 		return slog.New(slog.DiscardHandler), nil
@@ -51,8 +51,8 @@ func (o *options) logger(w io.Writer) (*slog.Logger, error) {
 	return slog.New(slog.NewTextHandler(w, &slog.HandlerOptions{Level: level})), nil
 }
 
-// wrap returns what connections are to be wrapped in, nil for nothing. The
-// recording is complete once stop has returned.
+// wrap returns the wrapper for connections, nil for none. The recording is complete
+// when stop has returned.
 func (o *options) wrap() (wrap func(net.Conn) net.Conn, stop func() error, err error) {
 	if o.pcap == "" {
 		return nil, func() error { return nil }, nil

@@ -101,7 +101,7 @@ The status is 1 if something failed, 3 if the other end did not answer in time, 
 	return cmd
 }
 
-// patience bounds the wait for the peer at each step; 0 stands for perf's own bounds.
+// patience limits the wait for the peer at each step; 0 stands for the default limits.
 func (f *perfFlags) patience() time.Duration {
 	if f.timeout.given {
 		return f.timeout.contact()
@@ -109,7 +109,7 @@ func (f *perfFlags) patience() time.Duration {
 	return 0
 }
 
-// config is what the flags ask to measure.
+// config makes the configuration from the flags.
 func (f *perfFlags) config() (cfg perf.Config, err error) {
 	cfg = perf.Config{
 		Connections: f.connections, Depth: f.depth, Batch: f.batch, Signal: f.signal,
@@ -219,7 +219,7 @@ func (f *perfFlags) run(ctx context.Context) (err error) {
 	return f.measure(ctx, cfg)
 }
 
-// measure measures against the peer at cfg.Address and shows what it found.
+// measure measures against the peer at cfg.Address and prints the report.
 func (f *perfFlags) measure(ctx context.Context, cfg perf.Config) (err error) {
 	var plot *os.File
 	if f.plot != "" {
@@ -251,7 +251,7 @@ func (f *perfFlags) measure(ctx context.Context, cfg perf.Config) (err error) {
 	return err
 }
 
-// serve is the other end.
+// serve runs the other end.
 func (f *perfFlags) serve(ctx context.Context, cfg perf.Config) error {
 	var lc net.ListenConfig
 	lc.SetMultipathTCP(false) // plain TCP is what is compared
@@ -267,8 +267,8 @@ func (f *perfFlags) serve(ctx context.Context, cfg perf.Config) error {
 		}
 		return nil // interrupted, as it was meant to be
 	}
-	// An interrupt is the parent's affair, which ends this process by its
-	// standard input.
+	// The parent handles interrupts, and ends this process by closing its standard
+	// input.
 	signal.Ignore(os.Interrupt)
 	ctx, cancel := context.WithCancel(context.WithoutCancel(ctx))
 	defer cancel()

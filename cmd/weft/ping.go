@@ -28,16 +28,16 @@ import (
 )
 
 const (
-	// closeTime bounds the wait for a connection's end in good order, hurriedTime
-	// after an interrupt.
+	// closeTime limits the wait for a graceful close, and hurriedTime after an
+	// interrupt.
 	closeTime   = 5 * time.Second
 	hurriedTime = 250 * time.Millisecond
 	// pingTime is how long the peer may keep silent between two messages.
 	pingTime = 30 * time.Second
-	// graceTime is what an interrupted client gives the ping under way.
+	// graceTime is how long an interrupted client waits for the current ping.
 	graceTime = 400 * time.Millisecond
-	// maxSessions bounds what a persistent server serves at a time, where the system
-	// lets it have twice as many descriptors.
+	// maxSessions limits the sessions of a persistent server, and half of the
+	// descriptors do.
 	maxSessions = 1024
 )
 
@@ -110,7 +110,7 @@ answer in time, and 130 after an interrupt.`,
 	return cmd
 }
 
-// check refuses what was asked wrongly.
+// check checks the flags.
 func (p *ping) check() error {
 	switch {
 	case p.server == p.client:
@@ -167,7 +167,7 @@ func (p *ping) run(ctx context.Context) (err error) {
 // profiles are those of --mpa-rev.
 var profiles = [...]mpa.Profile{mpa.ProfileRDMAC, mpa.ProfileRFC5044, mpa.ProfileIETF}
 
-// mpa is the start-up that the flags ask for.
+// mpa returns the start-up parameters that the flags select.
 func (p *ping) mpa() mpa.Config {
 	return mpa.Config{Profile: profiles[p.revision], NoCRC: p.noCRC, Markers: p.markers, PeerToPeer: p.peerToPeer}
 }
@@ -180,7 +180,7 @@ func (p *ping) params() cm.Params {
 // drop what a ping sends.
 var rpcMagic = []byte{0xf6, 0xab, 0x0e, 0x18}
 
-// ping is the client.
+// ping runs the client.
 func (p *ping) ping(ctx context.Context) error {
 	c, err := rping.NewClient(p.rnic, p.size)
 	if err != nil {
@@ -195,13 +195,13 @@ func (p *ping) ping(ctx context.Context) error {
 	if err != nil {
 		return p.dialError(addr, err)
 	}
-	defer p.hangUp(ctx, conn)
+	defer p.closeConn(ctx, conn)
 	if bytes.HasPrefix(conn.PrivateData(), rpcMagic) {
 		return fmt.Errorf("%s speaks RPC over RDMA, as NFS servers do: expected weft ping -s or rping -s; give its port with -p", addr)
 	}
 	p.log.Debug("connected", "to", conn.RemoteAddr(), "crc", conn.MPA().CRC)
-	// An interrupt lets the ping under way come to its end: to the server a
-	// connection that ends between two pings is in good order.
+	// After an interrupt the current ping completes: to the server, a connection that
+	// ends between two pings is closed gracefully.
 	pinging, cancel := outlast(ctx, graceTime)
 	defer cancel()
 	for n := 0; p.count == 0 || n < p.count; n++ {
@@ -226,8 +226,7 @@ func (p *ping) ping(ctx context.Context) error {
 	return nil
 }
 
-// interrupted is how an interrupted client ends: well, if it was to ping until
-// then.
+// interrupted returns the result of an interrupted client: success, if it had no count.
 func (p *ping) interrupted(ctx context.Context) error {
 	if p.count == 0 {
 		return nil
@@ -242,7 +241,7 @@ func outlast(ctx context.Context, d time.Duration) (context.Context, context.Can
 	return longer, func() { stop(); cancel() }
 }
 
-// dialError says in plain words why there is no connection.
+// dialError explains why there is no connection.
 func (p *ping) dialError(addr string, err error) error {
 	if errors.Is(err, syscall.ECONNREFUSED) {
 		return fmt.Errorf("nothing listens on %s: start a server there, for example with weft ping -s -a %s -p %d", addr, p.address, p.port)
@@ -259,7 +258,7 @@ func (p *ping) dialError(addr string, err error) error {
 	return fmt.Errorf("cannot connect to %s: %w", addr, err)
 }
 
-// serve is the server.
+// serve runs the server.
 func (p *ping) serve(ctx context.Context) error {
 	addr := net.JoinHostPort(p.address, strconv.Itoa(p.port))
 	ln, err := cm.Listen(ctx, p.rnic, "tcp", addr, cm.ListenConfig{
@@ -325,7 +324,7 @@ func (p *ping) session(ctx context.Context, req *cm.Request, held *pingSession) 
 	if err != nil {
 		return fmt.Errorf("cannot accept: %w", cmp.Or(held.evicted(), err))
 	}
-	defer p.hangUp(ctx, conn)
+	defer p.closeConn(ctx, conn)
 	defer context.AfterFunc(held.ctx, func() {
 		if held.evicted() != nil {
 			s.QP().Abort()
@@ -333,7 +332,7 @@ func (p *ping) session(ctx context.Context, req *cm.Request, held *pingSession) 
 	})()
 	p.log.Debug("accepted", "from", conn.RemoteAddr(), "crc", conn.MPA().CRC)
 	pings, err := s.Serve(ctx, func(data []byte) {
-		held.wentOn()
+		held.pinged()
 		if p.verbose > 0 {
 			p.show("server ping data", data)
 		}
@@ -350,8 +349,7 @@ func (p *ping) session(ctx context.Context, req *cm.Request, held *pingSession) 
 	return nil
 }
 
-// A pingSession is what a session of a persistent server is to those that want its
-// place.
+// A pingSession holds the place of a session of a persistent server.
 type pingSession struct {
 	ctx  context.Context
 	end  context.CancelCauseFunc
@@ -366,12 +364,12 @@ func newPingSession(ctx context.Context) *pingSession {
 	return s
 }
 
-func (s *pingSession) wentOn() {
+func (s *pingSession) pinged() {
 	s.some.Store(true)
 	s.last.Store(time.Now().UnixNano())
 }
 
-// evicted returns why the session had to go, nil if it had not.
+// evicted returns why the session was evicted, nil if it was not.
 func (s *pingSession) evicted() error {
 	if err := context.Cause(s.ctx); errors.Is(err, fairness.ErrEvicted) {
 		return err
@@ -390,10 +388,9 @@ func (s *pingSession) Evict(why error) (gone bool) {
 	return false
 }
 
-// hangUp ends the connection as well as it goes, even when ctx is done: it
-// closes it in good order, or waits until the peer has had the Terminate of
-// one that broke. How the peer takes it does not matter any more.
-func (p *ping) hangUp(ctx context.Context, conn *cm.Conn) {
+// closeConn closes the connection gracefully, even when ctx is done. If the stream
+// failed, it waits until the peer has the Terminate Message. Errors no longer matter.
+func (p *ping) closeConn(ctx context.Context, conn *cm.Conn) {
 	limit := closeTime
 	if ctx.Err() != nil {
 		limit = hurriedTime
@@ -405,7 +402,7 @@ func (p *ping) hangUp(ctx context.Context, conn *cm.Conn) {
 	}
 }
 
-// show prints a ping's text as rping does.
+// show prints the data of a ping as rping does.
 func (p *ping) show(what string, data []byte) {
 	p.print.Lock()
 	defer p.print.Unlock()

@@ -1,5 +1,5 @@
-// This file keeps what servers call their files from giving orders to a terminal,
-// and from looking like what the command itself says.
+// This file quotes names in messages, so that a name that a server has chosen cannot
+// control the terminal or imitate a message.
 
 package main
 
@@ -12,7 +12,7 @@ import (
 	"github.com/weft-rdma/weft/internal/quote"
 )
 
-// printable is the name of a file for a terminal, as GNU ls shows it.
+// printable returns the name of a file for a terminal, as GNU ls shows it.
 func printable(name string) string { return quote.Shell(name) }
 
 // message returns the text of an error on one line, or on one line for each of the

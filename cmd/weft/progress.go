@@ -14,8 +14,8 @@ import (
 	"github.com/weft-rdma/weft/cmd/weft/internal/perf"
 )
 
-// progress shows how far a measurement is, when standard error is a terminal.
-// The returned function clears it away.
+// progress shows the progress of a measurement if standard error is a terminal. The
+// returned function clears it.
 func (f *perfFlags) progress(cfg *perf.Config) (done func()) {
 	if f.cmd.ErrOrStderr() != os.Stderr || !terminal(os.Stderr) {
 		return func() {}
@@ -35,15 +35,15 @@ func (f *perfFlags) progress(cfg *perf.Config) (done func()) {
 	return func() { bar.Finish() }
 }
 
-// A transferBar shows how far a transfer is, when standard error is a terminal: the
-// file, how many there are, bytes, rate and time left.
+// A transferBar shows the progress of a transfer if standard error is a terminal: file,
+// number of files, bytes, rate and time left.
 type transferBar struct {
 	bar         *progressbar.ProgressBar
 	file, files int
 }
 
-// bar shows a transfer of so many bytes in so many files. Without a number of bytes
-// it has no end.
+// bar makes the bar for a transfer of so many bytes in so many files. With 0 bytes the
+// total is unknown.
 func (m *mounts) bar(bytes int64, files int) *transferBar {
 	if m.cmd.ErrOrStderr() != os.Stderr || !terminal(os.Stderr) || files == 0 {
 		return new(transferBar)
@@ -60,13 +60,13 @@ func (m *mounts) bar(bytes int64, files int) *transferBar {
 		progressbar.OptionThrottle(100*time.Millisecond),
 		progressbar.OptionClearOnFinish(),
 	)}
-	m.telling.Lock()
-	defer m.telling.Unlock()
+	m.stderrMu.Lock()
+	defer m.stderrMu.Unlock()
 	m.shown = b
 	return b
 }
 
-// next says which file is transferred now.
+// next shows the name of the next file.
 func (b *transferBar) next(file fmt.Stringer) {
 	if b.bar == nil {
 		return
@@ -82,8 +82,8 @@ const (
 	barWidth = 51 // columns behind it: 100% || (999 MB/999 GB, 999 MB/s) [99m59s:99m59s]
 )
 
-// titleWidth is the columns that a file has on a terminal of so many, behind its
-// number: a line that does not fit would be a new one each time.
+// titleWidth is the width of the name of a file, for the width of the terminal and of
+// the number before it. A line that does not fit would scroll each time.
 func titleWidth(terminal, number int) int {
 	width := min(maxTitle, terminal-number-barWidth)
 	if width < minTitle {
@@ -92,7 +92,7 @@ func titleWidth(terminal, number int) int {
 	return width
 }
 
-// columns is how wide a terminal is.
+// columns returns the width of a terminal.
 func columns(f *os.File) int {
 	width, _, err := term.GetSize(int(f.Fd()))
 	if err != nil || width <= 0 {
@@ -101,8 +101,8 @@ func columns(f *os.File) int {
 	return width
 }
 
-// shorten is a path in so many columns: its end tells most. It gives no orders to the
-// terminal, and is as wide whatever it is, so that what stands behind it stays there.
+// shorten cuts a path to a fixed width and keeps its end. It replaces characters that
+// are not printable.
 func shorten(path string, width int) string {
 	if width == 0 {
 		return ""
@@ -125,7 +125,7 @@ func (b *transferBar) add(bytes int64) {
 	}
 }
 
-// clear makes room for a line of text.
+// clear clears the bar, for a line of text.
 func (b *transferBar) clear() {
 	if b.bar != nil {
 		b.bar.Clear()

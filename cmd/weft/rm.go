@@ -60,7 +60,7 @@ func (r *rm) run(cmd *cobra.Command, args []string) (err error) {
 		return err
 	}
 	defer func() { err = errors.Join(err, r.close()) }()
-	r.remover.Failed = r.tell
+	r.remover.Failed = r.report
 	if r.verbose {
 		r.remover.Removed = func(name string) {
 			fmt.Fprintf(cmd.OutOrStdout(), "removed %s\n", quote.Name(name))

@@ -23,13 +23,12 @@ import (
 )
 
 const (
-	// serveAddr is where files are served when nothing else is said: NFS over RDMA
-	// on its own port (RFC 8267 §4.2), for this machine only.
+	// serveAddr is the default address: the port of NFS over RDMA (RFC 8267 §4.2), for
+	// this machine only.
 	serveAddr = "127.0.0.1:20049"
 	rdmaPort  = "20049"
 	nfsPort   = "2049"
-	// drainTime bounds how long an interrupted server takes to answer what it has
-	// taken.
+	// drainTime limits how long an interrupted server drains outstanding requests.
 	drainTime = 5 * time.Second
 )
 
@@ -134,7 +133,8 @@ exits with status 130 or 143. A systemd unit has to know that 143 is success:
 // squashes are the choices of --squash.
 var squashes = map[string]folder.Squash{"root": folder.SquashRoot, "all": folder.SquashAll, "none": folder.SquashNone}
 
-// config makes of the flags what a file server is told.
+// config makes the configurations of the exported directory and of the file server from
+// the flags.
 func (s *serve) config(dir string) (files folder.Config, server fileserver.Config, err error) {
 	squash, ok := squashes[s.squash]
 	if !ok {
@@ -190,9 +190,9 @@ func (s *serve) run(ctx context.Context, dir string) (err error) {
 		return err
 	}
 	defer func() { err = errors.Join(err, stop()) }()
-	var told []string
+	var notes []string
 	cfg.Wrap, cfg.Logger = wrap, s.notices(s.cmd, s.log, slog.LevelWarn)
-	cfg.Notice = func(text string) { told = append(told, text) }
+	cfg.Notice = func(text string) { notes = append(notes, text) }
 	files.Logger = cfg.Logger
 
 	exported, err := folder.New(files)
@@ -201,7 +201,7 @@ func (s *serve) run(ctx context.Context, dir string) (err error) {
 	}
 	defer exported.Close()
 	if lost := exported.KeyLost(); lost != nil {
-		told = append(told, fmt.Sprintf("clients have to mount again after a restart of this server, because the key of file handles is not kept: %v", lost))
+		notes = append(notes, fmt.Sprintf("clients have to mount again after a restart of this server, because the key of file handles is not kept: %v", lost))
 	}
 	path := filepath.ToSlash(files.Root)
 	if err := cfg.Export(exported, path); err != nil {
@@ -211,11 +211,11 @@ func (s *serve) run(ctx context.Context, dir string) (err error) {
 	if err != nil {
 		return err
 	}
-	s.greet(s.cmd.ErrOrStderr(), server, path, told)
+	s.greet(s.cmd.ErrOrStderr(), server, path, notes)
 	return untilInterrupted(ctx, server, s.log)
 }
 
-// untilInterrupted lets a server serve until ctx ends or it fails, and ends it.
+// untilInterrupted waits until ctx ends or the server fails, and drains the server.
 func untilInterrupted(ctx context.Context, server *fileserver.Server, log *slog.Logger) (err error) {
 	endWithin(ctx, drainTime+endTime)
 	select {
@@ -232,8 +232,8 @@ func untilInterrupted(ctx context.Context, server *fileserver.Server, log *slog.
 	return errors.Join(err, end)
 }
 
-// greet says what is served where, and how it is reached.
-func (s *serve) greet(w io.Writer, server *fileserver.Server, path string, told []string) {
+// greet prints what is served, how to reach it, and the warnings.
+func (s *serve) greet(w io.Writer, server *fileserver.Server, path string, notes []string) {
 	fmt.Fprintf(w, "listening on %v\n", server.RDMA())
 	what := "reading and writing"
 	if s.readOnly {
@@ -244,7 +244,7 @@ func (s *serve) greet(w io.Writer, server *fileserver.Server, path string, told 
 		fmt.Fprintf(w, ", and over TCP on %v", tcp)
 	}
 	fmt.Fprintln(w)
-	for _, text := range told {
+	for _, text := range notes {
 		fmt.Fprintln(w, text)
 	}
 	host, port := reachedAt(server.RDMA())
@@ -266,7 +266,7 @@ func (s *serve) greet(w io.Writer, server *fileserver.Server, path string, told 
 	}
 }
 
-// verb is what callers may do with files.
+// verb says what callers may do with files.
 func (s *serve) verb() string {
 	if s.readOnly {
 		return "read"
@@ -274,12 +274,12 @@ func (s *serve) verb() string {
 	return "read and change"
 }
 
-// mayAsServer is what those may who act as the user who serves.
+// mayAsServer says what callers may do who act as the user of this process.
 func (s *serve) mayAsServer() string {
 	return fmt.Sprintf("%s every file as %s", s.verb(), userName())
 }
 
-// mayAsClaims is what those may who are believed who they are.
+// mayAsClaims says what callers may do who are not authenticated.
 func (s *serve) mayAsClaims() string {
 	const locks = "restrict that with --allow, --squash all or --read-only"
 	switch s.squash {
@@ -291,8 +291,8 @@ func (s *serve) mayAsClaims() string {
 	return s.verb() + " the files of every user but root, by claiming to be that user: " + locks
 }
 
-// mountCommand is what mounts the server on Linux. Without a port mapper the
-// client has to be told where MOUNT is.
+// mountCommand returns the command that mounts the server on Linux. Without a port
+// mapper it has the port of MOUNT.
 func mountCommand(host, port string, server *fileserver.Server) string {
 	options := "vers=3,proto=rdma,port=" + port + ",nolock"
 	if !server.Mapped() {
@@ -302,8 +302,8 @@ func mountCommand(host, port string, server *fileserver.Server) string {
 	return fmt.Sprintf("mount -t nfs -o %s %s:/ /mnt", options, host)
 }
 
-// reachedAt is how clients call an address of this host: by the host's name, if
-// it is all of them.
+// reachedAt returns the host and port that clients use: the name of the host for an
+// unspecified address.
 func reachedAt(a net.Addr) (host, port string) {
 	host, port, _ = net.SplitHostPort(a.String())
 	if ip, err := netip.ParseAddr(host); err == nil && ip.IsUnspecified() {
@@ -317,7 +317,7 @@ func reachedAt(a net.Addr) (host, port string) {
 	return host, port
 }
 
-// exposed reports whether others than this host reach an address.
+// exposed reports whether other hosts reach an address.
 func exposed(a net.Addr) bool {
 	if a == nil {
 		return false

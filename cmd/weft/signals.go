@@ -1,5 +1,5 @@
-// This file ends a command when a signal asks for it: in good order if that is
-// quick, and otherwise without.
+// This file ends a command after a signal: cleanly if that is quick, and otherwise at
+// once.
 
 package main
 
@@ -11,18 +11,17 @@ import (
 	"time"
 )
 
-// endTime is how long after the first signal a command may go on, to clear up.
-// Servers ask for more.
+// endTime is how long a command may clean up after the first signal. Servers ask for
+// more.
 const endTime = 850 * time.Millisecond
 
-// lastTime is what a command that is not waited for any more may still have told.
+// lastTime limits the functions of atAbruptEnd.
 const lastTime = 50 * time.Millisecond
 
-// signalStatus is the exit status of commands that a signal has ended, without the
-// signal's number: what shells show of such commands.
+// signalStatus plus the number of the signal is the exit status, as in shells.
 const signalStatus = 128
 
-// A signalError is why a context has ended that a signal ended. It is a
+// A signalError is the cause of a context that a signal has ended. It is a
 // context.Canceled.
 type signalError struct{ signal os.Signal }
 
@@ -43,14 +42,13 @@ func (e signalError) status() int {
 	return signalStatus + int(syscall.SIGINT)
 }
 
-// signaled is the signal that has ended ctx, if one has.
+// signaled returns the signal that has ended ctx, if any.
 func signaled(ctx context.Context) (e signalError, ok bool) {
 	e, ok = context.Cause(ctx).(signalError)
 	return e, ok
 }
 
-// An ending is what a command says about its end. It travels in the command's
-// context.
+// An ending holds what a command wants at its end. It is in the context of the command.
 type ending struct {
 	mu    sync.Mutex
 	grace time.Duration
@@ -59,7 +57,7 @@ type ending struct {
 
 type endingKey struct{}
 
-// endWithin lets the command of ctx go on for d after the first signal.
+// endWithin gives the command of ctx the time d after the first signal.
 func endWithin(ctx context.Context, d time.Duration) {
 	if e, ok := ctx.Value(endingKey{}).(*ending); ok {
 		e.mu.Lock()
@@ -68,8 +66,8 @@ func endWithin(ctx context.Context, d time.Duration) {
 	}
 }
 
-// atAbruptEnd has f called when the command of ctx is not waited for any more. What
-// the command does may still be under way then.
+// atAbruptEnd registers f, which is called if the command of ctx does not end in time.
+// The command may still be running then.
 func atAbruptEnd(ctx context.Context, f func()) {
 	if e, ok := ctx.Value(endingKey{}).(*ending); ok {
 		e.mu.Lock()
@@ -78,8 +76,8 @@ func atAbruptEnd(ctx context.Context, f func()) {
 	}
 }
 
-// leave ends the wait for the command.
-func (e *ending) leave() {
+// runLast calls the functions of atAbruptEnd, and waits for them for lastTime.
+func (e *ending) runLast() {
 	e.mu.Lock()
 	last := e.last
 	e.mu.Unlock()
@@ -104,10 +102,9 @@ func (e *ending) limit() time.Duration {
 	return e.grace
 }
 
-// untilSignals runs a command and returns its exit status. The first signal ends
-// the command's context. When that does not end the command in time, as it waits
-// for something that knows no context, or when there is another signal, it is left
-// alone: the caller is to end the process.
+// untilSignals runs a command and returns its exit status. The first signal ends the
+// context of the command. If the command does not end in time, or after a second
+// signal, untilSignals returns while it is running: the caller has to exit the process.
 func untilSignals(signals <-chan os.Signal, command func(context.Context) int) int {
 	e := &ending{grace: endTime}
 	ctx, cancel := context.WithCancelCause(context.WithValue(context.Background(), endingKey{}, e))
@@ -126,10 +123,10 @@ func untilSignals(signals <-chan os.Signal, command func(context.Context) int) i
 	case status := <-done:
 		return status
 	case s := <-signals:
-		e.leave()
+		e.runLast()
 		return signalError{s}.status()
 	case <-late.C:
-		e.leave()
+		e.runLast()
 		end, _ := signaled(ctx)
 		return end.status()
 	}

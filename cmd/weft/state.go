@@ -1,4 +1,4 @@
-// This file says where the command keeps what outlives it.
+// This file chooses the directory for state that outlives the command.
 
 package main
 
@@ -9,8 +9,8 @@ import (
 	"strings"
 )
 
-// stateDir is the folder of a user for state of programs; "" if there is none. For a
-// service of systemd it is what StateDirectory= says.
+// stateDir returns the directory for state of this user, "" if there is none. For a
+// systemd service it is that of StateDirectory=.
 func stateDir() string {
 	service, _, _ := strings.Cut(os.Getenv("STATE_DIRECTORY"), ":")
 	switch {

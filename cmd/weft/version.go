@@ -1,4 +1,4 @@
-// This file says which version this is.
+// This file returns the version.
 
 package main
 
@@ -9,7 +9,7 @@ import (
 	"strings"
 )
 
-// version is the module's, as far as the build knows it.
+// version returns the version of the module, as far as the build knows it.
 func version() string {
 	if b, ok := debug.ReadBuildInfo(); ok && b.Main.Version != "" {
 		return b.Main.Version
@@ -17,8 +17,8 @@ func version() string {
 	return "(devel)"
 }
 
-// fullVersion is what --version prints: the module's version, the commit, Go and the
-// platform.
+// fullVersion returns the text of --version: the version of the module, the commit, Go
+// and the platform.
 func fullVersion() string {
 	parts := []string{runtime.Version(), runtime.GOOS + "/" + runtime.GOARCH}
 	if b, ok := debug.ReadBuildInfo(); ok {
@@ -29,7 +29,7 @@ func fullVersion() string {
 	return fmt.Sprintf("%s (%s)", version(), strings.Join(parts, ", "))
 }
 
-// commitOf is the commit that was built, where version control was asked.
+// commitOf returns the commit, if the build has recorded it.
 func commitOf(settings []debug.BuildSetting) string {
 	vcs := make(map[string]string)
 	for _, s := range settings {

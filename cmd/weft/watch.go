@@ -1,5 +1,5 @@
-// This file watches how a server answers: it tells of one that has stopped, and of
-// its return, and ends the wait where there is a limit.
+// This file watches whether a server answers. It reports a server that stops answering,
+// and its return, and ends the wait if there is a limit.
 
 package main
 
@@ -17,12 +17,12 @@ import (
 )
 
 const (
-	// contactTime is how long connecting to a server may take, and its first answer,
-	// where --timeout says nothing.
+	// contactTime limits connecting to a server, and its first answer, without
+	// --timeout.
 	contactTime = 10 * time.Second
-	// brokenNotice is after how long without a connection a server is told of, and
-	// silentNotice with one. The next notice comes after as long again, then after
-	// twice as long each time, up to mostNotice.
+	// brokenNotice is the time until the first notice about a server without a
+	// connection, and silentNotice with one. The interval between later notices doubles
+	// up to mostNotice.
 	brokenNotice = 3 * time.Second
 	silentNotice = 10 * time.Second
 	mostNotice   = time.Minute
@@ -52,7 +52,8 @@ func (e *silentError) Unwrap() error { return e.cause }
 // Timeout reports whether time ran out.
 func (e *silentError) Timeout() bool { return e.waited > 0 }
 
-// A watch is a caller of a server that keeps an eye on it.
+// A watch is a caller that watches whether its server answers. The lock protects the
+// fields below it; a timer is set while calls are outstanding.
 type watch struct {
 	caller oncrpc.Caller
 	server string        // as its user knows it
@@ -60,40 +61,39 @@ type watch struct {
 	silent time.Duration // for which the server may not answer afterwards; 0: any
 	notice func(text string)
 
-	// hasty has calls end with the connection while there was no answer yet. Who
-	// speaks another protocol ends it.
-	hasty bool
+	// failOnDisconnect makes calls fail with the connection until the first answer: a
+	// peer of another protocol closes it.
+	failOnDisconnect bool
 
-	mu        sync.Mutex
-	calls     map[*context.CancelCauseFunc]bool
-	connected bool // once
-	answered  bool // once
-	since     time.Time
-	next      time.Duration // after since, when the next notice is due
-	told      bool          // that it does not respond
-	given     bool          // up: until it answers further calls do not wait long
-	cause     error         // why there is no connection, if that is known
-	timer     *time.Timer
+	mu          sync.Mutex
+	calls       map[*context.CancelCauseFunc]bool
+	connected   bool // once
+	answered    bool // once
+	silentSince time.Time
+	nextNotice  time.Duration // when the next notice is due, after silentSince
+	reported    bool          // the silence has been reported
+	abandoned   bool          // given up: until the server answers, calls wait hurriedTime
+	cause       error         // why there is no connection, if known
+	timer       *time.Timer
 }
 
-// newWatch makes a watch; its caller is still to be set.
+// newWatch makes a watch. Set its caller before use.
 func newWatch(server string, limit, silent time.Duration, notice func(string)) *watch {
 	return &watch{server: server, limit: limit, silent: silent, notice: notice, calls: make(map[*context.CancelCauseFunc]bool)}
 }
 
-// Call makes a call. Its error is a *silentError when the server kept silent too
-// long.
+// Call makes a call. It fails with a *silentError if the server is silent for too long.
 func (w *watch) Call(ctx context.Context, call *oncrpc.ClientCall) (*oncrpc.ClientReply, error) {
-	return w.by(ctx, w.caller, call)
+	return w.callBy(ctx, w.caller, call)
 }
 
-// by makes a call by any caller of the server.
-func (w *watch) by(ctx context.Context, c oncrpc.Caller, call *oncrpc.ClientCall) (*oncrpc.ClientReply, error) {
+// callBy makes a call with any caller of the server.
+func (w *watch) callBy(ctx context.Context, c oncrpc.Caller, call *oncrpc.ClientCall) (*oncrpc.ClientReply, error) {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
-	w.begin(&cancel)
+	w.callStarted(&cancel)
 	reply, err := c.Call(ctx, call)
-	w.end(&cancel, err == nil || refused(err))
+	w.callEnded(&cancel, err == nil || refused(err))
 	var silent *silentError
 	if err != nil && errors.As(context.Cause(ctx), &silent) {
 		err = silent
@@ -104,7 +104,7 @@ func (w *watch) by(ctx context.Context, c oncrpc.Caller, call *oncrpc.ClientCall
 // Close closes the caller.
 func (w *watch) Close() error { return w.caller.Close() }
 
-// refused reports whether an error is an answer of the server's.
+// refused reports whether an error is an answer of the server.
 func refused(err error) bool {
 	var accept *oncrpc.AcceptError
 	var reject *oncrpc.RejectError
@@ -112,27 +112,27 @@ func refused(err error) bool {
 	return errors.As(err, &accept) || errors.As(err, &reject) || errors.As(err, &remote)
 }
 
-func (w *watch) begin(call *context.CancelCauseFunc) {
+func (w *watch) callStarted(call *context.CancelCauseFunc) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.calls[call] = true
 	if len(w.calls) == 1 {
-		w.restart()
+		w.restartTimer()
 	}
 }
 
-func (w *watch) end(call *context.CancelCauseFunc, answered bool) {
+func (w *watch) callEnded(call *context.CancelCauseFunc, answered bool) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	delete(w.calls, call)
 	if answered {
-		if w.told {
+		if w.reported {
 			w.notice(fmt.Sprintf("server %s responds again", w.server))
 		}
-		w.connected, w.answered, w.told, w.given, w.cause = true, true, false, false, nil
+		w.connected, w.answered, w.reported, w.abandoned, w.cause = true, true, false, false, nil
 	}
 	if answered || len(w.calls) == 0 {
-		w.restart()
+		w.restartTimer()
 	}
 }
 
@@ -142,20 +142,20 @@ func (w *watch) contact() {
 	defer w.mu.Unlock()
 	if !w.connected {
 		w.connected = true
-		w.restart()
+		w.restartTimer()
 	}
 }
 
-// retrying notes why calls are made again.
+// retrying notes why calls are repeated.
 func (w *watch) retrying(err error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.cause = err
 	switch {
-	case !w.answered && (w.hasty && w.connected || neverRPC(err)):
+	case !w.answered && (w.failOnDisconnect && w.connected || neverRPC(err)):
 		w.giveUp(0)
-	case w.answered && !w.told && len(w.calls) > 0:
-		w.next = brokenNotice
+	case w.answered && !w.reported && len(w.calls) > 0:
+		w.nextNotice = brokenNotice
 		w.arm()
 	}
 }
@@ -168,53 +168,53 @@ func neverRPC(err error) bool {
 	return errors.As(err, &end) && end.Remote && end.Layer == layer && end.EType == etype && end.Code == code
 }
 
-// givenUp reports whether the server was given up.
+// givenUp reports whether the server was given up, and has not answered since.
 func (w *watch) givenUp() bool {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	return w.given
+	return w.abandoned
 }
 
-// giveUp ends all calls. The lock is held.
+// giveUp ends all calls. The caller holds the lock.
 func (w *watch) giveUp(waited time.Duration) {
-	w.given = true
+	w.abandoned = true
 	for cancel := range w.calls {
 		(*cancel)(&silentError{w.server, waited, !w.answered, w.cause})
 	}
 }
 
-// restart begins to count the silence anew. The lock is held.
-func (w *watch) restart() {
-	w.since, w.next = time.Now(), silentNotice
+// restartTimer measures the silence from now. The caller holds the lock.
+func (w *watch) restartTimer() {
+	w.silentSince, w.nextNotice = time.Now(), silentNotice
 	if w.cause != nil {
-		w.next = brokenNotice
+		w.nextNotice = brokenNotice
 	}
 	w.arm()
 }
 
-// arm sets the timer to what comes next. The lock is held.
+// arm sets the timer for the next notice or limit. The caller holds the lock.
 func (w *watch) arm() {
 	if w.timer != nil {
 		w.timer.Stop()
 	}
-	limit, limited := w.bound()
+	limit, limited := w.patience()
 	wait := limit
 	switch {
 	case len(w.calls) == 0:
 		return
-	case w.answered && (!limited || w.next < limit):
-		wait = w.next
+	case w.answered && (!limited || w.nextNotice < limit):
+		wait = w.nextNotice
 	case !limited:
 		return
 	}
-	w.timer = time.AfterFunc(time.Until(w.since.Add(wait)), w.tick)
+	w.timer = time.AfterFunc(time.Until(w.silentSince.Add(wait)), w.tick)
 }
 
-// bound is how long the server may keep silent, if there is a limit: how long a
-// connection may take is the caller's. The lock is held.
-func (w *watch) bound() (limit time.Duration, limited bool) {
+// patience returns how long the server may be silent, if there is a limit. The caller
+// of the server limits the time to connect. The caller holds the lock.
+func (w *watch) patience() (limit time.Duration, limited bool) {
 	switch {
-	case w.given:
+	case w.abandoned:
 		return hurriedTime, true
 	case w.answered:
 		return w.silent, w.silent > 0
@@ -222,31 +222,31 @@ func (w *watch) bound() (limit time.Duration, limited bool) {
 	return w.limit, w.connected
 }
 
-// tick reports a server that does not answer, and gives it up in the end.
+// tick reports a silent server, and gives it up at the limit.
 func (w *watch) tick() {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	waited := time.Since(w.since)
+	waited := time.Since(w.silentSince)
 	if len(w.calls) == 0 {
 		return
 	}
-	if limit, limited := w.bound(); limited && waited >= limit {
+	if limit, limited := w.patience(); limited && waited >= limit {
 		w.giveUp(waited)
 		return
 	}
-	if w.answered && waited >= w.next {
-		w.told = true
+	if w.answered && waited >= w.nextNotice {
+		w.reported = true
 		text := fmt.Sprintf("server %s is not responding, still trying (%s)", w.server, seconds(waited))
 		if w.cause != nil {
 			text += ": " + brief(w.cause)
 		}
 		w.notice(text)
-		w.next += min(max(w.next, silentNotice), mostNotice)
+		w.nextNotice += min(max(w.nextNotice, silentNotice), mostNotice)
 	}
 	w.arm()
 }
 
-// seconds writes a time to the second.
+// seconds formats a time in whole seconds.
 func seconds(d time.Duration) string {
 	if d < time.Second {
 		return d.String()
@@ -254,7 +254,7 @@ func seconds(d time.Duration) string {
 	return fmt.Sprintf("%d s", d.Round(time.Second)/time.Second)
 }
 
-// brief is what an error says of the system's, where that is its reason.
+// brief returns the system's part of an error, if it has one.
 func brief(err error) string {
 	var op *net.OpError
 	if errors.As(err, &op) && op.Err != nil {

@@ -212,7 +212,7 @@ func TestAServerBehindIsWatchedOverAllItsConnections(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := watchQuiet(0, 0)
 		w.connected, w.answered = true, true
-		b := w.over(gateway.Backend{Open: func(gateway.Front) (oncrpc.Caller, error) { return portCaller{w.quiet}, nil }})
+		b := w.wrapBackend(gateway.Backend{Open: func(gateway.Front) (oncrpc.Caller, error) { return portCaller{w.quiet}, nil }})
 		done := make(chan error, 2)
 		for range 2 {
 			c, err := b.Open(gateway.Front{})
