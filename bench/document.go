@@ -77,7 +77,7 @@ type Figures struct {
 	CPU float64 `json:"cpu_ns_per_message,omitempty"` // processor time, both ends together
 }
 
-// A Mark is one figure to reach: a ratio of Weft's row to another's, inside each
+// A Mark is a target and its result: a ratio of Weft's row to another's, inside each
 // round; or the figure itself, in Unit.
 type Mark struct {
 	Work      string  `json:"work"`

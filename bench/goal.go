@@ -1,15 +1,15 @@
-// The figures to reach, as ratios inside one run.
+// This file holds the performance targets: ratios inside one run.
 
 package main
 
 import "math"
 
-// A Goal is a figure that a workload of Weft's is to reach.
+// A Goal is the performance target of a workload of Weft.
 type Goal struct {
 	Of      Workload
 	Against Workload // the zero Workload: the figure itself counts, in its unit
-	Least   float64  // what is to be reached; at most, where lower is better
-	Aim     float64  // what is hoped for; 0 where no figure is named
+	Least   float64  // the target: the least ratio, or the most if lower is better
+	Aim     float64  // a more ambitious target; 0 for none
 }
 
 // goals returns all of them, in the order of the tables.
@@ -92,7 +92,7 @@ func scaleGoals() []Goal {
 	return append(all, Goal{Of: footprint().Others[0], Least: 40 << 10, Aim: 16 << 10})
 }
 
-// A Verdict says how a figure stands to its goal.
+// A Verdict says whether a figure meets its target.
 type Verdict string
 
 const (
@@ -101,8 +101,8 @@ const (
 	Missed     Verdict = "missed"
 )
 
-// judge compares a figure with the goal. short is what is missing of it, as a
-// share of what is to be reached: 0 unless it is missed.
+// judge compares a figure with the target. Short is what is missing, as a share of the
+// target: 0 unless it is missed.
 func (g Goal) judge(figure float64, higherIsBetter bool) (v Verdict, short float64) {
 	reaches := func(what float64) bool {
 		if higherIsBetter {

@@ -64,13 +64,13 @@ func TestAVerdictSaysWhereTheRoundsDoNotAgree(t *testing.T) {
 		mark Mark
 		want string
 	}{
-		{Mark{Better: "higher", Min: 0.9, Max: 1.1, Goal: 0.85, Verdict: Reached}, "reached"},
-		{Mark{Better: "higher", Min: 0.8, Max: 1.1, Goal: 0.85, Verdict: AimReached}, "aim reached, not in every round"},
-		{Mark{Better: "higher", Min: 0.5, Max: 0.9, Goal: 0.85, Verdict: Missed, Short: 0.1}, "missed by 10 %, reached in some rounds"},
+		{Mark{Better: "higher", Min: 0.9, Max: 1.1, Goal: 0.85, Verdict: Reached}, "met"},
+		{Mark{Better: "higher", Min: 0.8, Max: 1.1, Goal: 0.85, Verdict: AimReached}, "aim met (median)"},
+		{Mark{Better: "higher", Min: 0.5, Max: 0.9, Goal: 0.85, Verdict: Missed, Short: 0.1}, "missed by 10 % (median)"},
 		{Mark{Better: "higher", Min: 0.5, Max: 0.6, Goal: 0.85, Verdict: Missed, Short: 0.3}, "missed by 30 %"},
-		{Mark{Better: "lower", Min: 1.0, Max: 1.05, Goal: 1.1, Verdict: Reached}, "reached"},
-		{Mark{Better: "lower", Min: 1.0, Max: 1.2, Goal: 1.1, Verdict: Reached}, "reached, not in every round"},
-		{Mark{Better: "lower", Min: 1.0, Max: 1.4, Goal: 1.1, Verdict: Missed, Short: 0.2}, "missed by 20 %, reached in some rounds"},
+		{Mark{Better: "lower", Min: 1.0, Max: 1.05, Goal: 1.1, Verdict: Reached}, "met"},
+		{Mark{Better: "lower", Min: 1.0, Max: 1.2, Goal: 1.1, Verdict: Reached}, "met (median)"},
+		{Mark{Better: "lower", Min: 1.0, Max: 1.4, Goal: 1.1, Verdict: Missed, Short: 0.2}, "missed by 20 % (median)"},
 		{Mark{Better: "lower", Min: 1.2, Max: 1.4, Goal: 1.1, Verdict: Missed, Short: 0.001}, "missed by 1 %"},
 	} {
 		if got := c.mark.verdict(); got != c.want {

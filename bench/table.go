@@ -149,11 +149,11 @@ func (r Row) cells() []string {
 	return cells
 }
 
-// goalTable sets the figures to reach beside those that were measured.
+// goalTable compares the targets with what was measured.
 func (d Document) goalTable() table {
 	t := table{
-		title: "Figures to reach: ratios inside each round",
-		head:  []string{"work", "size", "CRC", "placement", "against", "median (min..max)", "to reach", "aim", ""},
+		title: "Performance targets: ratios inside each round",
+		head:  []string{"work", "size", "CRC", "placement", "against", "median (min..max)", "target", "aim", ""},
 	}
 	for _, m := range d.Goals {
 		size := ""
@@ -180,22 +180,21 @@ func aim(a float64, bound, format string) string {
 	return bound + fmt.Sprintf(format, a)
 }
 
-// verdict says how the median stands, by how much it falls short, and where the
-// rounds do not agree.
+// verdict says whether the median meets the target and the aim, by how much it misses
+// the target, and whether single rounds differ.
 func (m Mark) verdict() string {
 	best, worst := m.Max >= m.Goal, m.Min < m.Goal
 	if m.Better == "lower" {
 		best, worst = m.Min <= m.Goal, m.Max > m.Goal
 	}
-	switch {
-	case m.Verdict != Missed && worst:
-		return string(m.Verdict) + ", not in every round"
-	case m.Verdict != Missed:
-		return string(m.Verdict)
-	case best:
-		return fmt.Sprintf("missed by %.0f %%, reached in some rounds", max(1, m.Short*100))
+	text := map[Verdict]string{AimReached: "aim met", Reached: "met"}[m.Verdict]
+	if m.Verdict == Missed {
+		text = fmt.Sprintf("missed by %.0f %%", max(1, m.Short*100))
 	}
-	return fmt.Sprintf("missed by %.0f %%", max(1, m.Short*100))
+	if m.Verdict == Missed && best || m.Verdict != Missed && worst {
+		text += " (median)"
+	}
+	return text
 }
 
 func onOff(crc bool) string {
