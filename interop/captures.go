@@ -1,3 +1,5 @@
+// This file runs the cases "captures": operations between two RNICs over loopback.
+
 package main
 
 import (

@@ -1,3 +1,5 @@
+// This file is the subcommand check, which judges captures.
+
 package main
 
 import (

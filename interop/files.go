@@ -1,3 +1,7 @@
+// This file is about files over RDMA: Linux mounts what Weft serves, Weft
+// copies to and from what Linux serves, and Weft's gateway stands between a
+// Linux client and a Linux server.
+
 package main
 
 import (
@@ -13,10 +17,6 @@ import (
 	"github.com/weft-rdma/weft/interop/internal/suite"
 	"github.com/weft-rdma/weft/interop/internal/tshark"
 )
-
-// This file is about files over RDMA: Linux mounts what Weft serves, Weft
-// copies to and from what Linux serves, and Weft's gateway stands between a
-// Linux client and a Linux server.
 
 // What the guest does with a mounted folder. Each is the body of a shell
 // function's worth of commands whose arguments are $1 and so on.

@@ -1,3 +1,7 @@
+// This file runs cases with the Linux NFS server: as the peer of the client, and behind
+// or in front of the gateway.
+// it.
+
 package main
 
 import (
@@ -13,9 +17,6 @@ import (
 
 	"github.com/weft-rdma/weft/interop/internal/suite"
 )
-
-// This file is about Linux's NFS server, with Weft's client or gateway before
-// it.
 
 // startKnfsd starts the guest's server.
 func (h *harness) startKnfsd(c *suite.Case) error {

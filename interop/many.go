@@ -1,3 +1,7 @@
+// This file runs weft's persistent server: with several clients at once, and
+// with one that dies. (rping's own, of rdma-core 44, takes one request at a
+// time and forgets the earlier of two that come together.)
+
 package main
 
 import (
@@ -9,10 +13,6 @@ import (
 	"github.com/weft-rdma/weft/interop/internal/suite"
 	"github.com/weft-rdma/weft/interop/internal/wire"
 )
-
-// This file runs weft's persistent server: with several clients at once, and
-// with one that dies. (rping's own, of rdma-core 44, takes one request at a
-// time and forgets the earlier of two that come together.)
 
 const many = 4 // clients at once
 

@@ -1,3 +1,5 @@
+// This file finds what a run needs and this machine does not have.
+
 package main
 
 import (

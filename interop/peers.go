@@ -1,3 +1,5 @@
+// This file holds the flags and the frame of the subcommands that are peers.
+
 package main
 
 import (

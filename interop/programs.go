@@ -1,3 +1,6 @@
+// This file runs programs on both sides, keeps what they said with the case's
+// logs, and judges the captures that ours wrote.
+
 package main
 
 import (
@@ -14,9 +17,6 @@ import (
 	"github.com/weft-rdma/weft/interop/internal/verdict"
 	"github.com/weft-rdma/weft/interop/internal/wire"
 )
-
-// This file runs programs on both sides, keeps what they said with the case's
-// logs, and judges the captures that ours wrote.
 
 // guestEnded judges the end of a program in the guest: by itself, and well.
 func (h *harness) guestEnded(c *suite.Case, p *guest.Program, status int, err error) error {

@@ -1,3 +1,6 @@
+// This file runs `weft ping` against rdma-core's rping on Linux's siw, in both
+// roles, over the whole matrix of what the two can agree on.
+
 package main
 
 import (
@@ -12,9 +15,6 @@ import (
 	"github.com/weft-rdma/weft/interop/internal/suite"
 	"github.com/weft-rdma/weft/interop/internal/wire"
 )
-
-// This file runs `weft ping` against rdma-core's rping on Linux's siw, in both
-// roles, over the whole matrix of what the two can agree on.
 
 const (
 	pings        = 100

@@ -1,3 +1,5 @@
+// This file runs the cases "ucmatose", and is the subcommand of that name.
+
 package main
 
 import (

@@ -1,3 +1,6 @@
+// This file holds what the matrix does not: revision 1, a guest that insists
+// on CRC, what siw refuses, and start-up frames that nobody should accept.
+
 package main
 
 import (
@@ -11,9 +14,6 @@ import (
 	"github.com/weft-rdma/weft/interop/internal/suite"
 	"github.com/weft-rdma/weft/interop/internal/wire"
 )
-
-// This file holds what the matrix does not: revision 1, a guest that insists
-// on CRC, what siw refuses, and start-up frames that nobody should accept.
 
 // pingVariants runs sessions whose terms are off the matrix.
 func (h *harness) pingVariants(ctx context.Context) {

@@ -1,3 +1,5 @@
+// This file runs the cases "wrong-stag".
+
 package main
 
 import (

@@ -1,5 +1,7 @@
 //go:build !unix
 
+// This file stands in where there are no process groups.
+
 package guest
 
 import "os/exec"

@@ -1,5 +1,7 @@
 //go:build unix
 
+// This file starts a command in its own process group.
+
 package guest
 
 import (

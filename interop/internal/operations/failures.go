@@ -1,3 +1,5 @@
+// This file makes mistakes that draw a Terminate Message.
+
 package operations
 
 import (

@@ -1,3 +1,5 @@
+// This file records an operation.
+
 package operations
 
 import (

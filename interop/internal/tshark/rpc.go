@@ -1,3 +1,5 @@
+// This file reads what tshark says about RPC-over-RDMA and NFS.
+
 package tshark
 
 import (

@@ -1,3 +1,5 @@
+// This file is the client and the server.
+
 package ucmatose
 
 import (

@@ -1,3 +1,5 @@
+// This file reads both start-up frames of a conversation.
+
 package wire
 
 // readStartup reads and checks both start-up frames and returns where Full

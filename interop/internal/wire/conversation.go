@@ -1,3 +1,5 @@
+// This file puts both directions of a connection together.
+
 package wire
 
 import (

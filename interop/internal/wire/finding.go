@@ -1,3 +1,5 @@
+// This file names what the checker finds.
+
 package wire
 
 import "fmt"

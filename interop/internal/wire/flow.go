@@ -1,3 +1,5 @@
+// This file reassembles one direction of a TCP connection.
+
 package wire
 
 import "sort"

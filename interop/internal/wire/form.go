@@ -1,3 +1,5 @@
+// This file checks the fields of atomics and Terminate Messages.
+
 package wire
 
 import "encoding/binary"

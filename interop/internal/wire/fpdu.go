@@ -1,3 +1,5 @@
+// This file cuts a stream into FPDUs.
+
 package wire
 
 import (

@@ -1,3 +1,5 @@
+// This file parses DDP segments.
+
 package wire
 
 import (

@@ -1,3 +1,5 @@
+// This file checks the sequence of messages on every queue.
+
 package wire
 
 import (

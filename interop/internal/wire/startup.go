@@ -1,3 +1,5 @@
+// This file parses start-up frames.
+
 package wire
 
 import (
