@@ -1,6 +1,5 @@
 // This file runs cases with the Linux NFS server: as the peer of the client, and behind
-// or in front of the gateway.
-// it.
+// the gateway.
 
 package main
 
