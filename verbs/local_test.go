@@ -267,7 +267,7 @@ func TestEachFaultOfAFastRegisterHasItsStatus(t *testing.T) {
 }
 
 // Claims: V-7.3.2.5-6
-// Claims: V-9.2.5.1-3 V-9.5.2-13 V-8.3.2-5
+// Claims: V-9.2.5.1-3 V-9.5.2-13 V-8.3.2-5 V-9.2.5.1-7
 func TestFastRegisterNeedsAPrivilegedQueuePair(t *testing.T) {
 	bubble(t, verbs.QPConfig{BindWindows: true}, reads, func(t *testing.T, s *table) {
 		mr := must(s.a.pd.AllocMR(2, false))(t)

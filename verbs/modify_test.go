@@ -40,7 +40,7 @@ func query(t testing.TB, qp *verbs.QP) verbs.QPAttributes {
 //
 // Claims: V-6.1.3-1 V-6.1.3-7 V-6.1.3-10 V-6.1.3-11 V-6.2.1.2-1 V-9.2.5.3-1 V-9.2.5.3-6 V-9.2.5.3-8 V-9.2.5.3-9 V-9.2.5.3-4 V-9.2.5.3-14 V-6.5-3 V-9.2.5.1-8
 // Claims: V-10.2-1 V-6.2.2-1
-// Claims: V-9.2.5.3-2 V-9.2.5.3-10 V-9.5.1.5-1 V-6.1.3-2 V-6.1.3-5
+// Claims: V-9.2.5.3-2 V-9.2.5.3-10 V-9.5.1.5-1 V-6.1.3-2 V-6.1.3-5 V-9.2.5.3-12
 func TestModifyHasEachOfItsResultsAndThenChangesNothing(t *testing.T) {
 	type q = verbs.QPModify
 	limits := verbs.Limits{WRs: 64, IRD: 8, ORD: 8, TotalIRD: 20, TotalORD: 20, QPs: 20}
@@ -113,6 +113,7 @@ func TestModifyHasEachOfItsResultsAndThenChangesNothing(t *testing.T) {
 		{"Idle to Closing", verbs.Idle, false, verbs.Closing, func() q { return q{} }, verbs.ErrState},
 		{"RTS to Idle", verbs.RTS, false, verbs.Idle, func() q { return q{ORD: new(1)} }, verbs.ErrState},
 		{"Error to RTS", verbs.Error, false, verbs.RTS, func() q { return q{LLP: pipe()} }, verbs.ErrState},
+		{"Error to Closing", verbs.Error, false, verbs.Closing, func() q { return q{} }, verbs.ErrState},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			s := newSideOf(t, verbs.Config{Limits: limits}, verbs.QPConfig{IRD: 8, ORD: 8}) // of the pools 12 are left

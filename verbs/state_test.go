@@ -7,7 +7,7 @@ import "testing"
 // else something that cannot happen or changes nothing.
 //
 // Claims: V-6.2-1 V-6.2-2 V-6.2.4-2 V-6.2.1-4
-// Claims: V-6.1.1-11 V-6.2-3
+// Claims: V-6.1.1-11 V-6.2-3 V-9.2.5.3-3
 func TestEveryStateAnswersEveryTriggerAsTheVerbsSay(t *testing.T) {
 	const none = State(255)
 	triggers := [...]struct {

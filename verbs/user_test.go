@@ -152,7 +152,7 @@ func TestUsersPostAndPollByTheirViews(t *testing.T) {
 }
 
 // Claims: V-5.1-3 V-9.1-7 V-9.2.5.1-7 V-10.6-5
-// Claims: V-10-4
+// Claims: V-10-4 V-9.1-3
 func TestUsersDoNothingThatIsPrivileged(t *testing.T) {
 	s := newSide(t, verbs.QPConfig{})
 	_, err := s.newQP(verbs.QPConfig{Privileged: true}).User()
