@@ -46,7 +46,7 @@ func faultErr(f ddp.Fault) error {
 }
 
 // Claims: DDP-8.3-2 DDP-8.3.1-4 R-8.1.1-4 D-10.3-2 V-7.2.2-1 V-7.3-1 V-7.9-1 V-7.9-2 DDP-8.3.1-6 R-8.1.1-6
-// Claims: V-7.3.2.3-6 S-6.2.2-1
+// Claims: V-7.3.2.3-6 S-6.2.2-1 V-9.2.6.4-3
 func TestRevocationWaitsForHoldersAndLetsNoneIn(t *testing.T) {
 	for _, c := range revokers {
 		t.Run(c.name, func(t *testing.T) {
