@@ -72,6 +72,7 @@ func prepare(t *testing.T, e *end) {
 //
 // Claims: V-6.6.1-1 V-6.6.1-3 V-6.2.1.2-3 V-6.2.1.2-5 V-6.2.1.2-6 V-6.2.2-2 V-13.1-2 V-13.1-3 V-13.1-4 V-13.1-8
 // Claims: V-13.1-9
+// Claims: R-6.1-1 D-8.1-1
 func TestAnEstablishedConnectionIsAdopted(t *testing.T) {
 	for _, pair := range pairs {
 		for _, early := range []int{0, 1, 2, 5, 19, 20, 27} { // octets; b's first FPDU has more

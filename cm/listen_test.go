@@ -332,6 +332,8 @@ const attacker, honest = "192.0.2.1", "192.0.2.2"
 
 // Connections that one address opens, silent or past the first half of start-up,
 // do not cost others their places, neither in start-up nor in the queue.
+//
+// Claims: S-6.4.1-2
 func TestOneAddressDoesNotShutOutAnother(t *testing.T) {
 	for _, speaks := range []bool{false, true} {
 		synctest.Test(t, func(t *testing.T) {

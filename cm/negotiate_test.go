@@ -138,6 +138,7 @@ func TestPrivateDataIsCarriedWhole(t *testing.T) {
 // RFC 6581 §9.1: what both consumers get, and the limits of both streams.
 //
 // Claims: V-13.1-6
+// Claims: R-6.1-4 R-6.1-7
 func TestIRDAndORDAreAgreedAndTold(t *testing.T) {
 	const none = int(mpa.NotNegotiated)
 	for _, tt := range []struct {

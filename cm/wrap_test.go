@@ -21,6 +21,7 @@ import (
 // RDMA over TLS: Wrap is all it takes.
 //
 // Claims: V-10.1.1-2 V-10.2-2
+// Claims: R-8.2.1-1
 func TestWrapPutsTLSUnderneath(t *testing.T) {
 	nettest.CheckLeaks(t)
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)

@@ -205,6 +205,8 @@ func TestWindowIsCheckedAnew(t *testing.T) {
 }
 
 // The place of an untagged window moves on with the octets that are there.
+//
+// Claims: DDP-7.1-10
 func TestUntaggedWindowMovesOn(t *testing.T) {
 	s := newSink(t)
 	s.post(0, 20)

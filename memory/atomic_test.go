@@ -22,6 +22,7 @@ func words(n int) ([]uint64, []byte) {
 }
 
 // Claims: X-5-1 X-5.1.1-8 X-5.2.1-9
+// Claims: X-5.1.2-4
 func TestAtomicWorksOnTheHostsValue(t *testing.T) {
 	table := NewTable(Config{})
 	pd := table.AllocPD()

@@ -35,6 +35,7 @@ func reach(table *Table, pd *PD, stag STag, to uint64, need Access) ddp.Fault {
 }
 
 // Claims: V-7.3.2.1-1 V-7.3.2.1-2 V-7.3.2.1-3 V-7.2.2-1 V-9.2.6.1-1
+// Claims: S-6.2.1-2
 func TestAllocatedSTagIsInvalidUntilItHasMemory(t *testing.T) {
 	table := NewTable(Config{MaxRegions: 3, MaxEntries: 4})
 	pd, foreign := table.AllocPD(), NewTable(Config{}).AllocPD()

@@ -101,6 +101,7 @@ func goldens(t testing.TB) []golden {
 //
 // Claims: MPA-4.1-1 MPA-4.2-1 MPA-4.2-4 MPA-4.3-5 MPA-4.4-1 MPA-4.4-10 MPA-4.4-11 MPA-4.4-12
 // Claims: MPA-4.3-4 MPA-4.3-7 MPA-7.1.2-15
+// Claims: R-1.3-1
 func TestFramesAreTheOctetsOfTheStandard(t *testing.T) {
 	for _, g := range goldens(t) {
 		t.Run(g.name, func(t *testing.T) {

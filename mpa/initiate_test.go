@@ -20,6 +20,7 @@ var plainConfig = Config{IRD: 5, ORD: 3}
 
 // Claims: MPA-7.1-4 MPA-7.1.2-1 MPA-7.1.1-1 MPA-7.1.1-8 MPA-7.1.1-10 MPA-7.1.2-8 MPA-1.2-4 ME-6-3 ME-6-5 ME-6-6 ME-6-9
 // Claims: ME-9.2-1 ME-9.2-2 ME-9.2-12 ME-10-3 ME-9.1-14 MPA-C.1-1
+// Claims: P-8-3
 func TestTheInitiatorSendsARequestAndNothingElse(t *testing.T) {
 	for _, c := range []struct {
 		name string

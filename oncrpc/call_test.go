@@ -24,6 +24,7 @@ const (
 	00000020                     length of the file handle`
 )
 
+// Claims: P-2-1
 func TestCallHasTheOctetsOfTheSpecification(t *testing.T) {
 	for _, c := range []struct {
 		name string

@@ -51,6 +51,7 @@ var replies = []struct {
 		"oncrpc: the server refused the caller: reason unknown (auth_stat 99)"},
 }
 
+// Claims: P-2-1
 func TestReplyHasTheOctetsOfTheSpecification(t *testing.T) {
 	for _, c := range replies {
 		t.Run(c.name, func(t *testing.T) {

@@ -34,6 +34,7 @@ func TestRoundupGoesToTheNextMultipleOfFour(t *testing.T) {
 	}
 }
 
+// Claims: P-3.7-1
 func TestItemsHaveTheOctetsOfTheStandard(t *testing.T) {
 	for _, c := range []struct {
 		name   string

@@ -126,6 +126,7 @@ func TestAnswersThatNothingAskedForAreErrors(t *testing.T) {
 }
 
 // Claims: X-5.4-2 X-5.4-9
+// Claims: X-5.1-3 X-5.1.1-9
 func TestAtomicCompletesWithWhatItFound(t *testing.T) {
 	r := newRig(t)
 	r.send(fetchAdd())

@@ -65,6 +65,7 @@ func TestAtomicRequestIgnoresWhatItHasToIgnore(t *testing.T) {
 }
 
 // Claims: X-4-3 X-A.2-1
+// Claims: X-5.2.2-1
 func TestAtomicResponseHasTwelveOctets(t *testing.T) {
 	response := AtomicResponse{ID: 7, Original: 0x0102030405060708}
 	want := unhex(t, "00000007 0102030405060708")
@@ -96,6 +97,7 @@ func TestAtomicHeadersOfWrongSizeAreRefused(t *testing.T) {
 }
 
 // Claims: X-5.2.1-3 X-5.2.1-4 X-5.2.1-5
+// Claims: X-10.1-1
 func TestOnlyTheAssignedAtomicOperationsAreDefined(t *testing.T) {
 	for a := range AOpCode(16) {
 		if want := a == 0 || a == 2; a.Defined() != want {

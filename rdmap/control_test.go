@@ -3,6 +3,7 @@ package rdmap
 import "testing"
 
 // Claims: R-4.1-1 R-4.1-2 R-4.1-8 R-4.1-10 R-4.1-11 X-4.1-2
+// Claims: R-2.3-2
 func TestControlFieldIsReadWithoutItsReservedBits(t *testing.T) {
 	for octet := range 256 {
 		version, op := ParseControl(uint8(octet))

@@ -9,6 +9,8 @@ import (
 
 // Messages of all the octets that a length can say, and offsets that reach and
 // pass the top of 2^64.
+//
+// Claims: R-1.1-1 R-1.1-3
 func TestLargestMessagesAreCutRight(t *testing.T) {
 	const n = math.MaxUint32
 	top := uint64(math.MaxUint64)
@@ -65,6 +67,8 @@ func TestLargestMessagesAreCutRight(t *testing.T) {
 
 // A Read of all the octets that a length can say, into a sink that passes the
 // top of 2^64, is taken to its last octet and not beyond.
+//
+// Claims: R-1.1-2
 func TestLargestReadResponseIsTakenWhole(t *testing.T) {
 	const n, sink = math.MaxUint32, uint64(math.MaxUint64 - 99)
 	all := octets(64754)

@@ -33,6 +33,7 @@ var opcodeTable = []struct {
 // Claims: R-4.1-18 R-4.1-19 R-4.1-20 R-4.1-21
 // Claims: X-4-4 X-4.1-1 X-4.1-4 X-4.1-5 X-4.1-6 X-4.1-7 X-5.1-2 X-5.2.1-13 X-5.2.1-18 X-6.3-1 X-6.3-4
 // Claims: D-6.1-1 D-6.1-3
+// Claims: X-5.2-3 X-10-1 R-2.4-3 R-3.1-2 R-3.1-3 R-3.1-4
 func TestOpcodesHaveTheFactsOfTheTables(t *testing.T) {
 	for _, row := range opcodeTable {
 		op := row.op

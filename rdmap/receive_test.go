@@ -57,6 +57,7 @@ func TestMessagesTakeTheReceivesInOrder(t *testing.T) {
 // A Write tells the ULP nothing; an empty one may name anything.
 //
 // Claims: R-5.1-2
+// Claims: R-3.2-6 S-2.2.6-1
 func TestWritesAreNotDelivered(t *testing.T) {
 	r := newRig(t)
 	target := r.region(0x11, 0x100, 8, '.')

@@ -32,6 +32,7 @@ func fenced(op Operation) Operation { op.Fence = true; return op }
 //
 // Claims: R-3.1-1 R-4.1-5 R-4.1-6 R-5.1-1 R-5.1-5 R-5.1-7 R-5.2-1 R-5.2.1-1 R-5.2.1-6 R-5.2.1-7 R-5.2.1-9 R-5.3-1 R-5.3-9 R-5.3-10
 // Claims: R-5.3-13 R-5.5-16 R-6.1-2 X-5.2-1 X-5.2.1-13 X-5.2.1-18 X-5.2.1-19 X-6.3-1 X-6.3-4 X-6.3-5 X-6.3-6 DDP-5.3-1
+// Claims: R-1.1-5
 func TestOperationsLeaveInTheOrderPosted(t *testing.T) {
 	r := newRig(t)
 	r.send(

@@ -22,6 +22,7 @@ func adds(msn, id uint32) []byte {
 // the STag and offset that it named, in the order of the requests.
 //
 // Claims: R-4.4-2 R-5.2.1-3 R-5.2.1-4 R-5.2.1-8 R-5.2.1-11 R-5.2.2-2 R-5.2.2-7 R-5.2.2-9 R-5.5-20 R-5.5-23
+// Claims: R-1.2-8
 func TestReadsAreAnsweredInOrderWithoutTheULP(t *testing.T) {
 	r := newRig(t)
 	source := r.region(0x33, 0, 400, '.')
@@ -168,6 +169,7 @@ func TestReadResponseIsCopiedUnderADigestOnly(t *testing.T) {
 // as soon as the peer can have its answer.
 //
 // Claims: R-5.2.2-3 R-6.1-5 R-6.1-9 R-5.2.1-2 X-5.2.1-14 X-5.2.2-7 X-5.2-1 V-10.4-1
+// Claims: ME-4.1-1 S-2.2.8-1
 func TestAllOfIRDIsUsableAndNoMore(t *testing.T) {
 	r := newRig(t, func(c *Config, l *line) { c.IRD = 3; l.takes, l.mulpdu = 0, 1024 })
 	r.region(0x33, 8, 400, '.')

@@ -15,6 +15,7 @@ import (
 // Claims: R-4.5-1 R-4.6-1 R-4.7-1 R-4.8-1 R-4.8-34
 // Claims: X-4-1 X-4-2 X-4-3 X-4-4 X-4.1-1 X-4.1-8 X-4.2-1 X-5.2.1-1 X-6.2-1 X-6.3-5 X-A.1-1 X-A.2-1 X-A.3-1
 // Claims: DDP-4.2-1 DDP-4.3-1 DDP-4.4-1
+// Claims: X-5.2-3 R-A.1-1 R-A.2-1 R-A.3-1 R-A.4-1 R-A.5-1 R-A.6-1
 func TestWholeSegmentsAreTheGoldenOnes(t *testing.T) {
 	fetchAdd := AtomicRequest{AOpCode: AOpFetchAdd, ID: 7, STag: 0x55667788, TO: 0x40, Data: 1}
 	response := AtomicResponse{ID: 7, Original: 0x29}

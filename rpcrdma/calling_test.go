@@ -119,6 +119,7 @@ func exchangeResults(items [][]byte, wanted ...int) (results [][]byte) {
 	return results
 }
 
+// Claims: P-3.4-7 P-3.4-16 P-7-3
 func TestClientMakesCallsOfAllKinds(t *testing.T) {
 	nettest.CheckLeaks(t)
 	c := callServer(serve(t, ServerConfig{}), ClientConfig{})

@@ -339,6 +339,7 @@ func TestALongLastItemIsPaddedOnceAnAlignmentIsKnown(t *testing.T) {
 // RDMA_DONE.
 //
 // Claims: P-6-4 P8166-4.6.1-1 P8166-4.6.2-1
+// Claims: P8166-A-1
 func TestByDefaultCallsAreThoseOfRFC8166(t *testing.T) {
 	nettest.CheckLeaks(t)
 	a := answer(t, ClientConfig{Bindings: itemsBindings}, &both)

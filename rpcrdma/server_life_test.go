@@ -288,6 +288,7 @@ func TestOneAddressShutsNobodyOut(t *testing.T) {
 	}
 }
 
+// Claims: S-6.4.2-1
 func TestAConnectionThatIsIdleForTooLongIsClosed(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		g := newGate()

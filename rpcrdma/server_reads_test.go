@@ -18,6 +18,7 @@ import (
 // after the other.
 //
 // Claims: P-3.3-16
+// Claims: P-6.2-11
 func TestManyChunksAreFetchedFromAPeerThatServesOneRead(t *testing.T) {
 	nettest.CheckLeaks(t)
 	s := serve(t, ServerConfig{})
@@ -39,6 +40,7 @@ func TestManyChunksAreFetchedFromAPeerThatServesOneRead(t *testing.T) {
 // for more, whatever the connection would allow.
 //
 // Claims: P-6.2-10
+// Claims: P-6.2-9
 func TestNoMoreReadsAreOutstandingThanThePeerServes(t *testing.T) {
 	const most, chunks = 2, 9
 	synctest.Test(t, func(t *testing.T) {

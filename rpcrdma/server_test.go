@@ -30,6 +30,7 @@ func TestServerAnswersShortCallsInline(t *testing.T) {
 const position = 40 + 8 + 4 + 4
 
 // Claims: P-3.4-6 P-3.5-2 P-3.8-1 P8797-4.1-1
+// Claims: P-3.8-4
 func TestServerFetchesWhatWasReduced(t *testing.T) {
 	nettest.CheckLeaks(t)
 	p := serve(t, ServerConfig{}).full()
@@ -47,6 +48,7 @@ func TestServerFetchesWhatWasReduced(t *testing.T) {
 }
 
 // Claims: P-3.4-8 P-3.6-1 P-3.6-2 P-3.8-1 P8166-3.4.6.2-3 P8166-3.4.6-3
+// Claims: P-3.8-3
 func TestServerPlacesResults(t *testing.T) {
 	nettest.CheckLeaks(t)
 	p := serve(t, ServerConfig{}).full()

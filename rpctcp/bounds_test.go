@@ -451,6 +451,7 @@ func TestThoseWhoTrickleOrStopReadingAreCutOff(t *testing.T) {
 	}
 }
 
+// Claims: S-6.4.2-1
 func TestIdleConnectionsEnd(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := newServer(t, ServerConfig{Idle: time.Minute, Handler: oncrpc.HandlerFunc(func(ctx context.Context, r *oncrpc.Request) ([]byte, error) {

@@ -23,6 +23,7 @@ import (
 // Claims: DDP-6.2.1-2 DDP-6.2.1-5 DDP-3-12 DDP-6.2.1-1 DDP-6.2.1-6
 // Claims: V-6.2.1-1 V-6.2.1.2-2 V-6.2.2.2-3 V-6.2.5-5 V-6.2.5-6 V-6.2.5-12 V-6.6.2.1-1 V-6.1.1-4
 // Claims: V-9.5.3-2 V-6.6.2-1 V-6.6.2.1-2
+// Claims: R-2.4-4 R-6.2-1 R-6.2-2
 func TestACloseWaitsForWorkAndLeavesTheQueuePairsIdle(t *testing.T) {
 	overWires(t, func(t *testing.T, w wire) {
 		a, b := newSide(t, reads), newSide(t, reads)
@@ -267,6 +268,7 @@ func TestAFailureBeforeTheFirstMessageIsNoGracefulClose(t *testing.T) {
 //
 // Claims: V-6.2.2.3-1 V-6.2.3-8 V-6.2.3-10 V-6.6.2.2-1 V-6.6.2.4-1
 // Claims: V-6.6.2-1
+// Claims: R-6.2-1
 func TestTerminateTellsThePeer(t *testing.T) {
 	overWires(t, func(t *testing.T, w wire) {
 		a, b := linked(t, w, reads, reads)
@@ -312,6 +314,7 @@ func TestAbortResetsTheStream(t *testing.T) {
 // Claims: DDP-3-11
 // Claims: V-6.2.2.2-1 V-6.2.2.2-2
 // Claims: V-9.5.3-2 V-9.5.3-4 V-9.5.3-23 V-4-8 V-6.6.2-1
+// Claims: R-6.2-1
 func TestThePeersEndIsToldAsWhatItWas(t *testing.T) {
 	lost := func(err error) bool { return errors.Is(err, syscall.ECONNRESET) }
 	for _, tt := range []struct {

@@ -13,6 +13,7 @@ import (
 // (Verbs §8.1.2.1, §10.4.2).
 //
 // Claims: V-8.1.2.1-1 V-10.4.2-2
+// Claims: R-3.2-6 S-2.2.6-1 P-2-5
 func TestOnlySendsUseUpReceives(t *testing.T) {
 	for _, tt := range []struct {
 		op    verbs.Op
@@ -62,6 +63,7 @@ func TestOnlySendsUseUpReceives(t *testing.T) {
 //
 // Claims: S-6.4.3.2-3
 // Claims: V-10.4.3-1 V-10.4.3-2
+// Claims: S-6.4.3.2-2
 func TestACQAsLargeAsItsQueuesDoesNotOverflow(t *testing.T) {
 	bubbleOf(t, func(t *testing.T) {
 		const depth = 4

@@ -128,6 +128,7 @@ func TestOverflowEndsTheQueuePairsOfTheCQAndNoOthers(t *testing.T) {
 // are ended in no particular order.
 func (s *side) orderOf(victims []*verbs.QP, i int) verbs.EventID {
 	s.t.Helper()
+	limit := time.After(patience)
 	for {
 		s.mu.Lock()
 		n := len(s.events)
@@ -142,7 +143,11 @@ func (s *side) orderOf(victims []*verbs.QP, i int) verbs.EventID {
 			}
 			return verbs.EventCQRQ
 		}
-		<-s.came
+		select {
+		case <-s.came:
+		case <-limit:
+			s.t.Fatalf("%d events came, expected %d", n, i+2)
+		}
 	}
 }
 

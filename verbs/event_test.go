@@ -133,6 +133,7 @@ func TestAnEventIsToldAfterItsStateWasEntered(t *testing.T) {
 // Claims: V-8.3.3-2
 // Claims: V-6.2.2-6 V-6.2.2.3-3 V-6.2.2.3-4 V-6.6.2.5-1
 // Claims: V-8.3-1
+// Claims: R-3.2-7 R-3.2-10 R-7-1
 func TestAViolationIsOneEvent(t *testing.T) {
 	overWires(t, func(t *testing.T, w wire) {
 		for _, tt := range []struct {

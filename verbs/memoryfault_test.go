@@ -68,6 +68,7 @@ var faultRoles = []faultRole{
 // stream that uses it. Whoever else there is goes on.
 //
 // Claims: V-6.4-2 V-6.4-6 V-6.4-7 V-8.3.2-1 R-8.1.2-4 DDP-8.3.2-3 S-7.3-1
+// Claims: D-10.3-12
 func TestMemoryThatFaultsEndsItsStreamAlone(t *testing.T) {
 	for _, r := range faultRoles {
 		for _, m := range badMemories {
@@ -217,6 +218,7 @@ func TestFaultsOfTheConsumerStayTheConsumers(t *testing.T) {
 // An RNIC that probes refuses memory when it is registered.
 //
 // Claims: R-8.1.2-4 DDP-8.3.2-3 S-7.3-1
+// Claims: D-10.3-12
 func TestAnRNICThatProbesRefusesMemoryThatItsConsumerMayNotUse(t *testing.T) {
 	s := newSideOf(t, verbs.Config{ProbePages: true}, able)
 	other := newSide(t, reads)

@@ -404,6 +404,7 @@ func TestAStreamMessageGoesBeforeWhatIsPosted(t *testing.T) {
 //
 // Claims: V-6.2.1.2-3 V-6.2.1.2-6 V-6.6.1-1 V-6.6.1-3 V-6.2.1.2-5 V-13.1-2 V-13.1-3 V-13.1-4 V-13.1-8 V-6.2.1.2-4
 // Claims: V-6.6.1.1-1 V-6.6.1.2-1
+// Claims: R-6.1-1
 func TestAStreamMessageGoesBeforeIWARP(t *testing.T) {
 	overMPA(t, func(t *testing.T, w wire) {
 		for _, hasty := range []bool{false, true} {

@@ -13,6 +13,7 @@ import (
 //
 // Claims: V-7.4.1-1 V-7.4.2-1 V-7.4-1 V-9.2.6.2-7 V-9.2.6.2-8 V-9.2.6.5-5 V-9.2.6.6-4 V-9.3.1.1-15
 // Claims: V-9.2.6.1-2 V-9.2.6.2-3
+// Claims: D-10.3-12
 func TestRightsThatGoTogether(t *testing.T) {
 	const r, w = verbs.RemoteRead, verbs.RemoteWrite
 	valid := map[memory.Access]bool{}

@@ -16,6 +16,7 @@ import (
 //
 // Claims: V-7.6.2-1 V-7.6.2.1-1 V-7.6.2.2-1 V-7.6.1-1 V-7.6.1.1-1 V-7.6.1.2-1 V-7.3.1.1-1 V-9.2.6.2-6 V-7.3.2.2-1
 // Claims: V-9.2.6.2-2 V-6.6.2.5-4 V-7.1-1 V-8.2.2.2-4 V-9.2.6.2-11
+// Claims: R-B-10
 func TestDataIsWhereTheListSays(t *testing.T) {
 	overWires(t, func(t *testing.T, w wire) {
 		for _, mode := range []verbs.Mode{verbs.PageMode, verbs.BlockMode} {

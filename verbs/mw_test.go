@@ -25,6 +25,7 @@ func (s *side) bound(off, n uint64, access memory.Access) (*verbs.MW, verbs.Remo
 // Each check of Verbs §7.10.6.2, alone; what fails one moves no octet.
 //
 // Claims: V-7.10.6.2-1 V-7.10.6.2-2 V-7.10.2-3 V-5.2-4 V-8.1.2.2-2
+// Claims: R-2.4-2
 func TestEachAccessThroughAWindowIsChecked(t *testing.T) {
 	const off, n = 1000, 50
 	w, r := verbs.OpWrite, verbs.OpRead

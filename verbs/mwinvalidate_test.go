@@ -89,6 +89,7 @@ func TestAWindowIsBoundAndInvalidatedAgainAndAgain(t *testing.T) {
 //
 // Claims: V-7.4.2-6 V-7.8-3 V-7.8-6 V-7.8-7 V-7.8-8 V-7.10.4-1 V-8.2.2.1-1 V-7.2.1-6
 // Claims: V-9.5.2-11 V-8.3.2-3
+// Claims: R-3.2-4
 func TestEachFaultOfARemoteInvalidationHasItsCode(t *testing.T) {
 	for _, tt := range []struct {
 		name   string

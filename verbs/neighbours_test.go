@@ -185,6 +185,7 @@ func TestRequestQueuesAreNotShared(t *testing.T) {
 //
 // Claims: V-10.3-4 V-10.3-2
 // Claims: V-5.2-3
+// Claims: S-3-2
 func TestARegionServesTheQueuePairsOfItsDomain(t *testing.T) {
 	overWires(t, func(t *testing.T, w wire) {
 		a, b, c := newSide(t, reads), newSide(t, reads), newSide(t, reads)

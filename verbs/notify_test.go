@@ -45,6 +45,7 @@ func (b *bell) count() int {
 
 // Claims: V-8.2.5-3 V-8.2.5-4 V-8.2.5-5 V-8.2.5-6 V-8.2.5-7 V-8.2.5-9 V-9.3.2.2-1 V-9.3.2.2-4 V-9.3.2.2-5 V-9.4.1-4 V-9.5.1.8-3
 // Claims: V-9.3.2.2-2
+// Claims: R-1.2-3 R-2.4-5
 func TestNotificationComesOnceForTheNextCompletionOfItsKind(t *testing.T) {
 	// What is asked for, and then: s a Send, e a Send with solicited event, i
 	// and j the same of Immediate Data, x an error. The calls of the handler

@@ -44,6 +44,7 @@ const (
 //
 // Claims: R-5.5-18 R-5.5-22 X-5.4-2 X-5.4-9
 // Claims: V-8.2.2-2
+// Claims: X-5.4-1
 func TestARequestCompletesAfterAllBeforeIt(t *testing.T) {
 	for _, first := range []verbs.Op{verbs.OpRead, verbs.OpFetchAdd, verbs.OpCmpSwap} {
 		t.Run(first.String(), func(t *testing.T) {
@@ -72,6 +73,7 @@ func TestARequestCompletesAfterAllBeforeIt(t *testing.T) {
 // Claims: R-5.5-15
 // Claims: V-8.2.2.2-1
 // Claims: V-9.3.1.1-5 V-9.3.1.1-17 V-8.2.2.2-3
+// Claims: R-2.4-7
 func TestAReadFenceHoldsARequestBackUntilEarlierReadsAreDone(t *testing.T) {
 	for _, op := range []verbs.Op{verbs.OpWrite, verbs.OpSend, verbs.OpSendSE, verbs.OpImmediate} {
 		t.Run(op.String(), func(t *testing.T) {
@@ -147,6 +149,7 @@ func TestNoMoreReadsAndAtomicsAreOutstandingThanORD(t *testing.T) {
 // Claims: R-5.5-17
 // Claims: V-8.2.1-3
 // Claims: V-4-3
+// Claims: DDP-5.4-1
 func TestAWriteIsNotCompleteBeforeTheTransportHasTakenIt(t *testing.T) {
 	bubble(t, reads, reads, func(t *testing.T, s *table) {
 		s.x.Hold() // the pipe has room for a part of it
@@ -162,6 +165,7 @@ func TestAWriteIsNotCompleteBeforeTheTransportHasTakenIt(t *testing.T) {
 //
 // Claims: R-5.5-10 R-5.5-16 R-5.1-5 DDP-5.3-1
 // Claims: V-8.2.2-8
+// Claims: R-1.1-4 R-B-4 DDP-5.1.1-1 P-2-6 P-3.8-3
 func TestAReceiveTellsThatEarlierWritesArePlaced(t *testing.T) {
 	overWires(t, func(t *testing.T, w wire) {
 		a, b := linked(t, w, reads, reads)
@@ -193,6 +197,7 @@ func TestAReceiveTellsThatEarlierWritesArePlaced(t *testing.T) {
 // Claims: X-5.2.2-9
 // Claims: V-8.2.2-10
 // Claims: V-6.6.2.5-4
+// Claims: R-1.2-8 R-3.2-9 R-5.5-13 R-B-6 X-7-14 D-7.5-1 P-2-7
 func TestReadsAndAtomicsSeeWhatWasWrittenBefore(t *testing.T) {
 	overWires(t, func(t *testing.T, w wire) {
 		a, b := linked(t, w, reads, reads)
@@ -214,6 +219,7 @@ func TestReadsAndAtomicsSeeWhatWasWrittenBefore(t *testing.T) {
 }
 
 // Claims: R-5.5-11 R-5.2.1-7 R-5.2.1-8 R-5.2.1-11 R-5.2.2-3 R-5.2.2-7 R-5.5-23 R-6.1-5
+// Claims: R-1.1-2 R-1.2-5
 func TestReadsOfAllSizesCompleteInOrderWithTheirOctets(t *testing.T) {
 	overWires(t, func(t *testing.T, w wire) {
 		cfg := verbs.QPConfig{IRD: 16, ORD: 16, SendDepth: 64}
@@ -250,6 +256,7 @@ func TestReadsOfAllSizesCompleteInOrderWithTheirOctets(t *testing.T) {
 // Claims: V-8.1.1-2 V-8.1.2.1-3 V-8.2.2-1 V-8.2.2-7 V-9.3.1.1-1
 // Claims: V-6.2.2-4 V-9.3.2.1-9 V-9.3.2.1-11 V-9.3.2.1-12
 // Claims: V-9.3.2.1-5 V-9.5.2-1 V-7.8-1
+// Claims: R-3.1-7 R-3.2-3 R-4-2 R-B-1 X-6.1-2 X-6.4-1 X-7-1 X-7-5 P-2-4
 func TestMessagesArriveInTheOrderOfPosting(t *testing.T) {
 	overWires(t, func(t *testing.T, w wire) {
 		a, b := linked(t, w, verbs.QPConfig{SendDepth: 64}, verbs.QPConfig{RecvDepth: 64})

@@ -69,6 +69,7 @@ func operation(s *table, id uint64, op verbs.Op) (wr verbs.SendWR, received verb
 // peer's, and nothing else does.
 //
 // Claims: V-9.3.2.1-8 V-9.5.2-1 V-9.5.2-2 V-9.3.2.1-5 V-9.3.1.1-3 V-9.3.1.1-4 V-9.5-1 V-8.1.2.3-1
+// Claims: R-3.2-2 R-3.2-3 R-3.2-5 X-6.1-1 D-10.3-14
 func TestEachOperationCompletesAsWhatItIs(t *testing.T) {
 	for op := verbs.OpSend; op < verbs.OpRecv; op++ {
 		t.Run(op.String(), func(t *testing.T) {

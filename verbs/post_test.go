@@ -227,6 +227,7 @@ func TestListsAreGatheredAndScattered(t *testing.T) {
 
 // Claims: V-8.1.3.2-3
 // Claims: V-9.5.2-25 V-8.1.2.1-4
+// Claims: R-1.1-1 R-1.1-3
 func TestAMessageLongerThanCanBeIsRefused(t *testing.T) {
 	bubble(t, verbs.QPConfig{}, verbs.QPConfig{}, func(t *testing.T, s *table) {
 		sge := verbs.SGE{STag: s.a.mr.STag(), Length: 1 << 31}

@@ -177,6 +177,7 @@ func TestAQueuePairRefusesWhatItDoesNotEnable(t *testing.T) {
 // answer comes, not before, and the Read is flushed (Verbs §7.4.2).
 //
 // Claims: V-7.4.2-5
+// Claims: R-4.4-6
 func TestTheSinkOfAReadNeedsTheRightThatIsConfigured(t *testing.T) {
 	const writable = verbs.LocalWrite | verbs.RemoteWrite
 	all := func(mr *verbs.MR) verbs.SGE { return mr.SGE(0, 17) }

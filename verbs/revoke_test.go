@@ -15,6 +15,8 @@ import (
 // After Deallocate has returned the memory is its owner's alone: the race
 // detector sees the write here against any access of the stack, and no octet of
 // it changes any more.
+//
+// Claims: R-3.2-12
 func TestDeallocateEndsAllUseOfTheMemory(t *testing.T) {
 	const size = 16 << 10
 	type role struct {

@@ -20,6 +20,7 @@ import (
 // is ended, and the others go on (RFC 5042 §6.4.3.1, Verbs §10.4.2).
 //
 // Claims: R-8.1.2-8 DDP-8.3.2-5 S-6.4.3.1-1 V-10.4.2-3 V-10.4.2-4
+// Claims: S-6.4.3.1-2 S-A-4
 func TestAPeerThatDrainsTheSharedQueueIsFoundOut(t *testing.T) {
 	bubbleOf(t, func(t *testing.T) {
 		s := newSharing(t, verbs.SRQConfig{WRs: 64, Limit: 16}, 4, verbs.QPConfig{})

@@ -31,6 +31,7 @@ func (s *sharing) wantLow(n int) {
 //
 // Claims: V-9.2.4-1 V-6.3.8-1 V-6.3.8-2 V-6.3.8-3 V-6.3.8-7 V-10.4.2-4
 // Claims: V-9.2.4.3-1 V-9.5.3-40
+// Claims: S-6.4.3.1-2
 func TestTheSharedQueueTellsOnceThatItRunsLow(t *testing.T) {
 	bubbleOf(t, func(t *testing.T) {
 		s := newSharing(t, verbs.SRQConfig{WRs: 16, Limit: 4}, 2, verbs.QPConfig{})
@@ -140,6 +141,7 @@ func TestAMessageThatFindsTheSharedQueueEmptyIsToldOf(t *testing.T) {
 // Claims: V-6.3.8-5 V-6.3.8-6 V-10.4.2-5
 // Claims: V-9.2.5.3-5
 // Claims: V-9.5.3-41
+// Claims: S-6.4.3.1-2
 func TestTheQPRQLimitTellsOfMessagesInProgress(t *testing.T) {
 	bubbleOf(t, func(t *testing.T) {
 		s := newSharing(t, verbs.SRQConfig{WRs: 16}, 0, verbs.QPConfig{})

@@ -16,6 +16,7 @@ func zero(u []byte) []byte { return iwarptest.Overwrite(u, 0, u[0]&^3, u[1]&0x3F
 // appendix C).
 //
 // Claims: R-4.1-7 R-7.2-3 X-8.2-3 X-4.1-1 D-6.1-1
+// Claims: X-1.1-6
 func TestAStreamOfTheConsortiumIsOfVersionZero(t *testing.T) {
 	w := Wire{Name: "memory", Memory: true, CRC: true, Markers: true, Consortium: true}
 	send := zero(iwarptest.Send(2, 1))

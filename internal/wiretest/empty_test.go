@@ -13,6 +13,7 @@ import (
 //
 // Claims: DDP-5.2-9 DDP-5.2-10 DDP-5.2-11 R-5.2.1-14 R-5.2.1-15
 // Claims: V-8.1.3.2-4
+// Claims: S-6.3.5-3
 func TestAccessesOfNoOctetsNeedNoMemory(t *testing.T) {
 	for _, w := range Wires {
 		t.Run(w.Name, func(t *testing.T) {

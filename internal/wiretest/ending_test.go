@@ -106,6 +106,7 @@ func TestAFinInsideAnFPDULosesTheConnection(t *testing.T) {
 // Claims: DDP-6.2.2-1 DDP-6.2.2-2
 // Claims: V-6.2.2.4-2 V-6.6.2.5-2
 // Claims: V-9.5.3-4 V-8.3.3-4
+// Claims: R-6.2-3
 func TestAResetFlushesEverything(t *testing.T) {
 	for _, w := range Wires {
 		for _, busy := range []bool{false, true} {
@@ -254,6 +255,7 @@ func (s *stage) received(n int) {
 // Every end that depends on the peer has its limit.
 //
 // Claims: V-6.2.3-4 V-6.2.3-5 V-6.2.5-9
+// Claims: R-6.2.1-2
 func TestAPeerThatDoesNotLetTheStreamEndIsCutOff(t *testing.T) {
 	tests := map[string]struct {
 		end   func(s *stage)

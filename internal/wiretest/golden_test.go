@@ -21,6 +21,8 @@ import (
 // Claims: V-8.2.2-1
 // Claims: V-6.6.1-3
 // Claims: V-9.3.1.1-4 V-9.3.1.1-5 V-9.3.1.1-8 V-9.3.1.1-9 V-9.3.1.1-17 V-9.3.1.1-18 V-8.1.2.2-1
+// Claims: R-1.1-5 R-1.2-1 R-1.2-6 R-2.4-3 R-3.1-2 R-3.1-3 R-3.1-5 R-3.1-6 R-3.1-9 R-3.2-1 R-3.2-5 R-3.2-8 R-A.1-1 R-A.2-1 R-A.4-1 R-A.5-1 X-5.1.1-9
+// Claims: X-5.1.2-5
 func TestARequesterSendsTheseOctets(t *testing.T) {
 	const foreignSTag = 0x55667788
 	for _, w := range []Wire{{Name: "TCP,CRC", CRC: true}, {Name: "memory,CRC", Memory: true, CRC: true}} {
@@ -86,6 +88,7 @@ func TestARequesterSendsTheseOctets(t *testing.T) {
 // Claims: R-4.4-2 R-5.2-1 R-5.2.1-1 R-5.2.1-3 R-5.2.1-4 R-5.2.1-8 R-5.2.1-11 R-5.2.1-14 R-5.2.1-15 R-5.2.2-2 R-5.2.2-7 R-5.5-23 R-5.5-20 R-5.5-12 R-5.1-2
 // Claims: X-5.1-2 X-5.2-2 X-5.2.1-15 X-5.2.1-16 X-5.2.1-20 X-5.2.1-21 X-5.2.2-5 X-5.2.2-6 X-5.2.2-11 X-5.4-5 X-5.4-7 X-5.4-10 X-5.4-11 X-5-4 X-5.2.1-6 X-5.1.2-3
 // Claims: DDP-5.2-9 DDP-5.2-10 DDP-5.2-11
+// Claims: R-4.4-3 R-5.2.2-1 R-A.3-1 R-B-9 X-1.1-5 X-5.1-3 X-5.1.2-4 X-5.2.2-2 X-5.2.2-3 X-5.2.2-4 X-5.4-1 X-7-11 X-7-12 X-7-15
 func TestAResponderSendsTheseOctets(t *testing.T) {
 	for _, w := range Wires {
 		t.Run(w.Name, func(t *testing.T) {
@@ -126,6 +129,7 @@ func TestAResponderSendsTheseOctets(t *testing.T) {
 // An RTR opens a peer-to-peer stream and is nobody's work (RFC 6581 §9.2).
 //
 // Claims: ME-9.2-9 ME-9.3-2
+// Claims: R-1.3-1 ME-1.1-1
 func TestTheRTRIsTheFirstMessageAndCompletesNothing(t *testing.T) {
 	for name, tt := range map[string]struct {
 		rtr      mpa.RTR

@@ -57,6 +57,7 @@ func sparse(t *testing.T, n int) (all, once []byte) {
 //
 // Claims: DDP-5.2-3 DDP-5.2-6 DDP-5.2-8
 // Claims: V-8.1.2.1-4
+// Claims: R-1.1-3
 func TestAMessageOfTheGreatestLengthArrives(t *testing.T) {
 	n, m := math.MaxUint32, 64<<20
 	if raceDetector {

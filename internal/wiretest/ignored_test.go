@@ -11,6 +11,7 @@ import (
 // order though it be: nothing is placed, answered or delivered (Verbs §6.2.3, §6.4).
 //
 // Claims: V-6.2.3-1 V-6.4-4
+// Claims: DDP-6.2-2
 func TestWhatComesBehindOurTerminateIsIgnored(t *testing.T) {
 	for _, w := range Wires {
 		t.Run(w.Name, func(t *testing.T) {

@@ -66,6 +66,7 @@ func (s *stage) answer(id uint64) []byte {
 //
 // Claims: R-6.1-6 R-6.1-8 R-5.2.1-7 R-5.5-16 R-5.5-18 R-5.5-25 R-5.5-11
 // Claims: V-6.5-4 V-6.5-5
+// Claims: R-6.1-3 ME-3-1 ME-4.1-1
 func TestReadsBeyondORDWait(t *testing.T) {
 	ordered(t, verbs.QPConfig{ORD: 2}, func(s *stage) {
 		var requests [][]byte
@@ -99,6 +100,7 @@ func TestReadsBeyondORDWait(t *testing.T) {
 // Atomics and Reads share ORD, queue 1 and its MSNs.
 //
 // Claims: X-5.2-1 X-5.2.1-14 X-5.2.1-19 X-5.2.2-8 X-5.2.2-9 X-5.4-2 X-5.4-9
+// Claims: X-5.1.1-9
 func TestAtomicsCountAsReadsDo(t *testing.T) {
 	ordered(t, verbs.QPConfig{ORD: 2}, func(s *stage) {
 		add := func(id uint64) []byte {
@@ -129,6 +131,7 @@ func TestAtomicsCountAsReadsDo(t *testing.T) {
 // one it overtakes their answers.
 //
 // Claims: R-5.5-15 R-5.5-18
+// Claims: R-2.4-7
 func TestAFenceWaitsForEarlierReads(t *testing.T) {
 	for _, op := range []verbs.Op{verbs.OpWrite, verbs.OpSend, verbs.OpRead} {
 		t.Run(op.String(), func(t *testing.T) {
@@ -165,6 +168,7 @@ func TestAFenceWaitsForEarlierReads(t *testing.T) {
 //
 // Claims: R-5.5-22 R-5.5-18 R-5.2.2-4 R-5.2.2-9
 // Claims: V-4-3
+// Claims: R-2.4-1
 func TestAReadCompletesWithTheLastSegmentOfItsResponse(t *testing.T) {
 	ordered(t, verbs.QPConfig{}, func(s *stage) {
 		s.Post(verbs.SendWR{ID: 0, Op: verbs.OpRead, SGL: []verbs.SGE{s.exposed.SGE(0, 100)}, Remote: verbs.Remote{STag: 1, TO: 2}})
@@ -184,6 +188,7 @@ func TestAReadCompletesWithTheLastSegmentOfItsResponse(t *testing.T) {
 //
 // Claims: R-5.5-19 DDP-5.4-2 R-5.3-2 R-5.3-5 R-5.3-12 X-6.3-2 X-6.3-3
 // Claims: V-4-3
+// Claims: R-2.4-1 X-3-3 X-6-1
 func TestAReceiveCompletesWithTheLastSegmentOfItsMessage(t *testing.T) {
 	ordered(t, verbs.QPConfig{}, func(s *stage) {
 		s.Receives(s.recv, 0, recvSize, 6)
@@ -216,6 +221,7 @@ func TestAReceiveCompletesWithTheLastSegmentOfItsMessage(t *testing.T) {
 // A Send or Write completes when the transport has all of it.
 //
 // Claims: R-5.5-17
+// Claims: DDP-5.4-1
 func TestAMessageThatTheTransportHasNotTakenIsNotComplete(t *testing.T) {
 	ordered(t, verbs.QPConfig{}, func(s *stage) {
 		buf, mr := s.big(1<<20, verbs.LocalRead)
@@ -234,6 +240,7 @@ func TestAMessageThatTheTransportHasNotTakenIsNotComplete(t *testing.T) {
 // Before the Initiator's first FPDU nothing is sent, whatever is posted.
 //
 // Claims: MPA-7.1-7
+// Claims: ME-3-2
 func TestAResponderHoldsWhatIsPostedUntilTheFirstFPDU(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := setStage(t, Wires[2], verbs.QPConfig{})
@@ -254,6 +261,7 @@ func TestAResponderHoldsWhatIsPostedUntilTheFirstFPDU(t *testing.T) {
 // Atomics of many streams on one word lose nothing: every value is found once.
 //
 // Claims: X-5-2 X-5.3-1 X-5.4-3
+// Claims: X-3-2
 func TestAtomicsOfManyStreamsAreAtomic(t *testing.T) {
 	const peers, each = 4, 200
 	s := setStage(t, Wires[0], verbs.QPConfig{})

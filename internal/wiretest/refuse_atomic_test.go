@@ -13,6 +13,7 @@ import (
 // RDMA header is told of (RFC 7306 §8.1).
 //
 // Claims: X-5.1.1-5 X-5.1.1-6 X-5.1.1-7 X-5.1.2-6 X-5.1.2-7 X-5.1.2-8 X-8.2-4 X-8.2-5 X-5.2.1-17 X-8.1-2 X-5.2.1-14
+// Claims: X-8.2-6 X-9-1
 func TestAtomicRequestsThatCannotBeDoneAreRefused(t *testing.T) {
 	atomic := func(name string, etype, code byte, event verbs.EventID, ask func(*stage) iwarptest.Atomic) offence {
 		return offence{name: name, layer: 0, etype: etype, code: code, headers: iwarptest.DDPHeader, event: event,
@@ -92,6 +93,7 @@ func TestAtomicsGoByTheAlignmentOfTheMemory(t *testing.T) {
 }
 
 // Claims: X-5.2.2-5 X-5.2.2-9 X-5.4-9
+// Claims: X-5.2.2-10
 func TestAtomicResponsesThatWereNotAskedForAreRefused(t *testing.T) {
 	const id = 0 // that of the first work request on the wire
 	post := func(s *stage) {

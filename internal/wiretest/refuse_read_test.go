@@ -18,6 +18,7 @@ import (
 // Claims: V-6.4-7 V-6.4-11 V-7.4.2-4
 // Claims: R-5.2.1-5 V-9.5.3-29 V-9.5.3-30 V-9.5.3-31 V-9.5.3-32 V-9.5.3-33
 // Claims: V-9.5.3-13 V-9.5.3-26 V-9.5.3-27 V-8.3.3-6 V-8.3.3-10 V-6.5-11 V-4-4
+// Claims: R-3.2-11 R-7.2-11 R-6.1-3 R-A.6-1 S-2.2.2-1 S-2.2.8-1 S-6.1.1-4 S-6.4.3.3-3
 func TestReadRequestsForWhatThePeerMayNotReadAreRefused(t *testing.T) {
 	const noSTag, bounds, access, domain, wrap = 0, 1, 2, 3, 4 // RFC 5040 §4.8, error type 1
 	read := func(name string, code byte, event verbs.EventID, source func(*stage) (stag uint32, to uint64, n uint32)) offence {
@@ -83,6 +84,7 @@ func TestReadRequestsForWhatThePeerMayNotReadAreRefused(t *testing.T) {
 //
 // Claims: R-5.2.1-8 R-5.2.1-11 R-5.2.2-3 R-5.2.2-7 R-6.1-5 R-5.2.1-3 R-5.2.1-4 R-5.2-1 R-5.5-23 X-5.2.2-7 X-5.2.1-21
 // Claims: V-6-2
+// Claims: R-1.2-4 R-1.2-7 R-B-9 ME-3-1
 func TestRequestsUpToIRDAreAllAnsweredInOrder(t *testing.T) {
 	for _, w := range Wires {
 		t.Run(w.Name, func(t *testing.T) {
@@ -113,6 +115,7 @@ func TestRequestsUpToIRDAreAllAnsweredInOrder(t *testing.T) {
 // STag, offset and length: it cannot be a Write in disguise.
 //
 // Claims: R-5.2.2-4 R-5.2.2-9 R-7.1-3 R-5.5-22 R-5.5-11
+// Claims: R-5.2.2-5
 func TestReadResponsesThatWereNotAskedForAreRefused(t *testing.T) {
 	const off, n = 0x100, 100 // of the sink
 	post := func(s *stage) {

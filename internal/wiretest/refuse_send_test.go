@@ -12,6 +12,7 @@ import (
 //
 // Claims: R-5.3-2 R-5.5-19 R-7.1-6 X-6.3-2 DDP-7.1-2 DDP-7.1-3 DDP-7.1-4 DDP-7.1-5 DDP-5.3-5 DDP-5.4-2
 // Claims: V-9.5.3-24 V-13.2-1
+// Claims: R-3.2-4 R-5.3-4
 func TestSendsThatDoNotFitTheReceivesAreRefused(t *testing.T) {
 	fill := func(n int) []byte { return Fill(n, 0xEE) }
 	whole := func(n int) func(*stage) {
@@ -146,6 +147,7 @@ func TestSTagsThatThePeerMayNotInvalidateStayValid(t *testing.T) {
 // Claims: R-5.3-14 D-10.3-13 R-4.1-4
 // Claims: V-8.2.2.1-1
 // Claims: V-9.3.2.1-5
+// Claims: R-1.2-2 R-2.4-2
 func TestAnSTagIsInvalidBeforeTheSendThatInvalidatesItCompletes(t *testing.T) {
 	for _, w := range Wires {
 		t.Run(w.Name, func(t *testing.T) {

@@ -20,6 +20,7 @@ import (
 // Claims: V-6.4-11 V-7.4.2-3
 // Claims: V-9.5.3-17 V-9.5.3-18 V-9.5.3-19 V-9.5.3-21
 // Claims: V-9.5.3-14 V-9.5.3-16 V-9.5.3-20 V-8.3.3-6 V-8.3.3-7
+// Claims: R-3.1-10 R-3.2-11 R-5.1-3 S-2.2.2-1 S-6.1.1-4
 func TestTaggedSegmentsThatBreakARuleAreRefused(t *testing.T) {
 	const (
 		noSTag, bounds, access, wrap = 0, 1, 2, 3 // RFC 5041 §7.2, error type 1
@@ -135,6 +136,7 @@ func TestULPDUsWithoutAHeaderAreRefused(t *testing.T) {
 //
 // Claims: DDP-7.1-14 DDP-5.2-4 R-5.1-2 DDP-8.2-5 D-10.3-5 D-10.3-7
 // Claims: V-10.3-7
+// Claims: R-1.2-4
 func TestTheFirstAndTheLastOctetOfARegionCanBeWritten(t *testing.T) {
 	for _, w := range Wires {
 		t.Run(w.Name, func(t *testing.T) {

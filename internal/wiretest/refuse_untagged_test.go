@@ -18,6 +18,7 @@ import (
 // Claims: R-5.5-12 R-5.5-20
 // Claims: R-5.3-7 V-9.5.3-9 V-9.5.3-10 V-9.5.3-11 V-9.5.3-12
 // Claims: V-9.5.3-15 V-9.5.3-16 V-9.5.3-27 V-9.5.3-28 V-8.3.3-6 V-8.3.3-10
+// Claims: R-3.1-10 R-7-1 X-3-3 X-6.1-3 X-10-1 X-10.2-1
 func TestUntaggedSegmentsThatBreakARuleAreRefused(t *testing.T) {
 	bad := func(name string, u []byte, layer, etype, code byte, event verbs.EventID) offence {
 		return offence{name: name, send: one(u), layer: layer, etype: etype, code: code, headers: iwarptest.DDPHeader, event: event}

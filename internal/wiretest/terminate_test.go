@@ -20,6 +20,7 @@ import (
 // Claims: R-5.4-3 R-5.4-4 R-5.4-5 R-4.8-26 R-4.8-28 R-4.8-29 R-4.8-31 R-4.8-34 R-7-2 R-7-3 R-7-4
 // Claims: V-6.2.2.2-2 V-6.2.2.3-6 V-6.2.2.3-7 V-6.2.3-1 V-6.4-4
 // Claims: V-9.5.3-3 V-8.3.3-3 V-6.4-12
+// Claims: R-3.2-4 R-5.4-6
 func TestATerminateOfThePeersIsNotAnswered(t *testing.T) {
 	request := iwarptest.ReadRequest(1, readOf(0xA1, 0xB1, 16, 0xC1, 0xD1))
 	of := func(layer, etype, code byte, h iwarptest.Headers, culprit []byte) []byte {
@@ -130,6 +131,7 @@ func (s *stage) readToTerminate() (message []byte, terminate []byte) {
 //
 // Claims: R-5.4-8 R-5.5-17 R-7.1-2 R-5.4-1 R-5.4-2 R-7.1-5
 // Claims: V-6.4-1 V-6.4-2
+// Claims: R-2.4-4 R-3.1-4 R-5.4-7
 func TestATerminateCutsALongMessageShort(t *testing.T) {
 	for _, w := range Wires[:3] {
 		for _, op := range []verbs.Op{verbs.OpSend, verbs.OpWrite} {
@@ -279,6 +281,7 @@ func (s *stage) responseToTerminate(first []byte) (message, terminate []byte, ok
 // under way ends with a whole segment, and FIN.
 //
 // Claims: R-7-3 R-7-4
+// Claims: R-5.4-7
 func TestATerminateOfThePeersEndsAMessageUnderWay(t *testing.T) {
 	for _, w := range Wires[:3] {
 		t.Run(w.Name, func(t *testing.T) {

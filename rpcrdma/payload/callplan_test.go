@@ -338,6 +338,7 @@ func TestACallThatCannotTravelIsRefused(t *testing.T) {
 // it; handles and offsets are theirs.
 //
 // Claims: P-3.4-19 P-3.4-22 P-4.1-2 P-4.1-18 P-5.2-1 P8166-4-1 P8166-4.2.2-1 P-5.2-6
+// Claims: P-4-1 P-5.1-5
 func TestRealCallsTravelAsTheWorkedMessages(t *testing.T) {
 	file := worked.Unhex(t, worked.FileHandle)
 	data := exchange.Pattern(1, 65536)

@@ -168,6 +168,7 @@ func TestARepliesHeaderIsThatOfTheWorkedMessage(t *testing.T) {
 }
 
 // Claims: P8166-4.5.3-1 P8267-3-1 P8267-3.1-3
+// Claims: P-3.4-12
 func TestWhatFitsNothingIsFoundBeforeAnythingIsWritten(t *testing.T) {
 	chunk := wire.WriteChunk{{Handle: 1, Length: 10, Offset: 0}, {Handle: 2, Length: 10, Offset: 0}}
 	for _, c := range []struct {

@@ -15,6 +15,7 @@ var (
 )
 
 // Claims: P8166-4.2.4-1 P8166-4.2.4-2 P8166-4.6.1-2 P8166-4.2.4-4 P8166-4.6.2-2
+// Claims: P8166-A-1
 func TestCallsAreHeldAgainstTheRules(t *testing.T) {
 	for _, c := range []struct {
 		name  string
@@ -44,6 +45,7 @@ func TestCallsAreHeldAgainstTheRules(t *testing.T) {
 }
 
 // Claims: P8166-4.2.4-2 P8166-4.3.3-3 P8166-4.6.1-3
+// Claims: P8166-3.1-1 P8166-A-1
 func TestRepliesAreHeldAgainstTheRules(t *testing.T) {
 	for _, c := range []struct {
 		name  string

@@ -15,6 +15,7 @@ import (
 // Claims: P-4.1-14 P-4.1-15 P-4.1-16 P-4.1-17 P-4.1-18 P-4.1-20 P-4.2-3 P-4.3-1 P-4.3-2 P-4.3-3 P-4.3-4 P-4.3-5 P-4.3-6 P-4.3-7 P-4.3-8
 // Claims: P-4.3-9 P-4.3-10 P-4.3-11 P-4.3-12 P-4.3-13 P-4.3-14 P-4.3-15 P-4.3-16 P8166-4-1 P8166-4.1.2-1 P8166-4.2.2-1 P8166-4.2.4-1
 // Claims: P8166-4.7-1 P8166-7-1
+// Claims: P-3-1
 func TestTheWorkedMessagesAreReadAndWrittenOctetForOctet(t *testing.T) {
 	var reused wire.Header
 	for _, v := range worked.Messages {
