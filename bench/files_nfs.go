@@ -141,7 +141,7 @@ func (d *fileDriver) caller(job Job, ready Ready) (closableCaller, error) {
 		}})
 	}
 	return rpcrdma.NewClient(rpcrdma.ClientConfig{
-		Addr: ready.Addr, RNIC: d.rnic, Bindings: binding.NFS(),
+		Address: ready.Addr, RNIC: d.rnic, Bindings: binding.NFS(),
 		Dial: func(ctx context.Context, qp *verbs.QP, p cm.Params) (*cm.Conn, error) {
 			nc, err := dialReady(ctx, job, ready)
 			if err != nil {

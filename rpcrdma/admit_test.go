@@ -26,7 +26,7 @@ func TestCallsComeFromWhereTheirConnectionWasAdmitted(t *testing.T) {
 	}))(t)
 	served := make(chan error, 1)
 	go func() { served <- s.server.Serve(context.Background(), ln) }()
-	c := must(NewClient(ClientConfig{Addr: ln.Addr().String()}))(t)
+	c := must(NewClient(ClientConfig{Address: ln.Addr().String()}))(t)
 	reply := must(c.Call(t.Context(), &oncrpc.ClientCall{Call: oncrpc.Call{Prog: exchange.Program, Vers: exchange.Version, Proc: 1}}))(t)
 	reply.Release()
 	if got := <-seen; got != told {

@@ -11,9 +11,9 @@ import (
 	"github.com/weft-rdma/weft/internal/fairness"
 )
 
-// DefaultServerMemory is how many octets the calls and replies of all connections
+// DefaultMemory is how many octets the calls and replies of all connections
 // of a server may have together where the configuration says nothing.
-const DefaultServerMemory = 1 << 30
+const DefaultMemory = 1 << 30
 
 // openAccounts opens those of a responder.
 func (r *responder) openAccounts() {

@@ -154,7 +154,7 @@ func TestAConnectionCutAnywhereCostsNoCall(t *testing.T) {
 	// exchange has calls of all kinds, with the first connection changed.
 	exchange := func(change func(a, b *nettest.Conn)) (sent, received uint64) {
 		var first, second *nettest.Conn
-		c := call(t, ClientConfig{SendSize: 1024, ReceiveSize: 1024, Patient: true}, func(a, b *nettest.Conn) error {
+		c := call(t, ClientConfig{SendSize: 1024, ReceiveSize: 1024}, func(a, b *nettest.Conn) error {
 			if first == nil {
 				first, second = a, b
 				change(a, b)

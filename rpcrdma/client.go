@@ -96,6 +96,13 @@ func NewClient(cfg ClientConfig) (*Client, error) {
 	return c, nil
 }
 
+// Connect makes the connection now, by one attempt, if there is none. It is for
+// those who want to know at once whether there is a server.
+func (c *Client) Connect(ctx context.Context) error {
+	_, err := c.requester(ctx, nil, 1)
+	return err
+}
+
 // Call makes a call and waits for its reply. It returns what
 // [oncrpc.Caller.Call] says, and besides:
 //   - an [*Error] with FaultLocal for a call that cannot be sent over RDMA,
@@ -136,7 +143,7 @@ func (c *Client) complete(ctx context.Context, x *rpc) (*oncrpc.ClientReply, err
 		expired = t.C
 	}
 	for attempt := 0; ; attempt++ {
-		r, err := c.requester(ctx, expired)
+		r, err := c.requester(ctx, expired, c.cfg.Attempts)
 		if err != nil {
 			return nil, err
 		}
@@ -153,6 +160,9 @@ func (c *Client) complete(ctx context.Context, x *rpc) (*oncrpc.ClientReply, err
 		}
 		if err := x.unusable(); err != nil {
 			return nil, err
+		}
+		if c.usedUp(c.cfg.Attempts) {
+			return nil, lost.err
 		}
 	}
 }
@@ -187,14 +197,20 @@ func (c *Client) end(xid uint32) {
 	defer c.mu.Unlock()
 	delete(c.xids, xid)
 	c.calls.Done()
-	if len(c.xids) > 0 || c.cfg.IdleTimeout <= 0 || c.closed {
+	c.armIdle()
+}
+
+// armIdle has the connection closed in time if there are no calls. The lock is
+// held.
+func (c *Client) armIdle() {
+	if len(c.xids) > 0 || c.cfg.Idle < 0 || c.closed {
 		return
 	}
 	if c.idle == nil {
-		c.idle = time.AfterFunc(c.cfg.IdleTimeout, c.hangUp)
+		c.idle = time.AfterFunc(c.cfg.Idle, c.hangUp)
 		return
 	}
-	c.idle.Reset(c.cfg.IdleTimeout)
+	c.idle.Reset(c.cfg.Idle)
 }
 
 func (c *Client) count(err error) {

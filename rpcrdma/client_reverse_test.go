@@ -57,7 +57,7 @@ func TestAClientServesCallsOfItsServer(t *testing.T) {
 
 func TestAServerCallsBackWhileItServes(t *testing.T) {
 	nettest.CheckLeaks(t)
-	s := serve(t, ServerConfig{Reverse: 2, Handler: oncrpc.HandlerFunc(func(ctx context.Context, r *oncrpc.Request) ([]byte, error) {
+	s := serve(t, ServerConfig{ReverseCalls: 2, Handler: oncrpc.HandlerFunc(func(ctx context.Context, r *oncrpc.Request) ([]byte, error) {
 		reply, err := r.Back.Call(ctx, &oncrpc.ClientCall{Call: oncrpc.Call{Prog: 7, Vers: 8, Proc: 9}, Args: [][]byte{r.Args}, MaxReply: 100})
 		if err != nil {
 			return nil, err
@@ -94,7 +94,7 @@ func TestAServerCallsBackWhileItServes(t *testing.T) {
 func TestAClientKeepsTheConnectionForCallsOfItsServer(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		back := make(chan oncrpc.Caller, 1)
-		s := serve(t, ServerConfig{Reverse: 1, Idle: -1, Handler: oncrpc.HandlerFunc(func(_ context.Context, r *oncrpc.Request) ([]byte, error) {
+		s := serve(t, ServerConfig{ReverseCalls: 1, Idle: -1, Handler: oncrpc.HandlerFunc(func(_ context.Context, r *oncrpc.Request) ([]byte, error) {
 			back <- r.Back
 			e := r.Accept(0)
 			return e.Finish()

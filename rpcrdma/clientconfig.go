@@ -16,21 +16,24 @@ import (
 	"github.com/weft-rdma/weft/verbs"
 )
 
-// Defaults of a ClientConfig.
+// Defaults of a ClientConfig. Those of connections are the same in package rpctcp.
 const (
 	DefaultClientCredits = 128
 	DefaultMaxReply      = 1<<20 + 4<<10
 	DefaultCallTimeout   = 60 * time.Second
-	DefaultDialTimeout   = 10 * time.Second
+	DefaultClientIdle    = 5 * time.Minute
+	DefaultDialTimeout   = 30 * time.Second
 	DefaultBackoff       = 100 * time.Millisecond
-	DefaultMaxBackoff    = 15 * time.Second
+	DefaultMaxBackoff    = 30 * time.Second
 )
 
-// A ClientConfig says whom a Client calls, and how. Addr is required; numbers
-// that are 0 stand for the defaults in parentheses.
+// A ClientConfig configures a [Client]. Address is required. Zero values are the
+// defaults, which are in parentheses. Options that rpctcp.ClientConfig has, too,
+// have the same name and the same meaning there.
 type ClientConfig struct {
-	Network string // "tcp" if empty
-	Addr    string // host:port of the server
+	// Network and Address are those of the server, as package net has them: "tcp"
+	// if Network is empty; host:port.
+	Network, Address string
 
 	// RNIC is what the connections are of. Nil opens one that is the client's.
 	RNIC *verbs.RNIC
@@ -68,20 +71,27 @@ type ClientConfig struct {
 	// through any number of connections.
 	Timeout time.Duration
 
-	// DialTimeout bounds an attempt to connect ([DefaultDialTimeout]). After one
-	// that fails, and after a connection that ends before any reply has come,
-	// there is none for Backoff ([DefaultBackoff]), and for twice as long each
-	// time, up to MaxBackoff ([DefaultMaxBackoff]).
-	DialTimeout, Backoff, MaxBackoff time.Duration
+	// DialTimeout bounds one attempt to connect ([DefaultDialTimeout]).
+	DialTimeout time.Duration
 
-	// Patient waits for a server that cannot be connected to at first, as for one
-	// that was lost. Else the first failure is that of the calls.
-	// RetryRejected waits for one that rejects connections, too.
-	Patient, RetryRejected bool
+	// Attempts is how many attempts to connect in a row may fail before the calls
+	// that wait fail with them; 0: any number, so that calls wait until they time
+	// out. A connection that ends before any reply came counts as an attempt that
+	// failed. [Client.Connect] finds out at once whether there is a server.
+	Attempts int
 
-	// IdleTimeout closes a connection that no call was made over for so long;
-	// the next call makes another. 0 keeps it.
-	IdleTimeout time.Duration
+	// Backoff is the pause after an attempt that failed ([DefaultBackoff]). It
+	// doubles from attempt to attempt, up to MaxBackoff ([DefaultMaxBackoff]).
+	Backoff, MaxBackoff time.Duration
+
+	// RetryRejected counts a server's rejection as an attempt that failed.
+	// Otherwise it ends the calls that wait.
+	RetryRejected bool
+
+	// Idle is how long a connection without calls is kept; negative: for ever. The
+	// next call makes a new one. 0 is [DefaultClientIdle], and with Reverse for
+	// ever: the server may have calls to make (RFC 8167 §5.4).
+	Idle time.Duration
 
 	// Reverse executes calls of the server's (RFC 8167), ReverseCredits (2) at a
 	// time. Nil takes none.
@@ -103,18 +113,18 @@ type ClientConfig struct {
 	// Dial, if not nil, connects in place of [cm.Dial].
 	Dial func(ctx context.Context, qp *verbs.QP, p cm.Params) (*cm.Conn, error)
 
-	// Retrying, if not nil, is called when there was no connection to be made, or
-	// one was lost with calls under way, and says why: calls that wait are made
-	// again over the next one, unless the fields above end them. It is called by
-	// goroutines of the client's, which it must not keep waiting.
+	// Retrying, if not nil, is called when an attempt to connect has failed, or a
+	// connection was lost with calls in progress, and says why. Calls that wait are
+	// made again over the next connection, unless Attempts are used up. The client
+	// waits for Retrying to return.
 	Retrying func(error)
 
 	Logger *slog.Logger // nil is silent
 }
 
 func (c *ClientConfig) check() error {
-	if c.Addr == "" && c.Dial == nil {
-		return errors.New("rpcrdma: ClientConfig.Addr is empty, want host:port of the server")
+	if c.Address == "" && c.Dial == nil {
+		return errors.New("rpcrdma: ClientConfig.Address is empty, want host:port of the server")
 	}
 	return nil
 }
@@ -127,6 +137,10 @@ func (c ClientConfig) withDefaults() ClientConfig {
 	c.Reads = orDefault(c.Reads, DefaultReads)
 	c.MaxReply = min(orDefault(c.MaxReply, DefaultMaxReply), c.Rules.MaxOctets())
 	c.Timeout = cmp.Or(c.Timeout, DefaultCallTimeout)
+	if c.Idle == 0 && c.Reverse != nil {
+		c.Idle = -1
+	}
+	c.Idle = cmp.Or(c.Idle, DefaultClientIdle)
 	c.DialTimeout = cmp.Or(max(c.DialTimeout, 0), DefaultDialTimeout)
 	c.Backoff = cmp.Or(max(c.Backoff, 0), DefaultBackoff)
 	c.MaxBackoff = max(cmp.Or(max(c.MaxBackoff, 0), DefaultMaxBackoff), c.Backoff)
@@ -137,9 +151,9 @@ func (c ClientConfig) withDefaults() ClientConfig {
 	}
 	c.Connection.Nudge = cmp.Or(c.Connection.Nudge, cm.DefaultNudge) // the first message is a call
 	if c.Dial == nil {
-		network, addr := c.Network, c.Addr
+		network, address := c.Network, c.Address
 		c.Dial = func(ctx context.Context, qp *verbs.QP, p cm.Params) (*cm.Conn, error) {
-			return cm.Dial(ctx, qp, network, addr, p)
+			return cm.Dial(ctx, qp, network, address, p)
 		}
 	}
 	return c

@@ -86,7 +86,7 @@ func Example() {
 	}
 	defer stop()
 
-	client, err := rpcrdma.NewClient(rpcrdma.ClientConfig{Addr: addr, Bindings: echoBindings})
+	client, err := rpcrdma.NewClient(rpcrdma.ClientConfig{Address: addr, Bindings: echoBindings})
 	if err != nil {
 		log.Fatal(err)
 	}
@@ -113,7 +113,7 @@ func ExampleClient_Call() {
 		log.Fatal(err)
 	}
 	defer stop()
-	client, err := rpcrdma.NewClient(rpcrdma.ClientConfig{Addr: addr})
+	client, err := rpcrdma.NewClient(rpcrdma.ClientConfig{Address: addr})
 	if err != nil {
 		log.Fatal(err)
 	}

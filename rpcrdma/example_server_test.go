@@ -40,7 +40,7 @@ func ExampleServer() {
 	served := make(chan error)
 	go func() { served <- server.Serve(ctx, ln) }()
 
-	client, err := rpcrdma.NewClient(rpcrdma.ClientConfig{Addr: ln.Addr().String()})
+	client, err := rpcrdma.NewClient(rpcrdma.ClientConfig{Address: ln.Addr().String()})
 	if err != nil {
 		fmt.Println(err)
 		return

@@ -19,16 +19,16 @@ type link struct {
 	r       *requester    // of the connection; nil without one
 	dialing chan struct{} // is closed when the attempt under way has ended; nil: there is none
 	err     error         // of the last attempt
-	once    bool          // there was a connection
 
 	unanswered bool      // CONF_RDMA was not answered
 	failed     int       // attempts, or connections without a reply, in a row
 	next       time.Time // not before there is another
 }
 
-// requester returns the requester of the connection, and makes one first if
-// there is none.
-func (c *Client) requester(ctx context.Context, expired <-chan time.Time) (*requester, error) {
+// requester returns the requester of the connection, and makes one first if there
+// is none. When so many attempts in a row have failed it returns why the last
+// did; 0 is never.
+func (c *Client) requester(ctx context.Context, expired <-chan time.Time, attempts int) (*requester, error) {
 	for {
 		r, wait, ended, err := c.dial()
 		if r != nil || err != nil {
@@ -40,7 +40,7 @@ func (c *Client) requester(ctx context.Context, expired <-chan time.Time) (*requ
 		}
 		select {
 		case <-ended:
-			err = c.lasting()
+			err = c.lasting(attempts)
 		case <-later.C:
 		case <-expired:
 			err = c.late()
@@ -79,8 +79,15 @@ func (c *Client) dial() (r *requester, wait time.Duration, ended <-chan struct{}
 	return nil, 0, l.dialing, nil
 }
 
+// usedUp reports whether so many attempts in a row have failed; 0 is never.
+func (c *Client) usedUp(attempts int) bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return attempts > 0 && c.link.failed >= attempts
+}
+
 // lasting is the error of the last attempt, if it ends calls.
-func (c *Client) lasting() error {
+func (c *Client) lasting(attempts int) error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	l := &c.link
@@ -90,7 +97,7 @@ func (c *Client) lasting() error {
 		return nil
 	case c.closed:
 		return ErrClientClosed
-	case errors.Is(l.err, verbs.ErrRNIC) || !l.once && !c.cfg.Patient:
+	case errors.Is(l.err, verbs.ErrRNIC) || attempts > 0 && l.failed >= attempts:
 		return l.err
 	case errors.As(l.err, &rejected) && !c.cfg.RetryRejected:
 		return l.err
@@ -114,7 +121,7 @@ func (c *Client) connect() {
 	defer c.conns.Done()
 	e, err := c.open()
 	if err != nil {
-		c.dialed(nil, fmt.Errorf("rpcrdma: connecting to %s: %w", c.cfg.Addr, err))
+		c.dialed(nil, fmt.Errorf("rpcrdma: connecting to %s: %w", c.cfg.Address, err))
 		return
 	}
 	r := newRequester(e, requesterConfig{
@@ -183,7 +190,6 @@ func (c *Client) attempted(r *requester, err error) {
 		c.fall()
 		return
 	}
-	l.once = true
 	c.stats.connections.Add(1)
 	r.mu.Lock()
 	dead := r.dead
@@ -196,6 +202,7 @@ func (c *Client) attempted(r *requester, err error) {
 		c.fall()
 	default:
 		l.r = r
+		c.armIdle()
 	}
 }
 

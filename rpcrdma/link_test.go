@@ -96,7 +96,7 @@ func (d *dialer) client(cfg ClientConfig) *Client {
 func TestDialingAgainWaitsLongerEachTime(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		d := &dialer{t: t, answer: func(int, net.Conn) error { return errNobody }}
-		c := d.client(ClientConfig{Patient: true, Backoff: time.Second, MaxBackoff: 5 * time.Second, Timeout: 20 * time.Second})
+		c := d.client(ClientConfig{Backoff: time.Second, MaxBackoff: 5 * time.Second, Timeout: 20 * time.Second})
 		_, err := c.Call(t.Context(), nullClientCall())
 		if !errors.Is(err, ErrTimeout) || !errors.Is(err, errNobody) {
 			t.Errorf("got %v, want %v because of %v", err, ErrTimeout, errNobody)
@@ -178,7 +178,7 @@ func TestARejectedConnectionEndsCallsUnlessTheyAreToWait(t *testing.T) {
 				})
 				return nil
 			}}
-			c := d.client(ClientConfig{Patient: true, RetryRejected: retry, Backoff: time.Second, Timeout: 2500 * time.Millisecond})
+			c := d.client(ClientConfig{RetryRejected: retry, Backoff: time.Second, Timeout: 2500 * time.Millisecond})
 			_, err := c.Call(t.Context(), nullClientCall())
 			var rejected *cm.RejectedError
 			if !errors.As(err, &rejected) || retry != errors.Is(err, ErrTimeout) {
@@ -195,11 +195,79 @@ func TestARejectedConnectionEndsCallsUnlessTheyAreToWait(t *testing.T) {
 	}
 }
 
-func TestWithoutPatienceTheFirstFailureAloneEndsCalls(t *testing.T) {
+// As long as there are attempts left, calls wait.
+func TestConnectMakesOneAttempt(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		d := &dialer{t: t, answer: func(int, net.Conn) error { return errNobody }}
-		c := d.client(ClientConfig{})
-		for range 2 { // each time one is asked for
+		c := d.client(ClientConfig{Backoff: time.Second})
+		for range 2 {
+			if err := c.Connect(t.Context()); !errors.Is(err, errNobody) {
+				t.Errorf("got %v, want %v", err, errNobody)
+			}
+		}
+		if want := []time.Duration{0, time.Second}; !slices.Equal(d.asked, want) {
+			t.Errorf("dialed after %v, want %v", d.asked, want)
+		}
+		if err := c.Close(); err != nil {
+			t.Error(err)
+		}
+		if err := c.Connect(t.Context()); !errors.Is(err, ErrClientClosed) {
+			t.Errorf("got %v, want %v", err, ErrClientClosed)
+		}
+	})
+}
+
+func TestACallFailsWhenItsAttemptsAreUsedUp(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		d := &dialer{t: t, answer: func(int, net.Conn) error { return errNobody }}
+		c := d.client(ClientConfig{Attempts: 3, Backoff: time.Second})
+		if _, err := c.Call(t.Context(), nullClientCall()); !errors.Is(err, errNobody) {
+			t.Errorf("got %v, want %v", err, errNobody)
+		}
+		if want := []time.Duration{0, time.Second, 3 * time.Second}; !slices.Equal(d.asked, want) {
+			t.Errorf("dialed after %v, want %v", d.asked, want)
+		}
+		if err := c.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+}
+
+// Connections that end before a reply use attempts up, too.
+func TestACallFailsWhenItsConnectionsEndWithoutAReply(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var wg sync.WaitGroup
+		d := &dialer{t: t, answer: func(_ int, nc net.Conn) error {
+			wg.Go(func() {
+				req, err := cm.Receive(context.Background(), nc, mpa.Config{})
+				if err != nil {
+					return
+				}
+				p := newTestPeer(t, verbs.QPConfig{IRD: 8, ORD: 8})
+				defer p.rnic.Close()
+				if _, err := req.Accept(context.Background(), p.qp, cm.Params{}); err == nil {
+					p.next()
+					p.qp.Abort()
+				}
+			})
+			return nil
+		}}
+		c := d.client(ClientConfig{Attempts: 2, Backoff: time.Second})
+		if _, err := c.Call(t.Context(), nullClientCall()); err == nil || errors.Is(err, ErrTimeout) || len(d.asked) != 2 {
+			t.Errorf("got %v after %d connections, want the end of the second", err, len(d.asked))
+		}
+		if err := c.Close(); err != nil {
+			t.Error(err)
+		}
+		wg.Wait()
+	})
+}
+
+func TestWithOneAttemptTheFirstFailureEndsCalls(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		d := &dialer{t: t, answer: func(int, net.Conn) error { return errNobody }}
+		c := d.client(ClientConfig{Attempts: 1})
+		for range 2 { // each call gets one
 			if _, err := c.Call(t.Context(), nullClientCall()); !errors.Is(err, errNobody) {
 				t.Errorf("got %v, want %v", err, errNobody)
 			}
@@ -276,7 +344,7 @@ func TestAnIdleConnectionIsClosedAndMadeAgainWhenItIsNeeded(t *testing.T) {
 			})
 			return nil
 		}}
-		c := d.client(ClientConfig{IdleTimeout: time.Minute})
+		c := d.client(ClientConfig{Idle: time.Minute})
 		call := func() {
 			t.Helper()
 			r, err := c.Call(t.Context(), nullClientCall())

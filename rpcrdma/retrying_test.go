@@ -36,7 +36,7 @@ func TestEachAttemptToConnectThatFailsIsTold(t *testing.T) {
 		told := make(chan error, 8)
 		d := &dialer{t: t, answer: func(int, net.Conn) error { return errNobody }}
 		c := d.client(ClientConfig{
-			Patient: true, Backoff: time.Second, Timeout: 5 * time.Second,
+			Backoff: time.Second, Timeout: 5 * time.Second,
 			Retrying: func(err error) { told <- err },
 		})
 		if _, err := c.Call(t.Context(), nullClientCall()); !errors.Is(err, ErrTimeout) {

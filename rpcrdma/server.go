@@ -73,7 +73,7 @@ func NewServer(rnic *verbs.RNIC, cfg ServerConfig) (*Server, error) {
 		listeners: make(map[*cm.Listener]bool), conns: make(map[*serverConn]bool),
 	}
 	s.pool = newPool(pd, s.cfg.IdleMemory)
-	memory := int64(orDefault(cfg.Memory, DefaultServerMemory))
+	memory := int64(orDefault(cfg.Memory, DefaultMemory))
 	s.in, s.out = fairness.NewMemory(memory/2), fairness.NewMemory(memory/2)
 	s.places, s.turned.Logger = fairness.NewPlaces(s.cfg.Connections), s.cfg.Logger
 	s.ctx, s.cancel = context.WithCancel(context.Background())
@@ -244,8 +244,8 @@ func (s *Server) serve(c *serverConn, req *cm.Request) error {
 	defer r.closeAccounts()
 	r.reads = conn.IRD() > 0 && req.ORD() != 0
 	e.responder = r
-	if cfg.Reverse > 0 {
-		requester := newRequester(e, requesterConfig{credits: uint32(cfg.Reverse), short: true, logger: cfg.Logger})
+	if cfg.ReverseCalls > 0 {
+		requester := newRequester(e, requesterConfig{credits: uint32(cfg.ReverseCalls), short: true, logger: cfg.Logger})
 		e.requester = requester
 		r.back = &backCaller{r: requester, timeout: cfg.ReverseTimeout}
 	}

@@ -28,7 +28,7 @@ func callBack(back chan oncrpc.Caller) oncrpc.Handler {
 func TestCallsGoBackOverTheConnection(t *testing.T) {
 	nettest.CheckLeaks(t)
 	backs := make(chan oncrpc.Caller, 1)
-	p := serve(t, ServerConfig{Handler: callBack(backs), Reverse: 2}).full()
+	p := serve(t, ServerConfig{Handler: callBack(backs), ReverseCalls: 2}).full()
 	p.send(wire.Header{XID: 1}, callMessage(1, 2, nil))
 	p.next()
 	back := <-backs
@@ -71,7 +71,7 @@ func TestCallsGoBackOverTheConnection(t *testing.T) {
 func TestCallsBackEndWithTheConnection(t *testing.T) {
 	nettest.CheckLeaks(t)
 	backs := make(chan oncrpc.Caller, 1)
-	p := serve(t, ServerConfig{Handler: callBack(backs), Reverse: 2}).full()
+	p := serve(t, ServerConfig{Handler: callBack(backs), ReverseCalls: 2}).full()
 	p.send(wire.Header{XID: 1}, callMessage(1, 2, nil))
 	p.next()
 	back := <-backs
@@ -95,7 +95,7 @@ func TestCallsBackEndWithTheConnection(t *testing.T) {
 func TestCreditsOfUnknownDirectionAreIgnored(t *testing.T) {
 	nettest.CheckLeaks(t)
 	backs := make(chan oncrpc.Caller, 1)
-	p := serve(t, ServerConfig{Handler: callBack(backs), Reverse: 2}).full()
+	p := serve(t, ServerConfig{Handler: callBack(backs), ReverseCalls: 2}).full()
 	p.send(wire.Header{XID: 1}, callMessage(1, 2, nil))
 	p.next()
 	back := <-backs
@@ -131,7 +131,7 @@ func TestCreditsOfUnknownDirectionAreIgnored(t *testing.T) {
 func TestCallsBackHaveNoChunks(t *testing.T) {
 	nettest.CheckLeaks(t)
 	backs := make(chan oncrpc.Caller, 1)
-	p := serve(t, ServerConfig{Handler: callBack(backs), Reverse: 2}).connect(nil, verbs.QPConfig{IRD: 8, ORD: 8})
+	p := serve(t, ServerConfig{Handler: callBack(backs), ReverseCalls: 2}).connect(nil, verbs.QPConfig{IRD: 8, ORD: 8})
 	p.send(wire.Header{XID: 1}, callMessage(1, 2, nil))
 	p.next()
 	back := <-backs

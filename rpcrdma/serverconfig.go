@@ -22,7 +22,7 @@ const (
 	DefaultMessageSize = 4096
 	DefaultReads       = 32
 	DefaultConnections = 256
-	DefaultIdle        = 10 * time.Minute
+	DefaultIdle        = 6 * time.Minute
 )
 
 // A ServerConfig says what a Server serves, and within which bounds. Numbers
@@ -54,7 +54,7 @@ type ServerConfig struct {
 	NoRemoteInvalidation bool
 
 	// Memory bounds the octets of all connections' calls and replies
-	// ([DefaultServerMemory]): one half is for calls that are fetched, and one for what
+	// ([DefaultMemory]): one half is for calls that are fetched, and one for what
 	// handlers ask for by Request.Alloc beyond what fits into a Send. Each is a hard
 	// limit: a call is not fetched, and Request.Alloc does not return, before there is
 	// memory. (A message longer than a half is taken alone. A handler that asks a second
@@ -76,7 +76,7 @@ type ServerConfig struct {
 	Connections int
 
 	// Idle is how long a connection may go without a message before it is closed
-	// (10 minutes; never if negative). Stall is how long a client may take
+	// ([DefaultIdle]; negative: for ever). Stall is how long a client may take
 	// nothing of what it is sent, or answer no RDMA Read ([DefaultStall]); in all it
 	// has that, a second for each RDMA Read or Write, and one for 64 KiB.
 	Idle, Stall time.Duration
@@ -84,10 +84,10 @@ type ServerConfig struct {
 	// Allow, if not nil, says whether an address may connect.
 	Allow func(remote net.Addr) bool
 
-	// Reverse is the calls that a connection may have in progress to its client
-	// (RFC 8167) by [oncrpc.Request.Back]; without any that is nil. ReverseTimeout
-	// ends them ([DefaultCallTimeout]).
-	Reverse        int
+	// ReverseCalls is how many calls a connection may have in progress to its
+	// client (RFC 8167), by [oncrpc.Request.Back]; 0: none, and Back is nil.
+	// ReverseTimeout ends them ([DefaultCallTimeout]).
+	ReverseCalls   int
 	ReverseTimeout time.Duration
 
 	// Configure and ReadReplies are what RFC 5666 has and RFC 8166 has not:
@@ -114,7 +114,7 @@ func (c ServerConfig) withDefaults() ServerConfig {
 	c.Connections = orDefault(c.Connections, DefaultConnections)
 	c.Idle = cmp.Or(c.Idle, DefaultIdle)
 	c.ReverseTimeout = cmp.Or(max(c.ReverseTimeout, 0), DefaultCallTimeout)
-	c.Reverse = max(c.Reverse, 0)
+	c.ReverseCalls = max(c.ReverseCalls, 0)
 	c.Rules.NoChunks, c.Rules.ReadRead = false, false
 	return c
 }
@@ -135,8 +135,8 @@ func (c *ServerConfig) endpoint() endpointConfig {
 		role:     wire.Responder,
 		private:  wire.PrivateData{RemoteInvalidation: !c.NoRemoteInvalidation, SendSize: uint32(c.SendSize), ReceiveSize: uint32(c.ReceiveSize)},
 		rules:    c.Rules,
-		receives: c.Credits + c.Reverse + receiveSlack,
-		sends:    max(2*c.Credits, 128) + 2*c.Reverse,
+		receives: c.Credits + c.ReverseCalls + receiveSlack,
+		sends:    max(2*c.Credits, 128) + 2*c.ReverseCalls,
 		ord:      c.Reads,
 		ird:      1,
 		idle:     c.Idle,

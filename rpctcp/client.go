@@ -3,6 +3,7 @@
 package rpctcp
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -17,7 +18,7 @@ import (
 	"github.com/weft-rdma/weft/oncrpc"
 )
 
-// What a client does where its ClientConfig says nothing.
+// Defaults of a ClientConfig. Those of connections are the same in package rpcrdma.
 const (
 	DefaultClientIdle  = 5 * time.Minute
 	DefaultDialTimeout = 30 * time.Second
@@ -28,8 +29,9 @@ const (
 	DefaultReply = 5 << 20
 )
 
-// A ClientConfig says whom a [Client] calls, and how. Zero values are the
-// defaults.
+// A ClientConfig configures a [Client]. Address is required. Zero values are the
+// defaults. Options that rpcrdma.ClientConfig has, too, have the same name and
+// the same meaning there.
 type ClientConfig struct {
 	// Network and Address are the server's, as package net has them: "tcp" if
 	// Network is empty, or "unix".
@@ -46,7 +48,7 @@ type ClientConfig struct {
 	KeepPort  bool
 	LocalPort int
 
-	// Dial, if not nil, makes connections in place of the fields above.
+	// Dial, if not nil, connects in place of the fields above.
 	Dial func(ctx context.Context) (net.Conn, error)
 
 	// DialTimeout bounds one attempt to connect, DefaultDialTimeout.
@@ -73,8 +75,9 @@ type ClientConfig struct {
 	// Record bounds one reply. Its octets are DefaultReply where it says nothing.
 	Record oncrpc.RecordLimits
 
-	// Idle is how long a connection without calls is kept, DefaultClientIdle;
-	// negative: for ever. The next call makes a new one.
+	// Idle is how long a connection without calls is kept; negative: for ever. The
+	// next call makes a new one. 0 is [DefaultClientIdle], and with Reverse for
+	// ever: the server may have calls to make (RFC 8167 §5.4).
 	Idle time.Duration
 
 	// Stall is how long a reply may take to arrive once it has begun to, and a call
@@ -88,10 +91,10 @@ type ClientConfig struct {
 	// Wrap, if not nil, is put around each connection.
 	Wrap func(net.Conn) net.Conn
 
-	// Retrying, if not nil, is called when there was no connection to be made, or
-	// one was lost with calls under way, and says why: calls that wait are made
-	// again over the next one, unless Attempts are used up. It is called by
-	// goroutines of the client's, which it must not keep waiting.
+	// Retrying, if not nil, is called when an attempt to connect has failed, or a
+	// connection was lost with calls in progress, and says why. Calls that wait are
+	// made again over the next connection, unless Attempts are used up. The client
+	// waits for Retrying to return.
 	Retrying func(error)
 
 	// Logger tells of connections lost and made again, at level Info; nil is
@@ -144,9 +147,10 @@ func NewClient(cfg ClientConfig) (*Client, error) {
 	cfg.Calls = or(cfg.Calls, DefaultCalls)
 	cfg.Stall = or(cfg.Stall, DefaultStall)
 	cfg.Record.Record = or(cfg.Record.Record, DefaultReply)
-	if cfg.Idle == 0 {
-		cfg.Idle = DefaultClientIdle
+	if cfg.Idle == 0 && cfg.Reverse != nil {
+		cfg.Idle = -1
 	}
+	cfg.Idle = cmp.Or(cfg.Idle, DefaultClientIdle)
 	if cfg.Reverse == nil {
 		cfg.Reverse = oncrpc.Mux(nil)
 	}

@@ -22,7 +22,7 @@ const (
 	DefaultCalls       = 128
 	DefaultMemory      = 256 << 20        // octets
 	DefaultIdle        = 6 * time.Minute  // of a server
-	DefaultStall       = 30 * time.Second // for a message
+	DefaultStall       = 60 * time.Second // for a message
 )
 
 // A ServerConfig says what a [Server] is to do. Zero values are the defaults.

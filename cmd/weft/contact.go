@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"net"
 	"strconv"
+	"sync/atomic"
 	"syscall"
 
 	"github.com/weft-rdma/weft/cm"
@@ -20,7 +21,6 @@ import (
 	"github.com/weft-rdma/weft/oncrpc"
 	"github.com/weft-rdma/weft/rpcrdma"
 	"github.com/weft-rdma/weft/rpctcp"
-	"github.com/weft-rdma/weft/verbs"
 )
 
 // caller returns the caller for the server of a URL. It connects once per server.
@@ -42,25 +42,42 @@ func (m *mounts) caller(ctx context.Context, u files.URL) (oncrpc.Caller, error)
 
 // overRDMA makes a caller that connects with its first call. If the first connection
 // fails, so does the call; a later one is waited for.
-func (m *mounts) overRDMA(_ context.Context, address string) (w *watch, err error) {
-	w = newWatch(address, m.timeout.contact(), m.timeout.or(0), m.notice)
-	w.caller, err = rpcrdma.NewClient(rpcrdma.ClientConfig{
-		Addr:       address,
-		Bindings:   binding.NFS(),
-		Connection: cm.Params{Wrap: m.wrapper},
-		Dial: func(ctx context.Context, qp *verbs.QP, p cm.Params) (*cm.Conn, error) {
-			conn, err := cm.Dial(ctx, qp, "tcp", address, p)
-			if err == nil {
-				w.contact()
-			}
-			return conn, err
-		},
+func (m *mounts) overRDMA(_ context.Context, address string) (*watch, error) {
+	w := newWatch(address, m.timeout.contact(), m.timeout.or(0), m.notice)
+	c, err := rpcrdma.NewClient(rpcrdma.ClientConfig{
+		Address:     address,
+		Bindings:    binding.NFS(),
+		Connection:  cm.Params{Wrap: m.wrapper},
 		DialTimeout: m.timeout.contact(), MaxBackoff: reconnectTime,
 		Timeout: -1, RetryRejected: true, // the watch says for how long
 		Retrying: w.retrying,
 		Logger:   m.log,
 	})
-	return w, err
+	if err != nil {
+		return nil, err
+	}
+	w.caller = &connecting{Client: c, contact: w.contact}
+	return w, nil
+}
+
+// connecting is a client that makes its first connection by one attempt for each
+// call.
+type connecting struct {
+	*rpcrdma.Client
+	contact func() // is called when there is a connection
+	once    atomic.Bool
+}
+
+// Call connects first if there has been no connection yet.
+func (c *connecting) Call(ctx context.Context, call *oncrpc.ClientCall) (*oncrpc.ClientReply, error) {
+	if !c.once.Load() {
+		if err := c.Connect(ctx); err != nil {
+			return nil, err
+		}
+		c.once.Store(true)
+		c.contact()
+	}
+	return c.Client.Call(ctx, call)
 }
 
 // overTCP makes a caller and connects it.

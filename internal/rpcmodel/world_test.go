@@ -78,7 +78,7 @@ func (w *world) newClient(i int) *client {
 	cfg := rpcrdma.ClientConfig{
 		Credits: 1 + w.r.IntN(8), SendSize: w.size(), ReceiveSize: w.size(), Reads: 1 + w.r.IntN(16),
 		NoRemoteInvalidation: w.r.IntN(3) == 0, Configure: w.r.IntN(2) == 0,
-		Patient: true, Timeout: time.Hour, Backoff: time.Millisecond,
+		Timeout: time.Hour, Backoff: time.Millisecond,
 		Dial: func(ctx context.Context, qp *verbs.QP, p cm.Params) (*cm.Conn, error) {
 			nc := w.connect()
 			c.mu.Lock()

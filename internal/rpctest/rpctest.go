@@ -37,7 +37,7 @@ func OverRDMA(t testing.TB, h oncrpc.Handler) oncrpc.Caller {
 		t.Fatal(err)
 	}
 	run(t, func() { server.Serve(context.Background(), ln) }, server.Close)
-	caller, err := rpcrdma.NewClient(rpcrdma.ClientConfig{Addr: ln.Addr().String(), Bindings: binding.NFS()})
+	caller, err := rpcrdma.NewClient(rpcrdma.ClientConfig{Address: ln.Addr().String(), Bindings: binding.NFS()})
 	if err != nil {
 		t.Fatal(err)
 	}

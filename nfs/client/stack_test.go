@@ -155,7 +155,7 @@ func ExampleDial() {
 	ctx := context.Background()
 	server := "192.0.2.1"
 	caller, err := rpcrdma.NewClient(rpcrdma.ClientConfig{
-		Addr:     net.JoinHostPort(server, fmt.Sprint(nfs.PortRDMA)),
+		Address:  net.JoinHostPort(server, fmt.Sprint(nfs.PortRDMA)),
 		Bindings: binding.NFS(),
 	})
 	if err != nil {

@@ -54,7 +54,7 @@ func Example() {
 	}
 	defer rnic.Close()
 	access := &mount.Access{Personal: mount.Personal(), AllowOthers: true} // all of this machine
-	front, err := rpcrdma.NewServer(rnic, rpcrdma.ServerConfig{Handler: access.Guard(g), Bindings: binding.NFS(), Reverse: 2})
+	front, err := rpcrdma.NewServer(rnic, rpcrdma.ServerConfig{Handler: access.Guard(g), Bindings: binding.NFS(), ReverseCalls: 2})
 	if err != nil {
 		log.Fatal(err)
 	}
@@ -66,7 +66,7 @@ func Example() {
 	go front.Serve(context.Background(), ln)
 
 	// A client over RDMA.
-	client, err := rpcrdma.NewClient(rpcrdma.ClientConfig{Addr: ln.Addr().String(), Bindings: binding.NFS()})
+	client, err := rpcrdma.NewClient(rpcrdma.ClientConfig{Address: ln.Addr().String(), Bindings: binding.NFS()})
 	if err != nil {
 		log.Fatal(err)
 	}

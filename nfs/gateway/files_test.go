@@ -64,7 +64,7 @@ var transports = []transport{
 	{
 		name: "rdma",
 		serve: func(t *testing.T, rnic *verbs.RNIC, address string, h oncrpc.Handler) (string, func()) {
-			s, err := rpcrdma.NewServer(rnic, rpcrdma.ServerConfig{Handler: h, Bindings: binding.NFS(), Reverse: 2})
+			s, err := rpcrdma.NewServer(rnic, rpcrdma.ServerConfig{Handler: h, Bindings: binding.NFS(), ReverseCalls: 2})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -86,7 +86,7 @@ var transports = []transport{
 			}
 		},
 		call: func(t *testing.T, rnic *verbs.RNIC, address string, reverse oncrpc.Handler) oncrpc.Caller {
-			c, err := rpcrdma.NewClient(rpcrdma.ClientConfig{Addr: address, RNIC: rnic, Bindings: binding.NFS(), Reverse: reverse})
+			c, err := rpcrdma.NewClient(rpcrdma.ClientConfig{Address: address, RNIC: rnic, Bindings: binding.NFS(), Reverse: reverse})
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -42,11 +42,12 @@ func RDMA(cfg RDMAConfig) Backend {
 		Bindings: bindings,
 		Open: func(f Front) (oncrpc.Caller, error) {
 			return rpcrdma.NewClient(rpcrdma.ClientConfig{
-				Addr: cfg.Address, RNIC: cfg.RNIC, Bindings: bindings,
+				Address: cfg.Address, RNIC: cfg.RNIC, Bindings: bindings,
 				InlineResults: true,
 				Timeout:       -1, // Config.Wait says how long
-				Patient:       true, RetryRejected: true,
-				Reverse: f.Reverse, ReverseCredits: callbacks,
+				RetryRejected: true,
+				Idle:          -1, // a client that waits for callbacks makes no calls
+				Reverse:       f.Reverse, ReverseCredits: callbacks,
 				Connection: cfg.Connection, Retrying: cfg.Retrying, Logger: cfg.Logger,
 			})
 		},

@@ -78,7 +78,7 @@ func (s *Server) serve() (err error) {
 		s.rdma, err = rpcrdma.NewServer(s.rnic, rpcrdma.ServerConfig{
 			Handler: s.access.Guard(oncrpc.HandlerFunc(s.serveRDMA)), Bindings: binding.NFS(),
 			Connections: s.limits.rdma, Memory: transportMemory,
-			Reverse: s.cfg.Reverse, Logger: s.cfg.Logger,
+			ReverseCalls: s.cfg.Reverse, Logger: s.cfg.Logger,
 		})
 		if err != nil {
 			return err

@@ -87,7 +87,7 @@ func overTCP(t *testing.T, addr string) oncrpc.Caller {
 
 func overRDMA(t *testing.T, addr string) oncrpc.Caller {
 	t.Helper()
-	c, err := rpcrdma.NewClient(rpcrdma.ClientConfig{Addr: addr, Bindings: binding.NFS()})
+	c, err := rpcrdma.NewClient(rpcrdma.ClientConfig{Address: addr, Attempts: 1, Bindings: binding.NFS()})
 	if err != nil {
 		t.Fatal(err)
 	}
