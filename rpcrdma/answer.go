@@ -16,7 +16,7 @@ import (
 )
 
 // alloc is Request.Alloc: memory for a reply, from which it is sent.
-func (c *served) alloc(n int) []byte {
+func (c *handlerCall) alloc(n int) []byte {
 	if at := c.replyHeader(); c.inPlace == 0 && len(c.header.Writes) == 0 && n >= 0 && n <= len(c.send.b)-at {
 		// The header's length is known and nothing leaves the stream, so that the
 		// reply can stand where it is sent from.
@@ -32,20 +32,20 @@ func (c *served) alloc(n int) []byte {
 
 // replyHeader is the length of the header of a reply: it repeats the lists of
 // the call.
-func (c *served) replyHeader() int {
+func (c *handlerCall) replyHeader() int {
 	h := wire.Header{Writes: c.header.Writes, Reply: c.header.Reply, HasReply: c.header.HasReply}
 	return h.Len()
 }
 
 // forget ends a call that is not answered.
-func (c *served) forget() {
+func (c *handlerCall) forget() {
 	c.r.mu.Lock()
 	defer c.r.mu.Unlock()
-	c.r.release(c)
+	c.r.release((*heldCall)(c))
 }
 
 // tell answers that the call was not executed, because of err.
-func (c *served) tell(err error) {
+func (c *handlerCall) tell(err error) {
 	reply := oncrpc.ReplyTo(c.xid, err)
 	b, err := reply.Append(c.request.Buffer(reply.Len()))
 	if err != nil {
@@ -57,8 +57,7 @@ func (c *served) tell(err error) {
 }
 
 // fault answers a message with what the protocol has for err (RFC 8166 §4.5).
-// The lock is not held.
-func (c *served) fault(err error) {
+func (c *handlerCall) fault(err error) {
 	var e *wire.Error
 	if !errors.As(err, &e) {
 		c.tell(err)
@@ -71,12 +70,12 @@ func (c *served) fault(err error) {
 	}
 	c.r.mu.Lock()
 	defer c.r.mu.Unlock()
-	c.refuse(err)
+	(*heldCall)(c).refuse(err)
 }
 
 // refuse answers a message by an RDMA_ERROR, or GARBAGE_ARGS, or by closing the
-// connection. The lock is held.
-func (c *served) refuse(err error) {
+// connection.
+func (c *heldCall) refuse(err error) {
 	r, h := c.r, c.header
 	r.log("refused a call", "xid", h.XID, "reason", err)
 	const credits = 0 // said by ready
@@ -102,16 +101,13 @@ func (c *served) refuse(err error) {
 		r.release(c)
 		return
 	}
-	c.begin(1)
-	c.add(verbs.OpSend, c.send, 0, wire.Segment{Length: uint32(len(answer))})
-	c.ready()
-	if r.e.queue.send(&c.work) != nil {
-		r.release(c)
-	}
+	c.requests.begin(1)
+	c.requests.add(verbs.OpSend, c.send, 0, wire.Segment{Length: uint32(len(answer))})
+	c.sendNow()
 }
 
 // answer sends the reply of a handler.
-func (c *served) answer(reply []byte) {
+func (c *handlerCall) answer(reply []byte) {
 	r := c.r
 	if err := c.layOutCaught(reply); err != nil {
 		if f := (*pages.Fault)(nil); errors.As(err, &f) {
@@ -121,25 +117,25 @@ func (c *served) answer(reply []byte) {
 		}
 		r.mu.Lock()
 		defer r.mu.Unlock()
-		c.refuse(err)
+		(*heldCall)(c).refuse(err)
 		return
 	}
 	r.mu.Lock()
 	if c.offer != nil && !r.closed { // else nothing is sent, and reset withdraws it
 		if !r.roomFor(c.offer) {
-			r.held = append(r.held, c)
+			r.held = append(r.held, (*heldCall)(c))
 			r.mu.Unlock()
 			return // unhold has it sent
 		}
-		r.show(c)
+		r.show((*heldCall)(c))
 	}
-	c.ready()
+	posted := (*heldCall)(c).ready()
 	r.mu.Unlock()
-	c.dispatch()
+	posted.dispatch()
 }
 
 // layOut makes the work requests that send a reply, and what the Send holds.
-func (c *served) layOut(reply []byte) error {
+func (c *handlerCall) layOut(reply []byte) error {
 	r := c.r
 	handle := c.chooseInvalidate()
 	source, at := c.source(reply)
@@ -159,22 +155,22 @@ func (c *served) layOut(reply []byte) error {
 	if err != nil {
 		return err
 	}
-	c.begin(len(c.reply.Writes) + 1)
+	c.requests.begin(len(c.reply.Writes) + 1)
 	for _, w := range c.reply.Writes {
-		c.add(verbs.OpWrite, source, at+w.From, w.Segment)
+		c.requests.add(verbs.OpWrite, source, at+w.From, w.Segment)
 	}
 	b := c.reply.Header.Append(c.send.b[:0])
 	for _, run := range c.reply.Inline {
 		b = append(b, reply[run.Offset:][:run.Length]...) // moves nothing if in place
 	}
-	c.add(verbs.OpSend, c.send, 0, wire.Segment{Length: uint32(len(b))})
+	c.requests.add(verbs.OpSend, c.send, 0, wire.Segment{Length: uint32(len(b))})
 	c.setInvalidate(handle)
 	return nil
 }
 
 // own makes sure that a reply is in registered memory: a handler may have brought
 // its own.
-func (c *served) own(reply []byte, source *buffer, at int) (*buffer, int, error) {
+func (c *handlerCall) own(reply []byte, source *buffer, at int) (*buffer, int, error) {
 	if source != nil {
 		return source, at, nil
 	}
@@ -187,7 +183,7 @@ func (c *served) own(reply []byte, source *buffer, at int) (*buffer, int, error)
 }
 
 // source finds the registered memory that a reply begins in.
-func (c *served) source(reply []byte) (b *buffer, at int) {
+func (c *handlerCall) source(reply []byte) (b *buffer, at int) {
 	if c.inPlace > 0 && &c.send.b[c.inPlace] == &reply[0] {
 		return c.send, c.inPlace
 	}
@@ -201,7 +197,7 @@ func (c *served) source(reply []byte) (b *buffer, at int) {
 
 // reduce finds the results that are DDP-eligible, if there are Write chunks for
 // them.
-func (c *served) reduce(reply []byte) []payload.Run {
+func (c *handlerCall) reduce(reply []byte) []payload.Run {
 	c.eligible = c.eligible[:0]
 	binding := c.r.cfg.bindings[payload.ProgramVersion{Prog: c.request.Prog, Vers: c.request.Vers}]
 	if len(c.header.Writes) == 0 || binding == nil || payload.Protected(&c.request.Cred) {
@@ -230,7 +226,7 @@ func (c *served) reduce(reply []byte) []payload.Run {
 // chooseInvalidate returns the STag that the reply is to invalidate, 0 for none.
 // Both sides have to support it, and one handle has to name all that the call
 // offers: it then belongs to this XID alone (RFC 8797 §4.1; the rule is Linux's).
-func (c *served) chooseInvalidate() (handle uint32) {
+func (c *handlerCall) chooseInvalidate() (handle uint32) {
 	if !c.r.e.cfg.private.Invalidates(c.r.e.peer) {
 		return 0
 	}
@@ -239,36 +235,47 @@ func (c *served) chooseInvalidate() (handle uint32) {
 
 // setInvalidate makes the Send, which is the last work request, invalidate the
 // peer's STag handle, if that is not 0.
-func (c *served) setInvalidate(handle uint32) {
+func (c *handlerCall) setInvalidate(handle uint32) {
 	if handle != 0 {
-		wr := &c.work.wrs[len(c.work.wrs)-1]
+		wrs := c.requests.work.wrs
+		wr := &wrs[len(wrs)-1]
 		wr.Op, wr.Invalidate = verbs.OpSendInvalidate, memory.STag(handle)
 	}
 }
 
 // ready makes the reply in c.send the next to be sent. What the call came in is
-// posted again before: the reply lets the peer use it (RFC 8166 §3.3.1). The
-// lock is held.
-func (c *served) ready() {
+// posted again before: the reply lets the peer use it (RFC 8166 §3.3.1).
+func (c *heldCall) ready() *postedCall {
 	r := c.r
 	wire.PutCredits(c.send.b, r.grants.credits())
-	r.replies.add(c.xid, c.work.wrs)
+	r.replies.add(c.xid, c.requests.work.wrs)
 	r.answered(c)
 	c.message.repost()
 	c.message, c.header = nil, nil
-	c.work.done = c.whenSent
+	c.requests.work.done = c.whenSent
+	return (*postedCall)(c)
 }
 
-// dispatch posts what is ready. The lock is not held.
-func (c *served) dispatch() {
-	if c.r.e.queue.send(&c.work) != nil {
-		c.forget()
+// sendNow makes the reply ready and posts it.
+func (c *heldCall) sendNow() {
+	if posted := c.ready(); posted.post() != nil {
+		c.r.release(c)
 	}
 }
 
-// sent goes on when the reply has left.
-func (c *served) sent(*work, error) {
+// post posts the work requests. With an error nothing is posted.
+func (c *postedCall) post() error { return c.r.e.queue.send(&c.requests.work) }
+
+// dispatch posts a reply. The lock is not held.
+func (c *postedCall) dispatch() {
+	if c.post() != nil {
+		c.sent(nil, nil)
+	}
+}
+
+// sent ends the call when its reply has left, or will never be sent.
+func (c *postedCall) sent(*work, error) {
 	c.r.mu.Lock()
 	defer c.r.mu.Unlock()
-	c.r.release(c)
+	c.r.release((*heldCall)(c))
 }

@@ -74,7 +74,7 @@ const secondWait = time.Second
 
 // lend returns registered memory for a reply when there is some. It waits also when
 // the connection has ended: handlers cannot be told that there is none.
-func (c *served) lend(n int) (*buffer, error) {
+func (c *handlerCall) lend(n int) (*buffer, error) {
 	r, size := c.r, takes(n)
 	if !r.replyMemory.Try(size, false) {
 		r.lying.Add(1)
@@ -91,7 +91,7 @@ func (c *served) lend(n int) (*buffer, error) {
 }
 
 // await takes octets for a reply.
-func (c *served) await(size int) {
+func (c *handlerCall) await(size int) {
 	ctx := context.Background()
 	if len(c.results) > 0 {
 		limited, cancel := context.WithTimeout(ctx, secondWait)

@@ -59,7 +59,7 @@ func repliesTo(reply []byte, xid uint32) (err error) {
 }
 
 // layOutCaught is layOut, of which the error may be that the reply cannot be read.
-func (c *served) layOutCaught(reply []byte) (err error) {
+func (c *handlerCall) layOutCaught(reply []byte) (err error) {
 	defer pages.Catch(&err, [][]byte{reply}, pages.Trap())
 	return c.layOut(reply)
 }

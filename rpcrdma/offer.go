@@ -54,7 +54,7 @@ type offer struct {
 
 // mayOffer reports whether the reply may go by Read list: the upper layer
 // permits it, and reads of the peer's are served.
-func (c *served) mayOffer() bool {
+func (c *handlerCall) mayOffer() bool {
 	r := c.r
 	binding := r.cfg.bindings[payload.ProgramVersion{Prog: c.request.Prog, Vers: c.request.Vers}]
 	return r.cfg.read.Enabled && r.reads && binding != nil && binding.ReadRead(c.request.Proc)
@@ -62,7 +62,7 @@ func (c *served) mayOffer() bool {
 
 // makeOffer plans a reply of n octets, at octet at of b, as an RDMA_NOMSG with a Read
 // chunk at position zero, and registers it for the peer of this connection alone.
-func (c *served) makeOffer(b *buffer, at, n int) error {
+func (c *handlerCall) makeOffer(b *buffer, at, n int) error {
 	r := c.r
 	if err := c.reply.Plan(c.header, n, c.eligible, math.MaxInt); err != nil {
 		return err
@@ -106,9 +106,8 @@ func (r *responder) roomFor(x *offer) bool {
 		r.grants.pending+1 < r.grants.limit && len(r.offers) < r.cfg.read.replies() && x.octets <= r.cfg.read.octets()-r.offered
 }
 
-// show counts a reply that the peer is to fetch. Its memory is c's no more. The
-// lock is held.
-func (r *responder) show(c *served) {
+// show counts a reply that the peer is to fetch. Its memory is c's no more.
+func (r *responder) show(c *heldCall) {
 	x := c.offer
 	c.offer = nil
 	c.results = slices.DeleteFunc(c.results, func(b *buffer) bool { return b == x.b })
@@ -176,9 +175,6 @@ func (r *responder) unhold() {
 		c := r.held[0]
 		r.held = slices.Delete(r.held, 0, 1)
 		r.show(c)
-		c.ready()
-		if r.e.queue.send(&c.work) != nil {
-			r.release(c)
-		}
+		c.sendNow()
 	}
 }

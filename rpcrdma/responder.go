@@ -62,7 +62,7 @@ type responder struct {
 	reads   bool           // the peer can read replies
 
 	handlers sync.WaitGroup // calls that handlers execute, or may
-	jobs     chan *served
+	jobs     chan *handlerCall
 	idle     atomic.Int32 // goroutines that wait for jobs
 	serving  atomic.Int32 // calls being executed
 	lying    atomic.Int32 // those of them that wait for memory
@@ -73,16 +73,16 @@ type responder struct {
 
 	mu       sync.Mutex
 	grants   grants
-	xids     map[uint32]*served // calls that have no reply yet
-	free     []*served
-	made     int        // served that there are, free or not
-	waiting  []*message // calls that wait for a served
-	thirsty  []*served  // calls that wait for memory
-	asked    bool       // for the memory of the first of them
-	replies  recent     // whose Writes the peer may yet refuse
-	offers   []*offer   // replies with Read lists, oldest first
-	offered  int        // octets of those
-	held     []*served  // replies that wait until there are fewer of them
+	xids     map[uint32]bool // of calls that have no reply yet
+	free     []*heldCall
+	made     int         // served that there are, free or not
+	waiting  []*message  // calls that wait for a served
+	thirsty  []*heldCall // calls that wait for memory
+	asked    bool        // for the memory of the first of them
+	replies  recent      // whose Writes the peer may yet refuse
+	offers   []*offer    // replies with Read lists, oldest first
+	offered  int         // octets of those
+	held     []*heldCall // replies that wait until there are fewer of them
 	overdue  *time.Timer
 	draining bool // calls are not taken any more
 	closed   bool // the connection has ended
@@ -91,7 +91,7 @@ type responder struct {
 
 // newResponder makes the responder of an endpoint.
 func newResponder(e *endpoint, cfg responderConfig) *responder {
-	r := &responder{cfg: cfg, e: e, jobs: make(chan *served), xids: make(map[uint32]*served), quiet: make(chan struct{})}
+	r := &responder{cfg: cfg, e: e, jobs: make(chan *handlerCall), xids: make(map[uint32]bool), quiet: make(chan struct{})}
 	r.grants.limit = max(1, cfg.credits)
 	r.session = newSession()
 	if r.from = cfg.from; r.from == nil {
@@ -138,7 +138,7 @@ func answerTo(err error) wire.Answer {
 }
 
 // take returns a served that is free, nil if there is none.
-func (r *responder) take() *served {
+func (r *responder) take() *heldCall {
 	if n := len(r.free); n > 0 {
 		c := r.free[n-1]
 		r.free = r.free[:n-1]
@@ -157,7 +157,7 @@ func (r *responder) take() *served {
 }
 
 // begin begins to serve what is in m.
-func (r *responder) begin(c *served, m *message) {
+func (r *responder) begin(c *heldCall, m *message) {
 	h := &m.Header
 	c.message, c.header, c.xid = m, h, h.XID
 	switch {
@@ -165,31 +165,32 @@ func (r *responder) begin(c *served, m *message) {
 		c.refuse(m.Fault)
 	case r.cfg.failures.take(r.peer, h.XID):
 		c.refuse(wire.Errorf(wire.FaultChunk, "call of XID %#x is sent again, whose chunks made the last connection fail", h.XID))
-	case r.xids[h.XID] != nil:
+	case r.xids[h.XID]:
 		// A call that is sent again while it is executed, which RFC 8166 has no
 		// requester do on one connection: one reply answers both.
 		r.log("dropped a call", "xid", h.XID, "reason", "its XID is that of one in progress")
 		r.release(c)
 	default:
 		r.fetched(h.XID) // who calls again has given up on that reply
-		r.xids[h.XID] = c
+		r.xids[h.XID] = true
 		c.admitted = true
 		c.plan()
 	}
 }
 
 // start has a goroutine execute c.
-func (r *responder) start(c *served) {
+func (r *responder) start(c *heldCall) {
 	r.handlers.Add(1)
+	job := (*handlerCall)(c)
 	select {
-	case r.jobs <- c:
+	case r.jobs <- job:
 	default:
-		go r.work(c)
+		go r.work(job)
 	}
 }
 
 // work executes calls, and waits for more if not enough others do.
-func (r *responder) work(c *served) {
+func (r *responder) work(c *handlerCall) {
 	for {
 		r.serving.Add(1)
 		c.serve()
@@ -210,7 +211,7 @@ func (r *responder) work(c *served) {
 
 // answered says that the reply to c is about to be sent: another call may have
 // its XID from now on.
-func (r *responder) answered(c *served) {
+func (r *responder) answered(c *heldCall) {
 	if c.admitted {
 		c.admitted = false
 		delete(r.xids, c.xid)
@@ -218,8 +219,8 @@ func (r *responder) answered(c *served) {
 }
 
 // release takes back a served whose reply has left, or will never be sent, and
-// gives its room to what waits. The lock is held.
-func (r *responder) release(c *served) {
+// gives its room to what waits.
+func (r *responder) release(c *heldCall) {
 	c.reset()
 	if r.closed {
 		r.e.pool.put(c.send)

@@ -13,10 +13,26 @@ import (
 	"github.com/weft-rdma/weft/verbs"
 )
 
-// A served is a call that a responder serves, or an error that it answers. It is
-// used for one after the other. Until its handler runs the responder's lock is
-// held for it, afterwards it belongs to the goroutine that runs the handler, and
-// then to the send queue.
+// A served is all that serving one call takes: the message that it came in, its
+// memory, and its work requests. It is used for one call after the other, also
+// for a message that is answered with an error.
+//
+// At each moment a served has one owner, which is the type that it is used by:
+//
+//  1. A message arrives: the responder takes a *heldCall and finds out where the
+//     octets of the call are (plan).
+//  2. What is elsewhere is fetched: until that has completed the call is a
+//     *postedCall.
+//  3. Its handler executes it: a *handlerCall. That lays out the reply.
+//  4. The responder accounts for the reply (ready): a *heldCall.
+//  5. The reply is sent: a *postedCall, until that has completed.
+//  6. The responder frees what it has borrowed (release), and keeps it.
+//
+// A conversion from one type to another is where the call changes hands.
+//
+// Locking: the responder's lock is held wherever there is a *heldCall, and not
+// held where methods of the others begin. What they do to the responder they do
+// by its own methods, or under its lock.
 type served struct {
 	r        *responder
 	message  *message     // what it came in; nil when that was given back
@@ -41,32 +57,48 @@ type served struct {
 	reply    payload.ReplyPlan
 	offer    *offer // what of the reply the peer fetches
 
+	requests requests
+
+	whenFetched, whenSent func(*work, error) // methods of its postedCall, made once
+}
+
+type (
+	// A heldCall belongs to the responder, whose lock is held.
+	heldCall served
+
+	// A handlerCall belongs to the goroutine that executes it.
+	handlerCall served
+
+	// A postedCall belongs to the send queue, until its work requests have completed.
+	postedCall served
+)
+
+// requests are the work requests of a call.
+type requests struct {
 	work work
 	sges []verbs.SGE
-
-	whenFetched, whenSent func(*work, error) // its methods, made once
 }
 
 // newServed makes a served with memory for its Sends.
-func newServed(r *responder) (*served, error) {
+func newServed(r *responder) (*heldCall, error) {
 	send, err := r.e.pool.get(int(r.e.cfg.private.SendSize))
 	if err != nil {
 		return nil, err
 	}
 	c := &served{r: r, send: send}
 	c.cursor.EligibleOnly = true
-	c.whenFetched, c.whenSent = c.fetched, c.sent
-	c.request.Alloc = c.alloc
+	c.whenFetched, c.whenSent = (*postedCall)(c).fetched, (*postedCall)(c).sent
+	c.request.Alloc = (*handlerCall)(c).alloc
 	c.request.Network = "rdma"
 	c.request.Local, c.request.Remote = r.e.conn.LocalAddr(), r.e.conn.RemoteAddr()
 	c.request.Origin = r.from
 	c.request.Session, c.request.SessionEnd = r.session, r.session.onEnd
 	c.request.Back = r.back
-	return c, nil
+	return (*heldCall)(c), nil
 }
 
 // reset makes a served ready for the next call. What it has borrowed goes back.
-func (c *served) reset() {
+func (c *heldCall) reset() {
 	r := c.r
 	r.answered(c)
 	if c.message != nil {
@@ -89,7 +121,7 @@ func (c *served) reset() {
 }
 
 // drop gives the memory for the reply back.
-func (c *served) drop() {
+func (c *heldCall) drop() {
 	for i, b := range c.results {
 		n := len(b.b)
 		c.r.e.pool.put(b)
@@ -101,7 +133,7 @@ func (c *served) drop() {
 
 // plan finds where the octets of the call are, and goes on as soon as there is
 // room for them.
-func (c *served) plan() {
+func (c *heldCall) plan() {
 	r, m := c.r, c.message
 	if len(m.Header.Reads) == 0 && m.Header.Proc == wire.ProcMsg {
 		c.stream = m.Payload
@@ -133,7 +165,7 @@ func (c *served) plan() {
 // findPads finds the pads of an RDMA_MSGP, which stand before the data of long
 // items of the arguments (RFC 5666 §3.9). "At or above" the threshold is tried
 // first, and "exceeds" if that does not use up the message exactly.
-func (c *served) findPads() error {
+func (c *heldCall) findPads() error {
 	h, inline := c.header, c.message.Payload
 	padding := h.Padding()
 	switch {
@@ -159,7 +191,7 @@ func (c *served) findPads() error {
 }
 
 // reads counts the RDMA Reads of the call.
-func (c *served) reads() (n int) {
+func (c *heldCall) reads() (n int) {
 	for i := range c.assembly.Pieces {
 		if c.assembly.Pieces[i].Kind == payload.PieceRead {
 			n++
@@ -170,7 +202,7 @@ func (c *served) reads() (n int) {
 
 // fetch puts the call together, in the order of RFC 8166 §3.4.5: what came
 // inline at once, the rest by RDMA Reads.
-func (c *served) fetch() {
+func (c *heldCall) fetch() {
 	r := c.r
 	var err error
 	if c.call, err = r.e.pool.get(c.assembly.Length); err != nil {
@@ -179,7 +211,7 @@ func (c *served) fetch() {
 		return
 	}
 	c.stream = c.call.b[:c.assembly.Length:c.assembly.Length]
-	c.begin(c.reads())
+	c.requests.begin(c.reads())
 	at := 0
 	for i := range c.assembly.Pieces {
 		p := &c.assembly.Pieces[i]
@@ -189,41 +221,41 @@ func (c *served) fetch() {
 		case payload.PieceZeros:
 			clear(c.stream[at:][:p.Length])
 		case payload.PieceRead:
-			c.add(verbs.OpRead, c.call, at, p.Segment)
+			c.requests.add(verbs.OpRead, c.call, at, p.Segment)
 		}
 		at += p.Length
 	}
-	if len(c.work.wrs) == 0 {
+	if len(c.requests.work.wrs) == 0 {
 		r.start(c)
 		return
 	}
-	c.work.done = c.whenFetched
-	if r.e.queue.fetch(&c.work) != nil {
+	c.requests.work.done = c.whenFetched
+	if r.e.queue.fetch(&c.requests.work) != nil { // from here on it is a postedCall
 		r.release(c)
 	}
 }
 
 // begin makes room for the n work requests that add adds.
-func (c *served) begin(n int) {
-	if cap(c.sges) < n {
-		c.sges, c.work.wrs = make([]verbs.SGE, 0, n), make([]verbs.SendWR, 0, n)
+func (q *requests) begin(n int) {
+	if cap(q.sges) < n {
+		q.sges, q.work.wrs = make([]verbs.SGE, 0, n), make([]verbs.SendWR, 0, n)
 	}
-	c.sges, c.work.wrs = c.sges[:0], c.work.wrs[:0]
+	q.sges, q.work.wrs = q.sges[:0], q.work.wrs[:0]
 }
 
 // add adds an RDMA Read or Write between b, from the octet at on, and a segment
 // of the peer's.
-func (c *served) add(op verbs.Op, b *buffer, at int, s wire.Segment) {
-	c.sges = append(c.sges, b.mr.SGE(at, int(s.Length)))
-	c.work.wrs = append(c.work.wrs, verbs.SendWR{
+func (q *requests) add(op verbs.Op, b *buffer, at int, s wire.Segment) {
+	q.sges = append(q.sges, b.mr.SGE(at, int(s.Length)))
+	q.work.wrs = append(q.work.wrs, verbs.SendWR{
 		Op:     op,
-		SGL:    c.sges[len(c.sges)-1:],
+		SGL:    q.sges[len(q.sges)-1:],
 		Remote: verbs.Remote{STag: memory.STag(s.Handle), TO: s.Offset},
 	})
 }
 
 // fetched goes on when all RDMA Reads have completed.
-func (c *served) fetched(w *work, err error) {
+func (c *postedCall) fetched(w *work, err error) {
 	r := c.r
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -231,14 +263,14 @@ func (c *served) fetched(w *work, err error) {
 		if w.status == verbs.RemoteTermination {
 			r.cfg.failures.add(r.peer, c.xid) // RFC 8166 §4.5.3
 		}
-		r.release(c)
+		r.release((*heldCall)(c))
 		return
 	}
-	r.start(c)
+	r.start((*heldCall)(c))
 }
 
 // serve checks the call, has it executed and sends the reply.
-func (c *served) serve() {
+func (c *handlerCall) serve() {
 	if err := c.check(); err != nil {
 		c.fault(err)
 		return
@@ -259,7 +291,7 @@ func (c *served) serve() {
 }
 
 // handler is what executes the call.
-func (c *served) handler() oncrpc.Handler {
+func (c *handlerCall) handler() oncrpc.Handler {
 	if conf := c.r.cfg.conf; conf != nil && c.request.Prog == wire.ConfProgram {
 		return confServer{conf, c.r.e}
 	}
@@ -268,7 +300,7 @@ func (c *served) handler() oncrpc.Handler {
 
 // check reads the call's header and holds what was reduced against the
 // upper-layer binding.
-func (c *served) check() error {
+func (c *handlerCall) check() error {
 	r, q := c.r, &c.request
 	if err := c.header.CheckXID(c.stream, &r.cfg.rules); err != nil {
 		return err
