@@ -1,9 +1,8 @@
-// The README is held to what is there: its links, its commands, its program.
+// The README is held to what is there: its commands, its program.
 
 package weft_test
 
 import (
-	"io/fs"
 	"os"
 	"regexp"
 	"strings"
@@ -19,21 +18,6 @@ func read(t *testing.T, name string) string {
 		t.Fatal(err)
 	}
 	return strings.ReplaceAll(string(text), "\r\n", "\n")
-}
-
-func TestTheLinksOfTheDocumentsLeadToFiles(t *testing.T) {
-	link := regexp.MustCompile(`\]\(([^)#:\s]+)(#[^)]*)?\)`) // no scheme: a file of ours
-	pages, err := fs.Glob(os.DirFS("."), "*.md")
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, page := range pages {
-		for _, m := range link.FindAllStringSubmatch(read(t, page), -1) {
-			if _, err := os.Stat(m[1]); err != nil {
-				t.Errorf("%s links to %s: %v", page, m[1], err)
-			}
-		}
-	}
 }
 
 func TestTheReadmesFirstProgramIsTheExample(t *testing.T) {
