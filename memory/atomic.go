@@ -31,7 +31,7 @@ func (h *Holder) Atomic(stag uint32, to uint64, f func(orig uint64) uint64) (ori
 		if !g.hold() {
 			return 0, false, ddp.FaultSTag
 		}
-		defer g.drop()
+		defer g.release()
 	}
 	orig, err := change(p, f)
 	if err != nil {

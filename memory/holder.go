@@ -194,7 +194,7 @@ func (h *Holder) Release() {
 	for i := range h.uses {
 		if u := &h.uses[i]; u.held {
 			u.held = false
-			u.reg.drop()
+			u.reg.release()
 		}
 	}
 }
@@ -259,7 +259,7 @@ func (h *Holder) Truncate(n uint64) {
 // remove releases and forgets a use, and moves the last one to its place.
 func (h *Holder) remove(i int) {
 	if h.uses[i].held {
-		h.uses[i].reg.drop()
+		h.uses[i].reg.release()
 	}
 	end := len(h.uses) - 1
 	runs := h.uses[i].runs[:0]

@@ -38,6 +38,6 @@ func (t *Table) probeShared(existing STag, a Access) (*registration, error) {
 	if g.stag != existing || !g.hold() {
 		return nil, nil
 	}
-	defer g.drop()
+	defer g.release()
 	return g, t.probe(&g.extent, a)
 }

@@ -54,8 +54,8 @@ func (g *registration) hold() bool {
 	}
 }
 
-// drop removes a holder. The last one of a revoked registration wakes the revokers.
-func (g *registration) drop() {
+// release removes a holder. The last one of a revoked registration wakes the revokers.
+func (g *registration) release() {
 	// hold refuses revoked registrations, so the word has this value once at most.
 	if g.word.Add(^uint32(0)) == revokedBit {
 		g.drain()
@@ -68,7 +68,7 @@ func (g *registration) drop() {
 func (g *registration) drain() {
 	close(g.drained)
 	if g.under != nil {
-		g.under.drop()
+		g.under.release()
 	}
 }
 
