@@ -7,7 +7,7 @@ import (
 	"github.com/weft-rdma/weft/ddp"
 )
 
-// This file does verbs on the table and the model, and compares what they say.
+// Verbs on the table and on the model, and the comparison of their results.
 
 // verb does a verb. Nobody holds memory meanwhile: this goroutine would wait for itself.
 func (m *model) verb(t *testing.T, op byte, next func() byte) {

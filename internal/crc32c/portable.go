@@ -1,6 +1,6 @@
-package crc32c
-
 // The portable implementation.
+
+package crc32c
 
 import "hash/crc32"
 

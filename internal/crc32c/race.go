@@ -1,9 +1,9 @@
 //go:build race
 
-package crc32c
-
 // The race detector does not see the accesses of assembly, hash/crc32's included, so
 // they are reported to it.
+
+package crc32c
 
 import (
 	"runtime"

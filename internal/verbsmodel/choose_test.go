@@ -5,8 +5,7 @@ import (
 	"github.com/weft-rdma/weft/verbs"
 )
 
-// This file chooses work requests: most of them good, some that name memory
-// that they must not.
+// The choice of work requests: most are valid, some name memory that they must not.
 
 // A lane is a part of every arena. What happens at the same time as something
 // else keeps to a lane of its own.

@@ -5,7 +5,7 @@ import (
 	"github.com/weft-rdma/weft/verbs"
 )
 
-// This file is the model of work requests: what one does, to both ends.
+// The model of work requests: the effect of one on both ends.
 
 // execute executes the oldest request of a send queue whose stream can carry it.
 func (q *queuePair) execute(s *slot) {

@@ -7,8 +7,7 @@ import (
 	"github.com/weft-rdma/weft/verbs"
 )
 
-// This file is Bind, Fast-Register and Invalidate Local STag: how they are chosen,
-// and the model of them.
+// Bind, Fast-Register and Invalidate Local STag: their choice and their model.
 
 // localRequest chooses a request that only changes memory, now and then. Unless it is
 // to be sure it may be one that fails.

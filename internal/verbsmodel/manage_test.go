@@ -8,7 +8,7 @@ import (
 	"github.com/weft-rdma/weft/verbs"
 )
 
-// This file is the verbs of memory, and the model of them.
+// The verbs of memory and their model.
 
 // everything is all rights that a region can have.
 const everything = verbs.LocalRead | verbs.LocalWrite | verbs.RemoteRead | verbs.RemoteWrite | verbs.RemoteAtomic | verbs.BindWindow

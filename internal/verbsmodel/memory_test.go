@@ -9,7 +9,7 @@ import (
 	"github.com/weft-rdma/weft/verbs"
 )
 
-// This file is the model of memory: what an STag allows to whom, octet by octet.
+// The model of memory: what an STag allows to whom, octet by octet.
 
 const (
 	pageSize = 4096

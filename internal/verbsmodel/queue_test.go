@@ -7,7 +7,7 @@ import (
 	"github.com/weft-rdma/weft/verbs"
 )
 
-// This file is the model of queue pairs and of their queues.
+// The model of queue pairs and their queues.
 
 // A queuePair of the model.
 type queuePair struct {

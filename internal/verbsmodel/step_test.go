@@ -7,7 +7,7 @@ import (
 	"github.com/weft-rdma/weft/verbs"
 )
 
-// This file is the steps of a run.
+// The steps of a run.
 
 // act makes one step: it does something, and has the model do it.
 func (w *world) act() {
