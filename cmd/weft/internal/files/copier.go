@@ -35,6 +35,7 @@ type Copier struct {
 	failures, losses, skipped int
 	files                     int   // copied, with data
 	bytes                     int64 // of those
+	moved                     int64 // bytes of the current file that were transferred
 
 	links links
 	made  []bool // of the directories of the current step: cp made them
@@ -406,7 +407,11 @@ func (c *Copier) keeps(from, old *Info) (perm fs.FileMode, meta Meta, set bool) 
 func (c *Copier) copied(s *step) {
 	if s.info.Mode.IsRegular() {
 		c.files++
-		c.bytes += s.info.Size
+		size := s.info.Size
+		if _, ok := s.from.Tree.(*Stdin); ok { // whose size is not known before
+			size = c.moved
+		}
+		c.bytes += size
 	}
 	if c.Copied != nil {
 		c.Copied(s.from, s.to)

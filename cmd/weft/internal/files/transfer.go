@@ -27,6 +27,7 @@ func (c *Copier) into(ctx context.Context, s *step, to Place) error {
 // transfer copies all data of a file and closes out. It copies holes of a sparse file
 // as holes.
 func (c *Copier) transfer(ctx context.Context, from Place, sparse bool, out Output) error {
+	c.moved = 0
 	in, err := from.Tree.Open(ctx, from.Path)
 	if err != nil {
 		out.Abort()
@@ -194,12 +195,14 @@ type counter struct {
 
 func (c *counter) Read(p []byte) (int, error) {
 	n, err := c.r.Read(p)
+	c.c.moved += int64(n)
 	c.c.count(int64(n))
 	return n, err
 }
 
 func (c *counter) Write(p []byte) (int, error) {
 	n, err := c.w.Write(p)
+	c.c.moved += int64(n)
 	c.c.count(int64(n))
 	return n, err
 }
