@@ -20,7 +20,7 @@ fi
 export PATH="$work/bin:$PATH" XDG_STATE_HOME="$work/state"
 cd "$work"
 mkdir data
-head -c 256M /dev/urandom >disk.img
+head -c 64M /dev/urandom >disk.img
 
 # prompt shows a command as it is typed, and run runs it.
 prompt() { printf '$ %s\n' "$1"; }
@@ -29,7 +29,7 @@ run() { prompt "$1"; eval "$1" 2>&1 || { echo "failed: $1" >&2; tail serve.log >
 {
   prompt 'weft serve data 2>serve.log &'
   weft serve data 2>serve.log &
-  until grep -q '^  weft cp' serve.log; do
+  until grep -qs '^  weft cp' serve.log; do
     kill -0 %1 2>/dev/null || { cat serve.log >&2; exit 1; }
     sleep 0.1
   done
