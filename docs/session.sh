@@ -46,7 +46,7 @@ awk -v size=13 -v line=18 -v width=980 '
     while (NR > 0 && text[NR] == "") NR--
     printf "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"%d\" height=\"%d\" viewBox=\"0 0 %d %d\">\n", width, NR * line + 28, width, NR * line + 28
     print "<rect width=\"100%\" height=\"100%\" rx=\"8\" fill=\"#16181d\"/>"
-    printf "<g font-family=\"ui-monospace, SFMono-Regular, Menlo, Consolas, monospace\" font-size=\"%d\" xml:space=\"preserve\">\n", size
+    printf "<g font-family=\"ui-monospace, SFMono-Regular, Menlo, Consolas, monospace\" font-size=\"%d\" xml:space=\"preserve\" style=\"white-space: pre\">\n", size
     for (i = 1; i <= NR; i++)
       if (text[i] != "")
         printf "<text x=\"16\" y=\"%d\" fill=\"%s\">%s</text>\n", i * line + 10, text[i] ~ /^\$/ ? "#8fd18f" : "#d5d8de", text[i]

@@ -57,7 +57,7 @@ func describeFile(tree *files.Remote, path string, i *files.Info, target string)
 	return f
 }
 
-// printJSON writes the files of a folder as JSON.
+// printJSON writes the files of a directory as JSON.
 func printJSON(ctx context.Context, w io.Writer, tree *files.Remote, dir string, list []*files.Info) error {
 	enc := fileEncoder(w)
 	for _, i := range list {

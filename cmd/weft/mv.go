@@ -39,7 +39,7 @@ with weft rm -r.
 
 The status is 1 if something was not moved; the rest is moved.`,
 		Example: `  weft mv nfs://127.0.0.1/old nfs://127.0.0.1/new
-  weft mv nfs://192.0.2.7/srv/a nfs://192.0.2.7/srv/b nfs://192.0.2.7/srv/folder/
+  weft mv nfs://192.0.2.7/srv/a nfs://192.0.2.7/srv/b nfs://192.0.2.7/srv/dir/
 
   weft cp -a --verify nfs://192.0.2.7/srv/a nfs://192.0.2.8/srv/ &&
     weft rm -r nfs://192.0.2.7/srv/a       to another server`,
