@@ -16,7 +16,7 @@ const minMULPDU = 128
 // the order of the messages and in increasing TO or MO (RFC 5041 §5.3).
 type Outbound struct {
 	tagged   bool
-	pending  bool // a segment is still to come; tells a zero-length message from a done one
+	pending  bool // a segment is still to come: a message of no octets has one, too
 	version  uint8
 	rsvdULP  [5]byte
 	stagOrQN uint32
@@ -75,11 +75,17 @@ func (o *Outbound) Peek(mulpdu int) int {
 // less counts as 128. Next must not be called on a message that is done.
 func (o *Outbound) Next(mulpdu int, dst []byte) (hdr []byte, off uint32, n int, last bool) {
 	off, n = o.sent, o.Peek(mulpdu)
-	o.sent += uint32(n)
+	hdr, last = o.head(n, dst)
+	o.advance(n)
+	return hdr, off, n, last
+}
+
+// head appends to dst the header of the next segment, of n octets of payload.
+func (o *Outbound) head(n int, dst []byte) (hdr []byte, last bool) {
+	off := o.sent
 	// The segment that takes the last octet is the last, so that a zero-length
 	// message is exactly one segment (RFC 5041 §5.2).
-	last = o.sent == o.length
-	o.pending = !last
+	last = off+uint32(n) == o.length
 	if o.tagged {
 		h := Tagged{
 			Last: last, Version: o.version, RsvdULP: o.rsvdULP[0],
@@ -87,11 +93,17 @@ func (o *Outbound) Next(mulpdu int, dst []byte) (hdr []byte, off uint32, n int, 
 			// at 2^64, which is 0, for memory advertised at the very top.
 			STag: o.stagOrQN, TO: o.to + uint64(off),
 		}
-		return h.Append(dst), off, n, last
+		return h.Append(dst), last
 	}
 	h := Untagged{
 		Last: last, Version: o.version, RsvdULP: o.rsvdULP,
 		QN: o.stagOrQN, MSN: o.msn, MO: off,
 	}
-	return h.Append(dst), off, n, last
+	return h.Append(dst), last
+}
+
+// advance goes on behind a segment of n octets of payload.
+func (o *Outbound) advance(n int) {
+	o.sent += uint32(n)
+	o.pending = o.sent != o.length
 }

@@ -1,5 +1,5 @@
-// This file words the Receiver's refusals: one function for each check of
-// RFC 5041 §7.1, off the path that good segments take.
+// This file makes the errors of the Receiver: one function for each check of
+// RFC 5041 §7.1, off the path of good segments.
 
 package ddp
 
@@ -49,9 +49,9 @@ func (r *Receiver) tooLong(h *Untagged, q *queue, n int) error {
 		h.MSN, h.QN, n, h.MO, q.size)
 }
 
-// refused words a Fault of PlaceTagged. The wrap is told from a violation of
-// bounds here, whatever order the memory below checks them in: every range
-// that wraps is also out of bounds.
+// refused makes the error for a Fault of PlaceTagged. A range that wraps is also out
+// of bounds, so wrap and bounds are told apart here, whatever the memory checks
+// first.
 func (r *Receiver) refused(h *Tagged, n int, f Fault) error {
 	if f == FaultBounds && h.TO+uint64(n-1) < h.TO {
 		f = FaultWrap

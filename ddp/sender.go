@@ -20,19 +20,25 @@ type Sender struct {
 	guard   watchedGuard
 	seq     Sequence
 	msg     Outbound
-	mulpdu  int // of the segment that Next announced
+	n       int // octets of payload of the segment that Next announced
 	header  [UntaggedLen]byte
 }
 
 // NewSender returns the sender of a fresh stream over llp. g, which may be nil, is
 // held around each attempt to write.
 func NewSender(llp LLP, g Guard) *Sender {
-	s := &Sender{llp: llp, version: llp.Version()}
+	s := new(Sender)
+	s.Init(llp, g)
+	return s
+}
+
+// Init makes s what NewSender returns. s must not be copied afterwards.
+func (s *Sender) Init(llp LLP, g Guard) {
+	*s = Sender{llp: llp, version: llp.Version()}
 	if g != nil {
 		s.guard.Guard = g
 		llp.Guard(&s.guard)
 	}
-	return s
 }
 
 // StartTagged submits a message of length octets to (stag, to). The ULP gives the
@@ -66,28 +72,26 @@ func (s *Sender) Drop() { s.msg.pending = false }
 // Next returns what the next segment carries: octets [off, off+n) of the message.
 // The message has to be Active.
 func (s *Sender) Next() (off uint32, n int) {
-	s.mulpdu = s.llp.MULPDU()
-	return s.msg.Offset(), s.msg.Peek(s.mulpdu)
+	s.n = s.msg.Peek(s.llp.MULPDU())
+	return s.msg.sent, s.n
 }
 
 // Append gives the LLP the segment that Next has announced, whose payload is in the
 // given pieces. last reports that it is the last of its message. Append may fault in
 // payload, see [LLP]: the message has not advanced then.
 func (s *Sender) Append(payload [][]byte) (last bool) {
-	after := s.msg
-	hdr, _, _, last := after.Next(s.mulpdu, s.header[:0])
+	hdr, last := s.msg.head(s.n, s.header[:0])
 	s.llp.Append(hdr, payload)
-	s.msg = after
+	s.msg.advance(s.n)
 	return last
 }
 
 // AppendVolatile is Append for payload that others may change at any time. copied
 // reports that nothing refers to it any more.
 func (s *Sender) AppendVolatile(payload [][]byte) (last, copied bool) {
-	after := s.msg
-	hdr, _, _, last := after.Next(s.mulpdu, s.header[:0])
+	hdr, last := s.msg.head(s.n, s.header[:0])
 	copied = s.llp.AppendVolatile(hdr, payload)
-	s.msg = after
+	s.msg.advance(s.n)
 	return last, copied
 }
 

@@ -38,7 +38,7 @@ type ULP interface {
 	// told. Never called with n 0.
 	PlaceUntagged(dst [][]byte, h *Untagged, n int) ([][]byte, error)
 
-	// Unwritable tells that memory which PlaceUntagged gave cannot be written, and
+	// Unwritable reports that memory which PlaceUntagged gave cannot be written, and
 	// why. It returns the error that ends the reception. For memory of PlaceTagged the
 	// error is a [FaultMemory].
 	Unwritable(h *Untagged, cause error) error
@@ -48,16 +48,16 @@ type ULP interface {
 	// much shorter as the ULP likes.
 	LetGo()
 
-	// DeliverTagged tells that a tagged message is wholly in place: h is the
+	// DeliverTagged reports that a tagged message is wholly in place: h is the
 	// header of its last segment, n that segment's payload. It carries the
 	// RsvdULP and STag, as RFC 5041 §4.2 asks.
 	DeliverTagged(h *Tagged, n int) error
 
-	// DeliverUntagged tells that an untagged message of length octets is wholly
+	// DeliverUntagged reports that an untagged message of length octets is wholly
 	// in place: h is the header of its last segment (RFC 5041 §5.4).
 	DeliverUntagged(h *Untagged, length uint32) error
 
-	// Idle tells that all that has arrived was handed over and the stream is
+	// Idle reports that all that has arrived was handed over and the stream is
 	// about to wait for more.
 	Idle()
 }

@@ -59,8 +59,8 @@ func (in *inbound) deliverAtomicResponse(length uint32) error {
 	return in.respond(r.Original)
 }
 
-// atomicFault is the error of an atomic that was not done: no RDMA header is
-// told (RFC 7306 §8.1).
+// atomicFault is the error of an atomic that was not executed. The Terminate message
+// has no RDMA header for it (RFC 7306 §8.1).
 func (r *request) atomicFault(aligned bool, f ddp.Fault) error {
 	var err error = NewProtectionError(f, "%s at offset %#x of STag 0x%08x: %s", r.op.AOpCode, r.op.TO, r.op.STag, f.Reason())
 	if f == ddp.NoFault && !aligned {

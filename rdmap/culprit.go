@@ -2,12 +2,11 @@ package rdmap
 
 import "github.com/weft-rdma/weft/ddp"
 
-// Culprit finds the Read or atomic of ours that the peer's Terminate message
-// reports as its cause: it is outstanding, and the header of the segment at
-// fault, and of the Read Request if there is one, are what was sent for it.
-// Every other cause, a Send or Write of ours included, cannot be told for sure
-// from a message that carries no more than headers. Called by the goroutine of
-// Reader.
+// Culprit finds the Read or atomic of this side that the peer's Terminate message
+// names as its cause: it is outstanding, and the header of the segment at fault, and
+// of the Read Request if there is one, are those that were sent for it. Other causes,
+// like a Send or Write, cannot be identified by headers alone. The goroutine of Reader
+// calls it.
 func (s *Stream) Culprit(e *TerminateError) (ticket uint64, ok bool) {
 	var p pending
 	ok = s.responses.find(&p, func(p *pending) bool {
@@ -16,7 +15,7 @@ func (s *Stream) Culprit(e *TerminateError) (ticket uint64, ok bool) {
 	return p.ticket, ok
 }
 
-// named reports that e tells of the segment that carried the request.
+// named reports whether e names the segment that carried the request.
 func (p *pending) named(e *TerminateError) bool {
 	var h ddp.Untagged
 	if !h.Parse(e.DDPHeader) {
@@ -26,7 +25,7 @@ func (p *pending) named(e *TerminateError) bool {
 	return h.QN == QueueRequest && h.MSN == p.msn && op == p.opcode
 }
 
-// asked reports that r, if there is one, is the request or what was left of it
+// asked reports whether r, if there is one, is the request or what was left of it
 // when it failed (RFC 5040 §4.8).
 func (p *pending) asked(r *ReadRequest) bool {
 	return r == nil || r.SinkSTag == p.sinkSTag && r.Size <= p.length && r.SinkTO+uint64(r.Size) == p.sinkTO+uint64(p.length)

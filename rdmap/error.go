@@ -119,9 +119,9 @@ type TerminateError struct {
 	Remote bool  // the peer sent the message
 	Err    error // what made us send it, if we did
 
-	SegmentLength uint16       // length of the DDP segment at fault, 0 if not told
-	DDPHeader     []byte       // header of that segment, 14 or 18 octets, nil if not told
-	ReadRequest   *ReadRequest // the Read Request at fault and what was left of it, nil if not told
+	SegmentLength uint16       // length of the DDP segment at fault, 0 if unknown
+	DDPHeader     []byte       // header of that segment, 14 or 18 octets, nil if unknown
+	ReadRequest   *ReadRequest // the Read Request at fault and what was left of it, nil if unknown
 
 	Swapped bool   // the message came in the bit order described at Terminate
 	Raw     []byte // the message's payload as received
@@ -165,12 +165,12 @@ func (e *TerminateError) Error() string {
 	}
 	s := "the peer terminated the stream: " + Describe(e.Layer, e.EType, e.Code) + e.about()
 	if e.Swapped {
-		s += fmt.Sprintf(", told in swapped bit order as % x", e.Raw[:terminateControlLen])
+		s += fmt.Sprintf(", received in swapped bit order as % x", e.Raw[:terminateControlLen])
 	}
 	return s
 }
 
-// about names the message at fault, as far as the peer told which it was.
+// about names the message at fault, as far as the peer identified it.
 func (e *TerminateError) about() string {
 	var tagged ddp.Tagged
 	var untagged ddp.Untagged
@@ -258,7 +258,6 @@ var codeWords = map[[3]uint8]string{
 }
 
 // hints say what a code of the peer's may mean, where its name does not say enough.
-// Who found the error knows which of them it is.
 var hints = map[[3]uint8]string{
 	{LayerRDMA, RemoteProtection, CodeInvalidSTag}:      "no memory has it, or not any more",
 	{LayerRDMA, RemoteProtection, CodeBounds}:           "the region or window does not have all of the octets",

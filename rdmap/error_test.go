@@ -88,7 +88,7 @@ func TestTerminateErrorSaysWhoTerminatedAndWhy(t *testing.T) {
 		want string
 	}{
 		{NewTerminateError(unhex(t, "1101c000 0012"+writeWire)), "the peer terminated the stream: DDP tagged buffer error: base or bounds violation: the region or window does not have all of the octets (1/1/01), about RDMA Write at offset 0x1000 of STag 0x00001234"},
-		{NewTerminateError(unhex(t, "02020300")), "the peer terminated the stream: MPA error: CRC mismatch (2/0/02), told in swapped bit order as 02 02 03 00"},
+		{NewTerminateError(unhex(t, "02020300")), "the peer terminated the stream: MPA error: CRC mismatch (2/0/02), received in swapped bit order as 02 02 03 00"},
 		{NewTerminateError(unhex(t, "11020000")), "the peer terminated the stream: DDP tagged buffer error: no access: the region lacks Remote Write, " +
 			"its queue pair does not enable writes, or it is of another domain or stream (1/1/02)"},
 		{NewTerminateError(unhex(t, "0100e000 002e"+requestWire+readWire)), "the peer terminated the stream: RDMA remote protection error: invalid STag: " +

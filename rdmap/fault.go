@@ -74,8 +74,8 @@ func errReadDisabled() error {
 	return &refusal{etype: ddp.UntaggedBuffer, code: ddp.CodeInvalidQN, detail: "RDMA Reads are not enabled on this stream"}
 }
 
-// A refusal is RDMAP's own decision that the peer is told of with a code of
-// DDP's, because queue 1 is RDMAP's to fill.
+// A refusal is a decision of RDMAP that is reported with a code of DDP, because the
+// buffers of queue 1 are RDMAP's.
 type refusal struct {
 	etype, code uint8
 	detail      string

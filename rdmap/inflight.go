@@ -6,23 +6,23 @@ import (
 	"github.com/weft-rdma/weft/ddp"
 )
 
-// A leaving is a segment, or the end of a message, on its way to the transport.
-type leaving struct {
+// An appendedSegment is a segment that was appended and not written.
+type appendedSegment struct {
 	frame  uint64 // the count of segments appended when it had been appended
 	ticket uint64
 	kind   messageKind
 	last   bool
 }
 
-// A dropped is one that will not leave.
-type dropped struct {
-	leaving
+// A truncated is a segment that will not be written.
+type truncated struct {
+	appendedSegment
 	answer request // if kind is kindAnswer: what is answered, sent before this segment
 }
 
 // fault is the error of an answer whose source was found to be unusable after this
 // segment had been gathered.
-func (d *dropped) fault(f ddp.Fault) error {
+func (d *truncated) fault(f ddp.Fault) error {
 	return services[d.answer.opcode].refused(&d.answer, f)
 }
 
@@ -30,22 +30,22 @@ func (d *dropped) fault(f ddp.Fault) error {
 // run of segments of one message is enough to say which messages are complete
 // and which one a segment belongs to.
 type inflight struct {
-	*ledger
+	*inflightBuf
 	terminated bool // the Terminate message has been appended: nothing follows
 }
 
-// A ledger is the memory of an inflight that is not empty. It comes from the pool
+// An inflightBuf is the memory of an inflight that is not empty. It comes from the pool
 // and goes back there.
-type ledger struct {
-	segments deque[leaving]
+type inflightBuf struct {
+	segments deque[appendedSegment]
 	answers  deque[request] // of the segments that are kindAnswer, one each
 }
 
-var ledgers = sync.Pool{New: func() any { return new(ledger) }}
+var inflightBufs = sync.Pool{New: func() any { return new(inflightBuf) }}
 
 // len is the number of entries.
 func (q *inflight) len() int {
-	if q.ledger == nil {
+	if q.inflightBuf == nil {
 		return 0
 	}
 	return q.segments.n
@@ -53,10 +53,10 @@ func (q *inflight) len() int {
 
 // push notes the segment of m that made frame segments in all.
 func (q *inflight) push(frame uint64, m *message, last bool) {
-	if q.ledger == nil {
-		q.ledger = ledgers.Get().(*ledger)
+	if q.inflightBuf == nil {
+		q.inflightBuf = inflightBufs.Get().(*inflightBuf)
 	}
-	*q.segments.pushBack() = leaving{frame, m.ticket, m.kind, last}
+	*q.segments.pushBack() = appendedSegment{frame, m.ticket, m.kind, last}
 	switch m.kind {
 	case kindAnswer:
 		*q.answers.pushBack() = m.req
@@ -68,7 +68,7 @@ func (q *inflight) push(frame uint64, m *message, last bool) {
 // written drops the segments that are among the first frames written, and
 // returns the ticket of the last operation that is thereby complete.
 func (q *inflight) written(frames uint64) (ticket uint64, any bool) {
-	if q.ledger == nil {
+	if q.inflightBuf == nil {
 		return 0, false
 	}
 	for q.segments.n > 0 {
@@ -84,19 +84,19 @@ func (q *inflight) written(frames uint64) (ticket uint64, any bool) {
 		}
 		q.segments.popFront()
 	}
-	q.settle()
+	q.release()
 	return ticket, any
 }
 
 // truncate drops segment number frame, counted from 0, and all after it, and
-// returns the one dropped first.
-func (q *inflight) truncate(frame uint64) (first dropped, ok bool) {
+// returns the one truncated first.
+func (q *inflight) truncate(frame uint64) (first truncated, ok bool) {
 	for q.len() > 0 {
 		e := q.segments.at(q.segments.n - 1)
 		if e.frame <= frame {
 			return first, ok
 		}
-		first, ok = dropped{leaving: *e}, true
+		first, ok = truncated{appendedSegment: *e}, true
 		switch e.kind {
 		case kindAnswer:
 			first.answer = *q.answers.at(q.answers.n - 1)
@@ -106,14 +106,14 @@ func (q *inflight) truncate(frame uint64) (first dropped, ok bool) {
 		}
 		q.segments.popBack()
 	}
-	q.settle()
+	q.release()
 	return first, ok
 }
 
-// settle gives the memory back when nothing is under way.
-func (q *inflight) settle() {
-	if q.ledger != nil {
-		ledgers.Put(q.ledger)
-		q.ledger = nil
+// release returns the memory to the pool.
+func (q *inflight) release() {
+	if q.inflightBuf != nil {
+		inflightBufs.Put(q.inflightBuf)
+		q.inflightBuf = nil
 	}
 }

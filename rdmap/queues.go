@@ -5,8 +5,8 @@ import (
 	"sync/atomic"
 )
 
-// A request is a Read or atomic that the peer asked for and that has not been
-// answered: an entry of the inbound RDMA Read Request Queue.
+// A request is a Read or atomic of the peer that has not been answered: an entry of
+// the inbound RDMA Read Request Queue.
 type request struct {
 	opcode Opcode        // of the request
 	read   ReadRequest   // of a Read
@@ -27,7 +27,7 @@ type requestQueue struct {
 	n     int
 	empty chan struct{} // closed when n is 0, if somebody asked
 
-	count atomic.Int32 // n, for those who only want to know whether there is anything
+	count atomic.Int32 // n, to be read without mu
 }
 
 func (q *requestQueue) init(depth int) { q.limit, q.ring = depth, make([]request, depth) }
@@ -36,13 +36,13 @@ func (q *requestQueue) init(depth int) { q.limit, q.ring = depth, make([]request
 func (q *requestQueue) resize(limit int) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	q.ring, q.head = rerung(q.ring, q.head, q.n, limit)
+	q.ring, q.head = growRing(q.ring, q.head, q.n, limit)
 	q.limit = limit
 }
 
-// rerung is a ring whose n elements from head on are moved to one that has room
-// for limit, if it has not already.
-func rerung[T any](ring []T, head, n, limit int) ([]T, int) {
+// growRing returns a ring with room for limit elements, and the index of the first: ring
+// itself, or a copy of its n elements from head on.
+func growRing[T any](ring []T, head, n, limit int) ([]T, int) {
 	if limit <= len(ring) {
 		return ring, head
 	}
@@ -59,8 +59,8 @@ func (q *requestQueue) len() int {
 	return q.n
 }
 
-// full reports that the peer has all its requests outstanding, and how many
-// those are.
+// full reports whether the peer has as many requests outstanding as limit, IRD,
+// allows.
 func (q *requestQueue) full() (limit int, full bool) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -75,12 +75,12 @@ func (q *requestQueue) drained() <-chan struct{} {
 		q.empty = make(chan struct{})
 	}
 	ch := q.empty
-	q.settle()
+	q.notifyEmpty()
 	return ch
 }
 
-// settle tells those who wait for the queue to be empty; needs mu.
-func (q *requestQueue) settle() {
+// notifyEmpty closes the channel of drained if the queue is empty; needs mu.
+func (q *requestQueue) notifyEmpty() {
 	if q.n == 0 && q.empty != nil {
 		close(q.empty)
 		q.empty = nil
@@ -117,15 +117,15 @@ func (q *requestQueue) pop() {
 	q.mu.Lock()
 	q.head = (q.head + 1) % len(q.ring)
 	q.n--
-	q.settle()
+	q.notifyEmpty()
 	q.mu.Unlock()
 }
 
-// A pending is a Read or atomic of ours that waits for its answer.
+// A pending is a Read or atomic of this side that waits for its response.
 type pending struct {
 	ticket   uint64
 	opcode   Opcode // of the request
-	rtr      bool   // the Read that opens a peer-to-peer stream: nobody's operation
+	rtr      bool   // the Read that opens a peer-to-peer stream: no operation of the ULP
 	msn      uint32 // of the request
 	id       uint32 // of an atomic: Request Identifier
 	sinkSTag uint32
@@ -136,12 +136,12 @@ type pending struct {
 // A responseQueue holds our requests in the order sent. The owner of the
 // outgoing half fills it, the receiving goroutine empties it.
 type responseQueue struct {
-	mu    sync.Mutex
-	limit atomic.Int32 // requests that may be outstanding: ORD; changes under mu
-	ring  []pending
-	head  int
-	n     int
-	open  int // those that the ULP has not been told of: what a fence waits for
+	mu         sync.Mutex
+	limit      atomic.Int32 // requests that may be outstanding: ORD; changes under mu
+	ring       []pending
+	head       int
+	n          int
+	unreported int // requests whose response the ULP has not seen: what a fence waits for
 }
 
 func (q *responseQueue) init(limit, depth int) {
@@ -153,19 +153,18 @@ func (q *responseQueue) init(limit, depth int) {
 func (q *responseQueue) resize(limit int) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	q.ring, q.head = rerung(q.ring, q.head, q.n, limit)
+	q.ring, q.head = growRing(q.ring, q.head, q.n, limit)
 	q.limit.Store(int32(limit))
 }
 
-// settled reports that the ULP has been told of every answer.
-func (q *responseQueue) settled() bool {
+// allReported reports whether the ULP has seen every response.
+func (q *responseQueue) allReported() bool {
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	return q.open == 0
+	return q.unreported == 0
 }
 
-// full reports that all the requests that may be outstanding are, and how many
-// those are.
+// full reports whether as many requests are outstanding as limit, ORD, allows.
 func (q *responseQueue) full() (limit int, full bool) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -173,7 +172,7 @@ func (q *responseQueue) full() (limit int, full bool) {
 	return limit, q.n >= limit
 }
 
-// find copies to p the request that f is true of, if there is one.
+// find copies to p the first request for which f returns true.
 func (q *responseQueue) find(p *pending, f func(*pending) bool) bool {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -189,7 +188,7 @@ func (q *responseQueue) push(p *pending) {
 	q.mu.Lock()
 	q.ring[(q.head+q.n)%len(q.ring)] = *p
 	q.n++
-	q.open++
+	q.unreported++
 	q.mu.Unlock()
 }
 
@@ -204,7 +203,7 @@ func (q *responseQueue) front(p *pending) bool {
 	return true
 }
 
-// pop makes room for another request; settle follows.
+// pop makes room for another request; reported follows.
 func (q *responseQueue) pop() {
 	q.mu.Lock()
 	q.head = (q.head + 1) % len(q.ring)
@@ -212,11 +211,10 @@ func (q *responseQueue) pop() {
 	q.mu.Unlock()
 }
 
-// settle tells that the ULP has been told of the answer to a request popped:
-// what it had to do, to put an atomic's value in place or to invalidate a sink,
-// is done.
-func (q *responseQueue) settle() {
+// reported notes that the ULP has seen the response to a request popped: it has put the
+// value of an atomic in place, or invalidated the sink of a Read.
+func (q *responseQueue) reported() {
 	q.mu.Lock()
-	q.open--
+	q.unreported--
 	q.mu.Unlock()
 }

@@ -33,10 +33,10 @@ func TestQueuesKeepTheOrderOfRequests(t *testing.T) {
 			}
 			in.pop()
 			out.pop()
-			if out.settled() {
+			if out.allReported() {
 				t.Fatal("settled before the ULP was told")
 			}
-			out.settle()
+			out.reported()
 		}
 	}
 }
@@ -58,10 +58,10 @@ func TestALimitChangesUnderRequests(t *testing.T) {
 			out.push(&pending{})
 			in.pop()
 			out.pop()
-			if out.settled() {
+			if out.allReported() {
 				t.Fatal("settled before the ULP was told")
 			}
-			out.settle()
+			out.reported()
 		}
 		for i := range tt.held {
 			in.push(&request{length: i})
@@ -87,13 +87,13 @@ func TestALimitChangesUnderRequests(t *testing.T) {
 			}
 			in.pop()
 			out.pop()
-			if out.settled() {
+			if out.allReported() {
 				t.Fatal("settled before the ULP was told")
 			}
-			out.settle()
+			out.reported()
 		}
-		if in.len() != 0 || !out.settled() {
-			t.Errorf("%+v: %d are left, settled: %v", tt, in.len(), out.settled())
+		if in.len() != 0 || !out.allReported() {
+			t.Errorf("%+v: %d are left, settled: %v", tt, in.len(), out.allReported())
 		}
 	}
 }

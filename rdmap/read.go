@@ -41,8 +41,8 @@ var reads = service{
 	},
 }
 
-// readFault is the error of a Read Request whose source was refused. What is told is
-// the request with what was left of it (RFC 5040 §4.8).
+// readFault is the error of a Read Request whose source was refused. The Terminate
+// message has the request with what was left of it (RFC 5040 §4.8).
 func (r *request) readFault(f ddp.Fault) error {
 	left := r.read.Advanced(r.sent)
 	err := NewProtectionError(f, "%s: %s", left.words(), f.Reason())

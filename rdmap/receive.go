@@ -7,15 +7,22 @@ import (
 	"github.com/weft-rdma/weft/ddp"
 )
 
-// An inbound is the incoming half of a Stream: it tells DDP what it thinks of
-// each segment and where it belongs. All of it runs in the goroutine of Reader, or
-// in one in Poll while that waits: the receiving goroutine.
+// An inbound is the incoming half of a Stream. For each segment
+//
+//  1. AdmitTagged or AdmitUntagged checks version, opcode and the order of messages,
+//  2. Buffer, at the first segment of an untagged message, readies its buffer,
+//  3. PlaceTagged or PlaceUntagged finds the memory for the payload,
+//  4. DeliverTagged or DeliverUntagged handles the message that it ends.
+//
+// All of it runs in the receiving goroutine: that of Reader, or one in Poll while
+// Reader waits. There are no locks but those of the queues that it shares with the
+// outgoing half.
 type inbound struct {
 	s        *Stream
 	receiver *ddp.Receiver
 	opened   bool // a segment has arrived
 	proven   bool // and was in order: the peer is ready
-	kick     bool // what arrived gave us something to send
+	kick     bool // there is something to send because of what arrived
 
 	op         Opcode    // of the segment at hand
 	invalidate uint32    // its Invalidate STag
@@ -55,7 +62,7 @@ func (in *inbound) run() error {
 	return in.offence(err)
 }
 
-// unfinished reports that a message has begun and not ended.
+// unfinished reports whether a message has begun and not ended.
 func (in *inbound) unfinished() bool {
 	_, open := in.receiver.UnfinishedTagged()
 	for qn := uint32(0); qn < ddp.Queues && !open; qn++ {
@@ -64,8 +71,8 @@ func (in *inbound) unfinished() bool {
 	return open
 }
 
-// first notes the first segment, which opens the fence of a responder
-// (RFC 5044 §7.1.2 rule 4), or that one before was in order.
+// first reports whether this is the first segment, which opens the fence of a
+// responder (RFC 5044 §7.1.2 rule 4). A later one proves that the first was in order.
 func (in *inbound) first() (first bool) {
 	if in.opened {
 		in.prove()
@@ -76,9 +83,9 @@ func (in *inbound) first() (first bool) {
 	return true
 }
 
-// prove notes that the peer has shown itself ready: by a segment in which
-// nothing is wrong and which does not end the stream (RFC 6581 §8: an initiator
-// that cannot go on sends a Terminate in place of its first message).
+// prove notes that the peer is ready: it has sent a segment that is in order and does
+// not end the stream (RFC 6581 §8: an initiator that cannot go on sends a Terminate
+// in place of its first message).
 func (in *inbound) prove() {
 	if !in.proven {
 		in.proven = true
@@ -130,9 +137,9 @@ func (in *inbound) AdmitTagged(h *ddp.Tagged, n int) error {
 	return in.admitResponse(h, n)
 }
 
-// admitResponse holds a Read Response to the oldest Read of ours that waits:
-// STag, offset and length must be those asked for, always. Otherwise a response
-// would be a Write in disguise (RFC 5040 §5.2.2, RFC 5042 §5.4).
+// admitResponse compares a Read Response with the oldest Read that waits: STag, offset
+// and length must be those requested. Otherwise a response would be a Write in
+// disguise (RFC 5040 §5.2.2, RFC 5042 §5.4).
 func (in *inbound) admitResponse(h *ddp.Tagged, n int) error {
 	p := &in.response
 	if !in.s.responses.front(p) || p.opcode != OpReadRequest {
@@ -150,7 +157,7 @@ func (in *inbound) admitResponse(h *ddp.Tagged, n int) error {
 		in.mismatch = ddp.FaultBounds
 	}
 	switch {
-	case in.mismatch != ddp.NoFault: // DDP asks for the memory, and is told
+	case in.mismatch != ddp.NoFault: // PlaceTagged reports it
 	case h.Last && in.got < uint64(p.length):
 		return errShortResponse(in.got, p.length)
 	case !h.Last && in.got == uint64(p.length):
@@ -209,7 +216,7 @@ func (in *inbound) Buffer(qn, _ uint32) (size uint64, ok bool, err error) {
 		if in.rtr {
 			return 0, true, nil // RFC 6581 §9.2: completes nothing
 		}
-		in.prove() // those who post receives only then may be waited for
+		in.prove() // the ULP may post receives only when the stream is ready
 		size, ok = in.s.ulp.Receive()
 		if n, fixed := in.message.fixedLength(); fixed {
 			size = uint64(n) // goes into the completion, not into the buffer
@@ -269,11 +276,11 @@ func (in *inbound) DeliverTagged(_ *ddp.Tagged, n int) error {
 	return in.respond(0)
 }
 
-// respond completes the oldest Read or atomic of ours.
+// respond completes the oldest Read or atomic of this side.
 func (in *inbound) respond(value uint64) error {
 	p := &in.response
 	in.s.responses.pop()
-	defer in.s.responses.settle()
+	defer in.s.responses.reported()
 	in.kick = true // ORD or a fence may have held something back
 	if p.rtr {
 		return nil
@@ -305,13 +312,13 @@ func (in *inbound) deliverRequest(length uint32) error {
 	return nil
 }
 
-// terminated ends the reception with what the peer said.
+// terminated ends the reception with the peer's Terminate message.
 func (in *inbound) terminated(length uint32) error {
 	in.s.Stats.TerminatesIn.Add(1)
 	return remoteTerminate(in.terminate[:length])
 }
 
-// Idle lets go of memory and starts what the segments asked for.
+// Idle releases memory and sends what the segments gave reason to.
 func (in *inbound) Idle() {
 	in.s.ulp.Idle()
 	if in.kick {

@@ -1,6 +1,6 @@
 package rdmap
 
-// Requester: our own operations become messages.
+// The requester: operations of the ULP become messages.
 
 // startOperation starts the next operation of the send queue, unless it has to
 // wait: for its fence, or because ORD requests are outstanding, which stalls
@@ -13,11 +13,11 @@ func (o *outbound) startOperation() bool {
 	if !o.stalled && !s.ulp.Next(op) {
 		return false
 	}
-	o.stalled = op.Fence && !s.responses.settled()
+	o.stalled = op.Fence && !s.responses.allReported()
 	if op.Opcode.Requests() {
 		ord, full := s.responses.full()
 		if ord == 0 {
-			// It would wait for ever.
+			// It would never start.
 			o.stalled = false
 			s.ulp.Failed(op.Ticket, ErrNoORD)
 			return false

@@ -1,6 +1,6 @@
 package rdmap
 
-// Responder: the peer's Reads and atomics are answered, without the ULP.
+// The responder: Reads and atomics of the peer are answered without the ULP.
 
 // startAnswer starts the response to the peer's oldest request. Requests are
 // served one after the other in the order of their arrival, Reads and atomics
@@ -14,9 +14,9 @@ func (o *outbound) startAnswer() bool {
 	return services[m.req.opcode].answer(o, &m.req)
 }
 
-// unanswered ends the stream because of a request that cannot be answered. The
-// ULP learns of it first, so that it has an event to tell of; with the stream's
-// Terminate set in any case the request is not tried again.
+// unanswered ends the stream because of a request that cannot be answered. The ULP
+// is called first, so that it can raise an event. Terminate is called in any case, so
+// that the request is not tried again.
 func (o *outbound) unanswered(err error) {
 	o.s.ulp.Unanswered(err)
 	o.s.Terminate(err)

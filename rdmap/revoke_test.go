@@ -110,7 +110,7 @@ func TestReadResponseRevokedAsItIsCutTellsWhatWasLeft(t *testing.T) {
 // An Atomic Response refers to no memory, but may be dropped with segments
 // that do.
 func TestDroppedAtomicResponseTellsItsRequest(t *testing.T) {
-	d := dropped{answer: request{opcode: OpAtomicRequest, op: AtomicRequest{STag: 0x44}, length: 70}}
+	d := truncated{answer: request{opcode: OpAtomicRequest, op: AtomicRequest{STag: 0x44}, length: 70}}
 	m := (&Stream{rv: 1}).newTerminate(d.fault(ddp.FaultSTag)).err
 	if m.Code != CodeInvalidSTag || m.ReadRequest != nil || m.SegmentLength != 70 || !strings.Contains(m.Error(), "0x00000044") {
 		t.Errorf("%v: %+v", m, m)

@@ -13,7 +13,7 @@ type Config struct {
 	// outstanding from the peer and to the peer (RFC 5040 §6.1).
 	IRD, ORD int
 
-	// Initiator tells that the other side waits for our first message. RTR is
+	// Initiator: the peer may send only after the first message of this side. RTR is
 	// then the ready-to-receive message to begin with, or none; on the
 	// responder it is the set of those that the peer may begin with
 	// (RFC 6581 §9.2).
@@ -52,13 +52,10 @@ type Config struct {
 // goes out and what comes in; its goroutines are the caller's:
 //
 //   - Reader receives until the stream ends; it runs in a goroutine of its own.
-//   - Poll may be called by anyone who waits for something to be received.
-//   - Kick may be called by anyone who has given the ULP something to send: it
-//     sends at once, in the caller's goroutine, what can be sent without
-//     waiting.
+//   - Kick is called when the ULP has something to send: it sends at once, in the
+//     caller's goroutine, what can be sent without waiting.
 //   - TakeOver sends what could not be sent without waiting, in a goroutine that
-//     there needs to be no longer than it lasts; see Config.HandOver. Writer does
-//     so in one that stays.
+//     lives only for the call; see Config.HandOver. Writer does so in one that stays.
 type Stream struct {
 	llp ddp.LLP
 	ulp ULP
@@ -127,9 +124,9 @@ func (s *Stream) Ready() <-chan struct{} { return s.ready }
 // Heard reports that a segment of the peer has arrived, whatever it was.
 func (s *Stream) Heard() bool { return s.heard.Load() }
 
-// Nudge sends an empty RDMA Write, behind the message that is being sent: it is
-// nobody's operation, and has no effect at the peer but that something has arrived
-// (RFC 5040 §5.1). The end of the stream goes before it.
+// Nudge sends an empty RDMA Write behind the message that is being sent. It belongs to
+// no operation, and its only effect at the peer is that something has arrived (RFC
+// 5040 §5.1). The end of the stream goes before it.
 func (s *Stream) Nudge() {
 	s.nudges.Store(true)
 	s.Kick()
@@ -142,13 +139,14 @@ func (s *Stream) Nudge() {
 func (s *Stream) Close() { s.closing.Store(true) }
 
 // Abandon ends the outgoing half at the next boundary of a segment, without a
-// Terminate message: the peer has sent one. It takes effect with the next Kick.
+// Terminate message, because the peer has sent one. It takes effect with the next
+// Kick.
 func (s *Stream) Abandon() {
 	s.abandoned.Store(true)
 	s.Close()
 }
 
-// PeerClosed tells that the peer's half has ended. Config.PeerClosed follows
+// PeerClosed notes that the peer's half has ended. Config.PeerClosed follows
 // from the next Kick.
 func (s *Stream) PeerClosed() { s.peerClosed.Store(true) }
 
@@ -181,5 +179,6 @@ func (s *Stream) ORD() int { return int(s.responses.limit.Load()) }
 
 // Reader receives until the stream ends and says why: io.EOF when the peer
 // closed between messages, ErrUnfinished when it closed within one, a
-// *TerminateError when the peer terminated the stream, otherwise what was wrong. It sends nothing; Terminate does.
+// *TerminateError when the peer terminated the stream, otherwise what was wrong. It
+// sends nothing; Terminate does.
 func (s *Stream) Reader() error { return s.in.run() }

@@ -7,16 +7,16 @@ import (
 	"github.com/weft-rdma/weft/ddp"
 )
 
-// A stream's end by Terminate (RFC 5040 §5.4, §7.1): the first error is the one
-// that is told, and nothing is sent after it.
+// The end of a stream by a Terminate message (RFC 5040 §5.4, §7.1): the first error is
+// the one that is reported, and nothing is sent after it.
 
-// coded is what every layer's errors have: the numbers that name them in a
-// Terminate message. RDMAP passes on those of the layers below unread.
+// coded is implemented by the errors of every layer: the numbers that name them in a
+// Terminate message. RDMAP copies those of the layers below.
 type coded interface {
 	TerminateCode() (layer, etype, code uint8)
 }
 
-// An offence is an error together with the peer's message that was at fault.
+// An offence is an error together with the segment of the peer that was at fault.
 type offence struct {
 	err    error
 	header []byte // its DDP header
@@ -116,9 +116,9 @@ func (o *outbound) startTerminate(t *outgoingTerminate) {
 }
 
 // Refuse ends a stream that has not begun, because of a failed start-up, with a
-// Terminate message that reports err (RFC 6581 §8), and closes llp; one that
-// cannot be sent is made up for by a reset. It waits for the peer to close, so the
-// caller limits the time.
+// Terminate message that reports err (RFC 6581 §8), and closes llp. If the message
+// cannot be sent, llp is reset. Refuse waits for the peer to close: the caller limits
+// the time.
 func Refuse(llp ddp.LLP, err error) *TerminateError {
 	s := &Stream{rv: llp.Version()}
 	t := s.newTerminate(err)

@@ -148,8 +148,8 @@ func TestTerminateBeforeTheFirstMessageIsNotWaitedFor(t *testing.T) {
 		r.Kick()
 		want(t, name+": sent", r.sent())
 		want(t, name+": shut", r.line.shut)
-		if end != errUntold {
-			t.Errorf("%s: the outgoing half ended with %v, want %v", name, end, errUntold)
+		if end != errUnreported {
+			t.Errorf("%s: the outgoing half ended with %v, want %v", name, end, errUnreported)
 		}
 	}
 }

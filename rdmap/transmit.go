@@ -9,9 +9,19 @@ import (
 	"github.com/weft-rdma/weft/internal/pages"
 )
 
-// An outbound is the outgoing half of a Stream. One goroutine at a time owns
-// it: the one that rang the bell when nobody did, until it has sent all there
-// is, or hands over to one that may wait.
+// An outbound is the outgoing half of a Stream.
+//
+//  1. Kick raises the bell. The caller that raises it from 0 owns the half.
+//  2. The owner gathers a batch: a Terminate message before all else, then responses
+//     to the peer and operations of the ULP in turns, one whole message at a time.
+//  3. It writes the batch, and reports to the ULP which operations have left.
+//  4. It repeats this until there is nothing to send and the bell did not move: then it
+//     sets the bell to 0. If it would have to wait, or has sent its budget, it hands the
+//     half over to TakeOver, in a goroutine that may wait.
+//
+// Locking: ownership is the lock. The mutex owner is held by the owner while it works,
+// only so that Stop can wait for it and Kick never does. Fields above it may be used
+// by any goroutine, those below by the owner.
 type outbound struct {
 	s *Stream
 
@@ -22,14 +32,14 @@ type outbound struct {
 	owner   sync.Mutex    // held by the owner while it is at work, for Stop
 
 	// All below belongs to the owner.
-	ddp      *ddp.Sender
+	ddp      ddp.Sender
 	msg      message   // the message being cut into segments, if the sender is Active
 	op       Operation // taken off the send queue but waiting for ORD or a fence, if stalled
 	stalled  bool
 	answers  bool // the peer's requests come next; they take turns with the send queue
 	rtr      bool // the ready-to-receive message is still to be sent
 	dead     bool // nothing more will be sent
-	told     bool // Config.PeerClosed has been called
+	reported bool // Config.PeerClosed has been called
 	opened   bool // Config.Opened has been called, if there is one
 	inflight inflight
 	pieces   [][]byte // payload of the segment at hand, else empty
@@ -51,17 +61,17 @@ const (
 	kindOperation messageKind = iota // Send, Write, Immediate Data: complete when written
 	kindQuestion                     // Read Request, Atomic Request: complete when answered
 	kindAnswer                       // Read Response, Atomic Response
-	kindRTR                          // ready-to-receive message, or a nudge: nobody's operation
+	kindRTR                          // ready-to-receive message, or a nudge: no operation of the ULP
 	kindTerminate                    // the last one
 )
 
-// budget is how many batches a goroutine that did not come to send (a poster,
-// the receiver) sends before it hands over.
+// budget is how many batches a goroutine with other work (a poster, the receiver) sends
+// before it hands over.
 const budget = 1
 
 func (o *outbound) init(s *Stream) {
 	o.s = s
-	o.ddp = ddp.NewSender(s.llp, s.cfg.Hold)
+	o.ddp.Init(s.llp, s.cfg.Hold)
 	o.rtr = s.cfg.Initiator && s.cfg.RTR != 0
 	if s.cfg.HandOver == nil {
 		o.handoff = make(chan struct{}, 1)
@@ -84,8 +94,8 @@ func (s *Stream) Kick() {
 	o.handOver()
 }
 
-// KickLater is Kick for those who are about to give the ULP more to send: TakeOver
-// sends all of it, together.
+// KickLater is Kick for a caller that is about to give the ULP more to send: TakeOver
+// sends all of it together.
 func (s *Stream) KickLater() {
 	if s.out.bell.Add(1) == 1 {
 		s.out.handOver()
@@ -168,8 +178,8 @@ func (o *outbound) step(wait bool) (progress, error) {
 	peerClosed := s.peerClosed.Load()
 	if o.gather() {
 		switch {
-		case peerClosed && !o.told:
-			o.told = true
+		case peerClosed && !o.reported:
+			o.reported = true
 			s.cfg.PeerClosed()
 			return more, nil
 		case ending:
@@ -177,7 +187,7 @@ func (o *outbound) step(wait bool) (progress, error) {
 			// message has not come, is not waited for. The peer would take FIN
 			// for a graceful close: the LLP stream is to be reset.
 			if s.term.Load() != nil && o.ddp.Fenced() {
-				return free, errUntold
+				return free, errUnreported
 			}
 			o.dead = true
 		}
@@ -188,7 +198,7 @@ func (o *outbound) step(wait bool) (progress, error) {
 		o.account()
 		switch {
 		case err != nil:
-			if err := o.mend(err); err != nil {
+			if err := o.flushFailed(err); err != nil {
 				return free, err
 			}
 			continue
@@ -207,13 +217,13 @@ func (o *outbound) step(wait bool) (progress, error) {
 }
 
 var (
-	errStopped = errors.New("rdmap: stream stopped")
-	errUntold  = errors.New("rdmap: stream ended before the peer's first message: it cannot be told why")
+	errStopped    = errors.New("rdmap: stream stopped")
+	errUnreported = errors.New("rdmap: stream ended before the peer's first message: it cannot be told why")
 )
 
-// mend deals with an error of Flush: those of memory concern the segments that refer to
-// it and not those before.
-func (o *outbound) mend(err error) error {
+// flushFailed deals with an error of Flush: those of memory concern the segments that
+// refer to it, and not those before.
+func (o *outbound) flushFailed(err error) error {
 	s := o.s
 	var unreadable *ddp.UnreadableError
 	switch {
@@ -229,7 +239,7 @@ func (o *outbound) mend(err error) error {
 	return err
 }
 
-// account tells the ULP which operations the transport has taken over.
+// account reports to the ULP which operations the transport has taken over.
 func (o *outbound) account() {
 	written := o.ddp.Written()
 	if written > 0 && !o.opened {
@@ -316,9 +326,9 @@ func (o *outbound) segment() bool {
 	case m.body != nil:
 		o.pieces = append(o.pieces, m.body[off:int(off)+n])
 	case m.kind == kindAnswer:
-		// The memory belongs to a ULP that is not told of the read and may
-		// change it at any moment, and other peers may write it. It is let go
-		// of once it is copied.
+		// The memory belongs to a ULP that does not know of the Read and may change
+		// it at any moment, and other peers may write it. It is released once it
+		// is copied.
 		volatile = true
 		var f ddp.Fault
 		r := &m.req.read
@@ -360,7 +370,7 @@ func (o *outbound) segment() bool {
 func (o *outbound) refused(f ddp.Fault) bool {
 	m := &o.msg
 	if !o.ddp.Empty() {
-		// The peer is told what was left of its request. What waits
+		// The Terminate message says what was left of the request. What waits
 		// may not leave either, as it may refer to the same memory.
 		return false
 	}

@@ -8,8 +8,8 @@ type Operation struct {
 	Opcode Opcode // of the message that starts it: a Send, Write, Read Request, Immediate Data or Atomic Request
 	Fence  bool   // waits until every earlier Read and atomic has been answered (RFC 5040 §5.5 rule 12)
 
-	// Ticket is the ULP's own name for the operation. Tickets of successive
-	// operations increase.
+	// Ticket identifies the operation to the ULP. Tickets of successive operations
+	// increase.
 	Ticket uint64
 
 	// Length counts the payload octets of a Send or Write, and the octets
@@ -50,23 +50,23 @@ type SendQueue interface {
 	// An error means that the operation cannot go on: Failed follows.
 	Gather(dst [][]byte, ticket uint64, off uint64, n int) ([][]byte, error)
 
-	// Sent tells that every Send, Write and Immediate Data operation up to
+	// Sent reports that every Send, Write and Immediate Data operation up to
 	// ticket has been handed over to the transport, which makes it complete
 	// at the data source (RFC 5040 §5.5 rule 14).
 	Sent(ticket uint64)
 
-	// Responded tells that the response of a Read or atomic has been
+	// Responded reports that the response of a Read or atomic has been
 	// delivered, which completes it (rule 19). value is what an atomic found.
 	// An error is the operation's: its local memory was refused.
 	Responded(ticket uint64, value uint64) error
 
-	// Failed tells that an operation could not be sent, and that nothing
+	// Failed reports that an operation could not be sent, and that nothing
 	// after it will be. The ULP answers by terminating the stream. The error is that
 	// of Gather, [ErrNoORD], a [*MemoryError], or says that memory was revoked.
 	Failed(ticket uint64, err error)
 
-	// Damaged tells the same, with a *MemoryError, of an operation of which a part of
-	// a segment has left: the stream is about to be reset.
+	// Damaged reports, with a *MemoryError, that a segment of an operation has left in
+	// part and cannot be completed: the stream is about to be reset.
 	Damaged(ticket uint64, err error)
 }
 
@@ -81,8 +81,8 @@ type ReceiveQueue interface {
 	// receive, and holds it until LetGo.
 	Scatter(dst [][]byte, off uint64, n int) ([][]byte, error)
 
-	// Unwritable completes the receive in error: memory that Scatter gave cannot be
-	// written, because of cause. It returns the error that ends the stream.
+	// Unwritable completes the receive in error, because memory that Scatter gave
+	// cannot be written; cause says why. It returns the error that ends the stream.
 	Unwritable(cause error) error
 
 	// Delivered completes the receive.
@@ -94,7 +94,7 @@ type ReceiveQueue interface {
 	Refused(err error) error
 }
 
-// Memory is protected memory as the peer may use it. It says no with a Fault.
+// Memory is protected memory as the peer may use it. It refuses with a Fault.
 // n is never 0: an access of no octets is not checked (RFC 5040 §5.2.1).
 type Memory interface {
 	// WriteTarget appends the memory that an RDMA Write may write, and
@@ -128,8 +128,8 @@ type Memory interface {
 	Source(dst [][]byte, stag uint32, to uint64, n int) ([][]byte, ddp.Fault)
 	Atomic(a *AtomicRequest) (found uint64, aligned bool, f ddp.Fault)
 
-	// Unanswered tells that a request of the peer's that was in order when it
-	// arrived cannot be answered: its memory has gone meanwhile. The ULP
+	// Unanswered reports that a request of the peer cannot be answered although it was
+	// in order when it arrived: its memory has gone since. The ULP
 	// answers by terminating the stream because of err. Called by the owner
 	// of the outgoing half.
 	Unanswered(err error)
@@ -141,16 +141,15 @@ type Memory interface {
 type Hold interface {
 	ddp.Guard
 
-	// Frame tells the number of the frame that memory is gathered for from
-	// now on.
+	// Frame sets the number of the frame that memory is gathered for from now on.
 	Frame(n uint64)
 	// Full reports that frames have to leave before more memory is gathered.
 	Full() bool
 	// Revoked returns, after Acquire said no, the lowest frame whose memory
 	// was revoked; any frame that is done if those are all done by now.
 	Revoked() uint64
-	// Done tells that the frames below n have been written, Truncate that
-	// those from n on will not be: neither needs its memory any more.
+	// Done reports that the frames below n have been written, Truncate that
+	// those from n on will not be: their memory is no longer needed.
 	Done(n uint64)
 	Truncate(n uint64)
 }
