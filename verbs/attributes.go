@@ -6,13 +6,13 @@ import (
 	"github.com/weft-rdma/weft/memory"
 )
 
-// This file is what an RNIC tells of itself.
+// This file is Query RNIC: the attributes of an RNIC.
 
 // A Mode says how physical buffer lists describe memory (Verbs §7.6.2).
 type Mode uint8
 
 const (
-	// PageMode: a list is of pages, all of one of the sizes that Query tells,
+	// PageMode: a list is of pages, all of one of the sizes in Attributes.PageSizes,
 	// each at an address that is a multiple of it.
 	PageMode Mode = iota
 	// BlockMode: a list is of blocks, all of one size within a range, at any
@@ -44,12 +44,12 @@ func (m DequeueModel) String() string {
 	return "unknown order"
 }
 
-// Attributes are what an RNIC is and can do (Verbs §9.2.1.2). The maxima of the
+// Attributes are the properties and capabilities of an RNIC (Verbs §9.2.1.2). The maxima of the
 // specification are in Limits; Limits.SGEs is that of Sends, of RDMA Writes and
 // of receives.
 type Attributes struct {
 	Name   string
-	Vendor string // what made the RNIC, for people
+	Vendor string // the maker of the RNIC, for people to read
 	Limits Limits // as they are enforced, defaults filled in
 
 	CloseTimeout time.Duration // of Config, or its default
@@ -72,7 +72,7 @@ type Attributes struct {
 	Extensions       bool // RFC 7306: atomics and Immediate Data
 }
 
-// Query returns what the RNIC is and can do. It fails with ErrRNIC.
+// Query returns the attributes of the RNIC. It fails with ErrRNIC.
 func (r *RNIC) Query() (Attributes, error) {
 	if err := r.alive("query RNIC"); err != nil {
 		return Attributes{}, err

@@ -5,11 +5,10 @@ import (
 	"time"
 )
 
-// This file tells when work requests come in bursts: posted one or a few at a time,
-// but each post right after the other. The poster that sends for each post then pays
-// for a write each; when it leaves them to the writer they go together. For a request
-// that comes alone it is the other way round: the hand-over takes longer than the
-// write.
+// This file detects bursts of work requests: posted one or a few at a time, each post
+// right after the other. If the poster sends after each post, each costs a write; if it
+// leaves them to the writer goroutine, one write takes several. For a request that comes
+// alone the hand-over takes longer than the write.
 
 const (
 	// burstGap is the time from one post to the next in a burst, at most.

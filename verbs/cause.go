@@ -1,7 +1,7 @@
 package verbs
 
-// This file tells which event goes with what the peer did wrong (Verbs §8.3.3,
-// figure 24).
+// This file chooses the event for an error that the peer caused (Verbs §8.3.3, figure
+// 24).
 
 import (
 	"errors"
@@ -10,8 +10,8 @@ import (
 	"github.com/weft-rdma/weft/rdmap"
 )
 
-// eventOf names the event for err. The codes that go on the wire are fewer than
-// the events: what they leave open is in the error itself.
+// eventOf returns the event for err. There are fewer codes on the wire than events:
+// where several events share a code, fields of the error decide.
 func (q *QP) eventOf(err error) EventID {
 	var c interface {
 		TerminateCode() (layer, etype, code uint8)

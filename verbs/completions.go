@@ -1,26 +1,26 @@
 package verbs
 
-// This file is the completions of a queue as the range of a loop.
+// This file is the iterator over the completions of a CQ.
 
 import (
 	"context"
 	"iter"
 )
 
-// Completions are for a loop over what completes, in its order, as it comes:
+// Completions ranges over the completions in their order, as they come:
 //
 //	for wc := range cq.Completions(ctx) {
 //
-// The loop waits as [CQ.Wait] does, and ends with the context, or when the CQ is no
-// more. Afterwards context.Cause(ctx) tells the former; if it is nil [CQ.PollOne]
-// tells the latter, with ErrCQ or ErrRNIC.
+// The loop waits as [CQ.Wait] does. It ends when the context ends or the CQ is
+// destroyed. If context.Cause(ctx) is nil afterwards, the error of [CQ.PollOne] says
+// what happened to the CQ: ErrCQ or ErrRNIC.
 //
-// Each completion is taken when its turn comes, not before: all that the loop has not
-// been given when it is left stays in the CQ, for another loop or for Poll. Several
-// loops, and others who poll, share the completions: each goes to one of them.
+// A completion is polled when the loop asks for it, not before: when the loop is left,
+// the others stay in the CQ for another loop or for Poll. Several loops and pollers
+// share the completions: each goes to one of them.
 func (cq *CQ) Completions(ctx context.Context) iter.Seq[WC] { return completions(ctx, cq) }
 
-// Completions are for a loop over what completes; see [CQ.Completions].
+// Completions ranges over the completions; see [CQ.Completions].
 func (u *UserCQ) Completions(ctx context.Context) iter.Seq[WC] { return completions(ctx, u) }
 
 func completions(ctx context.Context, cq interface {

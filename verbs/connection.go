@@ -11,8 +11,24 @@ import (
 	"github.com/weft-rdma/weft/rdmap"
 )
 
-// This file is the life of a queue pair's stream: how it begins, and what
-// becomes of it by itself and by the peer (Verbs §6.2, §6.6).
+// This file is the life of a queue pair's stream (Verbs §6.2, §6.6).
+//
+//  1. begin enters RTS: it makes the rdmap.Stream and starts run.
+//  2. run receives until the stream ends. The consumer's goroutines send (QP.PostSend
+//     calls Stream.Kick); where that would have to wait, write does, in a goroutine
+//     that lives only for it.
+//  3. received decides what the end of the reception means, and moves the queue pair to
+//     Closing or Terminate. The consumer (Modify, Close, Abort), failed work requests
+//     and full CQs may have done so before.
+//  4. run drains the LLP and waits for ended: the outgoing half has sent the Terminate
+//     message or FIN, or broken. limit bounds that time.
+//  5. finish stops everything, takes the next state and the event from the table in
+//     outcome.go, flushes both queues, and closes over.
+//
+// Locking: QP.mu guards the state and what follows from it. It is taken before
+// sendQueue.post and recvQueue.post, and those before sendQueue.done and CQ.mu. Stream.Kick,
+// which sends, and Stream.Stop, which waits for those who send, are called without any
+// of them: terminate and close set what the next Kick sends.
 
 // A connection is a queue pair's stream, from RTS on until nothing of it is
 // left. It has a goroutine, run, which receives and then sees the stream to its
@@ -27,14 +43,14 @@ type connection struct {
 
 	half  sync.Once             // closes ended
 	ended chan struct{}         // closed when the outgoing half has ended
-	cause atomic.Pointer[error] // what broke the LLP stream first
+	cause atomic.Pointer[error] // the first error that broke the LLP stream
 	over  chan struct{}         // closed when nothing of it is left
 
 	timer *time.Timer // of Closing and Terminate; QP.mu
 	nudge *time.Timer // sends the next nudge; QP.mu
-	// reportLoss: the way into Terminate was told by a completion or is the
-	// consumer's own, so that a later failure of the LLP is news (Verbs
-	// §6.2.3, Bad Close); QP.mu.
+	// reportLoss: no event said why the queue pair entered Terminate, because a
+	// completion does or the consumer asked for it. A later failure of the LLP raises
+	// Bad Close then (Verbs §6.2.3); QP.mu.
 	reportLoss bool
 	finished   bool // nothing of it moves any more; QP.mu
 }
@@ -56,7 +72,8 @@ func (q *QP) begin(llp ddp.LLP, terms Terms) *connection {
 		cfg.Opened = func() { c.nudgeAfter(terms.Nudge, nudges) }
 	}
 	c.stream = rdmap.NewStream(llp, ulp{q}, cfg)
-	// A receive that is waited for could not be posted by who waits in its place.
+	// With PauseOnEmptyRQ the receiving goroutine may wait for a receive. If it were
+	// the consumer's own, nobody could post one.
 	if !q.cfg.PauseOnEmptyRQ {
 		q.cfg.SendCQ.watch(llp)
 		q.cfg.RecvCQ.watch(llp)
@@ -69,7 +86,7 @@ func (q *QP) begin(llp ddp.LLP, terms Terms) *connection {
 	return c
 }
 
-// peerOf is who is at the other end of a stream, where that is known.
+// peerOf returns the address of the peer, nil if the LLP knows none.
 func peerOf(llp ddp.LLP) *string {
 	if c, ok := llp.(interface{ Peer() string }); ok {
 		if peer := c.Peer(); peer != "" {
@@ -79,7 +96,7 @@ func peerOf(llp ddp.LLP) *string {
 	return nil
 }
 
-// startWriting has write run.
+// startWriting starts write.
 func (c *connection) startWriting() {
 	c.writer.Add(1)
 	go c.writeFn()
@@ -90,11 +107,11 @@ func (c *connection) write() {
 	c.stream.TakeOver()
 }
 
-// nudges is how often a silent peer is nudged, each time after three times as long.
+// nudges is how many nudges a silent peer gets. The pause grows by a factor of three.
 const nudges = 5
 
-// nudgeAfter nudges the peer after d, if it has not been heard of, so many times.
-// Linux siw leaves a first message that comes too soon unread until more comes.
+// nudgeAfter nudges a peer that has sent nothing after d, and then up to times-1 times
+// more. Linux siw leaves a first message that comes too soon unread until more comes.
 func (c *connection) nudgeAfter(d time.Duration, times int) {
 	c.q.mu.Lock()
 	defer c.q.mu.Unlock()
@@ -120,14 +137,14 @@ func (q *QP) ready() <-chan struct{} {
 	return nil
 }
 
-// run receives until the stream ends, then ends what is left of it.
+// run receives until the stream ends, and then finishes it.
 func (c *connection) run() {
 	err := c.stream.Reader()
 	lost := c.received(err)
 	if !lost {
-		// A peer that writes before it reads has to be let finish, before the
-		// Terminate message can leave; and unread input would make the kernel
-		// reset the connection, and destroy that message on its way.
+		// The Terminate message may be able to leave only after a peer that writes
+		// before it reads has finished. Unread input would make the kernel reset
+		// the connection, and destroy that message on its way.
 		lost = c.llp.Drain() != nil
 		<-c.ended
 		lost = lost || c.cause.Load() != nil // it had to be reset
@@ -135,14 +152,14 @@ func (c *connection) run() {
 	c.finish(err, lost)
 }
 
-// received deals with the end of the reception. lost says that there is no LLP
-// stream any more.
+// received handles the end of the reception. lost reports that the LLP stream has
+// gone.
 func (c *connection) received(err error) (lost bool) {
 	var remote *rdmap.TerminateError
 	llp, isLLP := ddp.AsLLPError(err)
 	switch {
 	case errors.Is(err, io.EOF):
-		c.stream.PeerClosed() // and peerClosed decides
+		c.stream.PeerClosed() // peerClosed decides
 		c.q.mu.Lock()
 		c.limit() // the decision may have to wait for what is being sent
 		c.q.mu.Unlock()
@@ -175,8 +192,8 @@ func (c *connection) peerClosed() {
 	c.stream.Close()
 }
 
-// peerTerminated deals with a Terminate message of the peer's. It is not
-// answered with another (RFC 5040 §5.4).
+// peerTerminated handles a Terminate message of the peer. It is not answered with
+// another (RFC 5040 §5.4).
 func (c *connection) peerTerminated(err *rdmap.TerminateError) (lost bool) {
 	q := c.q
 	q.mu.Lock()
@@ -197,8 +214,8 @@ func (c *connection) peerTerminated(err *rdmap.TerminateError) (lost bool) {
 	return false
 }
 
-// violated deals with a violation of protocol or protection by the peer, and
-// with what stopped the reception because this side had ended the stream.
+// violated handles a violation of protocol or protection by the peer, and the end of a
+// reception because this side had ended the stream.
 func (c *connection) violated(err error) (lost bool) {
 	q := c.q
 	q.mu.Lock()
@@ -224,8 +241,8 @@ func (c *connection) violated(err error) (lost bool) {
 	return q.state == Closing
 }
 
-// unanswered deals with a request of the peer's that cannot be answered. RDMAP's
-// outgoing half calls it, and sends what it decides.
+// unanswered handles a request of the peer that cannot be answered. RDMAP's outgoing
+// half calls it, and sends the Terminate message.
 func (c *connection) unanswered(err error) {
 	q := c.q
 	q.mu.Lock()
@@ -242,7 +259,7 @@ func (c *connection) unanswered(err error) {
 // too short for its message, or that the message may not invalidate what it names
 // (Verbs §8.3.2); otherwise Success.
 func (c *connection) refusal(err error) Status {
-	var t told
+	var t reportedInWC
 	if errors.As(err, &t) {
 		return InvalidateRefused
 	}
@@ -296,7 +313,7 @@ func (c *connection) end(err error) {
 	c.half.Do(func() { close(c.ended) })
 }
 
-// hasEnded reports that the outgoing half has ended.
+// hasEnded reports whether the outgoing half has ended.
 func (c *connection) hasEnded() bool {
 	select {
 	case <-c.ended:
@@ -387,7 +404,7 @@ func (c *connection) detach() {
 }
 
 // workFailed ends the stream because of a work request that failed. Its
-// completion tells of it, after the state, if the stream had not been ended before.
+// completion reports it, after the state, if the stream had not been ended before.
 func (q *QP) workFailed(err error) (first bool) { return q.terminate(workError, err, 0) }
 
 // condemn is workFailed for the receiving goroutine, which kicks when it has

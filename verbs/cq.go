@@ -1,7 +1,7 @@
 package verbs
 
-// This file is the completion queue as those see it who poll, and as the queue
-// pairs do that complete into it (Verbs §5.3, §9.3.2).
+// This file is the completion queue: how it is created, polled and waited for, and how
+// queue pairs add completions (Verbs §5.3, §9.3.2).
 
 import (
 	"context"
@@ -35,8 +35,8 @@ type CQConfig struct {
 	// [RNIC.SetCompletionHandler]. 0 is none.
 	Handler HandlerID
 
-	// Spin is how long Wait polls before it goes to sleep, as Poll does: it trades
-	// a processor for latency. 0 is not at all.
+	// Spin is how long Wait polls before it sleeps: it trades a processor for latency.
+	// 0 means no polling.
 	Spin time.Duration
 }
 
@@ -135,7 +135,7 @@ func ringSize(n int) int {
 	return size
 }
 
-// RNIC returns what the CQ belongs to.
+// RNIC returns the RNIC of the CQ.
 func (cq *CQ) RNIC() *RNIC { return cq.rnic }
 
 // Entries returns how many completions the CQ holds.
@@ -157,24 +157,24 @@ func (cq *CQ) check(verb string) error {
 }
 
 // Poll takes up to len(wcs) completions, oldest first, and returns how many: 0
-// if there are none, or the CQ is no more. It never waits and allocates nothing
+// if there are none, or the CQ is destroyed. It never waits and allocates nothing
 // (Verbs §9.3.2.1).
 //
-// If there are none it looks whether something has arrived for one of the queue
-// pairs attached whose connection polls (Spin of mpa.Config), and receives that:
-// one of them a call, each in its turn. What it cannot receive by itself, like the
-// rest of a message that has begun to arrive, takes another goroutine: who polls
-// without end should let others run now and then, as Wait does while it polls.
+// If there are none it receives what has arrived for one of the attached queue pairs
+// whose connections poll (Spin of mpa.Config), one connection a call, in turns. Some
+// input, like the rest of a message that has begun to arrive, is left to another
+// goroutine: a loop that polls without end should call runtime.Gosched now and then, as
+// Wait does while it polls.
 func (cq *CQ) Poll(wcs []WC) int {
-	n := cq.take(wcs)
+	n := cq.dequeue(wcs)
 	if n == 0 && cq.receive() {
-		n = cq.take(wcs)
+		n = cq.dequeue(wcs)
 	}
 	return n
 }
 
-// take takes up to len(wcs) completions.
-func (cq *CQ) take(wcs []WC) int {
+// dequeue takes up to len(wcs) completions.
+func (cq *CQ) dequeue(wcs []WC) int {
 	cq.mu.Lock()
 	n := int(min(cq.tail-cq.head, uint64(len(wcs))))
 	mask := uint64(len(cq.ring) - 1)
@@ -196,7 +196,7 @@ func (cq *CQ) take(wcs []WC) int {
 
 // PollOne takes the oldest completion. The results besides success are
 // ErrCQEmpty, ErrCQ and ErrRNIC (Verbs §9.3.2.1). It never waits, and allocates
-// nothing unless the CQ is no more.
+// nothing unless the CQ is destroyed.
 func (cq *CQ) PollOne() (WC, error) {
 	var wc [1]WC
 	if cq.Poll(wc[:]) > 0 {
@@ -212,13 +212,13 @@ func (cq *CQ) PollOne() (WC, error) {
 
 var errPollEmpty = fail("poll CQ", ErrCQEmpty, "")
 
-// Wait returns when there is something to be polled, or with the context's
-// error, or with ErrCQ or ErrRNIC when nothing will be any more. Several
-// goroutines may wait and poll: whoever polls first has the completion.
+// Wait returns when there is a completion to be polled, or with the context's error,
+// or with ErrCQ or ErrRNIC when there will be none. Several
+// goroutines may wait and poll: the first to poll gets the completion.
 //
-// While it waits it may receive in its own goroutine, so that nobody has to wake it: on
-// Linux, if one queue pair is connected, over TCP and without PauseOnEmptyRQ, and nobody
-// else waits. The end of the context is noticed within milliseconds then.
+// While it waits it may receive in its own goroutine, which saves a wakeup: on Linux, if
+// one queue pair is connected, over TCP and without PauseOnEmptyRQ, and no other
+// goroutine waits. The end of the context is then noticed within milliseconds.
 func (cq *CQ) Wait(ctx context.Context) error {
 	if cq.cfg.Spin > 0 && cq.spin() {
 		return nil
@@ -256,7 +256,7 @@ func (cq *CQ) Wait(ctx context.Context) error {
 	return nil
 }
 
-// any reports whether there is something to be polled.
+// any reports whether there is a completion to be polled.
 func (cq *CQ) any() bool {
 	cq.mu.Lock()
 	defer cq.mu.Unlock()
@@ -294,7 +294,7 @@ func (cq *CQ) RequestNotify(kind Notify) error {
 	return nil
 }
 
-// push adds a completion. It reports whether it can be polled, and is not lost.
+// push adds a completion. It reports whether it can be polled; otherwise it is lost.
 func (cq *CQ) push(wc *WC) bool {
 	cq.mu.Lock()
 	if cq.dead {
@@ -332,7 +332,7 @@ func (cq *CQ) handle() {
 	}
 }
 
-// attach and detach count the queues that complete here.
+// attach and detach count the work queues that complete into the CQ.
 func (cq *CQ) attach(q *QP) error {
 	cq.mu.Lock()
 	defer cq.mu.Unlock()

@@ -1,7 +1,7 @@
 package verbs
 
-// This file counts how many completions a CQ may have to hold, and warns when that is
-// more than it can (Verbs §5.3: the consumer sees to it that it does not overflow).
+// This file counts the completions that a CQ may have to hold, and warns if those are
+// more than it has entries (Verbs §5.3: the consumer prevents overflow).
 
 // expected is what a CQ may have to hold; CQ.mu.
 type expected struct {

@@ -1,11 +1,11 @@
 package verbs
 
-// This file is what becomes of a completion queue after its creation: it is
-// queried, resized, destroyed, and it fails (Verbs §9.2.3, §8.3.3).
+// This file is the completion queue after its creation: Query, Resize, overflow, Fail
+// and Destroy (Verbs §9.2.3, §8.3.3).
 
 import "errors"
 
-// CQAttributes are what Query tells of a CQ (Verbs §9.2.3.2).
+// CQAttributes are the attributes of a CQ (Verbs §9.2.3.2).
 type CQAttributes struct {
 	Entries int       // how many completions it holds
 	Handler HandlerID // as it was created with, 0 for none
@@ -76,7 +76,7 @@ func (cq *CQ) replace(verb string, ring []WC, entries int) error {
 	return nil
 }
 
-// lose deals with a completion that the CQ cannot take: the queue pairs that
+// lose handles a completion that the CQ cannot take: the queue pairs that
 // complete here, and no others, are ended, and an overflow is reported when it
 // begins (Verbs §5.3.1, §10.2); needs mu. That a request was flushed is lost
 // without consequences: its queue pair has ended already.
@@ -117,8 +117,8 @@ func (cq *CQ) endQPs() {
 	}
 }
 
-// Fail makes the CQ fail, as hardware does, for those who test how a program
-// takes it: a CQ Operation Error is raised, and the streams of the queue pairs
+// Fail makes the CQ fail as hardware does, for tests of how a program handles it:
+// a CQ Operation Error is raised, and the streams of the queue pairs
 // that complete here are ended with a Terminate message 0/2/07 and a CQ/SQ or
 // CQ/RQ Error each (Verbs figures 24 and 25). Completions that are there can
 // still be polled; later ones are lost. All that can be done with the CQ then is

@@ -1,17 +1,17 @@
 // Package verbs is the RDMA Verbs: the interface between a program and an RNIC,
 // here one in software. It follows "RDMA Protocol Verbs Specification (Version
-// 1.0)" of the RDMA Consortium, and adds the operations of RFC 7306. What each
-// verb, type and code of the specification is called here stands in docs/verbs.md
-// of the repository, with what was decided where the text is open.
+// 1.0)" of the RDMA Consortium, and adds the operations of RFC 7306. docs/verbs.md in
+// the repository lists the name that each verb, type and code of the specification has
+// here, and the decisions where the text is open.
 //
 // # The objects
 //
-// An [RNIC] is all that belongs together. A [PD], a protection domain, says which
-// queue pairs may use which memory. A memory region, [MR], is a []byte of the
-// program's with a name, its STag; work requests name memory by STag and tagged
-// offset, and so do peers that were told of it. A [QP], a queue pair, is the end
-// of one connection: a send queue and a receive queue of work requests. A [CQ], a
-// completion queue, is where finished work requests are found.
+// An [RNIC] is the container of all related objects. A [PD], a protection domain, says
+// which queue pairs may use which memory. A memory region, [MR], is a []byte of the
+// program with a name, its STag; work requests name memory by STag and tagged offset,
+// and so do peers to which it was advertised. A [QP], a queue pair, is the end of one
+// connection: a send queue and a receive queue of work requests. A [CQ], a completion
+// queue, holds the completions of work requests.
 //
 //	rnic, err := verbs.Open(verbs.Config{})
 //	pd, err := rnic.AllocPD()
@@ -19,51 +19,50 @@
 //	mr, err := pd.Register(buf, verbs.LocalRead|verbs.LocalWrite|verbs.RemoteRead)
 //	qp, err := pd.CreateQP(verbs.QPConfig{SendCQ: cq, RecvCQ: cq, IRD: 4, ORD: 4})
 //
-// Package cm connects queue pairs. Work is posted with [QP.PostSend] and
-// [QP.PostRecv], which copy the request and return at once; its end is found with
-// [CQ.Poll], and waited for with [CQ.Wait] or [CQ.RequestNotify]; [CQ.Completions]
-// is both for a loop.
+// Package cm connects queue pairs. Post work with [QP.PostSend] and [QP.PostRecv], which
+// copy the request and return at once. Poll for its completion with [CQ.Poll], and wait
+// for it with [CQ.Wait] or [CQ.RequestNotify]; [CQ.Completions] does both for a loop.
 //
 // # The operations
 //
 // A Send goes into the oldest receive that the peer has posted and completes it.
-// An RDMA Write and an RDMA Read move octets to and from memory that the peer
-// has told us of, without the peer's program noticing. FetchAdd and CmpSwap
-// change 8 octets of it, all or nothing; Immediate Data is a Send of 8 octets that
-// needs no memory. Those three are of RFC 7306 and want [QPConfig].Extensions.
+// An RDMA Write and an RDMA Read move octets to and from memory that the peer has
+// advertised, without involving the peer's program. FetchAdd and CmpSwap change 8 octets
+// of it atomically; Immediate Data is a Send of 8 octets that needs no memory. Those
+// three are of RFC 7306 and need [QPConfig].Extensions.
 //
 // # The rules
 //
-// What one has to know of iWARP:
+// iWARP has rules that a program must know.
 //
 // Post receives before they are needed. A message that finds none ends the
 // stream, and so does one that is longer than its receive. (PauseOnEmptyRQ makes
 // the stream wait for a receive instead.)
 //
-// The side that dials sends first. What the other side posts is held back until
-// the first message has come; package cm has a peer-to-peer start-up for those
-// who need it otherwise.
+// The side that dials sends first. What the other side posts is held back until the
+// first message has come; package cm has a peer-to-peer start-up for programs in which
+// the other side has to begin.
 //
-// A completion of a Send or Write says that the memory may be used again. It says
-// nothing about the peer: that its memory was written shows when it answers, or
-// when a later Read, of no octets even, completes. But order is kept: when a
-// receive completes, everything that the peer sent and wrote before it is in
-// place.
+// The completion of a Send or Write means that the memory may be used again. It says
+// nothing about the peer: its memory has been written when it answers, or when a later
+// Read completes, even one of no octets. Order is kept: when a receive completes,
+// everything that the peer sent and wrote before it is in place.
 //
-// Requests start and complete in the order of posting. A Read is answered later
-// than what is posted behind it is sent: a Write after a Read may change at the
-// peer what the Read is to find, unless it has a ReadFence.
+// Requests start and complete in the order of posting. But a Read is answered after
+// later requests have been sent: a Write after a Read may change what the Read finds,
+// unless the Write has a ReadFence.
 //
 // Do not look at memory to see whether a Write has arrived. Octets are placed in
 // any order and may be placed twice; the memory model of Go says nothing about
 // them. Wait for a completion.
 //
-// The memory that a Read delivers into needs RemoteWrite, because to the
-// protocol its answer is a write by the peer. ReadSinkLocalWrite makes LocalWrite
-// do: a queue pair takes only the answer to the question it asked.
+// The memory that a Read delivers into needs RemoteWrite, because to the protocol the
+// response is a write by the peer. With ReadSinkLocalWrite, LocalWrite is enough: a
+// queue pair accepts only the response to its own request.
 //
 // Memory that a request names must not be touched until the request is complete.
-// Memory that a peer may write or read at any time belongs to both, and to nobody.
+// Memory that a peer may access at any time needs a protocol of the two programs that
+// says who uses it when.
 //
 // An STag can be taken back at any time: when [MR.Deallocate] or [MW.Deallocate]
 // returns no octet moves through it, in either direction, and no peer can delay
@@ -73,13 +72,13 @@
 //
 // # Memory for a while
 //
-// There are three ways to lend memory to a peer and take it back without a verb for
-// each message. A memory window, [MW], is bound by an OpBind to a part of a region that
+// There are three ways to lend memory to a peer, and to take it back, without a verb
+// for each message. A memory window, [MW], is bound by an OpBind to a part of a region that
 // was registered with BindWindow, for the peer of that queue pair alone
 // ([QPConfig].BindWindows); the region itself needs no remote right. An STag from
 // [PD.AllocMR] gets its memory by an OpFastRegister; that needs a queue pair with
-// [QPConfig].Privileged. Both end with an OpInvalidate, or with the message of the
-// peer's that names them (OpSendInvalidate), and start again with the next request.
+// [QPConfig].Privileged. Both end with an OpInvalidate, or with a message of the
+// peer that names them (OpSendInvalidate), and start again with the next request.
 // And a region can be registered for one queue pair alone, with [MRConfig].QP.
 //
 // The three requests that only change memory are executed in their turn, send nothing,
@@ -94,42 +93,42 @@
 //
 // A server with many connections need not post receives for each: queue pairs that
 // were created with the same [SRQ], a shared receive queue, take their receives from
-// it as messages arrive. What the server has to look after is that it does not run
-// dry: a limit tells of that ([SRQConfig].Limit), [WC].QPNum of who takes too much, and
-// [QP.Abort] ends that one. PauseOnEmptyRQ makes those wait that find nothing.
+// it as messages arrive. The server has to keep it filled: [SRQConfig].Limit raises an
+// event when few receives are left, [WC].QPNum shows which queue pair uses many, and
+// [QP.Abort] ends its stream. With PauseOnEmptyRQ, streams that find no receive wait.
 //
 // # Errors
 //
 // A verb that fails returns one of the Err values and has changed nothing. A work
 // request that fails completes with a [Status], whether it was signaled or not;
 // the requests behind it complete as Flushed, and the stream ends with a Terminate
-// message that tells the peer why. [WC.Err] is both, the status and the reason,
-// with the field to set where one is missing. What the peer does wrong is an [Event],
-// for which there is [RNIC.SetAsyncHandler]. [QP.Err] keeps the reason.
-// [QPConfig].Strict has PostSend refuse what would fail so.
+// message that reports the reason to the peer. [WC.Err] has both the status and the
+// reason, and names the field to set where one is missing. An error of the peer raises
+// an [Event], see [RNIC.SetAsyncHandler]. [QP.Err] keeps the reason. With
+// [QPConfig].Strict, PostSend refuses requests that would fail so.
 //
 // # Administration
 //
-// [Limits] bound what an RNIC holds, and what those who connect can make it hold;
-// an error names the limit that was met. [RNIC.Query] tells the limits, [RNIC.Usage]
-// what is in use, and [RNIC.Stats], [QP.Stats] and [CQ.Stats] what has happened.
+// [Limits] bound what an RNIC holds, and what peers can make it hold; an error names the
+// limit that was reached. [RNIC.Query] returns the limits, [RNIC.Usage] the numbers of
+// objects, and [RNIC.Stats], [QP.Stats] and [CQ.Stats] counts of what has happened.
 // [RNIC.QPs] finds the queue pairs, and [QP.Abort] ends the stream of one.
 //
-// Code that is not to be trusted with an RNIC is given views: [UserQP], [UserSRQ]
-// and [UserCQ] post and poll and can do nothing else (Verbs §9.1). They are types,
-// not walls: all of a program is one address space. [RNIC.Fail], [CQ.Fail],
-// [SRQ.Fail] and [QP.Fail] let a program be tested against broken hardware.
+// Give code that is not trusted with an RNIC non-privileged views: [UserQP], [UserSRQ]
+// and [UserCQ] can post and poll, and nothing else (Verbs §9.1). They restrict by type
+// only, as a program is one address space. [RNIC.Fail], [CQ.Fail], [SRQ.Fail] and
+// [QP.Fail] simulate broken hardware for tests.
 //
 // # States
 //
-// A queue pair is Idle, RTS while it is connected, Closing or Terminate while the
-// stream is being ended, and Error when it has ended badly. [QP.Close] ends a
+// A queue pair is Idle without a stream, RTS while it is connected, Closing or Terminate
+// while the stream is being ended, and Error after a stream that did not end gracefully. [QP.Close] ends a
 // stream gracefully and leaves both sides Idle, ready to be connected again;
 // [QP.Reset] brings one back from Error.
 //
 // # Concurrency
 //
-// All methods may be called by any goroutine, those of handlers included. Nothing
-// but Close and the waits ever waits for a peer, and nothing that a program does
-// or leaves undone keeps the RNIC from working.
+// All methods may be called by any goroutine, also by handlers. Only Close and the
+// methods that wait by name wait for a peer. The RNIC does not depend on the program
+// calling anything.
 package verbs

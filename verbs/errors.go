@@ -6,7 +6,7 @@ import (
 )
 
 // The results that a verb can have besides success (Verbs §9.5.1). A verb that
-// fails changes nothing. errors.Is tells them apart.
+// fails changes nothing. Compare them by errors.Is.
 var (
 	ErrResources   = errors.New("insufficient resources to complete the request")
 	ErrRNIC        = errors.New("invalid RNIC handle")
@@ -52,8 +52,7 @@ var (
 	ErrBufferSize  = errors.New("invalid physical buffer size")
 )
 
-// fail puts what was attempted, and what to do about it if anything, before a
-// result.
+// fail wraps a result in what was attempted and what was wrong.
 func fail(verb string, result error, format string, args ...any) error {
 	if format == "" {
 		return fmt.Errorf("verbs: %s: %w", verb, result)

@@ -48,7 +48,7 @@ const (
 	EventCQOperation      // of a CQ: its completions are undefined
 	EventSRQLimit         // of an S-RQ: fewer receives are left than SRQConfig.Limit
 	EventSRQCatastrophic  // of an S-RQ
-	EventRNICCatastrophic // of the RNIC: only Close is of use
+	EventRNICCatastrophic // of the RNIC: every verb but Close fails
 )
 
 var eventNames = [...]string{
@@ -149,18 +149,18 @@ type Event struct {
 	Err      error // what happened, if there is more to be said
 }
 
-// A dispatcher makes one call after the other, in a goroutine that lives only
-// while there is something to be told, so that handlers may call any verb. Its
-// queue is as long as the consumer is behind: each completion handler's call was
-// asked for, and a stream has a few events in its life.
+// A dispatcher calls handlers one after the other, in a goroutine that lives only while
+// there are calls to make, so that handlers may call any verb. Its queue is bounded by
+// use: each call of a completion handler was requested, and a stream raises a few events
+// in its life.
 type dispatcher[T any] struct {
 	mu      sync.Mutex
-	queue   []news[T]
+	queue   []notice[T]
 	running bool
 }
 
-// news is what is to be told, and to whom.
-type news[T any] struct {
+// A notice is a call to be made.
+type notice[T any] struct {
 	v    T
 	call func(T)
 }
@@ -168,7 +168,7 @@ type news[T any] struct {
 func (d *dispatcher[T]) tell(v T, call func(T)) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	d.queue = append(d.queue, news[T]{v, call})
+	d.queue = append(d.queue, notice[T]{v, call})
 	if !d.running {
 		d.running = true
 		go d.run()
@@ -185,7 +185,7 @@ func (d *dispatcher[T]) run() {
 			return
 		}
 		n := d.queue[0]
-		d.queue[0] = news[T]{} // keep nothing alive
+		d.queue[0] = notice[T]{} // keep nothing alive
 		d.queue = d.queue[1:]
 		d.mu.Unlock()
 		n.call(n.v)

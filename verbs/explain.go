@@ -1,7 +1,7 @@
 package verbs
 
-// This file words what was wrong with a work request, or with what the peer did, for
-// those who have to change something: what was needed and found, and the field to set.
+// This file explains errors: what was wrong with a work request or with a message of
+// the peer, what was needed, and which field to set.
 
 import (
 	"errors"

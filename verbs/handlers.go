@@ -19,8 +19,8 @@ type handlers = map[HandlerID]func(*CQ)
 //	SetCompletionHandler(fn, id)    puts fn in place of the one before
 //	SetCompletionHandler(nil, id)   clears it: its CQs call nothing, until it is set again
 //
-// No notification is requested thereby; [CQ.RequestNotify] does. A function is
-// given the CQ, whose RNIC method tells the RNIC. Calls for one CQ come one at a
+// No notification is requested thereby; [CQ.RequestNotify] does. A function gets
+// the CQ; CQ.RNIC returns the RNIC. Calls for one CQ come one at a
 // time, from a goroutine of its own, and may use any verb. A call under way goes
 // on when the handler is changed; those that begin afterwards are of the new
 // function.

@@ -123,7 +123,7 @@ func (pd *PD) RegisterMR(cfg MRConfig) (*MR, error) {
 // AllocMR allocates an STag without memory, Invalid (Allocate Non-Shared Memory
 // Region STag, Verbs §9.2.6.1): for OpFastRegister of up to entries buffers, or for
 // Reregister. remote is its Remote Access Flag: without, it never gets remote rights.
-// MR.Query tells how many entries it has. The results besides success are ErrRNIC,
+// MR.Query returns how many entries it has. The results besides success are ErrRNIC,
 // ErrPD and ErrResources, which an entries above Limits.ListEntries has, too.
 func (pd *PD) AllocMR(entries int, remote bool) (*MR, error) {
 	const verb = "allocate STag"
@@ -138,7 +138,7 @@ func (pd *PD) AllocMR(entries int, remote bool) (*MR, error) {
 	return r.newMR(pd, region), nil
 }
 
-// usable is check for those who have not RNIC.mu.
+// usable is check for callers that do not hold RNIC.mu.
 func (pd *PD) usable(verb string) error {
 	pd.rnic.mu.Lock()
 	defer pd.rnic.mu.Unlock()
@@ -196,7 +196,7 @@ func (mr *MR) SGE(off, n int) SGE {
 	return SGE{STag: mr.STag(), TO: mr.Base() + uint64(off), Length: length}
 }
 
-// Remote names the octets from off on for a peer that is told of them.
+// Remote names the octets from off on, to be advertised to a peer.
 func (mr *MR) Remote(off int) Remote {
 	return Remote{STag: mr.STag(), TO: mr.Base() + uint64(off)}
 }
@@ -217,8 +217,8 @@ func (mr *MR) Deallocate() error {
 	return nil
 }
 
-// DeallocateSTag ends the memory region or window of an STag index, as their methods
-// Deallocate do.
+// DeallocateSTag deallocates the memory region or window with an STag index; see
+// [MR.Deallocate] and [MW.Deallocate].
 func (r *RNIC) DeallocateSTag(index uint32) error {
 	const verb = "deallocate STag"
 	if err := r.alive(verb); err != nil {
@@ -230,7 +230,7 @@ func (r *RNIC) DeallocateSTag(index uint32) error {
 	return nil
 }
 
-// MRAttributes are what a memory region is (Verbs §9.2.6.3).
+// MRAttributes are the attributes of a memory region (Verbs §9.2.6.3).
 type MRAttributes struct {
 	Index        uint32 // STag index, the upper 24 bits of the STag
 	Key          uint8  // STag key, if Valid
@@ -243,11 +243,11 @@ type MRAttributes struct {
 	Windows      int           // memory windows bound to it
 }
 
-// Query tells what the region is (Query Memory Region). The results besides
+// Query returns the attributes of the region (Query Memory Region). The results besides
 // success are ErrRNIC and ErrSTag.
 func (mr *MR) Query() (MRAttributes, error) { return mr.rnic.QueryMR(mr.region.Index()) }
 
-// QueryMR tells what the memory region of an STag index is. The results besides
+// QueryMR returns the attributes of the memory region with an STag index. The results besides
 // success are ErrRNIC and ErrSTag.
 func (r *RNIC) QueryMR(index uint32) (MRAttributes, error) {
 	const verb = "query memory region"

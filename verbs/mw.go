@@ -3,7 +3,7 @@ package verbs
 import "github.com/weft-rdma/weft/memory"
 
 // A Binding is what an OpBind makes of a memory window; see [memory.Binding]. The
-// STag that it gives the window, to be told to the peer, is its field Window.
+// STag that it gives the window, to be advertised to the peer, is its field Window.
 type Binding = memory.Binding
 
 // An MW is a memory window (Verbs §7.10): an STag with which the peer of one queue
@@ -65,7 +65,7 @@ func (mw *MW) Deallocate() error {
 	return nil
 }
 
-// MWAttributes are what a memory window is (Verbs §9.2.6.8).
+// MWAttributes are the attributes of a memory window (Verbs §9.2.6.8).
 type MWAttributes struct {
 	Index uint32 // STag index, the upper 24 bits of the STag
 	Valid bool   // STag state: bound
@@ -81,11 +81,11 @@ type MWAttributes struct {
 	ZeroBased bool
 }
 
-// Query tells what the window is (Query Memory Window). The results besides
+// Query returns the attributes of the window (Query Memory Window). The results besides
 // success are ErrRNIC and ErrSTag.
 func (mw *MW) Query() (MWAttributes, error) { return mw.pd.rnic.QueryMW(mw.window.Index()) }
 
-// QueryMW tells what the memory window of an STag index is. The results besides
+// QueryMW returns the attributes of the memory window with an STag index. The results besides
 // success are ErrRNIC and ErrSTag.
 func (r *RNIC) QueryMW(index uint32) (MWAttributes, error) {
 	const verb = "query memory window"

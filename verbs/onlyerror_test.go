@@ -21,7 +21,7 @@ func TestWhatFailsAfterTheStreamWasEndedIsFlushed(t *testing.T) {
 		{"an answered Read", func(u ulp) { _ = u.Responded(0, 0) }},
 		{"a receive", func(u ulp) { _, _ = u.Receive(); _, _ = u.Scatter(nil, 0, 8) }},
 		{"a receive longer than any message", func(u ulp) { u.rq.front().length = 1 << 32; _, _ = u.Receive() }},
-		{"a receive, for its message", func(u ulp) { _ = u.conn.Load().violated(told{wqError{status: Flushed}}) }},
+		{"a receive, for its message", func(u ulp) { _ = u.conn.Load().violated(reportedInWC{wqError{status: Flushed}}) }},
 		{"the queue pair", func(u ulp) { _ = u.QP.Fail() }},
 	} {
 		t.Run(tt.name, func(t *testing.T) {

@@ -38,11 +38,11 @@ type operation struct {
 	work workKind // what a work request counts as
 
 	// Of work requests that become an RDMA message:
-	opcode    rdmap.Opcode  // of the message that starts it
-	atomic    rdmap.AOpCode // if it is an atomic, which
-	asks      bool          // complete when the peer has answered
-	extension bool          // of RFC 7306
-	remote    bool          // uses SendWR.Remote
+	opcode        rdmap.Opcode  // of the message that starts it
+	atomic        rdmap.AOpCode // if it is an atomic, which
+	needsResponse bool          // complete when the peer has answered
+	extension     bool          // of RFC 7306
+	remote        bool          // uses SendWR.Remote
 
 	list        listUse // what it uses SendWR.SGL for
 	invalidates bool    // uses SendWR.Invalidate
@@ -74,16 +74,16 @@ var operations = [...]operation{
 	OpSendInvalidate:   {name: "Send with Invalidate", opcode: rdmap.OpSendInvalidate, list: gathered, invalidates: true},
 	OpSendSEInvalidate: {name: "Send with Solicited Event and Invalidate", opcode: rdmap.OpSendSEInvalidate, list: gathered, invalidates: true},
 	OpWrite:            {name: "RDMA Write", work: kindWrite, opcode: rdmap.OpWrite, list: gathered, remote: true},
-	OpRead:             {name: "RDMA Read", work: kindRead, opcode: rdmap.OpReadRequest, asks: true, list: sink, remote: true},
-	OpReadInvalidate: {name: "RDMA Read with Invalidate Local STag", work: kindRead, opcode: rdmap.OpReadRequest, asks: true, list: sink, remote: true,
+	OpRead:             {name: "RDMA Read", work: kindRead, opcode: rdmap.OpReadRequest, needsResponse: true, list: sink, remote: true},
+	OpReadInvalidate: {name: "RDMA Read with Invalidate Local STag", work: kindRead, opcode: rdmap.OpReadRequest, needsResponse: true, list: sink, remote: true,
 		finish: ulp.invalidateSink},
 	OpInvalidate:    {name: "Invalidate Local STag", work: kindLocal, invalidates: true, local: ulp.invalidate},
 	OpBind:          {name: "Bind Memory Window", work: kindLocal, local: ulp.bind},
 	OpFastRegister:  {name: "Fast-Register", work: kindLocal, local: ulp.fastRegister},
 	OpImmediate:     {name: "Immediate Data", opcode: rdmap.OpImmediate, extension: true},
 	OpImmediateSE:   {name: "Immediate Data with Solicited Event", opcode: rdmap.OpImmediateSE, extension: true},
-	OpFetchAdd:      {name: "FetchAdd", work: kindAtomic, opcode: rdmap.OpAtomicRequest, atomic: rdmap.AOpFetchAdd, extension: true, asks: true, list: value, remote: true, finish: ulp.putValue},
-	OpCmpSwap:       {name: "CmpSwap", work: kindAtomic, opcode: rdmap.OpAtomicRequest, atomic: rdmap.AOpCmpSwap, extension: true, asks: true, list: value, remote: true, finish: ulp.putValue},
+	OpFetchAdd:      {name: "FetchAdd", work: kindAtomic, opcode: rdmap.OpAtomicRequest, atomic: rdmap.AOpFetchAdd, extension: true, needsResponse: true, list: value, remote: true, finish: ulp.putValue},
+	OpCmpSwap:       {name: "CmpSwap", work: kindAtomic, opcode: rdmap.OpAtomicRequest, atomic: rdmap.AOpCmpSwap, extension: true, needsResponse: true, list: value, remote: true, finish: ulp.putValue},
 	OpRecv:          {name: "Receive", receives: true},
 	OpRecvImmediate: {name: "Receive of Immediate Data", receives: true},
 }

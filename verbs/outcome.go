@@ -17,7 +17,7 @@ type ending struct {
 	reset bool // and a reset took it away
 	busy  bool // this side closed it with work outstanding
 	clean bool // nothing is outstanding, and nothing was wrong before
-	news  bool // a failure while terminating was not told by an event, see connection.reportLoss
+	news  bool // a failure while terminating is to be reported, see connection.reportLoss
 }
 
 // A reception is how the receiving half of a stream ended.
@@ -49,8 +49,8 @@ func receptionOf(err error) reception {
 	return endedByFault
 }
 
-// outcomes is what the end of a stream does to the queue pair, and which event tells of
-// it: the first row of the state whose condition holds (Verbs §6.2, §6.6.2). 0 is no
+// outcomes says what the end of a stream does to the queue pair, and which event reports
+// it: the first row of the state whose condition holds (Verbs §6.2, §6.6.2). 0 means no
 // event.
 var outcomes = [...]struct {
 	state State

@@ -1,6 +1,6 @@
 package verbs
 
-// This file is the queue pair: what it consists of, and what is posted to it.
+// This file is the queue pair: its parts, its state, and posting to it.
 
 import (
 	"context"
@@ -56,7 +56,7 @@ type Terms struct {
 	RTR       rdmap.RTR // the ready-to-receive message, see rdmap.Config
 
 	// Nudge, of an initiator, is after how long without an answer to its first
-	// message the peer is sent an empty RDMA Write, which nobody is told of, and
+	// message the peer is sent an empty RDMA Write, which completes nothing, and
 	// then four more, each after three times as long, until something comes. 0 is
 	// never. See cm.Params.
 	Nudge time.Duration
@@ -127,7 +127,7 @@ func (q *QP) enter(t trigger) bool {
 	return true
 }
 
-// intakeOf is what a state does with work requests (Verbs §6.2).
+// intakeOf returns what a state does with work requests (Verbs §6.2).
 func intakeOf(s State) intake {
 	switch s {
 	case Closing:
@@ -138,7 +138,7 @@ func intakeOf(s State) intake {
 	return accept
 }
 
-// setIntake makes the queues treat what is posted so, unless the RNIC is no more.
+// setIntake sets what the queues do with what is posted, unless the RNIC is closed.
 func (q *QP) setIntake(in intake) {
 	if q.rnic.life.Load() != lifeOpen {
 		in = gone
@@ -251,7 +251,7 @@ func (q *QP) checkSend(wr *SendWR) error {
 		return fail(verb, ErrSGLLength, "%d elements, the queue was created for %d (QPConfig.WriteSGEs)", n, q.cfg.WriteSGEs)
 	case wr.Op != OpWrite && n > q.cfg.SendSGEs:
 		return fail(verb, ErrSGLLength, "%d elements, the queue was created for %d (QPConfig.SendSGEs)", n, q.cfg.SendSGEs)
-	case op.asks && n != 1:
+	case op.needsResponse && n != 1:
 		return fail(verb, ErrSGLFormat, "%v takes one element, not %d", wr.Op, n)
 	case op.list == value && wr.SGL[0].Length != 8:
 		return fail(verb, ErrSGLFormat, "%v returns 8 octets, its element has %d", wr.Op, wr.SGL[0].Length)

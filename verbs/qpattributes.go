@@ -1,13 +1,13 @@
 package verbs
 
-// This file is what a queue pair tells of itself.
+// This file is Query QP.
 
 import (
 	"github.com/weft-rdma/weft/ddp"
 	"github.com/weft-rdma/weft/rdmap"
 )
 
-// QPAttributes are what a queue pair is (Verbs §9.2.5.2).
+// QPAttributes are the attributes of a queue pair (Verbs §9.2.5.2).
 type QPAttributes struct {
 	Num    uint32 // QP ID
 	State  State
@@ -35,7 +35,7 @@ type QPAttributes struct {
 	TerminateLocal bool                  // this side sent it
 }
 
-// Query returns what the queue pair is, in whichever state. The results besides
+// Query returns the attributes of the queue pair, in any state. The results besides
 // success are ErrRNIC and ErrQP.
 func (q *QP) Query() (QPAttributes, error) {
 	const verb = "query QP"

@@ -15,8 +15,8 @@ type QPConfig struct {
 
 	// SRQ, if not nil, is where the receives come from in place of a receive
 	// queue of the QP's own: RecvDepth and RecvSGEs are then ignored
-	// (Verbs §6.3). RQLimit, if above 0, arms the QP RQ Limit: an event tells
-	// once of more than so many messages in progress (Verbs §6.3.8).
+	// (Verbs §6.3). RQLimit, if above 0, arms the QP RQ Limit: EventRQLimit is
+	// raised once when more than so many messages are in progress (Verbs §6.3.8).
 	SRQ     *SRQ
 	RQLimit int
 

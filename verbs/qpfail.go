@@ -1,12 +1,11 @@
 package verbs
 
-// This file is the failure of a queue pair by itself, which software has only on
-// request.
+// This file is the failure of a queue pair, which happens on request only.
 
 import "github.com/weft-rdma/weft/rdmap"
 
-// Fail makes the queue pair fail, as hardware does, for those who test how a
-// program takes it: EventQPCatastrophic is raised, the oldest work request of the
+// Fail makes the queue pair fail as hardware does, for tests of how a program handles
+// it: EventQPCatastrophic is raised, the oldest work request of the
 // send queue, if one is outstanding in Idle or RTS, completes with LocalCatastrophic
 // when the stream, if there is one, has ended: with a Terminate message 0/2/07
 // (Verbs figure 24). The queue pair goes to Error. The results besides success are ErrRNIC and ErrQP.

@@ -1,7 +1,7 @@
 package verbs
 
-// This file is the RNIC: what it is opened with, and all that belongs to it
-// (Verbs §5.1, §9.2.1).
+// This file is the RNIC: its configuration, its objects, opening and closing it (Verbs
+// §5.1, §9.2.1).
 
 import (
 	"io"
@@ -25,8 +25,8 @@ type Config struct {
 	Mode   Mode // how physical buffer lists describe memory
 	Limits Limits
 
-	// Logger is told of what happens to the RNIC's objects; nil is silent. Its
-	// handler may be called in the middle of that: it must not use them, nor poll
+	// Logger logs events and changes of state of the RNIC's objects; nil logs nothing.
+	// Its handler may be called while they are locked: it must not use them, nor poll
 	// their completion queues.
 	Logger *slog.Logger
 
@@ -59,8 +59,8 @@ type Usage struct {
 	RegionsOctets                         uint64 // of the regions that are Valid
 }
 
-// An RNIC is an open software RNIC: all that protection domains, completion
-// queues and queue pairs belong to. Objects of one RNIC are unknown to another.
+// An RNIC is an open software RNIC: the container of protection domains, completion
+// queues, queue pairs and all other objects. Objects of one RNIC are unknown to another.
 // Methods may be called by any goroutine. Once it is closed every verb of every
 // object of it fails with ErrRNIC.
 type RNIC struct {
@@ -98,7 +98,7 @@ type RNIC struct {
 const (
 	lifeClosed uint32 = iota
 	lifeOpen
-	lifeFailed // only Close is of use
+	lifeFailed // every verb but Close fails
 )
 
 // Open opens an RNIC (Verbs §9.2.1.1). The results besides success are ErrName,
@@ -146,8 +146,8 @@ func (r *RNIC) alive(verb string) error {
 	return nil
 }
 
-// gone is the failure of a verb on an object that is no more: ErrRNIC if
-// everything of the RNIC is, otherwise result.
+// gone is the failure of a verb on an object that was destroyed: ErrRNIC if the RNIC
+// was closed, otherwise result.
 func (r *RNIC) gone(verb string, result error) error {
 	if err := r.alive(verb); err != nil {
 		return err
@@ -180,7 +180,7 @@ func (r *RNIC) newQPNum() uint32 {
 	return r.qpn
 }
 
-// Usage returns how much of it is in use.
+// Usage returns the number of objects that exist.
 func (r *RNIC) Usage() Usage {
 	r.mu.Lock()
 	u := Usage{
@@ -208,7 +208,8 @@ func (r *RNIC) SetAsyncHandler(handler func(Event)) error {
 	return nil
 }
 
-// raise tells of an event whose QP, CQ or SRQ says what it is about.
+// raise counts and logs an event, and calls the handler. QP, CQ or SRQ of the event is
+// set.
 func (r *RNIC) raise(e Event) {
 	e.RNIC, e.Resource = r, e.ID.Resource()
 	r.mu.Lock()

@@ -7,13 +7,13 @@ import (
 
 // A sendWQE is a work request in its slot of the send queue.
 type sendWQE struct {
-	wr      SendWR // SGL refers to the slot's own elements
-	length  uint64 // of the SGL, octets
-	status  Status // what it completes with
-	asks    bool   // is done when the peer has answered
-	local   bool   // has nothing to do with the wire
-	done    bool   // is done, if it asks or is local
-	unacked bool   // has a completion that was not polled
+	wr            SendWR // SGL refers to the slot's own elements
+	length        uint64 // of the SGL, octets
+	status        Status // what it completes with
+	needsResponse bool   // is done when the peer has answered
+	local         bool   // has nothing to do with the wire
+	done          bool   // is done, if it asks or is local
+	unacked       bool   // has a completion that was not polled
 
 	memory *memoryWQE // the slot's own, once it has needed one
 }
@@ -34,7 +34,7 @@ func (w *sendWQE) set(wr *SendWR) {
 	if op.extension {
 		w.wr.Immediate, w.wr.Atomic = wr.Immediate, wr.Atomic
 	}
-	w.status, w.asks, w.local, w.done, w.unacked = Success, op.asks, op.local != nil, false, false
+	w.status, w.needsResponse, w.local, w.done, w.unacked = Success, op.needsResponse, op.local != nil, false, false
 	if w.local {
 		w.memory = w.memory.with(wr)
 	}
@@ -156,13 +156,13 @@ func (s *sendQueue) sentTo(n uint64) {
 func (s *sendQueue) advance() {
 	for next := s.next.Load(); s.head < next && !s.failed; s.head++ {
 		w := s.at(s.head)
-		if !w.done && (w.asks || w.local || s.head >= s.sent) {
+		if !w.done && (w.needsResponse || w.local || s.head >= s.sent) {
 			break
 		}
 		s.complete(w)
 		s.failed = w.status != Success
 	}
-	s.settle()
+	s.notifyEmpty()
 }
 
 // complete generates the completion of the request at head, if it has one;
@@ -182,8 +182,8 @@ func (s *sendQueue) complete(w *sendWQE) {
 	}
 }
 
-// settle tells those who wait for the queue to be empty; needs done.
-func (s *sendQueue) settle() {
+// notifyEmpty closes the channel of drained if the queue is empty; needs done.
+func (s *sendQueue) notifyEmpty() {
 	if s.empty != nil && s.head == s.tail.Load() {
 		close(s.empty)
 		s.empty = nil
@@ -238,7 +238,7 @@ func (s *sendQueue) drained() <-chan struct{} {
 		s.empty = make(chan struct{})
 	}
 	ch := s.empty
-	s.settle()
+	s.notifyEmpty()
 	return ch
 }
 
@@ -258,7 +258,7 @@ func (s *sendQueue) flushAll() {
 		s.complete(w)
 	}
 	s.next.Store(s.head)
-	s.settle()
+	s.notifyEmpty()
 }
 
 // reopen readies the queue for another stream.

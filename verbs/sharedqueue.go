@@ -19,7 +19,7 @@ type sharedEnd struct {
 
 	waiting *list.Element // in SRQ.waiting, or nil; SRQ.mu
 	limit   int           // the QP RQ Limit (Verbs §6.3.8); SRQ.mu
-	armed   bool          // an event tells of more messages in progress; SRQ.mu
+	armed   bool          // EventRQLimit is to be raised for more messages in progress; SRQ.mu
 }
 
 // A wqeList is a list of receives.

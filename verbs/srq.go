@@ -13,8 +13,8 @@ type SRQConfig struct {
 	WRs  int // receives outstanding at a time, at least 1
 	SGEs int // elements of one scatter/gather list; 0 means 4
 
-	// Limit, if above 0, arms the S-RQ Limit: EventSRQLimit tells once that
-	// fewer than so many receives are posted and not used.
+	// Limit, if above 0, arms the S-RQ Limit: EventSRQLimit is raised once when fewer
+	// than so many receives are posted and not used.
 	Limit int
 }
 
@@ -26,9 +26,9 @@ type SRQConfig struct {
 //
 // The memory of the receives belongs to the protection domain of the SRQ,
 // whatever those of the queue pairs are; an STag to be invalidated by a message
-// belongs to the queue pair's. What happens to one queue pair is nothing to the
-// others, except that a peer can use up all receives: the limits of Verbs §6.3.8
-// and the completions, which name their queue pair, tell of one that does.
+// belongs to the queue pair's. Queue pairs do
+// not affect each other, except that a peer can use up all receives: the limits of
+// Verbs §6.3.8 and the completions, which name their queue pair, show which one does.
 //
 // Methods may be called by any goroutine.
 type SRQ struct {
@@ -43,19 +43,19 @@ type SRQ struct {
 	qps     int        // queue pairs that use it
 	wrs     int        // receives outstanding at a time; those that are not are spare
 	limit   int        // the S-RQ Limit
-	armed   bool       // an event tells of fewer posted receives
+	armed   bool       // EventSRQLimit is to be raised for fewer posted receives
 	posted  wqeList    // not taken, oldest first
 	spare   wqeList    // free
 	waiting list.List  // of *recvQueue: pause until a receive is posted
 }
 
-// SRQAttributes are what a shared receive queue is (Verbs §9.2.4.2).
+// SRQAttributes are the attributes of a shared receive queue (Verbs §9.2.4.2).
 type SRQAttributes struct {
 	PD     *PD
 	WRs    int  // receives outstanding at a time
 	SGEs   int  // elements of one scatter/gather list
 	Limit  int  // the S-RQ Limit
-	Armed  bool // EventSRQLimit will tell of fewer posted receives than Limit
+	Armed  bool // EventSRQLimit will be raised for fewer posted receives than Limit
 	Posted int  // receives that no message has taken
 	Free   int  // receives that can be posted now
 	QPs    int  // queue pairs that use it
@@ -189,7 +189,7 @@ func (s *SRQ) push(wr *RecvWR) error {
 	return nil
 }
 
-// Query returns what the shared receive queue is (Verbs §9.2.4.2). The results
+// Query returns the attributes of the shared receive queue (Verbs §9.2.4.2). The results
 // besides success are ErrRNIC and ErrSRQ.
 func (s *SRQ) Query() (SRQAttributes, error) {
 	s.mu.Lock()

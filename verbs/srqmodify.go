@@ -1,7 +1,7 @@
 package verbs
 
-// This file is what becomes of a shared receive queue after its creation: it is
-// modified, destroyed, and it fails (Verbs §6.3.2, §6.3.3, §6.3.6).
+// This file is the shared receive queue after its creation: Modify, Destroy and Fail
+// (Verbs §6.3.2, §6.3.3, §6.3.6).
 
 // An SRQModify says what to change; what is nil or false stays as it is.
 type SRQModify struct {
@@ -121,8 +121,7 @@ func (s *SRQ) end() {
 	s.posted, s.spare = wqeList{}, wqeList{}
 }
 
-// Fail makes the queue fail, as hardware does, for those who test how a program
-// takes it: EventSRQCatastrophic is raised, and a queue pair that a message
+// Fail makes the queue fail as hardware does, for tests of how a program handles it: EventSRQCatastrophic is raised, and a queue pair that a message
 // wants a receive for afterwards is terminated, with EventSRQError (Verbs
 // §6.3.6). Messages that have a receive already are not disturbed. All that can
 // be done with the queue then is to destroy it: other verbs fail with ErrSRQ.

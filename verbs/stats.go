@@ -1,9 +1,8 @@
 package verbs
 
-// This file is what is counted, for those who administer an RNIC or look for
-// what is wrong (Verbs §10.3, RFC 5042 §6.4.4). Counting takes no lock and no
-// atomic operation of its own on the way of a message: each count is kept by
-// whoever holds the lock of its queue at that moment anyway.
+// This file is statistics, for administration and troubleshooting (Verbs §10.3, RFC
+// 5042 §6.4.4). Counting takes no lock and no atomic operation of its own for a message:
+// each count is guarded by the lock of its queue, which is held at that moment anyway.
 
 import (
 	"errors"

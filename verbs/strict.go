@@ -34,13 +34,13 @@ func (q *QP) strictSend(wr *SendWR) error {
 		return strictError(verb, NotPrivileged, errNotPrivileged.Error())
 	case c != nil && op.extension && c.llp.Version() == rdmap.VersionConsortium:
 		return strictError(verb, InvalidWQE, consortium)
-	case c != nil && op.asks && c.stream.ORD() == 0:
+	case c != nil && op.needsResponse && c.stream.ORD() == 0:
 		return strictError(verb, ZeroReadResources, "ORD is 0: set QPConfig.ORD, and IRD at the peer")
 	case n > 0 && wr.Remote.STag == 0 && op.remote:
 		return strictError(verb, InvalidSTag, zeroRemote)
 	case op.list == sink && n > 0:
 		return q.strictSink(verb, &wr.SGL[0])
-	case op.asks:
+	case op.needsResponse:
 		return q.strictMemory(verb, wr.SGL, LocalWrite)
 	case op.list != noList:
 		return q.strictMemory(verb, wr.SGL, LocalRead)
@@ -93,7 +93,7 @@ func (q *QP) strictMemory(verb string, sgl []SGE, need memory.Access) error {
 	return nil
 }
 
-// looker is a way to the queue pair's memory for whoever posts.
+// looker returns a Holder for the goroutine that posts.
 func (q *QP) looker() (h memory.Holder) {
 	h.Init(q.rnic.table, q.pd.mem, memory.Stream(q.num))
 	if q.cfg.Privileged {

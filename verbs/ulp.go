@@ -10,8 +10,8 @@ import (
 	"github.com/weft-rdma/weft/rdmap"
 )
 
-// This file is the queue pair as RDMAP sees it: a source of operations, a taker
-// of messages, and protected memory.
+// This file implements rdmap.ULP for a queue pair: the source of operations, the
+// receiver of messages, and protected memory.
 
 // ulp is the QP without its verbs.
 type ulp struct{ *QP }
@@ -27,7 +27,7 @@ func (h *hold) Revoked() uint64 {
 	return frame
 }
 
-// A wqError is the failure of a work request of ours. The peer is told of a
+// A wqError is the failure of a work request of this side. The Terminate message says
 // local catastrophic error (Verbs §6.4, figure 23).
 type wqError struct {
 	status Status
@@ -104,7 +104,7 @@ func (u ulp) describe(op *rdmap.Operation, n uint64, w *sendWQE) {
 	op.InvalidateSTag = uint32(w.wr.Invalidate)
 	op.RemoteSTag, op.RemoteTO = uint32(w.wr.Remote.STag), w.wr.Remote.TO
 	op.Immediate = w.wr.Immediate
-	if !w.asks {
+	if !w.needsResponse {
 		return // the rest is not looked at, and stays what it was
 	}
 	op.SinkSTag, op.SinkTO = uint32(w.wr.SGL[0].STag), w.wr.SGL[0].TO
@@ -123,9 +123,9 @@ func (u ulp) precheck(w *sendWQE) Status {
 		return InvalidLength
 	case op.extension && c.llp.Version() == rdmap.VersionConsortium:
 		return InvalidWQE // RFC 7306 §4.1: RV is 01b
-	case op.remote && !op.asks && w.length > 0 && w.wr.Remote.STag == 0:
+	case op.remote && !op.needsResponse && w.length > 0 && w.wr.Remote.STag == 0:
 		return InvalidSTag
-	case !w.asks:
+	case !w.needsResponse:
 		return Success
 	case c.stream.ORD() == 0:
 		return ZeroReadResources
@@ -322,13 +322,13 @@ func (u ulp) Delivered(d *rdmap.Delivery) {
 
 // Refused has the receive of a message that may not invalidate what it names
 // completed when the stream is being ended.
-func (u ulp) Refused(err error) error { return told{err} }
+func (u ulp) Refused(err error) error { return reportedInWC{err} }
 
-// told is an error that the completion of a receive tells of: no event does
-// (Verbs §8.3.2).
-type told struct{ error }
+// reportedInWC is an error that the completion of a receive reports, and no event (Verbs
+// §8.3.2).
+type reportedInWC struct{ error }
 
-func (t told) Unwrap() error { return t.error }
+func (t reportedInWC) Unwrap() error { return t.error }
 
 // --- rdmap.Memory, by Verbs §7.6.3, figure 21
 

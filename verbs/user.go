@@ -93,7 +93,7 @@ func (u *UserQP) PostRecvs(wrs []RecvWR) (n int, err error) {
 	return u.qp.PostRecvs(wrs)
 }
 
-// A UserSRQ is the like of a shared receive queue: one can post to it.
+// A UserSRQ is the non-privileged view of a shared receive queue: one can post to it.
 type UserSRQ struct{ srq *SRQ }
 
 // User returns the view of the shared receive queue for Non-Privileged Mode
@@ -138,7 +138,7 @@ func (u *UserSRQ) PostRecvs(wrs []RecvWR) (n int, err error) {
 	return n, err
 }
 
-// A UserCQ is the like of a completion queue: one can poll it, wait for it, and
+// A UserCQ is the non-privileged view of a completion queue: one can poll it, wait for it, and
 // ask for a call of its handler. Completions polled through it name their queue
 // pair by QP ID alone: WC.QP is nil.
 type UserCQ struct{ cq *CQ }

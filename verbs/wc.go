@@ -6,7 +6,7 @@ import "github.com/weft-rdma/weft/memory"
 // Success only ID, Status, Op, QP and QPNum are defined, and Err says why.
 type WC struct {
 	ID     uint64 // of the work request
-	QP     *QP    // nil for those who see no more than a UserCQ
+	QP     *QP    // nil if polled through a UserCQ
 	Op     Op
 	Status Status
 

@@ -16,7 +16,7 @@ import (
 // of one that failed by itself what was wrong with it. When the stream was closed
 // gracefully, as it is when receives are flushed by the end, the reason is io.EOF.
 //
-// A success costs nothing. It is of use as long as the completion is kept, also
+// A success costs nothing. Err may be called as long as the completion is kept, also
 // when the queue pair has another stream by then.
 func (wc WC) Err() error {
 	if wc.Status == Success {
