@@ -77,6 +77,10 @@ type endpoint struct {
 	receiveMR *verbs.MR
 	queue     sendQueue
 
+	// peerReads reports whether the peer may read memory of ours, and has not said
+	// that it makes no RDMA Reads.
+	peerReads bool
+
 	// mostReads is how many RDMA Reads there may be at a time, as agreed.
 	mostReads int
 
@@ -151,6 +155,7 @@ func (e *endpoint) connected(conn *cm.Conn, reads int) {
 		e.mostReads = min(e.mostReads, 1)
 	}
 	e.queue.limitReads(e.mostReads)
+	e.peerReads = conn.IRD() > 0 && conn.MPA().PeerORD != 0
 }
 
 // run looks after the connection until it ends, frees everything that the

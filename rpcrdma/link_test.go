@@ -286,6 +286,39 @@ func TestWithOneAttemptTheFirstFailureEndsCalls(t *testing.T) {
 	})
 }
 
+// A server that makes no RDMA Reads, as it has said when it connected, would never
+// fetch a long call.
+func TestALongCallFailsAtAServerThatMakesNoReads(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var wg sync.WaitGroup
+		d := &dialer{t: t, answer: func(_ int, nc net.Conn) error {
+			wg.Go(func() {
+				req, err := cm.Receive(context.Background(), nc, mpa.Config{})
+				if err != nil {
+					return
+				}
+				p := newTestPeer(t, verbs.QPConfig{IRD: 8}) // ORD 0
+				if _, err := req.Accept(context.Background(), p.qp, cm.Params{}); err == nil {
+					p.nextOrEnd()
+				}
+				_ = p.rnic.Close()
+			})
+			return nil
+		}}
+		c := d.client(ClientConfig{Timeout: 10 * time.Second})
+		long := exchange.Call([][]byte{make([]byte, 64<<10)})
+		long.Proc = 9
+		_, err := c.Call(t.Context(), long)
+		if !isFault(err, wire.FaultLocal) {
+			t.Errorf("got %v, want that there can be no Read chunk", err)
+		}
+		if err := c.Close(); err != nil {
+			t.Error(err)
+		}
+		wg.Wait()
+	})
+}
+
 // silent accepts connections and receives, and never answers.
 func silent(t *testing.T, wg *sync.WaitGroup, heard chan<- *testPeer) func(int, net.Conn) error {
 	return func(_ int, nc net.Conn) error {

@@ -57,7 +57,7 @@ type offer struct {
 func (c *handlerCall) mayOffer() bool {
 	r := c.r
 	binding := r.cfg.bindings[payload.ProgramVersion{Prog: c.request.Prog, Vers: c.request.Vers}]
-	return r.cfg.read.Enabled && r.reads && binding != nil && binding.ReadRead(c.request.Proc)
+	return r.cfg.read.Enabled && r.e.peerReads && binding != nil && binding.ReadRead(c.request.Proc)
 }
 
 // makeOffer plans a reply of n octets, at octet at of b, as an RDMA_NOMSG with a Read

@@ -245,7 +245,7 @@ func (r *requester) terms() payload.CallTerms {
 	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	t.NoReads = r.e.conn.IRD() == 0
+	t.NoReads = !r.e.peerReads
 	if r.cfg.rules.MSGP {
 		t.Align = r.align
 	}

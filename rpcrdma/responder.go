@@ -59,7 +59,6 @@ type responder struct {
 	back    oncrpc.Caller  // calls of ours to the peer, or nil
 	from    *origin.Origin // of its calls
 	peer    netip.Addr     // whose calls it serves
-	reads   bool           // the peer can read replies
 
 	handlers sync.WaitGroup // calls that handlers execute, or may
 	jobs     chan *handlerCall

@@ -242,7 +242,6 @@ func (s *Server) serve(c *serverConn, req *cm.Request) error {
 	rcfg.from = req.Origin()
 	r := newResponder(e, rcfg)
 	defer r.closeAccounts()
-	r.reads = conn.IRD() > 0 && req.ORD() != 0
 	e.responder = r
 	if cfg.ReverseCalls > 0 {
 		requester := newRequester(e, requesterConfig{credits: uint32(cfg.ReverseCalls), short: true, logger: cfg.Logger})
