@@ -102,9 +102,5 @@ func (l *link) completion(ctx context.Context) (*verbs.WC, error) {
 // mpa is how this end sets up its half of the connection: with CRC unless the
 // workload is without, which takes both ends.
 func (l *link) mpa() mpa.Config {
-	cfg := mpa.Config{NoCRC: !l.job.Workload.CRC}
-	if l.job.Workload.Polling {
-		cfg.Spin = spinFor
-	}
-	return cfg
+	return mpa.Config{NoCRC: !l.job.Workload.CRC}
 }

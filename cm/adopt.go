@@ -38,7 +38,7 @@ func (a *Adoption) params(ird, ord uint16) mpa.Params {
 		Revision: mpa.Revision2, CRC: !a.MPA.NoCRC, SendMarkers: a.MPA.Markers, RecvMarkers: a.MPA.Markers,
 		Initiator: a.Initiator, Early: append([]byte(nil), a.Early...),
 		IRD: ird, ORD: ord, PeerIRD: mpa.NotNegotiated, PeerORD: mpa.NotNegotiated,
-		MaxULPDU: a.MPA.MaxULPDU, Spin: a.MPA.Spin, ReadBuffer: a.MPA.ReadBuffer,
+		MaxULPDU: a.MPA.MaxULPDU, ReadBuffer: a.MPA.ReadBuffer,
 	}
 	switch a.MPA.Profile {
 	case mpa.ProfileRFC5044:

@@ -140,24 +140,23 @@ type Guard = interface {
 	Release()
 }
 
-// A Poller is the receiving half for those who would have to be woken by the goroutine
-// in Receive otherwise. Methods may be called by any goroutine.
+// A Poller lets a consumer receive in its own goroutine, where the one in Receive would
+// have to wake it. Methods may be called by any goroutine.
 type Poller interface {
 	// Poll hands what has arrived to the Sink of the Receive that is under way,
 	// in the caller's goroutine and without waiting, and reports whether there
-	// was anything. CanPoll reports whether it is of use without Lead. Leave tells
-	// that a caller of Poll or Lead is about to do something else.
+	// was anything.
 	Poll() bool
-	CanPoll() bool
-	Leave()
 
-	// Lead takes the wait for what arrives, if Receive has left it to others, as it
-	// does for those who come each time; CanLead reports whether it ever does. Who
-	// has it calls Await, which waits until Poll may find something, ctx is done,
-	// Rouse is called, or nothing has come for long; then Unlead, then Poll.
-	Lead() bool
-	CanLead() bool
-	Await(ctx context.Context)
-	Rouse()
-	Unlead()
+	// Wait waits in the place of Receive until Poll may find something, ctx is done,
+	// Interrupt is called, or nothing has come for long. It reports false, at once, if
+	// Receive has not left the wait to others, as it does for those who come each time.
+	Wait(ctx context.Context) bool
+
+	// Interrupt ends the Wait under way, or the next one if there is none.
+	Interrupt()
+
+	// Leave tells that a caller of Poll or Wait is about to sleep until something is
+	// received, or to do something else.
+	Leave()
 }

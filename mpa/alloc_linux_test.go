@@ -11,6 +11,8 @@ import (
 	"io"
 	"runtime"
 	"testing"
+
+	"github.com/weft-rdma/weft/mpa/internal/turns"
 )
 
 // A ticker tells when all of a batch has come.
@@ -101,7 +103,7 @@ func TestAppendingAllocatesNothingOnceWarm(t *testing.T) {
 func TestWaitingInReceivesPlaceAllocatesNothing(t *testing.T) {
 	a, b := tcpPair(t)
 	out, in := NewConn(a, Params{Initiator: true, CRC: true}), NewConn(b, Params{Initiator: true, CRC: true})
-	in.transport.(*socket).bound = false
+	lead(t, in)
 	k := &ticker{want: 1, all: make(chan struct{}, 1)}
 	ended := make(chan error, 1)
 	go func() { ended <- in.Receive(k) }()
@@ -109,13 +111,14 @@ func TestWaitingInReceivesPlaceAllocatesNothing(t *testing.T) {
 	defer cancel()
 	u, led := pattern(20, 1), 0
 	run := func() {
-		leads := in.Lead()
+		free := in.turns.State() == turns.Free
+		if !free {
+			in.Poll() // somebody has come
+		}
 		out.Append(u, nil)
 		_, _ = flushAll(out)
-		if leads {
+		if free && in.Wait(ctx) {
 			led++
-			in.Await(ctx)
-			in.Unlead()
 			in.Poll()
 		}
 		<-k.all

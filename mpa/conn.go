@@ -11,13 +11,14 @@ package mpa
 // A stream in Full Operation: FPDUs over a connection, in both directions.
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"io"
 	"net"
 	"sync/atomic"
 	"time"
+
+	"github.com/weft-rdma/weft/mpa/internal/turns"
 )
 
 // A Conn carries ULPDUs over an ordered byte stream (RFC 5044 §4-6). It is
@@ -38,8 +39,10 @@ type Conn struct {
 	params Params
 
 	transport transport
-	fenced    atomic.Bool // nothing may be sent yet
-	whole     atomic.Bool // CloseWrite had to close both halves
+	direct    direct       // transport, if it is one
+	turns     *turns.Turns // of direct
+	fenced    atomic.Bool  // nothing may be sent yet
+	whole     atomic.Bool  // CloseWrite had to close both halves
 	stats     counters
 
 	// The sending half.
@@ -49,52 +52,14 @@ type Conn struct {
 	emss    emss
 
 	// The receiving half.
-	reader   reader
-	recvErr  error // what ended the receiving half
-	deadline readDeadline
+	reader  reader
+	recvErr error // what ended the receiving half
 }
-
-// A transport moves octets between a Conn and its connection.
-type transport interface {
-	// tries reports whether flush without waiting can write anything.
-	tries() bool
-	// flush writes the batch, all of it if wait is true. It holds g, if there
-	// is one, around attempts.
-	flush(b *batch, g Guard, wait bool) error
-	// read waits for octets, at least one, and is io.EOF at their end. They go
-	// to the buffer's room, which may rest meanwhile. Where polls is true others
-	// may have the half meanwhile, and there are none if they visited it.
-	read(a *readAhead) (int, error)
-	// look reads once, without waiting: no octets if there are none.
-	look(a *readAhead) (int, error)
-	polls() bool
-	// leave has read wait by itself again, if it let others.
-	leave()
-	// leads reports whether read ever lets others wait. lead takes the wait, if it
-	// does; await waits, then, until look may find something; unlead follows.
-	leads() bool
-	lead() bool
-	await(ctx context.Context)
-	unlead()
-	// readWindows waits for octets as read does, and puts them into the Sink's
-	// memory from offset off on, rest octets, and what follows into more. An
-	// error of the Sink is a windowError. Only a transport whose places is true
-	// has it.
-	readWindows(s Sink, off, rest int, more []byte) (int, error)
-	places() bool
-	// close tells that the connection is about to be closed.
-	close()
-}
-
-// A windowError is what a Sink answered when it was asked for memory.
-type windowError struct{ err error }
-
-func (e windowError) Error() string { return e.err.Error() }
 
 // NewConn starts Full Operation over nc on the terms p, which start-up settled.
 // It owns nc from now on, and p.Early.
 func NewConn(nc net.Conn, p Params) *Conn {
-	c := &Conn{nc: nc, tcp: unwrapTCP(nc), params: p, deadline: readDeadline{nc: nc}}
+	c := &Conn{nc: nc, tcp: unwrapTCP(nc), params: p}
 	c.params.Early = nil
 	if c.tcp != nil {
 		// RFC 5044 §5.1: segments begin with FPDUs if writes leave at once. An
@@ -102,20 +67,26 @@ func NewConn(nc net.Conn, p Params) *Conn {
 		_ = c.tcp.SetNoDelay(true)
 	}
 	c.emss.init(c.tcp)
-	c.transport = newSocket(nc, p.Spin, &c.stats, &c.deadline)
-	if c.transport == nil {
-		c.transport = &stream{nc: nc, stats: &c.stats, line: make(chan struct{}, 1)}
-	}
+	c.connect(newDirect(nc, &c.stats))
 	c.fenced.Store(!p.Initiator)
 	c.batch = batch{
 		markers: p.SendMarkers,
 		crc:     p.CRC,
 	}
-	if c.transport.tries() && !p.SendMarkers {
+	if c.direct != nil && !p.SendMarkers {
 		c.batch.refer = copyLimit
 	}
-	c.reader = newReader(c.transport, p, &c.fenced, &c.stats)
+	c.reader = newReader(c.transport, c.direct, p, &c.fenced, &c.stats)
 	return c
+}
+
+// connect has c move octets by d, or if there is none by reads and writes that wait.
+func (c *Conn) connect(d direct) {
+	if d == nil {
+		c.transport = &stream{nc: c.nc, stats: &c.stats, line: make(chan struct{}, 1)}
+		return
+	}
+	c.transport, c.direct, c.turns = d, d, d.share()
 }
 
 // unwrapTCP is the TCP connection in nc, or nil.
@@ -235,7 +206,7 @@ func (c *Conn) Appended() uint64 { return c.batch.appended() }
 func (c *Conn) Written() uint64 { return c.batch.written() }
 
 // CanTry reports whether Flush without waiting can write at all.
-func (c *Conn) CanTry() bool { return c.transport.tries() }
+func (c *Conn) CanTry() bool { return c.direct != nil }
 
 // Guard sets what is held around each attempt to write; nil, the default, is
 // nothing. Where CanTry is false payload was copied when it was appended, and
@@ -293,13 +264,20 @@ func (c *Conn) Truncate(n uint64) uint64 {
 // does the connection.
 func (c *Conn) Receive(s Sink) error {
 	if c.recvErr == nil {
-		c.recvErr = c.reader.receive(s)
-		c.deadline.settle()
+		c.recvErr = c.receive(s)
 		if c.endedWhole(c.recvErr) {
 			c.recvErr = io.EOF
 		}
 	}
 	return c.recvErr
+}
+
+func (c *Conn) receive(s Sink) error {
+	if c.turns != nil {
+		c.turns.Begin()
+		defer c.turns.End()
+	}
+	return c.reader.receive(s)
 }
 
 // Drain reads and drops what the peer still sends, until its end: then it
@@ -308,6 +286,10 @@ func (c *Conn) Receive(s Sink) error {
 func (c *Conn) Drain() error {
 	if c.recvErr == nil {
 		c.recvErr = io.EOF
+	}
+	if c.turns != nil {
+		c.turns.Begin()
+		defer c.turns.End()
 	}
 	err := c.reader.drain()
 	if c.endedWhole(err) {
@@ -322,7 +304,12 @@ func (c *Conn) endedWhole(err error) bool {
 }
 
 // SetReadDeadline limits how long Receive and Drain wait for the peer.
-func (c *Conn) SetReadDeadline(t time.Time) error { return c.deadline.set(t) }
+func (c *Conn) SetReadDeadline(t time.Time) error {
+	if c.turns != nil {
+		return c.turns.SetDeadline(t)
+	}
+	return c.nc.SetReadDeadline(t)
+}
 
 // SetWriteDeadline limits how long Flush waits for the peer.
 func (c *Conn) SetWriteDeadline(t time.Time) error { return c.nc.SetWriteDeadline(t) }

@@ -4,7 +4,6 @@ package mpa
 
 import (
 	"errors"
-	"fmt"
 	"io"
 	"net"
 	"os"
@@ -92,39 +91,37 @@ func TestAFrameErrorLeavesTheConnectionToTheULP(t *testing.T) {
 // Claims: MPA-8-1
 func TestCloseAndResetEndWhatWaits(t *testing.T) {
 	for name, end := range map[string]func(c *Conn) error{"Close": (*Conn).Close, "Reset": (*Conn).Reset} {
-		for _, spin := range []time.Duration{0, time.Hour} {
-			t.Run(fmt.Sprintf("%s/spin=%t", name, spin > 0), func(t *testing.T) {
-				eachMedium(t, func(t *testing.T, a, b net.Conn) {
-					c := NewConn(a, Params{Initiator: true, Spin: spin})
-					errs := make(chan error, 2)
-					go func() { errs <- c.Receive(&collector{}) }()
-					go func() {
-						for {
-							c.Append(pattern(60000, 1), nil)
-							if _, err := flushAll(c); err != nil {
-								errs <- err
-								return
-							}
-						}
-					}()
-					// The peer reads once, so that both are under way.
-					if _, err := b.Read(make([]byte, 10)); err != nil {
-						t.Fatal(err)
-					}
-					if err := end(c); err != nil {
-						t.Error(err)
-					}
-					for range 2 {
-						if err := <-errs; !hasCode(err, CodeClosed) {
-							t.Errorf("%v, expected code 1", err)
+		t.Run(name, func(t *testing.T) {
+			eachMedium(t, func(t *testing.T, a, b net.Conn) {
+				c := NewConn(a, Params{Initiator: true})
+				errs := make(chan error, 2)
+				go func() { errs <- c.Receive(&collector{}) }()
+				go func() {
+					for {
+						c.Append(pattern(60000, 1), nil)
+						if _, err := flushAll(c); err != nil {
+							errs <- err
+							return
 						}
 					}
-					if _, err := flushAll(c); !hasCode(err, CodeClosed) {
-						t.Errorf("Flush afterwards: %v, expected code 1", err)
+				}()
+				// The peer reads once, so that both are under way.
+				if _, err := b.Read(make([]byte, 10)); err != nil {
+					t.Fatal(err)
+				}
+				if err := end(c); err != nil {
+					t.Error(err)
+				}
+				for range 2 {
+					if err := <-errs; !hasCode(err, CodeClosed) {
+						t.Errorf("%v, expected code 1", err)
 					}
-				})
+				}
+				if _, err := flushAll(c); !hasCode(err, CodeClosed) {
+					t.Errorf("Flush afterwards: %v, expected code 1", err)
+				}
 			})
-		}
+		})
 	}
 }
 

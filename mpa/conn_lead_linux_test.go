@@ -15,6 +15,8 @@ import (
 	"sync/atomic"
 	"testing"
 	"time"
+
+	"github.com/weft-rdma/weft/mpa/internal/turns"
 )
 
 // A teller is a collector that tells others how many it has.
@@ -23,8 +25,6 @@ type teller struct {
 	mu   sync.Mutex
 	more sync.Cond
 	n    int
-
-	meanwhile func() // something else, before the reader reads again
 }
 
 func (s *teller) ULPDU(u []byte) error {
@@ -32,9 +32,6 @@ func (s *teller) ULPDU(u []byte) error {
 	defer s.mu.Unlock()
 	s.n++
 	s.more.Broadcast()
-	if s.meanwhile != nil {
-		s.meanwhile()
-	}
 	return s.collector.ULPDU(u)
 }
 
@@ -53,20 +50,31 @@ type led struct {
 	done    chan error // what Receive returned
 }
 
-func newLed(t *testing.T, p Params) *led { return newLedIn(t, p, false) }
+func newLed(t *testing.T, p Params) *led { return newLedIn(t, p, nil) }
 
 // newLedIn is newLed in a program with one processor or with more.
-func newLedIn(t *testing.T, p Params, bound bool) *led {
+func newLedIn(t *testing.T, p Params, yield func()) *led {
 	a, b := tcpPair(t)
 	p.Initiator = true
 	l := &led{t: t, out: NewConn(a, p), in: NewConn(b, p), done: make(chan error, 1)}
-	l.socket().bound = bound
+	share(t, l.in, yield)
 	l.sink.more.L = &l.sink.mu
 	go func() { l.done <- l.in.Receive(&l.sink) }()
 	return l
 }
 
-func (l *led) socket() *socket { return l.in.transport.(*socket) }
+// lead has c, whose Receive has not begun, be in a program of several processors.
+func lead(t *testing.T, c *Conn) { share(t, c, nil) }
+
+func share(t *testing.T, c *Conn, yield func()) {
+	nc := c.nc.(*net.TCPConn)
+	rc, err := nc.SyscallConn()
+	if err != nil {
+		t.Fatal(err)
+	}
+	c.connect(newTCP(nc, rc, &c.stats, yield))
+	c.reader.transport, c.reader.direct = c.transport, c.direct
+}
 
 // send sends one ULPDU of n octets.
 func (l *led) send(n int) {
@@ -87,9 +95,10 @@ func (l *led) arrived() {
 	}
 }
 
-// lead sends and asks for the wait each time, until Receive leaves it.
-func (l *led) lead() {
-	for !l.in.Lead() {
+// free sends and looks each time, until Receive leaves the wait to others.
+func (l *led) free() {
+	for l.in.turns.State() != turns.Free {
+		l.in.Poll()
 		l.send(20)
 		l.arrived()
 		for range 100 {
@@ -104,44 +113,34 @@ func (l *led) ended(want error) {
 	if err := <-l.done; !errors.Is(err, want) {
 		l.t.Errorf("Receive: %v, expected %v", err, want)
 	}
-	watch.mu.Lock()
-	defer watch.mu.Unlock()
-	if _, ok := watch.sockets[l.socket()]; ok {
-		l.t.Error("the watchdog keeps a socket whose Receive has ended")
-	}
 }
 
 func TestReceiveLeavesTheWaitToThoseWhoComeEachTime(t *testing.T) {
 	l := newLed(t, Params{CRC: true})
-	l.lead()
-	if l.sent < ledLong {
-		t.Errorf("after %d arrivals, expected no less than %d", l.sent, ledLong)
-	}
+	waited := 0
 	for range 100 {
+		l.free()
 		l.send(200)
-		l.in.Await(context.Background())
-		l.in.Unlead()
-		if !l.in.Poll() || l.sink.has() != l.sent {
-			t.Fatalf("%d of %d have been handed up by who waited", l.sink.has(), l.sent)
-		}
-		if !l.in.Lead() {
-			l.lead() // the watchdog has come in between
-		}
+		if l.in.Wait(context.Background()) {
+			l.in.Poll()
+			waited++
+		} // else the watchdog has come in between
+		l.arrived()
 	}
+	if waited == 0 {
+		t.Error("nobody ever waited in Receive's place")
+	}
+	l.free()
 	_ = l.out.CloseWrite()
-	l.in.Await(context.Background())
-	l.in.Unlead()
+	l.in.Wait(context.Background())
 	l.in.Poll()
 	l.ended(io.EOF)
-	if l.in.Lead() {
-		t.Error("there is something to be waited for after the end")
-	}
 }
 
 func TestReceiveKeepsTheWaitInAProgramOfOneProcessor(t *testing.T) {
-	l := newLedIn(t, Params{}, true)
-	for range 4 * ledLong {
-		if l.in.CanLead() || l.in.Lead() {
+	l := newLedIn(t, Params{}, func() {})
+	for range 4 * 16 {
+		if l.in.Wait(context.Background()) {
 			t.Error("it was left")
 		}
 		l.send(20)
@@ -155,17 +154,14 @@ func TestReceiveKeepsTheWaitInAProgramOfOneProcessor(t *testing.T) {
 func TestReceiveTakesBackTheWaitForMuch(t *testing.T) {
 	for _, sizes := range [][]int{{60000}, {2000, 2000, 2000, 2000, 2000, 2000, 2000, 2000, 2000}} {
 		l := newLed(t, Params{CRC: true})
-		l.lead()
+		l.free()
 		for _, n := range sizes {
 			l.sent++
 			l.out.Append(pattern(n, n), nil)
 		}
 		_, _ = flushAll(l.out)
-		l.in.Await(context.Background())
-		l.in.Unlead()
-		l.in.Poll() // a part of it
-		if l.in.Lead() {
-			t.Errorf("%d octets: the wait is still to be taken", len(sizes)*sizes[0])
+		if l.in.Wait(context.Background()) {
+			l.in.Poll() // a part of it
 		}
 		l.arrived()
 		_ = l.out.CloseWrite()
@@ -174,23 +170,16 @@ func TestReceiveTakesBackTheWaitForMuch(t *testing.T) {
 }
 
 func TestReceiveTakesBackTheWaitWhenNobodyComes(t *testing.T) {
-	for _, waited := range []bool{false, true} {
-		l := newLed(t, Params{})
-		l.lead()
-		if waited {
-			l.send(20)
-			l.in.Await(context.Background())
-		}
-		l.in.Unlead()
-		l.send(20)
-		l.arrived()
-		_ = l.out.CloseWrite()
-		l.ended(io.EOF)
-	}
+	l := newLed(t, Params{})
+	l.free()
+	l.send(20)
+	l.arrived()
+	_ = l.out.CloseWrite()
+	l.ended(io.EOF)
 }
 
 // A wait ends when the connection does, and Receive is told of it; so it is when it is
-// called off, and then the stream goes on.
+// interrupted, and then the stream goes on.
 func TestAWaitInReceivesPlaceEnds(t *testing.T) {
 	background := context.Background()
 	for _, v := range []struct {
@@ -204,13 +193,13 @@ func TestAWaitInReceivesPlaceEnds(t *testing.T) {
 		{"a deadline to come", func(l *led, _ func()) { _ = l.in.SetReadDeadline(time.Now().Add(time.Millisecond)) }, os.ErrDeadlineExceeded},
 		{"closing what is below", func(l *led, _ func()) { _ = l.in.NetConn().Close() }, net.ErrClosed},
 		{"the peer", func(l *led, _ func()) { _ = l.out.CloseWrite() }, io.EOF},
-		{"a call", func(l *led, _ func()) { l.in.Rouse() }, nil},
+		{"an interruption", func(l *led, _ func()) { l.in.Interrupt() }, nil},
 		{"a context", func(_ *led, cancel func()) { cancel() }, nil},
 	} {
 		for _, when := range []string{"before", "meanwhile"} {
 			l := newLed(t, Params{})
 			ctx, cancel := context.WithCancel(background)
-			l.lead()
+			l.free()
 			var waits sync.WaitGroup
 			if when == "before" {
 				v.end(l, cancel)
@@ -222,52 +211,26 @@ func TestAWaitInReceivesPlaceEnds(t *testing.T) {
 					v.end(l, cancel)
 				})
 			}
-			l.in.Await(ctx)
+			l.in.Wait(ctx)
 			waits.Wait()
-			l.in.Unlead()
-			if seat := l.socket().leader.seat.Load(); v.name != "the peer" && seat != readers {
-				t.Errorf("%s, %s: the seat is %d, expected the reader's", v.name, when, seat)
-			}
 			l.in.Poll()
 			if v.want == nil {
 				l.send(20)
-				if l.in.Lead() {
-					l.in.Await(background)
-					l.in.Unlead()
-					l.in.Poll()
-				}
 				l.arrived()
 				_ = l.out.CloseWrite()
 				l.ended(io.EOF)
-			} else if l.ended(v.want); l.in.Lead() {
-				t.Errorf("%s, %s: there is something to be waited for after the end", v.name, when)
+			} else {
+				l.ended(v.want)
 			}
 			cancel()
 		}
 	}
 }
 
-// Who waits for long need not be looked after.
-func TestAReaderHasItsSeatWhenNothingComes(t *testing.T) {
-	l := newLed(t, Params{})
-	l.lead()
-	began := time.Now()
-	l.in.Await(context.Background())
-	if d := time.Since(began); d < ledIdle*nap/2 {
-		t.Errorf("after %v, expected some %v", d, ledIdle*nap)
-	}
-	l.in.Unlead()
-	if l.in.Lead() {
-		t.Error("there is still a wait to be taken")
-	}
-	_ = l.out.CloseWrite()
-	l.ended(io.EOF)
-}
-
 // However many wait and poll, each ULPDU is handed up once and in order, and the stream
 // ends.
 func TestThoseWhoWaitAndReceiveShareTheStream(t *testing.T) {
-	for _, p := range []Params{{CRC: true}, {}, {CRC: true, Spin: 50 * time.Microsecond}} {
+	for _, p := range []Params{{CRC: true}, {}} {
 		l := newLed(t, p)
 		come := make(chan struct{}, 3)
 		var others sync.WaitGroup
@@ -275,10 +238,8 @@ func TestThoseWhoWaitAndReceiveShareTheStream(t *testing.T) {
 		for range cap(come) {
 			others.Go(func() {
 				for range come {
-					if l.in.Lead() {
+					if l.in.Wait(context.Background()) {
 						waits.Add(1)
-						l.in.Await(context.Background())
-						l.in.Unlead()
 						l.in.Poll()
 					}
 				}
@@ -297,7 +258,7 @@ func TestThoseWhoWaitAndReceiveShareTheStream(t *testing.T) {
 			want = append(want, pattern(n, l.sent))
 		}
 		for range 60 {
-			for range 2 * ledLong {
+			for range 32 {
 				send(18 + rng.IntN(200))
 				l.arrived()
 			}
@@ -312,33 +273,8 @@ func TestThoseWhoWaitAndReceiveShareTheStream(t *testing.T) {
 		if !bytes.Equal(bytes.Join(l.sink.got, nil), bytes.Join(want, nil)) {
 			t.Errorf("%s: %d ULPDUs, expected %d as they were sent", termsName(p), len(l.sink.got), len(want))
 		}
-		if p.Spin == 0 && waits.Load() == 0 {
+		if waits.Load() == 0 {
 			t.Errorf("%s: nobody ever waited in Receive's place", termsName(p))
 		}
 	}
-}
-
-// Who has asked for the seat in vain sleeps until there are octets: the reader may not
-// leave it to him.
-func TestAReaderKeepsItsSeatForThoseWhoHaveBeenThere(t *testing.T) {
-	l := newLed(t, Params{})
-	l.sink.mu.Lock()
-	l.sink.meanwhile = func() {
-		if l.in.Lead() {
-			t.Error("the reader's seat was taken")
-		}
-	}
-	l.sink.mu.Unlock()
-	for i := range 4 * ledLong {
-		l.send(20)
-		l.arrived()
-		for range 100 {
-			runtime.Gosched() // Receive parks
-		}
-		if l.socket().leader.seat.Load() == free {
-			t.Fatalf("after %d arrivals the seat is free, and nobody comes", i+1)
-		}
-	}
-	_ = l.out.CloseWrite()
-	l.ended(io.EOF)
 }

@@ -12,7 +12,6 @@ import (
 	"sync"
 	"syscall"
 	"testing"
-	"time"
 )
 
 func TestResetIsSeenAsSuchByAPeerOverTCP(t *testing.T) {
@@ -319,19 +318,4 @@ type miser struct{ placer }
 
 func (m *miser) Window(dst [][]byte, off int) ([][]byte, error) {
 	return append(dst, m.place[off:len(m.place)-1]), nil
-}
-
-func TestAReaderThatPollsGetsWhatComes(t *testing.T) {
-	a, b := tcpPair(t)
-	want, wire, _ := wireOf(Params{CRC: true}, 10, 20, 30)
-	go func() {
-		for _, x := range wire {
-			a.Write([]byte{x})
-		}
-		a.CloseWrite()
-	}()
-	s := &collector{}
-	if err := NewConn(b, Params{CRC: true, Spin: time.Hour}).Receive(s); err != io.EOF || len(s.got) != len(want) {
-		t.Errorf("%v and %d ULPDUs, expected EOF and %d", err, len(s.got), len(want))
-	}
 }

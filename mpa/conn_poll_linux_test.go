@@ -19,11 +19,8 @@ func TestThoseWhoPollAndReceiveShareTheStream(t *testing.T) {
 		a, b := tcpPair(t)
 		p.Initiator = true
 		out := NewConn(a, p)
-		p.RecvMarkers, p.SendMarkers, p.Spin = p.SendMarkers, false, time.Millisecond
+		p.RecvMarkers, p.SendMarkers = p.SendMarkers, false
 		in := NewConn(b, p)
-		if !in.CanPoll() {
-			t.Fatal("nobody can poll over TCP")
-		}
 		rng := rand.New(rand.NewPCG(1, 2))
 		var want [][]byte
 		for i := range 3000 {
@@ -80,7 +77,7 @@ func TestAReceiveThatIsLedEnds(t *testing.T) {
 		{"a deadline", func(c *Conn) error { return c.SetReadDeadline(time.Unix(1, 0)) }, os.ErrDeadlineExceeded},
 	} {
 		_, b := tcpPair(t)
-		c := NewConn(b, Params{Initiator: true, Spin: 10 * time.Second})
+		c := NewConn(b, Params{Initiator: true})
 		done := make(chan error, 1)
 		go func() { done <- c.Receive(&collector{}) }()
 		for range 1000 {
@@ -110,7 +107,7 @@ func TestAParkedReceiveLearnsOfTheEndInPoll(t *testing.T) {
 	refusal := errors.New("refused")
 	for range 20 {
 		a, b := tcpPair(t)
-		out, in := NewConn(a, Params{Initiator: true}), NewConn(b, Params{Initiator: true, Spin: 1})
+		out, in := NewConn(a, Params{Initiator: true}), NewConn(b, Params{Initiator: true})
 		done := make(chan error, 1)
 		go func() { done <- in.Receive(&collector{refuse: refusal}) }()
 		for range 100 {
@@ -142,7 +139,7 @@ func (r *resetter) Idle() { _ = r.c.Reset() }
 func TestThoseWhoPollMayResetTheStream(t *testing.T) {
 	for range 20 {
 		a, b := tcpPair(t)
-		out, in := NewConn(a, Params{Initiator: true}), NewConn(b, Params{Initiator: true, Spin: 10 * time.Second})
+		out, in := NewConn(a, Params{Initiator: true}), NewConn(b, Params{Initiator: true})
 		done := make(chan error, 1)
 		go func() { done <- in.Receive(&resetter{c: in}) }()
 		for range 100 {

@@ -7,40 +7,61 @@ import (
 	"context"
 	"errors"
 	"io"
+	"os"
 	"slices"
 	"syscall"
 	"testing"
+
+	"github.com/weft-rdma/weft/mpa/internal/turns"
 )
 
 // A shared transport lets others have the half while Receive waits in read, until it
 // is resumed. Only what look is to find is in fed.wire then.
 type shared struct {
 	fed
-	waits  chan struct{}
-	resume chan []byte // what arrives then
-	ended  bool        // look finds the end
-	waited bool        // it does not poll, but others may wait
-	left   int         // times that Receive was told to look
-	looks  int
-	awaits func()
+	turns   *turns.Turns
+	ahead   *readAhead
+	waits   chan struct{}
+	resume  chan []byte // what arrives then
+	resumed bool        // something has arrived for Receive
+	ended   bool        // look finds the end
+	looks   int
 }
 
-func (s *shared) polls() bool { return !s.waited }
-func (s *shared) leads() bool { return s.waited }
-func (s *shared) leave()      { s.left++ }
+func (s *shared) share() *turns.Turns { return s.turns }
 
-func (s *shared) await(context.Context) { s.awaits() }
-
-func (s *shared) read(a *readAhead) (int, error) {
-	a.half.Unlock()
-	s.waits <- struct{}{}
-	s.wire = append(s.wire, <-s.resume...)
-	a.half.Lock()
-	if a.visited {
-		a.visited = false
-		return 0, nil
+// Read is the network's: the first step finds nothing.
+func (s *shared) Read(step func(uintptr) bool) error {
+	for !step(0) {
+		s.waits <- struct{}{}
+		s.wire = append(s.wire, <-s.resume...)
+		if n := len(s.until); n > 0 && !s.until[n-1].IsZero() {
+			return os.ErrDeadlineExceeded
+		}
+		s.resumed = true
 	}
-	return s.fed.read(a)
+	return nil
+}
+
+func (s *shared) Readable(uintptr) bool { return false }
+func (s *shared) Rest()                 {}
+
+func (s *shared) Try(uintptr) (int, error) {
+	if !s.resumed {
+		return 0, turns.ErrNothing
+	}
+	s.resumed = false
+	return s.fed.read(s.ahead, false)
+}
+
+func (s *shared) read(a *readAhead, alone bool) (int, error) {
+	if alone {
+		s.waits <- struct{}{}
+		s.wire = append(s.wire, <-s.resume...)
+		return s.fed.read(a, true)
+	}
+	s.ahead = a
+	return s.turns.Read(s, a.start < a.end)
 }
 
 func (s *shared) look(a *readAhead) (int, error) {
@@ -49,19 +70,27 @@ func (s *shared) look(a *readAhead) (int, error) {
 		_ = a.room() // as a socket does that is asked for nothing
 		return 0, nil
 	}
-	return s.fed.read(a)
+	return s.fed.read(a, false)
 }
 
 // waiting is a Conn whose Receive waits for octets to come after early.
 func waiting(p Params, early []byte, sink Sink) (*Conn, *shared, <-chan error) {
-	s := &shared{fed: fed{direct: true}, waits: make(chan struct{}), resume: make(chan []byte)}
 	p.Early, p.Initiator = early, true
-	c := feed(&s.fed, p)
-	c.transport, c.reader.transport = s, s
+	c, s := sharing(p)
 	done := make(chan error, 1)
 	go func() { done <- c.Receive(sink) }()
 	<-s.waits
 	return c, s, done
+}
+
+// sharing is a Conn over a shared transport.
+func sharing(p Params) (*Conn, *shared) {
+	s := &shared{fed: fed{direct: true}, waits: make(chan struct{}), resume: make(chan []byte)}
+	s.turns = turns.New(s, nil)
+	c := feed(&s.fed, p)
+	c.connect(s)
+	c.reader.transport, c.reader.direct = s, s
+	return c, s
 }
 
 func TestPollHandsUpWhatHasArrivedWhileReceiveWaits(t *testing.T) {
@@ -88,8 +117,8 @@ func TestPollHandsUpWhatHasArrivedWhileReceiveWaits(t *testing.T) {
 		if err := <-done; err != io.EOF || !slices.EqualFunc(got.got, want, bytes.Equal) {
 			t.Errorf("%s: %v and %d ULPDUs, expected EOF and 3", termsName(p), err, len(got.got))
 		}
-		s.wire, s.left = bytes.Clone(wire), 0
-		if c.Poll() || len(s.wire) != len(wire) || s.left != 1 {
+		s.wire = bytes.Clone(wire)
+		if c.Poll() || len(s.wire) != len(wire) {
 			t.Errorf("%s: something was read after the end", termsName(p))
 		}
 	}
@@ -103,11 +132,11 @@ func TestPollLeavesTheRestOfAULPDUToReceive(t *testing.T) {
 			got := &placer{}
 			c, s, done := waiting(Params{}, nil, got)
 			s.wire = bytes.Clone(wire[:ends[0]+cut])
-			if !c.Poll() || len(got.got) != 1 || !c.reader.visited || s.left != 1 {
+			if !c.Poll() || len(got.got) != 1 {
 				t.Errorf("length %d, %d octets of it: %d ULPDUs handed up, expected 1", n, cut, len(got.got))
 			}
 			s.wire = append(s.wire, wire[ends[0]+cut:]...)
-			if c.Poll() || s.left != 2 {
+			if c.Poll() {
 				t.Errorf("length %d, %d octets of it: the rest was taken from Receive", n, cut)
 			}
 			s.resume <- nil
@@ -131,9 +160,7 @@ func TestNobodyPollsInTheMiddleOfAULPDUThatIsPlaced(t *testing.T) {
 	want, wire, ends := wireOf(Params{}, 60002, 20) // no PAD
 	got := &placer{}
 	body := ends[0] - crcSize
-	s := &shared{fed: fed{direct: true}, waits: make(chan struct{}), resume: make(chan []byte)}
-	c := feed(&s.fed, Params{Initiator: true, Early: wire[:lengthSize+headSize]})
-	c.transport, c.reader.transport = s, s
+	c, s := sharing(Params{Initiator: true, Early: wire[:lengthSize+headSize]})
 	s.wire = bytes.Clone(wire[lengthSize+headSize : body])
 	done := make(chan error, 1)
 	go func() { done <- c.Receive(got) }()
@@ -180,9 +207,6 @@ func TestReceiveTellsWhatEndedTheReceptionInPoll(t *testing.T) {
 			s.end, s.ended = v.end, true
 		}
 		c.Poll()
-		if !c.reader.visited || s.left != 1 {
-			t.Errorf("%s: Receive goes on waiting", v.name)
-		}
 		s.wire = bytes.Clone(wire)
 		if c.Poll() {
 			t.Errorf("%s: something was handed up afterwards", v.name)
@@ -211,47 +235,11 @@ func TestPollKeepsNoBufferOfAReceiveThatRests(t *testing.T) {
 	<-done
 }
 
-func TestPollIsForTransportsThatPoll(t *testing.T) {
-	c := feed(&fed{}, Params{Initiator: true, Spin: 1})
-	if c.CanPoll() || c.Poll() {
-		t.Error("a transport polls that cannot")
+func TestPollAndWaitAreForDirectTransports(t *testing.T) {
+	c := feed(&fed{}, Params{Initiator: true})
+	c.Interrupt()
+	c.Leave()
+	if c.Wait(context.Background()) || c.Poll() {
+		t.Error("a transport is shared that cannot be")
 	}
-}
-
-// Who waits leaves it to Receive when much comes at a time; who polls does not.
-func TestWhoWaitsLeavesMuchToReceive(t *testing.T) {
-	for _, waited := range []bool{false, true} {
-		for _, n := range []int{bulkRead, bulkRead - 1} {
-			// ULPDUs of 1018 octets are FPDUs of 1024.
-			want, wire, ends := wireOf(Params{}, slices.Repeat([]int{1018}, bulkRead>>10)...)
-			if n < bulkRead {
-				want, wire = want[1:], wire[ends[0]:]
-			}
-			var got collector
-			c, s, done := waiting(Params{}, nil, &got)
-			s.waited = waited
-			c.reader.size = 4
-			s.wire = bytes.Clone(wire)
-			if !c.Poll() || !slices.EqualFunc(got.got, want, bytes.Equal) {
-				t.Errorf("%d octets: %d ULPDUs were handed up, expected %d", len(wire), len(got.got), len(want))
-			}
-			if left := s.left > 0; left != (waited && len(wire) >= bulkRead) {
-				t.Errorf("%d octets, waits %v: left to Receive: %v", len(wire), waited, left)
-			}
-			s.resume <- nil
-			<-done
-		}
-	}
-}
-
-func TestWhoWaitsKeepsNoBuffer(t *testing.T) {
-	c, s, done := waiting(Params{}, nil, &collector{})
-	_ = c.reader.room()
-	awaited := false
-	s.awaits = func() { awaited = c.reader.buffer == nil }
-	if c.Await(context.Background()); !awaited {
-		t.Error("a buffer is kept while nothing comes")
-	}
-	s.resume <- nil
-	<-done
 }

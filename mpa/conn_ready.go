@@ -5,9 +5,12 @@ package mpa
 import (
 	"context"
 	"errors"
+	"fmt"
 	"io"
 	"net"
 	"time"
+
+	"github.com/weft-rdma/weft/mpa/internal/socket"
 )
 
 // StreamMessage writes b before anything else is sent: the last octets of the
@@ -40,5 +43,8 @@ func (c *Conn) Established() error {
 	if err != nil {
 		return err
 	}
-	return established(rc)
+	if err := socket.Established(rc); err != nil {
+		return fmt.Errorf("mpa: %w", err)
+	}
+	return nil
 }

@@ -68,7 +68,7 @@ func TestAULPDUThatCannotBeWrittenEndsTheReception(t *testing.T) {
 	for i := range 3 {
 		frames = append(frames, new(refStream).send(pattern(40, i))...)
 	}
-	r := newReader(&stream{}, Params{Early: frames}, new(atomic.Bool), new(counters))
+	r := newReader(&stream{}, nil, Params{Early: frames}, new(atomic.Bool), new(counters))
 	for range 2 {
 		err := r.deliver(s)
 		if f := new(pages.Fault); !errors.As(err, &f) {
@@ -86,7 +86,7 @@ func TestAULPDUThatCannotBeWrittenEndsTheReception(t *testing.T) {
 
 // A panic that is no fault of the Sink's memory goes on.
 func TestAnotherPanicOfASinkGoesOn(t *testing.T) {
-	r := newReader(&stream{}, Params{Early: new(refStream).send(pattern(10, 1))}, new(atomic.Bool), new(counters))
+	r := newReader(&stream{}, nil, Params{Early: new(refStream).send(pattern(10, 1))}, new(atomic.Bool), new(counters))
 	defer func() {
 		if recover() == nil {
 			t.Error("there was no panic, expected that of a slice out of bounds")

@@ -5,6 +5,8 @@ package mpa
 import (
 	"net"
 	"syscall"
+
+	"github.com/weft-rdma/weft/mpa/internal/socket"
 )
 
 // TCP is asked again after so many octets of the stream, since the path and what
@@ -36,7 +38,7 @@ func (e *emss) init(tcp *net.TCPConn) {
 	}
 	e.rc = rc
 	e.ask = func(fd uintptr) {
-		if n, err := maxSegment(fd); err == nil && n > 0 {
+		if n, err := socket.MaxSegment(fd); err == nil && n > 0 {
 			e.octets = n
 		}
 	}

@@ -247,7 +247,6 @@ func commonParams(cfg *Config, req, rep Frame) Params {
 		PeerToPeer: req.Enhanced && req.PeerToPeer,
 		IRD:        cfg.IRD,
 		ORD:        cfg.ORD,
-		Spin:       cfg.Spin,
 		ReadBuffer: cfg.ReadBuffer,
 	}
 }

@@ -3,7 +3,6 @@ package mpa
 import (
 	"fmt"
 	"strings"
-	"time"
 )
 
 // This file holds what start-up settles: the terms on which a stream enters
@@ -103,6 +102,5 @@ type Params struct {
 	// NotNegotiated when the frame had none.
 	PeerIRD, PeerORD uint16
 
-	Spin       time.Duration // how long the reader polls the connection before it parks; see Conn.Poll
-	ReadBuffer int           // limit of the read-ahead buffer in octets, see Config
+	ReadBuffer int // limit of the read-ahead buffer in octets, see Config
 }

@@ -38,15 +38,8 @@ func takeReadBuffer(size int) *readBuffer {
 
 func (b *readBuffer) give() { readBuffers[b.size].Put(b) }
 
-// A readAhead is the octets that were read and not yet handed up. It belongs to
-// whoever holds half.
+// A readAhead is the octets that were read and not yet handed up.
 type readAhead struct {
-	// half is the receiving half: held by the goroutine in Receive while it has
-	// octets to hand up, and not while it waits for the first of a frame; then by
-	// whoever is in Poll.
-	half    sync.Mutex
-	visited bool // somebody in Poll has left something to be dealt with in Receive
-
 	buf        []byte // buf[start:end] is what was read; nil while at rest
 	start, end int
 

@@ -30,9 +30,11 @@ const (
 	aheadLeast = 64
 )
 
-// A reader is the receiving half: it belongs to whoever holds readAhead.half.
+// A reader is the receiving half. It belongs to one goroutine at a time: that of Receive,
+// or over a direct transport the one whose turn it is.
 type reader struct {
 	transport transport
+	direct    direct // transport, if it is one
 	fenced    *atomic.Bool
 	stats     *counters
 	markers   bool
@@ -47,15 +49,15 @@ type reader struct {
 
 	windows [][]byte // of placeHead, kept for its memory
 
-	sink    Sink  // of the Receive under way
-	placing bool  // what arrives now belongs to a ULPDU that is being placed
-	failed  error // what has ended the reception in Poll
+	sink   Sink  // of the Receive under way
+	failed error // what has ended the reception in Poll
 }
 
 // newReader begins with the octets that start-up read too early.
-func newReader(t transport, p Params, fenced *atomic.Bool, stats *counters) reader {
+func newReader(t transport, d direct, p Params, fenced *atomic.Bool, stats *counters) reader {
 	return reader{
 		transport: t,
+		direct:    d,
 		fenced:    fenced,
 		stats:     stats,
 		markers:   p.RecvMarkers,
@@ -65,8 +67,6 @@ func newReader(t transport, p Params, fenced *atomic.Bool, stats *counters) read
 }
 
 func (r *reader) receive(s Sink) error {
-	r.half.Lock()
-	defer r.half.Unlock()
 	r.sink = s
 	defer func() { r.sink = nil }()
 	for r.failed == nil {
@@ -81,7 +81,7 @@ func (r *reader) receive(s Sink) error {
 			continue
 		}
 		r.idle(s)
-		if err := r.fill(); err != nil && r.failed == nil {
+		if err := r.fill(false); err != nil && r.failed == nil {
 			return r.ended(err)
 		}
 	}
@@ -144,7 +144,7 @@ func (r *reader) passed(size int) {
 // says what was wrong with it.
 func (r *reader) place(s Sink) (bool, error) {
 	have := r.unread()
-	if r.crc || r.markers || r.refused || r.fenced.Load() || len(have) < lengthSize+headSize || !r.transport.places() {
+	if r.crc || r.markers || r.refused || r.fenced.Load() || len(have) < lengthSize+headSize || r.direct == nil {
 		return false, nil
 	}
 	n, size, _ := fpduAt(have, r.pos, false)
@@ -165,8 +165,6 @@ func (r *reader) place(s Sink) (bool, error) {
 	if err != nil {
 		return false, err
 	}
-	r.placing = true
-	defer func() { r.placing = false }()
 	// What follows the ULPDU, its pad and CRC first, goes to the buffer.
 	tail, ahead := padding(n)+crcSize, aheadSize
 	if r.series {
@@ -174,7 +172,7 @@ func (r *reader) place(s Sink) (bool, error) {
 	}
 	r.start, r.end = 0, 0
 	for off < n {
-		got, err := r.transport.readWindows(s, off, n-off, r.room()[:ahead])
+		got, err := r.direct.readWindows(s, off, n-off, r.room()[:ahead])
 		if refused, ok := err.(windowError); ok {
 			return false, refused.err
 		}
@@ -186,7 +184,7 @@ func (r *reader) place(s Sink) (bool, error) {
 		off = min(n, off+got)
 	}
 	for r.end < tail {
-		if err := r.fill(); err != nil {
+		if err := r.fill(true); err != nil {
 			return false, r.cut(err, n)
 		}
 	}
@@ -231,9 +229,32 @@ func (r *reader) idle(s Sink) {
 	}
 }
 
-// fill reads more into the buffer, behind what is there.
-func (r *reader) fill() error {
-	n, err := r.transport.read(&r.readAhead)
+// open reports that a visitor may receive: there is a Receive, and nothing is left to it.
+func (r *reader) open() bool { return r.sink != nil && r.failed == nil && r.start == r.end }
+
+// visit hands up what has arrived, and returns how many octets that were. What ends the
+// reception is kept for Receive.
+func (r *reader) visit() int {
+	resting := r.buffer == nil
+	n, err := r.direct.look(&r.readAhead)
+	switch {
+	case err != nil:
+		r.failed = r.ended(err)
+	case n > 0:
+		r.grown(n)
+		r.stats.octetsIn.Add(uint64(n))
+		r.failed = r.deliver(r.sink)
+		r.idle(r.sink)
+	case resting: // Receive waits for long
+		r.rest()
+	}
+	return n
+}
+
+// fill reads more into the buffer, behind what is there. alone is for the middle of a
+// ULPDU.
+func (r *reader) fill(alone bool) error {
+	n, err := r.transport.read(&r.readAhead, alone)
 	r.grown(n)
 	r.stats.octetsIn.Add(uint64(n))
 	return err
@@ -263,11 +284,9 @@ func closedError(err error, where string) error {
 
 // drain reads and drops all that comes.
 func (r *reader) drain() error {
-	r.half.Lock()
-	defer r.half.Unlock()
 	for {
 		r.start, r.end = 0, 0
-		err := r.fill()
+		err := r.fill(false)
 		if errors.Is(err, io.EOF) {
 			return nil
 		}

@@ -3,12 +3,13 @@ package mpa
 // A transport that gives the octets in any portions.
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"io"
 	"math/rand/v2"
 	"time"
+
+	"github.com/weft-rdma/weft/mpa/internal/turns"
 )
 
 // A fed transport gives wire, at most portion() octets at a time, then end.
@@ -25,15 +26,8 @@ type fed struct {
 	windows [][]byte // kept for its memory
 }
 
-func (f *fed) tries() bool                     { return false }
-func (f *fed) places() bool                    { return f.direct }
 func (f *fed) close()                          {}
-func (f *fed) polls() bool                     { return false }
-func (f *fed) leave()                          {}
-func (f *fed) leads() bool                     { return false }
-func (f *fed) lead() bool                      { return false }
-func (f *fed) await(context.Context)           {}
-func (f *fed) unlead()                         {}
+func (f *fed) share() *turns.Turns             { return nil }
 func (f *fed) look(*readAhead) (int, error)    { return 0, errors.ErrUnsupported }
 func (f *fed) flush(*batch, Guard, bool) error { return errors.ErrUnsupported }
 
@@ -53,7 +47,7 @@ func (f *fed) next(room int) []byte {
 	return p
 }
 
-func (f *fed) read(a *readAhead) (int, error) {
+func (f *fed) read(a *readAhead, _ bool) (int, error) {
 	p := a.room()
 	if len(p) == 0 {
 		return 0, errors.New("a read of no octets")
@@ -95,7 +89,7 @@ func random(most int) func() int {
 
 // feed is a Conn whose receiving half gets what f gives.
 func feed(f *fed, p Params) *Conn {
-	c := &Conn{params: p, transport: f, deadline: readDeadline{nc: f}}
+	c := &Conn{params: p, transport: f}
 	c.fenced.Store(!p.Initiator)
 	if f.end == nil {
 		f.end = io.EOF
@@ -103,7 +97,11 @@ func feed(f *fed, p Params) *Conn {
 	if f.portion == nil {
 		f.portion = whole
 	}
-	c.reader = newReader(f, p, &c.fenced, &c.stats)
+	var d direct
+	if f.direct {
+		d = f
+	}
+	c.reader = newReader(f, d, p, &c.fenced, &c.stats)
 	return c
 }
 

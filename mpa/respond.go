@@ -85,7 +85,7 @@ func await(ctx context.Context, nc net.Conn, cfg *Config) (Frame, error) {
 // Accept answers the Request with an accepting Reply that carries privateData,
 // and returns the stream in Full Operation; nothing can be sent on it until
 // the peer's first FPDU has come. Of cfg it takes what makes the terms: NoCRC,
-// Markers, RTR, IRD, MaxIRD, ORD, MaxULPDU, Spin and ReadBuffer.
+// Markers, RTR, IRD, MaxIRD, ORD, MaxULPDU and ReadBuffer.
 //
 // On an error the Request is as it was if cfg or privateData cannot be sent
 // (ErrPrivateData); otherwise nc is closed, by a reset if the Reply has left, and

@@ -92,7 +92,6 @@ type Config struct {
 
 	// For Params.
 	MaxULPDU int
-	Spin     time.Duration
 
 	// ReadBuffer limits the read-ahead buffer, in octets: 0 is 512 KiB, less
 	// than 64 KiB is 64 KiB, and what is no power of two the next one below.

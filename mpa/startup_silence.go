@@ -7,6 +7,8 @@ import (
 	"os"
 	"syscall"
 	"time"
+
+	"github.com/weft-rdma/weft/mpa/internal/socket"
 )
 
 // This file looks for octets behind a Request. Until the Reply the Initiator
@@ -21,7 +23,7 @@ const glance = time.Millisecond
 func checkSilence(nc net.Conn) error {
 	if sc, ok := nc.(syscall.Conn); ok {
 		if rc, err := sc.SyscallConn(); err == nil {
-			if n, err := peek(rc); err != errors.ErrUnsupported {
+			if n, err := socket.Peek(rc); err != errors.ErrUnsupported {
 				return silence(n, err)
 			}
 		}

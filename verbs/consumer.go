@@ -17,38 +17,34 @@ import (
 func (cq *CQ) watch(p ddp.Poller) {
 	cq.mu.Lock()
 	defer cq.mu.Unlock()
-	if p.CanPoll() && !slices.Contains(cq.polled, p) {
-		cq.polled = append(cq.polled, p)
+	if slices.Contains(cq.pollers, p) {
+		return
 	}
-	if p.CanLead() && !slices.Contains(cq.led, p) {
-		cq.led = append(cq.led, p)
+	if cq.pollers = append(cq.pollers, p); len(cq.pollers) != 2 {
+		return
 	}
-	if len(cq.led) == 2 { // Wait waits for neither any more
-		cq.led[0].Leave()
-		if cq.leading != nil {
-			cq.leading.Rouse()
-		}
+	cq.pollers[0].Leave() // Wait waits for neither any more
+	if cq.leading != nil {
+		cq.leading.Interrupt()
 	}
 }
 
 func (cq *CQ) unwatch(p ddp.Poller) {
 	cq.mu.Lock()
 	defer cq.mu.Unlock()
-	is := func(q ddp.Poller) bool { return q == p }
-	cq.polled = slices.DeleteFunc(cq.polled, is)
-	cq.led = slices.DeleteFunc(cq.led, is)
+	cq.pollers = slices.DeleteFunc(cq.pollers, func(q ddp.Poller) bool { return q == p })
 }
 
-// receive receives what has arrived for one of the connections that poll, each in
-// its turn, and reports whether there was anything.
+// receive receives what has arrived for one of the connections, each in its turn, and
+// reports whether there was anything. Without Spin it does not look.
 func (cq *CQ) receive() bool {
 	cq.mu.Lock()
-	if len(cq.polled) == 0 {
+	if cq.cfg.Spin <= 0 || len(cq.pollers) == 0 {
 		cq.mu.Unlock()
 		return false
 	}
-	cq.turn = (cq.turn + 1) % len(cq.polled)
-	p := cq.polled[cq.turn]
+	cq.turn = (cq.turn + 1) % len(cq.pollers)
+	p := cq.pollers[cq.turn]
 	cq.mu.Unlock()
 	return p.Poll()
 }
@@ -72,14 +68,14 @@ func (cq *CQ) spin() bool {
 // spinYield is how often spin looks before it lets others run.
 const spinYield = 4
 
-// awaitLate is less than what a context has to have left for Await to notice its end
+// briefWait is the least that a context has to have left for Poller.Wait to notice its end
 // in time.
-const awaitLate = 4 * time.Millisecond
+const briefWait = 4 * time.Millisecond
 
-// brief reports that ctx ends too soon for Await.
+// brief reports that ctx ends too soon for Poller.Wait.
 func brief(ctx context.Context) bool {
 	end, ok := ctx.Deadline()
-	return ok && time.Until(end) < awaitLate
+	return ok && time.Until(end) < briefWait
 }
 
 // lead waits for octets of the only connection there is, in the place of its reader, and
@@ -87,37 +83,29 @@ func brief(ctx context.Context) bool {
 // meanwhile. Of several connections it would have to wait for one, and have the
 // others interrupt that, which costs more than to be woken by all.
 func (cq *CQ) lead(ctx context.Context) bool {
-	if len(cq.led) != 1 {
+	if len(cq.pollers) != 1 || cq.leading != nil {
 		return false
 	}
-	p := cq.led[0]
-	if cq.leading != nil {
-		if cq.leading == p {
-			p.Lead() // in vain, but the reader knows of who sleeps now
-		}
-		return false
-	}
-	if !p.Lead() {
-		return false
-	}
+	p := cq.pollers[0]
 	cq.leading = p
 	cq.mu.Unlock()
-	p.Await(ctx)
+	led := p.Wait(ctx)
 	cq.mu.Lock()
 	cq.leading = nil
-	cq.mu.Unlock()
-	p.Unlead()
-	p.Poll()
-	cq.mu.Lock()
-	return true
+	if led {
+		cq.mu.Unlock()
+		p.Poll()
+		cq.mu.Lock()
+	}
+	return led
 }
 
 // leave leaves what arrives to the readers, as somebody is about to sleep; needs mu.
 func (cq *CQ) leave() {
-	for _, p := range cq.polled {
-		p.Leave()
+	if cq.cfg.Spin <= 0 && len(cq.pollers) != 1 {
+		return // nobody has looked into any
 	}
-	if len(cq.led) == 1 {
-		cq.led[0].Leave()
+	for _, p := range cq.pollers {
+		p.Leave()
 	}
 }

@@ -35,8 +35,9 @@ type CQConfig struct {
 	// [RNIC.SetCompletionHandler]. 0 is none.
 	Handler HandlerID
 
-	// Spin is how long Wait polls before it sleeps: it trades a processor for latency.
-	// 0 means no polling.
+	// Spin is how long Wait polls before it sleeps. With it, Poll, and Wait while it
+	// polls, also look into the connections of the attached queue pairs: that trades a
+	// processor for latency. 0 means no polling.
 	Spin time.Duration
 }
 
@@ -66,10 +67,9 @@ type CQ struct {
 	expected expected
 
 	// The receiving halves of the queue pairs attached; see consumer.go.
-	polled  []ddp.Poller // those that Poll looks at
-	turn    int          // of polled
-	led     []ddp.Poller // those that Wait may wait for itself
-	leading ddp.Poller   // the one it does
+	pollers []ddp.Poller
+	turn    int        // of pollers
+	leading ddp.Poller // the one that a Wait waits for itself
 
 	wake   chan struct{} // capacity 1: there may be something for a waiter
 	notify dispatcher[*CQ]
@@ -160,8 +160,8 @@ func (cq *CQ) check(verb string) error {
 // if there are none, or the CQ is destroyed. It never waits and allocates nothing
 // (Verbs §9.3.2.1).
 //
-// If there are none it receives what has arrived for one of the attached queue pairs
-// whose connections poll (Spin of mpa.Config), one connection a call, in turns. Some
+// If there are none, and [CQConfig] Spin is set, it receives what has arrived for one of
+// the attached queue pairs over TCP on Linux, one connection a call, in turns. Some
 // input, like the rest of a message that has begun to arrive, is left to another
 // goroutine: a loop that polls without end should call runtime.Gosched now and then, as
 // Wait does while it polls.
@@ -243,6 +243,9 @@ func (cq *CQ) Wait(ctx context.Context) error {
 			}
 			continue
 		}
+		if cq.tail != cq.head || cq.check("wait") != nil {
+			continue // lead has let go of mu
+		}
 		cq.leave()
 		cq.mu.Unlock()
 		select {
@@ -266,7 +269,7 @@ func (cq *CQ) any() bool {
 // rouse wakes a waiter; needs mu.
 func (cq *CQ) rouse() {
 	if cq.leading != nil && cq.waiters == 1 {
-		cq.leading.Rouse()
+		cq.leading.Interrupt()
 		return
 	}
 	select {

@@ -1,16 +1,31 @@
 package verbs
 
-import "github.com/weft-rdma/weft/ddp"
+import (
+	"time"
+
+	"github.com/weft-rdma/weft/ddp"
+)
 
 // Establish and Ready are what a connection manager has of a queue pair.
 func (q *QP) Establish(llp ddp.LLP, terms Terms) error { return q.establish(llp, terms) }
 func (q *QP) Ready() <-chan struct{}                   { return q.ready() }
 
-// Polled is the number of connections that those who poll the CQ receive for.
-func (cq *CQ) Polled() int {
+// Connections is the number of those that who polls the CQ, or waits, receives for.
+func (cq *CQ) Connections() int {
 	cq.mu.Lock()
 	defer cq.mu.Unlock()
-	return len(cq.polled)
+	return len(cq.pollers)
+}
+
+// SetSpin has the CQs of a queue pair spin, before the first of theirs is connected.
+func (q *QP) SetSpin(d time.Duration) {
+	for _, cq := range []*CQ{q.cfg.SendCQ, q.cfg.RecvCQ} {
+		cq.mu.Lock()
+		if cq.cfg.Spin != d {
+			cq.cfg.Spin = d
+		}
+		cq.mu.Unlock()
+	}
 }
 
 // Waiting reports whether somebody sleeps in Wait; leads, whether in the place of a
@@ -18,5 +33,5 @@ func (cq *CQ) Polled() int {
 func (cq *CQ) Waiting() (waits, leads, mayLead bool) {
 	cq.mu.Lock()
 	defer cq.mu.Unlock()
-	return cq.waiters > 0, cq.leading != nil, len(cq.led) == 1
+	return cq.waiters > 0, cq.leading != nil, len(cq.pollers) == 1
 }

@@ -8,7 +8,6 @@ import (
 	"time"
 
 	"github.com/weft-rdma/weft/cm"
-	"github.com/weft-rdma/weft/mpa"
 	"github.com/weft-rdma/weft/verbs"
 )
 
@@ -34,7 +33,9 @@ func pingPong(b *testing.B, spin time.Duration, idle int) {
 	for range idle {
 		wires[0].connect(b, x.sibling().qp, y.sibling().qp, cm.Params{})
 	}
-	wires[0].connect(b, x.qp, y.qp, cm.Params{MPA: mpa.Config{Spin: spin}})
+	wire := wires[0]
+	wire.spin = spin
+	wire.connect(b, x.qp, y.qp, cm.Params{})
 	for _, s := range []*side{x, y} {
 		s.receives(1, 1, 64)
 	}

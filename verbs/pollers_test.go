@@ -9,19 +9,18 @@ import (
 
 // A noter is a Poller that notes what it was told.
 type noter struct {
-	polls, leads, free bool
-	told               []string
+	free bool // it is a visitor's turn
+	told []string
 }
 
-func (n *noter) note(what string)      { n.told = append(n.told, what) }
-func (n *noter) Poll() bool            { n.note("poll"); return false }
-func (n *noter) CanPoll() bool         { return n.polls }
-func (n *noter) Leave()                { n.note("leave") }
-func (n *noter) CanLead() bool         { return n.leads }
-func (n *noter) Lead() bool            { n.note("lead"); return n.free }
-func (n *noter) Await(context.Context) { n.note("await") }
-func (n *noter) Rouse()                { n.note("rouse") }
-func (n *noter) Unlead()               { n.note("unlead") }
+func (n *noter) note(what string) { n.told = append(n.told, what) }
+func (n *noter) Poll() bool       { n.note("poll"); return false }
+func (n *noter) Wait(context.Context) bool {
+	n.note("wait")
+	return n.free
+}
+func (n *noter) Interrupt() { n.note("interrupt") }
+func (n *noter) Leave()     { n.note("leave") }
 
 // wait is what Wait does, once.
 func wait(cq *CQ, ctx context.Context) {
@@ -33,61 +32,64 @@ func wait(cq *CQ, ctx context.Context) {
 }
 
 func TestWhatPollersAreTold(t *testing.T) {
-	brief, cancel := context.WithTimeout(context.Background(), awaitLate/2)
+	brief, cancel := context.WithTimeout(context.Background(), briefWait/2)
 	defer cancel()
 	long, cancel := context.WithTimeout(context.Background(), time.Hour)
 	defer cancel()
 	for _, v := range []struct {
 		name string
+		spin time.Duration
 		p    *noter
 		do   func(cq *CQ, p *noter)
 		want string
 	}{
-		{"a wait", &noter{leads: true, free: true}, func(cq *CQ, _ *noter) { wait(cq, context.Background()) }, "lead await unlead poll"},
-		{"a long wait", &noter{leads: true, free: true}, func(cq *CQ, _ *noter) { wait(cq, long) }, "lead await unlead poll"},
-		{"a brief wait", &noter{leads: true, free: true}, func(cq *CQ, _ *noter) { wait(cq, brief) }, "leave"},
-		{"one in vain", &noter{leads: true}, func(cq *CQ, _ *noter) { wait(cq, long) }, "lead leave"},
-		{"one beside another", &noter{leads: true}, func(cq *CQ, p *noter) {
+		{"a wait", 0, &noter{free: true}, func(cq *CQ, _ *noter) { wait(cq, context.Background()) }, "wait poll"},
+		{"a long wait", 0, &noter{free: true}, func(cq *CQ, _ *noter) { wait(cq, long) }, "wait poll"},
+		{"a brief wait", 0, &noter{free: true}, func(cq *CQ, _ *noter) { wait(cq, brief) }, "leave"},
+		{"one that is refused", 0, &noter{}, func(cq *CQ, _ *noter) { wait(cq, long) }, "wait leave"},
+		{"one beside another", 0, &noter{}, func(cq *CQ, p *noter) {
 			cq.leading = p
 			wait(cq, long)
-		}, "lead leave"},
-		{"one while another that is gone is led", &noter{leads: true, free: true}, func(cq *CQ, _ *noter) {
-			cq.leading = &noter{}
-			wait(cq, long)
 		}, "leave"},
-		{"a completion from elsewhere", &noter{leads: true}, func(cq *CQ, p *noter) {
+		{"a completion from elsewhere", 0, &noter{}, func(cq *CQ, p *noter) {
 			cq.leading, cq.waiters = p, 1
 			cq.rouse()
-		}, "rouse"},
-		{"one, while somebody else waits to be woken", &noter{leads: true}, func(cq *CQ, p *noter) {
+		}, "interrupt"},
+		{"one, while somebody else waits to be woken", 0, &noter{}, func(cq *CQ, p *noter) {
 			cq.leading, cq.waiters = p, 2
 			cq.rouse()
 		}, ""},
-		{"one of two", &noter{leads: true, free: true}, func(cq *CQ, p *noter) {
-			cq.watch(&noter{leads: true, free: true})
+		{"one of two", 0, &noter{free: true}, func(cq *CQ, p *noter) {
+			cq.watch(&noter{free: true})
 			p.told = nil
 			wait(cq, long)
 		}, ""},
-		{"one beside a poller", &noter{polls: true}, func(cq *CQ, _ *noter) { wait(cq, long) }, "leave"},
-		{"the same again", &noter{leads: true, polls: true}, func(cq *CQ, p *noter) { cq.watch(p) }, ""},
-		{"another", &noter{leads: true}, func(cq *CQ, _ *noter) { cq.watch(&noter{leads: true}) }, "leave"},
-		{"another while it is led", &noter{leads: true}, func(cq *CQ, p *noter) {
+		{"one of two, beside pollers", 1, &noter{free: true}, func(cq *CQ, p *noter) {
+			cq.watch(&noter{free: true})
+			p.told = nil
+			wait(cq, long)
+		}, "leave"},
+		{"a look", 1, &noter{}, func(cq *CQ, _ *noter) { cq.receive() }, "poll"},
+		{"a look of who does not spin", 0, &noter{}, func(cq *CQ, _ *noter) { cq.receive() }, ""},
+		{"the same again", 0, &noter{}, func(cq *CQ, p *noter) { cq.watch(p) }, ""},
+		{"another", 0, &noter{}, func(cq *CQ, _ *noter) { cq.watch(&noter{}) }, "leave"},
+		{"another while it is led", 0, &noter{}, func(cq *CQ, p *noter) {
 			cq.leading = p
-			cq.watch(&noter{leads: true})
-		}, "leave rouse"},
-		{"a wait for the one that is left", &noter{leads: true, free: true}, func(cq *CQ, p *noter) {
-			other := &noter{leads: true}
+			cq.watch(&noter{})
+		}, "leave interrupt"},
+		{"a wait for the one that is left", 0, &noter{free: true}, func(cq *CQ, p *noter) {
+			other := &noter{}
 			cq.watch(other)
 			cq.unwatch(other)
 			p.told = nil
 			wait(cq, long)
-		}, "lead await unlead poll"},
-		{"a wait after it is gone", &noter{leads: true, polls: true}, func(cq *CQ, p *noter) {
+		}, "wait poll"},
+		{"a wait after it is gone", 0, &noter{}, func(cq *CQ, p *noter) {
 			cq.unwatch(p)
 			wait(cq, long)
 		}, ""},
 	} {
-		cq := &CQ{}
+		cq := &CQ{cfg: CQConfig{Spin: v.spin}}
 		cq.watch(v.p)
 		v.do(cq, v.p)
 		if got := strings.Join(v.p.told, " "); got != v.want {

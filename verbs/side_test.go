@@ -155,7 +155,8 @@ func (w wire) connect(t testing.TB, a, b *verbs.QP, p cm.Params) {
 	}
 	x, y := w.pair(t)
 	if w.spin > 0 {
-		p.MPA.Spin = w.spin
+		a.SetSpin(w.spin)
+		b.SetSpin(w.spin)
 	}
 	join(t, a, b, x, y, p)
 }

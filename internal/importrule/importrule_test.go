@@ -83,7 +83,18 @@ func TestTheRulesNameTheImportThatBreaksThem(t *testing.T) {
 		},
 		"upwards": {
 			imports: map[string][]string{"mpa/a.go": {m + "ddp"}},
-			want:    []string{`mpa/a.go:2: mpa imports "example.test/m/ddp": mpa is the lowest layer and imports no package of this module but internal ones`},
+			want:    []string{`mpa/a.go:2: mpa imports "example.test/m/ddp": mpa is the lowest layer and imports no package of this module but its parts and internal ones`},
+		},
+		"a part of a layer": {
+			imports: map[string][]string{"mpa/a.go": {m + "mpa/internal/turns"}, "mpa/internal/turns/a.go": {"sync", m + "internal/h"}},
+		},
+		"a part of a layer that knows another, or the layer": {
+			imports: map[string][]string{"mpa/internal/turns/a.go": {m + "mpa/internal/socket", m + "mpa", "net"}},
+			want: []string{
+				`mpa/internal/turns/a.go:2: mpa/internal/turns imports "example.test/m/mpa/internal/socket": mpa/internal/turns is a part of a layer and imports no package of this module but internal ones`,
+				`mpa/internal/turns/a.go:3: mpa/internal/turns imports "example.test/m/mpa": mpa/internal/turns is a part of a layer and imports no package of this module but internal ones`,
+				`mpa/internal/turns/a.go:4: mpa/internal/turns imports "net": mpa/internal/turns knows nothing of sockets and does not import net`,
+			},
 		},
 		"upwards, in a file for one platform": {
 			imports: map[string][]string{"rdmap/a_plan9.go": {m + "verbs"}},
@@ -201,7 +212,7 @@ func TestAFolderThatIsGoneIsMissed(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if diff := cmp.Diff([]string{"rdmap", "mpa", "iwarptest"}, g.Missing()); diff != "" {
+	if diff := cmp.Diff([]string{"rdmap", "mpa", "mpa/internal/socket", "mpa/internal/turns", "iwarptest"}, g.Missing()); diff != "" {
 		t.Errorf("missing folders (-want +got):\n%s", diff)
 	}
 }

@@ -17,6 +17,12 @@ var layers = []string{
 	"cm", "origin", "verbs", "memory", "rdmap", "ddp", "mpa",
 }
 
+// parts are what a layer is put together from, by the layer. A part knows neither the
+// layer nor the other parts.
+var parts = map[string][]string{
+	"mpa": {"mpa/internal/socket", "mpa/internal/turns"},
+}
+
 // beside has the folders that are not layers, with what of this module each may
 // import outside its tests. A folder that ends in /... stands for what is below it, too.
 var beside = map[string][]string{
@@ -55,9 +61,9 @@ var beside = map[string][]string{
 // everything stands for all packages in the lists of beside.
 const everything = "..."
 
-// socketless are the layers that do not import package net: connections are made
-// by cm and used by mpa, and what lies between knows streams only.
-var socketless = []string{"verbs", "memory", "rdmap", "ddp"}
+// socketless are the layers, and parts of them, that do without package net: connections
+// are made by cm and used by mpa, and what lies between knows streams only.
+var socketless = []string{"verbs", "memory", "rdmap", "ddp", "mpa/internal/socket", "mpa/internal/turns"}
 
 // llpless are the layers that run over any LLP: what assembles a stream, which is cm,
 // is what knows that it is MPA.
@@ -109,7 +115,17 @@ type rule func(pkg string, r reach, to string) (broken string)
 // breaks is reported.
 var rules = []rule{commandsOnTop, captureForCommands, helpersForTests, downwards, listed, noSockets, anyLLP, noRDMA, onlyComputing, lean, noForeignCode}
 
-func isLayer(pkg string) bool { return slices.Contains(layers, pkg) }
+func isLayer(pkg string) bool { return slices.Contains(layers, pkg) || isPart(pkg) }
+
+// isPart reports whether pkg is a part of a layer.
+func isPart(pkg string) bool {
+	for _, of := range parts {
+		if slices.Contains(of, pkg) {
+			return true
+		}
+	}
+	return false
+}
 
 // isHelper reports whether pkg is looked through: it belongs to no layer and
 // is no package with a place of its own.
@@ -141,12 +157,18 @@ func downwards(pkg string, _ reach, to string) string {
 	if !isLayer(pkg) || to == "" || isHelper(to) {
 		return ""
 	}
+	if isPart(pkg) {
+		return pkg + " is a part of a layer and imports no package of this module but internal ones"
+	}
+	if slices.Contains(parts[pkg], to) {
+		return ""
+	}
 	below := layers[slices.Index(layers, pkg)+1:]
 	if slices.Contains(below, to) {
 		return ""
 	}
 	if len(below) == 0 {
-		return pkg + " is the lowest layer and imports no package of this module but internal ones"
+		return pkg + " is the lowest layer and imports no package of this module but its parts and internal ones"
 	}
 	return fmt.Sprintf("%s imports only downwards: %s", pkg, strings.Join(below, ", "))
 }
@@ -271,8 +293,10 @@ func describe(pkg string, r reach, text string) string {
 func (g *Graph) Missing() []string {
 	var missing []string
 	for _, l := range layers {
-		if _, ok := g.code[l]; !ok {
-			missing = append(missing, l)
+		for _, folder := range append([]string{l}, parts[l]...) {
+			if _, ok := g.code[folder]; !ok {
+				missing = append(missing, folder)
+			}
 		}
 	}
 	packages := g.packages()

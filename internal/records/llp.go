@@ -267,11 +267,7 @@ func (l *LLP) Close() error {
 // nobodyLeads is a [ddp.Poller] for an LLP whose Receive does all that there is to do.
 type nobodyLeads struct{}
 
-func (nobodyLeads) Poll() bool            { return false }
-func (nobodyLeads) CanPoll() bool         { return false }
-func (nobodyLeads) Leave()                {}
-func (nobodyLeads) Lead() bool            { return false }
-func (nobodyLeads) CanLead() bool         { return false }
-func (nobodyLeads) Await(context.Context) {}
-func (nobodyLeads) Rouse()                {}
-func (nobodyLeads) Unlead()               {}
+func (nobodyLeads) Poll() bool                { return false }
+func (nobodyLeads) Wait(context.Context) bool { return false }
+func (nobodyLeads) Interrupt()                {}
+func (nobodyLeads) Leave()                    {}

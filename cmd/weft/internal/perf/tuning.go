@@ -22,7 +22,7 @@ type Tuning struct {
 	Markers bool `json:"markers,omitempty"`
 	// MaxULPDU is the largest ULPDU in bytes; 0 follows the path's segment size.
 	MaxULPDU int `json:"max_ulpdu,omitempty"`
-	// Spin is how long a waiter polls an RDMA connection and its completion queue
+	// Spin is how long a waiter polls a completion queue and its RDMA connection
 	// before it sleeps.
 	Spin time.Duration `json:"spin_ns,omitempty"`
 }
@@ -38,6 +38,5 @@ func (t Tuning) mpa(crc bool) mpa.Config {
 		NoCRC:    !crc,
 		Markers:  t.Markers,
 		MaxULPDU: t.MaxULPDU,
-		Spin:     t.Spin,
 	}
 }

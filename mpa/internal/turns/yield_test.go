@@ -1,4 +1,4 @@
-package mpa
+package turns
 
 import "testing"
 

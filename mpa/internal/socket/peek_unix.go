@@ -1,15 +1,15 @@
 //go:build unix
 
-package mpa
+package socket
 
 import (
 	"io"
 	"syscall"
 )
 
-// peek looks at the socket's next octet without waiting for it: 1 if there is
+// Peek looks at the socket's next octet without waiting for it: 1 if there is
 // one, 0 if not, io.EOF at the end of the stream.
-func peek(rc syscall.RawConn) (n int, err error) {
+func Peek(rc syscall.RawConn) (n int, err error) {
 	var b [1]byte
 	rerr := rc.Read(func(fd uintptr) bool {
 		n, _, err = syscall.Recvfrom(int(fd), b[:], syscall.MSG_PEEK) // Go's sockets are non-blocking

@@ -4,8 +4,6 @@ package mpa
 // be memory that can be revoked.
 
 import (
-	"context"
-	"errors"
 	"io"
 	"net"
 	"time"
@@ -23,17 +21,7 @@ type stream struct {
 	over   bool          // nothing may follow what has left; for who has the token
 }
 
-func (s *stream) tries() bool  { return false }
-func (s *stream) places() bool { return false }
-func (s *stream) polls() bool  { return false }
-func (s *stream) leads() bool  { return false }
-func (s *stream) lead() bool   { return false }
-func (s *stream) leave()       {}
-func (s *stream) close()       {}
-
-// await and unlead are for a transport that leads.
-func (s *stream) await(context.Context) {}
-func (s *stream) unlead()               {}
+func (s *stream) close() {}
 
 func (s *stream) flush(b *batch, g Guard, wait bool) error {
 	if !wait {
@@ -97,7 +85,7 @@ func (s *stream) cut() {
 // frames.
 const streamWrite = 64 << 10
 
-func (s *stream) read(a *readAhead) (int, error) {
+func (s *stream) read(a *readAhead, _ bool) (int, error) {
 	if s.more || a.start < a.end {
 		p := a.room()
 		n, err := s.readTo(p)
@@ -126,11 +114,4 @@ func (s *stream) readTo(p []byte) (int, error) {
 			return 0, err
 		}
 	}
-}
-
-// look is for a transport that polls.
-func (s *stream) look(*readAhead) (int, error) { return 0, nil }
-
-func (s *stream) readWindows(Sink, int, int, []byte) (int, error) {
-	return 0, errors.ErrUnsupported
 }

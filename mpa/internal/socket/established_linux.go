@@ -1,4 +1,4 @@
-package mpa
+package socket
 
 import (
 	"fmt"
@@ -10,13 +10,13 @@ import (
 // tcpEstablished is TCP_ESTABLISHED of Linux's tcp_states.h.
 const tcpEstablished = 1
 
-// established asks TCP for its state (RFC 9293 §3.3.2).
-func established(rc syscall.RawConn) (err error) {
+// Established asks TCP for its state (RFC 9293 §3.3.2).
+func Established(rc syscall.RawConn) (err error) {
 	if cerr := rc.Control(func(fd uintptr) {
 		var info *unix.TCPInfo
 		info, err = unix.GetsockoptTCPInfo(int(fd), unix.IPPROTO_TCP, unix.TCP_INFO)
 		if err == nil && info.State != tcpEstablished {
-			err = fmt.Errorf("mpa: TCP is in state %d, expected %d, ESTABLISHED", info.State, tcpEstablished)
+			err = fmt.Errorf("TCP is in state %d, expected %d, ESTABLISHED", info.State, tcpEstablished)
 		}
 	}); cerr != nil {
 		return cerr

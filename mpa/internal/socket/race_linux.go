@@ -1,6 +1,6 @@
 //go:build race
 
-package mpa
+package socket
 
 // The race detector does not see what goes through raw system calls. As package
 // syscall does, every write is made to happen before every read, so that two
@@ -13,6 +13,6 @@ import (
 
 var ioSync int64
 
-func raceWrite() { runtime.RaceReleaseMerge(unsafe.Pointer(&ioSync)) }
+func released() { runtime.RaceReleaseMerge(unsafe.Pointer(&ioSync)) }
 
-func raceRead() { runtime.RaceAcquire(unsafe.Pointer(&ioSync)) }
+func acquired() { runtime.RaceAcquire(unsafe.Pointer(&ioSync)) }

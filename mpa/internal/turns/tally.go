@@ -1,0 +1,67 @@
+package turns
+
+import "sync/atomic"
+
+const (
+	// minVisits is how many times in a row somebody has to have come before the reader
+	// sleeps. If that turns out not to last as long again, it is twice as often the
+	// next time; and missedFactor times as often, if octets lay there that nobody came
+	// for: then the peer has had to wait, for a nap of the watchdog or two. It is
+	// maxVisits at most, in which much more than that is gained.
+	minVisits    = 16
+	missedFactor = 4
+	maxVisits    = 128
+)
+
+// A tally is the reader's account of visitors.
+type tally struct {
+	visits atomic.Uint32 // so far
+
+	// The reader's own.
+	known  uint32 // of visits
+	row    int    // times in a row that there were more
+	need   int    // of row, before the reader sleeps
+	began  uint32 // visits when it fell asleep
+	missed bool   // it was woken because nobody came, and has not read since
+}
+
+func newTally() tally { return tally{need: minVisits} }
+
+// visit notes that somebody has come.
+func (c *tally) visit() { c.visits.Add(1) }
+
+// arrived notes that the reader was woken: it counts in the row if somebody has come since
+// the last time, and, unless it found nothing, if a visitor would have been as soon.
+func (c *tally) arrived(soon bool) {
+	visits := c.visits.Load()
+	if visits == c.known || !soon {
+		c.known, c.row = visits, 0
+		return
+	}
+	c.known = visits
+	c.row++
+}
+
+// lasts reports that somebody has come for long enough.
+func (c *tally) lasts() bool { return c.row >= c.need }
+
+// sleeps and woke are called before and after the reader's sleep.
+func (c *tally) sleeps() { c.began = c.visits.Load() }
+
+func (c *tally) woke(lapsed bool) {
+	c.missed = lapsed
+	if int(c.visits.Load()-c.began) < c.need {
+		c.need = min(2*c.need, maxVisits)
+	} else {
+		c.need = max(c.need/2, minVisits)
+	}
+	c.row = 0
+}
+
+// found notes that the reader has octets, and whether it has waited for them.
+func (c *tally) found(waited bool) {
+	if c.missed && !waited {
+		c.need = min(missedFactor*c.need, maxVisits)
+	}
+	c.missed = false
+}

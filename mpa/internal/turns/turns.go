@@ -1,0 +1,337 @@
+package turns
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"runtime"
+	"sync"
+	"sync/atomic"
+	"time"
+)
+
+// BulkRead, in octets, is so much at once that a consumer has something to do while the
+// next comes, and the reader had better see to that.
+const BulkRead = 64 << 10
+
+// A Source is the connection, as far as it is waited for.
+type Source interface {
+	// Read calls step until it reports true, and waits for octets after each time that it
+	// does not. The error is that of the deadline, or of a connection that was closed.
+	Read(step func(fd uintptr) bool) error
+	// Readable reports whether there is something to be read. It is called in a step.
+	Readable(fd uintptr) bool
+	SetReadDeadline(time.Time) error
+}
+
+// A Reader is what the reader does.
+type Reader interface {
+	// Try reads once, without waiting. It returns ErrNothing if there are no octets, and
+	// io.EOF at their end.
+	Try(fd uintptr) (n int, err error)
+	// Rest is called before the reader waits: the wait may be long.
+	Rest()
+}
+
+// ErrNothing is returned by a Reader that has found no octets.
+var ErrNothing = errors.New("turns: nothing to read")
+
+// Turns are those of one connection: its reader's, and its visitors'.
+type Turns struct {
+	src      Source
+	yield    func() // lets others have the only processor; nil where there are several
+	state    atomic.Int32
+	back     chan struct{} // something may have ended the reader's sleep
+	token    token
+	left     bool // a visitor has left something to the reader; for who has the token
+	deadline deadline
+	tally    tally
+
+	// The reader's own.
+	reader  Reader
+	stepFn  func(fd uintptr) bool
+	partial bool  // octets wait that are no visitor's to complete
+	holds   bool  // the token
+	leaves  bool  // it has given up the wait, to sleep
+	parked  bool  // the last Read had to wait
+	n       int   // octets that it found,
+	err     error // or their end
+	tries   int   // of it, in vain
+	began   time.Time
+	yielder yielder
+
+	// The leader's own.
+	awaitFn func(fd uintptr) bool
+	looked  bool
+	leads   atomic.Uint32 // how many there have been
+
+	watch   *watchdog
+	watched watched
+}
+
+// A token is the receiving half of a connection. Who takes it gives it back.
+type token struct{ mu sync.Mutex }
+
+func (t *token) take()         { t.mu.Lock() }
+func (t *token) tryTake() bool { return t.mu.TryLock() }
+func (t *token) give()         { t.mu.Unlock() }
+
+// New returns the turns of a connection, which the reader does not read yet. yield lets
+// others run, in a program that has one processor; it is nil in any other.
+func New(src Source, yield func()) *Turns {
+	t := &Turns{
+		src: src, yield: yield, back: make(chan struct{}, 1),
+		deadline: deadline{conn: src}, tally: newTally(), yielder: yielder{on: yield != nil}, watch: watch,
+	}
+	t.stepFn, t.awaitFn = t.step, t.await
+	return t
+}
+
+// State says who waits for octets now.
+func (t *Turns) State() State { return State(t.state.Load()) }
+
+// apply makes e happen, and returns the state before.
+func (t *Turns) apply(e Event) State {
+	for {
+		at := t.State()
+		to := next(at, e)
+		if at == to {
+			return at
+		}
+		if t.state.CompareAndSwap(int32(at), int32(to)) {
+			if at.asleep() && !to.asleep() {
+				t.wake()
+			}
+			return at
+		}
+	}
+}
+
+func (t *Turns) wake() {
+	select {
+	case t.back <- struct{}{}:
+	default:
+	}
+}
+
+// SetDeadline limits how long anybody waits.
+func (t *Turns) SetDeadline(until time.Time) error { return t.deadline.set(until) }
+
+// Close is for a connection that is about to be closed: nobody sleeps any more.
+func (t *Turns) Close() { t.apply(Close) }
+
+// --- The reader.
+
+// Begin and End are called before the reader's first Read and after its last.
+func (t *Turns) Begin() { t.take() }
+
+func (t *Turns) End() {
+	t.deadline.clearReader()
+	t.give()
+}
+
+func (t *Turns) take() {
+	t.token.take()
+	t.holds = true
+}
+
+func (t *Turns) give() {
+	t.holds = false
+	t.token.give()
+}
+
+// Read waits until r has read, or a visitor has left something to it. The reader has the
+// token before and afterwards, and while it tries. partial says that there are octets
+// already that only the reader can go on with. The error is that of the Source or of r; n
+// is 0 without one if something was left.
+func (t *Turns) Read(r Reader, partial bool) (n int, err error) {
+	t.reader, t.partial = r, partial
+	t.tally.arrived(t.parked && t.n < BulkRead)
+	switch {
+	case t.mayFollow():
+		t.give()
+		t.sleep()
+		t.take()
+	case t.yielder.pays(): // who waits for what was handed up goes first
+		t.give()
+		runtime.Gosched()
+		t.take()
+	}
+	t.parked, t.n, t.err, t.tries = false, 0, nil, 0
+	for {
+		err := t.src.Read(t.stepFn)
+		if t.holds {
+			return t.n, cmp.Or(err, t.err)
+		}
+		if t.leaves {
+			t.leaves = false
+			t.sleep()
+		}
+		t.take()
+		if err != nil {
+			return 0, err
+		}
+	}
+}
+
+// step tries to read. False has the Source wait. It ends without the token if a visitor has
+// that, or visitors have come for long: the Source, entered anew, tells of its end.
+func (t *Turns) step(fd uintptr) bool {
+	for {
+		if !t.holds && !t.token.tryTake() {
+			return true
+		}
+		t.holds = true
+		if t.left {
+			t.left = false
+			return true
+		}
+		n, err := t.reader.Try(fd)
+		switch {
+		case err != ErrNothing:
+			t.n, t.err = n, err
+			t.found()
+			return true
+		case t.yieldOnce():
+			continue
+		case t.parked:
+			// Somebody was there before.
+			t.tally.arrived(true)
+			t.leaves = t.mayFollow()
+		}
+		t.reader.Rest()
+		t.parked = true
+		t.give()
+		return t.leaves
+	}
+}
+
+// found notes that the reader has read.
+func (t *Turns) found() {
+	if t.tries > 0 {
+		t.yielder.came(time.Since(t.began))
+	}
+	t.tally.found(t.parked)
+	t.apply(Found)
+}
+
+// yieldOnce lets others run, and reports whether to try again, in a program that has one
+// processor: the peer may be one of them, and its answer be there then.
+func (t *Turns) yieldOnce() bool {
+	t.tries++
+	switch {
+	case t.tries > yieldTries:
+		t.tries = 0
+		t.yielder.failed()
+		return false
+	case t.tries > 1:
+		runtime.Gosched()
+	case !t.yielder.due():
+		t.tries = 0
+		return false
+	default:
+		t.began = time.Now()
+	}
+	t.yield()
+	return true
+}
+
+// mayFollow reports that the reader may sleep: visitors have come for long, and can go on
+// with all that comes. A deadline takes the reader.
+func (t *Turns) mayFollow() bool {
+	return t.tally.lasts() && !t.partial && t.State() == Reading && !t.deadline.limited()
+}
+
+// sleep sleeps until the reader's turn. It has not got the token.
+func (t *Turns) sleep() {
+	t.watch.add(t) // before anybody may have to wake it
+	defer t.watch.remove(t)
+	t.tally.sleeps()
+	if t.apply(Sleep) != Reading {
+		runtime.Gosched() // somebody has just been there
+		return
+	}
+	for t.State().asleep() {
+		<-t.back
+	}
+	t.tally.woke(t.apply(Wake) == Lapsed)
+}
+
+// --- The visitors. Methods may be called by any goroutine.
+
+// Enter takes the token, and reports whether it was there.
+func (t *Turns) Enter() bool {
+	t.tally.visit()
+	return t.token.tryTake()
+}
+
+// Exit gives the token back, after a visit that found n octets. left says that something is
+// left to the reader, as it is after much at once.
+func (t *Turns) Exit(n int, left bool) {
+	if n > 0 {
+		t.apply(Found)
+	}
+	t.left = t.left || left
+	t.token.give()
+	if left || n >= BulkRead {
+		t.Recall()
+	}
+}
+
+// Recall has a reader that sleeps wake up.
+func (t *Turns) Recall() { t.apply(Recall) }
+
+// InterruptReader has the reader look whether something was left to it: a Source may
+// forget to tell of octets that somebody else has read.
+func (t *Turns) InterruptReader() { t.deadline.interruptReader() }
+
+// Lead waits in the reader's place until a visit may find something, the connection ends,
+// Interrupt was called, some milliseconds after ctx is done, or when nothing has come for
+// long, so that the reader can wait, which costs nothing. It returns false at once if it
+// is not a visitor's turn. rest is called with the token before the wait, if that is there.
+func (t *Turns) Lead(ctx context.Context, rest func()) bool {
+	if t.yield != nil {
+		return false
+	}
+	if t.State() != Free { // else the visit that follows counts
+		t.tally.visit()
+	}
+	if t.apply(Come) != Free {
+		return false
+	}
+	t.leads.Add(1)
+	if t.token.tryTake() {
+		rest()
+		t.token.give()
+	}
+	t.deadline.lead(ctx.Done())
+	t.looked = false
+	err := ctx.Err()
+	if err == nil {
+		err = t.src.Read(t.awaitFn)
+	}
+	t.deadline.led()
+	if err != nil {
+		// What is waited for comes from elsewhere, or not at all: the reader had better
+		// wait for octets.
+		t.apply(CallOff)
+	} else {
+		t.apply(Done)
+	}
+	return true
+}
+
+// await looks whether there is something to be read, the first time.
+func (t *Turns) await(fd uintptr) bool {
+	if t.looked {
+		return true
+	}
+	t.looked = true
+	return t.src.Readable(fd)
+}
+
+// Interrupt ends the Lead under way, or the next one if there is none.
+func (t *Turns) Interrupt() { t.deadline.interruptLeader() }
+
+// Leave tells that a visitor is about to sleep, or to do something else.
+func (t *Turns) Leave() { t.apply(Quit) }

@@ -1,7 +1,0 @@
-//go:build !race
-
-package mpa
-
-func raceWrite() {}
-
-func raceRead() {}

@@ -1,0 +1,265 @@
+package mpa
+
+// The transport of a TCP connection on Linux: attempts that never wait, by readv
+// and writev on the non-blocking socket, and the runtime's network poller to
+// wait in between. Who reads, and who waits, is for package turns to say.
+//
+// The poller is edge-triggered, and RawConn forgets that the socket was ready
+// when it is entered. So an attempt that may be followed by a wait is made
+// within RawConn, which waits when it is told that the attempt failed.
+
+import (
+	"fmt"
+	"io"
+	"net"
+	"os"
+	"syscall"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/weft-rdma/weft/internal/pages"
+	"github.com/weft-rdma/weft/mpa/internal/socket"
+	"github.com/weft-rdma/weft/mpa/internal/turns"
+)
+
+// A tcp has three users: the writer, the reader and visitors, of whom one at a time
+// has the receiving half, and the leader.
+type tcp struct {
+	nc    *net.TCPConn
+	rc    syscall.RawConn
+	stats *counters
+	turns *turns.Turns
+
+	// The writer's, for tryWrite.
+	writeFn func(fd uintptr) bool
+	batch   *batch
+	guard   Guard
+	wait    bool
+	whole   int // frames of the batch that had been written before
+	wvec    socket.Vector
+	werr    error
+
+	// Of who has the receiving half, for Try and tryLook.
+	ahead   *readAhead
+	lookFn  func(fd uintptr)
+	looks   int // that found nothing, since the last that did
+	seen    int
+	lookErr error
+
+	// The reader's, for tryPlace.
+	placeFn func(fd uintptr) bool
+	n       int
+	rerr    error
+	sink    Sink
+	off     int    // of the windows in the ULPDU
+	rest    int    // octets that the windows are to have
+	behind  []byte // what follows the windows
+	windows [][]byte
+	rvec    socket.Vector
+}
+
+// newDirect returns the fast path for nc, or nil if there is none.
+func newDirect(nc net.Conn, stats *counters) direct {
+	conn, ok := nc.(*net.TCPConn)
+	if !ok {
+		return nil
+	}
+	rc, err := conn.SyscallConn()
+	if err != nil {
+		return nil
+	}
+	yield := socket.Yield
+	if !socket.Alone() {
+		yield = nil
+	}
+	return newTCP(conn, rc, stats, yield)
+}
+
+func newTCP(nc *net.TCPConn, rc syscall.RawConn, stats *counters, yield func()) *tcp {
+	s := &tcp{nc: nc, rc: rc, stats: stats}
+	s.turns = turns.New(s, yield)
+	s.writeFn, s.placeFn, s.lookFn = s.tryWrite, s.tryPlace, s.tryLook
+	return s
+}
+
+func (s *tcp) share() *turns.Turns { return s.turns }
+func (s *tcp) close()              { s.turns.Close() }
+
+// --- turns.Source
+
+// Read waits for octets; it is the reader's, and the leader's.
+func (s *tcp) Read(step func(fd uintptr) bool) error { return s.rc.Read(step) }
+func (s *tcp) Readable(fd uintptr) bool              { return socket.Readable(fd) }
+func (s *tcp) SetReadDeadline(t time.Time) error     { return s.nc.SetReadDeadline(t) }
+
+// --- The way out
+
+func (s *tcp) flush(b *batch, g Guard, wait bool) error {
+	s.batch, s.guard, s.wait, s.werr = b, g, wait, nil
+	s.whole = b.whole
+	if err := s.rc.Write(s.writeFn); err != nil {
+		return err
+	}
+	return s.werr
+}
+
+// tryWrite writes until the batch is empty or the socket takes no more. False
+// asks RawConn to wait and to call again.
+func (s *tcp) tryWrite(fd uintptr) bool {
+	for !s.batch.empty() {
+		if s.guard != nil && !s.guard.Acquire() {
+			s.werr = ErrRevoked
+			return true
+		}
+		n, errno := s.wvec.Write(fd, s.batch.pieces[s.batch.first:])
+		var fault *MemoryError
+		if errno == unix.EFAULT {
+			fault = s.batch.unreadable()
+		}
+		if s.guard != nil {
+			s.guard.Release()
+		}
+		switch errno {
+		case 0:
+			s.stats.writes.Add(1)
+			s.batch.wrote(n)
+		case unix.EAGAIN:
+			// Frames that have left are told before more is waited for.
+			return !s.wait || s.batch.whole > s.whole
+		default:
+			if s.werr = os.NewSyscallError("writev", errno); fault != nil {
+				s.werr = fault
+			}
+			return true
+		}
+	}
+	return true
+}
+
+// --- The way in
+
+func (s *tcp) read(a *readAhead, alone bool) (int, error) {
+	if alone {
+		s.sink, s.behind, s.rest = nil, a.room(), 0
+		return s.place()
+	}
+	s.ahead = a
+	return s.turns.Read(s, a.start < a.end)
+}
+
+// Try reads once (see [turns.Reader]).
+func (s *tcp) Try(fd uintptr) (int, error) {
+	n, errno := socket.Read(fd, s.ahead.room())
+	if errno == unix.EAGAIN {
+		return 0, turns.ErrNothing
+	}
+	return s.got(n, errno)
+}
+
+// Rest gives back the buffer, as the wait may be long.
+func (s *tcp) Rest() { s.ahead.rest() }
+
+// got is what a read comes to that was not in vain.
+func (s *tcp) got(n int, errno syscall.Errno) (int, error) {
+	switch {
+	case errno != 0:
+		return 0, os.NewSyscallError("readv", errno)
+	case n == 0:
+		return 0, io.EOF
+	}
+	s.stats.reads.Add(1)
+	return n, nil
+}
+
+func (s *tcp) look(a *readAhead) (int, error) {
+	s.ahead, s.seen, s.lookErr = a, 0, nil
+	if err := s.rc.Control(s.lookFn); err != nil {
+		return 0, nil // it is closed, which Receive tells
+	}
+	return s.seen, s.lookErr
+}
+
+// looksToYield is after how many looks in vain a visitor lets others run: somebody may wait
+// for its processor. Where the peer is on another an answer comes before.
+const looksToYield = 16
+
+// tryLook reads once, for a visitor.
+func (s *tcp) tryLook(fd uintptr) {
+	n, err := s.Try(fd)
+	if err != turns.ErrNothing {
+		s.seen, s.lookErr, s.looks = n, err, 0
+	} else if s.looks++; s.looks%looksToYield == 0 {
+		socket.Yield()
+	}
+}
+
+func (s *tcp) readWindows(sink Sink, off, rest int, more []byte) (int, error) {
+	s.sink, s.off, s.rest, s.behind = sink, off, rest, more
+	return s.place()
+}
+
+// place reads in the middle of a ULPDU that is being placed, which is the reader's alone.
+func (s *tcp) place() (int, error) {
+	s.n, s.rerr = 0, nil
+	if err := s.rc.Read(s.placeFn); err != nil {
+		return 0, err
+	}
+	return s.n, s.rerr
+}
+
+// tryPlace reads once. False asks RawConn to wait and to call again.
+func (s *tcp) tryPlace(fd uintptr) bool {
+	if s.sink != nil {
+		if s.rerr = s.hold(); s.rerr != nil {
+			return true
+		}
+		defer s.letGo()
+	} else {
+		s.windows = s.windows[:0]
+	}
+	s.windows = append(s.windows, s.behind)
+	n, errno := s.rvec.Read(fd, s.windows)
+	switch errno {
+	case unix.EAGAIN:
+		return false
+	case unix.EFAULT:
+		s.rerr = windowError{s.sink.Unwritable(unwritable(s.windows))}
+	default:
+		s.n, s.rerr = s.got(n, errno)
+	}
+	return true
+}
+
+// hold asks the Sink for the windows. If they are too short nothing is held afterwards.
+func (s *tcp) hold() (err error) {
+	s.windows, err = s.sink.Window(s.windows[:0], s.off)
+	if err != nil {
+		return windowError{err}
+	}
+	have := 0
+	for _, w := range s.windows {
+		have += len(w)
+	}
+	if have != s.rest {
+		s.letGo()
+		return windowError{fmt.Errorf("mpa: the sink has memory for %d octets, expected %d", have, s.rest)}
+	}
+	return nil
+}
+
+// letGo ends the hold of the windows, and keeps nothing of them.
+func (s *tcp) letGo() {
+	s.sink.Release()
+	clear(s.windows)
+}
+
+// unwritable says why the system could not write to windows.
+func unwritable(windows [][]byte) error {
+	for _, w := range windows {
+		if _, err := pages.Writable(w); err != nil {
+			return err
+		}
+	}
+	return &pages.Fault{}
+}

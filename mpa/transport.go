@@ -1,0 +1,34 @@
+package mpa
+
+import "github.com/weft-rdma/weft/mpa/internal/turns"
+
+// A transport moves octets between a Conn and its connection.
+type transport interface {
+	// flush writes the batch, all of it if wait is true. It holds g, if there
+	// is one, around attempts.
+	flush(b *batch, g Guard, wait bool) error
+	// read waits for octets, at least one, and is io.EOF at their end. They go
+	// to the buffer's room, which may rest meanwhile. Unless alone is set visitors may
+	// receive meanwhile: there are none if they left something to the reader.
+	read(a *readAhead, alone bool) (int, error)
+	// close tells that the connection is about to be closed.
+	close()
+}
+
+// A direct transport has a socket whose calls do not wait.
+type direct interface {
+	transport
+	// share returns the turns of its reader and visitors.
+	share() *turns.Turns
+	// look reads once, without waiting: no octets if there are none.
+	look(a *readAhead) (int, error)
+	// readWindows waits for octets as read does, and puts them into the Sink's
+	// memory from offset off on, rest octets, and what follows into more. An
+	// error of the Sink is a windowError.
+	readWindows(s Sink, off, rest int, more []byte) (int, error)
+}
+
+// A windowError is what a Sink answered when it was asked for memory.
+type windowError struct{ err error }
+
+func (e windowError) Error() string { return e.err.Error() }
