@@ -57,7 +57,7 @@ func (t FileType) Mode() fs.FileMode {
 func (t *FileType) fields(c *coder) {
 	c.uint32((*uint32)(t))
 	if !t.known() {
-		c.refuse("%v, want 1 to 7", *t)
+		c.refuse("%v, expected 1 to 7", *t)
 	}
 }
 

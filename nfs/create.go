@@ -48,7 +48,7 @@ func (a *CreateArgs) fields(c *coder) {
 	case Exclusive:
 		a.Verf.fields(c)
 	default:
-		c.fail("%v, want 0 to 2", a.Mode)
+		c.fail("%v, expected 0 to 2", a.Mode)
 	}
 }
 

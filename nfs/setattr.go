@@ -67,7 +67,7 @@ func (s *SetTime) fields(c *coder) {
 	case SetToClientTime:
 		s.Time.fields(c)
 	default:
-		c.fail("%v, want 0 to 2", s.How)
+		c.fail("%v, expected 0 to 2", s.How)
 	}
 }
 

@@ -1,6 +1,6 @@
-// This file follows a call on the responder's side from its handler to the end:
-// the reply is planned, and sent by RDMA Writes and a Send; or the protocol's
-// answer to what was wrong is.
+// This file is the second half of serving a call, from its handler to the end: the
+// reply is planned, and sent by RDMA Writes and a Send. If the call was not valid,
+// the protocol's answer to that is sent.
 
 package rpcrdma
 
@@ -37,15 +37,15 @@ func (c *handlerCall) replyHeader() int {
 	return h.Len()
 }
 
-// forget ends a call that is not answered.
+// forget frees a call that gets no reply.
 func (c *handlerCall) forget() {
 	c.r.mu.Lock()
 	defer c.r.mu.Unlock()
 	c.r.release((*heldCall)(c))
 }
 
-// tell answers that the call was not executed, because of err.
-func (c *handlerCall) tell(err error) {
+// replyError replies that the call was not executed, because of err.
+func (c *handlerCall) replyError(err error) {
 	reply := oncrpc.ReplyTo(c.xid, err)
 	b, err := reply.Append(c.request.Buffer(reply.Len()))
 	if err != nil {
@@ -60,12 +60,12 @@ func (c *handlerCall) tell(err error) {
 func (c *handlerCall) fault(err error) {
 	var e *wire.Error
 	if !errors.As(err, &e) {
-		c.tell(err)
+		c.replyError(err)
 		return
 	}
 	if e.Fault == wire.FaultStream {
 		c.r.log("refused a call", "xid", c.xid, "reason", err)
-		c.tell(&oncrpc.AcceptError{Stat: oncrpc.GarbageArgs, Err: err})
+		c.replyError(&oncrpc.AcceptError{Stat: oncrpc.GarbageArgs, Err: err})
 		return
 	}
 	c.r.mu.Lock()
@@ -79,7 +79,7 @@ func (c *heldCall) refuse(err error) {
 	r, h := c.r, c.header
 	r.log("refused a call", "xid", h.XID, "reason", err)
 	const credits = 0 // said by ready
-	// A reply that is not sent may be long, and the answer waits to be taken.
+	// The reply that is not sent may be long.
 	c.drop()
 	var answer []byte
 	switch answerTo(err) {
@@ -112,7 +112,7 @@ func (c *handlerCall) answer(reply []byte) {
 	if err := c.layOutCaught(reply); err != nil {
 		if f := (*pages.Fault)(nil); errors.As(err, &f) {
 			r.log("cannot read a reply", "xid", c.xid, "reason", err)
-			c.tell(&oncrpc.AcceptError{Stat: oncrpc.SystemErr, Err: err})
+			c.replyError(&oncrpc.AcceptError{Stat: oncrpc.SystemErr, Err: err})
 			return
 		}
 		r.mu.Lock()
@@ -168,8 +168,7 @@ func (c *handlerCall) layOut(reply []byte) error {
 	return nil
 }
 
-// own makes sure that a reply is in registered memory: a handler may have brought
-// its own.
+// own copies a reply to registered memory if the handler has not asked for any.
 func (c *handlerCall) own(reply []byte, source *buffer, at int) (*buffer, int, error) {
 	if source != nil {
 		return source, at, nil
@@ -210,8 +209,8 @@ func (c *handlerCall) reduce(reply []byte) []payload.Run {
 	}
 	c.cursor.Whole(reply, at)
 	if err := payload.WalkReply(binding, c.request.Proc, &c.cursor); err != nil {
-		// Who made the reply knows the program better than the binding does. It
-		// goes as it is.
+		// The handler knows the program better than the binding. The reply goes as
+		// it is.
 		c.r.log("cannot place results", "xid", c.xid, "reason", err)
 		return nil
 	}

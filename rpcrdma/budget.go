@@ -1,5 +1,5 @@
-// This file is the memory of calls and replies: each connection has an account of
-// what all connections of a server have together.
+// This file limits the memory of calls and replies: each connection has an account
+// in the memory of its server.
 
 package rpcrdma
 
@@ -35,35 +35,35 @@ func (r *responder) closeAccounts() {
 
 // admit gives memory to calls that wait for it, in their order. The lock is held.
 func (r *responder) admit() {
-	for len(r.thirsty) > 0 && !r.asked && !r.closed {
-		c := r.thirsty[0]
+	for len(r.awaitingMemory) > 0 && !r.memoryAsked && !r.closed {
+		c := r.awaitingMemory[0]
 		if !r.callMemory.Try(c.needs, false) {
-			r.asked = true
-			r.callMemory.Ask(c.needs, func() { r.granted(c.needs) })
+			r.memoryAsked = true
+			r.callMemory.Ask(c.needs, func() { r.memoryGranted(c.needs) })
 			return
 		}
-		r.supply()
+		r.fetchFirst()
 	}
 }
 
-// granted takes memory that was asked for.
-func (r *responder) granted(n int) {
+// memoryGranted continues with memory that was asked for.
+func (r *responder) memoryGranted(n int) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	r.asked = false
-	if r.closed || len(r.thirsty) == 0 {
+	r.memoryAsked = false
+	if r.closed || len(r.awaitingMemory) == 0 {
 		r.callMemory.Give(n)
 		return
 	}
-	r.supply()
+	r.fetchFirst()
 	r.admit()
 }
 
-// supply goes on with the first call that waits, which has its memory now.
-func (r *responder) supply() {
-	c := r.thirsty[0]
-	r.thirsty[0] = nil
-	r.thirsty = r.thirsty[1:]
+// fetchFirst fetches the first call that waits, which has its memory now.
+func (r *responder) fetchFirst() {
+	c := r.awaitingMemory[0]
+	r.awaitingMemory[0] = nil
+	r.awaitingMemory = r.awaitingMemory[1:]
 	c.octets = c.needs
 	c.fetch()
 }
@@ -72,14 +72,14 @@ func (r *responder) supply() {
 // for its reply: what it waits for may be waited for by others that have some, too.
 const secondWait = time.Second
 
-// lend returns registered memory for a reply when there is some. It waits also when
-// the connection has ended: handlers cannot be told that there is none.
+// lend returns registered memory for a reply when there is some. It waits even if
+// the connection has ended: Request.Alloc returns no error.
 func (c *handlerCall) lend(n int) (*buffer, error) {
 	r, size := c.r, takes(n)
 	if !r.replyMemory.Try(size, false) {
-		r.lying.Add(1)
+		r.blocked.Add(1)
 		c.await(size)
-		r.lying.Add(-1)
+		r.blocked.Add(-1)
 	}
 	b, err := r.e.pool.get(n)
 	if err != nil {

@@ -1,5 +1,5 @@
-// This file is the memory of a call that is its program's: what may be wrong with it
-// is the call's misfortune, and no other's.
+// This file handles faults of memory that belongs to the program: an unreadable
+// page fails its own call and no other.
 
 package rpcrdma
 
@@ -16,7 +16,7 @@ import (
 // read, as may those of gather and appendMessage.
 func (x *rpc) describe(binding payload.Binding, unbound int) (err error) {
 	defer pages.Catch(&err, x.call.Args, pages.Trap())
-	return x.shape.Describe(x.head, &x.call, binding, &x.taker.Cursor, unbound)
+	return x.shape.Describe(x.head, &x.call, binding, &x.reader.Cursor, unbound)
 }
 
 // gather copies what is gathered for Read chunks.
@@ -32,9 +32,9 @@ func (x *rpc) appendMessage(dst []byte) (b []byte, err error) {
 	return x.plan.AppendMessage(dst, x.shape.Stream), nil
 }
 
-// unusable says why the peer cannot have used memory that was exposed, if that is so:
-// then the connection was lost because of it, and so would be the next.
-func (x *rpc) unusable() error {
+// memoryFault returns why the peer could not use memory that was exposed, or nil.
+// With a fault the next connection would be lost as this one was.
+func (x *rpc) memoryFault() error {
 	for i := range x.plan.Exposures {
 		e := &x.plan.Exposures[i]
 		usable := pages.Readable
@@ -48,8 +48,8 @@ func (x *rpc) unusable() error {
 	return nil
 }
 
-// repliesTo says what is wrong with the reply of a handler: it may be that it cannot be
-// read, as it is the handler's memory, if it did not ask for any.
+// repliesTo returns what is wrong with the reply of a handler. A reply in the
+// handler's own memory may be unreadable.
 func repliesTo(reply []byte, xid uint32) (err error) {
 	defer pages.Catch(&err, [][]byte{reply}, pages.Trap())
 	if len(reply) < 4 || binary.BigEndian.Uint32(reply) != xid {
@@ -58,7 +58,7 @@ func repliesTo(reply []byte, xid uint32) (err error) {
 	return err
 }
 
-// layOutCaught is layOut, of which the error may be that the reply cannot be read.
+// layOutCaught is layOut with an error for a reply that cannot be read.
 func (c *handlerCall) layOutCaught(reply []byte) (err error) {
 	defer pages.Catch(&err, [][]byte{reply}, pages.Trap())
 	return c.layOut(reply)

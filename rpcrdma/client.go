@@ -20,14 +20,13 @@ import (
 // ErrClientClosed ends calls of a client that is closed.
 var ErrClientClosed = errors.New("rpcrdma: the client is closed")
 
-// A Client calls RPC programs of one server over RDMA. It connects when there is
-// something to call, and again when the connection is lost: then it sends the
-// calls that are outstanding once more, with the same XIDs, as many servers need
-// to tell that they have executed them already.
+// A Client calls RPC programs of one server over RDMA. It connects for the first
+// call, and again when the connection is lost. It then sends outstanding calls
+// again with the same XIDs, by which a server's duplicate request cache knows
+// them.
 //
-// Memory of a call, arguments and sinks, is lent to the server where it lies, for
-// that call alone. When Call has returned no octet of it can be read or written
-// any more, whatever the server does.
+// Memory of a call, arguments and sinks, is exposed to the server in place, for that
+// call alone. After Call has returned the server can neither read nor write it.
 //
 // Methods may be called by any goroutine.
 type Client struct {
@@ -69,7 +68,7 @@ type ClientStats struct {
 	Timeouts    uint64 // and with ErrTimeout
 	Repeated    uint64 // attempts at calls beyond their first
 	Connections uint64 // connections that were made
-	Dropped     uint64 // messages that were none of a call's, of connections that have ended
+	Dropped     uint64 // messages that matched no call
 }
 
 // NewClient makes a client. It does not connect yet. Close frees what it has.
@@ -105,22 +104,22 @@ func (c *Client) Connect(ctx context.Context) error {
 
 // Call makes a call and waits for its reply. It returns what
 // [oncrpc.Caller.Call] says, and besides:
-//   - an [*Error] with FaultLocal for a call that cannot be sent over RDMA,
+//   - a [*wire.Error] with FaultLocal for a call that cannot be sent over RDMA,
 //     because it is longer than the limits of either side;
-//   - an [*Error] with FaultStream for arguments, or a reply, that are none of
-//     the procedure's, as its binding has them, and for a reply that reduces what
-//     may not be reduced (RFC 8166 §6.1);
-//   - a [*RemoteError] for an RDMA_ERROR (RFC 8166 §4.5);
-//   - that the call's memory cannot be read or written, as its pages are not mapped,
-//     lack the right, or lie behind the end of their file;
+//   - a [*wire.Error] with FaultStream for arguments or a reply that do not match
+//     the procedure in its binding, and for a reply that reduces what may not be
+//     reduced (RFC 8166 §6.1);
+//   - a [*wire.RemoteError] for an RDMA_ERROR (RFC 8166 §4.5);
+//   - an error that the call's memory cannot be read or written, because its pages
+//     are not mapped, lack the right, or lie behind the end of their file;
 //   - [ErrTimeout], [ErrClientClosed], and for a server that cannot be connected
 //     to the error of that, such as a [*cm.RejectedError].
 func (c *Client) Call(ctx context.Context, call *oncrpc.ClientCall) (*oncrpc.ClientReply, error) {
-	xid, err := c.begin(call)
+	xid, err := c.beginCall(call)
 	if err != nil {
 		return nil, err
 	}
-	defer c.end(xid)
+	defer c.endCall(xid)
 	x, err := c.rpcs.make(call, xid, c.cfg.Bindings[payload.ProgramVersion{Prog: call.Prog, Vers: call.Vers}], c.cfg.MaxReply)
 	if err != nil {
 		return nil, err
@@ -158,7 +157,7 @@ func (c *Client) complete(ctx context.Context, x *rpc) (*oncrpc.ClientReply, err
 		if err := c.ctx.Err(); err != nil {
 			return nil, ErrClientClosed
 		}
-		if err := x.unusable(); err != nil {
+		if err := x.memoryFault(); err != nil {
 			return nil, err
 		}
 		if c.usedUp(c.cfg.Attempts) {
@@ -167,8 +166,8 @@ func (c *Client) complete(ctx context.Context, x *rpc) (*oncrpc.ClientReply, err
 	}
 }
 
-// begin gives a call its XID and counts it.
-func (c *Client) begin(call *oncrpc.ClientCall) (xid uint32, err error) {
+// beginCall gives a call its XID and counts it.
+func (c *Client) beginCall(call *oncrpc.ClientCall) (xid uint32, err error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.closed {
@@ -191,8 +190,8 @@ func (c *Client) begin(call *oncrpc.ClientCall) (xid uint32, err error) {
 	return xid, nil
 }
 
-// end counts a call that is over.
-func (c *Client) end(xid uint32) {
+// endCall counts a call that is over.
+func (c *Client) endCall(xid uint32) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	delete(c.xids, xid)

@@ -124,7 +124,7 @@ type ClientConfig struct {
 
 func (c *ClientConfig) check() error {
 	if c.Address == "" && c.Dial == nil {
-		return errors.New("rpcrdma: ClientConfig.Address is empty, want host:port of the server")
+		return errors.New("rpcrdma: ClientConfig.Address is empty, expected host:port of the server")
 	}
 	return nil
 }

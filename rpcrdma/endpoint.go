@@ -1,5 +1,15 @@
-// This file is the end of a connection, the same for client and server: a queue
-// pair, its receives and what it sends, and the goroutine that looks after it.
+// This file is one end of a connection, the same for client and server. One
+// goroutine (run) handles completions:
+//
+//  1. A receive that completes is parsed and dispatched to the half for its
+//     direction: calls to the responder, replies to the requester.
+//  2. A work that completes calls its done.
+//  3. At the end of the connection works are flushed, and each half is told.
+//
+// A second goroutine (watch) ends a connection that makes no progress.
+//
+// Locking: mu guards only the reason of the end. Halves have locks of their own,
+// which are taken before those of the send queue.
 
 package rpcrdma
 
@@ -167,14 +177,13 @@ func (e *endpoint) run() error {
 		e.watch()
 	}()
 	e.progress()
-	e.end()
+	e.tearDown()
 	<-watch
 	return e.cause
 }
 
-// watch ends the connection when its end completes nothing, as nothing is
-// posted, and when the peer takes or serves nothing of what was posted for too
-// long: what a peer makes us keep it must not make us keep for ever.
+// watch ends the connection when the queue pair has ended and nothing is posted
+// that would complete, and when the peer makes no progress for too long.
 func (e *endpoint) watch() {
 	stall := e.queue.stall
 	period := stall
@@ -310,8 +319,8 @@ func (e *endpoint) fail(err error) {
 	e.cancel()
 }
 
-// end ends the connection and frees what the endpoint has.
-func (e *endpoint) end() {
+// tearDown ends the connection and frees what the endpoint has.
+func (e *endpoint) tearDown() {
 	e.cancel()
 	e.mu.Lock()
 	own := e.cause != nil

@@ -1,5 +1,6 @@
-// This file remembers calls whose chunks have made a connection fail, so that
-// they do not make one connection after the other fail (RFC 8166 §4.5.3).
+// This file remembers calls whose chunks have made a connection fail, so that the
+// same call does not end every connection that its client makes (RFC 8166
+// §4.5.3).
 
 package rpcrdma
 
@@ -52,8 +53,8 @@ func (f *failures) add(peer netip.Addr, xid uint32) {
 	f.next = (f.next + 1) % maxFailures
 }
 
-// take reports whether a call is remembered, and forgets it: it is answered now.
-func (f *failures) take(peer netip.Addr, xid uint32) bool {
+// remove reports whether a call is remembered, and forgets it.
+func (f *failures) remove(peer netip.Addr, xid uint32) bool {
 	if f == nil {
 		return false
 	}
@@ -75,8 +76,8 @@ func addrOf(a net.Addr) netip.Addr {
 	return netip.Addr{}
 }
 
-// recent are the last replies with RDMA Writes. Those complete when they are
-// sent; that the peer refuses one shows when its Terminate message arrives.
+// recent are the last replies with RDMA Writes. A Write completes when it has been
+// sent. If the peer refuses it, that is known when its Terminate message arrives.
 type recent struct {
 	replies [32]struct {
 		xid   uint32

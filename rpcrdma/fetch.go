@@ -84,7 +84,7 @@ func (f *fetch) fetched(_ *work, err error) {
 	defer f.r.mu.Unlock()
 	if err != nil { // with the connection
 		f.r.e.pool.put(f.buf)
-		f.x.lose(err)
+		f.x.failLost(err)
 		return
 	}
 	f.r.fetched(f)
@@ -100,7 +100,7 @@ func (r *requester) fetched(f *fetch) {
 			x.plain = append(x.plain[:0], f.buf.b[:f.assembly.Length]...)
 		}
 		x.over, x.err = true, f.err
-		x.tell()
+		x.wake()
 	}
 	if f.buf != nil {
 		r.e.pool.put(f.buf)

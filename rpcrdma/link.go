@@ -40,10 +40,10 @@ func (c *Client) requester(ctx context.Context, expired <-chan time.Time, attemp
 		}
 		select {
 		case <-ended:
-			err = c.lasting(attempts)
+			err = c.finalError(attempts)
 		case <-later.C:
 		case <-expired:
-			err = c.late()
+			err = c.timeoutError()
 		case <-ctx.Done():
 			err = ctx.Err()
 		case <-c.ctx.Done():
@@ -56,8 +56,9 @@ func (c *Client) requester(ctx context.Context, expired <-chan time.Time, attemp
 	}
 }
 
-// dial returns the requester if there is a connection, how long there has to be
-// none, or what is closed when the attempt to make one has ended.
+// dial returns the requester if there is a connection. Otherwise it returns how
+// long to wait before the next attempt, or a channel that is closed when the
+// attempt in progress has ended.
 func (c *Client) dial() (r *requester, wait time.Duration, ended <-chan struct{}, err error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -86,8 +87,8 @@ func (c *Client) usedUp(attempts int) bool {
 	return attempts > 0 && c.link.failed >= attempts
 }
 
-// lasting is the error of the last attempt, if it ends calls.
-func (c *Client) lasting(attempts int) error {
+// finalError returns the error of the last attempt if calls fail with it.
+func (c *Client) finalError(attempts int) error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	l := &c.link
@@ -105,8 +106,8 @@ func (c *Client) lasting(attempts int) error {
 	return nil
 }
 
-// late is why a call has expired that was not sent.
-func (c *Client) late() error {
+// timeoutError is the error of a call that has expired before it was sent.
+func (c *Client) timeoutError() error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.link.err != nil {
@@ -115,8 +116,7 @@ func (c *Client) late() error {
 	return ErrTimeout
 }
 
-// connect makes one attempt to connect, and looks after the connection to its
-// end.
+// connect makes one attempt to connect, and runs the connection until it ends.
 func (c *Client) connect() {
 	defer c.conns.Done()
 	e, err := c.open()
@@ -141,7 +141,7 @@ func (c *Client) connect() {
 		_ = e.run() // the requester is told why it ends
 		if s, ok := e.responder.(*responder); ok {
 			s.handlers.Wait()
-			s.session.end()
+			s.session.close()
 			s.closeAccounts()
 		}
 	}()
@@ -187,7 +187,7 @@ func (c *Client) attempted(r *requester, err error) {
 	close(l.dialing)
 	l.dialing, l.err = nil, err
 	if err != nil {
-		c.fall()
+		c.backOff()
 		return
 	}
 	c.stats.connections.Add(1)
@@ -199,15 +199,16 @@ func (c *Client) attempted(r *requester, err error) {
 		r.e.fail(ErrClientClosed)
 	case dead != nil: // already, so that lost has not found it
 		l.err = dead
-		c.fall()
+		c.backOff()
 	default:
 		l.r = r
 		c.armIdle()
 	}
 }
 
-// fall makes the next attempt wait, longer each time. The lock is held.
-func (c *Client) fall() {
+// backOff sets when the next attempt may be made: later each time. The lock is
+// held.
+func (c *Client) backOff() {
 	l := &c.link
 	wait := c.cfg.MaxBackoff
 	if l.failed < 32 && c.cfg.Backoff<<l.failed > 0 {
@@ -217,10 +218,10 @@ func (c *Client) fall() {
 	l.next = time.Now().Add(wait)
 }
 
-// lost says that the connection of r is ending.
+// lost notes that the connection of r is ending.
 func (c *Client) lost(r *requester) {
 	r.mu.Lock()
-	heard, dead := r.heard, r.dead
+	heard, dead := r.replies, r.dead
 	r.mu.Unlock()
 	c.mu.Lock()
 	l := &c.link
@@ -230,7 +231,7 @@ func (c *Client) lost(r *requester) {
 	}
 	l.r = nil
 	if heard == 0 {
-		c.fall()
+		c.backOff()
 	} else {
 		l.failed, l.next = 0, time.Time{}
 	}
@@ -241,7 +242,7 @@ func (c *Client) lost(r *requester) {
 	}
 }
 
-// hangUp closes a connection that no call is made over.
+// hangUp closes a connection without calls.
 func (c *Client) hangUp() {
 	c.mu.Lock()
 	r := c.link.r
@@ -254,6 +255,6 @@ func (c *Client) hangUp() {
 	r.e.closeGracefully()
 }
 
-// closeGracefully closes the connection so that the peer sees that all is well;
-// the RNIC bounds how long that takes (verbs.Config.CloseTimeout).
+// closeGracefully closes the connection in good order. The RNIC limits how long
+// that takes (verbs.Config.CloseTimeout).
 func (e *endpoint) closeGracefully() { _ = e.qp.Close(e.ctx) }

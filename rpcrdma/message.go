@@ -10,10 +10,9 @@ import (
 	"github.com/weft-rdma/weft/verbs"
 )
 
-// A message is a receive of an endpoint and, from when it has completed until
-// it is posted again, what came in it. Who takes a message, keeps it for as long
-// as it needs it, and then gives it back by repost; the peer can send one
-// message less meanwhile.
+// A message is a receive of an endpoint and, from its completion until it is posted
+// again, what came in it. The half that receives a message keeps it as long as
+// needed, and then calls repost. Until then the peer can send one message less.
 type message struct {
 	Header  wire.Header
 	Payload []byte // what follows the header of an RDMA_MSG or RDMA_MSGP
@@ -28,7 +27,7 @@ type message struct {
 	buf   []byte // all of the receive
 }
 
-// receives makes n receives of size octets in one region, and posts them.
+// postReceives makes n receives of size octets in one region, and posts them.
 func (e *endpoint) postReceives(n, size int) (err error) {
 	size = (size + 7) &^ 7
 	buf := make([]byte, n*size)
@@ -51,8 +50,8 @@ func (m *message) post() error {
 	return m.e.qp.PostRecv(verbs.RecvWR{ID: receiveID | uint64(m.index), SGL: sgl[:]})
 }
 
-// repost gives the message back to be received into. A receive has to be posted
-// before the message is sent that lets the peer use it.
+// repost posts the receive again. It has to be posted before the message is sent
+// that lets the peer use it.
 func (m *message) repost() {
 	m.Payload = nil
 	if err := m.post(); err != nil && !errors.Is(err, verbs.ErrState) { // else the stream is being closed, and its end is seen

@@ -1,5 +1,17 @@
-// This file is the requester's half of an endpoint: it sends calls as the
-// responder grants credits, and finds the calls that replies are for.
+// This file is the requester's half of an endpoint. The flow of a call:
+//
+//  1. The caller's goroutine queues the call and waits for a credit (enqueue).
+//  2. With a credit it plans the call, registers its memory and posts the Send
+//     (send).
+//  3. The endpoint's goroutine matches the reply by its XID and wakes the caller
+//     (received).
+//  4. The caller deregisters the memory, and then reads the reply (make).
+//
+// A caller whose context ends leaves (abandon). Its credit stays in use until the
+// reply comes, because the responder counts the call.
+//
+// Locking: mu guards the fields below it, and those of an rpc that say so. It is
+// not held while memory is registered or a caller waits.
 
 package rpcrdma
 
@@ -54,22 +66,22 @@ type requester struct {
 	cfg requesterConfig
 	e   *endpoint
 
-	mu     sync.Mutex
-	window window
-	xids   map[uint32]*rpc // calls that were sent; nil: nobody waits for the reply
-	given  int             // of them, those that nobody waits for
-	full   time.Time       // since when those have all credits; zero if they have not
-	queue  []*rpc          // calls that wait for a credit
-	heard  uint64          // replies so far
-	free   []*sending
-	dead   error         // why the connection has ended
-	gone   chan struct{} // is closed when dead is set
-	align  uint32        // that CONF_RDMA has told
+	mu           sync.Mutex
+	window       window
+	xids         map[uint32]*rpc // calls that were sent; nil: nobody waits for the reply
+	abandoned    int             // calls in xids that nobody waits for
+	blockedSince time.Time       // since when those have all credits; zero if they have not
+	queue        []*rpc          // calls that wait for a credit
+	replies      uint64          // replies so far
+	free         []*sending
+	dead         error         // why the connection has ended
+	lost         chan struct{} // is closed when dead is set
+	align        uint32        // that CONF_RDMA has told
 }
 
 // newRequester makes the requester of an endpoint.
 func newRequester(e *endpoint, cfg requesterConfig) *requester {
-	r := &requester{cfg: cfg, e: e, xids: make(map[uint32]*rpc), gone: make(chan struct{})}
+	r := &requester{cfg: cfg, e: e, xids: make(map[uint32]*rpc), lost: make(chan struct{})}
 	r.window.requested = max(1, cfg.credits)
 	return r
 }
@@ -97,7 +109,7 @@ func (r *requester) make(ctx context.Context, x *rpc, expired <-chan time.Time) 
 	if errors.Is(err, ErrTimeout) {
 		r.suspect(heard)
 	}
-	if bad := x.withdraw(); bad != nil && !errors.Is(bad, verbs.ErrRNIC) {
+	if bad := x.deregister(); bad != nil && !errors.Is(bad, verbs.ErrRNIC) {
 		// RFC 8166 §4.5.4: not before the connection is closed.
 		r.e.fail(bad)
 		r.e.qp.Abort()
@@ -119,7 +131,7 @@ func (r *requester) enqueue(x *rpc) (heard uint64, err error) {
 	}
 	r.queue = append(r.queue, x)
 	r.admit()
-	return r.heard, nil
+	return r.replies, nil
 }
 
 // admit gives credits to calls that wait for them, in their order. The lock is
@@ -131,12 +143,12 @@ func (r *requester) admit() {
 		r.queue = r.queue[1:]
 		r.window.call()
 		x.turn = true
-		x.tell()
+		x.wake()
 	}
 }
 
-// tell wakes who waits for x. The lock is held.
-func (x *rpc) tell() {
+// wake wakes the goroutine that waits for x. The lock is held.
+func (x *rpc) wake() {
 	select {
 	case x.signal <- struct{}{}:
 	default: // it has not seen the signal before yet, and will see both
@@ -181,11 +193,11 @@ func (r *requester) abandon(x *rpc) {
 		x.fetch.x, x.fetch = nil, nil
 	case r.xids[x.call.XID] == x:
 		r.xids[x.call.XID] = nil
-		r.given++
-		r.see()
+		r.abandoned++
+		r.noteBlocked()
 	case x.turn:
 		r.window.drop()
-		r.see()
+		r.noteBlocked()
 		r.admit()
 	default:
 		r.queue = slices.DeleteFunc(r.queue, func(waiting *rpc) bool { return waiting == x })
@@ -197,16 +209,15 @@ func (r *requester) cancel() {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.window.drop()
-	r.see()
+	r.noteBlocked()
 	r.admit()
 }
 
-// suspect ends the connection after a call got no reply in time, if none else
-// has come since either, or nobody waits for any of those that are to come: new
-// calls would wait in vain.
+// suspect ends the connection after a call has timed out, if no other reply has
+// come since, or if abandoned calls hold all credits.
 func (r *requester) suspect(heard uint64) {
 	r.mu.Lock()
-	silent := r.heard == heard || r.blocked()
+	silent := r.replies == heard || r.blocked()
 	r.mu.Unlock()
 	if silent {
 		r.e.fail(ErrTimeout)
@@ -215,24 +226,24 @@ func (r *requester) suspect(heard uint64) {
 
 // blocked reports whether calls that nobody waits for have all credits. The lock
 // is held.
-func (r *requester) blocked() bool { return !r.window.open() && r.window.inflight == r.given }
+func (r *requester) blocked() bool { return !r.window.open() && r.window.inflight == r.abandoned }
 
-// see notes since when that is so. The lock is held.
-func (r *requester) see() {
+// noteBlocked notes since when blocked has been true. The lock is held.
+func (r *requester) noteBlocked() {
 	switch {
 	case !r.blocked():
-		r.full = time.Time{}
-	case r.full.IsZero():
-		r.full = time.Now()
+		r.blockedSince = time.Time{}
+	case r.blockedSince.IsZero():
+		r.blockedSince = time.Now()
 	}
 }
 
-// stuck reports whether that is so for so long. Calls whose contexts end before
-// they time out do not find out: they never get to send.
+// stuck reports whether abandoned calls have held all credits for so long. Calls
+// that wait for a credit never send, so that none of them notices.
 func (r *requester) stuck(long time.Duration) bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	return !r.full.IsZero() && time.Since(r.full) >= long
+	return !r.blockedSince.IsZero() && time.Since(r.blockedSince) >= long
 }
 
 // terms are what the connection allows to calls now.
@@ -269,7 +280,7 @@ func (r *requester) send(x *rpc) error {
 			return err
 		}
 		// It may be that for want of a queue pair; all ends soon.
-		<-r.gone
+		<-r.lost
 		return &lostError{r.dead}
 	}
 	x.plan.Header.Credits = r.window.requested
@@ -313,12 +324,12 @@ func (r *requester) received(m *message) {
 	}
 	h := &m.Header
 	delete(r.xids, h.XID)
-	r.heard++
-	r.full = time.Time{}
+	r.replies++
+	r.blockedSince = time.Time{}
 	owes := h.Proc != wire.ProcError && len(h.Reads) > 0
 	switch {
 	case x == nil:
-		r.given--
+		r.abandoned--
 	case h.Proc == wire.ProcError:
 		x.err = h.RemoteError()
 	default:
@@ -329,7 +340,7 @@ func (r *requester) received(m *message) {
 	// it may be.
 	m.repost()
 	r.window.reply(credits, owes)
-	r.see()
+	r.noteBlocked()
 	switch {
 	case owes && x == nil:
 		r.sendDone(xid) // nobody wants the reply, and the responder keeps it until then
@@ -337,14 +348,13 @@ func (r *requester) received(m *message) {
 		r.read(x)
 	case x != nil:
 		x.over = true
-		x.tell()
+		x.wake()
 	}
 	r.admit()
 }
 
-// match finds the call that a message replies to; nil if nobody waits for that
-// any more. The error of a message that is to be dropped says why. The lock is
-// held.
+// match returns the call that a message replies to, or nil if it was abandoned.
+// With an error the message is dropped. The lock is held.
 func (r *requester) match(m *message) (x *rpc, err error) {
 	h := &m.Header
 	known := false
@@ -375,7 +385,7 @@ func (r *requester) match(m *message) (x *rpc, err error) {
 func (r *requester) busy() bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	return len(r.queue) > 0 || r.window.inflight > r.given
+	return len(r.queue) > 0 || r.window.inflight > r.abandoned
 }
 
 // ended ends all calls: the connection has.
@@ -383,17 +393,17 @@ func (r *requester) ended(err error) {
 	r.mu.Lock()
 	r.dead = err
 	r.mu.Unlock()
-	close(r.gone)
+	close(r.lost)
 	if r.cfg.ended != nil {
 		r.cfg.ended(r)
 	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	for _, x := range r.xids {
-		x.lose(err)
+		x.failLost(err)
 	}
 	for _, x := range r.queue {
-		x.lose(err)
+		x.failLost(err)
 	}
 	for _, s := range r.free {
 		s.discard()
@@ -402,12 +412,12 @@ func (r *requester) ended(err error) {
 	clear(r.xids)
 }
 
-// lose ends the attempt at x, unless it has ended or nobody waits for it. The
+// failLost ends the attempt at x, unless it has ended or nobody waits for it. The
 // lock is held.
-func (x *rpc) lose(err error) {
+func (x *rpc) failLost(err error) {
 	if x != nil && !x.over {
 		x.over, x.lost, x.err = true, true, err
-		x.tell()
+		x.wake()
 	}
 }
 

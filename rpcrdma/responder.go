@@ -1,5 +1,15 @@
-// This file is the responder's half of an endpoint: it takes calls, and sees to
-// it that there are never more of them, or of their octets, than it has room for.
+// This file is the responder's half of an endpoint. The flow of a call:
+//
+//  1. The endpoint's goroutine receives a message (received) and takes a free
+//     served for it. If none is free the message waits, and so does its receive.
+//  2. A call whose octets are elsewhere waits for memory (budget.go) and is
+//     fetched by RDMA Reads.
+//  3. A worker goroutine executes the handler (start, work) and sends the reply.
+//  4. When the reply has left, the served is freed for what waits (release).
+//
+// Locking: mu guards the fields below it. Handlers run without it. The lock may be
+// held while work requests are posted, which does not block. served.go says who
+// owns a call at each step.
 
 package rpcrdma
 
@@ -44,12 +54,11 @@ type responderConfig struct {
 
 // A responder serves the calls that arrive at an endpoint.
 //
-// A call has a receive of its endpoint from its arrival until its reply is about
-// to be sent; so there cannot be more calls in progress than receives, which are
-// more than the credits granted. Its served, from the call's arrival until its
-// reply has left, is one of twice as many: what a peer has sent in its stead in
-// the meantime, as it may, finds another, and a peer that sends and sends and takes
-// no replies runs out of receives.
+// A call holds a receive of its endpoint from its arrival until its reply is about
+// to be sent, so that there are no more calls in progress than receives. It holds
+// a served until its reply has left. There are twice as many of those as receives:
+// a peer may send its next call before it has taken the reply to the last. A peer
+// that keeps sending and takes no replies runs out of receives.
 type responder struct {
 	cfg responderConfig
 	e   *endpoint
@@ -64,28 +73,28 @@ type responder struct {
 	jobs     chan *handlerCall
 	idle     atomic.Int32 // goroutines that wait for jobs
 	serving  atomic.Int32 // calls being executed
-	lying    atomic.Int32 // those of them that wait for memory
+	blocked  atomic.Int32 // those of them that wait for memory
 
 	// Memory that its calls and their replies have.
 	callMemory, replyMemory *fairness.Account
 	passed                  fairness.Passage // for Stake
 
-	mu       sync.Mutex
-	grants   grants
-	xids     map[uint32]bool // of calls that have no reply yet
-	free     []*heldCall
-	made     int         // served that there are, free or not
-	waiting  []*message  // calls that wait for a served
-	thirsty  []*heldCall // calls that wait for memory
-	asked    bool        // for the memory of the first of them
-	replies  recent      // whose Writes the peer may yet refuse
-	offers   []*offer    // replies with Read lists, oldest first
-	offered  int         // octets of those
-	held     []*heldCall // replies that wait until there are fewer of them
-	overdue  *time.Timer
-	draining bool // calls are not taken any more
-	closed   bool // the connection has ended
-	quiet    chan struct{}
+	mu             sync.Mutex
+	grants         grants
+	xids           map[uint32]bool // of calls that have no reply yet
+	free           []*heldCall
+	made           int         // served that there are, free or not
+	waiting        []*message  // calls that wait for a served
+	awaitingMemory []*heldCall // calls that wait for memory
+	memoryAsked    bool        // for the memory of the first of them
+	replies        recent      // whose Writes the peer may yet refuse
+	offers         []*offer    // replies with Read lists, oldest first
+	offered        int         // octets of those
+	held           []*heldCall // replies that wait until there are fewer of them
+	overdue        *time.Timer
+	draining       bool // calls are not taken any more
+	closed         bool // the connection has ended
+	quiet          chan struct{}
 }
 
 // newResponder makes the responder of an endpoint.
@@ -111,15 +120,15 @@ func (r *responder) received(m *message) {
 	}
 	switch {
 	case r.draining || r.e.ctx.Err() != nil:
-		// Nothing has been done about it, so that it can be sent again elsewhere.
+		// Not executed: the client can send it again elsewhere.
 	case fault != nil && answerTo(fault) == wire.AnswerDrop:
 		r.log("dropped a message", "reason", fault)
 	case m.Header.Proc == wire.ProcDone && fault == nil:
 		r.fetched(m.Header.XID)
 	default:
 		m.Fault = fault
-		if c := r.take(); c != nil {
-			r.begin(c, m)
+		if c := r.freeCall(); c != nil {
+			r.beginCall(c, m)
 		} else {
 			r.waiting = append(r.waiting, m)
 		}
@@ -136,8 +145,8 @@ func answerTo(err error) wire.Answer {
 	return wire.AnswerClose
 }
 
-// take returns a served that is free, nil if there is none.
-func (r *responder) take() *heldCall {
+// freeCall returns a free served, or nil.
+func (r *responder) freeCall() *heldCall {
 	if n := len(r.free); n > 0 {
 		c := r.free[n-1]
 		r.free = r.free[:n-1]
@@ -155,14 +164,14 @@ func (r *responder) take() *heldCall {
 	return c
 }
 
-// begin begins to serve what is in m.
-func (r *responder) begin(c *heldCall, m *message) {
+// beginCall begins to serve the message m.
+func (r *responder) beginCall(c *heldCall, m *message) {
 	h := &m.Header
 	c.message, c.header, c.xid = m, h, h.XID
 	switch {
 	case m.Fault != nil:
 		c.refuse(m.Fault)
-	case r.cfg.failures.take(r.peer, h.XID):
+	case r.cfg.failures.remove(r.peer, h.XID):
 		c.refuse(wire.Errorf(wire.FaultChunk, "call of XID %#x is sent again, whose chunks made the last connection fail", h.XID))
 	case r.xids[h.XID]:
 		// A call that is sent again while it is executed, which RFC 8166 has no
@@ -188,7 +197,7 @@ func (r *responder) start(c *heldCall) {
 	}
 }
 
-// work executes calls, and waits for more if not enough others do.
+// work executes calls, and waits for more unless idleWorkers others do.
 func (r *responder) work(c *handlerCall) {
 	for {
 		r.serving.Add(1)
@@ -208,8 +217,8 @@ func (r *responder) work(c *handlerCall) {
 	}
 }
 
-// answered says that the reply to c is about to be sent: another call may have
-// its XID from now on.
+// answered notes that the reply to c is about to be sent. Another call may have its
+// XID from now on.
 func (r *responder) answered(c *heldCall) {
 	if c.admitted {
 		c.admitted = false
@@ -217,8 +226,8 @@ func (r *responder) answered(c *heldCall) {
 	}
 }
 
-// release takes back a served whose reply has left, or will never be sent, and
-// gives its room to what waits.
+// release frees a served whose reply has left, or will never be sent, and begins
+// what waits.
 func (r *responder) release(c *heldCall) {
 	c.reset()
 	if r.closed {
@@ -230,24 +239,24 @@ func (r *responder) release(c *heldCall) {
 		m := r.waiting[0]
 		r.waiting[0] = nil
 		r.waiting = r.waiting[1:]
-		r.begin(r.take(), m)
+		r.beginCall(r.freeCall(), m)
 	}
 	r.admit()
-	r.hush()
+	r.signalIfQuiet()
 }
 
-// drain makes the responder take no more calls. Quiet is closed when there are
-// none in progress, and no replies under way.
+// drain makes the responder accept no more calls. Quiet is closed when no call is
+// in progress and no reply outstanding.
 func (r *responder) drain() (quiet <-chan struct{}) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.draining = true
-	r.hush()
+	r.signalIfQuiet()
 	return r.quiet
 }
 
-// hush closes quiet once the responder drains and has nothing to do.
-func (r *responder) hush() {
+// signalIfQuiet closes quiet once the responder drains and has nothing to do.
+func (r *responder) signalIfQuiet() {
 	if r.draining && len(r.free) == r.made {
 		select {
 		case <-r.quiet:
@@ -264,11 +273,11 @@ func (r *responder) busy() bool {
 	return len(r.free) < r.made
 }
 
-// stuck reports false: calls that take long have handlers that do.
+// stuck reports false: a call may take as long as its handler does.
 func (r *responder) stuck(time.Duration) bool { return false }
 
-// ended gives up what was not begun. Handlers that are at work go on; what they
-// reply is lost.
+// ended drops calls that no handler has. Handlers that run go on, and their
+// replies are lost.
 func (r *responder) ended(err error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -276,13 +285,13 @@ func (r *responder) ended(err error) {
 	for _, c := range r.free {
 		r.e.pool.put(c.send)
 	}
-	for _, c := range r.thirsty {
+	for _, c := range r.awaitingMemory {
 		r.release(c)
 	}
 	for _, c := range r.held {
 		r.release(c)
 	}
-	r.free, r.waiting, r.thirsty, r.held = nil, nil, nil, nil
+	r.free, r.waiting, r.awaitingMemory, r.held = nil, nil, nil, nil
 	for len(r.offers) > 0 {
 		r.withdraw(0)
 	}

@@ -19,20 +19,20 @@ import (
 // has to be. Between attempts it belongs to the goroutine that calls; during one
 // the requester's lock guards what its comments say.
 type rpc struct {
-	rpcs  *rpcs
-	call  oncrpc.ClientCall
-	head  []byte // the header of the RPC message
-	shape payload.CallShape
-	plan  payload.CallPlan
-	taker payload.ReplyReader
+	rpcs   *rpcs
+	call   oncrpc.ClientCall
+	head   []byte // the header of the RPC message
+	shape  payload.CallShape
+	plan   payload.CallPlan
+	reader payload.ReplyReader
 
 	// Of an attempt: the memory that is registered for it.
 	regions  []region
 	gathered []byte // what Read chunks gather
 	long     []byte // the Reply chunk
 
-	// signal tells of a turn to send, and then of the end. The lock guards what
-	// it tells.
+	// signal wakes the caller when it may send, and again at the end. The
+	// requester's lock guards the fields that say which.
 	signal chan struct{}
 	turn   bool  // a credit is taken for it
 	over   bool  // it has ended
@@ -59,8 +59,8 @@ type region struct {
 // rpcs keeps those of one client that are not in use, with their memory.
 type rpcs struct{ pool sync.Pool }
 
-// make makes a call of c. Whose arguments are none of its procedure's fails as
-// a [FaultStream], and what cannot be encoded as an *oncrpc.DecodeError does.
+// make makes an rpc of c. Arguments that do not match the procedure fail with a
+// [wire.FaultStream], and what cannot be encoded with an *oncrpc.DecodeError.
 func (r *rpcs) make(c *oncrpc.ClientCall, xid uint32, binding payload.Binding, unbound int) (*rpc, error) {
 	x, _ := r.pool.Get().(*rpc)
 	if x == nil {
@@ -77,7 +77,7 @@ func (r *rpcs) make(c *oncrpc.ClientCall, xid uint32, binding payload.Binding, u
 		x.release()
 		return nil, err
 	}
-	x.taker.Call, x.taker.Binding, x.taker.Proc, x.taker.Forward = &x.plan.Header, binding, c.Proc, c.Forward
+	x.reader.Call, x.reader.Binding, x.reader.Proc, x.reader.Forward = &x.plan.Header, binding, c.Proc, c.Forward
 	return x, nil
 }
 
@@ -90,9 +90,9 @@ func (x *rpc) finish(r *wire.Rules, inlineResults bool) (*oncrpc.ClientReply, er
 	if err != nil {
 		return nil, err
 	}
-	x.taker.InlineResults = inlineResults
+	x.reader.InlineResults = inlineResults
 	reply := &oncrpc.ClientReply{Free: x.free}
-	if err := x.taker.Read(&x.header, stream, reply); err != nil {
+	if err := x.reader.Read(&x.header, stream, reply); err != nil {
 		return nil, err
 	}
 	return reply, nil
@@ -124,7 +124,7 @@ func (x *rpc) release() {
 		}
 	}
 	clear(x.shape.Stream)
-	x.call, x.shape.Sinks, x.taker.Binding = oncrpc.ClientCall{}, nil, nil
+	x.call, x.shape.Sinks, x.reader.Binding = oncrpc.ClientCall{}, nil, nil
 	x.err, x.fetch = nil, nil
 	x.rpcs.pool.Put(x)
 }
@@ -190,8 +190,8 @@ func grow(b []byte, n int) []byte {
 	return b[:n]
 }
 
-// invalidated says that the responder has invalidated an STag, and reports
-// whether it is one of this call, and was valid.
+// invalidated notes that the responder has invalidated an STag. It reports whether
+// that was a valid one of this call.
 func (x *rpc) invalidated(stag memory.STag) bool {
 	for i := range x.regions {
 		if r := &x.regions[i]; !r.gone && r.mr.STag() == stag {
@@ -202,9 +202,9 @@ func (x *rpc) invalidated(stag memory.STag) bool {
 	return false
 }
 
-// withdraw takes back all memory that was lent. When it returns no octet can move
+// deregister deallocates all memory of the call. When it returns no octet can move
 // by any STag of the call (RFC 8166 §4.5.4).
-func (x *rpc) withdraw() error {
+func (x *rpc) deregister() error {
 	var errs []error
 	for i, r := range x.regions {
 		if err := r.mr.Deallocate(); err != nil {

@@ -12,14 +12,14 @@ import (
 	"github.com/weft-rdma/weft/verbs"
 )
 
-// A work is work requests that are posted in their order and of which one end
-// is told. It must not be changed between post and done.
+// A work is a list of work requests that are posted in order and completed
+// together. It must not be changed between post and done.
 type work struct {
 	wrs []verbs.SendWR // ID and Signaled are set by post
 
 	// done is called once, when no work request uses its memory any more: with
-	// nil if all have succeeded, else with an error, and the connection has ended
-	// then. It runs in the endpoint's goroutine and must not wait.
+	// nil if all have succeeded, otherwise with an error, when the connection has
+	// ended. It runs in the endpoint's goroutine and must not block.
 	done func(w *work, err error)
 
 	// status is what the first work request that failed completed with, if it did.
@@ -34,10 +34,10 @@ type work struct {
 	due     time.Duration // when it has to be over, since sendQueue.began
 }
 
-// A peer that takes or serves something now and then makes progress, and could
-// make us keep a work for days. So a work has to be over in time: the stall of the
-// connection, and this for each of its work requests and their octets, and those
-// before it. It is little even for slow networks.
+// A peer that makes a little progress now and then could make this side keep a
+// work for days. So each work has a deadline: the stall of the connection, and
+// this for each work request and its octets, and for those before it. Even slow
+// networks are faster.
 const (
 	requestTime = time.Second
 	leastRate   = 64 << 10 // octets a second
@@ -64,8 +64,8 @@ const (
 )
 
 // A sendQueue hands works to the send queue of a queue pair. There are two
-// lanes, each first come first served: RDMA Reads wait for a place among those
-// that the peer serves at a time without holding up what else is to be sent.
+// lanes, each first in, first out: RDMA Reads are limited to those that the peer
+// serves at a time, and do not hold up Writes and Sends.
 // Methods may be called by any goroutine.
 type sendQueue struct {
 	qp    *verbs.QP
@@ -77,23 +77,23 @@ type sendQueue struct {
 	posting sync.RWMutex
 	dead    error // why nothing is posted any more
 
-	mu     sync.Mutex // for all below
-	sends  lane       // Writes and Sends
-	reads  lane       // RDMA Reads
-	works  []*work    // by index, nil: free
-	free   []int      // indices of works that are nil
-	number uint64     // completions so far, to see whether there is progress
+	mu          sync.Mutex // for all below
+	sends       lane       // Writes and Sends
+	reads       lane       // RDMA Reads
+	works       []*work    // by index, nil: free
+	free        []int      // indices of works that are nil
+	completions uint64     // completions so far, to see whether there is progress
 
-	wentOn time.Duration // when the last was, or something was awaited again, since began
+	lastProgress time.Duration // when the last was, or something was awaited again, since began
 }
 
 // A lane is a share of the send queue.
 type lane struct {
-	room    int  // work requests that can be posted
-	most    int  // of them when none is
-	each    bool // every work request is signaled, so that room is given back soonest
-	waiting []*work
-	pumping bool // somebody posts what is waiting
+	room       int  // work requests that can be posted
+	most       int  // of them when none is
+	signalEach bool // every work request is signaled, so that room is given back soonest
+	waiting    []*work
+	pumping    bool // somebody posts what is waiting
 
 	allowed time.Duration // of all works that are not over
 }
@@ -102,7 +102,7 @@ type lane struct {
 func (q *sendQueue) init(qp *verbs.QP, sends, reads int, stall time.Duration) {
 	q.qp, q.stall, q.began = qp, stall, time.Now()
 	q.sends = lane{room: sends, most: sends}
-	q.reads = lane{room: reads, most: reads, each: true}
+	q.reads = lane{room: reads, most: reads, signalEach: true}
 }
 
 // limitReads sets how many RDMA Reads are posted at a time, up to what init was
@@ -133,7 +133,7 @@ func (q *sendQueue) post(l *lane, w *work) error {
 	now := time.Since(q.began)
 	w.due = now + q.stall + l.allowed
 	if len(q.works) == len(q.free) {
-		q.wentOn = now
+		q.lastProgress = now
 	}
 	if n := len(q.free); n > 0 {
 		w.index = q.free[n-1]
@@ -144,7 +144,7 @@ func (q *sendQueue) post(l *lane, w *work) error {
 		q.works = append(q.works, w)
 	}
 	if len(l.waiting) == 0 && len(w.wrs) <= l.room {
-		batch := l.take(w)
+		batch := l.nextBatch(w)
 		q.mu.Unlock()
 		q.hand(batch)
 	} else {
@@ -154,18 +154,18 @@ func (q *sendQueue) post(l *lane, w *work) error {
 	return nil
 }
 
-// take takes as much of w as there is room for.
-func (l *lane) take(w *work) []verbs.SendWR {
+// nextBatch returns as many work requests of w as there is room for.
+func (l *lane) nextBatch(w *work) []verbs.SendWR {
 	n := min(l.room, len(w.wrs)-w.posted)
 	batch := w.wrs[w.posted:][:n]
 	for i := range batch {
 		wr := &batch[i]
 		wr.ID, wr.Flags = uint64(w.index), wr.Flags&^verbs.Signaled
-		if l.each {
+		if l.signalEach {
 			wr.ID, wr.Flags = wr.ID|1<<countShift, wr.Flags|verbs.Signaled
 		}
 	}
-	if last := &batch[n-1]; !l.each {
+	if last := &batch[n-1]; !l.signalEach {
 		last.ID, last.Flags = last.ID|uint64(n)<<countShift, last.Flags|verbs.Signaled
 	}
 	l.room -= n
@@ -184,7 +184,7 @@ func (q *sendQueue) pump(l *lane) {
 		if l.room < min(len(w.wrs)-w.posted, (l.most+3)/4) || l.room < 1 {
 			break
 		}
-		batch := l.take(w)
+		batch := l.nextBatch(w)
 		if w.posted == len(w.wrs) {
 			l.waiting[0] = nil
 			l.waiting = l.waiting[1:]
@@ -211,8 +211,8 @@ func (q *sendQueue) hand(batch []verbs.SendWR) {
 func (q *sendQueue) completed(wc *verbs.WC) bool {
 	q.mu.Lock()
 	w := q.works[uint32(wc.ID)]
-	q.number++
-	q.wentOn = time.Since(q.began)
+	q.completions++
+	q.lastProgress = time.Since(q.began)
 	if wc.Status != verbs.Success {
 		if w.status == verbs.Success {
 			w.status = wc.Status
@@ -249,7 +249,7 @@ func (q *sendQueue) completed(wc *verbs.WC) bool {
 func (q *sendQueue) progress() (number uint64, awaited bool) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	return q.number, len(q.works) > len(q.free)
+	return q.completions, len(q.works) > len(q.free)
 }
 
 // moved tells how long ago the last completion was, or that nothing was awaited, and
@@ -257,7 +257,7 @@ func (q *sendQueue) progress() (number uint64, awaited bool) {
 func (q *sendQueue) moved() (ago time.Duration, awaited bool) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	return time.Since(q.began) - q.wentOn, len(q.works) > len(q.free)
+	return time.Since(q.began) - q.lastProgress, len(q.works) > len(q.free)
 }
 
 // overdue reports whether the peer has had the time for a work that is not over.

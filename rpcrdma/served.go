@@ -158,7 +158,7 @@ func (c *heldCall) plan() {
 		return
 	}
 	c.needs = takes(c.assembly.Length)
-	r.thirsty = append(r.thirsty, c)
+	r.awaitingMemory = append(r.awaitingMemory, c)
 	r.admit()
 }
 
@@ -170,7 +170,7 @@ func (c *heldCall) findPads() error {
 	padding := h.Padding()
 	switch {
 	case len(h.Reads) > 0:
-		return wire.Errorf(wire.FaultChunk, "RDMA_MSGP of XID %#x with a Read list, want what is long inline", h.XID)
+		return wire.Errorf(wire.FaultChunk, "RDMA_MSGP of XID %#x with a Read list, expected long items inline", h.XID)
 	case padding.Align <= 1:
 		return nil
 	}
@@ -284,7 +284,7 @@ func (c *handlerCall) serve() {
 	case errors.Is(err, oncrpc.ErrNoReply):
 		c.forget()
 	case err != nil:
-		c.tell(err)
+		c.replyError(err)
 	default:
 		c.answer(reply)
 	}

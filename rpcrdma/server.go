@@ -29,7 +29,7 @@ type Server struct {
 	pool     *pool
 	failures failures
 	places   *fairness.Places
-	turned   fairness.Log     // those turned away
+	turned   fairness.Log     // of refused and evicted connections
 	in, out  *fairness.Memory // of calls and replies
 
 	// ctx ends with Close; then connections are not accepted any more.
@@ -114,7 +114,7 @@ func (s *Server) Serve(ctx context.Context, ln *cm.Listener) error {
 			return err
 		}
 		taking.Go(func() {
-			s.take(req)
+			s.serveAsync(req)
 			<-slots
 		})
 	}
@@ -134,8 +134,8 @@ func (s *Server) ServeConn(req *cm.Request) error {
 	return s.serve(c, req)
 }
 
-// take serves a connection in a goroutine of its own.
-func (s *Server) take(req *cm.Request) {
+// serveAsync serves a connection in a goroutine of its own.
+func (s *Server) serveAsync(req *cm.Request) {
 	c, err := s.admit(req)
 	if err != nil {
 		if !errors.Is(err, ErrServerClosed) {
@@ -201,7 +201,7 @@ func (c *serverConn) Standing() fairness.Standing {
 	}
 	return fairness.Standing{
 		Spoken:  heard != 0,
-		Working: r.serving.Load() > r.lying.Load(),
+		Working: r.serving.Load() > r.blocked.Load(),
 		Since:   time.Now().Add(-idle),
 	}
 }
@@ -261,7 +261,7 @@ func (s *Server) serve(c *serverConn, req *cm.Request) error {
 	err = e.run()
 	left() // its socket is closed; handlers may have something to do still
 	r.handlers.Wait()
-	r.session.end()
+	r.session.close()
 	return err
 }
 

@@ -32,7 +32,7 @@ type ServerConfig struct {
 	Bindings payload.Bindings // what of which program may be reduced
 
 	// Rules bound the chunks of a call, and say what of RFC 5666 is taken: see
-	// [Rules]. Its NoChunks and ReadRead are not for servers.
+	// [wire.Rules]. Its NoChunks and ReadRead are not for servers.
 	Rules wire.Rules
 
 	// Credits are what every reply grants: calls that a connection may have in
@@ -101,7 +101,7 @@ type ServerConfig struct {
 
 func (c *ServerConfig) check() error {
 	if c.Handler == nil {
-		return errors.New("rpcrdma: ServerConfig.Handler is nil, want who executes the calls")
+		return errors.New("rpcrdma: ServerConfig.Handler is nil, expected the handler of the calls")
 	}
 	return nil
 }

@@ -26,8 +26,8 @@ func (s *session) onEnd(f func()) {
 	f()
 }
 
-// end ends the session.
-func (s *session) end() {
+// close ends the session.
+func (s *session) close() {
 	s.mu.Lock()
 	ends := s.ends
 	s.ended, s.ends = true, nil

@@ -21,7 +21,7 @@ func (x *rpc) unpad(padded []byte) ([]byte, error) {
 	if err != nil || reply.Err() != nil {
 		return padded, nil // is found out again
 	}
-	t := &x.taker
+	t := &x.reader
 	if t.Binding == nil {
 		return nil, wire.Errorf(wire.FaultStream, "reply to XID %#x by RDMA_MSGP, of whose results nobody knows where pads are", x.call.XID)
 	}

@@ -15,9 +15,9 @@ import (
 	"github.com/weft-rdma/weft/oncrpc"
 )
 
-// takeReply takes the present message, a reply, off the link. A reply to nobody
-// is passed over: its caller has gone away.
-func (l *link) takeReply(xid uint32, prefix *[prefixLen]byte) error {
+// readReply reads the present message, a reply. A reply that no call waits for is
+// skipped.
+func (l *link) readReply(xid uint32, prefix *[prefixLen]byte) error {
 	w := l.mine.claim(xid)
 	if w == nil {
 		return nil
@@ -25,7 +25,7 @@ func (l *link) takeReply(xid uint32, prefix *[prefixLen]byte) error {
 	a := l.readAnswer(prefix, w.alloc)
 	if a.err != nil {
 		if f := (*pages.Fault)(nil); !errors.As(a.err, &f) { // else it is the caller's alone
-			a.err = &lostError{l.because(a.err)}
+			a.err = &lostError{l.readFailed(a.err)}
 		}
 		l.lost++
 	}
@@ -97,7 +97,7 @@ func (l *link) exchange(ctx context.Context, xid uint32, w *waiting, again time.
 // abandon is the end of a call whose context has ended. Memory of the caller's
 // into which the reply is being read is waited for.
 func (l *link) abandon(ctx context.Context, xid uint32, w *waiting) (answer, error) {
-	if !l.mine.leave(xid, w) && w.alloc != nil {
+	if !l.mine.abandon(xid, w) && w.alloc != nil {
 		limit := time.AfterFunc(grace, func() { l.close(ctx.Err()) })
 		defer limit.Stop()
 		a := <-w.done

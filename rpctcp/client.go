@@ -198,7 +198,7 @@ func (c *Client) Call(ctx context.Context, call *oncrpc.ClientCall) (*oncrpc.Cli
 		return nil, ErrClientClosed
 	}
 	defer func() { <-c.slots }()
-	xid, err := c.takeXID(call)
+	xid, err := c.allocXID(call)
 	if err != nil {
 		return nil, err
 	}
@@ -246,8 +246,8 @@ func memoryError(err error, pieces [][]byte) error {
 	return nil
 }
 
-// takeXID returns an XID for the call that no call under way has.
-func (c *Client) takeXID(call *oncrpc.ClientCall) (uint32, error) {
+// allocXID returns an XID for the call that no call under way has.
+func (c *Client) allocXID(call *oncrpc.ClientCall) (uint32, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	for {

@@ -39,7 +39,7 @@ const (
 // get those over TCP. The error is never nil.
 func (s *Server) ServePacket(ctx context.Context, pc net.PacketConn) error {
 	defer pc.Close()
-	leave, err := s.enter(func() { pc.Close() })
+	leave, err := s.register(func() { pc.Close() })
 	if err != nil {
 		return err
 	}

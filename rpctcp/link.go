@@ -1,5 +1,14 @@
-// This file is a connection from the inside: one goroutine takes messages off
-// it, whoever has a message to send writes it, and calls may go both ways.
+// This file is a connection that carries messages, in both directions:
+//
+//  1. One goroutine (run) reads messages: calls of the peer and replies to calls
+//     of this side.
+//  2. Each call of the peer is executed in a goroutine of its own, which writes
+//     the reply. There are at most slots of them; then the link is not read.
+//  3. A caller of this side writes its call and waits for the reply (calling.go).
+//
+// Locking: the token in line is held by the goroutine that writes. mu guards the
+// fields below it, and the table of calls has a lock of its own. Fields of the
+// reader belong to the goroutine of run.
 
 package rpctcp
 
@@ -86,12 +95,12 @@ type link struct {
 	lost int // calls of this side that the end cut off; once run has returned
 
 	// Times are Unix time in nanoseconds.
-	lastUsed atomic.Int64 // when the last message began or call ended, or a long one went on
-	heard    atomic.Int64 // when the message being read went on, 0 if none is awaited
-	taken    atomic.Int64 // when the message being written went on, or began, 0 if none is
-	passed   fairness.Passage
-	starving atomic.Bool  // the message being read waits for memory
-	lying    atomic.Int32 // calls that wait for memory, or for their reply to be taken
+	lastUsed      atomic.Int64 // when the last message began or call ended, or a long one went on
+	readProgress  atomic.Int64 // when the message being read went on, 0 if none is awaited
+	writeProgress atomic.Int64 // when the message being written went on, or began, 0 if none is
+	passed        fairness.Passage
+	starving      atomic.Bool  // the message being read waits for memory
+	blocked       atomic.Int32 // calls that wait for memory, or for their reply to be taken
 
 	mu       sync.Mutex
 	draining bool     // no message is taken any more
@@ -131,7 +140,7 @@ func (l *link) run() error {
 		}
 		l.nc.Close()
 	})
-	err := l.take()
+	err := l.readMessages()
 	if errors.Is(err, errDraining) {
 		l.inside.Wait() // replies go out, unless close comes first
 	}
@@ -150,15 +159,15 @@ func (l *link) run() error {
 	for _, f := range ends {
 		f()
 	}
-	l.settle()
+	l.closeAccounts()
 	if err == io.EOF {
 		return nil
 	}
 	return err
 }
 
-// settle closes the link's accounts.
-func (l *link) settle() {
+// closeAccounts closes the link's accounts.
+func (l *link) closeAccounts() {
 	for _, a := range [...]*fairness.Account{l.calls, l.replies, l.own} {
 		a.Close()
 	}
@@ -198,7 +207,7 @@ func (l *link) await() error {
 			return l.setReadDeadline(now.Add(l.stall))
 		}
 		if !errors.Is(err, os.ErrDeadlineExceeded) {
-			return l.because(err)
+			return l.readFailed(err)
 		}
 		if l.occupied() {
 			l.lastUsed.Store(now.UnixNano())
@@ -218,8 +227,8 @@ func (l *link) setReadDeadline(t time.Time) error {
 	return l.nc.SetReadDeadline(t)
 }
 
-// because returns why reading has failed: this side's reason, if it has one.
-func (l *link) because(err error) error {
+// readFailed returns why reading has failed: this side's reason, if it has one.
+func (l *link) readFailed(err error) error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if l.ctx.Err() != nil {
@@ -238,34 +247,34 @@ func (l *link) occupied() bool {
 	return l.busy > 0 || l.mine.len() > 0
 }
 
-// take takes messages off the link until it cannot. An error is final: there is
+// readMessages reads messages until it cannot. An error is final: there is
 // no way to find the next message behind a malformed one that could be trusted.
-func (l *link) take() error {
+func (l *link) readMessages() error {
 	for {
 		if err := l.await(); err != nil {
 			return err
 		}
 		if err := l.rd.Next(); err != nil {
-			return l.because(err)
+			return l.readFailed(err)
 		}
 		var prefix [prefixLen]byte
 		if n, err := io.ReadFull(l.rd, prefix[:]); err != nil {
 			if err == io.EOF || err == io.ErrUnexpectedEOF {
 				return fmt.Errorf("%w: %d octets, a message has %d at least", oncrpc.ErrRecord, n, prefixLen)
 			}
-			return l.because(err)
+			return l.readFailed(err)
 		}
 		xid, t, err := oncrpc.ParsePrefix(prefix[:])
 		if err != nil {
 			return err
 		}
 		if t == oncrpc.MsgCall {
-			err = l.takeCall(&prefix)
+			err = l.readCall(&prefix)
 		} else {
-			err = l.takeReply(xid, &prefix)
+			err = l.readReply(xid, &prefix)
 		}
 		if err != nil {
-			return l.because(err)
+			return l.readFailed(err)
 		}
 	}
 }
@@ -280,8 +289,8 @@ func (l *link) read(prefix *[prefixLen]byte, a *fairness.Account) (*buffer, erro
 		return nil, err
 	}
 	b := newBuffer(a, min(prefixLen+left, believed), class, size)
-	l.heard.Store(l.lastUsed.Load())
-	defer l.heard.Store(0)
+	l.readProgress.Store(l.lastUsed.Load())
+	defer l.readProgress.Store(0)
 	n, mark := copy(b.b, prefix[:]), prefixLen
 	for {
 		left, last := l.rd.Left()
@@ -309,7 +318,7 @@ func (l *link) read(prefix *[prefixLen]byte, a *fairness.Account) (*buffer, erro
 		}
 		if n-mark >= headway {
 			mark = n
-			l.moved(&l.heard)
+			l.noteProgress(&l.readProgress)
 		}
 	}
 }
@@ -333,26 +342,26 @@ func (l *link) room(a *fairness.Account, n int, grows bool) error {
 	if a.Try(n, grows) {
 		return nil
 	}
-	l.heard.Store(0)
+	l.readProgress.Store(0)
 	l.starving.Store(true)
 	err := a.Take(l.ctx, n, grows)
 	l.starving.Store(false)
 	if err != nil {
 		return err
 	}
-	l.moved(&l.heard)
+	l.noteProgress(&l.readProgress)
 	return l.setReadDeadline(time.Now().Add(l.stall))
 }
 
-// moved notes that a message goes on.
-func (l *link) moved(when *atomic.Int64) {
+// noteProgress notes that a message goes on.
+func (l *link) noteProgress(when *atomic.Int64) {
 	now := time.Now().UnixNano()
 	when.Store(now)
 	l.lastUsed.Store(now)
 }
 
 // wrote notes that a long message is being taken.
-func (l *link) wrote() { l.moved(&l.taken) }
+func (l *link) wrote() { l.noteProgress(&l.writeProgress) }
 
 // write writes one message. The context's end ends the wait for the line, and
 // where the message has been begun the link, after a grace. The pieces are not
@@ -367,10 +376,10 @@ func (l *link) write(ctx context.Context, pieces ...[]byte) error {
 	}
 	defer func() { <-l.line }()
 	now := time.Now()
-	l.taken.Store(now.UnixNano())
-	defer l.taken.Store(0)
+	l.writeProgress.Store(now.UnixNano())
+	defer l.writeProgress.Store(0)
 	if err := l.nc.SetWriteDeadline(now.Add(l.stall)); err != nil {
-		return l.broken(err)
+		return l.writeFailed(err)
 	}
 	hurried := make(chan struct{})
 	stop := context.AfterFunc(ctx, func() {
@@ -379,17 +388,17 @@ func (l *link) write(ctx context.Context, pieces ...[]byte) error {
 	})
 	err := l.wr.WriteRecord(pieces...)
 	if !stop() {
-		<-hurried // lest it hurries the next one
+		<-hurried // so that it does not set the deadline of the next write
 	}
 	if err != nil {
-		return l.broken(err)
+		return l.writeFailed(err)
 	}
 	return nil
 }
 
-// broken ends the link because of what became of a write, and returns why the
-// link has ended, which may be another reason.
-func (l *link) broken(err error) error {
+// writeFailed ends the link because a write has failed, and returns why the link
+// has ended, which may be another reason.
+func (l *link) writeFailed(err error) error {
 	l.close(err)
 	return context.Cause(l.ctx)
 }

@@ -94,7 +94,7 @@ type Server struct {
 	cfg     ServerConfig
 	setting setting
 	places  *fairness.Places
-	turned  fairness.Log // those turned away
+	turned  fairness.Log // of refused and evicted connections
 
 	mu      sync.Mutex
 	ended   bool                 // by Shutdown or Close
@@ -149,7 +149,7 @@ var ErrServerClosed = errors.New("rpctcp: the server is closed")
 // [Server.Shutdown]. The error is never nil.
 func (s *Server) Serve(ctx context.Context, ln net.Listener) error {
 	defer ln.Close()
-	leave, err := s.enter(func() { ln.Close() })
+	leave, err := s.register(func() { ln.Close() })
 	if err != nil {
 		return err
 	}
@@ -164,8 +164,8 @@ func (s *Server) Serve(ctx context.Context, ln net.Listener) error {
 		if err == nil {
 			wait = firstWait
 			// Here, so that nothing is accepted that there is no place for.
-			if l, err := s.begin(ctx, nc); err == nil {
-				links.Go(func() { s.tell(ctx, l, s.serve(l)) })
+			if l, err := s.newLink(ctx, nc); err == nil {
+				links.Go(func() { s.logEnd(ctx, l, s.serve(l)) })
 			}
 			continue
 		}
@@ -202,8 +202,8 @@ func (s *Server) over(ctx context.Context) error {
 	return ctx.Err()
 }
 
-// enter counts in somebody whom Shutdown and Close are to end and wait for.
-func (s *Server) enter(end func()) (leave func(), err error) {
+// register adds what Shutdown and Close end and wait for.
+func (s *Server) register(end func()) (leave func(), err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.ended {
@@ -219,8 +219,8 @@ func (s *Server) enter(end func()) (leave func(), err error) {
 	}, nil
 }
 
-// tell logs how a link has ended, if that is worth telling.
-func (s *Server) tell(ctx context.Context, l *link, err error) {
+// logEnd logs how a link has ended, unless that is ordinary.
+func (s *Server) logEnd(ctx context.Context, l *link, err error) {
 	switch {
 	case err == nil || s.over(ctx) != nil:
 	case errors.Is(err, fairness.ErrEvicted), errors.Is(err, fairness.ErrNoMemory):
@@ -233,17 +233,17 @@ func (s *Server) tell(ctx context.Context, l *link, err error) {
 // ServeConn serves one connection until it ends, and closes it. It returns nil
 // when it ended in good order: by the peer between two calls, or by Shutdown.
 func (s *Server) ServeConn(ctx context.Context, nc net.Conn) error {
-	l, err := s.begin(ctx, nc)
+	l, err := s.newLink(ctx, nc)
 	if err != nil {
 		return err
 	}
 	return s.serve(l)
 }
 
-// begin makes a link of a connection if it may be served and there is a place for
-// it. Otherwise nothing is left of it.
-func (s *Server) begin(ctx context.Context, nc net.Conn) (*link, error) {
-	from, err := s.letIn(nc)
+// newLink makes a link of a connection if it may be served and there is a place
+// for it. Otherwise it closes the connection.
+func (s *Server) newLink(ctx context.Context, nc net.Conn) (*link, error) {
+	from, err := s.originOf(nc)
 	if err != nil {
 		drop(nc)
 		s.turned.Tell(slog.LevelWarn, "refused a connection", origin.Of(nc.RemoteAddr()).Share(), nc.RemoteAddr(), err)
@@ -256,7 +256,7 @@ func (s *Server) begin(ctx context.Context, nc net.Conn) (*link, error) {
 	l := newLink(ctx, nc, raw, from, &s.setting)
 	if err := s.admit(l); err != nil {
 		l.Evict(err)
-		l.settle()
+		l.closeAccounts()
 		if err != ErrServerClosed && ctx.Err() == nil {
 			s.turned.Tell(slog.LevelWarn, "refused a connection", from.Share(), raw.RemoteAddr(), err)
 		}
@@ -267,15 +267,15 @@ func (s *Server) begin(ctx context.Context, nc net.Conn) (*link, error) {
 
 // serve serves a link that begin has made.
 func (s *Server) serve(l *link) error {
-	defer s.dismiss(l)
+	defer s.removeLink(l)
 	if err := l.run(); err != nil && !errors.Is(err, errDraining) && !errors.Is(err, errIdle) {
 		return err
 	}
 	return nil
 }
 
-// letIn returns where a connection comes from if it may be served.
-func (s *Server) letIn(nc net.Conn) (*origin.Origin, error) {
+// originOf returns where a connection comes from if it may be served.
+func (s *Server) originOf(nc net.Conn) (*origin.Origin, error) {
 	switch {
 	case s.cfg.Admit != nil:
 		return s.cfg.Admit(nc)
@@ -307,7 +307,7 @@ func (s *Server) admit(l *link) (err error) {
 	return nil
 }
 
-func (s *Server) dismiss(l *link) {
+func (s *Server) removeLink(l *link) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	delete(s.links, l)
@@ -320,7 +320,7 @@ func (s *Server) dismiss(l *link) {
 // error returned. All that the server had is free when Shutdown returns, but
 // what handlers that ignore their context keep.
 func (s *Server) Shutdown(ctx context.Context) error {
-	s.end((*link).drain)
+	s.endAll((*link).drain)
 	done := make(chan struct{})
 	go func() {
 		s.running.Wait()
@@ -330,7 +330,7 @@ func (s *Server) Shutdown(ctx context.Context) error {
 	case <-done:
 		return nil
 	case <-ctx.Done():
-		s.end(func(l *link) { l.close(ErrServerClosed) })
+		s.endAll(func(l *link) { l.close(ErrServerClosed) })
 		<-done
 		return ctx.Err()
 	}
@@ -338,13 +338,13 @@ func (s *Server) Shutdown(ctx context.Context) error {
 
 // Close ends the server at once, and waits until the handlers have returned.
 func (s *Server) Close() error {
-	s.end(func(l *link) { l.close(ErrServerClosed) })
+	s.endAll(func(l *link) { l.close(ErrServerClosed) })
 	s.running.Wait()
 	return nil
 }
 
-// end ends what accepts, and does so to each link.
-func (s *Server) end(how func(*link)) {
+// endAll ends every Serve, and calls how for each link.
+func (s *Server) endAll(how func(*link)) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.ended = true

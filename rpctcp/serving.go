@@ -28,10 +28,10 @@ type served struct {
 // servedCalls holds those that are not in use.
 var servedCalls = sync.Pool{New: func() any { return new(served) }}
 
-// takeCall takes the present message, a call, off the link and has it executed.
+// readCall reads the present message, a call, and has it executed.
 // It waits for a place among those being executed, and for memory. Meanwhile the
 // link is not read, by which a peer that calls too much is slowed down.
-func (l *link) takeCall(prefix *[prefixLen]byte) error {
+func (l *link) readCall(prefix *[prefixLen]byte) error {
 	select {
 	case l.slots <- struct{}{}:
 	default:
@@ -46,7 +46,7 @@ func (l *link) takeCall(prefix *[prefixLen]byte) error {
 	}
 
 	c := servedCalls.Get().(*served)
-	c.in, c.replies, c.lying = in, l.replies, &l.lying
+	c.in, c.replies, c.lying = in, l.replies, &l.blocked
 	if err := c.parse(); err != nil {
 		c.free()
 		<-l.slots
@@ -92,9 +92,9 @@ func (l *link) execute(c *served) {
 	reply, err := c.answer(l.ctx, l.handler)
 	if err == nil {
 		c.adopt(reply)
-		l.lying.Add(1)
+		l.blocked.Add(1)
 		err = l.write(l.ctx, reply)
-		l.lying.Add(-1)
+		l.blocked.Add(-1)
 	}
 	answered := err == nil
 	if err != nil && !errors.Is(err, oncrpc.ErrNoReply) {

@@ -16,7 +16,7 @@ func (l *link) Standing() fairness.Standing {
 	defer l.mu.Unlock()
 	return fairness.Standing{
 		Spoken:  l.spoken,
-		Working: l.busy > int(l.lying.Load()),
+		Working: l.busy > int(l.blocked.Load()),
 		Since:   l.since(),
 	}
 }
@@ -24,7 +24,7 @@ func (l *link) Standing() fairness.Standing {
 // since is when the link went on last.
 func (l *link) since() time.Time {
 	since := time.Unix(0, l.lastUsed.Load())
-	if l.taken.Load() > 0 {
+	if l.writeProgress.Load() > 0 {
 		if n, ok := acked(l.raw); ok {
 			since = later(since, time.Now().Add(-l.passed.Idle(n)))
 		}
@@ -42,10 +42,10 @@ func later(a, b time.Time) time.Time {
 // Stake is that of a [fairness.Debtor].
 func (l *link) Stake() (s fairness.Stake) {
 	now := time.Now().UnixNano()
-	if since := l.heard.Load(); since > 0 {
+	if since := l.readProgress.Load(); since > 0 {
 		s.Theirs, s.Idle = true, time.Duration(now-since)
 	}
-	if since := l.taken.Load(); since > 0 {
+	if since := l.writeProgress.Load(); since > 0 {
 		idle := time.Duration(now - since)
 		if n, ok := acked(l.raw); ok {
 			idle = min(idle, l.passed.Idle(n))

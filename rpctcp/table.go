@@ -19,7 +19,7 @@ type waiting struct {
 	done chan answer
 	// left is set, under the table's lock, when nobody waits any more; what
 	// comes is to be released then.
-	left bool
+	abandoned bool
 }
 
 // An answer is a reply or the reason why there will be none.
@@ -43,7 +43,7 @@ func (t *table) len() int {
 	return len(t.calls)
 }
 
-// add notes a call. It is to be taken out by claim or leave.
+// add adds a call. claim or abandon removes it.
 func (t *table) add(xid uint32, w *waiting) error {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -60,8 +60,8 @@ func (t *table) add(xid uint32, w *waiting) error {
 	return nil
 }
 
-// claim takes out the call whose reply has begun to arrive. Who claims answers.
-// It returns nil if nobody waits for it.
+// claim removes the call whose reply has begun to arrive, for which answer has to
+// be called then. It returns nil if there is none.
 func (t *table) claim(xid uint32) *waiting {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -70,12 +70,12 @@ func (t *table) claim(xid uint32) *waiting {
 	return w
 }
 
-// leave takes out a call whose caller goes away, and reports whether nobody has
-// claimed it.
-func (t *table) leave(xid uint32, w *waiting) bool {
+// abandon removes a call whose caller does not wait any more. It reports false if
+// the reply has been claimed.
+func (t *table) abandon(xid uint32, w *waiting) bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	w.left = true
+	w.abandoned = true
 	if t.calls[xid] != w {
 		return false
 	}
@@ -86,7 +86,7 @@ func (t *table) leave(xid uint32, w *waiting) bool {
 // answer gives a claimed call its answer.
 func (t *table) answer(w *waiting, a answer) {
 	t.mu.Lock()
-	left := w.left
+	left := w.abandoned
 	w.done <- a
 	t.mu.Unlock()
 	if left && a.buf != nil {

@@ -45,7 +45,7 @@ type Piece struct {
 // one item that the sender took out of the stream.
 type ReducedItem struct {
 	Position uint32 // of its first octet in the unreduced stream
-	Length   int    // octets in the chunk, with roundup or without: see [Holds]
+	Length   int    // octets in the chunk, with roundup or without: see [wire.Holds]
 }
 
 // An Assembly says how the unreduced Payload stream of a message is put
@@ -68,7 +68,7 @@ type Assembly struct {
 // used.
 //
 // A chunk whose position is not reached by what precedes it, or has been passed
-// by it, is a [FaultStream]; a list beyond the limits is a [FaultChunk]. The
+// by it, is a [wire.FaultStream]; a list beyond the limits is a [wire.FaultChunk]. The
 // plan is then empty.
 func (a *Assembly) Plan(h *wire.Header, inline int, pads []Run, r *wire.Rules) error {
 	a.Pieces, a.Items, a.Length, a.source, a.next, a.left = a.Pieces[:0], a.Items[:0], 0, a.source[:0], 0, 0
@@ -95,7 +95,7 @@ func (a *Assembly) plan(h *wire.Header, inline int, pads []Run, r *wire.Rules) e
 		return err
 	}
 	if a.left < 4 {
-		return wire.Errorf(wire.FaultChunk, "%v of XID %#x holds %d octets of an RPC message, want at least its XID", h.Proc, h.XID, a.left)
+		return wire.Errorf(wire.FaultChunk, "%v of XID %#x holds %d octets of an RPC message, expected at least its XID", h.Proc, h.XID, a.left)
 	}
 	for len(chunks) > 0 {
 		chunk, rest, octets := wire.NextChunk(chunks)
@@ -111,7 +111,7 @@ func (a *Assembly) plan(h *wire.Header, inline int, pads []Run, r *wire.Rules) e
 // CheckItems holds what the message has reduced against items, which a binding
 // has found in the whole message: each Read chunk has to hold one eligible item,
 // with as many octets as its count word says, which stayed in the stream (RFC
-// 8166 §6.1). The error is a [FaultStream].
+// 8166 §6.1). The error is a [wire.FaultStream].
 func (a *Assembly) CheckItems(items []Item) error {
 	for _, reduced := range a.Items {
 		for len(items) > 0 && items[0].Offset < int(reduced.Position) {
@@ -141,7 +141,7 @@ func (a *Assembly) sourceInline(inline int, pads []Run) error {
 	at := 0
 	for _, pad := range pads {
 		if pad.Offset < at || pad.Length < 0 || pad.Length > inline-pad.Offset {
-			return wire.Errorf(wire.FaultStream, "pad of %d octets at %d, want it between %d and %d", pad.Length, pad.Offset, at, inline)
+			return wire.Errorf(wire.FaultStream, "pad of %d octets at %d, expected it between %d and %d", pad.Length, pad.Offset, at, inline)
 		}
 		a.inline(at, pad.Offset-at)
 		at = pad.Offset + pad.Length
@@ -161,11 +161,11 @@ func (a *Assembly) inline(at, n int) {
 func (a *Assembly) reduced(chunk []wire.ReadSegment, octets int) error {
 	position := chunk[0].Position
 	if uint64(position) < uint64(a.Length) {
-		return wire.Errorf(wire.FaultStream, "Read chunk at position %d, want it at %d or after: what precedes it ends there", position, a.Length)
+		return wire.Errorf(wire.FaultStream, "Read chunk at position %d, expected it at %d or after: what precedes it ends there", position, a.Length)
 	}
 	gap := uint64(position) - uint64(a.Length)
 	if gap > uint64(a.left) {
-		return wire.Errorf(wire.FaultStream, "Read chunk at position %d, want it at %d or before: no more precedes it", position, a.Length+a.left)
+		return wire.Errorf(wire.FaultStream, "Read chunk at position %d, expected it at %d or before: no more precedes it", position, a.Length+a.left)
 	}
 	a.copy(int(gap))
 	a.Items = append(a.Items, ReducedItem{position, octets})

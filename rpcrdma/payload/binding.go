@@ -18,8 +18,8 @@ type Binding interface {
 	// WalkCall goes through the arguments of a call, which c stands at, and
 	// visits every variable-length opaque or string item of them in order, by
 	// [Cursor.Opaque], or [Cursor.Eligible] where the item may be reduced. It
-	// returns an error for arguments that are none of the procedure's; what c
-	// has found wrong it may leave to c.
+	// returns an error for arguments that do not match the procedure. It need not
+	// return the errors of c.
 	WalkCall(proc uint32, c *Cursor) error
 
 	// WalkReply does the same with the results of a successful reply.
@@ -36,7 +36,7 @@ type Binding interface {
 }
 
 // WalkCall has a binding go through the arguments that c stands at, to their
-// end. An error is a [FaultStream].
+// end. An error is a [wire.FaultStream].
 func WalkCall(b Binding, proc uint32, c *Cursor) error { return walked(b.WalkCall(proc, c), c) }
 
 // WalkReply does the same with the results of a successful reply.

@@ -63,7 +63,7 @@ type CallPlan struct {
 // possible reply does not fit inline, results that have a sink get Write chunks,
 // and if the rest does not fit still it gets a Reply chunk (§4.3.3).
 //
-// A call that this side's own limits do not allow is a [FaultLocal].
+// A call that this side's own limits do not allow is a [wire.FaultLocal].
 func (p *CallPlan) Plan(s *CallShape, t *CallTerms) error {
 	p.Header = wire.Header{XID: s.XID, Version: wire.Version, Proc: wire.ProcMsg, Reads: p.Header.Reads[:0], Writes: p.Header.Writes[:0], Reply: p.Header.Reply[:0]}
 	p.Inline, p.Pad, p.Exposures, p.Gather, p.gatherAll = p.Inline[:0], Run{}, p.Exposures[:0], 0, false
@@ -73,7 +73,7 @@ func (p *CallPlan) Plan(s *CallShape, t *CallTerms) error {
 		total += uint64(len(piece))
 	}
 	if total > maxStream || total%4 != 0 {
-		return wire.Errorf(wire.FaultLocal, "call of %d octets, want a multiple of 4, and at most %d", total, maxStream)
+		return wire.Errorf(wire.FaultLocal, "call of %d octets, expected a multiple of 4, and at most %d", total, maxStream)
 	}
 	p.length = int(total)
 	if !t.Short {
@@ -118,7 +118,7 @@ func (p *CallPlan) planReply(s *CallShape, t *CallTerms) error {
 		p.planWrites()
 	}
 	if written > uint64(t.Rules.MaxOctets()) || rest > uint64(t.Rules.MaxOctets()) {
-		return wire.Errorf(wire.FaultLocal, "a reply of up to %d octets and %d in Write chunks, want at most %d each", rest, written, t.Rules.MaxOctets())
+		return wire.Errorf(wire.FaultLocal, "a reply of up to %d octets and %d in Write chunks, expected at most %d each", rest, written, t.Rules.MaxOctets())
 	}
 	if uint64(p.Header.Len())+rest > uint64(t.Reply) { // RFC 8166 §4.3.3
 		n := int(rounded(int(rest)))
@@ -233,7 +233,7 @@ func (p *CallPlan) checkReads(s *CallShape, t *CallTerms) error {
 		total += uint64(r.Length)
 	}
 	if total > uint64(t.Rules.MaxOctets()) {
-		return wire.Errorf(wire.FaultLocal, "call with %d octets in Read chunks, want at most %d", total, t.Rules.MaxOctets())
+		return wire.Errorf(wire.FaultLocal, "call with %d octets in Read chunks, expected at most %d", total, t.Rules.MaxOctets())
 	}
 	return nil
 }

@@ -1,4 +1,4 @@
-// This file finds what a call is made of, as far as its planning cares.
+// This file describes a call for planning.
 
 package payload
 
@@ -24,7 +24,7 @@ type CallShape struct {
 // Describe describes the call c, whose header is head, with cursor to walk it. Unbound
 // is the room to be made for a reply of which nobody knows how long it can be.
 //
-// Arguments that are none of the procedure's are an error, a [FaultStream].
+// Arguments that are none of the procedure's are an error, a [wire.FaultStream].
 func (s *CallShape) Describe(head []byte, c *oncrpc.ClientCall, binding Binding, cursor *Cursor, unbound int) error {
 	s.XID = c.XID
 	s.Stream = append(append(s.Stream[:0], head), c.Args...)

@@ -1,5 +1,5 @@
-// This file goes through an RPC message item by item, for bindings: whole, with
-// items that are elsewhere, or with the pads of an RDMA_MSGP.
+// This file walks an RPC message item by item for bindings: a whole message, one
+// with items in chunks, or one with the pads of an RDMA_MSGP.
 
 package payload
 
@@ -113,7 +113,7 @@ func (c *Cursor) start(b []byte, rest [][]byte, at int) {
 	}
 	if total > maxStream {
 		c.b, c.rest = nil, nil
-		c.Fail("stream of %d octets, want at most %d", total, maxStream)
+		c.Fail("stream of %d octets, expected at most %d", total, maxStream)
 		return
 	}
 	c.after = int(total) - len(b)
@@ -143,7 +143,7 @@ func (c *Cursor) Pos() int { return c.at() + c.add }
 // Left is how many octets of the stream walked are left.
 func (c *Cursor) Left() int { return len(c.b) - c.pos + c.after }
 
-// Err is the first error, an [*Error] with [FaultStream], or nil.
+// Err is the first error, an [*wire.Error] with [wire.FaultStream], or nil.
 func (c *Cursor) Err() error { return c.err }
 
 // Fail makes the Cursor fail, unless it has failed before.
@@ -182,9 +182,9 @@ func (c *Cursor) pass(n int) {
 	c.pos += n
 }
 
-// take returns the next n octets. Those that lie in several pieces it copies,
+// octets returns the next n octets. Those that lie in several pieces it copies,
 // into to if they fit there.
-func (c *Cursor) take(n int, to []byte) []byte {
+func (c *Cursor) octets(n int, to []byte) []byte {
 	if !c.has(n) {
 		return nil
 	}
@@ -202,7 +202,7 @@ func (c *Cursor) take(n int, to []byte) []byte {
 
 // Uint32 takes an unsigned integer or an enumeration.
 func (c *Cursor) Uint32() uint32 {
-	if b := c.take(4, c.word[:]); b != nil {
+	if b := c.octets(4, c.word[:]); b != nil {
 		return binary.BigEndian.Uint32(b)
 	}
 	return 0
@@ -210,7 +210,7 @@ func (c *Cursor) Uint32() uint32 {
 
 // Uint64 takes an unsigned hyper integer.
 func (c *Cursor) Uint64() uint64 {
-	if b := c.take(8, c.word[:]); b != nil {
+	if b := c.octets(8, c.word[:]); b != nil {
 		return binary.BigEndian.Uint64(b)
 	}
 	return 0
@@ -220,7 +220,7 @@ func (c *Cursor) Uint64() uint64 {
 func (c *Cursor) Bool() bool {
 	v := c.Uint32()
 	if v > 1 {
-		c.Fail("%d at octet %d, want a boolean", v, c.Pos()-4)
+		c.Fail("%d at octet %d, expected a boolean", v, c.Pos()-4)
 		return false
 	}
 	return v == 1
@@ -258,7 +258,7 @@ func (c *Cursor) Opaque(limit uint32) []byte {
 	if !ok || !c.item(n, false) {
 		return nil
 	}
-	b := c.take(n, nil)
+	b := c.octets(n, nil)
 	c.pass(wire.Pad(uint64(n)))
 	return b
 }

@@ -48,22 +48,22 @@ type ReplyPlan struct {
 // inline.
 //
 // A result that is longer than its chunk, or a stream that fits neither inline
-// nor into the Reply chunk, is a [FaultOverrun]: nothing is to be written then
+// nor into the Reply chunk, is a [wire.FaultOverrun]: nothing is to be written then
 // (RFC 8166 §4.5.3). A responder that may answer by Read list instead (RFC 5666
 // §5.1) plans again with a threshold of [math.MaxInt], and finds in Inline what
 // it has to expose. Results that are not in order, not at multiples of 4 or not
-// within the stream are a [FaultLocal].
+// within the stream are a [wire.FaultLocal].
 func (p *ReplyPlan) Plan(call *wire.Header, length int, results []Run, threshold int) error {
-	p.begin(call)
+	p.reset(call)
 	err := p.plan(call, length, results, threshold)
 	if err != nil {
-		p.begin(call)
+		p.reset(call)
 	}
 	return err
 }
 
-// begin makes the header of a reply that uses no chunk.
-func (p *ReplyPlan) begin(call *wire.Header) {
+// reset makes the header of a reply that uses no chunk.
+func (p *ReplyPlan) reset(call *wire.Header) {
 	p.Writes, p.Inline, p.runs = p.Writes[:0], nil, p.runs[:0]
 	p.segments, p.writes = p.segments[:0], p.writes[:0]
 	for _, c := range call.Writes {
@@ -90,7 +90,7 @@ func (p *ReplyPlan) plan(call *wire.Header, length int, results []Run, threshold
 	for i, result := range results {
 		rounded := uint64(result.Length) + uint64(wire.Pad(uint64(result.Length)))
 		if result.Offset < end || result.Offset > length || result.Offset%4 != 0 || result.Length < 0 || rounded > uint64(length-result.Offset) {
-			return wire.Errorf(wire.FaultLocal, "result %d has %d octets at %d, want it in the %d octets of the reply to XID %#x, rounded up, after %d, at a multiple of 4",
+			return wire.Errorf(wire.FaultLocal, "result %d has %d octets at %d, expected it within the %d octets of the reply to XID %#x, rounded up, after %d, at a multiple of 4",
 				i, result.Length, result.Offset, length, call.XID, end)
 		}
 		end = result.Offset + int(rounded)

@@ -8,7 +8,7 @@ import (
 	"github.com/weft-rdma/weft/rpcrdma/wire"
 )
 
-// A ReplyReader knows what it takes to read the reply to one call.
+// A ReplyReader reads the reply to one call.
 type ReplyReader struct {
 	Call    *wire.Header // as it was sent
 	Binding Binding      // nil without

@@ -124,9 +124,9 @@ func (h *Header) CheckReply(r *Rules) error {
 	used := h.Reply.Length() > 0
 	switch {
 	case h.Proc == ProcNoMsg && used == h.atZero():
-		return Errorf(FaultChunk, "RDMA_NOMSG reply of XID %#x, want its RPC message in the Reply chunk or in a Read chunk", h.XID)
+		return Errorf(FaultChunk, "RDMA_NOMSG reply of XID %#x, expected its RPC message in the Reply chunk or in a Read chunk", h.XID)
 	case h.Proc != ProcNoMsg && used:
-		return Errorf(FaultChunk, "%v reply of XID %#x with a Reply chunk of %d octets, want it unused", h.Proc, h.XID, h.Reply.Length())
+		return Errorf(FaultChunk, "%v reply of XID %#x with a Reply chunk of %d octets, expected it unused", h.Proc, h.XID, h.Reply.Length())
 	}
 	return nil
 }
@@ -135,7 +135,7 @@ func (h *Header) CheckReply(r *Rules) error {
 func (h *Header) checkMessage(r *Rules) error {
 	switch {
 	case h.Proc > ProcError:
-		return Errorf(FaultChunk, "%v, want 0 to 4", h.Proc)
+		return Errorf(FaultChunk, "%v, expected 0 to 4", h.Proc)
 	case h.Proc == ProcMsgP && !r.MSGP: // RFC 8166 §4.6.1
 		return Errorf(FaultChunk, "RDMA_MSGP of XID %#x, which is not enabled", h.XID)
 	case h.Proc != ProcNoMsg && h.atZero():

@@ -40,7 +40,7 @@ func (c ConfCall) Append(dst []byte) []byte {
 // [FaultStream], with c unchanged.
 func (c *ConfCall) Parse(b []byte) error {
 	if len(b) != ConfLen {
-		return Errorf(FaultStream, "arguments of CONF_RDMA have %d octets, want %d", len(b), ConfLen)
+		return Errorf(FaultStream, "arguments of CONF_RDMA have %d octets, expected %d", len(b), ConfLen)
 	}
 	c.MaxCallSendSize = binary.BigEndian.Uint32(b)
 	c.MaxReplySendSize = binary.BigEndian.Uint32(b[4:])
@@ -67,7 +67,7 @@ func (c ConfReply) Append(dst []byte) []byte {
 // [FaultStream], with c unchanged.
 func (c *ConfReply) Parse(b []byte) error {
 	if len(b) != ConfLen {
-		return Errorf(FaultStream, "results of CONF_RDMA have %d octets, want %d", len(b), ConfLen)
+		return Errorf(FaultStream, "results of CONF_RDMA have %d octets, expected %d", len(b), ConfLen)
 	}
 	c.MaxCallSendSize = binary.BigEndian.Uint32(b)
 	c.Align = binary.BigEndian.Uint32(b[4:])

@@ -18,7 +18,7 @@ func ExampleFault_Answer() {
 		fmt.Printf("% x\n", wire.AppendErrVers(nil, header.XID, header.Version, 64))
 	}
 	// Output:
-	// rpcrdma: unsupported version: version 2, want 1
+	// rpcrdma: unsupported version: version 2, expected 1
 	// 00 00 00 09 00 00 00 02 00 00 00 40 00 00 00 04 00 00 00 01 00 00 00 01 00 00 00 01
 }
 

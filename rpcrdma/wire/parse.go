@@ -20,7 +20,7 @@ import "encoding/binary"
 func (h *Header) Parse(b []byte, r *Rules) (payload []byte, err error) {
 	*h = Header{reads: h.reads, sorted: h.sorted, writes: h.writes, segments: h.segments}
 	if len(b) < fixedLen {
-		return nil, Errorf(FaultShort, "%d octets, want at least %d", len(b), fixedLen)
+		return nil, Errorf(FaultShort, "%d octets, expected at least %d", len(b), fixedLen)
 	}
 	fixed := Header{
 		XID:     binary.BigEndian.Uint32(b),
@@ -29,7 +29,7 @@ func (h *Header) Parse(b []byte, r *Rules) (payload []byte, err error) {
 		Proc:    Proc(binary.BigEndian.Uint32(b[12:])),
 	}
 	if least := leastLen(fixed.Version, fixed.Proc); len(b) < least {
-		return nil, Errorf(FaultShort, "%v of version %d has %d octets, want at least %d", fixed.Proc, fixed.Version, len(b), least)
+		return nil, Errorf(FaultShort, "%v of version %d has %d octets, expected at least %d", fixed.Proc, fixed.Version, len(b), least)
 	}
 	h.XID, h.Version, h.Credits, h.Proc = fixed.XID, fixed.Version, fixed.Credits, fixed.Proc
 
@@ -38,16 +38,16 @@ func (h *Header) Parse(b []byte, r *Rules) (payload []byte, err error) {
 	case h.Proc == ProcError: // before the version: nothing answers an error
 		return nil, h.parseError(&c)
 	case h.Version != Version:
-		return nil, Errorf(FaultVersion, "version %d, want %d", h.Version, Version)
+		return nil, Errorf(FaultVersion, "version %d, expected %d", h.Version, Version)
 	case h.Proc == ProcDone:
 		return nil, nil
 	case h.Proc > ProcError:
-		return nil, Errorf(FaultChunk, "%v, want 0 to 4", h.Proc)
+		return nil, Errorf(FaultChunk, "%v, expected 0 to 4", h.Proc)
 	case h.Proc == ProcMsgP:
 		h.Align, _ = c.word()
 		h.Threshold, _ = c.word() // leastLen counts them both
 		if h.Align > MaxAlign {
-			return nil, Errorf(FaultChunk, "alignment %d, want at most %d", h.Align, MaxAlign)
+			return nil, Errorf(FaultChunk, "alignment %d, expected at most %d", h.Align, MaxAlign)
 		}
 	}
 	if err := h.parseLists(&c, r); err != nil {
@@ -85,7 +85,7 @@ func leastLen(version uint32, p Proc) int {
 // RDMA_NOMSG has it to do.
 func (h *Header) CheckXID(stream []byte, r *Rules) error {
 	if len(stream) < 4 {
-		return Errorf(FaultChunk, "%v of XID %#x holds %d octets of an RPC message, want at least its XID", h.Proc, h.XID, len(stream))
+		return Errorf(FaultChunk, "%v of XID %#x holds %d octets of an RPC message, expected at least its XID", h.Proc, h.XID, len(stream))
 	}
 	if xid := binary.BigEndian.Uint32(stream); xid != h.XID && !r.AnyXID {
 		return Errorf(FaultChunk, "RPC message of XID %#x in an %v of XID %#x", xid, h.Proc, h.XID)
@@ -99,13 +99,13 @@ func (h *Header) parseError(c *cursor) error {
 	code, _ := c.word() // leastLen counts it
 	h.Err = ErrorCode(code)
 	if h.Version != Version && h.Err != ErrVers {
-		return Errorf(FaultUnexpected, "RDMA_ERROR of version %d with %v, want version %d or ERR_VERS", h.Version, h.Err, Version)
+		return Errorf(FaultUnexpected, "RDMA_ERROR of version %d with %v, expected version %d or ERR_VERS", h.Version, h.Err, Version)
 	}
 	if h.Err != ErrVers {
 		return nil
 	}
 	if c.left() < 8 {
-		return Errorf(FaultUnexpected, "ERR_VERS of %d octets, want %d", len(c.b), ErrVersLen)
+		return Errorf(FaultUnexpected, "ERR_VERS of %d octets, expected %d", len(c.b), ErrVersLen)
 	}
 	h.Low, _ = c.word()
 	h.High, _ = c.word()
@@ -138,13 +138,13 @@ func (h *Header) parseReads(c *cursor, r *Rules) error {
 			return Errorf(FaultChunk, "Read list of more than %d entries", most)
 		}
 		at := c.at
-		entry, err := c.take(ReadSegmentLen, "Read list entry")
+		entry, err := c.octets(ReadSegmentLen, "Read list entry")
 		if err != nil {
 			return err
 		}
 		s := ReadSegment{binary.BigEndian.Uint32(entry), parseSegment(entry[4:])}
 		if s.Position%4 != 0 { // RFC 8166 §3.4.5
-			return Errorf(FaultChunk, "Read list entry %d at octet %d has position %d, want a multiple of 4", len(list), at, s.Position)
+			return Errorf(FaultChunk, "Read list entry %d at octet %d has position %d, expected a multiple of 4", len(list), at, s.Position)
 		}
 		if s.wraps() {
 			return Errorf(FaultChunk, "Read list entry %d at octet %d: %d octets from offset %#x go beyond the last one", len(list), at, s.Length, s.Offset)
@@ -167,10 +167,10 @@ func (r *Rules) CheckReads(sorted []ReadSegment) error {
 		}
 		chunk, rest, octets := NextChunk(sorted)
 		if len(chunk) > r.MaxSegments() {
-			return Errorf(FaultChunk, "Read chunk at position %d has %d segments, want at most %d", chunk[0].Position, len(chunk), r.MaxSegments())
+			return Errorf(FaultChunk, "Read chunk at position %d has %d segments, expected at most %d", chunk[0].Position, len(chunk), r.MaxSegments())
 		}
 		if total += octets; total > uint64(r.MaxOctets()) {
-			return Errorf(FaultChunk, "Read list of %d octets or more, want at most %d", total, r.MaxOctets())
+			return Errorf(FaultChunk, "Read list of %d octets or more, expected at most %d", total, r.MaxOctets())
 		}
 		sorted = rest
 	}
@@ -199,7 +199,7 @@ func (h *Header) parseWrites(c *cursor, store []Segment, r *Rules) ([]Segment, e
 		}
 		store = grown
 		if total += chunk.Length(); total > uint64(r.MaxOctets()) {
-			return store, Errorf(FaultChunk, "Write list of %d octets or more, want at most %d", total, r.MaxOctets())
+			return store, Errorf(FaultChunk, "Write list of %d octets or more, expected at most %d", total, r.MaxOctets())
 		}
 		list = append(list, chunk)
 		h.writes = list
@@ -218,7 +218,7 @@ func (h *Header) parseReply(c *cursor, store []Segment, r *Rules) ([]Segment, er
 		return store, err
 	}
 	if n := chunk.Length(); n > uint64(r.MaxOctets()) {
-		return store, Errorf(FaultChunk, "Reply chunk of %d octets, want at most %d", n, r.MaxOctets())
+		return store, Errorf(FaultChunk, "Reply chunk of %d octets, expected at most %d", n, r.MaxOctets())
 	}
 	h.Reply, h.HasReply = chunk, true
 	return store, nil
@@ -232,7 +232,7 @@ type cursor struct {
 
 func (c *cursor) left() int { return len(c.b) - c.at }
 
-func (c *cursor) take(n int, what string) ([]byte, error) {
+func (c *cursor) octets(n int, what string) ([]byte, error) {
 	if c.left() < n {
 		return nil, Errorf(FaultChunk, "%s at octet %d needs %d octets, %d are left", what, c.at, n, c.left())
 	}
@@ -241,7 +241,7 @@ func (c *cursor) take(n int, what string) ([]byte, error) {
 }
 
 func (c *cursor) word() (uint32, error) {
-	b, err := c.take(4, "word")
+	b, err := c.octets(4, "word")
 	if err != nil {
 		return 0, err
 	}
@@ -250,13 +250,13 @@ func (c *cursor) word() (uint32, error) {
 
 // more reads the word that tells whether an optional item follows.
 func (c *cursor) more(what string) (bool, error) {
-	b, err := c.take(4, what)
+	b, err := c.octets(4, what)
 	if err != nil {
 		return false, err
 	}
 	w := binary.BigEndian.Uint32(b)
 	if w > 1 { // RFC 4506 §4.19: optional-data is discriminated by a bool
-		return false, Errorf(FaultChunk, "%s has %#x at octet %d, want 0 or 1", what, w, c.at-4)
+		return false, Errorf(FaultChunk, "%s has %#x at octet %d, expected 0 or 1", what, w, c.at-4)
 	}
 	return w == 1, nil
 }
@@ -265,13 +265,13 @@ func (c *cursor) more(what string) (bool, error) {
 // the chunk is a part that nobody can append to.
 func (c *cursor) chunk(store []Segment, what string, r *Rules) (WriteChunk, []Segment, error) {
 	at := c.at
-	b, err := c.take(4, what)
+	b, err := c.octets(4, what)
 	if err != nil {
 		return nil, store, err
 	}
 	n := binary.BigEndian.Uint32(b)
 	if uint64(n) > uint64(r.MaxSegments()) {
-		return nil, store, Errorf(FaultChunk, "%s at octet %d has %d segments, want at most %d", what, at, n, r.MaxSegments())
+		return nil, store, Errorf(FaultChunk, "%s at octet %d has %d segments, expected at most %d", what, at, n, r.MaxSegments())
 	}
 	if uint64(n) > uint64(c.left())/segmentLen {
 		return nil, store, Errorf(FaultChunk, "%s at octet %d has %d segments, and %d octets are left for them", what, at, n, c.left())
