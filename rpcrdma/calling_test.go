@@ -138,7 +138,7 @@ var errNobody = errors.New("nobody is there")
 
 func TestAFirstConnectionThatFailsEndsTheCall(t *testing.T) {
 	nettest.CheckLeaks(t)
-	c := call(t, ClientConfig{}, func(a, b *nettest.Conn) error { return errNobody })
+	c := call(t, ClientConfig{Attempts: 1}, func(a, b *nettest.Conn) error { return errNobody })
 	if _, err := c.Call(t.Context(), exchange.Call(exchange.Args("", nil))); !errors.Is(err, errNobody) {
 		t.Errorf("got %v, want %v", err, errNobody)
 	}
