@@ -22,7 +22,7 @@ var mutations embed.FS
 // of a diff without line numbers:
 //
 //	MPA-4.3-3 MPA-4.3-4: markers stand one octet late
-//	mpa/marker.go
+//	mpa/internal/fpdu/marker.go
 //	 	context, if the line alone is not unique
 //	-	lines to replace
 //	+	their replacement

@@ -72,34 +72,6 @@ func TestAStreamInMotionAllocatesNothing(t *testing.T) {
 	}
 }
 
-func TestAppendingAllocatesNothingOnceWarm(t *testing.T) {
-	header := pattern(18, 1)
-	for _, n := range []int{64, 4096, 64000} {
-		for _, b := range []batch{{refer: copyLimit}, {refer: copyLimit, crc: true}, {markers: true, crc: true}} {
-			payload := [][]byte{pattern(n, 1)}
-			turn := 0
-			run := func() {
-				for b.room() {
-					if turn++; turn%2 == 0 {
-						b.appendCopy(18+n, header, payload)
-					} else {
-						b.append(18+n, header, payload)
-					}
-				}
-				for !b.empty() {
-					b.wrote(min(1000, b.octets-b.sent))
-				}
-			}
-			for range 10 {
-				run() // the arena grows
-			}
-			if allocs := testing.AllocsPerRun(10, run); allocs != 0 {
-				t.Errorf("payload %d, %+v: %v allocations a batch, expected none", n, b.markers, allocs)
-			}
-		}
-	}
-}
-
 func TestWaitingInReceivesPlaceAllocatesNothing(t *testing.T) {
 	a, b := tcpPair(t)
 	out, in := NewConn(a, Params{Initiator: true, CRC: true}), NewConn(b, Params{Initiator: true, CRC: true})

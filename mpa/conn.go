@@ -18,6 +18,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/weft-rdma/weft/mpa/internal/fpdu"
 	"github.com/weft-rdma/weft/mpa/internal/turns"
 )
 
@@ -46,7 +47,7 @@ type Conn struct {
 	stats     counters
 
 	// The sending half.
-	batch   batch
+	batch   fpdu.Batch
 	guard   Guard
 	sendErr error // what ended the sending half
 	emss    emss
@@ -69,12 +70,9 @@ func NewConn(nc net.Conn, p Params) *Conn {
 	c.emss.init(c.tcp)
 	c.connect(newDirect(nc, &c.stats))
 	c.fenced.Store(!p.Initiator)
-	c.batch = batch{
-		markers: p.SendMarkers,
-		crc:     p.CRC,
-	}
+	c.batch = fpdu.Batch{Markers: p.SendMarkers, CRC: p.CRC}
 	if c.direct != nil && !p.SendMarkers {
-		c.batch.refer = copyLimit
+		c.batch.Refer = fpdu.CopyLimit
 	}
 	c.reader = newReader(c.transport, c.direct, p, &c.fenced, &c.stats)
 	return c
@@ -138,8 +136,8 @@ func (c *Conn) MULPDU() int {
 	if c.params.MaxULPDU > 0 {
 		return clampMULPDU(c.params.MaxULPDU)
 	}
-	if c.batch.empty() {
-		c.emss.refresh(c.batch.pos)
+	if c.batch.Empty() {
+		c.emss.refresh(c.batch.Sent())
 	}
 	return mulpduFor(c.emss.octets, c.params.SendMarkers)
 }
@@ -149,7 +147,7 @@ func (c *Conn) MULPDU() int {
 func (c *Conn) Fenced() bool { return c.fenced.Load() }
 
 // Room reports whether the batch takes another ULPDU before it is flushed.
-func (c *Conn) Room() bool { return c.batch.room() }
+func (c *Conn) Room() bool { return c.batch.Room() }
 
 // Append puts one ULPDU, of header followed by payload, 1 to 64768 octets,
 // into the batch. Header is copied; payload may be referred to until it is
@@ -161,7 +159,7 @@ func (c *Conn) Room() bool { return c.batch.room() }
 // after the panic Truncate(Appended()) removes the part of a frame, and the stream goes on.
 func (c *Conn) Append(header []byte, payload [][]byte) {
 	if n, ok := c.admit(header, payload); ok {
-		c.batch.add(n, header, payload, c.batch.refers(n))
+		c.batch.Add(n, header, payload, c.batch.Refers(n))
 	}
 }
 
@@ -171,9 +169,9 @@ func (c *Conn) Append(header []byte, payload [][]byte) {
 // it any more.
 func (c *Conn) AppendVolatile(header []byte, payload [][]byte) (copied bool) {
 	if n, ok := c.admit(header, payload); ok {
-		c.batch.add(n, header, payload, !c.batch.crc && c.batch.refers(n))
+		c.batch.Add(n, header, payload, !c.batch.CRC && c.batch.Refers(n))
 	}
-	return c.batch.crc
+	return c.batch.CRC
 }
 
 // admit returns the length of a ULPDU, if it may be sent.
@@ -200,10 +198,10 @@ func lengthWord(n int) string {
 }
 
 // Appended counts the ULPDUs appended since the stream began.
-func (c *Conn) Appended() uint64 { return c.batch.appended() }
+func (c *Conn) Appended() uint64 { return c.batch.Appended() }
 
 // Written counts those of them that the connection below has taken wholly.
-func (c *Conn) Written() uint64 { return c.batch.written() }
+func (c *Conn) Written() uint64 { return c.batch.Written() }
 
 // CanTry reports whether Flush without waiting can write at all.
 func (c *Conn) CanTry() bool { return c.direct != nil }
@@ -223,18 +221,18 @@ func (c *Conn) Flush(wait bool) (drained bool, err error) {
 	if c.sendErr != nil {
 		return false, c.sendErr
 	}
-	if c.batch.empty() {
+	if c.batch.Empty() {
 		return true, nil
 	}
 	if c.fenced.Load() {
 		return false, nil
 	}
-	frames, octets := c.batch.written(), c.batch.pos+uint64(c.batch.sent)
+	frames, octets := c.batch.Written(), c.batch.Sent()
 	err = c.transport.flush(&c.batch, c.guard, wait)
-	c.stats.framesOut.Add(c.batch.written() - frames)
-	c.stats.octetsOut.Add(c.batch.pos + uint64(c.batch.sent) - octets)
+	c.stats.framesOut.Add(c.batch.Written() - frames)
+	c.stats.octetsOut.Add(c.batch.Sent() - octets)
 	if err == nil {
-		return c.batch.empty(), nil
+		return c.batch.Empty(), nil
 	}
 	if fault := (*MemoryError)(nil); !errors.Is(err, ErrRevoked) && !errors.As(err, &fault) {
 		err = &Error{Code: CodeClosed, Detail: "writing to " + addrWord(c.nc), Err: err}
@@ -253,8 +251,8 @@ func (c *Conn) failSend(err error) {
 // counts), that have not begun to be written, and returns what Appended then
 // is. The stream goes on behind the last one kept.
 func (c *Conn) Truncate(n uint64) uint64 {
-	c.batch.truncate(n)
-	return c.batch.appended()
+	c.batch.Truncate(n)
+	return c.batch.Appended()
 }
 
 // Receive hands the peer's ULPDUs to s, in order, until the stream ends. It

@@ -9,6 +9,8 @@ import (
 	"testing"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/weft-rdma/weft/mpa/internal/fpdu"
 )
 
 // BenchmarkStream moves messages of some size one way, in FPDUs as long as the
@@ -111,9 +113,9 @@ func benchCopyLimit(b *testing.B, n int, crc, refer bool) {
 	reno(b, x)
 	go io.CopyBuffer(struct{ io.Writer }{io.Discard}, struct{ io.Reader }{y}, make([]byte, 1<<20))
 	t := NewConn(x, Params{Initiator: true}).transport
-	batch := batch{crc: crc}
+	batch := fpdu.Batch{CRC: crc}
 	if refer {
-		batch.refer = 1
+		batch.Refer = 1
 	}
 	header := pattern(18, 1)
 	const set = 64
@@ -125,9 +127,9 @@ func benchCopyLimit(b *testing.B, n int, crc, refer bool) {
 	b.ReportAllocs()
 	i := 0
 	for b.Loop() {
-		batch.append(18+n, header, memory[i%set])
+		batch.Add(18+n, header, memory[i%set], batch.Refers(18+n))
 		i++
-		if !batch.room() {
+		if !batch.Room() {
 			if err := t.flush(&batch, nil, true); err != nil {
 				b.Fatal(err)
 			}

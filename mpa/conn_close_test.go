@@ -9,6 +9,8 @@ import (
 	"os"
 	"testing"
 	"time"
+
+	"github.com/weft-rdma/weft/mpa/internal/fpdu"
 )
 
 // Claims: MPA-7.2-1 MPA-7.2-2 DDP-6.2.1-7
@@ -63,7 +65,7 @@ func TestAFrameErrorLeavesTheConnectionToTheULP(t *testing.T) {
 			wire := encode(0, []byte("spoilt"), true, true)
 			wire[3] ^= 4
 			if code == CodeMarker {
-				putCRC(wire, true)
+				putCRC(wire)
 			}
 			c := NewConn(b, Params{CRC: true, RecvMarkers: true})
 			c.fenced.Store(false)
@@ -77,7 +79,7 @@ func TestAFrameErrorLeavesTheConnectionToTheULP(t *testing.T) {
 				_, err := flushAll(c)
 				done <- err
 			}()
-			buf := make([]byte, fpduSize(0, 9, false))
+			buf := make([]byte, fpdu.Size(0, 9, false))
 			if _, err := io.ReadFull(a, buf); err != nil {
 				t.Fatal(err)
 			}

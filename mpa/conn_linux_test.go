@@ -207,12 +207,12 @@ func TestMemoryCanBeRevokedWhileAWriteWaits(t *testing.T) {
 	}()
 	<-l.released // one attempt has been made
 	l.revoke()
-	sent := c.batch.pos + uint64(c.batch.sent) // nothing is written any more
+	sent := c.batch.Sent() // nothing is written any more
 	go io.Copy(io.Discard, b)
 	if err := <-done; err != ErrRevoked {
 		t.Errorf("%v, expected ErrRevoked", err)
 	}
-	if got := c.batch.pos + uint64(c.batch.sent); got != sent {
+	if got := c.batch.Sent(); got != sent {
 		t.Errorf("%d octets were written after the memory was revoked", got-sent)
 	}
 }

@@ -12,6 +12,7 @@ import (
 	"syscall"
 	"testing"
 
+	"github.com/weft-rdma/weft/mpa/internal/fpdu"
 	"github.com/weft-rdma/weft/mpa/internal/turns"
 )
 
@@ -128,7 +129,7 @@ func TestPollHandsUpWhatHasArrivedWhileReceiveWaits(t *testing.T) {
 func TestPollLeavesTheRestOfAULPDUToReceive(t *testing.T) {
 	for _, n := range []int{100, 60000} {
 		want, wire, ends := wireOf(Params{}, 20, n, 30)
-		for _, cut := range []int{1, lengthSize, lengthSize + headSize + 1, ends[1] - ends[0] - 1} {
+		for _, cut := range []int{1, fpdu.LengthSize, fpdu.LengthSize + headSize + 1, ends[1] - ends[0] - 1} {
 			got := &placer{}
 			c, s, done := waiting(Params{}, nil, got)
 			s.wire = bytes.Clone(wire[:ends[0]+cut])
@@ -159,9 +160,9 @@ func TestPollLeavesTheRestOfAULPDUToReceive(t *testing.T) {
 func TestNobodyPollsInTheMiddleOfAULPDUThatIsPlaced(t *testing.T) {
 	want, wire, ends := wireOf(Params{}, 60002, 20) // no PAD
 	got := &placer{}
-	body := ends[0] - crcSize
-	c, s := sharing(Params{Initiator: true, Early: wire[:lengthSize+headSize]})
-	s.wire = bytes.Clone(wire[lengthSize+headSize : body])
+	body := ends[0] - fpdu.CRCSize
+	c, s := sharing(Params{Initiator: true, Early: wire[:fpdu.LengthSize+headSize]})
+	s.wire = bytes.Clone(wire[fpdu.LengthSize+headSize : body])
 	done := make(chan error, 1)
 	go func() { done <- c.Receive(got) }()
 	<-s.waits // for the CRC field

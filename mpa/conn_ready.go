@@ -18,7 +18,7 @@ import (
 // §6.6.1.1). It takes no longer than ctx allows; the connection's deadlines are
 // cleared. When it fails the peer may have got a part of b.
 func (c *Conn) StreamMessage(ctx context.Context, b []byte) error {
-	if c.batch.appended() > 0 {
+	if c.batch.Appended() > 0 {
 		return &Error{Code: CodeClosed, Detail: "a message in streaming mode", Err: errors.New("Full Operation has begun")}
 	}
 	w := begin(ctx, c.nc, -1, "")

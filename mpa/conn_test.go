@@ -11,6 +11,8 @@ import (
 	"sync"
 	"testing"
 	"time"
+
+	"github.com/weft-rdma/weft/mpa/internal/fpdu/fpdutest"
 )
 
 // tcpPair is the two ends of a loopback connection.
@@ -269,10 +271,10 @@ func TestAFlushThatWaitsTellsOfTheFramesThatHaveLeft(t *testing.T) {
 		c := NewConn(a, Params{Initiator: true})
 		defer c.Close()
 		var wire []byte
-		var ref refStream
+		var ref fpdutest.Stream
 		for c.Room() {
 			u := pattern(30000, int(c.Appended()))
-			wire = append(wire, ref.send(u)...)
+			wire = append(wire, ref.Send(u)...)
 			c.Append(u[:18], [][]byte{u[18:]})
 		}
 		got := make([]byte, len(wire))
@@ -309,9 +311,9 @@ func TestAWriterThatCanOnlyWaitDoesNothingUnlessItMay(t *testing.T) {
 		}
 		payload := pattern(8000, 1)
 		c.Append(nil, [][]byte{payload})
-		before := octetsOf(&c.batch)
+		before := bytes.Join(c.batch.Pending(), nil)
 		clear(payload)
-		if !bytes.Equal(octetsOf(&c.batch), before) {
+		if !bytes.Equal(bytes.Join(c.batch.Pending(), nil), before) {
 			t.Errorf("%s: payload is referred to while a write may wait", name)
 		}
 		if drained, err := c.Flush(false); drained || err != nil || c.Stats().OctetsOut != 0 {

@@ -149,7 +149,7 @@ func TestEveryBitOfASegmentIsProtected(t *testing.T) {
 					continue // the second marker
 				}
 				wire[bit/8] ^= 0x80 >> (bit % 8)
-				got, err := decode(wire, 0, markers, true)
+				got, err := decode(wire, markers, true)
 				wire[bit/8] ^= 0x80 >> (bit % 8)
 				if len(got) > 0 || !hasCode(err, CodeCRC) {
 					t.Fatalf("ULPDU of %d octets, markers %t, bit %d: %d handed up, %v; expected a CRC error", n, markers, bit, len(got), err)

@@ -3,6 +3,8 @@ package mpa
 // The largest ULPDU to send (RFC 5044 §4.5): what fits into one segment of the
 // TCP connection, so that segments can begin with FPDUs.
 
+import "github.com/weft-rdma/weft/mpa/internal/fpdu"
+
 // defaultEMSS is the effective maximum segment size, in octets, taken for
 // transports that cannot tell theirs: an MTU of 1500 octets less the headers of
 // IPv6 and TCP with a time stamp, which also fits IPv4 (RFC 5044 §5.1).
@@ -10,9 +12,9 @@ const defaultEMSS = 1500 - 40 - 20 - 12
 
 // mulpduFor is the MULPDU for an effective maximum segment size, in octets.
 func mulpduFor(emss int, markers bool) int {
-	n := emss - (lengthSize + crcSize + emss%4)
+	n := emss - (fpdu.LengthSize + fpdu.CRCSize + emss%4)
 	if markers {
-		n -= markerSize * ((emss + markerSpacing - 1) / markerSpacing)
+		n -= fpdu.MarkerSize * ((emss + fpdu.MarkerSpacing - 1) / fpdu.MarkerSpacing)
 	}
 	return clampMULPDU(n)
 }

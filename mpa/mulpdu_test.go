@@ -3,6 +3,8 @@ package mpa
 import (
 	"net"
 	"testing"
+
+	"github.com/weft-rdma/weft/mpa/internal/fpdu"
 )
 
 // Claims: MPA-3-4 MPA-4.5-1 MPA-4.5-2 MPA-4.5-6 MPA-5.1-1 MPA-9.1-1
@@ -39,7 +41,7 @@ func TestAFullFrameFitsIntoASegment(t *testing.T) {
 		for _, markers := range []bool{false, true} {
 			n := mulpduFor(emss, markers)
 			for pos := uint64(0); pos < 512; pos += 4 {
-				if size := fpduSize(pos, n, markers); size > emss {
+				if size := fpdu.Size(pos, n, markers); size > emss {
 					t.Fatalf("EMSS %d, markers %t: the frame of %d octets at %d has %d", emss, markers, n, pos, size)
 				}
 			}
@@ -90,15 +92,15 @@ func TestMULPDUFollowsTCPWhileTheStreamGoesOn(t *testing.T) {
 		told := 0
 		c.emss.ask = func(uintptr) { told++; c.emss.octets = 1000 * told }
 		before := c.MULPDU()
-		c.batch.pos = emssSoonest - 1
+		c.batch.Pos = emssSoonest - 1
 		if got := c.MULPDU(); got != before || told != 0 {
-			t.Errorf("asked after %d octets, expected not yet", c.batch.pos)
+			t.Errorf("asked after %d octets, expected not yet", c.batch.Pos)
 		}
-		c.batch.pos = emssSoonest
+		c.batch.Pos = emssSoonest
 		if got := c.MULPDU(); got != 994 || told != 1 {
 			t.Errorf("MULPDU %d after %d questions, expected 994 after 1", got, told)
 		}
-		c.batch.pos = 2 * emssSoonest
+		c.batch.Pos = 2 * emssSoonest
 		c.Append(make([]byte, 8), nil)
 		if got := c.MULPDU(); got != 994 {
 			t.Errorf("MULPDU %d while a batch is gathered, expected it to stay 994", got)
@@ -122,12 +124,12 @@ func TestASegmentSizeThatStaysIsAskedForLessOften(t *testing.T) {
 	c.emss.octets = size
 	// next is how far the stream goes on, in steps, until TCP is asked.
 	next := func() uint64 {
-		from, before := c.batch.pos, told
-		for told == before && c.batch.pos-from <= 2*emssLatest {
-			c.batch.pos += emssSoonest
+		from, before := c.batch.Pos, told
+		for told == before && c.batch.Pos-from <= 2*emssLatest {
+			c.batch.Pos += emssSoonest
 			c.MULPDU()
 		}
-		return c.batch.pos - from
+		return c.batch.Pos - from
 	}
 	for want := uint64(emssSoonest); want < emssLatest; want *= 2 {
 		if got := next(); got != want {

@@ -11,6 +11,7 @@ import (
 	"sync/atomic"
 
 	"github.com/weft-rdma/weft/internal/pages"
+	"github.com/weft-rdma/weft/mpa/internal/fpdu"
 )
 
 const (
@@ -104,7 +105,7 @@ func (r *reader) deliver(s Sink) error {
 func (r *reader) handUp(s Sink) (err, fault error) {
 	defer pages.CatchIn(&fault, s.Writing, pages.Trap())
 	for {
-		n, size, ok := fpduAt(r.unread(), r.pos, r.markers)
+		n, size, ok := fpdu.At(r.unread(), r.pos, r.markers)
 		if !ok {
 			return nil, nil
 		}
@@ -114,9 +115,9 @@ func (r *reader) handUp(s Sink) (err, fault error) {
 		if r.end-r.start < size {
 			return nil, nil
 		}
-		u, err := open(r.buf[r.start:r.start+size], r.pos, n, r.markers, r.crc)
+		u, err := fpdu.Open(r.buf[r.start:r.start+size], r.pos, n, r.markers, r.crc)
 		if err != nil {
-			return err, nil
+			return damage(err), nil
 		}
 		r.start += size
 		r.passed(size)
@@ -126,6 +127,20 @@ func (r *reader) handUp(s Sink) (err, fault error) {
 			return err, nil
 		}
 	}
+}
+
+func lengthError(pos uint64, n int) error {
+	return &Error{Code: CodeMarker, Detail: fmt.Sprintf(
+		"FPDU at stream position %d: ULPDU length %d, expected at most %d", pos, n, MaxMULPDU)}
+}
+
+// damage is the Error for a frame that Open refused.
+func damage(err error) error {
+	d := err.(*fpdu.Damage)
+	if d.CRC {
+		return &Error{Code: CodeCRC, Detail: d.Detail}
+	}
+	return &Error{Code: CodeMarker, Detail: d.Detail}
 }
 
 // passed notes that an FPDU of size octets has been validated.
@@ -144,15 +159,15 @@ func (r *reader) passed(size int) {
 // says what was wrong with it.
 func (r *reader) place(s Sink) (bool, error) {
 	have := r.unread()
-	if r.crc || r.markers || r.refused || r.fenced.Load() || len(have) < lengthSize+headSize || r.direct == nil {
+	if r.crc || r.markers || r.refused || r.fenced.Load() || len(have) < fpdu.LengthSize+headSize || r.direct == nil {
 		return false, nil
 	}
-	n, size, _ := fpduAt(have, r.pos, false)
+	n, size, _ := fpdu.At(have, r.pos, false)
 	if size-len(have) < placeLimit {
 		return false, nil
 	}
 	r.idle(s)
-	head := have[lengthSize:]
+	head := have[fpdu.LengthSize:]
 	off, ok, err := s.Begin(head, n)
 	if err != nil {
 		return false, err
@@ -166,7 +181,7 @@ func (r *reader) place(s Sink) (bool, error) {
 		return false, err
 	}
 	// What follows the ULPDU, its pad and CRC first, goes to the buffer.
-	tail, ahead := padding(n)+crcSize, aheadSize
+	tail, ahead := fpdu.Padding(n)+fpdu.CRCSize, aheadSize
 	if r.series {
 		ahead = aheadLeast
 	}
@@ -265,7 +280,7 @@ func (r *reader) ended(err error) error {
 	if errors.Is(err, io.EOF) && r.start == r.end {
 		return io.EOF
 	}
-	if n, _, ok := fpduAt(r.unread(), r.pos, r.markers); ok {
+	if n, _, ok := fpdu.At(r.unread(), r.pos, r.markers); ok {
 		return r.cut(err, n)
 	}
 	return closedError(err, fmt.Sprintf("before the length field of the FPDU at stream position %d", r.pos))

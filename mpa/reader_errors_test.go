@@ -22,7 +22,7 @@ func TestAfterAnErrorNothingMoreIsHandedUp(t *testing.T) {
 	}{
 		{"CRC", Params{CRC: true}, flip, CodeCRC},
 		{"CRC with markers", Params{CRC: true, RecvMarkers: true}, flip, CodeCRC},
-		{"marker", Params{CRC: true, RecvMarkers: true}, func(f []byte) { f[512-112+3] ^= 4; putCRC(f, true) }, CodeMarker},
+		{"marker", Params{CRC: true, RecvMarkers: true}, func(f []byte) { f[512-112+3] ^= 4; putCRC(f) }, CodeMarker},
 		{"marker without CRC", Params{RecvMarkers: true}, func(f []byte) { f[512-112+3] ^= 4 }, CodeMarker},
 		{"length above the limit", Params{CRC: true}, func(f []byte) { f[0], f[1] = 0xfd, 0x01 }, CodeMarker},
 		{"greatest length", Params{}, func(f []byte) { f[0], f[1] = 0xff, 0xff }, CodeMarker},

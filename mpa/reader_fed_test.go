@@ -9,6 +9,8 @@ import (
 	"math/rand/v2"
 	"time"
 
+	"github.com/weft-rdma/weft/mpa/internal/fpdu"
+	"github.com/weft-rdma/weft/mpa/internal/fpdu/fpdutest"
 	"github.com/weft-rdma/weft/mpa/internal/turns"
 )
 
@@ -26,10 +28,10 @@ type fed struct {
 	windows [][]byte // kept for its memory
 }
 
-func (f *fed) close()                          {}
-func (f *fed) share() *turns.Turns             { return nil }
-func (f *fed) look(*readAhead) (int, error)    { return 0, errors.ErrUnsupported }
-func (f *fed) flush(*batch, Guard, bool) error { return errors.ErrUnsupported }
+func (f *fed) close()                               {}
+func (f *fed) share() *turns.Turns                  { return nil }
+func (f *fed) look(*readAhead) (int, error)         { return 0, errors.ErrUnsupported }
+func (f *fed) flush(*fpdu.Batch, Guard, bool) error { return errors.ErrUnsupported }
 
 func (f *fed) SetReadDeadline(t time.Time) error {
 	f.until = append(f.until, t)
@@ -117,11 +119,11 @@ func termsName(p Params) string { return fmt.Sprintf("crc=%t/markers=%t", p.CRC,
 // wireOf is the octets of ULPDUs of the lengths given, and where each FPDU
 // ends.
 func wireOf(p Params, lengths ...int) (ulpdus [][]byte, wire []byte, ends []int) {
-	ref := refStream{markers: p.RecvMarkers, crc: p.CRC}
+	ref := fpdutest.Stream{Markers: p.RecvMarkers, CRC: p.CRC}
 	for i, n := range lengths {
 		u := pattern(n, i)
 		ulpdus = append(ulpdus, u)
-		wire = append(wire, ref.send(u)...)
+		wire = append(wire, ref.Send(u)...)
 		ends = append(ends, len(wire))
 	}
 	return ulpdus, wire, ends

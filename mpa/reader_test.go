@@ -11,6 +11,9 @@ import (
 	"slices"
 	"syscall"
 	"testing"
+
+	"github.com/weft-rdma/weft/mpa/internal/fpdu"
+	"github.com/weft-rdma/weft/mpa/internal/fpdu/fpdutest"
 )
 
 // Segments of TCP need not begin with FPDUs: the length fields tell.
@@ -83,9 +86,9 @@ func TestAULPDUIsHandedUpWithTheLastOctetOfItsFrame(t *testing.T) {
 // one that the CRC does not bear out is noise.
 func TestAnEmptyULPDUIsHandedUp(t *testing.T) {
 	for _, p := range everyTerms {
-		ref := refStream{markers: p.RecvMarkers, crc: p.CRC}
+		ref := fpdutest.Stream{Markers: p.RecvMarkers, CRC: p.CRC}
 		s := &collector{}
-		if err := feed(&fed{wire: ref.send(nil)}, p).Receive(s); err != io.EOF {
+		if err := feed(&fed{wire: ref.Send(nil)}, p).Receive(s); err != io.EOF {
 			t.Errorf("%s: %v, expected EOF", termsName(p), err)
 		}
 		if len(s.got) != 1 || len(s.got[0]) != 0 {
@@ -274,7 +277,7 @@ func TestTheBufferGrowsWithWhatArrivesAndNotBeyondItsLimit(t *testing.T) {
 		}{
 			{"one octet", 0, single, wire[:100], firstReadBuffer, firstReadBuffer},
 			{"promise of a long frame", 0, single, wire[:firstReadBuffer-1], firstReadBuffer, firstReadBuffer},
-			{"one long frame", 0, single, wire[:65000], maxFPDU, 128 << 10},
+			{"one long frame", 0, single, wire[:65000], fpdu.MaxSize, 128 << 10},
 			{"flood", 0, whole, wire, defaultReadBuffer, defaultReadBuffer},
 			{"flood, limit chosen", 200 << 10, whole, wire, 128 << 10, 128 << 10},
 			{"flood, limit too small", 1, whole, wire, 64 << 10, 64 << 10},
@@ -317,8 +320,9 @@ func FuzzReceive(f *testing.F) {
 	}
 	f.Fuzz(func(t *testing.T, wire []byte, more uint16, seed uint64, crc, markers bool) {
 		wire = append(wire, pattern(int(more), 0)...)
-		ref := refStream{markers: markers, crc: crc}
-		want, code := ref.receive(wire)
+		ref := fpdutest.Stream{Markers: markers, CRC: crc}
+		want, end := ref.Receive(wire)
+		code := endCodes[end]
 		r := rand.New(rand.NewPCG(seed, 0))
 		most := 1 + r.IntN(1<<(4+r.IntN(13)))
 		p := Params{CRC: crc, RecvMarkers: markers}

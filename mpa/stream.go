@@ -7,6 +7,8 @@ import (
 	"io"
 	"net"
 	"time"
+
+	"github.com/weft-rdma/weft/mpa/internal/fpdu"
 )
 
 type stream struct {
@@ -23,7 +25,7 @@ type stream struct {
 
 func (s *stream) close() {}
 
-func (s *stream) flush(b *batch, g Guard, wait bool) error {
+func (s *stream) flush(b *fpdu.Batch, g Guard, wait bool) error {
 	if !wait {
 		return nil
 	}
@@ -34,7 +36,7 @@ func (s *stream) flush(b *batch, g Guard, wait bool) error {
 		g.Release()
 	}
 	// Frames that have left are told before more is written.
-	for whole := b.whole; !b.empty() && b.whole <= whole; {
+	for written := b.Written(); !b.Empty() && b.Written() <= written; {
 		if err := s.write(b); err != nil {
 			return err
 		}
@@ -43,18 +45,18 @@ func (s *stream) flush(b *batch, g Guard, wait bool) error {
 }
 
 // write writes what comes next of the batch.
-func (s *stream) write(b *batch) error {
+func (s *stream) write(b *fpdu.Batch) error {
 	s.line <- struct{}{}
 	defer func() { <-s.line }()
 	if s.over {
 		return net.ErrClosed
 	}
-	p := b.pieces[b.first]
-	p = p[:min(len(p), b.upTo(streamWrite))]
+	p := b.Pending()[0]
+	p = p[:min(len(p), b.UpTo(streamWrite))]
 	n, err := s.nc.Write(p)
 	s.stats.writes.Add(1)
-	b.wrote(n)
-	s.within = b.within()
+	b.Wrote(n)
+	s.within = b.Within()
 	if err == nil && n < len(p) {
 		return io.ErrShortWrite
 	}

@@ -19,6 +19,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/weft-rdma/weft/internal/pages"
+	"github.com/weft-rdma/weft/mpa/internal/fpdu"
 	"github.com/weft-rdma/weft/mpa/internal/socket"
 	"github.com/weft-rdma/weft/mpa/internal/turns"
 )
@@ -33,10 +34,10 @@ type tcp struct {
 
 	// The writer's, for tryWrite.
 	writeFn func(fd uintptr) bool
-	batch   *batch
+	batch   *fpdu.Batch
 	guard   Guard
 	wait    bool
-	whole   int // frames of the batch that had been written before
+	written uint64 // frames that had been before
 	wvec    socket.Vector
 	werr    error
 
@@ -95,9 +96,9 @@ func (s *tcp) SetReadDeadline(t time.Time) error     { return s.nc.SetReadDeadli
 
 // --- The way out
 
-func (s *tcp) flush(b *batch, g Guard, wait bool) error {
+func (s *tcp) flush(b *fpdu.Batch, g Guard, wait bool) error {
 	s.batch, s.guard, s.wait, s.werr = b, g, wait, nil
-	s.whole = b.whole
+	s.written = b.Written()
 	if err := s.rc.Write(s.writeFn); err != nil {
 		return err
 	}
@@ -107,15 +108,15 @@ func (s *tcp) flush(b *batch, g Guard, wait bool) error {
 // tryWrite writes until the batch is empty or the socket takes no more. False
 // asks RawConn to wait and to call again.
 func (s *tcp) tryWrite(fd uintptr) bool {
-	for !s.batch.empty() {
+	for !s.batch.Empty() {
 		if s.guard != nil && !s.guard.Acquire() {
 			s.werr = ErrRevoked
 			return true
 		}
-		n, errno := s.wvec.Write(fd, s.batch.pieces[s.batch.first:])
+		n, errno := s.wvec.Write(fd, s.batch.Pending())
 		var fault *MemoryError
 		if errno == unix.EFAULT {
-			fault = s.batch.unreadable()
+			fault = unreadable(s.batch)
 		}
 		if s.guard != nil {
 			s.guard.Release()
@@ -123,10 +124,10 @@ func (s *tcp) tryWrite(fd uintptr) bool {
 		switch errno {
 		case 0:
 			s.stats.writes.Add(1)
-			s.batch.wrote(n)
+			s.batch.Wrote(n)
 		case unix.EAGAIN:
 			// Frames that have left are told before more is waited for.
-			return !s.wait || s.batch.whole > s.whole
+			return !s.wait || s.batch.Written() > s.written
 		default:
 			if s.werr = os.NewSyscallError("writev", errno); fault != nil {
 				s.werr = fault
@@ -135,6 +136,14 @@ func (s *tcp) tryWrite(fd uintptr) bool {
 		}
 	}
 	return true
+}
+
+// unreadable says which frame the system could not read.
+func unreadable(b *fpdu.Batch) *MemoryError {
+	if frame, err := b.Unreadable(); err != nil {
+		return &MemoryError{Frame: frame, Err: err}
+	}
+	return nil
 }
 
 // --- The way in

@@ -1,12 +1,15 @@
 package mpa
 
-import "github.com/weft-rdma/weft/mpa/internal/turns"
+import (
+	"github.com/weft-rdma/weft/mpa/internal/fpdu"
+	"github.com/weft-rdma/weft/mpa/internal/turns"
+)
 
 // A transport moves octets between a Conn and its connection.
 type transport interface {
 	// flush writes the batch, all of it if wait is true. It holds g, if there
 	// is one, around attempts.
-	flush(b *batch, g Guard, wait bool) error
+	flush(b *fpdu.Batch, g Guard, wait bool) error
 	// read waits for octets, at least one, and is io.EOF at their end. They go
 	// to the buffer's room, which may rest meanwhile. Unless alone is set visitors may
 	// receive meanwhile: there are none if they left something to the reader.

@@ -212,7 +212,7 @@ func TestAFolderThatIsGoneIsMissed(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if diff := cmp.Diff([]string{"rdmap", "mpa", "mpa/internal/socket", "mpa/internal/turns", "iwarptest"}, g.Missing()); diff != "" {
+	if diff := cmp.Diff([]string{"rdmap", "mpa", "mpa/internal/fpdu", "mpa/internal/socket", "mpa/internal/turns", "iwarptest"}, g.Missing()); diff != "" {
 		t.Errorf("missing folders (-want +got):\n%s", diff)
 	}
 }

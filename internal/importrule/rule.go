@@ -20,7 +20,7 @@ var layers = []string{
 // parts are what a layer is put together from, by the layer. A part knows neither the
 // layer nor the other parts.
 var parts = map[string][]string{
-	"mpa": {"mpa/internal/socket", "mpa/internal/turns"},
+	"mpa": {"mpa/internal/fpdu", "mpa/internal/socket", "mpa/internal/turns"},
 }
 
 // beside has the folders that are not layers, with what of this module each may
@@ -50,9 +50,10 @@ var beside = map[string][]string{
 	"internal/verbsmodel":      {}, // tests
 	"internal/wiretest":        {"cm", "internal/nettest", "iwarptest", "memory", "mpa", "verbs"},
 
-	"nfs/internal/golden":       {"nfs", "oncrpc"},
-	"rpcrdma/internal/exchange": {"oncrpc", "rpcrdma/payload", "rpcrdma/wire"},
-	"rpcrdma/internal/worked":   {"rpcrdma/wire"},
+	"mpa/internal/fpdu/fpdutest": {},
+	"nfs/internal/golden":        {"nfs", "oncrpc"},
+	"rpcrdma/internal/exchange":  {"oncrpc", "rpcrdma/payload", "rpcrdma/wire"},
+	"rpcrdma/internal/worked":    {"rpcrdma/wire"},
 
 	// The peer for tests shares no code with what it tests.
 	"iwarptest": {},
@@ -63,7 +64,7 @@ const everything = "..."
 
 // socketless are the layers, and parts of them, that do without package net: connections
 // are made by cm and used by mpa, and what lies between knows streams only.
-var socketless = []string{"verbs", "memory", "rdmap", "ddp", "mpa/internal/socket", "mpa/internal/turns"}
+var socketless = []string{"verbs", "memory", "rdmap", "ddp", "mpa/internal/fpdu", "mpa/internal/socket", "mpa/internal/turns"}
 
 // llpless are the layers that run over any LLP: what assembles a stream, which is cm,
 // is what knows that it is MPA.
@@ -95,7 +96,7 @@ var withLibraries = []string{"cmd", "capture"}
 // testHelpers are imported by tests only, and by each other.
 var testHelpers = []string{
 	"iwarptest", "internal/nettest", "internal/pages/pagestest", "internal/records", "internal/rpctest", "internal/wiretest",
-	"nfs/internal/golden", "rpcrdma/internal/exchange", "rpcrdma/internal/worked",
+	"mpa/internal/fpdu/fpdutest", "nfs/internal/golden", "rpcrdma/internal/exchange", "rpcrdma/internal/worked",
 }
 
 // testLibraries are what test helpers that nobody else can import may import, as tests do.

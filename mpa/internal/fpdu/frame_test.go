@@ -1,4 +1,4 @@
-package mpa
+package fpdu
 
 // Frames against golden octets and against the reference.
 
@@ -8,14 +8,16 @@ import (
 	"fmt"
 	"slices"
 	"testing"
+
+	"github.com/weft-rdma/weft/mpa/internal/fpdu/fpdutest"
 )
 
 // encode is the wire octets of one ULPDU at a stream position.
 func encode(pos uint64, ulpdu []byte, markers, crc bool) []byte {
-	f := bytes.Repeat([]byte{0xee}, fpduSize(pos, len(ulpdu), markers))
+	f := bytes.Repeat([]byte{0xee}, Size(pos, len(ulpdu), markers))
 	h := min(len(ulpdu), 18)
 	half := h + (len(ulpdu)-h)/2
-	putFPDU(f, pos, len(ulpdu), ulpdu[:h], [][]byte{ulpdu[h:half], nil, ulpdu[half:]}, markers, crc)
+	put(f, pos, len(ulpdu), ulpdu[:h], [][]byte{ulpdu[h:half], nil, ulpdu[half:]}, markers, crc)
 	return f
 }
 
@@ -24,11 +26,11 @@ func decode(wire []byte, pos uint64, markers, crc bool) ([][]byte, error) {
 	wire = bytes.Clone(wire)
 	var got [][]byte
 	for len(wire) > 0 {
-		n, size, ok := fpduAt(wire, pos, markers)
+		n, size, ok := At(wire, pos, markers)
 		if !ok || size > len(wire) {
 			return got, fmt.Errorf("%d octets left over", len(wire))
 		}
-		u, err := open(wire[:size], pos, n, markers, crc)
+		u, err := Open(wire[:size], pos, n, markers, crc)
 		if err != nil {
 			return got, err
 		}
@@ -106,14 +108,14 @@ func TestFramesAreTheOctetsOfTheStandard(t *testing.T) {
 	for _, g := range goldens(t) {
 		t.Run(g.name, func(t *testing.T) {
 			got := encode(g.pos, g.ulpdu, g.markers, true)
-			front, back, open := bytes.Cut([]byte(g.wire), []byte("…"))
+			front, back, Open := bytes.Cut([]byte(g.wire), []byte("…"))
 			if f := unhex(t, string(front)); !bytes.HasPrefix(got, f) {
 				t.Errorf("begins with %x, expected %x", got[:min(len(f), len(got))], f)
 			}
-			if b := unhex(t, string(back)); open && !bytes.HasSuffix(got, b) {
+			if b := unhex(t, string(back)); Open && !bytes.HasSuffix(got, b) {
 				t.Errorf("ends with %x, expected %x", got[len(got)-len(b):], b)
 			}
-			if f := unhex(t, string(front)); !open && len(got) != len(f) {
+			if f := unhex(t, string(front)); !Open && len(got) != len(f) {
 				t.Errorf("%d octets, expected %d", len(got), len(f))
 			}
 			u, err := decode(got, g.pos, g.markers, true)
@@ -149,11 +151,11 @@ func TestPadIsZeroAndFillsUpToFourOctets(t *testing.T) {
 func TestFramesOfEveryLengthAreThoseOfTheReference(t *testing.T) {
 	for _, markers := range []bool{false, true} {
 		for _, crc := range []bool{false, true} {
-			ref := refStream{markers: markers, crc: crc}
+			ref := fpdutest.Stream{Markers: markers, CRC: crc}
 			for n := 1; n <= 2000; n++ {
-				pos := ref.pos
+				pos := ref.Pos
 				u := pattern(n, n)
-				want := ref.send(u)
+				want := ref.Send(u)
 				if got := encode(pos, u, markers, crc); !bytes.Equal(got, want) {
 					t.Fatalf("markers %t, crc %t, position %d, length %d:\n%x, expected\n%x", markers, crc, pos, n, got, want)
 				}
@@ -174,10 +176,10 @@ func TestFramesOfEveryLengthAreThoseOfTheReference(t *testing.T) {
 func TestTheLongestFrameIsOfTheLengthReservedForIt(t *testing.T) {
 	longest := 0
 	for pos := uint64(0); pos < 512; pos += 4 {
-		longest = max(longest, fpduSize(pos, MaxMULPDU, true))
+		longest = max(longest, Size(pos, MaxULPDU, true))
 	}
-	if longest != maxFPDU {
-		t.Errorf("the longest FPDU has %d octets, expected %d", longest, maxFPDU)
+	if longest != MaxSize {
+		t.Errorf("the longest FPDU has %d octets, expected %d", longest, MaxSize)
 	}
 }
 
@@ -191,7 +193,7 @@ func TestAnyBitThatFlipsIsACRCError(t *testing.T) {
 		if bit/8 == 4 || bit/8 == 5 {
 			continue // another length: another frame
 		}
-		if got, err := decode(bad, 0, true, true); !hasCode(err, CodeCRC) || len(got) != 0 {
+		if got, err := decode(bad, 0, true, true); !isDamage(err, true) || len(got) != 0 {
 			t.Fatalf("bit %d flipped: %v and %d ULPDUs, expected code 2 and none", bit, err, len(got))
 		}
 	}
@@ -202,7 +204,7 @@ func TestPadIsIgnoredExceptInTheCRC(t *testing.T) {
 	wire := encode(4, []byte{1, 2, 3}, false, true) // 0003 010203 000000 crc
 	bad := bytes.Clone(wire)
 	bad[6] = 0x55
-	if _, err := decode(bad, 4, false, true); !hasCode(err, CodeCRC) {
+	if _, err := decode(bad, 4, false, true); !isDamage(err, true) {
 		t.Errorf("pad changed: %v, expected code 2", err)
 	}
 	putCRC(bad, true)
@@ -230,11 +232,11 @@ func TestTheCodecAllocatesNothing(t *testing.T) {
 	u := pattern(1500, 1)
 	header, payload := u[:18], [][]byte{u[18:]}
 	for _, markers := range []bool{false, true} {
-		f := make([]byte, fpduSize(0, len(u), markers))
+		f := make([]byte, Size(0, len(u), markers))
 		if n := testing.AllocsPerRun(100, func() {
-			putFPDU(f, 0, len(u), header, payload, markers, true)
-			n, size, _ := fpduAt(f, 0, markers)
-			if _, err := open(f[:size], 0, n, markers, true); err != nil {
+			put(f, 0, len(u), header, payload, markers, true)
+			n, size, _ := At(f, 0, markers)
+			if _, err := Open(f[:size], 0, n, markers, true); err != nil {
 				t.Error(err)
 			}
 		}); n != 0 {
@@ -251,17 +253,17 @@ func FuzzFrames(f *testing.F) {
 	f.Add([]byte{253, 0}, uint16(4), false, true)
 	f.Fuzz(func(t *testing.T, lengths []byte, at uint16, markers, crc bool) {
 		pos := uint64(at) &^ 3
-		ref := refStream{markers: markers, crc: crc, pos: pos}
+		ref := fpdutest.Stream{Markers: markers, CRC: crc, Pos: pos}
 		var want [][]byte
 		var wire []byte
 		for pair := range slices.Chunk(lengths[:min(len(lengths), 20)], 2) {
 			n := int(pair[0])<<8 | int(pair[len(pair)-1])
-			if n == 0 || n > MaxMULPDU {
+			if n == 0 || n > MaxULPDU {
 				continue
 			}
 			u := pattern(n, len(wire))
-			here := ref.pos
-			w := ref.send(u)
+			here := ref.Pos
+			w := ref.Send(u)
 			if got := encode(here, u, markers, crc); !bytes.Equal(got, w) {
 				t.Fatalf("position %d, length %d: the frame differs from the reference's", here, n)
 			}
@@ -290,17 +292,17 @@ func BenchmarkCodec(b *testing.B) {
 func benchmarkPut(b *testing.B, n int, markers, crc bool) {
 	u := pattern(n, 1)
 	header, payload := u[:18], [][]byte{u[18:]}
-	f := make([]byte, fpduSize(0, n, markers))
+	f := make([]byte, Size(0, n, markers))
 	b.SetBytes(int64(n))
 	b.ReportAllocs()
 	for b.Loop() {
-		putFPDU(f, 0, n, header, payload, markers, crc)
+		put(f, 0, n, header, payload, markers, crc)
 	}
 }
 
 func benchmarkOpen(b *testing.B, n int, markers, crc bool) {
-	f := make([]byte, fpduSize(0, n, markers))
-	putFPDU(f, 0, n, nil, [][]byte{pattern(n, 1)}, markers, crc)
+	f := make([]byte, Size(0, n, markers))
+	put(f, 0, n, nil, [][]byte{pattern(n, 1)}, markers, crc)
 	g := bytes.Clone(f)
 	if markers || crc { // else payload is not looked at
 		b.SetBytes(int64(n))
@@ -308,9 +310,9 @@ func benchmarkOpen(b *testing.B, n int, markers, crc bool) {
 	b.ReportAllocs()
 	for b.Loop() {
 		if markers {
-			copy(g, f) // open takes them out
+			copy(g, f) // Open takes them out
 		}
-		if _, err := open(g, 0, n, markers, crc); err != nil {
+		if _, err := Open(g, 0, n, markers, crc); err != nil {
 			b.Fatal(err)
 		}
 	}

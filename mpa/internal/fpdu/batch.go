@@ -1,6 +1,6 @@
-package mpa
+package fpdu
 
-// The batch of frames on their way out: what Append gathers and Flush writes.
+// The batch of frames on their way out, which are written together.
 
 import (
 	"sync"
@@ -18,23 +18,23 @@ const (
 	batchPieces = 500
 	batchFrames = 2048
 
-	// copyLimit, in octets: a shorter piece of payload is copied, because a
+	// CopyLimit, in octets: a shorter piece of payload is copied, because a
 	// piece of its own in the vector costs more. See BenchmarkCopyLimit.
-	copyLimit = 4 << 10
+	CopyLimit = 4 << 10
 
 	// An arena is arenaSize octets at first and grows to arenaLimit, which
 	// takes all that a batch copies.
 	arenaSize  = 16 << 10
-	arenaLimit = batchCopied + maxFPDU
+	arenaLimit = batchCopied + MaxSize
 )
 
-// A batch owns the frames appended and not yet wholly written: as the pieces
+// A Batch owns the frames added and not yet wholly written: as the pieces
 // of a vector, in order, some of them in its arena and some in memory of the
 // ULP. It belongs to one goroutine at a time.
-type batch struct {
-	markers bool
-	crc     bool
-	refer   int // payload as long as this, in octets, is referred to and not copied; 0: none is
+type Batch struct {
+	Markers bool // frames have markers
+	CRC     bool // and CRCs; the fields are zero otherwise
+	Refer   int  // payload as long as this, in octets, is referred to and not copied; 0: none is
 
 	*batchSpace      // nil while the batch is empty
 	first       int  // pieces before it have been written
@@ -45,7 +45,7 @@ type batch struct {
 	sent   int // octets of it written
 	whole  int // frames of it wholly written
 
-	pos  uint64 // stream position of the batch's first octet
+	Pos  uint64 // stream position of the batch's first octet
 	done uint64 // frames before this batch, all written
 }
 
@@ -59,54 +59,65 @@ type batchSpace struct {
 
 var batchSpaces = sync.Pool{New: func() any { return new(batchSpace) }}
 
-func (b *batch) appended() uint64 { return b.done + uint64(b.frames()) }
-func (b *batch) written() uint64  { return b.done + uint64(b.whole) }
-func (b *batch) empty() bool      { return b.batchSpace == nil }
+// Appended counts the frames added since the stream began, and Written those that have
+// been written wholly.
+func (b *Batch) Appended() uint64 { return b.done + uint64(b.frames()) }
+func (b *Batch) Written() uint64  { return b.done + uint64(b.whole) }
 
-func (b *batch) frames() int {
-	if b.empty() {
+// Sent counts the octets of the stream that have been written.
+func (b *Batch) Sent() uint64 { return b.Pos + uint64(b.sent) }
+
+// Empty reports that nothing waits to be written.
+func (b *Batch) Empty() bool { return b.batchSpace == nil }
+
+// Pending returns what waits, in order; there is something.
+func (b *Batch) Pending() [][]byte { return b.pieces[b.first:] }
+
+func (b *Batch) frames() int {
+	if b.Empty() {
 		return 0
 	}
 	return len(b.ends)
 }
 
-func (b *batch) room() bool {
-	return b.empty() || b.octets < batchOctets && b.copied < batchCopied &&
+// Room reports that the batch is not full.
+func (b *Batch) Room() bool {
+	return b.Empty() || b.octets < batchOctets && b.copied < batchCopied &&
 		len(b.pieces) < batchPieces && len(b.ends) < batchFrames
 }
 
-// add adds the frame of one ULPDU, of n octets in header and payload. refer lets
-// it refer to payload. A fault in payload leaves a part of the frame, which truncate
+// Add adds the frame of one ULPDU, of n octets in header and payload. refer lets
+// it refer to payload. A fault in payload leaves a part of the frame, which Truncate
 // drops.
 //
 // Each writer begins with a small stack. From here to the CRC it is short enough not to
 // grow, which would take longer than the rest.
-func (b *batch) add(n int, header []byte, payload [][]byte, refer bool) {
-	if b.empty() {
+func (b *Batch) Add(n int, header []byte, payload [][]byte, refer bool) {
+	if b.Empty() {
 		b.batchSpace = batchSpaces.Get().(*batchSpace)
 	}
-	pos := b.pos + uint64(b.octets)
-	size := fpduSize(pos, n, b.markers)
+	pos := b.Pos + uint64(b.octets)
+	size := Size(pos, n, b.Markers)
 	if refer {
 		b.putReferring(n, header, payload)
 	} else {
-		putFPDU(b.take(size), pos, n, header, payload, b.markers, b.crc)
+		put(b.take(size), pos, n, header, payload, b.Markers, b.CRC)
 	}
 	b.octets += size
 	b.ends = append(b.ends, b.octets)
 }
 
-// refers reports whether a frame of a ULPDU of n octets is to refer to payload.
+// Refers reports whether a frame of a ULPDU of n octets is to refer to payload.
 // Markers cut payload into pieces too short for that, so with them all of it is copied.
-func (b *batch) refers(n int) bool { return b.refer > 0 && n >= b.refer }
+func (b *Batch) Refers(n int) bool { return b.Refer > 0 && n >= b.Refer }
 
-func (b *batch) putReferring(n int, header []byte, payload [][]byte) {
-	start := b.take(lengthSize + len(header))
+func (b *Batch) putReferring(n int, header []byte, payload [][]byte) {
+	start := b.take(LengthSize + len(header))
 	putStart(start, n, header)
 	sum := b.digest(0, start)
 	for _, p := range payload {
 		switch {
-		case len(p) >= b.refer:
+		case len(p) >= b.Refer:
 			b.pieces = append(b.pieces, p)
 			b.merge = false
 			sum = b.digest(sum, p)
@@ -114,15 +125,15 @@ func (b *batch) putReferring(n int, header []byte, payload [][]byte) {
 			sum = b.copy(sum, b.take(len(p)), p)
 		}
 	}
-	end := b.take(padding(n) + crcSize)
-	pad := end[:padding(n)]
+	end := b.take(Padding(n) + CRCSize)
+	pad := end[:Padding(n)]
 	clear(pad)
 	storeCRC(end[len(pad):], b.digest(sum, pad))
 }
 
 // digest adds p to a CRC, if there is one.
-func (b *batch) digest(sum uint32, p []byte) uint32 {
-	if !b.crc {
+func (b *Batch) digest(sum uint32, p []byte) uint32 {
+	if !b.CRC {
 		return 0
 	}
 	return updateCRC(sum, p)
@@ -130,8 +141,8 @@ func (b *batch) digest(sum uint32, p []byte) uint32 {
 
 // copy copies p to dst and adds it to a CRC, if there is one. The CRC is of what
 // will be sent.
-func (b *batch) copy(sum uint32, dst, p []byte) uint32 {
-	if !b.crc {
+func (b *Batch) copy(sum uint32, dst, p []byte) uint32 {
+	if !b.CRC {
 		copy(dst, p)
 		return 0
 	}
@@ -140,7 +151,7 @@ func (b *batch) copy(sum uint32, dst, p []byte) uint32 {
 
 // take extends the arena, and the batch, by n octets and returns them, to be
 // filled.
-func (b *batch) take(n int) []byte {
+func (b *Batch) take(n int) []byte {
 	b.copied += n
 	at := len(b.arena)
 	if cap(b.arena)-at < n {
@@ -160,8 +171,8 @@ func (b *batch) take(n int) []byte {
 	return b.arena[at:]
 }
 
-// wrote tells that the next n octets have been written.
-func (b *batch) wrote(n int) {
+// Wrote tells that the next n octets have been written.
+func (b *Batch) Wrote(n int) {
 	b.sent += n
 	if b.sent == b.octets {
 		b.reset()
@@ -182,12 +193,12 @@ func (b *batch) wrote(n int) {
 	}
 }
 
-// within reports that a frame has been written in part.
-func (b *batch) within() bool { return b.sent > b.start(b.whole) }
+// Within reports that a frame has been written in part.
+func (b *Batch) Within() bool { return b.sent > b.start(b.whole) }
 
-// upTo is the number of octets to be written next: n or more, up to the end of
+// UpTo is the number of octets to be written next: n or more, up to the end of
 // a frame, or all there is.
-func (b *batch) upTo(n int) int {
+func (b *Batch) UpTo(n int) int {
 	for _, end := range b.ends[b.whole:] {
 		if end-b.sent >= n {
 			return end - b.sent
@@ -197,8 +208,8 @@ func (b *batch) upTo(n int) int {
 }
 
 // reset begins a new batch after the last one, which has been written.
-func (b *batch) reset() {
-	b.pos += uint64(b.octets)
+func (b *Batch) reset() {
+	b.Pos += uint64(b.octets)
 	b.done += uint64(len(b.ends))
 	clear(b.pieces) // do not keep the ULP's memory
 	b.arena, b.pieces, b.ends = b.arena[:0], b.pieces[:0], b.ends[:0]
@@ -207,11 +218,11 @@ func (b *batch) reset() {
 	b.first, b.octets, b.copied, b.sent, b.whole, b.merge = 0, 0, 0, 0, 0, false
 }
 
-// truncate drops the frames from number n on, counted as appended counts, that
+// Truncate drops the frames from number n on, counted as Appended counts, that
 // have not begun to be written, and the part of a frame that a fault has left. The next frame takes the stream position of
 // the first one dropped.
-func (b *batch) truncate(n uint64) {
-	if b.empty() {
+func (b *Batch) Truncate(n uint64) {
+	if b.Empty() {
 		return
 	}
 	keep := 0
@@ -228,7 +239,7 @@ func (b *batch) truncate(n uint64) {
 }
 
 // trim drops the pieces behind the last frame.
-func (b *batch) trim() {
+func (b *Batch) trim() {
 	left, i := b.octets-b.sent, b.first
 	for ; left > 0; i++ {
 		p := &b.pieces[i]
@@ -242,9 +253,9 @@ func (b *batch) trim() {
 	}
 }
 
-// unreadable finds the first frame not yet written whose payload cannot be read; nil if
-// there is none.
-func (b *batch) unreadable() *MemoryError {
+// Unreadable finds the first frame not yet written whose payload cannot be read, counted
+// from 0, and says why; the error is nil if there is none.
+func (b *Batch) Unreadable() (frame uint64, err error) {
 	at := b.sent
 	for _, p := range b.pieces[b.first:] {
 		if n, err := pages.Readable(p); err != nil {
@@ -252,15 +263,15 @@ func (b *batch) unreadable() *MemoryError {
 			for b.ends[i] <= at+n {
 				i++
 			}
-			return &MemoryError{Frame: b.done + uint64(i), Err: err}
+			return b.done + uint64(i), err
 		}
 		at += len(p)
 	}
-	return nil
+	return 0, nil
 }
 
 // start is the offset in the batch of frame i, or of its end.
-func (b *batch) start(i int) int {
+func (b *Batch) start(i int) int {
 	if i == 0 {
 		return 0
 	}

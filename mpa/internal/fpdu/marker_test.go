@@ -1,4 +1,4 @@
-package mpa
+package fpdu
 
 // Markers: where they stand, where they point, and what a receiver does with
 // those that point elsewhere.
@@ -8,6 +8,8 @@ import (
 	"encoding/binary"
 	"math/rand/v2"
 	"testing"
+
+	"github.com/weft-rdma/weft/mpa/internal/fpdu/fpdutest"
 )
 
 // walk calls f for each marker on wire, which begins at pos with an FPDU, with
@@ -39,7 +41,7 @@ func walk(wire []byte, pos uint64, f func(at, start int)) {
 // Claims: MPA-4.3-1 MPA-4.3-3 MPA-4.3-4 MPA-4.3-5 MPA-4.3-7 MPA-4.3-10 MPA-4.3-11 MPA-4.2-2 MPA-4.2-3
 func TestEveryMarkerIsOnTheGridAndPointsToItsFrame(t *testing.T) {
 	r := rand.New(rand.NewPCG(1, 2))
-	b := batch{markers: true, crc: true}
+	b := Batch{Markers: true, CRC: true}
 	var wire []byte
 	for len(wire) < 1<<20 {
 		n := 1 + r.IntN(60)
@@ -50,7 +52,7 @@ func TestEveryMarkerIsOnTheGridAndPointsToItsFrame(t *testing.T) {
 		for _, p := range b.pieces {
 			wire = append(wire, p...)
 		}
-		b.wrote(b.octets)
+		b.Wrote(b.octets)
 	}
 	count, between := 0, 0
 	walk(wire, 0, func(at, start int) {
@@ -78,7 +80,7 @@ func TestEveryMarkerIsOnTheGridAndPointsToItsFrame(t *testing.T) {
 
 // Claims: MPA-7.1.1-4
 func TestWithoutMarkersNoneAreSent(t *testing.T) {
-	b := batch{}
+	b := Batch{}
 	b.append(2000, pattern(2000, 1), nil)
 	if b.octets != rawSize(2000) {
 		t.Errorf("a frame of %d octets, expected %d", b.octets, rawSize(2000))
@@ -93,12 +95,12 @@ func TestAMarkerThatPointsElsewhereIsAnErrorOnceTheCRCHolds(t *testing.T) {
 	} {
 		bad := encode(0, pattern(v.length, 1), true, true)
 		bad[v.marker+3] += 4
-		if _, err := decode(bad, 0, true, true); !hasCode(err, CodeCRC) {
+		if _, err := decode(bad, 0, true, true); !isDamage(err, true) {
 			t.Errorf("%+v wrong without its CRC: %v, expected code 2", v, err)
 		}
 		putCRC(bad, true)
 		for _, crc := range []bool{true, false} {
-			if got, err := decode(bad, 0, true, crc); !hasCode(err, CodeMarker) || len(got) != 0 {
+			if got, err := decode(bad, 0, true, crc); !isDamage(err, false) || len(got) != 0 {
 				t.Errorf("%+v wrong, CRC %t: %v, expected code 3", v, crc, err)
 			}
 		}
@@ -112,7 +114,7 @@ func TestReservedBitsOfAMarkerAreIgnoredExceptInTheCRC(t *testing.T) {
 		bad := encode(0, u, true, true)
 		bad[at], bad[at+1] = 0xff, 0xff
 		bad[at+3] |= 3
-		if _, err := decode(bad, 0, true, true); !hasCode(err, CodeCRC) {
+		if _, err := decode(bad, 0, true, true); !isDamage(err, true) {
 			t.Errorf("marker at %d changed without its CRC: %v, expected code 2", at, err)
 		}
 		putCRC(bad, true)
@@ -132,7 +134,7 @@ func TestAMarkerBetweenFramesBelongsToTheSecond(t *testing.T) {
 	wire := append(bytes.Clone(first), second...)
 	wire[512] ^= 1
 	got, err := decode(wire, 0, true, true)
-	if len(got) != 1 || !hasCode(err, CodeCRC) {
+	if len(got) != 1 || !isDamage(err, true) {
 		t.Errorf("%d ULPDUs and %v, expected the first one and code 2", len(got), err)
 	}
 }
@@ -142,9 +144,9 @@ func TestAMarkerBetweenFramesBelongsToTheSecond(t *testing.T) {
 // Claims: MPA-4.3-6
 func TestMarkersGoOnWhereSequenceNumbersWrap(t *testing.T) {
 	for _, pos := range []uint64{1<<32 - 600, 1<<32 - 512, 1<<32 - 4, 1<<64 - 600} {
-		ref := refStream{markers: true, crc: true, pos: pos}
+		ref := fpdutest.Stream{Markers: true, CRC: true, Pos: pos}
 		u := pattern(1400, 1)
-		want := ref.send(u)
+		want := ref.Send(u)
 		if got := encode(pos, u, true, true); !bytes.Equal(got, want) {
 			t.Errorf("position %d: the frame differs from the reference's", pos)
 		}

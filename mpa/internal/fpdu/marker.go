@@ -1,4 +1,4 @@
-package mpa
+package fpdu
 
 // Markers (RFC 5044 §4.2, §4.3): four octets at every multiple of 512 of the
 // stream position, which counts all octets of Full Operation in one direction,
@@ -17,8 +17,8 @@ package mpa
 import "encoding/binary"
 
 const (
-	markerSize    = 4
-	markerSpacing = 512
+	MarkerSize    = 4
+	MarkerSpacing = 512
 )
 
 // markersIn is the number of markers in an FPDU of raw octets (markers not
@@ -28,13 +28,13 @@ func markersIn(pos uint64, raw int) int {
 	if raw <= gap {
 		return 0
 	}
-	return 1 + (raw-gap-1)/(markerSpacing-markerSize)
+	return 1 + (raw-gap-1)/(MarkerSpacing-MarkerSize)
 }
 
 // toMarker is the number of octets from pos to the next marker, 0 when one is
 // due at pos.
 func toMarker(pos uint64) int {
-	return int(-pos % markerSpacing)
+	return int(-pos % MarkerSpacing)
 }
 
 func putMarker(b []byte, fpduptr int) {
@@ -59,8 +59,8 @@ type markedFrame struct {
 func (m *markedFrame) mark() {
 	if m.at == m.next {
 		putMarker(m.b[m.at:], m.at-m.start)
-		m.at += markerSize
-		m.next += markerSpacing
+		m.at += MarkerSize
+		m.next += MarkerSpacing
 	}
 }
 
@@ -80,13 +80,13 @@ func putMarked(f []byte, pos uint64, n int, header []byte, payload [][]byte) {
 	m.start = m.at
 	var field [4]byte
 	binary.BigEndian.PutUint16(field[:], uint16(n))
-	m.put(field[:lengthSize])
+	m.put(field[:LengthSize])
 	m.put(header)
 	for _, p := range payload {
 		m.put(p)
 	}
 	clear(field[:])
-	m.put(field[:padding(n)])
+	m.put(field[:Padding(n)])
 	m.mark() // RFC 5044 §4.3: one due right before the CRC is still inside
 }
 
@@ -99,18 +99,18 @@ func stripMarkers(f []byte, pos uint64, n int) (ulpdu []byte, agree bool) {
 	next := toMarker(pos)
 	if next == 0 {
 		agree = fpduptr(f) == 0
-		start = markerSize
-		next = markerSpacing
+		start = MarkerSize
+		next = MarkerSpacing
 	}
-	from := start + lengthSize
-	end := len(f) - crcSize
+	from := start + LengthSize
+	end := len(f) - CRCSize
 	to := from
 	for next < end {
 		to += copy(f[to:], f[from:next])
 		agree = agree && fpduptr(f[next:]) == next-start
-		from = next + markerSize
-		next += markerSpacing
+		from = next + MarkerSize
+		next += MarkerSpacing
 	}
 	copy(f[to:], f[from:end])
-	return f[start+lengthSize:][:n:n], agree
+	return f[start+LengthSize:][:n:n], agree
 }

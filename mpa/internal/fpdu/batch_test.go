@@ -1,4 +1,4 @@
-package mpa
+package fpdu
 
 // The batch: frames gathered, written in parts, dropped.
 
@@ -9,20 +9,21 @@ import (
 	"testing"
 
 	"github.com/weft-rdma/weft/internal/pages"
+	"github.com/weft-rdma/weft/mpa/internal/fpdu/fpdutest"
 )
 
 // append adds a frame as Conn.Append does, and appendCopy as Conn.AppendVolatile.
-func (b *batch) append(n int, header []byte, payload [][]byte) {
-	b.add(n, header, payload, b.refers(n))
+func (b *Batch) append(n int, header []byte, payload [][]byte) {
+	b.Add(n, header, payload, b.Refers(n))
 }
 
-func (b *batch) appendCopy(n int, header []byte, payload [][]byte) { b.add(n, header, payload, false) }
+func (b *Batch) appendCopy(n int, header []byte, payload [][]byte) { b.Add(n, header, payload, false) }
 
 // appendGuarded is append as its callers use it: the error is a fault in payload.
-func (b *batch) appendGuarded(n int, header []byte, payload [][]byte) (fault error) {
+func (b *Batch) appendGuarded(n int, header []byte, payload [][]byte) (fault error) {
 	defer func() {
 		if fault != nil {
-			b.truncate(b.appended())
+			b.Truncate(b.Appended())
 		}
 	}()
 	defer pages.Catch(&fault, payload, pages.Trap())
@@ -31,8 +32,8 @@ func (b *batch) appendGuarded(n int, header []byte, payload [][]byte) (fault err
 }
 
 // octetsOf is what a batch has still to write.
-func octetsOf(b *batch) []byte {
-	if b.empty() {
+func octetsOf(b *Batch) []byte {
+	if b.Empty() {
 		return nil
 	}
 	return bytes.Join(b.pieces[b.first:], nil)
@@ -40,18 +41,18 @@ func octetsOf(b *batch) []byte {
 
 // Claims: MPA-4.1-3 MPA-4.4-6 MPA-4.4-11
 func TestABatchIsTheFramesInOrderHoweverPayloadIsCut(t *testing.T) {
-	for _, b := range []batch{{}, {crc: true}, {refer: copyLimit}, {refer: copyLimit, crc: true}, {markers: true, crc: true}} {
-		t.Run(fmt.Sprintf("refer=%d/crc=%t/markers=%t", b.refer, b.crc, b.markers), func(t *testing.T) {
-			ref := refStream{markers: b.markers, crc: b.crc}
+	for _, b := range []Batch{{}, {CRC: true}, {Refer: CopyLimit}, {Refer: CopyLimit, CRC: true}, {Markers: true, CRC: true}} {
+		t.Run(fmt.Sprintf("refer=%d/crc=%t/markers=%t", b.Refer, b.CRC, b.Markers), func(t *testing.T) {
+			ref := fpdutest.Stream{Markers: b.Markers, CRC: b.CRC}
 			r := rand.New(rand.NewPCG(3, 4))
 			for range 5 { // batches
 				var want []byte
 				for range 40 {
-					u := pattern(1+r.IntN(3*copyLimit), r.IntN(256))
+					u := pattern(1+r.IntN(3*CopyLimit), r.IntN(256))
 					var cuts [][]byte
 					h := min(len(u), 1+r.IntN(30))
 					for rest := u[h:]; len(rest) > 0; {
-						k := min(len(rest), r.IntN(2*copyLimit))
+						k := min(len(rest), r.IntN(2*CopyLimit))
 						cuts = append(cuts, rest[:k])
 						rest = rest[k:]
 					}
@@ -60,23 +61,23 @@ func TestABatchIsTheFramesInOrderHoweverPayloadIsCut(t *testing.T) {
 					} else {
 						b.append(len(u), u[:h], cuts)
 					}
-					want = append(want, ref.send(u)...)
+					want = append(want, ref.Send(u)...)
 				}
 				if got := octetsOf(&b); !bytes.Equal(got, want) {
 					t.Fatal("the batch differs from the reference's stream")
 				}
-				b.wrote(len(want))
+				b.Wrote(len(want))
 			}
-			if b.appended() != 200 || b.written() != 200 || !b.empty() {
-				t.Errorf("%d appended, %d written, expected 200", b.appended(), b.written())
+			if b.Appended() != 200 || b.Written() != 200 || !b.Empty() {
+				t.Errorf("%d appended, %d written, expected 200", b.Appended(), b.Written())
 			}
 		})
 	}
 }
 
 func TestLongPayloadIsReferredToAndShortIsCopied(t *testing.T) {
-	b := batch{refer: copyLimit, crc: true}
-	long, short := pattern(copyLimit, 1), pattern(copyLimit-1, 2)
+	b := Batch{Refer: CopyLimit, CRC: true}
+	long, short := pattern(CopyLimit, 1), pattern(CopyLimit-1, 2)
 	header := pattern(18, 3)
 	b.append(18+len(long)+len(short), header, [][]byte{long, short})
 	if len(b.pieces) != 3 {
@@ -94,8 +95,8 @@ func TestLongPayloadIsReferredToAndShortIsCopied(t *testing.T) {
 }
 
 func TestPayloadIsCopiedWhateverItsLengthWhereThatIsAskedFor(t *testing.T) {
-	b := batch{refer: copyLimit, crc: true}
-	first, second := pattern(3*copyLimit, 1), pattern(copyLimit, 2)
+	b := Batch{Refer: CopyLimit, CRC: true}
+	first, second := pattern(3*CopyLimit, 1), pattern(CopyLimit, 2)
 	b.appendCopy(len(first)+len(second), nil, [][]byte{first, second})
 	want := octetsOf(&b)
 	clear(first)
@@ -107,9 +108,9 @@ func TestPayloadIsCopiedWhateverItsLengthWhereThatIsAskedFor(t *testing.T) {
 
 // Claims: MPA-5.1-4
 func TestSmallFramesAreOnePiece(t *testing.T) {
-	b := batch{refer: copyLimit}
+	b := Batch{Refer: CopyLimit}
 	b.append(64, pattern(64, 0), nil)
-	b.wrote(b.octets) // the arena is there
+	b.Wrote(b.octets) // the arena is there
 	for i := range 40 {
 		b.append(80, pattern(18, i), [][]byte{pattern(62, i)})
 	}
@@ -119,23 +120,23 @@ func TestSmallFramesAreOnePiece(t *testing.T) {
 }
 
 func TestFramesCountAsWrittenWhenTheirLastOctetIs(t *testing.T) {
-	b := batch{refer: copyLimit}
+	b := Batch{Refer: CopyLimit}
 	ends := []int{}
 	for i := range 4 {
-		n := []int{50, copyLimit + 100, 7, 3 * copyLimit}[i]
+		n := []int{50, CopyLimit + 100, 7, 3 * CopyLimit}[i]
 		b.append(n, nil, [][]byte{pattern(n, i)})
 		ends = append(ends, b.octets)
 	}
 	all := octetsOf(&b)
 	for at := 1; at <= len(all); at++ {
-		b.wrote(1)
+		b.Wrote(1)
 		want := 0
 		for _, e := range ends {
 			if e <= at {
 				want++
 			}
 		}
-		if got := b.written(); got != uint64(want) {
+		if got := b.Written(); got != uint64(want) {
 			t.Fatalf("%d octets written: %d frames counted, expected %d", at, got, want)
 		}
 		if !bytes.Equal(octetsOf(&b), all[at:]) {
@@ -147,15 +148,15 @@ func TestFramesCountAsWrittenWhenTheirLastOctetIs(t *testing.T) {
 // After the frames that have begun, another may follow at once, and with
 // markers it stands on the same grid.
 func TestTruncateKeepsWhatHasBegunAndTheStreamGoesOnBehindIt(t *testing.T) {
-	sizes := []int{300, copyLimit + 5, 40, 511, 2 * copyLimit}
-	for _, base := range []batch{{refer: copyLimit}, {markers: true, crc: true}} {
+	sizes := []int{300, CopyLimit + 5, 40, 511, 2 * CopyLimit}
+	for _, base := range []Batch{{Refer: CopyLimit}, {Markers: true, CRC: true}} {
 		for from := range uint64(7) {
 			for wrote := 0; wrote < 9000; wrote += 41 {
 				b := base
-				ref := refStream{markers: b.markers, crc: b.crc}
+				ref := fpdutest.Stream{Markers: b.Markers, CRC: b.CRC}
 				b.append(100, nil, [][]byte{pattern(100, 9)}) // an earlier batch
-				ref.send(pattern(100, 9))
-				b.wrote(b.octets)
+				ref.Send(pattern(100, 9))
+				b.Wrote(b.octets)
 				var frames [][]byte
 				for i, n := range sizes {
 					b.append(n, nil, [][]byte{pattern(n, i)})
@@ -164,32 +165,32 @@ func TestTruncateKeepsWhatHasBegunAndTheStreamGoesOnBehindIt(t *testing.T) {
 					break
 				}
 				for i, n := range sizes {
-					pos := ref.pos
-					f := ref.send(pattern(n, i))
-					begun := pos-(b.pos) < uint64(wrote)
+					pos := ref.Pos
+					f := ref.Send(pattern(n, i))
+					begun := pos-(b.Pos) < uint64(wrote)
 					if !begun && uint64(i)+1 >= from {
-						ref.pos = pos // it and the rest are dropped
+						ref.Pos = pos // it and the rest are dropped
 						break
 					}
 					frames = append(frames, f)
 				}
-				b.wrote(wrote)
-				before := b.written()
-				b.truncate(from)
-				if got, want := b.appended(), 1+uint64(len(frames)); got != want {
+				b.Wrote(wrote)
+				before := b.Written()
+				b.Truncate(from)
+				if got, want := b.Appended(), 1+uint64(len(frames)); got != want {
 					t.Fatalf("from %d after %d octets: %d frames remain, expected %d", from, wrote, got, want)
 				}
-				if got := b.written(); got != before {
+				if got := b.Written(); got != before {
 					t.Fatalf("from %d after %d octets: %d frames written, expected still %d", from, wrote, got, before)
 				}
 				b.append(22, pattern(22, 77), nil)
-				want := append(bytes.Join(frames, nil), ref.send(pattern(22, 77))...)[wrote:]
+				want := append(bytes.Join(frames, nil), ref.Send(pattern(22, 77))...)[wrote:]
 				if got := octetsOf(&b); !bytes.Equal(got, want) {
 					t.Fatalf("from %d after %d octets:\n%x\nremains to be written, expected\n%x", from, wrote, got, want)
 				}
-				b.wrote(len(want))
-				if !b.empty() || b.pos != ref.pos {
-					t.Fatalf("from %d after %d octets: the stream is at %d, expected %d", from, wrote, b.pos, ref.pos)
+				b.Wrote(len(want))
+				if !b.Empty() || b.Pos != ref.Pos {
+					t.Fatalf("from %d after %d octets: the stream is at %d, expected %d", from, wrote, b.Pos, ref.Pos)
 				}
 			}
 		}
@@ -202,22 +203,22 @@ func TestABatchIsFullAtItsLimits(t *testing.T) {
 		n       int
 		payload func() [][]byte
 		most    int
-		append  func(b *batch, n int, header []byte, payload [][]byte)
+		append  func(b *Batch, n int, header []byte, payload [][]byte)
 	}{
-		{"octets copied", copyLimit - 4, func() [][]byte { return [][]byte{pattern(copyLimit-4, 0)} }, batchCopied/(copyLimit-4) + 1, (*batch).append},
-		{"long octets copied", 64768, func() [][]byte { return [][]byte{pattern(64768, 0)} }, batchCopied/64768 + 1, (*batch).appendCopy},
-		{"octets", 64768, func() [][]byte { return [][]byte{pattern(64768, 0)} }, batchOctets/64768 + 1, (*batch).append},
-		{"frames", 4, func() [][]byte { return [][]byte{pattern(4, 0)} }, batchFrames, (*batch).append},
-		{"pieces", 20 * copyLimit, func() (p [][]byte) {
+		{"octets copied", CopyLimit - 4, func() [][]byte { return [][]byte{pattern(CopyLimit-4, 0)} }, batchCopied/(CopyLimit-4) + 1, (*Batch).append},
+		{"long octets copied", 64768, func() [][]byte { return [][]byte{pattern(64768, 0)} }, batchCopied/64768 + 1, (*Batch).appendCopy},
+		{"octets", 64768, func() [][]byte { return [][]byte{pattern(64768, 0)} }, batchOctets/64768 + 1, (*Batch).append},
+		{"frames", 4, func() [][]byte { return [][]byte{pattern(4, 0)} }, batchFrames, (*Batch).append},
+		{"pieces", 20 * CopyLimit, func() (p [][]byte) {
 			for range 20 {
-				p = append(p, pattern(copyLimit, 0))
+				p = append(p, pattern(CopyLimit, 0))
 			}
 			return p
-		}, batchPieces / 20, (*batch).append},
+		}, batchPieces / 20, (*Batch).append},
 	} {
-		b := batch{refer: copyLimit}
+		b := Batch{Refer: CopyLimit}
 		frames := 0
-		for b.room() && frames <= v.most {
+		for b.Room() && frames <= v.most {
 			v.append(&b, v.n, nil, v.payload())
 			frames++
 		}
@@ -227,23 +228,23 @@ func TestABatchIsFullAtItsLimits(t *testing.T) {
 		if cap(b.arena) > arenaLimit {
 			t.Errorf("%s: an arena of %d octets, expected at most %d", v.name, cap(b.arena), arenaLimit)
 		}
-		b.wrote(b.octets)
-		if !b.room() {
+		b.Wrote(b.octets)
+		if !b.Room() {
 			t.Errorf("%s: no room in an empty batch", v.name)
 		}
 		v.append(&b, v.n, nil, v.payload())
-		if !b.room() {
+		if !b.Room() {
 			t.Errorf("%s: no room for a second frame in the next batch", v.name)
 		}
 	}
 }
 
 func TestAWrittenBatchKeepsNoMemoryOfTheULP(t *testing.T) {
-	b := batch{refer: copyLimit}
-	b.append(copyLimit, nil, [][]byte{pattern(copyLimit, 1)})
+	b := Batch{Refer: CopyLimit}
+	b.append(CopyLimit, nil, [][]byte{pattern(CopyLimit, 1)})
 	space := b.batchSpace
-	b.wrote(b.octets)
-	if !b.empty() {
+	b.Wrote(b.octets)
+	if !b.Empty() {
 		t.Error("a batch that was written is not empty")
 	}
 	for _, p := range space.pieces[:cap(space.pieces)] {

@@ -1,9 +1,11 @@
-package mpa
+package fpdu
 
 import (
 	"bytes"
 	"encoding/binary"
 	"testing"
+
+	"github.com/weft-rdma/weft/mpa/internal/fpdu/fpdutest"
 )
 
 // The values are those of RFC 3720 appendix B.4, as they stand on the wire.
@@ -38,12 +40,12 @@ func TestTheCRCIsThatOfISCSI(t *testing.T) {
 		if got := updateCRC(0, f); got != 0x48674BC7 {
 			t.Errorf("%s: CRC over data and CRC is %08x, expected 48674bc7", v.name, got)
 		}
-		ref := newRefCRC()
+		ref := fpdutest.NewCRC()
 		for _, b := range v.data {
-			ref.add(b)
+			ref.Add(b)
 		}
-		if got := binary.LittleEndian.Uint32(f[len(v.data):]); got != ref.sum() {
-			t.Errorf("%s: %08x, the reference has %08x", v.name, got, ref.sum())
+		if got := binary.LittleEndian.Uint32(f[len(v.data):]); got != ref.Sum() {
+			t.Errorf("%s: %08x, the reference has %08x", v.name, got, ref.Sum())
 		}
 	}
 }

@@ -1,24 +1,25 @@
-package mpa
-
-// MPA's framing once more, octet by octet as RFC 5044 words it, slow and
+// Package fpdutest is MPA's framing once more, octet by octet as RFC 5044 words it, slow and
 // plain: what the fast code is compared with.
+package fpdutest
 
 import "encoding/binary"
 
-// refCRC is CRC32c bit by bit.
-type refCRC uint32
+// CRC is CRC32c bit by bit.
+type CRC uint32
 
-func newRefCRC() refCRC { return ^refCRC(0) }
+// NewCRC is that of no octets.
+func NewCRC() CRC { return ^CRC(0) }
 
 // addIf saves the time when nobody looks at the sum.
-func (c *refCRC) addIf(use bool, b byte) {
+func (c *CRC) addIf(use bool, b byte) {
 	if use {
-		c.add(b)
+		c.Add(b)
 	}
 }
 
-func (c *refCRC) add(b byte) {
-	*c ^= refCRC(b)
+// Add adds an octet.
+func (c *CRC) Add(b byte) {
+	*c ^= CRC(b)
 	for range 8 {
 		if *c&1 != 0 {
 			*c = *c>>1 ^ 0x82F63B78
@@ -28,32 +29,33 @@ func (c *refCRC) add(b byte) {
 	}
 }
 
-func (c refCRC) sum() uint32 { return uint32(^c) }
+// Sum is the value of the CRC field.
+func (c CRC) Sum() uint32 { return uint32(^c) }
 
-// A refStream is one direction of a stream.
-type refStream struct {
-	markers, crc bool
-	pos          uint64
+// A Stream is one direction of a stream.
+type Stream struct {
+	Markers, CRC bool
+	Pos          uint64
 }
 
-// send is the wire octets of one ULPDU.
-func (s *refStream) send(ulpdu []byte) []byte {
+// Send is the wire octets of one ULPDU.
+func (s *Stream) Send(ulpdu []byte) []byte {
 	var wire []byte
-	sum := newRefCRC()
+	sum := NewCRC()
 	start := uint64(0)
 	begun := false
 	emit := func(b byte) {
 		wire = append(wire, b)
-		sum.addIf(s.crc, b)
-		s.pos++
+		sum.addIf(s.CRC, b)
+		s.Pos++
 	}
 	mark := func() {
-		if !s.markers || s.pos%512 != 0 {
+		if !s.Markers || s.Pos%512 != 0 {
 			return
 		}
 		ptr := uint64(0)
 		if begun {
-			ptr = s.pos - start
+			ptr = s.Pos - start
 		}
 		emit(0)
 		emit(0)
@@ -63,7 +65,7 @@ func (s *refStream) send(ulpdu []byte) []byte {
 	put := func(b byte) {
 		mark()
 		if !begun {
-			begun, start = true, s.pos
+			begun, start = true, s.Pos
 		}
 		emit(b)
 	}
@@ -76,30 +78,39 @@ func (s *refStream) send(ulpdu []byte) []byte {
 		put(0)
 	}
 	mark()
-	field := sum.sum()
-	if !s.crc {
+	field := sum.Sum()
+	if !s.CRC {
 		field = 0
 	}
 	wire = binary.LittleEndian.AppendUint32(wire, field)
-	s.pos += 4
+	s.Pos += 4
 	return wire
 }
 
-// receive takes the ULPDUs out of wire. code is what ends them: 0 for the end
-// between FPDUs, else MPA's error code.
-func (s *refStream) receive(wire []byte) (ulpdus [][]byte, code Code) {
+// An End is how a stream ends.
+type End int
+
+const (
+	Whole      End = iota // between FPDUs
+	Cut                   // within one
+	Damaged               // by a CRC that does not hold
+	Misaligned            // by a marker or a length that cannot be
+)
+
+// Receive takes the ULPDUs out of wire.
+func (s *Stream) Receive(wire []byte) (ulpdus [][]byte, end End) {
 	type short struct{}
 	defer func() {
 		switch e := recover().(type) {
 		case nil:
 		case short:
-			code = CodeClosed
+			end = Cut
 		default:
 			panic(e)
 		}
 	}()
 	for len(wire) > 0 {
-		sum := newRefCRC()
+		sum := NewCRC()
 		start := uint64(0)
 		begun, agree := false, true
 		octet := func() byte {
@@ -108,18 +119,18 @@ func (s *refStream) receive(wire []byte) (ulpdus [][]byte, code Code) {
 			}
 			b := wire[0]
 			wire = wire[1:]
-			s.pos++
+			s.Pos++
 			return b
 		}
 		mark := func() {
-			if !s.markers || s.pos%512 != 0 {
+			if !s.Markers || s.Pos%512 != 0 {
 				return
 			}
-			at := s.pos
+			at := s.Pos
 			var m [4]byte
 			for i := range m {
 				m[i] = octet()
-				sum.addIf(s.crc, m[i])
+				sum.addIf(s.CRC, m[i])
 			}
 			ptr := uint64(binary.BigEndian.Uint16(m[2:]) &^ 3)
 			if !begun {
@@ -131,16 +142,16 @@ func (s *refStream) receive(wire []byte) (ulpdus [][]byte, code Code) {
 		take := func() byte {
 			mark()
 			if !begun {
-				begun, start = true, s.pos
+				begun, start = true, s.Pos
 			}
 			b := octet()
-			sum.addIf(s.crc, b)
+			sum.addIf(s.CRC, b)
 			return b
 		}
 		n := int(take()) << 8
 		n |= int(take())
 		if n > 64768 {
-			return ulpdus, CodeMarker
+			return ulpdus, Misaligned
 		}
 		u := make([]byte, n)
 		for i := range u {
@@ -154,13 +165,13 @@ func (s *refStream) receive(wire []byte) (ulpdus [][]byte, code Code) {
 		for i := range field {
 			field[i] = octet()
 		}
-		if s.crc && binary.LittleEndian.Uint32(field[:]) != sum.sum() {
-			return ulpdus, CodeCRC
+		if s.CRC && binary.LittleEndian.Uint32(field[:]) != sum.Sum() {
+			return ulpdus, Damaged
 		}
 		if !agree {
-			return ulpdus, CodeMarker
+			return ulpdus, Misaligned
 		}
 		ulpdus = append(ulpdus, u)
 	}
-	return ulpdus, 0
+	return ulpdus, Whole
 }

@@ -1,4 +1,4 @@
-package mpa
+package fpdu
 
 // The CRC field of an FPDU (RFC 5044 §4.4): CRC32c as iSCSI's digests are
 // computed, stored least significant octet first, over everything of the FPDU
@@ -10,8 +10,8 @@ import (
 	"github.com/weft-rdma/weft/internal/crc32c"
 )
 
-// crcSize is the length of the CRC field, present whether CRC is used or not.
-const crcSize = 4
+// CRCSize is the length of the CRC field, present whether CRC is used or not.
+const CRCSize = 4
 
 // updateCRC adds p to sum, the CRC of what comes before, 0 at first.
 func updateCRC(sum uint32, p []byte) uint32 { return crc32c.Update(sum, p) }
@@ -27,7 +27,7 @@ func storeCRC(field []byte, sum uint32) { binary.LittleEndian.PutUint32(field, s
 // or with zeros when CRC is not in use: the field may then hold anything, and
 // zeros tell nobody what was in the memory before.
 func putCRC(f []byte, use bool) {
-	at := len(f) - crcSize
+	at := len(f) - CRCSize
 	var sum uint32
 	if use {
 		sum = updateCRC(0, f[:at])
@@ -38,6 +38,6 @@ func putCRC(f []byte, use bool) {
 // crcHolds reports whether the last four octets of the frame f are the CRC of
 // the rest.
 func crcHolds(f []byte) bool {
-	at := len(f) - crcSize
+	at := len(f) - CRCSize
 	return updateCRC(0, f[:at]) == binary.LittleEndian.Uint32(f[at:])
 }
