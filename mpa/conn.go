@@ -4,8 +4,24 @@
 //
 // A stream begins with start-up, one side as Initiator and one as Responder,
 // which settles its [Params]. Then it is in Full Operation, as a [Conn]: each
-// ULPDU travels in one FPDU, with its length, a CRC32c unless both sides did
-// without, and markers where the receiver asked for them.
+// ULPDU travels in one FPDU, with its length, a CRC32c unless both sides declined it,
+// and markers where the receiver asked for them.
+//
+// # The flow
+//
+//  1. Out: [Conn.Append] frames ULPDUs into a batch (internal/fpdu). Long payload is
+//     referred to, not copied.
+//  2. [Conn.Flush] writes the batch: over TCP on Linux by writev (internal/socket), under
+//     the [Guard] and without waiting; over any other net.Conn by writes that wait.
+//  3. In: the reader, in [Conn.Receive], reads as much as there is into the read-ahead
+//     buffer, checks each FPDU where it lies, and hands its ULPDU to the [Sink].
+//  4. A consumer may receive in the reader's place, with [Conn.Poll] and [Conn.Wait]:
+//     internal/turns decides when.
+//
+// # Locking
+//
+// A Conn has no lock. Its sending half belongs to one goroutine at a time, by the rules of
+// its user; its receiving half to who has the token of internal/turns.
 package mpa
 
 // A stream in Full Operation: FPDUs over a connection, in both directions.
@@ -27,9 +43,9 @@ import (
 //
 // The sending half (MULPDU, Fenced, Room, Append, AppendVolatile, Appended,
 // Written, Flush, Truncate, Guard) belongs to one goroutine at a time, the
-// receiving half (Receive, Drain) to one goroutine, which shares it with those in
-// Poll. The two, and all other methods, may be used at the same time. Close and
-// Reset end what waits in Flush or Receive.
+// receiving half (Receive, Drain) to one goroutine, which shares it with callers of Poll
+// and Wait. The two, and all other methods, may be used at the same time. Close and
+// Reset end Flush, Receive and Wait.
 //
 // Over a *net.TCPConn on Linux long payload is not copied on its way out, if no
 // markers are sent; and on its way in it is read straight to its place, if
@@ -326,8 +342,8 @@ func (c *Conn) CloseWrite() error {
 // Reset ends both halves at once, by RST if the connection is one of TCP or has
 // a SetLinger of its own. Any other is closed within an FPDU, which has begun to
 // be sent already or gets one octet for that: so the peer does not take the end
-// for a graceful one. That takes at most 100 ms, if the peer does not read, and
-// is in vain then. It must not be called from within a Guard, or Window or Release
+// for a graceful one. If the peer does not read, Reset gives up on that octet after
+// 100 ms. It must not be called from within a Guard, or Window or Release
 // of a Sink.
 func (c *Conn) Reset() error {
 	c.transport.close()

@@ -9,10 +9,9 @@ import (
 	"github.com/weft-rdma/weft/mpa/internal/socket"
 )
 
-// TCP is asked again after so many octets of the stream, since the path and what
-// TCP knows of the peer's window change: the latter mostly in the beginning. Each
-// answer that is that of before doubles the distance to the next question, as one
-// costs as much as sending some KiB.
+// TCP is asked again after so many octets of the stream, since the path changes, and
+// since TCP learns about the peer's window, mostly in the beginning. A question costs as
+// much as sending some KiB: each answer that has not changed doubles the interval.
 const (
 	emssSoonest = 64 << 10
 	emssLatest  = 4 << 20

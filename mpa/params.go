@@ -59,8 +59,8 @@ func (r RTR) String() string {
 }
 
 // NotNegotiated stands for an IRD or ORD that start-up leaves to the ULP
-// (RFC 6581 §9.1: all ones). As a limit it is above every value that can be
-// negotiated, so that the smaller of it and a ULP's own limit is the latter.
+// (RFC 6581 §9.1: all ones). It is above every value that can be negotiated:
+// min(NotNegotiated, limit) is limit.
 const NotNegotiated uint16 = 0x3FFF
 
 // Limits of a ULPDU, in octets (RFC 5044 §3: MULPDU).

@@ -132,11 +132,11 @@ func (r *Request) Close() error {
 	if err := r.claim(nil); err != nil {
 		return err
 	}
-	r.settle()
+	r.stopTimer()
 	return r.nc.Close()
 }
 
-// answer sends the Reply and takes the Request out of the timer's hands.
+// answer sends the Reply and ends the time limit.
 func (r *Request) answer(ctx context.Context, f Frame) error {
 	if err := checkPrivateData(f.PrivateData, f.Enhanced); err != nil {
 		return err
@@ -149,7 +149,7 @@ func (r *Request) answer(ctx context.Context, f Frame) error {
 	w := begin(ctx, r.nc, -1, "")
 	err := r.send(w, f)
 	w.end()
-	if late := r.settle(); late != nil {
+	if late := r.stopTimer(); late != nil {
 		err = late
 	}
 	if err != nil {
@@ -180,8 +180,8 @@ func (r *Request) claim(cut context.CancelFunc) error {
 	return nil
 }
 
-// settle ends the time limit and returns the error if it had been reached.
-func (r *Request) settle() error {
+// stopTimer ends the time limit and returns the error if it had been reached.
+func (r *Request) stopTimer() error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.settled = true

@@ -275,9 +275,9 @@ func (w *wait) write(f Frame) error {
 	return err
 }
 
-// drop closes the connection of a start-up that has failed, after the wait. A peer
-// that has been told everything may be in Full Operation: it must not take the end
-// for a graceful one.
+// drop closes the connection of a start-up that has failed, after the wait. If
+// the whole frame has left, the peer may be in Full Operation: it must not take the end for
+// a graceful one.
 func (w *wait) drop() {
 	if w.said {
 		_ = reset(w.nc)

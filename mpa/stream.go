@@ -35,7 +35,7 @@ func (s *stream) flush(b *fpdu.Batch, g Guard, wait bool) error {
 		}
 		g.Release()
 	}
-	// Frames that have left are told before more is written.
+	// Flush returns when a frame has left, so that it can be accounted for.
 	for written := b.Written(); !b.Empty() && b.Written() <= written; {
 		if err := s.write(b); err != nil {
 			return err

@@ -2,11 +2,11 @@ package mpa
 
 // The transport of a TCP connection on Linux: attempts that never wait, by readv
 // and writev on the non-blocking socket, and the runtime's network poller to
-// wait in between. Who reads, and who waits, is for package turns to say.
+// wait in between. Package turns decides who reads and who waits.
 //
 // The poller is edge-triggered, and RawConn forgets that the socket was ready
 // when it is entered. So an attempt that may be followed by a wait is made
-// within RawConn, which waits when it is told that the attempt failed.
+// within RawConn, which waits when the attempt reports failure.
 
 import (
 	"fmt"
@@ -126,7 +126,7 @@ func (s *tcp) tryWrite(fd uintptr) bool {
 			s.stats.writes.Add(1)
 			s.batch.Wrote(n)
 		case unix.EAGAIN:
-			// Frames that have left are told before more is waited for.
+			// Flush returns when a frame has left, so that it can be accounted for.
 			return !s.wait || s.batch.Written() > s.written
 		default:
 			if s.werr = os.NewSyscallError("writev", errno); fault != nil {
@@ -169,7 +169,7 @@ func (s *tcp) Try(fd uintptr) (int, error) {
 // Rest gives back the buffer, as the wait may be long.
 func (s *tcp) Rest() { s.ahead.rest() }
 
-// got is what a read comes to that was not in vain.
+// got is the result of a read that found octets, their end, or an error.
 func (s *tcp) got(n int, errno syscall.Errno) (int, error) {
 	switch {
 	case errno != 0:
@@ -189,8 +189,8 @@ func (s *tcp) look(a *readAhead) (int, error) {
 	return s.seen, s.lookErr
 }
 
-// looksToYield is after how many looks in vain a visitor lets others run: somebody may wait
-// for its processor. Where the peer is on another an answer comes before.
+// looksToYield is after how many looks that found nothing a visitor lets other threads run:
+// the peer may be waiting for this processor. A peer on another one answers sooner.
 const looksToYield = 16
 
 // tryLook reads once, for a visitor.

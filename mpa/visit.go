@@ -26,8 +26,8 @@ func (c *Conn) Poll() bool {
 	failed := r.failed != nil
 	c.turns.Exit(n, failed || r.start < r.end)
 	if failed {
-		// Receive may be waiting for octets, and was not told that these came: the
-		// network poller forgets what is read before it looks.
+		// Receive may be waiting for octets, and not have noticed these: the network
+		// poller forgets octets that are read before it looks.
 		c.turns.InterruptReader()
 	}
 	return n > 0

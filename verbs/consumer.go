@@ -1,8 +1,8 @@
 package verbs
 
-// This file is the consumer of a completion queue in the place of those who receive:
-// who polls receives what has arrived, and who waits waits for octets, so that nobody
-// has to wake it.
+// This file lets the consumer of a completion queue receive in its own goroutine, so that
+// nobody has to wake it: Poll looks into the connections, Wait waits in the place of a
+// connection's reader (leader and followers, see package mpa).
 
 import (
 	"context"

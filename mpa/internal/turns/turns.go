@@ -56,7 +56,7 @@ type Turns struct {
 	parked  bool  // the last Read had to wait
 	n       int   // octets that it found,
 	err     error // or their end
-	tries   int   // of it, in vain
+	tries   int   // of it that found nothing
 	began   time.Time
 	yielder yielder
 
@@ -152,7 +152,7 @@ func (t *Turns) Read(r Reader, partial bool) (n int, err error) {
 		t.give()
 		t.sleep()
 		t.take()
-	case t.yielder.pays(): // who waits for what was handed up goes first
+	case t.yielder.pays(): // the consumer of what was handed up goes first
 		t.give()
 		runtime.Gosched()
 		t.take()
@@ -175,7 +175,7 @@ func (t *Turns) Read(r Reader, partial bool) (n int, err error) {
 }
 
 // step tries to read. False has the Source wait. It ends without the token if a visitor has
-// that, or visitors have come for long: the Source, entered anew, tells of its end.
+// it, or if the reader is to sleep; entering the Source again shows whether it has ended.
 func (t *Turns) step(fd uintptr) bool {
 	for {
 		if !t.holds && !t.token.tryTake() {

@@ -2,20 +2,20 @@ package turns
 
 import "time"
 
-// This file decides whether a reader lets the others of its core run once before it
-// parks. Is the peer one of them then its answer may be there, and neither side has
-// to be woken: a third of what an event costs. The reader goes on with that only as
-// long as it pays.
+// This file decides whether a reader lets other threads of its processor run once before
+// it parks. If the peer is one of them its answer may have arrived then, and neither side
+// has to be woken: that takes a seventh off an event-driven ping-pong. The reader goes on
+// with it only as long as it pays.
 //
-// It is for processes that are bound to one processor. Elsewhere the system puts the
-// two ends of a ping-pong on one core because they sleep in turns; those that yield
-// do not sleep, are spread, and take twice as long.
+// It is for programs that are bound to one processor. Elsewhere the system puts the
+// two ends of a ping-pong on one core because they sleep in turns; ends that yield
+// do not sleep, are moved apart, and take twice as long.
 
 const (
-	// yieldTries is how often it looks whether something has come.
+	// yieldTries is how often it looks for octets.
 	yieldTries = 3
 
-	// A wait of yieldLong has others to thank for it than the peer.
+	// A yield that takes yieldLong let somebody else run than the peer.
 	yieldLong = 100 * time.Microsecond
 
 	yieldCredit = 8  // failures after a success that it takes to stop
@@ -23,15 +23,15 @@ const (
 	yieldRun    = 16 // successes after which it parks: others wait for the network poller
 )
 
-// A yielder decides it for the reader of one connection.
+// A yielder decides for the reader of one connection.
 type yielder struct {
-	on      bool // it is not out of the question
+	on      bool // there is one processor
 	credit  int  // failures left
 	skipped int  // waits since the last try
 	run     int  // successes since it parked last
 }
 
-// pays reports that it did so lately.
+// pays reports whether yielding has paid lately.
 func (y *yielder) pays() bool { return y.credit > 0 && y.run < yieldRun }
 
 // due reports whether the wait that comes may be worth it.
