@@ -152,16 +152,16 @@ func (t *Terminate) Parse(b []byte) bool {
 		r = false
 	}
 	if m || d {
-		part, ok := t.take(&rest, terminateLengthLen)
+		part, ok := t.cut(&rest, terminateLengthLen)
 		if t.M = m && ok; t.M {
 			t.SegmentLength = binary.BigEndian.Uint16(part)
 		}
 	}
 	if d && len(rest) > 0 {
-		t.DDPHeader, _ = t.take(&rest, ddp.HeaderLen(rest))
+		t.DDPHeader, _ = t.cut(&rest, ddp.HeaderLen(rest))
 	}
 	if r {
-		if part, ok := t.take(&rest, ReadRequestLen); ok {
+		if part, ok := t.cut(&rest, ReadRequestLen); ok {
 			t.R = t.ReadRequest.Parse(part) == nil
 		}
 	}
@@ -181,9 +181,9 @@ func swapped(b []byte) bool {
 		len(b) > terminateControlLen && flags&(flagLength|flagDDP|flagRequest) == 0 && flags&swappedDDP != 0
 }
 
-// take cuts n octets off rest. When they are not there it leaves nothing, as
-// what follows cannot be found either.
-func (t *Terminate) take(rest *[]byte, n int) (part []byte, ok bool) {
+// cut takes n octets off rest. If there are fewer it drops them all, as what follows
+// cannot be found either.
+func (t *Terminate) cut(rest *[]byte, n int) (part []byte, ok bool) {
 	if len(*rest) < n {
 		t.Truncated = true
 		*rest = nil

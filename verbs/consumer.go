@@ -100,8 +100,8 @@ func (cq *CQ) lead(ctx context.Context) bool {
 	return led
 }
 
-// leave leaves what arrives to the readers, as somebody is about to sleep; needs mu.
-func (cq *CQ) leave() {
+// leaveToReaders leaves what arrives to the readers, as somebody is about to sleep; needs mu.
+func (cq *CQ) leaveToReaders() {
 	if cq.cfg.Spin <= 0 && len(cq.pollers) != 1 {
 		return // nobody has looked into any
 	}

@@ -97,7 +97,7 @@ func (r *RNIC) CreateCQ(cfg CQConfig) (*CQ, error) {
 	case len(r.cqs) >= r.limits.CQs:
 		return nil, r.limited(verb, ErrResources, "CQs", "the limit is %d completion queues", r.limits.CQs)
 	}
-	if err := r.takeEntries(verb, cfg.Entries); err != nil {
+	if err := r.reserveEntries(verb, cfg.Entries); err != nil {
 		return nil, err
 	}
 	r.cqs[cq] = struct{}{}
@@ -117,8 +117,8 @@ func (r *RNIC) checkEntries(verb string, n int) error {
 	return nil
 }
 
-// takeEntries counts n more entries of CQs, or fewer if n is negative; needs mu.
-func (r *RNIC) takeEntries(verb string, n int) error {
+// reserveEntries counts n more entries of CQs, or fewer if n is negative; needs mu.
+func (r *RNIC) reserveEntries(verb string, n int) error {
 	if l := r.limits.TotalCQEntries; n > 0 && l > 0 && n > l-r.cqEntries {
 		return r.limited(verb, ErrResources, "TotalCQEntries", "%d more entries, of %d in all completion queues together %d are left", n, l, l-r.cqEntries)
 	}
@@ -229,7 +229,7 @@ func (cq *CQ) Wait(ctx context.Context) error {
 	defer func() {
 		// Somebody else may be waiting for the same completions, or for others.
 		if cq.waiters--; cq.waiters > 0 && (cq.tail != cq.head || cq.dead || cq.failed != nil) {
-			cq.rouse()
+			cq.wakeWaiter()
 		}
 		cq.mu.Unlock()
 	}()
@@ -246,7 +246,7 @@ func (cq *CQ) Wait(ctx context.Context) error {
 		if cq.tail != cq.head || cq.check("wait") != nil {
 			continue // lead has let go of mu
 		}
-		cq.leave()
+		cq.leaveToReaders()
 		cq.mu.Unlock()
 		select {
 		case <-cq.wake:
@@ -266,8 +266,8 @@ func (cq *CQ) any() bool {
 	return cq.tail != cq.head
 }
 
-// rouse wakes a waiter; needs mu.
-func (cq *CQ) rouse() {
+// wakeWaiter wakes a goroutine in Wait; needs mu.
+func (cq *CQ) wakeWaiter() {
 	if cq.leading != nil && cq.waiters == 1 {
 		cq.leading.Interrupt()
 		return
@@ -314,7 +314,7 @@ func (cq *CQ) push(wc *WC) bool {
 	cq.tail++
 	cq.counts.MostUsed = max(cq.counts.MostUsed, int(cq.tail-cq.head))
 	if cq.waiters > 0 {
-		cq.rouse()
+		cq.wakeWaiter()
 	}
 	fire := cq.armed == NotifyNext || cq.armed == NotifySolicited && (wc.Solicited || wc.Status != Success)
 	if fire {

@@ -46,11 +46,11 @@ func (cq *CQ) Resize(entries int) (int, error) {
 	ring := make([]WC, ringSize(entries)) // before the lock: it may take a while
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if err := r.takeEntries(verb, entries-was); err != nil {
+	if err := r.reserveEntries(verb, entries-was); err != nil {
 		return 0, err
 	}
 	if err := cq.replace(verb, ring, entries); err != nil {
-		_ = r.takeEntries(verb, was-entries) // giving back never fails
+		_ = r.reserveEntries(verb, was-entries) // giving back never fails
 		return 0, err
 	}
 	return entries, nil
@@ -132,7 +132,7 @@ func (cq *CQ) Fail() error {
 	}
 	cq.failed = errCQFailed
 	cq.armed = notifyNone
-	cq.rouse()
+	cq.wakeWaiter()
 	cq.mu.Unlock()
 	cq.rnic.raise(Event{ID: EventCQOperation, CQ: cq, Err: errCQFailed})
 	cq.endQPs()
@@ -162,7 +162,7 @@ func (cq *CQ) Destroy() error {
 	case n > 0:
 		return fail(verb, ErrCQInUse, "of %d queue pairs: destroy them first", n)
 	}
-	_ = r.takeEntries(verb, -cq.entries) // giving back never fails
+	_ = r.reserveEntries(verb, -cq.entries) // giving back never fails
 	delete(r.cqs, cq)
 	r.pastCQs.add(&cq.counts)
 	cq.end()
@@ -179,5 +179,5 @@ func (cq *CQ) end() {
 		}
 	}
 	cq.ring = nil
-	cq.rouse()
+	cq.wakeWaiter()
 }

@@ -1,7 +1,6 @@
 package verbs
 
-// This file is the ways in which the consumer begins and ends a stream, in fewer
-// words than Modify takes.
+// This file is the shorthands of Modify QP with which the consumer ends a stream.
 
 import (
 	"context"

@@ -1,6 +1,6 @@
 package verbs
 
-// This file is what one RNIC may hold at a time, and the refusal of more.
+// This file is the limits of an RNIC, and the errors of verbs that reach them.
 
 import (
 	"sync"
@@ -81,8 +81,8 @@ type refusals struct {
 	by map[string]uint64
 }
 
-// limited is the error of a verb that met a limit, whose name is that of the
-// field of Limits. The format is of a phrase like "the limit is 3 queue pairs".
+// limited is the error of a verb that reached a limit, whose name is that of the field
+// of Limits. The format is of a phrase like "the limit is 3 queue pairs".
 func (r *RNIC) limited(verb string, result error, limit, format string, args ...any) error {
 	r.refused.mu.Lock()
 	if r.refused.by == nil {
@@ -93,10 +93,10 @@ func (r *RNIC) limited(verb string, result error, limit, format string, args ...
 	return fail(verb, result, format+" (Limits."+limit+")", args...)
 }
 
-// takeReads takes IRD and ORD for a queue pair out of the RNIC's pools, or
+// reserveReads takes IRD and ORD for a queue pair out of the RNIC's pools, or
 // nothing and fails with ErrResources (Verbs §6.5). Negative numbers give back,
 // which never fails.
-func (r *RNIC) takeReads(verb string, ird, ord int) error {
+func (r *RNIC) reserveReads(verb string, ird, ord int) error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	l := &r.limits

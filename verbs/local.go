@@ -8,8 +8,8 @@ import (
 	"github.com/weft-rdma/weft/memory"
 )
 
-// This file executes the work requests that only change memory, and send nothing:
-// Bind, Fast-Register and Invalidate Local STag (Verbs §8.1.2.3).
+// This file executes the work requests that change memory registrations and send
+// nothing: Bind, Fast-Register and Invalidate Local STag (Verbs §8.1.2.3).
 
 // A memoryWQE is what a slot of the send queue keeps of a Bind or Fast-Register.
 type memoryWQE struct {
@@ -17,7 +17,7 @@ type memoryWQE struct {
 	fast FastRegister
 }
 
-// with copies what wr has of that, into m if it is there already.
+// with copies that from wr, into m if it exists.
 func (m *memoryWQE) with(wr *SendWR) *memoryWQE {
 	if wr.Op != OpBind && wr.Op != OpFastRegister {
 		return m
@@ -55,7 +55,7 @@ func (u ulp) execute(n uint64, w *sendWQE) (ok bool) {
 	if w.wr.Op == OpInvalidate && u.invalidateWaits(n, w) {
 		return false
 	}
-	// Answers gathered for the same batch may hold that memory, here or in a
+	// Responses gathered for the same batch may hold that memory, here or in a
 	// queue pair that waits for memory held here.
 	u.out.Release()
 	status, err := w.wr.Op.row().local(u, w)
@@ -71,10 +71,10 @@ func (u ulp) execute(n uint64, w *sendWQE) (ok bool) {
 	return true
 }
 
-// invalidateWaits reports that an Invalidate Local STag has to wait: for its fence,
-// or for the Sends and Writes before it to be written. That is more than Verbs §8.2.2
-// asks of an unfenced request. It does not wait for answers to the peer, which could
-// keep them coming.
+// invalidateWaits reports whether an Invalidate Local STag has to wait: for its fence,
+// or for the Sends and Writes before it to be written. Verbs §8.2.2 does not ask an
+// unfenced request for the latter. It does not wait for responses to the peer, which
+// could keep them coming.
 func (u ulp) invalidateWaits(n uint64, w *sendWQE) bool {
 	s := &u.sq
 	s.done.Lock()

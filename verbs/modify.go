@@ -198,7 +198,7 @@ func (q *QP) prepare(verb string, next State, m *QPModify) error {
 	// What is more is taken first, and what is less given back last, so that it is
 	// there still when something fails.
 	moreIRD, moreORD := ird-q.ird, ord-q.ord
-	if err := q.rnic.takeReads(verb, max(moreIRD, 0), max(moreORD, 0)); err != nil {
+	if err := q.rnic.reserveReads(verb, max(moreIRD, 0), max(moreORD, 0)); err != nil {
 		return err
 	}
 	var err error
@@ -209,10 +209,10 @@ func (q *QP) prepare(verb string, next State, m *QPModify) error {
 		err = q.change(verb, m)
 	}
 	if err != nil {
-		_ = q.rnic.takeReads(verb, -max(moreIRD, 0), -max(moreORD, 0)) // giving back never fails
+		_ = q.rnic.reserveReads(verb, -max(moreIRD, 0), -max(moreORD, 0)) // giving back never fails
 		return err
 	}
-	_ = q.rnic.takeReads(verb, min(moreIRD, 0), min(moreORD, 0))
+	_ = q.rnic.reserveReads(verb, min(moreIRD, 0), min(moreORD, 0))
 	q.ird, q.ord = ird, ord
 	return nil
 }

@@ -27,7 +27,7 @@ func wait(cq *CQ, ctx context.Context) {
 	cq.mu.Lock()
 	defer cq.mu.Unlock()
 	if brief(ctx) || !cq.lead(ctx) {
-		cq.leave()
+		cq.leaveToReaders()
 	}
 }
 
@@ -53,11 +53,11 @@ func TestWhatPollersAreTold(t *testing.T) {
 		}, "leave"},
 		{"a completion from elsewhere", 0, &noter{}, func(cq *CQ, p *noter) {
 			cq.leading, cq.waiters = p, 1
-			cq.rouse()
+			cq.wakeWaiter()
 		}, "interrupt"},
 		{"one, while somebody else waits to be woken", 0, &noter{}, func(cq *CQ, p *noter) {
 			cq.leading, cq.waiters = p, 2
-			cq.rouse()
+			cq.wakeWaiter()
 		}, ""},
 		{"one of two", 0, &noter{free: true}, func(cq *CQ, p *noter) {
 			cq.watch(&noter{free: true})

@@ -106,12 +106,12 @@ func (pd *PD) CreateQP(cfg QPConfig) (*QP, error) {
 	case cfg.IRD > l.IRD:
 		return nil, r.limited(verb, ErrIRD, "IRD", "%d was asked for, the limit is %d", cfg.IRD, l.IRD)
 	}
-	if err := r.takeReads(verb, cfg.IRD, cfg.ORD); err != nil {
+	if err := r.reserveReads(verb, cfg.IRD, cfg.ORD); err != nil {
 		return nil, err
 	}
 	q, err := pd.createQP(verb, cfg)
 	if err != nil {
-		_ = r.takeReads(verb, -cfg.IRD, -cfg.ORD) // giving back never fails
+		_ = r.reserveReads(verb, -cfg.IRD, -cfg.ORD) // giving back never fails
 		return nil, err
 	}
 	q.expect(1)
@@ -216,7 +216,7 @@ func (q *QP) destroy(verb string, force bool) error {
 	}
 	r, past := q.rnic, q.Stats()
 	table.ForgetStream(stream)
-	_ = r.takeReads(verb, -q.ird, -q.ord) // giving back never fails
+	_ = r.reserveReads(verb, -q.ird, -q.ord) // giving back never fails
 	r.mu.Lock()
 	delete(r.qps, q.num)
 	r.pastQPs.add(&past)

@@ -135,11 +135,11 @@ func (r *recvQueue) count() int {
 	return r.srq.posted.n
 }
 
-// ready reports whether there is a receive for the message that has begun;
-// failed says that there will never be one.
+// ready reports whether there is a receive for the message that has begun; failed
+// reports that there will never be one.
 func (r *recvQueue) ready() (ok, failed bool) {
 	if r.srq != nil {
-		return r.take()
+		return r.claim()
 	}
 	return r.head.Load() != r.tail.Load(), false
 }

@@ -56,14 +56,14 @@ func (l *wqeList) pop() *recvWQE {
 	return w
 }
 
-// take readies a receive for the message that has begun. If there is none, and
-// the queue pair pauses for it, it gets in line: it will find one handed over
-// when it is woken. failed says that the shared queue is of no use any more.
-func (r *recvQueue) take() (ok, failed bool) {
+// claim readies a receive for the message that has begun. If there is none, and the
+// queue pair pauses for it, it joins the line: when it is woken it has been handed one.
+// failed reports that the shared queue has failed.
+func (r *recvQueue) claim() (ok, failed bool) {
 	s := r.srq
 	s.mu.Lock()
 	if s.failed && r.taken == nil {
-		r.quit()
+		r.unqueue()
 		s.mu.Unlock()
 		return false, true
 	}
@@ -86,16 +86,16 @@ func (r *recvQueue) take() (ok, failed bool) {
 	return ok, false
 }
 
-// leave gets out of the line. A receive that was handed over meanwhile has not
+// stopWaiting leaves the line. A receive that was handed over meanwhile has not
 // been used: it goes back to where it was (Verbs §6.3.6).
-func (r *recvQueue) leave() {
+func (r *recvQueue) stopWaiting() {
 	s := r.srq
 	if s == nil {
 		return
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	r.quit()
+	r.unqueue()
 	if r.taken != nil {
 		s.posted.pushFront(r.taken)
 		r.taken = nil
@@ -103,15 +103,15 @@ func (r *recvQueue) leave() {
 	}
 }
 
-// quit gets out of the line, if it is in it; needs SRQ.mu.
-func (r *recvQueue) quit() {
+// unqueue leaves the line, if it is in it; needs SRQ.mu.
+func (r *recvQueue) unqueue() {
 	if r.waiting != nil {
 		r.srq.waiting.Remove(r.waiting)
 		r.waiting = nil
 	}
 }
 
-// wake has a receiver that pauses look again.
+// wake wakes a receiver that pauses.
 func (r *recvQueue) wake() {
 	select {
 	case r.posted <- struct{}{}:
@@ -129,9 +129,9 @@ func (r *recvQueue) completeShared(wc *WC) {
 	}
 }
 
-// serve hands posted receives over to those that pause for one, in the order of
-// their coming: that posted is empty or waiting is keeps anyone from jumping the
-// line. It reports whether it handed over any; needs mu.
+// serve hands posted receives over to the queue pairs that wait for one, first come
+// first served: as posted or waiting is always empty, none can overtake another. It
+// reports whether it handed over any; needs mu.
 func (s *SRQ) serve() (any bool) {
 	for s.posted.n > 0 && s.waiting.Len() > 0 {
 		r := s.waiting.Remove(s.waiting.Front()).(*recvQueue)
@@ -151,9 +151,9 @@ func (s *SRQ) release(wc *WC) {
 	wc.wqe = nil
 }
 
-// runLow reports, once each time that it is armed, that fewer receives are
-// posted than the S-RQ Limit. It is asked when a message wants one, whether
-// there is one for it or not (Verbs §6.3.8); needs mu.
+// runLow reports, once each time that the S-RQ Limit is armed, that fewer receives are
+// posted than it says. It is called when a message needs a receive, whether there is
+// one or not (Verbs §6.3.8); needs mu.
 func (s *SRQ) runLow() bool {
 	if !s.armed || s.posted.n >= s.limit {
 		return false
@@ -164,7 +164,7 @@ func (s *SRQ) runLow() bool {
 
 func (s *SRQ) tellLow() { s.pd.rnic.raise(Event{ID: EventSRQLimit, SRQ: s}) }
 
-// srqFailed ends the stream because its shared receive queue is of no use.
+// srqFailed ends the stream because its shared receive queue has failed.
 func (q *QP) srqFailed() { q.terminate(protocolError, errSRQ, EventSRQError) }
 
 var errSRQ = rdmap.NewError(rdmap.RemoteOperation, rdmap.CodeStream, "the shared receive queue of the stream failed")

@@ -90,7 +90,7 @@ func (pd *PD) CreateSRQ(cfg SRQConfig) (*SRQ, error) {
 	if cfg.Limit < 0 || cfg.Limit > cfg.WRs {
 		return nil, fail(verb, ErrSRQLimit, "%d, expected 0 to %d, the number of work requests", cfg.Limit, cfg.WRs)
 	}
-	if err := r.takeSRQWRs(verb, cfg.WRs); err != nil {
+	if err := r.reserveSRQWRs(verb, cfg.WRs); err != nil {
 		return nil, err
 	}
 	s := &SRQ{pd: pd, sges: cfg.SGEs, limit: cfg.Limit, armed: cfg.Limit > 0}
@@ -111,9 +111,9 @@ func (r *RNIC) checkSRQWRs(verb string, n int) error {
 	return nil
 }
 
-// takeSRQWRs counts n more receives of shared queues, or fewer if n is negative;
+// reserveSRQWRs counts n more receives of shared queues, or fewer if n is negative;
 // needs RNIC.mu.
-func (r *RNIC) takeSRQWRs(verb string, n int) error {
+func (r *RNIC) reserveSRQWRs(verb string, n int) error {
 	if l := r.limits.TotalSRQWRs; n > 0 && l > 0 && n > l-r.srqWRs {
 		return r.limited(verb, ErrResources, "TotalSRQWRs", "%d more work requests, of %d in all shared receive queues together %d are left", n, l, l-r.srqWRs)
 	}

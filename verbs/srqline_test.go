@@ -25,16 +25,16 @@ func TestTheLineOfASharedQueueThatFailsIsEmpty(t *testing.T) {
 		qp, err := pd.CreateQP(QPConfig{SendCQ: cq, RecvCQ: cq, SRQ: srq, PauseOnEmptyRQ: true})
 		check(err)
 		ends[i] = &qp.rq
-		if ok, failed := ends[i].take(); ok || failed {
+		if ok, failed := ends[i].claim(); ok || failed {
 			t.Fatalf("there is a receive: %v, or will never be one: %v", ok, failed)
 		}
 	}
 	check(srq.PostRecv(RecvWR{ID: 7}))
 	check(srq.Fail())
-	if ok, failed := ends[0].take(); !ok || failed {
+	if ok, failed := ends[0].claim(); !ok || failed {
 		t.Errorf("the message that had a receive finds one: %v, or never will: %v", ok, failed)
 	}
-	if ok, failed := ends[1].take(); ok || !failed {
+	if ok, failed := ends[1].claim(); ok || !failed {
 		t.Errorf("the message that had none finds one: %v, or never will: %v", ok, failed)
 	}
 	if n := srq.waiting.Len(); n > 0 {

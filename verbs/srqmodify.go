@@ -33,13 +33,13 @@ func (s *SRQ) Modify(m SRQModify) (SRQAttributes, error) {
 	wqes := newRecvWQEs(max(more, 0), s.sges) // before the locks: it may take a while
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if err := r.takeSRQWRs(verb, more); err != nil {
+	if err := r.reserveSRQWRs(verb, more); err != nil {
 		return SRQAttributes{}, err
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if next, err = s.modified(verb, m); err != nil { // messages and posters went on
-		_ = r.takeSRQWRs(verb, -more) // giving back never fails
+		_ = r.reserveSRQWRs(verb, -more) // giving back never fails
 		return SRQAttributes{}, err
 	}
 	s.grow(wqes)
@@ -108,7 +108,7 @@ func (s *SRQ) Destroy() error {
 	case s.qps > 0:
 		return fail(verb, ErrSRQInUse, "%d of them: destroy them first", s.qps)
 	}
-	_ = r.takeSRQWRs(verb, -s.wrs) // giving back never fails
+	_ = r.reserveSRQWRs(verb, -s.wrs) // giving back never fails
 	s.end()
 	delete(r.srqs, s)
 	s.pd.srqs--

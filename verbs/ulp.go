@@ -273,7 +273,7 @@ func (u ulp) Receive() (size uint64, ok bool) {
 		case <-c.ended:
 		}
 		if c.hasEnded() { // both may have happened
-			r.leave()
+			r.stopWaiting()
 			return 0, false
 		}
 	}

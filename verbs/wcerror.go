@@ -1,6 +1,6 @@
 package verbs
 
-// This file is the error that a completion stands for: its status, and why.
+// This file is the error of a completion: its status, and why.
 
 import (
 	"errors"
