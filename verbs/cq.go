@@ -39,6 +39,10 @@ type CQConfig struct {
 	// polls, also look into the connections of the attached queue pairs: that trades a
 	// processor for latency. 0 means no polling.
 	Spin time.Duration
+
+	// Sink, if not nil, takes the completions: there is nothing to Poll, nor to Wait
+	// for. Poll still receives what has arrived for connections that poll.
+	Sink Sink
 }
 
 // A CQ is a completion queue: a ring of completions with a real capacity
@@ -65,6 +69,7 @@ type CQ struct {
 	dead     bool
 	qps      map[*QP]int // queue pairs attached, and by how many of their queues
 	expected expected
+	given    WC // what the Sink is called with
 
 	// The receiving halves of the queue pairs attached; see consumer.go.
 	pollers []ddp.Poller
@@ -305,13 +310,16 @@ func (cq *CQ) push(wc *WC) bool {
 		return false
 	}
 	cq.count(wc)
-	if cq.failed != nil || int(cq.tail-cq.head) >= cq.entries {
+	sinks := cq.cfg.Sink != nil
+	if cq.failed != nil || int(cq.tail-cq.head) >= cq.entries || sinks && !cq.sink(wc) {
 		cq.lose(wc)
 		cq.mu.Unlock()
 		return false
 	}
-	cq.ring[cq.tail&uint64(len(cq.ring)-1)] = *wc
-	cq.tail++
+	if !sinks {
+		cq.ring[cq.tail&uint64(len(cq.ring)-1)] = *wc
+		cq.tail++
+	}
 	cq.counts.MostUsed = max(cq.counts.MostUsed, int(cq.tail-cq.head))
 	if cq.waiters > 0 {
 		cq.wakeWaiter()
@@ -325,7 +333,7 @@ func (cq *CQ) push(wc *WC) bool {
 	if fire && cq.rnic.completionHandler(cq.cfg.Handler) != nil {
 		cq.notify.tell(cq, (*CQ).handle)
 	}
-	return true
+	return !sinks
 }
 
 // handle calls the handler that is set now.

@@ -57,6 +57,10 @@ type QPConfig struct {
 	// until one is posted, instead of ending the stream (Verbs §13.2). It
 	// holds up everything else the peer sends, answers to Reads included.
 	PauseOnEmptyRQ bool
+
+	// Refill, if not nil, is asked for receives when a message finds none posted. It
+	// is not for queue pairs with an S-RQ.
+	Refill Refill
 }
 
 func (c QPConfig) withDefaults() QPConfig {

@@ -259,7 +259,7 @@ func (u ulp) Receive() (size uint64, ok bool) {
 			u.letGo() // what ends the stream may have to wait for memory
 			u.srqFailed()
 			return 0, false
-		} else if ok {
+		} else if ok || u.refill() {
 			break
 		}
 		c := u.conn.Load()

@@ -1,0 +1,84 @@
+package verbs_test
+
+import (
+	"testing"
+
+	"github.com/weft-rdma/weft/cm"
+	"github.com/weft-rdma/weft/verbs"
+)
+
+// sunk makes a CQ whose completions go into the channel, as far as it has room.
+func (s *side) sunk(room int) (*verbs.CQ, chan verbs.WC) {
+	s.t.Helper()
+	got := make(chan verbs.WC, room)
+	cq := must(s.rnic.CreateCQ(verbs.CQConfig{Entries: 1, Sink: func(wc *verbs.WC) bool {
+		select {
+		case got <- *wc:
+			return true
+		default:
+			return false
+		}
+	}}))(s.t)
+	return cq, got
+}
+
+// More requests than the queues are deep end in the Sink, in their order: with its
+// return their places are free.
+func TestASinkTakesCompletionsAndFreesTheirPlaces(t *testing.T) {
+	overWires(t, func(t *testing.T, w wire) {
+		const n = 40
+		a, b := newSide(t, verbs.QPConfig{}), newSide(t, verbs.QPConfig{})
+		sendCQ, sent := a.sunk(n)
+		recvCQ, received := b.sunk(n)
+		from := a.newQP(verbs.QPConfig{SendCQ: sendCQ, SendDepth: 2})
+		to := b.newQP(verbs.QPConfig{RecvCQ: recvCQ, RecvDepth: 2})
+		w.connect(t, from, to, cm.Params{})
+		for i := range uint64(n) {
+			check(t, to.PostRecv(verbs.RecvWR{ID: 100 + i, SGL: []verbs.SGE{b.mr.SGE(0, 64)}}))
+			send := a.send(i, 0, int(i))
+			if i%2 == 0 {
+				send.Flags = 0 // no completion, and its place is freed by the next
+			}
+			check(t, from.PostSend(send))
+			wc := <-received
+			if wc.ID != 100+i || wc.Bytes != uint32(i) || wc.QPNum != to.Num() || wc.QP != to || wc.Err() != nil {
+				t.Fatalf("receive %d completed as %+v", i, wc)
+			}
+			if i%2 == 1 {
+				if wc := <-sent; wc.ID != i || wc.Op != verbs.OpSend || wc.QPNum != from.Num() {
+					t.Fatalf("send %d completed as %+v", i, wc)
+				}
+			}
+			if recvCQ.Poll(make([]verbs.WC, 1)) > 0 || sendCQ.Poll(nil) > 0 {
+				t.Fatal("a completion was given to the Sink and can be polled, too")
+			}
+		}
+	})
+}
+
+func TestASinkIsGivenTheReasonOfAnError(t *testing.T) {
+	s := newSide(t, verbs.QPConfig{})
+	cq, got := s.sunk(1)
+	check(t, s.flusher(verbs.QPConfig{SendCQ: cq}).PostSend(verbs.SendWR{ID: 7, Op: verbs.OpSend}))
+	if wc := <-got; wc.Status != verbs.Flushed || wc.Err() == nil || wc.ID != 7 {
+		t.Errorf("the completion is %+v: %v", wc, wc.Err())
+	}
+}
+
+// What a Sink refuses is lost as in a CQ that is full, and ends the queue pair.
+func TestASinkWithoutRoomIsAnOverflow(t *testing.T) {
+	w := wires[0]
+	a, b := newSide(t, verbs.QPConfig{}), newSide(t, verbs.QPConfig{})
+	cq, got := a.sunk(1)
+	from := a.newQP(verbs.QPConfig{SendCQ: cq})
+	w.connect(t, from, b.qp, cm.Params{})
+	b.receives(0, 2, 8)
+	for i := range uint64(2) {
+		check(t, from.PostSend(a.send(i, 0, 8)))
+	}
+	reach(t, from, verbs.Error)
+	if wc := <-got; wc.ID != 0 || wc.Status != verbs.Success {
+		t.Errorf("the completion before the overflow is %+v", wc)
+	}
+	a.wantEvents(verbs.EventCQOverflow, verbs.EventCQSQ)
+}
