@@ -1,0 +1,129 @@
+/* The device, and contexts: what ibv_get_device_list lists and ibv_open_device opens. */
+#include <stdio.h>
+#include <sys/eventfd.h>
+#include <unistd.h>
+
+#include "weft.h"
+
+static struct ibv_device device;
+static pthread_once_t described = PTHREAD_ONCE_INIT;
+
+static void describe(void)
+{
+	const char *name = device_name();
+	device.node_type = rc_persona() ? IBV_NODE_CA : IBV_NODE_RNIC;
+	device.transport_type = rc_persona() ? IBV_TRANSPORT_IB : IBV_TRANSPORT_IWARP;
+	snprintf(device.name, sizeof(device.name), "%s", name);
+	snprintf(device.dev_name, sizeof(device.dev_name), "uverbs0");
+	snprintf(device.dev_path, sizeof(device.dev_path), "/sys/class/infiniband_verbs/uverbs0");
+	snprintf(device.ibdev_path, sizeof(device.ibdev_path), "/sys/class/infiniband/%.*s", IBV_SYSFS_NAME_MAX - 1, name);
+}
+
+struct ibv_device **ibv_get_device_list(int *count)
+{
+	redirect_rdmacm(); /* it may have been loaded after this library */
+	pthread_once(&described, describe);
+	struct ibv_device **list = calloc(2, sizeof(*list));
+	if (list)
+		list[0] = &device;
+	if (count)
+		*count = list ? 1 : 0;
+	return list;
+}
+
+void ibv_free_device_list(struct ibv_device **list) { free(list); }
+
+const char *ibv_get_device_name(struct ibv_device *d) { return d->name; }
+
+int ibv_get_device_index(struct ibv_device *d)
+{
+	(void)d;
+	return 1;
+}
+
+__be64 ibv_get_device_guid(struct ibv_device *d)
+{
+	(void)d;
+	return device_guid();
+}
+
+static void fill_operations(struct verbs_context *v)
+{
+	struct ibv_context_ops *o = &v->context.ops;
+	o->alloc_mw = alloc_mw;
+	o->bind_mw = bind_mw;
+	o->dealloc_mw = dealloc_mw;
+	o->poll_cq = poll_cq;
+	o->req_notify_cq = req_notify_cq;
+	o->post_srq_recv = post_srq_recv;
+	o->post_send = post_send;
+	o->post_recv = post_recv;
+
+	v->query_port = query_port;
+	v->query_device_ex = query_device_ex;
+	v->query_rt_values = query_rt_values;
+	v->create_qp_ex = create_qp_ex;
+	v->create_cq_ex = create_cq_ex;
+	v->modify_cq = modify_cq;
+	v->create_srq_ex = create_srq_ex;
+	v->get_srq_num = get_srq_num;
+	v->alloc_null_mr = alloc_null_mr;
+	v->alloc_td = alloc_td;
+	v->dealloc_td = dealloc_td;
+	v->alloc_parent_domain = alloc_parent_domain;
+}
+
+struct ibv_context *ibv_open_device(struct ibv_device *d)
+{
+	if (!engine_load())
+		return NULL;
+	struct context *c = calloc(1, sizeof(*c));
+	if (!c)
+		return NULL;
+	struct ibv_context *base = &c->verbs.context;
+	base->async_fd = eventfd(0, EFD_SEMAPHORE | EFD_CLOEXEC);
+	base->cmd_fd = -1;
+	struct weft_open arguments = {.event_fd = base->async_fd};
+	int err = base->async_fd < 0 ? errno : verb(WEFT_OPEN, &arguments);
+	if (err) {
+		if (base->async_fd >= 0)
+			close(base->async_fd);
+		free(c);
+		errno = err;
+		return NULL;
+	}
+	c->handle = arguments.handle;
+	c->generation = weft_generation;
+	pthread_mutex_init(&c->lock, NULL);
+	pthread_mutex_init(&base->mutex, NULL);
+	base->device = d;
+	base->num_comp_vectors = 1;
+	base->abi_compat = __VERBS_ABI_IS_EXTENDED;
+	c->verbs.sz = sizeof(c->verbs);
+	fill_operations(&c->verbs);
+	return base;
+}
+
+int ibv_close_device(struct ibv_context *base)
+{
+	struct context *c = context_of(base);
+	if (!foreign(base)) {
+		struct weft_object arguments = {.handle = c->handle};
+		int err = verb(WEFT_CLOSE, &arguments);
+		if (err) {
+			errno = err;
+			return -1;
+		}
+	}
+	close(base->async_fd);
+	free(c);
+	return 0;
+}
+
+struct ibv_context *ibv_import_device(int fd)
+{
+	(void)fd;
+	explain("ibv_import_device: the device has no kernel object that could be shared");
+	errno = EOPNOTSUPP;
+	return NULL;
+}

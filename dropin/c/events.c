@@ -1,0 +1,92 @@
+/* Asynchronous events. */
+#include <unistd.h>
+
+#include "weft.h"
+
+void await_acknowledged(pthread_mutex_t *mutex, pthread_cond_t *cond, uint32_t *completed, uint32_t *given)
+{
+	pthread_mutex_lock(mutex);
+	while (*completed != *given)
+		pthread_cond_wait(cond, mutex);
+	pthread_mutex_unlock(mutex);
+}
+
+static void acknowledge(pthread_mutex_t *mutex, pthread_cond_t *cond, uint32_t *completed)
+{
+	pthread_mutex_lock(mutex);
+	++*completed;
+	pthread_cond_signal(cond);
+	pthread_mutex_unlock(mutex);
+}
+
+/* Points the event at the object that it is about. */
+static void address(struct ibv_async_event *event, uint64_t owner)
+{
+	void *object = (void *)(uintptr_t)owner;
+	switch (event->event_type) {
+	case IBV_EVENT_CQ_ERR:
+		event->element.cq = object;
+		((struct cq *)object)->async_given++;
+		break;
+	case IBV_EVENT_QP_FATAL:
+	case IBV_EVENT_QP_REQ_ERR:
+	case IBV_EVENT_QP_ACCESS_ERR:
+	case IBV_EVENT_COMM_EST:
+	case IBV_EVENT_SQ_DRAINED:
+	case IBV_EVENT_QP_LAST_WQE_REACHED:
+		event->element.qp = object;
+		((struct qp *)object)->async_given++;
+		break;
+	case IBV_EVENT_SRQ_ERR:
+	case IBV_EVENT_SRQ_LIMIT_REACHED:
+		event->element.srq = object;
+		((struct srq *)object)->async_given++;
+		break;
+	default:
+		event->element.port_num = 1;
+	}
+}
+
+int ibv_get_async_event(struct ibv_context *context, struct ibv_async_event *event)
+{
+	for (;;) {
+		uint64_t one;
+		if (read(context->async_fd, &one, sizeof(one)) != sizeof(one))
+			return -1;
+		struct weft_event arguments = {.context = context_of(context)->handle};
+		if (foreign(context) || verb(WEFT_NEXT_EVENT, &arguments))
+			continue; /* the object that it was about has been destroyed */
+		event->event_type = arguments.type;
+		address(event, arguments.owner);
+		return 0;
+	}
+}
+
+void ibv_ack_async_event(struct ibv_async_event *event)
+{
+	switch (event->event_type) {
+	case IBV_EVENT_CQ_ERR: {
+		struct ibv_cq *cq = event->element.cq;
+		acknowledge(&cq->mutex, &cq->cond, &cq->async_events_completed);
+		break;
+	}
+	case IBV_EVENT_QP_FATAL:
+	case IBV_EVENT_QP_REQ_ERR:
+	case IBV_EVENT_QP_ACCESS_ERR:
+	case IBV_EVENT_COMM_EST:
+	case IBV_EVENT_SQ_DRAINED:
+	case IBV_EVENT_QP_LAST_WQE_REACHED: {
+		struct ibv_qp *qp = event->element.qp;
+		acknowledge(&qp->mutex, &qp->cond, &qp->events_completed);
+		break;
+	}
+	case IBV_EVENT_SRQ_ERR:
+	case IBV_EVENT_SRQ_LIMIT_REACHED: {
+		struct ibv_srq *srq = event->element.srq;
+		acknowledge(&srq->mutex, &srq->cond, &srq->events_completed);
+		break;
+	}
+	default:
+		break;
+	}
+}

@@ -1,0 +1,164 @@
+/* Loads the engine when a device is opened, and again in a child of a process
+ * that had one.
+ *
+ * The engine is a Go program with threads of its own, which a fork does not take
+ * along. So a child has nothing of its parent's engine: objects made before the
+ * fork belong to another generation and fail with EIO, and the first device that
+ * the child opens loads a copy of the engine, a fresh one.
+ */
+#include <dlfcn.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <stdio.h>
+#include <sys/mman.h>
+#include <sys/sendfile.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "weft.h"
+
+const struct weft_engine *weft_engine;
+unsigned weft_generation;
+
+static struct weft_engine table;
+static pthread_mutex_t loading = PTHREAD_MUTEX_INITIALIZER;
+
+static void before_fork(void) { pthread_mutex_lock(&loading); }
+static void after_fork_parent(void) { pthread_mutex_unlock(&loading); }
+
+static void after_fork_child(void)
+{
+	if (weft_engine) {
+		weft_engine = NULL;
+		weft_generation++;
+		redirect_forget();
+	}
+	pthread_mutex_init(&loading, NULL);
+}
+
+__attribute__((constructor)) static void begin(void)
+{
+	pthread_atfork(before_fork, after_fork_parent, after_fork_child);
+	redirect_rdmacm();
+}
+
+__attribute__((destructor)) static void end(void)
+{
+	if (weft_engine)
+		weft_engine->finish();
+}
+
+/* Where the engine is: beside this library. */
+static int engine_path(char *path, size_t room)
+{
+	const char *named = getenv("WEFT_ENGINE");
+	Dl_info info;
+	if (named && *named)
+		return snprintf(path, room, "%s", named) < (int)room ? 0 : ENAMETOOLONG;
+	if (!dladdr(engine_path, &info) || !info.dli_fname)
+		return ENOENT;
+	const char *slash = strrchr(info.dli_fname, '/');
+	int folder = slash ? (int)(slash - info.dli_fname) : 1;
+	const char *from = slash ? info.dli_fname : ".";
+	return snprintf(path, room, "%.*s/libweft-engine.so", folder, from) < (int)room ? 0 : ENAMETOOLONG;
+}
+
+/* dlopen of a copy: the loader takes it for another library. */
+static void *open_copy(const char *path)
+{
+	char copy[64];
+	struct stat st;
+	int from = open(path, O_RDONLY | O_CLOEXEC);
+	int to = memfd_create("weft-engine", MFD_CLOEXEC);
+	void *library = NULL;
+	if (from >= 0 && to >= 0 && !fstat(from, &st)) {
+		off_t at = 0;
+		while (at < st.st_size && sendfile(to, from, &at, st.st_size - at) > 0)
+			;
+		snprintf(copy, sizeof(copy), "/proc/self/fd/%d", to);
+		if (at == st.st_size)
+			library = dlopen(copy, RTLD_NOW | RTLD_LOCAL | RTLD_NODELETE);
+	}
+	if (from >= 0)
+		close(from);
+	if (to >= 0)
+		close(to);
+	return library;
+}
+
+/* The Go runtime reads GODEBUG when it is loaded. Without preemption by signals
+ * it sends this process none, so system calls of the program's threads are not
+ * interrupted by it. */
+static void *open_engine(const char *path)
+{
+	const char *was = getenv("GODEBUG");
+	char with[1024];
+	char *saved = was ? strdup(was) : NULL;
+	snprintf(with, sizeof(with), "%s%sasyncpreemptoff=1", saved ? saved : "", saved && *saved ? "," : "");
+	setenv("GODEBUG", with, 1);
+	void *library = weft_generation ? open_copy(path) : dlopen(path, RTLD_NOW | RTLD_LOCAL | RTLD_NODELETE);
+	if (saved)
+		setenv("GODEBUG", saved, 1);
+	else
+		unsetenv("GODEBUG");
+	free(saved);
+	return library;
+}
+
+static int load_functions(void *library)
+{
+	static const struct {
+		const char *name;
+		size_t at;
+	} functions[] = {
+		{"weftStart", offsetof(struct weft_engine, start)},
+		{"weftVerb", offsetof(struct weft_engine, verb)},
+		{"weftSend", offsetof(struct weft_engine, send)},
+		{"weftReceive", offsetof(struct weft_engine, receive)},
+		{"weftReceiveShared", offsetof(struct weft_engine, receive_shared)},
+		{"weftProgress", offsetof(struct weft_engine, progress)},
+		{"weftCM", offsetof(struct weft_engine, cm)},
+		{"weftCMOpen", offsetof(struct weft_engine, cm_open)},
+		{"weftCMClose", offsetof(struct weft_engine, cm_close)},
+		{"weftFinish", offsetof(struct weft_engine, finish)},
+	};
+	for (size_t i = 0; i < sizeof(functions) / sizeof(functions[0]); i++) {
+		void *function = dlsym(library, functions[i].name);
+		if (!function)
+			return ENOENT;
+		memcpy((uint8_t *)&table + functions[i].at, &function, sizeof(function));
+	}
+	return table.start(WEFT_ENGINE_VERSION, rc_persona(), device_guid());
+}
+
+static int load_engine(void)
+{
+	char path[PATH_MAX];
+	int err = engine_path(path, sizeof(path));
+	if (err)
+		return err;
+	void *library = open_engine(path);
+	if (!library) {
+		explain("the engine cannot be loaded: %s", dlerror());
+		return ENODEV;
+	}
+	err = load_functions(library);
+	if (err) {
+		explain("the engine %s does not fit this library: build both again", path);
+		return ENODEV;
+	}
+	store(&weft_engine, &table);
+	return 0;
+}
+
+const struct weft_engine *engine_load(void)
+{
+	if (load(&weft_engine))
+		return weft_engine;
+	pthread_mutex_lock(&loading);
+	int err = weft_engine ? 0 : load_engine();
+	pthread_mutex_unlock(&loading);
+	if (err)
+		errno = err;
+	return err ? NULL : weft_engine;
+}

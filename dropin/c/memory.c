@@ -1,0 +1,230 @@
+/* Protection domains, memory regions and memory windows. */
+#include "weft.h"
+
+void *allocate(size_t octets)
+{
+	void *p = NULL;
+	octets = (octets + 63) & ~(size_t)63;
+	if (posix_memalign(&p, 64, octets ? octets : 64))
+		return NULL;
+	return memset(p, 0, octets ? octets : 64);
+}
+
+uint32_t power_of_two(uint32_t n)
+{
+	uint32_t p = 1;
+	while (p < n)
+		p *= 2;
+	return p;
+}
+
+/* A domain, or a parent domain: another name of one. */
+struct pd {
+	struct ibv_pd base;
+	bool parent;
+};
+
+static struct ibv_pd *new_pd(struct ibv_context *context, uint32_t handle, bool parent)
+{
+	struct pd *pd = calloc(1, sizeof(*pd));
+	if (!pd)
+		return NULL;
+	pd->base.context = context;
+	pd->base.handle = handle;
+	pd->parent = parent;
+	return &pd->base;
+}
+
+struct ibv_pd *ibv_alloc_pd(struct ibv_context *context)
+{
+	struct weft_object arguments = {.context = context_of(context)->handle};
+	int err = foreign(context) ? EIO : verb(WEFT_ALLOC_PD, &arguments);
+	struct ibv_pd *pd = err ? NULL : new_pd(context, arguments.handle, false);
+	if (err)
+		errno = err;
+	return pd;
+}
+
+int ibv_dealloc_pd(struct ibv_pd *base)
+{
+	struct pd *pd = (struct pd *)base;
+	if (!pd->parent && !foreign(base->context)) {
+		struct weft_object arguments = {.handle = base->handle};
+		int err = verb(WEFT_FREE_PD, &arguments);
+		if (err)
+			return err;
+	}
+	free(pd);
+	return 0;
+}
+
+struct ibv_pd *alloc_parent_domain(struct ibv_context *context, struct ibv_parent_domain_init_attr *a)
+{
+	if (!a->pd || ((struct pd *)a->pd)->parent || a->comp_mask & ~(IBV_PARENT_DOMAIN_INIT_ATTR_ALLOCATORS | IBV_PARENT_DOMAIN_INIT_ATTR_PD_CONTEXT)) {
+		errno = EINVAL;
+		return NULL;
+	}
+	return new_pd(context, a->pd->handle, true);
+}
+
+struct ibv_td *alloc_td(struct ibv_context *context, struct ibv_td_init_attr *a)
+{
+	if (a->comp_mask) {
+		errno = EINVAL;
+		return NULL;
+	}
+	struct ibv_td *td = calloc(1, sizeof(*td));
+	if (td)
+		td->context = context;
+	return td;
+}
+
+int dealloc_td(struct ibv_td *td)
+{
+	free(td);
+	return 0;
+}
+
+static struct ibv_mr *reg_mr(struct ibv_pd *pd, void *addr, size_t length, uint64_t offset, uint32_t access)
+{
+	struct weft_register arguments = {
+		.pd = pd->handle, .addr = (uintptr_t)addr, .length = length, .offset = offset, .access = access,
+	};
+	struct mr *mr = calloc(1, sizeof(*mr));
+	int err = !mr ? ENOMEM : foreign(pd->context) ? EIO : verb(WEFT_REGISTER, &arguments);
+	if (err) {
+		free(mr);
+		errno = err;
+		return NULL;
+	}
+	mr->access = access;
+	mr->base = (struct ibv_mr){
+		.context = pd->context, .pd = pd, .addr = addr, .length = length, .handle = arguments.handle,
+		.lkey = arguments.key, .rkey = arguments.key,
+	};
+	return &mr->base;
+}
+
+struct ibv_mr *ibv_reg_mr(struct ibv_pd *pd, void *addr, size_t length, int access)
+{
+	return reg_mr(pd, addr, length, (uintptr_t)addr, access);
+}
+
+struct ibv_mr *ibv_reg_mr_iova(struct ibv_pd *pd, void *addr, size_t length, uint64_t offset, int access)
+{
+	return reg_mr(pd, addr, length, offset, access);
+}
+
+struct ibv_mr *ibv_reg_mr_iova2(struct ibv_pd *pd, void *addr, size_t length, uint64_t offset, unsigned int access)
+{
+	return reg_mr(pd, addr, length, offset, access & ~IBV_ACCESS_OPTIONAL_RANGE);
+}
+
+struct ibv_mr *alloc_null_mr(struct ibv_pd *pd)
+{
+	explain("ibv_alloc_null_mr of domain %u: not built yet", pd->handle);
+	errno = EOPNOTSUPP;
+	return NULL;
+}
+
+struct ibv_mr *ibv_reg_dmabuf_mr(struct ibv_pd *pd, uint64_t offset, size_t length, uint64_t iova, int fd, int access)
+{
+	(void)pd, (void)offset, (void)length, (void)iova, (void)fd, (void)access;
+	explain("ibv_reg_dmabuf_mr: a software device has no way to device memory");
+	errno = EOPNOTSUPP;
+	return NULL;
+}
+
+int ibv_rereg_mr(struct ibv_mr *base, int flags, struct ibv_pd *pd, void *addr, size_t length, int access)
+{
+	struct mr *mr = (struct mr *)base;
+	struct weft_register arguments = {
+		.handle = base->handle, .pd = flags & IBV_REREG_MR_CHANGE_PD ? pd->handle : 0, .change = flags,
+		.addr = (uintptr_t)addr, .length = length, .offset = (uintptr_t)addr, .access = access,
+	};
+	if (flags & ~IBV_REREG_MR_FLAGS_SUPPORTED || (flags & IBV_REREG_MR_CHANGE_PD && !pd)) {
+		errno = EINVAL;
+		return IBV_REREG_MR_ERR_INPUT;
+	}
+	int err = foreign(base->context) ? EIO : verb(WEFT_REREGISTER, &arguments);
+	if (err) {
+		errno = err;
+		return err == EINVAL ? IBV_REREG_MR_ERR_INPUT : IBV_REREG_MR_ERR_CMD;
+	}
+	base->lkey = base->rkey = arguments.key;
+	if (flags & IBV_REREG_MR_CHANGE_PD)
+		base->pd = pd;
+	if (flags & IBV_REREG_MR_CHANGE_ACCESS)
+		mr->access = access;
+	if (flags & IBV_REREG_MR_CHANGE_TRANSLATION) {
+		base->addr = addr;
+		base->length = length;
+	}
+	return 0;
+}
+
+int ibv_dereg_mr(struct ibv_mr *mr)
+{
+	if (!foreign(mr->context)) {
+		struct weft_object arguments = {.handle = mr->handle};
+		int err = verb(WEFT_DEREGISTER, &arguments);
+		if (err)
+			return err;
+	}
+	free(mr);
+	return 0;
+}
+
+struct ibv_mw *alloc_mw(struct ibv_pd *pd, enum ibv_mw_type type)
+{
+	struct weft_window arguments = {.pd = pd->handle, .type = type};
+	struct ibv_mw *mw = calloc(1, sizeof(*mw));
+	int err = !mw ? ENOMEM : foreign(pd->context) ? EIO : verb(WEFT_ALLOC_WINDOW, &arguments);
+	if (err) {
+		free(mw);
+		errno = err;
+		return NULL;
+	}
+	*mw = (struct ibv_mw){.context = pd->context, .pd = pd, .rkey = arguments.key, .handle = arguments.handle, .type = type};
+	return mw;
+}
+
+int dealloc_mw(struct ibv_mw *mw)
+{
+	if (!foreign(mw->context)) {
+		struct weft_object arguments = {.handle = mw->handle};
+		int err = verb(WEFT_FREE_WINDOW, &arguments);
+		if (err)
+			return err;
+	}
+	free(mw);
+	return 0;
+}
+
+/* Objects are not shared between processes. */
+struct ibv_pd *ibv_import_pd(struct ibv_context *c, uint32_t handle)
+{
+	(void)c, (void)handle;
+	errno = EOPNOTSUPP;
+	return NULL;
+}
+
+void ibv_unimport_pd(struct ibv_pd *pd) { (void)pd; }
+
+struct ibv_mr *ibv_import_mr(struct ibv_pd *pd, uint32_t handle)
+{
+	(void)pd, (void)handle;
+	errno = EOPNOTSUPP;
+	return NULL;
+}
+
+void ibv_unimport_mr(struct ibv_mr *mr) { (void)mr; }
+
+struct ibv_dm *ibv_import_dm(struct ibv_context *c, uint32_t handle)
+{
+	(void)c, (void)handle;
+	errno = EOPNOTSUPP;
+	return NULL;
+}
+
+void ibv_unimport_dm(struct ibv_dm *dm) { (void)dm; }

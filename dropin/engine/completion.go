@@ -1,0 +1,153 @@
+package main
+
+/*
+#include "engine.h"
+#include <infiniband/verbs.h>
+*/
+import "C"
+
+import (
+	"sync"
+	"sync/atomic"
+	"syscall"
+	"unsafe"
+
+	"github.com/weft-rdma/weft/verbs"
+)
+
+// A completionQueue puts completions where the program finds them.
+type completionQueue struct {
+	cq      *verbs.CQ
+	context *context
+	owner   uint64
+
+	mu    sync.Mutex // against a resize; a Sink has it while it puts
+	queue *C.struct_weft_completions
+}
+
+func createCQ(a *C.struct_weft_cq) syscall.Errno {
+	q := &completionQueue{context: contexts.get(uint32(a.context)), owner: uint64(a.owner), queue: a.queue}
+	if q.context == nil {
+		return syscall.EINVAL
+	}
+	var err error
+	if q.cq, err = rnic.CreateCQ(verbs.CQConfig{Entries: int(a.queue.mask) + 1, Sink: q.put}); err != nil {
+		return errnoOf(err)
+	}
+	a.handle = C.uint32_t(completionQueues.add(q))
+	return 0
+}
+
+// resizeCQ moves what is in the queue into another.
+func resizeCQ(a *C.struct_weft_cq) syscall.Errno {
+	q := completionQueues.get(uint32(a.handle))
+	if q == nil {
+		return syscall.EINVAL
+	}
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	from, to := q.queue, a.queue
+	n := from.tail - from.head // the program's thread is the one in this call
+	if n > C.uint64_t(to.mask)+1 {
+		return refuse(syscall.EINVAL, "resize CQ: %d completions are there, %d were asked for", n, to.mask+1)
+	}
+	for i := range n {
+		*entry(to, uint64(i)) = *entry(from, uint64(from.head+i))
+	}
+	to.tail, to.armed, to.raised = n, from.armed, from.raised
+	q.queue = to
+	return 0
+}
+
+func destroyCQ(a *C.struct_weft_object) syscall.Errno {
+	q := completionQueues.get(uint32(a.handle))
+	if q == nil {
+		return syscall.EINVAL
+	}
+	if err := q.cq.Destroy(); err != nil {
+		return errnoOf(err)
+	}
+	completionQueues.remove(uint32(a.handle))
+	q.context.forget(q.owner)
+	return 0
+}
+
+// entry is completion n of a queue.
+func entry(q *C.struct_weft_completions, n uint64) *C.struct_weft_completion {
+	return (*C.struct_weft_completion)(unsafe.Add(unsafe.Pointer(q.entries), uintptr(n&uint64(q.mask))*C.sizeof_struct_weft_completion))
+}
+
+// put is the Sink.
+func (q *completionQueue) put(wc *verbs.WC) bool {
+	pair := byNumber(wc.QPNum)
+	if pair == nil {
+		return true // it is being destroyed
+	}
+	if pair.takes(wc) {
+		return true // a part of a request, of which another part completes
+	}
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	tail := uint64(q.queue.tail)
+	if tail-atomic.LoadUint64((*uint64)(&q.queue.head)) > uint64(q.queue.mask) {
+		return false
+	}
+	c := entry(q.queue, tail)
+	*c = C.struct_weft_completion{id: C.uint64_t(wc.ID &^ partial), owner: C.uint64_t(pair.owner), status: C.uint8_t(statusOf(wc)), vendor_error: C.uint32_t(wc.Status)}
+	if wc.Op == verbs.OpRecv || wc.Op == verbs.OpRecvImmediate {
+		pair.describe(c, wc)
+	} else if wc.Status == verbs.Success {
+		c.length = C.uint32_t(pair.sentLength(wc))
+	}
+	atomic.StoreUint64((*uint64)(&q.queue.tail), tail+1)
+	q.notify(wc)
+	return true
+}
+
+// notify raises an event if the program has asked for one of this kind.
+func (q *completionQueue) notify(wc *verbs.WC) {
+	armed := atomic.LoadUint32((*uint32)(&q.queue.armed))
+	if armed == C.WEFT_DISARMED || armed == C.WEFT_ARMED_SOLICITED && !wc.Solicited && wc.Status == verbs.Success {
+		return
+	}
+	if !atomic.CompareAndSwapUint32((*uint32)(&q.queue.armed), armed, C.WEFT_DISARMED) {
+		q.notify(wc) // it asks for more by now
+		return
+	}
+	if q.queue.event_fd >= 0 {
+		atomic.AddUint32((*uint32)(&q.queue.raised), 1)
+		tell(int(q.queue.event_fd))
+	}
+}
+
+// statusOf is what a status is to the program.
+func statusOf(wc *verbs.WC) int {
+	receive := wc.Op == verbs.OpRecv || wc.Op == verbs.OpRecvImmediate
+	switch wc.Status {
+	case verbs.Success:
+		return C.IBV_WC_SUCCESS
+	case verbs.Flushed:
+		return C.IBV_WC_WR_FLUSH_ERR
+	case verbs.RemoteTermination:
+		return C.IBV_WC_REM_ACCESS_ERR
+	case verbs.InvalidLength:
+		return C.IBV_WC_LOC_LEN_ERR
+	case verbs.BaseBounds:
+		if receive {
+			return C.IBV_WC_LOC_LEN_ERR
+		}
+		return C.IBV_WC_LOC_PROT_ERR
+	case verbs.InvalidSTag, verbs.AccessViolation, verbs.InvalidPD, verbs.WrapError:
+		if wc.Op == verbs.OpBind {
+			return C.IBV_WC_MW_BIND_ERR
+		}
+		return C.IBV_WC_LOC_PROT_ERR
+	case verbs.InvalidateRefused:
+		return C.IBV_WC_REM_INV_REQ_ERR
+	case verbs.InvalidWindow, verbs.InvalidRegion:
+		return C.IBV_WC_MW_BIND_ERR
+	case verbs.LocalCatastrophic:
+		return C.IBV_WC_FATAL_ERR
+	}
+	return C.IBV_WC_LOC_QP_OP_ERR
+}

@@ -1,0 +1,133 @@
+// Command engine is the part of the drop-in libibverbs that does the work: a Go
+// library (-buildmode=c-shared) on packages verbs and cm, which the C part loads when
+// a program opens a device. c/engine.h says what passes between the two.
+//
+// # The flow
+//
+// The program posts into queues in memory that both sides see. weftSend takes what is
+// in a send queue and gives it to the queue pair, which sends in the program's thread
+// as much as the socket takes. Receives are taken when a message needs one
+// (verbs.Refill). Completions go into a queue that the program polls without a call
+// (verbs.Sink). What a poll finds nothing for, weftProgress looks for in the sockets.
+//
+// # Locking
+//
+// Objects are in tables that are read without a lock. Each half of a queue pair is
+// drained by one thread at a time; who comes meanwhile leaves it to that one. No lock
+// is held while a verb waits.
+//
+// # Safety
+//
+// No panic leaves an exported function: it becomes EIO, and a line on standard error.
+package main
+
+/*
+#cgo CFLAGS: -I../c
+#include "engine.h"
+*/
+import "C"
+
+import (
+	"fmt"
+	"os"
+	"runtime/debug"
+	"syscall"
+	"unsafe"
+)
+
+func main() {}
+
+// contain ends a panic at the border to C: *errno becomes EIO.
+func contain(errno *syscall.Errno) {
+	if r := recover(); r != nil {
+		fmt.Fprintf(os.Stderr, "weft: a defect of the engine: %v\n%s", r, debug.Stack())
+		if errno != nil {
+			*errno = syscall.EIO
+		}
+	}
+}
+
+//export weftStart
+func weftStart(version C.uint32_t, rcPersona C.int, guid C.uint64_t) (result C.int) {
+	var errno syscall.Errno
+	defer func() { result = C.int(errno) }()
+	defer contain(&errno)
+	if version != C.WEFT_ENGINE_VERSION {
+		return C.int(syscall.EINVAL)
+	}
+	errno = start(rcPersona != 0, uint64(guid))
+	return
+}
+
+//export weftVerb
+func weftVerb(verb C.uint32_t, arguments unsafe.Pointer) (result C.int) {
+	var errno syscall.Errno
+	defer func() { result = C.int(errno) }()
+	defer contain(&errno)
+	errno = execute(uint32(verb), arguments)
+	return
+}
+
+//export weftSend
+func weftSend(qp C.uint32_t) {
+	defer contain(nil)
+	if q := queuePairs.get(uint32(qp)); q != nil {
+		q.takeSends()
+	}
+}
+
+//export weftReceive
+func weftReceive(qp C.uint32_t) {
+	defer contain(nil)
+	if q := queuePairs.get(uint32(qp)); q != nil {
+		q.takeReceives()
+	}
+}
+
+//export weftReceiveShared
+func weftReceiveShared(srq C.uint32_t, entries unsafe.Pointer, stride, n C.uint32_t) (taken C.int) {
+	defer contain(nil)
+	if s := sharedQueues.get(uint32(srq)); s != nil {
+		taken = C.int(s.take(entries, uintptr(stride), int(n)))
+	}
+	return
+}
+
+//export weftProgress
+func weftProgress(cq C.uint32_t) {
+	defer contain(nil)
+	if q := completionQueues.get(uint32(cq)); q != nil {
+		q.cq.Poll(nil)
+	}
+}
+
+//export weftCM
+func weftCM(fd C.int, command unsafe.Pointer, octets C.ulong) (result C.long) {
+	var errno syscall.Errno
+	defer func() {
+		if result = C.long(octets); errno != 0 {
+			result = -C.long(errno)
+		}
+	}()
+	defer contain(&errno)
+	errno = cmCommand(int(fd), unsafe.Slice((*byte)(command), int(octets)))
+	return
+}
+
+//export weftCMOpen
+func weftCMOpen(fd C.int) {
+	defer contain(nil)
+	openChannel(int(fd))
+}
+
+//export weftCMClose
+func weftCMClose(fd C.int) {
+	defer contain(nil)
+	closeChannel(int(fd))
+}
+
+//export weftFinish
+func weftFinish() {
+	defer contain(nil)
+	finish()
+}

@@ -1,0 +1,163 @@
+package main
+
+/*
+#include "engine.h"
+#include <infiniband/verbs.h>
+*/
+import "C"
+
+import (
+	gocontext "context"
+	"sync/atomic"
+	"syscall"
+	"unsafe"
+
+	"github.com/weft-rdma/weft/verbs"
+)
+
+// This file is the states of a queue pair as the program has them. What is connected
+// by rdma_cm gets its stream there, and the ways to RTR and RTS only note that.
+
+func modifyQP(a *C.struct_weft_modify) syscall.Errno {
+	q := queuePairs.get(uint32(a.handle))
+	if q == nil {
+		return syscall.EINVAL
+	}
+	want, mask := (*C.struct_ibv_qp_attr)(a.attributes), uint32(a.mask)
+	if mask&C.IBV_QP_STATE != 0 {
+		if errno := q.enter(uint32(want.qp_state), want, mask); errno != 0 {
+			return errno
+		}
+	}
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	q.note(want, mask)
+	a.state = C.uint32_t(q.state)
+	return 0
+}
+
+// note keeps the attributes that mask names, to be queried; needs mu.
+func (q *queuePair) note(want *C.struct_ibv_qp_attr, mask uint32) {
+	have := &q.attributes
+	for _, f := range [...]struct {
+		bit  uint32
+		copy func()
+	}{
+		{C.IBV_QP_ACCESS_FLAGS, func() { have.qp_access_flags = want.qp_access_flags }},
+		{C.IBV_QP_PKEY_INDEX, func() { have.pkey_index = want.pkey_index }},
+		{C.IBV_QP_PORT, func() { have.port_num = want.port_num }},
+		{C.IBV_QP_QKEY, func() { have.qkey = want.qkey }},
+		{C.IBV_QP_AV, func() { have.ah_attr = want.ah_attr }},
+		{C.IBV_QP_PATH_MTU, func() { have.path_mtu = want.path_mtu }},
+		{C.IBV_QP_TIMEOUT, func() { have.timeout = want.timeout }},
+		{C.IBV_QP_RETRY_CNT, func() { have.retry_cnt = want.retry_cnt }},
+		{C.IBV_QP_RNR_RETRY, func() { have.rnr_retry = want.rnr_retry }},
+		{C.IBV_QP_RQ_PSN, func() { have.rq_psn = want.rq_psn }},
+		{C.IBV_QP_SQ_PSN, func() { have.sq_psn = want.sq_psn }},
+		{C.IBV_QP_MAX_QP_RD_ATOMIC, func() { have.max_rd_atomic = want.max_rd_atomic }},
+		{C.IBV_QP_MAX_DEST_RD_ATOMIC, func() { have.max_dest_rd_atomic = want.max_dest_rd_atomic }},
+		{C.IBV_QP_MIN_RNR_TIMER, func() { have.min_rnr_timer = want.min_rnr_timer }},
+		{C.IBV_QP_DEST_QPN, func() { have.dest_qp_num = want.dest_qp_num }},
+	} {
+		if mask&f.bit != 0 {
+			f.copy()
+		}
+	}
+}
+
+// enter moves the queue pair to a state.
+func (q *queuePair) enter(state uint32, want *C.struct_ibv_qp_attr, mask uint32) syscall.Errno {
+	switch state {
+	case C.IBV_QPS_RESET:
+		return q.reset()
+	case C.IBV_QPS_ERR:
+		q.mu.Lock()
+		q.state = state
+		q.mu.Unlock()
+		q.flush()
+		return 0
+	case C.IBV_QPS_INIT, C.IBV_QPS_SQD:
+		q.mu.Lock()
+		defer q.mu.Unlock()
+		q.state = state
+		return 0
+	case C.IBV_QPS_RTR:
+		if mask&C.IBV_QP_DEST_QPN != 0 {
+			return q.bringUp(want, mask)
+		}
+		return q.rise(state)
+	case C.IBV_QPS_RTS:
+		return q.rise(state)
+	}
+	return syscall.EINVAL
+}
+
+// rise notes RTR or RTS of a queue pair whose stream has come, or will, by itself.
+func (q *queuePair) rise(state uint32) syscall.Errno {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	if q.state == C.IBV_QPS_ERR {
+		if q.conn != nil {
+			return 0 // it was connected, and the end came first: completions tell
+		}
+		return syscall.EINVAL
+	}
+	q.state = max(q.state, state)
+	return 0
+}
+
+// reset drops the stream and what is posted.
+func (q *queuePair) reset() syscall.Errno {
+	q.mu.Lock()
+	down := q.down
+	q.mu.Unlock()
+	if s := q.qp.State(); s != verbs.Idle {
+		q.qp.Abort()
+		_, _ = q.qp.WaitState(gocontext.Background(), verbs.Error) // it comes at once
+		if down != nil {
+			<-down
+		}
+		for q.qp.Reset() != nil { // until the stream is wholly gone
+			if q.qp.State() != verbs.Error {
+				return syscall.EINVAL
+			}
+		}
+	}
+	q.drop(q.sends.queue)
+	q.drop(q.receives.queue)
+	q.receives.flushing.Store(false)
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	q.state, q.conn, q.closing, q.down = C.IBV_QPS_RESET, nil, nil, nil
+	q.attributes = C.struct_ibv_qp_attr{}
+	return 0
+}
+
+// drop empties a queue.
+func (q *queuePair) drop(w *C.struct_weft_queue) {
+	atomic.StoreUint64((*uint64)(&w.head), atomic.LoadUint64((*uint64)(&w.tail)))
+	atomic.StoreUint32((*uint32)(&w.bell), 0)
+}
+
+func queryQP(a *C.struct_weft_modify) syscall.Errno {
+	q := queuePairs.get(uint32(a.handle))
+	if q == nil {
+		return syscall.EINVAL
+	}
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	to := (*C.struct_ibv_qp_attr)(unsafe.Pointer(a.attributes))
+	*to = q.attributes
+	to.qp_state, to.cur_qp_state = q.state, q.state
+	to.path_mig_state = C.IBV_MIG_MIGRATED
+	a.state = C.uint32_t(q.state)
+	return 0
+}
+
+// bringUp connects the queue pair to one whose number the program has learnt.
+func (q *queuePair) bringUp(want *C.struct_ibv_qp_attr, mask uint32) syscall.Errno {
+	if !rcPersona {
+		return refuse(syscall.EOPNOTSUPP, "modify QP to RTR: an RNIC connects queue pairs by rdma_cm alone; `weft run --persona rc` lets programs exchange queue pair numbers")
+	}
+	return refuse(syscall.EOPNOTSUPP, "modify QP to RTR: connecting by queue pair number is not built yet")
+}

@@ -1,0 +1,93 @@
+package main
+
+import (
+	"fmt"
+	"log/slog"
+	"net"
+	"os"
+
+	"github.com/weft-rdma/weft/capture"
+	"github.com/weft-rdma/weft/verbs"
+)
+
+// This file is what the user asks for with `weft run`, which comes by the environment.
+
+var options struct {
+	plain   bool // nothing is added to private data
+	patient bool // a message waits for a receive, in place of ending the stream
+	noCRC   bool
+	debug   bool
+	verbose bool
+
+	firstPort, lastPort uint16 // of ports that are given out; 0 leaves them to the system
+
+	pcap *capture.Writer
+}
+
+// readOptions returns the logger that was asked for, or nil.
+func readOptions() (*slog.Logger, error) {
+	o := &options
+	on := func(name string) bool { v := os.Getenv(name); return v != "" && v != "0" }
+	o.plain, o.patient, o.debug, o.verbose = on("WEFT_PLAIN"), on("WEFT_PATIENT"), on("WEFT_DEBUG"), on("WEFT_VERBOSE")
+	o.noCRC = os.Getenv("WEFT_CRC") == "off"
+	if r := os.Getenv("WEFT_LISTEN_RANGE"); r != "" {
+		if _, err := fmt.Sscanf(r, "%d-%d", &o.firstPort, &o.lastPort); err != nil || o.firstPort == 0 || o.firstPort > o.lastPort {
+			return nil, fmt.Errorf("WEFT_LISTEN_RANGE %q: a range of ports is expected, as 7000-7099", r)
+		}
+	}
+	if name := os.Getenv("WEFT_PCAP"); name != "" {
+		var err error
+		if o.pcap, err = capture.Create(name); err != nil {
+			return nil, fmt.Errorf("cannot record: %w", err)
+		}
+	}
+	if !o.debug {
+		return nil, nil
+	}
+	level := slog.LevelInfo
+	if os.Getenv("WEFT_DEBUG") == "2" {
+		level = slog.LevelDebug
+	}
+	return slog.New(slog.NewTextHandler(os.Stderr, &slog.HandlerOptions{Level: level})), nil
+}
+
+// wrap records a connection, if the user asked for that.
+func wrap(nc net.Conn) net.Conn {
+	if options.pcap == nil {
+		return nc
+	}
+	return capture.Conn(nc, options.pcap)
+}
+
+// finish is for the end of the process: the recording is completed, and the user told
+// what was done.
+func finish() {
+	if options.pcap != nil {
+		if err := options.pcap.Close(); err != nil {
+			fmt.Fprintf(os.Stderr, "weft: recording: %v\n", err)
+		}
+	}
+	if options.verbose {
+		fmt.Fprintln(os.Stderr, summary(rnic.Stats(), int(queuePairsMade.Load())))
+	}
+}
+
+// summary is one line about what passed.
+func summary(s verbs.RNICStats, pairs int) string {
+	persona := "rnic"
+	if rcPersona {
+		persona = "rc"
+	}
+	q := &s.QPs
+	sent := q.Sends.Octets + q.Writes.Octets + q.PeerReads.Octets
+	received := q.Received.Octets + q.PeerWrites.Octets + q.Reads.Octets
+	return fmt.Sprintf("weft: %s (%s): %d queue pairs, %d octets sent, %d received; %d requests failed, %d were flushed, %d verbs were refused",
+		deviceName(), persona, pairs, sent, received, q.Failed, q.Flushed, refused.Load())
+}
+
+func deviceName() string {
+	if name := os.Getenv("WEFT_DEVICE"); name != "" {
+		return name
+	}
+	return "weft0"
+}

@@ -1,0 +1,198 @@
+package main
+
+/*
+#include "engine.h"
+#include <infiniband/verbs.h>
+*/
+import "C"
+
+import (
+	gocontext "context"
+	"sync"
+	"sync/atomic"
+	"syscall"
+	"time"
+
+	"github.com/weft-rdma/weft/cm"
+	"github.com/weft-rdma/weft/verbs"
+)
+
+// A queuePair is a queue pair of the program's.
+type queuePair struct {
+	qp      *verbs.QP
+	context *context
+	owner   uint64
+	handle  uint32
+	number  uint32 // as the program knows it
+
+	sends    sends
+	receives receives
+
+	mu         sync.Mutex
+	state      uint32 // enum ibv_qp_state
+	attributes C.struct_ibv_qp_attr
+	conn       *cm.Conn
+	closing    chan struct{} // closed when the graceful close under way is over; nil without
+	down       chan struct{} // closed when the stream is over; nil without
+}
+
+// numbers finds queue pairs by the number that verbs gave them. Numbers are given out
+// one after the other, so it takes 8 octets for each queue pair that there ever was.
+var numbers struct {
+	mu    sync.Mutex
+	items atomic.Pointer[[]atomic.Pointer[queuePair]]
+}
+
+func byNumber(n uint32) *queuePair {
+	items := numbers.items.Load()
+	if items == nil || int(n) >= len(*items) {
+		return nil
+	}
+	return (*items)[n].Load()
+}
+
+func setNumber(n uint32, q *queuePair) {
+	numbers.mu.Lock()
+	defer numbers.mu.Unlock()
+	items := numbers.items.Load()
+	if items == nil || int(n) >= len(*items) {
+		more := make([]atomic.Pointer[queuePair], max(64, 2*int(n)))
+		if items != nil {
+			for i := range *items {
+				more[i].Store((*items)[i].Load())
+			}
+		}
+		items = &more
+		numbers.items.Store(items)
+	}
+	(*items)[n].Store(q)
+}
+
+func createQP(a *C.struct_weft_qp) syscall.Errno {
+	c, d := contexts.get(uint32(a.context)), domains.get(uint32(a.pd))
+	send, recv := completionQueues.get(uint32(a.send_cq)), completionQueues.get(uint32(a.recv_cq))
+	if c == nil || d == nil || send == nil || recv == nil {
+		return syscall.EINVAL
+	}
+	q := &queuePair{context: c, owner: uint64(a.owner), state: C.IBV_QPS_INIT}
+	if rcPersona {
+		q.state = C.IBV_QPS_RESET
+	}
+	q.sends.queue, q.receives.queue = a.send, a.receive
+	cfg := verbs.QPConfig{
+		SendCQ: send.cq, RecvCQ: recv.cq,
+		SendDepth: partsOf * max(1, int(a.sends)), RecvDepth: max(1, int(a.receives)),
+		SendSGEs: max(1, int(a.send_sges)), RecvSGEs: max(1, int(a.receive_sges)),
+		BindWindows: true, Extensions: true, ReadSinkLocalWrite: true, PauseOnEmptyRQ: rcPersona || options.patient,
+	}
+	if a.srq != 0 {
+		s := sharedQueues.get(uint32(a.srq))
+		if s == nil {
+			return syscall.EINVAL
+		}
+		cfg.SRQ, q.receives.shared = s.srq, s
+	} else {
+		cfg.Refill = func(*verbs.QP) { q.refill() }
+	}
+	var err error
+	if q.qp, err = d.pd.CreateQP(cfg); err != nil {
+		return errnoOf(err)
+	}
+	queuePairsMade.Add(1)
+	q.handle = queuePairs.add(q)
+	q.number = q.qp.Num()
+	setNumber(q.qp.Num(), q)
+	if rcPersona {
+		q.extend()
+	}
+	a.handle, a.number = C.uint32_t(q.handle), C.uint32_t(q.number)
+	return 0
+}
+
+// lingering bounds how long a queue pair that is destroyed while it is connected lets
+// what was sent reach the peer.
+const lingering = time.Second
+
+func destroyQP(a *C.struct_weft_object) syscall.Errno {
+	q := queuePairs.get(uint32(a.handle))
+	if q == nil {
+		return syscall.EINVAL
+	}
+	q.linger()
+	if err := q.qp.Destroy(); err != nil {
+		return errnoOf(err)
+	}
+	queuePairs.remove(uint32(a.handle))
+	setNumber(q.qp.Num(), nil)
+	q.context.forget(q.owner)
+	return 0
+}
+
+// linger lets a graceful close come to its end, and begins one if there is none.
+func (q *queuePair) linger() {
+	ctx, cancel := gocontext.WithTimeout(gocontext.Background(), lingering)
+	defer cancel()
+	q.mu.Lock()
+	closing, connected := q.closing, q.conn != nil && q.down != nil
+	q.mu.Unlock()
+	switch {
+	case closing != nil:
+		select {
+		case <-closing:
+		case <-ctx.Done():
+		}
+	case connected && q.qp.State() == verbs.RTS:
+		_ = q.qp.Close(ctx) // what follows ends it in any case
+	}
+}
+
+// connected notes that the queue pair has a stream, and sees to its end.
+func (q *queuePair) connected(conn *cm.Conn, over func()) {
+	q.mu.Lock()
+	q.conn, q.closing, q.down = conn, nil, make(chan struct{})
+	q.state = C.IBV_QPS_RTS
+	down := q.down
+	q.mu.Unlock()
+	go func() {
+		_, _ = q.qp.WaitState(gocontext.Background(), verbs.Idle, verbs.Error) // without end
+		q.ended()
+		close(down)
+		over()
+	}()
+}
+
+// ended is for a queue pair whose stream is over: all that is posted is flushed from
+// now on.
+func (q *queuePair) ended() {
+	q.mu.Lock()
+	q.state = C.IBV_QPS_ERR
+	q.mu.Unlock()
+	q.flush()
+}
+
+// flush completes in error what is in the queues and what is posted from now on.
+func (q *queuePair) flush() {
+	q.qp.Abort()
+	q.receives.flushing.Store(true)
+	q.takeReceives()
+	q.takeSends()
+}
+
+// disconnect closes the stream gracefully, in the background.
+func (q *queuePair) disconnect() syscall.Errno {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	if q.conn == nil {
+		return syscall.EINVAL
+	}
+	if q.closing != nil {
+		return 0
+	}
+	closing, conn := make(chan struct{}), q.conn
+	q.closing = closing
+	go func() {
+		defer close(closing)
+		_ = conn.Close() // the end of the stream tells, however it comes
+	}()
+	return 0
+}

@@ -1,0 +1,193 @@
+package main
+
+/*
+#include "engine.h"
+#include <infiniband/verbs.h>
+*/
+import "C"
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"sync"
+	"sync/atomic"
+	"syscall"
+	"unsafe"
+
+	"github.com/weft-rdma/weft/verbs"
+)
+
+// The engine has one RNIC, which all contexts of the program share.
+var (
+	rnic *verbs.RNIC
+	// persona says what the device looks like: as any RC device, or as an RNIC.
+	rcPersona bool
+	guid      uint64 // of the device, as the C part has it
+)
+
+// For the summary.
+var queuePairsMade, refused atomic.Int64
+
+var (
+	contexts         table[context]
+	domains          table[domain]
+	regions          table[region]
+	windows          table[window]
+	completionQueues table[completionQueue]
+	sharedQueues     table[sharedQueue]
+	queuePairs       table[queuePair]
+)
+
+// start opens the RNIC.
+func start(rc bool, deviceGUID uint64) syscall.Errno {
+	var err error
+	rcPersona, guid = rc, deviceGUID
+	cfg := verbs.Config{Limits: verbs.Limits{WRs: 1 << 18, CQEntries: 1 << 21}}
+	if cfg.Logger, err = readOptions(); err != nil {
+		fmt.Fprintf(os.Stderr, "weft: %v\n", err)
+		return syscall.EINVAL
+	}
+	if rnic, err = verbs.Open(cfg); err != nil {
+		return errnoOf(err)
+	}
+	_ = rnic.SetAsyncHandler(raise) // fails only for an RNIC that is closed
+	return 0
+}
+
+// explain says why something is refused, if the user asked for that.
+func explain(format string, args ...any) {
+	if options.debug {
+		fmt.Fprintf(os.Stderr, "weft: "+format+"\n", args...)
+	}
+}
+
+// refuse is explain with the errno that is returned.
+func refuse(errno syscall.Errno, format string, args ...any) syscall.Errno {
+	refused.Add(1)
+	explain(format, args...)
+	return errno
+}
+
+// errnoOf is what a verb's error is in C.
+func errnoOf(err error) syscall.Errno {
+	if err == nil {
+		return 0
+	}
+	explain("%v", err)
+	var errno syscall.Errno
+	if errors.As(err, &errno) {
+		return errno
+	}
+	for _, e := range [...]struct {
+		is    error
+		errno syscall.Errno
+	}{
+		{verbs.ErrResources, syscall.ENOMEM}, {verbs.ErrFull, syscall.ENOMEM}, {verbs.ErrRNIC, syscall.EIO},
+		{verbs.ErrCQInUse, syscall.EBUSY}, {verbs.ErrSRQInUse, syscall.EBUSY}, {verbs.ErrPDInUse, syscall.EBUSY},
+		{verbs.ErrMRWindows, syscall.EBUSY}, {verbs.ErrQPWindows, syscall.EBUSY},
+	} {
+		if errors.Is(err, e.is) {
+			return e.errno
+		}
+	}
+	return syscall.EINVAL
+}
+
+// A domain is a protection domain.
+type domain struct {
+	pd *verbs.PD
+}
+
+// A context is what a program has opened: where its asynchronous events go.
+type context struct {
+	handle  uint32
+	eventFD int
+
+	mu     sync.Mutex
+	events []event
+}
+
+// execute executes a verb.
+func execute(verb uint32, a unsafe.Pointer) syscall.Errno {
+	switch verb {
+	case C.WEFT_OPEN:
+		return openContext((*C.struct_weft_open)(a))
+	case C.WEFT_CLOSE:
+		return closeContext((*C.struct_weft_object)(a))
+	case C.WEFT_ALLOC_PD:
+		return allocDomain((*C.struct_weft_object)(a))
+	case C.WEFT_FREE_PD:
+		return freeDomain((*C.struct_weft_object)(a))
+	case C.WEFT_REGISTER:
+		return register((*C.struct_weft_register)(a))
+	case C.WEFT_REREGISTER:
+		return reregister((*C.struct_weft_register)(a))
+	case C.WEFT_DEREGISTER:
+		return deregister((*C.struct_weft_object)(a))
+	case C.WEFT_ALLOC_WINDOW:
+		return allocWindow((*C.struct_weft_window)(a))
+	case C.WEFT_FREE_WINDOW:
+		return freeWindow((*C.struct_weft_object)(a))
+	case C.WEFT_CREATE_CQ:
+		return createCQ((*C.struct_weft_cq)(a))
+	case C.WEFT_RESIZE_CQ:
+		return resizeCQ((*C.struct_weft_cq)(a))
+	case C.WEFT_DESTROY_CQ:
+		return destroyCQ((*C.struct_weft_object)(a))
+	case C.WEFT_CREATE_SRQ:
+		return createSRQ((*C.struct_weft_srq)(a))
+	case C.WEFT_MODIFY_SRQ:
+		return modifySRQ((*C.struct_weft_srq)(a))
+	case C.WEFT_QUERY_SRQ:
+		return querySRQ((*C.struct_weft_srq)(a))
+	case C.WEFT_DESTROY_SRQ:
+		return destroySRQ((*C.struct_weft_object)(a))
+	case C.WEFT_CREATE_QP:
+		return createQP((*C.struct_weft_qp)(a))
+	case C.WEFT_MODIFY_QP:
+		return modifyQP((*C.struct_weft_modify)(a))
+	case C.WEFT_QUERY_QP:
+		return queryQP((*C.struct_weft_modify)(a))
+	case C.WEFT_DESTROY_QP:
+		return destroyQP((*C.struct_weft_object)(a))
+	case C.WEFT_NEXT_EVENT:
+		return nextEvent((*C.struct_weft_event)(a))
+	}
+	return syscall.ENOSYS
+}
+
+func openContext(a *C.struct_weft_open) syscall.Errno {
+	c := &context{eventFD: int(a.event_fd)}
+	c.handle = contexts.add(c)
+	a.handle = C.uint32_t(c.handle)
+	return 0
+}
+
+func closeContext(a *C.struct_weft_object) syscall.Errno {
+	if contexts.remove(uint32(a.handle)) == nil {
+		return syscall.EINVAL
+	}
+	return 0
+}
+
+func allocDomain(a *C.struct_weft_object) syscall.Errno {
+	pd, err := rnic.AllocPD()
+	if err != nil {
+		return errnoOf(err)
+	}
+	a.handle = C.uint32_t(domains.add(&domain{pd}))
+	return 0
+}
+
+func freeDomain(a *C.struct_weft_object) syscall.Errno {
+	d := domains.get(uint32(a.handle))
+	if d == nil {
+		return syscall.EINVAL
+	}
+	if err := d.pd.Dealloc(); err != nil {
+		return errnoOf(err)
+	}
+	domains.remove(uint32(a.handle))
+	return 0
+}
