@@ -3,6 +3,7 @@
 //	weft perf    measures RDMA and plain TCP side by side
 //	weft ping    pings by RDMA; interoperates with rping(1)
 //	weft info    shows what this RNIC is and can do
+//	weft run     runs an RDMA program unchanged
 //	weft serve   serves a directory to NFS clients, over RDMA and TCP
 //	weft ls      lists directories of an NFS server
 //	weft cat     prints files of an NFS server
@@ -132,12 +133,12 @@ outstanding requests, for up to five seconds. A second signal ends it at once.`,
 			return nil
 		},
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			return usagef("missing command: perf, ping, info, serve, ls, cat, cp, rm, mkdir, mv, stat, df or gateway")
+			return usagef("missing command: perf, ping, info, run, serve, ls, cat, cp, rm, mkdir, mv, stat, df or gateway")
 		},
 	}
 	root.SetVersionTemplate("weft {{.Version}}\n")
 	root.SetHelpCommand(newHelp())
-	root.AddCommand(newPerf(), newPing(), newInfo(), newServe(), newLs(), newCat(), newCp(), newRm(), newMkdir(), newMv(), newStat(), newDf(), newGateway())
+	root.AddCommand(newPerf(), newPing(), newInfo(), newRun(), newServe(), newLs(), newCat(), newCp(), newRm(), newMkdir(), newMv(), newStat(), newDf(), newGateway())
 	addCompletion(root)
 	return root
 }

@@ -1,0 +1,161 @@
+package dropin
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+)
+
+// The files of the library.
+const (
+	Library = "libibverbs.so.1"
+	Engine  = "libweft-engine.so"
+)
+
+// complete reports that a folder has the library.
+func complete(dir string) bool {
+	for _, name := range []string{Library, Engine} {
+		if _, err := os.Stat(filepath.Join(dir, name)); err != nil {
+			return false
+		}
+	}
+	return true
+}
+
+// Installed returns a folder that has the library, as an absolute path.
+func Installed(dir string) (string, error) {
+	if !complete(dir) {
+		return "", fmt.Errorf("%s does not hold %s and %s", dir, Library, Engine)
+	}
+	return filepath.Abs(dir)
+}
+
+// A Builder builds the library from its sources.
+type Builder struct {
+	Source string // the root of the repository
+	Cache  string // where the library is kept
+	Say    func(format string, args ...any)
+}
+
+// Build returns the folder with the library of the sources as they are, which it builds
+// if it is not there.
+func (b *Builder) Build(ctx context.Context) (dir string, err error) {
+	print, err := fingerprint(b.Source)
+	if err != nil {
+		return "", err
+	}
+	dir = filepath.Join(b.Cache, print)
+	if complete(dir) {
+		return dir, nil
+	}
+	if err := checkTools(ctx); err != nil {
+		return "", err
+	}
+	if err := os.MkdirAll(b.Cache, 0o755); err != nil {
+		return "", err
+	}
+	// Beside its place, so that it gets there in one step, and whole.
+	fresh, err := os.MkdirTemp(b.Cache, "building-")
+	if err != nil {
+		return "", err
+	}
+	defer os.RemoveAll(fresh)
+	b.Say("building the library (once for this state of the sources)")
+	if err := b.compile(ctx, fresh); err != nil {
+		return "", err
+	}
+	if err := os.Chmod(fresh, 0o755); err != nil {
+		return "", err
+	}
+	if err := os.Rename(fresh, dir); err != nil && !complete(dir) { // somebody else may have been first
+		return "", err
+	}
+	b.clean(print)
+	return dir, nil
+}
+
+// compile builds both files into dir.
+func (b *Builder) compile(ctx context.Context, dir string) error {
+	module := filepath.Join(b.Source, "dropin")
+	sources, err := filepath.Glob(filepath.Join(module, "c", "*.c"))
+	if err != nil || len(sources) == 0 {
+		return fmt.Errorf("there are no sources in %s", filepath.Join(module, "c"))
+	}
+	cc, err := compiler()
+	if err != nil {
+		return err
+	}
+	args := append(Flags(filepath.Join(module, "c", "abi.map")), "-o", filepath.Join(dir, Library))
+	if err := execute(ctx, module, cc, append(args, sources...)...); err != nil {
+		return err
+	}
+	if err := execute(ctx, module, "go", "build", "-trimpath", "-buildmode=c-shared", "-o", filepath.Join(dir, Engine), "./engine"); err != nil {
+		return err
+	}
+	return os.Remove(filepath.Join(dir, strings.TrimSuffix(Engine, ".so")+".h")) // nobody includes it
+}
+
+// Flags are those with which the C part is compiled, and linked with its versions.
+func Flags(versions string) []string {
+	return []string{
+		"-std=gnu11", "-D_GNU_SOURCE", "-O2", "-g", "-fPIC", "-Wall", "-Wextra", "-shared", "-pthread",
+		"-Wl,-soname," + Library, "-Wl,--version-script=" + versions, "-Wl,-z,relro,-z,now", "-Wl,--no-undefined",
+	}
+}
+
+// clean removes what was built of other states of the sources, but for the last.
+func (b *Builder) clean(keep string) {
+	entries, err := os.ReadDir(b.Cache)
+	if err != nil {
+		return
+	}
+	for _, e := range entries {
+		if e.IsDir() && e.Name() != keep && !strings.HasPrefix(e.Name(), "building-") && !newest(b.Cache, entries, e, keep) {
+			_ = os.RemoveAll(filepath.Join(b.Cache, e.Name())) // what is left is no harm
+		}
+	}
+}
+
+// newest reports whether e is the newest of entries besides keep.
+func newest(dir string, entries []os.DirEntry, e os.DirEntry, keep string) bool {
+	mine, err := e.Info()
+	if err != nil {
+		return false
+	}
+	for _, other := range entries {
+		if info, err := other.Info(); err == nil && other.Name() != keep && info.ModTime().After(mine.ModTime()) {
+			return false
+		}
+	}
+	return true
+}
+
+// execute runs a command, and returns what it said if it fails.
+func execute(ctx context.Context, dir, name string, args ...string) error {
+	cmd := exec.CommandContext(ctx, name, args...)
+	cmd.Dir = dir
+	cmd.Env = append(os.Environ(), "CGO_ENABLED=1", "GOOS=", "GOWORK=off")
+	out, err := cmd.CombinedOutput()
+	if err != nil {
+		return fmt.Errorf("%s: %w\n%s", strings.Join(cmd.Args, " "), err, bytes.TrimSpace(out))
+	}
+	return nil
+}
+
+// compiler is the machine's C compiler.
+func compiler() (string, error) {
+	for _, name := range []string{os.Getenv("CC"), "cc", "gcc", "clang"} {
+		if name == "" {
+			continue
+		}
+		if path, err := exec.LookPath(name); err == nil {
+			return path, nil
+		}
+	}
+	return "", errors.New("there is no C compiler")
+}

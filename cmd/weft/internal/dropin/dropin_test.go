@@ -1,0 +1,178 @@
+package dropin
+
+import (
+	"context"
+	"errors"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+)
+
+func write(t *testing.T, name, text string) string {
+	t.Helper()
+	if err := os.MkdirAll(filepath.Dir(name), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(name, []byte(text), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	return name
+}
+
+const module = "module github.com/weft-rdma/weft/dropin\n\ngo 1.26.0\n"
+
+func TestTheSourceIsTheCheckoutAroundAPlace(t *testing.T) {
+	root := t.TempDir()
+	write(t, filepath.Join(root, "dropin", "go.mod"), module)
+	inside := filepath.Dir(write(t, filepath.Join(root, "a", "b", "file"), ""))
+	elsewhere := t.TempDir()
+	for _, c := range []struct {
+		named  string
+		places []string
+		want   string
+	}{
+		{places: []string{inside}, want: root},
+		{places: []string{root}, want: root},
+		{places: []string{elsewhere, inside}, want: root},
+		{named: root, places: []string{elsewhere}, want: root},
+		{named: inside},
+		{places: []string{elsewhere}},
+	} {
+		got, err := FindSource(c.named, c.places...)
+		if got != c.want || (err == nil) != (c.want != "") {
+			t.Errorf("named %q, at %v: %q, %v", c.named, c.places, got, err)
+		}
+	}
+	if _, err := FindSource("", elsewhere); !errors.Is(err, ErrNoSource) {
+		t.Errorf("the error is %v", err)
+	}
+}
+
+func TestTheFingerprintChangesWithWhatTheLibraryIsMadeOf(t *testing.T) {
+	root := t.TempDir()
+	write(t, filepath.Join(root, "dropin", "c", "cq.c"), "1")
+	of := func() string {
+		t.Helper()
+		print, err := fingerprint(root)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return print
+	}
+	was := of()
+	for _, name := range []string{"README.md", "verbs/cq_test.go", "docs/x.go", ".git/x.c", "cmd/weft/main.go"} {
+		write(t, filepath.Join(root, name), "")
+		if of() != was {
+			t.Errorf("%s is no part of the library", name)
+		}
+	}
+	for _, name := range []string{"verbs/cq.go", "dropin/c/qp.c", "go.mod"} {
+		write(t, filepath.Join(root, name), "")
+		if now := of(); now == was {
+			t.Errorf("%s is a part of the library", name)
+		} else {
+			was = now
+		}
+	}
+	later := time.Now().Add(time.Hour)
+	if err := os.Chtimes(filepath.Join(root, "dropin", "c", "cq.c"), later, later); err != nil {
+		t.Fatal(err)
+	}
+	if of() == was {
+		t.Error("a file was written again")
+	}
+}
+
+func TestALibraryThatIsThereIsNotBuiltAgain(t *testing.T) {
+	b := Builder{Source: t.TempDir(), Cache: t.TempDir(), Say: t.Logf}
+	print, err := fingerprint(b.Source)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range []string{Library, Engine} {
+		write(t, filepath.Join(b.Cache, print, name), "")
+	}
+	if dir, err := b.Build(context.Background()); err != nil || dir != filepath.Join(b.Cache, print) {
+		t.Errorf("%s, %v", dir, err)
+	}
+}
+
+func TestOneOldLibraryIsKept(t *testing.T) {
+	b := Builder{Cache: t.TempDir()}
+	for i, name := range []string{"old", "older", "now", "building-1"} {
+		dir := filepath.Join(b.Cache, name)
+		if err := os.Mkdir(dir, 0o755); err != nil {
+			t.Fatal(err)
+		}
+		at := time.Now().Add(-time.Duration(i) * time.Hour)
+		if err := os.Chtimes(dir, at, at); err != nil {
+			t.Fatal(err)
+		}
+	}
+	b.clean("now")
+	entries, err := os.ReadDir(b.Cache)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var left []string
+	for _, e := range entries {
+		left = append(left, e.Name())
+	}
+	if !slices.Equal(left, []string{"building-1", "now", "old"}) {
+		t.Errorf("left are %v", left)
+	}
+}
+
+func TestWhatIsMissingIsNamedWithTheCommandsForIt(t *testing.T) {
+	is := func(missing bool) func(context.Context) bool { return func(context.Context) bool { return missing } }
+	all := []tool{{"a hammer", "deb-hammer", "rpm-hammer", is(true)}, {"nails", "deb-nails", "rpm-nails", is(false)}, {"a saw", "deb-saw", "rpm-saw", is(true)}}
+	err := missingOf(context.Background(), all)
+	for _, want := range []string{"lacks a hammer, a saw.", "apt-get install deb-hammer deb-saw ", "dnf install rpm-hammer rpm-saw "} {
+		if err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%q is not in %v", want, err)
+		}
+	}
+	if err := missingOf(context.Background(), all[1:2]); err != nil {
+		t.Error(err)
+	}
+}
+
+func TestTheEnvironmentNamesTheLibraryFirstAndOnce(t *testing.T) {
+	o := Options{Persona: "rc", Verbose: true, NoCRC: true}
+	env := o.Environment([]string{"A=b", "LD_LIBRARY_PATH=/x:/lib:", "WEFT_PERSONA=rnic", "WEFT_PCAP=mine"}, "/lib")
+	slices.Sort(env)
+	want := []string{"A=b", "LD_LIBRARY_PATH=/lib:/x", "WEFT_CRC=off", "WEFT_PCAP=mine", "WEFT_PERSONA=rc", "WEFT_VERBOSE=1"}
+	if !slices.Equal(env, want) {
+		t.Errorf("%q, expected %q", env, want)
+	}
+	o = Options{Preload: true}
+	if env := o.Environment(nil, "/lib"); !slices.Equal(env, []string{"LD_PRELOAD=/lib/" + Library}) {
+		t.Errorf("preloaded: %q", env)
+	}
+}
+
+func TestAProgramThatTakesNoLibraryIsRefused(t *testing.T) {
+	script := write(t, filepath.Join(t.TempDir(), "script"), "#!/bin/sh\n")
+	if _, err := FindProgram(script); !errors.Is(err, fs.ErrPermission) {
+		t.Errorf("a file that cannot be executed: %v", err)
+	}
+	if err := os.Chmod(script, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	if got, err := FindProgram(script); err != nil || got != script {
+		t.Errorf("a script: %q, %v", got, err)
+	}
+	if err := os.Chmod(script, 0o755|fs.ModeSetuid); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := FindProgram(script); err == nil {
+		t.Error("a set-uid program was taken")
+	}
+	if _, err := FindProgram("no-such-program-at-all"); err == nil {
+		t.Error("a program that does not exist was found")
+	}
+}

@@ -1,0 +1,79 @@
+package dropin
+
+import (
+	"path/filepath"
+	"strings"
+)
+
+// Options are what the user asks of the device.
+type Options struct {
+	Device      string // its name
+	Persona     string // rnic or rc
+	PCAP        string // file that connections are recorded in
+	ListenRange string // of ports that are given out
+	Verbose     bool   // one line at exit
+	Debug       bool   // reasons of what is refused
+	Patient     bool   // a message waits for a receive
+	Plain       bool   // nothing is added to private data
+	NoCRC       bool
+	Preload     bool // LD_PRELOAD in place of LD_LIBRARY_PATH
+}
+
+// Environment is env with what makes a program use the library in dir.
+func (o *Options) Environment(env []string, dir string) []string {
+	if o.Preload {
+		env = prepend(env, "LD_PRELOAD", filepath.Join(dir, Library))
+	} else {
+		env = prepend(env, "LD_LIBRARY_PATH", dir)
+	}
+	for _, v := range [...]struct {
+		name, value string
+	}{
+		{"WEFT_DEVICE", o.Device}, {"WEFT_PERSONA", o.Persona}, {"WEFT_PCAP", o.PCAP}, {"WEFT_LISTEN_RANGE", o.ListenRange},
+		{"WEFT_VERBOSE", flag(o.Verbose)}, {"WEFT_DEBUG", flag(o.Debug)}, {"WEFT_PATIENT", flag(o.Patient)},
+		{"WEFT_PLAIN", flag(o.Plain)},
+	} {
+		if v.value != "" {
+			env = set(env, v.name, v.value)
+		}
+	}
+	if o.NoCRC {
+		env = set(env, "WEFT_CRC", "off")
+	}
+	return env
+}
+
+func flag(on bool) string {
+	if on {
+		return "1"
+	}
+	return ""
+}
+
+// set gives a variable a value.
+func set(env []string, name, value string) []string {
+	out := make([]string, 0, len(env)+1)
+	for _, v := range env {
+		if !strings.HasPrefix(v, name+"=") {
+			out = append(out, v)
+		}
+	}
+	return append(out, name+"="+value)
+}
+
+// prepend puts a path in front of those that a variable has, once.
+func prepend(env []string, name, path string) []string {
+	rest := ""
+	for _, v := range env {
+		if value, ok := strings.CutPrefix(v, name+"="); ok {
+			rest = value
+		}
+	}
+	all := path
+	for p := range strings.SplitSeq(rest, ":") {
+		if p != "" && p != path {
+			all += ":" + p
+		}
+	}
+	return set(env, name, all)
+}

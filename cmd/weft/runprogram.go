@@ -1,0 +1,149 @@
+package main
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"runtime"
+	"syscall"
+
+	"github.com/spf13/cobra"
+
+	"github.com/weft-rdma/weft/cmd/weft/internal/dropin"
+)
+
+// runOptions are the flags of `weft run`.
+type runOptions struct {
+	dropin.Options
+	build           bool
+	source, library string
+	crc             string
+}
+
+func newRun() *cobra.Command {
+	var o runOptions
+	cmd := &cobra.Command{
+		Use:   "run [flags] PROGRAM [ARGS...]",
+		Short: "Run an RDMA program without RDMA hardware",
+		Long: `Run starts a program that uses libibverbs, and librdmacm if it does, with
+Weft as the RDMA device: unchanged, without hardware, kernel modules or root. Its peer
+may be another such program, a Go program on Weft, Linux's siw or a hardware RNIC.
+
+The program replaces weft: signals, exit status, terminal and standard streams are its
+own. It has to be linked dynamically; its children get the device, too.
+
+Personas: to an rnic, the default, programs connect by rdma_cm; it speaks plain iWARP. An
+rc device is what programs expect that exchange queue pair numbers by themselves; its
+peers are other programs under weft run --persona rc. See docs/programs.md.
+
+The library is built on first use, from the sources that this command is run in or that
+--source names, into the user's cache.`,
+		Example: `  weft run rping -s -a 127.0.0.1
+  weft run --verbose rping -c -a 127.0.0.1 -C 3 -v
+  weft run --persona rc ib_write_bw
+  weft run --build`,
+		Args: func(_ *cobra.Command, args []string) error {
+			switch {
+			case o.build && len(args) > 0:
+				return usagef("--build runs no program: leave %q out", args[0])
+			case !o.build && len(args) == 0:
+				return usagef("say which program to run")
+			}
+			return nil
+		},
+		RunE: func(cmd *cobra.Command, args []string) error { return o.run(cmd, args) },
+	}
+	fl := cmd.Flags()
+	fl.SetInterspersed(false) // what follows PROGRAM is the program's
+	fl.BoolVar(&o.build, "build", false, "build the library and tell where it is")
+	fl.StringVar(&o.source, "source", "", "build from the checkout of Weft in `DIR`")
+	fl.StringVar(&o.library, "library", "", "use the library in `DIR`")
+	fl.StringVar(&o.Device, "device", "weft0", "call the device `NAME`")
+	fl.StringVar(&o.Persona, "persona", "rnic", "look like an rnic, or like an rc device (`PERSONA`)")
+	fl.StringVar(&o.PCAP, "pcap", "", "record all connections in `FILE` (pcapng, for Wireshark)")
+	fl.StringVar(&o.ListenRange, "listen-range", "", "give out ports `A-B` only")
+	fl.BoolVar(&o.Verbose, "verbose", false, "tell at exit what passed")
+	fl.BoolVar(&o.Debug, "debug", false, "say why something is refused (WEFT_DEBUG=1)")
+	fl.BoolVar(&o.Patient, "patient", false, "have a message wait for a receive, in place of ending the stream")
+	fl.BoolVar(&o.Plain, "plain", false, "add nothing to private data: no immediate data and no atomics on an rnic")
+	fl.StringVar(&o.crc, "crc", "on", "ask for CRCs: on or off (`MODE`)")
+	fl.BoolVar(&o.Preload, "preload", false, "use LD_PRELOAD in place of LD_LIBRARY_PATH")
+	return cmd
+}
+
+func (o *runOptions) check() error {
+	switch {
+	case runtime.GOOS != "linux":
+		return fmt.Errorf("programs that use libibverbs run on Linux, this is %s", runtime.GOOS)
+	case o.Persona != "rnic" && o.Persona != "rc":
+		return usagef("--persona %q: it is rnic or rc", o.Persona)
+	case o.crc != "on" && o.crc != "off":
+		return usagef("--crc %q: it is on or off", o.crc)
+	case len(o.Device) == 0 || len(o.Device) > 63:
+		return usagef("--device %q: a name of 1 to 63 characters is expected", o.Device)
+	}
+	o.NoCRC = o.crc == "off"
+	return nil
+}
+
+func (o *runOptions) run(cmd *cobra.Command, args []string) error {
+	if err := o.check(); err != nil {
+		return err
+	}
+	if o.build {
+		dir, err := o.compiled(cmd)
+		if err == nil {
+			fmt.Fprintln(cmd.OutOrStdout(), dir)
+		}
+		return err
+	}
+	program, err := dropin.FindProgram(args[0])
+	if err != nil {
+		return err
+	}
+	dir, err := o.find(cmd)
+	if err != nil {
+		return err
+	}
+	return syscall.Exec(program, args, o.Environment(os.Environ(), dir))
+}
+
+// find returns the folder of the library: the one that was named, the one that is
+// installed beside this command, or the one that is built.
+func (o *runOptions) find(cmd *cobra.Command) (string, error) {
+	if o.library != "" {
+		return dropin.Installed(o.library)
+	}
+	if o.source == "" {
+		if exe, err := os.Executable(); err == nil {
+			if dir, err := dropin.Installed(filepath.Join(filepath.Dir(exe), "..", "lib", "weft")); err == nil {
+				return dir, nil
+			}
+		}
+	}
+	return o.compiled(cmd)
+}
+
+// compiled returns the folder of the library, built from the sources if need be.
+func (o *runOptions) compiled(cmd *cobra.Command) (string, error) {
+	var places []string
+	if wd, err := os.Getwd(); err == nil {
+		places = append(places, wd)
+	}
+	if exe, err := os.Executable(); err == nil {
+		places = append(places, filepath.Dir(exe))
+	}
+	source, err := dropin.FindSource(o.source, places...)
+	if err != nil {
+		return "", err
+	}
+	cache, err := os.UserCacheDir()
+	if err != nil {
+		return "", err
+	}
+	b := dropin.Builder{
+		Source: source, Cache: filepath.Join(cache, "weft", "dropin"),
+		Say: func(format string, args ...any) { fmt.Fprintf(cmd.ErrOrStderr(), "weft: "+format+"\n", args...) },
+	}
+	return b.Build(cmd.Context())
+}
