@@ -122,7 +122,7 @@ static void leave_channel(struct cq *cq)
 	pthread_mutex_unlock(&cq->base.mutex);
 }
 
-static struct weft_completions *new_completions(int entries, struct ibv_comp_channel *channel)
+static struct weft_completions *new_completions(int entries, struct ibv_comp_channel *channel, bool timed)
 {
 	uint32_t size = power_of_two(entries);
 	struct weft_completions *q = allocate(sizeof(*q));
@@ -135,10 +135,11 @@ static struct weft_completions *new_completions(int entries, struct ibv_comp_cha
 	}
 	q->mask = size - 1;
 	q->event_fd = channel ? channel->fd : -1;
+	q->timed = timed;
 	return q;
 }
 
-static struct cq *new_cq(struct ibv_context *context, int entries, void *cq_context, struct ibv_comp_channel *channel, int vector)
+static struct cq *new_cq(struct ibv_context *context, int entries, void *cq_context, struct ibv_comp_channel *channel, int vector, bool timed)
 {
 	if (entries < 1 || entries > LIMIT_CQES || vector < 0 || vector >= context->num_comp_vectors) {
 		errno = EINVAL;
@@ -147,7 +148,7 @@ static struct cq *new_cq(struct ibv_context *context, int entries, void *cq_cont
 	struct cq *cq = allocate(sizeof(*cq));
 	if (!cq)
 		return NULL;
-	cq->queue = new_completions(entries, channel);
+	cq->queue = new_completions(entries, channel, timed);
 	struct weft_cq arguments = {.context = context_of(context)->handle, .queue = cq->queue, .owner = (uintptr_t)cq};
 	int err = !cq->queue ? ENOMEM : foreign(context) ? EIO : verb(WEFT_CREATE_CQ, &arguments);
 	if (err) {
@@ -172,13 +173,14 @@ static struct cq *new_cq(struct ibv_context *context, int entries, void *cq_cont
 
 struct ibv_cq *ibv_create_cq(struct ibv_context *context, int entries, void *cq_context, struct ibv_comp_channel *channel, int vector)
 {
-	struct cq *cq = new_cq(context, entries, cq_context, channel, vector);
+	struct cq *cq = new_cq(context, entries, cq_context, channel, vector, false);
 	return cq ? &cq->base : NULL;
 }
 
 struct ibv_cq_ex *create_cq_ex(struct ibv_context *context, struct ibv_cq_init_attr_ex *a)
 {
-	const uint64_t flags = IBV_WC_STANDARD_FLAGS;
+	const uint64_t times = IBV_WC_EX_WITH_COMPLETION_TIMESTAMP | IBV_WC_EX_WITH_COMPLETION_TIMESTAMP_WALLCLOCK;
+	const uint64_t flags = IBV_WC_STANDARD_FLAGS | times;
 	if (a->wc_flags & ~flags) {
 		explain("ibv_create_cq_ex: fields %#llx of a completion are not supported", (unsigned long long)(a->wc_flags & ~flags));
 		errno = EOPNOTSUPP;
@@ -193,7 +195,7 @@ struct ibv_cq_ex *create_cq_ex(struct ibv_context *context, struct ibv_cq_init_a
 		errno = EOPNOTSUPP;
 		return NULL;
 	}
-	struct cq *cq = new_cq(context, a->cqe, a->cq_context, a->channel, a->comp_vector);
+	struct cq *cq = new_cq(context, a->cqe, a->cq_context, a->channel, a->comp_vector, a->wc_flags & times);
 	if (!cq)
 		return NULL;
 	fill_cq_ex(&cq->ex);
@@ -214,7 +216,7 @@ int ibv_resize_cq(struct ibv_cq *base, int entries)
 		return EINVAL;
 	if (foreign(base->context))
 		return EIO;
-	struct weft_completions *fresh = new_completions(entries, base->channel);
+	struct weft_completions *fresh = new_completions(entries, base->channel, cq->queue->timed);
 	if (!fresh)
 		return ENOMEM;
 	pthread_mutex_lock(&cq->lock);

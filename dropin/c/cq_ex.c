@@ -1,5 +1,6 @@
 /* Completions one field at a time: ibv_start_poll, ibv_next_poll, ibv_wc_read_*. */
 #include <sched.h>
+#include <time.h>
 
 #include "weft.h"
 
@@ -58,6 +59,18 @@ static unsigned int read_wc_flags(struct ibv_cq_ex *base)
 	return (flags & WEFT_HAS_IMMEDIATE ? IBV_WC_WITH_IMM : 0) | (flags & WEFT_HAS_INVALIDATED ? IBV_WC_WITH_INV : 0);
 }
 
+static uint64_t read_completion_ts(struct ibv_cq_ex *base) { return cq_of_ex(base)->current.time; }
+
+/* The same moment by the clock on the wall. */
+static uint64_t read_wallclock(struct ibv_cq_ex *base)
+{
+	struct timespec mono, real;
+	clock_gettime(CLOCK_MONOTONIC, &mono);
+	clock_gettime(CLOCK_REALTIME, &real);
+	uint64_t ago = mono.tv_sec * 1000000000ULL + mono.tv_nsec - cq_of_ex(base)->current.time;
+	return real.tv_sec * 1000000000ULL + real.tv_nsec - ago;
+}
+
 static uint32_t read_src_qp(struct ibv_cq_ex *base) { return (void)base, 0; }
 static uint32_t read_slid(struct ibv_cq_ex *base) { return (void)base, 0; }
 static uint8_t read_sl(struct ibv_cq_ex *base) { return (void)base, 0; }
@@ -78,4 +91,6 @@ void fill_cq_ex(struct ibv_cq_ex *cq)
 	cq->read_slid = read_slid;
 	cq->read_sl = read_sl;
 	cq->read_dlid_path_bits = read_dlid_path_bits;
+	cq->read_completion_ts = read_completion_ts;
+	cq->read_completion_wallclock_ns = read_wallclock;
 }

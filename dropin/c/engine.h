@@ -93,6 +93,7 @@ struct weft_completion {
 	uint8_t flags;
 	uint8_t shared; /* the receive is of a shared queue */
 	uint32_t vendor_error;
+	uint64_t time; /* of CLOCK_MONOTONIC, ns, if the queue is timed */
 };
 
 /* When a completion is to raise an event. */
@@ -111,6 +112,7 @@ struct weft_completions {
 	uint32_t raised; /* events not yet taken; the engine adds, the library subtracts */
 	int32_t event_fd; /* an eventfd that is told of each of them, or -1 */
 	uint32_t mask;
+	uint32_t timed; /* completions have a time */
 	struct weft_completion *entries;
 };
 
@@ -189,6 +191,7 @@ struct weft_modify {
 	int32_t mask;     /* enum ibv_qp_attr_mask */
 	void *attributes; /* struct ibv_qp_attr */
 	uint32_t state;   /* out: enum ibv_qp_state */
+	uint8_t source[16]; /* the GID that attributes names by its index; all zeroes for none */
 };
 
 struct weft_event {

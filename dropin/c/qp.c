@@ -185,6 +185,12 @@ int ibv_modify_qp(struct ibv_qp *base, struct ibv_qp_attr *a, int mask)
 	if (foreign(base->context))
 		return EIO;
 	struct weft_modify arguments = {.handle = qp_of(base)->handle, .mask = mask, .attributes = a};
+	if (mask & IBV_QP_AV && a->ah_attr.is_global) {
+		struct gid table[LIMIT_GIDS];
+		if (a->ah_attr.grh.sgid_index >= gid_table(table))
+			return EINVAL;
+		memcpy(arguments.source, table[a->ah_attr.grh.sgid_index].gid.raw, sizeof(arguments.source));
+	}
 	int err = verb(WEFT_MODIFY_QP, &arguments);
 	if (!err && mask & IBV_QP_STATE)
 		base->state = arguments.state;

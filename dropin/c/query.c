@@ -36,6 +36,16 @@ int query_device_ex(struct ibv_context *context, const struct ibv_query_device_e
 	int err = ibv_query_device(context, &a->orig_attr);
 	if (vext_field_avail(struct ibv_device_attr_ex, phys_port_cnt_ex, size))
 		a->phys_port_cnt_ex = 1;
+	if (vext_field_avail(struct ibv_device_attr_ex, hca_core_clock, size)) {
+		a->completion_timestamp_mask = UINT64_MAX;
+		a->hca_core_clock = 1000000; /* kHz: times are in nanoseconds */
+	}
+	/* Registration pins nothing, so every region is paged on demand. */
+	if (rc_persona() && vext_field_avail(struct ibv_device_attr_ex, odp_caps, size)) {
+		a->odp_caps.general_caps = IBV_ODP_SUPPORT;
+		a->odp_caps.per_transport_caps.rc_odp_caps = IBV_ODP_SUPPORT_SEND | IBV_ODP_SUPPORT_RECV | IBV_ODP_SUPPORT_WRITE |
+							     IBV_ODP_SUPPORT_READ | IBV_ODP_SUPPORT_ATOMIC;
+	}
 	return err;
 }
 

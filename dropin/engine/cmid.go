@@ -147,12 +147,10 @@ func data(p *C.struct_rdma_ucm_conn_param) []byte {
 
 // pairOf is the queue pair that a command names.
 func pairOf(p *C.struct_rdma_ucm_conn_param) *queuePair {
-	for _, q := range queuePairs.all() {
-		if q.number == uint32(p.qp_num) {
-			return q
-		}
+	if rcPersona {
+		return ofNumber(uint32(p.qp_num))
 	}
-	return nil
+	return byNumber(uint32(p.qp_num))
 }
 
 func listen(a *C.struct_rdma_ucm_listen) syscall.Errno {

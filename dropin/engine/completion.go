@@ -12,6 +12,8 @@ import (
 	"syscall"
 	"unsafe"
 
+	"golang.org/x/sys/unix"
+
 	"github.com/weft-rdma/weft/verbs"
 )
 
@@ -93,7 +95,10 @@ func (q *completionQueue) put(wc *verbs.WC) bool {
 		return false
 	}
 	c := entry(q.queue, tail)
-	*c = C.struct_weft_completion{id: C.uint64_t(wc.ID &^ partial), owner: C.uint64_t(pair.owner), status: C.uint8_t(statusOf(wc)), vendor_error: C.uint32_t(wc.Status)}
+	*c = C.struct_weft_completion{id: C.uint64_t(wc.ID &^ partial), owner: C.uint64_t(pair.owner), status: C.uint8_t(pair.statusOf(wc)), vendor_error: C.uint32_t(wc.Status)}
+	if q.queue.timed != 0 {
+		c.time = C.uint64_t(now())
+	}
 	if wc.Op == verbs.OpRecv || wc.Op == verbs.OpRecvImmediate {
 		pair.describe(c, wc)
 	} else if wc.Status == verbs.Success {
@@ -102,6 +107,13 @@ func (q *completionQueue) put(wc *verbs.WC) bool {
 	atomic.StoreUint64((*uint64)(&q.queue.tail), tail+1)
 	q.notify(wc)
 	return true
+}
+
+// now is the time of the clock that completions are stamped by, in nanoseconds.
+func now() int64 {
+	var t unix.Timespec
+	_ = unix.ClockGettime(unix.CLOCK_MONOTONIC, &t) // exists
+	return t.Nano()
 }
 
 // notify raises an event if the program has asked for one of this kind.
@@ -118,6 +130,15 @@ func (q *completionQueue) notify(wc *verbs.WC) {
 		atomic.AddUint32((*uint32)(&q.queue.raised), 1)
 		tell(int(q.queue.event_fd))
 	}
+}
+
+// statusOf is what a completion's status is to the program. Of the requests that the
+// loss of a peer flushes, the first says what happened.
+func (q *queuePair) statusOf(wc *verbs.WC) int {
+	if wc.Status == verbs.Flushed && wc.Op != verbs.OpRecv && q.peering.fate.CompareAndSwap(true, false) {
+		return C.IBV_WC_RETRY_EXC_ERR
+	}
+	return statusOf(wc)
 }
 
 // statusOf is what a status is to the program.

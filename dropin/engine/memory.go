@@ -27,7 +27,7 @@ type region struct {
 // access is what the rights of the verbs are here. Whoever registers memory may read it.
 func access(flags uint32) (verbs.MRConfig, syscall.Errno) {
 	const known = C.IBV_ACCESS_LOCAL_WRITE | C.IBV_ACCESS_REMOTE_WRITE | C.IBV_ACCESS_REMOTE_READ | C.IBV_ACCESS_REMOTE_ATOMIC |
-		C.IBV_ACCESS_MW_BIND | C.IBV_ACCESS_ZERO_BASED | C.IBV_ACCESS_HUGETLB | C.IBV_ACCESS_RELAXED_ORDERING
+		C.IBV_ACCESS_MW_BIND | C.IBV_ACCESS_ZERO_BASED | C.IBV_ACCESS_ON_DEMAND | C.IBV_ACCESS_HUGETLB | C.IBV_ACCESS_RELAXED_ORDERING
 	if flags&^known != 0 {
 		return verbs.MRConfig{}, refuse(syscall.EOPNOTSUPP, "register: access %#x is not supported", flags&^known)
 	}

@@ -25,14 +25,17 @@ func modifyQP(a *C.struct_weft_modify) syscall.Errno {
 	}
 	want, mask := (*C.struct_ibv_qp_attr)(a.attributes), uint32(a.mask)
 	if mask&C.IBV_QP_STATE != 0 {
-		if errno := q.enter(uint32(want.qp_state), want, mask); errno != 0 {
+		if errno := q.enter(uint32(want.qp_state), a); errno != 0 {
 			return errno
 		}
 	}
 	q.mu.Lock()
-	defer q.mu.Unlock()
 	q.note(want, mask)
 	a.state = C.uint32_t(q.state)
+	q.mu.Unlock()
+	if rcPersona {
+		q.bring()
+	}
 	return 0
 }
 
@@ -66,7 +69,7 @@ func (q *queuePair) note(want *C.struct_ibv_qp_attr, mask uint32) {
 }
 
 // enter moves the queue pair to a state.
-func (q *queuePair) enter(state uint32, want *C.struct_ibv_qp_attr, mask uint32) syscall.Errno {
+func (q *queuePair) enter(state uint32, a *C.struct_weft_modify) syscall.Errno {
 	switch state {
 	case C.IBV_QPS_RESET:
 		return q.reset()
@@ -82,8 +85,10 @@ func (q *queuePair) enter(state uint32, want *C.struct_ibv_qp_attr, mask uint32)
 		q.state = state
 		return 0
 	case C.IBV_QPS_RTR:
-		if mask&C.IBV_QP_DEST_QPN != 0 {
-			return q.bringUp(want, mask)
+		if a.mask&C.IBV_QP_DEST_QPN != 0 {
+			if errno := q.address(a); errno != 0 {
+				return errno
+			}
 		}
 		return q.rise(state)
 	case C.IBV_QPS_RTS:
@@ -123,6 +128,7 @@ func (q *queuePair) reset() syscall.Errno {
 			}
 		}
 	}
+	q.unpair()
 	q.drop(q.sends.queue)
 	q.drop(q.receives.queue)
 	q.receives.flushing.Store(false)
@@ -152,12 +158,4 @@ func queryQP(a *C.struct_weft_modify) syscall.Errno {
 	to.path_mig_state = C.IBV_MIG_MIGRATED
 	a.state = C.uint32_t(q.state)
 	return 0
-}
-
-// bringUp connects the queue pair to one whose number the program has learnt.
-func (q *queuePair) bringUp(want *C.struct_ibv_qp_attr, mask uint32) syscall.Errno {
-	if !rcPersona {
-		return refuse(syscall.EOPNOTSUPP, "modify QP to RTR: an RNIC connects queue pairs by rdma_cm alone; `weft run --persona rc` lets programs exchange queue pair numbers")
-	}
-	return refuse(syscall.EOPNOTSUPP, "modify QP to RTR: connecting by queue pair number is not built yet")
 }

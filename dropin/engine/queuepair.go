@@ -34,6 +34,8 @@ type queuePair struct {
 	conn       *cm.Conn
 	closing    chan struct{} // closed when the graceful close under way is over; nil without
 	down       chan struct{} // closed when the stream is over; nil without
+
+	peering peering // without rdma_cm
 }
 
 // numbers finds queue pairs by the number that verbs gave them. Numbers are given out
@@ -98,13 +100,17 @@ func createQP(a *C.struct_weft_qp) syscall.Errno {
 	if q.qp, err = d.pd.CreateQP(cfg); err != nil {
 		return errnoOf(err)
 	}
-	queuePairsMade.Add(1)
-	q.handle = queuePairs.add(q)
 	q.number = q.qp.Num()
-	setNumber(q.qp.Num(), q)
 	if rcPersona {
 		q.extend()
+		if q.number, err = newNumber(q); err != nil {
+			_ = q.qp.Destroy() // nobody knows of it
+			return errnoOf(err)
+		}
 	}
+	queuePairsMade.Add(1)
+	q.handle = queuePairs.add(q)
+	setNumber(q.qp.Num(), q)
 	a.handle, a.number = C.uint32_t(q.handle), C.uint32_t(q.number)
 	return 0
 }
@@ -119,11 +125,15 @@ func destroyQP(a *C.struct_weft_object) syscall.Errno {
 		return syscall.EINVAL
 	}
 	q.linger()
+	q.unpair()
 	if err := q.qp.Destroy(); err != nil {
 		return errnoOf(err)
 	}
 	queuePairs.remove(uint32(a.handle))
 	setNumber(q.qp.Num(), nil)
+	if rcPersona {
+		freeNumber(q.number)
+	}
 	q.context.forget(q.owner)
 	return 0
 }
@@ -165,8 +175,15 @@ func (q *queuePair) connected(conn *cm.Conn, over func()) {
 // now on.
 func (q *queuePair) ended() {
 	q.mu.Lock()
-	q.state = C.IBV_QPS_ERR
+	paired := q.peering.addressed
+	if !paired {
+		q.state = C.IBV_QPS_ERR
+	}
 	q.mu.Unlock()
+	if paired {
+		q.lost()
+		return
+	}
 	q.flush()
 }
 
