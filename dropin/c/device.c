@@ -82,12 +82,12 @@ struct ibv_context *ibv_open_device(struct ibv_device *d)
 		return NULL;
 	struct ibv_context *base = &c->verbs.context;
 	base->async_fd = eventfd(0, EFD_SEMAPHORE | EFD_CLOEXEC);
-	base->cmd_fd = -1;
+	base->cmd_fd = dup(base->async_fd); /* programs pass it on; nothing is read from it */
 	struct weft_open arguments = {.event_fd = base->async_fd};
 	int err = base->async_fd < 0 ? errno : verb(WEFT_OPEN, &arguments);
 	if (err) {
-		if (base->async_fd >= 0)
-			close(base->async_fd);
+		close(base->async_fd);
+		close(base->cmd_fd);
 		free(c);
 		errno = err;
 		return NULL;
@@ -116,6 +116,7 @@ int ibv_close_device(struct ibv_context *base)
 		}
 	}
 	close(base->async_fd);
+	close(base->cmd_fd);
 	free(c);
 	return 0;
 }

@@ -179,7 +179,7 @@ struct ibv_mw *alloc_mw(struct ibv_pd *pd, enum ibv_mw_type type)
 {
 	struct weft_window arguments = {.pd = pd->handle, .type = type};
 	struct ibv_mw *mw = calloc(1, sizeof(*mw));
-	int err = !mw ? ENOMEM : foreign(pd->context) ? EIO : verb(WEFT_ALLOC_WINDOW, &arguments);
+	int err = !mw ? ENOMEM : type != IBV_MW_TYPE_1 && type != IBV_MW_TYPE_2 ? EINVAL : foreign(pd->context) ? EIO : verb(WEFT_ALLOC_WINDOW, &arguments);
 	if (err) {
 		free(mw);
 		errno = err;

@@ -180,6 +180,15 @@ struct ibv_qp_ex *ibv_qp_to_qp_ex(struct ibv_qp *qp)
 	return ex->wr_start ? ex : NULL;
 }
 
+/* Of a queue pair that was reset nothing is left, in its queues and in those of its completions. */
+static void start_again(struct qp *qp)
+{
+	forget_completions(cq_of(qp->base.send_cq), qp);
+	forget_completions(cq_of(qp->base.recv_cq), qp);
+	store(&qp->send.done, qp->send.queue.tail);
+	store(&qp->receive.done, qp->receive.queue.tail);
+}
+
 int ibv_modify_qp(struct ibv_qp *base, struct ibv_qp_attr *a, int mask)
 {
 	if (foreign(base->context))
@@ -192,8 +201,11 @@ int ibv_modify_qp(struct ibv_qp *base, struct ibv_qp_attr *a, int mask)
 		memcpy(arguments.source, table[a->ah_attr.grh.sgid_index].gid.raw, sizeof(arguments.source));
 	}
 	int err = verb(WEFT_MODIFY_QP, &arguments);
-	if (!err && mask & IBV_QP_STATE)
+	if (!err && mask & IBV_QP_STATE) {
 		base->state = arguments.state;
+		if (a->qp_state == IBV_QPS_RESET)
+			start_again(qp_of(base));
+	}
 	return err;
 }
 

@@ -4,8 +4,8 @@
 
 #include "weft.h"
 
-/* Weft has no vendor identifier of the IEEE's: this one is not assigned. */
-#define VENDOR 0x000000
+/* Weft has no vendor identifier of the IEEE's: this one is locally administered. */
+#define VENDOR 0x027766
 #define PART 0x77656674 /* "weft" */
 
 int ibv_query_device(struct ibv_context *context, struct ibv_device_attr *a)

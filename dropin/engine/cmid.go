@@ -126,6 +126,9 @@ func (id *identifier) destroy() uint32 {
 
 // config is the start-up with so many Reads in each direction.
 func config(responder, initiator C.__u8) mpa.Config {
+	if rcPersona { // the engine makes Reads of its own, see acks
+		responder, initiator = mostReads, mostReads
+	}
 	return mpa.Config{
 		NoCRC: options.noCRC, PeerToPeer: true,
 		IRD: uint16(responder), MaxIRD: max(uint16(responder), 1), ORD: uint16(initiator),

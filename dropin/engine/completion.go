@@ -85,27 +85,47 @@ func (q *completionQueue) put(wc *verbs.WC) bool {
 	if pair == nil {
 		return true // it is being destroyed
 	}
+	received := wc.Op == verbs.OpRecv || wc.Op == verbs.OpRecvImmediate
+	if !received && pair.sends.acks.on {
+		return pair.completed(q, wc)
+	}
 	if pair.takes(wc) {
 		return true // a part of a request, of which another part completes
 	}
+	c := C.struct_weft_completion{
+		id: C.uint64_t(wc.ID &^ partial), owner: C.uint64_t(pair.owner), status: C.uint8_t(statusOf(wc)), vendor_error: C.uint32_t(wc.Status),
+	}
+	if received {
+		pair.describe(&c, wc)
+	} else if wc.Status == verbs.Success {
+		c.length = C.uint32_t(pair.sentLength(wc.ID))
+	}
+	return q.add(c, wc.Solicited)
+}
+
+// emit puts the completion of a request that the peer has acknowledged, or that has failed.
+func (q *completionQueue) emit(pair *queuePair, o openRequest) bool {
+	c := C.struct_weft_completion{id: C.uint64_t(o.slot), owner: C.uint64_t(pair.owner), status: C.uint8_t(o.status), vendor_error: C.uint32_t(o.vendor)}
+	if o.status == C.IBV_WC_SUCCESS {
+		c.length = C.uint32_t(pair.sentLength(o.slot))
+	}
+	return q.add(c, false)
+}
+
+// add puts a completion, if there is room.
+func (q *completionQueue) add(c C.struct_weft_completion, solicited bool) bool {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	tail := uint64(q.queue.tail)
 	if tail-atomic.LoadUint64((*uint64)(&q.queue.head)) > uint64(q.queue.mask) {
 		return false
 	}
-	c := entry(q.queue, tail)
-	*c = C.struct_weft_completion{id: C.uint64_t(wc.ID &^ partial), owner: C.uint64_t(pair.owner), status: C.uint8_t(pair.statusOf(wc)), vendor_error: C.uint32_t(wc.Status)}
 	if q.queue.timed != 0 {
 		c.time = C.uint64_t(now())
 	}
-	if wc.Op == verbs.OpRecv || wc.Op == verbs.OpRecvImmediate {
-		pair.describe(c, wc)
-	} else if wc.Status == verbs.Success {
-		c.length = C.uint32_t(pair.sentLength(wc))
-	}
+	*entry(q.queue, tail) = c
 	atomic.StoreUint64((*uint64)(&q.queue.tail), tail+1)
-	q.notify(wc)
+	q.notify(solicited || c.status != C.IBV_WC_SUCCESS)
 	return true
 }
 
@@ -117,28 +137,19 @@ func now() int64 {
 }
 
 // notify raises an event if the program has asked for one of this kind.
-func (q *completionQueue) notify(wc *verbs.WC) {
+func (q *completionQueue) notify(solicited bool) {
 	armed := atomic.LoadUint32((*uint32)(&q.queue.armed))
-	if armed == C.WEFT_DISARMED || armed == C.WEFT_ARMED_SOLICITED && !wc.Solicited && wc.Status == verbs.Success {
+	if armed == C.WEFT_DISARMED || armed == C.WEFT_ARMED_SOLICITED && !solicited {
 		return
 	}
 	if !atomic.CompareAndSwapUint32((*uint32)(&q.queue.armed), armed, C.WEFT_DISARMED) {
-		q.notify(wc) // it asks for more by now
+		q.notify(solicited) // it asks for more by now
 		return
 	}
 	if q.queue.event_fd >= 0 {
 		atomic.AddUint32((*uint32)(&q.queue.raised), 1)
 		tell(int(q.queue.event_fd))
 	}
-}
-
-// statusOf is what a completion's status is to the program. Of the requests that the
-// loss of a peer flushes, the first says what happened.
-func (q *queuePair) statusOf(wc *verbs.WC) int {
-	if wc.Status == verbs.Flushed && wc.Op != verbs.OpRecv && q.peering.fate.CompareAndSwap(true, false) {
-		return C.IBV_WC_RETRY_EXC_ERR
-	}
-	return statusOf(wc)
 }
 
 // statusOf is what a status is to the program.

@@ -90,7 +90,7 @@ func reregister(a *C.struct_weft_register) syscall.Errno {
 	if !cfg.Access.Valid() || len(cfg.Buf) == 0 {
 		return syscall.EINVAL // before anything changes
 	}
-	cfg.Key = r.mr.STag().Key() + 1
+	cfg.Key = r.mr.STag().Key() // programs expect the key that their peers know to stay
 	if err := r.mr.Reregister(pd.pd, cfg); err != nil {
 		return errnoOf(err)
 	}

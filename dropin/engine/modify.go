@@ -76,7 +76,11 @@ func (q *queuePair) enter(state uint32, a *C.struct_weft_modify) syscall.Errno {
 	case C.IBV_QPS_ERR:
 		q.mu.Lock()
 		q.state = state
+		connected := q.down != nil
 		q.mu.Unlock()
+		if !connected && q.sends.acks.on {
+			q.settle() // what is posted is flushed; there is no stream whose end would tell
+		}
 		q.flush()
 		return 0
 	case C.IBV_QPS_INIT, C.IBV_QPS_SQD:
@@ -129,6 +133,7 @@ func (q *queuePair) reset() syscall.Errno {
 		}
 	}
 	q.unpair()
+	q.sends.acks.again()
 	q.drop(q.sends.queue)
 	q.drop(q.receives.queue)
 	q.receives.flushing.Store(false)

@@ -13,7 +13,6 @@ import (
 	"net"
 	"net/netip"
 	"sync"
-	"sync/atomic"
 	"syscall"
 	"time"
 	"unsafe"
@@ -29,8 +28,7 @@ import (
 // numbers and the PSNs that it knows, and is given the queue pair only if all of that,
 // and its address, is what the program at the other end was told.
 
-// A peering is how a queue pair finds its peer. Its fields are the queue pair's mu's,
-// but for fate.
+// A peering is how a queue pair finds its peer. Its fields are the queue pair's mu's.
 type peering struct {
 	local, peer netip.Addr
 	dest        uint32
@@ -40,10 +38,6 @@ type peering struct {
 	ready       bool // RTS was entered: sendPSN is known
 	begun       bool // it dials, or a request was accepted
 	cancel      gocontext.CancelFunc
-
-	// fate is set when the peer is lost: the first request that is flushed then
-	// fails as one that was repeated in vain.
-	fate atomic.Bool
 }
 
 // A greeting is the private data of a request.
@@ -122,7 +116,7 @@ func (q *queuePair) bring() {
 	q.mu.Unlock()
 	switch {
 	case begins:
-		go q.call(ctx)
+		q.background(func() { q.call(ctx) })
 	case !dials:
 		listenAt(netip.AddrPortFrom(local, uint16(q.number>>8)))
 		retryWaiting(q.number)
@@ -146,7 +140,6 @@ func (q *queuePair) unpair() {
 		p.cancel()
 	}
 	p.addressed, p.begun, p.ready, p.cancel = false, false, false, nil
-	p.fate.Store(false)
 }
 
 const (
@@ -218,8 +211,8 @@ func (q *queuePair) callOnce(ctx gocontext.Context) (*cm.Conn, error) {
 	return conn, err
 }
 
-// reads is the start-up with the Reads that the queue pair has; needs mu. Those of the
-// other direction are the peer's to limit.
+// reads is the start-up with as many Reads as there may be: the engine makes some of its
+// own, see acks.
 func (q *queuePair) reads() mpa.Config {
 	return config(C.__u8(q.attributes.max_dest_rd_atomic), mostReads)
 }
@@ -281,7 +274,7 @@ func answer(r *cm.Request) {
 	}
 	q := ofNumber(g.to)
 	if q != nil && q.expects(&g, r) {
-		go q.answer(r)
+		q.background(func() { q.answer(r) })
 		return
 	}
 	calls.mu.Lock()
@@ -339,11 +332,14 @@ func (q *queuePair) answer(r *cm.Request) {
 }
 
 // lost is for a queue pair whose peer is gone. As with hardware only requests to send
-// notice: receives wait on.
+// notice, and the first of them fails: receives wait on until then.
 func (q *queuePair) lost() {
-	q.peering.fate.Store(true)
-	if s := q.qp.State(); s == verbs.Idle {
+	if q.qp.State() == verbs.Idle {
 		q.qp.Abort()
 	}
+	a := &q.sends.acks
+	a.mu.Lock()
+	a.settled, a.missed = true, true
+	a.mu.Unlock()
 	q.takeSends()
 }

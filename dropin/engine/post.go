@@ -20,7 +20,7 @@ import (
 
 const (
 	// partsOf is how many requests of verbs one of the program's may become.
-	partsOf = 2
+	partsOf = 3
 	// partial marks the ID of all parts of a request but the last.
 	partial = 1 << 63
 )
@@ -32,6 +32,9 @@ type sends struct {
 	batch [64]verbs.SendWR
 
 	failed atomic.Uint64 // 1 + the request a part of which has failed
+
+	to   *completionQueue
+	acks acks
 }
 
 // takeSends gives what is in the send queue to the queue pair. One thread does so at a
@@ -54,8 +57,16 @@ func (q *queuePair) drainSends() {
 	head := uint64(s.queue.head)
 	for tail := atomic.LoadUint64((*uint64)(&s.queue.tail)); head != tail; {
 		n, last := 0, head
-		for ; last != tail && n+partsOf <= len(s.batch); last++ {
-			n += s.translate(s.batch[n:], last)
+		for ; last != tail && n+partsOf+1 <= len(s.batch); last++ {
+			m := s.translate(s.batch[n:], last)
+			if s.acks.on {
+				s.unsignal(s.batch[n:n+m], last)
+			}
+			n += m
+		}
+		if s.acks.wait {
+			s.batch[n] = s.acks.read(last - 1)
+			n++
 		}
 		posted, err := q.qp.PostSends(s.batch[:n])
 		if posted < n && !q.unposted(s.batch[posted], err) {
@@ -64,7 +75,7 @@ func (q *queuePair) drainSends() {
 		}
 		head = last
 		if posted < n {
-			head = s.batch[posted].ID&^partial + 1
+			head = s.batch[posted].ID&^(partial|ackRead) + 1
 		}
 		atomic.StoreUint64((*uint64)(&s.queue.head), head)
 	}
@@ -79,6 +90,25 @@ func (q *queuePair) unposted(wr verbs.SendWR, err error) bool {
 	explain("%v", err)
 	q.qp.Abort() // as a request that fails does; nothing completes it
 	return true
+}
+
+// unsignal has the parts of a signaled request complete with the next answer of the peer.
+func (s *sends) unsignal(wrs []verbs.SendWR, slot uint64) {
+	last := &wrs[len(wrs)-1]
+	if last.Flags&verbs.Signaled == 0 {
+		return
+	}
+	switch last.Op {
+	case verbs.OpRead, verbs.OpFetchAdd, verbs.OpCmpSwap:
+		s.acks.note(slot, true)
+	case verbs.OpBind, verbs.OpInvalidate:
+		wait := s.acks.wait // of what is in front
+		s.acks.note(slot, true)
+		s.acks.wait = wait
+	default:
+		s.acks.note(slot, false)
+		last.Flags &^= verbs.Signaled
+	}
 }
 
 // slot is request n.
@@ -141,14 +171,20 @@ func (s *sends) translate(wrs []verbs.SendWR, n uint64) int {
 // nowhere is the sink of a Read of no octets.
 var nowhere = []verbs.SGE{{}}
 
-// bind is a binding, or an invalidation if nothing is bound.
+// bind is a binding. One of no octets, or without a right for the peer, unbinds.
 func (s *sends) bind(wr *verbs.SendWR, r *C.struct_weft_send) {
 	b := binding(r)
-	if b.Length == 0 {
-		wr.Op, wr.Invalidate = verbs.OpInvalidate, memory.STag(r.remote_key)
+	if b.Length > 0 && b.Access != 0 {
+		wr.Bind = &b
 		return
 	}
-	wr.Bind = &b
+	wr.SGL = nil
+	a, err := rnic.QueryMW(b.Window.Index())
+	if err != nil || !a.Valid {
+		wr.Op, wr.Remote = verbs.OpWrite, verbs.Remote{} // of no octets: nothing is to be done
+		return
+	}
+	wr.Op, wr.Invalidate = verbs.OpInvalidate, memory.STag(a.Index<<8|uint32(a.Key))
 }
 
 // Immediate data travels in a message of RFC 7306, of 8 octets: the program's 4, and 4
@@ -186,13 +222,14 @@ func sendImmediate(wrs []verbs.SendWR, r *C.struct_weft_send) int {
 
 // sentLength is the number of octets that a completion of the send queue tells of:
 // those that a Read or an atomic has brought.
-func (q *queuePair) sentLength(wc *verbs.WC) (n uint32) {
-	if wc.Op != verbs.OpRead && wc.Op != verbs.OpFetchAdd && wc.Op != verbs.OpCmpSwap {
-		return 0
-	}
-	p := q.sends.slot(wc.ID)
-	for _, e := range elements(unsafe.Add(p, C.sizeof_struct_weft_send), int((*C.struct_weft_send)(p).sges)) {
-		n += e.Length
+func (q *queuePair) sentLength(slot uint64) (n uint32) {
+	p := q.sends.slot(slot)
+	r := (*C.struct_weft_send)(p)
+	switch r.op {
+	case C.WEFT_READ, C.WEFT_FETCH_ADD, C.WEFT_COMPARE_SWAP:
+		for _, e := range elements(unsafe.Add(p, C.sizeof_struct_weft_send), int(r.sges)) {
+			n += e.Length
+		}
 	}
 	return n
 }

@@ -35,7 +35,19 @@ type queuePair struct {
 	closing    chan struct{} // closed when the graceful close under way is over; nil without
 	down       chan struct{} // closed when the stream is over; nil without
 
+	gone  bool           // it is being destroyed
+	tasks sync.WaitGroup // that use the program's queues
+
 	peering peering // without rdma_cm
+}
+
+// background runs f, unless the queue pair is being destroyed, which waits for it.
+func (q *queuePair) background(f func()) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	if !q.gone {
+		q.tasks.Go(f)
+	}
 }
 
 // numbers finds queue pairs by the number that verbs gave them. Numbers are given out
@@ -80,7 +92,8 @@ func createQP(a *C.struct_weft_qp) syscall.Errno {
 	if rcPersona {
 		q.state = C.IBV_QPS_RESET
 	}
-	q.sends.queue, q.receives.queue = a.send, a.receive
+	q.sends.queue, q.receives.queue, q.sends.to = a.send, a.receive, send
+	q.sends.acks.on = rcPersona
 	cfg := verbs.QPConfig{
 		SendCQ: send.cq, RecvCQ: recv.cq,
 		SendDepth: partsOf * max(1, int(a.sends)), RecvDepth: max(1, int(a.receives)),
@@ -125,10 +138,17 @@ func destroyQP(a *C.struct_weft_object) syscall.Errno {
 		return syscall.EINVAL
 	}
 	q.linger()
+	q.mu.Lock()
+	q.gone = true
+	q.mu.Unlock()
 	q.unpair()
 	if err := q.qp.Destroy(); err != nil {
+		q.mu.Lock()
+		q.gone = false
+		q.mu.Unlock()
 		return errnoOf(err)
 	}
+	q.tasks.Wait() // the program's queues go when this returns
 	queuePairs.remove(uint32(a.handle))
 	setNumber(q.qp.Num(), nil)
 	if rcPersona {
@@ -163,24 +183,26 @@ func (q *queuePair) connected(conn *cm.Conn, over func()) {
 	q.state = C.IBV_QPS_RTS
 	down := q.down
 	q.mu.Unlock()
-	go func() {
+	q.background(func() {
 		_, _ = q.qp.WaitState(gocontext.Background(), verbs.Idle, verbs.Error) // without end
 		q.ended()
 		close(down)
 		over()
-	}()
+	})
 }
 
 // ended is for a queue pair whose stream is over: all that is posted is flushed from
 // now on.
 func (q *queuePair) ended() {
+	open := q.sends.acks.on && q.settle()
 	q.mu.Lock()
-	paired := q.peering.addressed
-	if !paired {
+	// A peer of the rc persona that has gone is noticed when something is sent.
+	unnoticed := q.peering.addressed && !open && q.state != C.IBV_QPS_ERR
+	if !unnoticed {
 		q.state = C.IBV_QPS_ERR
 	}
 	q.mu.Unlock()
-	if paired {
+	if unnoticed {
 		q.lost()
 		return
 	}

@@ -1,0 +1,197 @@
+package main
+
+/*
+#include "engine.h"
+#include <infiniband/verbs.h>
+*/
+import "C"
+
+import (
+	"errors"
+	"slices"
+	"sync"
+
+	"github.com/weft-rdma/weft/rdmap"
+	"github.com/weft-rdma/weft/verbs"
+)
+
+// This file is what a completion says in the rc persona. With iWARP a Send or Write
+// completes when the transport has it; programs for RC take it that the peer has the
+// data then, and that the request fails if the peer refuses it. So the engine puts an
+// RDMA Read of no octets behind them, one for as many as are posted together, and
+// completes them when its answer has come: the peer answers in order.
+//
+//  1. translate notes each signaled request, in order, and posts it unsignaled.
+//  2. The answer of a Read, also of the program's own, completes what is in front of it.
+//  3. When the stream breaks, completions are held back until its end says why.
+//     Then the first that is open gets the reason and the others are flushed.
+//
+// Locking: the mutex is taken within a Sink, and held while completions are put into the
+// program's queue. No verb is called under it.
+
+// acks are the requests of a send queue that wait for the peer.
+type acks struct {
+	on   bool
+	wait bool // a Read has to follow what was translated; the translator's
+
+	mu      sync.Mutex
+	open    []openRequest // in the order of posting
+	broken  bool          // a request has failed
+	settled bool          // it is known why
+	missed  bool          // the peer has gone: the next request fails, and the queue pair with it
+	held    []openRequest // that have failed, until it is
+}
+
+// An openRequest is one that the program will be told of.
+type openRequest struct {
+	slot   uint64
+	done   bool
+	status int
+	vendor uint32
+}
+
+// ackRead marks the ID of a Read of the engine's.
+const ackRead = 1 << 62
+
+// note notes a signaled request. asks is for one whose own completion is enough.
+func (a *acks) note(slot uint64, asks bool) {
+	a.mu.Lock()
+	a.open = append(a.open, openRequest{slot: slot})
+	a.mu.Unlock()
+	a.wait = !asks
+}
+
+// read is the Read behind what was translated last.
+func (a *acks) read(slot uint64) verbs.SendWR {
+	a.wait = false
+	return verbs.SendWR{ID: slot | ackRead, Op: verbs.OpRead, Flags: verbs.Signaled, SGL: nowhere}
+}
+
+// completed is the Sink's part for a request of the send queue.
+func (q *queuePair) completed(to *completionQueue, wc *verbs.WC) bool {
+	a := &q.sends.acks
+	slot := wc.ID &^ (partial | ackRead)
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if wc.Status != verbs.Success {
+		return q.failed(to, slot, wc)
+	}
+	local := wc.Op == verbs.OpBind || wc.Op == verbs.OpInvalidate
+	for i := range a.open {
+		if o := &a.open[i]; o.slot == slot || o.slot < slot && !local {
+			o.done = true
+		}
+	}
+	for len(a.open) > 0 && a.open[0].done {
+		if !to.emit(q, a.open[0]) {
+			return false
+		}
+		a.open = a.open[1:]
+	}
+	return true
+}
+
+// failed notes a request that has failed; needs mu.
+func (q *queuePair) failed(to *completionQueue, slot uint64, wc *verbs.WC) bool {
+	a := &q.sends.acks
+	o := openRequest{slot: slot, status: statusOf(wc), vendor: uint32(wc.Status)}
+	if a.settled {
+		if slices.ContainsFunc(a.held, func(h openRequest) bool { return h.slot == slot }) {
+			return true // another part of it
+		}
+		a.held = append(a.held[:0], o)
+		if a.missed {
+			a.missed = false
+			o.status = C.IBV_WC_RETRY_EXC_ERR
+			q.background(q.noticed)
+		}
+		return to.emit(q, o)
+	}
+	a.broken = true
+	a.held = append(a.held, o)
+	return true
+}
+
+// settle completes what is open after the end of the stream. It reports whether there was
+// anything.
+func (q *queuePair) settle() bool {
+	a := &q.sends.acks
+	why := q.reason()
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	all := a.open
+	for i := range all {
+		all[i].status, all[i].vendor = C.IBV_WC_WR_FLUSH_ERR, uint32(verbs.Flushed)
+	}
+	own := false // a request failed here
+	for _, h := range a.held {
+		i, known := slices.BinarySearchFunc(all, h, func(o, h openRequest) int { return int(int64(o.slot - h.slot)) })
+		if !known {
+			all = slices.Insert(all, i, h)
+		}
+		if h.status != C.IBV_WC_WR_FLUSH_ERR && h.vendor != uint32(verbs.RemoteTermination) {
+			all[i].status, own = h.status, true
+		}
+	}
+	a.settled, a.open, a.held = true, nil, nil
+	if len(all) == 0 {
+		return false
+	}
+	if !own {
+		all[0].status = why
+	}
+	for _, o := range all {
+		if !q.sends.to.emit(q, o) {
+			break // the queue has overflowed, which ends all that use it
+		}
+	}
+	a.held = all[len(all)-1:]
+	return true
+}
+
+// noticed is for a queue pair a request of which has found the peer gone.
+func (q *queuePair) noticed() {
+	q.mu.Lock()
+	q.state = C.IBV_QPS_ERR
+	q.mu.Unlock()
+	q.flush()
+}
+
+// again is for a queue pair that is reset.
+func (a *acks) again() {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.open, a.held, a.broken, a.settled, a.missed, a.wait = nil, nil, false, false, false, false
+}
+
+// reason is the status of the request that ended the stream, by what the peer said.
+func (q *queuePair) reason() int {
+	err := q.qp.Err()
+	var t *rdmap.TerminateError
+	if !errors.As(err, &t) {
+		q.mu.Lock()
+		defer q.mu.Unlock()
+		if q.state == C.IBV_QPS_ERR {
+			return C.IBV_WC_WR_FLUSH_ERR // the program's own doing
+		}
+		return C.IBV_WC_RETRY_EXC_ERR
+	}
+	switch {
+	case !t.Remote:
+		return C.IBV_WC_WR_FLUSH_ERR
+	case t.Layer == rdmap.LayerRDMA && t.EType == rdmap.RemoteProtection, t.Layer == layerDDP && t.EType == taggedBuffer:
+		return C.IBV_WC_REM_ACCESS_ERR
+	case t.Layer == layerDDP && t.Code == noBuffer:
+		return C.IBV_WC_RNR_RETRY_EXC_ERR
+	case t.Layer == layerDDP:
+		return C.IBV_WC_REM_INV_REQ_ERR
+	}
+	return C.IBV_WC_REM_OP_ERR
+}
+
+// Codes of Terminate messages (RFC 5041 §8.2).
+const (
+	layerDDP     = 1
+	taggedBuffer = 1
+	noBuffer     = 2
+)
