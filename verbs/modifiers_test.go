@@ -46,7 +46,10 @@ func TestEveryInputModifierIsHonoured(t *testing.T) {
 			"Entries": func(_ *bench, c *verbs.CQConfig) { c.Entries = 2 },
 			"Handler": func(b *bench, c *verbs.CQConfig) { c.Handler = b.handle },
 		},
-		map[string]string{"Spin": "TestSpinningWaitFindsACompletion"},
+		map[string]string{
+			"Spin": "TestSpinningWaitFindsACompletion",
+			"Sink": "TestASinkTakesCompletionsAndFreesTheirPlaces",
+		},
 		func(b *bench, c verbs.CQConfig) string {
 			cq := must(b.rnic.CreateCQ(c))(b.t)
 			return fmt.Sprintf("%+v", must(cq.Query())(b.t))
@@ -93,6 +96,7 @@ func TestEveryInputModifierIsHonoured(t *testing.T) {
 			"ReadSinkLocalWrite": "TestTheSinkOfAReadNeedsTheRightThatIsConfigured",
 			"Strict":             "TestAStrictQueuePairRefusesWhatWouldFail",
 			"PauseOnEmptyRQ":     "TestAPausedQueuePairGoesOnWithTheNextReceive",
+			"Refill":             "TestARefillPostsReceivesWhenAMessageNeedsOne",
 		}, queuePair)
 	b := newBench(t)
 	shared := verbs.QPConfig{SendCQ: b.sendCQ, RecvCQ: b.recvCQ, SRQ: b.srq}
