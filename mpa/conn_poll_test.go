@@ -11,6 +11,7 @@ import (
 	"slices"
 	"syscall"
 	"testing"
+	"time"
 
 	"github.com/weft-rdma/weft/mpa/internal/fpdu"
 	"github.com/weft-rdma/weft/mpa/internal/turns"
@@ -26,6 +27,7 @@ type shared struct {
 	resume  chan []byte // what arrives then
 	resumed bool        // something has arrived for Receive
 	ended   bool        // look finds the end
+	late    bool        // Receive was interrupted when it might have ended already
 	looks   int
 }
 
@@ -42,6 +44,15 @@ func (s *shared) Read(step func(uintptr) bool) error {
 		s.resumed = true
 	}
 	return nil
+}
+
+// SetReadDeadline notes whether a wait is interrupted by somebody without the token.
+func (s *shared) SetReadDeadline(t time.Time) error {
+	if !t.IsZero() && s.turns.Enter() {
+		s.late = true
+		s.turns.Exit(0, false)
+	}
+	return s.fed.SetReadDeadline(t)
 }
 
 func (s *shared) Readable(uintptr) bool { return false }
@@ -208,6 +219,9 @@ func TestReceiveTellsWhatEndedTheReceptionInPoll(t *testing.T) {
 			s.end, s.ended = v.end, true
 		}
 		c.Poll()
+		if s.late {
+			t.Errorf("%s: a Drain that follows might be interrupted", v.name)
+		}
 		s.wire = bytes.Clone(wire)
 		if c.Poll() {
 			t.Errorf("%s: something was handed up afterwards", v.name)

@@ -23,13 +23,13 @@ func (c *Conn) Poll() bool {
 		return false
 	}
 	n := r.visit()
-	failed := r.failed != nil
-	c.turns.Exit(n, failed || r.start < r.end)
-	if failed {
+	if r.failed != nil {
 		// Receive may be waiting for octets, and not have noticed these: the network
-		// poller forgets octets that are read before it looks.
+		// poller forgets octets that are read before it looks. Without the token it cannot
+		// end, so that nothing after it is interrupted.
 		c.turns.InterruptReader()
 	}
+	c.turns.Exit(n, r.failed != nil || r.start < r.end)
 	return n > 0
 }
 

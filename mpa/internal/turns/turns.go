@@ -281,8 +281,8 @@ func (t *Turns) Exit(n int, left bool) {
 // Recall has a reader that sleeps wake up.
 func (t *Turns) Recall() { t.apply(Recall) }
 
-// InterruptReader has the reader look whether something was left to it: a Source may
-// forget to tell of octets that somebody else has read.
+// InterruptReader ends the reader's wait, and each that begins, until End: a Source may not
+// report octets that somebody else has read. The caller has the token.
 func (t *Turns) InterruptReader() { t.deadline.interruptReader() }
 
 // Lead waits in the reader's place until a visit may find something, the connection ends,
