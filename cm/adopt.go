@@ -27,8 +27,8 @@ type Adoption struct {
 	Early []byte
 
 	// MPA has what start-up would negotiate: Profile (the revision), NoCRC, Markers
-	// (both ways or neither), IRD and ORD (0 is the queue pair's); also MaxULPDU,
-	// Spin and ReadBuffer. Its other fields are not used.
+	// (both ways or neither), IRD and ORD (0 is the queue pair's); also MaxULPDU
+	// and ReadBuffer. Its other fields are not used.
 	MPA mpa.Config
 }
 
