@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/weft-rdma/weft/internal/nettest"
+	"github.com/weft-rdma/weft/iwarptest"
 )
 
 // The last message in streaming mode goes before the first FPDU, as it is.
@@ -18,7 +19,7 @@ func TestStreamMessageGoesBeforeTheFirstFPDU(t *testing.T) {
 		pair func() (net.Conn, net.Conn)
 	}{
 		{"TCP", func() (net.Conn, net.Conn) { return nettest.TCPPair(t, "tcp4") }},
-		{"memory", func() (net.Conn, net.Conn) { return nettest.Pipe() }},
+		{"memory", func() (net.Conn, net.Conn) { return iwarptest.Pipe() }},
 	} {
 		x, y := w.pair()
 		c := NewConn(x, Params{Initiator: true})

@@ -9,7 +9,7 @@ import (
 	"testing"
 
 	"github.com/weft-rdma/weft/cm"
-	"github.com/weft-rdma/weft/internal/nettest"
+	"github.com/weft-rdma/weft/iwarptest"
 	"github.com/weft-rdma/weft/memory"
 	"github.com/weft-rdma/weft/mpa"
 	"github.com/weft-rdma/weft/oncrpc"
@@ -41,7 +41,7 @@ func newAnswering() *answering {
 func answer(t testing.TB, cfg ClientConfig, d *wire.PrivateData) *answering {
 	t.Helper()
 	a := newAnswering()
-	a.calling = call(t, cfg, func(_, nc *nettest.Conn) error {
+	a.calling = call(t, cfg, func(_, nc *iwarptest.Conn) error {
 		a.calls.Go(func() { a.accept(nc, d) })
 		return nil
 	})
@@ -65,8 +65,8 @@ func (a *answering) accept(nc net.Conn, d *wire.PrivateData) {
 }
 
 // sized has each responder say the next size of itself.
-func (a *answering) sized(size <-chan uint32) func(_, nc *nettest.Conn) error {
-	return func(_, nc *nettest.Conn) error {
+func (a *answering) sized(size <-chan uint32) func(_, nc *iwarptest.Conn) error {
+	return func(_, nc *iwarptest.Conn) error {
 		n := <-size
 		a.calls.Go(func() { a.accept(nc, &wire.PrivateData{SendSize: n, ReceiveSize: n}) })
 		return nil

@@ -8,7 +8,7 @@ import (
 	"time"
 
 	"github.com/weft-rdma/weft/internal/fairness"
-	"github.com/weft-rdma/weft/internal/nettest"
+	"github.com/weft-rdma/weft/iwarptest"
 	"github.com/weft-rdma/weft/oncrpc"
 	"github.com/weft-rdma/weft/rpcrdma/wire"
 	"github.com/weft-rdma/weft/verbs"
@@ -94,9 +94,9 @@ func TestMemoryIsALimitWhateverPeersDo(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				s := serve(t, ServerConfig{Memory: memory, Connections: 64})
 				var peers []*testPeer
-				var held []*nettest.Conn
+				var held []*iwarptest.Conn
 				for range 40 {
-					a, b := nettest.BufferedPipe(32 << 10)
+					a, b := iwarptest.BufferedPipe(32 << 10)
 					p := s.connectOver(a, fromAddr{b, attacker}, &wire.PrivateData{SendSize: 4096, ReceiveSize: 4096}, verbs.QPConfig{IRD: 8, ORD: 8})
 					p.alive()
 					b.Hold() // nothing that the server sends arrives from here on

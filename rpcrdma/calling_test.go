@@ -12,6 +12,7 @@ import (
 
 	"github.com/weft-rdma/weft/cm"
 	"github.com/weft-rdma/weft/internal/nettest"
+	"github.com/weft-rdma/weft/iwarptest"
 	"github.com/weft-rdma/weft/mpa"
 	"github.com/weft-rdma/weft/oncrpc"
 	"github.com/weft-rdma/weft/rpcrdma/internal/exchange"
@@ -29,7 +30,7 @@ type calling struct {
 
 // call makes a client for whose connections, of which it has end a, dial looks
 // after end b.
-func call(t testing.TB, cfg ClientConfig, dial func(a, b *nettest.Conn) error) *calling {
+func call(t testing.TB, cfg ClientConfig, dial func(a, b *iwarptest.Conn) error) *calling {
 	t.Helper()
 	c := &calling{t: t, rnic: must(verbs.Open(verbs.Config{}))(t)}
 	cfg.RNIC = c.rnic
@@ -38,7 +39,7 @@ func call(t testing.TB, cfg ClientConfig, dial func(a, b *nettest.Conn) error) *
 		cfg.Bindings = exchange.Bindings
 	}
 	cfg.Dial = func(ctx context.Context, qp *verbs.QP, p cm.Params) (*cm.Conn, error) {
-		a, b := nettest.BufferedPipe(1 << 20)
+		a, b := iwarptest.BufferedPipe(1 << 20)
 		if err := dial(a, b); err != nil {
 			return nil, err
 		}
@@ -51,7 +52,7 @@ func call(t testing.TB, cfg ClientConfig, dial func(a, b *nettest.Conn) error) *
 
 // callServer makes a client of s.
 func callServer(s *serving, cfg ClientConfig) *calling {
-	return call(s.t, cfg, func(_, b *nettest.Conn) error {
+	return call(s.t, cfg, func(_, b *iwarptest.Conn) error {
 		s.take(b)
 		return nil
 	})
@@ -138,7 +139,7 @@ var errNobody = errors.New("nobody is there")
 
 func TestAFirstConnectionThatFailsEndsTheCall(t *testing.T) {
 	nettest.CheckLeaks(t)
-	c := call(t, ClientConfig{Attempts: 1}, func(a, b *nettest.Conn) error { return errNobody })
+	c := call(t, ClientConfig{Attempts: 1}, func(a, b *iwarptest.Conn) error { return errNobody })
 	if _, err := c.Call(t.Context(), exchange.Call(exchange.Args("", nil))); !errors.Is(err, errNobody) {
 		t.Errorf("got %v, want %v", err, errNobody)
 	}
@@ -152,9 +153,9 @@ func TestAConnectionCutAnywhereCostsNoCall(t *testing.T) {
 	nettest.CheckLeaks(t)
 	s := serve(t, ServerConfig{})
 	// exchange has calls of all kinds, with the first connection changed.
-	exchange := func(change func(a, b *nettest.Conn)) (sent, received uint64) {
-		var first, second *nettest.Conn
-		c := call(t, ClientConfig{SendSize: 1024, ReceiveSize: 1024}, func(a, b *nettest.Conn) error {
+	exchange := func(change func(a, b *iwarptest.Conn)) (sent, received uint64) {
+		var first, second *iwarptest.Conn
+		c := call(t, ClientConfig{SendSize: 1024, ReceiveSize: 1024}, func(a, b *iwarptest.Conn) error {
 			if first == nil {
 				first, second = a, b
 				change(a, b)
@@ -176,14 +177,14 @@ func TestAConnectionCutAnywhereCostsNoCall(t *testing.T) {
 		r.Release()
 		return first.Written(), second.Written()
 	}
-	sent, received := exchange(func(a, b *nettest.Conn) {})
+	sent, received := exchange(func(a, b *iwarptest.Conn) {})
 	step := uint64(5) // 1 takes half a minute
 	for n := uint64(0); n < max(sent, received); n += step {
 		if n < sent {
-			exchange(func(a, _ *nettest.Conn) { a.ResetAfter(n) })
+			exchange(func(a, _ *iwarptest.Conn) { a.ResetAfter(n) })
 		}
 		if n < received {
-			exchange(func(_, b *nettest.Conn) { b.FinAfter(n) })
+			exchange(func(_, b *iwarptest.Conn) { b.FinAfter(n) })
 		}
 	}
 }

@@ -12,6 +12,7 @@ import (
 
 	"github.com/weft-rdma/weft/cm"
 	"github.com/weft-rdma/weft/internal/nettest"
+	"github.com/weft-rdma/weft/iwarptest"
 	"github.com/weft-rdma/weft/mpa"
 	"github.com/weft-rdma/weft/oncrpc"
 	"github.com/weft-rdma/weft/rpcrdma/internal/exchange"
@@ -80,7 +81,7 @@ type dialer struct {
 func (d *dialer) dial(ctx context.Context, qp *verbs.QP, p cm.Params) (*cm.Conn, error) {
 	n := len(d.asked)
 	d.asked = append(d.asked, time.Since(d.began).Round(100*time.Millisecond)) // ends take their time, too
-	a, b := nettest.BufferedPipe(1 << 20)
+	a, b := iwarptest.BufferedPipe(1 << 20)
 	if err := d.answer(n, b); err != nil {
 		return nil, err
 	}

@@ -8,6 +8,7 @@ import (
 
 	"github.com/weft-rdma/weft/cm"
 	"github.com/weft-rdma/weft/internal/nettest"
+	"github.com/weft-rdma/weft/iwarptest"
 	"github.com/weft-rdma/weft/mpa"
 	"github.com/weft-rdma/weft/verbs"
 )
@@ -19,7 +20,7 @@ func TestAFirstCallThatWasLeftUnreadIsAnswered(t *testing.T) {
 		s := serve(t, ServerConfig{})
 		var connected time.Time
 		c := must(NewClient(ClientConfig{Dial: func(ctx context.Context, qp *verbs.QP, p cm.Params) (*cm.Conn, error) {
-			here, there := nettest.Pipe()
+			here, there := iwarptest.Pipe()
 			s.ended.Go(func() {
 				if req, err := cm.Receive(context.Background(), nettest.Sluggish(there, 2), mpa.Config{}); err == nil {
 					_ = s.server.ServeConn(req)

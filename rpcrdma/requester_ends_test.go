@@ -7,6 +7,7 @@ import (
 
 	"github.com/weft-rdma/weft/cm"
 	"github.com/weft-rdma/weft/internal/nettest"
+	"github.com/weft-rdma/weft/iwarptest"
 	"github.com/weft-rdma/weft/rpcrdma/internal/exchange"
 	"github.com/weft-rdma/weft/rpcrdma/wire"
 	"github.com/weft-rdma/weft/verbs"
@@ -213,7 +214,7 @@ func (a *answering) sibling() *testPeer {
 	a.t.Helper()
 	cq := must(a.rnic.CreateCQ(verbs.CQConfig{Entries: 8}))(a.t)
 	qp := must(a.pd.CreateQP(verbs.QPConfig{SendCQ: cq, RecvCQ: cq, IRD: 8, ORD: 8}))(a.t)
-	x, nc := nettest.BufferedPipe(1 << 20)
+	x, nc := iwarptest.BufferedPipe(1 << 20)
 	a.calls.Go(func() { a.accept(nc, nil) })
 	must(cm.Connect(a.t.Context(), qp, x, cm.Params{}))(a.t)
 	must(0, qp.PostSend(verbs.SendWR{Op: verbs.OpWrite}))(a.t) // the peer may send now

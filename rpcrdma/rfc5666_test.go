@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/weft-rdma/weft/internal/nettest"
+	"github.com/weft-rdma/weft/iwarptest"
 	"github.com/weft-rdma/weft/oncrpc"
 	"github.com/weft-rdma/weft/rpcrdma/internal/exchange"
 	"github.com/weft-rdma/weft/rpcrdma/internal/worked"
@@ -284,7 +285,7 @@ func TestAServerWithoutCONFRDMAIsNotMinded(t *testing.T) {
 func TestAServerThatDoesNotAnswerCONFRDMAIsNotAskedAgain(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		a := newAnswering()
-		a.calling = call(t, ClientConfig{Configure: true, DialTimeout: time.Second}, func(_, nc *nettest.Conn) error {
+		a.calling = call(t, ClientConfig{Configure: true, DialTimeout: time.Second}, func(_, nc *iwarptest.Conn) error {
 			a.calls.Go(func() { a.accept(nc, nil) })
 			return nil
 		})

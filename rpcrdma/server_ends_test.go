@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/weft-rdma/weft/internal/nettest"
+	"github.com/weft-rdma/weft/iwarptest"
 	"github.com/weft-rdma/weft/oncrpc"
 	"github.com/weft-rdma/weft/rdmap"
 	"github.com/weft-rdma/weft/rpcrdma/internal/exchange"
@@ -155,7 +156,7 @@ func TestAConnectionCutAnywhereLeavesNothing(t *testing.T) {
 	// The peer takes 1024 octets, so that the last reply is long.
 	private := &wire.PrivateData{SendSize: 4096, ReceiveSize: 1024}
 	s := serve(t, ServerConfig{SendSize: 1024})
-	a, b := nettest.BufferedPipe(1 << 20)
+	a, b := iwarptest.BufferedPipe(1 << 20)
 	p := s.connectOver(a, b, private, verbs.QPConfig{IRD: 8, ORD: 8})
 	if n := exchange(p); n != 5 {
 		t.Fatalf("%d replies, want 5", n)
@@ -167,8 +168,8 @@ func TestAConnectionCutAnywhereLeavesNothing(t *testing.T) {
 	}
 	for side, octets := range sent {
 		for n := uint64(60); n < octets; n += step { // behind the start-up
-			a, b := nettest.BufferedPipe(1 << 20)
-			if end := [2]*nettest.Conn{a, b}[side]; n%2 == 0 {
+			a, b := iwarptest.BufferedPipe(1 << 20)
+			if end := [2]*iwarptest.Conn{a, b}[side]; n%2 == 0 {
 				end.ResetAfter(n)
 			} else {
 				end.FinAfter(n)

@@ -151,7 +151,7 @@ func TestWhoMayNotConnectIsRejected(t *testing.T) {
 
 // refused connects and returns what comes of it.
 func (s *serving) refused() error {
-	a, b := nettest.Pipe()
+	a, b := iwarptest.Pipe()
 	s.ended.Go(func() {
 		if req, err := cm.Receive(context.Background(), b, s.server.cfg.MPA); err == nil {
 			_ = s.server.ServeConn(req)
@@ -202,7 +202,7 @@ func TestSilentConnectionsAreTheFirstToMakePlace(t *testing.T) {
 		caller.alive()
 		time.Sleep(5 * time.Second)
 		silent, ended := s.byHand(1 << 10)
-		a, b := nettest.BufferedPipe(1 << 10)
+		a, b := iwarptest.BufferedPipe(1 << 10)
 		stuck := iwarptest.NewPeer(a)
 		starting := s.over(b)
 		// RFC 6581 §9: a peer-to-peer stream, which begins with a message of this peer's.
@@ -225,7 +225,7 @@ func TestSilentConnectionsAreTheFirstToMakePlace(t *testing.T) {
 
 // fromAddr is a connection that seems to come from an address.
 type fromAddr struct {
-	*nettest.Conn
+	*iwarptest.Conn
 	addr string
 }
 
@@ -237,7 +237,7 @@ const attacker, honest = "192.0.2.1", "192.0.2.2"
 // to it.
 func (s *serving) fullFrom(addr string, room int) *testPeer {
 	s.t.Helper()
-	a, b := nettest.BufferedPipe(room)
+	a, b := iwarptest.BufferedPipe(room)
 	return s.connectOver(a, fromAddr{b, addr}, &wire.PrivateData{SendSize: 4096, ReceiveSize: 4096}, verbs.QPConfig{IRD: 8, ORD: 8})
 }
 
@@ -332,7 +332,7 @@ func TestAPeerThatTakesNothingIsLetGo(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				s := serve(t, ServerConfig{Stall: 10 * time.Second})
-				a, b := nettest.BufferedPipe(8 << 10)
+				a, b := iwarptest.BufferedPipe(8 << 10)
 				p := s.connectOver(a, b, nil, verbs.QPConfig{IRD: 8, ORD: 8})
 				p.alive()
 				time.Sleep(65 * time.Second) // nothing is awaited

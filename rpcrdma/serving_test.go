@@ -10,7 +10,7 @@ import (
 	"time"
 
 	"github.com/weft-rdma/weft/cm"
-	"github.com/weft-rdma/weft/internal/nettest"
+	"github.com/weft-rdma/weft/iwarptest"
 	"github.com/weft-rdma/weft/memory"
 	"github.com/weft-rdma/weft/mpa"
 	"github.com/weft-rdma/weft/oncrpc"
@@ -79,7 +79,7 @@ func (s *serving) close() {
 // connect connects a peer with private data d, nil for none.
 func (s *serving) connect(d *wire.PrivateData, cfg verbs.QPConfig) *testPeer {
 	s.t.Helper()
-	a, b := nettest.BufferedPipe(1 << 20)
+	a, b := iwarptest.BufferedPipe(1 << 20)
 	return s.connectOver(a, b, d, cfg)
 }
 

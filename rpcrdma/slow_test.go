@@ -10,7 +10,6 @@ import (
 	"time"
 
 	"github.com/weft-rdma/weft/cm"
-	"github.com/weft-rdma/weft/internal/nettest"
 	"github.com/weft-rdma/weft/iwarptest"
 	"github.com/weft-rdma/weft/mpa"
 	"github.com/weft-rdma/weft/rpcrdma/wire"
@@ -26,7 +25,7 @@ func (s *serving) byHand(room int) (p *iwarptest.Peer, over <-chan error) {
 // byHandWith does so with the enhanced data of RFC 6581 §9, nil for none.
 func (s *serving) byHandWith(room int, enhanced []byte) (p *iwarptest.Peer, over <-chan error) {
 	s.t.Helper()
-	a, b := nettest.BufferedPipe(room)
+	a, b := iwarptest.BufferedPipe(room)
 	over = s.over(b)
 	p = iwarptest.NewPeer(a)
 	if err := a.SetDeadline(time.Time{}); err != nil {

@@ -16,7 +16,7 @@ import (
 	"time"
 
 	"github.com/weft-rdma/weft/internal/fairness"
-	"github.com/weft-rdma/weft/internal/nettest"
+	"github.com/weft-rdma/weft/iwarptest"
 	"github.com/weft-rdma/weft/oncrpc"
 	"github.com/weft-rdma/weft/origin"
 )
@@ -119,7 +119,7 @@ func TestOneConnectionCannotHaveAllTheMemory(t *testing.T) {
 
 // from is a connection that seems to come from an address.
 type from struct {
-	*nettest.Conn
+	*iwarptest.Conn
 	addr string
 }
 
@@ -129,7 +129,7 @@ func (f from) RemoteAddr() net.Addr {
 
 // serveFrom has a server serve a connection from an address.
 func serveFrom(t testing.TB, s *Server, addr string) (p *peer, done <-chan error) {
-	ours, theirs := nettest.Pipe()
+	ours, theirs := iwarptest.Pipe()
 	ended := make(chan error, 1)
 	go func() { ended <- s.ServeConn(context.Background(), from{theirs, addr}) }()
 	return newPeer(t, ours), ended
@@ -329,7 +329,7 @@ func TestAFloodOpensNoMoreSocketsThanThereAreConnections(t *testing.T) {
 		done := make(chan error, 1)
 		go func() { done <- s.Serve(ctx, ln) }()
 		for range 500 {
-			ours, theirs := nettest.Pipe()
+			ours, theirs := iwarptest.Pipe()
 			defer ours.Close()
 			ln.open.Add(1)
 			ln.conns <- &counted{Conn: theirs, open: &ln.open}
@@ -359,10 +359,10 @@ func (f *flood) Accept() (net.Conn, error) {
 	return nil, net.ErrClosed
 }
 func (f *flood) Close() error   { f.once.Do(func() { close(f.conns) }); return nil }
-func (f *flood) Addr() net.Addr { return nettest.Addr("flood") }
+func (f *flood) Addr() net.Addr { return iwarptest.Addr("flood") }
 
 type counted struct {
-	*nettest.Conn
+	*iwarptest.Conn
 	once sync.Once
 	open *atomic.Int32
 }
@@ -427,7 +427,7 @@ func TestThoseWhoTrickleOrStopReadingAreCutOff(t *testing.T) {
 			p.drain()
 		},
 		"a reply that is not taken": func(p *peer) {
-			p.send(callOf(1, strings.Repeat("args", nettest.DefaultBuffer/2)))
+			p.send(callOf(1, strings.Repeat("args", iwarptest.DefaultBuffer/2)))
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -461,7 +461,7 @@ func TestNobodyWaitsForThoseWhoStopReading(t *testing.T) {
 			defer p.Close()
 			go func() {
 				for xid := range uint32(8) {
-					_ = p.out.WriteRecord(callOf(xid, strings.Repeat("args", nettest.DefaultBuffer/2)))
+					_ = p.out.WriteRecord(callOf(xid, strings.Repeat("args", iwarptest.DefaultBuffer/2)))
 				}
 			}()
 			synctest.Wait()

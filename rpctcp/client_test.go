@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/weft-rdma/weft/internal/nettest"
+	"github.com/weft-rdma/weft/iwarptest"
 	"github.com/weft-rdma/weft/oncrpc"
 )
 
@@ -326,7 +327,7 @@ func TestCallsGoBothWays(t *testing.T) {
 		e.Fixed(back.Results)
 		return e.Finish()
 	})})
-	ours, theirs := nettest.Pipe()
+	ours, theirs := iwarptest.Pipe()
 	done := make(chan error, 1)
 	go func() { done <- s.ServeConn(context.Background(), theirs) }()
 	c := newClient(t, ClientConfig{

@@ -11,12 +11,12 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/weft-rdma/weft/internal/nettest"
+	"github.com/weft-rdma/weft/iwarptest"
 	"github.com/weft-rdma/weft/oncrpc"
 )
 
 func TestContextsEndCalls(t *testing.T) {
-	big := strings.Repeat("args", nettest.DefaultBuffer/2)
+	big := strings.Repeat("args", iwarptest.DefaultBuffer/2)
 	for name, c := range map[string]struct {
 		args   string
 		config ClientConfig

@@ -11,7 +11,7 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/weft-rdma/weft/internal/nettest"
+	"github.com/weft-rdma/weft/iwarptest"
 	"github.com/weft-rdma/weft/oncrpc"
 )
 
@@ -60,10 +60,10 @@ func comeThrough(t *testing.T, seed uint64) {
 		if roll(10) == 0 {
 			return nil, errors.New("refused")
 		}
-		ours, theirs := nettest.BufferedPipe(100 + roll(100_000))
-		for _, end := range []*nettest.Conn{ours, theirs} {
+		ours, theirs := iwarptest.BufferedPipe(100 + roll(100_000))
+		for _, end := range []*iwarptest.Conn{ours, theirs} {
 			end.Delay(time.Duration(roll(3)) * time.Millisecond)
-			end.ReadSizes(nettest.RandomSizes(uint64(roll(1e9)), 100+roll(50_000)))
+			end.ReadSizes(iwarptest.RandomSizes(uint64(roll(1e9)), 100+roll(50_000)))
 			if n := uint64(roll(200_000)); roll(2) == 0 {
 				end.FinAfter(n)
 			} else {

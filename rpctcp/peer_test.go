@@ -10,7 +10,7 @@ import (
 	"testing"
 
 	"github.com/weft-rdma/weft/internal/fairness"
-	"github.com/weft-rdma/weft/internal/nettest"
+	"github.com/weft-rdma/weft/iwarptest"
 	"github.com/weft-rdma/weft/oncrpc"
 )
 
@@ -62,13 +62,13 @@ func checkPools(t testing.TB, s *setting) {
 
 // A peer is a hand-made end of a connection.
 type peer struct {
-	*nettest.Conn
+	*iwarptest.Conn
 	t   testing.TB
 	in  *oncrpc.RecordReader
 	out *oncrpc.RecordWriter
 }
 
-func newPeer(t testing.TB, c *nettest.Conn) *peer {
+func newPeer(t testing.TB, c *iwarptest.Conn) *peer {
 	return &peer{Conn: c, t: t, in: oncrpc.NewRecordReader(c, oncrpc.RecordLimits{}), out: oncrpc.NewRecordWriter(c, 0)}
 }
 
@@ -131,7 +131,7 @@ func (p *peer) xid() uint32 {
 
 // serveOne has a server serve a connection. The error is that of ServeConn.
 func serveOne(t testing.TB, s *Server) (p *peer, done <-chan error) {
-	ours, theirs := nettest.Pipe()
+	ours, theirs := iwarptest.Pipe()
 	ended := make(chan error, 1)
 	go func() { ended <- s.ServeConn(context.Background(), theirs) }()
 	return newPeer(t, ours), ended
@@ -150,7 +150,7 @@ func (d *dialer) dial(context.Context) (net.Conn, error) {
 	if d.fail != nil {
 		return nil, d.fail
 	}
-	ours, theirs := nettest.Pipe()
+	ours, theirs := iwarptest.Pipe()
 	d.peers <- newPeer(d.t, theirs)
 	return ours, nil
 }

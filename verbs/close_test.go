@@ -13,6 +13,7 @@ import (
 
 	"github.com/weft-rdma/weft/cm"
 	"github.com/weft-rdma/weft/internal/nettest"
+	"github.com/weft-rdma/weft/iwarptest"
 	"github.com/weft-rdma/weft/rdmap"
 	"github.com/weft-rdma/weft/verbs"
 )
@@ -157,7 +158,7 @@ func TestAPeerCannotHoldUpTheEnd(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				a, b := newSideOf(t, verbs.Config{CloseTimeout: time.Minute}, reads), newSide(t, reads)
-				x, y := nettest.Pipe()
+				x, y := iwarptest.Pipe()
 				join(t, a.qp, b.qp, x, y, cm.Params{})
 				settle()
 				y.Hold()

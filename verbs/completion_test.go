@@ -6,7 +6,7 @@ import (
 	"testing"
 
 	"github.com/weft-rdma/weft/cm"
-	"github.com/weft-rdma/weft/internal/nettest"
+	"github.com/weft-rdma/weft/iwarptest"
 	"github.com/weft-rdma/weft/verbs"
 )
 
@@ -80,7 +80,7 @@ func TestASignaledRequestIsNotifiedOf(t *testing.T) {
 		rung := newBell()
 		cq := must(a.rnic.CreateCQ(verbs.CQConfig{Entries: 10, Handler: a.handler(rung.ring)}))(t)
 		qp := a.newQP(verbs.QPConfig{SendCQ: cq, ORD: 4})
-		x, y := nettest.Pipe()
+		x, y := iwarptest.Pipe()
 		join(t, qp, b.qp, x, y, cm.Params{})
 		for i, op := range []verbs.Op{verbs.OpWrite, verbs.OpRead, verbs.OpFetchAdd} {
 			wr := verbs.SendWR{Op: op, SGL: []verbs.SGE{a.mr.SGE(0, 8)}, Remote: b.mr.Remote(0)}

@@ -4,7 +4,7 @@ import (
 	"testing"
 
 	"github.com/weft-rdma/weft/cm"
-	"github.com/weft-rdma/weft/internal/nettest"
+	"github.com/weft-rdma/weft/iwarptest"
 	"github.com/weft-rdma/weft/verbs"
 )
 
@@ -71,7 +71,7 @@ func TestACQAsLargeAsItsQueuesDoesNotOverflow(t *testing.T) {
 		cq := must(b.rnic.CreateCQ(verbs.CQConfig{Entries: 2 * 2 * depth}))(t)
 		for range 2 {
 			qa, qb := a.newQP(verbs.QPConfig{SendDepth: 64}), b.newQP(verbs.QPConfig{SendCQ: cq, RecvCQ: cq, SendDepth: depth, RecvDepth: depth, PauseOnEmptyRQ: true})
-			x, y := nettest.Pipe()
+			x, y := iwarptest.Pipe()
 			join(t, qa, qb, x, y, cm.Params{})
 			for range 3 * depth {
 				_ = qb.PostRecv(verbs.RecvWR{}) // the last of them find the queue full

@@ -11,6 +11,7 @@ import (
 
 	"github.com/weft-rdma/weft/cm"
 	"github.com/weft-rdma/weft/internal/nettest"
+	"github.com/weft-rdma/weft/iwarptest"
 	"github.com/weft-rdma/weft/verbs"
 )
 
@@ -58,9 +59,9 @@ func liveAndDie(t *testing.T, a, b *side, rng *rand.Rand, round int) bool {
 			}
 		}
 	} else {
-		p, q := nettest.Pipe()
+		p, q := iwarptest.Pipe()
 		x, y = p, q
-		victim := []*nettest.Conn{p, q}[rng.IntN(2)]
+		victim := []*iwarptest.Conn{p, q}[rng.IntN(2)]
 		at += 200 // beyond the start-up
 		switch rng.IntN(3) {
 		case 0:

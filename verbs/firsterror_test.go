@@ -7,7 +7,7 @@ import (
 
 	"github.com/weft-rdma/weft/cm"
 	"github.com/weft-rdma/weft/ddp"
-	"github.com/weft-rdma/weft/internal/nettest"
+	"github.com/weft-rdma/weft/iwarptest"
 	"github.com/weft-rdma/weft/mpa"
 	"github.com/weft-rdma/weft/rdmap"
 	"github.com/weft-rdma/weft/verbs"
@@ -19,7 +19,7 @@ var initiating = mpa.Params{Revision: mpa.Revision2, CRC: true, Initiator: true}
 // writeFPDU is the FPDU of an RDMA Write of 8 octets, and its DDP header.
 func writeFPDU(t *testing.T, stag uint32) (fpdu, header []byte) {
 	t.Helper()
-	x, y := nettest.Pipe()
+	x, y := iwarptest.Pipe()
 	h := ddp.Tagged{Last: true, Version: 1, RsvdULP: rdmap.Control(1, rdmap.OpWrite), STag: stag}
 	header = h.Append(nil)
 	c := mpa.NewConn(x, initiating)
@@ -30,10 +30,10 @@ func writeFPDU(t *testing.T, stag uint32) (fpdu, header []byte) {
 }
 
 // raw is a side over a connection whose other end is the test's.
-func raw(t *testing.T) (a *side, y *nettest.Conn) {
+func raw(t *testing.T) (a *side, y *iwarptest.Conn) {
 	t.Helper()
 	a = newSide(t, reads)
-	x, y := nettest.Pipe()
+	x, y := iwarptest.Pipe()
 	must(a.qp.Modify(verbs.RTS, verbs.QPModify{LLP: mpa.NewConn(x, initiating)}))(t)
 	return a, y
 }

@@ -3,7 +3,7 @@ package verbs_test
 import (
 	"testing"
 
-	"github.com/weft-rdma/weft/internal/nettest"
+	"github.com/weft-rdma/weft/iwarptest"
 	"github.com/weft-rdma/weft/mpa"
 	"github.com/weft-rdma/weft/verbs"
 )
@@ -27,7 +27,7 @@ func (l *lingerer) Close() error {
 func TestErrorIsNotLeftBeforeEverythingIsFlushed(t *testing.T) {
 	bubbleOf(t, func(t *testing.T) {
 		a, b := newSide(t, reads), newSide(t, reads)
-		x, y := nettest.Pipe()
+		x, y := iwarptest.Pipe()
 		slow := &lingerer{newMPA(x), make(chan struct{})}
 		check(t, a.qp.Establish(slow, verbs.Terms{Initiator: true}))
 		check(t, b.qp.Establish(newMPA(y), verbs.Terms{}))

@@ -6,7 +6,7 @@ import (
 	"testing"
 
 	"github.com/weft-rdma/weft/cm"
-	"github.com/weft-rdma/weft/internal/nettest"
+	"github.com/weft-rdma/weft/iwarptest"
 	"github.com/weft-rdma/weft/memory"
 	"github.com/weft-rdma/weft/rdmap"
 	"github.com/weft-rdma/weft/verbs"
@@ -253,7 +253,7 @@ func TestEachFaultOfAFastRegisterHasItsStatus(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			bubbleOf(t, func(t *testing.T) {
 				s := &table{a: newSideOf(t, verbs.Config{Mode: tt.mode, Limits: verbs.Limits{RegionsOctets: 3 << 19}}, able), b: newSide(t, able)}
-				s.x, s.y = nettest.Pipe()
+				s.x, s.y = iwarptest.Pipe()
 				join(t, s.a.qp, s.b.qp, s.x, s.y, cm.Params{})
 				settle()
 				mr := must(s.a.pd.AllocMR(2, false))(t)
@@ -322,7 +322,7 @@ func TestEachFaultOfALocalInvalidationHasItsStatus(t *testing.T) {
 		}},
 		{name: "window of another queue pair", status: verbs.InvalidPD, target: func(s *table) verbs.SGE {
 			qp, peer := s.a.newQP(able), newSide(s.a.t, able)
-			x, y := nettest.Pipe()
+			x, y := iwarptest.Pipe()
 			join(s.a.t, qp, peer.qp, x, y, cm.Params{})
 			b := s.a.window().Binding(s.a.region(0, 8, bindable), 0, 8, verbs.RemoteWrite)
 			check(s.a.t, qp.PostSend(bind(1, b)))

@@ -11,7 +11,7 @@ import (
 	"time"
 
 	"github.com/weft-rdma/weft/cm"
-	"github.com/weft-rdma/weft/internal/nettest"
+	"github.com/weft-rdma/weft/iwarptest"
 	"github.com/weft-rdma/weft/verbs"
 )
 
@@ -67,7 +67,7 @@ func enact(t *testing.T, state verbs.State, say func(s *scene)) *scene {
 	if state == verbs.Idle {
 		return s
 	}
-	s.x, s.y = nettest.Pipe()
+	s.x, s.y = iwarptest.Pipe()
 	join(t, s.a.qp, s.b.qp, s.x, s.y, cm.Params{})
 	s.a.post(verbs.SendWR{Op: verbs.OpWrite}) // so that b may send, too
 	settle()
@@ -109,7 +109,7 @@ func modify(next verbs.State) func(*scene) error {
 	return func(s *scene) error {
 		var m verbs.QPModify
 		if next == verbs.RTS && s.a.qp.State() == verbs.Idle {
-			x, _ := nettest.Pipe()
+			x, _ := iwarptest.Pipe()
 			m.LLP = newMPA(x)
 		}
 		_, err := s.a.qp.Modify(next, m)

@@ -11,6 +11,7 @@ import (
 	"github.com/weft-rdma/weft/cm"
 	"github.com/weft-rdma/weft/ddp"
 	"github.com/weft-rdma/weft/internal/nettest"
+	"github.com/weft-rdma/weft/iwarptest"
 	"github.com/weft-rdma/weft/mpa"
 	"github.com/weft-rdma/weft/verbs"
 )
@@ -55,8 +56,8 @@ func TestModifyHasEachOfItsResultsAndThenChangesNothing(t *testing.T) {
 		t.Cleanup(func() { _ = x.Close(); _ = y.Close() })
 		return newMPA(x)
 	}
-	pipe := func() *mpa.Conn { x, _ := nettest.Pipe(); return newMPA(x) }
-	deaf := func() *mpa.Conn { x, y := nettest.Pipe(); _ = y.Reset(); return newMPA(x) }
+	pipe := func() *mpa.Conn { x, _ := iwarptest.Pipe(); return newMPA(x) }
+	deaf := func() *mpa.Conn { x, y := iwarptest.Pipe(); _ = y.Reset(); return newMPA(x) }
 	for _, tt := range []struct {
 		name   string
 		state  verbs.State // Idle, RTS or Error
@@ -199,7 +200,7 @@ func TestAttributesAreWhatModifySays(t *testing.T) {
 	is("less", must(s.qp.Modify(verbs.Idle, verbs.QPModify{ORD: new(2), SendDepth: new(8)}))(t))
 	want.ORD, want.IRD, want.RecvDepth = 9, 7, 100
 	is("more", must(s.qp.Modify(verbs.Idle, verbs.QPModify{ORD: new(9), IRD: new(7), RecvDepth: new(100)}))(t))
-	x, y := nettest.Pipe()
+	x, y := iwarptest.Pipe()
 	want.ORD, want.SendDepth = 3, 33
 	is("to RTS", must(s.qp.Modify(verbs.RTS, verbs.QPModify{LLP: newMPA(x), ORD: new(3), SendDepth: new(33)}))(t))
 	want.ORD, want.IRD, want.SendDepth = 1, 2, 5
@@ -220,7 +221,7 @@ func TestAttributesAreWhatModifySays(t *testing.T) {
 // the next.
 func TestTermsAreOfTheStream(t *testing.T) {
 	s := newSide(t, verbs.QPConfig{IRD: 4, ORD: 6})
-	x, _ := nettest.Pipe()
+	x, _ := iwarptest.Pipe()
 	must(s.qp.Modify(verbs.RTS, verbs.QPModify{LLP: newMPA(x), Terms: &verbs.Terms{IRD: 2, ORD: 9}}))(t)
 	if a := query(t, s.qp); a.IRD != 2 || a.ORD != 9 {
 		t.Errorf("IRD %d and ORD %d, expected 2 and 9", a.IRD, a.ORD)
@@ -455,7 +456,7 @@ func TestAStreamMessageTakesNoLongerThanItMay(t *testing.T) {
 	for _, destroy := range []bool{false, true} {
 		bubbleOf(t, func(t *testing.T) {
 			s := newSide(t, reads)
-			x, y := nettest.BufferedPipe(1)
+			x, y := iwarptest.BufferedPipe(1)
 			failed := make(chan error, 1)
 			go func() {
 				_, err := s.qp.Modify(verbs.RTS, verbs.QPModify{LLP: newMPA(x), StreamMessage: []byte("is there anybody?")})

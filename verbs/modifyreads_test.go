@@ -6,7 +6,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/weft-rdma/weft/internal/nettest"
+	"github.com/weft-rdma/weft/iwarptest"
 	"github.com/weft-rdma/weft/mpa"
 	"github.com/weft-rdma/weft/rdmap"
 	"github.com/weft-rdma/weft/verbs"
@@ -38,7 +38,7 @@ func TestModifyHasItsReadsBeforeTheStreamMessage(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			s := newSideOf(t, verbs.Config{Limits: verbs.Limits{TotalIRD: 8, TotalORD: 8}}, reads)
 			sent := false
-			x, _ := nettest.Pipe()
+			x, _ := iwarptest.Pipe()
 			llp := hookedLLP{newMPA(x), func() error {
 				sent = true
 				for { // others take what is left
@@ -73,7 +73,7 @@ func TestModifyHasItsReadsBeforeTheStreamMessage(t *testing.T) {
 // when something else of the queue pair changes before it comes (RFC 6581 §9.1).
 func TestModifyLeavesTheReadyToReceiveMessageItsPlace(t *testing.T) {
 	a, b := newSide(t, verbs.QPConfig{}), newSide(t, verbs.QPConfig{})
-	x, y := nettest.Pipe()
+	x, y := iwarptest.Pipe()
 	terms := func(p mpa.Params) (*mpa.Conn, verbs.Terms) {
 		p.Revision, p.CRC = mpa.Revision2, true
 		nc := y

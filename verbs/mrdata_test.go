@@ -6,7 +6,7 @@ import (
 	"testing"
 
 	"github.com/weft-rdma/weft/cm"
-	"github.com/weft-rdma/weft/internal/nettest"
+	"github.com/weft-rdma/weft/iwarptest"
 	"github.com/weft-rdma/weft/memory"
 	"github.com/weft-rdma/weft/verbs"
 )
@@ -158,7 +158,7 @@ func TestZeroNamesThePhysicalMemoryOfThePrivileged(t *testing.T) {
 		for _, op := range []verbs.Op{verbs.OpSend, verbs.OpWrite, verbs.OpRecv} {
 			bubbleOf(t, func(t *testing.T) {
 				s := &table{a: newSideOf(t, verbs.Config{Physical: tt.physical}, tt.cfg), b: newSide(t, able)}
-				s.x, s.y = nettest.Pipe()
+				s.x, s.y = iwarptest.Pipe()
 				join(t, s.a.qp, s.b.qp, s.x, s.y, cm.Params{})
 				settle()
 				copy(physical, make([]byte, 100))
@@ -189,7 +189,7 @@ func TestZeroNamesThePhysicalMemoryOfThePrivileged(t *testing.T) {
 			cfg := able
 			cfg.ReadSinkLocalWrite = true
 			s := &table{a: newSideOf(t, verbs.Config{Physical: physical}, cfg), b: newSide(t, able)}
-			s.x, s.y = nettest.Pipe()
+			s.x, s.y = iwarptest.Pipe()
 			join(t, s.a.qp, s.b.qp, s.x, s.y, cm.Params{})
 			settle()
 			wantLocalFailure(t, s, verbs.SendWR{Op: op, SGL: zero(0, 8), Remote: s.b.mr.Remote(0)}, verbs.InvalidSTag)
@@ -197,7 +197,7 @@ func TestZeroNamesThePhysicalMemoryOfThePrivileged(t *testing.T) {
 	}
 	bubbleOf(t, func(t *testing.T) { // bounded by the memory there is
 		s := &table{a: newSideOf(t, verbs.Config{Physical: physical}, able), b: newSide(t, able)}
-		s.x, s.y = nettest.Pipe()
+		s.x, s.y = iwarptest.Pipe()
 		join(t, s.a.qp, s.b.qp, s.x, s.y, cm.Params{})
 		settle()
 		wantLocalFailure(t, s, verbs.SendWR{Op: verbs.OpSend, SGL: zero(193, 8)}, verbs.BaseBounds)

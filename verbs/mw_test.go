@@ -6,7 +6,7 @@ import (
 	"testing"
 
 	"github.com/weft-rdma/weft/cm"
-	"github.com/weft-rdma/weft/internal/nettest"
+	"github.com/weft-rdma/weft/iwarptest"
 	"github.com/weft-rdma/weft/memory"
 	"github.com/weft-rdma/weft/verbs"
 )
@@ -101,10 +101,10 @@ func TestAWindowServesThePeerOfOneQueuePair(t *testing.T) {
 	for _, op := range []verbs.Op{verbs.OpWrite, verbs.OpRead} {
 		bubbleOf(t, func(t *testing.T) {
 			mine, other, b := newSide(t, reads), newSide(t, reads), newSide(t, able)
-			x, y := nettest.Pipe()
+			x, y := iwarptest.Pipe()
 			join(t, mine.qp, b.qp, x, y, cm.Params{})
 			second := b.newQP(able) // of the same domain
-			u, v := nettest.Pipe()
+			u, v := iwarptest.Pipe()
 			join(t, other.qp, second, u, v, cm.Params{})
 			mine.post(mine.write(0, b, 0, 0)) // so that the responder may work
 			wantDone(t, mine.sendCQ, done{0, verbs.Success})
@@ -242,7 +242,7 @@ func TestAllWindowsCanBeBoundToOneRegionByOneQueuePair(t *testing.T) {
 	bubbleOf(t, func(t *testing.T) {
 		const windows = 40
 		s := &table{a: newSideOf(t, verbs.Config{Limits: verbs.Limits{Windows: windows}}, able), b: newSide(t, able)}
-		s.x, s.y = nettest.Pipe()
+		s.x, s.y = iwarptest.Pipe()
 		join(t, s.a.qp, s.b.qp, s.x, s.y, cm.Params{})
 		settle()
 		for _, shared := range []bool{false, true} {

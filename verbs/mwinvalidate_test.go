@@ -4,7 +4,7 @@ import (
 	"testing"
 
 	"github.com/weft-rdma/weft/cm"
-	"github.com/weft-rdma/weft/internal/nettest"
+	"github.com/weft-rdma/weft/iwarptest"
 	"github.com/weft-rdma/weft/memory"
 	"github.com/weft-rdma/weft/verbs"
 )
@@ -125,7 +125,7 @@ func TestEachFaultOfARemoteInvalidationHasItsCode(t *testing.T) {
 		}},
 		{name: "window of another queue pair", code: 9, target: func(s *table) memory.STag {
 			qp, peer := s.a.newQP(able), newSide(s.a.t, able)
-			x, y := nettest.Pipe()
+			x, y := iwarptest.Pipe()
 			join(s.a.t, qp, peer.qp, x, y, cm.Params{})
 			b := s.a.window().Binding(s.a.region(0, 8, bindable), 0, 8, verbs.RemoteWrite)
 			check(s.a.t, qp.PostSend(bind(1, b)))

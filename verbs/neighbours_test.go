@@ -5,7 +5,7 @@ import (
 	"testing/synctest"
 
 	"github.com/weft-rdma/weft/cm"
-	"github.com/weft-rdma/weft/internal/nettest"
+	"github.com/weft-rdma/weft/iwarptest"
 	"github.com/weft-rdma/weft/memory"
 	"github.com/weft-rdma/weft/verbs"
 )
@@ -26,10 +26,10 @@ func bubbleOf(t *testing.T, f func(t *testing.T)) {
 // Claims: V-10-1 V-10.1.1-1 V-10.4-1 V-10.4.2-1
 func TestAPeerHarmsItsOwnQueuePairOnly(t *testing.T) {
 	type peers struct {
-		bad  *side         // the offender
-		ours *side         // who suffers it
-		hurt *verbs.QP     // with this queue pair
-		wire *nettest.Conn // the offender's end
+		bad  *side           // the offender
+		ours *side           // who suffers it
+		hurt *verbs.QP       // with this queue pair
+		wire *iwarptest.Conn // the offender's end
 	}
 	for _, tt := range []struct {
 		name  string
@@ -73,10 +73,10 @@ func TestAPeerHarmsItsOwnQueuePairOnly(t *testing.T) {
 			bubbleOf(t, func(t *testing.T) {
 				bad, good, ours := newSide(t, reads), newSide(t, reads), newSide(t, reads)
 				hurt := ours.qp
-				x, y := nettest.Pipe()
+				x, y := iwarptest.Pipe()
 				join(t, bad.qp, hurt, x, y, cm.Params{})
 				ours.qp = ours.newQP(reads) // the neighbour, with CQs and a domain in common
-				u, v := nettest.Pipe()
+				u, v := iwarptest.Pipe()
 				join(t, good.qp, ours.qp, u, v, cm.Params{})
 				settle()
 				check(t, hurt.PostRecv(verbs.RecvWR{ID: 1, SGL: []verbs.SGE{ours.mr.SGE(0, 8)}}))
@@ -132,7 +132,7 @@ func TestAConsumerExhaustsItsOwnQueuesOnly(t *testing.T) {
 	bubble(t, reads, reads, func(t *testing.T, s *table) {
 		cq := must(s.a.rnic.CreateCQ(verbs.CQConfig{Entries: 1}))(t)
 		greedy, peer := s.a.newQP(verbs.QPConfig{SendCQ: cq, RecvCQ: cq}), s.b.newQP(verbs.QPConfig{})
-		x, y := nettest.Pipe()
+		x, y := iwarptest.Pipe()
 		join(t, greedy, peer, x, y, cm.Params{})
 		x.Hold()
 		for greedy.PostSend(s.a.write(1, s.b, 0, 1<<19)) == nil {
@@ -165,7 +165,7 @@ func TestRequestQueuesAreNotShared(t *testing.T) {
 	bubble(t, reads, verbs.QPConfig{IRD: 1, ORD: 4}, func(t *testing.T, s *table) {
 		other := newSide(t, verbs.QPConfig{ORD: 1})
 		qp := s.b.newQP(verbs.QPConfig{IRD: 1})
-		x, y := nettest.Pipe()
+		x, y := iwarptest.Pipe()
 		join(t, other.qp, qp, x, y, cm.Params{})
 		s.y.Hold() // the answer, which thus stays in the queue
 		s.a.post(s.a.read(1, s.b, 0, len(s.b.buf)))
@@ -249,7 +249,7 @@ func TestAnSTagGivesItsOwnRightsToItsOwnQueuePair(t *testing.T) {
 				qps := [2]*verbs.QP{owner.qp, owner.newQP(reads)}
 				var tags [2]*verbs.MR
 				for i, qp := range qps {
-					x, y := nettest.Pipe()
+					x, y := iwarptest.Pipe()
 					join(t, peers[i].qp, qp, x, y, cm.Params{})
 					tags[i] = must(owner.pd.RegisterMR(verbs.MRConfig{Buf: owner.buf[:8], Access: rights[i], QP: qp}))(t)
 				}

@@ -7,6 +7,7 @@ import (
 
 	"github.com/weft-rdma/weft/cm"
 	"github.com/weft-rdma/weft/internal/nettest"
+	"github.com/weft-rdma/weft/iwarptest"
 	"github.com/weft-rdma/weft/verbs"
 )
 
@@ -71,7 +72,7 @@ func TestNotificationComesOnceForTheNextCompletionOfItsKind(t *testing.T) {
 				rung := newBell()
 				cq := must(b.rnic.CreateCQ(verbs.CQConfig{Entries: 100, Handler: b.handler(rung.ring)}))(t)
 				b.qp = b.newQP(verbs.QPConfig{RecvCQ: cq})
-				x, y := nettest.Pipe()
+				x, y := iwarptest.Pipe()
 				join(t, a.qp, b.qp, x, y, cm.Params{})
 				b.receives(0, 10, 100)
 				a.post(a.send(0, 0, 10)) // there before it is asked for

@@ -3,7 +3,7 @@ package verbs
 import (
 	"testing"
 
-	"github.com/weft-rdma/weft/internal/nettest"
+	"github.com/weft-rdma/weft/iwarptest"
 	"github.com/weft-rdma/weft/mpa"
 )
 
@@ -41,7 +41,7 @@ func TestWhatFailsAfterTheStreamWasEndedIsFlushed(t *testing.T) {
 			qp, err := pd.CreateQP(QPConfig{SendCQ: cq, RecvCQ: cq, ORD: 1})
 			check(err)
 			check(qp.PostRecv(RecvWR{SGL: []SGE{nothing}}))
-			x, y := nettest.Pipe() // the peer says nothing
+			x, y := iwarptest.Pipe() // the peer says nothing
 			defer y.Close()
 			check(qp.Establish(mpa.NewConn(x, mpa.Params{Revision: mpa.Revision2, Initiator: true}), Terms{ORD: 1, Initiator: true}))
 			check(qp.PostSend(SendWR{Op: OpReadInvalidate, SGL: []SGE{nothing}, Remote: Remote{STag: 1}}))

@@ -8,7 +8,7 @@ import (
 	"testing/synctest"
 
 	"github.com/weft-rdma/weft/cm"
-	"github.com/weft-rdma/weft/internal/nettest"
+	"github.com/weft-rdma/weft/iwarptest"
 	"github.com/weft-rdma/weft/verbs"
 )
 
@@ -16,7 +16,7 @@ import (
 // seen: what a and b send can be held up at x and y.
 type table struct {
 	a, b *side
-	x, y *nettest.Conn
+	x, y *iwarptest.Conn
 }
 
 // bubble runs f with a table in a bubble of its own.
@@ -24,7 +24,7 @@ func bubble(t *testing.T, ca, cb verbs.QPConfig, f func(t *testing.T, s *table))
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
 		s := &table{a: newSide(t, ca), b: newSide(t, cb)}
-		s.x, s.y = nettest.Pipe()
+		s.x, s.y = iwarptest.Pipe()
 		join(t, s.a.qp, s.b.qp, s.x, s.y, cm.Params{})
 		synctest.Wait()
 		f(t, s)
@@ -153,7 +153,7 @@ func TestNoMoreReadsAndAtomicsAreOutstandingThanORD(t *testing.T) {
 func TestAWriteIsNotCompleteBeforeTheTransportHasTakenIt(t *testing.T) {
 	bubble(t, reads, reads, func(t *testing.T, s *table) {
 		s.x.Hold() // the pipe has room for a part of it
-		s.a.post(s.a.write(1, s.b, 0, 4*nettest.DefaultBuffer))
+		s.a.post(s.a.write(1, s.b, 0, 4*iwarptest.DefaultBuffer))
 		synctest.Wait()
 		wantNone(t, s.a.sendCQ)
 		s.x.Resume()

@@ -6,7 +6,7 @@ import (
 	"io"
 	"testing"
 
-	"github.com/weft-rdma/weft/internal/nettest"
+	"github.com/weft-rdma/weft/iwarptest"
 	"github.com/weft-rdma/weft/verbs"
 )
 
@@ -90,7 +90,7 @@ func TestWaitStateEndsWithItsContext(t *testing.T) {
 func TestEstablishRefusesWhatItCannotTake(t *testing.T) {
 	bubble(t, reads, reads, func(t *testing.T, s *table) {
 		other := newSideOf(t, verbs.Config{Limits: verbs.Limits{IRD: 4, ORD: 4}}, reads)
-		x, y := nettest.Pipe()
+		x, y := iwarptest.Pipe()
 		mc := newMPA(x)
 		wantError(t, s.a.qp.Establish(mc, verbs.Terms{}), verbs.ErrState)
 		wantError(t, other.qp.Establish(nil, verbs.Terms{}), verbs.ErrLLP)

@@ -7,7 +7,7 @@ import (
 	"testing"
 
 	"github.com/weft-rdma/weft/cm"
-	"github.com/weft-rdma/weft/internal/nettest"
+	"github.com/weft-rdma/weft/iwarptest"
 	"github.com/weft-rdma/weft/verbs"
 )
 
@@ -128,7 +128,7 @@ func TestDeallocateEndsAllUseOfTheMemory(t *testing.T) {
 
 // A peer that reads nothing does not hold up Deallocate.
 func TestAPeerCannotHoldUpARevocation(t *testing.T) {
-	const size = 4 * nettest.DefaultBuffer
+	const size = 4 * iwarptest.DefaultBuffer
 	for _, tt := range []struct {
 		name string
 		do   func(s *table) *verbs.MR // begins what the peer leaves half done

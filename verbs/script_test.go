@@ -10,8 +10,8 @@ import (
 	"time"
 
 	"github.com/weft-rdma/weft/cm"
-	"github.com/weft-rdma/weft/internal/nettest"
 	"github.com/weft-rdma/weft/internal/script"
+	"github.com/weft-rdma/weft/iwarptest"
 	"github.com/weft-rdma/weft/verbs"
 )
 
@@ -22,7 +22,7 @@ type actor struct {
 	t    *testing.T
 	mpa  bool // connect over MPA, and else over records
 	a, b *side
-	x, y *nettest.Conn
+	x, y *iwarptest.Conn
 }
 
 // Queue pairs behave as the scripts say over any LLP. Those in held need a line that
@@ -91,7 +91,7 @@ func (p *actor) act(command string, args []string) error {
 			joinRecords(p.t, p.a.qp, p.b.qp)
 			return nil
 		}
-		p.x, p.y = nettest.Pipe()
+		p.x, p.y = iwarptest.Pipe()
 		join(p.t, p.a.qp, p.b.qp, p.x, p.y, cm.Params{})
 		return nil
 	case "hold":

@@ -6,7 +6,6 @@ import (
 	"testing"
 
 	"github.com/weft-rdma/weft/cm"
-	"github.com/weft-rdma/weft/internal/nettest"
 	"github.com/weft-rdma/weft/iwarptest"
 	"github.com/weft-rdma/weft/mpa"
 	"github.com/weft-rdma/weft/verbs"
@@ -29,7 +28,7 @@ type sharingEnd struct {
 	qp, peer *verbs.QP
 	cq       *verbs.CQ
 	far      *side
-	x, y     *nettest.Conn
+	x, y     *iwarptest.Conn
 }
 
 // newSharing makes one with n queue pairs as cfg says.
@@ -66,7 +65,7 @@ func (s *sharing) newEnd(pd *verbs.PD, cfg verbs.QPConfig) *sharingEnd {
 // connect connects the two queue pairs. The peer sends first: an empty Write.
 func (e *sharingEnd) connect() {
 	e.t.Helper()
-	e.x, e.y = nettest.Pipe()
+	e.x, e.y = iwarptest.Pipe()
 	join(e.t, e.peer, e.qp, e.x, e.y, cm.Params{})
 	check(e.t, e.peer.PostSend(verbs.SendWR{Op: verbs.OpWrite}))
 }
@@ -87,7 +86,7 @@ func (s *sharing) raw(cfg verbs.QPConfig) (*sharingEnd, *iwarptest.Peer) {
 // rawPeer connects the queue pair to a peer made by hand.
 func (e *sharingEnd) rawPeer() *iwarptest.Peer {
 	e.t.Helper()
-	e.x, e.y = nettest.Pipe()
+	e.x, e.y = iwarptest.Pipe()
 	accepted := make(chan error, 1)
 	go func() {
 		ctx := context.Background()

@@ -12,6 +12,7 @@ import (
 	"github.com/weft-rdma/weft/cm"
 	"github.com/weft-rdma/weft/internal/nettest"
 	"github.com/weft-rdma/weft/internal/records"
+	"github.com/weft-rdma/weft/iwarptest"
 	"github.com/weft-rdma/weft/memory"
 	"github.com/weft-rdma/weft/mpa"
 	"github.com/weft-rdma/weft/verbs"
@@ -126,7 +127,7 @@ type wire struct {
 // MPA's.
 var wires = []wire{
 	{"TCP", func(t testing.TB) (a, b net.Conn) { return nettest.TCPPair(t, "tcp4") }, 0},
-	{"memory", func(testing.TB) (a, b net.Conn) { return nettest.Pipe() }, 0},
+	{"memory", func(testing.TB) (a, b net.Conn) { return iwarptest.Pipe() }, 0},
 	{"TCP polled", func(t testing.TB) (a, b net.Conn) { return nettest.TCPPair(t, "tcp4") }, time.Millisecond},
 	{name: "records"},
 }

@@ -7,7 +7,7 @@ import (
 	"testing/synctest"
 
 	"github.com/weft-rdma/weft/cm"
-	"github.com/weft-rdma/weft/internal/nettest"
+	"github.com/weft-rdma/weft/iwarptest"
 	"github.com/weft-rdma/weft/verbs"
 )
 
@@ -18,7 +18,7 @@ import (
 func TestMessagesAreCountedOnBothSides(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		a, b := newSide(t, reads), newSide(t, reads)
-		x, y := nettest.Pipe()
+		x, y := iwarptest.Pipe()
 		join(t, a.qp, b.qp, x, y, cm.Params{})
 		b.receives(0, 5, 100)
 		unsignaled := a.write(2, b, 0, 20000)
@@ -51,7 +51,7 @@ func TestMessagesAreCountedOnBothSides(t *testing.T) {
 		take(t, a.sendCQ, 9)
 		check(t, a.qp.Close(t.Context()))
 		reach(t, b.qp, verbs.Idle)
-		x, y = nettest.Pipe()
+		x, y = iwarptest.Pipe()
 		join(t, a.qp, b.qp, x, y, cm.Params{})
 		a.post(a.write(11, b, 0, 5))
 		settle()

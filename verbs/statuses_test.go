@@ -6,7 +6,7 @@ import (
 	"testing/synctest"
 
 	"github.com/weft-rdma/weft/cm"
-	"github.com/weft-rdma/weft/internal/nettest"
+	"github.com/weft-rdma/weft/iwarptest"
 	"github.com/weft-rdma/weft/memory"
 	"github.com/weft-rdma/weft/rdmap"
 	"github.com/weft-rdma/weft/verbs"
@@ -181,7 +181,7 @@ func TestEachCompletionErrorEndsTheStream(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				a, b := newSideOf(t, verbs.Config{Mode: tt.mode}, tt.cfg), newSide(t, reads)
-				x, y := nettest.Pipe()
+				x, y := iwarptest.Pipe()
 				join(t, b.qp, a.qp, y, x, cm.Params{})
 				b.post(verbs.SendWR{Op: verbs.OpWrite}) // so that a may send
 				settle()

@@ -12,7 +12,7 @@ import (
 	"testing/synctest"
 
 	"github.com/weft-rdma/weft/cm"
-	"github.com/weft-rdma/weft/internal/nettest"
+	"github.com/weft-rdma/weft/iwarptest"
 	"github.com/weft-rdma/weft/verbs"
 )
 
@@ -92,9 +92,9 @@ func TestUsersPostAndPollByTheirViews(t *testing.T) {
 		b.qp = b.newQP(verbs.QPConfig{RecvCQ: cq, IRD: 4, ORD: 4})
 		shared := b.newQP(verbs.QPConfig{RecvCQ: cq, SRQ: srq})
 		ax, bx := a.qp, a.newQP(verbs.QPConfig{})
-		x, y := nettest.Pipe()
+		x, y := iwarptest.Pipe()
 		join(t, ax, b.qp, x, y, cm.Params{})
-		x, y = nettest.Pipe()
+		x, y = iwarptest.Pipe()
 		join(t, bx, shared, x, y, cm.Params{})
 		qp, sq := must(b.qp.User())(t), must(srq.User())(t)
 		ucq, out := must(cq.User())(t), must(b.sendCQ.User())(t)

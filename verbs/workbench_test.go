@@ -8,7 +8,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/weft-rdma/weft/cm"
-	"github.com/weft-rdma/weft/internal/nettest"
+	"github.com/weft-rdma/weft/iwarptest"
 	"github.com/weft-rdma/weft/verbs"
 )
 
@@ -33,8 +33,8 @@ type bench struct {
 	deadCQ  *verbs.CQ
 	deadSRQ *verbs.SRQ
 
-	wire   *nettest.Conn // the peer's end of the connection
-	before string        // the account before the verb that fails
+	wire   *iwarptest.Conn // the peer's end of the connection
+	before string          // the account before the verb that fails
 }
 
 // benchLimits leave room for what a bench has and a few more.
@@ -46,7 +46,7 @@ var benchLimits = verbs.Limits{
 func newBench(t *testing.T) *bench {
 	t.Helper()
 	b := &bench{side: newSideOf(t, verbs.Config{Limits: benchLimits}, verbs.QPConfig{IRD: 4, ORD: 4, BindWindows: true, Privileged: true, SendDepth: 2, RecvDepth: 2}), peer: newSide(t, reads)}
-	x, y := nettest.Pipe()
+	x, y := iwarptest.Pipe()
 	join(t, b.qp, b.peer.qp, x, y, cm.Params{})
 	b.wire = y
 	b.handle = must(b.rnic.SetCompletionHandler(func(*verbs.CQ) {}, 0))(t)

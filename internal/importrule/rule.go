@@ -38,7 +38,7 @@ var beside = map[string][]string{
 	"internal/fairness":        {"origin"},
 	"internal/importrule":      {},
 	"internal/listening":       {"ddp"},
-	"internal/nettest":         {"iwarptest"},
+	"internal/nettest":         {},
 	"internal/pages":           {},
 	"internal/pages/pagestest": {},
 	"internal/quote":           {},

@@ -10,7 +10,7 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/weft-rdma/weft/internal/nettest"
+	"github.com/weft-rdma/weft/iwarptest"
 	"github.com/weft-rdma/weft/nfs"
 	"github.com/weft-rdma/weft/oncrpc"
 	"github.com/weft-rdma/weft/rpctcp"
@@ -54,7 +54,7 @@ func FuzzGateway(f *testing.F) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			client, server := nettest.Pipe()
+			client, server := iwarptest.Pipe()
 			done := make(chan struct{})
 			go func() {
 				s.ServeConn(context.Background(), server)
@@ -80,7 +80,7 @@ func FuzzGateway(f *testing.F) {
 }
 
 // speak sends the framed data as records, and then closes the connection.
-func speak(nc *nettest.Conn, framed []byte) {
+func speak(nc *iwarptest.Conn, framed []byte) {
 	wr := oncrpc.NewRecordWriter(nc, 0)
 	for message := next(&framed); message != nil; message = next(&framed) {
 		if wr.WriteRecord(message) != nil {
@@ -119,14 +119,14 @@ func (h *hostileServer) next() []byte {
 func (h *hostileServer) backend() Backend {
 	return Backend{Open: func(f Front) (oncrpc.Caller, error) {
 		return rpctcp.NewClient(rpctcp.ClientConfig{Reverse: f.Reverse, Attempts: 1, Dial: func(context.Context) (net.Conn, error) {
-			a, b := nettest.Pipe()
+			a, b := iwarptest.Pipe()
 			go h.serve(b)
 			return a, nil
 		}})
 	}}
 }
 
-func (h *hostileServer) serve(nc *nettest.Conn) {
+func (h *hostileServer) serve(nc *iwarptest.Conn) {
 	defer nc.Close()
 	rd := oncrpc.NewRecordReader(bufio.NewReader(nc), oncrpc.RecordLimits{})
 	for {
