@@ -35,12 +35,6 @@ func (s *teller) ULPDU(u []byte) error {
 	return s.collector.ULPDU(u)
 }
 
-func (s *teller) has() int {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.n
-}
-
 // A led is a stream whose receiving end may be waited for in Receive's place.
 type led struct {
 	t       *testing.T

@@ -123,7 +123,7 @@ func TestTheRulesNameTheImportThatBreaksThem(t *testing.T) {
 			},
 		},
 		"helpers of tests": {
-			imports: map[string][]string{"cm/a.go": {m + "iwarptest"}, "cm/a_test.go": {m + "iwarptest"}, "internal/nettest/a.go": {m + "iwarptest"}},
+			imports: map[string][]string{"cm/a.go": {m + "iwarptest"}, "cm/a_test.go": {m + "iwarptest"}, "internal/wiretest/a.go": {m + "iwarptest"}},
 			want:    []string{`cm/a.go:2: cm imports "example.test/m/iwarptest": iwarptest is imported by tests only`},
 		},
 		"sockets": {
