@@ -122,9 +122,12 @@ static void leave_channel(struct cq *cq)
 	pthread_mutex_unlock(&cq->base.mutex);
 }
 
+/* As few entries as no program has use for, see LEAST_WRS. */
+#define LEAST_CQES 64
+
 static struct weft_completions *new_completions(int entries, struct ibv_comp_channel *channel, bool timed)
 {
-	uint32_t size = power_of_two(entries);
+	uint32_t size = power_of_two(entries < LEAST_CQES ? LEAST_CQES : entries);
 	struct weft_completions *q = allocate(sizeof(*q));
 	if (!q)
 		return NULL;

@@ -74,11 +74,21 @@ static int check(const struct ibv_qp_init_attr_ex *a)
 	return 0;
 }
 
+/* A queue has more room than was asked for, as hardware gives it: programs count on a
+ * request being over when its answer has come, and that its completion may come later. */
+#define LEAST_WRS 16
+static uint32_t roomy(uint32_t requests)
+{
+	return !requests ? 0 : requests < LEAST_WRS ? LEAST_WRS : power_of_two(requests);
+}
+
 static int make(struct qp *qp, struct ibv_pd *pd, struct ibv_qp_init_attr_ex *a)
 {
 	struct ibv_qp_cap *c = &a->cap;
 	if (a->srq)
 		c->max_recv_wr = c->max_recv_sge = 0;
+	c->max_send_wr = roomy(c->max_send_wr);
+	c->max_recv_wr = roomy(c->max_recv_wr);
 	int err = new_work(&qp->send, c->max_send_wr, c->max_send_sge, sizeof(struct weft_send));
 	if (!err)
 		err = new_work(&qp->receive, c->max_recv_wr, c->max_recv_sge, sizeof(struct weft_receive));
@@ -194,11 +204,12 @@ int ibv_modify_qp(struct ibv_qp *base, struct ibv_qp_attr *a, int mask)
 	if (foreign(base->context))
 		return EIO;
 	struct weft_modify arguments = {.handle = qp_of(base)->handle, .mask = mask, .attributes = a};
-	if (mask & IBV_QP_AV && a->ah_attr.is_global) {
+	if (mask & IBV_QP_AV) {
 		struct gid table[LIMIT_GIDS];
-		if (a->ah_attr.grh.sgid_index >= gid_table(table))
+		int index = a->ah_attr.is_global ? a->ah_attr.grh.sgid_index : 0;
+		if (index >= gid_table(table))
 			return EINVAL;
-		memcpy(arguments.source, table[a->ah_attr.grh.sgid_index].gid.raw, sizeof(arguments.source));
+		memcpy(arguments.source, table[index].gid.raw, sizeof(arguments.source));
 	}
 	int err = verb(WEFT_MODIFY_QP, &arguments);
 	if (!err && mask & IBV_QP_STATE) {

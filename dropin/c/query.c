@@ -58,6 +58,16 @@ int query_rt_values(struct ibv_context *context, struct ibv_values_ex *v)
 	return 0;
 }
 
+/* For programs that know LIDs alone (qperf): that of an rc device is the lower half of its
+ * first address, and reaches the peers whose addresses have the same upper half. */
+static uint16_t lid(void)
+{
+	struct gid table[LIMIT_GIDS];
+	if (!rc_persona() || !gid_table(table))
+		return 0;
+	return table[0].gid.raw[14] << 8 | table[0].gid.raw[15];
+}
+
 int query_port(struct ibv_context *context, uint8_t port, struct ibv_port_attr *to, size_t size)
 {
 	(void)context;
@@ -66,7 +76,7 @@ int query_port(struct ibv_context *context, uint8_t port, struct ibv_port_attr *
 	struct gid table[LIMIT_GIDS];
 	struct ibv_port_attr a = {
 		.state = IBV_PORT_ACTIVE, .max_mtu = IBV_MTU_4096, .active_mtu = rc_persona() ? IBV_MTU_4096 : IBV_MTU_1024,
-		.gid_tbl_len = gid_table(table), .max_msg_sz = UINT32_MAX, .pkey_tbl_len = 1, .max_vl_num = 1,
+		.gid_tbl_len = gid_table(table), .max_msg_sz = UINT32_MAX, .pkey_tbl_len = 1, .max_vl_num = 1, .lid = lid(),
 		.active_width = 2, .active_speed = 1, .phys_state = 5, .link_layer = IBV_LINK_LAYER_ETHERNET,
 		.port_cap_flags = rc_persona() ? IBV_PORT_CM_SUP | IBV_PORT_IP_BASED_GIDS : IBV_PORT_CM_SUP,
 	};

@@ -74,14 +74,7 @@ func (q *queuePair) enter(state uint32, a *C.struct_weft_modify) syscall.Errno {
 	case C.IBV_QPS_RESET:
 		return q.reset()
 	case C.IBV_QPS_ERR:
-		q.mu.Lock()
-		q.state = state
-		connected := q.down != nil
-		q.mu.Unlock()
-		if !connected && q.sends.acks.on {
-			q.settle() // what is posted is flushed; there is no stream whose end would tell
-		}
-		q.flush()
+		q.fail()
 		return 0
 	case C.IBV_QPS_INIT, C.IBV_QPS_SQD:
 		q.mu.Lock()
@@ -99,6 +92,22 @@ func (q *queuePair) enter(state uint32, a *C.struct_weft_modify) syscall.Errno {
 		return q.rise(state)
 	}
 	return syscall.EINVAL
+}
+
+// fail moves the queue pair to the error state. A stream is closed as gracefully as can
+// be: what was sent is to reach the peer, and what is open is flushed when that is over.
+func (q *queuePair) fail() {
+	q.mu.Lock()
+	q.state = C.IBV_QPS_ERR
+	connected := q.down != nil
+	q.mu.Unlock()
+	if connected && q.qp.State() == verbs.RTS && q.disconnect() == 0 {
+		return
+	}
+	if !connected && q.sends.acks.on {
+		q.settle() // there is no stream whose end would tell
+	}
+	q.flush()
 }
 
 // rise notes RTR or RTS of a queue pair whose stream has come, or will, by itself.

@@ -78,11 +78,15 @@ func (q *queuePair) address(a *C.struct_weft_modify) syscall.Errno {
 	if !rcPersona {
 		return refuse(syscall.EOPNOTSUPP, "modify QP to RTR: an RNIC connects queue pairs by rdma_cm alone; with `weft run --persona rc` programs exchange their numbers")
 	}
-	if a.mask&C.IBV_QP_AV == 0 || want.ah_attr.is_global == 0 {
-		return refuse(syscall.EINVAL, "modify QP to RTR: the peer is found by its GID, which the address vector lacks (is_global); programs have an option for the GID index")
-	}
 	source := *(*[16]byte)(unsafe.Pointer(&a.source))
 	dest := *(*[16]byte)(unsafe.Pointer(&want.ah_attr.grh.dgid))
+	if want.ah_attr.is_global == 0 {
+		dest = source // but for what the LID says, see lid in c/query.c
+		binary.BigEndian.PutUint16(dest[14:], uint16(want.ah_attr.dlid))
+	}
+	if a.mask&C.IBV_QP_AV == 0 || want.ah_attr.is_global == 0 && want.ah_attr.dlid == 0 {
+		return refuse(syscall.EINVAL, "modify QP to RTR: the address vector names no peer, neither by a GID (is_global) nor by a LID")
+	}
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	p := &q.peering
