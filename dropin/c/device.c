@@ -1,4 +1,5 @@
 /* The device, and contexts: what ibv_get_device_list lists and ibv_open_device opens. */
+#include <fcntl.h>
 #include <stdio.h>
 #include <sys/eventfd.h>
 #include <unistd.h>
@@ -82,7 +83,7 @@ struct ibv_context *ibv_open_device(struct ibv_device *d)
 		return NULL;
 	struct ibv_context *base = &c->verbs.context;
 	base->async_fd = eventfd(0, EFD_SEMAPHORE | EFD_CLOEXEC);
-	base->cmd_fd = dup(base->async_fd); /* programs pass it on; nothing is read from it */
+	base->cmd_fd = fcntl(base->async_fd, F_DUPFD_CLOEXEC, 0); /* programs pass it on; nothing is read from it */
 	struct weft_open arguments = {.event_fd = base->async_fd};
 	int err = base->async_fd < 0 ? errno : verb(WEFT_OPEN, &arguments);
 	if (err) {
