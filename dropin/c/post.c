@@ -126,7 +126,7 @@ int post_send(struct ibv_qp *base, struct ibv_send_wr *wr, struct ibv_send_wr **
 {
 	struct qp *qp = qp_of(base);
 	int err = 0;
-	if (foreign(base->context) || base->state == IBV_QPS_RESET) {
+	if (foreign(base->context) || qp->reset) {
 		*bad = wr;
 		return foreign(base->context) ? EIO : EINVAL;
 	}
@@ -155,7 +155,7 @@ int post_recv(struct ibv_qp *base, struct ibv_recv_wr *wr, struct ibv_recv_wr **
 {
 	struct qp *qp = qp_of(base);
 	struct work *w = &qp->receive;
-	int err = foreign(base->context) ? EIO : base->srq || base->state == IBV_QPS_RESET ? EINVAL : 0;
+	int err = foreign(base->context) ? EIO : base->srq || qp->reset ? EINVAL : 0;
 	if (err) {
 		*bad = wr;
 		return err;

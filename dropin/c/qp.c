@@ -122,7 +122,8 @@ static int make(struct qp *qp, struct ibv_pd *pd, struct ibv_qp_init_attr_ex *a)
 	base->srq = a->srq;
 	base->handle = arguments.handle;
 	base->qp_num = arguments.number;
-	base->state = rc_persona() ? IBV_QPS_RESET : IBV_QPS_INIT;
+	base->state = IBV_QPS_RESET; /* what programs read before they ask: an RNIC's is INIT already */
+	qp->reset = rc_persona();
 	base->qp_type = a->qp_type;
 	pthread_mutex_init(&base->mutex, NULL);
 	pthread_cond_init(&base->cond, NULL);
@@ -214,6 +215,7 @@ int ibv_modify_qp(struct ibv_qp *base, struct ibv_qp_attr *a, int mask)
 	int err = verb(WEFT_MODIFY_QP, &arguments);
 	if (!err && mask & IBV_QP_STATE) {
 		base->state = arguments.state;
+		qp_of(base)->reset = a->qp_state == IBV_QPS_RESET;
 		if (a->qp_state == IBV_QPS_RESET)
 			start_again(qp_of(base));
 	}

@@ -93,6 +93,7 @@ struct qp {
 	uint32_t handle;
 	uint32_t async_given;
 	bool signal_all;
+	bool reset; /* nothing can be posted */
 	struct work send, receive;
 	uint32_t inline_size; /* octets of an inline slot */
 	uint8_t *inline_data;
