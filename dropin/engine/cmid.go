@@ -132,16 +132,12 @@ func config(responder, initiator C.__u8) mpa.Config {
 	return mpa.Config{
 		NoCRC: options.noCRC, PeerToPeer: true,
 		IRD: uint16(responder), MaxIRD: max(uint16(responder), 1), ORD: uint16(initiator),
-		Spin: spin, DecisionTimeout: decisionTimeout,
+		DecisionTimeout: decisionTimeout,
 	}
 }
 
-const (
-	// spin lets threads that poll receive.
-	spin = 20 * time.Microsecond
-	// decisionTimeout is how long a request waits for rdma_accept.
-	decisionTimeout = 5 * time.Minute
-)
+// decisionTimeout is how long a request waits for rdma_accept.
+const decisionTimeout = 5 * time.Minute
 
 // data is what a program gives to its peer.
 func data(p *C.struct_rdma_ucm_conn_param) []byte {

@@ -10,6 +10,7 @@ import (
 	"sync"
 	"sync/atomic"
 	"syscall"
+	"time"
 	"unsafe"
 
 	"golang.org/x/sys/unix"
@@ -33,12 +34,15 @@ func createCQ(a *C.struct_weft_cq) syscall.Errno {
 		return syscall.EINVAL
 	}
 	var err error
-	if q.cq, err = rnic.CreateCQ(verbs.CQConfig{Entries: int(a.queue.mask) + 1, Sink: q.put}); err != nil {
+	if q.cq, err = rnic.CreateCQ(verbs.CQConfig{Entries: int(a.queue.mask) + 1, Sink: q.put, Spin: spin}); err != nil {
 		return errnoOf(err)
 	}
 	a.handle = C.uint32_t(completionQueues.add(q))
 	return 0
 }
+
+// spin lets threads that poll receive.
+const spin = 20 * time.Microsecond
 
 // resizeCQ moves what is in the queue into another.
 func resizeCQ(a *C.struct_weft_cq) syscall.Errno {
