@@ -9,9 +9,7 @@
  * looks whether the queue is armed. Both are sequentially consistent, so one of
  * the two sees the other.
  */
-#include <poll.h>
 #include <sched.h>
-#include <sys/eventfd.h>
 #include <unistd.h>
 
 #include "weft.h"
@@ -21,12 +19,16 @@ struct ibv_comp_channel *ibv_create_comp_channel(struct ibv_context *context)
 	struct channel *c = calloc(1, sizeof(*c));
 	if (!c)
 		return NULL;
-	c->base.context = context;
-	c->base.fd = eventfd(0, EFD_SEMAPHORE | EFD_CLOEXEC);
-	if (c->base.fd < 0) {
+	struct bell bell;
+	int err = bell_open(&bell);
+	if (err) {
 		free(c);
+		errno = err;
 		return NULL;
 	}
+	c->base.context = context;
+	c->base.fd = bell.fd;
+	c->ring = bell.ring;
 	pthread_mutex_init(&c->lock, NULL);
 	return &c->base;
 }
@@ -40,6 +42,7 @@ int ibv_destroy_comp_channel(struct ibv_comp_channel *base)
 	if (used)
 		return EBUSY;
 	close(base->fd);
+	close(c->ring);
 	free(c);
 	return 0;
 }
@@ -67,8 +70,7 @@ int ibv_get_cq_event(struct ibv_comp_channel *base, struct ibv_cq **found, void 
 {
 	struct channel *c = (struct channel *)base;
 	for (;;) {
-		uint64_t one;
-		if (read(base->fd, &one, sizeof(one)) != sizeof(one))
+		if (!bell_wait(base->fd))
 			return -1;
 		pthread_mutex_lock(&c->lock);
 		struct cq *cq = take_event(c);
@@ -137,7 +139,7 @@ static struct weft_completions *new_completions(int entries, struct ibv_comp_cha
 		return NULL;
 	}
 	q->mask = size - 1;
-	q->event_fd = channel ? channel->fd : -1;
+	q->event_fd = channel ? ((struct channel *)channel)->ring : -1;
 	q->timed = timed;
 	return q;
 }

@@ -1,7 +1,6 @@
 /* The device, and contexts: what ibv_get_device_list lists and ibv_open_device opens. */
 #include <fcntl.h>
 #include <stdio.h>
-#include <sys/eventfd.h>
 #include <unistd.h>
 
 #include "weft.h"
@@ -82,12 +81,17 @@ struct ibv_context *ibv_open_device(struct ibv_device *d)
 	if (!c)
 		return NULL;
 	struct ibv_context *base = &c->verbs.context;
-	base->async_fd = eventfd(0, EFD_SEMAPHORE | EFD_CLOEXEC);
+	struct bell bell = {-1, -1};
+	int err = bell_open(&bell);
+	base->async_fd = bell.fd;
+	c->ring = bell.ring;
 	base->cmd_fd = fcntl(base->async_fd, F_DUPFD_CLOEXEC, 0); /* programs pass it on; nothing is read from it */
-	struct weft_open arguments = {.event_fd = base->async_fd};
-	int err = base->async_fd < 0 ? errno : verb(WEFT_OPEN, &arguments);
+	struct weft_open arguments = {.event_fd = c->ring};
+	if (!err)
+		err = verb(WEFT_OPEN, &arguments);
 	if (err) {
 		close(base->async_fd);
+		close(c->ring);
 		close(base->cmd_fd);
 		free(c);
 		errno = err;
@@ -117,6 +121,7 @@ int ibv_close_device(struct ibv_context *base)
 		}
 	}
 	close(base->async_fd);
+	close(c->ring);
 	close(base->cmd_fd);
 	free(c);
 	return 0;

@@ -110,7 +110,7 @@ struct weft_completions {
 	uint64_t head;
 	uint32_t armed;  /* enum weft_armed; the library sets, the engine clears */
 	uint32_t raised; /* events not yet taken; the engine adds, the library subtracts */
-	int32_t event_fd; /* an eventfd that is told of each of them, or -1 */
+	int32_t event_fd; /* where one octet is written for each of them, or -1 */
 	uint32_t mask;
 	uint32_t timed; /* completions have a time */
 	struct weft_completion *entries;
@@ -143,7 +143,7 @@ enum weft_verb {
 
 /* Objects are named by handles that the engine gives out; 0 is none. */
 struct weft_open {
-	int32_t event_fd; /* an eventfd that is told of each asynchronous event */
+	int32_t event_fd; /* where one octet is written for each asynchronous event */
 	uint32_t handle;
 };
 
@@ -209,7 +209,7 @@ struct weft_engine {
 	int (*receive_shared)(uint32_t srq, void *entries, uint32_t stride, uint32_t n); /* returns how many were taken */
 	void (*progress)(uint32_t cq);     /* receive what has arrived, without waiting */
 	long (*cm)(int fd, const void *command, unsigned long octets); /* returns what write returns, or -errno */
-	void (*cm_open)(int fd);
+	void (*cm_open)(int fd, int event_fd); /* event_fd is told of each event */
 	void (*cm_close)(int fd);
 	void (*finish)(void);              /* the process ends */
 };

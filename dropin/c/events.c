@@ -1,7 +1,28 @@
 /* Asynchronous events. */
+#include <fcntl.h>
 #include <unistd.h>
 
 #include "weft.h"
+
+int bell_open(struct bell *b)
+{
+	int ends[2];
+	if (pipe2(ends, O_CLOEXEC))
+		return errno;
+	fcntl(ends[1], F_SETFL, O_NONBLOCK);
+	b->fd = ends[0];
+	b->ring = ends[1];
+	return 0;
+}
+
+bool bell_wait(int fd)
+{
+	char one;
+	ssize_t n = read(fd, &one, 1);
+	if (!n)
+		errno = EIO; /* nobody can ring any more */
+	return n == 1;
+}
 
 void await_acknowledged(pthread_mutex_t *mutex, pthread_cond_t *cond, uint32_t *completed, uint32_t *given)
 {
@@ -50,8 +71,7 @@ static void address(struct ibv_async_event *event, uint64_t owner)
 int ibv_get_async_event(struct ibv_context *context, struct ibv_async_event *event)
 {
 	for (;;) {
-		uint64_t one;
-		if (read(context->async_fd, &one, sizeof(one)) != sizeof(one))
+		if (!bell_wait(context->async_fd))
 			return -1;
 		struct weft_event arguments = {.context = context_of(context)->handle};
 		if (foreign(context) || verb(WEFT_NEXT_EVENT, &arguments))

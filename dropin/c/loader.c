@@ -9,6 +9,7 @@
 #include <dlfcn.h>
 #include <fcntl.h>
 #include <limits.h>
+#include <signal.h>
 #include <stdio.h>
 #include <sys/mman.h>
 #include <sys/sendfile.h>
@@ -151,12 +152,28 @@ static int load_engine(void)
 	return 0;
 }
 
+/* The engine's threads get the mask of the thread that loads it. With all blocked, but
+ * for those that a fault raises in the thread itself, the signals of the process go to
+ * the program's own threads, which may have masks that they rely on. */
+static void mask_signals(sigset_t *was)
+{
+	static const int own[] = {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGTRAP, SIGABRT, SIGSYS};
+	sigset_t all;
+	sigfillset(&all);
+	for (size_t i = 0; i < sizeof(own) / sizeof(*own); i++)
+		sigdelset(&all, own[i]);
+	pthread_sigmask(SIG_BLOCK, &all, was);
+}
+
 const struct weft_engine *engine_load(void)
 {
 	if (load(&weft_engine))
 		return weft_engine;
+	sigset_t was;
 	pthread_mutex_lock(&loading);
-	int err = weft_engine ? 0 : load_engine();
+	mask_signals(&was);
+	int err = weft_engine ? 0 : load_engine(); /* whose first call waits for the runtime */
+	pthread_sigmask(SIG_SETMASK, &was, NULL);
 	pthread_mutex_unlock(&loading);
 	if (err)
 		errno = err;

@@ -3,7 +3,7 @@
  * own table of functions (the global offset table), which leaves every other
  * library and the program alone.
  *
- * The descriptor that it gets is an eventfd: readable when there is an event, as
+ * The descriptor that it gets is a pipe's: readable when there is an event, as
  * that of the kernel. Commands go to the engine.
  */
 #include <dlfcn.h>
@@ -13,7 +13,6 @@
 #include <rdma/rdma_user_cm.h>
 #include <stdarg.h>
 #include <stdio.h>
-#include <sys/eventfd.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -25,6 +24,8 @@
 
 enum { NOT_OURS, OURS, PARENTS };
 static uint8_t descriptors[LIMIT_FDS];
+static int rings[LIMIT_FDS];        /* the engine's ends */
+static uint16_t waiting[LIMIT_FDS]; /* threads that wait for an event */
 
 static uint8_t whose(int fd) { return fd >= 0 && fd < LIMIT_FDS ? load(&descriptors[fd]) : NOT_OURS; }
 
@@ -32,17 +33,21 @@ static int open_cm(void)
 {
 	if (!engine_load())
 		return -1;
-	int fd = eventfd(0, EFD_SEMAPHORE | EFD_CLOEXEC);
-	if (fd >= LIMIT_FDS) {
-		close(fd);
-		errno = EMFILE;
+	struct bell bell;
+	int err = bell_open(&bell);
+	if (!err && bell.fd >= LIMIT_FDS) {
+		close(bell.fd);
+		close(bell.ring);
+		err = EMFILE;
+	}
+	if (err) {
+		errno = err;
 		return -1;
 	}
-	if (fd >= 0) {
-		weft_engine->cm_open(fd);
-		store(&descriptors[fd], OURS);
-	}
-	return fd;
+	rings[bell.fd] = bell.ring;
+	weft_engine->cm_open(bell.fd, bell.ring);
+	store(&descriptors[bell.fd], OURS);
+	return bell.fd;
 }
 
 static int redirected_open(const char *path, int flags, ...)
@@ -64,18 +69,25 @@ static int redirected_fstat(int fd, struct stat *st)
 
 static int redirected_close(int fd)
 {
-	if (whose(fd) == OURS)
+	if (whose(fd) == OURS) {
 		weft_engine->cm_close(fd);
+		/* Who waits while another thread closes the channel waits on, as in the kernel. */
+		if (!load(&waiting[fd]))
+			close(rings[fd]);
+	}
 	if (whose(fd) != NOT_OURS)
 		store(&descriptors[fd], NOT_OURS);
 	return close(fd);
 }
 
-/* Waits for an event as long as the descriptor says. */
 static bool await_event(int fd)
 {
-	uint64_t one;
-	return read(fd, &one, sizeof(one)) == sizeof(one);
+	__atomic_add_fetch(&waiting[fd], 1, __ATOMIC_SEQ_CST);
+	bool came = bell_wait(fd);
+	int err = errno;
+	__atomic_sub_fetch(&waiting[fd], 1, __ATOMIC_SEQ_CST);
+	errno = err;
+	return came;
 }
 
 static ssize_t redirected_write(int fd, const void *command, size_t octets)

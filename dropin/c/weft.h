@@ -49,6 +49,7 @@ static inline int verb(uint32_t verb, void *arguments)
 
 struct context {
 	uint32_t handle;
+	int ring; /* of async_fd */
 	unsigned generation;
 	pthread_mutex_t lock; /* of the completion channels */
 	struct verbs_context verbs; /* the public part is its end */
@@ -56,6 +57,7 @@ struct context {
 
 struct channel {
 	struct ibv_comp_channel base;
+	int ring;
 	pthread_mutex_t lock;
 	struct cq *cqs; /* that raise their events here */
 };
@@ -180,7 +182,16 @@ int query_device_ex(struct ibv_context *, const struct ibv_query_device_ex_input
 int query_rt_values(struct ibv_context *, struct ibv_values_ex *);
 uint64_t device_guid(void); /* in network order */
 
-/* events.c: waits until the program has acknowledged what it was given. */
+/* events.c: descriptors that are readable when there is an event, and are never writable:
+ * programs take that for an error. One octet stands for one event. */
+struct bell {
+	int fd;   /* the program's */
+	int ring; /* the engine's */
+};
+int bell_open(struct bell *); /* 0 or an errno */
+bool bell_wait(int fd);       /* takes one; false with errno set */
+
+/* Waits until the program has acknowledged what it was given. */
 void await_acknowledged(pthread_mutex_t *, pthread_cond_t *, uint32_t *completed, uint32_t *given);
 
 /* gid.c: the GID table, which is the addresses of this machine. */

@@ -17,7 +17,7 @@ import (
 
 // A channel is one such descriptor.
 type channel struct {
-	fd     int
+	ring   int        // where it is told of events
 	events []*cmEvent // cmMu
 }
 
@@ -35,10 +35,10 @@ var (
 	channels = map[int]*channel{}
 )
 
-func openChannel(fd int) {
+func openChannel(fd, ring int) {
 	cmMu.Lock()
 	defer cmMu.Unlock()
-	channels[fd] = &channel{fd: fd}
+	channels[fd] = &channel{ring: ring}
 }
 
 // closeChannel ends a channel with all its identifiers, as the kernel does.
@@ -67,7 +67,7 @@ func (e *cmEvent) raise() {
 		return
 	}
 	ch.events = append(ch.events, e)
-	tell(ch.fd)
+	tell(ch.ring)
 }
 
 // purge drops the events of an identifier; needs cmMu. It returns the identifiers of

@@ -124,7 +124,7 @@ func (ch *channel) migrate(a *C.struct_rdma_ucm_migrate_id) syscall.Errno {
 				continue
 			}
 			ch.events = append(ch.events, e)
-			tell(ch.fd)
+			tell(ch.ring)
 		}
 		from.events, id.channel = stay, ch
 	}

@@ -115,9 +115,9 @@ func weftCM(fd C.int, command unsafe.Pointer, octets C.ulong) (result C.long) {
 }
 
 //export weftCMOpen
-func weftCMOpen(fd C.int) {
+func weftCMOpen(fd, eventFD C.int) {
 	defer contain(nil)
-	openChannel(int(fd))
+	openChannel(int(fd), int(eventFD))
 }
 
 //export weftCMClose

@@ -166,6 +166,13 @@ static void probe_signals(void)
 	connect_all(&s);
 	use(&s);
 	CHECK(!raise(SIGUSR1) && caught == SIGUSR1);
+	/* A signal that the program has blocked in all of its threads stays pending. */
+	sigset_t set;
+	sigemptyset(&set);
+	sigaddset(&set, SIGUSR2);
+	CHECK(!pthread_sigmask(SIG_BLOCK, &set, NULL));
+	int pending;
+	CHECK(!kill(getpid(), SIGUSR2) && !sigwait(&set, &pending) && pending == SIGUSR2);
 	CHECK(!sigaction(SIGTERM, NULL, &now) && now.sa_handler == SIG_DFL);
 	CHECK(!sigaction(SIGINT, NULL, &now) && now.sa_handler == SIG_DFL);
 	pid_t pid = fork();
