@@ -4,7 +4,10 @@ package mpa
 // Receive: what arrives is handed up in the consumer's goroutine, and nobody has to wake
 // it. Package turns says when.
 
-import "context"
+import (
+	"context"
+	"time"
+)
 
 // Poll hands what has arrived to the Sink of the Receive that is under way in
 // another goroutine, and reports whether there was anything to hand up. It may be
@@ -48,6 +51,15 @@ func (c *Conn) Wait(ctx context.Context) bool {
 func (c *Conn) Interrupt() {
 	if c.turns != nil {
 		c.turns.Interrupt()
+	}
+}
+
+// Spin has Receive poll for so long before it waits, unless others call Poll or Wait: what
+// concerns no consumer, like a peer's RDMA Read, is answered sooner so, at the cost of a
+// processor. It is called before Receive, and does nothing where Poll does nothing.
+func (c *Conn) Spin(d time.Duration) {
+	if c.turns != nil {
+		c.turns.Spin(d)
 	}
 }
 

@@ -72,6 +72,9 @@ func (q *QP) begin(llp ddp.LLP, terms Terms) *connection {
 		cfg.Opened = func() { c.nudgeAfter(terms.Nudge, nudges) }
 	}
 	c.stream = rdmap.NewStream(llp, ulp{q}, cfg)
+	if s, ok := llp.(interface{ Spin(time.Duration) }); ok {
+		s.Spin(max(q.cfg.SendCQ.cfg.Spin, q.cfg.RecvCQ.cfg.Spin))
+	}
 	// With PauseOnEmptyRQ the receiving goroutine may wait for a receive. If it were
 	// the consumer's own, nobody could post one.
 	if !q.cfg.PauseOnEmptyRQ {

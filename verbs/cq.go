@@ -36,8 +36,10 @@ type CQConfig struct {
 	Handler HandlerID
 
 	// Spin is how long Wait polls before it sleeps. With it, Poll, and Wait while it
-	// polls, also look into the connections of the attached queue pairs: that trades a
-	// processor for latency. 0 means no polling.
+	// polls, also look into the connections of the attached queue pairs; and where
+	// nobody does, the connections poll for as long by themselves, to answer the peer's
+	// RDMA Reads and atomics sooner. That trades processors for latency. 0 means no
+	// polling.
 	Spin time.Duration
 
 	// Sink, if not nil, takes the completions: there is nothing to Poll, nor to Wait

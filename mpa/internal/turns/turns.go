@@ -14,6 +14,10 @@ import (
 // next comes, and the reader had better see to that.
 const BulkRead = 64 << 10
 
+// pollsToYield is every how many polls a program that has one processor lets others use it:
+// they may be what is waited for.
+const pollsToYield = 4
+
 // A Source is the connection, as far as it is waited for.
 type Source interface {
 	// Read calls step until it reports true, and waits for octets after each time that it
@@ -59,6 +63,10 @@ type Turns struct {
 	tries   int   // of it that found nothing
 	began   time.Time
 	yielder yielder
+	spin    time.Duration // how long it polls before it waits
+	polls   int           // so far
+	polling time.Time     // since when
+	visits  uint32        // of others, when it began to poll
 
 	// The leader's own.
 	awaitFn func(fd uintptr) bool
@@ -114,6 +122,11 @@ func (t *Turns) wake() {
 	}
 }
 
+// Spin has the reader poll for so long before it waits, unless visitors come: octets that
+// no consumer waits for, as of a peer's RDMA Read, are found by the reader alone. It is
+// called before Begin.
+func (t *Turns) Spin(d time.Duration) { t.spin = d }
+
 // SetDeadline limits how long anybody waits.
 func (t *Turns) SetDeadline(until time.Time) error { return t.deadline.set(until) }
 
@@ -157,7 +170,7 @@ func (t *Turns) Read(r Reader, partial bool) (n int, err error) {
 		runtime.Gosched()
 		t.take()
 	}
-	t.parked, t.n, t.err, t.tries = false, 0, nil, 0
+	t.parked, t.n, t.err, t.tries, t.polls = false, 0, nil, 0, 0
 	for {
 		err := t.src.Read(t.stepFn)
 		if t.holds {
@@ -192,7 +205,7 @@ func (t *Turns) step(fd uintptr) bool {
 			t.n, t.err = n, err
 			t.found()
 			return true
-		case t.yieldOnce():
+		case t.tryAgain():
 			continue
 		case t.parked:
 			// Somebody was there before.
@@ -233,6 +246,34 @@ func (t *Turns) yieldOnce() bool {
 		t.began = time.Now()
 	}
 	t.yield()
+	return true
+}
+
+// tryAgain reports whether to try once more before waiting.
+func (t *Turns) tryAgain() bool {
+	if t.spin > 0 {
+		return t.pollOnce()
+	}
+	return t.yieldOnce()
+}
+
+// pollOnce gives the token away for a moment, lets others run, and reports whether to try
+// again: for as long as the reader polls, and while no visitor does.
+func (t *Turns) pollOnce() bool {
+	switch {
+	case t.parked || t.State() == Closed:
+		return false
+	case t.polls == 0:
+		t.polling, t.visits = time.Now(), t.tally.visits.Load()
+	case time.Since(t.polling) > t.spin || t.tally.visits.Load() != t.visits:
+		return false
+	}
+	t.polls++
+	t.give()
+	if t.yield != nil && t.polls%pollsToYield == 1 {
+		t.yield()
+	}
+	runtime.Gosched()
 	return true
 }
 
