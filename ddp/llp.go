@@ -150,7 +150,7 @@ type Poller interface {
 
 	// Wait waits in the place of Receive until Poll may find something, ctx is done,
 	// Interrupt is called, or nothing has come for long. It reports false, at once, if
-	// Receive has not left the wait to others, as it does for those who come each time.
+	// Receive waits itself. It leaves the wait to a consumer that waits each time.
 	Wait(ctx context.Context) bool
 
 	// Interrupt ends the Wait under way, or the next one if there is none.

@@ -15,9 +15,9 @@ import (
 // runOptions are the flags of `weft run`.
 type runOptions struct {
 	dropin.Options
-	build           bool
-	source, library string
-	crc             string
+	build          bool
+	source, libDir string
+	crc            string
 }
 
 func newRun() *cobra.Command {
@@ -55,9 +55,9 @@ The library is built on first use, from the sources that this command is run in 
 	}
 	fl := cmd.Flags()
 	fl.SetInterspersed(false) // what follows PROGRAM is the program's
-	fl.BoolVar(&o.build, "build", false, "build the library and tell where it is")
+	fl.BoolVar(&o.build, "build", false, "build the library and print its directory")
 	fl.StringVar(&o.source, "source", "", "build from the checkout of Weft in `DIR`")
-	fl.StringVar(&o.library, "library", "", "use the library in `DIR`")
+	fl.StringVar(&o.libDir, "library", "", "use the library in `DIR`")
 	fl.StringVar(&o.Device, "device", "weft0", "call the device `NAME`")
 	fl.StringVar(&o.Persona, "persona", "rnic", "look like an rnic, or like an rc device (`PERSONA`)")
 	fl.StringVar(&o.PCAP, "pcap", "", "record all connections in `FILE` (pcapng, for Wireshark)")
@@ -111,8 +111,8 @@ func (o *runOptions) run(cmd *cobra.Command, args []string) error {
 // find returns the folder of the library: the one that was named, the one that is
 // installed beside this command, or the one that is built.
 func (o *runOptions) find(cmd *cobra.Command) (string, error) {
-	if o.library != "" {
-		return dropin.Installed(o.library)
+	if o.libDir != "" {
+		return dropin.Installed(o.libDir)
 	}
 	if o.source == "" {
 		if exe, err := os.Executable(); err == nil {

@@ -42,7 +42,7 @@ type acks struct {
 	held    []openRequest // that have failed, until it is
 }
 
-// An openRequest is one that the program will be told of.
+// An openRequest is one that the program gets a completion for.
 type openRequest struct {
 	slot   uint64
 	done   bool

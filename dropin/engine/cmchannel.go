@@ -17,7 +17,7 @@ import (
 
 // A channel is one such descriptor.
 type channel struct {
-	ring   int        // where it is told of events
+	ring   int        // where its events go
 	events []*cmEvent // cmMu
 }
 
@@ -82,7 +82,7 @@ func (ch *channel) purge(id *identifier) (unseen []*identifier) {
 	return unseen
 }
 
-// nextCMEvent gives the program an event. EAGAIN is: the one that was told of has gone.
+// nextCMEvent gives the program an event, or EAGAIN if the event that it was woken for has gone.
 func (ch *channel) next(a *C.struct_rdma_ucm_get_event) syscall.Errno {
 	cmMu.Lock()
 	defer cmMu.Unlock()

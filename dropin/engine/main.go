@@ -13,7 +13,7 @@
 // # Locking
 //
 // Objects are in tables that are read without a lock. Each half of a queue pair is
-// drained by one thread at a time; who comes meanwhile leaves it to that one. No lock
+// drained by one thread at a time; any other thread leaves it to that one. No lock
 // is held while a verb waits.
 //
 // # Safety

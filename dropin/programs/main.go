@@ -61,10 +61,10 @@ func run(ctx context.Context, limit time.Duration, names []string) (results, err
 
 // A bench is where programs are run.
 type bench struct {
-	dir     string // scratch
-	weft    string // the command
-	library string
-	limit   time.Duration
+	dir    string // scratch
+	weft   string // the command
+	libDir string
+	limit  time.Duration
 }
 
 // prepare builds the command and the library.
@@ -83,7 +83,7 @@ func prepare(ctx context.Context) (*bench, error) {
 	if _, err := output(build); err != nil {
 		return nil, err
 	}
-	b.library, err = output(exec.CommandContext(ctx, b.weft, "run", "--build", "--source", root))
+	b.libDir, err = output(exec.CommandContext(ctx, b.weft, "run", "--build", "--source", root))
 	return b, err
 }
 

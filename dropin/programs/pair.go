@@ -42,7 +42,7 @@ func (p *process) text() string {
 
 // start starts a program on the library, in a process group of its own.
 func (b *bench) start(flags []string, command []string) (*process, error) {
-	args := append([]string{"run", "--library", b.library}, flags...)
+	args := append([]string{"run", "--library", b.libDir}, flags...)
 	p := &process{cmd: exec.Command(b.weft, append(args, command...)...), done: make(chan struct{})}
 	p.cmd.Dir = b.dir
 	p.cmd.Stdout, p.cmd.Stderr = p, p

@@ -103,7 +103,7 @@ func (w way) copy(t *testing.T, c *Copier, names ...string) (failed []error) {
 		var done int64
 		c.Progress = func(n int64) { done += n }
 		if err = c.Run(t.Context(), plan); err == nil && failed == nil && done != c.Work(plan) {
-			t.Errorf("progress told of %d bytes of %d", done, c.Work(plan))
+			t.Errorf("progress reports %d bytes of %d", done, c.Work(plan))
 		}
 	}
 	if err != nil {

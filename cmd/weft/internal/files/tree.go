@@ -110,7 +110,7 @@ type Meta struct {
 // An Owner is user and group.
 type Owner struct{ UID, GID uint32 }
 
-// nobody is not a valid user or group: to systems it means no change.
+// nobody is not a valid user or group: systems take it for "no change".
 const nobody = 1<<32 - 1
 
 // real reports whether the owner is valid.

@@ -19,7 +19,7 @@
 // other end, until the peer has answered behind the last byte.
 //
 // Latency is half a round trip of a Send, of Immediate Data, or of a Write
-// with a Send of no bytes behind it that tells of its arrival; and a whole
+// with a Send of no bytes behind it that announces it; and a whole
 // round trip of an RDMA Read or atomic. Plain TCP is half a round trip of the
 // same size, or for a read a request of 16 bytes and its answer, whole.
 //
