@@ -257,14 +257,14 @@ func (l *Listener) start(nc net.Conn) {
 	from, err := l.admit(nc)
 	if err != nil {
 		drop(nc)
-		l.refusals.Tell(slog.LevelWarn, "refused a connection", origin.Of(nc.RemoteAddr()).Share(), nc.RemoteAddr(), err)
+		l.refusals.Log(slog.LevelWarn, "refused a connection", origin.Of(nc.RemoteAddr()).Share(), nc.RemoteAddr(), err)
 		return
 	}
 	s, err := l.enter(nc, from) // here, so that they enter in the order of arrival
 	if err != nil {
 		drop(nc)
 		if l.ctx.Err() == nil {
-			l.refusals.Tell(slog.LevelWarn, "refused a connection", from.Share(), nc.RemoteAddr(), err)
+			l.refusals.Log(slog.LevelWarn, "refused a connection", from.Share(), nc.RemoteAddr(), err)
 		}
 		return
 	}

@@ -45,7 +45,7 @@ func (l *Listener) enter(nc net.Conn, from *origin.Origin) (*starting, error) {
 	l.mu.Lock()
 	l.starting[s] = struct{}{}
 	l.mu.Unlock()
-	if s.place, err = l.starts.Take(l.ctx, from.Share(), s); err != nil {
+	if s.place, err = l.starts.Acquire(l.ctx, from.Share(), s); err != nil {
 		s.end()
 		return nil, err
 	}
@@ -88,14 +88,14 @@ func (l *Listener) receive(s *starting) {
 	share, peer := s.from.Share(), s.nc.RemoteAddr()
 	r, err := Receive(s.ctx, wrapped(s.nc, l.cfg.Wrap), l.cfg.MPA)
 	if err != nil {
-		l.refusals.Tell(slog.LevelInfo, "start-up failed", share, peer, err)
+		l.refusals.Log(slog.LevelInfo, "start-up failed", share, peer, err)
 		return
 	}
 	r.rnic, r.from = l.rnic, s.from
 	if err := l.offer(s, r); err != nil {
 		_ = r.mpa.Close()
 		if l.ctx.Err() == nil {
-			l.refusals.Tell(slog.LevelWarn, "closed a connection", share, peer, err)
+			l.refusals.Log(slog.LevelWarn, "closed a connection", share, peer, err)
 		}
 	}
 }
@@ -116,7 +116,7 @@ func (l *Listener) offer(s *starting, r *Request) error {
 	l.dropExpired()
 	l.mu.Unlock()
 	q := &queued{l: l, r: r, share: s.from.Share(), since: time.Now()}
-	place, err := l.waits.Take(s.ctx, q.share, q)
+	place, err := l.waits.Acquire(s.ctx, q.share, q)
 	if err != nil {
 		return err
 	}

@@ -37,9 +37,9 @@ func (r *responder) closeAccounts() {
 func (r *responder) admit() {
 	for len(r.awaitingMemory) > 0 && !r.memoryAsked && !r.closed {
 		c := r.awaitingMemory[0]
-		if !r.callMemory.Try(c.needs, false) {
+		if !r.callMemory.TryAcquire(c.needs, false) {
 			r.memoryAsked = true
-			r.callMemory.Ask(c.needs, func() { r.memoryGranted(c.needs) })
+			r.callMemory.Request(c.needs, func() { r.memoryGranted(c.needs) })
 			return
 		}
 		r.fetchFirst()
@@ -52,7 +52,7 @@ func (r *responder) memoryGranted(n int) {
 	defer r.mu.Unlock()
 	r.memoryAsked = false
 	if r.closed || len(r.awaitingMemory) == 0 {
-		r.callMemory.Give(n)
+		r.callMemory.Release(n)
 		return
 	}
 	r.fetchFirst()
@@ -76,14 +76,14 @@ const secondWait = time.Second
 // the connection has ended: Request.Alloc returns no error.
 func (c *handlerCall) lend(n int) (*buffer, error) {
 	r, size := c.r, takes(n)
-	if !r.replyMemory.Try(size, false) {
+	if !r.replyMemory.TryAcquire(size, false) {
 		r.blocked.Add(1)
 		c.await(size)
 		r.blocked.Add(-1)
 	}
 	b, err := r.e.pool.get(n)
 	if err != nil {
-		r.replyMemory.Give(size)
+		r.replyMemory.Release(size)
 		return nil, err
 	}
 	c.results = append(c.results, b)
@@ -98,8 +98,8 @@ func (c *handlerCall) await(size int) {
 		defer cancel()
 		ctx = limited
 	}
-	if c.r.replyMemory.Take(ctx, size, false) != nil {
-		c.r.replyMemory.Force(size)
+	if c.r.replyMemory.Acquire(ctx, size, false) != nil {
+		c.r.replyMemory.ForceAcquire(size)
 	}
 }
 

@@ -114,7 +114,7 @@ func (c *heldCall) reset() {
 	}
 	c.drop()
 	if c.octets > 0 {
-		r.callMemory.Give(c.octets)
+		r.callMemory.Release(c.octets)
 	}
 	c.octets, c.inPlace, c.stream, c.offer = 0, 0, nil, nil
 	c.request.Message, c.request.Args, c.request.Call = nil, nil, oncrpc.Call{}
@@ -125,7 +125,7 @@ func (c *heldCall) drop() {
 	for i, b := range c.results {
 		n := len(b.b)
 		c.r.e.pool.put(b)
-		c.r.replyMemory.Give(n)
+		c.r.replyMemory.Release(n)
 		c.results[i] = nil
 	}
 	c.results = c.results[:0]

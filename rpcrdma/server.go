@@ -29,7 +29,7 @@ type Server struct {
 	pool     *pool
 	failures failures
 	places   *fairness.Places
-	turned   fairness.Log     // of refused and evicted connections
+	refusals fairness.Log     // of refused and evicted connections
 	in, out  *fairness.Memory // of calls and replies
 
 	// ctx ends with Close; then connections are not accepted any more.
@@ -75,7 +75,7 @@ func NewServer(rnic *verbs.RNIC, cfg ServerConfig) (*Server, error) {
 	s.pool = newPool(pd, s.cfg.IdleMemory)
 	memory := int64(orDefault(cfg.Memory, DefaultMemory))
 	s.in, s.out = fairness.NewMemory(memory/2), fairness.NewMemory(memory/2)
-	s.places, s.turned.Logger = fairness.NewPlaces(s.cfg.Connections), s.cfg.Logger
+	s.places, s.refusals.Logger = fairness.NewPlaces(s.cfg.Connections), s.cfg.Logger
 	s.ctx, s.cancel = context.WithCancel(context.Background())
 	return s, nil
 }
@@ -139,14 +139,14 @@ func (s *Server) serveAsync(req *cm.Request) {
 	c, err := s.admit(req)
 	if err != nil {
 		if !errors.Is(err, ErrServerClosed) {
-			s.turned.Tell(slog.LevelWarn, "rpcrdma: refused a connection", req.Origin().Share(), req.RemoteAddr(), err)
+			s.refusals.Log(slog.LevelWarn, "rpcrdma: refused a connection", req.Origin().Share(), req.RemoteAddr(), err)
 		}
 		return
 	}
 	go func() {
 		err := s.serve(c, req)
 		if errors.Is(err, fairness.ErrEvicted) || errors.Is(err, fairness.ErrNoMemory) {
-			s.turned.Tell(slog.LevelWarn, "rpcrdma: closed a connection", req.Origin().Share(), req.RemoteAddr(), err)
+			s.refusals.Log(slog.LevelWarn, "rpcrdma: closed a connection", req.Origin().Share(), req.RemoteAddr(), err)
 			return
 		}
 		s.log("a connection has ended", req.RemoteAddr(), err)
@@ -168,7 +168,7 @@ func (s *Server) enter(req *cm.Request) (c *serverConn, err error) {
 	}
 	c = &serverConn{began: time.Now()}
 	c.ctx, c.stop = context.WithCancelCause(s.ctx)
-	if c.place, err = s.places.Take(c.ctx, req.Origin().Share(), c); err != nil {
+	if c.place, err = s.places.Acquire(c.ctx, req.Origin().Share(), c); err != nil {
 		c.stop(err)
 		if s.ctx.Err() != nil {
 			err = ErrServerClosed

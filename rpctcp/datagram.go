@@ -116,7 +116,7 @@ func (s *Server) datagram(ctx context.Context, pc net.PacketConn, from net.Addr,
 		return
 	}
 	if s.cfg.Allow != nil && !s.cfg.Allow(from) {
-		s.turned.Tell(slog.LevelWarn, "dropped a datagram", origin.Of(from).Share(), from, errNotAllowed)
+		s.refusals.Log(slog.LevelWarn, "dropped a datagram", origin.Of(from).Share(), from, errNotAllowed)
 		return
 	}
 	if c.parse() != nil {

@@ -339,12 +339,12 @@ func (l *link) grow(b *buffer, n int) (*buffer, error) {
 // room takes n octets of a for the message being read. The time that takes is not
 // the peer's.
 func (l *link) room(a *fairness.Account, n int, grows bool) error {
-	if a.Try(n, grows) {
+	if a.TryAcquire(n, grows) {
 		return nil
 	}
 	l.readProgress.Store(0)
 	l.starving.Store(true)
-	err := a.Take(l.ctx, n, grows)
+	err := a.Acquire(l.ctx, n, grows)
 	l.starving.Store(false)
 	if err != nil {
 		return err

@@ -41,7 +41,7 @@ func classOf(n int) (class, size int) {
 // has them. It fails with the cause of the context's end.
 func get(ctx context.Context, a *fairness.Account, n int) (*buffer, error) {
 	class, size := classOf(n)
-	if err := a.Take(ctx, size, false); err != nil {
+	if err := a.Acquire(ctx, size, false); err != nil {
 		return nil, err
 	}
 	return newBuffer(a, n, class, size), nil
@@ -64,7 +64,7 @@ func newBuffer(a *fairness.Account, n, class, size int) *buffer {
 func (b *buffer) release() {
 	owner, size := b.owner, b.size
 	b.recycle()
-	owner.Give(size)
+	owner.Release(size)
 }
 
 // recycle keeps the memory for later. It counts still.

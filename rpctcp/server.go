@@ -91,10 +91,10 @@ type ServerConfig struct {
 // A Server serves calls over TCP, and over UDP. Its methods may be called by
 // many goroutines.
 type Server struct {
-	cfg     ServerConfig
-	setting setting
-	places  *fairness.Places
-	turned  fairness.Log // of refused and evicted connections
+	cfg      ServerConfig
+	setting  setting
+	places   *fairness.Places
+	refusals fairness.Log // of refused and evicted connections
 
 	mu      sync.Mutex
 	ended   bool                 // by Shutdown or Close
@@ -125,10 +125,10 @@ func NewServer(cfg ServerConfig) (*Server, error) {
 			handler: cfg.Handler, slots: cfg.Calls, record: cfg.Record, idle: cfg.Idle, stall: cfg.Stall,
 			in: in, out: out, own: in, log: cfg.Logger,
 		},
-		places: fairness.NewPlaces(cfg.Connections),
-		turned: fairness.Log{Logger: cfg.Logger},
-		links:  make(map[*link]struct{}),
-		ends:   make(map[*func()]struct{}),
+		places:   fairness.NewPlaces(cfg.Connections),
+		refusals: fairness.Log{Logger: cfg.Logger},
+		links:    make(map[*link]struct{}),
+		ends:     make(map[*func()]struct{}),
 	}, nil
 }
 
@@ -224,7 +224,7 @@ func (s *Server) logEnd(ctx context.Context, l *link, err error) {
 	switch {
 	case err == nil || s.over(ctx) != nil:
 	case errors.Is(err, fairness.ErrEvicted), errors.Is(err, fairness.ErrNoMemory):
-		s.turned.Tell(slog.LevelWarn, "closed a connection", l.from.Share(), l.raw.RemoteAddr(), err)
+		s.refusals.Log(slog.LevelWarn, "closed a connection", l.from.Share(), l.raw.RemoteAddr(), err)
 	default:
 		s.cfg.Logger.Info("connection ended", "from", l.nc.RemoteAddr(), "err", err)
 	}
@@ -246,7 +246,7 @@ func (s *Server) newLink(ctx context.Context, nc net.Conn) (*link, error) {
 	from, err := s.originOf(nc)
 	if err != nil {
 		drop(nc)
-		s.turned.Tell(slog.LevelWarn, "refused a connection", origin.Of(nc.RemoteAddr()).Share(), nc.RemoteAddr(), err)
+		s.refusals.Log(slog.LevelWarn, "refused a connection", origin.Of(nc.RemoteAddr()).Share(), nc.RemoteAddr(), err)
 		return nil, err
 	}
 	raw := nc
@@ -258,7 +258,7 @@ func (s *Server) newLink(ctx context.Context, nc net.Conn) (*link, error) {
 		l.Evict(err)
 		l.closeAccounts()
 		if err != ErrServerClosed && ctx.Err() == nil {
-			s.turned.Tell(slog.LevelWarn, "refused a connection", from.Share(), raw.RemoteAddr(), err)
+			s.refusals.Log(slog.LevelWarn, "refused a connection", from.Share(), raw.RemoteAddr(), err)
 		}
 		return nil, err
 	}
@@ -293,7 +293,7 @@ func (s *Server) admit(l *link) (err error) {
 	if err := s.over(l.ctx); err != nil {
 		return err
 	}
-	if l.place, err = s.places.Take(l.ctx, l.from.Share(), l); err != nil {
+	if l.place, err = s.places.Acquire(l.ctx, l.from.Share(), l); err != nil {
 		return err
 	}
 	s.mu.Lock()

@@ -130,7 +130,7 @@ const secondWait = time.Second
 // those who are asked cannot say no.
 func (c *served) alloc(n int) []byte {
 	class, size := classOf(n)
-	if !c.replies.Try(size, false) {
+	if !c.replies.TryAcquire(size, false) {
 		c.lying.Add(1)
 		c.wait(size)
 		c.lying.Add(-1)
@@ -148,8 +148,8 @@ func (c *served) wait(size int) {
 		defer cancel()
 		ctx = limited
 	}
-	if c.replies.Take(ctx, size, false) != nil {
-		c.replies.Force(size)
+	if c.replies.Acquire(ctx, size, false) != nil {
+		c.replies.ForceAcquire(size)
 	}
 }
 
@@ -164,7 +164,7 @@ func (c *served) adopt(reply []byte) {
 		}
 	}
 	c.adopted = len(reply)
-	if !c.replies.Try(c.adopted, false) {
+	if !c.replies.TryAcquire(c.adopted, false) {
 		c.wait(c.adopted)
 	}
 }
@@ -173,7 +173,7 @@ func (c *served) adopt(reply []byte) {
 func (c *served) free() {
 	c.in.release()
 	if c.adopted > 0 {
-		c.replies.Give(c.adopted)
+		c.replies.Release(c.adopted)
 	}
 	for i, b := range c.out {
 		b.release()

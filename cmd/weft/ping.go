@@ -289,17 +289,17 @@ func (p *ping) serve(ctx context.Context) error {
 			return p.session(ctx, req, newPingSession(ctx))
 		}
 		s := newPingSession(ctx)
-		place, err := places.Take(ctx, req.Origin().Share(), s)
+		place, err := places.Acquire(ctx, req.Origin().Share(), s)
 		if err != nil {
 			s.end(err)
 			_ = req.Reject(nil)
-			log.Tell(slog.LevelWarn, "refused a connection", req.Origin().Share(), req.RemoteAddr(), err)
+			log.Log(slog.LevelWarn, "refused a connection", req.Origin().Share(), req.RemoteAddr(), err)
 			continue
 		}
 		sessions.Go(func() {
 			defer place.Free()
 			if err := p.session(s.ctx, req, s); err != nil {
-				log.Tell(slog.LevelError, "session failed", req.Origin().Share(), req.RemoteAddr(), err)
+				log.Log(slog.LevelError, "session failed", req.Origin().Share(), req.RemoteAddr(), err)
 			}
 		})
 	}

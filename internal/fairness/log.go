@@ -34,8 +34,8 @@ type Log struct {
 	last    string                    // reason of those omitted
 }
 
-// Tell logs a refusal, or counts it.
-func (l *Log) Tell(level slog.Level, what string, share origin.Share, peer net.Addr, why error) {
+// Log logs a refusal, or counts it.
+func (l *Log) Log(level slog.Level, what string, share origin.Share, peer net.Addr, why error) {
 	if l.Logger == nil || !l.Logger.Enabled(context.Background(), level) {
 		return
 	}

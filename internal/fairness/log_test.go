@@ -39,7 +39,7 @@ func TestTheLogIsShortAndCounts(t *testing.T) {
 		l := &Log{Logger: slog.New(slog.NewTextHandler(&out, nil))}
 		tell := func(n int, from string) {
 			for range n {
-				l.Tell(slog.LevelWarn, "refused", shareOf(from), &net.TCPAddr{IP: net.ParseIP(from)}, errors.New("not allowed"))
+				l.Log(slog.LevelWarn, "refused", shareOf(from), &net.TCPAddr{IP: net.ParseIP(from)}, errors.New("not allowed"))
 			}
 		}
 		tell(1000, "192.0.2.1")
@@ -67,5 +67,5 @@ func TestTheLogIsShortAndCounts(t *testing.T) {
 }
 
 func TestNobodyNeedsALogger(t *testing.T) {
-	new(Log).Tell(slog.LevelWarn, "refused", shareOf("192.0.2.1"), nil, errors.New("not allowed"))
+	new(Log).Log(slog.LevelWarn, "refused", shareOf("192.0.2.1"), nil, errors.New("not allowed"))
 }

@@ -1,14 +1,14 @@
 // A limited amount of memory for messages.
 //
-//  1. An account takes octets (Try, Take, Ask, Force). If they are there and nobody
-//     waits, it has them at once.
-//  2. Otherwise its request is queued. Whatever is given back goes to the requests that
+//  1. An account acquires octets (TryAcquire, Acquire, Request, ForceAcquire). If they
+//     are available and no request is queued, it has them at once.
+//  2. Otherwise its request is queued. Whatever is released goes to the requests that
 //     fit, in the order of next.
 //  3. If a request has waited for Patience, a timer evicts those in its way (press). Their
 //     memory comes back when their connections have ended.
 //
 // Locking: Memory.mu guards everything, the accounts too. Debtor.Stake is called with
-// it, Debtor.Evict and the callbacks of Ask without. A method that says that it unlocks
+// it, Debtor.Evict and the callbacks of Request without. A method that says that it unlocks
 // mu does so last.
 
 package fairness
@@ -179,8 +179,9 @@ func (a *Account) add(n int64) {
 	a.m.used += n
 }
 
-// Try takes n octets if they are there and nobody waits. For grows see Take.
-func (a *Account) Try(n int, grows bool) bool {
+// TryAcquire acquires n octets if they are available and no request is queued. grows is
+// as for Acquire.
+func (a *Account) TryAcquire(n int, grows bool) bool {
 	a.m.mu.Lock()
 	defer a.m.mu.Unlock()
 	return a.try(int64(n), grows)
@@ -194,24 +195,24 @@ func (a *Account) try(n int64, grows bool) bool {
 	return true
 }
 
-// Force takes n octets even beyond the limit.
-func (a *Account) Force(n int) {
+// ForceAcquire acquires n octets even beyond the limit.
+func (a *Account) ForceAcquire(n int) {
 	a.m.mu.Lock()
 	defer a.m.mu.Unlock()
 	a.add(int64(n))
 }
 
-// Take waits for n octets, or fails with the cause of the context's end. With grows they
-// are for a message of which a part has its memory already: the account's own limit does
-// not apply.
-func (a *Account) Take(ctx context.Context, n int, grows bool) error {
+// Acquire waits for n octets, or fails with the cause of the context's end. grows says
+// that they are for a message of which a part has its memory already: then the account's
+// own limit does not apply.
+func (a *Account) Acquire(ctx context.Context, n int, grows bool) error {
 	a.m.mu.Lock()
 	if a.try(int64(n), grows) {
 		a.m.mu.Unlock()
 		return nil
 	}
 	there := make(chan struct{})
-	cancel := a.ask(int64(n), grows, func() { close(there) })
+	cancel := a.enqueue(int64(n), grows, func() { close(there) })
 	select {
 	case <-there:
 		return nil
@@ -223,16 +224,16 @@ func (a *Account) Take(ctx context.Context, n int, grows bool) error {
 	}
 }
 
-// Ask is Take without waiting: granted is called, in a goroutine of its own, when the
-// account has the octets. cancel withdraws the request, and reports false if it was
+// Request is Acquire without waiting: granted is called, in a goroutine of its own, when
+// the account has the octets. cancel withdraws the request, and reports false if it was
 // granted already.
-func (a *Account) Ask(n int, granted func()) (cancel func() bool) {
+func (a *Account) Request(n int, granted func()) (cancel func() bool) {
 	a.m.mu.Lock()
-	return a.ask(int64(n), false, granted)
+	return a.enqueue(int64(n), false, granted)
 }
 
-// ask queues a request. It needs mu, which it unlocks.
-func (a *Account) ask(n int64, grows bool, granted func()) (cancel func() bool) {
+// enqueue queues a request. It needs mu, which it unlocks.
+func (a *Account) enqueue(n int64, grows bool, granted func()) (cancel func() bool) {
 	m := a.m
 	r := &request{a: a, n: n, grows: grows, since: time.Now(), granted: granted}
 	a.waiting = append(a.waiting, r)
@@ -262,8 +263,8 @@ func (a *Account) dequeue(i int) {
 	}
 }
 
-// Give gives n octets back.
-func (a *Account) Give(n int) {
+// Release gives n octets back.
+func (a *Account) Release(n int) {
 	m := a.m
 	m.mu.Lock()
 	a.octets -= int64(n)

@@ -38,7 +38,7 @@ func (d *fakeDebtor) Evict(why error) (gone bool) {
 	defer d.mu.Unlock()
 	d.why = why
 	if d.leaves {
-		go d.a.Give(d.has)
+		go d.a.Release(d.has)
 	}
 	return false
 }
@@ -46,7 +46,7 @@ func (d *fakeDebtor) Evict(why error) (gone bool) {
 func (d *fakeDebtor) take(n int, within time.Duration) error {
 	ctx, cancel := context.WithTimeout(context.Background(), within)
 	defer cancel()
-	err := d.a.Take(ctx, n, false)
+	err := d.a.Acquire(ctx, n, false)
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	if err == nil {
@@ -74,14 +74,14 @@ func TestMemoryIsNeverExceeded(t *testing.T) {
 			d := debtor(m, attacker, Stake{})
 			all.Go(func() {
 				for _, n := range []int{mib, 100, 5 * mib} {
-					if err := d.a.Take(t.Context(), n, false); err != nil {
+					if err := d.a.Acquire(t.Context(), n, false); err != nil {
 						t.Error(err)
 					}
 					if used := m.Used(); used > 16*mib {
 						t.Errorf("%d octets are out", used)
 					}
 					time.Sleep(time.Millisecond)
-					d.a.Give(n)
+					d.a.Release(n)
 				}
 				d.a.Close()
 			})
@@ -149,7 +149,7 @@ func TestThoseWhoGoOnAreWaitedFor(t *testing.T) {
 		if i := slices.IndexFunc(busy, func(d *fakeDebtor) bool { return d.why != nil }); i >= 0 {
 			t.Errorf("%v", busy[i].why)
 		}
-		busy[0].a.Give(2 * mib)
+		busy[0].a.Release(2 * mib)
 		if err := d.take(2*mib, 0); err != nil {
 			t.Errorf("not given what is there: %v", err)
 		}
@@ -175,16 +175,16 @@ func TestThoseWhoWaitForEachOtherGiveWay(t *testing.T) {
 			done.Go(func() {
 				ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 				defer cancel()
-				if d.a.Take(ctx, 700<<10, true) != nil {
+				if d.a.Acquire(ctx, 700<<10, true) != nil {
 					return
 				}
 				d.mu.Lock()
 				evicted := d.why != nil
 				d.mu.Unlock()
-				d.a.Give(700 << 10)
+				d.a.Release(700 << 10)
 				if !evicted {
 					finished++
-					d.a.Give(64 << 10)
+					d.a.Release(64 << 10)
 				}
 			})
 		}
@@ -199,7 +199,7 @@ func TestUnlimitedIsNoLimit(t *testing.T) {
 	m := NewMemory(Unlimited)
 	d := debtor(m, honest, Stake{})
 	for _, n := range []int{1, Tiny, Tiny + 1, Small, Small + 1, 1 << 30} {
-		if !d.a.Try(n, false) {
+		if !d.a.TryAcquire(n, false) {
 			t.Errorf("there is no room for %d octets", n)
 		}
 	}
@@ -215,7 +215,7 @@ func TestAMessageLongerThanTheMemoryIsTakenAlone(t *testing.T) {
 		if err := b.take(1, time.Second); err == nil {
 			t.Error("a second message was taken beside it")
 		}
-		a.a.Give(2000)
+		a.a.Release(2000)
 		if err := b.take(1, 0); err != nil {
 			t.Error(err)
 		}
@@ -233,15 +233,15 @@ func TestAnAccountHasNoMoreThanItMay(t *testing.T) {
 		if err := d.take(200, time.Minute); err == nil {
 			t.Error("got more")
 		}
-		if !d.a.Try(100, false) || d.a.Try(1, false) {
-			t.Error("Try has another limit")
+		if !d.a.TryAcquire(100, false) || d.a.TryAcquire(1, false) {
+			t.Error("TryAcquire has another limit")
 		}
-		if err := d.a.Take(t.Context(), 200, true); err != nil {
+		if err := d.a.Acquire(t.Context(), 200, true); err != nil {
 			t.Errorf("a message that has begun is not finished: %v", err)
 		}
 		granted := make(chan bool)
-		cancel := d.a.Ask(10, func() { close(granted) })
-		d.a.Give(1200)
+		cancel := d.a.Request(10, func() { close(granted) })
+		d.a.Release(1200)
 		<-granted
 		if cancel() {
 			t.Error("called off what was given")

@@ -1,7 +1,7 @@
 // A limited number of places for connections.
 //
 // Locking: Places.mu guards everything. Holder.Standing is called with it, so it takes
-// no lock that is held around Take or Free; Holder.Evict is called without it.
+// no lock that is held around Acquire or Free; Holder.Evict is called without it.
 
 package fairness
 
@@ -65,10 +65,10 @@ func NewPlaces(limit int) *Places {
 // another one is evicted, too.
 const evictionTimeout = 100 * time.Millisecond
 
-// Take takes a place for a connection of a share, if need be that of another, which is
-// evicted and has closed its descriptor when Take returns. It fails with ErrFull or the
-// cause of the context's end.
-func (p *Places) Take(ctx context.Context, share origin.Share, h Holder) (*Place, error) {
+// Acquire gets a place for a connection of a share. If none is free it evicts another
+// connection, which has closed its descriptor when Acquire returns. It fails with
+// ErrFull or the cause of the context's end.
+func (p *Places) Acquire(ctx context.Context, share origin.Share, h Holder) (*Place, error) {
 	var late <-chan time.Time // when to evict another one
 	for {
 		p.mu.Lock()
@@ -118,8 +118,8 @@ var closed = func() <-chan time.Time {
 
 func expired(late <-chan time.Time) bool { return late == closed }
 
-// Relieve evicts the holder that Take would evict for a connection of a share if no place
-// were free. It reports false if there is none.
+// Relieve evicts the holder that Acquire would evict for a connection of a share if no
+// place were free. It reports false if there is none.
 func (p *Places) Relieve(share origin.Share) bool {
 	p.mu.Lock()
 	victim := p.choose(share)

@@ -52,7 +52,7 @@ func (h *fakeHolder) take(t *testing.T, p *Places, share origin.Share) error {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), 5*time.Second)
 	defer cancel()
-	place, err := p.Take(ctx, share, h)
+	place, err := p.Acquire(ctx, share, h)
 	h.mu.Lock()
 	h.place = place
 	h.mu.Unlock()
@@ -165,6 +165,6 @@ func TestWhereAllWorkTheNewcomerIsRefused(t *testing.T) {
 		t.Errorf("got %v, want %v", err, ErrFull)
 	}
 	if p.Relieve(attacker) || !p.Relieve(honest) || p.Len() != 2 {
-		t.Error("Relieve does not choose as Take does")
+		t.Error("Relieve does not choose as Acquire does")
 	}
 }

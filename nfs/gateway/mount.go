@@ -143,12 +143,12 @@ func (m *Mount) turn(ctx context.Context, r *oncrpc.Request) (release func(), er
 		from = origin.Of(r.Remote)
 	}
 	a := m.turns.Open(from.Share(), mountCalls, caller{})
-	if err := a.Take(ctx, 1, false); err != nil {
+	if err := a.Acquire(ctx, 1, false); err != nil {
 		a.Close()
 		return nil, err
 	}
 	return func() {
-		a.Give(1)
+		a.Release(1)
 		a.Close()
 	}, nil
 }

@@ -20,7 +20,7 @@ func (c *Config) access() *mount.Access {
 	return &mount.Access{
 		Allow: c.Allow, Personal: c.Personal, AllowOthers: c.AllowOthers, Insecure: c.Insecure, Look: c.look,
 		Refused: func(r *oncrpc.Request, why error) {
-			log.Tell(slog.LevelWarn, "refused a call", r.Origin.Share(), r.Remote, Advised(why))
+			log.Log(slog.LevelWarn, "refused a call", r.Origin.Share(), r.Remote, Advised(why))
 		},
 	}
 }

@@ -156,14 +156,14 @@ func (p *peer) enter(ctx context.Context, nc *net.TCPConn) *opening {
 	from, err := p.cfg.Admit(nc)
 	if err != nil {
 		drop(nc)
-		p.refused.Tell(slog.LevelWarn, "refused a connection", origin.Of(nc.RemoteAddr()).Share(), nc.RemoteAddr(), err)
+		p.refused.Log(slog.LevelWarn, "refused a connection", origin.Of(nc.RemoteAddr()).Share(), nc.RemoteAddr(), err)
 		return nil
 	}
 	o := &opening{nc: nc, share: from.Share(), began: time.Now()}
-	place, err := p.opening.Take(ctx, o.share, o)
+	place, err := p.opening.Acquire(ctx, o.share, o)
 	if err != nil {
 		drop(nc)
-		p.refused.Tell(slog.LevelWarn, "refused a connection", o.share, nc.RemoteAddr(), err)
+		p.refused.Log(slog.LevelWarn, "refused a connection", o.share, nc.RemoteAddr(), err)
 		return nil
 	}
 	o.leave = sync.OnceFunc(place.Free)
@@ -191,7 +191,7 @@ func (p *peer) receive(ctx context.Context, o *opening) {
 		err = stranger(err)
 	}
 	if err != nil && ctx.Err() == nil {
-		p.refused.Tell(slog.LevelWarn, "connection ended", o.share, nc.RemoteAddr(), err)
+		p.refused.Log(slog.LevelWarn, "connection ended", o.share, nc.RemoteAddr(), err)
 	}
 }
 
