@@ -22,7 +22,7 @@ func read(t testing.TB, rng *rand.Rand, r *Receiver, u []byte) error {
 	case skip != HeaderLen(u):
 		t.Fatalf("Begin skips %d octets, the header has %d", skip, HeaderLen(u))
 	}
-	letGo(t, r)
+	wantReleased(t, r)
 	dst := [][]byte{nil} // what is there stays there
 	for off := skip; off < len(u); {
 		dst, err = r.Window(dst[:1], off)
@@ -43,13 +43,13 @@ func read(t testing.TB, rng *rand.Rand, r *Receiver, u []byte) error {
 			arrived = arrived[copy(m, arrived):]
 		}
 		r.Release()
-		letGo(t, r)
+		wantReleased(t, r)
 	}
 	return r.End()
 }
 
-// letGo fails when the sink holds memory while the LLP may wait for the peer.
-func letGo(t testing.TB, r *Receiver) {
+// wantReleased fails when the sink holds memory while the LLP may wait for the peer.
+func wantReleased(t testing.TB, r *Receiver) {
 	if s, ok := r.ulp.(*sink); ok && s.held {
 		t.Fatal("memory is held while the next octets are awaited")
 	}

@@ -26,8 +26,8 @@ func (m *mailbox) PlaceUntagged(dst [][]byte, h *ddp.Untagged, n int) ([][]byte,
 
 func (m *mailbox) Unwritable(_ *ddp.Untagged, cause error) error { return cause }
 
-func (m *mailbox) LetGo() {}
-func (m *mailbox) Idle()  {}
+func (m *mailbox) Release() {}
+func (m *mailbox) Idle()    {}
 
 func (m *mailbox) DeliverTagged(h *ddp.Tagged, n int) error { return nil }
 

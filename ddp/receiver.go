@@ -120,7 +120,7 @@ func (r *Receiver) Begin(head []byte, length int) (skip int, ok bool, err error)
 	}
 	r.dst = dst
 	r.forget()
-	r.ulp.LetGo()
+	r.ulp.Release()
 	return r.seg.headerLen, true, nil
 }
 
@@ -145,7 +145,7 @@ func (r *Receiver) Window(dst [][]byte, off int) ([][]byte, error) {
 func (r *Receiver) Release() {
 	if r.held {
 		r.held = false
-		r.ulp.LetGo()
+		r.ulp.Release()
 	}
 }
 

@@ -115,7 +115,7 @@ func (s *sink) Unwritable(h *Untagged, cause error) error {
 	return fmt.Errorf("message %d on queue %d: %w", h.MSN, h.QN, cause)
 }
 
-func (s *sink) LetGo() { s.held = false }
+func (s *sink) Release() { s.held = false }
 
 func (s *sink) deliver(d delivery) error {
 	s.delivered = append(s.delivered, d)

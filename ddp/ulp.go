@@ -22,7 +22,7 @@ type ULP interface {
 	AdmitUntagged(h *Untagged, n int) error
 
 	// PlaceTagged appends to dst the memory for exactly n octets at (STag, TO)
-	// and holds it until LetGo or Idle; or it says why not, in which case nothing is
+	// and holds it until Release or Idle; or it returns a Fault, and nothing is
 	// held. It checks the STag, its association, the rights, and then that
 	// [TO, TO+n) neither wraps nor leaves the bounds. Never called with n 0.
 	PlaceTagged(dst [][]byte, h *Tagged, n int) ([][]byte, Fault)
@@ -33,9 +33,9 @@ type ULP interface {
 	Buffer(qn, msn uint32) (size uint64, ok bool, err error)
 
 	// PlaceUntagged appends to dst the memory for exactly n octets at offset
-	// h.MO of the buffer that queue h.QN has in use, and holds it until LetGo or Idle;
+	// h.MO of the buffer that queue h.QN has in use, and holds it until Release or Idle;
 	// with an error nothing is held. [MO, MO+n) is within the size that Buffer
-	// told. Never called with n 0.
+	// returned. Never called with n 0.
 	PlaceUntagged(dst [][]byte, h *Untagged, n int) ([][]byte, error)
 
 	// Unwritable reports that memory which PlaceUntagged gave cannot be written, and
@@ -43,10 +43,10 @@ type ULP interface {
 	// error is a [FaultMemory].
 	Unwritable(h *Untagged, cause error) error
 
-	// LetGo ends every hold, before the LLP may wait for the peer with a
-	// segment half placed. Between whole segments holds last until Idle, or as
-	// much shorter as the ULP likes.
-	LetGo()
+	// Release ends every hold. It is called before the LLP waits for the peer
+	// in the middle of a segment. Between whole segments the ULP may keep
+	// holds until Idle.
+	Release()
 
 	// DeliverTagged reports that a tagged message is wholly in place: h is the
 	// header of its last segment, n that segment's payload. It carries the

@@ -23,7 +23,7 @@ func newSender(t *testing.T) *sender {
 		s.regions[i] = register(t, s.table, s.pd, make([]byte, 8), RegionConfig{Access: LocalRead})
 	}
 	for frame := uint64(10); frame <= 15; frame++ {
-		s.Frame(frame)
+		s.SetFrame(frame)
 		s.resolve(t, 0)
 		if frame == 12 {
 			s.resolve(t, 1)
@@ -212,7 +212,7 @@ func TestRevokedNamesAFrameThatRefersToTheRegion(t *testing.T) {
 	var h Holder
 	h.Init(tab, pd, 0)
 	for frame, r := range []*Region{a, b, b, b, a, b} {
-		h.Frame(uint64(frame))
+		h.SetFrame(uint64(frame))
 		if _, f := h.Resolve(nil, uint32(r.STag()), 0, 8, LocalRead); f != ddp.NoFault {
 			t.Fatal(f)
 		}

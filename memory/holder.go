@@ -99,9 +99,9 @@ func (h *Holder) Init(t *Table, pd *PD, stream Stream) {
 // Init. It is for privileged consumers only.
 func (h *Holder) AllowZero() { h.zero = true }
 
-// Frame sets the number of the frame for which Resolve is called from now on. It never
+// SetFrame sets the number of the frame for which Resolve is called from now on. It never
 // decreases, except after Truncate.
-func (h *Holder) Frame(n uint64) { h.frame = n }
+func (h *Holder) SetFrame(n uint64) { h.frame = n }
 
 // Resolve appends to dst the memory of the octets [to, to+n) of stag, if the STag is
 // valid for the stream and has the rights need, and holds it until Release or Forget. It

@@ -223,7 +223,7 @@ func (s *tcp) tryPlace(fd uintptr) bool {
 		if s.rerr = s.hold(); s.rerr != nil {
 			return true
 		}
-		defer s.letGo()
+		defer s.releaseWindows()
 	} else {
 		s.windows = s.windows[:0]
 	}
@@ -251,14 +251,14 @@ func (s *tcp) hold() (err error) {
 		have += len(w)
 	}
 	if have != s.rest {
-		s.letGo()
+		s.releaseWindows()
 		return windowError{fmt.Errorf("mpa: the sink has memory for %d octets, expected %d", have, s.rest)}
 	}
 	return nil
 }
 
-// letGo ends the hold of the windows, and keeps nothing of them.
-func (s *tcp) letGo() {
+// releaseWindows ends the hold of the windows, and keeps nothing of them.
+func (s *tcp) releaseWindows() {
 	s.sink.Release()
 	clear(s.windows)
 }

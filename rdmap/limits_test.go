@@ -94,7 +94,7 @@ func TestTheCulpritOfATerminateIsFound(t *testing.T) {
 		{"a Write", tagged(OpWrite, 0x11, 0x100, true, nil), nil, 0},
 		{"no header", nil, asked(2, 4), 0},
 	} {
-		ticket, ok := r.Culprit(&TerminateError{DDPHeader: tt.header, ReadRequest: tt.read})
+		ticket, ok := r.TerminatedRequest(&TerminateError{DDPHeader: tt.header, ReadRequest: tt.read})
 		if ok != (tt.ticket != 0) || ok && ticket != tt.ticket {
 			t.Errorf("%s: found %v, ticket %d, expected %d", tt.name, ok, ticket, tt.ticket)
 		}

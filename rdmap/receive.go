@@ -257,8 +257,8 @@ func (in *inbound) Unwritable(h *ddp.Untagged, cause error) error {
 	return in.s.ulp.Unwritable(cause)
 }
 
-// LetGo ends the hold of memory in the middle of a segment.
-func (in *inbound) LetGo() { in.s.ulp.LetGo() }
+// Release ends the hold of memory in the middle of a segment.
+func (in *inbound) Release() { in.s.ulp.Release() }
 
 // DeliverTagged completes a Read when its response is in place. A Write is not
 // delivered to anyone (RFC 5040 §5.1).
@@ -285,7 +285,7 @@ func (in *inbound) respond(value uint64) error {
 	if p.rtr {
 		return nil
 	}
-	in.s.ulp.LetGo() // the ULP may have to invalidate the sink
+	in.s.ulp.Release() // the ULP may have to invalidate the sink
 	return in.s.ulp.Responded(p.ticket, value)
 }
 

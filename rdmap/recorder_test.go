@@ -237,8 +237,8 @@ func (u *recorder) Invalidate(stag uint32) ddp.Fault {
 	return r.fault
 }
 
-func (u *recorder) LetGo() { u.holding = false }
-func (u *recorder) Idle()  { u.holding = false }
+func (u *recorder) Release() { u.holding = false }
+func (u *recorder) Idle()    { u.holding = false }
 
 // rested notes that the receiving goroutine holds memory where it must not: the
 // ULP may have to wait for all that is held.
@@ -288,9 +288,9 @@ func (h *hold) Acquire() bool {
 	return true
 }
 
-func (h *hold) Release()       { h.held = false }
-func (h *hold) Frame(n uint64) { h.frame = n }
-func (h *hold) Full() bool     { return h.limit > 0 && len(h.uses) >= h.limit }
+func (h *hold) Release()          { h.held = false }
+func (h *hold) SetFrame(n uint64) { h.frame = n }
+func (h *hold) Full() bool        { return h.limit > 0 && len(h.uses) >= h.limit }
 
 func (h *hold) Revoked() uint64 {
 	frame, any := uint64(0), false

@@ -23,7 +23,7 @@ func (in *inbound) deliverSend(length uint32) error {
 	d := &in.delivery
 	*d = Delivery{Opcode: in.message, Length: length}
 	if in.message.Invalidates() {
-		in.s.ulp.LetGo()
+		in.s.ulp.Release()
 		if f := in.s.ulp.Invalidate(in.invalidate); f != ddp.NoFault {
 			return in.s.ulp.Refused(errInvalidate(in.invalidate, f))
 		}

@@ -318,7 +318,7 @@ func (o *outbound) segment() bool {
 	s, m := o.s, &o.msg
 	off, n := o.ddp.Next()
 	frame := o.ddp.Appended()
-	s.cfg.Hold.Frame(frame)
+	s.cfg.Hold.SetFrame(frame)
 	o.pieces = o.pieces[:0]
 	volatile := false
 	switch {

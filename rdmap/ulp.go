@@ -78,7 +78,7 @@ type ReceiveQueue interface {
 	Receive() (size uint64, ok bool)
 
 	// Scatter appends to dst the memory for octets [off, off+n) of the
-	// receive, and holds it until LetGo.
+	// receive, and holds it until Release.
 	Scatter(dst [][]byte, off uint64, n int) ([][]byte, error)
 
 	// Unwritable completes the receive in error, because memory that Scatter gave
@@ -98,7 +98,7 @@ type ReceiveQueue interface {
 // n is never 0: an access of no octets is not checked (RFC 5040 §5.2.1).
 type Memory interface {
 	// WriteTarget appends the memory that an RDMA Write may write, and
-	// ReadSink the one that a Read Response may; both hold it until LetGo or Idle.
+	// ReadSink the one that a Read Response may; both hold it until Release or Idle.
 	// Called by the receiving goroutine.
 	WriteTarget(dst [][]byte, stag uint32, to uint64, n int) ([][]byte, ddp.Fault)
 	ReadSink(dst [][]byte, stag uint32, to uint64, n int) ([][]byte, ddp.Fault)
@@ -115,10 +115,9 @@ type Memory interface {
 	// No memory may be held by the receiving goroutine meanwhile.
 	Invalidate(stag uint32) ddp.Fault
 
-	// LetGo ends every hold of the receiving goroutine: it may wait for the
-	// peer now, or for memory to be let go by others. Idle is the same between
-	// messages.
-	LetGo()
+	// Release ends every hold of the receiving goroutine, before it waits for the
+	// peer, or for others to release memory. Idle does the same between messages.
+	Release()
 	Idle()
 
 	// Source appends the memory of a Read Response and holds it as Gather
@@ -141,8 +140,8 @@ type Memory interface {
 type Hold interface {
 	ddp.Guard
 
-	// Frame sets the number of the frame that memory is gathered for from now on.
-	Frame(n uint64)
+	// SetFrame sets the number of the frame for which memory is gathered next.
+	SetFrame(n uint64)
 	// Full reports that frames have to leave before more memory is gathered.
 	Full() bool
 	// Revoked returns, after Acquire said no, the lowest frame whose memory

@@ -120,7 +120,7 @@ func (s *taker) PlaceUntagged(dst [][]byte, h *ddp.Untagged, n int) ([][]byte, e
 	return append(dst, s.buf[h.MO:][:n]), nil
 }
 
-func (s *taker) LetGo() {}
+func (s *taker) Release() {}
 
 func (s *taker) Unwritable(_ *ddp.Untagged, cause error) error { return cause }
 func (s *taker) Idle()                                         {}

@@ -206,7 +206,7 @@ func (c *connection) peerTerminated(err *rdmap.TerminateError) (lost bool) {
 		q.err = err
 		q.enter(peerTerminate)
 		c.limit()
-		if ticket, ok := c.stream.Culprit(err); ok {
+		if ticket, ok := c.stream.TerminatedRequest(err); ok {
 			q.sq.finish(ticket, RemoteTermination)
 		}
 		q.rnic.raise(Event{ID: EventTerminateReceived, QP: q, Err: err})
@@ -370,7 +370,7 @@ func (c *connection) dismantle(err error, lost bool) {
 	c.end(nil)
 	q.cfg.SendCQ.unwatch(c.llp)
 	q.cfg.RecvCQ.unwatch(c.llp)
-	q.letGo()
+	q.releaseInbound()
 	q.out.Forget()
 }
 

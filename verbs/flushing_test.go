@@ -8,14 +8,14 @@ import (
 	"github.com/weft-rdma/weft/verbs"
 )
 
-// A lingerer is an LLP stream whose end takes until it is let go.
+// A lingerer is an LLP stream whose Close waits until closing is closed.
 type lingerer struct {
 	*mpa.Conn
-	letGo chan struct{}
+	closing chan struct{}
 }
 
 func (l *lingerer) Close() error {
-	<-l.letGo
+	<-l.closing
 	return l.Conn.Close()
 }
 
@@ -45,7 +45,7 @@ func TestErrorIsNotLeftBeforeEverythingIsFlushed(t *testing.T) {
 			t.Errorf("the queue pair is %v", after.State)
 		}
 		wantNone(t, a.recvCQ)
-		close(slow.letGo)
+		close(slow.closing)
 		settle()
 		wantDone(t, a.recvCQ, done{1, verbs.Flushed}, done{2, verbs.Flushed})
 		check(t, a.qp.Reset())

@@ -256,7 +256,7 @@ func (u ulp) Receive() (size uint64, ok bool) {
 	r := &u.rq
 	for {
 		if ok, failed := r.ready(); failed {
-			u.letGo() // what ends the stream may have to wait for memory
+			u.releaseInbound() // what ends the stream may have to wait for memory
 			u.srqFailed()
 			return 0, false
 		} else if ok || u.refill() {
@@ -266,7 +266,7 @@ func (u ulp) Receive() (size uint64, ok bool) {
 		if !u.cfg.PauseOnEmptyRQ || c == nil {
 			return 0, false
 		}
-		u.letGo()
+		u.releaseInbound()
 		c.stream.Kick() // what the messages before this one asked for
 		select {
 		case <-r.posted:
@@ -279,7 +279,7 @@ func (u ulp) Receive() (size uint64, ok bool) {
 	}
 	w := r.front()
 	if w.length > maxMessage {
-		u.letGo()
+		u.releaseInbound()
 		if u.workFailed(wqError{InvalidLength, tooLong(w.length)}) {
 			r.complete(&WC{Op: OpRecv, Status: InvalidLength})
 		}
@@ -397,14 +397,12 @@ func (u ulp) Invalidate(stag uint32) ddp.Fault {
 	return u.rnic.table.Invalidate(stag, u.pd.mem, memory.Stream(u.num), true)
 }
 
-// LetGo lets go of what was kept from one segment to the next.
-func (u ulp) LetGo() { u.letGo() }
+// Release and Idle end the holds that were kept from one segment to the next.
+func (u ulp) Release() { u.releaseInbound() }
+func (u ulp) Idle()    { u.releaseInbound() }
 
-// Idle does, too.
-func (u ulp) Idle() { u.letGo() }
-
-// letGo ends every hold of the receiving goroutine.
-func (q *QP) letGo() {
+// releaseInbound ends every hold of the receiving goroutine.
+func (q *QP) releaseInbound() {
 	q.in.Forget()
 	if q.shared != nil {
 		q.shared.Forget()
@@ -415,6 +413,6 @@ func (q *QP) letGo() {
 // how many STags it uses between two reads of the socket.
 func (u ulp) room() {
 	if u.in.Full() || u.shared != nil && u.shared.Full() {
-		u.letGo()
+		u.releaseInbound()
 	}
 }

@@ -2,12 +2,12 @@ package rdmap
 
 import "github.com/weft-rdma/weft/ddp"
 
-// Culprit finds the Read or atomic of this side that the peer's Terminate message
-// names as its cause: it is outstanding, and the header of the segment at fault, and
-// of the Read Request if there is one, are those that were sent for it. Other causes,
-// like a Send or Write, cannot be identified by headers alone. The goroutine of Reader
-// calls it.
-func (s *Stream) Culprit(e *TerminateError) (ticket uint64, ok bool) {
+// TerminatedRequest returns the ticket of the outstanding Read or atomic that the peer's
+// Terminate message reports. The DDP header in e must be that of its request, and so
+// must the Read Request header, if there is one. ok is false if there is no such
+// request. A Send or a Write cannot be identified by headers alone. Only the receiving
+// goroutine may call it.
+func (s *Stream) TerminatedRequest(e *TerminateError) (ticket uint64, ok bool) {
 	var p pending
 	ok = s.responses.find(&p, func(p *pending) bool {
 		return !p.rtr && p.named(e) && (p.opcode != OpReadRequest || p.asked(e.ReadRequest))
