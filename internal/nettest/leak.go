@@ -50,17 +50,8 @@ func checkLeaks(t testing.TB, patience time.Duration) {
 // goroutines returns the stacks of the module's goroutines by the number in their
 // first line, without those that run tests.
 func goroutines() map[string]string {
-	buf := make([]byte, 1<<16)
-	for {
-		n := runtime.Stack(buf, true)
-		if n < len(buf) {
-			buf = buf[:n]
-			break
-		}
-		buf = make([]byte, 2*len(buf))
-	}
 	found := make(map[string]string)
-	for stack := range bytes.SplitSeq(buf, []byte("\n\n")) {
+	for stack := range bytes.SplitSeq(stacks(), []byte("\n\n")) {
 		s := string(stack)
 		if strings.Contains(s, module) && !strings.Contains(s, "testing.tRunner(") && !strings.Contains(s, "testing.runFuzzing(") {
 			id, _, _ := strings.Cut(s, " [") // "goroutine 7"
