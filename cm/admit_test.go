@@ -43,7 +43,7 @@ func TestAListenerTakesWhomItsConfigurationAdmits(t *testing.T) {
 		return err
 	})
 	_, err = cm.Dial(t.Context(), a.qp, "tcp", ln.Addr().String(), cm.Params{})
-	if err := errors.Join(err, <-done); err != nil {
+	if err := errors.Join(err, nettest.Await(t, done)); err != nil {
 		t.Fatal(err)
 	}
 	works(t, a, b, a.qp)
@@ -64,7 +64,7 @@ func TestARequestComesFromItsAddressIfNobodyLooked(t *testing.T) {
 	if _, err := cm.Dial(t.Context(), a.qp, "tcp", ln.Addr().String(), cm.Params{}); err == nil {
 		t.Error("a rejection is no error")
 	}
-	if err := <-done; err != nil {
+	if err := nettest.Await(t, done); err != nil {
 		t.Error(err)
 	}
 }

@@ -92,7 +92,7 @@ func TestAnEstablishedConnectionIsAdopted(t *testing.T) {
 			}()
 			if early == 0 {
 				c, err := cm.Adopt(a.qp, x, cm.Adoption{StreamMessage: []byte("RDMA\n")})
-				if err := errors.Join(err, <-passive); err != nil {
+				if err := errors.Join(err, nettest.Await(t, passive)); err != nil {
 					t.Fatal(err)
 				}
 				peer, err := b.qp.Query()
@@ -108,7 +108,7 @@ func TestAnEstablishedConnectionIsAdopted(t *testing.T) {
 				}
 				g := greed(t, x, "", early)
 				_, err := cm.Adopt(a.qp, x, cm.Adoption{Early: g.early})
-				if err := errors.Join(err, <-passive); err != nil {
+				if err := errors.Join(err, nettest.Await(t, passive)); err != nil {
 					t.Fatal(err)
 				}
 				clear(g.early) // it is the caller's
@@ -206,7 +206,7 @@ func TestStartUpFollowsAStreamingMode(t *testing.T) {
 			if _, err := cm.Connect(t.Context(), a.qp, lines, p); err != nil {
 				t.Fatal(err)
 			}
-			if err := <-answered; err != nil {
+			if err := nettest.Await(t, answered); err != nil {
 				t.Fatal(err)
 			}
 			if !bytes.Equal(lines.line, []byte("I will\n")) {

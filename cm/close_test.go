@@ -127,7 +127,7 @@ func TestAConnectionOverASocketOfTheFileSystem(t *testing.T) {
 		return err
 	})
 	c, err := cm.Dial(t.Context(), a.qp, "unix", ln.Addr().String(), cm.Params{})
-	if err := errors.Join(err, <-done); err != nil {
+	if err := errors.Join(err, nettest.Await(t, done)); err != nil {
 		t.Fatal(err)
 	}
 	works(t, a, b, a.qp)

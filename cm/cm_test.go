@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/weft-rdma/weft/cm"
+	"github.com/weft-rdma/weft/internal/nettest"
 	"github.com/weft-rdma/weft/mpa"
 	"github.com/weft-rdma/weft/verbs"
 )
@@ -91,7 +92,7 @@ func connect(t testing.TB, a, b *end, pa, pb cm.Params) (ca, cb *cm.Conn) {
 		done <- err
 	}()
 	ca, err = cm.Dial(ctx, a.qp, "tcp", ln.Addr().String(), pa)
-	if err := errors.Join(err, <-done); err != nil {
+	if err := errors.Join(err, nettest.Await(t, done)); err != nil {
 		t.Fatal(err)
 	}
 	return ca, cb

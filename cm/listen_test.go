@@ -60,7 +60,7 @@ func TestAListenerGoesOnServing(t *testing.T) {
 					return err
 				})
 				c, err := cm.Dial(t.Context(), qa, network, ln.Addr().String(), cm.Params{})
-				if err := errors.Join(err, <-done); err != nil {
+				if err := errors.Join(err, nettest.Await(t, done)); err != nil {
 					t.Fatal(err)
 				}
 				works(t, a, b, qa)
@@ -103,14 +103,14 @@ func TestCloseEndsWhatIsOnItsWay(t *testing.T) {
 	if err := ln.Close(); err != nil {
 		t.Error(err)
 	}
-	if err := <-waiting; !errors.Is(err, cm.ErrClosed) {
+	if err := nettest.Await(t, waiting); !errors.Is(err, cm.ErrClosed) {
 		t.Errorf("Accept ends with %v", err)
 	}
 	// What Accept has returned is the consumer's.
 	if _, err := taken.Accept(t.Context(), b.qp, cm.Params{}); err != nil {
 		t.Error(err)
 	}
-	if err := <-dialed; err != nil {
+	if err := nettest.Await(t, dialed); err != nil {
 		t.Error(err)
 	}
 	if _, err := silent.Read(make([]byte, 1)); err == nil {
@@ -258,7 +258,7 @@ func TestOnlyAnIdleQueuePairIsConnected(t *testing.T) {
 	if _, err := cm.Dial(t.Context(), a.qp, "tcp", ln.Addr().String(), cm.Params{}); err != nil {
 		t.Error(err)
 	}
-	if err := <-done; err != nil {
+	if err := nettest.Await(t, done); err != nil {
 		t.Error(err)
 	}
 	works(t, a, b, a.qp)

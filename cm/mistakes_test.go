@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/weft-rdma/weft/cm"
+	"github.com/weft-rdma/weft/internal/nettest"
 	"github.com/weft-rdma/weft/iwarptest"
 	"github.com/weft-rdma/weft/mpa"
 	"github.com/weft-rdma/weft/verbs"
@@ -127,7 +128,7 @@ func TestARejectionSaysWhatItMayBeAbout(t *testing.T) {
 		if err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("markers %t: %v, expected something about %q", markers, err, want)
 		}
-		if err := <-done; err != nil {
+		if err := nettest.Await(t, done); err != nil {
 			t.Error(err)
 		}
 	}

@@ -97,7 +97,7 @@ func TestPrivateDataIsCarriedWhole(t *testing.T) {
 					}
 				})
 				ca, err := cm.Dial(t.Context(), qa, "tcp", ln.Addr().String(), p)
-				if err := <-done; err != nil {
+				if err := nettest.Await(t, done); err != nil {
 					t.Fatal(err)
 				}
 				if !bytes.Equal(heard, p.PrivateData) {
@@ -170,7 +170,7 @@ func TestIRDAndORDAreAgreedAndTold(t *testing.T) {
 				return err
 			})
 			ca, err := cm.Dial(t.Context(), a.qp, "tcp", ln.Addr().String(), cm.Params{MPA: tt.a})
-			if err := errors.Join(err, <-done); err != nil {
+			if err := errors.Join(err, nettest.Await(t, done)); err != nil {
 				t.Fatal(err)
 			}
 			for _, side := range []struct {
@@ -225,7 +225,7 @@ func TestDialFallsBackToRevision1(t *testing.T) {
 	})
 	p.Fallback = true
 	c, err := cm.Dial(t.Context(), a.qp, "tcp", ln.Addr().String(), p)
-	if err := errors.Join(err, <-done); err != nil {
+	if err := errors.Join(err, nettest.Await(t, done)); err != nil {
 		t.Fatal(err)
 	}
 	if c.MPA().Revision != mpa.Revision1 || c.MPA().Enhanced {
@@ -261,7 +261,7 @@ func TestTermsThatCannotBeMetAreTold(t *testing.T) {
 		})
 		_, err := cm.Dial(t.Context(), qa, "tcp", ln.Addr().String(), tt.p)
 		// A responder of a peer-to-peer stream waits, and gets the error.
-		if accept := <-done; tt.p.MPA.PeerToPeer && !errors.Is(accept, &rdmap.TerminateError{Layer: rdmap.LayerLLP, Code: uint8(tt.code)}) {
+		if accept := nettest.Await(t, done); tt.p.MPA.PeerToPeer && !errors.Is(accept, &rdmap.TerminateError{Layer: rdmap.LayerLLP, Code: uint8(tt.code)}) {
 			t.Errorf("%s: accepted: %v", tt.name, accept)
 		}
 		var e *mpa.Error

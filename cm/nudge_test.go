@@ -29,7 +29,7 @@ func nudged(t *testing.T, nudge time.Duration, times int, p2p bool) (a, b *end, 
 		accepted <- err
 	}()
 	ca, err := cm.Connect(t.Context(), a.qp, x, cm.Params{MPA: mpa.Config{PeerToPeer: p2p}, Nudge: nudge})
-	if err := errors.Join(err, <-accepted); err != nil {
+	if err := errors.Join(err, nettest.Await(t, accepted)); err != nil {
 		t.Fatal(err)
 	}
 	return a, b, ca, cb

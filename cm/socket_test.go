@@ -67,7 +67,7 @@ func TestSocketOptionsReachBothEndsOfAConnection(t *testing.T) {
 		return err
 	})
 	_, err := cm.Dial(t.Context(), a.qp, "tcp", ln.Addr().String(), cm.Params{Socket: chosen, Wrap: conns.wrap})
-	if err := errors.Join(err, <-done); err != nil {
+	if err := errors.Join(err, nettest.Await(t, done)); err != nil {
 		t.Fatal(err)
 	}
 	conns.buffersAre(t, chosen, 2)
@@ -89,7 +89,7 @@ func TestSocketOptionsReachConnectionsOfTheCaller(t *testing.T) {
 	}
 	conns.wrap(nc)
 	_, err = cm.Connect(t.Context(), a.qp, wrapping{wrapping{nc}}, cm.Params{Socket: chosen})
-	if err := errors.Join(err, <-done); err != nil {
+	if err := errors.Join(err, nettest.Await(t, done)); err != nil {
 		t.Fatal(err)
 	}
 	conns.buffersAre(t, chosen, 2)

@@ -55,7 +55,7 @@ func TestWrapPutsTLSUnderneath(t *testing.T) {
 		return err
 	})
 	c, err := cm.Dial(t.Context(), a.qp, "tcp", ln.Addr().String(), cm.Params{Wrap: client})
-	if err := errors.Join(err, <-done); err != nil {
+	if err := errors.Join(err, nettest.Await(t, done)); err != nil {
 		t.Fatal(err)
 	}
 	copy(b.buf[5000:], "octets that nobody else has seen")

@@ -12,6 +12,7 @@ import (
 	"runtime"
 	"testing"
 
+	"github.com/weft-rdma/weft/internal/nettest"
 	"github.com/weft-rdma/weft/mpa/internal/turns"
 )
 
@@ -66,7 +67,7 @@ func TestAStreamInMotionAllocatesNothing(t *testing.T) {
 					t.Errorf("%v allocations for %d frames, expected none", allocs, frames)
 				}
 				out.CloseWrite()
-				<-ended
+				nettest.Await(t, ended)
 			})
 		}
 	}
@@ -106,7 +107,7 @@ func TestWaitingInReceivesPlaceAllocatesNothing(t *testing.T) {
 		t.Errorf("%v allocations a ULPDU, %d waits in Receive's place, expected none and some", allocs, led)
 	}
 	_ = out.CloseWrite()
-	if err := <-ended; err != io.EOF {
+	if err := nettest.Await(t, ended); err != io.EOF {
 		t.Error(err)
 	}
 }

@@ -10,6 +10,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/weft-rdma/weft/internal/nettest"
 	"github.com/weft-rdma/weft/mpa/internal/fpdu"
 )
 
@@ -83,7 +84,7 @@ func TestAFrameErrorLeavesTheConnectionToTheULP(t *testing.T) {
 			if _, err := io.ReadFull(a, buf); err != nil {
 				t.Fatal(err)
 			}
-			if err := <-done; err != nil {
+			if err := nettest.Await(t, done); err != nil {
 				t.Fatal(err)
 			}
 		})
@@ -115,7 +116,7 @@ func TestCloseAndResetEndWhatWaits(t *testing.T) {
 					t.Error(err)
 				}
 				for range 2 {
-					if err := <-errs; !hasCode(err, CodeClosed) {
+					if err := nettest.Await(t, errs); !hasCode(err, CodeClosed) {
 						t.Errorf("%v, expected code 1", err)
 					}
 				}

@@ -16,30 +16,41 @@ import (
 	"testing"
 	"time"
 
+	"github.com/weft-rdma/weft/internal/nettest"
 	"github.com/weft-rdma/weft/mpa/internal/turns"
 )
 
-// A teller is a collector that tells others how many it has.
-type teller struct {
+// A counter is a collector that counts, and wakes one goroutine that waits for more.
+type counter struct {
 	collector
 	mu   sync.Mutex
-	more sync.Cond
 	n    int
+	more chan struct{} // of capacity 1
 }
 
-func (s *teller) ULPDU(u []byte) error {
+func (s *counter) ULPDU(u []byte) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.n++
-	s.more.Broadcast()
+	select {
+	case s.more <- struct{}{}:
+	default: // that it has more is known
+	}
 	return s.collector.ULPDU(u)
 }
 
-// A led is a stream whose receiving end may be waited for in Receive's place.
+// count returns how many ULPDUs it has.
+func (s *counter) count() int {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.n
+}
+
+// A led is a stream on whose receiving end others may wait in Receive's place.
 type led struct {
 	t       *testing.T
 	out, in *Conn
-	sink    teller
+	sink    counter
 	sent    int
 	done    chan error // what Receive returned
 }
@@ -52,7 +63,7 @@ func newLedIn(t *testing.T, p Params, yield func()) *led {
 	p.Initiator = true
 	l := &led{t: t, out: NewConn(a, p), in: NewConn(b, p), done: make(chan error, 1)}
 	share(t, l.in, yield)
-	l.sink.more.L = &l.sink.mu
+	l.sink.more = make(chan struct{}, 1)
 	go func() { l.done <- l.in.Receive(&l.sink) }()
 	return l
 }
@@ -82,29 +93,33 @@ func (l *led) send(n int) {
 
 // arrived waits until all that was sent has been handed up.
 func (l *led) arrived() {
-	l.sink.mu.Lock()
-	defer l.sink.mu.Unlock()
-	for l.sink.n < l.sent {
-		l.sink.more.Wait()
+	l.t.Helper()
+	for l.sink.count() < l.sent {
+		nettest.Await(l.t, l.sink.more)
 	}
 }
 
-// free sends and looks each time, until Receive leaves the wait to others.
+// free sends and polls, until Receive leaves the wait to others.
 func (l *led) free() {
-	for l.in.turns.State() != turns.Free {
+	l.t.Helper()
+	nettest.Until(l.t, func() bool {
+		if l.in.turns.State() == turns.Free {
+			return true
+		}
 		l.in.Poll()
 		l.send(20)
 		l.arrived()
 		for range 100 {
 			runtime.Gosched() // Receive parks
 		}
-	}
+		return false
+	})
 }
 
 // ended checks what Receive returned.
 func (l *led) ended(want error) {
 	l.t.Helper()
-	if err := <-l.done; !errors.Is(err, want) {
+	if err := nettest.Await(l.t, l.done); !errors.Is(err, want) {
 		l.t.Errorf("Receive: %v, expected %v", err, want)
 	}
 }
@@ -206,7 +221,7 @@ func TestAWaitInReceivesPlaceEnds(t *testing.T) {
 				})
 			}
 			l.in.Wait(ctx)
-			waits.Wait()
+			nettest.AwaitGroup(t, &waits)
 			l.in.Poll()
 			if v.want == nil {
 				l.send(20)
@@ -263,7 +278,7 @@ func TestThoseWhoWaitAndReceiveShareTheStream(t *testing.T) {
 		_ = l.out.CloseWrite()
 		l.ended(io.EOF)
 		close(come)
-		others.Wait()
+		nettest.AwaitGroup(t, &others)
 		if !bytes.Equal(bytes.Join(l.sink.got, nil), bytes.Join(want, nil)) {
 			t.Errorf("%s: %d ULPDUs, expected %d as they were sent", termsName(p), len(l.sink.got), len(want))
 		}

@@ -7,11 +7,12 @@ import (
 	"errors"
 	"io"
 	"net"
-	"runtime"
 	"slices"
 	"sync"
 	"syscall"
 	"testing"
+
+	"github.com/weft-rdma/weft/internal/nettest"
 )
 
 func TestResetIsSeenAsSuchByAPeerOverTCP(t *testing.T) {
@@ -41,13 +42,11 @@ func TestAResetAddsNoOctetsToWhatCameBefore(t *testing.T) {
 		if _, err := a.Write(wire); err != nil {
 			t.Fatal(err)
 		}
-		for c.Stats().OctetsIn < uint64(len(wire)) && len(done) == 0 {
-			runtime.Gosched()
-		}
+		nettest.Until(t, func() bool { return c.Stats().OctetsIn >= uint64(len(wire)) || len(done) > 0 })
 		if err := errors.Join(a.SetLinger(0), a.Close()); err != nil {
 			t.Fatal(err)
 		}
-		if err := <-done; !hasCode(err, CodeClosed) || !errors.Is(err, syscall.ECONNRESET) {
+		if err := nettest.Await(t, done); !hasCode(err, CodeClosed) || !errors.Is(err, syscall.ECONNRESET) {
 			t.Errorf("%s: %v, expected code 1, connection reset", termsName(p), err)
 		}
 		if n := c.Stats().OctetsIn; n != uint64(len(wire)) {
@@ -145,7 +144,7 @@ func TestAFlushThatMayNotWaitLeavesWhatTheSocketDoesNotTake(t *testing.T) {
 		if err := NewConn(b, p).Receive(s); err != io.EOF {
 			t.Errorf("%v, expected EOF", err)
 		}
-		if err := <-done; err != nil {
+		if err := nettest.Await(t, done); err != nil {
 			t.Error(err)
 		}
 		if got, want := bytes.Join(s.got, nil), bytes.Join(want, nil); !bytes.Equal(got, want) {
@@ -183,7 +182,7 @@ func TestALastWordFollowsTheFrameInProgress(t *testing.T) {
 		if err := NewConn(b, p).Receive(s); err != io.EOF {
 			t.Errorf("%v, expected EOF", err)
 		}
-		if err := <-done; err != nil {
+		if err := nettest.Await(t, done); err != nil {
 			t.Error(err)
 		}
 		if n := uint64(len(s.got)); n != kept+1 || string(s.got[n-1]) != "last word" {
@@ -205,11 +204,11 @@ func TestMemoryCanBeRevokedWhileAWriteWaits(t *testing.T) {
 		_, err := flushAll(c)
 		done <- err
 	}()
-	<-l.released // one attempt has been made
+	nettest.Await(t, l.released) // one attempt has been made
 	l.revoke()
 	sent := c.batch.Sent() // nothing is written any more
 	go io.Copy(io.Discard, b)
-	if err := <-done; err != ErrRevoked {
+	if err := nettest.Await(t, done); err != ErrRevoked {
 		t.Errorf("%v, expected ErrRevoked", err)
 	}
 	if got := c.batch.Sent(); got != sent {
@@ -255,8 +254,8 @@ func TestMemoryCanBeRevokedWhileThePeerTrickles(t *testing.T) {
 	if _, err := a.Write(wire[:100]); err != nil {
 		t.Fatal(err)
 	}
-	<-s.tried // what came with the header
-	<-s.tried // an attempt that found nothing, or the rest
+	nettest.Await(t, s.tried) // what came with the header
+	nettest.Await(t, s.tried) // an attempt that found nothing, or the rest
 	s.mu.Lock()
 	s.revoked = true
 	before := bytes.Clone(s.place)
@@ -264,7 +263,7 @@ func TestMemoryCanBeRevokedWhileThePeerTrickles(t *testing.T) {
 	if _, err := a.Write(wire[100:]); err != nil {
 		t.Fatal(err)
 	}
-	if err := <-done; err != errRevoked {
+	if err := nettest.Await(t, done); err != errRevoked {
 		t.Errorf("%v, expected the sink's error as it is", err)
 	}
 	if !bytes.Equal(s.place, before) {

@@ -11,6 +11,8 @@ import (
 	"sync"
 	"testing"
 	"time"
+
+	"github.com/weft-rdma/weft/internal/nettest"
 )
 
 // However many poll, each ULPDU is handed up once and in order, and the stream ends.
@@ -59,7 +61,7 @@ func TestThoseWhoPollAndReceiveShareTheStream(t *testing.T) {
 		}
 		err := in.Receive(got)
 		close(over)
-		polls.Wait()
+		nettest.AwaitGroup(t, &polls)
 		if !errors.Is(err, io.EOF) || !bytes.Equal(bytes.Join(got.got, nil), bytes.Join(want, nil)) {
 			t.Errorf("%s: %v and %d ULPDUs, expected EOF and %d as they were sent", termsName(p), err, len(got.got), len(want))
 		}
@@ -116,7 +118,7 @@ func TestAParkedReceiveLearnsOfTheEndInPoll(t *testing.T) {
 		out.Append(pattern(100, 1), nil)
 		_, _ = flushAll(out)
 		in.Poll()
-		if err := <-done; err != refusal {
+		if err := nettest.Await(t, done); err != refusal {
 			t.Fatalf("%v, expected %v", err, refusal)
 		}
 		_ = out.CloseWrite()

@@ -13,6 +13,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/weft-rdma/weft/internal/nettest"
 	"github.com/weft-rdma/weft/mpa/internal/fpdu"
 	"github.com/weft-rdma/weft/mpa/internal/turns"
 )
@@ -124,9 +125,9 @@ func TestPollHandsUpWhatHasArrivedWhileReceiveWaits(t *testing.T) {
 			t.Errorf("%s: %d frames and %d octets counted, expected 2 and %d", termsName(p), n.FPDUsIn, n.OctetsIn, ends[1])
 		}
 		s.resume <- bytes.Clone(wire[ends[1]:])
-		<-s.waits
+		nettest.Await(t, s.waits)
 		s.resume <- nil
-		if err := <-done; err != io.EOF || !slices.EqualFunc(got.got, want, bytes.Equal) {
+		if err := nettest.Await(t, done); err != io.EOF || !slices.EqualFunc(got.got, want, bytes.Equal) {
 			t.Errorf("%s: %v and %d ULPDUs, expected EOF and 3", termsName(p), err, len(got.got))
 		}
 		s.wire = bytes.Clone(wire)
@@ -176,19 +177,19 @@ func TestNobodyPollsInTheMiddleOfAULPDUThatIsPlaced(t *testing.T) {
 	s.wire = bytes.Clone(wire[fpdu.LengthSize+headSize : body])
 	done := make(chan error, 1)
 	go func() { done <- c.Receive(got) }()
-	<-s.waits // for the CRC field
+	nettest.Await(t, s.waits) // for the CRC field
 	s.wire = bytes.Clone(wire[body:])
 	if c.Poll() || len(s.wire) != len(wire)-body {
 		t.Error("somebody polled")
 	}
 	s.resume <- nil
-	<-s.waits
+	nettest.Await(t, s.waits)
 	s.wire = bytes.Clone(wire[ends[0]:])
 	if want = append(want, want[1]); !c.Poll() || s.looks != 1 {
 		t.Errorf("%d looked, expected one, afterwards", s.looks)
 	}
 	s.resume <- nil
-	if err := <-done; err != io.EOF || !slices.EqualFunc(got.got, want, bytes.Equal) {
+	if err := nettest.Await(t, done); err != io.EOF || !slices.EqualFunc(got.got, want, bytes.Equal) {
 		t.Errorf("%v and %d ULPDUs, expected EOF and 3", err, len(got.got))
 	}
 }
@@ -227,7 +228,7 @@ func TestReceiveTellsWhatEndedTheReceptionInPoll(t *testing.T) {
 			t.Errorf("%s: something was handed up afterwards", v.name)
 		}
 		s.resume <- nil
-		if err := <-done; !v.check(err) {
+		if err := nettest.Await(t, done); !v.check(err) {
 			t.Errorf("%s: %v", v.name, err)
 		}
 		if err := c.Receive(&v.sink); !v.check(err) {
@@ -247,7 +248,7 @@ func TestPollKeepsNoBufferOfAReceiveThatRests(t *testing.T) {
 		t.Error("a buffer is kept for nothing")
 	}
 	s.resume <- nil
-	<-done
+	nettest.Await(t, done)
 }
 
 func TestPollAndWaitAreForDirectTransports(t *testing.T) {

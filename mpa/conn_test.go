@@ -12,6 +12,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/weft-rdma/weft/internal/nettest"
 	"github.com/weft-rdma/weft/mpa/internal/fpdu/fpdutest"
 )
 
@@ -75,7 +76,7 @@ func TestULPDUsArriveWholeAndInOrder(t *testing.T) {
 				if err := in.Receive(s); err != io.EOF {
 					t.Errorf("Receive: %v, expected EOF", err)
 				}
-				if err := <-done; err != nil {
+				if err := nettest.Await(t, done); err != nil {
 					t.Error(err)
 				}
 				if len(s.got) != len(want) {
@@ -173,7 +174,7 @@ func TestAResponderSendsNothingBeforeTheFirstFrameOfItsPeer(t *testing.T) {
 		if err := responder.Receive(&collector{refuse: stop}); err != stop {
 			t.Fatal(err)
 		}
-		if err := <-sent; err != nil {
+		if err := nettest.Await(t, sent); err != nil {
 			t.Fatal(err)
 		}
 		go func() {
@@ -190,7 +191,7 @@ func TestAResponderSendsNothingBeforeTheFirstFrameOfItsPeer(t *testing.T) {
 		if want := encode(0, []byte("held"), true, true); !bytes.Equal(buf, want) {
 			t.Errorf("%x was sent, expected %x", buf, want)
 		}
-		if err := <-sent; err != nil || responder.Written() != 1 {
+		if err := nettest.Await(t, sent); err != nil || responder.Written() != 1 {
 			t.Errorf("%v, %d written, expected 1", err, responder.Written())
 		}
 	})
@@ -252,7 +253,7 @@ func TestNothingIsWrittenOnceMemoryIsRevoked(t *testing.T) {
 		if err := NewConn(b, Params{}).Receive(s); err != io.EOF && !errors.Is(err, io.EOF) {
 			t.Error(err)
 		}
-		if err := <-done; err != nil {
+		if err := nettest.Await(t, done); err != nil {
 			t.Error(err)
 		}
 		if len(s.got) != 1 || string(s.got[0]) != "terminate" {
@@ -296,7 +297,7 @@ func TestAFlushThatWaitsTellsOfTheFramesThatHaveLeft(t *testing.T) {
 		if _, err := flushAll(c); err != nil {
 			t.Error(err)
 		}
-		if err := <-read; err != nil || !bytes.Equal(got, wire) {
+		if err := nettest.Await(t, read); err != nil || !bytes.Equal(got, wire) {
 			t.Errorf("%v, or other octets arrived than were appended", err)
 		}
 	})

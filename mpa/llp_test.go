@@ -9,6 +9,8 @@ import (
 	"math/rand/v2"
 	"net"
 	"testing"
+
+	"github.com/weft-rdma/weft/internal/nettest"
 )
 
 // What was appended under a larger MULPDU stays as it is when that shrinks.
@@ -117,7 +119,7 @@ func TestEachULPDUArrivesOnceWithItsLength(t *testing.T) {
 		if err := in.Receive(s); err != io.EOF {
 			t.Fatalf("seed %d: %v", seed, err)
 		}
-		if err := <-failed; err != nil {
+		if err := nettest.Await(t, failed); err != nil {
 			t.Fatal(err)
 		}
 		if len(s.got) != len(want) {
@@ -184,7 +186,7 @@ func TestStreamInErrorTransfersNothingMore(t *testing.T) {
 		if err := in.Reset(); err != nil {
 			t.Fatal(err)
 		}
-		<-sent // with an error or without: it may have left before
+		nettest.Await(t, sent) // with an error or without: it may have left before
 		in.Append([]byte("more"), nil)
 		if drained, err := flushAll(in); drained || err == nil {
 			t.Errorf("drained %t, %v after a reset, expected an error", drained, err)

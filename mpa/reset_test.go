@@ -17,6 +17,8 @@ import (
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"github.com/weft-rdma/weft/internal/nettest"
 )
 
 // unixPair is a connection over a socket that knows no RST.
@@ -58,7 +60,7 @@ func secured(t *testing.T, a, b net.Conn) (client, server net.Conn) {
 	s := tls.Server(b, &tls.Config{Certificates: []tls.Certificate{{Certificate: [][]byte{cert}, PrivateKey: key}}})
 	done := make(chan error, 1)
 	go func() { done <- s.Handshake() }()
-	if err := errors.Join(c.Handshake(), <-done); err != nil {
+	if err := errors.Join(c.Handshake(), nettest.Await(t, done)); err != nil {
 		t.Fatal(err)
 	}
 	return c, s
@@ -98,7 +100,7 @@ func TestAResetIsNoGracefulEnd(t *testing.T) {
 				if err := x.Reset(); err != nil {
 					t.Error(err)
 				}
-				if err := <-end; !hasCode(err, CodeClosed) {
+				if err := nettest.Await(t, end); !hasCode(err, CodeClosed) {
 					t.Errorf("the peer's stream ended with %v, expected code 1", err)
 				}
 				if _, err := a.Write([]byte{0}); err == nil {
@@ -183,7 +185,7 @@ func TestNothingFollowsAReset(t *testing.T) {
 	if err := c.Reset(); err != nil {
 		t.Error(err)
 	}
-	if n := <-read; n != 1 {
+	if n := nettest.Await(t, read); n != 1 {
 		t.Errorf("the peer read %d octets, expected 1", n)
 	}
 }

@@ -8,11 +8,12 @@ import (
 	"io"
 	"net"
 	"os"
-	"runtime"
 	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"github.com/weft-rdma/weft/internal/nettest"
 )
 
 func TestADecisionThatDoesNotComeClosesTheConnection(t *testing.T) {
@@ -136,9 +137,7 @@ func TestAPeerThatIsGoneBeforeTheAnswerIsReported(t *testing.T) {
 			t.Fatal(err)
 		}
 		b.CloseWrite()
-		for checkSilence(a) == nil { // until the end has arrived
-			runtime.Gosched()
-		}
+		nettest.Until(t, func() bool { return checkSilence(a) != nil }) // the end has arrived
 		if _, err := r.Accept(t.Context(), Config{}, nil); !hasCode(err, CodeClosed) || !errors.Is(err, io.EOF) {
 			t.Error(err)
 		}

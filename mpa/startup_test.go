@@ -14,6 +14,8 @@ import (
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"github.com/weft-rdma/weft/internal/nettest"
 )
 
 // A peer is the other end of a connection, in a test's hands.
@@ -242,7 +244,7 @@ func TestMPAStartsWhereStreamingEnds(t *testing.T) {
 		if err := r.CloseWrite(); err != nil {
 			t.Error(err)
 		}
-		if err := <-done; err != nil {
+		if err := nettest.Await(t, done); err != nil {
 			t.Errorf("markers %t: Initiator: %v", markers, err)
 		}
 	}

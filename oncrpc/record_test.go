@@ -10,6 +10,8 @@ import (
 	"strings"
 	"testing"
 	"testing/iotest"
+
+	"github.com/weft-rdma/weft/internal/nettest"
 )
 
 // readAll reads records until there is an error.
@@ -340,7 +342,7 @@ func TestRecordsCrossATCPConnection(t *testing.T) {
 			t.Errorf("record %d is another", i)
 		}
 	}
-	if err := <-done; err != nil {
+	if err := nettest.Await(t, done); err != nil {
 		t.Error(err)
 	}
 }

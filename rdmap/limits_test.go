@@ -3,6 +3,8 @@ package rdmap
 import (
 	"errors"
 	"testing"
+
+	"github.com/weft-rdma/weft/internal/nettest"
 )
 
 // ORD may change while requests are outstanding: no more than the new number is
@@ -55,7 +57,7 @@ func TestIRDChangesUnderRequests(t *testing.T) {
 	if n := len(r.sent()); n != 3 || !r.Idle() {
 		t.Errorf("%d answers left and idle %v, expected 3", n, r.Idle())
 	}
-	<-answered
+	nettest.Await(t, answered)
 	r.SetIRD(0)
 	if err := r.feed(ask(4)); codeOf(t, err) != code(1, 2, 3) {
 		t.Errorf("the request beyond IRD ends with %v, expected 1/2/03", err)

@@ -1,6 +1,10 @@
 package rdmap
 
-import "testing"
+import (
+	"testing"
+
+	"github.com/weft-rdma/weft/internal/nettest"
+)
 
 // Both queues keep the order, tell when they are full, and go round.
 func TestQueuesKeepTheOrderOfRequests(t *testing.T) {
@@ -103,7 +107,7 @@ func TestALimitChangesUnderRequests(t *testing.T) {
 func TestWaitingForTheQueueOfRequestsToBeEmpty(t *testing.T) {
 	var in requestQueue
 	in.init(2)
-	<-in.drained()
+	nettest.Await(t, in.drained())
 	in.push(&request{})
 	in.push(&request{})
 	first, second := in.drained(), in.drained()
@@ -114,6 +118,6 @@ func TestWaitingForTheQueueOfRequestsToBeEmpty(t *testing.T) {
 	default:
 	}
 	in.pop()
-	<-first
-	<-second
+	nettest.Await(t, first)
+	nettest.Await(t, second)
 }

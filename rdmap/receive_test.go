@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/weft-rdma/weft/ddp"
+	"github.com/weft-rdma/weft/internal/nettest"
 )
 
 // invalidating is a message of no octets that asks for the invalidation of 0xdead.
@@ -94,7 +95,7 @@ func TestReadyToReceiveMessageIsTheStreamsOwn(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			r := newRig(t, responder, func(cfg *Config, _ *line) { cfg.RTR, cfg.IRD = c.rtr, 0 })
 			r.take(c.in)
-			<-r.Ready()
+			nettest.Await(t, r.Ready())
 			want(t, "told", r.ulp.told())
 			want(t, "sent", r.sent(), c.sent...)
 			// The next one like it is the peer's ULP's.

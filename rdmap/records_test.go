@@ -9,6 +9,7 @@ import (
 	"testing"
 	"testing/synctest"
 
+	"github.com/weft-rdma/weft/internal/nettest"
 	"github.com/weft-rdma/weft/internal/records"
 )
 
@@ -127,13 +128,13 @@ func TestAStreamOverAnotherLLPClosesGracefully(t *testing.T) {
 		a.send(Operation{Opcode: OpSend, Length: 100})
 		a.Close()
 		a.Kick()
-		if err := <-b.over; err != io.EOF {
+		if err := nettest.Await(t, b.over); err != io.EOF {
 			t.Errorf("the responder's reception ended with %v", err)
 		}
 		wants(t, a, []string{"sent 1"}, b, []string{"delivered Send 100"})
 		b.Close()
 		b.Kick()
-		if err := <-a.over; err != io.EOF {
+		if err := nettest.Await(t, a.over); err != io.EOF {
 			t.Errorf("the initiator's reception ended with %v", err)
 		}
 		if len(a.ended) != 1 || a.ended[0] != nil || len(b.ended) != 1 || b.ended[0] != nil {
@@ -158,14 +159,14 @@ func TestATerminateIsToldOverAnotherLLP(t *testing.T) {
 				a.read()
 				b.read()
 				a.send(tt.op)
-				err := <-b.over
+				err := nettest.Await(t, b.over)
 				if got := codeOf(t, err); got != tt.code {
 					t.Errorf("code %s, want %s", got, tt.code)
 				}
 				b.Terminate(err)
 				b.Kick()
 				var told *TerminateError
-				if err := <-a.over; !errors.As(err, &told) || !told.Remote || codeOf(t, told) != tt.code {
+				if err := nettest.Await(t, a.over); !errors.As(err, &told) || !told.Remote || codeOf(t, told) != tt.code {
 					t.Errorf("the initiator's reception ended with %v, want %s", err, tt.code)
 				}
 			})

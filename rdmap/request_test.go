@@ -2,6 +2,8 @@ package rdmap
 
 import (
 	"testing"
+
+	"github.com/weft-rdma/weft/internal/nettest"
 )
 
 // Operations that most tests send.
@@ -247,7 +249,7 @@ func TestResponderWaitsForTheFirstMessage(t *testing.T) {
 	}
 	r.line.fenced = false // MPA saw a good FPDU
 	r.take(tagged(OpWrite, 0, 0, true, nil))
-	<-r.Ready()
+	nettest.Await(t, r.Ready())
 	want(t, "sent", r.sent(), "Send 0#1+0 1.")
 }
 

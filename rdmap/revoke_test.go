@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/weft-rdma/weft/ddp"
+	"github.com/weft-rdma/weft/internal/nettest"
 )
 
 // stuck is a transport that takes n segments and then none, and Writer that
@@ -152,7 +153,7 @@ func TestTerminateDroppedWithRevokedSegmentsIsSentAgain(t *testing.T) {
 	r := newRig(t, func(_ *Config, l *line) { l.takes = 0 })
 	r.send(writeOf(100))
 	r.Terminate(NewError(RemoteOperation, CodeOpcode, "first"))
-	<-r.out.handoff
+	nettest.Await(t, r.out.handoff)
 	r.out.run(false) // gathers the Terminate, too
 	if n := len(r.line.pending); n != 2 {
 		t.Fatalf("%d segments wait, want a Write and a Terminate", n)

@@ -4,6 +4,8 @@ import (
 	"errors"
 	"sync"
 	"testing"
+
+	"github.com/weft-rdma/weft/internal/nettest"
 )
 
 // Close lets go out what is under way, answers the peer, and then ends the
@@ -144,11 +146,11 @@ func TestStopEndsAllSending(t *testing.T) {
 	}
 	var writer, stop sync.WaitGroup
 	writer.Go(r.Writer)
-	<-entered
+	nettest.Await(t, entered)
 	stop.Go(r.Stop) // waits for Writer to be out of the outgoing half
 	close(leave)
-	stop.Wait()
-	writer.Wait()
+	nettest.AwaitGroup(t, &stop)
+	nettest.AwaitGroup(t, &writer)
 	r.Stop()
 	r.line.broken = nil
 	r.send(sendOf(1))
@@ -168,7 +170,7 @@ func TestOwnerHeedsStop(t *testing.T) {
 		<-r.done // Stop goes on when the owner has left
 	}
 	r.send(sendOf(1), sendOf(1))
-	stop.Wait()
+	nettest.AwaitGroup(t, &stop)
 	want(t, "sent", r.sent(), "Send 0#1+0 1.")
 	if len(r.ended) != 1 || r.ended[0] != errStopped {
 		t.Errorf("ended with %v, want %v", r.ended, errStopped)

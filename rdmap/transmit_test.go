@@ -5,6 +5,8 @@ import (
 	"sync"
 	"testing"
 	"testing/synctest"
+
+	"github.com/weft-rdma/weft/internal/nettest"
 )
 
 // What the transport takes without waiting goes out in the goroutine that
@@ -65,7 +67,7 @@ func TestOperationsCompleteAsTheyLeave(t *testing.T) {
 	}
 	r.line.flush = func() { r.line.takes = 1 }
 	for i, step := range steps {
-		<-r.out.handoff
+		nettest.Await(t, r.out.handoff)
 		r.out.run(false)
 		if n := len(r.line.written); n != i+1 {
 			t.Fatalf("%d segments were sent, want %d", n, i+1)

@@ -29,10 +29,10 @@ func TestCallsComeFromWhereTheirConnectionWasAdmitted(t *testing.T) {
 	c := must(NewClient(ClientConfig{Address: ln.Addr().String()}))(t)
 	reply := must(c.Call(t.Context(), &oncrpc.ClientCall{Call: oncrpc.Call{Prog: exchange.Program, Vers: exchange.Version, Proc: 1}}))(t)
 	reply.Release()
-	if got := <-seen; got != told {
+	if got := nettest.Await(t, seen); got != told {
 		t.Errorf("the call comes from %+v", got)
 	}
 	_ = c.Close()
 	_ = s.server.Close()
-	<-served
+	nettest.Await(t, served)
 }

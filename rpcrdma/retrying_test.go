@@ -27,7 +27,7 @@ func TestWhyACallIsMadeAgainIsTold(t *testing.T) {
 	p.send(wire.Header{XID: m.XID}, exchangeNull(m.XID))
 	checkEnded(t, within(t, "reply", answered), nil)
 	if len(told) != 0 {
-		t.Errorf("told again: %v", <-told)
+		t.Errorf("told again: %v", nettest.Await(t, told))
 	}
 }
 

@@ -258,7 +258,7 @@ func TestAReplyToFetchThatComesAfterTheEndIsNotKept(t *testing.T) {
 	rnic = s.rnic
 	p := s.full()
 	p.send(wire.Header{XID: 3}, exchangeMessage(3, "abcd", nil, 9000))
-	<-entered
+	nettest.Await(t, entered)
 	p.qp.Abort()
 	p.end()
 }

@@ -91,7 +91,7 @@ func TestWhoIgnoresCreditsLosesHisConnectionAlone(t *testing.T) {
 	for i := range 4 + receiveSlack {
 		// Calls beyond the grant are served as long as there is a receive.
 		bad.send(wire.Header{XID: uint32(i + 1)}, callMessage(uint32(i+1), 2, nil))
-		<-entered
+		nettest.Await(t, entered)
 	}
 	good.alive()
 	bad.send(wire.Header{XID: 100}, callMessage(100, 2, nil))

@@ -89,12 +89,12 @@ func TestShutdownThatTakesTooLongEndsAll(t *testing.T) {
 	s := serve(t, ServerConfig{Handler: g})
 	p := s.full()
 	p.send(wire.Header{XID: 1}, callMessage(1, 2, nil))
-	<-g.entered
+	nettest.Await(t, g.entered)
 	ctx, cancel := context.WithCancel(t.Context())
 	done := make(chan error)
 	go func() { done <- s.server.Shutdown(ctx) }()
 	cancel()
-	if err := <-done; !errors.Is(err, context.Canceled) {
+	if err := nettest.Await(t, done); !errors.Is(err, context.Canceled) {
 		t.Errorf("Shutdown: %v", err)
 	}
 	if err := p.end(); !errors.Is(err, ErrServerClosed) {
@@ -123,7 +123,7 @@ func TestServeListensUntilItIsTold(t *testing.T) {
 		t.Fatal(err)
 	}
 	cancel()
-	if err := <-ends; err != context.Canceled {
+	if err := nettest.Await(t, ends); err != context.Canceled {
 		t.Errorf("Serve: %v", err)
 	}
 	peers[0].alive() // connections stay
@@ -133,7 +133,7 @@ func TestServeListensUntilItIsTold(t *testing.T) {
 	}
 	peers[1].alive()
 	_ = s.server.Close()
-	if err := <-ends; err != ErrServerClosed {
+	if err := nettest.Await(t, ends); err != ErrServerClosed {
 		t.Errorf("Serve: %v", err)
 	}
 	if err := dial(two); err == nil {

@@ -31,7 +31,7 @@ func TestCallsGoBackOverTheConnection(t *testing.T) {
 	p := serve(t, ServerConfig{Handler: callBack(backs), ReverseCalls: 2}).full()
 	p.send(wire.Header{XID: 1}, callMessage(1, 2, nil))
 	p.next()
-	back := <-backs
+	back := nettest.Await(t, backs)
 	results := make(chan string, 2)
 	for _, arg := range []string{"aaaa", "bbbb"} {
 		go func() {
@@ -61,7 +61,7 @@ func TestCallsGoBackOverTheConnection(t *testing.T) {
 		reply := oncrpc.Reply{XID: m.XID}
 		b, _ := reply.Append(nil)
 		p.send(wire.Header{XID: m.XID, Credits: 1}, b, bytes.ToUpper(m.payload[args:]))
-		if got := <-results; got != "AAAA" && got != "BBBB" {
+		if got := nettest.Await(t, results); got != "AAAA" && got != "BBBB" {
 			t.Errorf("%d: got %q", i, got)
 		}
 	}
@@ -74,7 +74,7 @@ func TestCallsBackEndWithTheConnection(t *testing.T) {
 	p := serve(t, ServerConfig{Handler: callBack(backs), ReverseCalls: 2}).full()
 	p.send(wire.Header{XID: 1}, callMessage(1, 2, nil))
 	p.next()
-	back := <-backs
+	back := nettest.Await(t, backs)
 	over := make(chan error)
 	go func() {
 		_, err := back.Call(t.Context(), &oncrpc.ClientCall{MaxReply: 24})
@@ -82,7 +82,7 @@ func TestCallsBackEndWithTheConnection(t *testing.T) {
 	}()
 	p.next()
 	p.qp.Abort()
-	if err := <-over; err == nil {
+	if err := nettest.Await(t, over); err == nil {
 		t.Error("a call to a peer that is gone succeeded")
 	}
 	p.end()
@@ -98,7 +98,7 @@ func TestCreditsOfUnknownDirectionAreIgnored(t *testing.T) {
 	p := serve(t, ServerConfig{Handler: callBack(backs), ReverseCalls: 2}).full()
 	p.send(wire.Header{XID: 1}, callMessage(1, 2, nil))
 	p.next()
-	back := <-backs
+	back := nettest.Await(t, backs)
 	over := make(chan error)
 	for range 2 {
 		go func() {
@@ -119,7 +119,7 @@ func TestCreditsOfUnknownDirectionAreIgnored(t *testing.T) {
 		reply := oncrpc.Reply{XID: m.XID}
 		b, _ := reply.Append(nil)
 		p.send(wire.Header{XID: m.XID, Credits: 1}, b)
-		if err := <-over; err != nil {
+		if err := nettest.Await(t, over); err != nil {
 			t.Error(err)
 		}
 	}
@@ -134,7 +134,7 @@ func TestCallsBackHaveNoChunks(t *testing.T) {
 	p := serve(t, ServerConfig{Handler: callBack(backs), ReverseCalls: 2}).connect(nil, verbs.QPConfig{IRD: 8, ORD: 8})
 	p.send(wire.Header{XID: 1}, callMessage(1, 2, nil))
 	p.next()
-	back := <-backs
+	back := nettest.Await(t, backs)
 	if _, err := back.Call(t.Context(), &oncrpc.ClientCall{Args: [][]byte{make([]byte, 2000)}, MaxReply: 24}); err == nil {
 		t.Error("a long call was sent")
 	}
@@ -147,7 +147,7 @@ func TestWithoutReverseThereIsNoWayBack(t *testing.T) {
 	p := serve(t, ServerConfig{Handler: callBack(backs)}).full()
 	p.send(wire.Header{XID: 1}, callMessage(1, 2, nil))
 	p.next()
-	if back := <-backs; back != nil {
+	if back := nettest.Await(t, backs); back != nil {
 		t.Errorf("Back is %v", back)
 	}
 }

@@ -290,7 +290,7 @@ func TestACallThatComesTwiceIsExecutedOnce(t *testing.T) {
 	})
 	p := serve(t, ServerConfig{Handler: handler}).full()
 	p.send(wire.Header{XID: 2}, callMessage(2, 2, nil))
-	<-entered
+	nettest.Await(t, entered)
 	p.send(wire.Header{XID: 2}, callMessage(2, 2, nil))
 	p.alive()
 	close(leave)

@@ -28,7 +28,7 @@ func TestCallsComeFromWhereTheirConnectionWasAdmitted(t *testing.T) {
 	for xid := range uint32(2) {
 		p.send(callOf(xid, "args"))
 		p.expect(replyOf(xid, "args"))
-		if got := <-seen; got != told {
+		if got := nettest.Await(t, seen); got != told {
 			t.Errorf("call %d comes from %+v", xid, got)
 		}
 	}
@@ -48,7 +48,7 @@ func TestWhoIsNotAdmittedIsNotReadFrom(t *testing.T) {
 	})
 	p, done := serveOne(t, s)
 	p.send(callOf(1, "args"))
-	if err := <-done; !errors.Is(err, refused) {
+	if err := nettest.Await(t, done); !errors.Is(err, refused) {
 		t.Errorf("the connection ended with %v", err)
 	}
 	if got := p.receive(); got != nil || len(seen) > 0 {
@@ -73,12 +73,12 @@ func TestCallsComeFromTheirAddressIfNobodyLooked(t *testing.T) {
 	if _, err := nc.Write(callOf(1, "args")); err != nil {
 		t.Fatal(err)
 	}
-	if o := <-seen; o == nil || !o.Local || o.User != nil || o.Addr.String() != nc.LocalAddr().String() {
+	if o := nettest.Await(t, seen); o == nil || !o.Local || o.User != nil || o.Addr.String() != nc.LocalAddr().String() {
 		t.Errorf("a datagram of %v comes from %+v", nc.LocalAddr(), o)
 	}
 	p, _ := serveOne(t, s)
 	p.send(callOf(2, "args"))
-	if o := <-seen; o == nil || o.Local || o.Addr.IsValid() {
+	if o := nettest.Await(t, seen); o == nil || o.Local || o.Addr.IsValid() {
 		t.Errorf("a call without an address comes from %+v", o)
 	}
 	p.expect(replyOf(2, "args"))

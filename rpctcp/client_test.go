@@ -339,14 +339,14 @@ func TestCallsGoBothWays(t *testing.T) {
 		answers = append(answers, call(context.Background(), c, "args"))
 	}
 	for _, answer := range answers {
-		(<-answer).want(t, "argsback", nil)
+		nettest.Await(t, answer).want(t, "argsback", nil)
 	}
 	c.Close()
-	<-done
+	nettest.Await(t, done)
 	if err := backs[0].Close(); err != nil {
 		t.Error(err)
 	}
-	if r := <-call(context.Background(), backs[0], "args"); r.err == nil || !strings.Contains(r.err.Error(), "connection lost") {
+	if r := nettest.Await(t, call(context.Background(), backs[0], "args")); r.err == nil || !strings.Contains(r.err.Error(), "connection lost") {
 		t.Errorf("a call back after the connection's end returned %v", r.err)
 	}
 }

@@ -11,6 +11,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/weft-rdma/weft/internal/nettest"
 	"github.com/weft-rdma/weft/iwarptest"
 	"github.com/weft-rdma/weft/oncrpc"
 )
@@ -108,7 +109,7 @@ func comeThrough(t *testing.T, seed uint64) {
 			}
 		})
 	}
-	callers.Wait()
+	nettest.AwaitGroup(t, &callers)
 	c.Close()
-	serving.Wait()
+	nettest.AwaitGroup(t, &serving)
 }

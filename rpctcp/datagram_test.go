@@ -70,7 +70,7 @@ func TestDatagramsAreAnswered(t *testing.T) {
 	if err := s.Shutdown(context.Background()); err != nil {
 		t.Error(err)
 	}
-	if err := <-done; !errors.Is(err, ErrServerClosed) {
+	if err := nettest.Await(t, done); !errors.Is(err, ErrServerClosed) {
 		t.Errorf("ServePacket returned %v, want %v", err, ErrServerClosed)
 	}
 }

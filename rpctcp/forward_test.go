@@ -34,7 +34,7 @@ func testForwarding(t *testing.T, c oncrpc.Caller, p *peer) {
 	t.Helper()
 	first := forward(context.Background(), c, 99)
 	p.expect(callOf(99, "args"))
-	(<-forward(context.Background(), c, 99)).want(t, "", oncrpc.ErrXIDInUse)
+	nettest.Await(t, forward(context.Background(), c, 99)).want(t, "", oncrpc.ErrXIDInUse)
 	own := call(context.Background(), c, "args") // whose XID is another
 	xid := p.xid()
 	refusal := oncrpc.ReplyTo(99, &oncrpc.AcceptError{Stat: oncrpc.ProgUnavail})
@@ -44,15 +44,15 @@ func testForwarding(t *testing.T, c oncrpc.Caller, p *peer) {
 		t.Fatal(err)
 	}
 	p.send(b)
-	(<-first).want(t, string(b), nil)
+	nettest.Await(t, first).want(t, string(b), nil)
 	p.send(replyOf(xid, "results."))
-	(<-own).want(t, "results.", nil)
+	nettest.Await(t, own).want(t, "results.", nil)
 
 	// The XID is free again.
 	again := forward(context.Background(), c, 99)
 	p.expect(callOf(99, "args"))
 	p.send(replyOf(99, "results."))
-	(<-again).want(t, string(replyOf(99, "results.")), nil)
+	nettest.Await(t, again).want(t, string(replyOf(99, "results.")), nil)
 }
 
 func TestForwardedCallsKeepTheirXIDsAndGetAnyReply(t *testing.T) {
@@ -121,15 +121,15 @@ func TestConnectionsComeFromOnePort(t *testing.T) {
 
 	next := newClient(t, ClientConfig{Address: ln.Addr().String(), KeepPort: true, LocalPort: c.LocalPort()})
 	nc = accept(next)
-	first := <-ports
-	if second, third := <-ports, <-ports; first != second || first != third || first != c.LocalPort() || first != next.LocalPort() {
+	first := nettest.Await(t, ports)
+	if second, third := nettest.Await(t, ports), nettest.Await(t, ports); first != second || first != third || first != c.LocalPort() || first != next.LocalPort() {
 		t.Errorf("connections from ports %d, %d and %d, the clients say %d and %d", first, second, third, c.LocalPort(), next.LocalPort())
 	}
 
 	// One that is in use is no obstacle.
 	other := newClient(t, ClientConfig{Address: ln.Addr().String(), KeepPort: true, LocalPort: first})
 	third := accept(other)
-	if got := <-ports; got == first || got != other.LocalPort() {
+	if got := nettest.Await(t, ports); got == first || got != other.LocalPort() {
 		t.Errorf("a connection from port %d, which is in use, and the client says %d", got, other.LocalPort())
 	}
 	for c, nc := range map[*Client]*net.TCPConn{next: nc, other: third} {

@@ -67,12 +67,12 @@ func TestMemoryThatFaultsEndsItsCallAlone(t *testing.T) {
 		}
 	}
 	close(stop)
-	if err := <-others; err != nil {
+	if err := nettest.Await(t, others); err != nil {
 		t.Errorf("another call: %v", err)
 	}
 	c.Close()
 	s.Close()
-	<-done
+	nettest.Await(t, done)
 }
 
 // A reply that the server cannot read costs the connection, and no other.
@@ -91,10 +91,10 @@ func TestAReplyThatCannotBeReadEndsItsConnectionAlone(t *testing.T) {
 	other, otherDone := serveOne(t, s)
 	one.send(callOf(0, "\x00\x00\x00\x01"))
 	one.drain()
-	<-oneDone
+	nettest.Await(t, oneDone)
 	other.send(callOf(1, "\x00\x00\x00\x00"))
 	other.expect(replyOf(1, "\x00\x00\x00\x00"))
 	other.Close()
-	<-otherDone
+	nettest.Await(t, otherDone)
 	one.Close()
 }

@@ -45,7 +45,7 @@ func TestCallsAreAnsweredOverTCP(t *testing.T) {
 			if err := s.Shutdown(context.Background()); err != nil {
 				t.Error(err)
 			}
-			if err := <-done; !errors.Is(err, ErrServerClosed) {
+			if err := nettest.Await(t, done); !errors.Is(err, ErrServerClosed) {
 				t.Errorf("Serve returned %v, want %v", err, ErrServerClosed)
 			}
 			if err := s.Serve(context.Background(), ln); !errors.Is(err, ErrServerClosed) {
@@ -74,7 +74,7 @@ func TestACallCutAtAnyOctetLeavesNothing(t *testing.T) {
 			}
 			_, _ = p.Write(whole)
 			p.drain()
-			err := <-done
+			err := nettest.Await(t, done)
 			if good := !reset && (n == 0 || n == len(whole)); good != (err == nil) {
 				t.Errorf("cut after %d octets, by reset %v: the connection ended with %v", n, reset, err)
 			}
@@ -108,7 +108,7 @@ func TestWhatIsNoCallEndsTheConnection(t *testing.T) {
 			other, _ := serveOne(t, s)
 			_, _ = io.WriteString(p, c.sent)
 			p.drain()
-			if err := <-done; !errors.Is(err, c.want) {
+			if err := nettest.Await(t, done); !errors.Is(err, c.want) {
 				t.Errorf("the connection ended with %v, want %v", err, c.want)
 			}
 			other.send(callOf(2, "args"))
@@ -169,7 +169,7 @@ func TestAHandlerIsToldAllOfACall(t *testing.T) {
 	first.expect(replyOf(2, "1st2"))
 	second.send(callOf(1, "2nd1"))
 	second.expect(replyOf(1, "2nd1"))
-	a, b, c := <-calls, <-calls, <-calls
+	a, b, c := nettest.Await(t, calls), nettest.Await(t, calls), nettest.Await(t, calls)
 	if a.session != b.session || a.session == c.session || a.network != "tcp" || a.args != "1st1" {
 		t.Errorf("the handler saw %v, %v, %v", a, b, c)
 	}
@@ -180,7 +180,7 @@ func TestAHandlerIsToldAllOfACall(t *testing.T) {
 	}
 	first.Close()
 	for range 2 {
-		if <-over != a.session {
+		if nettest.Await(t, over) != a.session {
 			t.Error("the end of another session was told")
 		}
 	}
@@ -219,11 +219,11 @@ func TestOnlyThoseAllowedAreServed(t *testing.T) {
 			t.Errorf("received %d octets", n)
 		}
 	}
-	if line := <-log; !strings.Contains(line, "not allowed") {
+	if line := nettest.Await(t, log); !strings.Contains(line, "not allowed") {
 		t.Errorf("the log says %q", line)
 	}
 	s.Close()
-	serve.Wait()
+	nettest.AwaitGroup(t, &serve)
 }
 
 // lines takes what a logger writes, a line at a time.
@@ -298,10 +298,10 @@ func TestTheEndOfTheContextCutsOff(t *testing.T) {
 	c := newClient(t, ClientConfig{Address: ln.Addr().String(), Attempts: 1})
 	answer := call(context.Background(), c, "args")
 	cancel()
-	if err := <-done; !errors.Is(err, context.Canceled) {
+	if err := nettest.Await(t, done); !errors.Is(err, context.Canceled) {
 		t.Errorf("Serve returned %v", err)
 	}
-	if r := <-answer; r.err == nil {
+	if r := nettest.Await(t, answer); r.err == nil {
 		t.Errorf("the call returned %q", r.results)
 	}
 }
@@ -316,9 +316,9 @@ func TestAPeerThatHasGoneEndsItsHandlers(t *testing.T) {
 	})})
 	p, done := serveOne(t, s)
 	p.send(callOf(1, "args"))
-	<-inside
+	nettest.Await(t, inside)
 	p.Close()
-	<-done
+	nettest.Await(t, done)
 }
 
 // temporary is an error of Accept that passes.

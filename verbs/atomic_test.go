@@ -9,6 +9,7 @@ import (
 	"unsafe"
 
 	"github.com/weft-rdma/weft/cm"
+	"github.com/weft-rdma/weft/internal/nettest"
 	"github.com/weft-rdma/weft/verbs"
 )
 
@@ -91,7 +92,7 @@ func TestAtomicsOfManyStreamsLoseNoUpdate(t *testing.T) {
 				own = append(own, atomic.AddUint64(target, 1)-1)
 			}
 		})
-		wg.Wait()
+		nettest.AwaitGroup(t, &wg)
 		found = append(found, own...)
 		for i := range streams * each {
 			found = append(found, a.word(8*i))

@@ -3,6 +3,7 @@ package verbs_test
 import (
 	"testing"
 
+	"github.com/weft-rdma/weft/internal/nettest"
 	"github.com/weft-rdma/weft/verbs"
 )
 
@@ -49,6 +50,6 @@ func TestBurstsCompleteAndArriveInOrder(t *testing.T) {
 				polled++
 			}
 		}
-		<-done
+		nettest.Await(t, done)
 	})
 }

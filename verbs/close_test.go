@@ -100,7 +100,7 @@ func TestCloseWaitsForWhatIsPostedMeanwhile(t *testing.T) {
 				posted <- n
 			}()
 			check(t, a.qp.Close(t.Context())) // gracefully, whenever that was
-			n := <-posted
+			n := nettest.Await(t, posted)
 			a.qp.Abort() // what came so late that the queue pair was Idle again is held
 			flushed := false
 			for _, wc := range take(t, a.sendCQ, n) {
@@ -387,7 +387,7 @@ func TestManyMayEndAQueuePairAtOnce(t *testing.T) {
 			for i := range ends {
 				wg.Go(ends[(i+round)%len(ends)])
 			}
-			wg.Wait()
+			nettest.AwaitGroup(t, &wg)
 			if _, err := b.qp.WaitState(t.Context(), verbs.Error, verbs.Idle); err != nil {
 				t.Fatal(err)
 			}
@@ -413,7 +413,7 @@ func TestManyMayEndAQueuePairAtOnce(t *testing.T) {
 				})
 			}
 			wg.Go(func() { check(t, b.rnic.Close()) })
-			wg.Wait()
+			nettest.AwaitGroup(t, &wg)
 			if destroyed != 1 {
 				t.Fatalf("destroyed %d times", destroyed)
 			}

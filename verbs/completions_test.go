@@ -5,6 +5,7 @@ import (
 	"sync"
 	"testing"
 
+	"github.com/weft-rdma/weft/internal/nettest"
 	"github.com/weft-rdma/weft/verbs"
 )
 
@@ -70,7 +71,7 @@ func TestALoopEndsWithItsContextAndWithTheCQ(t *testing.T) {
 	for wc := range cq.Completions(t.Context()) {
 		t.Errorf("completion %d", wc.ID)
 	}
-	check(t, <-destroyed)
+	check(t, nettest.Await(t, destroyed))
 	_, err := cq.PollOne()
 	wantError(t, err, verbs.ErrCQ)
 	for range new(verbs.UserCQ).Completions(t.Context()) {
@@ -99,7 +100,7 @@ func TestLoopsShareTheCompletions(t *testing.T) {
 		})
 	}
 	s.flush(1, all)
-	loops.Wait()
+	nettest.AwaitGroup(t, &loops)
 	for id, n := range seen {
 		if n != 1 {
 			t.Errorf("completion %d came %d times", id, n)

@@ -212,7 +212,7 @@ func TestEachCompletionGoesToOneOfManyWaiters(t *testing.T) {
 			}
 		})
 	}
-	wg.Wait()
+	nettest.AwaitGroup(t, &wg)
 	for id := range seen {
 		if n := seen[id].Load(); n != 1 {
 			t.Errorf("completion %d came %d times", id, n)
@@ -240,7 +240,7 @@ func TestOneCompletionWakesOneWaiterAndTheOthersWaitOn(t *testing.T) {
 	}
 	for i := range uint64(waiters) {
 		check(t, qp.PostSend(verbs.SendWR{ID: i, Op: verbs.OpSend}))
-		if got := <-took; got != i {
+		if got := nettest.Await(t, took); got != i {
 			t.Errorf("completion %d, expected %d", got, i)
 		}
 	}
@@ -275,7 +275,7 @@ func TestSpinningWaitFindsACompletion(t *testing.T) {
 	ended := make(chan error, 1)
 	go func() { ended <- cq.Wait(t.Context()) }()
 	check(t, qp.PostSend(verbs.SendWR{ID: 1, Op: verbs.OpSend}))
-	check(t, <-ended)
+	check(t, nettest.Await(t, ended))
 	wantDone(t, cq, done{1, verbs.Flushed})
 }
 
@@ -307,7 +307,7 @@ func TestOneOfManyDestroysACQ(t *testing.T) {
 				t.Error(err)
 			}
 		})
-		wg.Wait()
+		nettest.AwaitGroup(t, &wg)
 		if err := cq.Destroy(); err == nil {
 			destroyed.Add(1)
 		}

@@ -153,9 +153,9 @@ func TestResizingACQUnderLoadLosesNothing(t *testing.T) {
 		next[wc.QPNum]++
 		credits[wc.QPNum] <- struct{}{}
 	}
-	working.Wait()
+	nettest.AwaitGroup(t, &working)
 	close(stop)
-	resizer.Wait()
+	nettest.AwaitGroup(t, &resizer)
 	wantNone(t, cq)
 	s.wantEvents() // none
 	if st := cq.Stats(); st.Lost != 0 || st.Flushed != posters*each {
@@ -274,7 +274,7 @@ func TestAFailedCQEndsItsQueuePairsAndNoOthers(t *testing.T) {
 		go func() { waited <- broken.Wait(t.Context()) }()
 		_, err := a.pd.CreateQP(verbs.QPConfig{SendCQ: a.sendCQ, RecvCQ: broken})
 		for name, err := range map[string]error{
-			"poll": failure(broken.PollOne()), "wait": <-waited, "again": broken.Fail(), "create QP": err,
+			"poll": failure(broken.PollOne()), "wait": nettest.Await(t, waited), "again": broken.Fail(), "create QP": err,
 			"notify": broken.RequestNotify(verbs.NotifyNext), "resize": failure(broken.Resize(50)), "query": failure(broken.Query()),
 		} {
 			if !errors.Is(err, verbs.ErrCQ) {

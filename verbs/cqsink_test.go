@@ -4,6 +4,7 @@ import (
 	"testing"
 
 	"github.com/weft-rdma/weft/cm"
+	"github.com/weft-rdma/weft/internal/nettest"
 	"github.com/weft-rdma/weft/verbs"
 )
 
@@ -40,12 +41,12 @@ func TestASinkTakesCompletionsAndFreesTheirPlaces(t *testing.T) {
 				send.Flags = 0 // no completion, and its place is freed by the next
 			}
 			check(t, from.PostSend(send))
-			wc := <-received
+			wc := nettest.Await(t, received)
 			if wc.ID != 100+i || wc.Bytes != uint32(i) || wc.QPNum != to.Num() || wc.QP != to || wc.Err() != nil {
 				t.Fatalf("receive %d completed as %+v", i, wc)
 			}
 			if i%2 == 1 {
-				if wc := <-sent; wc.ID != i || wc.Op != verbs.OpSend || wc.QPNum != from.Num() {
+				if wc := nettest.Await(t, sent); wc.ID != i || wc.Op != verbs.OpSend || wc.QPNum != from.Num() {
 					t.Fatalf("send %d completed as %+v", i, wc)
 				}
 			}
@@ -60,7 +61,7 @@ func TestASinkIsGivenTheReasonOfAnError(t *testing.T) {
 	s := newSide(t, verbs.QPConfig{})
 	cq, got := s.sunk(1)
 	check(t, s.flusher(verbs.QPConfig{SendCQ: cq}).PostSend(verbs.SendWR{ID: 7, Op: verbs.OpSend}))
-	if wc := <-got; wc.Status != verbs.Flushed || wc.Err() == nil || wc.ID != 7 {
+	if wc := nettest.Await(t, got); wc.Status != verbs.Flushed || wc.Err() == nil || wc.ID != 7 {
 		t.Errorf("the completion is %+v: %v", wc, wc.Err())
 	}
 }
@@ -77,7 +78,7 @@ func TestASinkWithoutRoomIsAnOverflow(t *testing.T) {
 		check(t, from.PostSend(a.send(i, 0, 8)))
 	}
 	reach(t, from, verbs.Error)
-	if wc := <-got; wc.ID != 0 || wc.Status != verbs.Success {
+	if wc := nettest.Await(t, got); wc.ID != 0 || wc.Status != verbs.Success {
 		t.Errorf("the completion before the overflow is %+v", wc)
 	}
 	a.wantEvents(verbs.EventCQOverflow, verbs.EventCQSQ)

@@ -94,7 +94,7 @@ func liveAndDie(t *testing.T, a, b *side, rng *rand.Rand, round int) bool {
 		}
 		death()
 	})
-	wg.Wait()
+	nettest.AwaitGroup(t, &wg)
 	ok := true
 	for i := range workers {
 		ok = workers[i].settle() && ok

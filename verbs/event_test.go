@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"github.com/weft-rdma/weft/cm"
+	"github.com/weft-rdma/weft/internal/nettest"
 	"github.com/weft-rdma/weft/rdmap"
 	"github.com/weft-rdma/weft/verbs"
 )
@@ -65,11 +66,11 @@ func TestAnEventGoesToTheHandlerOfItsTime(t *testing.T) {
 		<-release
 	})
 	overflow()
-	<-busy
+	nettest.Await(t, busy)
 	s.rnic.SetAsyncHandler(func(e verbs.Event) { told <- e.CQ })
 	cq := overflow()
 	close(release)
-	if got := <-told; got != cq {
+	if got := nettest.Await(t, told); got != cq {
 		t.Error("another CQ's event")
 	}
 }
@@ -121,7 +122,7 @@ func TestAnEventIsToldAfterItsStateWasEntered(t *testing.T) {
 				})
 				w.connect(t, b.qp, a.qp, cm.Params{}) // b may send at once
 				tt.end(b)
-				<-handled
+				nettest.Await(t, handled)
 			})
 		}
 	})

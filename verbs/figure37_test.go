@@ -4,6 +4,7 @@ import (
 	"math"
 	"testing"
 
+	"github.com/weft-rdma/weft/internal/nettest"
 	"github.com/weft-rdma/weft/memory"
 )
 
@@ -79,7 +80,7 @@ func TestTheEventsAreThoseOfFigure37(t *testing.T) {
 			t.Errorf("event %d is %q of a %v, expected %q of a %v", id, id, id.Resource(), w.name, w.resource)
 		}
 		r.raise(Event{ID: id})
-		if e := <-told; e.ID != id || e.Resource != w.resource || e.RNIC != r {
+		if e := nettest.Await(t, told); e.ID != id || e.Resource != w.resource || e.RNIC != r {
 			t.Errorf("told of %v: %+v", id, e)
 		}
 	}

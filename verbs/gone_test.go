@@ -119,7 +119,7 @@ func TestAnRNICThatFailsCanOnlyBeClosed(t *testing.T) {
 				t.Errorf("the peer was told %v, expected 0/2/08", qp.Err())
 			}
 		}
-		wantError(t, <-waited, verbs.ErrRNIC)
+		wantError(t, nettest.Await(t, waited), verbs.ErrRNIC)
 		wantGone(t, append(objects, idle), append(notVerbs, "RNIC.Close")...)
 		if n := a.sendCQ.Poll(make([]verbs.WC, 3)); n != 0 {
 			t.Errorf("a CQ gave %d completions", n)

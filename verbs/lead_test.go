@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/weft-rdma/weft/cm"
+	"github.com/weft-rdma/weft/internal/nettest"
 	"github.com/weft-rdma/weft/verbs"
 )
 
@@ -29,17 +30,17 @@ func waiting(t *testing.T, ctx context.Context, a, b *side) <-chan error {
 	for i := uint64(0); ; i++ {
 		result := make(chan error, 1)
 		go func() { result <- a.recvCQ.Wait(ctx) }()
-		waits, leads, may := a.recvCQ.Waiting()
-		for !waits {
-			runtime.Gosched()
+		var leads, may bool
+		nettest.Until(t, func() (waits bool) {
 			waits, leads, may = a.recvCQ.Waiting()
-		}
+			return waits
+		})
 		if leads || !may {
 			return result
 		}
 		check(t, a.qp.PostRecv(verbs.RecvWR{ID: i}))
 		check(t, b.qp.PostSend(b.send(i, 0, 0)))
-		check(t, <-result)
+		check(t, nettest.Await(t, result))
 		wantDone(t, a.recvCQ, done{i, verbs.Success})
 		wantDone(t, b.sendCQ, done{i, verbs.Success})
 	}
@@ -82,7 +83,7 @@ func TestAWaitInTheReadersPlaceEnds(t *testing.T) {
 			defer cancel()
 			result := waiting(t, ctx, a, b)
 			v.end(t, a, b, cancel)
-			wantError(t, <-result, v.want)
+			wantError(t, nettest.Await(t, result), v.want)
 			var wcs [2]verbs.WC
 			if n := a.recvCQ.Poll(wcs[:]); n != v.left {
 				t.Errorf("%d completions, expected %d", n, v.left)
@@ -104,9 +105,9 @@ func TestAllWhoWaitAreWoken(t *testing.T) {
 	for i := range uint64(1 + others) {
 		check(t, b.qp.PostSend(b.send(i, 0, 0)))
 	}
-	check(t, <-first)
+	check(t, nettest.Await(t, first))
 	for range others {
-		check(t, <-results)
+		check(t, nettest.Await(t, results))
 	}
 	for i := range uint64(1 + others) {
 		wantDone(t, a.recvCQ, done{i, verbs.Success})
@@ -119,7 +120,7 @@ func TestThePeerIsAnsweredWhileTheConsumerDoesSomethingElse(t *testing.T) {
 	result := waiting(t, context.Background(), a, b)
 	check(t, a.qp.PostRecv(verbs.RecvWR{}))
 	check(t, b.qp.PostSend(b.send(0, 0, 0)))
-	check(t, <-result)
+	check(t, nettest.Await(t, result))
 	for i := range uint64(10) {
 		b.post(b.read(1+i, a, 0, 100))
 	}
@@ -137,8 +138,8 @@ func TestBothQueuesOfAQueuePairAreWaitedFor(t *testing.T) {
 		go func() { received <- a.recvCQ.Wait(ctx) }()
 		a.post(a.read(i, b, 0, 10))
 		check(t, b.qp.PostSend(b.send(i, 0, 0)))
-		check(t, <-sent)
-		check(t, <-received)
+		check(t, nettest.Await(t, sent))
+		check(t, nettest.Await(t, received))
 		wantDone(t, a.sendCQ, done{i, verbs.Success})
 		wantDone(t, a.recvCQ, done{i, verbs.Success})
 		wantDone(t, b.sendCQ, done{i, verbs.Success})
@@ -151,12 +152,13 @@ func TestAnotherConnectionEndsTheWaitInTheReadersPlace(t *testing.T) {
 	result := waiting(t, context.Background(), a, b)
 	other, peer := a.newQP(verbs.QPConfig{}), newSide(t, verbs.QPConfig{})
 	wires[0].connect(t, peer.qp, other, cm.Params{})
-	for _, leads, _ := a.recvCQ.Waiting(); leads; _, leads, _ = a.recvCQ.Waiting() {
-		runtime.Gosched()
-	}
+	nettest.Until(t, func() bool {
+		_, leads, _ := a.recvCQ.Waiting()
+		return !leads
+	})
 	check(t, a.qp.PostRecv(verbs.RecvWR{ID: 7}))
 	check(t, b.qp.PostSend(b.send(0, 0, 0)))
-	check(t, <-result)
+	check(t, nettest.Await(t, result))
 	wantDone(t, a.recvCQ, done{7, verbs.Success})
 }
 
@@ -167,7 +169,7 @@ func TestWhoWaitsBrieflyDoesNotTakeTheReadersPlace(t *testing.T) {
 		led := waiting(t, context.Background(), a, b) // so that the place can be taken
 		check(t, a.qp.PostRecv(verbs.RecvWR{}))
 		check(t, b.qp.PostSend(b.send(0, 0, 0)))
-		check(t, <-led)
+		check(t, nettest.Await(t, led))
 		wantDone(t, a.recvCQ, done{0, verbs.Success})
 		wantDone(t, b.sendCQ, done{0, verbs.Success})
 		ctx, cancel := context.WithTimeout(context.Background(), 2*time.Millisecond)

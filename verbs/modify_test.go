@@ -303,7 +303,7 @@ func TestQueuesAreResizedUnderWork(t *testing.T) {
 				done++
 			}
 		}
-		<-receiver
+		nettest.Await(t, receiver)
 		a.wantEvents()
 		b.wantEvents()
 	})

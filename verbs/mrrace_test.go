@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/weft-rdma/weft/cm"
+	"github.com/weft-rdma/weft/internal/nettest"
 	"github.com/weft-rdma/weft/memory"
 	"github.com/weft-rdma/weft/verbs"
 )
@@ -90,11 +91,11 @@ func TestTakingAWindowBackEndsAllUseOfTheMemory(t *testing.T) {
 						b.post(bind(1, bd))
 						wantDone(t, b.sendCQ, done{1, verbs.Success})
 						ended, count := a.busy(op, func() verbs.Remote { return verbs.Remote{STag: bd.Window} }, size)
-						for after := rand.Int32N(60); count.Load() < after; runtime.Gosched() {
-						}
+						after := rand.Int32N(60)
+						nettest.Until(t, func() bool { return count.Load() >= after })
 						tt.take(t, b, mw)
 						wantMine(mine)
-						<-ended
+						nettest.Await(t, ended)
 						reach(t, b.qp, verbs.Error)
 						untouched(t, mine)
 						check(t, mr.Deallocate())
@@ -133,8 +134,8 @@ func TestReregisteringUnderAPeerLeavesTheOldMemoryAlone(t *testing.T) {
 					mr := must(b.pd.Register(bufs[0], allRights))(t)
 					w.connect(t, a.qp, b.qp, cm.Params{})
 					ended, count := a.busy(op, func() verbs.Remote { return mr.Remote(0) }, size)
-					for after := rand.Int32N(20); count.Load() < after; runtime.Gosched() {
-					}
+					after := rand.Int32N(20)
+					nettest.Until(t, func() bool { return count.Load() >= after })
 					rounds := 0
 					for alive := true; alive && rounds < 200; rounds++ {
 						check(t, mr.Reregister(b.pd, verbs.MRConfig{Buf: bufs[(rounds+1)%2], Access: allRights}))
@@ -148,7 +149,7 @@ func TestReregisteringUnderAPeerLeavesTheOldMemoryAlone(t *testing.T) {
 						}
 					}
 					check(t, mr.Deallocate())
-					<-ended
+					nettest.Await(t, ended)
 					reach(t, b.qp, verbs.Error)
 					for _, e := range b.recorded() {
 						switch e.ID {

@@ -198,7 +198,7 @@ func TestACompletionHandlerMayUseEveryVerb(t *testing.T) {
 				check(t, b.qp.PostRecv(verbs.RecvWR{SGL: []verbs.SGE{b.mr.SGE(0, 10)}}))
 				check(t, cq.RequestNotify(verbs.NotifyNext))
 				a.post(a.send(1, 0, 10))
-				<-used
+				nettest.Await(t, used)
 			})
 		})
 	}

@@ -45,9 +45,9 @@ func TestEventsAreLoggedWithThePeer(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	join(t, a.qp, b.qp, nc, <-accepted, cm.Params{})
+	join(t, a.qp, b.qp, nc, nettest.Await(t, accepted), cm.Params{})
 	b.qp.Abort()
-	if got, want := <-log, ln.Addr().String(); got != want {
+	if got, want := nettest.Await(t, log), ln.Addr().String(); got != want {
 		t.Errorf("an event was logged with the peer %q, want %q", got, want)
 	}
 }

@@ -9,6 +9,7 @@ import (
 	"sync/atomic"
 	"testing"
 
+	"github.com/weft-rdma/weft/internal/nettest"
 	"github.com/weft-rdma/weft/verbs"
 )
 
@@ -69,5 +70,5 @@ func TestReceivesStayInOrderWhileTheirQueueIsResized(t *testing.T) {
 		}
 	}
 	over.Store(true)
-	wg.Wait()
+	nettest.AwaitGroup(t, &wg)
 }

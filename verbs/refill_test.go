@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"github.com/weft-rdma/weft/cm"
+	"github.com/weft-rdma/weft/internal/nettest"
 	"github.com/weft-rdma/weft/rdmap"
 	"github.com/weft-rdma/weft/verbs"
 )
@@ -45,7 +46,7 @@ func TestARefillWithoutReceivesEndsTheStream(t *testing.T) {
 	wires[0].connect(t, a.qp, to, cm.Params{})
 	a.post(a.send(1, 0, 8))
 	reach(t, a.qp, verbs.Error)
-	if qp := <-asked; qp != to {
+	if qp := nettest.Await(t, asked); qp != to {
 		t.Errorf("it was asked for %v", qp)
 	}
 	var e *rdmap.TerminateError

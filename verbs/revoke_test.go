@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/weft-rdma/weft/cm"
+	"github.com/weft-rdma/weft/internal/nettest"
 	"github.com/weft-rdma/weft/iwarptest"
 	"github.com/weft-rdma/weft/verbs"
 )
@@ -105,7 +106,7 @@ func TestDeallocateEndsAllUseOfTheMemory(t *testing.T) {
 					for i := range mine {
 						mine[i] = 0xA5
 					}
-					<-sender // the next use of the region failed
+					nettest.Await(t, sender) // the next use of the region failed
 					if _, err := a.qp.WaitState(t.Context(), verbs.Error); err != nil {
 						t.Fatal(err)
 					}
@@ -119,7 +120,7 @@ func TestDeallocateEndsAllUseOfTheMemory(t *testing.T) {
 					}
 					check(t, a.rnic.Close())
 					check(t, b.rnic.Close())
-					<-end
+					nettest.Await(t, end)
 				}
 			})
 		})

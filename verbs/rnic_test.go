@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"github.com/weft-rdma/weft/cm"
+	"github.com/weft-rdma/weft/internal/nettest"
 	"github.com/weft-rdma/weft/verbs"
 )
 
@@ -190,7 +191,7 @@ func TestClosingTheRNICFreesEverything(t *testing.T) {
 		go func() { waited <- empty.Wait(t.Context()) }()
 		a.receives(1, 3, 10)
 		check(t, a.rnic.Close())
-		wantError(t, <-waited, verbs.ErrRNIC)
+		wantError(t, nettest.Await(t, waited), verbs.ErrRNIC)
 		if u := a.rnic.Usage(); u != (verbs.Usage{}) {
 			t.Errorf("left behind: %+v", u)
 		}

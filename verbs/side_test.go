@@ -175,7 +175,7 @@ func join(t testing.TB, a, b *verbs.QP, x, y net.Conn, p cm.Params) {
 		accepted <- err
 	}()
 	_, err := cm.Connect(ctx, a, x, p)
-	check(t, errors.Join(err, <-accepted))
+	check(t, errors.Join(err, nettest.Await(t, accepted)))
 }
 
 // joinRecords connects queue pairs over a stream of records.

@@ -16,6 +16,7 @@ import (
 
 	"github.com/weft-rdma/weft/cmd/weft/internal/files"
 	"github.com/weft-rdma/weft/cmd/weft/internal/fileserver"
+	"github.com/weft-rdma/weft/internal/nettest"
 	"github.com/weft-rdma/weft/nfs"
 	"github.com/weft-rdma/weft/nfs/folder"
 )
@@ -275,17 +276,17 @@ func TestAServerThatGoesIsWaitedForAndItsReturnIsTold(t *testing.T) {
 			}
 			status := make(chan int)
 			go func() { status <- run(t.Context(), args, g, lines{g}) }()
-			<-g.reached
+			nettest.Await(t, g.reached)
 			now, cancel := context.WithCancel(t.Context())
 			cancel()
 			server.Shutdown(now)
 			close(g.open)
-			if got := <-g.line; !strings.Contains(got, "is not responding, still trying (") {
+			if got := nettest.Await(t, g.line); !strings.Contains(got, "is not responding, still trying (") {
 				t.Errorf("it said %q of a server that is gone", got)
 			}
 			server = start()
 			defer server.Shutdown(now)
-			if got := <-status; got != 0 || g.bytes != size {
+			if got := nettest.Await(t, status); got != 0 || g.bytes != size {
 				t.Errorf("status %d after %d bytes, want 0 and %d", got, g.bytes, size)
 			}
 			if !strings.HasSuffix(g.said.String(), "responds again\n") {

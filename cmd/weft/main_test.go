@@ -16,6 +16,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	"github.com/rogpeppe/go-internal/testscript"
 )
@@ -166,7 +167,11 @@ func interruptServer(ts *testscript.TestScript, _ bool, _ []string) {
 
 func awaitServer(ts *testscript.TestScript, neg bool, _ []string) {
 	s := serverFor(ts)
-	<-s.rest
+	select {
+	case <-s.rest:
+	case <-time.After(time.Minute):
+		ts.Fatalf("the server still runs; it said:\n%s", ts.ReadFile("server.err"))
+	}
 	err := s.cmd.Wait()
 	s.stderr.Close()
 	if (s.cmd.ProcessState.ExitCode() != s.status) != neg {

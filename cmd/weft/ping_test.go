@@ -56,7 +56,7 @@ func TestAnInterruptLetsThePingUnderWayComeToItsEnd(t *testing.T) {
 				t.Errorf("the client ended with status %d, want %d: %s", status, want, &errs)
 			}
 			rest, _ := io.ReadAll(lines)
-			if status := <-served; status != 0 {
+			if status := nettest.Await(t, served); status != 0 {
 				t.Errorf("the server ended with status %d: %s", status, rest)
 			}
 		})
@@ -106,7 +106,7 @@ func TestAPingServerTakesTheReadsThatItsClientWants(t *testing.T) {
 			t.Error(err)
 		}
 		rnic.Close()
-		if status := <-served; status != 0 {
+		if status := nettest.Await(t, served); status != 0 {
 			t.Errorf("the server ended with status %d", status)
 		}
 		stop()
@@ -148,7 +148,7 @@ func TestAPingIsAnsweredByAServerThatLeftItsBeginningUnread(t *testing.T) {
 	if status := run(t.Context(), []string{"ping", "-c", "-a", "127.0.0.1", "-p", port, "-C", "2"}, io.Discard, &errs); status != 0 {
 		t.Errorf("status %d: %s", status, &errs)
 	}
-	if err := <-served; err != nil {
+	if err := nettest.Await(t, served); err != nil {
 		t.Error(err)
 	}
 }
@@ -195,7 +195,7 @@ func TestSilentSessionsMakePlaceForThoseThatPing(t *testing.T) {
 		t.Errorf("the client ended with status %d: %s", status, &errs)
 	}
 	interrupt()
-	if err := <-served; err != nil {
+	if err := nettest.Await(t, served); err != nil {
 		t.Error(err)
 	}
 }

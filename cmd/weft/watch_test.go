@@ -8,6 +8,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/weft-rdma/weft/internal/nettest"
 	"github.com/weft-rdma/weft/nfs/gateway"
 	"github.com/weft-rdma/weft/oncrpc"
 )
@@ -66,7 +67,7 @@ func (w *watched) want(t *testing.T, want ...string) {
 func (w *watched) answer(t *testing.T, done <-chan error, with error) {
 	t.Helper()
 	w.quiet.answers <- with
-	if err := <-done; !errors.Is(err, with) {
+	if err := nettest.Await(t, done); !errors.Is(err, with) {
 		t.Errorf("the call ended with %v, want %v", err, with)
 	}
 }

@@ -8,9 +8,9 @@ import (
 )
 
 // awaitLimit is longer than a slow machine needs, and shorter than go test's own limit.
-const awaitLimit = time.Minute
+const awaitLimit = 3 * time.Minute
 
-// Await receives from ch. If nothing arrives within a minute it fails the test, with the
+// Await receives from ch. If nothing arrives within three minutes it fails the test, with the
 // stacks of all goroutines. Only the test's own goroutine may call it. In a bubble of
 // testing/synctest use a plain receive, which fails at once if nothing can arrive.
 func Await[T any](t testing.TB, ch <-chan T) T {
@@ -27,6 +27,16 @@ func AwaitGroup(t testing.TB, wg *sync.WaitGroup) {
 		close(done)
 	}()
 	await(t, done, awaitLimit)
+}
+
+// Until calls step until it returns true, or fails the test as Await does.
+func Until(t testing.TB, step func() bool) {
+	t.Helper()
+	for end := time.Now().Add(awaitLimit); !step(); runtime.Gosched() {
+		if time.Now().After(end) {
+			t.Fatalf("did not happen within %v\n%s", awaitLimit, stacks())
+		}
+	}
 }
 
 func await[T any](t testing.TB, ch <-chan T, limit time.Duration) (v T) {

@@ -26,6 +26,11 @@ func TestAwaitReceives(t *testing.T) {
 	var wg sync.WaitGroup
 	wg.Go(func() {})
 	AwaitGroup(t, &wg)
+	steps := 0
+	Until(t, func() bool { steps++; return steps == 3 })
+	if steps != 3 {
+		t.Errorf("%d steps, expected 3", steps)
+	}
 }
 
 func TestAwaitFailsWithTheStacksWhenNothingArrives(t *testing.T) {

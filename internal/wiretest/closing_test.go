@@ -4,6 +4,7 @@ import (
 	"errors"
 	"testing"
 
+	"github.com/weft-rdma/weft/internal/nettest"
 	"github.com/weft-rdma/weft/iwarptest"
 	"github.com/weft-rdma/weft/rdmap"
 	"github.com/weft-rdma/weft/verbs"
@@ -28,7 +29,7 @@ func TestASourceRevokedWhileClosingSpoilsTheClose(t *testing.T) {
 			_, _, whole := s.responseToTerminate(first)
 			_ = s.Peer.Close() // it may be reset, if a segment had left in part
 			s.Reach(verbs.Error)
-			if err := <-closed; err == nil {
+			if err := nettest.Await(t, closed); err == nil {
 				t.Error("Close succeeded")
 			}
 			if whole && !errors.Is(s.QP.Err(), &rdmap.TerminateError{EType: rdmap.RemoteProtection, Code: rdmap.CodeInvalidSTag}) {
@@ -61,7 +62,7 @@ func TestACloseWaitsForTheAnswersThatThePeerIsOwed(t *testing.T) {
 			s.ExpectEvent(verbs.EventLLPCloseComplete)
 			s.answered()
 			s.must(s.CloseWrite())
-			if err := <-closed; err != nil {
+			if err := nettest.Await(t, closed); err != nil {
 				t.Errorf("Close: %v", err)
 			}
 			s.Reach(verbs.Idle)

@@ -12,6 +12,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/weft-rdma/weft/internal/nettest"
 	"github.com/weft-rdma/weft/iwarptest"
 	"github.com/weft-rdma/weft/mpa"
 	"github.com/weft-rdma/weft/verbs"
@@ -371,7 +372,7 @@ func TestAMessageWhileClosingIsABadClose(t *testing.T) {
 			s.ExpectEvent(verbs.EventBadClose)
 			s.must(s.Send(iwarptest.Send(1, 1)))
 			saidBeforeClose(t, s.Peer)
-			if err := <-closed; err == nil {
+			if err := nettest.Await(t, closed); err == nil {
 				t.Error("Close succeeded")
 			}
 			s.Reach(verbs.Error)

@@ -7,6 +7,7 @@ import (
 	"syscall"
 	"testing"
 
+	"github.com/weft-rdma/weft/internal/nettest"
 	"github.com/weft-rdma/weft/iwarptest"
 	"github.com/weft-rdma/weft/verbs"
 )
@@ -123,7 +124,7 @@ func FuzzConnection(f *testing.F) {
 		} else {
 			_ = s.CloseWrite() // it may be reset by then
 		}
-		if err := <-answered; err != nil && mode&fuzzKeep == 0 && !isReset(err) {
+		if err := nettest.Await(t, answered); err != nil && mode&fuzzKeep == 0 && !isReset(err) {
 			t.Errorf("what Weft sent is no stream of FPDUs: %v", err)
 		}
 		_ = s.Peer.Close()

@@ -13,6 +13,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/weft-rdma/weft/cm"
+	"github.com/weft-rdma/weft/internal/nettest"
 	"github.com/weft-rdma/weft/mpa"
 	"github.com/weft-rdma/weft/verbs"
 )
@@ -98,7 +99,7 @@ func TestAMessageOfTheGreatestLengthArrives(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := <-accepted; err != nil {
+	if err := nettest.Await(t, accepted); err != nil {
 		t.Fatal(err)
 	}
 

@@ -4,6 +4,7 @@ import (
 	"testing"
 
 	"github.com/weft-rdma/weft/cm"
+	"github.com/weft-rdma/weft/internal/nettest"
 	"github.com/weft-rdma/weft/iwarptest"
 	"github.com/weft-rdma/weft/verbs"
 )
@@ -67,7 +68,7 @@ func TestAFirstMessageAtFaultIsNoReadyToReceive(t *testing.T) {
 					s.answered(iwarptest.Terminate(tt.layer, tt.etype, tt.code, tt.headers, tt.first))
 				}
 				s.must(s.Peer.Close())
-				if err := <-accepted; err == nil {
+				if err := nettest.Await(t, accepted); err == nil {
 					t.Error("accepted")
 				}
 				s.Reach(tt.state)

@@ -8,6 +8,7 @@ import (
 	"testing"
 	"testing/synctest"
 
+	"github.com/weft-rdma/weft/internal/nettest"
 	"github.com/weft-rdma/weft/iwarptest"
 	"github.com/weft-rdma/weft/verbs"
 )
@@ -293,7 +294,7 @@ func TestAtomicsOfManyStreamsAreAtomic(t *testing.T) {
 		})
 		s.ExpectEvent(verbs.EventLLPCloseComplete)
 	}
-	wg.Wait()
+	nettest.AwaitGroup(t, &wg)
 	all := slices.Concat(found...)
 	slices.Sort(all)
 	for i, v := range all {

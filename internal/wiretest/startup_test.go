@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/weft-rdma/weft/cm"
+	"github.com/weft-rdma/weft/internal/nettest"
 	"github.com/weft-rdma/weft/iwarptest"
 	"github.com/weft-rdma/weft/mpa"
 	"github.com/weft-rdma/weft/rdmap"
@@ -211,7 +212,7 @@ func TestBadRepliesEndTheStartUp(t *testing.T) {
 				_, err := p.ReadStartFrame(iwarptest.RequestKey)
 				s.must(err)
 				_ = p.SendRaw(octets) // it may be refused before its end
-				if err := <-result; !hasCode(err, mpa.CodeStartup) {
+				if err := nettest.Await(t, result); !hasCode(err, mpa.CodeStartup) {
 					t.Errorf("connected: %v", err)
 				}
 				if said := saidBeforeClose(t, p); len(said) > 0 {
@@ -287,7 +288,7 @@ func TestTermsThatCannotBeMetAreToldInATerminate(t *testing.T) {
 				s.answered(iwarptest.Terminate(2, 0, tt.code, iwarptest.NoHeaders, nil))
 				s.must(p.Conn.Close())
 				var e *rdmap.TerminateError
-				if err := <-result; !errors.As(err, &e) || e.Layer != 2 || e.Code != tt.code {
+				if err := nettest.Await(t, result); !errors.As(err, &e) || e.Layer != 2 || e.Code != tt.code {
 					t.Errorf("connected: %v", err)
 				}
 				if state := s.QP.State(); state != verbs.Idle {
@@ -310,7 +311,7 @@ func TestARejectionArrivesWithItsPrivateData(t *testing.T) {
 			s.must(err)
 			s.must(p.SendRaw(iwarptest.StartFrame(iwarptest.ReplyKey, iwarptest.FlagCRC|iwarptest.FlagReject|iwarptest.FlagEnhanced, 2, append([]byte{0, 1, 0, 8}, "no"...)...)))
 			var e *cm.RejectedError
-			if err := <-result; !errors.As(err, &e) || string(e.PrivateData) != "no" {
+			if err := nettest.Await(t, result); !errors.As(err, &e) || string(e.PrivateData) != "no" {
 				t.Errorf("connected: %v", err)
 			}
 			if state := s.QP.State(); state != verbs.Idle {

@@ -12,6 +12,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/weft-rdma/weft/internal/nettest"
 	"github.com/weft-rdma/weft/internal/pages/pagestest"
 	"github.com/weft-rdma/weft/nfs/client"
 )
@@ -79,7 +80,7 @@ func TestMemoryThatFaultsIsAnErrorOfItsCall(t *testing.T) {
 		w.Abort()
 		r.Close()
 		close(stop)
-		if err := <-others; err != nil {
+		if err := nettest.Await(t, others); err != nil {
 			t.Error(err)
 		}
 	})

@@ -11,6 +11,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/weft-rdma/weft/internal/nettest"
 	"github.com/weft-rdma/weft/nfs"
 )
 
@@ -246,7 +247,7 @@ func TestTheJailHoldsAgainstRaces(t *testing.T) {
 			w.rename(fh, "secret", w.root(), "secret")
 		}
 		close(stop)
-		swapping.Wait()
+		nettest.AwaitGroup(t, &swapping)
 		entries, err := os.ReadDir(outside)
 		must(t, err)
 		for _, e := range entries {

@@ -12,6 +12,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/weft-rdma/weft/internal/nettest"
 	"github.com/weft-rdma/weft/nfs"
 	"github.com/weft-rdma/weft/origin"
 )
@@ -91,7 +92,7 @@ func TestALargeDirectoryIsReadOnceForAListing(t *testing.T) {
 			}
 		})
 	}
-	listing.Wait()
+	nettest.AwaitGroup(t, &listing)
 	if v.reads > 3 {
 		t.Errorf("read %d times for three listings", v.reads)
 	}

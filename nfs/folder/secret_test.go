@@ -10,6 +10,7 @@ import (
 	"sync"
 	"testing"
 
+	"github.com/weft-rdma/weft/internal/nettest"
 	"github.com/weft-rdma/weft/nfs"
 )
 
@@ -58,7 +59,7 @@ func TestServersThatStartAtOnceHaveOneKey(t *testing.T) {
 			})
 		}
 		close(begin)
-		starting.Wait()
+		nettest.AwaitGroup(t, &starting)
 		for _, k := range keys {
 			if len(k) != secretLen || !bytes.Equal(k, keys[0]) {
 				t.Fatalf("keys % x", keys)
@@ -285,5 +286,5 @@ func TestHonestHandlesAreFoundInAStormOfForgedOnes(t *testing.T) {
 		}
 	}
 	close(stop)
-	storm.Wait()
+	nettest.AwaitGroup(t, &storm)
 }

@@ -250,7 +250,7 @@ func TestATransferSurvivesARestartBehind(t *testing.T) {
 			done <- err
 		}()
 		l.restart(t)
-		if err := <-done; err != nil {
+		if err := nettest.Await(t, done); err != nil {
 			t.Fatalf("writing on: %v", err)
 		}
 		l.restart(t)
@@ -394,6 +394,6 @@ func TestCallbacksPassAGateway(t *testing.T) {
 		if _, err := l.caller.Call(t.Context(), &oncrpc.ClientCall{Call: oncrpc.Call{Prog: nfs.Program, Vers: nfs.V4, Proc: 0}}); err != nil {
 			t.Fatal(err)
 		}
-		callBack(t, <-backs)
+		callBack(t, nettest.Await(t, backs))
 	})
 }

@@ -7,6 +7,7 @@ import (
 	"net"
 	"testing"
 
+	"github.com/weft-rdma/weft/internal/nettest"
 	"github.com/weft-rdma/weft/nfs"
 	"github.com/weft-rdma/weft/oncrpc"
 	"github.com/weft-rdma/weft/origin"
@@ -125,7 +126,7 @@ func TestTheServerBehindHearsOfTheOwner(t *testing.T) {
 	if _, err := m.ServeRPC(t.Context(), mnt); err != nil {
 		t.Fatal(err)
 	}
-	if a := <-came; a.UID != 2000 || a.GID != 2001 {
+	if a := nettest.Await(t, came); a.UID != 2000 || a.GID != 2001 {
 		t.Errorf("MOUNT got %+v", a)
 	}
 }

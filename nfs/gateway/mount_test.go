@@ -103,7 +103,7 @@ func TestMountGoesWhereThePortMapperSays(t *testing.T) {
 	w := accept(t, first)
 	c := w.receive()
 	w.send(append(words(xidOf(c)), reply(0, 1, 3)[4:]...))
-	if got := <-done; !bytes.Equal(got, reply(100, 1, 3)) {
+	if got := nettest.Await(t, done); !bytes.Equal(got, reply(100, 1, 3)) {
 		t.Errorf("reply %x, want that of the first server with the XID of the call", got)
 	}
 

@@ -6,12 +6,13 @@ import (
 	"io"
 	"net"
 	"os"
-	"runtime"
 	"sync"
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"github.com/weft-rdma/weft/internal/nettest"
 )
 
 // A pipe is a Source that has octets when they are put there. Who waits for them durably
@@ -355,15 +356,11 @@ func TestAReaderWaitsForTheTokenOutsideOfTheSource(t *testing.T) {
 		n, _ := r.Read(p, false)
 		read <- n
 	}()
-	for !r.Enter() { // until the reader waits
-		runtime.Gosched()
-	}
+	nettest.Until(t, r.Enter) // the reader waits
 	p.change(func() { p.octets = 1 })
-	for p.within.Load() > 0 {
-		runtime.Gosched()
-	}
+	nettest.Until(t, func() bool { return p.within.Load() == 0 })
 	r.Exit(0, false)
-	if n := <-read; n != 1 {
+	if n := nettest.Await(t, read); n != 1 {
 		t.Errorf("the reader has read %d octets, expected 1", n)
 	}
 	r.End()
@@ -376,19 +373,19 @@ func TestAReaderEnds(t *testing.T) {
 		r.Enter()
 		r.pipe.change(func() { r.pipe.closed = true })
 		r.Exit(0, true)
-		if err := <-r.done; !errors.Is(err, net.ErrClosed) {
+		if err := nettest.Await(t, r.done); !errors.Is(err, net.ErrClosed) {
 			t.Errorf("closed: %v", err)
 		}
 		r = newRig(t, nil)
 		r.Enter()
 		r.Exit(1, true)
 		r.InterruptReader()
-		if err := <-r.done; !errors.Is(err, os.ErrDeadlineExceeded) {
+		if err := nettest.Await(t, r.done); !errors.Is(err, os.ErrDeadlineExceeded) {
 			t.Errorf("interrupted: %v", err)
 		}
 		r = newRig(t, nil)
 		r.pipe.change(func() { r.pipe.end = io.EOF })
-		if err := <-r.done; err != io.EOF {
+		if err := nettest.Await(t, r.done); err != io.EOF {
 			t.Errorf("the end: %v", err)
 		}
 	})

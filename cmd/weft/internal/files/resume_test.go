@@ -12,6 +12,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/weft-rdma/weft/internal/nettest"
 	"github.com/weft-rdma/weft/internal/rpctest"
 )
 
@@ -170,9 +171,9 @@ func TestAnInterruptEndsStandardInput(t *testing.T) {
 	if _, err := feed.Write([]byte("the beginning")); err != nil {
 		t.Fatal(err)
 	}
-	<-read // and there is no more
+	nettest.Await(t, read) // and there is no more
 	cancel()
-	if err := <-done; err == nil {
+	if err := nettest.Await(t, done); err == nil {
 		t.Error("it came to an end")
 	}
 	if got := listTree(t, dst); len(got) != 0 {

@@ -11,6 +11,8 @@ import (
 	"path/filepath"
 	"syscall"
 	"testing"
+
+	"github.com/weft-rdma/weft/internal/nettest"
 )
 
 // fifo makes a named pipe.
@@ -43,7 +45,7 @@ func TestWaitingForTheOtherEndOfAPipeEndsWithTheContext(t *testing.T) {
 		default:
 		}
 		cancel()
-		if err := <-done; !errors.Is(err, context.Canceled) {
+		if err := nettest.Await(t, done); !errors.Is(err, context.Canceled) {
 			t.Errorf("%s: %v, want the end of the context", what, err)
 		}
 	}
@@ -79,7 +81,7 @@ func TestAFullOrEmptyPipeIsWaitedForAsLongAsTheContextLasts(t *testing.T) {
 		ended <- err
 	}()
 	cancel()
-	if err := <-ended; !errors.Is(err, context.Canceled) {
+	if err := nettest.Await(t, ended); !errors.Is(err, context.Canceled) {
 		t.Errorf("reading ended with %v", err)
 	}
 
@@ -93,7 +95,7 @@ func TestAFullOrEmptyPipeIsWaitedForAsLongAsTheContextLasts(t *testing.T) {
 		ended <- err
 	}()
 	cancel()
-	if err := <-ended; !errors.Is(err, context.Canceled) {
+	if err := nettest.Await(t, ended); !errors.Is(err, context.Canceled) {
 		t.Errorf("writing ended with %v", err)
 	}
 }

@@ -11,6 +11,8 @@ import (
 	"sync"
 	"testing"
 	"time"
+
+	"github.com/weft-rdma/weft/internal/nettest"
 )
 
 // call opens a connection to a peer that begins with what is said.
@@ -209,7 +211,7 @@ func TestConnectionsThatNobodyAskedForAreTurnedAway(t *testing.T) {
 		}()
 	}
 	for range cap(ended) - 1 {
-		if err := <-ended; err == nil {
+		if err := nettest.Await(t, ended); err == nil {
 			t.Error("the peer said something")
 		}
 	}
@@ -225,7 +227,7 @@ func TestDriversTakeTurns(t *testing.T) {
 			}
 		})
 	}
-	all.Wait()
+	nettest.AwaitGroup(t, &all)
 }
 
 func TestADriverTooManyIsToldSo(t *testing.T) {

@@ -5,6 +5,8 @@ import (
 	"slices"
 	"testing"
 	"time"
+
+	"github.com/weft-rdma/weft/internal/nettest"
 )
 
 // streams returns the two ends of a plain TCP connection over loopback.
@@ -58,7 +60,7 @@ func TestBothEndsOfPlainTCPAgreeOnEveryRun(t *testing.T) {
 				t.Fatalf("%+v: %v with round trips of %v", r, err, trips)
 			}
 		}
-		if err := <-answered; err != nil {
+		if err := nettest.Await(t, answered); err != nil {
 			t.Fatalf("%+v: peer: %v", r, err)
 		}
 	}

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"strings"
 	"testing"
+	"time"
 )
 
 func TestTheFirstThatFailsEndsTheOthers(t *testing.T) {
@@ -30,10 +31,16 @@ func TestAllAreUnderWayAtTheSameTime(t *testing.T) {
 		}
 		close(all)
 	}()
-	elapsed, err := timed(t.Context(), n, func(_ context.Context, i int) error {
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	defer cancel()
+	elapsed, err := timed(ctx, n, func(ctx context.Context, i int) error {
 		came <- i
-		<-all
-		return nil
+		select {
+		case <-all:
+			return nil
+		case <-ctx.Done():
+			return ctx.Err()
+		}
 	})
 	if err != nil || elapsed <= 0 {
 		t.Errorf("timed returned %v and %v", elapsed, err)

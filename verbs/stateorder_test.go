@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/weft-rdma/weft/cm"
+	"github.com/weft-rdma/weft/internal/nettest"
 	"github.com/weft-rdma/weft/verbs"
 )
 
@@ -81,7 +82,7 @@ func TestTheStateIsLeftBeforeTheCompletionThatTellsWhy(t *testing.T) {
 				b := newSide(t, reads)
 				w.connect(t, b.qp, a.qp, cm.Params{})
 				b.post(verbs.SendWR{Op: verbs.OpWrite}) // a may send now
-				<-a.qp.Ready()
+				nettest.Await(t, a.qp.Ready())
 				tt.run(t, a, b)
 				reach(t, a.qp, verbs.Error)
 				cq := a.sendCQ
