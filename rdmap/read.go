@@ -20,10 +20,11 @@ var reads = service{
 		}
 		// A Read of no octets is answered whatever it names (RFC 5040 §5.2.1).
 		if r.read.Size > 0 {
-			if !in.s.cfg.ReadEnabled {
+			f := in.s.ulp.CheckSource(r.read.SourceSTag, r.read.SourceTO, r.read.Size)
+			if f == ddp.FaultDisabled {
 				return errReadDisabled()
 			}
-			if f := in.s.ulp.CheckSource(r.read.SourceSTag, r.read.SourceTO, r.read.Size); f != ddp.NoFault {
+			if f != ddp.NoFault {
 				return r.readFault(f)
 			}
 		}

@@ -41,7 +41,7 @@ func newEnd(t *testing.T, llp *records.LLP, initiator bool) *end {
 		hold: h, payload: make(map[uint64][]byte), memory: make(map[uint32]*region), logging: new(sync.Mutex),
 	}}}
 	e.Stream = NewStream(llp, e.ulp, Config{
-		IRD: 4, ORD: 4, Initiator: initiator, ReadEnabled: true, Hold: h, PeerClosed: func() {},
+		IRD: 4, ORD: 4, Initiator: initiator, Hold: h, PeerClosed: func() {},
 		Ended: func(err error) {
 			if e.ended = append(e.ended, err); err != nil {
 				_ = llp.Reset()

@@ -48,7 +48,8 @@ func TestReadsAreAnsweredInOrderWithoutTheULP(t *testing.T) {
 
 // Claims: R-5.2.1-14 R-5.2.1-15
 func TestReadOfNoOctetsIsAnsweredWhateverItNames(t *testing.T) {
-	r := newRig(t, func(c *Config, _ *line) { c.ReadEnabled = false })
+	r := newRig(t)
+	r.region(0xdef, 0, 0, 0).fault = ddp.FaultDisabled
 	r.take(readRequestTo(1, ReadRequest{SinkSTag: 0xabc, SinkTO: 5, SourceSTag: 0xdef, SourceTO: 1<<64 - 1}))
 	want(t, "sent", r.sent(), "RDMA Read Response 0xabc:0x5 0.")
 }
@@ -212,7 +213,7 @@ func TestRequestsThatMayNotBeServedAreRefused(t *testing.T) {
 		{"Read, no right", "0/1/02", true, asks(1, 8), func(r *rig) { r.region(0x33, 8, 8, 0).fault = ddp.FaultAccess }},
 		{"Read, not of this stream", "0/1/03", true, asks(1, 8), func(r *rig) { r.region(0x33, 8, 8, 0).fault = ddp.FaultAssociation }},
 		{"Read, wraps", "0/1/04", true, asks(1, 8), func(r *rig) { r.region(0x33, 8, 8, 0).fault = ddp.FaultWrap }},
-		{"Read, not enabled", "1/2/01", false, asks(1, 8), func(r *rig) { r.region(0x33, 8, 8, 0); r.cfg.ReadEnabled = false }},
+		{"Read, not enabled", "1/2/01", false, asks(1, 8), func(r *rig) { r.region(0x33, 8, 8, 0).fault = ddp.FaultDisabled }},
 		{"atomic, no such STag", "0/1/00", false, adds(1, 1), func(*rig) {}},
 		{"atomic, no right", "0/1/02", false, adds(1, 1), func(r *rig) { r.region(0x44, 16, 8, 5).fault = ddp.FaultAccess }},
 		{"FetchAdd, misaligned", "0/2/07", false, adds(1, 1), misaligned},

@@ -31,7 +31,7 @@ func newRig(t testing.TB, options ...func(*Config, *line)) *rig {
 		hold: h, payload: make(map[uint64][]byte), memory: make(map[uint32]*region),
 	}}
 	cfg := Config{
-		IRD: 4, ORD: 4, Initiator: true, ReadEnabled: true, Hold: h,
+		IRD: 4, ORD: 4, Initiator: true, Hold: h,
 		PeerClosed: func() { r.asked++ },
 		Ended:      func(err error) { r.ended = append(r.ended, err) },
 	}

@@ -20,10 +20,6 @@ type Config struct {
 	Initiator bool
 	RTR       RTR
 
-	// ReadEnabled lets the peer's Read Requests in; WriteEnabled is checked
-	// by the Memory.
-	ReadEnabled bool
-
 	// Opened, if not nil, is called once when the first message has begun to
 	// leave. It must not call methods of the Stream.
 	Opened func()

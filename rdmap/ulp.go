@@ -104,7 +104,7 @@ type Memory interface {
 	ReadSink(dst [][]byte, stag uint32, to uint64, n int) ([][]byte, ddp.Fault)
 
 	// CheckSource checks the whole source of a Read Request when the request
-	// is delivered, holding nothing.
+	// is delivered, holding nothing. ddp.FaultDisabled is: no Read is let in.
 	CheckSource(stag uint32, to uint64, n uint32) ddp.Fault
 
 	// CheckAtomic checks the target of an Atomic Request likewise; aligned is

@@ -65,8 +65,7 @@ func (q *QP) begin(llp ddp.LLP, terms Terms) *connection {
 	q.sq.reopen()
 	cfg := rdmap.Config{
 		IRD: terms.IRD, ORD: terms.ORD, Initiator: terms.Initiator, RTR: terms.RTR,
-		ReadEnabled: !q.cfg.NoRemoteRead,
-		Hold:        &q.out, PeerClosed: c.peerClosed, HandOver: c.startWriting, Ended: c.end,
+		Hold: &q.out, PeerClosed: c.peerClosed, HandOver: c.startWriting, Ended: c.end,
 	}
 	if terms.Initiator && terms.Nudge > 0 {
 		cfg.Opened = func() { c.nudgeAfter(terms.Nudge, nudges) }

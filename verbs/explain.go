@@ -96,9 +96,9 @@ func (q *QP) explanation(err error, h *memory.Holder) string {
 	op := opcodeOf(err)
 	switch q.eventOf(err) {
 	case EventReadDisabled:
-		return "QPConfig.NoRemoteRead is set"
+		return q.inbound.lacks(RemoteRead)
 	case EventWriteDisabled:
-		return "QPConfig.NoRemoteWrite is set"
+		return q.inbound.lacks(RemoteWrite)
 	case EventProtectionAccess:
 		if op == rdmap.OpReadResponse && !q.cfg.ReadSinkLocalWrite {
 			return fmt.Sprintf("it is the sink of an RDMA Read: %v: register it so, or set QPConfig.ReadSinkLocalWrite", h.Denied())
@@ -130,12 +130,11 @@ func faultOf(err error) ddp.Fault {
 
 // noRemoteAccess says what a Read, an atomic or an invalidation of the peer's lacked.
 func (q *QP) noRemoteAccess(op rdmap.Opcode, h *memory.Holder) string {
-	enabled := !q.cfg.NoRemoteRead && !q.cfg.NoRemoteWrite
 	switch {
-	case op == rdmap.OpAtomicRequest && !enabled:
-		return "QPConfig.NoRemoteRead or NoRemoteWrite is set"
-	case op.Invalidates() && q.cfg.NoRemoteRead && q.cfg.NoRemoteWrite:
-		return "QPConfig.NoRemoteRead and NoRemoteWrite are set"
+	case op == rdmap.OpAtomicRequest && !q.inbound.has(RemoteAtomic):
+		return q.inbound.lacks(RemoteAtomic)
+	case op.Invalidates() && !q.inbound.access().Remote():
+		return q.inbound.lacks(0)
 	case op.Invalidates():
 		return "it needs a remote right"
 	}

@@ -7,6 +7,7 @@ import (
 	"context"
 
 	"github.com/weft-rdma/weft/ddp"
+	"github.com/weft-rdma/weft/memory"
 )
 
 // A QPModify says what Modify changes besides the state. What is nil, false or
@@ -33,6 +34,12 @@ type QPModify struct {
 	RQLimit              *int
 	ArmRQLimit           bool
 
+	// Inbound is what the peer may do from now on: of RemoteRead, RemoteWrite and
+	// RemoteAtomic. Answers to Reads of this side are let in with RemoteWrite, and
+	// without it where QPConfig.ReadSinkLocalWrite is set. The Verbs fix this at creation;
+	// programs for other kinds of RDMA devices set it when they know their peer.
+	Inbound *memory.Access
+
 	proven bool // Idle to RTS, with an LLP that was established a moment ago, by start-up
 }
 
@@ -43,7 +50,7 @@ func (m *QPModify) streaming() bool {
 
 // attributes reports that m changes some.
 func (m *QPModify) attributes() bool {
-	return m.SendDepth != nil || m.RecvDepth != nil || m.IRD != nil || m.ORD != nil || m.RQLimit != nil || m.ArmRQLimit
+	return m.SendDepth != nil || m.RecvDepth != nil || m.IRD != nil || m.ORD != nil || m.RQLimit != nil || m.ArmRQLimit || m.Inbound != nil
 }
 
 // QPModified is what a queue pair has after Modify; RecvDepth is 0 with an S-RQ.
@@ -56,7 +63,7 @@ type QPModified struct {
 // and changes attributes on the way (Modify QP, Verbs §9.2.5.3):
 //
 //	from   to         attributes
-//	Idle   Idle       SendDepth, RecvDepth, IRD, ORD, RQLimit, ArmRQLimit
+//	Idle   Idle       SendDepth, RecvDepth, IRD, ORD, RQLimit, ArmRQLimit, Inbound
 //	Idle   RTS        the same, LLP, Terms, StreamMessage
 //	Idle   Error      none; what is posted is flushed
 //	RTS    RTS        as Idle to Idle
@@ -156,6 +163,9 @@ func (q *QP) checkAttributes(verb string, m *QPModify) error {
 	}
 	if m.RecvDepth != nil && q.cfg.SRQ != nil {
 		return fail(verb, ErrModifier, "RecvDepth is not for a queue pair with an S-RQ")
+	}
+	if m.Inbound != nil && *m.Inbound&^inboundRights != 0 {
+		return fail(verb, ErrModifier, "Inbound is %v, of remote rights alone", *m.Inbound)
 	}
 	ird, ord := m.reads(q.ird, q.ord)
 	switch {
@@ -300,6 +310,9 @@ func (q *QP) change(verb string, m *QPModify) error {
 	}
 	q.cfg.SendCQ.expect(send)
 	q.cfg.RecvCQ.expect(recv)
+	if m.Inbound != nil {
+		q.inbound.set(*m.Inbound, q.cfg.ReadSinkLocalWrite)
+	}
 	if m.RQLimit != nil || m.ArmRQLimit {
 		q.rq.setLimit(m.RQLimit, m.ArmRQLimit)
 	}

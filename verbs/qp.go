@@ -25,6 +25,8 @@ type QP struct {
 	sq sendQueue
 	rq recvQueue
 
+	inbound inbound
+
 	// Ways to memory: out belongs to the owner of RDMAP's outgoing half, in to
 	// the receiving goroutine, like shared: the way to the memory of receives of
 	// an S-RQ in another protection domain, otherwise nil.

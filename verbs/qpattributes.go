@@ -20,6 +20,7 @@ type QPAttributes struct {
 	SendSGEs, WriteSGEs, RecvSGEs int  // elements of a list; RecvSGEs is 0 with an S-RQ
 	IRD, ORD                      int  // with a stream, those of the stream
 	RemoteRead, RemoteWrite       bool // Inbound RDMA Read, and RDMA Write and Read Response, are enabled
+	RemoteAtomic                  bool // inbound atomics are
 	BindWindows, Privileged       bool
 	Extensions                    bool // RFC 7306's operations can be posted
 
@@ -51,7 +52,7 @@ func (q *QP) Query() (QPAttributes, error) {
 	a := QPAttributes{
 		Num: q.num, State: q.state, PD: q.pd, SendCQ: c.SendCQ, RecvCQ: c.RecvCQ, SRQ: c.SRQ,
 		SendSGEs: c.SendSGEs, WriteSGEs: c.WriteSGEs, RecvSGEs: c.RecvSGEs,
-		RemoteRead: !c.NoRemoteRead, RemoteWrite: !c.NoRemoteWrite,
+		RemoteRead: q.inbound.has(RemoteRead), RemoteWrite: q.inbound.has(RemoteWrite), RemoteAtomic: q.inbound.has(RemoteAtomic),
 		BindWindows: c.BindWindows, Privileged: c.Privileged, Extensions: c.Extensions,
 	}
 	now := q.allocated()

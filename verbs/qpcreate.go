@@ -23,6 +23,7 @@ type QPConfig struct {
 	IRD int // RDMA Reads and atomics that the peer may have outstanding; the start-up agrees on it
 	ORD int // those that we may have outstanding: more wait, with ORD 0 they fail
 
+	// What is not enabled at first; QPModify.Inbound changes it. Atomics need both.
 	NoRemoteRead  bool // the peer may not read: Inbound RDMA Read is not enabled
 	NoRemoteWrite bool // the peer may not write and not answer Reads: Inbound RDMA Write and Read Response are not enabled
 
@@ -129,6 +130,7 @@ func (pd *PD) createQP(verb string, cfg QPConfig) (*QP, error) {
 	num := r.newQPNum()
 	r.mu.Unlock()
 	q := &QP{rnic: r, pd: pd, num: num, cfg: cfg, ird: cfg.IRD, ord: cfg.ORD, changed: make(chan struct{}), gone: make(chan struct{})}
+	q.inbound.init(&q.cfg)
 	q.sq.init(q, cfg.SendDepth, max(cfg.SendSGEs, cfg.WriteSGEs))
 	q.rq.init(q)
 	q.newEnd()

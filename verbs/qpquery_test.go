@@ -27,7 +27,7 @@ func TestQueryTellsWhatTheQueuePairIsInEveryState(t *testing.T) {
 			want := verbs.QPAttributes{
 				Num: a.qp.Num(), State: state, PD: a.pd, SendCQ: a.sendCQ, RecvCQ: a.recvCQ,
 				SendDepth: 16, RecvDepth: 16, SendSGEs: 4, WriteSGEs: 4, RecvSGEs: 4, IRD: 4, ORD: 4,
-				RemoteRead: true, RemoteWrite: true, Extensions: true,
+				RemoteRead: true, RemoteWrite: true, RemoteAtomic: true, Extensions: true,
 			}
 			got := query(t, a.qp)
 			if stream := state == verbs.RTS || state == verbs.Closing || state == verbs.Terminate; (got.LLP != nil) != stream {
@@ -53,7 +53,8 @@ func TestQueryTellsWhatTheQueuePairIsInEveryState(t *testing.T) {
 		want := verbs.QPAttributes{
 			Num: qp.Num(), PD: s.pd, SendCQ: s.sendCQ, RecvCQ: s.recvCQ, SendDepth: cfg.SendDepth, RecvDepth: cfg.RecvDepth,
 			SendSGEs: cfg.SendSGEs, WriteSGEs: cfg.WriteSGEs, RecvSGEs: cfg.RecvSGEs, IRD: cfg.IRD, ORD: cfg.ORD,
-			RemoteRead: !cfg.NoRemoteRead, RemoteWrite: !cfg.NoRemoteWrite, BindWindows: cfg.BindWindows, Privileged: cfg.Privileged,
+			RemoteRead: !cfg.NoRemoteRead, RemoteWrite: !cfg.NoRemoteWrite, RemoteAtomic: !cfg.NoRemoteRead && !cfg.NoRemoteWrite,
+			BindWindows: cfg.BindWindows, Privileged: cfg.Privileged,
 		}
 		if got := query(t, qp); !reflect.DeepEqual(got, want) {
 			t.Errorf("it is\n%+v, expected\n%+v", got, want)

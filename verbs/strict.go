@@ -53,8 +53,8 @@ func (q *QP) strictSink(verb string, e *SGE) error {
 	if e.STag == 0 {
 		return strictError(verb, InvalidSTag, zeroSTag)
 	}
-	if q.cfg.NoRemoteWrite {
-		return strictError(verb, AccessViolation, "QPConfig.NoRemoteWrite is set, and an answer is a write")
+	if !q.inbound.has(responses) {
+		return strictError(verb, AccessViolation, q.inbound.lacks(RemoteWrite)+", and an answer is a write")
 	}
 	h := q.looker()
 	need, advice := RemoteWrite, ": register the sink of a Read so, or set QPConfig.ReadSinkLocalWrite"

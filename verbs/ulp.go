@@ -334,7 +334,7 @@ func (t reportedInWC) Unwrap() error { return t.error }
 
 // WriteTarget: Remote Write, and the QP takes Writes.
 func (u ulp) WriteTarget(dst [][]byte, stag uint32, to uint64, n int) ([][]byte, ddp.Fault) {
-	if u.cfg.NoRemoteWrite {
+	if !u.inbound.has(RemoteWrite) {
 		return dst, ddp.FaultDisabled
 	}
 	u.room()
@@ -343,7 +343,7 @@ func (u ulp) WriteTarget(dst [][]byte, stag uint32, to uint64, n int) ([][]byte,
 
 // ReadSink: the same for a Read Response.
 func (u ulp) ReadSink(dst [][]byte, stag uint32, to uint64, n int) ([][]byte, ddp.Fault) {
-	if u.cfg.NoRemoteWrite {
+	if !u.inbound.has(responses) {
 		return dst, ddp.FaultDisabled
 	}
 	u.room()
@@ -357,8 +357,11 @@ func (u ulp) ReadSink(dst [][]byte, stag uint32, to uint64, n int) ([][]byte, dd
 	return dst, f
 }
 
-// CheckSource: Remote Read; that the QP takes Reads is RDMAP's to check.
+// CheckSource: Remote Read, and the QP takes Reads.
 func (u ulp) CheckSource(stag uint32, to uint64, n uint32) ddp.Fault {
+	if !u.inbound.has(RemoteRead) {
+		return ddp.FaultDisabled
+	}
 	return u.in.Check(stag, to, uint64(n), RemoteRead)
 }
 
@@ -367,9 +370,9 @@ func (u ulp) Source(dst [][]byte, stag uint32, to uint64, n int) ([][]byte, ddp.
 	return u.out.Resolve(dst, stag, to, uint64(n), RemoteRead)
 }
 
-// Atomic: Remote Atomic, and the QP takes both Reads and Writes.
+// Atomic: Remote Atomic, and the QP takes atomics.
 func (u ulp) Atomic(a *rdmap.AtomicRequest) (found uint64, aligned bool, f ddp.Fault) {
-	if u.cfg.NoRemoteRead || u.cfg.NoRemoteWrite {
+	if !u.inbound.has(RemoteAtomic) {
 		return 0, true, ddp.FaultDisabled
 	}
 	found, misaligned, f := u.out.Atomic(a.STag, a.TO, a.Apply)
@@ -378,7 +381,7 @@ func (u ulp) Atomic(a *rdmap.AtomicRequest) (found uint64, aligned bool, f ddp.F
 
 // CheckAtomic: the same, before anything is done.
 func (u ulp) CheckAtomic(a *rdmap.AtomicRequest) (aligned bool, f ddp.Fault) {
-	if u.cfg.NoRemoteRead || u.cfg.NoRemoteWrite {
+	if !u.inbound.has(RemoteAtomic) {
 		return true, ddp.FaultDisabled
 	}
 	misaligned, f := u.in.CheckAtomic(a.STag, a.TO)
@@ -391,7 +394,7 @@ func (u ulp) Unanswered(err error) { u.conn.Load().unanswered(err) }
 // Invalidate is the peer's: Verbs §7.9 wants a remote right on the queue pair,
 // too.
 func (u ulp) Invalidate(stag uint32) ddp.Fault {
-	if u.cfg.NoRemoteRead && u.cfg.NoRemoteWrite {
+	if !u.inbound.access().Remote() {
 		return ddp.FaultAccess
 	}
 	return u.rnic.table.Invalidate(stag, u.pd.mem, memory.Stream(u.num), true)
