@@ -166,9 +166,8 @@ func initQPAttr(a *C.struct_rdma_ucm_init_qp_attr) syscall.Errno {
 	switch a.qp_state {
 	case C.IBV_QPS_INIT:
 		to.qp_attr_mask = C.IBV_QP_STATE | C.IBV_QP_ACCESS_FLAGS
-		to.qp_access_flags = C.IBV_ACCESS_LOCAL_WRITE | C.IBV_ACCESS_REMOTE_WRITE | C.IBV_ACCESS_REMOTE_READ | C.IBV_ACCESS_MW_BIND
+		to.qp_access_flags = C.IBV_ACCESS_LOCAL_WRITE | C.IBV_ACCESS_REMOTE_WRITE | C.IBV_ACCESS_REMOTE_READ | C.IBV_ACCESS_REMOTE_ATOMIC | C.IBV_ACCESS_MW_BIND
 		if rcPersona {
-			to.qp_access_flags |= C.IBV_ACCESS_REMOTE_ATOMIC
 			to.qp_attr_mask |= C.IBV_QP_PKEY_INDEX | C.IBV_QP_PORT
 			to.port_num = 1
 		}

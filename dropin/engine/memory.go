@@ -31,20 +31,30 @@ func access(flags uint32) (verbs.MRConfig, syscall.Errno) {
 	if flags&^known != 0 {
 		return verbs.MRConfig{}, refuse(syscall.EOPNOTSUPP, "register: access %#x is not supported", flags&^known)
 	}
-	cfg := verbs.MRConfig{Access: verbs.LocalRead, ZeroBased: flags&C.IBV_ACCESS_ZERO_BASED != 0}
+	cfg := verbs.MRConfig{Access: verbs.LocalRead | remoteAccess(flags), ZeroBased: flags&C.IBV_ACCESS_ZERO_BASED != 0}
+	if flags&C.IBV_ACCESS_LOCAL_WRITE != 0 {
+		cfg.Access |= verbs.LocalWrite
+	}
+	if flags&C.IBV_ACCESS_MW_BIND != 0 {
+		cfg.Access |= verbs.BindWindow
+	}
+	return cfg, 0
+}
+
+// remoteAccess are the rights of a peer.
+func remoteAccess(flags uint32) (a memory.Access) {
 	for _, right := range [...]struct {
 		flag uint32
 		is   memory.Access
 	}{
-		{C.IBV_ACCESS_LOCAL_WRITE, verbs.LocalWrite}, {C.IBV_ACCESS_REMOTE_WRITE, verbs.RemoteWrite},
-		{C.IBV_ACCESS_REMOTE_READ, verbs.RemoteRead}, {C.IBV_ACCESS_REMOTE_ATOMIC, verbs.RemoteAtomic},
-		{C.IBV_ACCESS_MW_BIND, verbs.BindWindow},
+		{C.IBV_ACCESS_REMOTE_WRITE, verbs.RemoteWrite}, {C.IBV_ACCESS_REMOTE_READ, verbs.RemoteRead},
+		{C.IBV_ACCESS_REMOTE_ATOMIC, verbs.RemoteAtomic},
 	} {
 		if flags&right.flag != 0 {
-			cfg.Access |= right.is
+			a |= right.is
 		}
 	}
-	return cfg, 0
+	return a
 }
 
 func register(a *C.struct_weft_register) syscall.Errno {
@@ -143,21 +153,10 @@ func freeWindow(a *C.struct_weft_object) syscall.Errno {
 
 // binding is what a bind request asks for. No length unbinds, which is an invalidation.
 func binding(s *C.struct_weft_send) verbs.Binding {
-	b := verbs.Binding{
+	return verbs.Binding{
 		Window: memory.STag(s.remote_key)&^0xFF | memory.STag(s.immediate)&0xFF, Region: memory.STag(s.region),
-		VA: uint64(s.remote), Length: uint64(s.operand),
+		VA: uint64(s.remote), Length: uint64(s.operand), Access: remoteAccess(uint32(s.compare)),
+		ZeroBased: s.compare&C.IBV_ACCESS_ZERO_BASED != 0,
 	}
-	for _, right := range [...]struct {
-		flag uint64
-		is   memory.Access
-	}{
-		{C.IBV_ACCESS_REMOTE_WRITE, verbs.RemoteWrite}, {C.IBV_ACCESS_REMOTE_READ, verbs.RemoteRead},
-		{C.IBV_ACCESS_REMOTE_ATOMIC, verbs.RemoteAtomic},
-	} {
-		if uint64(s.compare)&right.flag != 0 {
-			b.Access |= right.is
-		}
-	}
-	b.ZeroBased = uint64(s.compare)&C.IBV_ACCESS_ZERO_BASED != 0
-	return b
+
 }

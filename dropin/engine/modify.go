@@ -8,6 +8,7 @@ import "C"
 
 import (
 	gocontext "context"
+	"errors"
 	"sync/atomic"
 	"syscall"
 	"unsafe"
@@ -33,6 +34,9 @@ func modifyQP(a *C.struct_weft_modify) syscall.Errno {
 	q.note(want, mask)
 	a.state = C.uint32_t(q.state)
 	q.mu.Unlock()
+	if mask&C.IBV_QP_ACCESS_FLAGS != 0 {
+		q.enable(uint32(want.qp_access_flags))
+	}
 	if rcPersona {
 		q.bring()
 	}
@@ -64,6 +68,21 @@ func (q *queuePair) note(want *C.struct_ibv_qp_attr, mask uint32) {
 	} {
 		if mask&f.bit != 0 {
 			f.copy()
+		}
+	}
+}
+
+// enable lets the peer do what the flags name and nothing else. A stream that is ending
+// needs it no more.
+func (q *queuePair) enable(flags uint32) {
+	inbound := remoteAccess(flags)
+	for {
+		state := q.qp.State()
+		if state != verbs.Idle && state != verbs.RTS {
+			return
+		}
+		if _, err := q.qp.Modify(state, verbs.QPModify{Inbound: &inbound}); !errors.Is(err, verbs.ErrState) {
+			return
 		}
 	}
 }
