@@ -45,6 +45,9 @@ type Builder struct {
 // Build returns the folder with the library of the sources as they are, which it builds
 // if it is not there.
 func (b *Builder) Build(ctx context.Context) (dir string, err error) {
+	if err := Private(b.Cache); err != nil {
+		return "", err
+	}
 	print, err := fingerprint(b.Source)
 	if err != nil {
 		return "", err
@@ -54,9 +57,6 @@ func (b *Builder) Build(ctx context.Context) (dir string, err error) {
 		return dir, nil
 	}
 	if err := checkTools(ctx); err != nil {
-		return "", err
-	}
-	if err := os.MkdirAll(b.Cache, 0o755); err != nil {
 		return "", err
 	}
 	// Beside its place, so that it gets there in one step, and whole.
