@@ -15,7 +15,7 @@ import (
 // runOptions are the flags of `weft run`.
 type runOptions struct {
 	dropin.Options
-	build          bool
+	build, view    bool
 	source, libDir string
 	crc            string
 }
@@ -35,6 +35,9 @@ own. It has to be linked dynamically; its children get the device, too.
 Personas: to an rnic, the default, programs connect by rdma_cm; it speaks plain iWARP. An
 rc device is what programs expect that exchange queue pair numbers by themselves; its
 peers are other programs under weft run --persona rc. See docs/programs.md.
+
+Programs ask the library for devices. Those that look below /sys/class/infiniband or into
+/dev/infiniband themselves find weft0 there with --view.
 
 The library is built on first use, from the sources that this command is run in or that
 --source names, into the user's cache.`,
@@ -67,6 +70,7 @@ The library is built on first use, from the sources that this command is run in 
 	fl.BoolVar(&o.Patient, "patient", false, "have a message wait for a receive, in place of ending the stream")
 	fl.BoolVar(&o.Plain, "plain", false, "add nothing to private data: no immediate data and no atomics on an rnic")
 	fl.StringVar(&o.crc, "crc", "on", "ask for CRCs: on or off (`MODE`)")
+	fl.BoolVar(&o.view, "view", false, "show the device below /sys/class/infiniband and /dev/infiniband, too")
 	fl.BoolVar(&o.Preload, "preload", false, "use LD_PRELOAD in place of LD_LIBRARY_PATH")
 	return cmd
 }
@@ -105,7 +109,25 @@ func (o *runOptions) run(cmd *cobra.Command, args []string) error {
 	if err != nil {
 		return err
 	}
+	if o.view {
+		cache, err := cacheFolder()
+		if err != nil {
+			return err
+		}
+		if o.View, err = dropin.ViewFolder(cache); err != nil {
+			return err
+		}
+	}
 	return syscall.Exec(program, args, o.Environment(os.Environ(), dir))
+}
+
+// cacheFolder is where the user's library and view are kept.
+func cacheFolder() (string, error) {
+	cache, err := os.UserCacheDir()
+	if err != nil {
+		return "", fmt.Errorf("%w: set XDG_CACHE_HOME to a folder that can be written to", err)
+	}
+	return filepath.Join(cache, "weft"), nil
 }
 
 // find returns the folder of the library: the one that was named, the one that is
@@ -137,12 +159,12 @@ func (o *runOptions) compiled(cmd *cobra.Command) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	cache, err := os.UserCacheDir()
+	cache, err := cacheFolder()
 	if err != nil {
 		return "", err
 	}
 	b := dropin.Builder{
-		Source: source, Cache: filepath.Join(cache, "weft", "dropin"),
+		Source: source, Cache: filepath.Join(cache, "dropin"),
 		Say: func(format string, args ...any) { fmt.Fprintf(cmd.ErrOrStderr(), "weft: "+format+"\n", args...) },
 	}
 	return b.Build(cmd.Context())

@@ -16,25 +16,43 @@ static bool usable(const struct ifaddrs *i, bool loopback)
 	return i->ifa_addr && i->ifa_flags & IFF_UP && !(i->ifa_flags & IFF_LOOPBACK) == !loopback;
 }
 
-/* The first hardware address of the machine; one that is nobody's if it has none. */
-static void hardware_address(uint8_t mac[6])
+/* Does the interface of a name have an address of IPv4? */
+static bool has_address(const struct ifaddrs *all, const char *name)
+{
+	for (const struct ifaddrs *i = all; i; i = i->ifa_next)
+		if (i->ifa_addr && i->ifa_addr->sa_family == AF_INET && !strcmp(i->ifa_name, name))
+			return true;
+	return false;
+}
+
+/* The first hardware address of an interface with an address of IPv4, or of any, and the
+ * interface; an address that is nobody's, and the loopback interface, if there is none. */
+static uint32_t hardware_address(uint8_t mac[6])
 {
 	static const uint8_t nobody[6] = {0x02, 'W', 'e', 'f', 't', 0};
+	const char *name = "lo";
 	memcpy(mac, nobody, 6);
 	struct ifaddrs *all = NULL;
 	if (getifaddrs(&all))
-		return;
+		return 0;
 	for (struct ifaddrs *i = all; i; i = i->ifa_next) {
 		if (!usable(i, false) || i->ifa_addr->sa_family != AF_PACKET)
 			continue;
 		const struct sockaddr_ll *ll = (struct sockaddr_ll *)i->ifa_addr;
 		static const uint8_t none[6];
-		if (ll->sll_halen == 6 && memcmp(ll->sll_addr, none, 6)) {
+		if (ll->sll_halen != 6 || !memcmp(ll->sll_addr, none, 6))
+			continue;
+		bool better = has_address(all, i->ifa_name);
+		if (better || !memcmp(mac, nobody, 6)) {
 			memcpy(mac, ll->sll_addr, 6);
-			break;
+			name = i->ifa_name;
 		}
+		if (better)
+			break;
 	}
+	uint32_t interface = if_nametoindex(name);
 	freeifaddrs(all);
+	return interface;
 }
 
 uint64_t device_guid(void)
@@ -79,7 +97,7 @@ int gid_table(struct gid table[LIMIT_GIDS])
 {
 	memset(table, 0, LIMIT_GIDS * sizeof(*table));
 	if (!rc_persona()) {
-		hardware_address(table[0].gid.raw);
+		table[0].interface = hardware_address(table[0].gid.raw);
 		return 1;
 	}
 	struct ifaddrs *all = NULL;

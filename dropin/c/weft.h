@@ -202,7 +202,10 @@ struct gid {
 #define LIMIT_GIDS 64
 int gid_table(struct gid table[LIMIT_GIDS]); /* how many there are */
 
-/* sysfs.c: what the tree of sysfs would say of the device, or -1. */
+/* sysfs.c: the files that sysfs would have of the device, below its folder, and one of
+ * them: how long it is, or -1 if there is none. */
+typedef void device_file_fn(void *to, const char *file, const char *text);
+void device_files(device_file_fn *put, void *to);
 int device_file(const char *folder, const char *file, char *text, size_t room);
 
 /* redirect.c: librdmacm's calls on /dev/infiniband/rdma_cm. */

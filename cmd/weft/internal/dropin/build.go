@@ -15,11 +15,14 @@ import (
 const (
 	Library = "libibverbs.so.1"
 	Engine  = "libweft-engine.so"
+	View    = "libweft-view.so" // what --view preloads
 )
+
+var files = []string{Library, Engine, View}
 
 // complete reports that a folder has the library.
 func complete(dir string) bool {
-	for _, name := range []string{Library, Engine} {
+	for _, name := range files {
 		if _, err := os.Stat(filepath.Join(dir, name)); err != nil {
 			return false
 		}
@@ -30,7 +33,7 @@ func complete(dir string) bool {
 // Installed returns a folder that has the library, as an absolute path.
 func Installed(dir string) (string, error) {
 	if !complete(dir) {
-		return "", fmt.Errorf("%s does not hold %s and %s", dir, Library, Engine)
+		return "", fmt.Errorf("%s does not hold %s", dir, strings.Join(files, ", "))
 	}
 	return filepath.Abs(dir)
 }
@@ -79,20 +82,22 @@ func (b *Builder) Build(ctx context.Context) (dir string, err error) {
 	return dir, nil
 }
 
-// compile builds both files into dir.
+// compile builds all files into dir.
 func (b *Builder) compile(ctx context.Context, dir string) error {
 	module := filepath.Join(b.Source, "dropin")
-	sources, err := filepath.Glob(filepath.Join(module, "c", "*.c"))
-	if err != nil || len(sources) == 0 {
-		return fmt.Errorf("there are no sources in %s", filepath.Join(module, "c"))
-	}
 	cc, err := compiler()
 	if err != nil {
 		return err
 	}
-	args := append(Flags(filepath.Join(module, "c", "abi.map")), "-o", filepath.Join(dir, Library))
-	if err := execute(ctx, module, cc, append(args, sources...)...); err != nil {
-		return err
+	for _, l := range libraries {
+		sources, err := l.sources(filepath.Join(module, "c"))
+		if err != nil {
+			return err
+		}
+		args := append(Flags(l.name, filepath.Join(module, "c", l.versions)), "-o", filepath.Join(dir, l.name))
+		if err := execute(ctx, module, cc, append(args, sources...)...); err != nil {
+			return err
+		}
 	}
 	if err := execute(ctx, module, "go", "build", "-trimpath", "-buildmode=c-shared", "-o", filepath.Join(dir, Engine), "./engine"); err != nil {
 		return err
@@ -100,11 +105,38 @@ func (b *Builder) compile(ctx context.Context, dir string) error {
 	return os.Remove(filepath.Join(dir, strings.TrimSuffix(Engine, ".so")+".h")) // nobody includes it
 }
 
-// Flags are those with which the C part is compiled, and linked with its versions.
-func Flags(versions string) []string {
+// A library is one that is compiled from C.
+type library struct {
+	name     string
+	versions string   // file of the symbols that it exports
+	patterns []string // of its sources
+}
+
+// The view has the device's description in common with the library, so that both say
+// the same of it.
+var libraries = []library{
+	{Library, "abi.map", []string{"*.c"}},
+	{View, filepath.Join("view", "view.map"), []string{filepath.Join("view", "*.c"), "sysfs.c", "query.c", "gid.c", "options.c"}},
+}
+
+// sources are the library's files in dir.
+func (l *library) sources(dir string) (sources []string, err error) {
+	for _, pattern := range l.patterns {
+		found, err := filepath.Glob(filepath.Join(dir, pattern))
+		if err != nil || len(found) == 0 {
+			return nil, fmt.Errorf("there are no sources in %s", filepath.Join(dir, pattern))
+		}
+		sources = append(sources, found...)
+	}
+	return sources, nil
+}
+
+// Flags are those with which a library of the C part is compiled, and linked with its
+// versions.
+func Flags(name, versions string) []string {
 	return []string{
 		"-std=gnu11", "-D_GNU_SOURCE", "-O2", "-g", "-fPIC", "-Wall", "-Wextra", "-shared", "-pthread",
-		"-Wl,-soname," + Library, "-Wl,--version-script=" + versions, "-Wl,-z,relro,-z,now", "-Wl,--no-undefined",
+		"-Wl,-soname," + name, "-Wl,--version-script=" + versions, "-Wl,-z,relro,-z,now", "-Wl,--no-undefined",
 	}
 }
 

@@ -93,7 +93,7 @@ func TestALibraryThatIsThereIsNotBuiltAgain(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, name := range []string{Library, Engine} {
+	for _, name := range files {
 		write(t, filepath.Join(b.Cache, print, name), "")
 	}
 	if dir, err := b.Build(context.Background()); err != nil || dir != filepath.Join(b.Cache, print) {
@@ -152,6 +152,12 @@ func TestTheEnvironmentNamesTheLibraryFirstAndOnce(t *testing.T) {
 	o = Options{Preload: true}
 	if env := o.Environment(nil, "/lib"); !slices.Equal(env, []string{"LD_PRELOAD=/lib/" + Library}) {
 		t.Errorf("preloaded: %q", env)
+	}
+	o = Options{View: "/view"}
+	env = o.Environment([]string{"LD_PRELOAD=/other"}, "/lib")
+	slices.Sort(env)
+	if !slices.Equal(env, []string{"LD_LIBRARY_PATH=/lib", "LD_PRELOAD=/lib/" + View + ":/other", "WEFT_VIEW=/view"}) {
+		t.Errorf("with a view: %q", env)
 	}
 }
 

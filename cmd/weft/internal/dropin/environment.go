@@ -16,7 +16,8 @@ type Options struct {
 	Patient     bool   // a message waits for a receive
 	Plain       bool   // nothing is added to private data
 	NoCRC       bool
-	Preload     bool // LD_PRELOAD in place of LD_LIBRARY_PATH
+	Preload     bool   // LD_PRELOAD in place of LD_LIBRARY_PATH
+	View        string // folder for the files of /sys and /dev that are shown, or empty
 }
 
 // Environment is env with what makes a program use the library in dir.
@@ -26,12 +27,15 @@ func (o *Options) Environment(env []string, dir string) []string {
 	} else {
 		env = prepend(env, "LD_LIBRARY_PATH", dir)
 	}
+	if o.View != "" {
+		env = prepend(env, "LD_PRELOAD", filepath.Join(dir, View))
+	}
 	for _, v := range [...]struct {
 		name, value string
 	}{
 		{"WEFT_DEVICE", o.Device}, {"WEFT_PERSONA", o.Persona}, {"WEFT_PCAP", o.PCAP}, {"WEFT_LISTEN_RANGE", o.ListenRange},
 		{"WEFT_VERBOSE", flag(o.Verbose)}, {"WEFT_DEBUG", flag(o.Debug)}, {"WEFT_PATIENT", flag(o.Patient)},
-		{"WEFT_PLAIN", flag(o.Plain)},
+		{"WEFT_PLAIN", flag(o.Plain)}, {"WEFT_VIEW", o.View},
 	} {
 		if v.value != "" {
 			env = set(env, v.name, v.value)

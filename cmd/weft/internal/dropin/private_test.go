@@ -52,7 +52,7 @@ func TestALibraryIsNotTakenFromACacheOfOthers(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, name := range []string{Library, Engine} {
+	for _, name := range files {
 		write(t, filepath.Join(b.Cache, print, name), "")
 	}
 	if err := os.Chmod(b.Cache, 0o777); err != nil {
