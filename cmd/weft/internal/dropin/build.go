@@ -1,7 +1,6 @@
 package dropin
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -95,11 +94,11 @@ func (b *Builder) compile(ctx context.Context, dir string) error {
 			return err
 		}
 		args := append(Flags(l.name, filepath.Join(module, "c", l.versions)), "-o", filepath.Join(dir, l.name))
-		if err := execute(ctx, module, cc, append(args, sources...)...); err != nil {
+		if err := execute(ctx, module, nil, cc, append(args, sources...)...); err != nil {
 			return err
 		}
 	}
-	if err := execute(ctx, module, "go", "build", "-trimpath", "-buildmode=c-shared", "-o", filepath.Join(dir, Engine), "./engine"); err != nil {
+	if err := execute(ctx, module, b.modules(ctx), "go", "build", "-trimpath", "-buildmode=c-shared", "-o", filepath.Join(dir, Engine), "./engine"); err != nil {
 		return err
 	}
 	return os.Remove(filepath.Join(dir, strings.TrimSuffix(Engine, ".so")+".h")) // nobody includes it
@@ -167,16 +166,30 @@ func newest(dir string, entries []os.DirEntry, e os.DirEntry, keep string) bool 
 	return true
 }
 
-// execute runs a command, and returns what it said if it fails.
-func execute(ctx context.Context, dir, name string, args ...string) error {
+// execute runs a command, and returns what it said if it fails, a line each.
+func execute(ctx context.Context, dir string, env []string, name string, args ...string) error {
 	cmd := exec.CommandContext(ctx, name, args...)
 	cmd.Dir = dir
-	cmd.Env = append(os.Environ(), "CGO_ENABLED=1", "GOOS=", "GOWORK=off")
+	cmd.Env = append(append(os.Environ(), "CGO_ENABLED=1", "GOOS=", "GOWORK=off"), env...)
 	out, err := cmd.CombinedOutput()
-	if err != nil {
-		return fmt.Errorf("%s: %w\n%s", strings.Join(cmd.Args, " "), err, bytes.TrimSpace(out))
+	if err == nil {
+		return nil
 	}
-	return nil
+	said := []error{fmt.Errorf("%s: %w", strings.Join(cmd.Args, " "), err)}
+	for line := range strings.Lines(string(out)) {
+		said = append(said, errors.New(strings.ReplaceAll(strings.TrimRight(line, "\n"), "\t", "  ")))
+	}
+	return errors.Join(said...)
+}
+
+// modules is what the go command is told of where it keeps modules: a folder beside the
+// library, if it has none of its own that it can write to.
+func (b *Builder) modules(ctx context.Context) []string {
+	out, err := exec.CommandContext(ctx, "go", "env", "GOMODCACHE").Output()
+	if dir := strings.TrimSpace(string(out)); err == nil && dir != "" && os.MkdirAll(dir, 0o755) == nil {
+		return nil
+	}
+	return []string{"GOMODCACHE=" + b.Cache + "-modules", "GOFLAGS=" + strings.TrimSpace(os.Getenv("GOFLAGS")+" -modcacherw")}
 }
 
 // compiler is the machine's C compiler.

@@ -136,8 +136,32 @@ func TestWhatIsMissingIsNamedWithTheCommandsForIt(t *testing.T) {
 			t.Errorf("%q is not in %v", want, err)
 		}
 	}
+	if lines, ok := err.(interface{ Unwrap() []error }); !ok || len(lines.Unwrap()) != 3 {
+		t.Errorf("%#v is not three lines", err)
+	}
 	if err := missingOf(context.Background(), all[1:2]); err != nil {
 		t.Error(err)
+	}
+}
+
+func TestWhatAToolSaysIsGivenALineEach(t *testing.T) {
+	err := execute(context.Background(), t.TempDir(), []string{"WORD=two"}, "sh", "-c", "echo one; printf '\\t%s\\n' $WORD; exit 3")
+	lines, ok := err.(interface{ Unwrap() []error })
+	if !ok || len(lines.Unwrap()) != 3 || lines.Unwrap()[1].Error() != "one" || lines.Unwrap()[2].Error() != "  two" {
+		t.Errorf("%#v", err)
+	}
+}
+
+func TestModulesAreKeptBesideTheLibraryWhereThereIsNoHome(t *testing.T) {
+	b := Builder{Cache: filepath.Join(t.TempDir(), "dropin")}
+	t.Setenv("GOMODCACHE", filepath.Join(t.TempDir(), "mod"))
+	if got := b.modules(context.Background()); got != nil {
+		t.Errorf("with a home: %q", got)
+	}
+	t.Setenv("GOMODCACHE", filepath.Join(write(t, filepath.Join(t.TempDir(), "file"), ""), "mod"))
+	t.Setenv("GOFLAGS", "")
+	if got, want := b.modules(context.Background()), []string{"GOMODCACHE=" + b.Cache + "-modules", "GOFLAGS=-modcacherw"}; !slices.Equal(got, want) {
+		t.Errorf("%q, expected %q", got, want)
 	}
 }
 

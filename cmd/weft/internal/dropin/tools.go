@@ -2,6 +2,7 @@ package dropin
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"os"
 	"os/exec"
@@ -36,8 +37,10 @@ func missingOf(ctx context.Context, tools []tool) error {
 	if what == nil {
 		return nil
 	}
-	return fmt.Errorf("to build the library this machine lacks %s. As root:\n  apt-get install %s     # Debian, Ubuntu\n  dnf install %s     # Fedora",
-		strings.Join(what, ", "), strings.Join(debian, " "), strings.Join(fedora, " "))
+	return errors.Join( // a line each
+		fmt.Errorf("to build the library this machine lacks %s. As root:", strings.Join(what, ", ")),
+		fmt.Errorf("  apt-get install %s     # Debian, Ubuntu", strings.Join(debian, " ")),
+		fmt.Errorf("  dnf install %s     # Fedora", strings.Join(fedora, " ")))
 }
 
 // includes reports whether the compiler finds a header.
