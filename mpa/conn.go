@@ -11,7 +11,7 @@
 //
 //  1. Out: [Conn.Append] frames ULPDUs into a batch (internal/fpdu). Long payload is
 //     referred to, not copied.
-//  2. [Conn.Flush] writes the batch: over TCP on Linux by writev (internal/socket), under
+//  2. [Conn.Flush] writes the batch: over TCP on Linux by sendmsg (internal/socket), under
 //     the [Guard] and without waiting; over any other net.Conn by writes that wait.
 //  3. In: the reader, in [Conn.Receive], reads as much as there is into the read-ahead
 //     buffer, checks each FPDU where it lies, and hands its ULPDU to the [Sink].

@@ -1,7 +1,7 @@
 package mpa
 
 // The transport of a TCP connection on Linux: attempts that never wait, by readv
-// and writev on the non-blocking socket, and the runtime's network poller to
+// and sendmsg on the non-blocking socket, and the runtime's network poller to
 // wait in between. Package turns decides who reads and who waits.
 //
 // The poller is edge-triggered, and RawConn forgets that the socket was ready

@@ -2,6 +2,8 @@ package socket
 
 import (
 	"bytes"
+	"os"
+	"os/signal"
 	"testing"
 
 	"golang.org/x/sys/unix"
@@ -62,5 +64,29 @@ func TestNothingWaits(t *testing.T) {
 	_ = unix.Shutdown(int(a), unix.SHUT_WR)
 	if n, errno := Read(b, p); n != 0 || errno != 0 || !Readable(b) {
 		t.Errorf("the end: %d octets, %v", n, errno)
+	}
+}
+
+// A peer that is gone is an error and no signal: in a library, as the drop-in libibverbs is
+// one, the signal would be its program's.
+func TestAPeerThatIsGoneRaisesNoSignal(t *testing.T) {
+	signals := make(chan os.Signal, 2)
+	signal.Notify(signals, unix.SIGPIPE, unix.SIGWINCH)
+	defer signal.Stop(signals)
+	for _, pieces := range [][][]byte{{{1}}, {{1}, {2}}} {
+		a, b := pair(t)
+		if err := unix.Shutdown(int(b), unix.SHUT_RDWR); err != nil {
+			t.Fatal(err)
+		}
+		if n, errno := new(Vector).Write(a, pieces); n != 0 || errno != unix.EPIPE {
+			t.Errorf("%d pieces: %d octets, %v", len(pieces), n, errno)
+		}
+	}
+	// One of a higher number that is raised now comes behind.
+	if err := unix.Kill(unix.Getpid(), unix.SIGWINCH); err != nil {
+		t.Fatal(err)
+	}
+	if s := <-signals; s != unix.SIGWINCH {
+		t.Errorf("signal %v", s)
 	}
 }

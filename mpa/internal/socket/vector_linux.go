@@ -1,8 +1,9 @@
 package socket
 
-// readv and writev without waiting and without the scheduler's knowledge: the
+// readv and sendmsg without waiting and without the scheduler's knowledge: the
 // socket does not block, so the calls are short. All that is unsafe is here.
-// An interrupted call (EINTR) is made again.
+// An interrupted call (EINTR) is made again. A peer that is gone raises no SIGPIPE:
+// in a library the signal would be its program's.
 
 import (
 	"sync"
@@ -39,25 +40,37 @@ func describe(v []unix.Iovec, pieces [][]byte) []unix.Iovec {
 	return v[:n]
 }
 
-func (v *Vector) call(trap, fd uintptr, pieces [][]byte) (int, syscall.Errno) {
+func (v *Vector) call(f transfer, fd uintptr, pieces [][]byte) (int, syscall.Errno) {
 	if len(pieces) <= len(v.few) {
-		return call(trap, fd, describe(v.few[:], pieces))
+		return call(f, fd, describe(v.few[:], pieces))
 	}
 	many := vectors.Get().(*[iovMax]unix.Iovec)
 	defer vectors.Put(many)
-	return call(trap, fd, describe(many[:], pieces))
+	return call(f, fd, describe(many[:], pieces))
 }
 
-func call(trap, fd uintptr, v []unix.Iovec) (int, syscall.Errno) {
+// A transfer is a system call with an array of pieces, at least one.
+type transfer func(fd uintptr, v []unix.Iovec) (n uintptr, errno syscall.Errno)
+
+func readv(fd uintptr, v []unix.Iovec) (uintptr, syscall.Errno) {
+	n, _, errno := syscall.RawSyscall(unix.SYS_READV, fd, uintptr(unsafe.Pointer(unsafe.SliceData(v))), uintptr(len(v)))
+	return n, errno
+}
+
+func sendmsg(fd uintptr, v []unix.Iovec) (uintptr, syscall.Errno) {
+	m := unix.Msghdr{Iov: unsafe.SliceData(v)}
+	m.SetIovlen(len(v))
+	n, _, errno := syscall.RawSyscall(unix.SYS_SENDMSG, fd, uintptr(unsafe.Pointer(&m)), unix.MSG_NOSIGNAL)
+	return n, errno
+}
+
+func call(f transfer, fd uintptr, v []unix.Iovec) (int, syscall.Errno) {
 	if len(v) == 0 {
 		return 0, 0
 	}
-	n, _, errno := syscall.RawSyscall(trap, fd, uintptr(unsafe.Pointer(unsafe.SliceData(v))), uintptr(len(v)))
+	n, errno := f(fd, v)
 	clear(v) // do not keep the memory
-	if errno != 0 {
-		return 0, errno
-	}
-	return int(n), 0
+	return count(n, errno)
 }
 
 // Write writes as much of pieces as the socket takes now: EAGAIN if nothing.
@@ -65,9 +78,9 @@ func (v *Vector) Write(fd uintptr, pieces [][]byte) (n int, errno syscall.Errno)
 	released()
 	for {
 		if len(pieces) == 1 { // the kernel has less to do
-			n, errno = one(unix.SYS_WRITE, fd, pieces[0])
+			n, errno = send(fd, pieces[0])
 		} else {
-			n, errno = v.call(unix.SYS_WRITEV, fd, pieces)
+			n, errno = v.call(sendmsg, fd, pieces)
 		}
 		if errno != unix.EINTR {
 			return n, errno
@@ -79,7 +92,7 @@ func (v *Vector) Write(fd uintptr, pieces [][]byte) (n int, errno syscall.Errno)
 // the end.
 func (v *Vector) Read(fd uintptr, pieces [][]byte) (n int, errno syscall.Errno) {
 	for {
-		if n, errno = v.call(unix.SYS_READV, fd, pieces); errno != unix.EINTR {
+		if n, errno = v.call(readv, fd, pieces); errno != unix.EINTR {
 			acquired()
 			return n, errno
 		}
@@ -89,15 +102,25 @@ func (v *Vector) Read(fd uintptr, pieces [][]byte) (n int, errno syscall.Errno) 
 // Read reads into one piece, of at least one octet, as [Vector.Read] does.
 func Read(fd uintptr, p []byte) (n int, errno syscall.Errno) {
 	for {
-		if n, errno = one(unix.SYS_READ, fd, p); errno != unix.EINTR {
+		if n, errno = read(fd, p); errno != unix.EINTR {
 			acquired()
 			return n, errno
 		}
 	}
 }
 
-func one(trap, fd uintptr, p []byte) (int, syscall.Errno) {
-	n, _, errno := syscall.RawSyscall(trap, fd, uintptr(unsafe.Pointer(unsafe.SliceData(p))), uintptr(len(p)))
+func read(fd uintptr, p []byte) (int, syscall.Errno) {
+	n, _, errno := syscall.RawSyscall(unix.SYS_READ, fd, uintptr(unsafe.Pointer(unsafe.SliceData(p))), uintptr(len(p)))
+	return count(n, errno)
+}
+
+func send(fd uintptr, p []byte) (int, syscall.Errno) {
+	n, _, errno := syscall.RawSyscall6(unix.SYS_SENDTO, fd, uintptr(unsafe.Pointer(unsafe.SliceData(p))), uintptr(len(p)), unix.MSG_NOSIGNAL, 0, 0)
+	return count(n, errno)
+}
+
+// count is what a call has transferred: nothing if it failed.
+func count(n uintptr, errno syscall.Errno) (int, syscall.Errno) {
 	if errno != 0 {
 		return 0, errno
 	}
