@@ -80,6 +80,7 @@ type Figures struct {
 // A Mark is a target and its result: a ratio of Weft's row to another's, inside each
 // round; or the figure itself, in Unit.
 type Mark struct {
+	Peer      Peer    `json:"peer"`
 	Work      string  `json:"work"`
 	Size      int     `json:"size"`
 	CRC       bool    `json:"crc"`
@@ -151,7 +152,7 @@ func newRow(x Result, placement string) Row {
 
 func newMark(a Attempt, placement string) Mark {
 	m := Mark{
-		Work: a.Of.work(), Size: a.Of.Size, CRC: a.Of.CRC, Placement: placement,
+		Peer: a.Of.Peer, Work: a.Of.work(), Size: a.Of.Size, CRC: a.Of.CRC, Placement: placement,
 		Unit: "ratio", Better: better(a.Metric),
 		Median: a.Figure.Median, Min: a.Figure.Min, Max: a.Figure.Max,
 		Goal: a.Least, Aim: a.Aim, Verdict: a.Verdict, Short: a.Short,

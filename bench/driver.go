@@ -57,6 +57,8 @@ func (e *end) driver(p Peer) driver {
 		return tcpDriver{}
 	case GRPC:
 		return grpcDriver{}
+	case Perftest:
+		return perftest{}
 	}
 	return program{}
 }

@@ -19,6 +19,7 @@ func goals() []Goal {
 	all = append(all, latencyGoals()...)
 	all = append(all, fabricGoals()...)
 	all = append(all, scaleGoals()...)
+	all = append(all, programGoals()...)
 	return all
 }
 
@@ -90,6 +91,24 @@ func scaleGoals() []Goal {
 		all = append(all, Goal{among, alone, 1.1, 1.0})
 	}
 	return append(all, Goal{Of: footprint().Others[0], Least: 40 << 10, Aim: 16 << 10})
+}
+
+// programGoals are of programs under weft run against plain TCP in C.
+func programGoals() []Goal {
+	var all []Goal
+	for _, size := range []int{maxSize, gatherSize} {
+		for _, op := range []Op{Write, Read} {
+			w := raw(Stream, size).with(Perftest, op)
+			all = append(all, Goal{Of: w, Against: raw(Stream, size), Least: 0.9})
+			w.CRC = true
+			all = append(all, Goal{Of: w, Against: raw(Stream, size), Least: 0.8})
+		}
+	}
+	poll, event := polling().Baseline, eventDriven().Baseline
+	for _, op := range []Op{Write, Send} {
+		all = append(all, Goal{Of: poll.with(Perftest, op), Against: poll, Least: 1.3})
+	}
+	return append(all, Goal{Of: event.with(Perftest, Send), Against: event, Least: 1.5})
 }
 
 // A Verdict says whether a figure meets its target.

@@ -17,6 +17,7 @@ type Job struct {
 	CPUs       []int    // that the target may run on; nil leaves it to the scheduler
 	Shared     bool     // the ends may have to share a processor: who polls yields it
 	Program    string   // of peers that are programs of their own: its file
+	Library    string   // of Perftest: the folder of the libibverbs that Program runs programs with
 	Folder     string   // where those are made that are served
 	Profile    string   // file for a CPU profile of the target; "" for none
 	Seed       uint64   // of the data pattern

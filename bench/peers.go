@@ -4,6 +4,7 @@
 package main
 
 import (
+	"bytes"
 	"context"
 	"embed"
 	"errors"
@@ -24,6 +25,7 @@ type Peers struct {
 	programs map[Peer]string // compiled ones, their files
 	dir      string          // of these
 	folder   string          // for folders that are served
+	library  string          // folder of the libibverbs of Perftest
 }
 
 // inMemory is where the folders are that are served, if the system has such a
@@ -70,7 +72,44 @@ func findPeers(ctx context.Context, wanted func(Peer) bool) (_ *Peers, err error
 			p.Missing = append(p.Missing, *m)
 		}
 	}
+	if wanted(Perftest) {
+		if m := p.dropIn(ctx); m != nil {
+			p.Missing = append(p.Missing, *m)
+		}
+	}
 	return p, ctx.Err()
+}
+
+// dropIn makes the command weft and its libibverbs, or says why there is none.
+func (p *Peers) dropIn(ctx context.Context) *Missing {
+	if runtime.GOOS != "linux" {
+		return &Missing{Peer: Perftest, Why: "its programs are written for Linux"}
+	}
+	if _, err := exec.LookPath(perftestName(raw(Stream, maxSize).with(Perftest, Write))); err != nil {
+		return &Missing{Perftest, "perftest is not installed", "apt-get install perftest"}
+	}
+	weft := filepath.Join(p.dir, "weft")
+	root, err := said(ctx, "go", "list", "-m", "-f", "{{.Dir}}", "github.com/weft-rdma/weft")
+	if err == nil {
+		_, err = said(ctx, "go", "build", "-C", root, "-o", weft, "./cmd/weft")
+	}
+	if err == nil {
+		p.library, err = said(ctx, weft, "run", "--build", "--source", root)
+	}
+	if err != nil {
+		return &Missing{Peer: Perftest, Why: fmt.Sprintf("its library cannot be built: %v", err), Remedy: "apt-get install gcc libibverbs-dev"}
+	}
+	p.programs[Perftest] = weft
+	return nil
+}
+
+// said runs a command and returns what it prints.
+func said(ctx context.Context, name string, args ...string) (string, error) {
+	out, err := exec.CommandContext(ctx, name, args...).Output()
+	if e := (*exec.ExitError)(nil); errors.As(err, &e) {
+		return "", fmt.Errorf("%s: %w: %s", name, err, bytes.TrimSpace(e.Stderr))
+	}
+	return string(bytes.TrimSpace(out)), err
 }
 
 // makeFolder makes the folder for those that are served.

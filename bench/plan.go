@@ -74,6 +74,11 @@ func streams(size int) group {
 		g.Others = append(g.Others, base.with(Fabric, op))
 	}
 	g.Others = append(g.Others, base.with(GRPC, Message), base.with(TCPGo, Octets))
+	if size >= gatherSize {
+		for _, op := range []Op{Write, Read, Send} {
+			g.Others = append(g.Others, crcs(base.with(Perftest, op))...)
+		}
+	}
 	if size < gatherSize {
 		gathered := base
 		gathered.Batch = true
@@ -99,6 +104,9 @@ func polling() group {
 	if canSpin() {
 		g.Others = append(g.Others, base.with(TCPGo, Octets))
 	}
+	for _, op := range []Op{Write, Send} {
+		g.Others = append(g.Others, crcs(base.with(Perftest, op))...)
+	}
 	return g
 }
 
@@ -111,6 +119,7 @@ func eventDriven() group {
 	}
 	g.Others = append(g.Others, amongIdle(base), base.with(Fabric, Send),
 		base.with(GRPC, Message), base.with(GRPC, Call), base.with(TCPGo, Octets))
+	g.Others = append(g.Others, crcs(base.with(Perftest, Send))...)
 	return g
 }
 
@@ -124,6 +133,7 @@ func unpinned() group {
 		g.Others = append(g.Others, crcs(base.with(Weft, op))...)
 	}
 	g.Others = append(g.Others, base.with(TCPGo, Octets))
+	g.Others = append(g.Others, crcs(base.with(Perftest, Send))...)
 	return g
 }
 

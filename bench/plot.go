@@ -141,7 +141,9 @@ func (d Document) latencyPlot(placement, title string) (*plot.Plot, []any) {
 			continue // among idle ones, or driven otherwise
 		}
 		for i, y := range []float64{r.P50, r.P90, r.P99, r.P999} {
-			c.add(name, float64(i+1), y*1e-3)
+			if y > 0 { // not every program tells all
+				c.add(name, float64(i+1), y*1e-3)
+			}
 		}
 	}
 	p := newPlot("Half round trip of 64 B, "+title, "percentile", "us")

@@ -139,7 +139,7 @@ func (r Row) cells() []string {
 	switch {
 	case r.Metric.latency():
 		for _, p := range []float64{r.P90, r.P99, r.P999} {
-			cells = append(cells, fmt.Sprintf("%.3g", p*scale))
+			cells = append(cells, known(p, fmt.Sprintf("%.3g", p*scale)))
 		}
 	case r.Metric == Memory:
 		cells = cells[:6]
@@ -149,18 +149,26 @@ func (r Row) cells() []string {
 	return cells
 }
 
+// known is text for a figure that was measured.
+func known(figure float64, text string) string {
+	if figure == 0 {
+		return "-"
+	}
+	return text
+}
+
 // goalTable compares the targets with what was measured.
 func (d Document) goalTable() table {
 	t := table{
 		title: "Performance targets: ratios inside each round",
-		head:  []string{"work", "size", "CRC", "placement", "against", "median (min..max)", "target", "aim", ""},
+		head:  []string{"peer", "work", "size", "CRC", "placement", "against", "median (min..max)", "target", "aim", ""},
 	}
 	for _, m := range d.Goals {
 		size := ""
 		if m.Size > 0 {
 			size = sizeName(m.Size)
 		}
-		row := []string{m.Work, size, onOff(m.CRC), m.Placement, orDash(m.Against)}
+		row := []string{string(m.Peer), m.Work, size, onOff(m.CRC), m.Placement, orDash(m.Against)}
 		bound := map[string]string{"higher": ">= ", "lower": "<= "}[m.Better]
 		if m.Unit == "ratio" {
 			row = append(row, ratioFigure(m.Median, m.Min, m.Max), fmt.Sprintf("%s%g", bound, m.Goal), aim(m.Aim, bound, "%g"))

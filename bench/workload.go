@@ -18,6 +18,9 @@ const (
 	Fabric Peer = "libfabric" // its tcp provider, connected endpoints
 	GRPC   Peer = "grpc-go"
 
+	// Perftest is the programs of that package, as Debian has them, under weft run.
+	Perftest Peer = "weft-run"
+
 	// Servers of files. Their client is Weft's.
 	WeftRDMA Peer = "weft-rdma" // what weft serve runs, NFS over RDMA
 	WeftTCP  Peer = "weft-tcp"  // the same over TCP
@@ -25,7 +28,7 @@ const (
 )
 
 // hasCRC says that the peer's FPDUs may have CRCs.
-func (p Peer) hasCRC() bool { return p == Weft || p == WeftRDMA }
+func (p Peer) hasCRC() bool { return p == Weft || p == WeftRDMA || p == Perftest }
 
 // A Shape is the pattern of the traffic.
 type Shape string

@@ -33,6 +33,7 @@ func flagValues() map[string][]string {
 		"perf crc":        {"on", "off", "both"},
 		"perf sizes":      {"64", "4K", "64K", "1M"},
 		"perf congestion": congestionControls(),
+		"run congestion":  congestionControls(),
 		"ping mpa-rev":    {"2\tRFC 6581", "1\tRFC 5044", "0\tRDMA Consortium"},
 	}
 }

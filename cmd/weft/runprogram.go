@@ -71,6 +71,7 @@ The library is built on first use, from the sources that this command is run in 
 	fl.BoolVar(&o.Plain, "plain", false, "add nothing to private data: no immediate data and no atomics on an rnic")
 	fl.StringVar(&o.crc, "crc", "on", "ask for CRCs: on or off (`MODE`)")
 	fl.BoolVar(&o.view, "view", false, "show the device below /sys/class/infiniband and /dev/infiniband, too")
+	fl.StringVar(&o.Congestion, "congestion", "", "congestion control of all connections, by `NAME`, such as reno (default: the system's)")
 	fl.BoolVar(&o.Preload, "preload", false, "use LD_PRELOAD in place of LD_LIBRARY_PATH")
 	return cmd
 }

@@ -177,7 +177,7 @@ func listen(a *C.struct_rdma_ucm_listen) syscall.Errno {
 		return errnoOf(err)
 	}
 	cfg := config(mostReads, mostReads)
-	l, err := cm.NewListener(rnic, ln, cm.ListenConfig{MPA: cfg, Backlog: backlog, Wrap: wrap})
+	l, err := cm.NewListener(rnic, ln, cm.ListenConfig{MPA: cfg, Backlog: backlog, Wrap: wrap, Socket: options.socket})
 	if err != nil {
 		_ = ln.Close()
 		return errnoOf(err)
@@ -342,7 +342,7 @@ func connect(a *C.struct_rdma_ucm_connect) syscall.Errno {
 	ctx := id.begin(q)
 	p := cm.Params{
 		PrivateData: marked(data(&a.conn_param)), MPA: config(a.conn_param.responder_resources, a.conn_param.initiator_depth),
-		Nudge: cm.DefaultNudge,
+		Nudge: cm.DefaultNudge, Socket: options.socket,
 	}
 	q.receives.single = true // the peer may be one that announces
 	go func() {

@@ -7,6 +7,7 @@ import (
 	"os"
 
 	"github.com/weft-rdma/weft/capture"
+	"github.com/weft-rdma/weft/cm"
 	"github.com/weft-rdma/weft/verbs"
 )
 
@@ -19,6 +20,8 @@ var options struct {
 	debug   bool
 	verbose bool
 
+	socket cm.Socket // of all connections
+
 	firstPort, lastPort uint16 // of ports that are given out; 0 leaves them to the system
 
 	pcap *capture.Writer
@@ -30,6 +33,7 @@ func readOptions() (*slog.Logger, error) {
 	on := func(name string) bool { v := os.Getenv(name); return v != "" && v != "0" }
 	o.plain, o.patient, o.debug, o.verbose = on("WEFT_PLAIN"), on("WEFT_PATIENT"), on("WEFT_DEBUG"), on("WEFT_VERBOSE")
 	o.noCRC = os.Getenv("WEFT_CRC") == "off"
+	o.socket.Congestion = os.Getenv("WEFT_CONGESTION")
 	if r := os.Getenv("WEFT_LISTEN_RANGE"); r != "" {
 		if _, err := fmt.Sscanf(r, "%d-%d", &o.firstPort, &o.lastPort); err != nil || o.firstPort == 0 || o.firstPort > o.lastPort {
 			return nil, fmt.Errorf("WEFT_LISTEN_RANGE %q: a range of ports is expected, as 7000-7099", r)

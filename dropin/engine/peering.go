@@ -208,7 +208,7 @@ func (q *queuePair) callOnce(ctx gocontext.Context) (*cm.Conn, error) {
 	if err != nil {
 		return nil, err
 	}
-	conn, err := cm.Connect(ctx, q.qp, wrap(nc), cm.Params{PrivateData: g.append(nil), MPA: cfg})
+	conn, err := cm.Connect(ctx, q.qp, wrap(nc), cm.Params{PrivateData: g.append(nil), MPA: cfg, Socket: options.socket})
 	if errors.As(err, new(*cm.RejectedError)) {
 		_ = nc.Close() // it is this side's then
 	}
@@ -248,7 +248,7 @@ func listenAt(at netip.AddrPort) {
 		explain("queue pairs cannot be reached at %v: %v", at, err)
 		return
 	}
-	l, err := cm.NewListener(rnic, ln, cm.ListenConfig{MPA: config(mostReads, mostReads), Wrap: wrap})
+	l, err := cm.NewListener(rnic, ln, cm.ListenConfig{MPA: config(mostReads, mostReads), Wrap: wrap, Socket: options.socket})
 	if err != nil {
 		_ = ln.Close()
 		explain("queue pairs cannot be reached at %v: %v", at, err)

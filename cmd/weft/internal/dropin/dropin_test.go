@@ -166,10 +166,10 @@ func TestModulesAreKeptBesideTheLibraryWhereThereIsNoHome(t *testing.T) {
 }
 
 func TestTheEnvironmentNamesTheLibraryFirstAndOnce(t *testing.T) {
-	o := Options{Persona: "rc", Verbose: true, NoCRC: true}
+	o := Options{Persona: "rc", Verbose: true, NoCRC: true, Congestion: "reno"}
 	env := o.Environment([]string{"A=b", "LD_LIBRARY_PATH=/x:/lib:", "WEFT_PERSONA=rnic", "WEFT_PCAP=mine"}, "/lib")
 	slices.Sort(env)
-	want := []string{"A=b", "LD_LIBRARY_PATH=/lib:/x", "WEFT_CRC=off", "WEFT_PCAP=mine", "WEFT_PERSONA=rc", "WEFT_VERBOSE=1"}
+	want := []string{"A=b", "LD_LIBRARY_PATH=/lib:/x", "WEFT_CONGESTION=reno", "WEFT_CRC=off", "WEFT_PCAP=mine", "WEFT_PERSONA=rc", "WEFT_VERBOSE=1"}
 	if !slices.Equal(env, want) {
 		t.Errorf("%q, expected %q", env, want)
 	}
