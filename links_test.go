@@ -30,7 +30,7 @@ func anchors(page string) map[string]bool {
 	return all
 }
 
-// Every relative link of every page leads to a file or a folder of the repository, and
+// Every relative link of every page leads to a file or a directory of the repository, and
 // to a heading where it names one.
 func TestTheLinksOfTheDocumentsLeadToFiles(t *testing.T) {
 	root := os.DirFS(".")

@@ -1,4 +1,4 @@
-// Files: a folder served by the target over NFS version 3, read and written at
+// Files: a directory served by the target over NFS version 3, read and written at
 // the other end. The client is Weft's over every transport; the servers are what
 // `weft serve` runs, over RDMA and over TCP, and go-nfs over TCP.
 
@@ -22,16 +22,16 @@ import (
 // maxSize that are all alike, the sample's pattern.
 const fileSize = 64 << 20
 
-// fileName is the file's, in the folder and in the export.
+// fileName is the file's, in the directory and in the export.
 const fileName = "data"
 
-// A share is a folder for one sample.
+// A share is a directory for one sample.
 type share struct {
 	folder string
 	block  []byte // what the file is made of
 }
 
-// newShare makes a folder in that of the job, and its file; one to be written
+// newShare makes a directory in that of the job, and its file; one to be written
 // has only its length.
 func newShare(job Job) (*share, error) {
 	dir, err := os.MkdirTemp(job.Folder, "")

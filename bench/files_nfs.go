@@ -33,7 +33,7 @@ type fileDriver struct {
 
 func (*fileDriver) offer(Job) []Remote { return nil }
 
-// verify looks at what was written, and removes the folder.
+// verify looks at what was written, and removes the directory.
 func (d *fileDriver) verify(job Job, messages uint64) error {
 	s := d.shared
 	d.shared = nil
@@ -79,14 +79,14 @@ func (d *fileDriver) prepare(ctx context.Context, job Job) (ready Ready, do serv
 	return Ready{Addr: ln.Addr().String()}, do, nil
 }
 
-// serveGoNFS serves the folder with go-nfs.
+// serveGoNFS serves the directory with go-nfs.
 func (d *fileDriver) serveGoNFS(_ Job, ln *net.TCPListener) (run func(context.Context) error, stop func() error, err error) {
 	gonfs.Log.SetLevel(gonfs.PanicLevel)
 	handler := gonfshelpers.NewCachingHandler(gonfshelpers.NewNullAuthHandler(osfs.New(d.shared.folder)), 1024)
 	return func(context.Context) error { return gonfs.Serve(ln, handler) }, ln.Close, nil
 }
 
-// serveWeft serves the folder as `weft serve` does.
+// serveWeft serves the directory as `weft serve` does.
 func (d *fileDriver) serveWeft(job Job, ln *net.TCPListener) (run func(context.Context) error, stop func() error, err error) {
 	files, err := folder.New(folder.Config{Root: d.shared.folder, SingleUser: true})
 	if err != nil {

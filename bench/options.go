@@ -16,7 +16,7 @@ type options struct {
 	run      Run
 	json     string // file to write; "-" is standard output
 	from     string // file with results that are there already; "" measures
-	plots    string // folder for pictures
+	plots    string // directory for pictures
 	page     string // page to put the figures into
 	showPlan bool
 }
@@ -36,9 +36,9 @@ func parse(args []string, help io.Writer) (*options, error) {
 	noPin := fs.Bool("no-pin", false, "leave the placement of the two processes to the scheduler")
 	fs.StringVar(&o.json, "json", "", "write the results as JSON to this `file`; - is standard output, in place of the tables")
 	fs.StringVar(&o.from, "from", "", "do not measure: take the results from this `file`, that --json wrote")
-	fs.StringVar(&o.plots, "plots", "", "draw bandwidth by size and latency percentiles by peer into this `folder` (SVG)")
+	fs.StringVar(&o.plots, "plots", "", "draw bandwidth by size and latency percentiles by peer into this `DIR` (SVG)")
 	fs.StringVar(&o.page, "page", "", "put tables and pictures between the marks of this Markdown `file`, e.g. ../docs/performance.md")
-	fs.StringVar(&o.run.ProfileDir, "profile", "", "write CPU profiles of both ends of every Weft sample into this `folder`")
+	fs.StringVar(&o.run.ProfileDir, "profile", "", "write CPU profiles of both ends of every Weft sample into this `DIR`")
 	fs.BoolVar(&o.showPlan, "list", false, "list the workloads and end")
 	if err := fs.Parse(args); errors.Is(err, flag.ErrHelp) {
 		fmt.Fprint(help, "Usage: bench [flags]\n\nMeasures Weft beside plain TCP, libfabric and gRPC on loopback and prints the ratios.\n\n")

@@ -24,11 +24,11 @@ type Peers struct {
 	Missing  []Missing
 	programs map[Peer]string // compiled ones, their files
 	dir      string          // of these
-	folder   string          // for folders that are served
-	library  string          // folder of the libibverbs of Perftest
+	folder   string          // for directories that are served
+	library  string          // directory of the libibverbs of Perftest
 }
 
-// inMemory is where the folders are that are served, if the system has such a
+// inMemory is where the directories are that are served, if the system has such a
 // place: disks are not what is measured.
 const inMemory = "/dev/shm"
 

@@ -25,7 +25,7 @@ type Claim struct {
 	Test string // package below the module's root and function: mpa.TestX
 
 	// Module is empty for tests that "go test ./..." runs. For tests of a module of
-	// its own (interop) it is the folder: such claims are listed, and do not count.
+	// its own (interop) it is the directory: such claims are listed, and do not count.
 	Module string
 
 	File  string // below the root of the scanned module, with slashes
@@ -45,7 +45,7 @@ func (p Problem) String() string {
 	return p.Place + ": " + p.Text
 }
 
-// Root returns the folder of the module that holds dir: the nearest one
+// Root returns the directory of the module that holds dir: the nearest one
 // upwards with a go.mod.
 func Root(dir string) (string, error) {
 	abs, err := filepath.Abs(dir)
@@ -79,7 +79,7 @@ type scanner struct {
 	problems []Problem
 }
 
-// folder reads dir, which belongs to the named module, and the folders below it, except
+// folder reads dir, which belongs to the named module, and the directories below it, except
 // those that the go command ignores: testdata, vendor, and names that begin with a dot or
 // an underscore.
 func (s *scanner) folder(dir, module string) error {
@@ -172,7 +172,7 @@ func (s *scanner) file(name, module string) error {
 	return nil
 }
 
-// packageOf returns the name of a test file's package: its folder, or at the module's
+// packageOf returns the name of a test file's package: its directory, or at the module's
 // root the package's own name.
 func packageOf(name string, f *ast.File) string {
 	if dir := path.Dir(name); dir != "." {

@@ -18,7 +18,7 @@ import (
 	"github.com/weft-rdma/weft/interop/internal/tshark"
 )
 
-// What the guest does with a mounted folder. Each is the body of a shell
+// What the guest does with a mounted directory. Each is the body of a shell
 // function's worth of commands whose arguments are $1 and so on.
 var (
 	//go:embed scripts/tree.sh
@@ -95,7 +95,7 @@ func mountCommand(server, dir, version, where string) string {
 
 func remountCommand(mount, where string) string { return "umount " + where + " && " + mount }
 
-// serve starts `weft serve` on an empty folder of this machine, which it
+// serve starts `weft serve` on an empty directory of this machine, which it
 // returns, and waits until it listens.
 func (h *harness) serve(c *suite.Case, args ...string) (*hostProgram, string, error) {
 	dir, err := os.MkdirTemp("", "weft-served-")
@@ -124,7 +124,7 @@ func (h *harness) serveFolder(c *suite.Case, dir string, args ...string) (*hostP
 	return p, nil
 }
 
-// served mounts a folder served by Weft, runs a script there and unmounts.
+// served mounts a directory served by Weft, runs a script there and unmounts.
 func (h *harness) served(c *suite.Case, body string) error {
 	server, dir, err := h.serve(c)
 	if err != nil {
@@ -157,7 +157,7 @@ func (h *harness) onMount(c *suite.Case, mount, where, body string, port int) er
 	return err
 }
 
-// servedTwice mounts two folders of one server at a time, and one of them
+// servedTwice mounts two directories of one server at a time, and one of them
 // twice.
 func (h *harness) servedTwice(c *suite.Case) error {
 	server, dir, err := h.serve(c)
@@ -182,7 +182,7 @@ umount %[2]s`, guestTree, second, h.guest.Gateway)
 }
 
 // servedByANewProcess kills the server while files are open and written, and
-// starts another on the same folder: the client must not notice.
+// starts another on the same directory: the client must not notice.
 func (h *harness) servedByANewProcess(c *suite.Case) error {
 	server, dir, err := h.serve(c)
 	if err != nil {
@@ -223,7 +223,7 @@ func (h *harness) servedByANewProcess(c *suite.Case) error {
 	return server.interrupt()
 }
 
-// servedReadOnly mounts a folder that may not be changed.
+// servedReadOnly mounts a directory that may not be changed.
 func (h *harness) servedReadOnly(c *suite.Case) error {
 	dir, err := os.MkdirTemp("", "weft-served-")
 	if err != nil {

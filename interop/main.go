@@ -87,7 +87,7 @@ func runSuite(ctx context.Context, args []string) int {
 	var o options
 	flags := flag.NewFlagSet("interop", flag.ContinueOnError)
 	flags.StringVar(&o.guest, "guest", os.Getenv("WEFT_GUEST"), "the `command` that drives the guest (default: $WEFT_GUEST, else guest/siwguest)")
-	flags.StringVar(&o.logs, "logs", "logs", "`folder` for captures and output of every case")
+	flags.StringVar(&o.logs, "logs", "logs", "`DIR` for captures and output of every case")
 	flags.StringVar(&o.only, "only", "", "run only the cases whose name matches this regular `expression`")
 	flags.StringVar(&o.parts, "parts", strings.Join(parts, ","), "which `parts` to run")
 	flags.StringVar(&o.mtus, "mtu", "1500,9000", "MTUs to boot the guest with, in `octets`")

@@ -32,12 +32,12 @@ func (o *options) missing(parts []string) []string {
 	}
 	if _, err := exec.LookPath(o.guest); err != nil {
 		list = append(list, fmt.Sprintf("a guest: %q cannot be run (%v); name one with --guest or WEFT_GUEST, "+
-			"or make the one that comes with this folder: guest/siwguest deps && guest/siwguest build (Debian; see README.md)", o.guest, err))
+			"or make the one that comes with this directory: guest/siwguest deps && guest/siwguest build (Debian; see README.md)", o.guest, err))
 	}
 	return list
 }
 
-// build builds the command under test from this repository into a folder of
+// build builds the command under test from this repository into a directory of
 // its own, which it returns.
 func (h *harness) build(ctx context.Context) (string, error) {
 	dir, err := os.MkdirTemp("", "weft-interop-")

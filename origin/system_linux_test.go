@@ -50,7 +50,7 @@ func dialUntilEOF() error {
 }
 
 // again is a command that runs the test binary again, as something. It is opened by
-// the link in /proc, as other users may not search the folder that it is in.
+// the link in /proc, as other users may not search the directory that it is in.
 func again(t *testing.T, as string, attr *syscall.SysProcAttr) *exec.Cmd {
 	t.Helper()
 	cmd := exec.Command("/proc/self/exe")

@@ -13,7 +13,7 @@ import (
 )
 
 // runAs runs this program again by its link in /proc: other users may not search the
-// folder that it is in.
+// directory that it is in.
 func runAs(ts *testscript.TestScript, _ bool, args []string) {
 	uid, err := strconv.ParseUint(args[0], 10, 32)
 	ts.Check(err)

@@ -13,7 +13,7 @@ import (
 	"github.com/weft-rdma/weft/cmd/weft/internal/files"
 )
 
-// An endless tree has so many folders in each folder.
+// An endless tree has so many directories in each directory.
 type endless struct {
 	files.Local
 	folders, asked int
@@ -28,7 +28,7 @@ func (e *endless) ReadDir(context.Context, string) ([]*files.Info, error) {
 	return list, nil
 }
 
-// What is kept of folders that are still to be listed is bounded, and so is how deep
+// What is kept of directories that are still to be listed is bounded, and so is how deep
 // they are.
 func TestFoldersWithoutEndAreNotListedForEver(t *testing.T) {
 	for _, tt := range []struct {
@@ -44,7 +44,7 @@ func TestFoldersWithoutEndAreNotListedForEver(t *testing.T) {
 		tree := &endless{folders: tt.folders}
 		err := l.listAll(t.Context(), io.Discard, "nfs://host/", tree, "/")
 		if err == nil || !strings.Contains(err.Error()+told.String(), tt.says) || tree.asked > tt.most {
-			t.Errorf("%d folders in each: %d listed, %v, want an error with %q", tt.folders, tree.asked, err, tt.says)
+			t.Errorf("%d directories in each: %d listed, %v, want an error with %q", tt.folders, tree.asked, err, tt.says)
 		}
 	}
 }

@@ -9,7 +9,7 @@ import (
 
 func TestStateLiesInTheFolderOfTheUser(t *testing.T) {
 	if runtime.GOOS == "windows" || runtime.GOOS == "darwin" {
-		t.Skip("this system has a folder of its own for it")
+		t.Skip("this system has a directory of its own for it")
 	}
 	home, state := t.TempDir(), t.TempDir()
 	want := map[string]string{

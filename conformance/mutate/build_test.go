@@ -28,7 +28,7 @@ type listed struct {
 	ImportMap               map[string]string
 }
 
-// listPackages lists the packages in folders below root, and all that they import,
+// listPackages lists the packages in directories below root, and all that they import,
 // which it has built.
 func listPackages(t *testing.T, root string, folders []string) (at map[string]*listed, exports map[string]string) {
 	t.Helper()

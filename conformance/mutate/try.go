@@ -48,7 +48,7 @@ func try(ctx context.Context, root string, t conformance.Trial, limit time.Durat
 	return result, nil
 }
 
-// write writes the mutated file to the folder, and an overlay that makes the go command
+// write writes the mutated file to the directory, and an overlay that makes the go command
 // use it.
 func write(root, folder string, m *conformance.Mutation) (overlay string, err error) {
 	original := filepath.Join(root, filepath.FromSlash(m.File))
@@ -71,7 +71,7 @@ func write(root, folder string, m *conformance.Mutation) (overlay string, err er
 	return overlay, os.WriteFile(overlay, text, 0o600)
 }
 
-// byPackage groups tests by the folder of their package, "." for the root's.
+// byPackage groups tests by the directory of their package, "." for the root's.
 func byPackage(tests []string) map[string][]string {
 	all := make(map[string][]string)
 	for _, test := range tests {

@@ -21,14 +21,14 @@ type edge struct {
 }
 
 // A Graph holds what the packages of a module import. A package is named by
-// its folder below the module's root, "." for the root.
+// its directory below the module's root, "." for the root.
 type Graph struct {
 	module string
 	code   map[string][]edge // by package, without its tests
 	tests  map[string][]edge // by package, its tests only
 }
 
-// Read reads the module in fsys, without the folders that the go command ignores and
+// Read reads the module in fsys, without the directories that the go command ignores and
 // without modules of their own.
 func Read(fsys fs.FS) (*Graph, error) {
 	module, err := moduleName(fsys)

@@ -115,7 +115,7 @@ func TestTheRulesNameTheImportThatBreaksThem(t *testing.T) {
 				`ddp/a.go:2: ddp imports "example.test/m/conformance": ddp imports only downwards: mpa`,
 			},
 		},
-		"a folder without a rule": {
+		"a directory without a rule": {
 			imports: map[string][]string{"new/a.go": nil, "cmd/other/a_test.go": nil},
 			want: []string{
 				"cmd/other has no import rule: add it to layers or to beside in internal/importrule/rule.go",
@@ -213,7 +213,7 @@ func TestAFolderThatIsGoneIsMissed(t *testing.T) {
 		t.Fatal(err)
 	}
 	if diff := cmp.Diff([]string{"rdmap", "mpa", "mpa/internal/fpdu", "mpa/internal/socket", "mpa/internal/turns", "iwarptest"}, g.Missing()); diff != "" {
-		t.Errorf("missing folders (-want +got):\n%s", diff)
+		t.Errorf("missing directories (-want +got):\n%s", diff)
 	}
 }
 

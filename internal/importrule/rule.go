@@ -23,8 +23,8 @@ var parts = map[string][]string{
 	"mpa": {"mpa/internal/fpdu", "mpa/internal/socket", "mpa/internal/turns"},
 }
 
-// beside has the folders that are not layers, with what of this module each may
-// import outside its tests. A folder that ends in /... stands for what is below it, too.
+// beside has the directories that are not layers, with what of this module each may
+// import outside its tests. A directory that ends in /... stands for what is below it, too.
 var beside = map[string][]string{
 	".":            {}, // documentation and tests
 	"capture":      {},
@@ -90,7 +90,7 @@ var impure = []string{"net", "os", "syscall", "time", "context", "sync", "golang
 // may import libraries.
 var outside = []string{"golang.org/x/sys"}
 
-// withLibraries are the folders that may import any library, with all below them.
+// withLibraries are the directories that may import any library, with all below them.
 var withLibraries = []string{"cmd", "capture"}
 
 // testHelpers are imported by tests only, and by each other.
@@ -174,7 +174,7 @@ func downwards(pkg string, _ reach, to string) string {
 	return fmt.Sprintf("%s imports only downwards: %s", pkg, strings.Join(below, ", "))
 }
 
-// listed applies to direct imports of folders that are not layers.
+// listed applies to direct imports of directories that are not layers.
 func listed(pkg string, r reach, to string) string {
 	may, ok := besideOf(pkg)
 	if isLayer(pkg) || !ok || to == "" || len(r.via) > 0 || slices.Contains(may, everything) || slices.Contains(may, to) {
@@ -255,7 +255,7 @@ func helpersForTests(pkg string, _ reach, to string) string {
 }
 
 // Check returns what breaks the rules, one line an import: who imports what,
-// where, and which rule forbids it. A folder that no rule names has a line, too.
+// where, and which rule forbids it. A directory that no rule names has a line, too.
 func (g *Graph) Check() []string {
 	var broken []string
 	for _, pkg := range g.packages() {
@@ -289,7 +289,7 @@ func describe(pkg string, r reach, text string) string {
 	return fmt.Sprintf("%s: %s imports %q: %s", r.file, way, r.path, text)
 }
 
-// Missing returns the folders of the rules that the graph has no package for, so that
+// Missing returns the directories of the rules that the graph has no package for, so that
 // a package that was renamed does not escape its rule.
 func (g *Graph) Missing() []string {
 	var missing []string

@@ -1,4 +1,4 @@
-# Copies the tree $1 into the mounted folder $2 and out of it, octet for octet.
+# Copies the tree $1 into the mounted directory $2 and out of it, octet for octet.
 # $3 mounts $2 again, so that nothing is read from the client's cache.
 set -eu
 cp -r "$1" "$2/tree"

@@ -1,5 +1,5 @@
 # Starts the kernel's NFS server, or leaves it as it is, on TCP and RDMA, with
-# the folder $1 exported.
+# the directory $1 exported.
 set -eu
 mkdir -p "$1"
 mountpoint -q "$1" || mount -t tmpfs tmpfs "$1"

@@ -1,4 +1,4 @@
-# Does in the mounted folder $1 what programs do with files, and looks at what
+# Does in the mounted directory $1 what programs do with files, and looks at what
 # came of it. $2 mounts $1 again.
 set -eu
 cd "$1"
@@ -8,9 +8,9 @@ same() { [ "$2" = "$3" ] || fail "$1: is '$2', expected '$3'"; }
 
 echo one >a && mv a b && same "after rename" "$(ls)" b
 echo two >c && mv -f c b && same "rename over a file" "$(cat b)" two
-mkdir d e && mv -T d e && same "rename over an empty folder" "$(echo *)" "b e"
+mkdir d e && mv -T d e && same "rename over an empty directory" "$(echo *)" "b e"
 rm b && rmdir e && same "after remove" "$(ls)" ""
-mkdir full && touch full/x && ! rmdir full 2>/dev/null || fail "a folder that is not empty was removed"
+mkdir full && touch full/x && ! rmdir full 2>/dev/null || fail "a directory that is not empty was removed"
 rm -r full
 
 echo text >file && ln -s file link && same "a symlink" "$(cat link)" text && same "readlink" "$(readlink link)" file

@@ -27,7 +27,7 @@ import (
 	"github.com/weft-rdma/weft/rpctcp"
 )
 
-// serveFolder returns Weft's server of a folder as a handler.
+// serveFolder returns Weft's server of a directory as a handler.
 func serveFolder(t testing.TB, dir string) oncrpc.Handler {
 	t.Helper()
 	server, err := folder.New(folder.Config{Root: dir, SingleUser: true})
@@ -193,7 +193,7 @@ func ExampleDial() {
 	}
 }
 
-// BenchmarkReader streams a file of a folder, with requests of the server's preferred size.
+// BenchmarkReader streams a file of a directory, with requests of the server's preferred size.
 func BenchmarkReader(b *testing.B) {
 	for name, over := range rpctest.Transports {
 		b.Run(name, func(b *testing.B) {

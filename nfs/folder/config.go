@@ -43,7 +43,8 @@ const (
 
 // A Config says what to serve, and how.
 type Config struct {
-	// Root is the folder. Its path may contain symbolic links; below it none is followed.
+	// Root is the directory to serve. Its path may contain symbolic links; below it none
+	// is followed.
 	Root string
 
 	// ReadOnly refuses every change with NFS3ERR_ROFS.
@@ -68,8 +69,8 @@ type Config struct {
 	// crash of the machine, though not of the server, may undo completed changes.
 	Async bool
 
-	// StateDir is a folder outside of Root, owned by the server's user, for the key of
-	// file handles: 32 random octets in handles.key. Folder (mode 0700) and key (0600) are
+	// StateDir is a directory outside of Root, owned by the server's user, for the key of
+	// file handles: 32 random octets in handles.key. The directory (mode 0700) and the key (0600) are
 	// created if they do not exist. Several servers may share them; each Root derives its
 	// own key. New refuses a key that others may read or replace: with the wrong owner or
 	// mode, or a symbolic link. If the key cannot be saved, because StateDir is not writable
@@ -83,7 +84,7 @@ type Config struct {
 	HandleKey []byte
 
 	// MaxNames bounds the objects that the server remembers; at least 1,024. To find a
-	// forgotten one, it searches the whole folder. MaxOpen bounds the descriptors that it
+	// forgotten one, it searches the whole export. MaxOpen bounds the descriptors that it
 	// keeps besides those that calls in progress use, to at most half of the process's
 	// limit. 0 stands for 262,144 and 8,192.
 	MaxNames int
@@ -98,7 +99,7 @@ type Config struct {
 // fill checks c and sets defaults.
 func (c *Config) fill() error {
 	if c.Root == "" {
-		return fmt.Errorf("folder: Config.Root is empty; it must name the folder to serve")
+		return fmt.Errorf("folder: Config.Root is empty; it must name the directory to serve")
 	}
 	if c.Squash < SquashRoot || c.Squash > SquashNone {
 		return fmt.Errorf("folder: %v: expected one of the constants", c.Squash)

@@ -144,7 +144,7 @@ func TestNamesThatCannotBeMade(t *testing.T) {
 			}
 		}
 		if entries, _ := os.ReadDir(w.dir); len(entries) != 1 {
-			t.Errorf("in the folder: %v", entries)
+			t.Errorf("in the export: %v", entries)
 		}
 	})
 }

@@ -215,7 +215,7 @@ func TestAReadOnlyExportIsNotChanged(t *testing.T) {
 		}
 		w.has("dir/file", "data")
 		if entries, _ := os.ReadDir(w.dir); len(entries) != 1 {
-			t.Errorf("in the folder: %v", entries)
+			t.Errorf("in the export: %v", entries)
 		}
 		var acc nfs.AccessRes
 		w.call(nfs.ProcAccess, &nfs.AccessArgs{Object: fh, Access: 0x3f}, &acc)

@@ -1,5 +1,6 @@
-// Package folder serves a folder of this machine over NFS version 3 (RFC 1813). It
-// implements all 22 procedures, and behaves to Linux clients like the kernel's server.
+// Package folder serves a directory of this machine, the export, over NFS version 3 (RFC
+// 1813). It implements all 22 procedures, and behaves to Linux clients like the kernel's
+// server.
 //
 // A [Server] is an [oncrpc.Handler] for any transport. READ reads from the file straight
 // into the memory that the transport sends from, and WRITE writes from the memory that the
@@ -7,13 +8,13 @@
 //
 // # The jail
 //
-// Clients cannot reach anything outside of the folder. On Linux the server holds a
+// Clients cannot reach anything outside of the export. On Linux the server holds a
 // descriptor (O_PATH) for each object. It looks up single names relative to these
 // descriptors, and never follows symbolic links, which are for clients to follow. If a
-// user of this machine moves an object out of the folder, its handle, and those of
+// user of this machine moves an object out of the export, its handle, and those of
 // everything in it, become NFS3ERR_STALE within a second, unless a file has another hard
-// link in the folder. ".." never leads above the folder. File systems that are mounted
-// below the folder are not entered: the answer is NFS3ERR_ACCES. On other systems [os.Root]
+// link in the export. ".." never leads above the export. File systems that are mounted
+// below the export are not entered: the answer is NFS3ERR_ACCES. On other systems [os.Root]
 // is the jail.
 //
 // # Handles
@@ -21,9 +22,9 @@
 // A file handle contains the inode's number and birth time, but no path. It survives
 // renaming, is the same for all hard links of a file, and stays valid when the server
 // restarts with the same key ([Config.StateDir]). An HMAC under that key authenticates it:
-// forged handles, and handles of other folders, are NFS3ERR_STALE after one comparison in
+// forged handles, and handles of other exports, are NFS3ERR_STALE after one comparison in
 // constant time. If a handle is authentic but its object is not in memory, because the
-// server has restarted or because of [Config.MaxNames], the server searches the whole folder
+// server has restarted or because of [Config.MaxNames], the server searches the whole export
 // for it, and clients wait (NFS3ERR_JUKEBOX). If the file system records birth times, a
 // reused inode number makes a different handle.
 //

@@ -11,8 +11,8 @@ import (
 	"github.com/weft-rdma/weft/oncrpc"
 )
 
-// A transport serves a folder with its Server as the Handler, usually among others in an
-// oncrpc.Mux. MOUNT hands out the handle of the folder itself.
+// A transport serves an export with its Server as the Handler, usually among others in an
+// oncrpc.Mux. MOUNT hands out the handle of the export itself.
 func ExampleServer() {
 	dir, err := os.MkdirTemp("", "example")
 	if err != nil {

@@ -33,7 +33,7 @@ const (
 
 // A sealer makes handles and recognizes its own. Its key is derived from the secret and
 // from the root: handles stay valid when the server restarts, and are not valid in other
-// folders with the same secret.
+// exports with the same secret.
 type sealer struct{ key []byte }
 
 // newSealer returns the sealer of a root. If the file system does not record birth times,

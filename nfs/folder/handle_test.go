@@ -60,7 +60,7 @@ func TestHandlesOfNobodyAreRefused(t *testing.T) {
 			{"a part", fh[:handleLen-1], nfs.ErrBadHandle},
 			{"another version", append(nfs.FH{3}, fh[1:]...), nfs.ErrBadHandle},
 			{"the version of before", append(nfs.FH{1}, fh[1:40]...), nfs.ErrStale},
-			{"another folder", other.root(), nfs.ErrStale},
+			{"another export", other.root(), nfs.ErrStale},
 		} {
 			_, stat := w.getattr(tc.fh)
 			wants(t, tc.what, stat, tc.want)

@@ -20,7 +20,7 @@ import (
 type encoder interface{ Encode(*oncrpc.Encoder) }
 type decoder interface{ Decode(*oncrpc.Decoder) }
 
-// A world is a served folder and a caller.
+// A world is a served export and a caller.
 type world struct {
 	t      testing.TB
 	dir    string
@@ -39,7 +39,7 @@ type world struct {
 // testKey is the key of all servers of a test, so that handles survive restarts.
 var testKey = []byte("a key that is known to everybody")
 
-// serve serves a new folder.
+// serve serves a new export.
 func serve(t testing.TB, cfg Config) *world {
 	t.Helper()
 	nettest.CheckLeaks(t)
@@ -55,7 +55,7 @@ func serveMore(t testing.TB, cfg Config) *world {
 	return serveAs(t, cfg)
 }
 
-// serveAs serves a new folder with the configuration as it is.
+// serveAs serves a new export with the configuration as it is.
 func serveAs(t testing.TB, cfg Config) *world {
 	t.Helper()
 	w := &world{t: t, dir: t.TempDir(), cfg: cfg, network: "tcp", session: new(int), wait: time.Minute}
@@ -82,7 +82,7 @@ func (w *world) start() {
 	}
 }
 
-// restart starts another server on the same folder, and calls it over another connection.
+// restart starts another server on the same export, and calls it over another connection.
 func (w *world) restart() {
 	w.t.Helper()
 	w.server.Close()

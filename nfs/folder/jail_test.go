@@ -15,7 +15,7 @@ import (
 	"github.com/weft-rdma/weft/nfs"
 )
 
-// cell makes a folder in another one, whose other files are outside.
+// cell makes an export in another directory, whose other files are outside.
 func cell(t testing.TB, cfg Config) (w *world, outside string) {
 	t.Helper()
 	outside = t.TempDir()
@@ -62,7 +62,7 @@ func TestSymbolicLinksAreNotFollowed(t *testing.T) {
 	})
 }
 
-// age makes the next use of all nodes check that they are in the folder.
+// age makes the next use of all nodes check that they are in the export.
 func (w *world) age() {
 	tree := w.server.tree
 	tree.mu.Lock()
@@ -74,7 +74,7 @@ func (w *world) age() {
 	}
 }
 
-// A directory is moved out of the folder while a client has handles of it and of what is in
+// A directory is moved out of the export while a client has handles of it and of what is in
 // it, and a file of it is open.
 func TestWhatIsMovedOutIsLetGo(t *testing.T) {
 	onBoth(t, func(t *testing.T, cfg Config) {
@@ -139,7 +139,7 @@ func TestWhatIsMovedOutIsLetGoOnTheWayDown(t *testing.T) {
 	})
 }
 
-// A file with another hard link in the folder is still in it.
+// A file with another hard link in the export is still in it.
 func TestAFileWithAnotherNameIsNotLetGo(t *testing.T) {
 	onBoth(t, func(t *testing.T, cfg Config) {
 		w, outside := cell(t, cfg)
@@ -161,7 +161,7 @@ func TestAFileWithAnotherNameIsNotLetGo(t *testing.T) {
 	})
 }
 
-// An object that a user of this machine moves within the folder needs no search while it is
+// An object that a user of this machine moves within the export needs no search while it is
 // open, and one that was removed never does.
 func TestAnOpenFileIsFollowedWithoutASearch(t *testing.T) {
 	w := serve(t, Config{})

@@ -99,7 +99,7 @@ func (s *Server) fill(q *call, w *nfs.DirWriter, dir *node, st *info, found []di
 		e := &found[i]
 		entry := nfs.Entry{FileID: e.ino, Name: e.name, Cookie: e.cookie}
 		if e.name == ".." && dir == s.tree.root {
-			entry.FileID = st.FileID // hide the directory above the folder
+			entry.FileID = st.FileID // hide the directory above the export
 		}
 		switch {
 		case plus && isDot(e.name):

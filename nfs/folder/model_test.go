@@ -16,7 +16,7 @@ import (
 	"github.com/weft-rdma/weft/nfs"
 )
 
-// A twin is a folder on which the test makes the system calls that correspond to its calls.
+// A twin is a directory on which the test makes the system calls that correspond to its calls.
 type twin struct {
 	w    *world
 	dir  string
@@ -25,7 +25,7 @@ type twin struct {
 	dirs []string // those there may be
 }
 
-// Random calls change the folder as the corresponding system calls change another one, and
+// Random calls change the export as the corresponding system calls change another directory, and
 // return the same errors, also across restarts.
 func TestAServedFolderIsLikeItsTwin(t *testing.T) {
 	onBoth(t, func(t *testing.T, cfg Config) {
@@ -160,7 +160,7 @@ func (m *twin) change(dir nfs.FH, p string) {
 	}
 }
 
-// compare compares all that the server returns of its folder with the twin.
+// compare compares all that the server returns of its export with the twin.
 func (m *twin) compare() {
 	t := m.w.t
 	handles := make(map[string]fs.FileInfo)

@@ -29,7 +29,7 @@ type node struct {
 	files    [2]file       // open for reading, and for writing
 	dir      dirReader     // open for listing
 	rulings  *rulings      // cached permissions
-	seen     time.Time     // when it was last known to be in the folder
+	seen     time.Time     // when it was last known to be in the export
 	isDir    bool          // when object was opened
 	used     time.Time     // when its last use ended
 	inNames  *list.Element // in tree.names; nil: never dropped

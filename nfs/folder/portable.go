@@ -20,7 +20,7 @@ import (
 	"github.com/weft-rdma/weft/nfs"
 )
 
-// A portable is a folder on any system.
+// A portable is an export on any system.
 type portable struct {
 	dir *os.Root
 	top *portableObject

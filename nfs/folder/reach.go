@@ -12,8 +12,8 @@ import (
 	"github.com/weft-rdma/weft/origin"
 )
 
-// checked returns n, which is in use, if it is still in the folder. A file that has left its
-// place may have another hard link in the folder, by which it is opened again.
+// checked returns n, which is in use, if it is still in the export. A file that has left its
+// place may have another hard link in the export, by which it is opened again.
 func (t *tree) checked(n *node, share origin.Share) (*node, error) {
 	t.mu.Lock()
 	now := time.Now()

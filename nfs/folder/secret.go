@@ -1,4 +1,4 @@
-// This file keeps the key that authenticates file handles, outside of the served folder.
+// This file keeps the key that authenticates file handles, outside of the export.
 
 package folder
 
@@ -35,7 +35,7 @@ func (c *Config) secret() (key []byte, lost, err error) {
 	case len(c.HandleKey) > 0:
 		return nil, nil, fmt.Errorf("folder: HandleKey has %d octets, expected at least %d", len(c.HandleKey), minSecret)
 	case c.StateDir == "":
-		return newSecret(), errors.New("no folder is configured for it"), nil
+		return newSecret(), errors.New("no directory is configured for it"), nil
 	}
 	key, err = loadSecret(c.StateDir, c.Root)
 	var refused *refusedError
@@ -62,7 +62,7 @@ func loadSecret(dir, root string) ([]byte, error) {
 	case err != nil:
 		return nil, err
 	case in:
-		return nil, fmt.Errorf("%s is in the served folder, where clients could read the key", dir)
+		return nil, fmt.Errorf("%s is in the served directory, where clients could read the key", dir)
 	}
 	if err := makeState(dir); err != nil {
 		return nil, err
@@ -134,14 +134,14 @@ func checkState(r *os.Root, dir string) error {
 		return err
 	}
 	if named.Mode()&fs.ModeSymlink != 0 {
-		return &refusedError{dir, "it is a symbolic link", "name the folder that it leads to"}
+		return &refusedError{dir, "it is a symbolic link", "name the directory that it leads to"}
 	}
 	opened, err := r.Stat(".")
 	if err != nil {
 		return err
 	}
 	if !os.SameFile(named, opened) {
-		return &refusedError{dir, "it was replaced while it was opened", "choose a folder that no other user may change"}
+		return &refusedError{dir, "it was replaced while it was opened", "choose a directory that no other user may change"}
 	}
 	if why := foreign(opened, 0o022); why != "" {
 		return &refusedError{dir, why, "the server's user must own it, and no other user may write to it"}

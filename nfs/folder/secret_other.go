@@ -1,7 +1,7 @@
 //go:build !unix
 
 // This file is for systems without owners and modes, where a file has the permissions of
-// its folder.
+// its directory.
 
 package folder
 

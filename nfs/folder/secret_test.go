@@ -28,7 +28,7 @@ func TestTheKeyOfHandlesIsKeptForItsUserAlone(t *testing.T) {
 	entries, err := os.ReadDir(state)
 	must(t, err)
 	if len(entries) != 1 || entries[0].Name() != secretFile {
-		t.Errorf("the folder has %v", entries)
+		t.Errorf("the directory has %v", entries)
 	}
 	if runtime.GOOS == "windows" {
 		return
@@ -89,12 +89,12 @@ func TestAKeyThatOthersMayKnowIsRefused(t *testing.T) {
 			must(t, os.Rename(key, filepath.Join(dir, "other")))
 			return os.Symlink("other", key)
 		}, "not a regular file"},
-		"a folder":                           {func(dir, key string) error { must(t, os.Remove(key)); return os.Mkdir(key, 0o700) }, "not a regular file"},
-		"too short":                          {func(dir, key string) error { return os.WriteFile(key, []byte("short"), 0o600) }, "not have the 32 octets"},
-		"empty":                              {func(dir, key string) error { return os.WriteFile(key, nil, 0o600) }, "not have the 32 octets"},
-		"too long":                           {func(dir, key string) error { return os.WriteFile(key, []byte(good+"k"), 0o600) }, "not have the 32 octets"},
-		"in a folder that others may change": {func(dir, key string) error { return os.Chmod(dir, 0o777) }, "mode is 0777"},
-		"in a folder that is a symbolic link": {func(dir, key string) error {
+		"a directory":                           {func(dir, key string) error { must(t, os.Remove(key)); return os.Mkdir(key, 0o700) }, "not a regular file"},
+		"too short":                             {func(dir, key string) error { return os.WriteFile(key, []byte("short"), 0o600) }, "not have the 32 octets"},
+		"empty":                                 {func(dir, key string) error { return os.WriteFile(key, nil, 0o600) }, "not have the 32 octets"},
+		"too long":                              {func(dir, key string) error { return os.WriteFile(key, []byte(good+"k"), 0o600) }, "not have the 32 octets"},
+		"in a directory that others may change": {func(dir, key string) error { return os.Chmod(dir, 0o777) }, "mode is 0777"},
+		"in a directory that is a symbolic link": {func(dir, key string) error {
 			must(t, os.Rename(dir, dir+"2"))
 			return os.Symlink(dir+"2", dir)
 		}, "symbolic link"},
@@ -127,11 +127,11 @@ func TestWithoutAPlaceForItTheKeyLastsAsLongAsTheServer(t *testing.T) {
 		state func(root string) string
 		why   string
 	}{
-		"nothing said":          {func(string) string { return "" }, "no folder is configured"},
+		"nothing said":          {func(string) string { return "" }, "no directory is configured"},
 		"below a file":          {func(string) string { return filepath.Join(file, "state") }, "not a directory"},
-		"the folder itself":     {func(root string) string { return root }, "in the served folder"},
-		"in the folder":         {func(root string) string { return filepath.Join(root, "a", "state") }, "in the served folder"},
-		"in the folder, really": {func(root string) string { return filepath.Join(link(t, root), "state") }, "in the served folder"},
+		"the export itself":     {func(root string) string { return root }, "in the served directory"},
+		"in the export":         {func(root string) string { return filepath.Join(root, "a", "state") }, "in the served directory"},
+		"in the export, really": {func(root string) string { return filepath.Join(link(t, root), "state") }, "in the served directory"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			w := &world{t: t, dir: t.TempDir(), session: new(int)}
@@ -149,7 +149,7 @@ func TestWithoutAPlaceForItTheKeyLastsAsLongAsTheServer(t *testing.T) {
 				t.Errorf("the key is lost as %v, want %q", lost, tc.why)
 			}
 			if entries, _ := os.ReadDir(w.dir); len(entries) != 1 {
-				t.Errorf("the folder has %v", entries)
+				t.Errorf("the directory has %v", entries)
 			}
 		})
 	}
@@ -185,7 +185,7 @@ func TestServersOfOneKeyKnowTheirOwnHandles(t *testing.T) {
 			t.Errorf("after a restart: %v %q", res.Stat, res.Data)
 		}
 		_, stat := b.getattr(fh)
-		wants(t, "in another folder", stat, nfs.ErrStale)
+		wants(t, "in another export", stat, nfs.ErrStale)
 		a.cfg.StateDir = filepath.Join(t.TempDir(), "other")
 		a.restart()
 		_, stat = a.getattr(fh)

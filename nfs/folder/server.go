@@ -30,7 +30,7 @@ import (
 	"github.com/weft-rdma/weft/origin"
 )
 
-// A Server serves a folder over NFS version 3. It is an [oncrpc.Handler] of the program
+// A Server serves an export over NFS version 3. It is an [oncrpc.Handler] of the program
 // [nfs.Program] in version [nfs.V3]. Many goroutines may call it.
 type Server struct {
 	cfg     Config
@@ -50,9 +50,9 @@ type Server struct {
 	warned time.Time    // when the log was warned of missing descriptors
 }
 
-// New opens the folder and returns a Server for it, which the caller closes.
+// New opens the export and returns a Server for it, which the caller closes.
 //
-// It fails if the folder cannot be read, if [Config.StateDir] holds a key that others may
+// It fails if the export cannot be read, if [Config.StateDir] holds a key that others may
 // know, and as root on Linux if the process may not change its identity, unless
 // [Config.SingleUser] is set.
 func New(c Config) (*Server, error) {
@@ -138,8 +138,8 @@ func (s *Server) newVerifier() {
 	rand.Read(s.verf[:])
 }
 
-// Handle returns the handle of the directory at a path of names below the folder, for
-// MOUNT. No names stand for the folder itself. Symbolic links are not followed. An error is
+// Handle returns the handle of the directory at a path of names below the export, for
+// MOUNT. No names stand for the export itself. Symbolic links are not followed. An error is
 // an [nfs.Stat].
 func (s *Server) Handle(_ context.Context, names []string) (nfs.FH, error) {
 	if !s.beginCall() {

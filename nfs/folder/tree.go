@@ -7,7 +7,7 @@
 //  2. acquire returns the node, and counts the use (node.refs). If the node has nothing
 //     open, reopen opens its object by the names that led to it (reach.go), or else after a
 //     search (search.go).
-//  3. checked makes sure that the object is still in the folder, unless it did so within the
+//  3. checked makes sure that the object is still in the export, unless it did so within the
 //     last second.
 //  4. The call works on the object, and on files that are opened for data (opened.go). They
 //     stay open as long as the node is used.
@@ -33,7 +33,7 @@ import (
 )
 
 const (
-	// insideFor is for how long an object counts as being in the folder after a check.
+	// insideFor is for how long an object counts as being in the export after a check.
 	insideFor = time.Second
 
 	// dataIdle and idle are the times after which unused files and objects are closed. A
@@ -222,7 +222,7 @@ func (t *tree) drop(n *node) {
 }
 
 // adopt returns the node of an object that was found at a place, and owns the object from
-// then on. The caller releases the node. The object counts as being in the folder as long
+// then on. The caller releases the node. The object counts as being in the export as long
 // as its directory does, and without a place from now on.
 func (t *tree) adopt(o object, st *info, at place) *node {
 	t.mu.Lock()
@@ -243,7 +243,7 @@ func (t *tree) adopt(o object, st *info, at place) *node {
 	return n
 }
 
-// seenAt is the time at which what is at a place was known to be in the folder. t.mu is
+// seenAt is the time at which what is at a place was known to be in the export. t.mu is
 // held.
 func (t *tree) seenAt(at place) time.Time {
 	if at.name == "" || at.dir == t.root.key {

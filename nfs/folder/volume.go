@@ -78,7 +78,7 @@ type volumeInfo struct {
 	maxFile            uint64
 }
 
-// A volume is the file system below the root of the folder. Methods with creds act as that
+// A volume is the file system below the root of the export. Methods with creds act as that
 // caller, the others as the server. Names are single names other than "." and "..". Errors
 // are those of the system. Many goroutines may use it.
 type volume interface {
@@ -147,7 +147,7 @@ type volume interface {
 }
 
 var (
-	errOutside = errors.New("folder: no longer in the folder")
+	errOutside = errors.New("folder: no longer in the export")
 	errMount   = errors.New("folder: on another file system, which is mounted there")
 )
 

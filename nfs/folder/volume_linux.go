@@ -1,4 +1,4 @@
-// This file is the Linux backend: how it opens the folder, and finds objects. An object is a
+// This file is the Linux backend: how it opens the export, and finds objects. An object is a
 // descriptor that refers to an inode without giving access to its data (O_PATH). The file is
 // opened for data by the descriptor's name in /proc/self/fd, which leads to that inode only.
 
@@ -19,7 +19,7 @@ import (
 	"github.com/weft-rdma/weft/nfs"
 )
 
-// A linuxVolume is a folder on Linux.
+// A linuxVolume is an export on Linux.
 type linuxVolume struct {
 	self identity
 
@@ -329,7 +329,7 @@ func (v *linuxVolume) inside(o object) error {
 
 // named returns errOutside if a file's name is not below the root. The kernel returns the
 // name by which the file was opened, as it is after renaming. If the file has other hard
-// links, that name may be gone or outside, and another one in the folder.
+// links, that name may be gone or outside, and another one in the export.
 func (v *linuxVolume) named(fd int) error {
 	top, err := v.pathOf(v.top.fd)
 	if err != nil {

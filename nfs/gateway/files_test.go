@@ -154,7 +154,7 @@ func (l *line) restart(t *testing.T) {
 	_, l.stopServer = l.back.serve(t, l.rnic, l.behind, l.server)
 }
 
-// folderServer serves an empty folder.
+// folderServer serves an empty directory.
 func folderServer(t *testing.T) *folder.Server {
 	s, err := folder.New(folder.Config{Root: t.TempDir(), SingleUser: true})
 	if err != nil {

@@ -14,14 +14,14 @@ import (
 
 // A Config says what a [Server] exports.
 type Config struct {
-	// Path is the folder's absolute path on its host, with slashes; empty stands for
-	// "/". Clients may mount the folder by that path and as "/", and folders below it by
+	// Path is the export's absolute path on its host, with slashes; empty stands for "/".
+	// Clients may mount the export by that path and as "/", and directories below it by
 	// paths below either one.
 	Path string
 
-	// Handle returns the handle of the directory at the path of names below the
-	// folder; no names stand for the folder itself. No name is empty, "." or "..", or
-	// contains a slash. Errors should be an [nfs.Stat].
+	// Handle returns the handle of the directory at the path of names below the export;
+	// no names stand for the export itself. No name is empty, "." or "..", or contains a
+	// slash. Errors should be an [nfs.Stat].
 	Handle func(ctx context.Context, names []string) (nfs.FH, error)
 
 	// Allow says which hosts may mount. EXPORT shows it.
@@ -152,7 +152,7 @@ func (s *Server) handle(ctx context.Context, p string) (nfs.FH, error) {
 // clean is a path as the list of mounts has it.
 func (s *Server) clean(p string) string { return path.Clean("/" + p) }
 
-// cutPath returns the part of p below the folder base.
+// cutPath returns the part of p below base.
 func cutPath(p, base string) (rest string, below bool) {
 	if base == "/" {
 		return p, true
@@ -161,7 +161,7 @@ func cutPath(p, base string) (rest string, below bool) {
 	return rest, below && (rest == "" || rest[0] == '/')
 }
 
-// exports is the result of EXPORT: both paths of the folder, and the networks that may
+// exports is the result of EXPORT: both paths of the export, and the networks that may
 // mount them.
 func (s *Server) exports() nfs.ExportList {
 	var groups []string

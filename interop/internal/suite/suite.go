@@ -15,7 +15,7 @@ import (
 // A Suite runs cases. It belongs to one goroutine.
 type Suite struct {
 	Out   io.Writer
-	Logs  string         // folder for what the cases leave behind
+	Logs  string         // directory for what the cases leave behind
 	Only  *regexp.Regexp // names of the cases to run; nil is all
 	Limit time.Duration  // for one case
 
@@ -32,7 +32,7 @@ type Case struct {
 	note string
 }
 
-// File returns the path of a file in the case's own folder of logs.
+// File returns the path of a file in the case's own directory of logs.
 func (c *Case) File(name string) string { return filepath.Join(c.dir, name) }
 
 // Logf adds a line to the case's log.

@@ -111,7 +111,7 @@ func fatal(err error) bool {
 // Run executes the plan. It returns an error that ended the whole copy; files that were
 // not copied are reported to c.Failed and counted.
 func (c *Copier) Run(ctx context.Context, p *Plan) error {
-	var missing *Place // a folder that could not be made, and what is in it
+	var missing *Place // a directory that could not be made, and what is in it
 	for _, s := range p.steps {
 		if again := s.do == makeDir && missing != nil && s.to == *missing; !again && missing != nil && s.to.Tree.Inside(s.to.Path, missing.Path) {
 			continue

@@ -22,7 +22,7 @@ type flawed struct {
 	Local
 	fail func(op, name string) error // before each
 	data func(name string) io.Reader // what is read in place of the file; nil: it
-	list func(name string) []string  // names in place of a folder's; nil: them
+	list func(name string) []string  // names in place of a directory's; nil: them
 
 	refuses bool // makes and removes nothing, as what is read-only
 }
@@ -338,7 +338,7 @@ func TestAServerThatIsLostEndsTheCopy(t *testing.T) {
 	}
 }
 
-// What a server lists cannot lead out of the folder that is written to.
+// What a server lists cannot lead out of the directory that is written to.
 func TestNamesThatAreNoNamesAreNotWritten(t *testing.T) {
 	src := tree(t, map[string]string{"d/": ""})
 	outside := t.TempDir()

@@ -15,10 +15,10 @@ import (
 
 // A hostile tree lists what no file system could: several files of one name, in
 // an order that suits it. An entry is "name", which is a file, "name/", which is a
-// folder with what is listed under that, or "name -> target".
+// directory with what is listed under that, or "name -> target".
 type hostile struct {
 	Local
-	lists map[string][]string // by the folder's name
+	lists map[string][]string // by the directory's name
 	asked int                 // for listings
 }
 
@@ -55,8 +55,8 @@ func (h *hostile) Open(context.Context, string) (io.ReadCloser, error) {
 	return io.NopCloser(strings.NewReader("evil")), nil
 }
 
-// A server that lists a symbolic link and then a folder or a file of the same name
-// gets nothing written to where the link leads; neither does one whose folders have
+// A server that lists a symbolic link and then a directory or a file of the same name
+// gets nothing written to where the link leads; neither does one whose directories have
 // the names of links that are there already.
 func TestWhatIsInAFolderIsNotWrittenThroughLinks(t *testing.T) {
 	if runtime.GOOS == "windows" {
@@ -69,13 +69,13 @@ func TestWhatIsInAFolderIsNotWrittenThroughLinks(t *testing.T) {
 		there map[string]string // in the destination before
 		from  []string
 	}{
-		"a folder behind a link of its name":   {lists: map[string][]string{"src": {"a -> " + at, "a/"}, "a": {"victim", "new", "sub/"}}},
-		"a file behind a link of its name":     {lists: map[string][]string{"src": {"a -> " + filepath.Join(at, "victim"), "a"}}},
-		"a file behind a link to no file":      {lists: map[string][]string{"src": {"a -> " + filepath.Join(at, "new"), "a"}}},
-		"a folder that is a link here":         {lists: map[string][]string{"src": {"a/"}, "a": {"victim", "new"}}, there: map[string]string{"src/a": "-> " + at}},
-		"a file that is a link here":           {lists: map[string][]string{"src": {"a"}}, there: map[string]string{"src/a": "-> " + filepath.Join(at, "victim")}},
-		"a folder by the name of another link": {lists: map[string][]string{"one": {"a -> " + at}, "two": {"a/"}, "a": {"victim"}}, from: []string{"one/.", "two/."}},
-		"a source that is a link here":         {lists: map[string][]string{"src": {"victim", "new"}}, there: map[string]string{"src": "-> " + at}},
+		"a directory behind a link of its name":   {lists: map[string][]string{"src": {"a -> " + at, "a/"}, "a": {"victim", "new", "sub/"}}},
+		"a file behind a link of its name":        {lists: map[string][]string{"src": {"a -> " + filepath.Join(at, "victim"), "a"}}},
+		"a file behind a link to no file":         {lists: map[string][]string{"src": {"a -> " + filepath.Join(at, "new"), "a"}}},
+		"a directory that is a link here":         {lists: map[string][]string{"src": {"a/"}, "a": {"victim", "new"}}, there: map[string]string{"src/a": "-> " + at}},
+		"a file that is a link here":              {lists: map[string][]string{"src": {"a"}}, there: map[string]string{"src/a": "-> " + filepath.Join(at, "victim")}},
+		"a directory by the name of another link": {lists: map[string][]string{"one": {"a -> " + at}, "two": {"a/"}, "a": {"victim"}}, from: []string{"one/.", "two/."}},
+		"a source that is a link here":            {lists: map[string][]string{"src": {"victim", "new"}}, there: map[string]string{"src": "-> " + at}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			base := tree(t, map[string]string{"src/": "", "one/": "", "two/": ""})
@@ -100,14 +100,14 @@ func TestWhatIsInAFolderIsNotWrittenThroughLinks(t *testing.T) {
 					t.Error(err)
 				}
 				if got := listTree(t, at); !maps.Equal(got, outside) {
-					t.Fatalf("outside of the folder there is now %q", got)
+					t.Fatalf("outside of the directory there is now %q", got)
 				}
 			}
 		})
 	}
 }
 
-// A server whose folders contain themselves has a plan grow without end, by paths
+// A server whose directories contain themselves has a plan grow without end, by paths
 // that grow longer.
 func TestAPlanIsBoundedInOctets(t *testing.T) {
 	name := strings.Repeat("n", 200)
@@ -128,6 +128,6 @@ func TestAPlanIsBoundedInOctets(t *testing.T) {
 		t.Errorf("%d steps with %d bytes of paths", len(p.steps), bytes)
 	}
 	if h.asked > len(p.steps)+1 {
-		t.Errorf("%d folders listed for %d steps", h.asked, len(p.steps))
+		t.Errorf("%d directories listed for %d steps", h.asked, len(p.steps))
 	}
 }

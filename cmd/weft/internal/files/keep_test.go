@@ -119,7 +119,7 @@ func TestTimesThatAServerCannotHoldAreReported(t *testing.T) {
 	}
 }
 
-// A folder that was there keeps the permissions that it has.
+// A directory that was there keeps the permissions that it has.
 func TestAFolderThatIsThereKeepsItsPermissions(t *testing.T) {
 	eachWay(t, func(t *testing.T, w way) {
 		if err := errors.Join(os.Mkdir(filepath.Join(w.src, "d"), 0o500), os.Mkdir(filepath.Join(w.dst, "d"), 0o711), os.Chmod(filepath.Join(w.dst, "d"), 0o711)); err != nil {

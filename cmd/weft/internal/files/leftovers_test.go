@@ -173,7 +173,7 @@ func TestWhatIsOnAServerWaitsForACopyThere(t *testing.T) {
 
 func TestAnAccountIsKeptInAFolderOfOnesOwnAlone(t *testing.T) {
 	if runtime.GOOS == "windows" {
-		t.Skip("folders have no permissions there")
+		t.Skip("directories have no permissions there")
 	}
 	open, private := t.TempDir(), filepath.Join(t.TempDir(), "private")
 	if err := os.Chmod(open, 0o777); err != nil {

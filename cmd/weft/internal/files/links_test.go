@@ -57,7 +57,7 @@ func TestHardLinksStayThat(t *testing.T) {
 	})
 }
 
-// parts are the files of a folder that were not finished.
+// parts are the files of a directory that were not finished.
 func parts(t *testing.T, dir string) (names []string) {
 	t.Helper()
 	err := filepath.WalkDir(dir, func(path string, _ fs.DirEntry, err error) error {

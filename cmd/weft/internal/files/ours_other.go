@@ -6,6 +6,6 @@ package files
 
 import "io/fs"
 
-// ours reports whether a folder is this user's: here those of other users cannot be
+// ours reports whether a directory is this user's: here those of other users cannot be
 // written to anyway.
 func onlyOurs(fs.FileInfo) bool { return true }

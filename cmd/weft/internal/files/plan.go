@@ -45,8 +45,8 @@ type step struct {
 	info     *Info // of from
 
 	// named says that the user has named to. A symbolic link there is followed.
-	// Others are not to folders, and to files only within root, the folder that the
-	// user has named: a server could list one first and then a folder or file of its
+	// Others are not to directories, and to files only within root, the directory that the
+	// user has named: a server could list one first and then a directory or file of its
 	// name, which would be written to where the link leads.
 	named bool
 	root  *Place

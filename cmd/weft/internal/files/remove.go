@@ -1,4 +1,4 @@
-// This file removes files of servers, and folders with what is in them.
+// This file removes files of servers, and directories with what is in them.
 
 package files
 
@@ -19,10 +19,10 @@ import (
 // that a path that changes meanwhile does no harm, and reads listings in parts, so that
 // no directory is too large.
 type Remover struct {
-	Recursive bool // folders, too, with what is in them
+	Recursive bool // directories, too, with what is in them
 	Force     bool // what is not there is no failure
 
-	Removed func(name string) // a file or folder is gone; may be nil
+	Removed func(name string) // a file or directory is gone; may be nil
 	Failed  func(err error)   // something was not removed, and the rest is; may be nil
 
 	failures int

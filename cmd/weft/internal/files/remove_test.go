@@ -99,9 +99,9 @@ func TestWhatIsNotToBeRemovedStays(t *testing.T) {
 	})
 }
 
-// A maze is a server of folders that are as the test has them.
+// A maze is a server of directories that are as the test has them.
 type maze struct {
-	list   func(fh nfs.FH, cookie uint64) []nfs.Entry // what a folder lists from a cookie on; none: its end
+	list   func(fh nfs.FH, cookie uint64) []nfs.Entry // what a directory lists from a cookie on; none: its end
 	remove func(name string, folder bool) nfs.Stat
 	calls  int
 
@@ -207,7 +207,7 @@ func TestFoldersThatAreInThemselvesAreNotGoneThroughForEver(t *testing.T) {
 	}
 }
 
-// A folder that does not become empty is gone through again while that helps, and not
+// A directory that does not become empty is gone through again while that helps, and not
 // for ever.
 func TestAFolderThatStaysFullEnds(t *testing.T) {
 	left := []string{"a", "b", "c"}
@@ -239,7 +239,7 @@ func TestAFolderThatStaysFullEnds(t *testing.T) {
 	}
 }
 
-// A folder without an end is gone through until somebody has had enough.
+// A directory without an end is gone through until somebody has had enough.
 func TestAnEndlessFolderEndsWithTheContext(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	gone := 0

@@ -126,7 +126,7 @@ func TestStandardInputBecomesAFile(t *testing.T) {
 	dir := t.TempDir()
 	failed, err := run(t, new(Copier), &Stdin{R: strings.NewReader("data")}, Local{}, dir, "-")
 	if err != nil || len(failed) != 1 || !strings.Contains(failed[0].Error(), "is a directory") {
-		t.Errorf("into a folder: %v, %v", err, failed)
+		t.Errorf("into a directory: %v, %v", err, failed)
 	}
 }
 
@@ -140,7 +140,7 @@ func TestAFileGoesToStandardOutput(t *testing.T) {
 	if out.String() != strings.Repeat("data", 100_000) {
 		t.Errorf("%d bytes", out.Len())
 	}
-	// A folder is none, and there is nothing else in it.
+	// A directory is none, and there is nothing else in it.
 	if failed, err := run(t, &Copier{Recursive: true}, from, &Stdout{W: &out}, "-", "/d"); err != nil || len(failed) == 0 {
 		t.Errorf("%v, %v", err, failed)
 	}
@@ -207,7 +207,7 @@ func TestSizesThatCannotBeDoNotOverflow(t *testing.T) {
 	}
 }
 
-// A folder that could not be made is tried again for another source.
+// A directory that could not be made is tried again for another source.
 func TestEachSourceHasItsOwnFailure(t *testing.T) {
 	base := tree(t, map[string]string{"one/d/a": "1", "two/d/b": "2"})
 	dst := t.TempDir()

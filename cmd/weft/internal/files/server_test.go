@@ -15,7 +15,7 @@ import (
 // everything lets all callers do what this process may.
 var everything = folder.Config{SingleUser: true, Squash: folder.SquashNone}
 
-// serve is a folder as a server has it, for who calls as auth.
+// serve is a directory as a server has it, for who calls as auth.
 func serve(t *testing.T, dir string, cfg folder.Config, over rpctest.Over, auth *oncrpc.AuthSys) *Remote {
 	t.Helper()
 	cfg.Root = dir
@@ -37,7 +37,7 @@ func serve(t *testing.T, dir string, cfg folder.Config, over rpctest.Over, auth 
 	return &Remote{FS: f, Name: "nfs://server"}
 }
 
-// eachWay tests a copy from a folder of this machine to another, to one of a server,
+// eachWay tests a copy from a directory of this machine to another, to one of a server,
 // and from one, over RDMA and TCP.
 func eachWay(t *testing.T, test func(t *testing.T, w way)) {
 	base := func(t *testing.T) (string, string) {

@@ -23,15 +23,15 @@ func TestSymbolicLinksAtTheDestinationAreWrittenThrough(t *testing.T) {
 			changed   string // the file that is written to
 			says      string // or what goes wrong
 		}{
-			"a named one":                 {there: map[string]string{"file": "-> other", "other": "old"}, source: "file", changed: "other"},
-			"a chain":                     {there: map[string]string{"file": "-> d/b", "d/b": "-> ../c", "c": "old"}, source: "file", changed: "c"},
-			"one within":                  {there: map[string]string{"d/file": "-> e/other", "d/e/other": "old"}, source: "d", recursive: true, changed: "d/e/other"},
-			"one within, from the root":   {there: map[string]string{"d/file": "-> ../other", "other": "old"}, source: "d", recursive: true, changed: "other"},
-			"one to nothing":              {there: map[string]string{"file": "-> nothing"}, source: "file", says: "leads to nothing"},
-			"one within to nothing":       {there: map[string]string{"d/file": "-> nothing"}, source: "d", recursive: true, says: "leads to nothing"},
-			"one to a folder":             {there: map[string]string{"file": "-> d", "d/": ""}, source: "file", says: "is a directory"},
-			"one in a circle":             {there: map[string]string{"file": "-> other", "other": "-> file"}, source: "file", says: "too many"},
-			"one for a folder, within it": {there: map[string]string{"d": "-> other", "other/": ""}, source: "d", recursive: true, says: "is not a directory"},
+			"a named one":                    {there: map[string]string{"file": "-> other", "other": "old"}, source: "file", changed: "other"},
+			"a chain":                        {there: map[string]string{"file": "-> d/b", "d/b": "-> ../c", "c": "old"}, source: "file", changed: "c"},
+			"one within":                     {there: map[string]string{"d/file": "-> e/other", "d/e/other": "old"}, source: "d", recursive: true, changed: "d/e/other"},
+			"one within, from the root":      {there: map[string]string{"d/file": "-> ../other", "other": "old"}, source: "d", recursive: true, changed: "other"},
+			"one to nothing":                 {there: map[string]string{"file": "-> nothing"}, source: "file", says: "leads to nothing"},
+			"one within to nothing":          {there: map[string]string{"d/file": "-> nothing"}, source: "d", recursive: true, says: "leads to nothing"},
+			"one to a directory":             {there: map[string]string{"file": "-> d", "d/": ""}, source: "file", says: "is a directory"},
+			"one in a circle":                {there: map[string]string{"file": "-> other", "other": "-> file"}, source: "file", says: "too many"},
+			"one for a directory, within it": {there: map[string]string{"d": "-> other", "other/": ""}, source: "d", recursive: true, says: "is not a directory"},
 		} {
 			t.Run(name, func(t *testing.T) {
 				empty(t, w.dst)
@@ -61,7 +61,7 @@ func TestSymbolicLinksAtTheDestinationAreWrittenThrough(t *testing.T) {
 	})
 }
 
-// On a server, too, what a folder is copied to is not left by links.
+// On a server, too, what a directory is copied to is not left by links.
 func TestLinksOutOfTheDestinationAreNotWrittenThrough(t *testing.T) {
 	src := tree(t, map[string]string{"d/file": "new", "d/up": "new", "d/root": "new"})
 	there := map[string]string{
@@ -86,7 +86,7 @@ func TestLinksOutOfTheDestinationAreNotWrittenThrough(t *testing.T) {
 	}
 }
 
-// Where a shell stands in a folder by a symbolic link, paths say so.
+// Where a shell stands in a directory by a symbolic link, paths say so.
 func TestLinksWithinTheDestinationAreKnownByTheirRealPath(t *testing.T) {
 	base := tree(t, map[string]string{"real/src/file": "new", "real/dst/file": "-> other", "real/dst/other": "old", "link": "-> real"})
 	real, err := filepath.EvalSymlinks(filepath.Join(base, "real"))
@@ -121,7 +121,7 @@ func empty(t *testing.T, dir string) {
 	}
 }
 
-// fill is tree in a folder that there is.
+// fill is tree in a directory that there is.
 func fill(t *testing.T, dir string, files map[string]string) {
 	t.Helper()
 	made := tree(t, files)

@@ -1,4 +1,4 @@
-// This file makes a file server serve a folder.
+// This file makes a file server serve a directory.
 
 package fileserver
 

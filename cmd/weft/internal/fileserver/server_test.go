@@ -28,14 +28,14 @@ import (
 	"github.com/weft-rdma/weft/rpctcp"
 )
 
-// start starts a file server of a new folder on free ports of the loopback
+// start starts a file server of a new directory on free ports of the loopback
 // address, as changed by change, and ends it with the test.
 func start(t *testing.T, change func(*Config)) *Server {
 	t.Helper()
 	return startAt(t, t.TempDir(), change)
 }
 
-// startAt does so with an empty folder.
+// startAt does so with an empty directory.
 func startAt(t *testing.T, dir string, change func(*Config)) *Server {
 	t.Helper()
 	nettest.CheckLeaks(t)
