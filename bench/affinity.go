@@ -45,11 +45,11 @@ func place(w Workload, allowed []int, pin bool) Placement {
 	return Placement{apart, allowed[:half], allowed[half:]}
 }
 
-// settle binds the process to cpus, nil being wherever it likes, and tells the
-// Go scheduler how many that are. It would find out by itself, within a second:
-// with more threads than processors, goroutines that poll would keep those from
-// running that they poll for.
-func settle(cpus []int) error {
+// setAffinity binds the process to cpus, if there are any, and sets GOMAXPROCS to their
+// number at once. The scheduler would find out only within a second. Until then it
+// would have more threads than processors, and goroutines that poll would keep those from
+// running that they wait for.
+func setAffinity(cpus []int) error {
 	if len(cpus) == 0 {
 		return nil
 	}

@@ -133,8 +133,8 @@ func (o *options) measure(ctx context.Context, stderr io.Writer) (d Document, er
 	return newDocument(&o.run, allowed, congestion, samples), nil
 }
 
-// create creates the file that the results go to, before the work, which is
-// not to be in vain. What was not asked for goes nowhere.
+// create creates the file that the results go to. It does so before the work, so that a
+// file that cannot be created costs no time. Without a name the results are discarded.
 func (o *options) create(stdout io.Writer) (io.WriteCloser, error) {
 	switch o.json {
 	case "":

@@ -79,7 +79,7 @@ func (p *peer) listen(what any) error {
 func (p *peer) sample(ctx context.Context, e *end, job Job, cpus []int, profileName string) (Sample, error) {
 	ctx, cancel := context.WithTimeoutCause(ctx, job.Limit, fmt.Errorf("time limit of %v for the sample", job.Limit))
 	defer cancel()
-	if err := settle(cpus); err != nil {
+	if err := setAffinity(cpus); err != nil {
 		return Sample{}, err
 	}
 	job.Remotes = e.driver(job.Workload.Peer).offer(job)

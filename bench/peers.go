@@ -143,7 +143,7 @@ func (p *Peers) compile(ctx context.Context, peer Peer, source string, flags []s
 	return nil
 }
 
-// complaint is the compiler's first line that tells of an error.
+// complaint is the compiler's first line that reports an error.
 func complaint(said []byte) string {
 	for line := range strings.Lines(string(said)) {
 		if _, what, ok := strings.Cut(line, "error: "); ok {

@@ -98,7 +98,7 @@ func (e *end) target(job Job, say *json.Encoder, done <-chan Done) error {
 // prepare makes everything ready for job up to the listening socket, and
 // returns what serves it.
 func (e *end) prepare(ctx context.Context, job Job) (Ready, serve, error) {
-	if err := settle(job.CPUs); err != nil {
+	if err := setAffinity(job.CPUs); err != nil {
 		return Ready{}, nil, err
 	}
 	stopProfile, err := profile(job.Profile)

@@ -38,7 +38,7 @@ const readDepth = 128
 // newLink makes the queue pair for the connection of job with that number.
 func (e *weftEnd) newLink(job Job, number int, remotes []Remote) (*link, error) {
 	if number >= len(remotes) {
-		return nil, fmt.Errorf("the other end has told of no memory for connection %d", number)
+		return nil, fmt.Errorf("the other end has advertised no memory for connection %d", number)
 	}
 	r := remotes[number]
 	l := &link{area: e.areas[number], job: job, remote: verbs.Remote{STag: memory.STag(r.STag), TO: r.TO}}

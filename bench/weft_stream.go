@@ -182,7 +182,7 @@ type receiver struct {
 	wrs      []verbs.RecvWR
 	window   int // octets
 	at       int // offset of the next receive in the window
-	consumed int // receives filled that no credit has told of
+	consumed int // receives filled that no credit has reported yet
 	owed     int // of these, receives not posted again yet
 }
 

@@ -192,7 +192,7 @@ func TestIRDAndORDAreAgreedAndTold(t *testing.T) {
 	}
 }
 
-// CRC goes only if neither side wants it, and by nobody's default.
+// The CRC is left out only if both sides decline it, which neither does by default.
 //
 // Claims: MPA-4.4-2 MPA-4.4-3
 func TestCRCGoesOnlyIfNeitherSideWantsIt(t *testing.T) {

@@ -17,40 +17,40 @@ var rows = []Table{{Name: "a", Title: "Document A", Rows: []Row{
 }}}
 
 func TestTheAuditNamesWhatIsToBeMended(t *testing.T) {
-	settled := []Claim{{ID: "A-1", Test: "p.TestOne"}, {ID: "A-2", Test: "p.TestTwo"}}
+	claimed := []Claim{{ID: "A-1", Test: "p.TestOne"}, {ID: "A-2", Test: "p.TestTwo"}}
 	for name, tt := range map[string]struct {
 		claims     []Claim
 		exclusions []Exclusion
 		want       []string
 	}{
-		"all claimed": {claims: settled},
+		"all claimed": {claims: claimed},
 		"claimed and excluded apart": {
-			claims:     settled[:1],
+			claims:     claimed[:1],
 			exclusions: []Exclusion{{ID: "A-2", Reason: "why", Place: "excluded.tsv:2"}},
 		},
 		"unclaimed": {
-			claims: settled[:1],
+			claims: claimed[:1],
 			want:   []string{"A-2 (Document A, §2) MUST NOT has no test.\n\tRequirement: z\n\tTest idea:   idea"},
 		},
 		"claimed in another module only": {
-			claims: []Claim{settled[0], {ID: "A-2", Test: "interop.TestPeer", Module: "interop"}},
+			claims: []Claim{claimed[0], {ID: "A-2", Test: "interop.TestPeer", Module: "interop"}},
 			want:   []string{"A-2 (Document A, §2) MUST NOT has no test.\n\tRequirement: z\n\tTest idea:   idea"},
 		},
 		"unknown claim": {
-			claims: append([]Claim{{ID: "B-1", Test: "p.TestOne", Place: "p/p_test.go:3"}}, settled...),
+			claims: append([]Claim{{ID: "B-1", Test: "p.TestOne", Place: "p/p_test.go:3"}}, claimed...),
 			want:   []string{"p/p_test.go:3: p.TestOne claims B-1, which is in no table"},
 		},
 		"claimed twice by one test": {
-			claims: append([]Claim{{ID: "A-1", Test: "p.TestOne", Place: "p/p_test.go:3"}}, settled...),
+			claims: append([]Claim{{ID: "A-1", Test: "p.TestOne", Place: "p/p_test.go:3"}}, claimed...),
 			want:   []string{"p.TestOne claims A-1 twice"},
 		},
 		"unknown exclusion": {
-			claims:     settled,
+			claims:     claimed,
 			exclusions: []Exclusion{{ID: "B-1", Reason: "why", Place: "excluded.tsv:2"}},
 			want:       []string{"conformance/excluded.tsv:2: B-1 is excluded and is in no table"},
 		},
 		"excluded though claimed": {
-			claims:     settled,
+			claims:     claimed,
 			exclusions: []Exclusion{{ID: "A-1", Reason: "why", Place: "excluded.tsv:2"}},
 			want:       []string{"conformance/excluded.tsv:2: A-1 is excluded and claimed by p.TestOne: one of the two is wrong"},
 		},

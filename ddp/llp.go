@@ -110,7 +110,7 @@ type Sink = interface {
 	Begin(head []byte, length int) (skip int, ok bool, err error)
 
 	// Window appends to dst the memory for octets [off, length) of the segment
-	// begun, checked anew, and holds it until Release.
+	// begun, checks it again, and holds it until Release.
 	Window(dst [][]byte, off int) ([][]byte, error)
 
 	// Unwritable reports that memory of Writing, or before Release that of the last

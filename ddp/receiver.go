@@ -124,9 +124,8 @@ func (r *Receiver) Begin(head []byte, length int) (skip int, ok bool, err error)
 	return r.seg.headerLen, true, nil
 }
 
-// Window appends to dst the memory for octets [off, length) of the segment
-// begun, checked anew as protection may have changed meanwhile (see
-// [Sink]).
+// Window appends to dst the memory for octets [off, length) of the segment begun. It
+// checks again, as protection may have changed meanwhile (see [Sink]).
 func (r *Receiver) Window(dst [][]byte, off int) ([][]byte, error) {
 	skip := off - r.seg.headerLen
 	if r.failed || skip >= r.seg.payload {

@@ -82,8 +82,8 @@ func TestASenderNumbersTheMessagesOfEachQueue(t *testing.T) {
 	}
 }
 
-// A Terminate message dropped together with revoked segments is sent anew as the
-// first of its queue.
+// A Terminate message that was dropped together with revoked segments is sent again, still
+// as the first message of its queue.
 func TestAnOnlyMessageThatWasDroppedIsStillTheFirst(t *testing.T) {
 	l := &tape{mulpdu: 128}
 	s := NewSender(l, nil)

@@ -6,9 +6,9 @@ package ddp
 // the one goroutine that receives. Headers it is given are valid until the
 // method returns.
 //
-// An error that a method returns ends the reception: it passes unchanged to
-// whoever feeds the Receiver, and everything that arrives later is dropped. The
-// segment at fault is [Receiver.Offending].
+// An error that a method returns ends the reception: the Receiver returns it unchanged to
+// its caller, and drops everything that arrives later. [Receiver.Offending] is the segment
+// at fault.
 type ULP interface {
 	// AdmitTagged sees every tagged segment of n payload octets after its
 	// length and version were found good, before anything else is looked at:

@@ -34,7 +34,7 @@ type session struct {
 	size       int
 	count      int
 	crc        bool              // asked for by weft, who is the only one to ask
-	peerToPeer bool              // asked for by the client, whoever that is
+	peerToPeer bool              // asked for by the client, on either side
 	guest      map[string]string // more parameters of the guest's driver
 }
 

@@ -186,8 +186,8 @@ func Example_slowPeer() {
 	// its memory: "drop by drop"
 }
 
-// A connection in memory damages, delays and cuts off what passes, whoever uses it.
-// Here it ends after 1000 octets, in the middle of what the program sends.
+// A connection in memory damages, delays and cuts off what its two ends send. Here it
+// ends after 1000 octets, in the middle of what the program sends.
 func ExampleConn_FinAfter() {
 	ours, theirs := iwarptest.Pipe()
 	theirs.FinAfter(1000)

@@ -3,7 +3,7 @@
 // byte stream and keeps their boundaries.
 //
 // A stream begins with start-up, one side as Initiator and one as Responder,
-// which settles its [Params]. Then it is in Full Operation, as a [Conn]: each
+// which determines its [Params]. Then it is in Full Operation, as a [Conn]: each
 // ULPDU travels in one FPDU, with its length, a CRC32c unless both sides declined it,
 // and markers where the receiver asked for them.
 //
@@ -73,7 +73,7 @@ type Conn struct {
 	recvErr error // what ended the receiving half
 }
 
-// NewConn starts Full Operation over nc on the terms p, which start-up settled.
+// NewConn starts Full Operation over nc with the parameters p, the result of start-up.
 // It owns nc from now on, and p.Early.
 func NewConn(nc net.Conn, p Params) *Conn {
 	c := &Conn{nc: nc, tcp: unwrapTCP(nc), params: p}
@@ -146,8 +146,8 @@ func (c *Conn) Version() uint8 {
 }
 
 // MULPDU is the largest ULPDU, in octets, to be appended now: from 128 to
-// 64768, after Params.MaxULPDU or else the connection's EMSS, which is looked
-// up anew now and then (RFC 5044 §4.5).
+// 64768. It follows Params.MaxULPDU or else the connection's EMSS, which is looked
+// up again from time to time (RFC 5044 §4.5).
 func (c *Conn) MULPDU() int {
 	if c.params.MaxULPDU > 0 {
 		return clampMULPDU(c.params.MaxULPDU)

@@ -25,8 +25,8 @@ func (printer) Release()                                     {}
 func (printer) End() error                                   { return nil }
 func (printer) Idle()                                        {}
 
-// Two ULPDUs pass in one write, each in its FPDU. The terms are those that
-// start-up would have settled.
+// Two ULPDUs pass in one write, each in its FPDU. The parameters are those that start-up
+// would have negotiated.
 func ExampleConn() {
 	here, there := net.Pipe()
 	terms := mpa.Params{Revision: mpa.Revision1, CRC: true, Initiator: true}

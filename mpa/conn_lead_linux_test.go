@@ -1,6 +1,6 @@
 package mpa
 
-// Those who wait in the place of Receive.
+// Leaders, which wait in the place of Receive.
 
 import (
 	"bytes"
@@ -187,8 +187,8 @@ func TestReceiveTakesBackTheWaitWhenNobodyComes(t *testing.T) {
 	l.ended(io.EOF)
 }
 
-// A wait ends when the connection does, and Receive is told of it; so it is when it is
-// interrupted, and then the stream goes on.
+// A wait ends when the connection ends, which Receive then returns. It also ends when it
+// is interrupted, and then the stream goes on.
 func TestAWaitInReceivesPlaceEnds(t *testing.T) {
 	background := context.Background()
 	for _, v := range []struct {

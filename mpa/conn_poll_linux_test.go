@@ -103,8 +103,8 @@ func TestAReceiveThatIsLedEnds(t *testing.T) {
 	}
 }
 
-// What the poller has not told of yet, when somebody in Poll reads it, it never tells
-// of: a Receive that has parked learns of the end all the same.
+// If a call of Poll reads the end of the stream before the network poller has reported
+// it, the poller never does. A parked Receive learns of the end nevertheless.
 func TestAParkedReceiveLearnsOfTheEndInPoll(t *testing.T) {
 	refusal := errors.New("refused")
 	for range 20 {

@@ -167,8 +167,8 @@ func TestPollLeavesTheRestOfAULPDUToReceive(t *testing.T) {
 	}
 }
 
-// What comes behind a ULPDU that is being placed is its CRC field, and nobody's
-// beginning.
+// The octets behind a ULPDU that is being placed are its CRC field, not the beginning of
+// the next FPDU.
 func TestNobodyPollsInTheMiddleOfAULPDUThatIsPlaced(t *testing.T) {
 	want, wire, ends := wireOf(Params{}, 60002, 20) // no PAD
 	got := &placer{}

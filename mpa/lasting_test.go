@@ -1,6 +1,6 @@
 package mpa
 
-// What was settled, or has failed, stays so for as long as the stream lasts.
+// Negotiated terms and failures last as long as the stream.
 
 import (
 	"net"

@@ -20,8 +20,9 @@ func wired(t *testing.T, f Frame) Frame {
 	return f
 }
 
-// settle carries the frames of two configurations across, without a connection.
-func settle(t *testing.T, initiator, responder Config) (i, r Params, err error) {
+// negotiated passes the start-up frames of two configurations between them, without a
+// connection, and returns the terms of both.
+func negotiated(t *testing.T, initiator, responder Config) (i, r Params, err error) {
 	t.Helper()
 	req := request(&initiator, nil)
 	asked := wired(t, req)
@@ -206,11 +207,11 @@ func TestRepliesOfOtherImplementationsToAPeerToPeerRequest(t *testing.T) {
 
 // Claims: ME-9.1-7
 func TestAReadAsRTRGetsItsPlaceOnBothSides(t *testing.T) {
-	i, r, err := settle(t, Config{PeerToPeer: true, RTR: RTRRead}, Config{})
+	i, r, err := negotiated(t, Config{PeerToPeer: true, RTR: RTRRead}, Config{})
 	if err != nil || i.RTR != RTRRead || i.ORD != 1 || r.IRD != 1 {
 		t.Errorf("Initiator sends %v with ORD %d, Responder has IRD %d, %v", i.RTR, i.ORD, r.IRD, err)
 	}
-	if i, r, err = settle(t, Config{PeerToPeer: true, RTR: RTRWrite}, Config{}); err != nil || i.ORD != 0 || r.IRD != 0 {
+	if i, r, err = negotiated(t, Config{PeerToPeer: true, RTR: RTRWrite}, Config{}); err != nil || i.ORD != 0 || r.IRD != 0 {
 		t.Errorf("a Write: Initiator has ORD %d, Responder IRD %d, %v", i.ORD, r.IRD, err)
 	}
 }
@@ -236,7 +237,7 @@ func TestMarkersGoOneWayAndCRCBothWays(t *testing.T) {
 	for n := range 16 {
 		ic := Config{Markers: n&1 != 0, NoCRC: n&2 != 0}
 		rc := Config{Markers: n&4 != 0, NoCRC: n&8 != 0}
-		i, r, err := settle(t, ic, rc)
+		i, r, err := negotiated(t, ic, rc)
 		crc := !ic.NoCRC || !rc.NoCRC
 		if err != nil || i.CRC != crc || r.CRC != crc ||
 			i.RecvMarkers != ic.Markers || r.SendMarkers != ic.Markers ||
@@ -248,7 +249,7 @@ func TestMarkersGoOneWayAndCRCBothWays(t *testing.T) {
 			t.Errorf("%+v to %+v: C is %t in the Reply", ic, rc, rep.CRC)
 		}
 	}
-	if i, r, _ := settle(t, Config{}, Config{}); !i.CRC || !r.CRC || i.SendMarkers || r.SendMarkers {
+	if i, r, _ := negotiated(t, Config{}, Config{}); !i.CRC || !r.CRC || i.SendMarkers || r.SendMarkers {
 		t.Errorf("by default: %+v and %+v", i, r)
 	}
 }
@@ -270,7 +271,7 @@ func TestProfilesMeetAsAppendixCShows(t *testing.T) {
 			for n := range 4 {
 				ic := Config{Profile: Profile(ip), Markers: n&1 != 0, NoCRC: true, IRD: 3, ORD: 5}
 				rc := Config{Profile: Profile(rp), Markers: n&2 != 0, NoCRC: true, IRD: 7, ORD: 9}
-				i, r, err := settle(t, ic, rc)
+				i, r, err := negotiated(t, ic, rc)
 				what := fmt.Sprintf("%v to %v, markers %d", ic.Profile, rc.Profile, n)
 				if rev == refused {
 					if !isStartup(err) {
@@ -328,7 +329,7 @@ func TestAReplyHasTheFormOfItsRequest(t *testing.T) {
 }
 
 func TestTheTermsCarryTheConsumersOptions(t *testing.T) {
-	i, r, err := settle(t, Config{MaxULPDU: 1000, ReadBuffer: 4}, Config{MaxULPDU: 2000, ReadBuffer: 6})
+	i, r, err := negotiated(t, Config{MaxULPDU: 1000, ReadBuffer: 4}, Config{MaxULPDU: 2000, ReadBuffer: 6})
 	if err != nil || i.MaxULPDU != 1000 || i.ReadBuffer != 4 || r.MaxULPDU != 2000 || r.ReadBuffer != 6 {
 		t.Errorf("%+v and %+v, %v", i, r, err)
 	}

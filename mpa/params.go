@@ -5,8 +5,7 @@ import (
 	"strings"
 )
 
-// This file holds what start-up settles: the terms on which a stream enters
-// Full Operation.
+// The result of start-up: the parameters with which a stream enters Full Operation.
 
 // A Revision is the Rev field of the start-up frames (RFC 5044 §7.1.1).
 type Revision uint8

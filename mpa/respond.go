@@ -28,11 +28,11 @@ type Request struct {
 	frame Frame
 	timer *time.Timer // nil if there is no limit
 
-	mu      sync.Mutex
-	claimed bool               // an answer is under way, or over
-	cut     context.CancelFunc // ends the answer under way, or nil
-	settled bool               // the timer has nothing to do any more
-	expired error              // set by the timer
+	mu       sync.Mutex
+	claimed  bool               // an answer is under way, or over
+	cut      context.CancelFunc // ends the answer under way, or nil
+	answered bool               // the timer has nothing to do any more
+	expired  error              // set by the timer
 }
 
 // Await starts MPA on nc as Responder: it waits for a Request no longer than
@@ -184,7 +184,7 @@ func (r *Request) claim(cut context.CancelFunc) error {
 func (r *Request) stopTimer() error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	r.settled = true
+	r.answered = true
 	if r.timer != nil {
 		r.timer.Stop()
 	}
@@ -203,7 +203,7 @@ func (r *Request) Expired() bool {
 func (r *Request) expire(limit time.Duration) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if r.settled {
+	if r.answered {
 		return
 	}
 	r.expired = &Error{Code: CodeClosed, Detail: "during start-up", Err: fmt.Errorf("no answer to the MPA Request Frame within %v: %w", limit, os.ErrDeadlineExceeded)}

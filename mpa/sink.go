@@ -26,7 +26,7 @@ type Sink = interface {
 	Begin(head []byte, length int) (skip int, ok bool, err error)
 
 	// Window appends to dst the memory for octets [off, length) of the ULPDU
-	// begun, checked anew, and holds it until Release.
+	// begun, checks it again, and holds it until Release.
 	Window(dst [][]byte, off int) ([][]byte, error)
 
 	// Unwritable tells that memory of Writing, or before Release that of the last

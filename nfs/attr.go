@@ -1,5 +1,4 @@
-// This file holds what servers tell of files: attributes, and those before and
-// after an operation (RFC 1813 §2.5, §2.6).
+// The attributes of files, also before and after an operation (RFC 1813 §2.5, §2.6).
 
 package nfs
 
@@ -121,7 +120,7 @@ func (s *Specdata) Decode(d *oncrpc.Decoder) {
 	s.fields(decoderFrom(d))
 }
 
-// Attributes are what a server tells of a file (fattr3), in 84 octets.
+// Attributes are the attributes of a file (fattr3), in 84 octets.
 type Attributes struct {
 	Type     FileType
 	Mode     uint32 // permissions and what ModeMask has

@@ -1,5 +1,5 @@
-// This file holds the procedures that tell of file systems: FSSTAT, FSINFO and
-// PATHCONF (RFC 1813 §3.3.18 to §3.3.20).
+// The procedures that describe file systems: FSSTAT, FSINFO and PATHCONF (RFC 1813 §3.3.18
+// to §3.3.20).
 
 package nfs
 

@@ -278,7 +278,7 @@ func TestAWriterTellsOfEachStep(t *testing.T) {
 		}
 		for i, n := range at {
 			if n != (i+1)*stepLen {
-				t.Errorf("%d octets: step %d was told of after %d octets", c.size, i, n)
+				t.Errorf("%d octets: step %d was reported after %d octets", c.size, i, n)
 			}
 		}
 		if got, err := readAll(&out, RecordLimits{}); err != io.EOF || len(got) != 1 || got[0] != string(record) {

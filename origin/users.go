@@ -126,7 +126,7 @@ func (u *users) recall(uid uint32) *User {
 }
 
 // lookupUser asks the system for a user. Root needs no groups; a user that the system
-// does not know has nobody's.
+// does not know has none.
 func lookupUser(uid uint32) (*User, error) {
 	if uid == 0 {
 		return &User{}, nil

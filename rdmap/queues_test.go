@@ -38,7 +38,7 @@ func TestQueuesKeepTheOrderOfRequests(t *testing.T) {
 			in.pop()
 			out.pop()
 			if out.allReported() {
-				t.Fatal("settled before the ULP was told")
+				t.Fatal("all are reported before the ULP was told")
 			}
 			out.reported()
 		}
@@ -63,7 +63,7 @@ func TestALimitChangesUnderRequests(t *testing.T) {
 			in.pop()
 			out.pop()
 			if out.allReported() {
-				t.Fatal("settled before the ULP was told")
+				t.Fatal("all are reported before the ULP was told")
 			}
 			out.reported()
 		}
@@ -92,12 +92,12 @@ func TestALimitChangesUnderRequests(t *testing.T) {
 			in.pop()
 			out.pop()
 			if out.allReported() {
-				t.Fatal("settled before the ULP was told")
+				t.Fatal("all are reported before the ULP was told")
 			}
 			out.reported()
 		}
 		if in.len() != 0 || !out.allReported() {
-			t.Errorf("%+v: %d are left, settled: %v", tt, in.len(), out.allReported())
+			t.Errorf("%+v: %d are left, all reported: %v", tt, in.len(), out.allReported())
 		}
 	}
 }

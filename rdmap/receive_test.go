@@ -219,7 +219,7 @@ func TestBadMessagesEndTheStreamWithTheirCode(t *testing.T) {
 				t.Errorf("%v does not know the segment at fault", err)
 			}
 			if !m.M || int(m.SegmentLength) != len(last) || string(m.DDPHeader) != string(header) || m.R {
-				t.Errorf("told of %d octets with header % x, want %d and % x", m.SegmentLength, m.DDPHeader, len(last), header)
+				t.Errorf("the Terminate reports %d octets with header % x, want %d and % x", m.SegmentLength, m.DDPHeader, len(last), header)
 			}
 			switch refused := c.code[:3] == "0/1"; {
 			case refused:
@@ -305,7 +305,7 @@ func TestEndWithinAMessageIsAnError(t *testing.T) {
 func TestNothingIsSentFromWithinARead(t *testing.T) {
 	r := newRig(t, responder)
 	r.receive(60000)
-	r.post(sendOf(1)) // and whoever posted it has not kicked yet
+	r.post(sendOf(1)) // its poster has not kicked yet
 	message := whole(OpSend, 1, octets(60000))
 	in := r.in.receiver
 	skip, ok, err := in.Begin(message[:ddp.UntaggedLen], len(message))

@@ -164,7 +164,7 @@ func TestFenceWaitsForEveryAnswer(t *testing.T) {
 			want(t, "sent with all answered", r.sent(), c.line)
 		})
 	}
-	t.Run("an answer that the ULP is just being told of", func(t *testing.T) {
+	t.Run("an answer that is being reported to the ULP", func(t *testing.T) {
 		r := newRig(t)
 		r.send(fetchAdd(), fenced(sendOf(1)))
 		r.sent()
@@ -285,7 +285,8 @@ func TestSegmentsSayTheStreamsVersion(t *testing.T) {
 	}
 }
 
-// A nudge is an empty Write, and nobody's operation. It cuts no message in two.
+// A nudge is an empty Write that completes no work request. It is not sent in the middle
+// of a message.
 func TestANudgeIsAnEmptyWriteThatCompletesNothing(t *testing.T) {
 	opened := 0
 	r := newRig(t, func(c *Config, l *line) {
@@ -314,7 +315,7 @@ func TestANudgeIsAnEmptyWriteThatCompletesNothing(t *testing.T) {
 	}
 }
 
-// What is told of is the peer's segments, whatever they are.
+// Heard reports that any segment of the peer has arrived, even one that is refused.
 func TestHeardIsWhatHasArrived(t *testing.T) {
 	r := newRig(t)
 	if r.Heard() {

@@ -209,8 +209,8 @@ func TestSourceThatFailsLeavesNothingHeld(t *testing.T) {
 	}
 }
 
-// The memory of an answer that is copied is let go at once: whoever revokes it
-// disturbs nothing.
+// The memory of a copied response is released at once, so revoking it does not affect
+// the stream.
 func TestCopiedAnswerHoldsNoMemory(t *testing.T) {
 	r := newRig(t, digests, func(_ *Config, l *line) { l.takes = 0 })
 	m := r.region(0x33, 8, 200, '.')

@@ -69,7 +69,7 @@ func TestFirstErrorWins(t *testing.T) {
 	}
 }
 
-// What is told of an error follows from what the layers say of it.
+// The codes of a Terminate message are those that the error has from its layer.
 //
 // Claims: R-7.1-2
 func TestTerminateSaysWhatTheErrorSays(t *testing.T) {

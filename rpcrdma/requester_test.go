@@ -222,7 +222,7 @@ func TestARepliesErrorsEndItsCallForGood(t *testing.T) {
 			p.send(h, append(exchange.Reply(xid, ""), exchange.Word(0)...))
 		}, stream},
 		{"half a reply header", ClientConfig{}, func(p *testPeer, xid uint32, h wire.Header) { p.send(h, exchangeNull(xid)[:20]) }, stream},
-		{"a Reply chunk that holds nobody's reply", ClientConfig{}, func(p *testPeer, xid uint32, h wire.Header) {
+		{"a Reply chunk with a reply to no call", ClientConfig{}, func(p *testPeer, xid uint32, h wire.Header) {
 			b := exchangeNull(xid + 1)
 			if err := p.write(h.Reply[0], b); err != nil {
 				p.t.Error(err)
@@ -304,7 +304,7 @@ func TestARequesterKeepsToTheCreditsThatItHas(t *testing.T) {
 	p.raw(wire.AppendErrChunk(nil, calls[0].XID, 2)) // grants, too
 	calls = calls[1:]
 	outstanding(3)
-	p.raw(append(headerOnly(wire.Header{XID: 0x99, Credits: 4}), exchangeNull(0x99)...)) // is nobody's
+	p.raw(append(headerOnly(wire.Header{XID: 0x99, Credits: 4}), exchangeNull(0x99)...)) // replies to no call
 	outstanding(3)
 	for done := 6; done < 20; done++ {
 		if len(calls) == 0 {
@@ -352,7 +352,7 @@ func TestACallThatIsGivenUpKeepsItsCreditUntilItsReply(t *testing.T) {
 	}
 	checkEnded(t, within(t, "reply", first), nil)
 	checkEnded(t, within(t, "reply", second), nil)
-	// A second one is nobody's.
+	// A second one replies to no call.
 	p.send(untouched(&m.Header), exchange.Reply(m.XID, "abcd"))
 	last := a.start(t.Context(), nullClientCall())
 	n = p.next()

@@ -336,8 +336,8 @@ func TestALongLastItemIsPaddedOnceAnAlignmentIsKnown(t *testing.T) {
 	checkEnded(t, within(t, "reply", ended), nil)
 }
 
-// Who was told of no RFC 5666 sends nothing of it: no CONF_RDMA, no pads, no
-// RDMA_DONE.
+// A client that is not configured for RFC 5666 sends nothing of it: no CONF_RDMA, no
+// pads, no RDMA_DONE.
 //
 // Claims: P-6-4 P8166-4.6.1-1 P8166-4.6.2-1
 // Claims: P8166-A-1

@@ -37,8 +37,8 @@ func newSending(r *requester) (*sending, error) {
 	return s, nil
 }
 
-// post sends n octets. If the connection has ended, the requester is told of
-// that, or was.
+// post sends n octets. If the connection has ended, the requester learns it from the
+// end of the connection.
 func (s *sending) post(n int) {
 	s.sgl[0] = s.buf.mr.SGE(0, n)
 	s.wr[0] = verbs.SendWR{Op: verbs.OpSend, SGL: s.sgl[:]}

@@ -53,17 +53,21 @@ type ServerConfig struct {
 	// support it (RFC 8797 §4.1).
 	NoRemoteInvalidation bool
 
-	// Memory bounds the octets of all connections' calls and replies
-	// ([DefaultMemory]): one half is for calls that are fetched, and one for what
-	// handlers ask for by Request.Alloc beyond what fits into a Send. Each is a hard
-	// limit: a call is not fetched, and Request.Alloc does not return, before there is
-	// memory. (A message longer than a half is taken alone. A handler that asks a second
-	// time waits a second at most.) CallMemory bounds those of one connection, in calls
-	// and as many again in replies ([DefaultCallMemory]). Shares get memory in the order
-	// of how little they have, and a share by itself up to three quarters of a half. Who
-	// takes nothing of its replies, or lets itself be asked in vain, for 250 ms while
-	// others wait for the memory is cut off. IdleMemory is the octets of registered
-	// memory that the server keeps for reuse ([DefaultIdleMemory]).
+	// Memory limits the octets of calls and replies of all connections
+	// ([DefaultMemory]). One half is for calls that are fetched by RDMA Read, the other
+	// for what handlers get from Request.Alloc beyond what fits into a Send. Each is a
+	// hard limit: a call is not fetched, and Request.Alloc does not return, until there
+	// is memory. (A message longer than a half is accepted when it is alone. A handler
+	// that asks a second time waits for a second at most.)
+	//
+	// CallMemory limits those of one connection: so many octets in calls, and as many
+	// in replies ([DefaultCallMemory]). The share that has least gets memory first. A
+	// share that is alone gets at most three quarters of a half. If others wait for
+	// memory, a connection is closed whose peer for 250 ms receives nothing of its
+	// replies, or does not answer RDMA Reads.
+	//
+	// IdleMemory is the number of octets of registered memory that the server keeps for
+	// reuse ([DefaultIdleMemory]).
 	CallMemory, Memory, IdleMemory int
 
 	// Connections bounds them (256). They are divided by [origin.Share]: one more takes

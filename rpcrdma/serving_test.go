@@ -125,7 +125,7 @@ type testPeer struct {
 	sent     int
 	over     <-chan error // what the server says of the end
 	nextSTag byte
-	seen     func(*incoming) // if not nil, is told of all that arrives
+	seen     func(*incoming) // called for each message that arrives; may be nil
 }
 
 const (

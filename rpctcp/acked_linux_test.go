@@ -36,6 +36,6 @@ func TestTheSystemTellsWhatAPeerHasTaken(t *testing.T) {
 		t.Errorf("of %d octets %d were acknowledged", n, after-before)
 	}
 	if _, ok := acked(nil); ok {
-		t.Error("the system tells of no connection")
+		t.Error("acked reports a count without a connection")
 	}
 }

@@ -80,8 +80,9 @@ type ClientConfig struct {
 	// ever: the server may have calls to make (RFC 8167 §5.4).
 	Idle time.Duration
 
-	// Stall is how long a reply may take to arrive once it has begun to, and a call
-	// to be taken, DefaultStall. After it the connection is made anew.
+	// Stall is how long the rest of a reply may take once its first octet has arrived,
+	// and how long the peer may take to receive a call; 0 is [DefaultStall]. After that
+	// the client reconnects.
 	Stall time.Duration
 
 	// Reverse executes calls of the server's that come over the connection, at
@@ -97,7 +98,7 @@ type ClientConfig struct {
 	// waits for Retrying to return.
 	Retrying func(error)
 
-	// Logger tells of connections lost and made again, at level Info; nil is
+	// Logger logs lost connections and reconnections, at level Info; nil is
 	// silent.
 	Logger *slog.Logger
 }

@@ -97,7 +97,7 @@ func TestAttemptsToConnectArePausedForLonger(t *testing.T) {
 				t.Fatalf("attempts at %v, want %v", times, want)
 			}
 		}
-		// Who asks anew gets an attempt, after a pause, whatever failed before.
+		// Another call makes another attempt, after a pause, whatever failed before.
 		if err := c.Connect(context.Background()); !errors.Is(err, refused) || len(times) != 8 {
 			t.Errorf("%v after %d attempts", err, len(times))
 		}

@@ -1,5 +1,5 @@
-// This file is how a client comes to a connection: one attempt at a time,
-// whoever waits for it, with pauses that grow while attempts fail.
+// This file makes a client's connection: one attempt at a time, which all callers wait
+// for, with a backoff that grows while attempts fail.
 
 package rpctcp
 

@@ -60,7 +60,7 @@ func newBuffer(a *fairness.Account, n, class, size int) *buffer {
 	return b
 }
 
-// release gives the memory back. It is nobody's after that.
+// release gives the memory back. The buffer must not be used after that.
 func (b *buffer) release() {
 	owner, size := b.owner, b.size
 	b.recycle()

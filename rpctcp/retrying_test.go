@@ -46,7 +46,7 @@ func TestWhyACallIsMadeAgainIsTold(t *testing.T) {
 			}
 		}
 		if lost != 1 || failed != 1 {
-			t.Errorf("told of %d connections lost and %d not made, want one each", lost, failed)
+			t.Errorf("the log has %d lost connections and %d failed attempts, want one each", lost, failed)
 		}
 	})
 }

@@ -83,8 +83,8 @@ type ServerConfig struct {
 	// Wrap, if not nil, is put around each connection.
 	Wrap func(net.Conn) net.Conn
 
-	// Logger tells of connections that ended badly, at level Info, and of more
-	// below it; nil is silent.
+	// Logger logs connections that ended with an error, at level Info, and more
+	// at level Debug; nil is silent.
 	Logger *slog.Logger
 }
 

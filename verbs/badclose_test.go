@@ -22,17 +22,17 @@ func TestABadCloseIsToldWhenItIsOver(t *testing.T) {
 		}))
 		s.a.post(s.a.write(1, s.b, 0, 8)) // so that the peer may send
 		wantDone(t, s.a.sendCQ, done{1, verbs.Success})
-		settle()
+		quiesce()
 		s.x.Hold() // our FIN, so that the peer goes on
 		go func() { _ = s.a.qp.Close(t.Context()) }()
-		settle()
+		quiesce()
 		if at := s.a.qp.State(); at != verbs.Closing {
 			t.Fatalf("the queue pair is %v", at)
 		}
 		s.b.post(s.b.write(1, s.a, 0, 8))
-		settle()
+		quiesce()
 		s.x.Resume()
-		settle()
+		quiesce()
 		if told != 1 {
 			t.Errorf("%d events", told)
 		}

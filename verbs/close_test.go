@@ -67,7 +67,7 @@ func TestNothingIsPostedInClosing(t *testing.T) {
 		s.y.Hold() // the peer's FIN
 		closed := make(chan error, 1)
 		go func() { closed <- s.a.qp.Close(t.Context()) }()
-		settle()
+		quiesce()
 		if at := s.a.qp.State(); at != verbs.Closing {
 			t.Fatalf("the state is %v", at)
 		}
@@ -160,7 +160,7 @@ func TestAPeerCannotHoldUpTheEnd(t *testing.T) {
 				a, b := newSideOf(t, verbs.Config{CloseTimeout: time.Minute}, reads), newSide(t, reads)
 				x, y := iwarptest.Pipe()
 				join(t, a.qp, b.qp, x, y, cm.Params{})
-				settle()
+				quiesce()
 				y.Hold()
 				begun := time.Now()
 				tt.begin(a)
@@ -173,7 +173,7 @@ func TestAPeerCannotHoldUpTheEnd(t *testing.T) {
 				a.wantEvents(tt.events...)
 				var term *rdmap.TerminateError // of our own, which came first
 				if err := a.qp.Err(); !errors.As(err, &term) && !strings.Contains(err.Error(), "in time") {
-					t.Errorf("the error is %v, expected one that tells of the time", err)
+					t.Errorf("the error is %v, expected one that names the time limit", err)
 				}
 			})
 		})
@@ -195,7 +195,7 @@ func TestATerminateThatMayNotBeSentResets(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			bubble(t, reads, reads, func(t *testing.T, s *table) {
 				check(t, tt.end(s.b))
-				settle()
+				quiesce()
 				reach(t, s.a.qp, verbs.Error)
 				reach(t, s.b.qp, verbs.Error)
 				s.a.wantEvents(verbs.EventLLPReset)
@@ -245,7 +245,7 @@ func TestAFailureBeforeTheFirstMessageIsNoGracefulClose(t *testing.T) {
 					if closes {
 						ended := make(chan error, 1)
 						go func() { ended <- s.a.qp.Close(t.Context()) }()
-						settle()
+						quiesce()
 						s.x.Resume()
 						if err := <-ended; err == nil {
 							t.Error("closed gracefully")
@@ -343,7 +343,7 @@ func TestThePeersEndIsToldAsWhatItWas(t *testing.T) {
 				if tt.work {
 					s.x.Hold()
 					s.a.post(s.a.read(1, s.b, 0, 8)) // whose answer meets the end
-					settle()
+					quiesce()
 				}
 				tt.end(s)
 				s.x.Resume()

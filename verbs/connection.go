@@ -56,7 +56,7 @@ type connection struct {
 }
 
 // begin moves the queue pair from Idle to RTS over an established LLP stream;
-// needs mu. RDMAP, DDP and MPA begin anew with the stream (Verbs §6.2.1.2).
+// needs mu. RDMAP, DDP and MPA start in their initial states (Verbs §6.2.1.2).
 func (q *QP) begin(llp ddp.LLP, terms Terms) *connection {
 	c := &connection{q: q, llp: llp, ended: make(chan struct{}), over: make(chan struct{})}
 	c.writeFn = c.write

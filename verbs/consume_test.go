@@ -43,7 +43,7 @@ func TestOnlySendsUseUpReceives(t *testing.T) {
 						want = append(want, done{uint64(10 + i), verbs.Success})
 					}
 				}
-				settle()
+				quiesce()
 				wantDone(t, s.b.recvCQ, want...)
 				wantNone(t, s.b.recvCQ)
 				wantNone(t, s.b.sendCQ)
@@ -80,18 +80,18 @@ func TestACQAsLargeAsItsQueuesDoesNotOverflow(t *testing.T) {
 				check(t, qa.PostSend(verbs.SendWR{Op: verbs.OpSend}))
 			}
 			check(t, qa.PostSend(verbs.SendWR{Op: verbs.OpWrite}))
-			settle()
+			quiesce()
 			for range 3 * depth {
 				_ = qb.PostSend(verbs.SendWR{Op: verbs.OpWrite, Flags: verbs.Signaled})
 				_ = qb.PostRecv(verbs.RecvWR{})
-				settle()
+				quiesce()
 			}
-			settle()
+			quiesce()
 		}
 		if n := cq.Poll(make([]verbs.WC, 100)); n != 2*2*depth {
 			t.Errorf("%d completions, expected %d", n, 2*2*depth)
 		}
-		settle()
+		quiesce()
 		b.wantEvents() // no overflow
 	})
 }

@@ -258,7 +258,7 @@ func TestWaitEndsWithItsContextAndWithTheCQ(t *testing.T) {
 		for range cap(ended) {
 			go func() { ended <- cq.Wait(t.Context()) }()
 		}
-		settle()
+		quiesce()
 		check(t, cq.Destroy())
 		for range cap(ended) {
 			wantError(t, <-ended, verbs.ErrCQ)

@@ -97,7 +97,7 @@ func liveAndDie(t *testing.T, a, b *side, rng *rand.Rand, round int) bool {
 	nettest.AwaitGroup(t, &wg)
 	ok := true
 	for i := range workers {
-		ok = workers[i].settle() && ok
+		ok = workers[i].finish() && ok
 	}
 	return ok
 }
@@ -173,9 +173,9 @@ func (w *worker) poll(cq *verbs.CQ, into *[]verbs.WC) {
 	}
 }
 
-// settle waits for the end of the stream and compares what completed with what
+// finish waits for the end of the stream and compares what completed with what
 // was posted. The queue pair is Idle then.
-func (w *worker) settle() bool {
+func (w *worker) finish() bool {
 	qp := w.s.qp
 	if _, err := qp.WaitState(w.t.Context(), verbs.Idle, verbs.Error); err != nil {
 		w.t.Error(err)

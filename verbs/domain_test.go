@@ -104,14 +104,14 @@ func TestADomainInUseIsNotDeallocated(t *testing.T) {
 		mr := a.mrOf(verbs.MRConfig{Buf: make([]byte, 100), Access: bindable, VA: 1000})
 		mw := a.window()
 		a.post(bind(1, mw.Binding(mr, 0, 10, verbs.RemoteRead)))
-		settle()
+		quiesce()
 		wantDone(t, a.sendCQ, done{1, verbs.Success})
 		if u := must(mw.Query())(t); !u.Valid || u.PD != a.pd {
 			t.Errorf("the window that is bound: %+v", u)
 		}
 		wantError(t, a.pd.Dealloc(), verbs.ErrPDInUse)
 		a.post(inval(2, mw.STag()))
-		settle()
+		quiesce()
 		wantDone(t, a.sendCQ, done{2, verbs.Success})
 		check(t, mr.Deallocate())
 		check(t, a.mr.Deallocate())

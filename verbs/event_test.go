@@ -33,7 +33,7 @@ func TestTheAsyncHandlerIsReplaced(t *testing.T) {
 			for range 3 {
 				check(t, qp.PostSend(verbs.SendWR{Op: verbs.OpSend}))
 			}
-			settle()
+			quiesce()
 		}
 		a.SetAsyncHandler(handler("first"))
 		overflow()
@@ -205,7 +205,7 @@ func TestAPausedQueuePairGoesOnWithTheNextReceive(t *testing.T) {
 		copy(s.a.buf, "the message that waits")
 		copy(s.a.buf[1000:], "the message that waits")
 		s.a.post(s.a.send(1, 0, 22), s.a.send(2, 0, 22), s.a.write(3, s.b, 1000, 22))
-		settle()
+		quiesce()
 		if at := s.b.qp.State(); at != verbs.RTS {
 			t.Fatalf("the state is %v", at)
 		}
@@ -213,7 +213,7 @@ func TestAPausedQueuePairGoesOnWithTheNextReceive(t *testing.T) {
 			check(t, s.b.qp.PostRecv(verbs.RecvWR{ID: 10 + i, SGL: []verbs.SGE{s.b.mr.SGE(100*int(i), 22)}}))
 			wantDone(t, s.b.recvCQ, done{10 + i, verbs.Success})
 		}
-		settle()
+		quiesce()
 		for _, off := range []int{0, 100, 1000} {
 			if got := string(s.b.buf[off : off+22]); got != "the message that waits" {
 				t.Errorf("at %d is %q", off, got)
@@ -221,7 +221,7 @@ func TestAPausedQueuePairGoesOnWithTheNextReceive(t *testing.T) {
 		}
 		// It is not deaf to its own end meanwhile.
 		s.a.post(s.a.send(4, 0, 22))
-		settle()
+		quiesce()
 		check(t, s.b.qp.Destroy())
 	})
 }

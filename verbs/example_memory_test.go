@@ -20,7 +20,7 @@ func ExampleMW() {
 	ok(client.qp.PostSend(verbs.SendWR{Op: verbs.OpSend})) // "I have something for you"
 	server.completion()
 
-	// The Bind takes effect before the Send behind it, which tells of it.
+	// The Bind takes effect before the Send behind it, which advertises the window.
 	mw, err := server.pd.AllocMW()
 	ok(err)
 	binding := mw.Binding(server.mr, 40, 16, verbs.RemoteWrite)

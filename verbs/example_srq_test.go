@@ -38,7 +38,7 @@ func sharingServer(srq *verbs.SRQ, cq *verbs.CQ, n int) (clients []*verbs.QP) {
 	return clients
 }
 
-// Three connections have four receives between them, whoever sends.
+// Three connections share four receives: a message of any of them takes the next one.
 func ExamplePD_CreateSRQ() {
 	rnic, err := verbs.Open(verbs.Config{})
 	ok(err)

@@ -311,8 +311,8 @@ func ExampleWC_Err() {
 		fmt.Println(errors.Is(err, wc.Status), err)
 	}
 	// Output:
-	// true RDMA Write: invalid STag: SendWR.Remote.STag is 0: set it to what the peer told of its memory
-	// true RDMA Read: flushed: the stream ended because this side terminated the stream: work request ended: invalid STag: SendWR.Remote.STag is 0: set it to what the peer told of its memory (0/0/00)
+	// true RDMA Write: invalid STag: SendWR.Remote.STag is 0: set it to the STag that the peer advertised
+	// true RDMA Read: flushed: the stream ended because this side terminated the stream: work request ended: invalid STag: SendWR.Remote.STag is 0: set it to the STag that the peer advertised (0/0/00)
 }
 
 // A queue pair is closed, and connected again.

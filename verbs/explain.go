@@ -35,7 +35,7 @@ func (u ulp) unstarted(w *sendWQE, s Status) string {
 
 const (
 	consortium = "the stream is of the RDMA Consortium's version, which does not have the operation"
-	zeroRemote = "SendWR.Remote.STag is 0: set it to what the peer told of its memory"
+	zeroRemote = "SendWR.Remote.STag is 0: set it to the STag that the peer advertised"
 	zeroSTag   = "SGE.STag is 0: set it to a region's, as MR.SGE does"
 )
 

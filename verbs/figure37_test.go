@@ -8,9 +8,9 @@ import (
 	"github.com/weft-rdma/weft/memory"
 )
 
-// Every event of Verbs figure 37 is there, under its name and with its resource,
-// and an event tells of that resource. One is Weft's own: figure 37 has no name for
-// a message on the receive queue whose offset is wrong or which exceeds 2^32-1 octets.
+// Every event of Verbs figure 37 exists, under its name and with its kind of resource, and
+// names that resource when it is raised. One is Weft's own: figure 37 has no name for a
+// message on the receive queue whose offset is wrong or that exceeds 2^32-1 octets.
 //
 // Claims: V-9.5.3-1
 // Claims: V-9.4.2-4
@@ -81,7 +81,7 @@ func TestTheEventsAreThoseOfFigure37(t *testing.T) {
 		}
 		r.raise(Event{ID: id})
 		if e := nettest.Await(t, told); e.ID != id || e.Resource != w.resource || e.RNIC != r {
-			t.Errorf("told of %v: %+v", id, e)
+			t.Errorf("the event for %v is %+v", id, e)
 		}
 	}
 	for res, name := range map[Resource]string{ResourceQP: "QP", ResourceCQ: "CQ", ResourceSRQ: "S-RQ", ResourceRNIC: "RNIC", 0: "unknown resource", 99: "unknown resource"} {

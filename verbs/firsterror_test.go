@@ -48,12 +48,12 @@ func TestTheFirstBadSegmentThatIsDeliveredIsTold(t *testing.T) {
 		first, header := writeFPDU(t, 0xABAD00)
 		second, _ := writeFPDU(t, 0xBAD000)
 		must(y.Write(first[:len(first)-1]))(t)
-		settle()
+		quiesce()
 		if at := a.qp.State(); at != verbs.RTS {
 			t.Fatalf("it is %v before the segment is there", at)
 		}
 		must(y.Write(append(first[len(first)-1:], second...)))(t)
-		settle()
+		quiesce()
 		q := query(t, a.qp)
 		if q.State != verbs.Terminate || q.TerminateError == nil || !bytes.Equal(q.TerminateError.DDPHeader, header) {
 			t.Errorf("it is %v and tells %+v, expected the header % x", q.State, q.TerminateError, header)
@@ -71,16 +71,16 @@ func TestAnErrorOfOursDoesNotWaitForABadSegment(t *testing.T) {
 		a, y := raw(t)
 		bad, _ := writeFPDU(t, 0xABAD00)
 		must(y.Write(bad[:len(bad)-1]))(t)
-		settle()
+		quiesce()
 		a.post(verbs.SendWR{ID: 1, Op: verbs.OpSend, SGL: []verbs.SGE{{STag: 0xBAD000, Length: 1}}})
-		settle()
+		quiesce()
 		wantDone(t, a.sendCQ, done{1, verbs.InvalidSTag})
 		q := query(t, a.qp)
 		if q.State != verbs.Terminate || q.TerminateError == nil || q.TerminateError.EType != rdmap.LocalCatastrophic || q.TerminateError.Layer != rdmap.LayerRDMA {
 			t.Errorf("it is %v and tells %+v, expected 0/0/00", q.State, q.TerminateError)
 		}
 		must(y.Write(bad[len(bad)-1:]))(t)
-		settle()
+		quiesce()
 		if after := query(t, a.qp); !bytes.Equal(after.Terminate, q.Terminate) {
 			t.Errorf("then it tells % x, expected % x", after.Terminate, q.Terminate)
 		}

@@ -33,7 +33,7 @@ func TestErrorIsNotLeftBeforeEverythingIsFlushed(t *testing.T) {
 		check(t, b.qp.Establish(newMPA(y), verbs.Terms{}))
 		a.receives(1, 2, 8)
 		a.qp.Abort()
-		settle()
+		quiesce()
 		before := must(a.qp.Query())(t)
 		if before.State != verbs.Error {
 			t.Fatalf("the queue pair is %v", before.State)
@@ -46,7 +46,7 @@ func TestErrorIsNotLeftBeforeEverythingIsFlushed(t *testing.T) {
 		}
 		wantNone(t, a.recvCQ)
 		close(slow.closing)
-		settle()
+		quiesce()
 		wantDone(t, a.recvCQ, done{1, verbs.Flushed}, done{2, verbs.Flushed})
 		check(t, a.qp.Reset())
 		if at := a.qp.State(); at != verbs.Idle {

@@ -88,8 +88,8 @@ func TestAfterCloseEveryVerbSaysThatTheRNICIsGone(t *testing.T) {
 	})
 }
 
-// An RNIC that fails ends every stream with a Terminate message 0/2/08, tells of
-// it once, and is of no use but to be closed.
+// An RNIC that fails ends every stream with a Terminate message 0/2/08, raises one event,
+// and can only be closed.
 //
 // Claims: V-9.5.3-43 V-8.3.3-12
 func TestAnRNICThatFailsCanOnlyBeClosed(t *testing.T) {

@@ -45,7 +45,7 @@ func TestCompletionHandlersAreSetChangedAndCleared(t *testing.T) {
 			}
 			called = nil
 			check(t, qps[cq].PostSend(verbs.SendWR{Op: verbs.OpSend}))
-			settle()
+			quiesce()
 			if len(called) != len(want) || len(want) == 1 && called[0] != want[0] {
 				t.Errorf("a completion of %q called %v, expected %v", cq, called, want)
 			}
@@ -137,7 +137,7 @@ func TestAHandlerThatWasPutAsideHearsNothing(t *testing.T) {
 			for range 2 {
 				check(t, qp.PostSend(verbs.SendWR{Op: verbs.OpSend}))
 			}
-			settle()
+			quiesce()
 		}
 		overflow()
 		check(t, s.rnic.SetAsyncHandler(func(verbs.Event) { second++ }))

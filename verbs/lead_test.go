@@ -162,7 +162,7 @@ func TestAnotherConnectionEndsTheWaitInTheReadersPlace(t *testing.T) {
 	wantDone(t, a.recvCQ, done{7, verbs.Success})
 }
 
-// Whose time is nearly over could not be told of that soon enough.
+// A caller whose deadline is near does not lead: it would learn of the deadline too late.
 func TestWhoWaitsBrieflyDoesNotTakeTheReadersPlace(t *testing.T) {
 	a, b := spoken(t, verbs.QPConfig{})
 	for range 10 {

@@ -72,9 +72,9 @@ func (u ulp) execute(n uint64, w *sendWQE) (ok bool) {
 }
 
 // invalidateWaits reports whether an Invalidate Local STag has to wait: for its fence,
-// or for the Sends and Writes before it to be written. Verbs §8.2.2 does not ask an
-// unfenced request for the latter. It does not wait for responses to the peer, which
-// could keep them coming.
+// or until the Sends and Writes before it have been written. Verbs §8.2.2 lets an unfenced
+// request overtake those. It does not wait for responses to the peer, which could keep
+// requesting more.
 func (u ulp) invalidateWaits(n uint64, w *sendWQE) bool {
 	s := &u.sq
 	s.done.Lock()

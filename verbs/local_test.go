@@ -71,7 +71,7 @@ func wantLocalFailure(t *testing.T, s *table, wr verbs.SendWR, status verbs.Stat
 	if n := s.x.Written() - before; n != fpdu(18+4) {
 		t.Errorf("%d octets were sent, expected the Terminate alone", n)
 	}
-	s.a.wantEvents() // a completion told of it
+	s.a.wantEvents() // none: a completion reported it
 }
 
 // Each check of Verbs §7.10.6.1 has its status.
@@ -255,7 +255,7 @@ func TestEachFaultOfAFastRegisterHasItsStatus(t *testing.T) {
 				s := &table{a: newSideOf(t, verbs.Config{Mode: tt.mode, Limits: verbs.Limits{RegionsOctets: 3 << 19}}, able), b: newSide(t, able)}
 				s.x, s.y = iwarptest.Pipe()
 				join(t, s.a.qp, s.b.qp, s.x, s.y, cm.Params{})
-				settle()
+				quiesce()
 				mr := must(s.a.pd.AllocMR(2, false))(t)
 				wantLocalFailure(t, s, fast(0, tt.fast(s.a, mr)), tt.status)
 				if mr.Valid() {

@@ -29,7 +29,7 @@ func TestLocalRequestsAreNotExecutedWhenTheStreamHasBeenEnded(t *testing.T) {
 					t.Errorf("invalidated %v, bound %v, registered %v", !kept.Valid(), mw.Valid(), free.Valid())
 				}
 				// What is held in Idle is no exception.
-				settle()
+				quiesce()
 				check(t, s.a.qp.Reset())
 				s.a.post(inval(4, kept.STag()))
 				s.a.qp.Abort()

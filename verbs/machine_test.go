@@ -70,12 +70,12 @@ func enact(t *testing.T, state verbs.State, say func(s *scene)) *scene {
 	s.x, s.y = iwarptest.Pipe()
 	join(t, s.a.qp, s.b.qp, s.x, s.y, cm.Params{})
 	s.a.post(verbs.SendWR{Op: verbs.OpWrite}) // so that b may send, too
-	settle()
+	quiesce()
 	s.x.Hold()
 	s.y.Hold()
 	if say != nil {
 		say(s)
-		settle()
+		quiesce()
 	}
 	switch state {
 	case verbs.RTS:
@@ -85,7 +85,7 @@ func enact(t *testing.T, state verbs.State, say func(s *scene)) *scene {
 		_, err := s.a.qp.Modify(state, verbs.QPModify{})
 		check(t, err)
 	}
-	settle()
+	quiesce()
 	if at := s.a.qp.State(); at != state {
 		t.Fatalf("the state is %v, expected %v", at, state)
 	}
@@ -148,7 +148,7 @@ func TestEveryTriggerInEveryState(t *testing.T) {
 			s.b.post(s.b.read(1, s.a, 0, 1<<20))
 		}, func(s *scene) error {
 			s.y.Resume()
-			settle()
+			quiesce()
 			return modify(verbs.Closing)(s)
 		}, [5]outcome{1: to("Closing Error", badClose), 2: {"Error", verbs.ErrState, []verbs.EventID{badClose}}, 3: bad}},
 		{"Modify to Terminate", nil, modify(verbs.Terminate), [5]outcome{bad, to("Terminate"), bad, bad, bad}},
@@ -192,7 +192,7 @@ func TestEveryTriggerInEveryState(t *testing.T) {
 					if err := tt.trigger(s); want.err != nil || err != nil {
 						wantError(t, err, want.err)
 					}
-					settle()
+					quiesce()
 					if path := s.since(); path != want.path {
 						t.Errorf("the states are %q, expected %q", path, want.path)
 					}

@@ -8,9 +8,9 @@ import (
 	"github.com/weft-rdma/weft/verbs"
 )
 
-// honoured sees that each exported field of C counts: what observe tells of
-// what is made of base has to change with it. beside names the fields that
-// cannot be observed so, and the test that does it.
+// honoured checks that each exported field of C has an effect: the result of observe for
+// base has to change when the field does. beside names the fields that cannot be observed
+// in this way, and the test that checks each.
 func honoured[C any](t *testing.T, base func(b *bench) C, changes map[string]func(b *bench, c *C), beside map[string]string, observe func(b *bench, c C) string) {
 	t.Helper()
 	typ := reflect.TypeFor[C]()
@@ -66,7 +66,7 @@ func TestEveryInputModifierIsHonoured(t *testing.T) {
 			return fmt.Sprintf("%+v", must(srq.Query())(b.t))
 		})
 
-	// queuePair tells of a queue pair all but its QP ID.
+	// queuePair describes a queue pair, without its QP ID.
 	queuePair := func(b *bench, c verbs.QPConfig) string {
 		a := must(must(b.pd.CreateQP(c))(b.t).Query())(b.t)
 		a.Num = 0
@@ -106,7 +106,7 @@ func TestEveryInputModifierIsHonoured(t *testing.T) {
 		t.Error("QPConfig.RQLimit makes no difference")
 	}
 
-	// region tells of a region all but its index, which is chosen at random.
+	// region describes a region, without its index, which is chosen at random.
 	region := func(b *bench, mr *verbs.MR) string {
 		a := must(mr.Query())(b.t)
 		a.Index = 0

@@ -322,7 +322,7 @@ func TestORDAndIRDCountAsTheyChange(t *testing.T) {
 		before := s.x.Written()
 		sent := func(n uint64) {
 			t.Helper()
-			settle()
+			quiesce()
 			if got := s.x.Written() - before; got != n*fpdu(readRequest) {
 				t.Errorf("%d octets have been sent, expected %d requests of %d", got, n, fpdu(readRequest))
 			}
@@ -353,7 +353,7 @@ func TestAQueueDoesNotShrinkBelowWhatWasNotPolled(t *testing.T) {
 		for i := range uint64(6) {
 			a.post(a.write(i, s.b, 0, 8))
 		}
-		settle()
+		quiesce()
 		shrink := verbs.QPModify{SendDepth: new(5)}
 		_, err := a.qp.Modify(verbs.RTS, shrink)
 		wantError(t, err, verbs.ErrShrink)
@@ -370,7 +370,7 @@ func TestAQueueDoesNotShrinkBelowWhatWasNotPolled(t *testing.T) {
 			a.post(a.send(i, 0, 8))
 			wantDone(t, a.sendCQ, done{i, verbs.Success})
 		}
-		settle()
+		quiesce()
 		shrink = verbs.QPModify{RecvDepth: new(5)}
 		_, err = b.qp.Modify(verbs.RTS, shrink)
 		wantError(t, err, verbs.ErrShrink)
@@ -462,7 +462,7 @@ func TestAStreamMessageTakesNoLongerThanItMay(t *testing.T) {
 				_, err := s.qp.Modify(verbs.RTS, verbs.QPModify{LLP: newMPA(x), StreamMessage: []byte("is there anybody?")})
 				failed <- err
 			}()
-			settle()
+			quiesce()
 			if a := query(t, s.qp); a.State != verbs.Idle || a.LLP != nil {
 				t.Errorf("it is %v over %v meanwhile", a.State, a.LLP)
 			}

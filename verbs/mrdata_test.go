@@ -160,7 +160,7 @@ func TestZeroNamesThePhysicalMemoryOfThePrivileged(t *testing.T) {
 				s := &table{a: newSideOf(t, verbs.Config{Physical: tt.physical}, tt.cfg), b: newSide(t, able)}
 				s.x, s.y = iwarptest.Pipe()
 				join(t, s.a.qp, s.b.qp, s.x, s.y, cm.Params{})
-				settle()
+				quiesce()
 				copy(physical, make([]byte, 100))
 				copy(physical[100:], "physical memory")
 				if op == verbs.OpRecv {
@@ -177,7 +177,7 @@ func TestZeroNamesThePhysicalMemoryOfThePrivileged(t *testing.T) {
 				s.b.receives(3, 1, 100)
 				s.a.post(verbs.SendWR{ID: 1, Op: op, Flags: verbs.Signaled, SGL: zero(100, 15), Remote: s.b.mr.Remote(0)})
 				wantDone(t, s.a.sendCQ, done{1, tt.want})
-				settle()
+				quiesce()
 				if got := string(s.b.buf[:15]) == "physical memory"; got != (tt.want == verbs.Success) {
 					t.Errorf("%s: %v moved %v", tt.name, op, got)
 				}
@@ -191,7 +191,7 @@ func TestZeroNamesThePhysicalMemoryOfThePrivileged(t *testing.T) {
 			s := &table{a: newSideOf(t, verbs.Config{Physical: physical}, cfg), b: newSide(t, able)}
 			s.x, s.y = iwarptest.Pipe()
 			join(t, s.a.qp, s.b.qp, s.x, s.y, cm.Params{})
-			settle()
+			quiesce()
 			wantLocalFailure(t, s, verbs.SendWR{Op: op, SGL: zero(0, 8), Remote: s.b.mr.Remote(0)}, verbs.InvalidSTag)
 		})
 	}
@@ -199,7 +199,7 @@ func TestZeroNamesThePhysicalMemoryOfThePrivileged(t *testing.T) {
 		s := &table{a: newSideOf(t, verbs.Config{Physical: physical}, able), b: newSide(t, able)}
 		s.x, s.y = iwarptest.Pipe()
 		join(t, s.a.qp, s.b.qp, s.x, s.y, cm.Params{})
-		settle()
+		quiesce()
 		wantLocalFailure(t, s, verbs.SendWR{Op: verbs.OpSend, SGL: zero(193, 8)}, verbs.BaseBounds)
 	})
 }

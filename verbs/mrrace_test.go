@@ -173,9 +173,9 @@ func (s *side) recorded() []verbs.Event {
 	return append([]verbs.Event(nil), s.events...)
 }
 
-// Windows are lent and taken back with each message, as a server does it: the peer
-// writes through the window that it was told of and invalidates it; thousands of
-// times, and with the memory of the messages fast-registered for each.
+// Windows are bound and invalidated with each message, as a server does it: the peer
+// writes through the window that was advertised to it and invalidates it. This happens
+// thousands of times, with the memory of each message fast-registered.
 func TestWindowsAndRegionsPerMessage(t *testing.T) {
 	overWires(t, func(t *testing.T, w wire) {
 		const rounds, size = 300, 2000

@@ -76,7 +76,7 @@ func TestEachAccessThroughAWindowIsChecked(t *testing.T) {
 				}
 				remote.TO += uint64(tt.at)
 				s.a.post(verbs.SendWR{ID: 2, Op: tt.op, Flags: verbs.Signaled, SGL: []verbs.SGE{s.a.mr.SGE(0, tt.n)}, Remote: remote})
-				settle()
+				quiesce()
 				moved := s.b.buf[off+max(tt.at, 0)] == 'a'
 				if tt.op == r {
 					moved = s.a.buf[0] != 'a'
@@ -179,7 +179,7 @@ func TestAWindowCanBeTheSinkOfARead(t *testing.T) {
 				copy(s.b.buf, "answered")
 				s.y.Hold()
 				s.a.post(verbs.SendWR{ID: 1, Op: op, Flags: verbs.Signaled, SGL: []verbs.SGE{{STag: sink.STag, TO: sink.TO, Length: 8}}, Remote: s.b.mr.Remote(0)})
-				settle()
+				quiesce()
 				if !mw.Valid() {
 					t.Error("it is Invalid before the answer has come")
 				}
@@ -244,7 +244,7 @@ func TestAllWindowsCanBeBoundToOneRegionByOneQueuePair(t *testing.T) {
 		s := &table{a: newSideOf(t, verbs.Config{Limits: verbs.Limits{Windows: windows}}, able), b: newSide(t, able)}
 		s.x, s.y = iwarptest.Pipe()
 		join(t, s.a.qp, s.b.qp, s.x, s.y, cm.Params{})
-		settle()
+		quiesce()
 		for _, shared := range []bool{false, true} {
 			mr := s.a.region(0, 100, bindable)
 			if shared {

@@ -53,7 +53,7 @@ func TestAWindowIsBoundAndInvalidatedAgainAndAgain(t *testing.T) {
 					s.b.buf[0] = 'A' + byte(round)
 					s.b.post(verbs.SendWR{ID: 2, Op: verbs.OpWrite, Flags: verbs.Signaled, SGL: []verbs.SGE{s.b.mr.SGE(0, 1)}, Remote: verbs.Remote{STag: b.Window, TO: want.Base + 19}})
 					wantDone(t, s.b.sendCQ, done{2, verbs.Success})
-					settle()
+					quiesce()
 					if s.a.buf[29] != 'A'+byte(round) {
 						t.Errorf("round %d: the peer's octet is not there: %v", round, s.a.qp.Err())
 					}
@@ -71,7 +71,7 @@ func TestAWindowIsBoundAndInvalidatedAgainAndAgain(t *testing.T) {
 					wantDone(t, by.sendCQ, done{3, verbs.Success})
 					if by == s.b {
 						if wc := wantDone(t, s.a.recvCQ, done{10, verbs.Success}); !wc[0].HasInvalidated || wc[0].Invalidated != b.Window {
-							t.Errorf("round %d: the completion tells of %v", round, wc[0].Invalidated)
+							t.Errorf("round %d: the completion says that %v was invalidated", round, wc[0].Invalidated)
 						}
 					}
 				}
@@ -139,7 +139,7 @@ func TestEachFaultOfARemoteInvalidationHasItsCode(t *testing.T) {
 			bubble(t, cfg, able, func(t *testing.T, s *table) {
 				s.b.receives(1, 1, 0)
 				s.a.post(verbs.SendWR{Op: verbs.OpSend}) // so that the responder may send
-				settle()
+				quiesce()
 				stag := tt.target(s)
 				mr, _ := s.a.rnic.QueryMR(stag.Index())
 				mw, _ := s.a.rnic.QueryMW(stag.Index())
@@ -153,7 +153,7 @@ func TestEachFaultOfARemoteInvalidationHasItsCode(t *testing.T) {
 				if got := string(s.a.buf[:8]); got != "payload!" {
 					t.Errorf("the message placed %q", got)
 				}
-				s.a.wantEvents() // the completion told of it
+				s.a.wantEvents() // none: the completion reported it
 				mr2, _ := s.a.rnic.QueryMR(stag.Index())
 				mw2, _ := s.a.rnic.QueryMW(stag.Index())
 				if mr != mr2 || mw != mw2 {

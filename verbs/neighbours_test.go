@@ -78,14 +78,14 @@ func TestAPeerHarmsItsOwnQueuePairOnly(t *testing.T) {
 				ours.qp = ours.newQP(reads) // the neighbour, with CQs and a domain in common
 				u, v := iwarptest.Pipe()
 				join(t, good.qp, ours.qp, u, v, cm.Params{})
-				settle()
+				quiesce()
 				check(t, hurt.PostRecv(verbs.RecvWR{ID: 1, SGL: []verbs.SGE{ours.mr.SGE(0, 8)}}))
 				if tt.state == verbs.RTS {
 					y.Hold() // what it does not take
 				}
 
 				tt.do(&peers{bad, ours, hurt, x})
-				settle()
+				quiesce()
 				if at := hurt.State(); at != tt.state {
 					t.Errorf("the offender's queue pair is %v, expected %v: %v", at, tt.state, hurt.Err())
 				}
@@ -141,7 +141,7 @@ func TestAConsumerExhaustsItsOwnQueuesOnly(t *testing.T) {
 		for greedy.PostRecv(verbs.RecvWR{}) == nil {
 			continue
 		}
-		settle()
+		quiesce()
 		works := func() {
 			t.Helper()
 			s.b.receives(10, 1, 100)
@@ -169,7 +169,7 @@ func TestRequestQueuesAreNotShared(t *testing.T) {
 		join(t, other.qp, qp, x, y, cm.Params{})
 		s.y.Hold() // the answer, which thus stays in the queue
 		s.a.post(s.a.read(1, s.b, 0, len(s.b.buf)))
-		settle()
+		quiesce()
 		wantNone(t, s.a.sendCQ)
 		for i := range uint64(3) {
 			other.post(other.read(i, s.b, 0, 8))
@@ -258,7 +258,7 @@ func TestAnSTagGivesItsOwnRightsToItsOwnQueuePair(t *testing.T) {
 					p.buf[i] = 0xEE
 				}
 				p.post(verbs.SendWR{Op: tt.op, SGL: []verbs.SGE{p.mr.SGE(0, 8)}, Remote: tags[tt.with].Remote(0)})
-				settle()
+				quiesce()
 				if at := qps[tt.by].State(); (at == verbs.RTS) != tt.may {
 					t.Errorf("the queue pair is %v", at)
 				}

@@ -45,7 +45,7 @@ func TestWhatTheEndOfAStreamDoes(t *testing.T) {
 	})
 }
 
-// No row of the table is in vain: each is the answer to some ending.
+// Every row of the table is used: each is the outcome of some ending.
 func TestEveryRowOfOutcomesIsReached(t *testing.T) {
 	type row struct {
 		trigger

@@ -85,7 +85,7 @@ func TestEachOperationCompletesAsWhatItIs(t *testing.T) {
 				wr, received := operation(s, id, op)
 				s.a.post(wr)
 				is(wantDone(t, s.a.sendCQ, done{id, verbs.Success})[0])
-				settle()
+				quiesce()
 				if received.Op == 0 {
 					wantNone(t, s.b.recvCQ)
 				} else {
@@ -124,7 +124,7 @@ func TestACompletionHandlerIsGivenItsCQ(t *testing.T) {
 			check(t, cq.RequestNotify(verbs.NotifyNext))
 			called = nil
 			check(t, qp.PostSend(verbs.SendWR{Op: verbs.OpSend}))
-			settle()
+			quiesce()
 			if len(called) != 1 || called[0] != cq || called[0].RNIC() != s.rnic {
 				t.Errorf("called with %v, expected %p alone", called, cq)
 			}
@@ -179,7 +179,7 @@ func TestAQueuePairThatEnablesNothingSendsAndReceives(t *testing.T) {
 			verbs.SendWR{ID: 4, Op: verbs.OpWrite, Flags: verbs.Signaled, SGL: []verbs.SGE{source.SGE(0, 11)}, Remote: s.b.mr.Remote(50)})
 		wantDone(t, s.a.sendCQ, done{3, verbs.Success}, done{4, verbs.Success})
 		wantDone(t, s.b.recvCQ, done{1, verbs.Success})
-		settle()
+		quiesce()
 		s.b.post(s.b.send(5, 100, 11))
 		wantDone(t, s.a.recvCQ, done{2, verbs.Success})
 		if sent, written, received := string(s.b.buf[:11]), string(s.b.buf[50:61]), string(s.a.buf[200:211]); sent != "to the peer" || written != sent || received != "to this one" {
@@ -205,7 +205,7 @@ func TestPollingFreesTheRoomOfADestroyedQueuePair(t *testing.T) {
 			}
 			next := s.flusher(verbs.QPConfig{SendCQ: cq})
 			fill(t, next, 10, entries)
-			settle()
+			quiesce()
 			s.wantEvents() // there is room for all
 			wantDone(t, cq, done{10, verbs.Flushed}, done{11, verbs.Flushed}, done{12, verbs.Flushed}, done{13, verbs.Flushed})
 			check(t, next.Destroy())

@@ -28,7 +28,7 @@ func TestReadResourcesComeFromThePoolThatThereIs(t *testing.T) {
 			r := must(verbs.Open(verbs.Config{Limits: tt.limits}))(t)
 			t.Cleanup(func() { check(t, r.Close()) })
 			if l := must(r.Query())(t).Limits; l.TotalIRD != tt.limits.TotalIRD || l.TotalORD != tt.limits.TotalORD {
-				t.Errorf("Query tells of pools of %d and %d", l.TotalIRD, l.TotalORD)
+				t.Errorf("Query returns pools of %d and %d", l.TotalIRD, l.TotalORD)
 			}
 			pd := must(r.AllocPD())(t)
 			cq := must(r.CreateCQ(verbs.CQConfig{Entries: 1}))(t)

@@ -83,7 +83,7 @@ func TestSlotsOfTheSendQueueAreFreedAsTheVerbsSay(t *testing.T) {
 				if !is {
 					wr.Flags = 0
 				}
-				settle()
+				quiesce()
 				err := s.a.qp.PostSend(wr)
 				if want != nil {
 					wantError(t, err, want)
@@ -116,7 +116,7 @@ func TestSlotsOfTheReceiveQueueAreFreedByPolling(t *testing.T) {
 		s.b.receives(1, 2, 8)
 		wantError(t, s.b.qp.PostRecv(verbs.RecvWR{}), verbs.ErrFull)
 		s.a.post(s.a.send(1, 0, 8))
-		settle()
+		quiesce()
 		wantError(t, s.b.qp.PostRecv(verbs.RecvWR{}), verbs.ErrFull)
 		wantDone(t, s.b.recvCQ, done{1, verbs.Success})
 		s.b.receives(3, 1, 8)

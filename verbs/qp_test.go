@@ -35,7 +35,7 @@ func TestEachStateTreatsPostsAsTheVerbsSay(t *testing.T) {
 		check(t, a.qp.PostRecv(verbs.RecvWR{ID: 1}))
 		check(t, a.qp.Terminate())
 		post(t, a, 2) // Terminate
-		settle()
+		quiesce()
 		if at := a.qp.State(); at != verbs.Terminate {
 			t.Fatalf("the state is %v", at)
 		}
@@ -48,7 +48,7 @@ func TestEachStateTreatsPostsAsTheVerbsSay(t *testing.T) {
 		flushed(t, a, 3)
 		check(t, a.qp.Reset())
 		post(t, a, 4) // Idle
-		settle()
+		quiesce()
 		wantNone(t, a.sendCQ)
 		wantNone(t, a.recvCQ)
 		if at, err := a.qp.State(), a.qp.Err(); at != verbs.Idle || err != nil {
@@ -59,7 +59,7 @@ func TestEachStateTreatsPostsAsTheVerbsSay(t *testing.T) {
 		check(t, a.qp.Reset())
 		post(t, a, 5)
 		check(t, a.qp.Destroy())
-		settle()
+		quiesce()
 		wantNone(t, a.sendCQ) // what was held in Idle is dropped
 		for _, err := range []error{
 			a.qp.PostSend(verbs.SendWR{Op: verbs.OpSend}), a.qp.PostRecv(verbs.RecvWR{}), a.qp.Reset(), a.qp.Terminate(), a.qp.Destroy(),

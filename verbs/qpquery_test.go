@@ -94,7 +94,7 @@ func TestBothEndsTellOfTheTerminateMessage(t *testing.T) {
 	} {
 		bubble(t, reads, reads, func(t *testing.T, s *table) {
 			s.a.post(verbs.SendWR{Op: verbs.OpWrite}) // so that b may send
-			settle()
+			quiesce()
 			for _, qp := range []*verbs.QP{s.a.qp, s.b.qp} {
 				if q := query(t, qp); q.Terminate != nil || q.TerminateError != nil {
 					t.Errorf("%s: % x before", name, q.Terminate)
@@ -102,13 +102,13 @@ func TestBothEndsTellOfTheTerminateMessage(t *testing.T) {
 			}
 			s.x.Hold()
 			end(s)
-			settle()
+			quiesce()
 			sent := query(t, s.a.qp)
 			if sent.State != verbs.Terminate || len(sent.Terminate) < 4 {
 				t.Fatalf("%s: it is %v, with % x", name, sent.State, sent.Terminate)
 			}
 			s.x.Resume()
-			settle()
+			quiesce()
 			a, b := query(t, s.a.qp), query(t, s.b.qp)
 			if a.State != verbs.Error || b.State != verbs.Error {
 				t.Fatalf("%s: they are %v and %v", name, a.State, b.State)
@@ -218,11 +218,11 @@ func TestAQueuePairIsDestroyedInEveryState(t *testing.T) {
 				s.a.post(s.a.send(1, 0, 8))
 			}
 			check(t, s.a.qp.Destroy())
-			settle()
+			quiesce()
 			for _, cq := range []*verbs.CQ{s.a.sendCQ, s.a.recvCQ} {
 				var wcs [8]verbs.WC
 				cq.Poll(wcs[:]) // what there is was there before
-				settle()
+				quiesce()
 				wantNone(t, cq)
 			}
 			if s.x != nil {
@@ -247,7 +247,7 @@ func TestNothingIsSentButInRTS(t *testing.T) {
 			s := enact(t, state, nil)
 			before := s.x.Written()
 			err := s.a.qp.PostSend(s.a.send(1, 0, 8))
-			settle()
+			quiesce()
 			if sent := s.x.Written() - before; (sent > 0) != (state == verbs.RTS) {
 				t.Errorf("%v: %d octets were sent (%v)", state, sent, err)
 			}
@@ -318,19 +318,19 @@ func TestAQueuePairThatFailsSaysSo(t *testing.T) {
 	})
 }
 
-// What fails with its queue pair is told of when the stream has ended: until then
-// RDMAP is at work on it, and the answer to a Read may be on its way into its sink.
+// Requests that fail with their queue pair complete when the stream has ended: until then
+// RDMAP works on them, and a Read Response may still be placed in its sink.
 func TestWhatFailsWithTheQueuePairCompletesWhenTheStreamHasEnded(t *testing.T) {
 	bubble(t, reads, reads, func(t *testing.T, s *table) {
 		s.y.Hold() // the answer, and the end of the stream
 		s.a.post(s.a.read(1, s.b, 0, 8), s.a.read(2, s.b, 8, 8))
-		settle()
+		quiesce()
 		check(t, s.a.qp.Fail())
-		settle()
+		quiesce()
 		wantNone(t, s.a.sendCQ)
 		s.y.Resume()
 		reach(t, s.a.qp, verbs.Error)
-		settle()
+		quiesce()
 		wantDone(t, s.a.sendCQ, done{1, verbs.LocalCatastrophic}, done{2, verbs.Flushed})
 		check(t, s.a.qp.Reset())
 	})
@@ -363,7 +363,7 @@ func TestThePeersTerminateNamesTheRequest(t *testing.T) {
 			bubble(t, reads, reads, func(t *testing.T, s *table) {
 				s.y.Hold() // the answers, so that all is outstanding when the end comes
 				s.a.post(tt.wrs(s.a, s.b)...)
-				settle()
+				quiesce()
 				s.y.Resume()
 				reach(t, s.a.qp, verbs.Error)
 				for i, want := range tt.want {

@@ -10,8 +10,8 @@ import (
 	"github.com/weft-rdma/weft/verbs"
 )
 
-// wantTold fails the test unless the peer of a queue pair that failed by itself
-// was told of a local catastrophic error, and of no segment of its own.
+// wantTold fails the test unless the peer of a queue pair that failed by itself received
+// a Terminate for a local catastrophic error, without the headers of a segment.
 func wantTold(t *testing.T, peer *side) {
 	t.Helper()
 	reach(t, peer.qp, verbs.Error)
@@ -25,9 +25,9 @@ func wantTold(t *testing.T, peer *side) {
 	}
 }
 
-// A mistake of ours is found with the work request that it belongs to, which
-// completes in error; what follows is flushed, the peer gets a Terminate message
-// without headers, and no event tells of it (Verbs §8.3.2, figure 23).
+// A work request that names the wrong memory completes in error. The requests behind it
+// are flushed, the peer receives a Terminate message without headers, and no event is
+// raised (Verbs §8.3.2, figure 23).
 //
 // Claims: R-7.1-2 R-5.4-4 R-5.4-5
 // Claims: V-8.1.3.2-1
@@ -204,7 +204,7 @@ func TestTheSinkOfAReadNeedsTheRightThatIsConfigured(t *testing.T) {
 				mr := s.a.region(0, 100, tt.rights)
 				s.y.Hold()
 				s.a.post(verbs.SendWR{ID: 1, Op: verbs.OpRead, Flags: verbs.Signaled, SGL: []verbs.SGE{tt.sink(mr)}, Remote: s.b.mr.Remote(0)})
-				settle()
+				quiesce()
 				wantNone(t, s.a.sendCQ)
 				if at := s.a.qp.State(); at != verbs.RTS {
 					t.Errorf("the queue pair is %v before the answer", at)
@@ -234,7 +234,7 @@ func TestAReadInvalidatesItsSink(t *testing.T) {
 		mr := s.a.region(100, 17, allRights)
 		s.y.Hold()
 		s.a.post(verbs.SendWR{ID: 1, Op: verbs.OpReadInvalidate, Flags: verbs.Signaled, SGL: []verbs.SGE{mr.SGE(0, 17)}, Remote: s.b.mr.Remote(0)})
-		settle()
+		quiesce()
 		if !mr.Valid() {
 			t.Error("the sink is invalid before the answer")
 		}
@@ -257,7 +257,7 @@ func TestASinkThatGoesBeforeTheAnswerIsNotWritten(t *testing.T) {
 		mr := s.a.region(100, 17, allRights)
 		s.y.Hold()
 		s.a.post(verbs.SendWR{ID: 1, Op: verbs.OpRead, SGL: []verbs.SGE{mr.SGE(0, 17)}, Remote: s.b.mr.Remote(0)}, s.a.write(2, s.b, 0, 8))
-		settle()
+		quiesce()
 		check(t, mr.Deallocate())
 		s.y.Resume()
 		wantDone(t, s.a.sendCQ, done{1, verbs.Flushed}, done{2, verbs.Flushed})
@@ -278,7 +278,7 @@ func TestWhatWasSentAfterAFailedRequestIsFlushed(t *testing.T) {
 		s.y.Hold()
 		s.a.post(verbs.SendWR{ID: 1, Op: verbs.OpFetchAdd, SGL: []verbs.SGE{mr.SGE(0, 8)}, Remote: s.b.mr.Remote(0)},
 			s.a.write(2, s.b, 0, 8), s.a.read(3, s.b, 0, 8))
-		settle()
+		quiesce()
 		check(t, mr.Deallocate())
 		s.y.Resume()
 		wantDone(t, s.a.sendCQ, done{1, verbs.InvalidSTag}, done{2, verbs.Flushed}, done{3, verbs.Flushed})

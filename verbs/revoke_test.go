@@ -152,9 +152,9 @@ func TestAPeerCannotHoldUpARevocation(t *testing.T) {
 				s.a.receives(1, 1, 8)
 				// The initiator has sent, so that the responder may.
 				s.a.post(s.a.write(0, s.b, 0, 0))
-				settle()
+				quiesce()
 				mr := tt.do(s)
-				settle()
+				quiesce()
 				check(t, mr.Deallocate()) // would wait for ever, in a bubble
 				s.a.qp.Abort()
 				s.b.qp.Abort()

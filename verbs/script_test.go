@@ -59,7 +59,7 @@ func (p *actor) do(command string, args []string) string {
 	if err := p.act(command, args); err != nil {
 		note("error: %v", err)
 	}
-	settle()
+	quiesce()
 	if path := p.since(); path != "" {
 		note("state: %s", path)
 	}

@@ -122,9 +122,8 @@ type wire struct {
 	spin time.Duration
 }
 
-// wires are a stream over which the poster sends by itself, one over which the
-// writer does, one from which whoever polls receives by himself, and one that is not
-// MPA's.
+// wires are a stream on which the poster sends, one on which the writer does, one on which
+// the goroutine that polls receives, and one over another LLP than MPA.
 var wires = []wire{
 	{"TCP", func(t testing.TB) (a, b net.Conn) { return nettest.TCPPair(t, "tcp4") }, 0},
 	{"memory", func(testing.TB) (a, b net.Conn) { return iwarptest.Pipe() }, 0},
@@ -315,8 +314,8 @@ func (s *side) region(off, n int, access memory.Access) *verbs.MR {
 	return must(s.pd.Register(s.buf[off:off+n], access))(s.t)
 }
 
-// settle waits, in a bubble, until nothing happens any more.
-func settle() { synctest.Wait() }
+// quiesce waits, in a bubble, until every goroutine is blocked.
+func quiesce() { synctest.Wait() }
 
 // newMPA is a stream in Full Operation over nc.
 func newMPA(nc net.Conn) *mpa.Conn {

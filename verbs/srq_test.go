@@ -9,8 +9,8 @@ import (
 	"github.com/weft-rdma/weft/verbs"
 )
 
-// What Create S-RQ was asked for is there, and Query tells of it; several may
-// share a domain. The limit is armed if there is one.
+// A shared receive queue has what Create S-RQ was asked for, and Query returns it.
+// Several may share a domain. The limit is armed if there is one.
 //
 // Claims: V-6.3-4 V-6.3-6 V-9.2.4-1 V-9.2.4.1-5
 // Claims: V-9.2.1.2-26 V-9.2.4.1-1 V-9.2.4.1-2 V-9.2.4.2-1
@@ -232,7 +232,7 @@ func TestASharedQueueIsDestroyedWithItsReceives(t *testing.T) {
 		s := newSharing(t, verbs.SRQConfig{WRs: 4}, 2, verbs.QPConfig{})
 		s.receives(10, 3, 8)
 		s.ends[0].send(8)
-		settle()
+		quiesce()
 		wantError(t, s.srq.Destroy(), verbs.ErrSRQInUse)
 		check(t, s.ends[0].qp.Destroy())
 		wantError(t, s.srq.Destroy(), verbs.ErrSRQInUse)

@@ -34,14 +34,14 @@ func TestAQueuePairThatEndsTakesNoReceivesWithIt(t *testing.T) {
 			check(s.t, p.Send(iwarptest.Untagged(3, 0, 0, 1, 20, bytes.Repeat([]byte{1}, 81)...)))
 		}, verbs.BaseBounds},
 		{"memory that was deallocated", func(s *sharing, e *sharingEnd, p *iwarptest.Peer) {
-			settle()
+			quiesce()
 			check(s.t, s.mr.Deallocate())
 			s.mr = must(s.pd.Register(s.buf, allRights))(s.t)
 			check(s.t, p.Send(iwarptest.Untagged(3, 0, 0, 1, 20, 1)))
 		}, verbs.InvalidSTag},
 		{"nothing: the message ends", func(s *sharing, e *sharingEnd, p *iwarptest.Peer) {
 			check(s.t, p.Send(iwarptest.Untagged(3, 0, 0, 1, 20, 1)))
-			settle()
+			quiesce()
 			check(s.t, p.CloseWrite())
 		}, verbs.Success},
 	} {
@@ -51,11 +51,11 @@ func TestAQueuePairThatEndsTakesNoReceivesWithIt(t *testing.T) {
 				e, p := s.raw(verbs.QPConfig{})
 				s.receives(0, 1, 100)
 				check(t, p.Send(iwarptest.ClearLast(iwarptest.Send(1, bytes.Repeat([]byte{1}, 20)...))))
-				settle()
+				quiesce()
 				tt.end(s, e, p)
-				settle()
+				quiesce()
 				_ = p.Close() // it may be closed
-				settle()
+				quiesce()
 				if at := e.qp.State(); at == verbs.RTS || at == verbs.Terminate {
 					t.Errorf("the queue pair is %v", at)
 				}
@@ -65,7 +65,7 @@ func TestAQueuePairThatEndsTakesNoReceivesWithIt(t *testing.T) {
 				s.receives(1, 3, 100)
 				s.ends[0].send(100)
 				s.ends[0].send(100)
-				settle()
+				quiesce()
 				wantDone(t, s.ends[0].cq, done{1, verbs.Success}, done{2, verbs.Success})
 				s.wantPosted(1)
 				if free := s.attributes().Free; free != 15 {
@@ -88,11 +88,11 @@ func TestStatesOfAQueuePairDoNotFlushTheSharedQueue(t *testing.T) {
 		check(t, s.ends[1].qp.Terminate())
 		s.receives(1, 1, 100)
 		s.ends[2].qp.Abort()
-		settle()
+		quiesce()
 		s.receives(2, 1, 100)
 		s.wantPosted(3)
 		s.ends[3].send(100)
-		settle()
+		quiesce()
 		wantDone(t, s.ends[3].cq, done{0, verbs.Success})
 		for _, e := range s.ends[:3] {
 			wantNone(t, e.cq)
@@ -100,8 +100,8 @@ func TestStatesOfAQueuePairDoNotFlushTheSharedQueue(t *testing.T) {
 	})
 }
 
-// What is wrong with a shared receive is told of by its completion, on the queue
-// pair that it was taken for; the others go on.
+// An error of a shared receive is reported by its completion, on the queue pair that took
+// it. The other queue pairs go on.
 //
 // Claims: V-6.3.6-1 V-6.3.5-9
 func TestABadSharedReceiveIsACompletionOfWhoTookIt(t *testing.T) {
@@ -138,11 +138,11 @@ func TestABadSharedReceiveIsACompletionOfWhoTookIt(t *testing.T) {
 				check(t, s.srq.PostRecv(tt.wr(s)))
 				s.receives(8, 1, 100)
 				s.ends[0].send(100)
-				settle()
+				quiesce()
 				wantDone(t, s.ends[0].cq, done{7, tt.want})
 				reach(t, s.ends[0].qp, verbs.Error)
 				s.ends[1].send(100)
-				settle()
+				quiesce()
 				wantDone(t, s.ends[1].cq, done{8, verbs.Success})
 				s.wantEvents() // completions told it all
 			})
@@ -158,7 +158,7 @@ func TestAReceiveLongerThanAnyMessageFails(t *testing.T) {
 		s.b.receives(8, 1, 100)
 		s.a.post(s.a.send(1, 0, 8))
 		wantDone(t, s.b.recvCQ, done{7, verbs.InvalidLength}, done{8, verbs.Flushed})
-		settle()
+		quiesce()
 		s.b.wantEvents()
 	})
 }
@@ -183,14 +183,14 @@ func TestTheQueuePairDecidesAboutTheSTagOfZeroInASharedReceive(t *testing.T) {
 			}
 			copy(s.far.buf, "to there")
 			may.send(8)
-			settle()
+			quiesce()
 			wantDone(t, may.cq, done{0, verbs.Success})
 			if got := string(physical[100:108]); got != "to there" {
 				t.Errorf("physical memory holds %q", got)
 			}
 			copy(s.far.buf, "not this")
 			mayNot.send(8)
-			settle()
+			quiesce()
 			wantDone(t, mayNot.cq, done{1, verbs.InvalidSTag})
 			if got := string(physical[100:108]); got != "to there" {
 				t.Errorf("physical memory holds %q", got)
@@ -199,10 +199,10 @@ func TestTheQueuePairDecidesAboutTheSTagOfZeroInASharedReceive(t *testing.T) {
 	}
 }
 
-// When a shared queue fails its own event tells of it. A queue pair is hurt when
-// a message wants a receive from it, with an event of its own and a Terminate
-// 0/2/07, and the receive it has is flushed; a message that has its receive ends
-// as ever, and a queue pair without messages stays in RTS.
+// The failure of a shared queue is reported by an event of its own. A queue pair fails
+// when a message needs a receive from it: with an event of the queue pair and a Terminate
+// 0/2/07, and the receives it has are flushed. A message that already has its receive
+// completes, and a queue pair without messages stays in RTS.
 //
 // Claims: V-6.3.6-3
 // Claims: V-9.5.3-36 V-9.5.3-42 V-8.3.3-11 V-8.3.3-12
@@ -214,7 +214,7 @@ func TestAFailedSharedQueueEndsThoseThatWantAReceive(t *testing.T) {
 			idle, _ := s.raw(verbs.QPConfig{})
 			s.receives(0, 4, 100)
 			check(t, p.Send(iwarptest.ClearLast(iwarptest.Send(1, bytes.Repeat([]byte{1}, 20)...))))
-			settle()
+			quiesce()
 			check(t, s.srq.Fail())
 			for _, ev := range s.wantEvents(verbs.EventSRQCatastrophic) {
 				if ev.Resource != verbs.ResourceSRQ || ev.SRQ != s.srq || ev.QP != nil {
@@ -222,7 +222,7 @@ func TestAFailedSharedQueueEndsThoseThatWantAReceive(t *testing.T) {
 				}
 			}
 			check(t, p.Send(iwarptest.Untagged(3, 0, 0, 1, 20, 1)))
-			settle()
+			quiesce()
 			wantDone(t, e.cq, done{0, verbs.Success})
 			check(t, p.Send(iwarptest.Send(2, 1)))
 			u, err := p.Next()
@@ -262,9 +262,9 @@ func TestAFailedSharedQueueEndsThoseThatPause(t *testing.T) {
 		s := newSharing(t, verbs.SRQConfig{WRs: 16}, 3, verbs.QPConfig{PauseOnEmptyRQ: true})
 		s.ends[0].send(8)
 		s.ends[1].send(8)
-		settle()
+		quiesce()
 		check(t, s.srq.Fail())
-		settle()
+		quiesce()
 		s.wantEvents(verbs.EventSRQCatastrophic, verbs.EventSRQError, verbs.EventSRQError)
 		reach(t, s.ends[0].qp, verbs.Error)
 		reach(t, s.ends[1].qp, verbs.Error)

@@ -56,7 +56,7 @@ func TestAPeerThatDrainsTheSharedQueueIsFoundOut(t *testing.T) {
 			t.Fatal("the greedy peer was not found")
 		}
 		greedy.qp.Abort()
-		settle()
+		quiesce()
 		for _, e := range s.ends {
 			if e != greedy {
 				e.send(8)
@@ -81,13 +81,13 @@ func TestAMessageNumberFarAheadTakesNoSharedReceive(t *testing.T) {
 			e, p := s.raw(verbs.QPConfig{})
 			s.receives(0, 8, 100)
 			check(t, p.Send(iwarptest.Send(msn, 1)))
-			settle()
+			quiesce()
 			check(t, p.Close())
 			reach(t, e.qp, verbs.Error)
 			wantNone(t, e.cq)
 			s.wantPosted(8)
 			s.ends[0].send(8)
-			settle()
+			quiesce()
 			wantDone(t, s.ends[0].cq, done{0, verbs.Success})
 		})
 	}
@@ -104,23 +104,23 @@ func TestQueuePairsThatPauseForASharedReceiveAreServedInLine(t *testing.T) {
 		s := newSharing(t, verbs.SRQConfig{WRs: 8}, 4, verbs.QPConfig{PauseOnEmptyRQ: true})
 		hasty := s.join(s.pd, verbs.QPConfig{})
 		hasty.send(8)
-		settle()
+		quiesce()
 		reach(t, hasty.qp, verbs.Error)
 		s.wantEvents(verbs.EventRQMSNRange)
 
 		for _, i := range []int{2, 0, 3, 1, 2} {
 			s.ends[i].send(8)
-			settle()
+			quiesce()
 		}
 		s.ends[0].qp.Abort() // it was the second in the line
-		settle()
+		quiesce()
 		for id, to := range []int{2, 3, 1, 2} {
 			s.receives(uint64(id), 1, 8)
-			settle()
+			quiesce()
 			wantDone(t, s.ends[to].cq, done{uint64(id), verbs.Success})
 		}
 		s.receives(4, 1, 8)
-		settle()
+		quiesce()
 		s.wantPosted(1)
 		for _, e := range s.ends {
 			wantNone(t, e.cq)
@@ -137,12 +137,12 @@ func TestAReceiveHandedOverAtTheEndIsGivenBack(t *testing.T) {
 		bubbleOf(t, func(t *testing.T) {
 			s := newSharing(t, verbs.SRQConfig{WRs: 8}, 2, verbs.QPConfig{PauseOnEmptyRQ: true})
 			s.ends[0].send(8)
-			settle()
+			quiesce()
 			s.ends[1].send(8)
-			settle()
+			quiesce()
 			s.ends[0].qp.Abort()
 			s.receives(0, 2, 8)
-			settle()
+			quiesce()
 			wantNone(t, s.ends[0].cq)
 			if wc := take(t, s.ends[1].cq, 1)[0]; wc.Status != verbs.Success {
 				t.Errorf("the one behind it: %v", wc.Status)
@@ -152,10 +152,9 @@ func TestAReceiveHandedOverAtTheEndIsGivenBack(t *testing.T) {
 	}
 }
 
-// Many queue pairs share a queue while connections die at random, are made anew,
-// and the queue grows and shrinks. Every receive completes once or stays posted;
-// each stream's messages come in order and without a gap; nobody's death is
-// another's.
+// Many queue pairs share a queue while connections die at random and are made again, and
+// the queue grows and shrinks. Every receive completes once or stays posted, the messages
+// of each stream arrive in order and without a gap, and no death affects another stream.
 //
 // Claims: V-6.3.2-1 V-6.3.2-2 V-6.3.5-5 V-6.3.6-2
 func TestManyQueuePairsShareAQueueWhileConnectionsDie(t *testing.T) {
@@ -177,7 +176,7 @@ func TestManyQueuePairsShareAQueueWhileConnectionsDie(t *testing.T) {
 		posted atomic.Uint64
 		wg     sync.WaitGroup
 	)
-	// Senders: each connects, sends numbered messages, dies, and begins anew.
+	// Senders: each connects, sends numbered messages, dies, and starts again.
 	for i := range pairs {
 		rng := rand.New(rand.NewPCG(seed, uint64(i)))
 		wg.Go(func() {

@@ -12,7 +12,7 @@ import (
 // queue.
 func (s *sharing) wantLow(n int) {
 	s.t.Helper()
-	settle()
+	quiesce()
 	want := make([]verbs.EventID, n)
 	for i := range want {
 		want[i] = verbs.EventSRQLimit
@@ -46,7 +46,7 @@ func TestTheSharedQueueTellsOnceThatItRunsLow(t *testing.T) {
 			t.Helper()
 			for range n {
 				s.ends[sent%2].send(8)
-				settle()
+				quiesce()
 				wantDone(t, s.ends[sent%2].cq, done{uint64(sent), verbs.Success})
 				sent++
 			}
@@ -110,8 +110,8 @@ func TestALimitThatIsNotArmedTellsNothing(t *testing.T) {
 	})
 }
 
-// A message that finds nothing at all is told of, too, if the limit is armed: who
-// pauses for a receive would wait for it in vain otherwise.
+// A message that finds the queue empty raises the event, too, if the limit is armed:
+// without it a stream that pauses for a receive would wait forever.
 //
 // Claims: DDP-7.1-6 DDP-7.1-8
 func TestAMessageThatFindsTheSharedQueueEmptyIsToldOf(t *testing.T) {
@@ -133,10 +133,10 @@ func TestAMessageThatFindsTheSharedQueueEmptyIsToldOf(t *testing.T) {
 	})
 }
 
-// The QP RQ Limit tells once of more messages in progress, which have their
-// receive and not their completion. Over a transport in order that is at most
-// one, so that a limit of 0 tells of the next message, and one that is larger of
-// none; the one that Create QP arms is not 0.
+// The QP RQ Limit raises one event when more messages are in progress: they have their
+// receive, but not their completion. Over a transport in order that is at most one, so a
+// limit of 0 reports the next message, and a larger limit none. The one that Create QP
+// arms is not 0.
 //
 // Claims: V-6.3.8-5 V-6.3.8-6 V-10.4.2-5
 // Claims: V-9.2.5.3-5
@@ -157,7 +157,7 @@ func TestTheQPRQLimitTellsOfMessagesInProgress(t *testing.T) {
 		}
 		events := func(n int) {
 			t.Helper()
-			settle()
+			quiesce()
 			want := make([]verbs.EventID, n)
 			for i := range want {
 				want[i] = verbs.EventRQLimit
@@ -174,7 +174,7 @@ func TestTheQPRQLimitTellsOfMessagesInProgress(t *testing.T) {
 			msn++
 			parts := iwarptest.Split(iwarptest.Send(msn, bytes.Repeat([]byte{1}, 40)...), 20)
 			check(t, p.Send(parts[0]))
-			settle()
+			quiesce()
 			return parts[1]
 		}
 		query(1, true)
@@ -198,7 +198,7 @@ func TestTheQPRQLimitTellsOfMessagesInProgress(t *testing.T) {
 		check(t, p.Send(begin()))
 		check(t, p.Send(begin()))
 		events(2)
-		settle()
+		quiesce()
 		if n := e.cq.Poll(make([]verbs.WC, 10)); n != 5 {
 			t.Errorf("%d messages arrived, expected 5", n)
 		}

@@ -9,9 +9,9 @@ import (
 	"github.com/weft-rdma/weft/verbs"
 )
 
-// Receives are taken one for each message, in the order in which messages begin
-// to arrive, whoever they are for (arrival order); each queue pair's messages
-// complete in their order at its own CQ, which names it.
+// Each message takes one receive, in the order in which messages begin to arrive on all
+// queue pairs (arrival order). The messages of a queue pair complete in their order at its
+// own CQ, with its number.
 //
 // Claims: V-6.3-2 V-6.3.5-5 V-6.3.5-6 V-9.3.2.1-13 V-10.4.2-3 R-8.1.2-8 DDP-8.3.2-5 S-6.4.3.1-1 V-10.4.2-9
 // Claims: V-9.2.1.2-29
@@ -24,7 +24,7 @@ func TestReceivesAreTakenInTheOrderOfArrival(t *testing.T) {
 		for _, to := range []int{0, 0, 1, 2, 1, 0, 2, 2, 2} {
 			copy(s.far.buf, []byte{byte(to), byte(id)})
 			s.ends[to].send(2)
-			settle()
+			quiesce()
 			want[to] = append(want[to], done{id, verbs.Success})
 			id++
 		}
@@ -41,7 +41,7 @@ func TestReceivesAreTakenInTheOrderOfArrival(t *testing.T) {
 		for n := int(id); n < 20; n++ {
 			s.ends[1].send(2)
 		}
-		settle()
+		quiesce()
 		s.wantPosted(0)
 		if n := s.ends[1].cq.Poll(make([]verbs.WC, 30)); n != 20-int(id) {
 			t.Errorf("one queue pair had %d of %d receives", n, 20-int(id))
@@ -61,12 +61,12 @@ func TestMessagesInTurnsKeepTheirReceives(t *testing.T) {
 		sa, sb := iwarptest.Split(iwarptest.Send(1, payload(0xA)...), 20), iwarptest.Split(iwarptest.Send(1, payload(0xB)...), 20)
 		for i := range sa {
 			check(t, pa.Send(sa[i]))
-			settle()
+			quiesce()
 			check(t, pb.Send(sb[i]))
-			settle()
+			quiesce()
 		}
 		check(t, pa.Send(iwarptest.Send(2, payload(0xC)...)))
-		settle()
+		quiesce()
 		wantDone(t, a.cq, done{0, verbs.Success}, done{2, verbs.Success})
 		wantDone(t, b.cq, done{1, verbs.Success})
 		for i, fill := range []byte{0xA, 0xB, 0xC} {
@@ -88,7 +88,7 @@ func TestAPolledCompletionMakesRoomInTheSharedQueueAtOnce(t *testing.T) {
 			s.receives(id, 1, 8)
 			wantError(t, s.srq.PostRecv(s.receive(9, 0, 8)), verbs.ErrFull)
 			s.ends[0].send(8)
-			settle()
+			quiesce()
 			wantError(t, s.srq.PostRecv(s.receive(9, 0, 8)), verbs.ErrFull)
 			wantDone(t, s.ends[0].cq, done{id, verbs.Success})
 		}
@@ -105,13 +105,13 @@ func TestALostCompletionMakesRoomInTheSharedQueue(t *testing.T) {
 		cq := must(s.rnic.CreateCQ(verbs.CQConfig{Entries: 1}))(t)
 		e.qp = must(s.pd.CreateQP(verbs.QPConfig{SendCQ: s.sendCQ, RecvCQ: cq, SRQ: s.srq}))(t)
 		e.peer.Abort()
-		settle()
+		quiesce()
 		check(t, e.peer.Reset())
 		e.connect()
 		s.receives(0, 2, 8)
 		e.send(8)
 		e.send(8)
-		settle()
+		quiesce()
 		if free := s.attributes().Free; free != 1 {
 			t.Errorf("%d receives are free after an overflow, expected 1", free)
 		}
@@ -147,7 +147,7 @@ func TestTheSharedQueuesDomainDecidesAboutReceives(t *testing.T) {
 		{"invalidation in the queue pair's", func(s *sharing, e *sharingEnd, own, srqs *verbs.MR) {
 			check(s.t, s.srq.PostRecv(verbs.RecvWR{ID: 1}))
 			check(s.t, e.peer.PostSend(verbs.SendWR{Op: verbs.OpSendInvalidate, Invalidate: own.STag()}))
-			settle()
+			quiesce()
 			if own.Valid() {
 				s.t.Error("it is valid still")
 			}
@@ -155,7 +155,7 @@ func TestTheSharedQueuesDomainDecidesAboutReceives(t *testing.T) {
 		{"invalidation in the shared queue's", func(s *sharing, e *sharingEnd, own, srqs *verbs.MR) {
 			check(s.t, s.srq.PostRecv(verbs.RecvWR{ID: 1}))
 			check(s.t, e.peer.PostSend(verbs.SendWR{Op: verbs.OpSendInvalidate, Invalidate: srqs.STag()}))
-			settle()
+			quiesce()
 			if !srqs.Valid() {
 				s.t.Error("it was invalidated")
 			}
@@ -182,7 +182,7 @@ func TestTheSharedQueuesDomainDecidesAboutReceives(t *testing.T) {
 				srqs := must(s.pd.Register(make([]byte, 100), allRights))(t)
 				e := s.join(pd, verbs.QPConfig{})
 				tt.do(s, e, own, srqs)
-				settle()
+				quiesce()
 				if tt.recv != verbs.Flushed { // which stands for none
 					wantDone(t, e.cq, done{1, tt.recv})
 				}
@@ -195,7 +195,7 @@ func TestTheSharedQueuesDomainDecidesAboutReceives(t *testing.T) {
 	}
 }
 
-// writes has the peer write to mr, and tell of it.
+// writes has the peer write to mr, and send a message about it.
 func (s *sharing) writes(e *sharingEnd, mr *verbs.MR) {
 	s.t.Helper()
 	check(s.t, s.srq.PostRecv(verbs.RecvWR{ID: 1}))
@@ -219,7 +219,7 @@ func TestEveryKindOfMessageTakesASharedReceive(t *testing.T) {
 			check(t, s.ends[0].peer.PostSend(wr))
 			want = append(want, done{uint64(i), verbs.Success})
 		}
-		settle()
+		quiesce()
 		for i, wc := range wantDone(t, s.ends[0].cq, want...) {
 			if wc.Solicited != slices.Contains([]verbs.Op{verbs.OpSendSE, verbs.OpSendSEInvalidate, verbs.OpImmediateSE}, ops[i]) {
 				t.Errorf("%v: solicited %v", ops[i], wc.Solicited)
@@ -251,7 +251,7 @@ func TestTheSendQueueHasNothingToDoWithTheSharedQueue(t *testing.T) {
 		wantDone(t, s.sendCQ, done{0, verbs.Success}, done{1, verbs.Success}, done{2, verbs.Success}, done{3, verbs.Success})
 		wantDone(t, s.far.recvCQ, done{5, verbs.Success})
 		check(t, e.qp.PostSend(verbs.SendWR{Op: verbs.OpInvalidate, Invalidate: lent.STag()}))
-		settle()
+		quiesce()
 		if lent.Valid() {
 			t.Error("an Invalidate Local STag did nothing")
 		}

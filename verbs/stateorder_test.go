@@ -27,8 +27,8 @@ func (h onState) Handle(_ context.Context, r slog.Record) error {
 	return nil
 }
 
-// A completion in error is seen only when the queue pair has left RTS: whoever
-// polls it finds the state that it tells of.
+// A completion in error is visible only after the queue pair has left RTS, so a consumer
+// that polls it finds the new state.
 func TestTheStateIsLeftBeforeTheCompletionThatTellsWhy(t *testing.T) {
 	nothing := verbs.SGE{STag: 1, Length: 8}
 	for _, tt := range []struct {

@@ -31,7 +31,7 @@ func TestMessagesAreCountedOnBothSides(t *testing.T) {
 			a.atomic(9, verbs.OpFetchAdd, b, 0, 64, verbs.Atomic{Data: 1}),
 			verbs.SendWR{ID: 10, Op: verbs.OpInvalidate, Invalidate: a.region(0, 8, verbs.LocalRead).STag(), Flags: verbs.Signaled | verbs.LocalFence},
 		)
-		settle()
+		quiesce()
 		sent := verbs.QPStats{
 			Sends: verbs.Traffic{Messages: 3, Octets: 57}, Writes: verbs.Traffic{Messages: 3, Octets: 20100},
 			Reads: verbs.Traffic{Messages: 2, Octets: 3000}, Atomics: verbs.Traffic{Messages: 1, Octets: 8}, LocalWork: 1,
@@ -54,7 +54,7 @@ func TestMessagesAreCountedOnBothSides(t *testing.T) {
 		x, y = iwarptest.Pipe()
 		join(t, a.qp, b.qp, x, y, cm.Params{})
 		a.post(a.write(11, b, 0, 5))
-		settle()
+		quiesce()
 		sent.Writes.Messages, sent.Writes.Octets, sent.Streams, sent.Closed = 4, 20105, 2, 1
 		received.PeerWrites.Messages, received.PeerWrites.Octets, received.Streams, received.Closed = 4, 20105, 2, 1
 		received.Flushed = 2 // receives that were left when the first was closed

@@ -184,10 +184,10 @@ func TestEachCompletionErrorEndsTheStream(t *testing.T) {
 				x, y := iwarptest.Pipe()
 				join(t, b.qp, a.qp, y, x, cm.Params{})
 				b.post(verbs.SendWR{Op: verbs.OpWrite}) // so that a may send
-				settle()
+				quiesce()
 				x.Hold() // the Terminate message
 				tt.begin(a, b)
-				settle()
+				quiesce()
 				cq := a.sendCQ
 				if tt.name[:4] == "Rece" {
 					cq = a.recvCQ
@@ -197,7 +197,7 @@ func TestEachCompletionErrorEndsTheStream(t *testing.T) {
 				for i, state := range []verbs.State{verbs.Terminate, verbs.Error} {
 					if i == 1 {
 						x.Resume()
-						settle()
+						quiesce()
 					}
 					query[i] = must(a.qp.Query())(t)
 					if query[i].State != state {
@@ -209,11 +209,11 @@ func TestEachCompletionErrorEndsTheStream(t *testing.T) {
 					t.Fatalf("the peer was told %v, expected %v", b.qp.Err(), tt.wire)
 				}
 				if tt.wire == [3]uint8{} && (told.DDPHeader != nil || told.ReadRequest != nil) {
-					t.Errorf("the peer was told of a segment: %v", told)
+					t.Errorf("the Terminate names a segment: %v", told)
 				}
-				wantToldOf(t, query[0], told, true)
-				wantToldOf(t, query[1], told, true)
-				wantToldOf(t, must(b.qp.Query())(t), told, false)
+				wantTerminateQueried(t, query[0], told, true)
+				wantTerminateQueried(t, query[1], told, true)
+				wantTerminateQueried(t, must(b.qp.Query())(t), told, false)
 				a.wantEvents()
 			})
 		})
@@ -225,12 +225,12 @@ func TestEachCompletionErrorEndsTheStream(t *testing.T) {
 	}
 }
 
-// wantToldOf compares what Query tells of a Terminate message with the one
-// that the peer got.
-func wantToldOf(t *testing.T, q verbs.QPAttributes, told *rdmap.TerminateError, local bool) {
+// wantTerminateQueried compares the Terminate message that Query returns with the one that
+// the peer received.
+func wantTerminateQueried(t *testing.T, q verbs.QPAttributes, told *rdmap.TerminateError, local bool) {
 	t.Helper()
 	if !bytes.Equal(q.Terminate, told.Raw) || q.TerminateLocal != local || q.TerminateError == nil || q.TerminateError.Layer != told.Layer ||
 		q.TerminateError.EType != told.EType || q.TerminateError.Code != told.Code {
-		t.Errorf("in %v Query tells of Terminate % x, local %v (%v), expected % x, local %v", q.State, q.Terminate, q.TerminateLocal, q.TerminateError, told.Raw, local)
+		t.Errorf("in %v Query returns Terminate % x, local %v (%v), expected % x, local %v", q.State, q.Terminate, q.TerminateLocal, q.TerminateError, told.Raw, local)
 	}
 }

@@ -134,7 +134,7 @@ func TestUsersPostAndPollByTheirViews(t *testing.T) {
 		if n, err := qp.PostSends([]verbs.SendWR{b.write(7, a, 0, 10), b.read(8, a, 0, 10)}); n != 2 || err != nil {
 			t.Errorf("%d requests were posted (%v)", n, err)
 		}
-		settle()
+		quiesce()
 		if n := out.Poll(wcs[:]); n != 3 || wcs[2].ID != 8 || wcs[2].Status != verbs.Success || wcs[2].QP != nil {
 			t.Errorf("%d completions, the last is %+v", n, wcs[2])
 		}

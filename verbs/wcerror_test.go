@@ -229,7 +229,7 @@ func TestASuccessIsNoErrorAndCostsNothing(t *testing.T) {
 	}); n != 0 {
 		t.Errorf("%v allocations", n)
 	}
-	wc.Status = verbs.Flushed // of nobody's
+	wc.Status = verbs.Flushed // without a queue pair
 	if err := wc.Err(); !errors.Is(err, verbs.Flushed) || err.Error() != "Send: flushed" {
 		t.Error(err)
 	}

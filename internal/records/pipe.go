@@ -29,7 +29,7 @@ func (p *pipe) do(f func()) {
 	p.cond.Broadcast()
 }
 
-// broken is the error for whoever writes, or nil; needs mu.
+// broken is the error that a write returns, or nil; needs mu.
 func (p *pipe) broken() error {
 	switch {
 	case p.reset:

@@ -58,8 +58,8 @@ func (w *world) newRaw() *raw {
 	return r
 }
 
-// lend registers memory with octets of nobody's around it, and cuts it into
-// segments, empty ones among them.
+// lend registers memory with unused octets around it, and cuts it into segments, some of
+// them empty.
 func (r *raw) lend(b []byte, access memory.Access) (list []wire.Segment) {
 	mr, err := r.pd.RegisterMR(verbs.MRConfig{Buf: b, Access: access | verbs.LocalRead | verbs.LocalWrite, VA: 1 << 40, Key: byte(r.xid)})
 	if err != nil {

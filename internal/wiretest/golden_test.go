@@ -126,7 +126,7 @@ func TestAResponderSendsTheseOctets(t *testing.T) {
 	}
 }
 
-// An RTR opens a peer-to-peer stream and is nobody's work (RFC 6581 §9.2).
+// An RTR opens a peer-to-peer stream and completes no work request (RFC 6581 §9.2).
 //
 // Claims: ME-9.2-9 ME-9.3-2
 // Claims: R-1.3-1 ME-1.1-1

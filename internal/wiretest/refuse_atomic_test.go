@@ -9,8 +9,8 @@ import (
 	"github.com/weft-rdma/weft/verbs"
 )
 
-// An Atomic Request that cannot be done changes nothing and gets no answer. No
-// RDMA header is told of (RFC 7306 §8.1).
+// An Atomic Request that cannot be executed changes nothing and gets no response. The
+// Terminate message has no RDMA header (RFC 7306 §8.1).
 //
 // Claims: X-5.1.1-5 X-5.1.1-6 X-5.1.1-7 X-5.1.2-6 X-5.1.2-7 X-5.1.2-8 X-8.2-4 X-8.2-5 X-5.2.1-17 X-8.1-2 X-5.2.1-14
 // Claims: X-8.2-6 X-9-1

@@ -114,8 +114,8 @@ func TestTaggedSegmentsThatBreakARuleAreRefused(t *testing.T) {
 	})
 }
 
-// A ULPDU that is too short for its header is DDP's local error: there is no
-// header to tell of.
+// A ULPDU that is too short for its header is DDP's local error: there is no header to
+// report.
 //
 // Claims: R-7.2-1 DDP-6.2.2-1
 // Claims: V-9.5.3-6 V-8.3.3-5

@@ -136,7 +136,7 @@ func (h *history) forget() {
 	h.list = slices.Delete(h.list, 0, old)
 }
 
-// hostOf is the address without the port, which clients choose anew for each
+// hostOf is the address without the port, since clients use another port for each
 // connection.
 func hostOf(a net.Addr) string {
 	if a == nil {

@@ -87,7 +87,7 @@ func (a *Access) Admit(nc net.Conn) (*origin.Origin, error) {
 		return nil, err
 	}
 	if !a.allows(from) {
-		return nil, ErrHost // whoever its user is
+		return nil, ErrHost // for every user
 	}
 	if err != nil && !a.AllowOthers {
 		return nil, err

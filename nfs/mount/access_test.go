@@ -178,7 +178,7 @@ func TestSendersOfDatagramsAreJudgedByTheirAddress(t *testing.T) {
 	}
 }
 
-// With the real origin.Look, whoever runs the test.
+// With the real origin.Look; the test runs as any user.
 func TestWhoRunsAServerMayUseIt(t *testing.T) {
 	ln, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {

@@ -21,9 +21,9 @@ var privateMagic = []byte{0xf6, 0xab, 0x0e, 0x18}
 // MaxPrivateSize is the largest size in octets that PrivateData can tell.
 const MaxPrivateSize = 256 * sizeUnit
 
-// PrivateData is what a peer tells of itself as it connects. In octets: 0-3
-// format identifier, 4 version, 5 flags (bit 0, the least, is R), 6 send size
-// and 7 receive size, in 1024 octets less one (RFC 8797 §4).
+// PrivateData describes a peer in its MPA private data (RFC 8797 §4). In octets: 0-3
+// format identifier, 4 version, 5 flags (bit 0, the least, is R), 6 send size and 7
+// receive size, each in units of 1024 octets, minus one.
 type PrivateData struct {
 	RemoteInvalidation bool   // R: the sender supports it
 	SendSize           uint32 // octets of the longest message that the sender sends

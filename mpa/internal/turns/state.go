@@ -6,7 +6,7 @@ type State int32
 const (
 	Reading State = iota // the reader does, or receives
 	Wanted               // the same, and somebody sleeps until there are octets: the reader may not sleep
-	Free                 // nobody: the reader sleeps, and the next who comes leads
+	Free                 // nobody: the reader sleeps, and the next visitor leads
 	Led                  // the leader does; the reader sleeps
 	LedLast              // the same, and somebody else sleeps: the reader is next
 	Lapsed               // the reader, which wakes up because nobody came

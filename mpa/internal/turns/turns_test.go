@@ -366,7 +366,8 @@ func TestAReaderWaitsForTheTokenOutsideOfTheSource(t *testing.T) {
 	r.End()
 }
 
-// The reader is told of its end while a visitor has the token, and when one has found it.
+// The reader returns the end of the stream while a visitor has the token, and also when a
+// visitor has found the end.
 func TestAReaderEnds(t *testing.T) {
 	in(t, func(t *testing.T) {
 		r := newRig(t, nil)

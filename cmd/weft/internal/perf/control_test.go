@@ -20,8 +20,8 @@ func (c *slowDeadline) SetDeadline(t time.Time) error {
 	return nil
 }
 
-// A deadline that is set after a release would be undone by the guard's, and
-// the reply that tells of the limit lost.
+// If the guard set its deadline after the release, it would undo the deadline set since,
+// and the reply that reports the limit would be lost.
 func TestAGuardThatIsReleasedSetsNoDeadlineAnyMore(t *testing.T) {
 	for name, expired := range map[string]bool{"in time": false, "while the context ends": true} {
 		t.Run(name, func(t *testing.T) {

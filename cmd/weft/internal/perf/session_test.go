@@ -93,7 +93,7 @@ func TestSeveralConnectionsAreMeasuredTogether(t *testing.T) {
 		t.Fatal(err)
 	}
 	if before.Settings.Connections != 1 || rep.Settings.Connections != 3 {
-		t.Errorf("the reports tell of %d and %d connections, want 1 and 3", before.Settings.Connections, rep.Settings.Connections)
+		t.Errorf("the reports have %d and %d connections, want 1 and 3", before.Settings.Connections, rep.Settings.Connections)
 	}
 	for i, r := range rep.Results {
 		trips := total(r.Latency.Histogram)
