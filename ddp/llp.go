@@ -156,7 +156,7 @@ type Poller interface {
 	// Interrupt ends the Wait under way, or the next one if there is none.
 	Interrupt()
 
-	// Leave tells that a caller of Poll or Wait is about to sleep until something is
+	// Leave reports that a caller of Poll or Wait is about to sleep until something is
 	// received, or to do something else.
 	Leave()
 }

@@ -148,14 +148,14 @@ func (r *Receiver) Release() {
 	}
 }
 
-// Unwritable tells that memory of Writing, or of the last Window, cannot be written
+// Unwritable reports that memory of Writing, or of the last Window, cannot be written
 // (see [Sink]).
 func (r *Receiver) Unwritable(cause error) error {
 	r.forget()
 	return r.fail(r.unwritable(cause))
 }
 
-// End tells that the segment begun is in place.
+// End reports that the segment begun is in place.
 func (r *Receiver) End() error {
 	if r.failed {
 		return nil

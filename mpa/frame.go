@@ -235,7 +235,7 @@ func checkHeader(b []byte, want FrameKind) (length int, err error) {
 	return length, nil
 }
 
-// isEnhanced tells whether S is set. Below revision 2 the bit is reserved and
+// isEnhanced reports whether S is set. Below revision 2 the bit is reserved and
 // not looked at (RFC 5044 §7.1.1: Res).
 func isEnhanced(header []byte) bool {
 	return header[keyLen]&flagS != 0 && Revision(header[17]) >= Revision2

@@ -170,7 +170,7 @@ func TestMalformedFramesAreRefused(t *testing.T) {
 	}
 }
 
-// isStartup tells whether err is an *Error with CodeStartup.
+// isStartup reports whether err is an *Error with CodeStartup.
 func isStartup(err error) bool { return hasCode(err, CodeStartup) }
 
 func hasCode(err error, c Code) bool {

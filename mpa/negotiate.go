@@ -31,7 +31,7 @@ func request(cfg *Config, privateData []byte) Frame {
 	return f
 }
 
-// checkReply tells whether the Initiator can go on from the Reply at all; if
+// checkReply reports whether the Initiator can go on from the Reply at all; if
 // not, the error has CodeStartup and the connection is to be closed.
 func checkReply(cfg *Config, req, rep Frame) error {
 	rdmac := rep.Revision == RevisionRDMAC
@@ -72,7 +72,7 @@ func unansweredHint(req Frame) string {
 	return ""
 }
 
-// checkRequest tells whether the Responder can answer the Request; if not, the
+// checkRequest reports whether the Responder can answer the Request; if not, the
 // error has CodeStartup and the connection is to be closed. downgrade asks for
 // a Reply of revision 1 before that.
 func checkRequest(cfg *Config, req Frame) (downgrade bool, err error) {

@@ -161,7 +161,7 @@ func TestEarlyOctetsAreTheBeginningOfTheStream(t *testing.T) {
 	}
 }
 
-// idleSink tells what came between calls of Idle.
+// idleSink records what came between calls of Idle.
 type idleSink struct {
 	placer
 	since int

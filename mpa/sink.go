@@ -29,14 +29,14 @@ type Sink = interface {
 	// begun, checks it again, and holds it until Release.
 	Window(dst [][]byte, off int) ([][]byte, error)
 
-	// Unwritable tells that memory of Writing, or before Release that of the last
+	// Unwritable reports that memory of Writing, or before Release that of the last
 	// Window, cannot be written, and why. It returns the error that ends the reception.
 	Unwritable(cause error) error
 
 	// Release ends the hold of the last Window.
 	Release()
 
-	// End tells that every octet of the ULPDU begun is in place.
+	// End reports that every octet of the ULPDU begun is in place.
 	End() error
 
 	// Idle is called when all that was read has been handed over, before the

@@ -14,7 +14,7 @@ type transport interface {
 	// to the buffer's room, which may rest meanwhile. Unless alone is set visitors may
 	// receive meanwhile: there are none if they left something to the reader.
 	read(a *readAhead, alone bool) (int, error)
-	// close tells that the connection is about to be closed.
+	// close reports that the connection is about to be closed.
 	close()
 }
 

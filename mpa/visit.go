@@ -63,7 +63,7 @@ func (c *Conn) Spin(d time.Duration) {
 	}
 }
 
-// Leave tells that a caller of Poll or Wait is about to sleep until there is something, or
+// Leave reports that a caller of Poll or Wait is about to sleep until there is something, or
 // to do something else: Receive waits, now or after the Wait under way.
 func (c *Conn) Leave() {
 	if c.turns != nil {

@@ -66,7 +66,7 @@ func TestRevokedInTheMiddleOfASegmentEndsInAnError(t *testing.T) {
 }
 
 // The source of a Read Response is revoked while it waits to be written: the
-// Terminate tells what was left of the Read.
+// Terminate reports what was left of the Read.
 func TestRevokedReadResponseTellsWhatWasLeft(t *testing.T) {
 	r := newRig(t, func(_ *Config, l *line) { l.takes = 2 })
 	r.region(0x33, 8, 400, '.')

@@ -11,8 +11,8 @@ import (
 	"github.com/weft-rdma/weft/internal/fairness"
 )
 
-// DefaultMemory is how many octets the calls and replies of all connections
-// of a server may have together where the configuration says nothing.
+// DefaultMemory limits the octets of calls and replies of all connections of a server, if
+// [ServerConfig.Memory] is 0.
 const DefaultMemory = 1 << 30
 
 // openAccounts opens those of a responder.

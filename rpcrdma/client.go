@@ -1,5 +1,4 @@
-// This file is the client: it makes calls over a connection, and over the next
-// one when that is lost.
+// The client: it makes calls over a connection, and over the next one if that is lost.
 
 package rpcrdma
 
@@ -20,10 +19,9 @@ import (
 // ErrClientClosed ends calls of a client that is closed.
 var ErrClientClosed = errors.New("rpcrdma: the client is closed")
 
-// A Client calls RPC programs of one server over RDMA. It connects for the first
-// call, and again when the connection is lost. It then sends outstanding calls
-// again with the same XIDs, by which a server's duplicate request cache knows
-// them.
+// A Client calls RPC programs of one server over RDMA. It connects for the first call.
+// When the connection is lost it reconnects and sends outstanding calls again with the
+// same XIDs, by which a server's duplicate request cache recognizes them.
 //
 // Memory of a call, arguments and sinks, is exposed to the server in place, for that
 // call alone. After Call has returned the server can neither read nor write it.
@@ -55,7 +53,7 @@ type Client struct {
 	stats clientCounters
 }
 
-// clientCounters are what ClientStats tells.
+// clientCounters has the counters of ClientStats.
 type clientCounters struct {
 	calls, replies, errors, timeouts, repeated, connections, dropped atomic.Uint64
 }
@@ -95,25 +93,25 @@ func NewClient(cfg ClientConfig) (*Client, error) {
 	return c, nil
 }
 
-// Connect makes the connection now, by one attempt, if there is none. It is for
-// those who want to know at once whether there is a server.
+// Connect makes the connection now, in one attempt, if there is none. So a program can
+// find out at once whether the server can be reached.
 func (c *Client) Connect(ctx context.Context) error {
 	_, err := c.requester(ctx, nil, 1)
 	return err
 }
 
-// Call makes a call and waits for its reply. It returns what
-// [oncrpc.Caller.Call] says, and besides:
+// Call makes a call and waits for its reply. Besides the errors of [oncrpc.Caller] it
+// returns:
 //   - a [*wire.Error] with FaultLocal for a call that cannot be sent over RDMA,
 //     because it is longer than the limits of either side;
 //   - a [*wire.Error] with FaultStream for arguments or a reply that do not match
 //     the procedure in its binding, and for a reply that reduces what may not be
 //     reduced (RFC 8166 §6.1);
 //   - a [*wire.RemoteError] for an RDMA_ERROR (RFC 8166 §4.5);
-//   - an error that the call's memory cannot be read or written, because its pages
-//     are not mapped, lack the right, or lie behind the end of their file;
-//   - [ErrTimeout], [ErrClientClosed], and for a server that cannot be connected
-//     to the error of that, such as a [*cm.RejectedError].
+//   - an error if the call's memory cannot be read or written, because its pages are
+//     not mapped, do not permit it, or lie behind the end of their file;
+//   - [ErrTimeout], [ErrClientClosed], and the error of the attempt to connect, such
+//     as a [*cm.RejectedError].
 func (c *Client) Call(ctx context.Context, call *oncrpc.ClientCall) (*oncrpc.ClientReply, error) {
 	xid, err := c.beginCall(call)
 	if err != nil {

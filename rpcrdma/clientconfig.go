@@ -1,4 +1,4 @@
-// This file holds what a client can be told.
+// The configuration of a client.
 
 package rpcrdma
 
@@ -35,91 +35,92 @@ type ClientConfig struct {
 	// if Network is empty; host:port.
 	Network, Address string
 
-	// RNIC is what the connections are of. Nil opens one that is the client's.
+	// RNIC has the queue pairs of the connections. If it is nil the client opens one of
+	// its own.
 	RNIC *verbs.RNIC
 
-	Bindings payload.Bindings // what of which program may be reduced
-	Rules    wire.Rules       // what is taken in replies; of calls, the limits of their chunks
+	Bindings payload.Bindings // which items of which program may be in chunks
+	Rules    wire.Rules       // what is accepted in replies, and the limits of a call's chunks
 
-	// Credits are asked for: no more calls are outstanding at a time, and fewer
-	// if the server grants fewer ([DefaultClientCredits]).
+	// Credits is the number of credits that the client requests
+	// ([DefaultClientCredits]). No more calls are outstanding at a time, and fewer if the
+	// server grants fewer.
 	Credits int
 
-	// SendSize and ReceiveSize are the octets of the longest messages that are
-	// sent and taken in one piece (4096 each; 1024 to 262144, in multiples of
-	// 1024). They are told to the server (RFC 8797), and what it says of itself
-	// lowers them.
+	// SendSize and ReceiveSize are the inline thresholds: the octets of the longest
+	// RPC-over-RDMA message in one Send, in either direction (4096 each; 1024 to 262144,
+	// in multiples of 1024). The private data (RFC 8797) carries them to the server; the
+	// smaller value of the two sides counts.
 	SendSize, ReceiveSize int
 
-	// Reads are the RDMA Reads that the server may have outstanding (32).
+	// Reads is the number of RDMA Reads that the server may have outstanding (32).
 	Reads int
 
-	// NoRemoteInvalidation tells the server not to invalidate STags by its
-	// replies (RFC 8797 §4.1). One that does so nevertheless is not minded.
+	// NoRemoteInvalidation asks the server not to invalidate STags with its replies
+	// (RFC 8797 §4.1). It is no error if a server does so nevertheless.
 	NoRemoteInvalidation bool
 
-	// MaxReply is the room, in octets, for replies to calls of which neither the
-	// caller nor a binding knows how long they can become ([DefaultMaxReply]).
+	// MaxReply is the longest reply, in octets, to a call for which neither the caller
+	// nor a binding gives a limit ([DefaultMaxReply]).
 	MaxReply int
 
-	// InlineResults takes results that the server has left in the stream although
-	// there was a Write chunk for them. RFC 8166 §6.1 calls that an error.
+	// InlineResults accepts results that the server sent inline although there was a
+	// Write chunk for them. RFC 8166 §6.1 makes that an error.
 	InlineResults bool
 
-	// Timeout ends calls, whatever their contexts say, with [ErrTimeout]
-	// ([DefaultCallTimeout]; never if negative). It counts from the call on,
-	// through any number of connections.
+	// Timeout limits a call, in addition to its context ([DefaultCallTimeout]; negative
+	// is no limit). It runs from the call of Call, over any number of connections. The
+	// error is [ErrTimeout].
 	Timeout time.Duration
 
-	// DialTimeout bounds one attempt to connect ([DefaultDialTimeout]).
+	// DialTimeout limits one attempt to connect ([DefaultDialTimeout]).
 	DialTimeout time.Duration
 
-	// Attempts is how many attempts to connect in a row may fail before the calls
-	// that wait fail with them; 0: any number, so that calls wait until they time
-	// out. A connection that ends before any reply came counts as an attempt that
-	// failed. [Client.Connect] finds out at once whether there is a server.
+	// Attempts is the number of attempts to connect that may fail in a row before the
+	// waiting calls fail; with 0 they wait until they time out. A connection that is lost
+	// before its first reply counts as a failed attempt. [Client.Connect] finds out at
+	// once whether the server can be reached.
 	Attempts int
 
-	// Backoff is the pause after an attempt that failed ([DefaultBackoff]). It
-	// doubles from attempt to attempt, up to MaxBackoff ([DefaultMaxBackoff]).
+	// Backoff is the pause after a failed attempt ([DefaultBackoff]). It doubles with
+	// each further one, up to MaxBackoff ([DefaultMaxBackoff]).
 	Backoff, MaxBackoff time.Duration
 
-	// RetryRejected counts a server's rejection as an attempt that failed.
-	// Otherwise it ends the calls that wait.
+	// RetryRejected treats a server's rejection as a failed attempt. Otherwise a
+	// rejection ends the waiting calls.
 	RetryRejected bool
 
-	// Idle is how long a connection without calls is kept; negative: for ever. The
-	// next call makes a new one. 0 is [DefaultClientIdle], and with Reverse for
-	// ever: the server may have calls to make (RFC 8167 §5.4).
+	// Idle is how long a connection without calls is kept; negative is forever. The
+	// next call makes a new one. 0 is [DefaultClientIdle], or forever with Reverse, as
+	// the server may make calls (RFC 8167 §5.4).
 	Idle time.Duration
 
-	// Reverse executes calls of the server's (RFC 8167), ReverseCredits (2) at a
-	// time. Nil takes none.
+	// Reverse executes the server's calls (RFC 8167), at most ReverseCredits (2) at a
+	// time. If it is nil none are accepted.
 	Reverse        oncrpc.Handler
 	ReverseCredits int
 
-	// Configure begins each connection with CONF_RDMA (RFC 5666 §6), under
-	// ConfigureCred: §11 has servers ask for an appropriate flavor. A server that
-	// does not have the program is not minded. Rules.MSGP lets calls travel as
-	// RDMA_MSGP with the alignment that the server has told.
+	// Configure begins each connection with CONF_RDMA (RFC 5666 §6), with the credential
+	// ConfigureCred, as servers may require an appropriate flavor (§11). It is no error
+	// if a server does not have the program. With Rules.MSGP calls may be sent as
+	// RDMA_MSGP, with the alignment that the server returned.
 	Configure     bool
 	ConfigureCred oncrpc.OpaqueAuth
 
-	// Connection holds what is not the default of the connections below; its
-	// PrivateData goes before the client's own, and its Nudge, if 0, is
-	// cm.DefaultNudge.
+	// Connection has the parameters of the connections. Its PrivateData precedes the
+	// client's own, and its Nudge, if 0, is cm.DefaultNudge.
 	Connection cm.Params
 
 	// Dial, if not nil, connects in place of [cm.Dial].
 	Dial func(ctx context.Context, qp *verbs.QP, p cm.Params) (*cm.Conn, error)
 
-	// Retrying, if not nil, is called when an attempt to connect has failed, or a
-	// connection was lost with calls in progress, and says why. Calls that wait are
-	// made again over the next connection, unless Attempts are used up. The client
-	// waits for Retrying to return.
+	// Retrying, if not nil, is called with the reason when an attempt to connect has
+	// failed, or a connection was lost with calls in progress. Waiting calls are sent
+	// again over the next connection, unless Attempts are used up. The client waits for
+	// Retrying to return.
 	Retrying func(error)
 
-	Logger *slog.Logger // nil is silent
+	Logger *slog.Logger // nil logs nothing
 }
 
 func (c *ClientConfig) check() error {
@@ -159,7 +160,8 @@ func (c ClientConfig) withDefaults() ClientConfig {
 	return c
 }
 
-// DefaultReverseCredits is what Linux's client grants, too.
+// DefaultReverseCredits is the default of [ClientConfig.ReverseCredits], as Linux's client
+// has it.
 const DefaultReverseCredits = 2
 
 // endpoint is how the endpoints of the client are.

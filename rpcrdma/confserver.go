@@ -1,4 +1,4 @@
-// This file answers the Connection Configuration Protocol (RFC 5666 §6).
+// The server of the Connection Configuration Protocol (RFC 5666 §6).
 
 package rpcrdma
 
@@ -9,16 +9,16 @@ import (
 	"github.com/weft-rdma/weft/rpcrdma/wire"
 )
 
-// A Configurator lets clients configure their connections by CONF_RDMA. RFC 8166
-// has dropped it for private data.
+// A Configurator lets clients configure their connections by CONF_RDMA, which RFC 8166
+// removed; private data (RFC 8797) replaces it.
 type Configurator struct {
-	// Allow decides who may, by what the call says of its sender: RFC 5666 §11
-	// wants the program protected by an appropriate flavor. Who may not is
-	// answered AUTH_TOOWEAK; nil lets nobody.
+	// Allow decides which calls are accepted, by their credential: RFC 5666 §11 requires
+	// an appropriate flavor. Other calls are answered AUTH_TOOWEAK. If Allow is nil, all
+	// are.
 	Allow func(call *oncrpc.Call) bool
 
-	// Align is the alignment that clients are told to pad to in RDMA_MSGP, in
-	// octets; 0 and 1 for none.
+	// Align is the alignment in octets that clients pad to in RDMA_MSGP; 0 and 1 are
+	// none.
 	Align uint32
 }
 

@@ -28,8 +28,8 @@ import (
 	"github.com/weft-rdma/weft/verbs"
 )
 
-// DefaultStall is how long a connection may go without progress where the
-// configuration says nothing.
+// DefaultStall is how long a connection may make no progress, if [ServerConfig.Stall] is
+// 0, and for clients.
 const DefaultStall = 60 * time.Second
 
 // errClosed is why a connection ended that was closed in good order.

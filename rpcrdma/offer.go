@@ -15,24 +15,22 @@ import (
 	"github.com/weft-rdma/weft/verbs"
 )
 
-// ReadReplies says whether a responder may answer by Read list, and how it
-// protects itself from requesters that do not say when they are done (RFC 5666
-// §11). The zero value never answers so.
+// ReadReplies says whether a responder may reply by Read list, and how it protects itself
+// from requesters that send no RDMA_DONE (RFC 5666 §11). The zero value does not allow
+// it.
 type ReadReplies struct {
-	// Enabled answers by Read list when a reply fits neither inline nor what the
-	// call offers, if the binding has it for the procedure.
+	// Enabled replies by Read list when a reply fits neither inline nor into the chunks
+	// of the call, if the binding permits it for the procedure.
 	Enabled bool
 
-	// Timeout is how long a reply waits to be fetched and for its RDMA_DONE; 0
-	// means 10 s. After it the memory is withdrawn, and with Close the connection
-	// is closed besides. A requester that reads too late loses its connection in
-	// any case.
+	// Timeout is how long a reply waits for its RDMA_DONE; 0 is 10 s. Then its memory is
+	// invalidated, and with Close the connection is closed. A requester that reads after
+	// that loses its connection in any case.
 	Timeout time.Duration
 	Close   bool
 
-	// Replies and Octets limit what waits so at a time, of one connection: 0
-	// means 16, and 32 MiB. Further replies are held back until there is room;
-	// one is always allowed.
+	// Replies and Octets limit the replies of one connection that wait at a time; 0 is
+	// 16, and 32 MiB. Further replies are delayed. One is always allowed.
 	Replies, Octets int
 }
 

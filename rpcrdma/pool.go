@@ -22,8 +22,8 @@ const (
 	slack       = 4 << 10
 )
 
-// DefaultIdleMemory is how many octets of registered memory are kept for reuse
-// where the configuration says nothing.
+// DefaultIdleMemory is how many octets of registered memory are kept for reuse, if
+// [ServerConfig.IdleMemory] is 0.
 const DefaultIdleMemory = 64 << 20
 
 // A pool hands out registered memory. It gives local rights alone, so that no

@@ -27,9 +27,9 @@ import (
 	"github.com/weft-rdma/weft/rpcrdma/wire"
 )
 
-// DefaultCallMemory is how many octets the calls of one connection may have at a
-// time, to be fetched, and as many for their replies, where the configuration says
-// nothing. A call that has more is served alone.
+// DefaultCallMemory limits the octets of calls of one connection that are fetched at a
+// time, and those of its replies, if [ServerConfig.CallMemory] is 0. A larger call is
+// served alone.
 const DefaultCallMemory = 64 << 20
 
 // idleWorkers is how many goroutines of a connection wait for further calls.

@@ -245,14 +245,14 @@ func (q *sendQueue) completed(wc *verbs.WC) bool {
 	return true
 }
 
-// progress tells how many completions there were, and whether any is awaited.
+// progress reports how many completions there were, and whether any is awaited.
 func (q *sendQueue) progress() (number uint64, awaited bool) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	return q.completions, len(q.works) > len(q.free)
 }
 
-// moved tells how long ago the last completion was, or that nothing was awaited, and
+// moved reports how long ago the last completion was, or that nothing was awaited, and
 // whether any is.
 func (q *sendQueue) moved() (ago time.Duration, awaited bool) {
 	q.mu.Lock()

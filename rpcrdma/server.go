@@ -54,12 +54,12 @@ type serverConn struct {
 	stop  context.CancelCauseFunc
 	began time.Time
 	place *fairness.Place
-	live  atomic.Pointer[responder] // r, for those who have no lock
+	live  atomic.Pointer[responder] // r, for use without the lock
 }
 
-// NewServer makes a server on an RNIC. It has a protection domain of its own,
-// and memory there that no peer can reach by an STag, other than replies of
-// [ServerConfig.ReadReplies]. Close frees what it has.
+// NewServer makes a server on an RNIC. It has a protection domain of its own. No peer can
+// access its memory there by an STag, except for replies of [ServerConfig.ReadReplies].
+// Close frees what it has.
 func NewServer(rnic *verbs.RNIC, cfg ServerConfig) (*Server, error) {
 	if err := cfg.check(); err != nil {
 		return nil, err
@@ -80,11 +80,10 @@ func NewServer(rnic *verbs.RNIC, cfg ServerConfig) (*Server, error) {
 	return s, nil
 }
 
-// Serve takes connections from ln and serves their calls. It returns when the
-// context ends, with its error; after Shutdown or Close, with [ErrServerClosed];
-// or when ln is closed, with [cm.ErrClosed]. In any case ln is closed then;
-// connections stay until Shutdown, Close, or their ends. Several listeners may
-// be served at a time.
+// Serve accepts connections from ln and serves their calls. It returns the context's error
+// when the context ends, [ErrServerClosed] after Shutdown or Close, or [cm.ErrClosed]
+// when ln is closed. It closes ln. Connections remain until Shutdown, Close, or their own
+// ends. Several listeners may be served at a time.
 func (s *Server) Serve(ctx context.Context, ln *cm.Listener) error {
 	defer ln.Close()
 	s.mu.Lock()
@@ -120,8 +119,7 @@ func (s *Server) Serve(ctx context.Context, ln *cm.Listener) error {
 	}
 }
 
-// entering is how many connections may wait for those to be gone whose places they
-// take.
+// entering limits the connections that wait for the ones that they evict to be closed.
 const entering = 16
 
 // ServeConn serves the calls of one connection that is asked for, until it ends,

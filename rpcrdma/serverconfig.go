@@ -1,4 +1,4 @@
-// This file says how a server can be.
+// The configuration of a server.
 
 package rpcrdma
 
@@ -16,7 +16,7 @@ import (
 	"github.com/weft-rdma/weft/rpcrdma/wire"
 )
 
-// What a server has where its configuration says nothing.
+// Defaults of a [ServerConfig].
 const (
 	DefaultCredits     = 64
 	DefaultMessageSize = 4096
@@ -25,28 +25,28 @@ const (
 	DefaultIdle        = 6 * time.Minute
 )
 
-// A ServerConfig says what a Server serves, and within which bounds. Numbers
-// that are 0 stand for the defaults in parentheses.
+// A ServerConfig configures a [Server]. Handler is required. Zero values are the
+// defaults, which are in parentheses.
 type ServerConfig struct {
 	Handler  oncrpc.Handler   // executes the calls
-	Bindings payload.Bindings // what of which program may be reduced
+	Bindings payload.Bindings // which items of which program may be in chunks
 
-	// Rules bound the chunks of a call, and say what of RFC 5666 is taken: see
+	// Rules limits the chunks of a call, and says how much of RFC 5666 is accepted: see
 	// [wire.Rules]. Its NoChunks and ReadRead are not for servers.
 	Rules wire.Rules
 
-	// Credits are what every reply grants: calls that a connection may have in
-	// progress (64).
+	// Credits is the number of credits that every reply grants: the calls that a
+	// connection may have in progress (64).
 	Credits int
 
-	// SendSize and ReceiveSize are the octets of the longest messages that are
-	// sent and taken in one piece (4096 each; 1024 to 262144, in multiples of
-	// 1024). They are told to clients when they connect (RFC 8797), and what a
-	// client says of itself lowers them.
+	// SendSize and ReceiveSize are the inline thresholds: the octets of the longest
+	// RPC-over-RDMA message in one Send, in either direction (4096 each; 1024 to 262144,
+	// in multiples of 1024). The private data (RFC 8797) carries them to clients; the
+	// smaller value of the two sides counts.
 	SendSize, ReceiveSize int
 
-	// Reads are the RDMA Reads that a connection has outstanding (32). The client
-	// may serve fewer.
+	// Reads is the number of RDMA Reads that a connection may have outstanding (32). The
+	// client may allow fewer.
 	Reads int
 
 	// NoRemoteInvalidation keeps replies from invalidating STags of clients that
@@ -70,37 +70,40 @@ type ServerConfig struct {
 	// reuse ([DefaultIdleMemory]).
 	CallMemory, Memory, IdleMemory int
 
-	// Connections bounds them (256). They are divided by [origin.Share]: one more takes
-	// the place of one of the share with the most that do nothing, or if all work, with
-	// the most; first of one that has not called yet, then of the one idle for longest.
-	// It is rejected if its own share has the most and all of that work, which is:
-	// execute a call, or have sent or taken something within a second. A connection has
-	// memory for Credits and 8 receives, and for up to twice as many Sends, beside
-	// Memory: some 0.9 MiB with the defaults.
+	// Connections limits the connections (256). The places are divided by
+	// [origin.Share]. If all are taken, a new connection evicts one of the share with the
+	// most idle connections, or if none is idle, of the share with the most. In that
+	// share one that has made no call goes first, then the one idle for longest. If the
+	// new connection's own share has the most, and none of its connections is idle, the
+	// new one is rejected. A connection is idle unless a call of it is executed, or it has
+	// sent or received something within a second.
+	//
+	// In addition to Memory a connection has memory for Credits and 8 receives, and for
+	// up to twice as many Sends: some 0.9 MiB with the defaults.
 	Connections int
 
-	// Idle is how long a connection may go without a message before it is closed
-	// ([DefaultIdle]; negative: for ever). Stall is how long a client may take
-	// nothing of what it is sent, or answer no RDMA Read ([DefaultStall]); in all it
-	// has that, a second for each RDMA Read or Write, and one for 64 KiB.
+	// Idle is how long a connection without messages is kept ([DefaultIdle]; negative is
+	// forever). Stall is how long a client may receive nothing of what it is sent, or
+	// answer no RDMA Read ([DefaultStall]). The limit for all of a message is Stall, plus
+	// a second for each RDMA Read or Write, plus a second for each 64 KiB.
 	Idle, Stall time.Duration
 
-	// Allow, if not nil, says whether an address may connect.
+	// Allow, if not nil, decides whether an address may connect.
 	Allow func(remote net.Addr) bool
 
-	// ReverseCalls is how many calls a connection may have in progress to its
-	// client (RFC 8167), by [oncrpc.Request.Back]; 0: none, and Back is nil.
-	// ReverseTimeout ends them ([DefaultCallTimeout]).
+	// ReverseCalls is the number of calls that may be in progress to the client of a
+	// connection (RFC 8167), by [oncrpc.Request.Back]; with 0 Back is nil.
+	// ReverseTimeout limits each of them ([DefaultCallTimeout]).
 	ReverseCalls   int
 	ReverseTimeout time.Duration
 
-	// Configure and ReadReplies are what RFC 5666 has and RFC 8166 has not:
-	// CONF_RDMA, and replies that the client fetches. Rules.MSGP takes RDMA_MSGP.
+	// Configure and ReadReplies enable what RFC 8166 removed from RFC 5666: CONF_RDMA,
+	// and replies that the client fetches. Rules.MSGP accepts RDMA_MSGP.
 	Configure   *Configurator
 	ReadReplies ReadReplies
 
-	MPA    mpa.Config   // what is not the default of the connections below
-	Logger *slog.Logger // nil is silent
+	MPA    mpa.Config   // of the connections
+	Logger *slog.Logger // nil logs nothing
 }
 
 func (c *ServerConfig) check() error {

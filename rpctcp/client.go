@@ -1,4 +1,4 @@
-// This file is the client: calls that outlive the connections they go over.
+// The client: calls that outlive the connections they are sent over.
 
 package rpctcp
 
@@ -24,8 +24,8 @@ const (
 	DefaultDialTimeout = 30 * time.Second
 	DefaultBackoff     = 100 * time.Millisecond
 	DefaultMaxBackoff  = 30 * time.Second
-	// DefaultReply has room for a payload of four mebibytes, the most that Linux's
-	// NFS server can be told to agree on.
+	// DefaultReply has room for a payload of 4 MiB, the largest that Linux's NFS server
+	// can be configured for.
 	DefaultReply = 5 << 20
 )
 
@@ -37,47 +37,46 @@ type ClientConfig struct {
 	// Network is empty, or "unix".
 	Network, Address string
 
-	// Reserved has connections made from a port below 1024 where this process
-	// may use one, which Linux's NFS server asks for (RFC 1813 does not).
+	// Reserved connects from a port below 1024 if this process may use one. Linux's
+	// NFS server requires that, RFC 1813 does not.
 	Reserved bool
 
-	// KeepPort has each connection made from the port of the one before, first from
-	// LocalPort if that is not 0, where that can be had: servers tell a repeated
-	// call by its XID and where it comes from. For this connections end by a reset,
-	// which leaves their port free.
+	// KeepPort connects from the same port each time if it is free: LocalPort if that
+	// is not 0, then the port of the connection before. Servers recognize a repeated call
+	// by its XID and its source address and port. To free the port at once, connections
+	// are ended by a reset.
 	KeepPort  bool
 	LocalPort int
 
 	// Dial, if not nil, connects in place of the fields above.
 	Dial func(ctx context.Context) (net.Conn, error)
 
-	// DialTimeout bounds one attempt to connect, DefaultDialTimeout.
+	// DialTimeout limits one attempt to connect; 0 is [DefaultDialTimeout].
 	DialTimeout time.Duration
 
-	// Attempts is how many attempts to connect in a row may fail before the calls
-	// that wait fail with them; 0: any number, so that calls wait as long as their
-	// contexts let them. A connection that ends before any reply came counts as an
-	// attempt that failed.
+	// Attempts is the number of attempts to connect that may fail in a row before the
+	// waiting calls fail; with 0 they wait until their contexts end. A connection that
+	// is lost before its first reply counts as a failed attempt.
 	Attempts int
 
-	// Backoff is the pause after an attempt that failed, DefaultBackoff; it
-	// doubles from attempt to attempt up to MaxBackoff, DefaultMaxBackoff.
+	// Backoff is the pause after a failed attempt; 0 is [DefaultBackoff]. It doubles
+	// with each further one, up to MaxBackoff; 0 is [DefaultMaxBackoff].
 	Backoff, MaxBackoff time.Duration
 
-	// Resend is after how long without a reply a call is sent again over the same
-	// connection, and again; 0: never, as RFC 7530 §3.1.1 wants it of NFS version
-	// 4. After the loss of a connection calls are always sent again.
+	// Resend is the interval at which a call without a reply is sent again over the
+	// same connection; 0 is never, as RFC 7530 §3.1.1 requires for NFS version 4. After
+	// the loss of a connection calls are always sent again.
 	Resend time.Duration
 
-	// Calls bounds the calls under way, DefaultCalls. More wait.
+	// Calls limits the calls in progress; 0 is [DefaultCalls]. Further calls wait.
 	Calls int
 
-	// Record bounds one reply. Its octets are DefaultReply where it says nothing.
+	// Record limits one reply. Its zero value allows [DefaultReply] octets.
 	Record oncrpc.RecordLimits
 
-	// Idle is how long a connection without calls is kept; negative: for ever. The
-	// next call makes a new one. 0 is [DefaultClientIdle], and with Reverse for
-	// ever: the server may have calls to make (RFC 8167 §5.4).
+	// Idle is how long a connection without calls is kept; negative is forever. The
+	// next call makes a new one. 0 is [DefaultClientIdle], or forever with Reverse, as
+	// the server may make calls (RFC 8167 §5.4).
 	Idle time.Duration
 
 	// Stall is how long the rest of a reply may take once its first octet has arrived,
@@ -85,21 +84,20 @@ type ClientConfig struct {
 	// the client reconnects.
 	Stall time.Duration
 
-	// Reverse executes calls of the server's that come over the connection, at
-	// most 16 at a time. Nil answers that there is no such program.
+	// Reverse executes the server's calls that arrive over the connection, at most 16
+	// at a time. If it is nil they are answered PROG_UNAVAIL.
 	Reverse oncrpc.Handler
 
-	// Wrap, if not nil, is put around each connection.
+	// Wrap, if not nil, wraps each connection.
 	Wrap func(net.Conn) net.Conn
 
-	// Retrying, if not nil, is called when an attempt to connect has failed, or a
-	// connection was lost with calls in progress, and says why. Calls that wait are
-	// made again over the next connection, unless Attempts are used up. The client
-	// waits for Retrying to return.
+	// Retrying, if not nil, is called with the reason when an attempt to connect has
+	// failed, or a connection was lost with calls in progress. Waiting calls are sent
+	// again over the next connection, unless Attempts are used up. The client waits for
+	// Retrying to return.
 	Retrying func(error)
 
-	// Logger logs lost connections and reconnections, at level Info; nil is
-	// silent.
+	// Logger logs lost connections and reconnections, at level Info. Nil logs nothing.
 	Logger *slog.Logger
 }
 
@@ -108,10 +106,9 @@ const reverseCalls = 16
 
 // A Client calls the programs of one server over TCP. It is an [oncrpc.Caller].
 //
-// It connects when there is something to call. When the connection is lost it
-// connects again and sends every call under way once more, with the same XID, so
-// that a server which remembers its answers gives the same one; a server that
-// does not may execute a call twice.
+// It connects for the first call. When the connection is lost it reconnects and sends
+// every call in progress again, with the same XID. A server with a duplicate request
+// cache then repeats its reply; one without may execute the call twice.
 type Client struct {
 	cfg     ClientConfig
 	setting setting
@@ -131,7 +128,7 @@ type Client struct {
 	xids     map[uint32]struct{} // in use
 }
 
-// ErrClientClosed is what calls get that Close ends, or comes before.
+// ErrClientClosed is the error of calls that Close ends, and of calls made after it.
 var ErrClientClosed = errors.New("rpctcp: the client is closed")
 
 // NewClient returns a client. It does not connect yet.
@@ -176,20 +173,20 @@ func NewClient(cfg ClientConfig) (*Client, error) {
 	return c, nil
 }
 
-// Connect makes the connection now, by one attempt, if there is none. It is for
-// those who want to know at once whether there is a server.
+// Connect makes the connection now, in one attempt, if there is none. So a program can
+// find out at once whether the server can be reached.
 func (c *Client) Connect(ctx context.Context) error {
 	_, err := c.connected(ctx, 1)
 	return err
 }
 
-// Call makes a call and waits for the reply, through any number of connections.
-// Beside the errors of [oncrpc.Caller] there are [ErrClientClosed], a reply that
-// cannot be read, memory of the call that cannot be read or written, and why there is no connection, if ClientConfig.Attempts allows
-// for that.
+// Call makes a call and waits for the reply, over as many connections as it takes. Besides
+// the errors of [oncrpc.Caller] it returns [ErrClientClosed], a *[oncrpc.DecodeError] for a
+// reply that cannot be read, an error if memory of the call cannot be read or written, and,
+// with ClientConfig.Attempts, the reason why there is no connection.
 //
-// When the context ends while the network has memory of the call, it may take a
-// second until Call returns, and the connection.
+// If the context ends while memory of the call is being sent or received, Call may take
+// up to a second to return, and may close the connection.
 func (c *Client) Call(ctx context.Context, call *oncrpc.ClientCall) (*oncrpc.ClientReply, error) {
 	select {
 	case c.slots <- struct{}{}:
@@ -280,8 +277,8 @@ func (c *Client) succeeded() {
 	c.failures = 0
 }
 
-// Close ends all calls with ErrClientClosed and the connection, and waits until
-// the handlers of the server's calls have returned.
+// Close ends all calls with ErrClientClosed, closes the connection, and waits until the
+// handlers of the server's calls have returned.
 func (c *Client) Close() error {
 	c.mu.Lock()
 	c.closed = true

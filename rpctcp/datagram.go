@@ -18,25 +18,23 @@ import (
 )
 
 const (
-	// maxCallDatagram is the longest call that is taken, in octets: more than the
-	// programs that use datagrams need, which began with 400 (RFC 1831 had no
-	// limit; 8800 is what Sun's library took).
+	// maxCallDatagram is the longest call that is accepted, in octets: more than programs
+	// that use datagrams need. (RFC 1831 has no limit; 8800 is that of Sun's library.)
 	maxCallDatagram = 8800
-	// maxAnswer is how many times as long as its call a reply may be: who writes another's
-	// address into a datagram gains little by having it answered.
+	// maxAnswer limits a reply, as a multiple of its call, so that a datagram with a
+	// forged source address amplifies an attack only a little.
 	maxAnswer = 3
-	// datagramCalls is how many calls are executed at a time. More wait in the
-	// socket.
+	// datagramCalls limits the calls that are executed at a time. Further calls wait in
+	// the socket.
 	datagramCalls = 16
-	// maxFailed is how many times in a row it may be impossible to read.
+	// maxFailed limits the reads that may fail in a row.
 	maxFailed = 100
 )
 
-// ServePacket serves calls that arrive as datagrams, UDP mostly, until the
-// context or the server ends, and closes pc. It is for programs with short
-// messages and no use for a session: a call of more than 8800 octets gets no
-// answer, nor does one whose reply would be more than three times as long. Clients
-// get those over TCP. The error is never nil.
+// ServePacket serves calls that arrive as datagrams, usually UDP, until the context or the
+// server ends, and closes pc. It is for programs with short messages: a call of more than
+// 8800 octets gets no reply, nor does one whose reply would be more than three times as
+// long as the call. Clients make those calls over TCP. The error is never nil.
 func (s *Server) ServePacket(ctx context.Context, pc net.PacketConn) error {
 	defer pc.Close()
 	leave, err := s.register(func() { pc.Close() })

@@ -1,4 +1,4 @@
-// This file is the server: who is let in, how many, and how it ends.
+// The server: which connections are admitted, how many, and how it ends.
 
 package rpctcp
 
@@ -16,7 +16,7 @@ import (
 	"github.com/weft-rdma/weft/origin"
 )
 
-// What a server does where its ServerConfig says nothing.
+// Defaults of a [ServerConfig].
 const (
 	DefaultConnections = 1024
 	DefaultCalls       = 128
@@ -25,71 +25,73 @@ const (
 	DefaultStall       = 60 * time.Second // for a message
 )
 
-// A ServerConfig says what a [Server] is to do. Zero values are the defaults.
+// A ServerConfig configures a [Server]. Zero values are the defaults.
 type ServerConfig struct {
-	// Handler executes the calls. It is needed.
+	// Handler executes the calls. It is required.
 	Handler oncrpc.Handler
 
-	// Allow, if not nil, says whether a peer may send a datagram, and without Admit
-	// whether it may connect. Who may not is let go without a word, before anything
-	// is read.
+	// Allow, if not nil, decides whether a peer may send a datagram and, without Admit,
+	// whether it may connect. A refused connection is closed before anything is read from
+	// it; a refused datagram is dropped.
 	Allow func(remote net.Addr) bool
 
-	// Admit, if not nil, decides in place of Allow which connections are taken, and says
-	// where their calls come from. Without it origin.Of does.
-	// It is asked for one connection after the other, and so must not wait for a peer.
+	// Admit, if not nil, decides in place of Allow which connections are accepted, and
+	// returns where their calls come from; without it origin.Of does. It is called for
+	// one connection at a time, and so must not wait for a peer.
 	Admit origin.Admit
 
-	// Connections bounds the connections at a time, DefaultConnections: so many
-	// descriptors are open, and one more while a connection takes the place of
-	// another. They are divided by [origin.Share]: one more takes the place of one of
-	// the share with the most that do nothing, or if all work, with the most; first
-	// of one that has not called yet, then of the one idle for longest. It is closed
-	// itself if its own share has the most and all of that work, which is: execute a
-	// call, or have sent or taken something within a second.
+	// Connections limits the connections; 0 is [DefaultConnections]. So many descriptors
+	// are open, and one more while a connection replaces another.
+	//
+	// The places are divided by [origin.Share]. If all are taken, a new connection evicts
+	// one of the share with the most idle connections, or if none is idle, of the share
+	// with the most. In that share one that has made no call goes first, then the one
+	// idle for longest. If the new connection's own share has the most, and none of its
+	// connections is idle, the new one is closed. A connection is idle unless a call of
+	// it is executed, or it has sent or received something within a second.
 	Connections int
 
-	// Calls bounds the calls of one connection that are executed at a time,
-	// DefaultCalls. Its peer is not listened to while it has as many. That goes for
-	// replies of the peer, too: handlers that wait for Request.Back should not be
-	// as many.
+	// Calls limits the calls of one connection that are executed at a time; 0 is
+	// [DefaultCalls]. While it has as many nothing is read from the connection, not even
+	// replies to calls in the reverse direction. So fewer handlers than that should
+	// wait for Request.Back at a time.
 	Calls int
 
-	// Memory bounds the octets of all calls and replies, DefaultMemory: one half is
-	// for calls, those still arriving included, and one for what handlers ask for by
-	// Request.Alloc. Each is a hard limit: a call is not read, and Request.Alloc does
-	// not return, before there is memory. (A message longer than a half is taken
-	// alone. A handler that asks a second time waits a second at most.) Beside it each
-	// connection has some 20 KiB.
+	// Memory limits the octets of all calls and replies; 0 is [DefaultMemory]. One half is
+	// for calls, also while they arrive, the other for what handlers get from
+	// Request.Alloc. Each is a hard limit: a call is not read, and Request.Alloc does not
+	// return, until there is memory. (A message longer than a half is accepted when it is
+	// alone. A handler that asks a second time waits for a second at most.) In addition
+	// each connection has some 20 KiB.
 	//
-	// No connection has more than a quarter of a half, unless by one message. Shares
-	// get memory in the order of how little they have, and a share by itself up to
-	// three quarters of a half, so that another one need not wait for it. Who lets
-	// memory lie for 250 ms while others wait for it, as it does not send the rest of
-	// a call or does not take a reply, is cut off.
+	// A connection gets at most a quarter of a half, except for a single longer message.
+	// The share that has least gets memory first. A share that is alone gets at most
+	// three quarters of a half, so that another need not wait for it. If others wait for
+	// memory, a connection is closed whose peer for 250 ms does not send the rest of a
+	// call, or receives nothing of a reply.
 	Memory int
 
-	// Record bounds one call. The default is that of package oncrpc.
+	// Record limits one call. The default is that of package oncrpc.
 	Record oncrpc.RecordLimits
 
-	// Idle is how long a connection without calls is kept, DefaultIdle; negative:
-	// for ever.
+	// Idle is how long a connection without calls is kept; 0 is [DefaultIdle], negative
+	// is forever.
 	Idle time.Duration
 
-	// Stall is how long a call may take to arrive once it has begun to, and a reply
-	// to be taken, DefaultStall. A peer that needs longer is cut off.
+	// Stall is how long the rest of a call may take once its first octet has arrived, and
+	// how long the peer may take to receive a reply; 0 is [DefaultStall]. After that the
+	// connection is closed.
 	Stall time.Duration
 
-	// Wrap, if not nil, is put around each connection.
+	// Wrap, if not nil, wraps each connection.
 	Wrap func(net.Conn) net.Conn
 
-	// Logger logs connections that ended with an error, at level Info, and more
-	// at level Debug; nil is silent.
+	// Logger logs refused connections at level Warn, connections that ended with an error
+	// at Info, and calls without an answer at Debug. Nil logs nothing.
 	Logger *slog.Logger
 }
 
-// A Server serves calls over TCP, and over UDP. Its methods may be called by
-// many goroutines.
+// A Server serves calls over TCP and UDP. Its methods may be called by any goroutine.
 type Server struct {
 	cfg      ServerConfig
 	setting  setting
@@ -143,10 +145,9 @@ func or[T int | time.Duration](v, instead T) T {
 // ErrServerClosed is what Serve returns after Shutdown or Close.
 var ErrServerClosed = errors.New("rpctcp: the server is closed")
 
-// Serve accepts connections of ln and serves them until the context or the
-// server ends, and closes ln. It returns when the last of the connections has
-// ended, which they do at once with the context, and in good order by
-// [Server.Shutdown]. The error is never nil.
+// Serve accepts connections of ln and serves them until the context or the server ends,
+// and closes ln. It returns when the last of the connections has ended: at once when the
+// context ends, gracefully with [Server.Shutdown]. The error is never nil.
 func (s *Server) Serve(ctx context.Context, ln net.Listener) error {
 	defer ln.Close()
 	leave, err := s.register(func() { ln.Close() })
@@ -185,8 +186,8 @@ func (s *Server) Serve(ctx context.Context, ln net.Listener) error {
 	}
 }
 
-// firstWait and lastWait are how long Serve waits when it cannot accept, at
-// first and at most.
+// firstWait and lastWait are the first and the longest backoff of Serve when it cannot
+// accept.
 const (
 	firstWait = 5 * time.Millisecond
 	lastWait  = time.Second
@@ -230,8 +231,8 @@ func (s *Server) logEnd(ctx context.Context, l *link, err error) {
 	}
 }
 
-// ServeConn serves one connection until it ends, and closes it. It returns nil
-// when it ended in good order: by the peer between two calls, or by Shutdown.
+// ServeConn serves one connection until it ends, and closes it. It returns nil if the peer
+// closed it between two calls, or Shutdown did.
 func (s *Server) ServeConn(ctx context.Context, nc net.Conn) error {
 	l, err := s.newLink(ctx, nc)
 	if err != nil {
@@ -314,11 +315,11 @@ func (s *Server) removeLink(l *link) {
 	s.running.Done()
 }
 
-// Shutdown ends the server in good order: no connection is accepted and no call
-// taken any more, those that are being executed are answered, and the
-// connections closed. When the context ends first the rest is cut off, and its
-// error returned. All that the server had is free when Shutdown returns, but
-// what handlers that ignore their context keep.
+// Shutdown ends the server gracefully. It accepts no more connections or calls, waits for
+// the replies to calls in progress to be sent, and closes the connections. If the context
+// ends first, Shutdown closes the others at once and returns the context's error. When it
+// returns, all memory of the server is free, except what handlers keep that ignore their
+// context.
 func (s *Server) Shutdown(ctx context.Context) error {
 	s.endAll((*link).drain)
 	done := make(chan struct{})

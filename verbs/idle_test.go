@@ -88,7 +88,7 @@ func used() (m runtime.MemStats) {
 	return m
 }
 
-// BenchmarkIdleQP tells how much memory a connected queue pair uses that does
+// BenchmarkIdleQP reports how much memory a connected queue pair uses that does
 // nothing, its share of CQs and memory regions aside. Time means nothing in it.
 func BenchmarkIdleQP(b *testing.B) {
 	for _, r := range rests {

@@ -33,7 +33,7 @@ const (
 	rpcReply = 1
 )
 
-// Direction tells whether a message that was parsed is a call or a reply, by
+// Direction reports whether a message that was parsed is a call or a reply, by
 // its contents and not by its XID (RFC 8167 §5). Payload is what Parse
 // returned. An RDMA_NOMSG is told by its lists: a Read chunk at position zero
 // holds a call, and with Rules.ReadRead possibly a reply, which is known once

@@ -20,7 +20,7 @@ type Operation struct {
 	op     verbs.Op
 }
 
-// Extension tells whether the operation is one of RFC 7306's.
+// Extension reports whether the operation is one of RFC 7306's.
 func (o Operation) Extension() bool { return o.Opcode >= wire.Immediate }
 
 // large is more than any one FPDU carries.

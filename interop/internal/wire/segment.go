@@ -38,7 +38,7 @@ func (o Opcode) String() string {
 	return fmt.Sprintf("opcode %#x", byte(o))
 }
 
-// tagged tells whether the opcode uses the tagged buffer model.
+// tagged reports whether the opcode uses the tagged buffer model.
 func (o Opcode) tagged() bool { return o == Write || o == ReadResponse }
 
 // queue is the DDP queue that an untagged opcode uses.

@@ -63,7 +63,7 @@ func (s *sequences) check() {
 	}
 }
 
-// broken tells whether the connection ended by an error, after which messages
+// broken reports whether the connection ended by an error, after which messages
 // may be left unfinished.
 func (s *sequences) broken() bool {
 	return s.sides[0].ended || s.sides[1].ended || s.c.Flows[0].Reset || s.c.Flows[1].Reset

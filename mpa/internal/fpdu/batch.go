@@ -171,7 +171,7 @@ func (b *Batch) take(n int) []byte {
 	return b.arena[at:]
 }
 
-// Wrote tells that the next n octets have been written.
+// Wrote records that the next n octets have been written.
 func (b *Batch) Wrote(n int) {
 	b.sent += n
 	if b.sent == b.octets {

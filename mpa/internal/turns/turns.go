@@ -374,5 +374,5 @@ func (t *Turns) await(fd uintptr) bool {
 // Interrupt ends the Lead under way, or the next one if there is none.
 func (t *Turns) Interrupt() { t.deadline.interruptLeader() }
 
-// Leave tells that a visitor is about to sleep, or to do something else.
+// Leave reports that a visitor is about to sleep, or to do something else.
 func (t *Turns) Leave() { t.apply(Quit) }
