@@ -5,6 +5,7 @@ package verbs
 
 import (
 	"context"
+	"time"
 
 	"github.com/weft-rdma/weft/ddp"
 	"github.com/weft-rdma/weft/memory"
@@ -40,6 +41,12 @@ type QPModify struct {
 	// programs for other kinds of RDMA devices set it when they know their peer.
 	Inbound *memory.Access
 
+	// MaxPause is how long a message waits for a receive with QPConfig.PauseOnEmptyRQ
+	// until the stream ends as without it, with 1/2/02; below 0, as it is at first, is for
+	// ever. It is for queue pairs with PauseOnEmptyRQ, and holds for a message that waits
+	// already.
+	MaxPause *time.Duration
+
 	proven bool // Idle to RTS, with an LLP that was established a moment ago, by start-up
 }
 
@@ -50,7 +57,7 @@ func (m *QPModify) streaming() bool {
 
 // attributes reports that m changes some.
 func (m *QPModify) attributes() bool {
-	return m.SendDepth != nil || m.RecvDepth != nil || m.IRD != nil || m.ORD != nil || m.RQLimit != nil || m.ArmRQLimit || m.Inbound != nil
+	return m.SendDepth != nil || m.RecvDepth != nil || m.IRD != nil || m.ORD != nil || m.RQLimit != nil || m.ArmRQLimit || m.Inbound != nil || m.MaxPause != nil
 }
 
 // QPModified is what a queue pair has after Modify; RecvDepth is 0 with an S-RQ.
@@ -63,7 +70,7 @@ type QPModified struct {
 // and changes attributes on the way (Modify QP, Verbs §9.2.5.3):
 //
 //	from   to         attributes
-//	Idle   Idle       SendDepth, RecvDepth, IRD, ORD, RQLimit, ArmRQLimit, Inbound
+//	Idle   Idle       SendDepth, RecvDepth, IRD, ORD, RQLimit, ArmRQLimit, Inbound, MaxPause
 //	Idle   RTS        the same, LLP, Terms, StreamMessage
 //	Idle   Error      none; what is posted is flushed
 //	RTS    RTS        as Idle to Idle
@@ -163,6 +170,9 @@ func (q *QP) checkAttributes(verb string, m *QPModify) error {
 	}
 	if m.RecvDepth != nil && q.cfg.SRQ != nil {
 		return fail(verb, ErrModifier, "RecvDepth is not for a queue pair with an S-RQ")
+	}
+	if m.MaxPause != nil && !q.cfg.PauseOnEmptyRQ {
+		return fail(verb, ErrModifier, "MaxPause is for a queue pair with PauseOnEmptyRQ")
 	}
 	if m.Inbound != nil && *m.Inbound&^inboundRights != 0 {
 		return fail(verb, ErrModifier, "Inbound is %v, of remote rights alone", *m.Inbound)
@@ -310,6 +320,10 @@ func (q *QP) change(verb string, m *QPModify) error {
 	}
 	q.cfg.SendCQ.expect(send)
 	q.cfg.RecvCQ.expect(recv)
+	if m.MaxPause != nil {
+		q.rq.maxPause.Store(int64(*m.MaxPause))
+		q.rq.wake()
+	}
 	if m.Inbound != nil {
 		q.inbound.set(*m.Inbound, q.cfg.ReadSinkLocalWrite)
 	}

@@ -57,6 +57,7 @@ type QPConfig struct {
 	// PauseOnEmptyRQ stops receiving when a message finds no receive posted,
 	// until one is posted, instead of ending the stream (Verbs §13.2). It
 	// holds up everything else the peer sends, answers to Reads included.
+	// QPModify.MaxPause limits it.
 	PauseOnEmptyRQ bool
 
 	// Refill, if not nil, is asked for receives when a message finds none posted. It

@@ -3,6 +3,7 @@ package verbs
 import (
 	"sync"
 	"sync/atomic"
+	"time"
 )
 
 // This file is a queue pair's receive queue: one of its own, or its end of a
@@ -53,7 +54,8 @@ type recvQueue struct {
 
 	end *streamEnd // for completions in error; changes under post while nothing completes
 
-	posted chan struct{} // capacity 1: there may be a receive for a receiver that pauses
+	posted   chan struct{} // capacity 1: there may be a receive for a receiver that pauses
+	maxPause atomic.Int64  // how long it does, in nanoseconds; below 0 is for ever
 
 	srq *SRQ // if not nil: in place of the ring
 	sharedEnd
@@ -68,6 +70,7 @@ func (r *recvRing) at(n uint64) *recvWQE { return &r.wqes[n&uint64(len(r.wqes)-1
 
 func (r *recvQueue) init(q *QP) {
 	r.q, r.srq, r.posted = q, q.cfg.SRQ, make(chan struct{}, 1)
+	r.maxPause.Store(-1)
 	if r.srq != nil {
 		r.limit, r.armed = q.cfg.RQLimit, q.cfg.RQLimit > 0 // Verbs §6.3.8
 		return
@@ -142,6 +145,25 @@ func (r *recvQueue) ready() (ok, failed bool) {
 		return r.claim()
 	}
 	return r.head.Load() != r.tail.Load(), false
+}
+
+// await waits until there may be a receive for the message that has waited since then.
+// false is that there will be none: the stream has ended, or the message has waited for
+// as long as it may.
+func (r *recvQueue) await(c *connection, since time.Time) bool {
+	var late <-chan time.Time
+	if most := r.maxPause.Load(); most >= 0 {
+		timer := time.NewTimer(time.Until(since.Add(time.Duration(most))))
+		defer timer.Stop()
+		late = timer.C
+	}
+	select {
+	case <-r.posted:
+		return !c.hasEnded() // both may have happened
+	case <-late:
+	case <-c.ended:
+	}
+	return false
 }
 
 // front is the receive of the message in progress or, without a shared queue,

@@ -3,6 +3,7 @@ package verbs
 import (
 	"encoding/binary"
 	"errors"
+	"time"
 
 	"github.com/weft-rdma/weft/ddp"
 	"github.com/weft-rdma/weft/internal/pages"
@@ -254,6 +255,7 @@ func (u ulp) failed(ticket uint64, err error, status Status) {
 // Receive readies the next receive.
 func (u ulp) Receive() (size uint64, ok bool) {
 	r := &u.rq
+	var since time.Time // of the pause
 	for {
 		if ok, failed := r.ready(); failed {
 			u.releaseInbound() // what ends the stream may have to wait for memory
@@ -268,11 +270,10 @@ func (u ulp) Receive() (size uint64, ok bool) {
 		}
 		u.releaseInbound()
 		c.stream.Kick() // what the messages before this one asked for
-		select {
-		case <-r.posted:
-		case <-c.ended:
+		if since.IsZero() {
+			since = time.Now()
 		}
-		if c.hasEnded() { // both may have happened
+		if !r.await(c, since) {
 			r.stopWaiting()
 			return 0, false
 		}
