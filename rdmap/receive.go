@@ -266,6 +266,7 @@ func (in *inbound) DeliverTagged(_ *ddp.Tagged, n int) error {
 	in.s.Stats.MessagesIn.Add(1)
 	in.prove()
 	if in.op == OpWrite {
+		in.s.arrived(false)
 		in.s.Stats.Writes.Add(1)
 		in.s.Stats.WriteOctets.Add(in.got)
 		if n == 0 {
@@ -292,6 +293,9 @@ func (in *inbound) respond(value uint64) error {
 // DeliverUntagged deals with a whole message.
 func (in *inbound) DeliverUntagged(h *ddp.Untagged, length uint32) error {
 	in.s.Stats.MessagesIn.Add(1)
+	if h.QN == QueueSend {
+		in.s.arrived(false)
+	}
 	return handlings[in.op].deliver(in, length)
 }
 
@@ -307,6 +311,7 @@ func (in *inbound) deliverRequest(length uint32) error {
 		return err
 	}
 	in.s.requests.push(r)
+	in.s.arrived(true)
 	in.kick = true
 	in.prove()
 	return nil

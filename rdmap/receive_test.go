@@ -327,3 +327,30 @@ func TestNothingIsSentFromWithinARead(t *testing.T) {
 	want(t, "sent", r.sent(), "Send 0#1+0 1.")
 	want(t, "told", r.ulp.told(), "delivered Send 60000", "sent 1")
 }
+
+// What the peer has sent is confirmed by the answer to a Read or an atomic behind it.
+func TestWhatThePeerSendsIsUnconfirmedUntilAnAnswer(t *testing.T) {
+	r := newRig(t)
+	wantIs := func(want bool, what string) {
+		t.Helper()
+		if got := r.Unconfirmed(); got != want {
+			t.Errorf("%s: unconfirmed is %v", what, got)
+		}
+	}
+	r.receive(8, 8)
+	r.region(0x11, 0, 8, 0)
+	r.region(0x44, 16, 8, 5)
+	wantIs(false, "at first")
+	r.take(tagged(OpWrite, 0x11, 0, true, []byte("data")))
+	wantIs(true, "a Write")
+	r.take(asks(1, 0))
+	wantIs(false, "the answer to a Read")
+	r.take(whole(OpSend, 1, []byte("x")))
+	wantIs(true, "a Send")
+	r.take(adds(2, 1))
+	wantIs(false, "the answer to an atomic")
+	r.take(whole(OpImmediate, 2, []byte("12345678")))
+	wantIs(true, "Immediate Data")
+	r.take(asks(3, 0), tagged(OpWrite, 0x11, 0, true, nil))
+	wantIs(true, "a Write behind a Read")
+}

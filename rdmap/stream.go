@@ -70,8 +70,9 @@ type Stream struct {
 	// term is the Terminate message to be sent; the first one stays.
 	term atomic.Pointer[outgoingTerminate]
 
-	heard  atomic.Bool // a segment of the peer has arrived
-	nudges atomic.Bool // Nudge was called
+	heard       atomic.Bool // a segment of the peer has arrived
+	unconfirmed atomic.Bool // the last message of the peer's gets no answer
+	nudges      atomic.Bool // Nudge was called
 
 	closing    atomic.Bool // Close was called
 	abandoned  atomic.Bool // Abandon was called
@@ -119,6 +120,19 @@ func (s *Stream) Ready() <-chan struct{} { return s.ready }
 
 // Heard reports that a segment of the peer has arrived, whatever it was.
 func (s *Stream) Heard() bool { return s.heard.Load() }
+
+// Unconfirmed reports that the peer cannot know yet that all its messages have arrived:
+// behind its last Send, RDMA Write or Immediate Data no Read or atomic has come, or one
+// has whose answer has not been begun. The answer says that all before it is in place
+// (RFC 5040 §5.5 rule 17).
+func (s *Stream) Unconfirmed() bool { return s.unconfirmed.Load() || !s.Idle() }
+
+// arrived notes a message of the peer's, before it is delivered.
+func (s *Stream) arrived(request bool) {
+	if s.unconfirmed.Load() == request { // a store costs more
+		s.unconfirmed.Store(!request)
+	}
+}
 
 // Nudge sends an empty RDMA Write behind the message that is being sent. It belongs to
 // no operation, and its only effect at the peer is that something has arrived (RFC

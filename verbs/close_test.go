@@ -439,3 +439,25 @@ func TestDestroyEndsTheStream(t *testing.T) {
 		}
 	})
 }
+
+func TestAPeerIsOwedTheAnswerThatConfirmsWhatItSent(t *testing.T) {
+	bubble(t, reads, reads, func(t *testing.T, s *table) {
+		unconfirmed := func(want bool, when string) {
+			t.Helper()
+			settle()
+			if got := s.b.qp.Unconfirmed(); got != want {
+				t.Errorf("%s: unconfirmed is %v", when, got)
+			}
+		}
+		s.b.receives(10, 2, 8)
+		unconfirmed(false, "at first")
+		s.a.post(s.a.send(1, 0, 8))
+		unconfirmed(true, "after a Send")
+		s.a.post(s.a.read(2, s.b, 0, 8))
+		unconfirmed(false, "after a Read")
+		s.a.post(s.a.write(3, s.b, 0, 8))
+		unconfirmed(true, "after a Write")
+		check(t, s.b.qp.Close(t.Context()))
+		unconfirmed(false, "without a stream")
+	})
+}

@@ -54,6 +54,16 @@ func (q *QP) Close(ctx context.Context) error {
 	return err
 }
 
+// Unconfirmed reports that the peer has sent something and cannot know yet that it has
+// arrived: a Send, an RDMA Write or Immediate Data, behind which no Read or atomic has
+// come and is being answered. A peer that puts a Read behind what it wants confirmed, as
+// programs for reliable connections expect, is owed that answer before Close. It is
+// false without a stream.
+func (q *QP) Unconfirmed() bool {
+	c := q.conn.Load()
+	return c != nil && c.stream.Unconfirmed()
+}
+
 // wait waits until quiet is closed. If the stream is over before that it says so,
 // and why; it is over when the context has ended, and when it gets late it has to
 // come to an end.
