@@ -257,6 +257,7 @@ func accept(a *C.struct_rdma_ucm_accept) syscall.Errno {
 		return syscall.EINVAL
 	}
 	ctx := id.begin(q)
+	q.retriesOfPeer(uint8(a.conn_param.rnr_retry_count) & retriesForEver)
 	p := cm.Params{PrivateData: data(&a.conn_param), MPA: config(a.conn_param.responder_resources, a.conn_param.initiator_depth)}
 	if id.extended {
 		q.extend()
@@ -340,6 +341,7 @@ func connect(a *C.struct_rdma_ucm_connect) syscall.Errno {
 		return syscall.EINVAL
 	}
 	ctx := id.begin(q)
+	q.retriesOfPeer(uint8(a.conn_param.rnr_retry_count) & retriesForEver)
 	p := cm.Params{
 		PrivateData: marked(data(&a.conn_param)), MPA: config(a.conn_param.responder_resources, a.conn_param.initiator_depth),
 		Nudge: cm.DefaultNudge, Socket: options.socket,

@@ -35,7 +35,11 @@ func modifyQP(a *C.struct_weft_modify) syscall.Errno {
 	a.state = C.uint32_t(q.state)
 	q.mu.Unlock()
 	if mask&C.IBV_QP_ACCESS_FLAGS != 0 {
-		q.enable(uint32(want.qp_access_flags))
+		inbound := remoteAccess(uint32(want.qp_access_flags))
+		q.modify(verbs.QPModify{Inbound: &inbound})
+	}
+	if mask&C.IBV_QP_MIN_RNR_TIMER != 0 {
+		q.limitPause()
 	}
 	if rcPersona {
 		q.bring()
@@ -72,16 +76,15 @@ func (q *queuePair) note(want *C.struct_ibv_qp_attr, mask uint32) {
 	}
 }
 
-// enable lets the peer do what the flags name and nothing else. A stream that is ending
-// needs it no more.
-func (q *queuePair) enable(flags uint32) {
-	inbound := remoteAccess(flags)
+// modify changes attributes in the state that the queue pair is in. A stream that is
+// ending needs them no more.
+func (q *queuePair) modify(m verbs.QPModify) {
 	for {
 		state := q.qp.State()
 		if state != verbs.Idle && state != verbs.RTS {
 			return
 		}
-		if _, err := q.qp.Modify(state, verbs.QPModify{Inbound: &inbound}); !errors.Is(err, verbs.ErrState) {
+		if _, err := q.qp.Modify(state, m); !errors.Is(err, verbs.ErrState) {
 			return
 		}
 	}
@@ -148,6 +151,7 @@ func (q *queuePair) reset() syscall.Errno {
 	q.mu.Lock()
 	down := q.down
 	q.mu.Unlock()
+	q.linger()
 	if s := q.qp.State(); s != verbs.Idle {
 		q.qp.Abort()
 		_, _ = q.qp.WaitState(gocontext.Background(), verbs.Error) // it comes at once
@@ -168,7 +172,7 @@ func (q *queuePair) reset() syscall.Errno {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	q.state, q.conn, q.closing, q.down = C.IBV_QPS_RESET, nil, nil, nil
-	q.attributes = C.struct_ibv_qp_attr{}
+	q.attributes, q.peerRetries = C.struct_ibv_qp_attr{}, retriesForEver
 	return 0
 }
 

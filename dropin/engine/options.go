@@ -63,9 +63,10 @@ func wrap(nc net.Conn) net.Conn {
 	return capture.Conn(nc, options.pcap)
 }
 
-// finish is for the end of the process: the recording is completed, and the user told
-// what was done.
+// finish is for the end of the process: peers are told what has arrived, the recording is
+// completed, and the user told what was done.
 func finish() {
+	confirmAll()
 	if options.pcap != nil {
 		if err := options.pcap.Close(); err != nil {
 			fmt.Fprintf(os.Stderr, "weft: recording: %v\n", err)

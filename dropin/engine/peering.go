@@ -45,6 +45,7 @@ type greeting struct {
 	from, to         uint32
 	sendPSN, recvPSN uint32
 	knowsSend        bool
+	retries          uint8 // of a message that finds no receive
 }
 
 const greetingLength = 24
@@ -53,9 +54,9 @@ var greetingMagic = [4]byte{'w', 'e', 'f', 't'}
 
 func (g *greeting) append(b []byte) []byte {
 	b = append(b, greetingMagic[:]...)
-	flags := uint32(0)
+	flags := uint32(retriesForEver-g.retries) << 8
 	if g.knowsSend {
-		flags = 1
+		flags |= 1
 	}
 	for _, v := range [...]uint32{flags, g.from, g.to, g.sendPSN, g.recvPSN} {
 		b = binary.BigEndian.AppendUint32(b, v)
@@ -68,7 +69,7 @@ func (g *greeting) parse(b []byte) bool {
 		return false
 	}
 	at := func(i int) uint32 { return binary.BigEndian.Uint32(b[4*i:]) }
-	*g = greeting{knowsSend: at(1)&1 != 0, from: at(2), to: at(3), sendPSN: at(4), recvPSN: at(5)}
+	*g = greeting{knowsSend: at(1)&1 != 0, retries: retriesForEver - uint8(at(1)>>8)%8, from: at(2), to: at(3), sendPSN: at(4), recvPSN: at(5)}
 	return true
 }
 
@@ -147,8 +148,8 @@ func (q *queuePair) unpair() {
 }
 
 const (
-	// hesitation is how long who dials waits to learn its own first PSN. A queue pair
-	// that only receives stays in RTR.
+	// hesitation is how long an end waits to learn its own first PSN and how often it
+	// sends messages again. A queue pair that only receives stays in RTR.
 	hesitation = 20 * time.Millisecond
 	// callFor is how long a peer is called that is not there.
 	callFor = 20 * time.Second
@@ -198,7 +199,7 @@ func sleep(ctx gocontext.Context, d time.Duration) {
 func (q *queuePair) callOnce(ctx gocontext.Context) (*cm.Conn, error) {
 	q.mu.Lock()
 	p := &q.peering
-	g := greeting{from: q.number, to: p.dest, sendPSN: p.sendPSN, recvPSN: p.recvPSN, knowsSend: p.ready}
+	g := q.greeting()
 	d := net.Dialer{Timeout: connectTimeout, LocalAddr: net.TCPAddrFromAddrPort(netip.AddrPortFrom(p.local, 0))}
 	to := netip.AddrPortFrom(p.peer, uint16(p.dest>>8))
 	cfg := q.reads()
@@ -209,10 +210,23 @@ func (q *queuePair) callOnce(ctx gocontext.Context) (*cm.Conn, error) {
 		return nil, err
 	}
 	conn, err := cm.Connect(ctx, q.qp, wrap(nc), cm.Params{PrivateData: g.append(nil), MPA: cfg, Socket: options.socket})
+	if err == nil && g.parse(conn.PrivateData()) {
+		q.retriesOfPeer(g.retries)
+	}
 	if errors.As(err, new(*cm.RejectedError)) {
 		_ = nc.Close() // it is this side's then
 	}
 	return conn, err
+}
+
+// greeting is what this end has to say; needs mu.
+func (q *queuePair) greeting() greeting {
+	p := &q.peering
+	g := greeting{from: q.number, to: p.dest, sendPSN: p.sendPSN, recvPSN: p.recvPSN, knowsSend: p.ready, retries: retriesForEver}
+	if p.ready {
+		g.retries = min(uint8(q.attributes.rnr_retry), retriesForEver)
+	}
+	return g
 }
 
 // reads is the start-up with as many Reads as there may be: the engine makes some of its
@@ -277,8 +291,8 @@ func answer(r *cm.Request) {
 		return
 	}
 	q := ofNumber(g.to)
-	if q != nil && q.expects(&g, r) {
-		q.background(func() { q.answer(r) })
+	if ctx, ok := q.expects(&g, r); ok {
+		q.background(func() { q.answer(ctx, r, g.retries) })
 		return
 	}
 	calls.mu.Lock()
@@ -301,30 +315,36 @@ func retryWaiting(number uint32) {
 	}
 }
 
-// expects reports whether a request is the peer's, and takes it then. What is not known
-// yet is not taken for granted: at least one PSN has to match.
-func (q *queuePair) expects(g *greeting, r *cm.Request) bool {
+// expects reports whether a request is the peer's, and takes it then, until the context
+// ends. What is not known yet is not taken for granted: at least one PSN has to match.
+func (q *queuePair) expects(g *greeting, r *cm.Request) (ctx gocontext.Context, ok bool) {
+	if q == nil {
+		return nil, false
+	}
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	p := &q.peering
 	switch {
 	case !p.addressed || p.begun, g.from != p.dest, addrPort(r.RemoteAddr()).Addr() != p.peer:
-		return false
+		return nil, false
 	case p.ready && g.recvPSN != p.sendPSN, g.knowsSend && g.sendPSN != p.recvPSN:
-		return false
+		return nil, false
 	case !p.ready && !g.knowsSend:
-		return false
+		return nil, false
 	}
 	p.begun = true
-	return true
+	ctx, p.cancel = gocontext.WithCancel(gocontext.Background())
+	return ctx, true
 }
 
-// answer accepts a request.
-func (q *queuePair) answer(r *cm.Request) {
+// answer accepts a request of a peer that sends messages again so often.
+func (q *queuePair) answer(ctx gocontext.Context, r *cm.Request, retries uint8) {
+	q.hesitate(ctx)
+	q.retriesOfPeer(retries)
 	q.mu.Lock()
-	cfg := q.reads()
+	cfg, g := q.reads(), q.greeting()
 	q.mu.Unlock()
-	conn, err := r.Accept(gocontext.Background(), q.qp, cm.Params{MPA: cfg})
+	conn, err := r.Accept(ctx, q.qp, cm.Params{PrivateData: g.append(nil), MPA: cfg})
 	if err != nil {
 		explain("queue pair %#x: %v", q.number, err)
 		q.mu.Lock()

@@ -28,12 +28,13 @@ type queuePair struct {
 	sends    sends
 	receives receives
 
-	mu         sync.Mutex
-	state      uint32 // enum ibv_qp_state
-	attributes C.struct_ibv_qp_attr
-	conn       *cm.Conn
-	closing    chan struct{} // closed when the graceful close under way is over; nil without
-	down       chan struct{} // closed when the stream is over; nil without
+	mu          sync.Mutex
+	state       uint32 // enum ibv_qp_state
+	attributes  C.struct_ibv_qp_attr
+	peerRetries uint8 // how often the peer sends a message again that finds no receive
+	conn        *cm.Conn
+	closing     chan struct{} // closed when the graceful close under way is over; nil without
+	down        chan struct{} // closed when the stream is over; nil without
 
 	gone  bool           // it is being destroyed
 	tasks sync.WaitGroup // that use the program's queues
@@ -88,7 +89,7 @@ func createQP(a *C.struct_weft_qp) syscall.Errno {
 	if c == nil || d == nil || send == nil || recv == nil {
 		return syscall.EINVAL
 	}
-	q := &queuePair{context: c, owner: uint64(a.owner), state: C.IBV_QPS_INIT}
+	q := &queuePair{context: c, owner: uint64(a.owner), state: C.IBV_QPS_INIT, peerRetries: retriesForEver}
 	if rcPersona {
 		q.state = C.IBV_QPS_RESET
 	}
@@ -172,6 +173,7 @@ func (q *queuePair) linger() {
 		case <-ctx.Done():
 		}
 	case connected && q.qp.State() == verbs.RTS:
+		q.confirm()
 		_ = q.qp.Close(ctx) // what follows ends it in any case
 	}
 }
@@ -231,6 +233,7 @@ func (q *queuePair) disconnect() syscall.Errno {
 	q.closing = closing
 	go func() {
 		defer close(closing)
+		q.confirm()
 		_ = conn.Close() // the end of the stream tells, however it comes
 	}()
 	return 0
