@@ -2,6 +2,7 @@ package main
 
 import (
 	"fmt"
+	"net/netip"
 	"sync"
 
 	"golang.org/x/sys/unix"
@@ -65,10 +66,10 @@ func roomyPort() (*numberedPort, error) {
 
 // reservePort binds a socket to a port of all addresses.
 func reservePort() (socket int, port uint16, err error) {
-	family, sa := unix.AF_INET6, unix.Sockaddr(&unix.SockaddrInet6{})
-	socket, err = unix.Socket(family, unix.SOCK_STREAM|unix.SOCK_CLOEXEC, 0)
+	at := netip.AddrPortFrom(netip.IPv6Unspecified(), 0)
+	socket, err = unix.Socket(unix.AF_INET6, unix.SOCK_STREAM|unix.SOCK_CLOEXEC, 0)
 	if err != nil { // a machine without IPv6
-		sa = &unix.SockaddrInet4{}
+		at = netip.AddrPortFrom(netip.IPv4Unspecified(), 0)
 		socket, err = unix.Socket(unix.AF_INET, unix.SOCK_STREAM|unix.SOCK_CLOEXEC, 0)
 	} else {
 		_ = unix.SetsockoptInt(socket, unix.IPPROTO_IPV6, unix.IPV6_V6ONLY, 0)
@@ -76,11 +77,13 @@ func reservePort() (socket int, port uint16, err error) {
 	if err != nil {
 		return 0, 0, err
 	}
-	_ = unix.SetsockoptInt(socket, unix.SOL_SOCKET, unix.SO_REUSEADDR, 1) // who listens binds beside it
-	if err := unix.Bind(socket, sa); err != nil {
+	_, sa := sockaddr(at)
+	if err := bindSocket(socket, at, sa); err != nil {
 		_ = unix.Close(socket)
 		return 0, 0, err
 	}
+	// Who listens binds beside it; another process that reserves has found the port taken.
+	_ = unix.SetsockoptInt(socket, unix.SOL_SOCKET, unix.SO_REUSEADDR, 1)
 	return socket, localOf(socket).Port(), nil
 }
 
