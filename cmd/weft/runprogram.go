@@ -4,7 +4,10 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"regexp"
 	"runtime"
+	"strconv"
+	"strings"
 	"syscall"
 
 	"github.com/spf13/cobra"
@@ -84,11 +87,41 @@ func (o *runOptions) check() error {
 		return usagef("--persona %q: it is rnic or rc", o.Persona)
 	case o.crc != "on" && o.crc != "off":
 		return usagef("--crc %q: it is on or off", o.crc)
-	case len(o.Device) == 0 || len(o.Device) > 63:
-		return usagef("--device %q: a name of 1 to 63 characters is expected", o.Device)
+	case !deviceName.MatchString(o.Device):
+		return usagef("--device %q: a name of 1 to 63 letters, digits, - and _ is expected", o.Device)
+	case o.ListenRange != "" && !isPortRange(o.ListenRange):
+		return usagef("--listen-range %q: two ports from 1 to 65535 are expected, as 7000-7099", o.ListenRange)
 	}
 	o.NoCRC = o.crc == "off"
 	return nil
+}
+
+var deviceName = regexp.MustCompile(`^[A-Za-z0-9_-]{1,63}$`)
+
+func isPortRange(s string) bool {
+	first, last, ok := strings.Cut(s, "-")
+	from, err1 := strconv.ParseUint(first, 10, 16)
+	to, err2 := strconv.ParseUint(last, 10, 16)
+	return ok && err1 == nil && err2 == nil && from > 0 && from <= to
+}
+
+// startRecording empties the file, in which the program's process will write, and gives it
+// a name that holds wherever that goes.
+func (o *runOptions) startRecording() (err error) {
+	if o.PCAP == "" {
+		return nil
+	}
+	if o.PCAP, err = filepath.Abs(o.PCAP); err != nil {
+		return err
+	}
+	if info, err := os.Stat(o.PCAP); err == nil && !info.Mode().IsRegular() {
+		return nil // a pipe, whose reader is the program's
+	}
+	file, err := os.OpenFile(o.PCAP, os.O_WRONLY|os.O_CREATE|os.O_TRUNC, 0o644)
+	if err != nil {
+		return fmt.Errorf("--pcap: %w", err)
+	}
+	return file.Close()
 }
 
 func (o *runOptions) run(cmd *cobra.Command, args []string) error {
@@ -108,6 +141,9 @@ func (o *runOptions) run(cmd *cobra.Command, args []string) error {
 	}
 	dir, err := o.find(cmd)
 	if err != nil {
+		return err
+	}
+	if err := o.startRecording(); err != nil {
 		return err
 	}
 	if o.view {

@@ -41,8 +41,8 @@ func readOptions() (*slog.Logger, error) {
 	}
 	if name := os.Getenv("WEFT_PCAP"); name != "" {
 		var err error
-		if o.pcap, err = capture.Create(name); err != nil {
-			return nil, fmt.Errorf("cannot record: %w", err)
+		if o.pcap, err = openRecording(name); err != nil {
+			return nil, err
 		}
 	}
 	if !o.debug {

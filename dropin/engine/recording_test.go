@@ -1,0 +1,32 @@
+package main
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"testing"
+)
+
+func TestProcessesDoNotWriteOverEachOthersRecordings(t *testing.T) {
+	dir := t.TempDir()
+	name := filepath.Join(dir, "file")
+	mine := fmt.Sprintf("%s.%d", name, os.Getpid())
+	for _, c := range []struct{ before, file string }{{"", name}, {"what another process wrote", mine}} {
+		if err := os.WriteFile(name, []byte(c.before), 0o644); err != nil {
+			t.Fatal(err)
+		}
+		w, err := openRecording(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := w.Close(); err != nil {
+			t.Error(err)
+		}
+		if info, err := os.Stat(c.file); err != nil || info.Size() < 28 { // a section header
+			t.Errorf("%s: %v", c.file, err)
+		}
+	}
+	if text, err := os.ReadFile(name); err != nil || string(text) != "what another process wrote" {
+		t.Errorf("%q, %v", text, err)
+	}
+}
