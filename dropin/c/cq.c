@@ -187,17 +187,15 @@ struct ibv_cq_ex *create_cq_ex(struct ibv_context *context, struct ibv_cq_init_a
 	const uint64_t times = IBV_WC_EX_WITH_COMPLETION_TIMESTAMP | IBV_WC_EX_WITH_COMPLETION_TIMESTAMP_WALLCLOCK;
 	const uint64_t flags = IBV_WC_STANDARD_FLAGS | times;
 	if (a->wc_flags & ~flags) {
-		explain("ibv_create_cq_ex: fields %#llx of a completion are not supported", (unsigned long long)(a->wc_flags & ~flags));
-		errno = EOPNOTSUPP;
+		refuse("ibv_create_cq_ex: fields %#llx of a completion are not supported", (unsigned long long)(a->wc_flags & ~flags));
 		return NULL;
 	}
 	if (a->comp_mask & ~(IBV_CQ_INIT_ATTR_MASK_FLAGS | IBV_CQ_INIT_ATTR_MASK_PD)) {
-		errno = EOPNOTSUPP;
+		refuse("ibv_create_cq_ex: attributes %#x are not all supported", a->comp_mask);
 		return NULL;
 	}
 	if (a->comp_mask & IBV_CQ_INIT_ATTR_MASK_FLAGS && a->flags & ~IBV_CREATE_CQ_ATTR_SINGLE_THREADED) {
-		explain("ibv_create_cq_ex: flags %#x are not supported", a->flags);
-		errno = EOPNOTSUPP;
+		refuse("ibv_create_cq_ex: flags %#x are not supported", a->flags);
 		return NULL;
 	}
 	struct cq *cq = new_cq(context, a->cqe, a->cq_context, a->channel, a->comp_vector, a->wc_flags & times);
@@ -210,8 +208,7 @@ struct ibv_cq_ex *create_cq_ex(struct ibv_context *context, struct ibv_cq_init_a
 int modify_cq(struct ibv_cq *cq, struct ibv_modify_cq_attr *a)
 {
 	(void)cq, (void)a;
-	explain("ibv_modify_cq: there is no moderation of events");
-	return EOPNOTSUPP;
+	return refuse("ibv_modify_cq: there is no moderation of events");
 }
 
 int ibv_resize_cq(struct ibv_cq *base, int entries)

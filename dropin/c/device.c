@@ -59,6 +59,7 @@ static void fill_operations(struct verbs_context *v)
 	o->post_send = post_send;
 	o->post_recv = post_recv;
 
+	fill_absent(v);
 	v->query_port = query_port;
 	v->query_device_ex = query_device_ex;
 	v->query_rt_values = query_rt_values;
@@ -130,7 +131,6 @@ int ibv_close_device(struct ibv_context *base)
 struct ibv_context *ibv_import_device(int fd)
 {
 	(void)fd;
-	explain("ibv_import_device: the device has no kernel object that could be shared");
-	errno = EOPNOTSUPP;
+	refuse("ibv_import_device: the device has no kernel object that could be shared");
 	return NULL;
 }

@@ -211,7 +211,7 @@ struct weft_engine {
 	long (*cm)(int fd, const void *command, unsigned long octets); /* returns what write returns, or -errno */
 	void (*cm_open)(int fd, int event_fd); /* event_fd is told of each event */
 	void (*cm_close)(int fd);
-	void (*finish)(void);              /* the process ends */
+	void (*finish)(uint32_t refused);  /* the process ends; what the library has refused itself */
 };
 
 #endif

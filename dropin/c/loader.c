@@ -46,7 +46,7 @@ __attribute__((constructor)) static void begin(void)
 __attribute__((destructor)) static void end(void)
 {
 	if (weft_engine)
-		weft_engine->finish();
+		weft_engine->finish(refused());
 }
 
 /* Where the engine is: beside this library. */

@@ -122,16 +122,14 @@ struct ibv_mr *ibv_reg_mr_iova2(struct ibv_pd *pd, void *addr, size_t length, ui
 
 struct ibv_mr *alloc_null_mr(struct ibv_pd *pd)
 {
-	explain("ibv_alloc_null_mr of domain %u: not built yet", pd->handle);
-	errno = EOPNOTSUPP;
+	refuse("ibv_alloc_null_mr of domain %u: not built yet", pd->handle);
 	return NULL;
 }
 
 struct ibv_mr *ibv_reg_dmabuf_mr(struct ibv_pd *pd, uint64_t offset, size_t length, uint64_t iova, int fd, int access)
 {
 	(void)pd, (void)offset, (void)length, (void)iova, (void)fd, (void)access;
-	explain("ibv_reg_dmabuf_mr: a software device has no way to device memory");
-	errno = EOPNOTSUPP;
+	refuse("ibv_reg_dmabuf_mr: a software device has no way to device memory");
 	return NULL;
 }
 
@@ -205,7 +203,7 @@ int dealloc_mw(struct ibv_mw *mw)
 struct ibv_pd *ibv_import_pd(struct ibv_context *c, uint32_t handle)
 {
 	(void)c, (void)handle;
-	errno = EOPNOTSUPP;
+	refuse("ibv_import_pd: objects are not shared between processes");
 	return NULL;
 }
 
@@ -214,7 +212,7 @@ void ibv_unimport_pd(struct ibv_pd *pd) { (void)pd; }
 struct ibv_mr *ibv_import_mr(struct ibv_pd *pd, uint32_t handle)
 {
 	(void)pd, (void)handle;
-	errno = EOPNOTSUPP;
+	refuse("ibv_import_mr: objects are not shared between processes");
 	return NULL;
 }
 
@@ -223,7 +221,7 @@ void ibv_unimport_mr(struct ibv_mr *mr) { (void)mr; }
 struct ibv_dm *ibv_import_dm(struct ibv_context *c, uint32_t handle)
 {
 	(void)c, (void)handle;
-	errno = EOPNOTSUPP;
+	refuse("ibv_import_dm: objects are not shared between processes");
 	return NULL;
 }
 

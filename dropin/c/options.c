@@ -16,18 +16,38 @@ const char *device_name(void)
 	return name && *name ? name : "weft0";
 }
 
-void explain(const char *format, ...)
+static void vexplain(const char *format, va_list arguments)
 {
 	const char *debug = getenv("WEFT_DEBUG");
 	if (!debug || !*debug || !strcmp(debug, "0"))
 		return;
-	int was = errno;
 	char line[512];
 	int n = snprintf(line, sizeof(line), "weft: ");
+	vsnprintf(line + n, sizeof(line) - n - 1, format, arguments);
+	fprintf(stderr, "%s\n", line);
+}
+
+void explain(const char *format, ...)
+{
+	int was = errno;
 	va_list arguments;
 	va_start(arguments, format);
-	vsnprintf(line + n, sizeof(line) - n - 1, format, arguments);
+	vexplain(format, arguments);
 	va_end(arguments);
-	fprintf(stderr, "%s\n", line);
 	errno = was;
 }
+
+static uint32_t refusals;
+
+int refuse(const char *format, ...)
+{
+	va_list arguments;
+	va_start(arguments, format);
+	vexplain(format, arguments);
+	va_end(arguments);
+	__atomic_add_fetch(&refusals, 1, __ATOMIC_RELAXED);
+	errno = EOPNOTSUPP;
+	return EOPNOTSUPP;
+}
+
+uint32_t refused(void) { return load(&refusals); }

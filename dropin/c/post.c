@@ -76,8 +76,7 @@ static int put_send(struct qp *qp, uint64_t n, const struct ibv_send_wr *wr)
 	if (wr->num_sge < 0 || (uint32_t)wr->num_sge > qp->send.sges)
 		return EINVAL;
 	if (extension(opcodes[opcode].op) && !load(&qp->send.queue.extensions)) {
-		explain("ibv_post_send: immediate data and atomics are for the rc persona, with a peer of it");
-		return EOPNOTSUPP;
+		return refuse("ibv_post_send: immediate data and atomics are for the rc persona, with a peer of it");
 	}
 	struct weft_send *s = send_slot(qp, n);
 	if (!s)

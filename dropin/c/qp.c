@@ -60,8 +60,7 @@ static int check(const struct ibv_qp_init_attr_ex *a)
 {
 	const struct ibv_qp_cap *c = &a->cap;
 	if (a->qp_type != IBV_QPT_RC) {
-		explain("ibv_create_qp: queue pairs of type %d are not supported; those of type RC (%d) are", a->qp_type, IBV_QPT_RC);
-		return EOPNOTSUPP;
+		return refuse("ibv_create_qp: queue pairs of type %d are not supported; those of type RC (%d) are", a->qp_type, IBV_QPT_RC);
 	}
 	if (!a->send_cq || !a->recv_cq)
 		return EINVAL;
@@ -174,9 +173,8 @@ struct ibv_qp *create_qp_ex(struct ibv_context *context, struct ibv_qp_init_attr
 	}
 	if (a->comp_mask & ~known || (a->comp_mask & IBV_QP_INIT_ATTR_CREATE_FLAGS && a->create_flags) ||
 	    (with_ops && a->send_ops_flags & ~ops)) {
-		explain("ibv_create_qp_ex: attributes %#x, flags %#x, operations %#llx: not all are supported", a->comp_mask,
+		refuse("ibv_create_qp_ex: attributes %#x, flags %#x, operations %#llx: not all are supported", a->comp_mask,
 			a->create_flags, (unsigned long long)(with_ops ? a->send_ops_flags : 0));
-		errno = EOPNOTSUPP;
 		return NULL;
 	}
 	struct ibv_qp *qp = create(a->pd, a);
@@ -271,5 +269,5 @@ int ibv_query_ece(struct ibv_qp *qp, struct ibv_ece *ece)
 int ibv_set_ece(struct ibv_qp *qp, struct ibv_ece *ece)
 {
 	(void)qp;
-	return ece->vendor_id ? EOPNOTSUPP : 0;
+	return ece->vendor_id ? refuse("ibv_set_ece: the enhancements of vendor %#x are not Weft's", ece->vendor_id) : 0;
 }

@@ -118,7 +118,7 @@ int _ibv_query_gid_ex(struct ibv_context *context, uint32_t port, uint32_t index
 	(void)context;
 	struct gid table[LIMIT_GIDS];
 	if (flags)
-		return EOPNOTSUPP;
+		return refuse("ibv_query_gid_ex: flags %#x are not known", flags);
 	if (port != 1 || index >= (uint32_t)gid_table(table))
 		return EINVAL;
 	fill_entry(e, &table[index], index, size);
@@ -130,7 +130,7 @@ ssize_t _ibv_query_gid_table(struct ibv_context *context, struct ibv_gid_entry *
 	(void)context;
 	struct gid table[LIMIT_GIDS];
 	if (flags)
-		return -EOPNOTSUPP;
+		return -refuse("ibv_query_gid_table: flags %#x are not known", flags);
 	size_t n = gid_table(table);
 	if (n > room)
 		return -EINVAL;

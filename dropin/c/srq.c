@@ -46,8 +46,7 @@ struct ibv_srq *create_srq_ex(struct ibv_context *context, struct ibv_srq_init_a
 {
 	(void)context;
 	if (a->comp_mask & IBV_SRQ_INIT_ATTR_TYPE && a->srq_type != IBV_SRQT_BASIC) {
-		explain("ibv_create_srq_ex: shared receive queues of type %d are not supported", a->srq_type);
-		errno = EOPNOTSUPP;
+		refuse("ibv_create_srq_ex: shared receive queues of type %d are not supported", a->srq_type);
 		return NULL;
 	}
 	if (!(a->comp_mask & IBV_SRQ_INIT_ATTR_PD)) {

@@ -31,6 +31,9 @@ bool rc_persona(void);
 const char *device_name(void);
 /* Says on standard error why something is refused, if WEFT_DEBUG is set. */
 void explain(const char *format, ...) __attribute__((format(printf, 1, 2)));
+/* Counts what the device does not have and explains it; returns EOPNOTSUPP, which is errno then, too. */
+int refuse(const char *format, ...) __attribute__((format(printf, 1, 2)));
+uint32_t refused(void); /* how often */
 
 /* loader.c: the engine. */
 /* Loads the engine, if it is not there, and returns it, or NULL with errno set. */
@@ -167,6 +170,9 @@ int bind_mw(struct ibv_qp *, struct ibv_mw *, struct ibv_mw_bind *);
 struct weft_send *send_slot(struct qp *, uint64_t n);
 /* qp_ex.c */
 void fill_qp_ex(struct ibv_qp_ex *, uint64_t ops);
+
+/* absent.c: has what the device lacks refused with a reason. */
+void fill_absent(struct verbs_context *);
 
 /* qp.c */
 struct ibv_qp *create_qp_ex(struct ibv_context *, struct ibv_qp_init_attr_ex *);

@@ -127,7 +127,8 @@ func weftCMClose(fd C.int) {
 }
 
 //export weftFinish
-func weftFinish() {
+func weftFinish(refusals C.uint32_t) {
 	defer contain(nil)
+	refused.Add(int64(refusals)) // the library's own
 	finish()
 }

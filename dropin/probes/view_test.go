@@ -8,28 +8,15 @@ import (
 	"testing"
 )
 
-// viewProbe builds testdata/view.c, checked as distributions have it or not.
-func viewProbe(t *testing.T, library string, flags ...string) string {
-	t.Helper()
-	cc := os.Getenv("CC")
-	if cc == "" {
-		cc = "cc"
-	}
-	program := filepath.Join(t.TempDir(), "view")
-	args := append([]string{cc, "-std=gnu11", "-D_GNU_SOURCE", "-g", "-Wall", "-Wextra"}, flags...)
-	command(t, "", append(args, "-o", program, filepath.Join("testdata", "view.c"), filepath.Join(library, "libibverbs.so.1"), "-ldl")...)
-	return program
-}
-
 func withView(library, persona, folder string) []string {
 	return append(os.Environ(), "LD_LIBRARY_PATH="+library, "LD_PRELOAD="+filepath.Join(library, "libweft-view.so"),
 		"WEFT_PERSONA="+persona, "WEFT_VIEW="+folder, "WEFT_DEBUG=1")
 }
 
 func TestTheViewSaysWhatTheDeviceSays(t *testing.T) {
-	library, _ := built(t)
+	library := library(t)
 	for _, flags := range [][]string{{"-O0"}, {"-O2", "-D_FORTIFY_SOURCE=2"}} {
-		program := viewProbe(t, library, flags...)
+		program := compile(t, library, "view", flags...)
 		for _, persona := range []string{"rnic", "rc"} {
 			cmd := exec.Command(program)
 			cmd.Env = withView(library, persona, t.TempDir())
@@ -50,7 +37,7 @@ func list(t *testing.T, library, folder, path string) string {
 }
 
 func TestAViewIsWrittenOnceAndAgainWhenItIsMissing(t *testing.T) {
-	library, _ := built(t)
+	library := library(t)
 	folder := t.TempDir()
 	if out := list(t, library, folder, "/tmp"); strings.Contains(out, "weft:") {
 		t.Error(out)
@@ -75,7 +62,7 @@ func TestAViewIsWrittenOnceAndAgainWhenItIsMissing(t *testing.T) {
 }
 
 func TestAViewIsNotKeptWhereOthersWrite(t *testing.T) {
-	library, _ := built(t)
+	library := library(t)
 	folder := t.TempDir()
 	if err := os.Chmod(folder, 0o777); err != nil {
 		t.Fatal(err)
