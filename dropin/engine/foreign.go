@@ -1,6 +1,9 @@
 package main
 
-import "unsafe"
+import (
+	"math"
+	"unsafe"
+)
 
 // This file turns addresses of the program's memory into Go's types. The collector
 // ignores such memory. Addresses that come as numbers, from structures in C, are
@@ -12,7 +15,11 @@ func pointer(address uint64) unsafe.Pointer {
 	return *(*unsafe.Pointer)(unsafe.Pointer(&p))
 }
 
-// octets are those from an address on.
-func octets(address, length uint64) []byte {
-	return unsafe.Slice((*byte)(pointer(address)), length)
+// octets are those from an address on. There are none at address 0, and none that go
+// beyond the last address.
+func octets(address, length uint64) (b []byte, ok bool) {
+	if address == 0 || length > math.MaxInt || address+length < address {
+		return nil, false
+	}
+	return unsafe.Slice((*byte)(pointer(address)), length), true
 }

@@ -66,7 +66,11 @@ func register(a *C.struct_weft_register) syscall.Errno {
 	if errno != 0 {
 		return errno
 	}
-	cfg.Buf, cfg.VA = octets(uint64(a.addr), uint64(a.length)), uint64(a.offset)
+	ok := false
+	if cfg.Buf, ok = octets(uint64(a.addr), uint64(a.length)); !ok {
+		return refuse(syscall.EFAULT, "register: there are no %d octets at %#x", a.length, a.addr)
+	}
+	cfg.VA = uint64(a.offset)
 	mr, err := d.pd.RegisterMR(cfg)
 	if err != nil {
 		return errnoOf(err)
@@ -90,7 +94,11 @@ func reregister(a *C.struct_weft_register) syscall.Errno {
 		cfg.Access, cfg.ZeroBased = rights.Access, rights.ZeroBased
 	}
 	if a.change&C.IBV_REREG_MR_CHANGE_TRANSLATION != 0 {
-		cfg.Buf, cfg.VA = octets(uint64(a.addr), uint64(a.length)), uint64(a.offset)
+		ok := false
+		if cfg.Buf, ok = octets(uint64(a.addr), uint64(a.length)); !ok {
+			return refuse(syscall.EFAULT, "register again: there are no %d octets at %#x", a.length, a.addr)
+		}
+		cfg.VA = uint64(a.offset)
 	}
 	if a.change&C.IBV_REREG_MR_CHANGE_PD != 0 {
 		if pd = domains.get(uint32(a.pd)); pd == nil {
