@@ -12,8 +12,10 @@
 #include <signal.h>
 #include <stdio.h>
 #include <sys/mman.h>
+#include <sys/resource.h>
 #include <sys/sendfile.h>
 #include <sys/stat.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "weft.h"
@@ -43,10 +45,24 @@ __attribute__((constructor)) static void begin(void)
 	redirect_rdmacm();
 }
 
+static void *finish(void *unused)
+{
+	weft_engine->finish(refused());
+	return unused;
+}
+
+/* A thread of its own ends the engine, and not for long: a handler of the program's may have
+ * ended the process by a signal that interrupted this very thread in the engine. */
+#define PATIENCE 5 /* seconds */
 __attribute__((destructor)) static void end(void)
 {
-	if (weft_engine)
-		weft_engine->finish(refused());
+	pthread_t thread;
+	struct timespec limit;
+	if (!weft_engine || pthread_create(&thread, NULL, finish, NULL))
+		return;
+	clock_gettime(CLOCK_REALTIME, &limit);
+	limit.tv_sec += PATIENCE;
+	pthread_timedjoin_np(thread, NULL, &limit);
 }
 
 /* Where the engine is: beside this library. */
@@ -106,6 +122,23 @@ static void *open_engine(const char *path)
 	return library;
 }
 
+static rlim_t descriptors(void)
+{
+	struct rlimit now;
+	return getrlimit(RLIMIT_NOFILE, &now) ? RLIM_INFINITY : now.rlim_cur;
+}
+
+/* The Go runtime raises the limit of descriptors. It is the program's: some use select,
+ * or close as many as there may be. */
+static void lower_descriptors(rlim_t to)
+{
+	struct rlimit now;
+	if (getrlimit(RLIMIT_NOFILE, &now) || now.rlim_cur <= to)
+		return;
+	now.rlim_cur = to;
+	setrlimit(RLIMIT_NOFILE, &now);
+}
+
 static int load_functions(void *library)
 {
 	static const struct {
@@ -138,12 +171,16 @@ static int load_engine(void)
 	int err = engine_path(path, sizeof(path));
 	if (err)
 		return err;
+	rlim_t limit = descriptors();
 	void *library = open_engine(path);
 	if (!library) {
 		explain("the engine cannot be loaded: %s", dlerror());
 		return ENODEV;
 	}
-	err = load_functions(library);
+	err = load_functions(library); /* whose first call waits for the runtime */
+	lower_descriptors(limit);
+	if (err == EMFILE || err == ENFILE)
+		return err;
 	if (err) {
 		explain("the engine %s does not fit this library: build both again", path);
 		return ENODEV;
@@ -172,7 +209,7 @@ const struct weft_engine *engine_load(void)
 	sigset_t was;
 	pthread_mutex_lock(&loading);
 	mask_signals(&was);
-	int err = weft_engine ? 0 : load_engine(); /* whose first call waits for the runtime */
+	int err = weft_engine ? 0 : load_engine();
 	pthread_sigmask(SIG_SETMASK, &was, NULL);
 	pthread_mutex_unlock(&loading);
 	if (err)

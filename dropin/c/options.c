@@ -10,6 +10,12 @@ bool rc_persona(void)
 	return persona && !strcmp(persona, "rc");
 }
 
+bool is_set(const char *name)
+{
+	const char *value = getenv(name);
+	return value && *value && strcmp(value, "0");
+}
+
 const char *device_name(void)
 {
 	const char *name = getenv("WEFT_DEVICE");
@@ -18,8 +24,7 @@ const char *device_name(void)
 
 static void vexplain(const char *format, va_list arguments)
 {
-	const char *debug = getenv("WEFT_DEBUG");
-	if (!debug || !*debug || !strcmp(debug, "0"))
+	if (!is_set("WEFT_DEBUG"))
 		return;
 	char line[512];
 	int n = snprintf(line, sizeof(line), "weft: ");

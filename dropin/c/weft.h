@@ -28,6 +28,7 @@
 
 /* options.c: what the environment says. */
 bool rc_persona(void);
+bool is_set(const char *name); /* to anything but 0 */
 const char *device_name(void);
 /* Says on standard error why something is refused, if WEFT_DEBUG is set. */
 void explain(const char *format, ...) __attribute__((format(printf, 1, 2)));

@@ -93,6 +93,7 @@ func (id *identifier) bind(at netip.AddrPort) syscall.Errno {
 	if err != nil {
 		return errnoOf(err)
 	}
+	keepFromChildren(fd)
 	_ = unix.SetsockoptInt(fd, unix.SOL_SOCKET, unix.SO_REUSEADDR, 1) // for ports of connections that have ended
 	if family == unix.AF_INET6 {
 		only := 0

@@ -176,6 +176,7 @@ func listen(a *C.struct_rdma_ucm_listen) syscall.Errno {
 	if err != nil {
 		return errnoOf(err)
 	}
+	keepFrom(ln)
 	cfg := config(mostReads, mostReads)
 	l, err := cm.NewListener(rnic, ln, cm.ListenConfig{MPA: cfg, Backlog: backlog, Wrap: wrap, Socket: options.socket})
 	if err != nil {
@@ -384,9 +385,7 @@ const (
 
 func (id *identifier) dialOnce(ctx gocontext.Context, socket int) (net.Conn, error) {
 	if socket == 0 {
-		d := net.Dialer{Timeout: connectTimeout}
-		d.SetMultipathTCP(false) // its segments are not what MPA aligns FPDUs with
-		return d.DialContext(ctx, "tcp", id.peer.String())
+		return newDialer().DialContext(ctx, "tcp", id.peer.String())
 	}
 	_, sa := sockaddr(id.peer)
 	err := unix.Connect(socket, sa)

@@ -81,8 +81,11 @@ func kindOf(id verbs.EventID) int {
 // add gives an event to the program.
 func (c *context) add(e event) {
 	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.closed {
+		return
+	}
 	c.events = append(c.events, e)
-	c.mu.Unlock()
 	tell(c.eventFD)
 }
 

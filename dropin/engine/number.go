@@ -77,6 +77,7 @@ func reservePort() (socket int, port uint16, err error) {
 	if err != nil {
 		return 0, 0, err
 	}
+	keepFromChildren(socket)
 	_, sa := sockaddr(at)
 	if err := bindSocket(socket, at, sa); err != nil {
 		_ = unix.Close(socket)

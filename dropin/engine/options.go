@@ -55,8 +55,10 @@ func readOptions() (*slog.Logger, error) {
 	return slog.New(slog.NewTextHandler(os.Stderr, &slog.HandlerOptions{Level: level})), nil
 }
 
-// wrap records a connection, if the user asked for that.
+// wrap is for each connection: it stays with this process, and is recorded if the user
+// asked for that.
 func wrap(nc net.Conn) net.Conn {
+	keepFrom(nc)
 	if options.pcap == nil {
 		return nc
 	}

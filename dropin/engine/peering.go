@@ -200,11 +200,11 @@ func (q *queuePair) callOnce(ctx gocontext.Context) (*cm.Conn, error) {
 	q.mu.Lock()
 	p := &q.peering
 	g := q.greeting()
-	d := net.Dialer{Timeout: connectTimeout, LocalAddr: net.TCPAddrFromAddrPort(netip.AddrPortFrom(p.local, 0))}
+	d := newDialer()
+	d.LocalAddr = net.TCPAddrFromAddrPort(netip.AddrPortFrom(p.local, 0))
 	to := netip.AddrPortFrom(p.peer, uint16(p.dest>>8))
 	cfg := q.reads()
 	q.mu.Unlock()
-	d.SetMultipathTCP(false) // its segments are not what MPA aligns FPDUs with
 	nc, err := d.DialContext(ctx, "tcp", to.String())
 	if err != nil {
 		return nil, err
@@ -254,6 +254,7 @@ func listenAt(at netip.AddrPort) {
 	}
 	lc := net.ListenConfig{Control: func(_, _ string, rc syscall.RawConn) error {
 		return rc.Control(func(fd uintptr) {
+			keepFromChildren(int(fd))
 			_ = syscall.SetsockoptInt(int(fd), syscall.SOL_SOCKET, syscall.SO_REUSEADDR, 1) // beside the reservation
 		})
 	}}

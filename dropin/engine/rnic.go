@@ -42,6 +42,9 @@ var (
 // start opens the RNIC.
 func start(rc bool, deviceGUID uint64) syscall.Errno {
 	var err error
+	if err = startPoller(); err != nil {
+		return errnoOf(err)
+	}
 	rcPersona, guid = rc, deviceGUID
 	cfg := verbs.Config{Limits: verbs.Limits{WRs: 1 << 18, CQEntries: 1 << 21}}
 	if cfg.Logger, err = readOptions(); err != nil {
@@ -105,6 +108,7 @@ type context struct {
 	eventFD int
 
 	mu     sync.Mutex
+	closed bool // the descriptor may be another's
 	events []event
 }
 
@@ -164,10 +168,15 @@ func openContext(a *C.struct_weft_open) syscall.Errno {
 	return 0
 }
 
+// closeContext ends a context. Its objects may live on: their events go nowhere.
 func closeContext(a *C.struct_weft_object) syscall.Errno {
-	if contexts.remove(uint32(a.handle)) == nil {
+	c := contexts.remove(uint32(a.handle))
+	if c == nil {
 		return syscall.EINVAL
 	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.closed, c.events = true, nil
 	return 0
 }
 

@@ -135,7 +135,7 @@ func (l *library) sources(dir string) (sources []string, err error) {
 func Flags(name, versions string) []string {
 	return []string{
 		"-std=gnu11", "-D_GNU_SOURCE", "-O2", "-g", "-fPIC", "-Wall", "-Wextra", "-shared", "-pthread",
-		"-Wl,-soname," + name, "-Wl,--version-script=" + versions, "-Wl,-z,relro,-z,now", "-Wl,--no-undefined",
+		"-Wl,-soname," + name, "-Wl,--version-script=" + versions, "-Wl,-z,relro,-z,now,-z,nodelete", "-Wl,--no-undefined",
 	}
 }
 

@@ -1,0 +1,53 @@
+package main
+
+// #include "inherited.h"
+import "C"
+
+import (
+	"net"
+	"syscall"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+// This file is the engine's sockets. Those that live for longer than a call are made
+// known to inherited.c, which closes them in children of the program.
+
+// keepFromChildren is for a socket's descriptor.
+func keepFromChildren(fd int) { C.weft_not_for_children(C.int(fd)) }
+
+// keepFrom is keepFromChildren for what has a socket, and for what has none.
+func keepFrom(c any) {
+	sc, ok := c.(syscall.Conn)
+	if !ok {
+		return
+	}
+	if rc, err := sc.SyscallConn(); err == nil {
+		_ = controlled("", "", rc) // fails only for a socket that is closed
+	}
+}
+
+// controlled is for the Control of dialers and listeners.
+func controlled(_, _ string, rc syscall.RawConn) error {
+	return rc.Control(func(fd uintptr) { keepFromChildren(int(fd)) })
+}
+
+// startPoller has the runtime start its network poller, which takes two descriptors. A
+// runtime that finds none when it needs the poller ends the process.
+func startPoller() error {
+	var ends [2]int
+	if err := unix.Pipe2(ends[:], unix.O_CLOEXEC); err != nil {
+		return err
+	}
+	_, _ = unix.Close(ends[0]), unix.Close(ends[1])
+	time.AfterFunc(time.Hour, func() {}).Stop() // timers need it, too
+	return nil
+}
+
+// newDialer is a dialer of the engine's connections.
+func newDialer() *net.Dialer {
+	d := &net.Dialer{Timeout: connectTimeout, Control: controlled}
+	d.SetMultipathTCP(false) // its segments are not what MPA aligns FPDUs with
+	return d
+}
