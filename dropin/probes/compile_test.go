@@ -15,17 +15,23 @@ func library(t *testing.T) string {
 	return said(t, root, "go", "run", "./cmd/weft", "run", "--build", "--source", root)
 }
 
-// compile compiles testdata/NAME.c and links it with the library.
-func compile(t *testing.T, library, name string, flags ...string) (program string) {
+// compile compiles a probe from sources, and from what it is linked with.
+func compile(t *testing.T, args ...string) (program string) {
 	t.Helper()
 	cc := os.Getenv("CC")
 	if cc == "" {
 		cc = "cc"
 	}
-	program = filepath.Join(t.TempDir(), name)
-	args := append([]string{cc, "-std=gnu11", "-D_GNU_SOURCE", "-g", "-Wall", "-Wextra", "-Werror"}, flags...)
-	said(t, "", append(args, "-o", program, filepath.Join("testdata", name+".c"), filepath.Join(library, "libibverbs.so.1"), "-ldl")...)
+	program = filepath.Join(t.TempDir(), "probe")
+	flags := []string{cc, "-std=gnu11", "-D_GNU_SOURCE", "-g", "-Wall", "-Wextra", "-Werror", "-o", program}
+	said(t, "", append(append(flags, args...), "-pthread", "-ldl")...)
 	return program
+}
+
+// linked compiles testdata/NAME.c and links it with the library.
+func linked(t *testing.T, library, name string, flags ...string) (program string) {
+	t.Helper()
+	return compile(t, append(flags, filepath.Join("testdata", name+".c"), filepath.Join(library, "libibverbs.so.1"))...)
 }
 
 // said returns what a command says on standard output.

@@ -9,7 +9,7 @@ import (
 
 func TestWhatIsRefusedHasAReason(t *testing.T) {
 	library := library(t)
-	program := compile(t, library, "refused")
+	program := linked(t, library, "refused")
 	cmd := exec.Command(program)
 	cmd.Env = append(os.Environ(), "LD_LIBRARY_PATH="+library, "WEFT_PERSONA=rc", "WEFT_DEBUG=1", "WEFT_VERBOSE=1")
 	out, err := cmd.CombinedOutput()

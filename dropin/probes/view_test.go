@@ -16,7 +16,7 @@ func withView(library, persona, folder string) []string {
 func TestTheViewSaysWhatTheDeviceSays(t *testing.T) {
 	library := library(t)
 	for _, flags := range [][]string{{"-O0"}, {"-O2", "-D_FORTIFY_SOURCE=2"}} {
-		program := compile(t, library, "view", flags...)
+		program := linked(t, library, "view", flags...)
 		for _, persona := range []string{"rnic", "rc"} {
 			cmd := exec.Command(program)
 			cmd.Env = withView(library, persona, t.TempDir())
