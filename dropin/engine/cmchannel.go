@@ -77,6 +77,9 @@ func (ch *channel) purge(id *identifier) (unseen []*identifier) {
 		if e.id == id && e.made != nil {
 			unseen = append(unseen, e.made)
 		}
+		if e.id != id && e.made == id {
+			<-e.id.unseen
+		}
 		return e.id == id || e.made == id
 	})
 	return unseen
@@ -92,6 +95,9 @@ func (ch *channel) next(a *C.struct_rdma_ucm_get_event) syscall.Errno {
 	e := ch.events[0]
 	ch.events = ch.events[1:]
 	e.id.reported++
+	if e.made != nil {
+		<-e.id.unseen
+	}
 	e.resp.uid = C.__u64(e.id.uid)
 	*(*C.struct_rdma_ucm_event_resp)(pointer(uint64(a.response))) = e.resp
 	return 0

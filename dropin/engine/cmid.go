@@ -37,8 +37,10 @@ type identifier struct {
 	local    netip.AddrPort
 	peer     netip.AddrPort
 	listener *cm.Listener
-	request  *cm.Request // that waits for a decision
-	qp       *queuePair  // that is connected, or will be
+	unseen   chan struct{} // has one for each request that the program has not seen; nil without a listener
+	over     chan struct{} // closed when the listener is
+	request  *cm.Request   // that waits for a decision
+	qp       *queuePair    // that is connected, or will be
 	cancel   gocontext.CancelFunc
 	told     bool // the program knows that it is connected
 	extended bool // the peer's request had the mark
@@ -103,6 +105,9 @@ func (id *identifier) destroy() uint32 {
 		unseen = id.channel.purge(id)
 	}
 	listener, request, socket, cancel := id.listener, id.request, id.socket, id.cancel
+	if listener != nil {
+		close(id.over)
+	}
 	id.listener, id.request, id.socket, id.cancel = nil, nil, 0, nil
 	reported := id.reported
 	cmMu.Unlock()
@@ -116,7 +121,7 @@ func (id *identifier) destroy() uint32 {
 		_ = listener.Close()
 	}
 	if request != nil {
-		_ = request.Reject(nil)
+		go request.Reject(nil) // the program does not wait for that
 	}
 	for _, u := range unseen {
 		u.destroy()
@@ -152,29 +157,22 @@ func pairOf(p *C.struct_rdma_ucm_conn_param) *queuePair {
 	return byNumber(uint32(p.qp_num))
 }
 
+// mostBacklog is what programs may ask for that the system would not give either.
+const mostBacklog = 4096
+
 func listen(a *C.struct_rdma_ucm_listen) syscall.Errno {
 	id, errno := find(a.id)
 	if errno != 0 {
 		return errno
 	}
-	if id.socket == 0 {
-		if errno := id.bind(netip.AddrPortFrom(netip.IPv4Unspecified(), 0)); errno != 0 {
-			return errno
-		}
-	}
 	backlog := int(a.backlog)
 	if backlog <= 0 {
 		backlog = 128
 	}
-	if err := unix.Listen(id.socket, backlog); err != nil {
-		return errnoOf(err)
-	}
-	file := os.NewFile(uintptr(id.socket), "rdma_cm")
-	ln, err := net.FileListener(file)
-	_ = file.Close() // the listener has a descriptor of its own
-	id.socket = 0
-	if err != nil {
-		return errnoOf(err)
+	backlog = min(backlog, mostBacklog)
+	ln, errno := id.listenTCP(backlog)
+	if errno != 0 {
+		return errno
 	}
 	keepFrom(ln)
 	cfg := config(mostReads, mostReads)
@@ -184,15 +182,69 @@ func listen(a *C.struct_rdma_ucm_listen) syscall.Errno {
 		return errnoOf(err)
 	}
 	cmMu.Lock()
-	id.listener = l
+	if id.dead || id.listener != nil {
+		cmMu.Unlock()
+		_ = l.Close()
+		return syscall.EINVAL
+	}
+	id.listener, id.unseen, id.over = l, make(chan struct{}, backlog), make(chan struct{})
 	cmMu.Unlock()
 	go id.serve(l)
 	return 0
 }
 
-// serve tells the program of requests until the listener is closed.
+// listenTCP has the identifier's socket listen.
+func (id *identifier) listenTCP(backlog int) (net.Listener, syscall.Errno) {
+	cmMu.Lock()
+	bound, listens := id.socket != 0, id.listener != nil
+	cmMu.Unlock()
+	if listens {
+		return nil, syscall.EINVAL
+	}
+	if !bound {
+		if errno := id.bind(netip.AddrPortFrom(netip.IPv4Unspecified(), 0)); errno != 0 {
+			return nil, errno
+		}
+	}
+	socket := id.takeSocket()
+	if err := unix.Listen(socket, backlog); err != nil {
+		id.giveSocket(socket)
+		return nil, errnoOf(err)
+	}
+	file := os.NewFile(uintptr(socket), "rdma_cm")
+	defer file.Close() // the listener has a descriptor of its own
+	ln, err := net.FileListener(file)
+	return ln, errnoOf(err)
+}
+
+// takeSocket takes the bound socket from the identifier: whoever has it closes it.
+func (id *identifier) takeSocket() (socket int) {
+	cmMu.Lock()
+	defer cmMu.Unlock()
+	socket, id.socket = id.socket, 0
+	return socket
+}
+
+// giveSocket gives it back.
+func (id *identifier) giveSocket(socket int) {
+	cmMu.Lock()
+	defer cmMu.Unlock()
+	if id.dead || id.socket != 0 {
+		_ = unix.Close(socket)
+		return
+	}
+	id.socket = socket
+}
+
+// serve tells the program of requests until the listener is closed. Beyond the backlog
+// they stay in the listener, which divides its places fairly.
 func (id *identifier) serve(l *cm.Listener) {
 	for {
+		select {
+		case id.unseen <- struct{}{}:
+		case <-id.over:
+			return
+		}
 		r, err := l.Accept(gocontext.Background())
 		if err != nil {
 			return
@@ -318,7 +370,8 @@ func reject(a *C.struct_rdma_ucm_reject) syscall.Errno {
 	if r == nil {
 		return syscall.EINVAL
 	}
-	return errnoOf(r.Reject(C.GoBytes(unsafe.Pointer(&a.private_data), C.int(a.private_data_len))))
+	said := C.GoBytes(unsafe.Pointer(&a.private_data), C.int(a.private_data_len))
+	return errnoOf(elsewhere(func() error { return r.Reject(said) }))
 }
 
 func disconnect(a *C.struct_rdma_ucm_disconnect) syscall.Errno {
@@ -363,10 +416,7 @@ func connect(a *C.struct_rdma_ucm_connect) syscall.Errno {
 // that refuses is asked again for a moment: programs tell their port to each other
 // before they listen (qperf does).
 func (id *identifier) dial(ctx gocontext.Context) (net.Conn, error) {
-	cmMu.Lock()
-	socket := id.socket
-	id.socket = 0
-	cmMu.Unlock()
+	socket := id.takeSocket()
 	for tries := 0; ; tries++ {
 		nc, err := id.dialOnce(ctx, socket)
 		if !errors.Is(err, syscall.ECONNREFUSED) || socket != 0 || tries == refusals || ctx.Err() != nil {

@@ -83,9 +83,19 @@ func reservePort() (socket int, port uint16, err error) {
 		_ = unix.Close(socket)
 		return 0, 0, err
 	}
-	// Who listens binds beside it; another process that reserves has found the port taken.
-	_ = unix.SetsockoptInt(socket, unix.SOL_SOCKET, unix.SO_REUSEADDR, 1)
+	// Another process of this user that reserves has found the port taken: sharing comes
+	// after binding.
+	if err := shareReservation(socket); err != nil {
+		_ = unix.Close(socket)
+		return 0, 0, err
+	}
 	return socket, localOf(socket).Port(), nil
+}
+
+// shareReservation lets sockets of this user bind to the same port, and no other's: who
+// listens at an address of this machine binds beside the reservation.
+func shareReservation(socket int) error {
+	return unix.SetsockoptInt(socket, unix.SOL_SOCKET, unix.SO_REUSEPORT, 1)
 }
 
 // ofNumber is the queue pair of a number, or nil.

@@ -9,7 +9,6 @@ import "C"
 import (
 	gocontext "context"
 	"encoding/binary"
-	"errors"
 	"net"
 	"net/netip"
 	"sync"
@@ -27,51 +26,6 @@ import (
 // number dials; the other listens at the address of its GID. Who dials says both
 // numbers and the PSNs that it knows, and is given the queue pair only if all of that,
 // and its address, is what the program at the other end was told.
-
-// A peering is how a queue pair finds its peer. Its fields are the queue pair's mu's.
-type peering struct {
-	local, peer netip.Addr
-	dest        uint32
-	addressed   bool // local, peer and dest are known
-	sendPSN     uint32
-	recvPSN     uint32
-	ready       bool // RTS was entered: sendPSN is known
-	begun       bool // it dials, or a request was accepted
-	cancel      gocontext.CancelFunc
-}
-
-// A greeting is the private data of a request.
-type greeting struct {
-	from, to         uint32
-	sendPSN, recvPSN uint32
-	knowsSend        bool
-	retries          uint8 // of a message that finds no receive
-}
-
-const greetingLength = 24
-
-var greetingMagic = [4]byte{'w', 'e', 'f', 't'}
-
-func (g *greeting) append(b []byte) []byte {
-	b = append(b, greetingMagic[:]...)
-	flags := uint32(retriesForEver-g.retries) << 8
-	if g.knowsSend {
-		flags |= 1
-	}
-	for _, v := range [...]uint32{flags, g.from, g.to, g.sendPSN, g.recvPSN} {
-		b = binary.BigEndian.AppendUint32(b, v)
-	}
-	return b
-}
-
-func (g *greeting) parse(b []byte) bool {
-	if len(b) != greetingLength || [4]byte(b) != greetingMagic {
-		return false
-	}
-	at := func(i int) uint32 { return binary.BigEndian.Uint32(b[4*i:]) }
-	*g = greeting{knowsSend: at(1)&1 != 0, retries: retriesForEver - uint8(at(1)>>8)%8, from: at(2), to: at(3), sendPSN: at(4), recvPSN: at(5)}
-	return true
-}
 
 // address notes whom the queue pair is to be connected to.
 func (q *queuePair) address(a *C.struct_weft_modify) syscall.Errno {
@@ -106,6 +60,7 @@ func (q *queuePair) bring() {
 	p := &q.peering
 	p.sendPSN, p.recvPSN = uint32(q.attributes.sq_psn)&0xFFFFFF, uint32(q.attributes.rq_psn)&0xFFFFFF
 	p.ready = q.state == C.IBV_QPS_RTS
+	p.news++
 	if !p.addressed || q.state != C.IBV_QPS_RTR && q.state != C.IBV_QPS_RTS {
 		q.mu.Unlock()
 		return
@@ -124,7 +79,7 @@ func (q *queuePair) bring() {
 		q.background(func() { q.call(ctx) })
 	case !dials:
 		listenAt(netip.AddrPortFrom(local, uint16(q.number>>8)))
-		retryWaiting(q.number)
+		early.retry(q.number)
 	}
 }
 
@@ -144,7 +99,7 @@ func (q *queuePair) unpair() {
 	if p.cancel != nil {
 		p.cancel()
 	}
-	p.addressed, p.begun, p.ready, p.cancel = false, false, false, nil
+	p.addressed, p.begun, p.ready, p.cancel, p.guesses = false, false, false, nil, nil
 }
 
 const (
@@ -210,11 +165,10 @@ func (q *queuePair) callOnce(ctx gocontext.Context) (*cm.Conn, error) {
 		return nil, err
 	}
 	conn, err := cm.Connect(ctx, q.qp, wrap(nc), cm.Params{PrivateData: g.append(nil), MPA: cfg, Socket: options.socket})
-	if err == nil && g.parse(conn.PrivateData()) {
+	if err != nil {
+		_ = nc.Close() // it may be this side's then
+	} else if g.parse(conn.PrivateData()) {
 		q.retriesOfPeer(g.retries)
-	}
-	if errors.As(err, new(*cm.RejectedError)) {
-		_ = nc.Close() // it is this side's then
 	}
 	return conn, err
 }
@@ -239,11 +193,11 @@ func (q *queuePair) reads() mpa.Config {
 var calls struct {
 	mu        sync.Mutex
 	listeners map[netip.AddrPort]*cm.Listener
-	waiting   map[uint32][]*cm.Request // by the number asked for
 }
 
-// mostWaiting are the requests that may wait for one queue pair.
-const mostWaiting = 16
+// early are the requests that came too early: as many as peers of this process may be
+// about to have, and each for as long as a peer asks.
+var early = newEarlyRequests(1024, callFor)
 
 // listenAt listens at an address, once.
 func listenAt(at netip.AddrPort) {
@@ -255,7 +209,7 @@ func listenAt(at netip.AddrPort) {
 	lc := net.ListenConfig{Control: func(_, _ string, rc syscall.RawConn) error {
 		return rc.Control(func(fd uintptr) {
 			keepFromChildren(int(fd))
-			_ = syscall.SetsockoptInt(int(fd), syscall.SOL_SOCKET, syscall.SO_REUSEADDR, 1) // beside the reservation
+			_ = shareReservation(int(fd))
 		})
 	}}
 	ln, err := lc.Listen(gocontext.Background(), "tcp", at.String())
@@ -263,14 +217,16 @@ func listenAt(at netip.AddrPort) {
 		explain("queue pairs cannot be reached at %v: %v", at, err)
 		return
 	}
-	l, err := cm.NewListener(rnic, ln, cm.ListenConfig{MPA: config(mostReads, mostReads), Wrap: wrap, Socket: options.socket})
+	cfg := config(mostReads, mostReads)
+	cfg.DecisionTimeout = 2 * callFor
+	l, err := cm.NewListener(rnic, ln, cm.ListenConfig{MPA: cfg, Wrap: wrap, Socket: options.socket})
 	if err != nil {
 		_ = ln.Close()
 		explain("queue pairs cannot be reached at %v: %v", at, err)
 		return
 	}
 	if calls.listeners == nil {
-		calls.listeners, calls.waiting = map[netip.AddrPort]*cm.Listener{}, map[uint32][]*cm.Request{}
+		calls.listeners = map[netip.AddrPort]*cm.Listener{}
 	}
 	calls.listeners[at] = l
 	go func() {
@@ -291,51 +247,52 @@ func answer(r *cm.Request) {
 		_ = r.Reject(nil)
 		return
 	}
+	g.answer(r)
+}
+
+func (g *greeting) answer(r *cm.Request) {
 	q := ofNumber(g.to)
-	if ctx, ok := q.expects(&g, r); ok {
-		q.background(func() { q.answer(ctx, r, g.retries) })
-		return
-	}
-	calls.mu.Lock()
-	defer calls.mu.Unlock()
-	if q == nil || len(calls.waiting[g.to]) == mostWaiting {
+	if q == nil {
 		_ = r.Reject(nil)
 		return
 	}
-	calls.waiting[g.to] = append(calls.waiting[g.to], r)
-}
-
-// retryWaiting looks at the requests for a number again.
-func retryWaiting(number uint32) {
-	calls.mu.Lock()
-	waiting := calls.waiting[number]
-	delete(calls.waiting, number)
-	calls.mu.Unlock()
-	for _, r := range waiting {
-		answer(r)
+	verdict, news, ctx := q.judge(g, r)
+	switch verdict {
+	case isPeer:
+		q.background(func() { q.answer(ctx, r, g.retries) })
+	case isStranger:
+		_ = r.Reject(nil)
+	case isEarly:
+		early.add(g.to, r.Origin().Share(), func() { g.answer(r) }, func() { _ = r.Reject(nil) })
+		if q.news() != news {
+			early.retry(g.to) // the program said more before the request was there to be judged
+		}
 	}
 }
 
-// expects reports whether a request is the peer's, and takes it then, until the context
-// ends. What is not known yet is not taken for granted: at least one PSN has to match.
-func (q *queuePair) expects(g *greeting, r *cm.Request) (ctx gocontext.Context, ok bool) {
-	if q == nil {
-		return nil, false
-	}
+// news counts what the program has said of the peer.
+func (q *queuePair) news() int {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	return q.peering.news
+}
+
+// judge judges a request, and takes it if it is the peer's, until the context ends. It
+// returns by which news.
+func (q *queuePair) judge(g *greeting, r *cm.Request) (v verdict, news int, ctx gocontext.Context) {
+	from, to := addrPort(r.RemoteAddr()), addrPort(r.LocalAddr())
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	p := &q.peering
-	switch {
-	case !p.addressed || p.begun, g.from != p.dest, addrPort(r.RemoteAddr()).Addr() != p.peer:
-		return nil, false
-	case p.ready && g.recvPSN != p.sendPSN, g.knowsSend && g.sendPSN != p.recvPSN:
-		return nil, false
-	case !p.ready && !g.knowsSend:
-		return nil, false
+	v = p.judge(g, from.Addr(), to.Addr(), r.Origin().Share(), time.Now())
+	if uint32(to.Port()) != q.number>>8 || q.gone {
+		v = isStranger
 	}
-	p.begun = true
-	ctx, p.cancel = gocontext.WithCancel(gocontext.Background())
-	return ctx, true
+	if v == isPeer {
+		p.begun = true
+		ctx, p.cancel = gocontext.WithCancel(gocontext.Background())
+	}
+	return v, p.news, ctx
 }
 
 // answer accepts a request of a peer that sends messages again so often.
@@ -348,12 +305,24 @@ func (q *queuePair) answer(ctx gocontext.Context, r *cm.Request, retries uint8) 
 	conn, err := r.Accept(ctx, q.qp, cm.Params{PrivateData: g.append(nil), MPA: cfg})
 	if err != nil {
 		explain("queue pair %#x: %v", q.number, err)
-		q.mu.Lock()
-		q.peering.begun = false // it may be asked again
-		q.mu.Unlock()
+		_ = r.Reject(nil) // if it still can be: an error of this side's own leaves it open
+		q.unanswered()
 		return
 	}
 	q.connected(conn, func() {})
+}
+
+// unanswered is for a request of the peer's that came to nothing. The peer may ask again,
+// unless there was a stream for a moment, whose end is that of the connection.
+func (q *queuePair) unanswered() {
+	if q.qp.State() != verbs.Idle {
+		q.ended()
+		return
+	}
+	q.mu.Lock()
+	q.peering.begun = false
+	q.mu.Unlock()
+	early.retry(q.number)
 }
 
 // lost is for a queue pair whose peer is gone. As with hardware only requests to send

@@ -141,6 +141,7 @@ func destroyQP(a *C.struct_weft_object) syscall.Errno {
 	q.linger()
 	q.mu.Lock()
 	q.gone = true
+	q.peering.news++
 	q.mu.Unlock()
 	q.unpair()
 	if err := q.qp.Destroy(); err != nil {
@@ -154,6 +155,7 @@ func destroyQP(a *C.struct_weft_object) syscall.Errno {
 	setNumber(q.qp.Num(), nil)
 	if rcPersona {
 		freeNumber(q.number)
+		early.drop(q.number)
 	}
 	q.context.forget(q.owner)
 	return 0

@@ -33,6 +33,14 @@ func controlled(_, _ string, rc syscall.RawConn) error {
 	return rc.Control(func(fd uintptr) { keepFromChildren(int(fd)) })
 }
 
+// elsewhere runs in a thread of the engine's what may write to a socket: the signal that a
+// peer that is gone raises there does not get to the program.
+func elsewhere(f func() error) error {
+	done := make(chan error)
+	go func() { done <- f() }()
+	return <-done
+}
+
 // startPoller has the runtime start its network poller, which takes two descriptors. A
 // runtime that finds none when it needs the poller ends the process.
 func startPoller() error {
