@@ -262,7 +262,7 @@ func (in *inbound) Release() { in.s.ulp.Release() }
 
 // DeliverTagged completes a Read when its response is in place. A Write is not
 // delivered to anyone (RFC 5040 §5.1).
-func (in *inbound) DeliverTagged(_ *ddp.Tagged, n int) error {
+func (in *inbound) DeliverTagged(h *ddp.Tagged, n int) error {
 	in.s.Stats.MessagesIn.Add(1)
 	in.prove()
 	if in.op == OpWrite {
@@ -272,9 +272,21 @@ func (in *inbound) DeliverTagged(_ *ddp.Tagged, n int) error {
 		if n == 0 {
 			in.s.Stats.EmptyWrites.Add(1)
 		}
+		if in.got == 0 {
+			in.signed(h)
+		}
 		return nil
 	}
 	return in.respond(0)
+}
+
+// signed reports what an empty Write carries.
+func (in *inbound) signed(h *ddp.Tagged) {
+	signed := in.s.cfg.Signed
+	if signed != nil && signed(Signature{h.STag, h.TO}) {
+		in.s.nudges.Store(true)
+		in.kick = true
+	}
 }
 
 // respond completes the oldest Read or atomic of this side.

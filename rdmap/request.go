@@ -76,5 +76,6 @@ func (o *outbound) startRTR() {
 func (o *outbound) startEmptyWrite() {
 	m := &o.msg
 	m.kind, m.opcode, m.body = kindRTR, OpWrite, nil
-	o.ddp.StartTagged(Control(o.s.rv, OpWrite), 0, 0, 0)
+	signature := &o.s.cfg.Signature
+	o.ddp.StartTagged(Control(o.s.rv, OpWrite), signature.STag, signature.TO, 0)
 }

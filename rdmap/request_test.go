@@ -1,6 +1,7 @@
 package rdmap
 
 import (
+	"slices"
 	"testing"
 
 	"github.com/weft-rdma/weft/internal/nettest"
@@ -312,6 +313,37 @@ func TestANudgeIsAnEmptyWriteThatCompletesNothing(t *testing.T) {
 		end()
 		r.Nudge()
 		want(t, "sent at the end", r.sent())
+	}
+}
+
+// A signature is in what names no memory, and in nothing else.
+func TestASignatureIsInEmptyWritesAlone(t *testing.T) {
+	for _, rtr := range []RTR{0, RTRWrite, RTRRead, RTRSend} {
+		var heard []Signature
+		r := newRig(t, func(c *Config, _ *line) {
+			c.RTR = rtr
+			c.Signature = Signature{STag: 0x57, TO: 0x7306}
+			c.Signed = func(s Signature) bool {
+				heard = append(heard, s)
+				return s.TO == 0x99
+			}
+		})
+		r.Kick()
+		opening := map[RTR]string{RTRWrite: "RDMA Write 0x57:0x7306 0.", RTRRead: "RDMA Read Request 1#1+0 28.", RTRSend: "Send 0#1+0 0."}[rtr]
+		if got := r.sent(); len(got) > 0 && got[0] != opening || len(got) == 0 && rtr != 0 {
+			t.Errorf("RTR %v is %q, expected %q", rtr, got, opening)
+		}
+		target := r.region(0x11, 0x100, 8, '.')
+		r.take(
+			tagged(OpWrite, 0x11, 0x100, false, []byte("ab")), tagged(OpWrite, 1, 2, true, nil), // the end of a message
+			tagged(OpWrite, 1, 2, true, nil),
+		)
+		want(t, "in return for another", r.sent())
+		r.take(tagged(OpWrite, 0x11, 0x99, true, nil))
+		want(t, "in return", r.sent(), "RDMA Write 0x57:0x7306 0.")
+		if !slices.Equal(heard, []Signature{{1, 2}, {0x11, 0x99}}) || string(target.data[:2]) != "ab" {
+			t.Errorf("heard of %v", heard)
+		}
 	}
 }
 

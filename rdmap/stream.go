@@ -24,6 +24,13 @@ type Config struct {
 	// leave. It must not call methods of the Stream.
 	Opened func()
 
+	// Signature is what the empty RDMA Writes carry that are sent as
+	// ready-to-receive message and as nudge. Signed, if not nil, is called by the
+	// reader for each of the peer's, when it is complete, with what that carries; true
+	// has one sent in return.
+	Signature Signature
+	Signed    func(Signature) (reply bool)
+
 	// Hold keeps memory between gathering and writing.
 	Hold Hold
 
@@ -132,6 +139,13 @@ func (s *Stream) arrived(request bool) {
 	if s.unconfirmed.Load() == request { // a store costs more
 		s.unconfirmed.Store(!request)
 	}
+}
+
+// A Signature is the STag and the TO of an RDMA Write of no octets. They name no memory:
+// no receiver may check them (RFC 5041 §5.2), and no ULP sees them.
+type Signature struct {
+	STag uint32
+	TO   uint64
 }
 
 // Nudge sends an empty RDMA Write behind the message that is being sent. It belongs to

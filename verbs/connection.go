@@ -46,6 +46,9 @@ type connection struct {
 	cause atomic.Pointer[error] // the first error that broke the LLP stream
 	over  chan struct{}         // closed when nothing of it is left
 
+	initiator bool
+	announced bool // the peer takes RFC 7306's messages; the receiving goroutine's
+
 	timer *time.Timer // of Closing and Terminate; QP.mu
 	nudge *time.Timer // sends the next nudge; QP.mu
 	// reportLoss: no event said why the queue pair entered Terminate, because a
@@ -58,7 +61,7 @@ type connection struct {
 // begin moves the queue pair from Idle to RTS over an established LLP stream;
 // needs mu. RDMAP, DDP and MPA start in their initial states (Verbs §6.2.1.2).
 func (q *QP) begin(llp ddp.LLP, terms Terms) *connection {
-	c := &connection{q: q, llp: llp, ended: make(chan struct{}), over: make(chan struct{})}
+	c := &connection{q: q, llp: llp, initiator: terms.Initiator, ended: make(chan struct{}), over: make(chan struct{})}
 	c.writeFn = c.write
 	q.terms = terms
 	q.newEnd()
@@ -69,6 +72,9 @@ func (q *QP) begin(llp ddp.LLP, terms Terms) *connection {
 	}
 	if terms.Initiator && terms.Nudge > 0 {
 		cfg.Opened = func() { c.nudgeAfter(terms.Nudge, nudges) }
+	}
+	if q.cfg.Announced != nil {
+		cfg.Signature, cfg.Signed = announcement, c.signed
 	}
 	c.stream = rdmap.NewStream(llp, ulp{q}, cfg)
 	if s, ok := llp.(interface{ Spin(time.Duration) }); ok {
@@ -84,7 +90,12 @@ func (q *QP) begin(llp ddp.LLP, terms Terms) *connection {
 	q.peer.Store(peerOf(llp))
 	q.past.Streams++
 	q.enter(modifyRTS)
-	go c.run()
+	go func() {
+		if q.cfg.Announced != nil && terms.Initiator && terms.RTR&rdmap.RTRWrite == 0 {
+			c.stream.Nudge()
+		}
+		c.run()
+	}()
 	return c
 }
 

@@ -97,6 +97,7 @@ func TestEveryInputModifierIsHonoured(t *testing.T) {
 			"Strict":             "TestAStrictQueuePairRefusesWhatWouldFail",
 			"PauseOnEmptyRQ":     "TestAPausedQueuePairGoesOnWithTheNextReceive",
 			"Refill":             "TestARefillPostsReceivesWhenAMessageNeedsOne",
+			"Announced":          "TestQueuePairsThatAnnounceLearnOfEachOther",
 		}, queuePair)
 	b := newBench(t)
 	shared := verbs.QPConfig{SendCQ: b.sendCQ, RecvCQ: b.recvCQ, SRQ: b.srq}

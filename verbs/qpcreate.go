@@ -63,6 +63,10 @@ type QPConfig struct {
 	// Refill, if not nil, is asked for receives when a message finds none posted. It
 	// is not for queue pairs with an S-RQ.
 	Refill Refill
+
+	// Announced, if not nil, has the peer told that this side takes the messages of RFC
+	// 7306, and is called when the peer has said the same.
+	Announced Announced
 }
 
 func (c QPConfig) withDefaults() QPConfig {

@@ -1,0 +1,33 @@
+package verbs
+
+import "github.com/weft-rdma/weft/rdmap"
+
+// This file is how queue pairs tell each other that they take the messages of RFC 7306,
+// which leaves it to the ULPs to know. It takes no private data and no message of
+// theirs: the STag and TO of an RDMA Write of no octets may be any, and no receiver may
+// check them (RFC 5041 §5.2).
+//
+//  1. The initiator begins with such a Write, which in a peer-to-peer start-up is the
+//     ready-to-receive message.
+//  2. A responder that announces, too, sends one in return, ahead of its own messages.
+
+// Announced is called when the peer has said that it takes Immediate Data and atomics:
+// once a stream, before anything else is received that the peer has sent after that. It
+// runs in the goroutine that receives, and must not wait. An initiator hears of it one
+// round trip after the connection was established.
+//
+// Only queue pairs of Weft say so, and only those that have an Announced, too. Other
+// implementations of iWARP see a Write of no octets, which does nothing.
+type Announced func(*QP)
+
+var announcement = rdmap.Signature{STag: 'W'<<24 | 'e'<<16 | 'f'<<8 | 't', TO: 7306}
+
+// signed looks at what an empty Write of the peer carries.
+func (c *connection) signed(s rdmap.Signature) (reply bool) {
+	if s != announcement || c.announced {
+		return false
+	}
+	c.announced = true
+	c.q.cfg.Announced(c.q)
+	return !c.initiator
+}
