@@ -71,7 +71,7 @@ The library is built on first use, from the sources that this command is run in 
 	fl.BoolVar(&o.Verbose, "verbose", false, "tell at exit what passed")
 	fl.BoolVar(&o.Debug, "debug", false, "say why something is refused (WEFT_DEBUG=1)")
 	fl.BoolVar(&o.Patient, "patient", false, "have a message wait for a receive, in place of ending the stream")
-	fl.BoolVar(&o.Plain, "plain", false, "add nothing to private data: no immediate data and no atomics on an rnic")
+	fl.BoolVar(&o.Plain, "plain", false, "do not tell a peer of an rnic that this is Weft: no immediate data and no atomics")
 	fl.StringVar(&o.crc, "crc", "on", "ask for CRCs: on or off (`MODE`)")
 	fl.BoolVar(&o.view, "view", false, "show the device below /sys/class/infiniband and /dev/infiniband, too")
 	fl.StringVar(&o.Congestion, "congestion", "", "congestion control of all connections, by `NAME`, such as reno (default: the system's)")

@@ -139,6 +139,7 @@ enum weft_verb {
 	WEFT_QUERY_QP,
 	WEFT_DESTROY_QP,
 	WEFT_NEXT_EVENT,
+	WEFT_AWAIT_EXTENSIONS, /* of a queue pair: until its peer is known to take them */
 };
 
 /* Objects are named by handles that the engine gives out; 0 is none. */

@@ -76,7 +76,10 @@ static int put_send(struct qp *qp, uint64_t n, const struct ibv_send_wr *wr)
 	if (wr->num_sge < 0 || (uint32_t)wr->num_sge > qp->send.sges)
 		return EINVAL;
 	if (extension(opcodes[opcode].op) && !load(&qp->send.queue.extensions)) {
-		return refuse("ibv_post_send: immediate data and atomics are for the rc persona, with a peer of it");
+		struct weft_object arguments = {.handle = qp->handle};
+		int err = verb(WEFT_AWAIT_EXTENSIONS, &arguments);
+		if (err)
+			return err;
 	}
 	struct weft_send *s = send_slot(qp, n);
 	if (!s)

@@ -1,40 +1,68 @@
 package main
 
+/*
+#include "engine.h"
+*/
+import "C"
+
 import (
-	"bytes"
 	"sync/atomic"
+	"syscall"
+	"time"
+
+	"github.com/weft-rdma/weft/verbs"
 )
 
-// This file is how two engines find out about each other. Immediate data and atomics
-// are RFC 7306's, which a peer that does not know them ends the stream for; RFC 7306
-// leaves it to the upper layer to agree on them. So the engine adds a mark behind the
-// private data of its request for a connection, and one that finds the mark takes it off
-// and answers with the same. A program at another implementation sees the mark as eight
-// more octets of private data; WEFT_PLAIN leaves it out.
+// This file is whether a queue pair of an RNIC may use immediate data and atomics, for
+// which a peer that does not know RFC 7306 ends the stream. The queue pairs of two
+// engines tell each other, unseen by the programs (verbs.Announced); WEFT_PLAIN leaves
+// that out.
 
-// mark is what private data ends with.
-var mark = []byte("\xffweft\x00\x00\x01")
-
-// mostData is how much private data rdma_cm can give to a program.
-const mostData = 255
-
-// marked is private data with the mark, if there is room for it.
-func marked(data []byte) []byte {
-	if options.plain || len(data)+len(mark) > mostData {
-		return data
-	}
-	return append(bytes.Clone(data), mark...)
-}
-
-// unmarked is private data without the mark, and whether it had one.
-func unmarked(data []byte) ([]byte, bool) {
-	rest, ok := bytes.CutSuffix(data, mark)
-	return rest, ok && !options.plain
-}
-
-// extend has the queue pair take requests for immediate data and atomics. It is for one
-// that has no stream yet, or whose peer is known not to have sent anything.
-func (q *queuePair) extend() {
-	q.receives.single = true
+// announced notes that the peer's queue pair is such a one.
+func (q *queuePair) announced(*verbs.QP) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
 	atomic.StoreUint32((*uint32)(&q.sends.queue.extensions), 1)
+	close(q.extended)
+}
+
+// unannounced is for a queue pair of an RNIC that is to have a stream.
+func (q *queuePair) unannounced() {
+	if rcPersona {
+		return
+	}
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	atomic.StoreUint32((*uint32)(&q.sends.queue.extensions), 0)
+	q.extended, q.alone = make(chan struct{}), false
+}
+
+// announcementLimit is how long a request that needs the peer to know RFC 7306 waits for
+// it to say so. It does within a round trip after the connection was established.
+const announcementLimit = time.Second
+
+// awaitExtensions returns when immediate data and atomics may be posted, or with
+// EOPNOTSUPP if they may not.
+func awaitExtensions(a *C.struct_weft_object) syscall.Errno {
+	q := queuePairs.get(uint32(a.handle))
+	if q == nil {
+		return syscall.EINVAL
+	}
+	q.mu.Lock()
+	extended, down, alone := q.extended, q.down, q.alone
+	q.mu.Unlock()
+	if down != nil && !alone && !options.plain {
+		late := time.NewTimer(announcementLimit)
+		defer late.Stop()
+		select {
+		case <-extended:
+			return 0
+		case <-down:
+		case <-late.C:
+			q.mu.Lock()
+			q.alone = true
+			q.mu.Unlock()
+		}
+	}
+	return refuse(syscall.EOPNOTSUPP, "post send: immediate data and atomics need a peer that is Weft, too, or the rc persona")
 }

@@ -43,7 +43,6 @@ type identifier struct {
 	qp       *queuePair    // that is connected, or will be
 	cancel   gocontext.CancelFunc
 	told     bool // the program knows that it is connected
-	extended bool // the peer's request had the mark
 }
 
 var identifiers table[identifier]
@@ -266,9 +265,7 @@ func (id *identifier) requested(r *cm.Request) {
 	}
 	e := id.newEvent(connectRequest, 0)
 	e.resp.id, e.made = C.__u32(made.handle), made
-	said, extended := unmarked(r.PrivateData())
-	made.extended = extended
-	e.describe(said, r.ORD(), r.IRD())
+	e.describe(r.PrivateData(), r.ORD(), r.IRD())
 	e.raise()
 	cmMu.Unlock()
 }
@@ -312,10 +309,6 @@ func accept(a *C.struct_rdma_ucm_accept) syscall.Errno {
 	ctx := id.begin(q)
 	q.retriesOfPeer(uint8(a.conn_param.rnr_retry_count) & retriesForEver)
 	p := cm.Params{PrivateData: data(&a.conn_param), MPA: config(a.conn_param.responder_resources, a.conn_param.initiator_depth)}
-	if id.extended {
-		q.extend()
-		p.PrivateData = marked(p.PrivateData)
-	}
 	go func() {
 		conn, err := r.Accept(ctx, q.qp, p)
 		id.accepted(conn, err)
@@ -326,6 +319,7 @@ func accept(a *C.struct_rdma_ucm_accept) syscall.Errno {
 // begin notes which queue pair is being connected.
 func (id *identifier) begin(q *queuePair) gocontext.Context {
 	ctx, cancel := gocontext.WithCancel(gocontext.Background())
+	q.unannounced()
 	cmMu.Lock()
 	defer cmMu.Unlock()
 	id.qp, id.cancel = q, cancel
@@ -397,10 +391,9 @@ func connect(a *C.struct_rdma_ucm_connect) syscall.Errno {
 	ctx := id.begin(q)
 	q.retriesOfPeer(uint8(a.conn_param.rnr_retry_count) & retriesForEver)
 	p := cm.Params{
-		PrivateData: marked(data(&a.conn_param)), MPA: config(a.conn_param.responder_resources, a.conn_param.initiator_depth),
+		PrivateData: data(&a.conn_param), MPA: config(a.conn_param.responder_resources, a.conn_param.initiator_depth),
 		Nudge: cm.DefaultNudge, Socket: options.socket,
 	}
-	q.receives.single = true // the peer may be one that announces
 	go func() {
 		nc, err := id.dial(ctx)
 		var conn *cm.Conn
@@ -477,18 +470,14 @@ func (id *identifier) answered(conn *cm.Conn, err error) {
 	switch {
 	case err == nil:
 		id.local, id.peer = addrPort(conn.LocalAddr()), addrPort(conn.RemoteAddr())
-		said, extended := unmarked(conn.PrivateData())
-		if extended {
-			id.qp.extend()
-		}
 		e := id.newEvent(connectResponse, 0)
-		e.describe(said, conn.IRD(), conn.ORD())
+		e.describe(conn.PrivateData(), conn.IRD(), conn.ORD())
 		e.raise()
 		id.told = true
 		id.qp.connected(conn, id.ended)
 	case errors.As(err, &refused):
 		e := id.newEvent(rejected, syscall.ECONNREFUSED)
-		e.describe(refused.PrivateData, 0, 0) // a refusal has no mark
+		e.describe(refused.PrivateData, 0, 0)
 		e.raise()
 	default:
 		explain("%v", err)

@@ -14,7 +14,7 @@ import (
 // This file is what the user asks for with `weft run`, which comes by the environment.
 
 var options struct {
-	plain   bool // nothing is added to private data
+	plain   bool // a peer is not told that this is Weft
 	patient bool // a message waits for a receive, in place of ending the stream
 	noCRC   bool
 	debug   bool

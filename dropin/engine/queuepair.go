@@ -36,6 +36,9 @@ type queuePair struct {
 	closing     chan struct{} // closed when the graceful close under way is over; nil without
 	down        chan struct{} // closed when the stream is over; nil without
 
+	extended chan struct{} // closed when the peer takes immediate data and atomics
+	alone    bool          // it has not said so in time
+
 	gone  bool           // it is being destroyed
 	tasks sync.WaitGroup // that use the program's queues
 
@@ -89,7 +92,9 @@ func createQP(a *C.struct_weft_qp) syscall.Errno {
 	if c == nil || d == nil || send == nil || recv == nil {
 		return syscall.EINVAL
 	}
-	q := &queuePair{context: c, owner: uint64(a.owner), state: C.IBV_QPS_INIT, peerRetries: retriesForEver}
+	q := &queuePair{
+		context: c, owner: uint64(a.owner), state: C.IBV_QPS_INIT, peerRetries: retriesForEver, extended: make(chan struct{}),
+	}
 	if rcPersona {
 		q.state = C.IBV_QPS_RESET
 	}
@@ -100,6 +105,11 @@ func createQP(a *C.struct_weft_qp) syscall.Errno {
 		SendDepth: partsOf * max(1, int(a.sends)), RecvDepth: max(1, int(a.receives)),
 		SendSGEs: max(1, int(a.send_sges)), RecvSGEs: max(1, int(a.receive_sges)),
 		BindWindows: true, Extensions: true, ReadSinkLocalWrite: true, PauseOnEmptyRQ: rcPersona || options.patient,
+	}
+	// A message in front of a Send with immediate data may come, see announces.
+	q.receives.single = rcPersona || !options.plain
+	if !rcPersona && !options.plain {
+		cfg.Announced = q.announced
 	}
 	if a.srq != 0 {
 		s := sharedQueues.get(uint32(a.srq))
@@ -116,7 +126,7 @@ func createQP(a *C.struct_weft_qp) syscall.Errno {
 	}
 	q.number = q.qp.Num()
 	if rcPersona {
-		q.extend()
+		q.announced(nil)
 		if q.number, err = newNumber(q); err != nil {
 			_ = q.qp.Destroy() // nobody knows of it
 			return errnoOf(err)

@@ -155,6 +155,8 @@ func execute(verb uint32, a unsafe.Pointer) syscall.Errno {
 		return queryQP((*C.struct_weft_modify)(a))
 	case C.WEFT_DESTROY_QP:
 		return destroyQP((*C.struct_weft_object)(a))
+	case C.WEFT_AWAIT_EXTENSIONS:
+		return awaitExtensions((*C.struct_weft_object)(a))
 	case C.WEFT_NEXT_EVENT:
 		return nextEvent((*C.struct_weft_event)(a))
 	}

@@ -14,7 +14,7 @@ type Options struct {
 	Verbose     bool   // one line at exit
 	Debug       bool   // reasons of what is refused
 	Patient     bool   // a message waits for a receive
-	Plain       bool   // nothing is added to private data
+	Plain       bool   // a peer is not told that this is Weft
 	NoCRC       bool
 	Congestion  string // congestion control of all connections; empty is the system's
 	Preload     bool   // LD_PRELOAD in place of LD_LIBRARY_PATH
