@@ -60,7 +60,7 @@ var commands = map[string]func(ctx context.Context, args []string) int{
 }
 
 // parts of the run, in order.
-var parts = []string{"captures", "guest", "files"}
+var parts = []string{"captures", "guest", "files", "run"}
 
 // A harness is one run.
 type harness struct {
@@ -69,6 +69,8 @@ type harness struct {
 	weft  string // the command under test
 	self  string // this program, which holds peers of our own
 	port  int
+
+	library string // of weft run, its folder
 }
 
 // nextPort gives every session a port of its own, so that none meets what
@@ -116,6 +118,12 @@ func runSuite(ctx context.Context, args []string) int {
 	if err != nil {
 		fmt.Fprintln(os.Stderr, "interop:", err)
 		return exitFailed
+	}
+	if slices.Contains(plan.parts, "run") {
+		if err := h.buildLibrary(ctx); err != nil {
+			fmt.Fprintln(os.Stderr, "interop: nothing was run:", err)
+			return exitMissing
+		}
 	}
 	if err := h.run(ctx, plan); err != nil {
 		fmt.Fprintln(os.Stderr, "interop: nothing was run:", err)
@@ -195,8 +203,8 @@ func (o *options) prepare(rest []string) (*harness, plan, error) {
 // run runs the parts of the plan. The error says that the guest cannot be had:
 // it is booted before anything is claimed.
 func (h *harness) run(ctx context.Context, p plan) error {
-	siw, files := slices.Contains(p.parts, "guest"), slices.Contains(p.parts, "files")
-	if siw || files {
+	siw, files, run := slices.Contains(p.parts, "guest"), slices.Contains(p.parts, "files"), slices.Contains(p.parts, "run")
+	if siw || files || run {
 		defer h.guest.Down(context.WithoutCancel(ctx))
 		if err := h.guest.Up(ctx, p.mtus[0]); err != nil {
 			return err
@@ -207,6 +215,9 @@ func (h *harness) run(ctx context.Context, p plan) error {
 	}
 	if files {
 		h.files(ctx)
+	}
+	if run {
+		h.weftRun(ctx)
 	}
 	if !siw {
 		return nil

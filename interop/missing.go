@@ -23,7 +23,10 @@ func (o *options) missing(parts []string) []string {
 	if err := tshark.Missing(); err != nil {
 		list = append(list, err.Error())
 	}
-	if !slices.Contains(parts, "guest") && !slices.Contains(parts, "files") {
+	if slices.Contains(parts, "run") {
+		list = append(list, missingPrograms()...)
+	}
+	if slices.Equal(parts, []string{"captures"}) {
 		return list
 	}
 	if os.Geteuid() != 0 {

@@ -124,7 +124,7 @@ func (g *Guest) Start(ctx context.Context, name string, limit time.Duration, com
 	g.programs++
 	p := &Program{g, fmt.Sprintf("/tmp/%s-%d", name, g.programs)}
 	_, err := g.Run(ctx, fmt.Sprintf(
-		"rm -f %[1]s.*; (timeout -k 2 %[2]d %[3]s >%[1]s.out 2>%[1]s.err </dev/null; echo $? >%[1]s.tmp; mv %[1]s.tmp %[1]s.rc) >/dev/null 2>&1 </dev/null &",
+		"rm -f %[1]s.*; (timeout -k 2 %[2]d %[3]s >%[1]s.out 2>%[1]s.err </dev/null & echo $! >%[1]s.pid; wait $!; echo $? >%[1]s.tmp; mv %[1]s.tmp %[1]s.rc) >/dev/null 2>&1 </dev/null &",
 		p.name, int(limit.Seconds()), command))
 	if err != nil {
 		return nil, fmt.Errorf("starting %q in the guest: %w", command, err)
@@ -147,6 +147,12 @@ func (p *Program) Wait(ctx context.Context, limit time.Duration) (int, error) {
 		return 0, ErrStillRunning
 	}
 	return strconv.Atoi(strings.TrimSpace(out))
+}
+
+// Stop ends a program that does not end by itself.
+func (p *Program) Stop(ctx context.Context) error {
+	_, err := p.guest.Run(ctx, fmt.Sprintf("[ -s %[1]s.rc ] || kill $(cat %[1]s.pid)", p.name))
+	return err
 }
 
 // AwaitOutput waits until the program has printed something, no longer than

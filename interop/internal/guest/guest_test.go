@@ -73,6 +73,24 @@ func TestAProgramsOutputAndStatusComeBack(t *testing.T) {
 	}
 }
 
+func TestAProgramThatDoesNotEndIsStopped(t *testing.T) {
+	g := newStandIn(t)
+	p, err := g.Start(t.Context(), "weft-guest-test", time.Minute, "tail -f /dev/null")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { g.Run(context.Background(), "rm -f "+p.name+".*") })
+	if err := p.Stop(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if status, err := p.Wait(t.Context(), time.Minute); err != nil || status == 0 {
+		t.Errorf("status %d, %v; expected that of a signal", status, err)
+	}
+	if err := p.Stop(t.Context()); err != nil {
+		t.Errorf("stopped again: %v", err)
+	}
+}
+
 func TestACommandOfTheHostEndsWithItsContext(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	cmd := newStandIn(t).Host(ctx, "sh", "-c", "echo begun; exec tail -f /dev/null")
