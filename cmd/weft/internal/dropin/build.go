@@ -37,7 +37,8 @@ func Installed(dir string) (string, error) {
 	return filepath.Abs(dir)
 }
 
-// A Builder builds the library from its sources.
+// A Builder builds the library from its sources, with the compiler CC and its options
+// CFLAGS, for the processor GOARCH, if the environment has them.
 type Builder struct {
 	Source string // the root of the repository
 	Cache  string // where the library is kept
@@ -94,6 +95,7 @@ func (b *Builder) compile(ctx context.Context, dir string) error {
 			return err
 		}
 		args := append(Flags(l.name, filepath.Join(module, "c", l.versions)), "-o", filepath.Join(dir, l.name))
+		args = append(args, strings.Fields(os.Getenv("CFLAGS"))...)
 		if err := execute(ctx, module, nil, cc, append(args, sources...)...); err != nil {
 			return err
 		}

@@ -78,6 +78,14 @@ func TestTheFingerprintChangesWithWhatTheLibraryIsMadeOf(t *testing.T) {
 			was = now
 		}
 	}
+	for _, name := range []string{"GOARCH", "CC", "CFLAGS"} {
+		t.Setenv(name, "another")
+		if now := of(); now == was {
+			t.Errorf("%s changes what is built", name)
+		} else {
+			was = now
+		}
+	}
 	later := time.Now().Add(time.Hour)
 	if err := os.Chtimes(filepath.Join(root, "dropin", "c", "cq.c"), later, later); err != nil {
 		t.Fatal(err)

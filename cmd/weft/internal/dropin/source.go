@@ -46,11 +46,14 @@ func isSource(dir string) bool {
 	return err == nil && strings.HasPrefix(string(mod), "module github.com/weft-rdma/weft/dropin\n")
 }
 
-// fingerprint tells states of the sources apart, by the names, sizes and times of the
-// files that the library is made of.
+// fingerprint tells what the library is made of apart: states of the sources, by the
+// names, sizes and times of the files, and what the compilers are asked for.
 func fingerprint(source string) (string, error) {
 	h := sha256.New()
 	fmt.Fprintln(h, runtime.Version(), runtime.GOARCH)
+	for _, name := range []string{"GOARCH", "CC", "CFLAGS", "GOFLAGS"} {
+		fmt.Fprintf(h, "%s=%s\n", name, os.Getenv(name))
+	}
 	err := filepath.WalkDir(source, func(path string, d fs.DirEntry, err error) error {
 		if err != nil {
 			return err
