@@ -42,7 +42,7 @@ func TestWithoutPinningNothingIsBound(t *testing.T) {
 	}
 }
 
-// Who polls on a processor of its own need not yield it.
+// An end that polls on a processor of its own need not yield it.
 func TestOnlyEndsApartDoNotShare(t *testing.T) {
 	for name, want := range map[string]bool{apart: false, together: true, anywhere: true, unplaced: true} {
 		if got := (Placement{Name: name}).shared(); got != want {

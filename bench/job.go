@@ -15,7 +15,7 @@ type Job struct {
 
 	Congestion string   // TCP congestion control of the sample's sockets; "" leaves the system's
 	CPUs       []int    // that the target may run on; nil leaves it to the scheduler
-	Shared     bool     // the ends may have to share a processor: who polls yields it
+	Shared     bool     // the ends may have to share a processor: an end that polls yields it
 	Program    string   // of peers that are programs of their own: its file
 	Library    string   // of Perftest: the folder of the libibverbs that Program runs programs with
 	Folder     string   // where those are made that are served

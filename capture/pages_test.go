@@ -11,8 +11,8 @@ import (
 	"github.com/weft-rdma/weft/iwarptest"
 )
 
-// Octets that cannot be read are an error of who writes them, if he catches the fault.
-// The record, and others on the same Writer, go on.
+// Octets that cannot be read are an error of the write, if the caller catches the fault.
+// The capture goes on, also of other connections on the same Writer.
 func TestOctetsThatCannotBeReadDisturbNobody(t *testing.T) {
 	none := pagestest.NoAccess(t, 1)
 	write := func(c net.Conn, p []byte) (err error) {

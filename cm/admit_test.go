@@ -13,7 +13,7 @@ import (
 	"github.com/weft-rdma/weft/verbs"
 )
 
-// Who is not admitted hears nothing, and is not read from.
+// A connection that is not admitted is closed without a reply, and nothing is read from it.
 func TestAListenerTakesWhomItsConfigurationAdmits(t *testing.T) {
 	nettest.CheckLeaks(t)
 	a, b := newEnd(t, verbs.QPConfig{}), newEnd(t, verbs.QPConfig{})

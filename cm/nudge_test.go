@@ -93,8 +93,8 @@ func btoi(b bool) int {
 	return 0
 }
 
-// Who is not asked to nudges nobody, and a peer that stays silent is not nudged for
-// ever.
+// Without Params.Nudge no nudge is sent, and a peer that stays silent is not nudged
+// forever.
 func TestNudgesAreFew(t *testing.T) {
 	for nudge, want := range map[time.Duration]uint64{0: 1, -1: 1, time.Second: 1 + 5} {
 		synctest.Test(t, func(t *testing.T) {

@@ -39,7 +39,7 @@ func TestTheCongestionControlIsTheOneNamed(t *testing.T) {
 	}
 }
 
-// Those who connect have the listener's congestion control.
+// Accepted connections have the listener's congestion control.
 func TestTheCongestionControlOfAListenerIsThatOfItsConnections(t *testing.T) {
 	ln := nettest.Listen(t, "tcp4")
 	if err := (cm.Socket{Congestion: reno}).Apply(ln); err != nil {

@@ -49,7 +49,7 @@ type parcel struct {
 	err   error     // the end: io.EOF or syscall.ECONNRESET; data is nil
 }
 
-// A deadline is a time, and the timer that wakes those who wait until then.
+// A deadline is a time, and the timer that wakes the waiting goroutines then.
 type deadline struct {
 	at    time.Time
 	timer *time.Timer

@@ -68,7 +68,7 @@ func TestRevocationWaitsForHoldersAndLetsNoneIn(t *testing.T) {
 				done := make(chan error, 1)
 				go func() { done <- c.revoke(table, r) }()
 				synctest.Wait()
-				// Even who holds it gets no more: an STag in steady use is to end.
+				// Even a holder gets no more: an STag in steady use has to end, too.
 				for name, h := range map[string]*Holder{"holder": &first, "other": &third} {
 					if fault := h.Check(stag, 0, 8, RemoteWrite); fault != ddp.FaultSTag {
 						t.Errorf("%s checks while revocation waits: %v", name, fault)

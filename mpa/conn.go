@@ -21,7 +21,7 @@
 // # Locking
 //
 // A Conn has no lock. Its sending half belongs to one goroutine at a time, by the rules of
-// its user; its receiving half to who has the token of internal/turns.
+// its user; its receiving half to the holder of the token of internal/turns.
 package mpa
 
 // A stream in Full Operation: FPDUs over a connection, in both directions.

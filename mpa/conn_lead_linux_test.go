@@ -236,8 +236,8 @@ func TestAWaitInReceivesPlaceEnds(t *testing.T) {
 	}
 }
 
-// However many wait and poll, each ULPDU is handed up once and in order, and the stream
-// ends.
+// However many goroutines wait and poll, each ULPDU is handed up once and in order, and
+// the stream ends.
 func TestThoseWhoWaitAndReceiveShareTheStream(t *testing.T) {
 	for _, p := range []Params{{CRC: true}, {}} {
 		l := newLed(t, p)

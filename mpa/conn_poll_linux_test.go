@@ -15,7 +15,8 @@ import (
 	"github.com/weft-rdma/weft/internal/nettest"
 )
 
-// However many poll, each ULPDU is handed up once and in order, and the stream ends.
+// However many goroutines poll, each ULPDU is handed up once and in order, and the stream
+// ends.
 func TestThoseWhoPollAndReceiveShareTheStream(t *testing.T) {
 	for _, p := range []Params{{CRC: true}, {}, {CRC: true, SendMarkers: true}} {
 		a, b := tcpPair(t)
@@ -68,7 +69,7 @@ func TestThoseWhoPollAndReceiveShareTheStream(t *testing.T) {
 	}
 }
 
-// Neither closing nor a deadline waits for those who poll without end to stop.
+// Close and deadlines do not wait for goroutines that poll without end.
 func TestAReceiveThatIsLedEnds(t *testing.T) {
 	for _, v := range []struct {
 		name string
@@ -137,7 +138,8 @@ type resetter struct {
 
 func (r *resetter) Idle() { _ = r.c.Reset() }
 
-// Who polls may have to reset the stream, which waits for a Receive that is reading.
+// A goroutine that polls may have to reset the stream, which waits for a Receive that is
+// reading.
 func TestThoseWhoPollMayResetTheStream(t *testing.T) {
 	for range 20 {
 		a, b := tcpPair(t)

@@ -1,6 +1,6 @@
 package mpa
 
-// A Receive that waits, and those who poll meanwhile.
+// A Receive that waits, and goroutines that poll meanwhile.
 
 import (
 	"bytes"

@@ -19,8 +19,8 @@ type stream struct {
 	more  bool      // the last read got as much as it could
 
 	line   chan struct{} // holds one token while FPDUs are written
-	within bool          // an FPDU has left in part; for who has the token
-	over   bool          // nothing may follow what has left; for who has the token
+	within bool          // an FPDU has left in part; for the holder of the token
+	over   bool          // nothing may follow what has left; for the holder of the token
 }
 
 func (s *stream) close() {}

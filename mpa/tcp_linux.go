@@ -41,7 +41,7 @@ type tcp struct {
 	wvec    socket.Vector
 	werr    error
 
-	// Of who has the receiving half, for Try and tryLook.
+	// Of the holder of the receiving half, for Try and tryLook.
 	ahead   *readAhead
 	lookFn  func(fd uintptr)
 	looks   int // that found nothing, since the last that did

@@ -52,8 +52,8 @@ func TestAUserWhoWasNotFoundIsAskedForAgain(t *testing.T) {
 	}
 }
 
-// A directory server that does not answer holds up nobody for long: not those whose
-// look-up hangs, and not those who are accepted after them.
+// A directory server that does not answer delays no connection for long: neither the one
+// whose look-up hangs, nor those accepted after it.
 func TestAHangingLookUpHoldsUpNobody(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		answered := make(chan struct{})

@@ -65,8 +65,8 @@ func (q *inflight) push(frame uint64, m *message, last bool) {
 	}
 }
 
-// written drops the segments that are among the first frames written, and
-// returns the ticket of the last operation that is thereby complete.
+// written drops the segments that are among the first frames written, and returns the
+// ticket of the last operation that this completes.
 func (q *inflight) written(frames uint64) (ticket uint64, any bool) {
 	if q.inflightBuf == nil {
 		return 0, false

@@ -179,7 +179,7 @@ func (r *responder) beginCall(c *heldCall, m *message) {
 		r.log("dropped a call", "xid", h.XID, "reason", "its XID is that of one in progress")
 		r.release(c)
 	default:
-		r.fetched(h.XID) // who calls again has given up on that reply
+		r.fetched(h.XID) // a requester that calls again has given up on that reply
 		r.xids[h.XID] = true
 		c.admitted = true
 		c.plan()

@@ -192,7 +192,7 @@ func TestThePadsOfAReplyAreTakenOut(t *testing.T) {
 		{1, 512, false},
 		{256, 512, true},
 		{256, 600, true},
-		{256, 600, false}, // by who reads "exceeds"
+		{256, 600, false}, // if the threshold is read as "exceeds"
 		{256, 601, false},
 	} {
 		align := test.align

@@ -124,7 +124,7 @@ func TestACallThatIsSentAgainWithdrawsTheReplyBefore(t *testing.T) {
 	}
 }
 
-// Who does not say when he is done holds no more than he may, and for no longer.
+// A requester that sends no RDMA_DONE holds limited memory for a limited time.
 //
 // Claims: P-3.8-9 P-11-6 P-11-7 P-11-9 P-11-10 P-11-11 P-11-12
 func TestRepliesThatAreNotFetchedAreBounded(t *testing.T) {
@@ -290,7 +290,7 @@ func TestServerTakesPadsOut(t *testing.T) {
 		{"no item as long as the threshold", padded(256, 601), want},
 		{"one item above the threshold", padded(256, 599, position), want},
 		{"at the threshold", padded(256, 600, position), want},
-		{"at the threshold, by who reads exceeds", padded(256, 600), want},
+		{"at the threshold, read as exceeds", padded(256, 600), want},
 		{"pads where none belong", padded(256, 601, position), oncrpc.GarbageArgs},
 		{"pads missing", padded(256, 100), oncrpc.GarbageArgs},
 		{"alignment beyond the limit", onWire(wire.Header{XID: 4, Proc: wire.ProcMsgP, Align: wire.MaxAlign + 1}, stream), wire.ErrChunk},
@@ -313,7 +313,7 @@ func TestServerTakesPadsOut(t *testing.T) {
 			}
 		}
 	}
-	// Who does not know the program does not know its items.
+	// Without the program's binding its items are not known.
 	null := oncrpc.Call{XID: 4, Prog: exchange.Program, Vers: 2}
 	b, _ := null.Append(nil)
 	p.raw(onWire(wire.Header{XID: 4, Proc: wire.ProcMsgP, Align: 256}, b))

@@ -193,8 +193,7 @@ func TestANewConnectionTakesThePlaceOfTheOneIdleForLongest(t *testing.T) {
 	})
 }
 
-// Those who connect and never call shut nobody out, whether they come through
-// start-up or not.
+// Connections without a call exclude nobody, whether they complete start-up or not.
 func TestSilentConnectionsAreTheFirstToMakePlace(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := serve(t, ServerConfig{Connections: 3})

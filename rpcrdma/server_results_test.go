@@ -85,8 +85,8 @@ func TestAMissingResultLeavesItsChunkToTheNext(t *testing.T) {
 	}
 }
 
-// Who waits for a reply that cannot be made learns it from the end of the
-// connection.
+// If a reply cannot be made, the connection ends, so that the requester does not wait for
+// it.
 //
 // Claims: P8166-4.5.4-3
 func TestAServerThatCannotAnswerClosesTheConnection(t *testing.T) {

@@ -373,8 +373,8 @@ func (c *counted) Close() error {
 	return err
 }
 
-// Those who are not allowed are reset before an octet of theirs is read, and the
-// log says who and why, briefly.
+// Connections that are not allowed are reset before an octet of them is read, and the log
+// names the peer and the reason.
 func TestThoseNotAllowedAreClosedAtAccept(t *testing.T) {
 	for name, cfg := range map[string]ServerConfig{
 		"by Allow": {Allow: func(a net.Addr) bool { return a.String() == honest+":700" }},

@@ -79,8 +79,8 @@ func (s *Server) ServePacket(ctx context.Context, pc net.PacketConn) error {
 	}
 }
 
-// datagrams are what those who send datagrams have together. Nobody waits for
-// them: their replies do not wait to be taken.
+// datagrams has the accounts that all datagrams share. They are never evicted, because their
+// replies do not wait for the peer.
 type datagrams struct {
 	calls, replies *fairness.Account
 	lying          atomic.Int32

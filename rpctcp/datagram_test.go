@@ -89,8 +89,8 @@ func TestDatagramsOfOthersAreDropped(t *testing.T) {
 	}
 }
 
-// Who sends datagrams in another's name does not have a server send that one more
-// than three times as much.
+// A datagram with a forged source address makes a server send that address at most three
+// times as much.
 func TestDatagramsAreNotAnsweredByFarLongerOnes(t *testing.T) {
 	nettest.CheckLeaks(t)
 	call := callOf(1, "args")

@@ -126,8 +126,8 @@ func (c *served) answer(ctx context.Context, h oncrpc.Handler) ([]byte, error) {
 // what it waits for may be waited for by others that have some, too.
 const secondWait = time.Second
 
-// alloc is Request.Alloc. It waits for the memory, also when the link has ended:
-// those who are asked cannot say no.
+// alloc is Request.Alloc. It waits for the memory, even when the link has ended, as it has
+// no way to fail.
 func (c *served) alloc(n int) []byte {
 	class, size := classOf(n)
 	if !c.replies.TryAcquire(size, false) {

@@ -1,5 +1,5 @@
-// This file is what a link is to those who divide places and memory, and its end
-// when there is not enough for it.
+// A link as fairness sees it, which divides places and memory: what the link is doing, and
+// its eviction.
 
 package rpctcp
 

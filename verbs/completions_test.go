@@ -19,8 +19,8 @@ func (s *side) flush(first uint64, n int) {
 	qp.Abort()
 }
 
-// Whoever leaves the loop leaves the rest where it was, for the next loop and for
-// those who poll.
+// After a break out of the loop the other completions remain in the CQ, for the next loop
+// or for Poll.
 func TestALoopTakesNoMoreThanItIsGiven(t *testing.T) {
 	s := newSide(t, verbs.QPConfig{})
 	s.flush(1, 9)

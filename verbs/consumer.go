@@ -13,7 +13,7 @@ import (
 	"github.com/weft-rdma/weft/ddp"
 )
 
-// watch has those who poll and wait receive from p as well; unwatch ends that.
+// watch makes callers of Poll and Wait receive from p, too; unwatch ends that.
 func (cq *CQ) watch(p ddp.Poller) {
 	cq.mu.Lock()
 	defer cq.mu.Unlock()

@@ -61,8 +61,8 @@
 // queue pair accepts only the response to its own request.
 //
 // Memory that a request names must not be touched until the request is complete.
-// Memory that a peer may access at any time needs a protocol of the two programs that
-// says who uses it when.
+// For memory that a peer may access at any time the two programs need a protocol of their
+// own that says which of them uses it when.
 //
 // An STag can be taken back at any time: when [MR.Deallocate] or [MW.Deallocate]
 // returns no octet moves through it, in either direction, and no peer can delay
@@ -122,9 +122,9 @@
 // # States
 //
 // A queue pair is Idle without a stream, RTS while it is connected, Closing or Terminate
-// while the stream is being ended, and Error after a stream that did not end gracefully. [QP.Close] ends a
-// stream gracefully and leaves both sides Idle, ready to be connected again;
-// [QP.Reset] brings one back from Error.
+// while the stream is being ended, and Error after a stream that did not end gracefully.
+// [QP.Close] ends a stream gracefully and leaves both sides Idle, ready to be connected
+// again; [QP.Reset] brings one back from Error.
 //
 // # Concurrency
 //

@@ -10,7 +10,7 @@ import (
 func (q *QP) Establish(llp ddp.LLP, terms Terms) error { return q.establish(llp, terms) }
 func (q *QP) Ready() <-chan struct{}                   { return q.ready() }
 
-// Connections is the number of those that who polls the CQ, or waits, receives for.
+// Connections is the number of connections for which callers of Poll and Wait receive.
 func (cq *CQ) Connections() int {
 	cq.mu.Lock()
 	defer cq.mu.Unlock()

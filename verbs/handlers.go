@@ -19,11 +19,10 @@ type handlers = map[HandlerID]func(*CQ)
 //	SetCompletionHandler(fn, id)    puts fn in place of the one before
 //	SetCompletionHandler(nil, id)   clears it: its CQs call nothing, until it is set again
 //
-// No notification is requested thereby; [CQ.RequestNotify] does. A function gets
-// the CQ; CQ.RNIC returns the RNIC. Calls for one CQ come one at a
-// time, from a goroutine of its own, and may use any verb. A call under way goes
-// on when the handler is changed; those that begin afterwards are of the new
-// function.
+// This requests no notification; [CQ.RequestNotify] does. The function gets the CQ;
+// CQ.RNIC returns the RNIC. Calls for one CQ are made one at a time, in a goroutine of
+// its own, and may use any verb. A call in progress continues when the handler is
+// changed; calls that begin later are of the new function.
 //
 // The results besides success are ErrRNIC, ErrHandler for an identifier that was
 // never given out, and for nil with 0, and ErrResources.

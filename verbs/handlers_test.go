@@ -64,7 +64,7 @@ func TestCompletionHandlersAreSetChangedAndCleared(t *testing.T) {
 		complete("blue", true, "blue")
 		complete("none", true)
 		set(handler("green"), red)
-		complete("red", false) // it is not asked for thereby
+		complete("red", false) // setting a handler requests no notification
 		complete("red", true, "green")
 		complete("blue", true, "blue")
 		set(nil, red)

@@ -8,9 +8,9 @@ import (
 	"github.com/weft-rdma/weft/verbs"
 )
 
-// Those who poll a CQ receive for the queue pairs attached, as
-// long as they are connected, and not for one that pauses until a receive is posted:
-// who waits for that could not post it.
+// A goroutine that polls a CQ receives for the queue pairs attached to it while they are
+// connected. It does not for one that pauses until a receive is posted, because that
+// goroutine may be the one that has to post it.
 func TestThoseWhoPollReceiveForConnections(t *testing.T) {
 	for _, v := range []struct {
 		name string

@@ -278,8 +278,8 @@ func TestFastRegisterNeedsAPrivilegedQueuePair(t *testing.T) {
 	})
 }
 
-// Each check of Verbs §7.8 and §7.10.6.3 has its status, for both ways to invalidate
-// an STag of one's own.
+// Each check of Verbs §7.8 and §7.10.6.3 has its status, for both ways to invalidate a
+// local STag.
 //
 // Claims: V-7.8-3 V-7.8-6 V-7.8-8 V-7.10.4-1 V-8.1.2.3.3-1 V-8.1.3.1-4
 // Claims: V-9.5.2-6 V-9.5.2-9 V-8.3.2-7

@@ -235,8 +235,7 @@ func TestTermsAreOfTheStream(t *testing.T) {
 	}
 }
 
-// The queues change their size while work goes through them, and nobody notices
-// but those who post.
+// The queues change their size while they are used. Only posting notices it.
 //
 // Claims: V-6.1.3-8 V-6.1.3-9
 func TestQueuesAreResizedUnderWork(t *testing.T) {

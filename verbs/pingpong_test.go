@@ -45,7 +45,7 @@ func pingPong(b *testing.B, spin time.Duration, idle int) {
 	go func() {
 		defer close(done)
 		for y.got(ctx, spin > 0) == nil {
-			_ = y.qp.PostSend(pong) // who waits for it notices
+			_ = y.qp.PostSend(pong) // an error shows as a missing pong
 		}
 	}()
 	ping := verbs.SendWR{Op: verbs.OpSend, SGL: []verbs.SGE{x.mr.SGE(0, 64)}}

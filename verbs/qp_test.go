@@ -72,7 +72,7 @@ func TestEachStateTreatsPostsAsTheVerbsSay(t *testing.T) {
 	})
 }
 
-// The states are seen by those who wait for them, and a context ends the wait.
+// WaitState returns when its state is reached, and when its context ends.
 func TestWaitStateEndsWithItsContext(t *testing.T) {
 	s := newSide(t, verbs.QPConfig{})
 	if at, err := s.qp.WaitState(t.Context(), verbs.RTS, verbs.Idle); at != verbs.Idle || err != nil {

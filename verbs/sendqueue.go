@@ -125,8 +125,8 @@ func (s *sendQueue) push(wr *SendWR) error {
 	return nil
 }
 
-// finish marks request n done with status, and completes what is thereby
-// complete.
+// finish marks request n done with status, and generates the completions that have become
+// due.
 func (s *sendQueue) finish(n uint64, status Status) {
 	s.done.Lock()
 	defer s.done.Unlock()

@@ -272,8 +272,8 @@ func TestAFailedSharedQueueEndsThoseThatPause(t *testing.T) {
 	})
 }
 
-// Who has no more than the view of a shared queue cannot have a privileged queue
-// pair receive into memory that the STag of zero names.
+// A consumer with only a view of a shared queue cannot make a privileged queue pair
+// receive into memory named by the STag of zero.
 //
 // Claims: V-8.1.3.2.1-1
 func TestUsersPostNoSTagOfZeroToASharedQueue(t *testing.T) {

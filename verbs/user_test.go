@@ -179,7 +179,7 @@ func TestUsersDoNothingThatIsPrivileged(t *testing.T) {
 	wantNone(t, s.sendCQ)
 }
 
-// A view that nobody made is of no use, and one that was made ends with its object.
+// A zero view fails, and a view ends with its object.
 func TestAViewOfNothingIsRefused(t *testing.T) {
 	s := newSide(t, verbs.QPConfig{})
 	srq := must(s.pd.CreateSRQ(verbs.SRQConfig{WRs: 1}))(t)

@@ -119,7 +119,8 @@ func TestACompletionInErrorSaysWhatToChange(t *testing.T) {
 	}
 }
 
-// Who finds an error of the peer's says which it is; the peer is told what it may be.
+// The side that finds an error of the peer's reports it in full; the peer learns what the
+// Terminate message says.
 func TestBothEndsAreToldWhatWasWrong(t *testing.T) {
 	write := func(rights memory.Access) func(a, b *side) verbs.SendWR {
 		return func(a, b *side) verbs.SendWR {

@@ -1,5 +1,5 @@
-// This file holds the flags for who may use a server, and what a server prints about
-// that at the start.
+// The flags for access control of a server, and what a server prints about it at the
+// start.
 
 package main
 

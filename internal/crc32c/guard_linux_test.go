@@ -7,8 +7,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// fenced returns memory of some pages, with pages before and behind it that
-// nobody may touch: who reads or writes beyond it dies.
+// fenced returns memory of some pages between two guard pages: an access beyond it
+// crashes the test.
 func fenced(t *testing.T) []byte {
 	t.Helper()
 	page := os.Getpagesize()

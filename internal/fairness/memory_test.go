@@ -144,7 +144,7 @@ func TestThoseWhoGoOnAreWaitedFor(t *testing.T) {
 		}
 		d := debtor(m, honest, Stake{})
 		if err := d.take(2*mib, time.Minute); !errors.Is(err, context.DeadlineExceeded) {
-			t.Errorf("got memory of those who work: %v", err)
+			t.Errorf("got memory of connections that make progress: %v", err)
 		}
 		if i := slices.IndexFunc(busy, func(d *fakeDebtor) bool { return d.why != nil }); i >= 0 {
 			t.Errorf("%v", busy[i].why)

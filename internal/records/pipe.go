@@ -21,7 +21,7 @@ func newPipe(limit int) *pipe {
 	return p
 }
 
-// do changes the pipe, and wakes those who wait for a change.
+// do changes the pipe, and wakes the goroutines that wait for a change.
 func (p *pipe) do(f func()) {
 	p.mu.Lock()
 	defer p.mu.Unlock()

@@ -46,8 +46,8 @@ func (r *region) offsetOf(at, n int) (off uint64, ok bool) {
 	return 0, false
 }
 
-// reachable names n octets of h's memory in l, for who may have them; ok is
-// false if chance found none.
+// reachable names n octets of h's memory in l that the access a may use; ok is false if
+// chance found none.
 func (w *world) reachable(h *host, a access, n int, l lane) (stag memory.STag, to uint64, ok bool) {
 	if n == 0 {
 		return memory.STag(w.rng.Uint32()), w.rng.Uint64(), true

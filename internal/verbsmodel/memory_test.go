@@ -96,7 +96,8 @@ type reach struct {
 	off, n uint64
 }
 
-// An access is who wants to do what: q's own work requests, or its peer's.
+// An access says what is to be done, and by which side: q's own work requests, or its
+// peer's.
 type access struct {
 	q    *queuePair
 	pd   int // that regions have to be of

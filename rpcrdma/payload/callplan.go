@@ -38,8 +38,8 @@ type CallTerms struct {
 // again allocates little once it has grown.
 type CallPlan struct {
 	// header of the call. Its lists belong to the plan; their handles and offsets
-	// are zero until who registers the memory in exposed sets them. Credits are
-	// left to who sends it.
+	// are zero until the caller, which registers the memory in exposed, sets them. The
+	// sender sets the credits.
 	Header wire.Header
 
 	Inline []Run // of the stream, what follows the header

@@ -78,8 +78,8 @@ func eachPiece(stream [][]byte, run Run, visit func(piece []byte, at int)) {
 	}
 }
 
-// Segment is the segment of the header that e is behind: who registers the memory
-// puts handle and offset there.
+// Segment is the segment of the header that stands for e. The caller, which registers the
+// memory, sets its handle and offset.
 func (p *CallPlan) Segment(e *Exposure) *wire.Segment {
 	switch e.List {
 	case ExposedWrite:

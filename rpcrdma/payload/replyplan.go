@@ -17,8 +17,7 @@ type Write struct {
 // A ReplyPlan says how a reply travels. The zero value is ready; one that is
 // used again allocates nothing once it has grown.
 type ReplyPlan struct {
-	// Header of the reply. Credits are left to who sends it. Its lists belong
-	// to the plan.
+	// Header of the reply. The sender sets the credits. Its lists belong to the plan.
 	Header wire.Header
 
 	// Writes are to be posted in this order before the Send, so that what they

@@ -9,7 +9,7 @@ const MaxAlign = 64 << 10
 
 // Padding says where the pads of an RDMA_MSGP are. They stand between the count
 // word and the data of variable-length opaque and string items of arguments,
-// never in a credential or verifier; only who knows the items can find them.
+// never in a credential or verifier. Only a receiver that knows the items can find them.
 type Padding struct {
 	Align     uint32 // of the data, in octets from the first octet of the Send; 0 and 1 pad nothing
 	Threshold uint32 // the item size from which on pads are put

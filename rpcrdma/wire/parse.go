@@ -80,9 +80,9 @@ func leastLen(version uint32, p Proc) int {
 	return NullLen
 }
 
-// CheckXID checks that stream, an RPC message, begins with the XID of the
-// header. Parse does it with what came inline; who fetched the message of an
-// RDMA_NOMSG has it to do.
+// CheckXID checks that stream, an RPC message, begins with the XID of the header. Parse
+// does so for an inline message. For an RDMA_NOMSG the caller does, when it has fetched
+// the message.
 func (h *Header) CheckXID(stream []byte, r *Rules) error {
 	if len(stream) < 4 {
 		return Errorf(FaultChunk, "%v of XID %#x holds %d octets of an RPC message, expected at least its XID", h.Proc, h.XID, len(stream))

@@ -77,14 +77,14 @@ func ParsePrivateData(b []byte) (d PrivateData, found bool) {
 	}
 }
 
-// Threshold returns the octets of the longest message from one who told d to
-// peer (RFC 8797 §4.2).
+// Threshold returns the inline threshold in octets from a side with the private data d to
+// one with the private data peer (RFC 8797 §4.2).
 func (d PrivateData) Threshold(peer PrivateData) uint32 {
 	return threshold(d.SendSize, peer.ReceiveSize)
 }
 
-// Invalidates reports whether a responder who told d may send its replies to
-// peer by Send with Invalidate: both have to support it (RFC 8797 §4.1).
+// Invalidates reports whether a responder with the private data d may send replies to peer
+// by Send with Invalidate: both have to support it (RFC 8797 §4.1).
 func (d PrivateData) Invalidates(peer PrivateData) bool {
 	return d.RemoteInvalidation && peer.RemoteInvalidation
 }

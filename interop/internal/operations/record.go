@@ -173,7 +173,7 @@ func Record(ctx context.Context, path string, t Terms, operations []Operation) (
 	if err != nil {
 		return err
 	}
-	if t.Actors == ResponderOnly { // who may not speak before it has been spoken to (RFC 5044 §7.1.2)
+	if t.Actors == ResponderOnly { // the responder may not send first (RFC 5044 §7.1.2)
 		if err := (Operation{Name: "hello", op: verbs.OpSend}).perform(ctx, r.initiator, r.responder); err != nil {
 			return fmt.Errorf("opening the stream: %w", err)
 		}

@@ -47,7 +47,7 @@ type Turns struct {
 	state    atomic.Int32
 	back     chan struct{} // something may have ended the reader's sleep
 	token    token
-	left     bool // a visitor has left something to the reader; for who has the token
+	left     bool // a visitor has left something to the reader; for the holder of the token
 	deadline deadline
 	tally    tally
 
@@ -77,7 +77,7 @@ type Turns struct {
 	watched watched
 }
 
-// A token is the receiving half of a connection. Who takes it gives it back.
+// A token is the receiving half of a connection. Its holder gives it back.
 type token struct{ mu sync.Mutex }
 
 func (t *token) take()         { t.mu.Lock() }

@@ -345,8 +345,8 @@ func TestAReaderThatIsWokenInVainSleepsInTheEnd(t *testing.T) {
 	})
 }
 
-// Who has the token may close the connection, which waits for all that is within Read: the
-// reader does not wait for the token there.
+// The holder of the token may close the connection, which waits for every call of Read.
+// So the reader must not wait for the token within Read.
 func TestAReaderWaitsForTheTokenOutsideOfTheSource(t *testing.T) {
 	p := newPipe()
 	r := New(p, nil)

@@ -197,8 +197,8 @@ func (o *owned) Lstat(ctx context.Context, name string) (*Info, error) {
 	return info, err
 }
 
-// Who is not root cannot give files away, and is not told so; but nobody gets rights
-// that were another owner's.
+// A user other than root cannot give files away, which is no error. But permissions for
+// another owner are not kept without that owner.
 func TestRightsOfAnOwnerThatIsNotKeptAreNotKept(t *testing.T) {
 	src, dst := t.TempDir(), t.TempDir()
 	write(t, filepath.Join(src, "file"), "data", 0o755|fs.ModeSetuid|fs.ModeSetgid|fs.ModeSticky)

@@ -15,7 +15,7 @@ import (
 // everything lets all callers do what this process may.
 var everything = folder.Config{SingleUser: true, Squash: folder.SquashNone}
 
-// serve is a directory as a server has it, for who calls as auth.
+// serve is a directory of a server, for a caller with the credential auth.
 func serve(t *testing.T, dir string, cfg folder.Config, over rpctest.Over, auth *oncrpc.AuthSys) *Remote {
 	t.Helper()
 	cfg.Root = dir

@@ -1,4 +1,5 @@
-// This file decides who may use a file server, and advises those who may not.
+// This file decides who may use a file server, and says in the log what would admit a
+// refused caller.
 
 package fileserver
 

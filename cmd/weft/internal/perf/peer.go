@@ -219,7 +219,7 @@ func (p *peer) join(nc *net.TCPConn, release func()) error {
 		return errStranger
 	}
 	release()
-	p.current.joined <- nc // mu makes this the only one who sends
+	p.current.joined <- nc // mu makes this the only sender
 	return nil
 }
 

@@ -26,7 +26,7 @@ type curve struct {
 	marked bool // with a dot at each point: that is what was measured
 }
 
-// Colors that stay apart also for those who see few.
+// Colors that color-blind people can distinguish, too.
 var opColors = map[Op]color.Color{
 	Write:     color.RGBA{R: 0x00, G: 0x72, B: 0xb2, A: 0xff},
 	Read:      color.RGBA{R: 0xd5, G: 0x5e, B: 0x00, A: 0xff},

@@ -84,7 +84,7 @@ type TCPLatency struct {
 	Histogram []Bucket `json:"tcp_latency_histogram"`
 }
 
-// reportUnits explains the members of a Result to who reads the JSON.
+// reportUnits explains the members of a Result in the JSON.
 var reportUnits = map[string]string{
 	"size":                    "bytes of payload a message",
 	"crc":                     "whether MPA's CRC32C is on",
