@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-// A quietRig sends and receives without anything being written down.
+// A quietRig sends and receives without recording.
 func quietRig(t testing.TB) *rig {
 	r := newRig(t, digests, func(_ *Config, l *line) { l.mulpdu = 1024 })
 	r.line.take = func(*segment) {}

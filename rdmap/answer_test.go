@@ -137,7 +137,7 @@ func TestAtomicCompletesWithWhatItFound(t *testing.T) {
 	want(t, "told", r.ulp.told(), "responded 1 0x1122334455667788")
 }
 
-// What the ULP says about its own memory ends the stream.
+// A fault of the ULP's memory ends the stream.
 func TestSinkThatIsGoneWhenTheReadCompletesEndsTheStream(t *testing.T) {
 	r := newRig(t)
 	r.ulp.answers = errLocal

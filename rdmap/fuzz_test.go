@@ -7,10 +7,9 @@ import (
 	"testing"
 )
 
-// FuzzStream feeds whatever a peer may send to a stream with a Read and an
-// atomic outstanding. Octets leave or change the memory that is exposed and
-// nothing else, each request of ours is answered once at most, the peer's never
-// exceed IRD, and every error can be told in a Terminate message.
+// FuzzStream feeds any segments to a stream with a Read and an atomic outstanding. Only
+// memory that is exposed is read or changed. Each request of this side completes at most
+// once, the peer's never exceed IRD, and every error has a Terminate message.
 //
 // The input is segments, each behind its length in one octet.
 func FuzzStream(f *testing.F) {

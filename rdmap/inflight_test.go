@@ -2,8 +2,8 @@ package rdmap
 
 import "testing"
 
-// What is under way is kept in order, however much it is, and the last
-// operation whose segments have all been written is complete.
+// Segments in flight are kept in order, however many they are, and written returns the
+// last operation whose segments have all been written.
 func TestWrittenSegmentsCompleteTheirOperations(t *testing.T) {
 	var q inflight
 	frames, done := uint64(0), uint64(0)

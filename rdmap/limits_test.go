@@ -7,8 +7,8 @@ import (
 	"github.com/weft-rdma/weft/internal/nettest"
 )
 
-// ORD may change while requests are outstanding: no more than the new number is
-// ever on the wire, and what waits for room goes on when there is more.
+// ORD may change while requests are outstanding. There are never more on the wire than the
+// new number, and requests that wait go out when it grows.
 func TestORDChangesUnderOutstandingReads(t *testing.T) {
 	r := newRig(t, func(c *Config, _ *line) { c.ORD = 2 })
 	r.region(0x11, 0x100, 4, 0)
@@ -28,7 +28,7 @@ func TestORDChangesUnderOutstandingReads(t *testing.T) {
 	}
 }
 
-// A Read that waits when ORD becomes 0 would wait for ever: it fails.
+// A Read that waits when ORD becomes 0 fails, as it would wait forever.
 func TestAReadThatWaitsForAnORDOf0Fails(t *testing.T) {
 	r := newRig(t, func(c *Config, _ *line) { c.ORD = 1 })
 	r.send(readOf(4), readOf(4), sendOf(0))
@@ -41,8 +41,8 @@ func TestAReadThatWaitsForAnORDOf0Fails(t *testing.T) {
 	}
 }
 
-// The peer may have as many requests outstanding as IRD says at the moment;
-// those that came before it shrank are answered.
+// The peer may have as many requests outstanding as IRD allows now. Requests that arrived
+// before it shrank are answered.
 func TestIRDChangesUnderRequests(t *testing.T) {
 	r := newRig(t, func(c *Config, _ *line) { c.IRD = 1 })
 	r.region(0x11, 0, 8, 'r')
@@ -64,9 +64,8 @@ func TestIRDChangesUnderRequests(t *testing.T) {
 	}
 }
 
-// The request that a Terminate message reports is found if it is outstanding,
-// whichever it is; one that was never sent, has been answered, or differs in
-// what it asked is not.
+// The request that a Terminate message reports is found if it is outstanding. A request
+// that was never sent, has been answered, or differs in its parameters is not.
 func TestTheCulpritOfATerminateIsFound(t *testing.T) {
 	r := newRig(t)
 	r.region(0x11, 0x100, 4, 0)

@@ -9,10 +9,10 @@ import (
 	"github.com/weft-rdma/weft/ddp"
 )
 
-// A line is an LLP without a network: what a Stream flushes is written down as
-// far as the test lets it, and what the test lays in is received. It runs in
-// the goroutines that call it and locks nothing, so that the race detector sees
-// whether the outgoing half has one owner at a time.
+// A line is an LLP without a network. It records what a Stream flushes, as far as the test
+// lets it, and the Stream receives what the test puts in. It runs in the goroutines of its
+// callers and takes no lock, so that the race detector sees whether the outgoing half has
+// one owner at a time.
 type line struct {
 	ddp.Poller // which nobody uses here
 
@@ -59,7 +59,7 @@ type segment struct {
 	payload []byte   // as they were when it left
 }
 
-// An unreadableError is about memory of segments from one on.
+// An unreadableError says from which segment on memory cannot be read.
 type unreadableError struct {
 	segment uint64
 	cause   error

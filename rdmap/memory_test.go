@@ -9,7 +9,7 @@ import (
 	"github.com/weft-rdma/weft/internal/pages"
 )
 
-// errPages is what a lower layer says of memory that cannot be accessed.
+// errPages is a lower layer's error for memory that cannot be accessed.
 var errPages = errors.New("a page is missing")
 
 // unreadable makes payload that begins with b unreadable.
@@ -35,8 +35,7 @@ func TestAnOperationThatCannotBeReadFails(t *testing.T) {
 	}
 }
 
-// The peer is told what was left of its Read when the source turned out to be
-// unreadable.
+// If the source of a Read cannot be read, the Terminate reports what was left of it.
 //
 // Claims: V-6.4-7
 func TestAnAnswerThatCannotBeReadTellsWhatWasLeft(t *testing.T) {
@@ -73,8 +72,8 @@ func TestASegmentThatTheTransportCannotReadIsDropped(t *testing.T) {
 	}
 }
 
-// A segment that has left in part cannot be ended in any way, but its operation knows
-// why.
+// If a segment has left in part the stream can only be reset, but its operation has the
+// reason.
 //
 // Claims: V-6.4-3
 func TestASegmentThatFaultsInItsMiddleResetsTheStream(t *testing.T) {
@@ -99,7 +98,7 @@ func TestASegmentThatFaultsInItsMiddleResetsTheStream(t *testing.T) {
 	}
 }
 
-// A receive that cannot be written is the ULP's to end.
+// The ULP completes a receive that cannot be written.
 func TestAReceiveThatCannotBeWrittenIsTheULPs(t *testing.T) {
 	r := newRig(t)
 	r.receive(64)

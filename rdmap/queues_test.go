@@ -6,7 +6,7 @@ import (
 	"github.com/weft-rdma/weft/internal/nettest"
 )
 
-// Both queues keep the order, tell when they are full, and go round.
+// Both queues keep the order, report when they are full, and wrap around.
 func TestQueuesKeepTheOrderOfRequests(t *testing.T) {
 	var in requestQueue
 	var out responseQueue
@@ -102,8 +102,8 @@ func TestALimitChangesUnderRequests(t *testing.T) {
 	}
 }
 
-// Whoever waits for the peer's requests to be answered is told when the last
-// one's answer is on its way, and at once if there is none.
+// drained is closed when the response to the peer's last request is on its way, and at
+// once if there is no request.
 func TestWaitingForTheQueueOfRequestsToBeEmpty(t *testing.T) {
 	var in requestQueue
 	in.init(2)

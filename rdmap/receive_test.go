@@ -55,7 +55,7 @@ func TestMessagesTakeTheReceivesInOrder(t *testing.T) {
 	}
 }
 
-// A Write tells the ULP nothing; an empty one may name anything.
+// A Write is not reported to the ULP. An empty one may name any STag.
 //
 // Claims: R-5.1-2
 // Claims: R-3.2-6 S-2.2.6-1
@@ -106,7 +106,7 @@ func TestReadyToReceiveMessageIsTheStreamsOwn(t *testing.T) {
 	}
 }
 
-// Only what was agreed on as the opening of the stream is taken for it.
+// Only the RTR that was negotiated is taken for one.
 func TestOrdinaryFirstSendTakesAReceive(t *testing.T) {
 	for _, c := range []struct {
 		name    string
@@ -132,8 +132,8 @@ func bent(u []byte, at int, b byte) []byte {
 	return u
 }
 
-// Every message that RDMAP cannot take ends the stream with its code, and the
-// Terminate tells which segment it was.
+// Every message that RDMAP refuses ends the stream with its code, and the Terminate
+// reports the segment.
 //
 // Claims: R-7.1-3 R-7.2-1 R-7.2-2 R-7.2-3 R-7.2-4 R-7.2-5 R-5.3-15 D-7.3-1 D-10.3-9 X-6.3-7 X-8.2-1 X-8.2-2 X-8.2-3 D-6.1-1
 func TestBadMessagesEndTheStreamWithTheirCode(t *testing.T) {
@@ -263,7 +263,7 @@ func TestReservedBitsAreIgnored(t *testing.T) {
 	want(t, "told", r.ulp.told(), "delivered Send 0", "delivered Immediate Data 8 00 00 00 00 00 00 00 00")
 }
 
-// The error of the ULP's own memory passes through, with the segment.
+// An error of the ULP's own memory is returned unchanged, with the segment.
 func TestReceiveWhoseMemoryIsGoneEndsTheStream(t *testing.T) {
 	r := newRig(t)
 	r.receive(8)

@@ -9,8 +9,7 @@ import (
 	"github.com/weft-rdma/weft/ddp"
 )
 
-// A recorder is a ULP that does as the test says and writes down what it is
-// told.
+// A recorder is a ULP that the test controls, and that records the calls of the Stream.
 type recorder struct {
 	stream *Stream
 	hold   *hold
@@ -59,7 +58,7 @@ func (u *recorder) note(format string, args ...any) {
 	u.log = append(u.log, fmt.Sprintf(format, args...))
 }
 
-// told returns what was written down since the last call.
+// told returns what was recorded since the last call.
 func (u *recorder) told() []string {
 	log := u.log
 	u.log = nil
@@ -240,8 +239,8 @@ func (u *recorder) Invalidate(stag uint32) ddp.Fault {
 func (u *recorder) Release() { u.holding = false }
 func (u *recorder) Idle()    { u.holding = false }
 
-// rested notes that the receiving goroutine holds memory where it must not: the
-// ULP may have to wait for all that is held.
+// rested records that the receiving goroutine holds memory where it must not, because the
+// ULP may have to wait for all holders.
 func (u *recorder) rested() {
 	if u.holding {
 		u.note("memory is held")

@@ -13,8 +13,8 @@ import (
 	"github.com/weft-rdma/weft/internal/records"
 )
 
-// An end is a Stream over an LLP that is not MPA, with a recorder above it. Its
-// goroutines are those that the ULP has to provide.
+// An end is a Stream over an LLP that is not MPA, with a recorder above it. It runs the
+// goroutines that the ULP has to provide.
 type end struct {
 	*rig
 	llp  *records.LLP
@@ -58,8 +58,8 @@ func (e *end) read() {
 	go func() { e.over <- e.Reader() }()
 }
 
-// wants compares what each end was told, when nothing moves any more. The two halves
-// of an end are told in no particular order.
+// wants compares what the recorder of each end has, when all goroutines are blocked. The
+// order between the two halves of an end is not defined.
 func wants(t *testing.T, a *end, toldA []string, b *end, toldB []string) {
 	t.Helper()
 	synctest.Wait()
@@ -143,7 +143,7 @@ func TestAStreamOverAnotherLLPClosesGracefully(t *testing.T) {
 	})
 }
 
-// What the peer does wrong is told by a Terminate message, over any LLP.
+// A peer's error is reported by a Terminate message, over any LLP.
 func TestATerminateIsToldOverAnotherLLP(t *testing.T) {
 	for _, tt := range []struct {
 		name string

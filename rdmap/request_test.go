@@ -70,7 +70,7 @@ func TestOperationsLeaveInTheOrderPosted(t *testing.T) {
 	}
 }
 
-// What an operation says is what its message says.
+// The message has the fields of its operation.
 //
 // Claims: R-3.1-8 X-5.2.1-2 X-5.2.1-12
 func TestRequestsCarryWhatTheOperationSays(t *testing.T) {
@@ -112,7 +112,7 @@ func TestQueueStallsAtORDAndGoesOnWithTheAnswer(t *testing.T) {
 	}
 }
 
-// As many requests as agreed on are under way at once, Reads and atomics in any
+// As many requests as were negotiated are outstanding at a time, Reads and atomics in any
 // mixture, and all complete.
 //
 // Claims: R-6.1-6 R-5.2.2-4 R-5.5-11 R-5.5-25 X-5.2.2-8 X-5.2.2-9
@@ -234,8 +234,7 @@ func TestResponderSendsNoReadyToReceiveMessage(t *testing.T) {
 	want(t, "sent", r.sent())
 }
 
-// The responder holds its messages until the peer's first one has come,
-// whatever that is; then it is the peer that sets it going.
+// The responder holds its messages until the peer's first one, of any kind, has arrived.
 func TestResponderWaitsForTheFirstMessage(t *testing.T) {
 	r := newRig(t, responder, func(_ *Config, l *line) { l.fenced = true })
 	r.send(sendOf(1))

@@ -83,8 +83,8 @@ func TestAtomicsAreAnsweredInOrderWithoutTheULP(t *testing.T) {
 	}
 }
 
-// Nothing of a request is done before it has been delivered, nor before the
-// answers to those before it have been generated.
+// A request is not executed before it has been delivered, nor before the responses to the
+// requests before it have been generated.
 //
 // Claims: R-5.5-12 R-5.5-20 X-5.4-5 X-5.4-7
 func TestRequestStartsWhenAllBeforeItIsDone(t *testing.T) {
@@ -112,8 +112,8 @@ func TestRequestStartsWhenAllBeforeItIsDone(t *testing.T) {
 		"RDMA Read Response 0x77:0x700 114...", "RDMA Read Response 0x77:0x772 86.", "Atomic Response 3#1+0 12.")
 }
 
-// Answers to the peer and operations of ours take turns, message by message,
-// so that neither keeps the other from going out.
+// Responses to the peer and operations of this side alternate, message by message, so that
+// neither starves the other.
 func TestAnswersAndOperationsTakeTurns(t *testing.T) {
 	r := newRig(t, func(_ *Config, l *line) { l.fenced = true })
 	r.region(0x33, 8, 200, '.')
@@ -132,8 +132,8 @@ func TestAnswersAndOperationsTakeTurns(t *testing.T) {
 	)
 }
 
-// A queue that stalls on its own requests goes on answering: two sides that
-// wait for each other would wait for ever.
+// A queue that stalls on its own requests still answers: otherwise two sides could wait
+// for each other forever.
 func TestStalledQueueAnswersThePeer(t *testing.T) {
 	r := newRig(t, func(c *Config, _ *line) { c.ORD = 1 })
 	r.region(0x33, 8, 1, '.')
@@ -166,8 +166,8 @@ func TestReadResponseIsCopiedUnderADigestOnly(t *testing.T) {
 	}
 }
 
-// As many requests as agreed on find their place, and the place is free again
-// as soon as the peer can have its answer.
+// As many requests as IRD find a place, and a place is free again as soon as the peer can
+// have its response.
 //
 // Claims: R-5.2.2-3 R-6.1-5 R-6.1-9 R-5.2.1-2 X-5.2.1-14 X-5.2.2-7 X-5.2-1 V-10.4-1
 // Claims: ME-4.1-1 S-2.2.8-1
@@ -250,8 +250,8 @@ func TestRequestsThatMayNotBeServedAreRefused(t *testing.T) {
 	}
 }
 
-// Memory that is taken away while a Read is being answered: the Terminate tells
-// what was left of the Read.
+// Memory is revoked while a Read is being answered: the Terminate reports what was left of
+// the Read.
 func TestReadWhoseSourceGoesTellsWhatWasLeft(t *testing.T) {
 	r := newRig(t, digests, func(_ *Config, l *line) { l.takes, l.room = 1, 1 })
 	r.region(0x33, 8, 300, '.')

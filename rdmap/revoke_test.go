@@ -9,8 +9,8 @@ import (
 	"github.com/weft-rdma/weft/internal/nettest"
 )
 
-// stuck is a transport that takes n segments and then none, and Writer that
-// waits for it: then happen is called, and all is taken.
+// stuck has the transport accept n segments and then block Writer. It calls happen, and
+// then lets the transport accept everything.
 func (r *rig) stuck(happen func()) {
 	r.t.Helper()
 	r.line.wait = func() { r.line.takes = -1; happen() }
@@ -25,7 +25,7 @@ func TestRevokedOperationEndsTheStreamAtABoundary(t *testing.T) {
 	r := newRig(t, func(_ *Config, l *line) { l.takes = 1 })
 	r.send(sendOf(100), writeOf(300), sendOf(1))
 	r.stuck(func() { r.hold.revoke(2) })
-	// Case 1 of RFC 5040 §7.1: nothing of the peer's is told.
+	// Case 1 of RFC 5040 §7.1: no segment of the peer is reported.
 	if m := r.terminated(); m.M || m.DDPHeader != nil || m.R {
 		t.Errorf("Terminate %+v, want no headers", m)
 	}
@@ -51,7 +51,7 @@ func TestRevokedInTheMiddleOfAMessage(t *testing.T) {
 	want(t, "told", r.ulp.told(), "failed 1")
 }
 
-// A segment that has left in part cannot be ended truthfully in any way.
+// A segment that has left in part cannot be completed correctly: the stream is reset.
 //
 // Claims: V-6.4-3
 func TestRevokedInTheMiddleOfASegmentEndsInAnError(t *testing.T) {
@@ -118,8 +118,8 @@ func TestDroppedAtomicResponseTellsItsRequest(t *testing.T) {
 	}
 }
 
-// Memory of messages that have left whole may go, even while others wait: it
-// hurts nobody.
+// Memory of messages that have left whole may be revoked, even while others wait, without
+// effect.
 func TestRevocationAfterTheLastOctetDisturbsNothing(t *testing.T) {
 	r := newRig(t, func(_ *Config, l *line) { l.takes = 1 })
 	r.region(0x33, 8, 100, '.')
@@ -181,8 +181,8 @@ func TestGatherThatFailsEndsTheStream(t *testing.T) {
 	want(t, "told", r.ulp.told(), "failed 1")
 }
 
-// What was found before the failure is not held: its owner learns of the
-// failure, and may take the memory away before the Terminate has left.
+// Memory found before the failure is not held: its owner learns of the failure, and may
+// revoke the memory before the Terminate has left.
 func TestGatherThatFailsLeavesNothingHeld(t *testing.T) {
 	r := newRig(t)
 	r.ulp.refuses = errLocal

@@ -17,7 +17,7 @@ type rig struct {
 	line  *line
 	ulp   *recorder
 	hold  *hold
-	ended []error // what Config.Ended was told
+	ended []error // the errors given to Config.Ended
 	asked int     // calls of Config.PeerClosed
 }
 

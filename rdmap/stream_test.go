@@ -8,8 +8,8 @@ import (
 	"github.com/weft-rdma/weft/internal/nettest"
 )
 
-// Close lets go out what is under way, answers the peer, and then ends the
-// sending half. What has not been started is not.
+// Close sends the rest of the message in progress, answers the peer, and then ends the
+// sending half. It starts no other message.
 func TestCloseSendsWhatIsUnderWay(t *testing.T) {
 	r := newRig(t, func(_ *Config, l *line) { l.takes, l.room = 0, 1 })
 	r.region(0x33, 8, 1, '.')
@@ -31,8 +31,7 @@ func TestCloseSendsWhatIsUnderWay(t *testing.T) {
 	}
 }
 
-// Both sides close when nothing is left to be said: what still comes is wrong,
-// but for the reason why.
+// After Close a message of the peer is an error, except a Terminate.
 func TestMessageAfterCloseIsAnError(t *testing.T) {
 	r := newRig(t)
 	r.receive(0)
@@ -51,7 +50,7 @@ func TestMessageAfterCloseIsAnError(t *testing.T) {
 	}
 }
 
-// A close that the transport refuses is told.
+// An error of the transport's close is reported.
 func TestCloseThatFailsIsTold(t *testing.T) {
 	broken := errors.New("broken")
 	r := newRig(t, func(_ *Config, l *line) { l.closed = broken })
@@ -62,8 +61,8 @@ func TestCloseThatFailsIsTold(t *testing.T) {
 	}
 }
 
-// Abandon ends at the next boundary: what was handed over leaves, what was not
-// does not, and no Terminate follows.
+// Abandon ends at the next boundary: segments already handed over leave, others do not,
+// and no Terminate follows.
 func TestAbandonSendsNothingMore(t *testing.T) {
 	r := newRig(t, func(_ *Config, l *line) { l.takes, l.room = 0, 1 })
 	r.region(0x33, 8, 1, '.')
@@ -77,7 +76,7 @@ func TestAbandonSendsNothingMore(t *testing.T) {
 	want(t, "shut", r.line.shut, "CloseWrite")
 }
 
-// That the peer has closed is passed on when nothing is on its way out, once.
+// PeerClosed is called once, when nothing is on its way out.
 func TestPeerClosedWaitsForTheAnswers(t *testing.T) {
 	r := newRig(t, func(_ *Config, l *line) { l.takes, l.room = 0, 1 })
 	r.region(0x33, 8, 200, '.')
@@ -101,8 +100,8 @@ func TestPeerClosedWaitsForTheAnswers(t *testing.T) {
 	want(t, "shut", r.line.shut, "CloseWrite")
 }
 
-// What others ask for while the owner looks for something to send is not acted
-// on before it has looked again: they may have posted first.
+// A close that is requested while the owner looks for something to send takes effect after
+// the owner has looked again, because something may have been posted before it.
 func TestCloseWhileTheOwnerLooksComesAfterWhatWasPosted(t *testing.T) {
 	for name, ask := range map[string]func(*rig){
 		"Close":      func(r *rig) { r.Close() },

@@ -107,7 +107,7 @@ func TestTerminateSaysWhatTheErrorSays(t *testing.T) {
 	}
 }
 
-// What the layers below say of their own stream is returned as it is.
+// Errors of the layers below are returned unchanged.
 func TestErrorOfTheLLPIsReturnedAsItIs(t *testing.T) {
 	broken := &mpa.Error{Code: mpa.CodeCRC}
 	r := newRig(t)
@@ -118,8 +118,8 @@ func TestErrorOfTheLLPIsReturnedAsItIs(t *testing.T) {
 	}
 }
 
-// A ULP may find, as it is asked for the next operation, that it cannot go on:
-// the peer is told, whatever else there is to send.
+// A ULP may fail when it is asked for the next operation. The Terminate is sent, whatever
+// else there is to send.
 func TestTerminateFromWithinTheSendQueueIsSent(t *testing.T) {
 	r := newRig(t, func(_ *Config, l *line) { l.fenced = true })
 	r.region(0x33, 8, 1, '.')
@@ -193,8 +193,8 @@ func TestTerminateOfAnyLengthIsTaken(t *testing.T) {
 	}
 }
 
-// A start-up that failed is told by one Terminate message, octet for octet, and
-// the connection is closed when the peer has had time to read it.
+// A failed start-up is reported by one Terminate message, octet for octet, and the
+// connection is closed when the peer has had time to read it.
 //
 // Claims: ME-9.3-2
 func TestRefuseSendsOneTerminateAndCloses(t *testing.T) {

@@ -9,8 +9,8 @@ import (
 	"github.com/weft-rdma/weft/internal/nettest"
 )
 
-// What the transport takes without waiting goes out in the goroutine that
-// kicks, a batch or two; the rest is Writer's.
+// Kick sends a batch or two in its own goroutine, as far as the transport accepts them
+// without waiting. Writer sends the rest.
 func TestKickSendsSomeBatchesAndLeavesTheRest(t *testing.T) {
 	r := newRig(t, func(_ *Config, l *line) { l.room = 2 })
 	r.send(sendOf(1), sendOf(1), sendOf(1), sendOf(1), sendOf(1), sendOf(1), sendOf(1))
@@ -179,8 +179,8 @@ func (q *queue) Next(op *Operation) bool {
 	return true
 }
 
-// Whatever is given to the ULP before a kick is sent, by one goroutine at a
-// time, however many kick: nothing is left when all are at rest.
+// Everything posted before a kick is sent, by one goroutine at a time, however many kick:
+// nothing is left when all have returned.
 func TestNoKickIsLostAmongMany(t *testing.T) {
 	const kickers, kicks = 8, 2000
 	for _, mode := range []string{"kickers write", "Writer writes", "both write", "some leave it to Writer"} {

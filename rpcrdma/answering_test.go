@@ -19,8 +19,8 @@ import (
 	"github.com/weft-rdma/weft/verbs"
 )
 
-// An answering is a client whose connections go to responders that do as they
-// are told, right or wrong.
+// An answering is a client whose connections go to responders that the test controls; they
+// can make mistakes.
 type answering struct {
 	*calling
 	peers chan *testPeer // one for each connection
@@ -29,15 +29,14 @@ type answering struct {
 	lent map[uint32][]uint32 // by XID, the STags that have arrived
 }
 
-// both is what such a responder says of itself: 4096 octets both ways.
+// both is the private data of such a responder: 4096 octets both ways.
 var both = wire.PrivateData{RemoteInvalidation: true, SendSize: 4096, ReceiveSize: 4096}
 
 func newAnswering() *answering {
 	return &answering{peers: make(chan *testPeer, 16), lent: make(map[uint32][]uint32)}
 }
 
-// answer makes one. Those that are answered say d of themselves, nothing if it is
-// nil.
+// answer makes one. Its responders send the private data d, none if it is nil.
 func answer(t testing.TB, cfg ClientConfig, d *wire.PrivateData) *answering {
 	t.Helper()
 	a := newAnswering()
@@ -64,7 +63,7 @@ func (a *answering) accept(nc net.Conn, d *wire.PrivateData) {
 	}
 }
 
-// sized has each responder say the next size of itself.
+// sized has each responder send the next size in its private data.
 func (a *answering) sized(size <-chan uint32) func(_, nc *iwarptest.Conn) error {
 	return func(_, nc *iwarptest.Conn) error {
 		n := <-size
@@ -130,7 +129,7 @@ func (a *answering) peer() *testPeer {
 	return within(a.t, "a connection", a.peers)
 }
 
-// within waits for something, not for ever.
+// within waits for something, for a limited time.
 func within[T any](t testing.TB, what string, c <-chan T) T {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(context.Background(), patience)

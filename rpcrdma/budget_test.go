@@ -14,7 +14,7 @@ import (
 	"github.com/weft-rdma/weft/verbs"
 )
 
-// Memory for calls that are fetched, and for replies, is bounded, for one connection
+// The memory for calls that are fetched, and for replies, is limited, for one connection
 // and for all.
 func TestMemoryIsBoundedOfOneAndOfAll(t *testing.T) {
 	const each = 60_000 // in a buffer of 64 KiB
@@ -85,8 +85,8 @@ func TestMemoryIsBoundedOfOneAndOfAll(t *testing.T) {
 	}
 }
 
-// Replies that nobody takes, and calls that cannot be fetched, leave memory to
-// others, and never take more than there is.
+// Replies that no peer receives, and calls that cannot be fetched, leave memory for other
+// connections, and never use more than the limit.
 func TestMemoryIsALimitWhateverPeersDo(t *testing.T) {
 	const memory, each = 8 << 20, 1 << 20
 	for _, name := range []string{"replies", "calls"} {

@@ -20,7 +20,7 @@ import (
 	"github.com/weft-rdma/weft/verbs"
 )
 
-// A calling is a client under test. What it has must be gone at the end.
+// A calling is a client under test. At the end it must have freed everything.
 type calling struct {
 	*Client
 	t     testing.TB
@@ -28,8 +28,7 @@ type calling struct {
 	calls sync.WaitGroup
 }
 
-// call makes a client for whose connections, of which it has end a, dial looks
-// after end b.
+// call makes a client. It has end a of each connection, and dial gets end b.
 func call(t testing.TB, cfg ClientConfig, dial func(a, b *iwarptest.Conn) error) *calling {
 	t.Helper()
 	c := &calling{t: t, rnic: must(verbs.Open(verbs.Config{}))(t)}
@@ -145,8 +144,8 @@ func TestAFirstConnectionThatFailsEndsTheCall(t *testing.T) {
 	}
 }
 
-// Wherever a connection ends its calls are made again over the next, and end
-// well; nothing of them is left (calling.close and serving.close check that).
+// Wherever a connection ends, its calls are sent again over the next and succeed. Nothing
+// of them is left, which calling.close and serving.close check.
 //
 // Claims: P8166-8.1-1
 func TestAConnectionCutAnywhereCostsNoCall(t *testing.T) {

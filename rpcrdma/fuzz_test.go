@@ -34,11 +34,10 @@ func plant(b []byte, readable, writable wire.Segment) {
 	}
 }
 
-// FuzzServer has a whole server, over a connection with all that is below, take any
-// messages from a peer that has memory for it to read and to write. It sends nothing
-// that cannot be parsed, writes to no memory that was lent for reading, serves the
-// same peer to the end of its connection and another one after it, and nothing is
-// left.
+// FuzzServer feeds any messages to a whole server over a real stack, from a peer that has
+// memory for it to read and to write. The server sends nothing that cannot be parsed,
+// writes to no memory that was exposed for reading, serves the peer until its connection
+// ends, and another one after it. Nothing is left then.
 func FuzzServer(f *testing.F) {
 	add := func(old bool, messages ...[]byte) {
 		var in []byte

@@ -70,7 +70,7 @@ func TestALostConnectionIsMadeAgainAndCallsGoOverIt(t *testing.T) {
 	}
 }
 
-// dialer makes connections as it is told, and notes when it was asked.
+// dialer makes connections as the test says, and records when it was called.
 type dialer struct {
 	t      *testing.T
 	began  time.Time
@@ -234,7 +234,7 @@ func TestACallFailsWhenItsAttemptsAreUsedUp(t *testing.T) {
 	})
 }
 
-// Connections that end before a reply use attempts up, too.
+// Connections that end before a reply count as attempts, too.
 func TestACallFailsWhenItsConnectionsEndWithoutAReply(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var wg sync.WaitGroup

@@ -13,8 +13,8 @@ import (
 	"github.com/weft-rdma/weft/verbs"
 )
 
-// A first call that the server's RNIC has left unread, as Linux siw may, is made
-// once, over one connection, and answered a moment later.
+// If the server's RNIC leaves the first call unread, as Linux siw may, the call is still
+// sent once, over one connection, and answered a moment later.
 func TestAFirstCallThatWasLeftUnreadIsAnswered(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := serve(t, ServerConfig{})

@@ -13,8 +13,8 @@ import (
 	"github.com/weft-rdma/weft/verbs"
 )
 
-// A responder may write where it then says that nothing is, and further than it
-// says.
+// A responder may write to memory that its reply reports as unused, and more than it
+// reports.
 //
 // Claims: P-3.4-25 P-3.4-26 P-3.4-27 P8166-4.3.2.2-4 P8166-4.3.3-3
 func TestWhatIsLeftInChunksIsNoResult(t *testing.T) {
@@ -56,8 +56,8 @@ func TestWhatIsLeftInChunksIsNoResult(t *testing.T) {
 	}
 }
 
-// Memory that a peer might still reach ends the connection before the program
-// gets it back.
+// If a peer might still access memory of a call, the connection ends before the call
+// returns the memory to the program.
 //
 // Claims: P8166-4.5.4-2
 func TestMemoryThatCannotBeTakenBackClosesTheConnection(t *testing.T) {
@@ -146,7 +146,7 @@ func TestEveryReplyHasItsReceive(t *testing.T) {
 	}
 }
 
-// What is lent is lent to one peer, by one STag that no other can use.
+// Memory is exposed to one peer, by an STag that no other can use.
 //
 // Claims: S-6.3.6-1 P-11-4 P8166-8.1-1 P8166-8.1.1-1 S-6.4.5-1
 func TestAnSTagIsOfOnePeerAlone(t *testing.T) {

@@ -1,4 +1,4 @@
-// What a requester lends to its peer, and for how long.
+// Which memory a requester exposes to its peer, and for how long.
 
 package rpcrdma
 
@@ -65,7 +65,7 @@ func TestNothingMovesThroughAnSTagOfACallThatHasEnded(t *testing.T) {
 	}
 }
 
-// What is lent is lent with no more rights and no more octets than it needs.
+// Memory is exposed with no more rights and no more octets than necessary.
 //
 // Claims: P-11-4 P8166-8.1-1 V-10.1.2-1 S-6.3.4-1 S-6.3.5-1
 func TestMemoryIsLentWithinItsBoundsAndForItsPurpose(t *testing.T) {

@@ -15,7 +15,7 @@ import (
 	"github.com/weft-rdma/weft/verbs"
 )
 
-// Everything that a call with two sinks and a Reply chunk can get back.
+// A call with two sinks and a Reply chunk.
 func everything() *oncrpc.ClientCall {
 	c := exchange.Call(exchange.Args("abcd", [][]byte{exchange.Pattern(1, 5000)}, 5000, 39, 4500))
 	c.Sinks = [][]byte{make([]byte, 5000), make([]byte, 39)}

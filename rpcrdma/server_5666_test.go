@@ -352,7 +352,7 @@ func TestServerIsConfiguredByWhoMay(t *testing.T) {
 			t.Errorf("result of %d octets: %v", n, m.Proc)
 		}
 	}
-	// The second replaces the first; who serves no RDMA Read is asked for none.
+	// The second replaces the first. No RDMA Read goes to a client that serves none.
 	p.raw(confMessage(4, wire.ConfRDMA, wire.ConfCall{}.Append(nil)))
 	p.next()
 	item := exchange.Pattern(1, 100)
@@ -382,8 +382,8 @@ func TestServerIsConfiguredByWhoMay(t *testing.T) {
 	}
 }
 
-// Peers that ignore RFC 8166, and who keep to it, do not get a Read list where
-// the upper layer does not permit it.
+// Where the upper layer does not permit it, no peer gets a reply by Read list, whether or
+// not it follows RFC 8166.
 //
 // Claims: P-3.8-11 P-3.8-12 P8166-4.3.1-1
 func TestOnlyWhereTheUpperLayerPermitsAReplyIsFetched(t *testing.T) {

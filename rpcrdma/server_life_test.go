@@ -240,7 +240,8 @@ func (s *serving) fullFrom(addr string, room int) *testPeer {
 	return s.connectOver(a, fromAddr{b, addr}, &wire.PrivateData{SendSize: 4096, ReceiveSize: 4096}, verbs.QPConfig{IRD: 8, ORD: 8})
 }
 
-// Whatever the connections of one address do, another's get in at once and stay.
+// Whatever the connections of one address do, those of another are accepted at once and
+// stay.
 func TestOneAddressShutsNobodyOut(t *testing.T) {
 	for name, behave := range map[string]func(p *testPeer){
 		"silent": func(*testPeer) {},
@@ -311,8 +312,8 @@ func TestAConnectionThatIsIdleForTooLongIsClosed(t *testing.T) {
 	})
 }
 
-// A peer that stops reading, or answers no RDMA Read, holds what it was to get
-// for so long and no longer.
+// A peer that stops receiving, or does not answer an RDMA Read, keeps the memory of its
+// replies for a limited time.
 //
 // Claims: P8166-8.1-1 MPA-7.1.2-20
 func TestAPeerThatTakesNothingIsLetGo(t *testing.T) {

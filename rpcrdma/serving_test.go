@@ -19,10 +19,10 @@ import (
 	"github.com/weft-rdma/weft/verbs"
 )
 
-// patience bounds waits that a test which passes does not come near.
+// patience limits waits. A passing test does not come near it.
 const patience = 20 * time.Second
 
-// closeTimeout is how long a stream may take to end whose peer does not.
+// closeTimeout is how long a stream may take to end if its peer does not end it.
 const closeTimeout = 100 * time.Millisecond
 
 func must[T any](v T, err error) func(t testing.TB) T {
@@ -35,7 +35,7 @@ func must[T any](v T, err error) func(t testing.TB) T {
 	}
 }
 
-// A serving is a server under test. What it has must be gone at the end.
+// A serving is a server under test. At the end it must have freed everything.
 type serving struct {
 	t      testing.TB
 	rnic   *verbs.RNIC
@@ -110,7 +110,7 @@ func (s *serving) full() *testPeer {
 	return s.connect(&wire.PrivateData{RemoteInvalidation: true, SendSize: 4096, ReceiveSize: 4096}, verbs.QPConfig{IRD: 8, ORD: 8})
 }
 
-// A testPeer is a requester that does as it is told, right or wrong.
+// A testPeer is a requester that the test controls; it can make mistakes.
 type testPeer struct {
 	t        testing.TB
 	rnic     *verbs.RNIC
@@ -123,7 +123,7 @@ type testPeer struct {
 	outMR    *verbs.MR
 	inMR     *verbs.MR
 	sent     int
-	over     <-chan error // what the server says of the end
+	over     <-chan error // how the connection ended at the server
 	nextSTag byte
 	seen     func(*incoming) // called for each message that arrives; may be nil
 }
