@@ -39,8 +39,8 @@ func TestAnAnswerComesAfterAllThatCameBeforeItsQuestion(t *testing.T) {
 	}
 }
 
-// A message of Immediate Data tells, as a Send does, that the Writes before it are
-// placed: together they are a Write with Immediate (RFC 7306 §1, §7).
+// When a message of Immediate Data completes, the Writes before it are in place, as with a
+// Send: together they are a Write with Immediate (RFC 7306 §1, §7).
 //
 // Claims: X-1-2 X-7-6
 func TestImmediateDataTellsThatEarlierWritesArePlaced(t *testing.T) {

@@ -79,7 +79,7 @@ func TestALoopEndsWithItsContextAndWithTheCQ(t *testing.T) {
 	}
 }
 
-// Loops side by side have each completion once between them.
+// Of several concurrent loops exactly one gets each completion.
 func TestLoopsShareTheCompletions(t *testing.T) {
 	s := newSide(t, verbs.QPConfig{})
 	const all = 1000

@@ -12,8 +12,7 @@ import (
 	"github.com/weft-rdma/weft/verbs"
 )
 
-// wantEntries fails the test unless a CQ says, everywhere, that it holds so many
-// completions.
+// wantEntries fails the test unless every query of a CQ returns that capacity.
 func wantEntries(t *testing.T, s *side, cq *verbs.CQ, want, total int) {
 	t.Helper()
 	if a := must(cq.Query())(t); a.Entries != want || cq.Entries() != want {
@@ -32,8 +31,8 @@ func fill(t *testing.T, qp *verbs.QP, first uint64, n int) {
 	}
 }
 
-// A CQ is resized with what is on it: that stays there in its order, and the
-// next completion is lost exactly when the new size is used up.
+// A CQ is resized with completions on it: they stay there in order, and the next completion
+// is lost exactly when the new size is used up.
 //
 // Claims: V-5.3.2-1 V-5.3.3-3 V-5.3.3-4 V-9.2.3.1-5 V-9.2.3.2-1 V-9.2.3.3-4
 // Claims: V-9.2.3.3-2 V-9.2.3.2-2

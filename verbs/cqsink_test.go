@@ -66,7 +66,7 @@ func TestASinkIsGivenTheReasonOfAnError(t *testing.T) {
 	}
 }
 
-// What a Sink refuses is lost as in a CQ that is full, and ends the queue pair.
+// A completion that a Sink refuses is lost as in a full CQ, and ends the queue pair.
 func TestASinkWithoutRoomIsAnOverflow(t *testing.T) {
 	w := wires[0]
 	a, b := newSide(t, verbs.QPConfig{}), newSide(t, verbs.QPConfig{})

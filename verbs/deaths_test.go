@@ -39,8 +39,8 @@ func TestEveryRequestCompletesOnceHoweverConnectionsDie(t *testing.T) {
 	}
 }
 
-// liveAndDie connects two sides, has both work until the connection is dead, and
-// looks at what came of it.
+// liveAndDie connects two sides, has both work until the connection is dead, and checks
+// the completions.
 func liveAndDie(t *testing.T, a, b *side, rng *rand.Rand, round int) bool {
 	var x, y net.Conn
 	var death func()

@@ -75,8 +75,8 @@ func TestAnEventGoesToTheHandlerOfItsTime(t *testing.T) {
 	}
 }
 
-// When an event is told its state has been committed: a handler sees it, and may
-// act on it with every verb.
+// The state of an event is committed before its handler runs: the handler sees it, and may
+// use every verb.
 func TestAnEventIsToldAfterItsStateWasEntered(t *testing.T) {
 	overWires(t, func(t *testing.T, w wire) {
 		for _, tt := range []struct {

@@ -8,8 +8,8 @@ import (
 	"github.com/weft-rdma/weft/verbs"
 )
 
-// A server lends a client a part of its memory for one request: by a window, that
-// nobody but this client can use, and that the client gives back with its last message.
+// A server gives a client access to a part of its memory for one request, by a window that
+// only this client can use, and that the client invalidates with its last message.
 //
 // Claims: V-10.1.2-2
 func ExampleMW() {
@@ -96,8 +96,8 @@ func ExampleMR_FastRegister() {
 	// valid: false
 }
 
-// The same octets are lent with other rights, by another STag, to the queue pairs of
-// another protection domain.
+// The queue pairs of another protection domain access the same octets with other rights, by
+// another STag.
 func ExampleMR_RegisterShared() {
 	_, server, done := examplePair()
 	defer done()

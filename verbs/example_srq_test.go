@@ -76,7 +76,7 @@ func ExamplePD_CreateSRQ() {
 	// left: 1 used by: 3
 }
 
-// An event tells that the queue runs low; the handler posts more and arms it
+// An event reports that few receives are left; the handler posts more and arms the limit
 // again.
 func ExampleSRQ_Modify() {
 	rnic, err := verbs.Open(verbs.Config{})
@@ -109,8 +109,8 @@ func ExampleSRQ_Modify() {
 	// Output: posted 4 more
 }
 
-// What a peer takes of a shared queue is known by the queue pair that its
-// completions name; a peer that takes too much is cut off.
+// Completions name the queue pair, which shows how much of a shared queue a peer uses. A
+// peer that uses too much is disconnected.
 func ExampleSRQ() {
 	rnic, err := verbs.Open(verbs.Config{})
 	ok(err)

@@ -99,8 +99,8 @@ func Example_pingPong() {
 	// Receive 2: pong
 }
 
-// Octets are written into the peer's memory; a message behind them tells that
-// they are in place.
+// Octets are written into the peer's memory. When the message behind them arrives they are
+// in place.
 func ExampleQP_PostSends() {
 	client, server, done := examplePair()
 	defer done()
@@ -121,7 +121,7 @@ func ExampleQP_PostSends() {
 	// 7 and all before it are done
 }
 
-// The peer's memory is read, and its program has no part in it.
+// The peer's memory is read without involving its program.
 func ExampleQP_PostSend_read() {
 	client, server, done := examplePair()
 	defer done()
@@ -176,7 +176,7 @@ func ExampleQP_PostSend_immediate() {
 	// Output: Receive of Immediate Data 3: immed., solicited true
 }
 
-// The peer takes back the STag that it was lent, with its last message.
+// The peer invalidates the STag that was advertised to it, with its last message.
 func ExampleWC() {
 	client, server, done := examplePair()
 	defer done()
@@ -213,8 +213,8 @@ func ExampleRNIC_CreateCQ() {
 	// queue pair 2 request 200 flushed
 }
 
-// A handler instead of a wait: poll, ask, and poll again, lest a completion in
-// between be missed.
+// A handler instead of a wait: poll, request a notification, and poll again, so that no
+// completion in between is missed.
 func ExampleCQ_RequestNotify() {
 	_, server, done := examplePair()
 	defer done()

@@ -37,7 +37,7 @@ func TestCompletionHandlersAreSetChangedAndCleared(t *testing.T) {
 			}
 			qps[name] = s.flusher(verbs.QPConfig{SendCQ: cqs[name]})
 		}
-		// complete has a completion come to a CQ, and says what was called.
+		// complete generates a completion on a CQ, and checks which handler was called.
 		complete := func(cq string, arm bool, want ...string) {
 			t.Helper()
 			if arm {

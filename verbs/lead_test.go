@@ -22,9 +22,8 @@ func spoken(t *testing.T, cfg verbs.QPConfig) (a, b *side) {
 	return a, b
 }
 
-// waiting has somebody wait at a's receive queue, if it can be in the place of the
-// reader: for that, messages of b have to be waited for in turn. The channel has what
-// Wait returns.
+// waiting starts a Wait on a's receive CQ, as the leader if possible. For that several
+// messages of b have to be waited for first. The channel has the result of Wait.
 func waiting(t *testing.T, ctx context.Context, a, b *side) <-chan error {
 	t.Helper()
 	for i := uint64(0); ; i++ {
@@ -92,7 +91,7 @@ func TestAWaitInTheReadersPlaceEnds(t *testing.T) {
 	}
 }
 
-// Several may wait, one of them in the reader's place: each is woken.
+// Several goroutines may wait, one of them as the leader. Each is woken.
 func TestAllWhoWaitAreWoken(t *testing.T) {
 	const others = 4
 	a, b := spoken(t, verbs.QPConfig{})
@@ -114,7 +113,7 @@ func TestAllWhoWaitAreWoken(t *testing.T) {
 	}
 }
 
-// While nobody waits, what the peer asks for is answered.
+// While nobody waits, the peer's requests are answered.
 func TestThePeerIsAnsweredWhileTheConsumerDoesSomethingElse(t *testing.T) {
 	a, b := spoken(t, reads)
 	result := waiting(t, context.Background(), a, b)
@@ -127,7 +126,7 @@ func TestThePeerIsAnsweredWhileTheConsumerDoesSomethingElse(t *testing.T) {
 	take(t, b.sendCQ, 11)
 }
 
-// One receive queue waits in the reader's place for what the other is told, too.
+// A leader at one CQ of a queue pair receives for the other CQ, too.
 func TestBothQueuesOfAQueuePairAreWaitedFor(t *testing.T) {
 	a, b := spoken(t, reads)
 	ctx := context.Background()
@@ -146,7 +145,7 @@ func TestBothQueuesOfAQueuePairAreWaitedFor(t *testing.T) {
 	}
 }
 
-// Of several connections Wait waits for none in the reader's place.
+// With several connections attached to the CQ, Wait does not lead.
 func TestAnotherConnectionEndsTheWaitInTheReadersPlace(t *testing.T) {
 	a, b := spoken(t, verbs.QPConfig{})
 	result := waiting(t, context.Background(), a, b)

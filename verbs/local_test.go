@@ -354,7 +354,8 @@ func TestEachFaultOfALocalInvalidationHasItsStatus(t *testing.T) {
 	}
 }
 
-// STags whose index is 0 are refused at once where they could be nothing but a mistake.
+// STags with the index 0 are refused when they are posted, where they can only be a
+// mistake.
 //
 // Claims: V-7.2.1-6 V-7.2.1-7 V-7.3.2.5-2
 // Claims: V-9.5.1.6-1 V-9.2.6.3-2 V-9.2.6.8-2

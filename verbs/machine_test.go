@@ -48,17 +48,17 @@ func (j *journal) since() string {
 	return path
 }
 
-// A scene is a queue pair, a's, in one of the states. What b has said before it got
-// there arrives with y.Resume.
+// A scene is a's queue pair in one of the states. What b sent before that arrives with
+// y.Resume.
 type scene struct {
 	table
 	*journal
 	t *testing.T
 }
 
-// enact makes a scene in which a's queue pair is in the state; before that b says
-// what it has to say, which a has not heard yet. b hears nothing more of a: it
-// closes of its own accord only.
+// enact makes a scene with a's queue pair in the state. Before that b sends what say
+// posts, which a has not received yet. b receives nothing more of a, and closes only by
+// itself.
 func enact(t *testing.T, state verbs.State, say func(s *scene)) *scene {
 	t.Helper()
 	s := &scene{journal: newJournal(), t: t}
@@ -117,9 +117,8 @@ func modify(next verbs.State) func(*scene) error {
 	}
 }
 
-// The state machine of Verbs §6.2 (figures 6 to 11), as it is seen from outside:
-// every trigger in every state, with the states that it leads through, and what the
-// consumer is told.
+// The state machine of Verbs §6.2 (figures 6 to 11), seen from outside: every trigger in
+// every state, with the states that it leads through, and the errors and events.
 //
 // Claims: V-6.2-1 V-6.2-2 V-6.2.1-4 V-6.2.1.1-1 V-6.2.1.2-1 V-6.2.1.3-1 V-6.2.2-5 V-6.2.2.1-1 V-6.2.2.2-1 V-6.2.2.2-2 V-6.2.2.2-3
 // Claims: V-6.2.2.2-4 V-6.2.2.3-1 V-6.2.2.3-3 V-6.2.2.3-4 V-6.2.2.3-6 V-6.2.3-8 V-6.2.3-9 V-6.2.3-10 V-6.2.3-12 V-6.2.4-2 V-6.2.5-2

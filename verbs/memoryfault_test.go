@@ -64,8 +64,8 @@ var faultRoles = []faultRole{
 	{name: "result of an atomic", op: verbs.OpFetchAdd, local: true, writes: true, small: true, status: verbs.AccessViolation},
 }
 
-// A page that the system does not let this program use is an access violation of the
-// stream that uses it. Whoever else there is goes on.
+// An access to a page that the system does not let this program use is an access violation
+// of that stream. Other streams go on.
 //
 // Claims: V-6.4-2 V-6.4-6 V-6.4-7 V-8.3.2-1 R-8.1.2-4 DDP-8.3.2-3 S-7.3-1
 // Claims: D-10.3-12

@@ -35,8 +35,7 @@ func honoured[C any](t *testing.T, base func(b *bench) C, changes map[string]fun
 	}
 }
 
-// Every value that a consumer gives a verb is used, and seen in what the query
-// verbs tell (Verbs §9).
+// Every input of a verb is used, and visible in the results of the query verbs (Verbs §9).
 //
 // Claims: V-9-7 V-9-8
 // Claims: V-9.2.3.1-2 V-9.2.5.1-2 V-9.2.6.2-2 V-9.2.6.5-4 V-9.2.6.6-2 V-9.3.1.1-10 V-9.3.1.1-13 V-9.3.1.1-19 V-9.3.1.1-20 V-9.5-1

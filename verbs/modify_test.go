@@ -16,7 +16,7 @@ import (
 	"github.com/weft-rdma/weft/verbs"
 )
 
-// A plainLLP is a stream that takes no octets of the consumer's.
+// A plainLLP is a stream without StreamMessage.
 type plainLLP struct{ ddp.LLP }
 
 // A silent LLP is a stream that may not be sent on.
@@ -30,7 +30,7 @@ func (s silent) StreamMessage(context.Context, []byte) error {
 	return nil
 }
 
-// query is Query of a queue pair that is.
+// query is Query of a queue pair that exists.
 func query(t testing.TB, qp *verbs.QP) verbs.QPAttributes {
 	t.Helper()
 	return must(qp.Query())(t)
@@ -153,7 +153,7 @@ func TestModifyHasEachOfItsResultsAndThenChangesNothing(t *testing.T) {
 	}
 }
 
-// The results of handles that are no more, of every verb of a queue pair.
+// The results of every verb of a queue pair for handles that are no longer valid.
 //
 // Claims: V-6.1.4-1
 func TestAQueuePairThatIsNoMoreHasTheResultOfThat(t *testing.T) {
@@ -173,8 +173,8 @@ func TestAQueuePairThatIsNoMoreHasTheResultOfThat(t *testing.T) {
 	}
 }
 
-// Attributes change in Idle, on the way to RTS and in RTS; what Modify returns is
-// what Query tells.
+// Attributes change in Idle, on the way to RTS and in RTS. Modify returns what Query
+// does.
 //
 // Claims: V-6.1.3-3 V-6.1.3-6 V-6.1.3-8 V-6.2.1.1-1 V-6.2.2.1-1 V-6.5-7 V-9.2.5.3-3 V-9.2.5.3-8 V-6.5-1
 // Claims: V-9.2.1.2-19 V-9.2.1.2-20 V-9.2.1.2-22 V-9.2.5.3-7 V-4-4
@@ -217,8 +217,8 @@ func TestAttributesAreWhatModifySays(t *testing.T) {
 	}
 }
 
-// What start-up agrees on is the stream's; the queue pair has its own again with
-// the next.
+// The terms that start-up negotiates hold for one stream. For the next one the queue pair
+// has its own again.
 func TestTermsAreOfTheStream(t *testing.T) {
 	s := newSide(t, verbs.QPConfig{IRD: 4, ORD: 6})
 	x, _ := iwarptest.Pipe()
@@ -308,9 +308,8 @@ func TestQueuesAreResizedUnderWork(t *testing.T) {
 	})
 }
 
-// ORD and IRD count from the moment at which they change: no more Reads are on the
-// wire than ORD says, those that wait go on when it says more, and the peer may ask
-// for as many as IRD says.
+// Changes of ORD and IRD take effect at once: no more Reads are outstanding than ORD,
+// waiting ones go out when it grows, and the peer may have as many as IRD.
 //
 // Claims: V-6.5-4 V-6.5-5 V-6.5-7 V-6.6.1.1-3 V-13.1-5 V-6.2.2.1-1
 func TestORDAndIRDCountAsTheyChange(t *testing.T) {
@@ -342,8 +341,8 @@ func TestORDAndIRDCountAsTheyChange(t *testing.T) {
 	})
 }
 
-// What has completed and was not polled is outstanding: it keeps a queue as long as
-// it is (Verbs §6.1.3).
+// Requests whose completions were not polled are outstanding: a queue cannot become shorter
+// than their number (Verbs §6.1.3).
 //
 // Claims: V-6.1.3-10
 func TestAQueueDoesNotShrinkBelowWhatWasNotPolled(t *testing.T) {
@@ -379,8 +378,8 @@ func TestAQueueDoesNotShrinkBelowWhatWasNotPolled(t *testing.T) {
 	})
 }
 
-// The stream message goes before all else, also of a side that may send at once and
-// has work posted.
+// The stream message is sent before everything else, even by a side that may send at once
+// and has requests posted.
 //
 // Claims: V-6.2.1.2-3
 func TestAStreamMessageGoesBeforeWhatIsPosted(t *testing.T) {
@@ -399,8 +398,8 @@ func TestAStreamMessageGoesBeforeWhatIsPosted(t *testing.T) {
 	})
 }
 
-// The stream message is what goes first, and what the peer says meanwhile is
-// iWARP's: not an octet of it is lost.
+// The stream message is sent first. What the peer sends meanwhile is iWARP already, and no
+// octet of it is lost.
 //
 // Claims: V-6.2.1.2-3 V-6.2.1.2-6 V-6.6.1-1 V-6.6.1-3 V-6.2.1.2-5 V-13.1-2 V-13.1-3 V-13.1-4 V-13.1-8 V-6.2.1.2-4
 // Claims: V-6.6.1.1-1 V-6.6.1.2-1
@@ -449,8 +448,8 @@ func TestAStreamMessageGoesBeforeIWARP(t *testing.T) {
 	})
 }
 
-// A stream message that nobody reads is given up after CloseTimeout: the queue pair
-// has been Idle all the time, can be queried, and can be taken away.
+// A stream message that the peer does not read fails after CloseTimeout. The queue pair is
+// Idle all the time, and can be queried and destroyed.
 func TestAStreamMessageTakesNoLongerThanItMay(t *testing.T) {
 	for _, destroy := range []bool{false, true} {
 		bubbleOf(t, func(t *testing.T) {

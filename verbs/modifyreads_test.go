@@ -20,9 +20,8 @@ type hookedLLP struct {
 
 func (l hookedLLP) StreamMessage(context.Context, []byte) error { return l.message() }
 
-// What Modify takes of the pools of IRD and ORD it has before a message is sent
-// that nobody can take back, and what it gives back it still has when it fails:
-// others never get more than there is.
+// Modify takes Reads from the pools of IRD and ORD before it sends the stream message, and
+// returns Reads only after it has succeeded. So the pools are never exceeded.
 func TestModifyHasItsReadsBeforeTheStreamMessage(t *testing.T) {
 	for _, tt := range []struct {
 		name     string

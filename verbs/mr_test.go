@@ -229,7 +229,7 @@ func TestRegisteringSharedHasItsResults(t *testing.T) {
 	}
 }
 
-// What was registered is told again, in each state and by each verb.
+// Query returns what was registered, in each state and by each verb.
 //
 // Claims: V-7.7-1 V-9.2.6.3-1 V-9.2.6.5-1 V-9.2.6.6-1 V-9.2.6.6-3 V-7.3.2.3-1 V-7.3.2.4-3 V-7.3.2.4-4 V-5.2-1 V-7.2-2 V-7.2-3 V-7.1-2
 // Claims: V-7.2.2-4 V-7.3.2.2-1 V-7.3.2.3-5

@@ -12,8 +12,8 @@ import (
 	"github.com/weft-rdma/weft/verbs"
 )
 
-// busy has a peer work on remote memory until its stream ends: one request behind the
-// other, of n octets.
+// busy has a peer access remote memory until its stream ends, with one request of n octets
+// after the other.
 func (s *side) busy(op verbs.Op, remote func() verbs.Remote, n int) (ended <-chan struct{}, count *atomic.Int32) {
 	over := make(chan struct{})
 	count = new(atomic.Int32)
@@ -38,8 +38,8 @@ func (s *side) busy(op verbs.Op, remote func() verbs.Remote, n int) (ended <-cha
 	return over, count
 }
 
-// wantMine fills memory that belongs to nobody else any more. The race detector sees
-// any access of the stack's to it.
+// wantMine fills memory that no peer can access any more. The race detector sees any
+// access of the stack to it.
 func wantMine(mine []byte) {
 	for i := range mine {
 		mine[i] = 0xA5
@@ -56,8 +56,8 @@ func untouched(t *testing.T, mine []byte) {
 	}
 }
 
-// A peer works through a window at full speed while it is taken back. After the
-// invalidation has completed, or Deallocate has returned, the memory is its owner's.
+// A window is invalidated while a peer uses it at full speed. After the invalidation has
+// completed, or Deallocate has returned, no access happens.
 //
 // Claims: V-7.10.4.1-1 V-9.2.6.4-3 V-7.9-2 V-10.1.2-3
 func TestTakingAWindowBackEndsAllUseOfTheMemory(t *testing.T) {
@@ -119,8 +119,8 @@ func (s *side) completions(n int) func(yield func(verbs.WC) bool) {
 	}
 }
 
-// A region is reregistered between two buffers while a peer works on it: each access
-// meets one of them or none, which ends the stream; and never the one that was left.
+// A region is reregistered from one buffer to another and back while a peer accesses it.
+// Each access uses the current buffer, or fails and ends the stream.
 //
 // Claims: V-7.3.2.3-6
 func TestReregisteringUnderAPeerLeavesTheOldMemoryAlone(t *testing.T) {

@@ -199,8 +199,8 @@ func TestAWindowCanBeTheSinkOfARead(t *testing.T) {
 	}
 }
 
-// A Bind says nothing on the wire and takes effect before the request behind it, in
-// the order of the queue; so does a Fast-Register.
+// A Bind sends nothing, and takes effect before the request behind it, in the order of the
+// queue. So does a Fast-Register.
 //
 // Claims: V-8.2.2.1-3 V-8.1.2.3.1-1 V-7.3.2.5-7 V-8.1.2.3.3-2
 // Claims: V-9.2.6-1 V-9.2.6-2 V-9.3.1.1-16 V-7.1-1 V-7.8-1 V-8.1.2.3-1 V-9.2.6-3

@@ -156,9 +156,8 @@ func TestAConsumerExhaustsItsOwnQueuesOnly(t *testing.T) {
 	})
 }
 
-// What a peer may have asked at a time is the queue pair's own: a queue pair
-// whose peer has all of its requests waiting keeps none of another's from being
-// answered (RFC 5042 §6.4.3.3).
+// Each queue pair has its own IRD: if the requests of one peer fill it, those of another
+// queue pair's peer are still answered (RFC 5042 §6.4.3.3).
 //
 // Claims: S-6.4.3.3-1 S-A-3
 func TestRequestQueuesAreNotShared(t *testing.T) {

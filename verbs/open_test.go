@@ -12,7 +12,7 @@ import (
 	"github.com/weft-rdma/weft/verbs"
 )
 
-// An RNIC that is open is nobody else's until it is closed.
+// An open RNIC cannot be opened again until it is closed.
 //
 // Claims: V-5.1.2-1 V-5.1.2-2 V-9.2.1.1-7
 // Claims: V-9.2.1.1-2

@@ -190,8 +190,7 @@ func TestAReceiveTellsThatEarlierWritesArePlaced(t *testing.T) {
 	})
 }
 
-// The peer's consumer sees nothing of Reads, atomics and Writes, and has no
-// part in them.
+// The peer's consumer is not involved in Reads, atomics and Writes.
 //
 // Claims: R-5.2.1-3 R-5.2.1-4 R-5.5-12 R-5.5-20 R-5.5-25 R-5.2.2-4 X-5.2.1-15 X-5.2.1-16 X-5.4-5 X-5.4-7
 // Claims: X-5.2.2-9

@@ -7,7 +7,7 @@ import (
 	"time"
 )
 
-// A noter is a Poller that notes what it was told.
+// A noter is a Poller that records its calls.
 type noter struct {
 	free bool // it is a visitor's turn
 	told []string

@@ -6,9 +6,8 @@ import (
 	"github.com/weft-rdma/weft/verbs"
 )
 
-// IRD and ORD are each queue pair's own, or come out of a pool of the RNIC's:
-// Query tells which, and a pool that has not what was asked for gives nothing
-// (Verbs §6.5, §9.2.1.2).
+// IRD and ORD belong to each queue pair, or come out of a pool of the RNIC: Query returns
+// which. A request for more than a pool has fails (Verbs §6.5, §9.2.1.2).
 //
 // Claims: V-9.2.1.2-15 V-9.2.1.2-16 V-9.2.5.1-12 V-9.2.5.1-13 V-9.2.5.1-14 V-6.5-6 S-7.2-2
 // Claims: V-6.5-2

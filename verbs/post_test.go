@@ -10,8 +10,8 @@ import (
 	"github.com/weft-rdma/weft/verbs"
 )
 
-// A refused request leaves everything as it was: those before and after it in
-// the queue are done as if it had never been.
+// A refused request has no effect: the requests before and after it are executed as if it
+// had not been posted.
 //
 // Claims: V-8.1.1-1 V-8.1.3.3-1 V-8.2.1-2 V-8.3.1-1 V-9.3.1.1-7
 // Claims: V-9.3.1.1-4 V-9.3.1.1-21 V-9.3.1.2-3 V-9.5.1.7-1 V-9.3.1.1-17 V-9.3.1.1-18
@@ -124,7 +124,7 @@ func TestSlotsOfTheReceiveQueueAreFreedByPolling(t *testing.T) {
 	})
 }
 
-// Verbs §8.1.3.1: polling a later completion tells that the unsignaled requests
+// Verbs §8.1.3.1: the completion of a later request implies that the unsignaled requests
 // before it have succeeded.
 //
 // Claims: V-8.1.3.1-1 V-8.1.3.1-2
@@ -143,7 +143,7 @@ func TestUnsignaledRequestsHaveNoCompletionUnlessTheyFail(t *testing.T) {
 	})
 }
 
-// Nothing of a posted request is kept but the memory that it names.
+// PostSend copies the request: only the memory that it names must be left alone.
 //
 // Claims: V-6.2.2-2 V-13.1-3 V-13.1-4 V-6.6.1.1-2
 func TestPostingCopiesTheRequest(t *testing.T) {

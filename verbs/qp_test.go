@@ -10,7 +10,7 @@ import (
 	"github.com/weft-rdma/weft/verbs"
 )
 
-// What becomes of what is posted in each state, and how it gets there.
+// What happens in each state to requests that are posted, and how the state is reached.
 //
 // Claims: R-7-3 DDP-3-3 DDP-3-10
 // Claims: V-6.2.1-1 V-6.2.1-2 V-6.2.1.3-1 V-6.2.3-6 V-6.2.4-3 V-6.2.4-6 V-6.1.4-4 V-8.2.4-2
@@ -85,8 +85,8 @@ func TestWaitStateEndsWithItsContext(t *testing.T) {
 	}
 }
 
-// Only an Idle queue pair is connected, on terms within the limits; what is
-// refused stays the caller's.
+// Establish accepts only an Idle queue pair, and terms within the limits. If it fails, the
+// LLP stream remains the caller's.
 func TestEstablishRefusesWhatItCannotTake(t *testing.T) {
 	bubble(t, reads, reads, func(t *testing.T, s *table) {
 		other := newSideOf(t, verbs.Config{Limits: verbs.Limits{IRD: 4, ORD: 4}}, reads)

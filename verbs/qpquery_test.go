@@ -13,8 +13,8 @@ import (
 // allStates are those of Verbs §6.2.
 var allStates = []verbs.State{verbs.Idle, verbs.RTS, verbs.Closing, verbs.Terminate, verbs.Error}
 
-// Create QP makes what it is asked for, in Idle, without a stream, and Query tells
-// all of it in every state.
+// Create QP makes a queue pair in Idle with the attributes it was given, and Query returns
+// all of them in every state.
 //
 // Claims: V-6.1.1-2 V-6.1.1-3 V-6.1.1-6 V-6.1.1-8 V-6.1.1-9 V-6.1.1-10 V-6.1.2-1 V-6.2.1-3 V-6.2.4-1 V-6.5-6
 // Claims: V-9.2.5.1-1 V-9.2.5.1-10 V-9.2.5.1-12 V-9.2.5.2-1 V-9.2.5.2-7
@@ -82,8 +82,8 @@ func TestQueryTellsWhatTheQueuePairIsInEveryState(t *testing.T) {
 	}
 }
 
-// The Terminate message can be read at both ends, in Terminate and in Error, as it
-// was on the wire, with who sent it; not before, and not of the next stream.
+// Query returns the Terminate message at both ends, in Terminate and in Error, as it was on
+// the wire, and which side sent it. It does not before, nor for the next stream.
 //
 // Claims: V-6.2.2.3-2 V-6.2.3-13 V-9.2.5.2-5 V-6.6.2.5-3
 // Claims: V-8.3.3-3
@@ -255,9 +255,8 @@ func TestNothingIsSentButInRTS(t *testing.T) {
 	}
 }
 
-// A window that is bound to a queue pair keeps it from being destroyed, in which
-// case nothing happens to it; windows can be deallocated in Error, too. Closing the
-// RNIC asks for no leave.
+// A queue pair with a window bound to it cannot be destroyed, and the attempt changes
+// nothing. Windows can be deallocated in Error, too. Closing the RNIC always succeeds.
 //
 // Claims: V-6.1.4-5 V-9.2.5.4-2
 // Claims: V-9.2.5.4-3 V-6.2.4-7
@@ -291,7 +290,7 @@ func TestABoundWindowKeepsItsQueuePair(t *testing.T) {
 	}
 }
 
-// A queue pair that fails tells so in all the places where a program may look.
+// The failure of a queue pair is visible in all the places where a program may look.
 //
 // Claims: V-9.5.2-4 V-9.5.3-37 V-8.3.3-11
 func TestAQueuePairThatFailsSaysSo(t *testing.T) {

@@ -120,8 +120,8 @@ func TestAReadWithoutResourcesFails(t *testing.T) {
 	})
 }
 
-// What a queue pair does not enable it refuses: the code of Verbs §8.3.3, the
-// event here and the error there.
+// A queue pair refuses what it does not enable, with the code of Verbs §8.3.3, an event on
+// this side and an error at the peer.
 //
 // Claims: V-8.1.2.2-2 X-1.1-3
 // Claims: V-9.2.5.1-3 V-9.5.3-13 V-9.5.3-14 V-8.3.3-6
