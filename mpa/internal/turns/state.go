@@ -10,7 +10,7 @@ const (
 	Led                  // the leader does; the reader sleeps
 	LedLast              // the same, and somebody else sleeps: the reader is next
 	Lapsed               // the reader, which wakes up because nobody came
-	Closed               // nobody needs to
+	Closed               // nobody waits
 )
 
 // An Event is what changes it.
@@ -19,13 +19,13 @@ type Event int
 const (
 	Sleep   Event = iota // the reader would like to sleep
 	Wake                 // the reader is awake
-	Found                // octets have been read, by whomever
-	Come                 // somebody would like to lead
+	Found                // octets have been read, by any goroutine
+	Come                 // a visitor would like to lead
 	Done                 // the leader has found something
 	CallOff              // the leader was interrupted, or its wait has become long
 	Quit                 // a visitor is about to sleep, or to do something else
 	Recall               // something is left to the reader
-	Neglect              // nobody has come for a while
+	Neglect              // there was no visitor for a while
 	Close                // the connection is being closed
 )
 

@@ -3,11 +3,11 @@ package turns
 import "sync/atomic"
 
 const (
-	// minVisits is how many times in a row somebody has to have come before the reader
-	// sleeps. If that turns out not to last as long again, it is twice as often the
-	// next time; and missedFactor times as often, if octets lay there that nobody came
-	// for: then the peer has had to wait, for a nap of the watchdog or two. It is
-	// maxVisits at most, in which much more than that is gained.
+	// minVisits is how many times in a row there has to be a visitor before the reader
+	// sleeps. If fewer visits follow than that, the number is doubled for the next time;
+	// it is multiplied by missedFactor if octets were waiting without a visitor: then the
+	// peer had to wait, for a nap of the watchdog or two. It is at most maxVisits, which
+	// gain much more than that wait costs.
 	minVisits    = 16
 	missedFactor = 4
 	maxVisits    = 128
@@ -27,11 +27,12 @@ type tally struct {
 
 func newTally() tally { return tally{need: minVisits} }
 
-// visit notes that somebody has come.
+// visit counts a visitor.
 func (c *tally) visit() { c.visits.Add(1) }
 
-// arrived notes that the reader was woken: it counts in the row if somebody has come since
-// the last time, and, unless it found nothing, if a visitor would have been as soon.
+// arrived records that the reader was woken. It extends the row if there was a visitor since
+// the last time and, unless the reader found nothing, a visitor would have found the octets
+// as soon.
 func (c *tally) arrived(soon bool) {
 	visits := c.visits.Load()
 	if visits == c.known || !soon {
@@ -42,7 +43,7 @@ func (c *tally) arrived(soon bool) {
 	c.row++
 }
 
-// lasts reports that somebody has come for long enough.
+// lasts reports that there have been enough visits in a row.
 func (c *tally) lasts() bool { return c.row >= c.need }
 
 // sleeps and woke are called before and after the reader's sleep.
@@ -58,7 +59,7 @@ func (c *tally) woke(lapsed bool) {
 	c.row = 0
 }
 
-// found notes that the reader has octets, and whether it has waited for them.
+// found records that the reader has octets, and whether it has waited for them.
 func (c *tally) found(waited bool) {
 	if c.missed && !waited {
 		c.need = min(missedFactor*c.need, maxVisits)

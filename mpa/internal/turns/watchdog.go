@@ -96,8 +96,8 @@ func (w *watchdog) wait() {
 	}
 }
 
-// review wakes a reader whom nobody comes for, or who has a deadline to look at, and
-// interrupts a leader that has waited for long enough.
+// review wakes a reader that has no visitors, or has a deadline to look at, and interrupts a
+// leader that has waited for long enough.
 func (t *Turns) review() {
 	switch {
 	case t.neglected():
@@ -108,7 +108,7 @@ func (t *Turns) review() {
 	t.deadline.review(t.watched.naps >= longNaps)
 }
 
-// neglected reports that nobody has come since it was asked last.
+// neglected reports that there was no visitor since the last call.
 func (t *Turns) neglected() bool {
 	w, visits, leads := &t.watched, t.tally.visits.Load(), t.leads.Load()
 	switch s := t.State(); {
@@ -118,7 +118,7 @@ func (t *Turns) neglected() bool {
 		}
 		w.visits = visits
 	case s.led():
-		w.visits = visits - 1 // who has waited is still to come
+		w.visits = visits - 1 // the leader itself counts as a visitor to come
 		if w.naps++; w.leads != leads {
 			w.leads, w.naps = leads, 0
 		}
