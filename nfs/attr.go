@@ -205,8 +205,8 @@ func (p *PostOpAttr) Decode(d *oncrpc.Decoder) {
 	p.fields(decoderFrom(d))
 }
 
-// A PreOpAttr is what tells whether a file was changed between two looks at it:
-// a few attributes of before an operation (pre_op_attr, wcc_attr).
+// A PreOpAttr has a few attributes of a file before an operation, by which a client sees
+// whether anybody else has changed the file (pre_op_attr, wcc_attr).
 type PreOpAttr struct {
 	Follows      bool // they are there (attributes_follow)
 	Size         uint64

@@ -284,8 +284,7 @@ func (c *coder) fail(format string, args ...any) {
 	}
 }
 
-// refuse says that the word before has no such value, which matters to who
-// decodes it alone.
+// refuse reports, when decoding, that the word before has an invalid value.
 func (c *coder) refuse(format string, args ...any) {
 	if c.mode == decoding {
 		c.fail(format, args...)

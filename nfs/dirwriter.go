@@ -40,9 +40,8 @@ func newDirWriter(e oncrpc.Encoder, plus bool, dir *PostOpAttr, verf Verifier, n
 	return w
 }
 
-// Add adds the entry, or reports that it does not fit. Nothing can be added
-// after that. What a Name, Attr or Object beyond its limit does is told by
-// Finish.
+// Add adds the entry, or reports that it does not fit. Nothing can be added after that.
+// For a Name, Attr or Object beyond its limit see Finish.
 func (w *DirWriter) Add(n *Entry) bool {
 	name, size := n.len(w.plus)
 	if size > w.left || w.plus && name > w.names && w.n > 0 {

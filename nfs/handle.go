@@ -14,9 +14,9 @@ const (
 	// MaxFH limits a file handle (NFS3_FHSIZE).
 	MaxFH = 64
 
-	// MaxName and MaxPath limit names and symbolic links in messages. RFC 1813
-	// sets no limit; a server tells its own one by PATHCONF, and by
-	// NFS3ERR_NAMETOOLONG for names up to these.
+	// MaxName and MaxPath limit names and symbolic links in messages. RFC 1813 sets no
+	// limit. A server returns its own, lower one by PATHCONF, and refuses longer names
+	// with NFS3ERR_NAMETOOLONG.
 	MaxName = 4096
 	MaxPath = 4096
 )

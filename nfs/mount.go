@@ -1,5 +1,5 @@
-// This file holds the MOUNT protocol, by which clients come by the first handle
-// (RFC 1813 §5 and Appendix I; version 1 is RFC 1094 Appendix A).
+// This file holds the MOUNT protocol, from which clients get the first handle (RFC 1813 §5
+// and Appendix I; version 1 is RFC 1094 Appendix A).
 
 package nfs
 
@@ -170,7 +170,8 @@ func (r *MountV1Res) Decode(d *oncrpc.Decoder) {
 	r.fields(decoderFrom(d))
 }
 
-// A Mount says who has mounted what, as far as a server remembers (mountbody).
+// A Mount says which client has mounted which directory, as far as the server remembers
+// (mountbody).
 type Mount struct {
 	Host string // at most MaxMountName octets
 	Path string // at most MaxMountPath octets

@@ -9,8 +9,8 @@ import (
 	"github.com/weft-rdma/weft/oncrpc"
 )
 
-// MaxData limits the data of one READ or WRITE, in octets. A server tells the
-// lower limit that it has by FSINFO.
+// MaxData limits the data of one READ or WRITE, in octets. A server returns its own, lower
+// limit by FSINFO.
 const MaxData = 4 << 20
 
 // ReadArgs are the arguments of READ.

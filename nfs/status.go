@@ -44,7 +44,7 @@ const (
 	ErrBadCookie   Stat = 10003 // READDIR, READDIRPLUS: the cookie is stale
 	ErrNotSupp     Stat = 10004 // the operation is not supported
 	ErrTooSmall    Stat = 10005 // the buffer or the request is too small
-	ErrServerFault Stat = 10006 // an error that none of these tells
+	ErrServerFault Stat = 10006 // an error that has no other code
 	ErrBadType     Stat = 10007 // CREATE, MKNOD: no files of this type
 	ErrJukebox     Stat = 10008 // the server has begun and cannot finish in time: try again later
 )

@@ -36,7 +36,7 @@ func (s *StableHow) fields(c *coder) {
 	}
 }
 
-// A Verifier is eight octets that its maker compares and nobody else looks into
+// A Verifier is eight opaque octets, which only the side that made them interprets
 // (writeverf3, createverf3, cookieverf3).
 type Verifier [8]byte
 

@@ -1,5 +1,5 @@
-// This file makes calls in the reverse direction: from who was connected to, to
-// who connected (RFC 8167).
+// Calls in the reverse direction: from the side that accepted the connection to the side
+// that made it (RFC 8167).
 
 package rpcrdma
 

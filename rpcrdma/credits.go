@@ -72,7 +72,6 @@ func (g *grants) credits() uint32 {
 	return g.limit - g.pending
 }
 
-// usable returns the credits that count of what a peer grants: zero stands for
-// one, because every peer has one always, and nobody uses more than most (RFC
-// 8166 §3.3.1).
+// usable returns how many of the credits granted by a peer may be used: at least one, since
+// a grant of zero counts as one, and at most most (RFC 8166 §3.3.1).
 func usable(credits, most uint32) uint32 { return max(1, min(credits, most)) }

@@ -4,7 +4,7 @@
 //  1. A receive that completes is parsed and dispatched to the half for its
 //     direction: calls to the responder, replies to the requester.
 //  2. A work that completes calls its done.
-//  3. At the end of the connection works are flushed, and each half is told.
+//  3. At the end of the connection works are flushed, and each half is notified.
 //
 // A second goroutine (watch) ends a connection that makes no progress.
 //
@@ -32,7 +32,7 @@ import (
 // 0, and for clients.
 const DefaultStall = 60 * time.Second
 
-// errClosed is why a connection ended that was closed in good order.
+// errClosed is the reason for the end of a connection that was closed gracefully.
 var errClosed = errors.New("rpcrdma: the connection was closed")
 
 // An endpointConfig says how an endpoint is to be.
@@ -44,7 +44,7 @@ type endpointConfig struct {
 	sends    int              // RDMA Writes and Sends that are posted at a time
 	ird, ord int              // RDMA Reads at a time: of the peer's, and of ours
 
-	// idle is how long the peer may say nothing; without one it may for ever.
+	// idle is how long the peer may send nothing; 0 is no limit.
 	idle time.Duration
 
 	// stall is how long what was posted may go without any of it completing; 0
@@ -62,8 +62,8 @@ type half interface {
 	// busy reports whether calls are in progress.
 	busy() bool
 
-	// stuck reports whether for so long nothing could be sent in its direction,
-	// because of what nobody waits for any more.
+	// stuck reports whether for so long nothing could be sent in its direction, because
+	// abandoned calls have all credits.
 	stuck(long time.Duration) bool
 
 	// ended says that the connection has ended, and why. Before, everything that
@@ -279,9 +279,9 @@ func (e *endpoint) dispatch(m *message) {
 	h.received(m)
 }
 
-// direction tells calls from replies by what they are, before anything is done
-// by their XID (RFC 8167 §5). Where it cannot be told, a server has got a call and
-// a client a reply.
+// direction distinguishes calls from replies by their contents, before their XID is used
+// (RFC 8167 §5). If the contents do not show it, a server has received a call and a client
+// a reply.
 func (e *endpoint) direction(m *message) wire.Direction {
 	d := wire.DirectionUnknown
 	h := &m.Header

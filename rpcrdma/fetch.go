@@ -90,8 +90,8 @@ func (f *fetch) fetched(_ *work, err error) {
 	f.r.fetched(f)
 }
 
-// fetched ends the call whose reply was fetched, or cannot be. Its responder is
-// told first that it may have its memory back. The lock is held.
+// fetched ends the call whose reply was fetched, or cannot be. First it tells the
+// responder, by RDMA_DONE, that the reply's memory is no longer needed. The lock is held.
 func (r *requester) fetched(f *fetch) {
 	r.sendDone(f.xid)
 	if x := f.x; x != nil {

@@ -255,6 +255,6 @@ func (c *Client) hangUp() {
 	r.e.closeGracefully()
 }
 
-// closeGracefully closes the connection in good order. The RNIC limits how long
-// that takes (verbs.Config.CloseTimeout).
+// closeGracefully waits for what is outstanding and closes the connection. The RNIC limits
+// how long that takes (verbs.Config.CloseTimeout).
 func (e *endpoint) closeGracefully() { _ = e.qp.Close(e.ctx) }

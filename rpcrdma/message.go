@@ -1,4 +1,4 @@
-// This file holds the receives of an endpoint, and what arrives in them.
+// The receives of an endpoint, and the messages that arrive in them.
 
 package rpcrdma
 

@@ -54,8 +54,8 @@ type requesterConfig struct {
 
 	inlineResults bool // see ClientConfig
 
-	// ended, if not nil, is called when the connection has ended, before calls are
-	// told. Dropped, if not nil, counts messages that are none of a call's.
+	// ended, if not nil, is called when the connection has ended, before its calls fail.
+	// Dropped, if not nil, counts messages that belong to no call.
 	ended   func(*requester)
 	dropped *atomic.Uint64
 }

@@ -129,8 +129,8 @@ func (x *rpc) release() {
 	x.rpcs.pool.Put(x)
 }
 
-// register registers what the plan exposes, each range by itself, for the peer
-// of one queue pair, and tells the header where it is.
+// register registers each range that the plan exposes, for the peer of one queue pair, and
+// sets the handles and offsets in the header.
 func (x *rpc) register(qp *verbs.QP) error {
 	p := &x.plan
 	var gathered *verbs.MR

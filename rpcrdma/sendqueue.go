@@ -105,8 +105,7 @@ func (q *sendQueue) init(qp *verbs.QP, sends, reads int, stall time.Duration) {
 	q.reads = lane{room: reads, most: reads, signalEach: true}
 }
 
-// limitReads sets how many RDMA Reads are posted at a time, up to what init was
-// told.
+// limitReads sets how many RDMA Reads are posted at a time, up to the limit given to init.
 func (q *sendQueue) limitReads(n int) {
 	q.mu.Lock()
 	defer q.mu.Unlock()

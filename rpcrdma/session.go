@@ -1,4 +1,4 @@
-// This file is what handlers see of a connection.
+// A connection as handlers see it.
 
 package rpcrdma
 

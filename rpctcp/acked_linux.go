@@ -6,8 +6,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// acked returns how many octets of a connection its peer has acknowledged, if the
-// system tells. Those of a reply that is not taken are none.
+// acked returns how many octets of a connection its peer has acknowledged, if the system
+// reports that. A reply that the peer does not receive adds none.
 func acked(nc net.Conn) (octets uint64, ok bool) {
 	t, ok := nc.(*net.TCPConn)
 	if !ok {

@@ -4,5 +4,5 @@ package rpctcp
 
 import "net"
 
-// acked is not told here: long replies are written in steps instead.
+// acked is not known on these systems. Long replies are written in steps instead.
 func acked(net.Conn) (octets uint64, ok bool) { return 0, false }

@@ -1,5 +1,4 @@
-// This file is this side's calls on a link: how they get out, and the replies to
-// them in.
+// The calls of this side on a link: how they are sent, and how their replies are received.
 
 package rpctcp
 

@@ -188,9 +188,9 @@ func (c *Client) dialAny(ctx context.Context) (net.Conn, error) {
 		}
 	}
 	if c.cfg.KeepPort && strings.HasPrefix(c.cfg.Network, "tcp") {
-		// A port that is bound is nobody else's. One that the system chooses while
-		// connecting may be that of connections to elsewhere, too, which would be in the
-		// way of having it again.
+		// Bind the port, so that no other connection has it. A port that the system
+		// chooses while connecting may be shared with connections to other addresses,
+		// which could keep it from being bound again.
 		d.LocalAddr = new(net.TCPAddr)
 	}
 	nc, err := d.DialContext(ctx, c.cfg.Network, c.cfg.Address)
@@ -207,8 +207,8 @@ const (
 	lastReserved  = 1023
 )
 
-// dialReserved connects from one of those ports. It returns neither a connection
-// nor an error where this process has none.
+// dialReserved connects from one of those ports. It returns neither a connection nor an
+// error if this process may use none of them.
 func dialReserved(ctx context.Context, d net.Dialer, network, address string) (net.Conn, error) {
 	const ports = lastReserved - firstReserved + 1
 	start := rand.IntN(ports)

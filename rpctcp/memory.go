@@ -1,5 +1,5 @@
-// This file is the memory of messages: buffers in a few sizes, used again and
-// again, and counted in accounts that have limits.
+// The memory of messages: buffers in a few sizes, which are reused, and counted in accounts
+// with limits.
 
 package rpctcp
 
@@ -15,8 +15,8 @@ import (
 // that NFS peers agree on with anything around them.
 var sizes = [...]int{4 << 10, 16 << 10, 64<<10 + 4<<10, 256<<10 + 4<<10, 1<<20 + 4<<10}
 
-// idle holds buffers that nobody uses, by the index of sizes. The garbage
-// collector takes those that are not wanted for a while.
+// idle holds unused buffers, by the index of sizes. The garbage collector frees those that
+// stay unused.
 var idle [len(sizes)]sync.Pool
 
 // A buffer is memory for one message.

@@ -1,5 +1,4 @@
-// This file is the peer's calls on a link: how they get to the handler, and the
-// replies out.
+// The peer's calls on a link: how they reach the handler, and how the replies are sent.
 
 package rpctcp
 

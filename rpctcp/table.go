@@ -1,4 +1,4 @@
-// This file is the calls of this side that wait for their replies on a link.
+// The calls of this side that wait for their replies on a link.
 
 package rpctcp
 

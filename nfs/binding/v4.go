@@ -107,12 +107,11 @@ func otherProc4(proc uint32, c *payload.Cursor) error {
 	return c.Err()
 }
 
-// MaxReply adds up the results of all operations, of each of which no more than
-// [MaxData] counts, whatever it asks for. It does not know the most
-// octets when there is an operation that it does not know; those eligible items
-// that the results before it have are told all the same. In NFS version 4.1 and
-// later the ca_maxresponsesize of the session is another bound (RFC 8267
-// §6.2.2), which is for the caller to apply.
+// MaxReply adds up the results of all operations, each with at most [MaxData] octets. If
+// there is an operation that it does not know, the limit is unknown; the eligible items in
+// the results before that are returned nevertheless. In NFS version 4.1 and later the
+// ca_maxresponsesize of the session is another limit (RFC 8267 §6.2.2), which the caller
+// has to apply.
 func (V4) MaxReply(proc uint32, c *payload.Cursor) payload.ReplyBound {
 	const header = 24 // of the reply, with AUTH_NONE
 	if proc != procCompound4 {

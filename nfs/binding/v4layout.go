@@ -7,11 +7,11 @@ import (
 	"github.com/weft-rdma/weft/rpcrdma/payload"
 )
 
-// A layout goes through one value of an XDR type. It returns false for a value
-// of which it cannot tell where it ends, or that c has found wrong.
+// A layout moves over one value of an XDR type. It returns false if it does not know where
+// the value ends, or if c has found an error.
 //
-// Only lengths matter here and what they depend on. Whoever executes the call
-// has a look at values.
+// Only lengths matter here, and the values that they depend on. The server that executes
+// the call checks the others.
 type layout func(c *payload.Cursor) bool
 
 // unlimited is the limit of items to which the protocol sets none. The message

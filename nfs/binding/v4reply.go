@@ -13,10 +13,9 @@ type need func(c *payload.Cursor) (octets uint64, item int64)
 
 const noItem = -1
 
-// The most octets of parts of results to which the protocol sets no limit, or
-// one that nobody comes near. They are what servers return at most, generously:
-// a reply that turns out longer is refused by its server, for want of room (RFC
-// 8267 §3).
+// The most octets of parts of results for which the protocol has no limit, or one far
+// above what servers return. They are generous. If a reply is longer, its server fails it
+// for lack of room (RFC 8267 §3).
 const (
 	maxBitmap4     = 4 + 8*4                                                // attributes to number 255
 	maxNetaddr4    = 4 + 8 + 4 + 128                                        // netid and universal address
@@ -115,8 +114,8 @@ func needStateids(c *payload.Cursor) (uint64, int64) {
 	return 4 + 4*uint64(n), noItem
 }
 
-// needReadPlus: as many octets as are asked for, in segments that each tell
-// where they are: at most one an octet, in truth one in pages of data.
+// needReadPlus: as many octets as are requested, in segments that each have an offset. At
+// most there is one for each octet, in practice one for many pages.
 func needReadPlus(c *payload.Cursor) (uint64, int64) {
 	c.Skip(16 + 8) // stateid, offset
 	n := uint64(c.Uint32())

@@ -1,5 +1,4 @@
-// This file is where upper layers say which of their data may travel in chunks
-// (RFC 8166 §6).
+// Upper-layer bindings say which data may be in chunks (RFC 8166 §6).
 
 package payload
 
@@ -7,10 +6,10 @@ import (
 	"github.com/weft-rdma/weft/rpcrdma/wire"
 )
 
-// A Binding is an upper-layer binding: what a version of a program lets travel
-// in chunks of its own. It is a table by procedure, never a property of XDR
-// (RFC 8166 §6.1). A program without one travels all the same, as long messages
-// where it must.
+// A Binding is an upper-layer binding: which items of a version of a program are
+// DDP-eligible, that is, may be in chunks of their own. It depends on the procedure, never
+// on the XDR type alone (RFC 8166 §6.1). A program without a binding works, too; its long
+// calls and replies are sent as long messages.
 //
 // Methods may be called by many goroutines at a time. They do not trust what
 // they walk: the octets are a peer's.

@@ -21,10 +21,10 @@ type CallShape struct {
 	Protected bool
 }
 
-// Describe describes the call c, whose header is head, with cursor to walk it. Unbound
-// is the room to be made for a reply of which nobody knows how long it can be.
+// Describe describes the call c, whose header is head, with cursor to walk it. Unbound is
+// the length to assume for a reply without a known limit.
 //
-// Arguments that are none of the procedure's are an error, a [wire.FaultStream].
+// Arguments that do not match the procedure are an error, a [wire.FaultStream].
 func (s *CallShape) Describe(head []byte, c *oncrpc.ClientCall, binding Binding, cursor *Cursor, unbound int) error {
 	s.XID = c.XID
 	s.Stream = append(append(s.Stream[:0], head), c.Args...)

@@ -10,12 +10,12 @@ import (
 	"github.com/weft-rdma/weft/rpcrdma/wire"
 )
 
-// A Cursor goes through the XDR stream of an RPC message. A [Binding] moves it
-// and so says where the items are; what happens at each is the Cursor's: it
-// knows which were left out of the stream, and where there are pads.
+// A Cursor moves over the XDR stream of an RPC message. A [Binding] moves it and so says
+// where the items are. The Cursor knows which items were moved out of the stream into
+// chunks, and where there are pads.
 //
-// The first error sticks: what is read after it is zero, and [Cursor.Err] tells
-// it. Only counts of zero, and loops that end, are to be relied upon then.
+// The first error sticks: [Cursor.Err] returns it, and everything read after it is zero, so
+// that loops over counts end.
 type Cursor struct {
 	// EligibleOnly has Items leave out what is not eligible, of which a peer's
 	// message may have any number.

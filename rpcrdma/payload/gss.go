@@ -1,4 +1,4 @@
-// This file tells messages that RPCSEC_GSS protects (RFC 2203 §5, RFC 8166 §8.2.2).
+// This file recognizes messages that RPCSEC_GSS protects (RFC 2203 §5, RFC 8166 §8.2.2).
 
 package payload
 

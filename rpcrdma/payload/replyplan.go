@@ -127,8 +127,8 @@ func (p *ReplyPlan) run(at, end int) {
 	}
 }
 
-// write fills the segments of a chunk, which has room, with the runs, in order
-// and without gaps, and tells returned how far each was filled.
+// write fills the segments of a chunk, which has room, with the runs, in order and without
+// gaps, and sets the lengths in returned.
 func (p *ReplyPlan) write(chunk, returned wire.WriteChunk, runs ...Run) {
 	i := 0
 	for _, run := range runs {

@@ -1,5 +1,5 @@
-// This file holds a reply against its call: what was placed where, and whether
-// that may be (RFC 8166 §4.3, §6.1).
+// This file compares a reply with its call: which results were placed where, and whether
+// that is allowed (RFC 8166 §4.3, §6.1).
 
 package payload
 

@@ -1,5 +1,5 @@
-// This file holds a parsed message against the rules of its direction (RFC 8166
-// §4, RFC 8167 §5).
+// This file checks a parsed message by the rules of its direction (RFC 8166 §4, RFC 8167
+// §5).
 
 package wire
 
@@ -8,7 +8,7 @@ import (
 	"fmt"
 )
 
-// A Direction tells calls and replies apart.
+// A Direction distinguishes calls and replies.
 type Direction uint8
 
 const (
@@ -35,10 +35,10 @@ const (
 
 // Direction reports whether a message that was parsed is a call or a reply, by
 // its contents and not by its XID (RFC 8167 §5). Payload is what Parse
-// returned. An RDMA_NOMSG is told by its lists: a Read chunk at position zero
-// holds a call, and with Rules.ReadRead possibly a reply, which is known once
-// its RPC message was fetched; a Reply chunk that was used is one of a reply,
-// if its XID is one that the receiver has sent.
+// returned. For an RDMA_NOMSG the lists decide: a Read chunk at position zero holds a
+// call, or with Rules.ReadRead possibly a reply, which shows when its RPC message has been
+// fetched; a Reply chunk that was used belongs to a reply, if its XID is one that the
+// receiver has sent.
 func (h *Header) Direction(payload []byte, r *Rules) Direction {
 	switch h.Proc {
 	case ProcMsg, ProcMsgP:

@@ -1,6 +1,6 @@
-// This file holds the Connection Configuration Protocol: the RPC program by
-// which a client and a server tell each other their limits before anything
-// else goes over a connection (RFC 5666 §6). RFC 8166 dropped it.
+// The Connection Configuration Protocol: the RPC program by which a client and a server
+// exchange their limits at the beginning of a connection (RFC 5666 §6). RFC 8166 removed
+// it.
 
 package wire
 

@@ -104,7 +104,7 @@ func (f Fault) Answer(r Role) Answer {
 	return AnswerDrop
 }
 
-// An Error tells what is wrong with a message, or why a reply cannot be sent.
+// An Error says what is wrong with a message, or why a reply cannot be sent.
 type Error struct {
 	Fault  Fault
 	Detail string // what is wrong, where, and what was expected

@@ -9,11 +9,10 @@ import "encoding/binary"
 // and returns what follows it: the RPC message of an RDMA_MSG or RDMA_MSGP,
 // which refers to b, and nil for other types, whatever follows their header.
 //
-// Parse knows no direction: [Header.Direction] tells it, and
-// [Header.CheckCall] or [Header.CheckReply] do the rest. RDMA_ERROR with
-// ERR_VERS is read under any version, because its form is the same in all (RFC
-// 8166 §7); an error code that nobody assigned is kept and its words are not
-// looked at.
+// Parse does not distinguish calls and replies: [Header.Direction] does, and
+// [Header.CheckCall] or [Header.CheckReply] make the other checks. An RDMA_ERROR with
+// ERR_VERS is read under any version, because its form is the same in all (RFC 8166 §7).
+// An unassigned error code is kept, and its words are ignored.
 //
 // Every error is an [*Error]. The lists are then empty; XID, Version, Credits
 // and Proc are as received unless the fault is [FaultShort].
@@ -248,7 +247,7 @@ func (c *cursor) word() (uint32, error) {
 	return binary.BigEndian.Uint32(b), nil
 }
 
-// more reads the word that tells whether an optional item follows.
+// more reads the word that says whether an optional item follows.
 func (c *cursor) more(what string) (bool, error) {
 	b, err := c.octets(4, what)
 	if err != nil {
@@ -261,8 +260,8 @@ func (c *cursor) more(what string) (bool, error) {
 	return w == 1, nil
 }
 
-// chunk reads a counted array of segments and appends them to store, of which
-// the chunk is a part that nobody can append to.
+// chunk reads a counted array of segments and appends them to store. The chunk that it
+// returns is a part of store with no spare capacity.
 func (c *cursor) chunk(store []Segment, what string, r *Rules) (WriteChunk, []Segment, error) {
 	at := c.at
 	b, err := c.octets(4, what)

@@ -1,5 +1,4 @@
-// This file holds what RPC-over-RDMA peers tell each other in the private data
-// of the connection manager (RFC 8797).
+// The private data of RPC-over-RDMA peers (RFC 8797).
 
 package wire
 
@@ -18,7 +17,7 @@ const (
 // privateMagic is the format identifier 0xf6ab0e18 (RFC 8797 §4).
 var privateMagic = []byte{0xf6, 0xab, 0x0e, 0x18}
 
-// MaxPrivateSize is the largest size in octets that PrivateData can tell.
+// MaxPrivateSize is the largest size in octets that PrivateData can express.
 const MaxPrivateSize = 256 * sizeUnit
 
 // PrivateData describes a peer in its MPA private data (RFC 8797 §4). In octets: 0-3
@@ -30,8 +29,7 @@ type PrivateData struct {
 	ReceiveSize        uint32 // octets of the longest message that the sender takes
 }
 
-// DefaultPrivateData is what a peer stands for that tells nothing (RFC 8797
-// §5.1).
+// DefaultPrivateData is assumed for a peer that sends none (RFC 8797 §5.1).
 var DefaultPrivateData = PrivateData{SendSize: MinThreshold, ReceiveSize: MinThreshold}
 
 // Append appends the message's 8 octets to dst. Sizes are rounded down to

@@ -56,8 +56,8 @@ func (c ErrorCode) String() string {
 }
 
 // A RemoteError is the RDMA_ERROR that ended a call. It is permanent: the same
-// call would end the same way (RFC 8166 §4.5). It does not tell whether the
-// call was executed (RFC 8267 §4).
+// call would end the same way (RFC 8166 §4.5). The call may have been executed or not (RFC
+// 8267 §4).
 type RemoteError struct {
 	Code      ErrorCode
 	Low, High uint32 // of ErrVers: the versions that the peer supports, inclusive
