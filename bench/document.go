@@ -190,7 +190,7 @@ func placements(allowed []int, pin bool) []string {
 	return all
 }
 
-// processor names the processor, where the system tells.
+// processor names the processor, if the system reports it.
 func processor() string {
 	info, _ := os.ReadFile("/proc/cpuinfo")
 	for line := range strings.Lines(string(info)) {
@@ -201,7 +201,7 @@ func processor() string {
 	return ""
 }
 
-// kernel is its release, where the system tells.
+// kernel is its release, if the system reports it.
 func kernel() string {
 	release, _ := os.ReadFile("/proc/sys/kernel/osrelease")
 	return strings.TrimSpace(string(release))

@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-// A goal nobody measures would never be missed.
+// A goal without a measurement would never be missed.
 func TestBothSidesOfEveryGoalAreMeasured(t *testing.T) {
 	all := everything()
 	for _, g := range goals() {

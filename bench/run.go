@@ -21,7 +21,7 @@ type Run struct {
 	Peers      *Peers        // which there are
 	ProfileDir string        // for CPU profiles of every Weft sample's two ends; "" for none
 
-	// Progress is told before each sample; nil tells nobody.
+	// Progress, if not nil, is called before each sample.
 	Progress func(round, sample, samples int, w Workload)
 }
 

@@ -129,7 +129,7 @@ func (p *player) play(number uint64) error {
 	return err
 }
 
-// stop tells the other end that this was the last message.
+// stop signals to the other end that this was the last message.
 func (p *player) stop() error {
 	if p.watched != nil {
 		return p.play(stop)

@@ -261,7 +261,7 @@ func (r *receiver) end(ctx context.Context) error {
 	return r.answer()
 }
 
-// answer tells the initiator that all is in place.
+// answer confirms to the initiator that everything is in place.
 func (r *receiver) answer() error {
 	return r.qp.PostSend(verbs.SendWR{
 		Op: verbs.OpSend, Flags: verbs.Signaled,

@@ -42,7 +42,7 @@ func TestPaceKeepsWithinItsQueues(t *testing.T) {
 			t.Errorf("size %d: lists of %d, %d in flight, send queue of %d", size, p.list, p.depth, p.sends)
 		}
 		// One receive more than the credits is for the end of the stream. A
-		// credit must cover a list, or the sender could wait for ever.
+		// credit must cover a list, or the sender could wait forever.
 		if p.credits() < p.list || p.receives <= p.credits() || p.credit < 1 {
 			t.Errorf("size %d: lists of %d, %d credits of %d each, receive queue of %d", size, p.list, p.credits(), p.credit, p.receives)
 		}

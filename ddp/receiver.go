@@ -163,7 +163,7 @@ func (r *Receiver) End() error {
 	return r.finish()
 }
 
-// Idle tells the ULP that the stream is about to wait.
+// Idle is called before the LLP waits; it calls ULP.Idle.
 func (r *Receiver) Idle() { r.ulp.Idle() }
 
 // Offending is the segment at hand: its DDP header as received, nil if it was

@@ -167,7 +167,7 @@ func (h *harness) servedTwice(c *suite.Case) error {
 	defer os.RemoveAll(dir)
 	defer server.stop()
 	second := guestMount + "2"
-	// Two mounts of one server share their connection unless told otherwise.
+	// Two mounts of one server share their connection by default.
 	body := fmt.Sprintf(`set -eu
 mkdir -p %[2]s && mount -t nfs -o vers=3,proto=rdma,port=20049,nolock,nosharecache,nconnect=2 %[3]s:/ %[2]s
 for i in $(seq 20); do (cp %[1]s/dir$((i %% 10 + 1))/file$i $1/first$i 2>/dev/null || head -c 3000000 %[1]s/big >$1/first$i) & (head -c 2000000 %[1]s/big >%[2]s/second$i) & done; wait

@@ -1,4 +1,4 @@
-// Command interop runs Weft against peers that nobody here wrote: Linux's
+// Command interop runs Weft against independent implementations: Linux's
 // soft-iWARP driver with rdma-core's programs, in a disposable guest, and
 // Wireshark's dissectors. README.md says what it needs and how to read it.
 package main

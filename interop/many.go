@@ -53,7 +53,7 @@ func (h *harness) manyServed(c *suite.Case) error {
 	return nil
 }
 
-// startClient starts an rping client; without a count it pings for ever.
+// startClient starts an rping client; without a count it pings forever.
 func (h *harness) startClient(c *suite.Case, port int, p session) (*guest.Program, error) {
 	command := fmt.Sprintf("rping -c -v -V -S %d -a %s -p %d", p.size, h.guest.Gateway, port)
 	if p.count > 0 {

@@ -83,7 +83,7 @@ func (p *hostProgram) start() error {
 	return p.cmd.Start()
 }
 
-// wait waits for the program and tells why it failed in its own words.
+// wait waits for the program. The error has the program's own message.
 func (p *hostProgram) wait() error {
 	err := p.cmd.Wait()
 	p.ended = true
@@ -101,7 +101,7 @@ func (p *hostProgram) run() error {
 	return p.wait()
 }
 
-// interrupted is the exit status of a program that SIGINT has ended in good order.
+// interrupted is the exit status of a program that ended gracefully on SIGINT.
 const interrupted = 128 + 2
 
 // interrupt ends the program as Ctrl-C does, which has to succeed, and soon.

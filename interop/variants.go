@@ -1,5 +1,5 @@
 // This file holds what the matrix does not: revision 1, a guest that insists
-// on CRC, what siw refuses, and start-up frames that nobody should accept.
+// on CRC, what siw refuses, and start-up frames that must be refused.
 
 package main
 

@@ -118,7 +118,7 @@ func Example_damagedCRC() {
 	// the program: Receive: flushed
 }
 
-// A Read Response names an STag that nobody gave to the peer: nothing may be placed.
+// A Read Response names an STag that was not advertised to the peer: nothing may be placed.
 func Example_wrongSTag() {
 	p := newProgram()
 	defer p.rnic.Close()

@@ -209,5 +209,5 @@ func TestHolderBeyondCapacityIsFullAndStillHolds(t *testing.T) {
 	if h.Full() {
 		t.Error("full after Forget")
 	}
-	table.Close() // would wait for ever if one were held
+	table.Close() // would wait forever if one were held
 }

@@ -375,7 +375,7 @@ func (m *model) access(t *testing.T, op byte, next func() byte) {
 	}
 }
 
-// end lets everything go; a hold lost on the way would make Close wait for ever.
+// end releases everything; a hold lost on the way would make Close wait forever.
 func (m *model) end(t *testing.T) {
 	for i := range m.holders {
 		m.holders[i].Forget()

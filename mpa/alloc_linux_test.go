@@ -16,7 +16,7 @@ import (
 	"github.com/weft-rdma/weft/mpa/internal/turns"
 )
 
-// A ticker tells when all of a batch has come.
+// A ticker signals when all of a batch has arrived.
 type ticker struct {
 	placing
 	want, got int

@@ -167,7 +167,7 @@ func (c *Conn) Room() bool { return c.batch.Room() }
 
 // Append puts one ULPDU, of header followed by payload, 1 to 64768 octets,
 // into the batch. Header is copied; payload may be referred to until it is
-// written. A ULPDU of another length ends the sending half: Flush tells.
+// written. A ULPDU of another length ends the sending half: Flush returns the error.
 //
 // Reading payload may fault, as its pages are not mapped, lack the right, or lie behind
 // the end of their file. A caller that wants to survive that calls Append under

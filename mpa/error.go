@@ -118,7 +118,7 @@ var ends = [...]struct {
 func (e *Error) Unwrap() error { return e.Err }
 
 // Is reports whether target is an *Error that holds the same code and nothing
-// else, so that errors.Is(err, &Error{Code: CodeCRC}) tells a code.
+// else, so that errors.Is(err, &Error{Code: CodeCRC}) tests for a code.
 func (e *Error) Is(target error) bool {
 	t, ok := target.(*Error)
 	return ok && *t == Error{Code: e.Code}

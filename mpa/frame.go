@@ -8,7 +8,7 @@ import (
 
 // This file is the codec of the start-up frames, without I/O.
 
-// A FrameKind tells the two start-up frames apart; on the wire it is the Key.
+// A FrameKind is one of the two start-up frames; on the wire it is the Key.
 type FrameKind uint8
 
 const (

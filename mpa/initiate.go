@@ -90,7 +90,7 @@ func (w *wait) ask(cfg *Config, req Frame) (rep Frame, rest []byte, err error) {
 	return rep, rest, checkReply(cfg, req, rep)
 }
 
-// needsTerminate tells the errors of start-up that go to the peer.
+// needsTerminate reports whether an error of start-up is sent to the peer.
 func needsTerminate(err error) bool {
 	e, ok := errors.AsType[*Error](err)
 	return ok && e.Code >= CodeCatastrophic

@@ -6,7 +6,7 @@ package mpa
 import "github.com/weft-rdma/weft/mpa/internal/fpdu"
 
 // defaultEMSS is the effective maximum segment size, in octets, taken for
-// transports that cannot tell theirs: an MTU of 1500 octets less the headers of
+// transports that do not report theirs: an MTU of 1500 octets less the headers of
 // IPv6 and TCP with a time stamp, which also fits IPv4 (RFC 5044 §5.1).
 const defaultEMSS = 1500 - 40 - 20 - 12
 

@@ -1,6 +1,6 @@
 package mpa
 
-// The effective maximum segment size of the connection, as TCP tells it.
+// The effective maximum segment size of the connection, as TCP reports it.
 
 import (
 	"net"

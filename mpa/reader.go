@@ -236,7 +236,7 @@ func (r *reader) placeHead(s Sink, head []byte, off, n int) (int, error) {
 	return off, nil
 }
 
-// idle tells the Sink that all has been handed up, if there was anything.
+// idle calls Sink.Idle, if anything was handed up.
 func (r *reader) idle(s Sink) {
 	if r.busy {
 		r.busy = false

@@ -114,7 +114,7 @@ func TestALostConnectionIsCodeOneWhereverItHappens(t *testing.T) {
 	}
 }
 
-// errSink fails where it is told to.
+// errSink fails in the method that the test chooses.
 type errSink struct {
 	placer
 	at  string

@@ -16,7 +16,7 @@ import (
 	"github.com/weft-rdma/weft/mpa/internal/fpdu/fpdutest"
 )
 
-// Segments of TCP need not begin with FPDUs: the length fields tell.
+// Segments of TCP need not begin with FPDUs: the length fields show where FPDUs begin.
 //
 // Claims: MPA-3-1 MPA-3-7 MPA-4.3-12 MPA-5.1-6 MPA-5.2-1 MPA-6-2 MPA-A.4-1 MPA-4.4-5 MPA-A.5.2-1
 func TestULPDUsAreTheSameHoweverTheStreamIsCut(t *testing.T) {

@@ -8,7 +8,7 @@ import (
 	"time"
 )
 
-// reset ends a connection that nobody writes to at once: by RST if it is one of
+// reset ends a connection, to which nothing is being written, at once: by RST if it is one of
 // TCP, or has a SetLinger of its own; otherwise by a cut, if it has deadlines.
 func reset(nc net.Conn) error {
 	if ok, err := abort(nc); ok {
@@ -24,7 +24,7 @@ func reset(nc net.Conn) error {
 // knows none.
 func abort(nc net.Conn) (ok bool, err error) {
 	if tcp := unwrapTCP(nc); tcp != nil {
-		// An error means that it is closed already, which Close tells.
+		// An error means that it is closed already, which Close reports.
 		_ = tcp.SetLinger(0)
 		err := tcp.Close()
 		if net.Conn(tcp) != nc {

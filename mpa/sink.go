@@ -40,7 +40,7 @@ type Sink = interface {
 	End() error
 
 	// Idle is called when all that was read has been handed over, before the
-	// Conn waits for more: the moment to let go of memory kept from one ULPDU
+	// Conn waits for more: the moment to release memory kept from one ULPDU
 	// to the next, and to start what the ULPDUs asked for.
 	Idle()
 }

@@ -1,6 +1,6 @@
 //go:build !linux
 
-// Systems that do not tell who owns the other end of a connection.
+// Systems that do not report who owns the other end of a connection.
 
 package origin
 

@@ -11,7 +11,7 @@ import (
 	"github.com/weft-rdma/weft/origin"
 )
 
-// origins answers every call, and tells where it came from.
+// origins answers every call, and records where it came from.
 func origins(seen chan<- *origin.Origin) oncrpc.Handler {
 	return oncrpc.HandlerFunc(func(ctx context.Context, r *oncrpc.Request) ([]byte, error) {
 		seen <- r.Origin

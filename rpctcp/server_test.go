@@ -327,7 +327,7 @@ type temporary struct{ error }
 func (temporary) Temporary() bool { return true }
 func (temporary) Timeout() bool   { return false }
 
-// A listener fails for some time, and then for ever.
+// A listener fails for some time, and then forever.
 type listener struct {
 	net.Listener
 	failures int

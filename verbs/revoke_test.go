@@ -155,7 +155,7 @@ func TestAPeerCannotHoldUpARevocation(t *testing.T) {
 				quiesce()
 				mr := tt.do(s)
 				quiesce()
-				check(t, mr.Deallocate()) // would wait for ever, in a bubble
+				check(t, mr.Deallocate()) // would wait forever, in a bubble
 				s.a.qp.Abort()
 				s.b.qp.Abort()
 			})

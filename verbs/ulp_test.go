@@ -10,7 +10,7 @@ import (
 
 // An Invalidate Local STag waits for the Sends and Writes before it to leave. For
 // answers to the peer it does not, however many wait to leave: there may be more
-// of them by then, and so on for ever.
+// of them by then, and so on forever.
 func TestAnInvalidateWaitsForNoAnswerToThePeer(t *testing.T) {
 	r, err := Open(Config{})
 	check := func(err error) {

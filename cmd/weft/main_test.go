@@ -130,7 +130,7 @@ func startServer(ts *testscript.TestScript, neg bool, args []string) {
 	serverOf[ts.Getenv("WORK")] = s
 }
 
-// listen reads what the server tells, to its end.
+// listen reads the server's standard error, to its end.
 func (s *server) listen(lines *bufio.Reader) error {
 	defer close(s.tcp)
 	told := false
@@ -193,7 +193,7 @@ type writerFunc func([]byte) (int, error)
 
 func (w writerFunc) Write(p []byte) (int, error) { return w(p) }
 
-// findTCP waits until the server has told where it is over TCP.
+// findTCP waits until the server has printed its TCP address.
 func findTCP(ts *testscript.TestScript, _ bool, _ []string) {
 	addr, ok := <-serverFor(ts).tcp
 	if !ok {

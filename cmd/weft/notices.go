@@ -1,4 +1,4 @@
-// This file is the log of servers at which nobody asked for a log.
+// The log of servers without --verbose: notices on standard error.
 
 package main
 

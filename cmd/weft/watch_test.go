@@ -27,7 +27,7 @@ func (c *quietCaller) Call(ctx context.Context, _ *oncrpc.ClientCall) (*oncrpc.C
 
 func (c *quietCaller) Close() error { return nil }
 
-// watched is a watch of a quietCaller, with what it has told.
+// watched is a watch of a quietCaller, with the notices that it has printed.
 type watched struct {
 	*watch
 	quiet *quietCaller

@@ -1,4 +1,4 @@
-// Package listening counts the listeners of an RNIC and the connections that nobody has
+// Package listening counts the listeners of an RNIC and the connections that have not been
 // accepted yet (RFC 5042 §6.4.1), and connects queue pairs. It is between package verbs,
 // which implements it, and package cm, which uses it, and is in the public API of neither.
 package listening

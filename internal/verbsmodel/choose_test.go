@@ -124,7 +124,7 @@ func (w *world) request(q *queuePair, l lane, wild bool) verbs.SendWR {
 		wr.Flags = verbs.Signaled
 	}
 	if q.state != verbs.RTS || q.fenced {
-		// It has to wait, nobody knows for what: it carries nothing.
+		// It has to wait, for an unknown time: so it has no payload.
 		wr.Op, wr.Flags = pick(w, verbs.OpSend, verbs.OpSendSE, verbs.OpImmediate), verbs.Signaled
 		return wr
 	}

@@ -80,7 +80,7 @@ func TestReadRequestsForWhatThePeerMayNotReadAreRefused(t *testing.T) {
 	})
 }
 
-// Requests that are answered make room at once: as many as IRD go on for ever.
+// Requests that are answered make room at once: as many as IRD go on forever.
 //
 // Claims: R-5.2.1-8 R-5.2.1-11 R-5.2.2-3 R-5.2.2-7 R-6.1-5 R-5.2.1-3 R-5.2.1-4 R-5.2-1 R-5.5-23 X-5.2.2-7 X-5.2.1-21
 // Claims: V-6-2

@@ -119,7 +119,7 @@ func (e *Error) Error() string {
 }
 
 // Is reports whether target is an *Error that holds the same fault and nothing
-// else, so that errors.Is(err, &Error{Fault: FaultVersion}) tells a fault.
+// else, so that errors.Is(err, &Error{Fault: FaultVersion}) tests for a fault.
 func (e *Error) Is(target error) bool {
 	t, ok := target.(*Error)
 	return ok && *t == Error{Fault: e.Fault}

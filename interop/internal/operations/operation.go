@@ -74,7 +74,7 @@ func (o Operation) perform(ctx context.Context, from, to *end) error {
 		if err := from.Do(ctx, wr); err != nil {
 			return err
 		}
-		// A Write tells nobody that it has arrived; a Send behind it does.
+		// The peer does not notice that a Write has arrived; a Send behind it shows that.
 		if err := (Operation{Opcode: wire.Send, op: verbs.OpSend}).send(ctx, from, to, verbs.SendWR{Op: verbs.OpSend}); err != nil {
 			return err
 		}

@@ -84,7 +84,7 @@ func (s *Suite) Fail(name string, err error) {
 	fmt.Fprintf(s.Out, "FAIL  %-52s          %s\n", name, oneLine(err.Error()))
 }
 
-// Summary prints the count, and names what failed; ok tells whether at least
+// Summary prints the count, and names what failed; ok reports whether at least
 // one case ran and none failed.
 func (s *Suite) Summary() (ok bool) {
 	fmt.Fprintf(s.Out, "\n%d passed, %d failed; logs in %s\n", s.passed, len(s.failed), s.Logs)

@@ -57,7 +57,7 @@ func ReadPackets(r io.Reader) ([]Packet, error) {
 	}
 }
 
-// openCapture tells pcap and pcapng apart by their first four octets.
+// openCapture distinguishes pcap and pcapng by their first four octets.
 func openCapture(r *bufio.Reader) (gopacket.PacketDataSource, layers.LinkType, error) {
 	magic, err := r.Peek(4)
 	if err != nil {

@@ -43,7 +43,7 @@ func TestPiecesPassInOrder(t *testing.T) {
 	}
 }
 
-// What cannot be done now is told, and so are the end and memory that faults.
+// EAGAIN, the end, and memory that faults are reported.
 func TestNothingWaits(t *testing.T) {
 	a, b := pair(t)
 	var v Vector

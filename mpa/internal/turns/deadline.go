@@ -34,10 +34,10 @@ func (d *deadline) change(f func()) (err error) {
 	return err // of a connection that is closed, which ends reads too
 }
 
-// passed reports that somebody is being interrupted; needs mu.
+// passed reports that a wait is being interrupted; needs mu.
 func (d *deadline) passed() bool { return d.reader || d.leader && d.leading }
 
-// set sets the user's deadline. It takes effect when nobody is interrupted any more.
+// set sets the user's deadline. It takes effect when no wait is being interrupted any more.
 func (d *deadline) set(until time.Time) error {
 	d.mu.Lock()
 	defer d.mu.Unlock()

@@ -60,7 +60,7 @@ func next(s State, e Event) State {
 	return s
 }
 
-// awaited is s when somebody besides goes to sleep until there are octets.
+// awaited is s after another goroutine goes to sleep until there are octets.
 func (s State) awaited() State {
 	switch s {
 	case Reading, Lapsed:

@@ -20,7 +20,7 @@ func TestAReaderCountsTimesInARow(t *testing.T) {
 	}
 }
 
-// row has somebody come until that lasts, and returns how many times that took.
+// row makes visits until lasts reports true, and returns their number.
 func row(c *tally) int {
 	for n := 0; ; n++ {
 		if c.lasts() {

@@ -150,7 +150,7 @@ func (r *rig) visit(left bool) int {
 	return n
 }
 
-// free has somebody come each time until the reader sleeps, and returns how often.
+// free visits until the reader sleeps, and returns how often.
 func (r *rig) free(n int) int {
 	for i := range 10 * maxVisits {
 		if r.State() == Free {
@@ -307,7 +307,7 @@ func TestAReaderThatSleepsIsWoken(t *testing.T) {
 	}
 }
 
-// While somebody comes each nap the watchdog wakes nobody.
+// While there is a visitor in each nap the watchdog wakes no reader.
 func TestAReaderSleepsWhileSomebodyComes(t *testing.T) {
 	in(t, func(t *testing.T) {
 		r := newRig(t, nil)

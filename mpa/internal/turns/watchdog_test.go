@@ -6,7 +6,7 @@ import (
 	"time"
 )
 
-// The watchdog finds a connection neglected that nobody came to for a whole nap.
+// The watchdog finds a connection neglected that had no visitor for a whole nap.
 func TestAWatchdogFindsWhatIsNeglected(t *testing.T) {
 	r := New(newPipe(), nil)
 	see := func(when string, want bool) {

@@ -15,7 +15,7 @@ const (
 	// yieldTries is how often it looks for octets.
 	yieldTries = 3
 
-	// A yield that takes yieldLong let somebody else run than the peer.
+	// A yield that takes yieldLong has let another program than the peer run.
 	yieldLong = 100 * time.Microsecond
 
 	yieldCredit = 8  // failures after a success that it takes to stop

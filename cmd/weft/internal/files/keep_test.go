@@ -183,7 +183,7 @@ func TestAllThatCanBeKeptIs(t *testing.T) {
 	})
 }
 
-// An owned tree says that all of its files are somebody's.
+// An owned tree reports the same owner for all of its files.
 type owned struct {
 	Local
 	uid, gid uint32
@@ -246,7 +246,7 @@ func TestAnOwnerThatIsNoneIsNotKept(t *testing.T) {
 	}
 }
 
-// Root is told when a server does not let it give a file away.
+// Root gets an error if a server does not let it give a file away.
 func TestRootIsToldOfOwnersThatAreNotKept(t *testing.T) {
 	src, dst := t.TempDir(), t.TempDir()
 	write(t, filepath.Join(src, "file"), "data", 0o755|fs.ModeSetuid)

@@ -94,7 +94,7 @@ func TestAFinishedCopyLeavesNoAccount(t *testing.T) {
 	}
 }
 
-// What was refused is not there, and what cannot be removed is told at the end.
+// A refused copy leaves nothing, and leftovers that cannot be removed are reported at the end.
 func TestWhatMayBeLeftIsKnown(t *testing.T) {
 	for name, tt := range map[string]struct {
 		to   *flawed

@@ -15,7 +15,7 @@ func addSystemInfo(*Info, fs.FileInfo) {}
 // Umask is the permissions that new files do not have.
 func Umask() fs.FileMode { return 0o022 }
 
-// setOwner sets an owner: here nobody can.
+// setOwner does nothing: these systems have no numeric owners.
 func setOwner(string, *Owner) (kept bool, err error) { return false, nil }
 
 // setTimes sets times, of symbolic links none.

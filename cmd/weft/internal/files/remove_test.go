@@ -18,7 +18,7 @@ import (
 	"github.com/weft-rdma/weft/oncrpc"
 )
 
-// removeAll removes and returns what was told.
+// removeAll removes, and returns the names that were reported.
 func removeAll(t *testing.T, r *Remover, from *Remote, names ...string) (removed []string, failed []error) {
 	t.Helper()
 	r.Removed = func(name string) { removed = append(removed, strings.TrimPrefix(name, from.Name)) }
@@ -208,7 +208,7 @@ func TestFoldersThatAreInThemselvesAreNotGoneThroughForEver(t *testing.T) {
 }
 
 // A directory that does not become empty is gone through again while that helps, and not
-// for ever.
+// forever.
 func TestAFolderThatStaysFullEnds(t *testing.T) {
 	left := []string{"a", "b", "c"}
 	m := &maze{
@@ -239,7 +239,7 @@ func TestAFolderThatStaysFullEnds(t *testing.T) {
 	}
 }
 
-// A directory without an end is gone through until somebody has had enough.
+// A directory without an end is read until the context ends.
 func TestAnEndlessFolderEndsWithTheContext(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	gone := 0

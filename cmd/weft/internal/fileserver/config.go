@@ -1,4 +1,4 @@
-// This file is what a file server is told.
+// The configuration of a file server.
 
 package fileserver
 

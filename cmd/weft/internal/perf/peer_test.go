@@ -81,7 +81,7 @@ func TestStrangersAreTurnedAwayAndDriversServedAfterwards(t *testing.T) {
 }
 
 // Nobody is given up in this test: a driver that had to wait for one of the
-// silent ones would wait for ever.
+// silent ones would wait forever.
 func TestTheSilentKeepNoDriverWaiting(t *testing.T) {
 	addr, _ := servePeerWithin(t, nil, limits{open: time.Hour, idle: time.Hour, run: time.Hour})
 	for _, say := range []string{"", "", "C", `C{"do":"he`, "J", "J01234"} {

@@ -1,7 +1,7 @@
 // This file gives drivers their turns: a peer measures with one at a time, and the
 // others wait in a queue that is fair to all origins.
 //
-//  1. waitTurn gives a driver the turn if nobody has it. Otherwise it queues the
+//  1. waitTurn gives a driver the turn if it is free. Otherwise it queues the
 //     driver, if need be in place of the youngest of the origin with the most.
 //  2. endTurn closes the session and wakes the next driver, preferably of another
 //     origin.

@@ -10,7 +10,7 @@ type CRC uint32
 // NewCRC is that of no octets.
 func NewCRC() CRC { return ^CRC(0) }
 
-// addIf saves the time when nobody looks at the sum.
+// addIf skips the sum if it is not needed.
 func (c *CRC) addIf(use bool, b byte) {
 	if use {
 		c.Add(b)
