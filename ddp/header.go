@@ -61,9 +61,11 @@ type Tagged struct {
 
 // Append appends the header's 14 octets to dst.
 func (h *Tagged) Append(dst []byte) []byte {
-	dst = append(dst, control(flagTagged, h.Last, h.Version), h.RsvdULP)
-	dst = binary.BigEndian.AppendUint32(dst, h.STag)
-	return binary.BigEndian.AppendUint64(dst, h.TO)
+	var b [TaggedLen]byte
+	b[0], b[1] = control(flagTagged, h.Last, h.Version), h.RsvdULP
+	binary.BigEndian.PutUint32(b[2:], h.STag)
+	binary.BigEndian.PutUint64(b[6:], h.TO)
+	return append(dst, b[:]...)
 }
 
 // Parse reads the header from the start of u. It reports false, with h
@@ -102,11 +104,13 @@ type Untagged struct {
 
 // Append appends the header's 18 octets to dst.
 func (h *Untagged) Append(dst []byte) []byte {
-	dst = append(dst, control(0, h.Last, h.Version))
-	dst = append(dst, h.RsvdULP[:]...)
-	dst = binary.BigEndian.AppendUint32(dst, h.QN)
-	dst = binary.BigEndian.AppendUint32(dst, h.MSN)
-	return binary.BigEndian.AppendUint32(dst, h.MO)
+	var b [UntaggedLen]byte
+	b[0] = control(0, h.Last, h.Version)
+	copy(b[1:], h.RsvdULP[:])
+	binary.BigEndian.PutUint32(b[6:], h.QN)
+	binary.BigEndian.PutUint32(b[10:], h.MSN)
+	binary.BigEndian.PutUint32(b[14:], h.MO)
+	return append(dst, b[:]...)
 }
 
 // Parse reads the header from the start of u. It reports false, with h

@@ -17,6 +17,7 @@ type recorder struct {
 
 	ops     []Operation
 	next    func()            // called by Next when there is none
+	sent    func()            // called by Sent
 	payload map[uint64][]byte // by ticket
 	refuses error             // what Gather returns
 	memory  map[uint32]*region
@@ -89,7 +90,13 @@ func (u *recorder) Gather(dst [][]byte, ticket uint64, off uint64, n int) ([][]b
 	return append(dst, p[off:off+uint64(n)]), nil
 }
 
-func (u *recorder) Sent(ticket uint64) { u.note("sent %d", ticket) }
+func (u *recorder) Sent(ticket uint64) (more bool) {
+	u.note("sent %d", ticket)
+	if u.sent != nil {
+		u.sent()
+	}
+	return len(u.ops) > 0
+}
 
 func (u *recorder) Responded(ticket uint64, value uint64) error {
 	if u.respond != nil {

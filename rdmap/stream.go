@@ -85,8 +85,9 @@ type Stream struct {
 	abandoned  atomic.Bool // Abandon was called
 	peerClosed atomic.Bool // PeerClosed was called
 
-	stop sync.Once
-	done chan struct{} // closed by Stop
+	stop    sync.Once
+	stopped atomic.Bool   // Stop was called
+	done    chan struct{} // closed then
 
 	Stats Stats
 }
@@ -178,7 +179,10 @@ func (s *Stream) PeerClosed() { s.peerClosed.Store(true) }
 // the outgoing half. The caller has reset or closed the LLP, and is not one of
 // the ULP's methods.
 func (s *Stream) Stop() {
-	s.stop.Do(func() { close(s.done) })
+	s.stop.Do(func() {
+		s.stopped.Store(true)
+		close(s.done)
+	})
 	s.out.owner.Lock()
 	s.out.dead = true
 	s.out.owner.Unlock()

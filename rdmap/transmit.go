@@ -15,7 +15,7 @@ import (
 //  2. The owner gathers a batch: a Terminate message before all else, then responses
 //     to the peer and operations of the ULP in turns, one whole message at a time.
 //  3. It writes the batch, and reports to the ULP which operations have left.
-//  4. It repeats this until there is nothing to send and the bell did not move: then it
+//  4. It repeats this until nothing is left to send and the bell did not move: then it
 //     sets the bell to 0. If it would have to wait, or has sent its budget, it hands the
 //     half over to TakeOver, in a goroutine that may wait.
 //
@@ -32,17 +32,18 @@ type outbound struct {
 	owner   sync.Mutex    // held by the owner while it is at work, for Stop
 
 	// All below belongs to the owner.
-	ddp      ddp.Sender
-	msg      message   // the message being cut into segments, if the sender is Active
-	op       Operation // taken off the send queue but waiting for ORD or a fence, if stalled
-	stalled  bool
-	answers  bool // the peer's requests come next; they take turns with the send queue
-	rtr      bool // the ready-to-receive message is still to be sent
-	dead     bool // nothing more will be sent
-	reported bool // Config.PeerClosed has been called
-	opened   bool // Config.Opened has been called, if there is one
-	inflight inflight
-	pieces   [][]byte // payload of the segment at hand, else empty
+	ddp       ddp.Sender
+	msg       message   // the message being cut into segments, if the sender is Active
+	op        Operation // taken off the send queue but waiting for ORD or a fence, if stalled
+	stalled   bool
+	answers   bool // the peer's requests come next; they take turns with the send queue
+	rtr       bool // the ready-to-receive message is still to be sent
+	dead      bool // nothing more will be sent
+	exhausted bool // gather ended because there was no other message to start
+	reported  bool // Config.PeerClosed has been called
+	opened    bool // Config.Opened has been called, if there is one
+	inflight  inflight
+	pieces    [][]byte // payload of the segment at hand, else empty
 }
 
 // A message is what is being sent.
@@ -147,9 +148,9 @@ func (o *outbound) run(wait bool) {
 		case o.dead:
 			o.s.cfg.Ended(o.ddp.CloseWrite())
 			return
-		case done == free && o.bell.CompareAndSwap(seen, 0):
+		case (done == free || done == all) && o.bell.CompareAndSwap(seen, 0):
 			return
-		case done == blocked, done == more && !wait && batches >= budget:
+		case done == blocked, done != free && !wait && batches >= budget:
 			o.s.cfg.HandOver() // the lock is held: see handOver
 			return
 		}
@@ -161,6 +162,7 @@ type progress uint8
 
 const (
 	free    progress = iota // there was nothing to send
+	all                     // a batch was written, and nothing is left to send
 	more                    // a batch was written: there may be more
 	blocked                 // the transport takes no more without waiting
 )
@@ -168,10 +170,8 @@ const (
 // step gathers a batch and writes it.
 func (o *outbound) step(wait bool) (progress, error) {
 	s := o.s
-	select {
-	case <-s.done:
+	if s.stopped.Load() {
 		return free, errStopped
-	default:
 	}
 	// What is asked for while gathering is for the next step to heed.
 	ending := s.closing.Load() || s.term.Load() != nil
@@ -193,14 +193,16 @@ func (o *outbound) step(wait bool) (progress, error) {
 		}
 		return free, nil
 	}
+	left := !o.exhausted || ending || peerClosed && !o.reported
 	for {
 		drained, err := o.ddp.Flush(wait)
-		o.account()
+		left = o.account() || left
 		switch {
 		case err != nil:
 			if err := o.flushFailed(err); err != nil {
 				return free, err
 			}
+			left = true
 			continue
 		case !drained && !wait:
 			return blocked, nil
@@ -213,7 +215,10 @@ func (o *outbound) step(wait bool) (progress, error) {
 		o.dead = true
 		s.Stats.TerminatesOut.Add(1)
 	}
-	return more, nil
+	if left || s.term.Load() != nil {
+		return more, nil
+	}
+	return all, nil
 }
 
 var (
@@ -239,8 +244,9 @@ func (o *outbound) flushFailed(err error) error {
 	return err
 }
 
-// account reports to the ULP which operations the transport has taken over.
-func (o *outbound) account() {
+// account reports to the ULP which operations the transport has taken over. It returns
+// whether others may start now.
+func (o *outbound) account() (more bool) {
 	written := o.ddp.Written()
 	if written > 0 && !o.opened {
 		o.opened = true
@@ -250,43 +256,58 @@ func (o *outbound) account() {
 	}
 	o.s.cfg.Hold.Done(written)
 	if ticket, any := o.inflight.written(written); any {
-		o.s.ulp.Sent(ticket)
+		return o.s.ulp.Sent(ticket)
 	}
+	return false
 }
 
 // gather appends segments until the batch is full or there is nothing to send,
 // and reports whether nothing at all waits to be written.
 func (o *outbound) gather() (empty bool) {
-	s := o.s
 	if o.ddp.Fenced() {
 		return true
 	}
-	for fault := o.fill(); fault != nil && o.unreadable(fault); {
-		fault = o.fill()
+	o.exhausted = false
+	for more := true; more && o.ready(); {
+		if o.msg.body != nil {
+			more = o.segment() // without a guard: it reads no memory of the ULP
+			continue
+		}
+		fault := o.fill()
+		more = fault != nil && o.unreadable(fault)
 	}
-	s.cfg.Hold.Release()
+	o.s.cfg.Hold.Release()
 	return o.ddp.Empty()
 }
 
-// fill appends segments until the batch is full or there is nothing to send. The fault is
-// that of the memory of the segment at hand: one guard serves for the whole batch.
-func (o *outbound) fill() (fault error) {
-	defer pages.CatchIn(&fault, o.reading, pages.Trap())
+// ready reports whether a segment is to be appended now: the next one of the message that
+// is being sent, or the first one of a message that ready starts.
+func (o *outbound) ready() bool {
 	s := o.s
 	for o.ddp.Room() && !s.cfg.Hold.Full() && !s.abandoned.Load() {
 		// A Terminate goes out at the next boundary of a segment (Verbs §6.4).
 		if t := s.term.Load(); t != nil && (!o.ddp.Active() || o.msg.kind != kindTerminate) {
 			if o.inflight.terminated {
-				break
+				return false
 			}
 			o.startTerminate(t)
 		}
-		if !o.ddp.Active() && !o.choose() {
-			break
+		if o.ddp.Active() {
+			return true
 		}
-		if o.ddp.Active() && !o.segment() {
-			break
+		if !o.choose() {
+			o.exhausted = true
+			return false
 		}
+	}
+	return false
+}
+
+// fill appends a segment, and others while ready allows it. The fault is that of the
+// memory of the segment at hand: one guard serves for all of them.
+func (o *outbound) fill() (fault error) {
+	defer pages.CatchIn(&fault, o.reading, pages.Trap())
+	for o.segment() && o.ready() {
 	}
 	return nil
 }
@@ -355,7 +376,7 @@ func (o *outbound) segment() bool {
 		s.cfg.Hold.Truncate(frame)
 	}
 	o.pieces = o.pieces[:0]
-	o.inflight.push(o.ddp.Appended(), m, last)
+	o.inflight.push(frame+1, m, last)
 	if m.kind == kindAnswer {
 		m.req.sent += uint32(n)
 	}

@@ -122,7 +122,20 @@ func TestKickWhileTheOwnerLeavesIsNotLost(t *testing.T) {
 	}
 	r.Kick()
 	want(t, "sent", r.sent(), "Send 0#1+0 1.")
-	r.writer() // sees whether there is more
+	if !r.idle() {
+		t.Error("the outgoing half is not free")
+	}
+}
+
+// An operation that has to wait until others are sent needs no kick of its own.
+func TestAnOperationMayWaitUntilOthersAreSent(t *testing.T) {
+	r := newRig(t)
+	r.ulp.sent = func() {
+		r.ulp.sent = nil
+		r.post(sendOf(2))
+	}
+	r.send(sendOf(1))
+	want(t, "sent", r.sent(), "Send 0#1+0 1.", "Send 0#2+0 2.")
 	if !r.idle() {
 		t.Error("the outgoing half is not free")
 	}

@@ -52,8 +52,9 @@ type SendQueue interface {
 
 	// Sent reports that every Send, Write and Immediate Data operation up to
 	// ticket has been handed over to the transport, which makes it complete
-	// at the data source (RFC 5040 §5.5 rule 14).
-	Sent(ticket uint64)
+	// at the data source (RFC 5040 §5.5 rule 14). It returns whether Next may find
+	// an operation now, one that had to wait for this.
+	Sent(ticket uint64) (more bool)
 
 	// Responded reports that the response of a Read or atomic has been
 	// delivered, which completes it (rule 19). value is what an atomic found.

@@ -172,8 +172,12 @@ func (u ulp) pieces(dst [][]byte, h *memory.Holder, sgl []SGE, off uint64, n int
 	return dst, wqError{status: InvalidWQE}
 }
 
-// Sent completes Sends, Writes and Immediate Data.
-func (u ulp) Sent(ticket uint64) { u.sq.sentTo(ticket + 1) }
+// Sent completes Sends, Writes and Immediate Data. An Invalidate may have waited for
+// that.
+func (u ulp) Sent(ticket uint64) (more bool) {
+	u.sq.sentTo(ticket + 1)
+	return u.sq.next.Load() != u.sq.tail.Load()
+}
 
 // Responded completes a Read or atomic.
 func (u ulp) Responded(ticket uint64, value uint64) error {
