@@ -3,7 +3,8 @@
 
 static int no_datagrams(const char *call) { return refuse("%s: there are no datagrams and no multicast, only connections (RC)", call); }
 static int no_raw_packets(const char *call) { return refuse("%s: there are no raw packets, so no flows and work queues of them", call); }
-static int no_counters(const char *call) { return refuse("%s: the device has no counters for flows", call); }
+static int no_counters(const char *call) { return refuse("%s: the device has no counters for flows and completions", call); }
+static int no_speed(const char *call) { return refuse("%s: the speed is that of TCP, and in ibv_query_port", call); }
 static int no_device_memory(const char *call) { return refuse("%s: a software device has no memory of its own", call); }
 static int no_xrc(const char *call) { return refuse("%s: there are no extended connections (XRC), only RC", call); }
 
@@ -101,3 +102,27 @@ int ibv_fork_init(void) { return 0; }
 enum ibv_fork_status ibv_is_fork_initialized(void) { return IBV_FORK_UNNEEDED; }
 int ibv_dontfork_range(void *base, size_t size) { return (void)base, (void)size, 0; }
 int ibv_dofork_range(void *base, size_t size) { return (void)base, (void)size, 0; }
+
+/* What libraries newer than the headers have: memory of a device, hints for it, and counters. A program that is linked
+ * with one of these finds it, and is refused. */
+#define NEWER(name, reason) int name(void); int name(void) { return reason(#name); }
+#define NEWER_NEW(name, reason) void *name(void); void *name(void) { return reason(#name), NULL; }
+NEWER_NEW(ibv_alloc_dmah, no_device_memory)
+NEWER(ibv_dealloc_dmah, no_device_memory)
+NEWER_NEW(ibv_reg_mr_ex, no_device_memory)
+NEWER(ibv_dm_export_dmabuf_fd, no_device_memory)
+NEWER(ibv_query_port_speed, no_speed)
+NEWER_NEW(ibv_alloc_buf, no_device_memory)
+NEWER(ibv_free_buf, no_device_memory)
+NEWER_NEW(ibv_reg_buf_mr, no_device_memory)
+NEWER(ibv_export_buf_dmabuf_fd, no_device_memory)
+NEWER(_ibv_query_comp_cntr_caps, no_counters)
+NEWER_NEW(ibv_create_comp_cntr, no_counters)
+NEWER(ibv_destroy_comp_cntr, no_counters)
+NEWER(ibv_inc_comp_cntr, no_counters)
+NEWER(ibv_inc_err_comp_cntr, no_counters)
+NEWER(ibv_qp_attach_comp_cntr, no_counters)
+NEWER(ibv_read_comp_cntr, no_counters)
+NEWER(ibv_read_err_comp_cntr, no_counters)
+NEWER(ibv_set_comp_cntr, no_counters)
+NEWER(ibv_set_err_comp_cntr, no_counters)

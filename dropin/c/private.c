@@ -1,24 +1,52 @@
-/* Functions between the distribution's library and its drivers. Drivers that a
- * program is linked with (libmlx5, libefa) must find them to be loaded at all. They
- * have no device here, so none of these is ever of use. */
+/* Functions between the distribution's library and its drivers and tools. Drivers that a
+ * program is linked with (libmlx5, libefa) must find them to be loaded at all. They have
+ * no device here, so hardly any is ever of use. The version of the whole changes with
+ * releases of rdma-core: 34 up to 56, 57, 59 up to 63, 64, and 65. */
 #include "weft.h"
 
-bool verbs_allow_disassociate_destroy;
+static int nobodys(void) { return EOPNOTSUPP; }
 
-#define NOBODYS(name) int name(void); int name(void) { return EOPNOTSUPP; }
+static bool allow_disassociate_destroy;
+
+static int query_gid_type(struct ibv_context *c, uint8_t port, unsigned int index, int *type) { return ibv_query_gid_type(c, port, index, type); }
+static const char *opcode_str(enum ibv_wr_opcode op) { return ibv_wr_opcode_str(op); }
+
+/* One name of something in one version; the assembler wants another symbol for each. */
+#define NAME(type, what, name, version)                                                                              \
+	extern __typeof__(type) weft_##name##_##version __attribute__((alias(#what), used));                        \
+	__asm__(".symver weft_" #name "_" #version "," #name "@IBVERBS_PRIVATE_" #version);
+
+#define EVERYWHERE(type, what, name)                                                                                 \
+	NAME(type, what, name, 34) NAME(type, what, name, 57) NAME(type, what, name, 59) NAME(type, what, name, 64) \
+	NAME(type, what, name, 65)
+
+#define NOBODYS(name) EVERYWHERE(nobodys, nobodys, name)
+
+EVERYWHERE(query_gid_type, query_gid_type, ibv_query_gid_type)
+EVERYWHERE(opcode_str, opcode_str, ibv_wr_opcode_str)
+EVERYWHERE(allow_disassociate_destroy, allow_disassociate_destroy, verbs_allow_disassociate_destroy)
+NAME(nobodys, nobodys, verbs_register_driver_34, 34)
+NAME(nobodys, nobodys, verbs_register_driver_57, 57)
+NAME(nobodys, nobodys, verbs_register_driver_59, 59)
+NAME(nobodys, nobodys, verbs_register_driver_64, 64)
+NAME(nobodys, nobodys, verbs_register_driver_65, 65)
+NOBODYS(__ioctl_final_num_attrs)
 NOBODYS(__verbs_log)
 NOBODYS(_verbs_init_and_alloc_context)
 NOBODYS(execute_ioctl)
 NOBODYS(ibv_cmd_advise_mr)
 NOBODYS(ibv_cmd_alloc_dm)
+NOBODYS(ibv_cmd_alloc_dmah)
 NOBODYS(ibv_cmd_alloc_mw)
 NOBODYS(ibv_cmd_alloc_pd)
 NOBODYS(ibv_cmd_attach_mcast)
 NOBODYS(ibv_cmd_close_xrcd)
 NOBODYS(ibv_cmd_create_ah)
+NOBODYS(ibv_cmd_create_comp_cntr)
 NOBODYS(ibv_cmd_create_counters)
 NOBODYS(ibv_cmd_create_cq)
 NOBODYS(ibv_cmd_create_cq_ex)
+NOBODYS(ibv_cmd_create_cq_ex2)
 NOBODYS(ibv_cmd_create_flow)
 NOBODYS(ibv_cmd_create_flow_action_esp)
 NOBODYS(ibv_cmd_create_qp)
@@ -32,6 +60,7 @@ NOBODYS(ibv_cmd_dealloc_mw)
 NOBODYS(ibv_cmd_dealloc_pd)
 NOBODYS(ibv_cmd_dereg_mr)
 NOBODYS(ibv_cmd_destroy_ah)
+NOBODYS(ibv_cmd_destroy_comp_cntr)
 NOBODYS(ibv_cmd_destroy_counters)
 NOBODYS(ibv_cmd_destroy_cq)
 NOBODYS(ibv_cmd_destroy_flow)
@@ -41,8 +70,12 @@ NOBODYS(ibv_cmd_destroy_rwq_ind_table)
 NOBODYS(ibv_cmd_destroy_srq)
 NOBODYS(ibv_cmd_destroy_wq)
 NOBODYS(ibv_cmd_detach_mcast)
+NOBODYS(ibv_cmd_export_dmabuf_fd)
 NOBODYS(ibv_cmd_free_dm)
+NOBODYS(ibv_cmd_free_dmah)
 NOBODYS(ibv_cmd_get_context)
+NOBODYS(ibv_cmd_inc_comp_cntr)
+NOBODYS(ibv_cmd_inc_err_comp_cntr)
 NOBODYS(ibv_cmd_modify_cq)
 NOBODYS(ibv_cmd_modify_flow_action_esp)
 NOBODYS(ibv_cmd_modify_qp)
@@ -55,23 +88,34 @@ NOBODYS(ibv_cmd_poll_cq)
 NOBODYS(ibv_cmd_post_recv)
 NOBODYS(ibv_cmd_post_send)
 NOBODYS(ibv_cmd_post_srq_recv)
+NOBODYS(ibv_cmd_qp_attach_comp_cntr)
+NOBODYS(ibv_cmd_query_comp_cntr_caps)
 NOBODYS(ibv_cmd_query_context)
+NOBODYS(ibv_cmd_query_device)
 NOBODYS(ibv_cmd_query_device_any)
 NOBODYS(ibv_cmd_query_mr)
 NOBODYS(ibv_cmd_query_port)
+NOBODYS(ibv_cmd_query_port_speed)
 NOBODYS(ibv_cmd_query_qp)
 NOBODYS(ibv_cmd_query_srq)
+NOBODYS(ibv_cmd_read_comp_cntr)
 NOBODYS(ibv_cmd_read_counters)
+NOBODYS(ibv_cmd_read_err_comp_cntr)
 NOBODYS(ibv_cmd_reg_dm_mr)
 NOBODYS(ibv_cmd_reg_dmabuf_mr)
 NOBODYS(ibv_cmd_reg_mr)
+NOBODYS(ibv_cmd_reg_mr_ex)
 NOBODYS(ibv_cmd_req_notify_cq)
 NOBODYS(ibv_cmd_rereg_mr)
 NOBODYS(ibv_cmd_resize_cq)
+NOBODYS(ibv_cmd_set_comp_cntr)
+NOBODYS(ibv_cmd_set_err_comp_cntr)
+NOBODYS(ibv_dmabuf_heap_alloc)
+NOBODYS(ibv_dmabuf_heap_cc_shared_init)
+NOBODYS(ibv_dmabuf_heap_destroy)
+NOBODYS(ibv_dmabuf_heap_free)
 NOBODYS(ibv_read_ibdev_sysfs_file)
 NOBODYS(verbs_init_cq)
 NOBODYS(verbs_open_device)
-NOBODYS(verbs_register_driver_34)
 NOBODYS(verbs_set_ops)
 NOBODYS(verbs_uninit_context)
-NOBODYS(__ioctl_final_num_attrs)

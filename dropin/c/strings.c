@@ -126,3 +126,20 @@ enum ibv_rate mbps_to_ibv_rate(int mbps)
 			return rates[i].rate;
 	return IBV_RATE_MAX;
 }
+
+const char *ibv_wr_opcode_str(enum ibv_wr_opcode op)
+{
+	static const char *const names[] = {
+		[IBV_WR_RDMA_WRITE] = "RDMA write",
+		[IBV_WR_RDMA_WRITE_WITH_IMM] = "RDMA write with immediate",
+		[IBV_WR_SEND] = "send",
+		[IBV_WR_SEND_WITH_IMM] = "send with immediate",
+		[IBV_WR_RDMA_READ] = "RDMA read",
+		[IBV_WR_ATOMIC_CMP_AND_SWP] = "atomic compare and swap",
+		[IBV_WR_ATOMIC_FETCH_AND_ADD] = "atomic fetch and add",
+		[IBV_WR_LOCAL_INV] = "local invalidate",
+		[IBV_WR_BIND_MW] = "bind memory window",
+		[IBV_WR_SEND_WITH_INV] = "send with invalidate",
+	};
+	return (unsigned)op < sizeof(names) / sizeof(*names) && names[op] ? names[op] : "unknown";
+}

@@ -175,6 +175,10 @@ void fill_qp_ex(struct ibv_qp_ex *, uint64_t ops);
 /* absent.c: has what the device lacks refused with a reason. */
 void fill_absent(struct verbs_context *);
 
+/* query.c and strings.c; headers do not have them. */
+int ibv_query_gid_type(struct ibv_context *, uint8_t port, unsigned int index, int *type);
+const char *ibv_wr_opcode_str(enum ibv_wr_opcode);
+
 /* qp.c */
 struct ibv_qp *create_qp_ex(struct ibv_context *, struct ibv_qp_init_attr_ex *);
 
