@@ -77,7 +77,7 @@ func (p *process) wait(ctx context.Context) error {
 // try runs a row as one persona.
 func (b *bench) try(ctx context.Context, r *row, persona string) result {
 	res := result{row: r, persona: persona}
-	if _, err := exec.LookPath(strings.Fields(r.client)[0]); err != nil {
+	if _, err := exec.LookPath(program(r.client)); err != nil {
 		res.missing = true
 		return res
 	}
