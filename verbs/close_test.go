@@ -444,7 +444,7 @@ func TestAPeerIsOwedTheAnswerThatConfirmsWhatItSent(t *testing.T) {
 	bubble(t, reads, reads, func(t *testing.T, s *table) {
 		unconfirmed := func(want bool, when string) {
 			t.Helper()
-			settle()
+			quiesce()
 			if got := s.b.qp.Unconfirmed(); got != want {
 				t.Errorf("%s: unconfirmed is %v", when, got)
 			}
