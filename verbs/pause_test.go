@@ -84,7 +84,7 @@ func TestTheTimeOfAMessageThatWaitsCanBeChanged(t *testing.T) {
 			t.Fatalf("the state is %v", at)
 		}
 		limitPause(t, s.b.qp, time.Second)
-		settle()
+		quiesce()
 		reach(t, s.a.qp, verbs.Error)
 	})
 }
