@@ -136,6 +136,6 @@ static void posts_until_a_signal(void)
 /* A handler of the program's ends it, wherever it is. */
 PROBE(exit_by_a_handler)
 {
-	for (int i = 0; i < 30; i++)
+	for (int i = 0; i < 10; i++)
 		CHECK(!in_child(posts_until_a_signal));
 }
