@@ -56,7 +56,7 @@ func (t FileType) Mode() fs.FileMode {
 func (t *FileType) fields(c *coder) {
 	c.uint32((*uint32)(t))
 	if !t.known() {
-		c.refuse("%v, expected 1 to 7", *t)
+		c.refuse(4, "%v, expected 1 to 7", *t)
 	}
 }
 
@@ -92,8 +92,18 @@ func TimeOf(t time.Time) Time {
 func (t Time) Time() time.Time { return time.Unix(int64(t.Sec), int64(t.Nsec)) }
 
 func (t *Time) fields(c *coder) {
-	c.uint32(&t.Sec, &t.Nsec)
+	if k, ok := c.block(timeLen); ok {
+		t.words(&k)
+	}
 }
+
+// words are the fields of a Time in a block, in timeLen octets.
+func (t *Time) words(k *block) {
+	k.uint32(&t.Sec)
+	k.uint32(&t.Nsec)
+}
+
+const timeLen = 8
 
 // Encode appends t to e.
 func (t Time) Encode(e *oncrpc.Encoder) { t.fields(encoderTo(e)) }
@@ -108,7 +118,8 @@ func (t *Time) Decode(d *oncrpc.Decoder) {
 type Specdata struct{ Major, Minor uint32 }
 
 func (s *Specdata) fields(c *coder) {
-	c.uint32(&s.Major, &s.Minor)
+	c.uint32(&s.Major)
+	c.uint32(&s.Minor)
 }
 
 // Encode appends s to e.
@@ -151,28 +162,31 @@ func (a *Attributes) FileMode() fs.FileMode {
 }
 
 func (a *Attributes) fields(c *coder) {
-	if !c.skip(attributesLen) {
-		a.all(c)
+	k, ok := c.block(attributesLen)
+	if !ok {
+		return
+	}
+	k.uint32((*uint32)(&a.Type))
+	k.uint32(&a.Mode)
+	k.uint32(&a.NLink)
+	k.uint32(&a.UID)
+	k.uint32(&a.GID)
+	k.uint64(&a.Size)
+	k.uint64(&a.Used)
+	k.uint32(&a.Rdev.Major)
+	k.uint32(&a.Rdev.Minor)
+	k.uint64(&a.FSID)
+	k.uint64(&a.FileID)
+	a.Atime.words(&k)
+	a.Mtime.words(&k)
+	a.Ctime.words(&k)
+	if !a.Type.known() {
+		c.refuse(attributesLen, "%v, expected 1 to 7", a.Type)
 	}
 }
 
-func (a *Attributes) all(c *coder) {
-	a.Type.fields(c)
-	c.uint32(&a.Mode, &a.NLink, &a.UID, &a.GID)
-	c.uint64(&a.Size, &a.Used)
-	a.Rdev.fields(c)
-	c.uint64(&a.FSID, &a.FileID)
-	a.Atime.fields(c)
-	a.Mtime.fields(c)
-	a.Ctime.fields(c)
-}
-
 // attributesLen is the octets of attributes.
-var attributesLen = func() int {
-	c := coder{mode: measuring}
-	new(Attributes).all(&c)
-	return c.n
-}()
+const attributesLen = 84
 
 // Encode appends a to e.
 func (a *Attributes) Encode(e *oncrpc.Encoder) { a.fields(encoderTo(e)) }
@@ -220,9 +234,11 @@ func Before(a *Attributes) PreOpAttr {
 
 func (p *PreOpAttr) fields(c *coder) {
 	if c.optional(&p.Follows) {
-		c.uint64(&p.Size)
-		p.Mtime.fields(c)
-		p.Ctime.fields(c)
+		if k, ok := c.block(8 + 2*timeLen); ok {
+			k.uint64(&p.Size)
+			p.Mtime.words(&k)
+			p.Ctime.words(&k)
+		}
 	}
 }
 

@@ -5,11 +5,7 @@
 
 package nfs
 
-import (
-	"encoding/binary"
-
-	"github.com/weft-rdma/weft/oncrpc"
-)
+import "github.com/weft-rdma/weft/oncrpc"
 
 // A Walker goes through a message of which it need not keep anything:
 // payload.Cursor of rpcrdma is one. The first error sticks, and what is read after it is
@@ -66,45 +62,29 @@ func bound(s structure) int {
 	return c.n
 }
 
-// uint32 goes through words, one after the other.
-func (c *coder) uint32(words ...*uint32) {
+func (c *coder) uint32(v *uint32) {
 	switch c.mode {
 	case encoding:
-		for _, v := range words {
-			c.e.Uint32(*v)
-		}
+		c.e.Uint32(*v)
 	case decoding:
-		b := c.d.Fixed(4 * len(words))
-		for i := 0; 4*i < len(b); i++ {
-			*words[i] = binary.BigEndian.Uint32(b[4*i:])
-		}
+		*v = c.d.Uint32()
 	case walking:
-		for _, v := range words {
-			*v = c.w.Uint32()
-		}
+		*v = c.w.Uint32()
 	default:
-		c.n += 4 * len(words)
+		c.n += 4
 	}
 }
 
-// uint64 goes through hyper integers, one after the other.
-func (c *coder) uint64(hypers ...*uint64) {
+func (c *coder) uint64(v *uint64) {
 	switch c.mode {
 	case encoding:
-		for _, v := range hypers {
-			c.e.Uint64(*v)
-		}
+		c.e.Uint64(*v)
 	case decoding:
-		b := c.d.Fixed(8 * len(hypers))
-		for i := 0; 8*i < len(b); i++ {
-			*hypers[i] = binary.BigEndian.Uint64(b[8*i:])
-		}
+		*v = c.d.Uint64()
 	case walking:
-		for _, v := range hypers {
-			*v = c.w.Uint64()
-		}
+		*v = c.w.Uint64()
 	default:
-		c.n += 8 * len(hypers)
+		c.n += 8
 	}
 }
 
@@ -257,20 +237,6 @@ func (c *coder) data(b *[]byte, count uint32) {
 	}
 }
 
-// skip passes over n octets where only their number matters, and reports whether
-// it does.
-func (c *coder) skip(n int) bool {
-	switch c.mode {
-	case encoding, decoding:
-		return false
-	case walking:
-		c.w.Skip(n)
-	default:
-		c.n += n
-	}
-	return true
-}
-
 // fail says that the word before decides about what follows and has no such
 // value.
 func (c *coder) fail(format string, args ...any) {
@@ -284,9 +250,10 @@ func (c *coder) fail(format string, args ...any) {
 	}
 }
 
-// refuse reports, when decoding, that the word before has an invalid value.
-func (c *coder) refuse(format string, args ...any) {
+// refuse reports, when decoding, that the word which begins before octets before the
+// position has an invalid value.
+func (c *coder) refuse(before int, format string, args ...any) {
 	if c.mode == decoding {
-		c.fail(format, args...)
+		c.d.Fail(c.d.Pos()-before, format, args...)
 	}
 }

@@ -43,17 +43,30 @@ func newDirWriter(e oncrpc.Encoder, plus bool, dir *PostOpAttr, verf Verifier, n
 // Add adds the entry, or reports that it does not fit. Nothing can be added after that.
 // For a Name, Attr or Object beyond its limit see Finish.
 func (w *DirWriter) Add(n *Entry) bool {
-	name, size := n.len(w.plus)
-	if size > w.left || w.plus && name > w.names && w.n > 0 {
+	if !w.takes(n) {
 		w.left = -1
 		return false
 	}
-	w.left -= size
-	w.names -= name
+	before, c := w.e.Pos(), encoderTo(&w.e)
+	c.more(true)
+	n.name(c)
+	w.names -= w.e.Pos() - before
+	if w.plus {
+		n.file(c)
+	}
+	w.left -= w.e.Pos() - before
 	w.n++
-	w.e.Optional(true)
-	n.fields(encoderTo(&w.e), w.plus)
 	return true
+}
+
+// takes reports whether n fits. It is measured only where the longest entry with its
+// name would not fit.
+func (w *DirWriter) takes(n *Entry) bool {
+	if most := longestEntry + len(n.Name); most <= w.left && most <= w.names {
+		return true
+	}
+	name, size := n.len(w.plus)
+	return size <= w.left && (!w.plus || name <= w.names || w.n == 0)
 }
 
 // Len is how many entries have been added. If not even one had room, the answer

@@ -32,6 +32,19 @@ var entries = func() (list []Entry) {
 	return list
 }()
 
+// The longest entry is of use only if none is longer; and if some are as long, few are
+// measured.
+func TestNoEntryIsLongerThanTheLongest(t *testing.T) {
+	full := PostOpFH{true, FH(strings.Repeat("h", MaxFH))}
+	for n := range 9 {
+		entry := Entry{Name: strings.Repeat("n", n), Attr: listAttr, Object: full}
+		_, size := entry.len(true)
+		if most := longestEntry + n; size > most || size < most-3 {
+			t.Errorf("with a name of %d octets: %d octets, expected at most %d", n, size, most)
+		}
+	}
+}
+
 // A listing has as many entries as fit the count, which counts every octet of
 // it but the status, to the octet.
 func TestAListingFillsTheCountAndNeverExceedsIt(t *testing.T) {

@@ -29,7 +29,12 @@ func (r *FsstatRes) fields(c *coder) {
 	if !ok {
 		return
 	}
-	c.uint64(&r.TotalBytes, &r.FreeBytes, &r.AvailBytes, &r.TotalFiles, &r.FreeFiles, &r.AvailFiles)
+	c.uint64(&r.TotalBytes)
+	c.uint64(&r.FreeBytes)
+	c.uint64(&r.AvailBytes)
+	c.uint64(&r.TotalFiles)
+	c.uint64(&r.FreeFiles)
+	c.uint64(&r.AvailFiles)
 	c.uint32(&r.Invarsec)
 }
 
@@ -71,7 +76,13 @@ func (r *FsinfoRes) fields(c *coder) {
 	if !ok {
 		return
 	}
-	c.uint32(&r.ReadMax, &r.ReadPref, &r.ReadMult, &r.WriteMax, &r.WritePref, &r.WriteMult, &r.DirPref)
+	c.uint32(&r.ReadMax)
+	c.uint32(&r.ReadPref)
+	c.uint32(&r.ReadMult)
+	c.uint32(&r.WriteMax)
+	c.uint32(&r.WritePref)
+	c.uint32(&r.WriteMult)
+	c.uint32(&r.DirPref)
 	c.uint64(&r.MaxFileSize)
 	r.TimeDelta.fields(c)
 	c.uint32((*uint32)(&r.Properties))
@@ -105,7 +116,8 @@ func (r *PathconfRes) fields(c *coder) {
 	if !ok {
 		return
 	}
-	c.uint32(&r.LinkMax, &r.NameMax)
+	c.uint32(&r.LinkMax)
+	c.uint32(&r.NameMax)
 	c.bool(&r.NoTrunc)
 	c.bool(&r.ChownRestricted)
 	c.bool(&r.CaseInsensitive)

@@ -48,7 +48,8 @@ func (a *ReaddirplusArgs) fields(c *coder) {
 	a.Dir.fields(c)
 	c.uint64(&a.Cookie)
 	a.Verf.fields(c)
-	c.uint32(&a.DirCount, &a.MaxCount)
+	c.uint32(&a.DirCount)
+	c.uint32(&a.MaxCount)
 }
 
 // Encode appends a to e.
@@ -91,6 +92,14 @@ func (n *Entry) file(c *coder) {
 	n.Attr.fields(c)
 	n.Object.fields(c)
 }
+
+// longestEntry is the most octets of an entry with the word before it, without its name.
+var longestEntry = func() int {
+	c := coder{mode: bounding}
+	c.more(true)
+	new(Entry).fields(&c, true)
+	return c.n - MaxName + 3 // the name's roundup
+}()
 
 // len returns the octets of an entry with the word before it: those that count
 // against dircount, and all.

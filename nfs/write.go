@@ -32,7 +32,7 @@ func (s StableHow) String() string {
 func (s *StableHow) fields(c *coder) {
 	c.uint32((*uint32)(s))
 	if *s > FileSync {
-		c.refuse("%v, expected 0 to 2", *s)
+		c.refuse(4, "%v, expected 0 to 2", *s)
 	}
 }
 

@@ -5,6 +5,7 @@ package oncrpc
 import (
 	"encoding/binary"
 	"fmt"
+	"slices"
 )
 
 // An Encoder appends XDR data to a slice that its caller owns. It allocates only
@@ -59,6 +60,15 @@ func (e *Encoder) Bool(v bool) {
 // Optional encodes the word that says whether optional data follow (RFC 4506
 // §4.19). If they do, the caller encodes them next.
 func (e *Encoder) Optional(present bool) { e.Bool(present) }
+
+// Extend appends n octets, a multiple of 4, for the caller to fill, and returns them:
+// integers of which there are many are encoded faster so. They are valid until the next
+// call of a method.
+func (e *Encoder) Extend(n int) []byte {
+	at := len(e.b)
+	e.b = slices.Grow(e.b, n)[:at+n]
+	return e.b[at:]
+}
 
 // Fixed encodes fixed-length opaque data with their roundup (RFC 4506 §4.9).
 func (e *Encoder) Fixed(p []byte) {
