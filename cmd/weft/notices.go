@@ -1,4 +1,4 @@
-// The log of servers without --verbose: notices on standard error.
+// The log of commands without --log-level: notices on standard error.
 
 package main
 
