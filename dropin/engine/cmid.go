@@ -311,6 +311,9 @@ func accept(a *C.struct_rdma_ucm_accept) syscall.Errno {
 	p := cm.Params{PrivateData: data(&a.conn_param), MPA: config(a.conn_param.responder_resources, a.conn_param.initiator_depth)}
 	go func() {
 		conn, err := r.Accept(ctx, q.qp, p)
+		if err != nil {
+			_ = r.Reject(nil) // an error of this side's own leaves it open
+		}
 		id.accepted(conn, err)
 	}()
 	return 0
@@ -398,7 +401,11 @@ func connect(a *C.struct_rdma_ucm_connect) syscall.Errno {
 		nc, err := id.dial(ctx)
 		var conn *cm.Conn
 		if err == nil {
-			conn, err = cm.Connect(ctx, q.qp, wrap(nc), p)
+			nc = wrap(nc)
+			conn, err = cm.Connect(ctx, q.qp, nc, p)
+		}
+		if err != nil && nc != nil {
+			_ = nc.Close() // after a rejection it is this side's
 		}
 		id.answered(conn, err)
 	}()

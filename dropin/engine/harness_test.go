@@ -33,8 +33,13 @@ func array[T any](_ *T, n int) *T { return &make([]T, n)[0] }
 // assign assigns a number to a field of C.
 func assign[T ~int32 | ~uint32 | ~uint64 | ~uint8 | ~uint16](field *T, n uint64) { *field = T(n) }
 
-// address is where something is, as fields of C have it.
-func address[T any](p *T) uint64 { return uint64(uintptr(unsafe.Pointer(p))) }
+// address is where something is, as fields of C have it. It stays there.
+func address[T any](p *T) uint64 {
+	kept = append(kept, p)
+	return uint64(uintptr(unsafe.Pointer(p)))
+}
+
+var kept []any // not on a stack, which moves
 
 var engineMu sync.Mutex // one engine at a time: it is the process's
 
