@@ -9,8 +9,16 @@ import (
 	"strings"
 )
 
-// version returns the version of the module, as far as the build knows it.
+// packaged is the version of the package that the command is part of, which is told to
+// the linker (packaging/build.go).
+var packaged string
+
+// version returns the version of the package or of the module, as far as the build knows
+// it.
 func version() string {
+	if packaged != "" {
+		return packaged
+	}
 	if b, ok := debug.ReadBuildInfo(); ok && b.Main.Version != "" {
 		return b.Main.Version
 	}
