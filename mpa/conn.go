@@ -35,6 +35,7 @@ import (
 	"time"
 
 	"github.com/weft-rdma/weft/mpa/internal/fpdu"
+	"github.com/weft-rdma/weft/mpa/internal/socket"
 	"github.com/weft-rdma/weft/mpa/internal/turns"
 )
 
@@ -66,7 +67,8 @@ type Conn struct {
 	batch   fpdu.Batch
 	guard   Guard
 	sendErr error // what ended the sending half
-	emss    emss
+	emss    socket.EMSS
+	mulpdu  int // of the batch being gathered
 
 	// The receiving half.
 	reader  reader
@@ -83,7 +85,7 @@ func NewConn(nc net.Conn, p Params) *Conn {
 		// error costs time only, and one that matters comes back on writing.
 		_ = c.tcp.SetNoDelay(true)
 	}
-	c.emss.init(c.tcp)
+	c.emss, c.mulpdu = emssOf(c.tcp), clampMULPDU(p.MaxULPDU)
 	c.connect(newDirect(nc, &c.stats))
 	c.fenced.Store(!p.Initiator)
 	c.batch = fpdu.Batch{Markers: p.SendMarkers, CRC: p.CRC}
@@ -149,13 +151,10 @@ func (c *Conn) Version() uint8 {
 // 64768. It follows Params.MaxULPDU or else the connection's EMSS, which is looked
 // up again from time to time (RFC 5044 §4.5).
 func (c *Conn) MULPDU() int {
-	if c.params.MaxULPDU > 0 {
-		return clampMULPDU(c.params.MaxULPDU)
+	if c.params.MaxULPDU <= 0 && c.batch.Empty() {
+		c.mulpdu = mulpduFor(c.emss.At(c.batch.Sent()), c.params.SendMarkers)
 	}
-	if c.batch.Empty() {
-		c.emss.refresh(c.batch.Sent())
-	}
-	return mulpduFor(c.emss.octets, c.params.SendMarkers)
+	return c.mulpdu
 }
 
 // Fenced reports that nothing is sent yet, because a Responder has to wait for

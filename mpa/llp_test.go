@@ -22,7 +22,7 @@ func TestShrinkingMULPDULeavesWhatWasAppended(t *testing.T) {
 	want := [][]byte{pattern(9000, 1), pattern(8999, 2), pattern(128, 3)}
 	out.Append(want[0], nil)
 	out.Append(want[1][:18], [][]byte{want[1][18:]})
-	out.params.MaxULPDU = 128
+	out.mulpdu = 128
 	if n := out.MULPDU(); n != 128 {
 		t.Fatalf("MULPDU is %d, expected 128", n)
 	}

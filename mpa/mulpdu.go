@@ -3,12 +3,29 @@ package mpa
 // The largest ULPDU to send (RFC 5044 §4.5): what fits into one segment of the
 // TCP connection, so that segments can begin with FPDUs.
 
-import "github.com/weft-rdma/weft/mpa/internal/fpdu"
+import (
+	"net"
+
+	"github.com/weft-rdma/weft/mpa/internal/fpdu"
+	"github.com/weft-rdma/weft/mpa/internal/socket"
+)
 
 // defaultEMSS is the effective maximum segment size, in octets, taken for
 // transports that do not report theirs: an MTU of 1500 octets less the headers of
 // IPv6 and TCP with a time stamp, which also fits IPv4 (RFC 5044 §5.1).
 const defaultEMSS = 1500 - 40 - 20 - 12
+
+// emssOf is the effective maximum segment size of tcp, which may be nil.
+func emssOf(tcp *net.TCPConn) socket.EMSS {
+	if tcp == nil {
+		return socket.NewEMSS(nil, defaultEMSS)
+	}
+	rc, err := tcp.SyscallConn()
+	if err != nil {
+		return socket.NewEMSS(nil, defaultEMSS)
+	}
+	return socket.NewEMSS(socket.AskTCP(rc), defaultEMSS)
+}
 
 // mulpduFor is the MULPDU for an effective maximum segment size, in octets.
 func mulpduFor(emss int, markers bool) int {

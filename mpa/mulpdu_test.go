@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"github.com/weft-rdma/weft/mpa/internal/fpdu"
+	"github.com/weft-rdma/weft/mpa/internal/socket"
 )
 
 // Claims: MPA-3-4 MPA-4.5-1 MPA-4.5-2 MPA-4.5-6 MPA-5.1-1 MPA-9.1-1
@@ -86,66 +87,64 @@ func TestMULPDUFollowsTCPWhileTheStreamGoesOn(t *testing.T) {
 	a, _ := tcpPair(t)
 	for _, nc := range []net.Conn{a, wrapped{a}} {
 		c := NewConn(nc, Params{Initiator: true})
-		if c.emss.rc == nil {
+		if c.tcp == nil {
 			t.Fatal("the TCP connection was not found")
 		}
-		told := 0
-		c.emss.ask = func(uintptr) { told++; c.emss.octets = 1000 * told }
-		before := c.MULPDU()
-		c.batch.Pos = emssSoonest - 1
-		if got := c.MULPDU(); got != before || told != 0 {
-			t.Errorf("asked after %d octets, expected not yet", c.batch.Pos)
+		asked := 0
+		c.emss = socket.NewEMSS(func() (int, bool) { asked++; return 1000 * asked, true }, 0)
+		c.batch.Pos = socket.AskSoonest - 1
+		if got := c.MULPDU(); got != 994 || asked != 1 {
+			t.Errorf("MULPDU %d after %d questions and %d octets, expected 994 after 1", got, asked, c.batch.Pos)
 		}
-		c.batch.Pos = emssSoonest
-		if got := c.MULPDU(); got != 994 || told != 1 {
-			t.Errorf("MULPDU %d after %d questions, expected 994 after 1", got, told)
+		c.batch.Pos = socket.AskSoonest
+		if got := c.MULPDU(); got != 1994 || asked != 2 {
+			t.Errorf("MULPDU %d after %d questions, expected 1994 after 2", got, asked)
 		}
-		c.batch.Pos = 2 * emssSoonest
+		c.batch.Pos = 2 * socket.AskSoonest
 		c.Append(make([]byte, 8), nil)
-		if got := c.MULPDU(); got != 994 {
-			t.Errorf("MULPDU %d while a batch is gathered, expected it to stay 994", got)
+		if got := c.MULPDU(); got != 1994 {
+			t.Errorf("MULPDU %d while a batch is gathered, expected it to stay 1994", got)
 		}
 		c.Truncate(0)
-		if got := c.MULPDU(); got != 1994 {
-			t.Errorf("MULPDU %d, expected 1994 from the new segment size", got)
+		if got := c.MULPDU(); got != 2994 {
+			t.Errorf("MULPDU %d, expected 2994 from the new segment size", got)
 		}
 	}
 }
 
 // A segment size that stays is asked for ever less often, but never more than
-// emssLatest octets apart; one that changes is watched closely again.
+// socket.AskLatest octets apart; one that changes is watched closely again.
 //
 // Claims: MPA-4.5-5
 func TestASegmentSizeThatStaysIsAskedForLessOften(t *testing.T) {
 	a, _ := tcpPair(t)
 	c := NewConn(a, Params{Initiator: true})
-	size, told := 1000, 0
-	c.emss.ask = func(uintptr) { told++; c.emss.octets = size }
-	c.emss.octets = size
+	size, asked := 1000, 0
+	c.emss = socket.NewEMSS(func() (int, bool) { asked++; return size, true }, 0)
 	// next is how far the stream goes on, in steps, until TCP is asked.
 	next := func() uint64 {
-		from, before := c.batch.Pos, told
-		for told == before && c.batch.Pos-from <= 2*emssLatest {
-			c.batch.Pos += emssSoonest
+		from, before := c.batch.Pos, asked
+		for asked == before && c.batch.Pos-from <= 2*socket.AskLatest {
+			c.batch.Pos += socket.AskSoonest
 			c.MULPDU()
 		}
 		return c.batch.Pos - from
 	}
-	for want := uint64(emssSoonest); want < emssLatest; want *= 2 {
+	for want := uint64(socket.AskSoonest); want < socket.AskLatest; want *= 2 {
 		if got := next(); got != want {
 			t.Fatalf("asked after %d octets, expected %d", got, want)
 		}
 	}
 	for range 3 {
-		if got := next(); got != emssLatest {
-			t.Fatalf("asked after %d octets, expected %d", got, emssLatest)
+		if got := next(); got != socket.AskLatest {
+			t.Fatalf("asked after %d octets, expected %d", got, socket.AskLatest)
 		}
 	}
 	size = 500
-	if got := next(); got != emssLatest || c.MULPDU() != mulpduFor(size, false) {
-		t.Fatalf("MULPDU %d after %d octets, expected %d after %d", c.MULPDU(), got, mulpduFor(size, false), emssLatest)
+	if got := next(); got != socket.AskLatest || c.MULPDU() != mulpduFor(size, false) {
+		t.Fatalf("MULPDU %d after %d octets, expected %d after %d", c.MULPDU(), got, mulpduFor(size, false), socket.AskLatest)
 	}
-	if got := next(); got != emssSoonest {
-		t.Errorf("asked after %d octets, expected %d as the size has changed", got, emssSoonest)
+	if got := next(); got != socket.AskSoonest {
+		t.Errorf("asked after %d octets, expected %d as the size has changed", got, socket.AskSoonest)
 	}
 }

@@ -4,5 +4,5 @@ package socket
 
 import "errors"
 
-// MaxSegment has no way to ask on this system.
-func MaxSegment(uintptr) (int, error) { return 0, errors.ErrUnsupported }
+// maxSegment has no way to ask on this system.
+func maxSegment(uintptr) (int, error) { return 0, errors.ErrUnsupported }
