@@ -35,11 +35,6 @@ REFUSE_NEW(struct ibv_qp, open_qp, (struct ibv_context *c UNUSED, struct ibv_qp_
 REFUSE_NEW(struct ibv_xrcd, open_xrcd, (struct ibv_context *c UNUSED, struct ibv_xrcd_init_attr *a UNUSED), no_xrc)
 REFUSE(close_xrcd, (struct ibv_xrcd *x UNUSED), no_xrc)
 
-static int advise_mr(struct ibv_pd *pd UNUSED, enum ibv_advise_mr_advice advice, uint32_t flags UNUSED, struct ibv_sge *list UNUSED, uint32_t n UNUSED)
-{
-	return refuse("ibv_advise_mr: advice %d is of no use: nothing is fetched ahead of its use", advice);
-}
-
 static int post_srq_ops(struct ibv_srq *srq UNUSED, struct ibv_ops_wr *wr, struct ibv_ops_wr **bad)
 {
 	*bad = wr;
@@ -48,7 +43,6 @@ static int post_srq_ops(struct ibv_srq *srq UNUSED, struct ibv_ops_wr *wr, struc
 
 void fill_absent(struct verbs_context *v)
 {
-	v->advise_mr = advise_mr;
 	v->read_counters = read_counters;
 	v->attach_counters_point_flow = attach_counters_point_flow;
 	v->create_counters = create_counters;
@@ -73,8 +67,6 @@ void fill_absent(struct verbs_context *v)
 	v->close_xrcd = close_xrcd;
 }
 
-struct ibv_ah *ibv_create_ah(struct ibv_pd *pd UNUSED, struct ibv_ah_attr *a UNUSED) { return no_datagrams("ibv_create_ah"), NULL; }
-
 int ibv_init_ah_from_wc(struct ibv_context *c UNUSED, uint8_t port UNUSED, struct ibv_wc *wc UNUSED, struct ibv_grh *grh UNUSED, struct ibv_ah_attr *a UNUSED)
 {
 	no_datagrams("ibv_init_ah_from_wc");
@@ -86,8 +78,6 @@ struct ibv_ah *ibv_create_ah_from_wc(struct ibv_pd *pd UNUSED, struct ibv_wc *wc
 	no_datagrams("ibv_create_ah_from_wc");
 	return NULL;
 }
-
-int ibv_destroy_ah(struct ibv_ah *ah UNUSED) { return no_datagrams("ibv_destroy_ah"); }
 
 int ibv_resolve_eth_l2_from_gid(struct ibv_context *c UNUSED, struct ibv_ah_attr *a UNUSED, uint8_t mac[6] UNUSED, uint16_t *vlan UNUSED)
 {

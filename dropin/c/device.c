@@ -1,12 +1,17 @@
 /* The device, and contexts: what ibv_get_device_list lists and ibv_open_device opens. */
 #include <fcntl.h>
 #include <stdio.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "weft.h"
 
 static struct ibv_device device;
 static pthread_once_t described = PTHREAD_ONCE_INIT;
+
+/* What is open. */
+static pthread_mutex_t contexts_lock = PTHREAD_MUTEX_INITIALIZER;
+static struct context *contexts;
 
 static void describe(void)
 {
@@ -69,6 +74,7 @@ static void fill_operations(struct verbs_context *v)
 	v->create_srq_ex = create_srq_ex;
 	v->get_srq_num = get_srq_num;
 	v->alloc_null_mr = alloc_null_mr;
+	v->advise_mr = advise_mr;
 	v->alloc_td = alloc_td;
 	v->dealloc_td = dealloc_td;
 	v->alloc_parent_domain = alloc_parent_domain;
@@ -107,7 +113,22 @@ struct ibv_context *ibv_open_device(struct ibv_device *d)
 	base->abi_compat = __VERBS_ABI_IS_EXTENDED;
 	c->verbs.sz = sizeof(c->verbs);
 	fill_operations(&c->verbs);
+	pthread_mutex_lock(&contexts_lock);
+	c->next = contexts;
+	contexts = c;
+	pthread_mutex_unlock(&contexts_lock);
 	return base;
+}
+
+static void forget_context(struct context *c)
+{
+	pthread_mutex_lock(&contexts_lock);
+	for (struct context **p = &contexts; *p; p = &(*p)->next)
+		if (*p == c) {
+			*p = c->next;
+			break;
+		}
+	pthread_mutex_unlock(&contexts_lock);
 }
 
 int ibv_close_device(struct ibv_context *base)
@@ -121,6 +142,7 @@ int ibv_close_device(struct ibv_context *base)
 			return -1;
 		}
 	}
+	forget_context(c);
 	close(base->async_fd);
 	close(c->ring);
 	close(base->cmd_fd);
@@ -128,9 +150,31 @@ int ibv_close_device(struct ibv_context *base)
 	return 0;
 }
 
+/* Is the descriptor that of a context of this process, or a duplicate? */
+static bool of_this_process(int fd)
+{
+	struct stat wanted, has;
+	bool found = false;
+	if (fstat(fd, &wanted))
+		return false;
+	pthread_mutex_lock(&contexts_lock);
+	for (struct context *c = contexts; c && !found; c = c->next)
+		found = c->generation == weft_generation && !fstat(c->verbs.context.cmd_fd, &has) && has.st_dev == wanted.st_dev && has.st_ino == wanted.st_ino;
+	pthread_mutex_unlock(&contexts_lock);
+	return found;
+}
+
+/* Objects of all contexts of a process are the engine's: what is imported is another context. The descriptor is its. */
 struct ibv_context *ibv_import_device(int fd)
 {
-	(void)fd;
-	refuse("ibv_import_device: the device has no kernel object that could be shared");
-	return NULL;
+	if (!of_this_process(fd)) {
+		refuse("ibv_import_device: descriptor %d is of no context of this process, and the device has nothing in the kernel that others could share", fd);
+		return NULL;
+	}
+	struct ibv_context *context = ibv_open_device(&device);
+	if (!context)
+		return NULL;
+	close(context->cmd_fd);
+	context->cmd_fd = fd;
+	return context;
 }

@@ -140,6 +140,10 @@ enum weft_verb {
 	WEFT_DESTROY_QP,
 	WEFT_NEXT_EVENT,
 	WEFT_AWAIT_EXTENSIONS, /* of a queue pair: until its peer is known to take them */
+	WEFT_REGISTER_NULL,
+	WEFT_ADVISE,
+	WEFT_FIND_PD,
+	WEFT_FIND_REGION,
 };
 
 /* Objects are named by handles that the engine gives out; 0 is none. */
@@ -160,6 +164,11 @@ struct weft_register {
 	uint32_t access;               /* enum ibv_access_flags */
 	uint32_t change;               /* of WEFT_REREGISTER: enum ibv_rereg_mr_flags */
 	uint32_t key;
+};
+
+struct weft_advise {
+	uint32_t pd, n;
+	struct weft_sge *list;
 };
 
 struct weft_window {

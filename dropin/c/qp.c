@@ -259,15 +259,16 @@ int ibv_query_qp_data_in_order(struct ibv_qp *qp, enum ibv_wr_opcode op, uint32_
 	return 0; /* octets are placed in any order */
 }
 
+/* There are no vendor's enhancements of connections. Who connects asks and goes on without: no reason is told. */
 int ibv_query_ece(struct ibv_qp *qp, struct ibv_ece *ece)
 {
 	(void)qp;
-	memset(ece, 0, sizeof(*ece)); /* no vendor's enhancements */
-	return 0;
+	memset(ece, 0, sizeof(*ece));
+	return EOPNOTSUPP;
 }
 
 int ibv_set_ece(struct ibv_qp *qp, struct ibv_ece *ece)
 {
 	(void)qp;
-	return ece->vendor_id ? refuse("ibv_set_ece: the enhancements of vendor %#x are not Weft's", ece->vendor_id) : 0;
+	return ece->vendor_id ? refuse("ibv_set_ece: the enhancements of vendor %#x are not Weft's", ece->vendor_id) : EOPNOTSUPP;
 }

@@ -42,9 +42,9 @@ int query_device_ex(struct ibv_context *context, const struct ibv_query_device_e
 	}
 	/* Registration pins nothing, so every region is paged on demand. */
 	if (rc_persona() && vext_field_avail(struct ibv_device_attr_ex, odp_caps, size)) {
-		a->odp_caps.general_caps = IBV_ODP_SUPPORT;
+		a->odp_caps.general_caps = IBV_ODP_SUPPORT | IBV_ODP_SUPPORT_IMPLICIT;
 		a->odp_caps.per_transport_caps.rc_odp_caps = IBV_ODP_SUPPORT_SEND | IBV_ODP_SUPPORT_RECV | IBV_ODP_SUPPORT_WRITE |
-							     IBV_ODP_SUPPORT_READ | IBV_ODP_SUPPORT_ATOMIC;
+							     IBV_ODP_SUPPORT_READ | IBV_ODP_SUPPORT_ATOMIC | IBV_ODP_SUPPORT_SRQ_RECV;
 	}
 	return err;
 }

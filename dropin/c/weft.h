@@ -56,6 +56,7 @@ struct context {
 	int ring; /* of async_fd */
 	unsigned generation;
 	pthread_mutex_t lock; /* of the completion channels */
+	struct context *next; /* that is open */
 	struct verbs_context verbs; /* the public part is its end */
 };
 
@@ -148,6 +149,7 @@ uint32_t power_of_two(uint32_t n);
 struct ibv_mw *alloc_mw(struct ibv_pd *, enum ibv_mw_type);
 int dealloc_mw(struct ibv_mw *);
 struct ibv_mr *alloc_null_mr(struct ibv_pd *);
+int advise_mr(struct ibv_pd *, enum ibv_advise_mr_advice, uint32_t flags, struct ibv_sge *, uint32_t n);
 struct ibv_td *alloc_td(struct ibv_context *, struct ibv_td_init_attr *);
 int dealloc_td(struct ibv_td *);
 struct ibv_pd *alloc_parent_domain(struct ibv_context *, struct ibv_parent_domain_init_attr *);

@@ -151,14 +151,17 @@ func setOption(a *C.struct_rdma_ucm_set_option) syscall.Errno {
 		id.reuse = value != 0
 	case C.RDMA_OPTION_ID_AFONLY:
 		id.only6 = value != 0
+	case C.RDMA_OPTION_ID_ACK_TIMEOUT:
+		id.timeout = uint8(value)
 	}
 	return 0
 }
 
-// initQPAttr tells librdmacm what to modify a queue pair to. The stream comes by
-// itself: only INIT has something to be set.
+// initQPAttr tells librdmacm what to modify a queue pair to. The stream comes by itself.
+// A timeout that the program has set is its to query; TCP's own hold.
 func initQPAttr(a *C.struct_rdma_ucm_init_qp_attr) syscall.Errno {
-	if _, errno := find(a.id); errno != 0 {
+	id, errno := find(a.id)
+	if errno != 0 {
 		return errno
 	}
 	to := (*C.struct_ib_uverbs_qp_attr)(pointer(uint64(a.response)))
@@ -173,6 +176,10 @@ func initQPAttr(a *C.struct_rdma_ucm_init_qp_attr) syscall.Errno {
 		}
 	case C.IBV_QPS_RTR, C.IBV_QPS_RTS:
 		to.qp_attr_mask = C.IBV_QP_STATE
+		if id.timeout != 0 && a.qp_state == C.IBV_QPS_RTS {
+			to.qp_attr_mask |= C.IBV_QP_TIMEOUT
+			to.timeout = C.__u8(id.timeout)
+		}
 	default:
 		return syscall.EINVAL
 	}

@@ -33,7 +33,8 @@ type identifier struct {
 	dead     bool
 	reuse    bool
 	only6    bool
-	socket   int // bound, until it listens or connects; 0 is none
+	timeout  uint8 // of its queue pair, as the program has set it
+	socket   int   // bound, until it listens or connects; 0 is none
 	local    netip.AddrPort
 	peer     netip.AddrPort
 	listener *cm.Listener

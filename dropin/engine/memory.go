@@ -22,7 +22,11 @@ type region struct {
 	mr  *verbs.MR
 	pd  *domain
 	cfg verbs.MRConfig
+
+	scrap *verbs.MR // of a null region
 }
+
+const onDemand = C.IBV_ACCESS_ON_DEMAND
 
 // access is what the rights of the verbs are here. Whoever registers memory may read it.
 func access(flags uint32) (verbs.MRConfig, syscall.Errno) {
@@ -30,6 +34,9 @@ func access(flags uint32) (verbs.MRConfig, syscall.Errno) {
 		C.IBV_ACCESS_MW_BIND | C.IBV_ACCESS_ZERO_BASED | C.IBV_ACCESS_ON_DEMAND | C.IBV_ACCESS_HUGETLB | C.IBV_ACCESS_RELAXED_ORDERING
 	if flags&^known != 0 {
 		return verbs.MRConfig{}, refuse(syscall.EOPNOTSUPP, "register: access %#x is not supported", flags&^known)
+	}
+	if flags&onDemand != 0 && !rcPersona {
+		return verbs.MRConfig{}, refuse(syscall.EOPNOTSUPP, "register: an RNIC has no on-demand paging; with `weft run --persona rc` there is")
 	}
 	cfg := verbs.MRConfig{Access: verbs.LocalRead | remoteAccess(flags), ZeroBased: flags&C.IBV_ACCESS_ZERO_BASED != 0}
 	if flags&C.IBV_ACCESS_LOCAL_WRITE != 0 {
@@ -66,6 +73,9 @@ func register(a *C.struct_weft_register) syscall.Errno {
 	if errno != 0 {
 		return errno
 	}
+	if isEverywhere(a) {
+		a.addr, a.length, a.offset = firstAddress, everywhere, firstAddress
+	}
 	ok := false
 	if cfg.Buf, ok = octets(uint64(a.addr), uint64(a.length)); !ok {
 		return refuse(syscall.EFAULT, "register: there are no %d octets at %#x", a.length, a.addr)
@@ -75,7 +85,7 @@ func register(a *C.struct_weft_register) syscall.Errno {
 	if err != nil {
 		return errnoOf(err)
 	}
-	a.handle, a.key = C.uint32_t(regions.add(&region{mr, d, cfg})), C.uint32_t(mr.STag())
+	a.handle, a.key = C.uint32_t(regions.add(&region{mr: mr, pd: d, cfg: cfg})), C.uint32_t(mr.STag())
 	return 0
 }
 
@@ -84,6 +94,9 @@ func reregister(a *C.struct_weft_register) syscall.Errno {
 	r := regions.get(uint32(a.handle))
 	if r == nil {
 		return syscall.EINVAL
+	}
+	if r.scrap != nil {
+		return refuse(syscall.EINVAL, "reregister: it is a null region")
 	}
 	cfg, pd := r.cfg, r.pd
 	if a.change&C.IBV_REREG_MR_CHANGE_ACCESS != 0 {
@@ -126,6 +139,24 @@ func deregister(a *C.struct_weft_object) syscall.Errno {
 		return errnoOf(err)
 	}
 	regions.remove(uint32(a.handle))
+	freeNull(r)
+	return 0
+}
+
+// findDomain and findRegion are for programs that import what they have made elsewhere.
+func findDomain(a *C.struct_weft_object) syscall.Errno {
+	if domains.get(uint32(a.handle)) == nil {
+		return syscall.ENOENT
+	}
+	return 0
+}
+
+func findRegion(a *C.struct_weft_register) syscall.Errno {
+	r := regions.get(uint32(a.handle))
+	if r == nil || r.pd != domains.get(uint32(a.pd)) {
+		return syscall.ENOENT
+	}
+	a.key, a.length = C.uint32_t(r.mr.STag()), C.uint64_t(len(r.cfg.Buf))
 	return 0
 }
 

@@ -35,6 +35,7 @@ type sends struct {
 
 	to   *completionQueue
 	acks acks
+	peer habit // of the thread that drains
 }
 
 // takeSends gives what is in the send queue to the queue pair. One thread does so at a
@@ -55,6 +56,9 @@ func (q *queuePair) takeSends() {
 func (q *queuePair) drainSends() {
 	s := &q.sends
 	head := uint64(s.queue.head)
+	if s.acks.on && head != atomic.LoadUint64((*uint64)(&s.queue.tail)) {
+		q.answerFirst()
+	}
 	for tail := atomic.LoadUint64((*uint64)(&s.queue.tail)); head != tail; {
 		n, last := 0, head
 		for ; last != tail && n+partsOf+1 <= len(s.batch); last++ {
@@ -147,6 +151,7 @@ func (s *sends) translate(wrs []verbs.SendWR, n uint64) int {
 		wr.Flags |= verbs.ReadFence
 	}
 	wr.Remote = verbs.Remote{STag: memory.STag(r.remote_key), TO: uint64(r.remote)}
+	wr.SGL = throughNull(wr.SGL, r.op == C.WEFT_READ || r.op == C.WEFT_COMPARE_SWAP || r.op == C.WEFT_FETCH_ADD)
 	switch r.op {
 	case C.WEFT_READ:
 		if r.sges == 0 {
@@ -259,11 +264,13 @@ type receives struct {
 // refill posts receives for a message that has come. If there are none, the program is
 // asked to call when it posts one.
 func (q *queuePair) refill() {
-	bell := (*uint32)(&q.receives.queue.bell)
-	if q.takeReceives(); q.qp.Config().PauseOnEmptyRQ && q.empty() {
-		atomic.StoreUint32(bell, 1)
-		q.takeReceives() // what was posted before the bell was seen
+	q.takeReceives()
+	if !q.qp.Config().PauseOnEmptyRQ || !q.empty() {
 		return
+	}
+	atomic.StoreUint32((*uint32)(&q.receives.queue.bell), 1)
+	if !q.empty() { // one was posted before the bell was seen; this unsets it
+		q.takeReceives()
 	}
 }
 

@@ -125,6 +125,14 @@ func execute(verb uint32, a unsafe.Pointer) syscall.Errno {
 		return freeDomain((*C.struct_weft_object)(a))
 	case C.WEFT_REGISTER:
 		return register((*C.struct_weft_register)(a))
+	case C.WEFT_REGISTER_NULL:
+		return registerNull((*C.struct_weft_register)(a))
+	case C.WEFT_FIND_REGION:
+		return findRegion((*C.struct_weft_register)(a))
+	case C.WEFT_FIND_PD:
+		return findDomain((*C.struct_weft_object)(a))
+	case C.WEFT_ADVISE:
+		return advise((*C.struct_weft_advise)(a))
 	case C.WEFT_REREGISTER:
 		return reregister((*C.struct_weft_register)(a))
 	case C.WEFT_DEREGISTER:

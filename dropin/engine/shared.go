@@ -145,7 +145,7 @@ func (s *sharedQueue) repost(at uint64) {
 // receiveAt is the receive that the program has written at p.
 func receiveAt(p unsafe.Pointer) verbs.RecvWR {
 	r := (*C.struct_weft_receive)(p)
-	return verbs.RecvWR{ID: uint64(r.id), SGL: elements(unsafe.Add(p, C.sizeof_struct_weft_receive), int(r.sges))}
+	return verbs.RecvWR{ID: uint64(r.id), SGL: throughNull(elements(unsafe.Add(p, C.sizeof_struct_weft_receive), int(r.sges)), true)}
 }
 
 // elements are those of a scatter/gather list in C, which has them as verbs.SGE does.
