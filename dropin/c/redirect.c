@@ -15,6 +15,7 @@
 #include <stdio.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
+#include <sys/sysmacros.h>
 #include <unistd.h>
 
 #include "weft.h"
@@ -59,11 +60,26 @@ static int redirected_open(const char *path, int flags, ...)
 	return strcmp(path, CM_DEVICE) ? open(path, flags, mode) : open_cm();
 }
 
+/* The number of the kernel's device, if this machine has one: librdmacm asks the kernel
+ * for it, too, and compares. */
+static dev_t kernels_number(void)
+{
+	unsigned major_of = 0, minor_of = 0;
+	FILE *f = fopen("/sys/class/misc/rdma_cm/dev", "re");
+	if (!f)
+		return 0;
+	int n = fscanf(f, "%u:%u", &major_of, &minor_of);
+	fclose(f);
+	return n == 2 ? makedev(major_of, minor_of) : 0;
+}
+
 static int redirected_fstat(int fd, struct stat *st)
 {
 	int err = fstat(fd, st);
-	if (!err && whose(fd) == OURS)
+	if (!err && whose(fd) == OURS) {
 		st->st_mode = (st->st_mode & ~S_IFMT) | S_IFCHR;
+		st->st_rdev = kernels_number();
+	}
 	return err;
 }
 
