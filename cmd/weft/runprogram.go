@@ -19,6 +19,7 @@ import (
 type runOptions struct {
 	dropin.Options
 	build, view    bool
+	alsoHost       bool
 	source, libDir string
 	crc            string
 }
@@ -41,6 +42,9 @@ peers are other programs under weft run --persona rc. See docs/programs.md.
 
 Programs ask the library for devices. Those that look below /sys/class/infiniband or into
 /dev/infiniband themselves find weft0 there with --view.
+
+Devices of the machine itself are hidden. With --also-host they are listed behind weft0;
+rdma_cm stays with weft0.
 
 The library is built on first use, from the sources that this command is run in or that
 --source names, into the user's cache.`,
@@ -75,6 +79,7 @@ The library is built on first use, from the sources that this command is run in 
 	fl.StringVar(&o.crc, "crc", "on", "ask for CRCs: on or off (`MODE`)")
 	fl.BoolVar(&o.view, "view", false, "show the device below /sys/class/infiniband and /dev/infiniband, too")
 	fl.StringVar(&o.Congestion, "congestion", "", "congestion control of all connections, by `NAME`, such as reno (default: the system's)")
+	fl.BoolVar(&o.alsoHost, "also-host", false, "list the machine's own devices, too, behind Weft's")
 	fl.BoolVar(&o.Preload, "preload", false, "use LD_PRELOAD in place of LD_LIBRARY_PATH")
 	return cmd
 }
@@ -145,6 +150,11 @@ func (o *runOptions) run(cmd *cobra.Command, args []string) error {
 	}
 	if err := o.startRecording(); err != nil {
 		return err
+	}
+	if o.alsoHost {
+		if o.AlsoHost, err = dropin.HostLibrary(dir); err != nil {
+			return fmt.Errorf("--also-host: %w", err)
+		}
 	}
 	if o.view {
 		cache, err := cacheFolder()

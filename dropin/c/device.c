@@ -19,8 +19,8 @@ static void describe(void)
 	device.node_type = rc_persona() ? IBV_NODE_CA : IBV_NODE_RNIC;
 	device.transport_type = rc_persona() ? IBV_TRANSPORT_IB : IBV_TRANSPORT_IWARP;
 	snprintf(device.name, sizeof(device.name), "%s", name);
-	snprintf(device.dev_name, sizeof(device.dev_name), "uverbs0");
-	snprintf(device.dev_path, sizeof(device.dev_path), "/sys/class/infiniband_verbs/uverbs0");
+	snprintf(device.dev_name, sizeof(device.dev_name), "uverbs%d", uverbs_number());
+	snprintf(device.dev_path, sizeof(device.dev_path), "/sys/class/infiniband_verbs/uverbs%d", uverbs_number());
 	snprintf(device.ibdev_path, sizeof(device.ibdev_path), "/sys/class/infiniband/%.*s", IBV_SYSFS_NAME_MAX - 1, name);
 }
 

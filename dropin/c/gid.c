@@ -62,8 +62,8 @@ uint64_t device_guid(void)
 	hardware_address(mac);
 	memcpy(guid, mac, 3);
 	guid[0] ^= 2;
-	guid[3] = 0xff;
-	guid[4] = 0xfe;
+	guid[3] = 'W'; /* other devices of this interface have 0xfffe here */
+	guid[4] = 'e';
 	memcpy(guid + 5, mac + 3, 3);
 	memcpy(&g, guid, 8);
 	return g;

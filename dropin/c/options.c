@@ -1,6 +1,7 @@
 /* What the environment says; `weft run` sets it. */
 #include <stdarg.h>
 #include <stdio.h>
+#include <unistd.h>
 
 #include "weft.h"
 
@@ -20,6 +21,23 @@ const char *device_name(void)
 {
 	const char *name = getenv("WEFT_DEVICE");
 	return name && *name ? name : "weft0";
+}
+
+bool also_host(void)
+{
+	const char *library = getenv("WEFT_ALSO_HOST");
+	return library && *library;
+}
+
+int uverbs_number(void)
+{
+	for (int i = 0; also_host() && i < 1024; i++) {
+		char name[64];
+		snprintf(name, sizeof(name), HOST_ROOT "/sys/class/infiniband_verbs/uverbs%d", i);
+		if (access(name, F_OK))
+			return i;
+	}
+	return 0;
 }
 
 static void vexplain(const char *format, va_list arguments)

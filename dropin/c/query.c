@@ -140,7 +140,7 @@ ssize_t _ibv_query_gid_table(struct ibv_context *context, struct ibv_gid_entry *
 }
 
 /* Of the distribution's tools. 2 is RoCE v2 where 0 is both InfiniBand's and RoCE v1's. */
-int ibv_query_gid_type(struct ibv_context *context, uint8_t port, unsigned int index, int *type)
+int own_ibv_query_gid_type(struct ibv_context *context, uint8_t port, unsigned int index, int *type)
 {
 	struct gid table[LIMIT_GIDS];
 	(void)context;

@@ -21,6 +21,10 @@
 #undef ibv_reg_mr
 #undef ibv_reg_mr_iova
 
+#include "own.h"
+int ibv_query_device(struct ibv_context *, struct ibv_device_attr *);
+int ibv_query_pkey(struct ibv_context *, uint8_t port, int index, __be16 *key);
+
 #define LIMIT_SGES 32
 #define LIMIT_INLINE 1024
 #define LIMIT_WRS 65536
@@ -30,6 +34,10 @@
 bool rc_persona(void);
 bool is_set(const char *name); /* to anything but 0 */
 const char *device_name(void);
+bool also_host(void); /* the host's devices are listed, too */
+int uverbs_number(void); /* of the device: the first that none of the host's has */
+/* In front of a path: the host's files, where there is a view of Weft's. */
+#define HOST_ROOT "/proc/self/root"
 /* Says on standard error why something is refused, if WEFT_DEBUG is set. */
 void explain(const char *format, ...) __attribute__((format(printf, 1, 2)));
 /* Counts what the device does not have and explains it; returns EOPNOTSUPP, which is errno then, too. */

@@ -5,6 +5,7 @@
 #include <string.h>
 #include <sys/sysmacros.h>
 
+#include "../weft.h"
 #include "view.h"
 
 /* What is behind root in path, which may have more slashes; NULL if it is elsewhere. */
@@ -24,9 +25,11 @@ static dev_t node(const char *root, const char *rest)
 {
 	if (strcmp(root, "/dev/infiniband"))
 		return 0;
+	char ours[32];
+	snprintf(ours, sizeof(ours), "uverbs%d", uverbs_number());
 	rest += strspn(rest, "/");
-	if (!strcmp(rest, "uverbs0"))
-		return makedev(231, 192);
+	if (!strcmp(rest, ours))
+		return makedev(UVERBS_MAJOR, UVERBS_MINOR + uverbs_number());
 	return strcmp(rest, "rdma_cm") ? 0 : makedev(10, 121);
 }
 

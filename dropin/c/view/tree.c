@@ -7,6 +7,7 @@
  * A folder comes into its place whole, by a rename, and is never changed then. One that
  * was removed is written again.
  */
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <ftw.h>
@@ -66,24 +67,56 @@ static void add_interface(struct listing *l)
 	add_at(l, LINK_TO, target, DEVICE "/net/%s", name);
 }
 
+/* Links to the host's entries of a folder. */
+static void add_hosts(struct listing *l, const char *folder)
+{
+	char path[PATH_MAX], real[PATH_MAX];
+	snprintf(path, sizeof(path), HOST_ROOT "%s", folder);
+	struct dirent **entries;
+	int n = scandir(path, &entries, NULL, alphasort);
+	for (int i = 0; i < n; i++) {
+		const char *name = entries[i]->d_name;
+		if (*name != '.' && strcmp(name, "abi_version") && strcmp(name, "rdma_cm")) {
+			snprintf(path, sizeof(path), HOST_ROOT "%s/%s", folder, name);
+			if (realpath(path, real))
+				add_at(l, LINK_TO, real, "%s/%s", folder, name);
+		}
+		free(entries[i]);
+	}
+	if (n >= 0)
+		free(entries);
+}
+
+static void list_hosts(struct listing *l)
+{
+	add_hosts(l, "/sys/class/infiniband");
+	add_hosts(l, "/sys/class/infiniband_verbs");
+	add_hosts(l, "/dev/infiniband");
+}
+
 static void list(struct listing *l)
 {
-	char target[512];
+	char target[512], number[32], verbs[32];
 	l->n = 0;
+	snprintf(verbs, sizeof(verbs), "uverbs%d", uverbs_number());
+	snprintf(number, sizeof(number), "%u:%u", UVERBS_MAJOR, UVERBS_MINOR + uverbs_number());
 	device_files(add_device_file, l);
 	add_at(l, LINK_TO, "../..", DEVICE "/infiniband/%s/device", device_name());
 	add_at(l, FILE_OF, "-1", DEVICE "/numa_node");
 	add_interface(l);
-	add_at(l, FILE_OF, "231:192", DEVICE "/infiniband_verbs/uverbs0/dev");
-	add_at(l, FILE_OF, "1", DEVICE "/infiniband_verbs/uverbs0/abi_version");
-	add_at(l, FILE_OF, device_name(), DEVICE "/infiniband_verbs/uverbs0/ibdev");
-	add_at(l, LINK_TO, "../..", DEVICE "/infiniband_verbs/uverbs0/device");
+	add_at(l, FILE_OF, number, DEVICE "/infiniband_verbs/%s/dev", verbs);
+	add_at(l, FILE_OF, "1", DEVICE "/infiniband_verbs/%s/abi_version", verbs);
+	add_at(l, FILE_OF, device_name(), DEVICE "/infiniband_verbs/%s/ibdev", verbs);
+	add_at(l, LINK_TO, "../..", DEVICE "/infiniband_verbs/%s/device", verbs);
 	snprintf(target, sizeof(target), "../../devices/virtual/weft/infiniband/%s", device_name());
 	add_at(l, LINK_TO, target, "/sys/class/infiniband/%s", device_name());
-	add_at(l, LINK_TO, "../../devices/virtual/weft/infiniband_verbs/uverbs0", "/sys/class/infiniband_verbs/uverbs0");
+	snprintf(target, sizeof(target), "../../devices/virtual/weft/infiniband_verbs/%s", verbs);
+	add_at(l, LINK_TO, target, "/sys/class/infiniband_verbs/%s", verbs);
 	add_at(l, FILE_OF, "6", "/sys/class/infiniband_verbs/abi_version");
-	add_at(l, LINK_TO, "/dev/null", "/dev/infiniband/uverbs0");
+	add_at(l, LINK_TO, "/dev/null", "/dev/infiniband/%s", verbs);
 	add_at(l, LINK_TO, "/dev/null", "/dev/infiniband/rdma_cm");
+	if (also_host())
+		list_hosts(l);
 }
 
 static uint64_t checksum(const struct listing *l)

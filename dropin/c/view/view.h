@@ -6,6 +6,10 @@
 #include <stdbool.h>
 #include <sys/types.h>
 
+/* The numbers of the device in /dev. */
+#define UVERBS_MAJOR 231u
+#define UVERBS_MINOR 192u
+
 /* tree.c: the folder that holds the view, as "/..." without a slash at its end, or false. */
 bool tree(char folder[PATH_MAX]);
 

@@ -185,10 +185,10 @@ func TestTheEnvironmentNamesTheLibraryFirstAndOnce(t *testing.T) {
 	if env := o.Environment(nil, "/lib"); !slices.Equal(env, []string{"LD_PRELOAD=/lib/" + Library}) {
 		t.Errorf("preloaded: %q", env)
 	}
-	o = Options{View: "/view"}
+	o = Options{View: "/view", AlsoHost: "/host"}
 	env = o.Environment([]string{"LD_PRELOAD=/other"}, "/lib")
 	slices.Sort(env)
-	if !slices.Equal(env, []string{"LD_LIBRARY_PATH=/lib", "LD_PRELOAD=/lib/" + View + ":/other", "WEFT_VIEW=/view"}) {
+	if !slices.Equal(env, []string{"LD_LIBRARY_PATH=/lib", "LD_PRELOAD=/lib/" + View + ":/other", "WEFT_ALSO_HOST=/host", "WEFT_VIEW=/view"}) {
 		t.Errorf("with a view: %q", env)
 	}
 }

@@ -18,6 +18,7 @@ type Options struct {
 	NoCRC       bool
 	Congestion  string // congestion control of all connections; empty is the system's
 	Preload     bool   // LD_PRELOAD in place of LD_LIBRARY_PATH
+	AlsoHost    string // libibverbs of the system, whose devices are listed, too; or empty
 	View        string // folder for the files of /sys and /dev that are shown, or empty
 }
 
@@ -36,7 +37,7 @@ func (o *Options) Environment(env []string, dir string) []string {
 	}{
 		{"WEFT_DEVICE", o.Device}, {"WEFT_PERSONA", o.Persona}, {"WEFT_PCAP", o.PCAP}, {"WEFT_LISTEN_RANGE", o.ListenRange},
 		{"WEFT_VERBOSE", flag(o.Verbose)}, {"WEFT_DEBUG", flag(o.Debug)}, {"WEFT_PATIENT", flag(o.Patient)},
-		{"WEFT_PLAIN", flag(o.Plain)}, {"WEFT_VIEW", o.View}, {"WEFT_CONGESTION", o.Congestion},
+		{"WEFT_PLAIN", flag(o.Plain)}, {"WEFT_VIEW", o.View}, {"WEFT_ALSO_HOST", o.AlsoHost}, {"WEFT_CONGESTION", o.Congestion},
 	} {
 		if v.value != "" {
 			env = set(env, v.name, v.value)

@@ -1,0 +1,63 @@
+/* Names for Weft's side of the calls that may be about a device of the host, too: host.c
+ * has the calls themselves. */
+#ifndef WEFT_OWN_H
+#define WEFT_OWN_H
+
+#define ibv_ack_async_event own_ibv_ack_async_event
+#define ibv_ack_cq_events own_ibv_ack_cq_events
+#define ibv_alloc_pd own_ibv_alloc_pd
+#define ibv_attach_mcast own_ibv_attach_mcast
+#define ibv_close_device own_ibv_close_device
+#define ibv_create_ah own_ibv_create_ah
+#define ibv_create_ah_from_wc own_ibv_create_ah_from_wc
+#define ibv_create_comp_channel own_ibv_create_comp_channel
+#define ibv_create_cq own_ibv_create_cq
+#define ibv_create_qp own_ibv_create_qp
+#define ibv_create_srq own_ibv_create_srq
+#define ibv_dealloc_pd own_ibv_dealloc_pd
+#define ibv_dereg_mr own_ibv_dereg_mr
+#define ibv_destroy_ah own_ibv_destroy_ah
+#define ibv_destroy_comp_channel own_ibv_destroy_comp_channel
+#define ibv_destroy_cq own_ibv_destroy_cq
+#define ibv_destroy_qp own_ibv_destroy_qp
+#define ibv_destroy_srq own_ibv_destroy_srq
+#define ibv_detach_mcast own_ibv_detach_mcast
+#define ibv_fork_init own_ibv_fork_init
+#define ibv_free_device_list own_ibv_free_device_list
+#define ibv_get_async_event own_ibv_get_async_event
+#define ibv_get_cq_event own_ibv_get_cq_event
+#define ibv_get_device_guid own_ibv_get_device_guid
+#define ibv_get_device_index own_ibv_get_device_index
+#define ibv_get_device_list own_ibv_get_device_list
+#define ibv_get_pkey_index own_ibv_get_pkey_index
+#define ibv_import_dm own_ibv_import_dm
+#define ibv_import_mr own_ibv_import_mr
+#define ibv_import_pd own_ibv_import_pd
+#define ibv_init_ah_from_wc own_ibv_init_ah_from_wc
+#define ibv_modify_qp own_ibv_modify_qp
+#define ibv_modify_srq own_ibv_modify_srq
+#define ibv_open_device own_ibv_open_device
+#define ibv_qp_to_qp_ex own_ibv_qp_to_qp_ex
+#define ibv_query_device own_ibv_query_device
+#define ibv_query_ece own_ibv_query_ece
+#define ibv_query_gid own_ibv_query_gid
+#define _ibv_query_gid_ex own_ibv_query_gid_ex
+#define _ibv_query_gid_table own_ibv_query_gid_table
+#define ibv_query_pkey own_ibv_query_pkey
+#define ibv_query_port own_ibv_query_port
+#define ibv_query_qp own_ibv_query_qp
+#define ibv_query_qp_data_in_order own_ibv_query_qp_data_in_order
+#define ibv_query_srq own_ibv_query_srq
+#define ibv_reg_dmabuf_mr own_ibv_reg_dmabuf_mr
+#define ibv_reg_mr own_ibv_reg_mr
+#define ibv_reg_mr_iova own_ibv_reg_mr_iova
+#define ibv_reg_mr_iova2 own_ibv_reg_mr_iova2
+#define ibv_rereg_mr own_ibv_rereg_mr
+#define ibv_resize_cq own_ibv_resize_cq
+#define ibv_resolve_eth_l2_from_gid own_ibv_resolve_eth_l2_from_gid
+#define ibv_set_ece own_ibv_set_ece
+#define ibv_unimport_dm own_ibv_unimport_dm
+#define ibv_unimport_mr own_ibv_unimport_mr
+#define ibv_unimport_pd own_ibv_unimport_pd
+
+#endif
