@@ -121,7 +121,7 @@ func (id *identifier) destroy() uint32 {
 		_ = listener.Close()
 	}
 	if request != nil {
-		go request.Reject(nil) // the program does not wait for that
+		spawn(func() { _ = request.Reject(nil) }) // the program does not wait for that
 	}
 	for _, u := range unseen {
 		u.destroy()
@@ -189,7 +189,7 @@ func listen(a *C.struct_rdma_ucm_listen) syscall.Errno {
 	}
 	id.listener, id.unseen, id.over = l, make(chan struct{}, backlog), make(chan struct{})
 	cmMu.Unlock()
-	go id.serve(l)
+	spawn(func() { id.serve(l) })
 	return 0
 }
 
@@ -310,13 +310,13 @@ func accept(a *C.struct_rdma_ucm_accept) syscall.Errno {
 	ctx := id.begin(q)
 	q.retriesOfPeer(uint8(a.conn_param.rnr_retry_count) & retriesForEver)
 	p := cm.Params{PrivateData: data(&a.conn_param), MPA: config(a.conn_param.responder_resources, a.conn_param.initiator_depth)}
-	go func() {
+	spawn(func() {
 		conn, err := r.Accept(ctx, q.qp, p)
 		if err != nil {
 			_ = r.Reject(nil) // an error of this side's own leaves it open
 		}
 		id.accepted(conn, err)
-	}()
+	})
 	return 0
 }
 
@@ -398,7 +398,7 @@ func connect(a *C.struct_rdma_ucm_connect) syscall.Errno {
 		PrivateData: data(&a.conn_param), MPA: config(a.conn_param.responder_resources, a.conn_param.initiator_depth),
 		Nudge: cm.DefaultNudge, Socket: options.socket,
 	}
-	go func() {
+	spawn(func() {
 		nc, err := id.dial(ctx)
 		var conn *cm.Conn
 		if err == nil {
@@ -409,7 +409,7 @@ func connect(a *C.struct_rdma_ucm_connect) syscall.Errno {
 			_ = nc.Close() // after a rejection it is this side's
 		}
 		id.answered(conn, err)
-	}()
+	})
 	return 0
 }
 

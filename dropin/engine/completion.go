@@ -34,7 +34,7 @@ func createCQ(a *C.struct_weft_cq) syscall.Errno {
 		return syscall.EINVAL
 	}
 	var err error
-	if q.cq, err = rnic.CreateCQ(verbs.CQConfig{Entries: int(a.queue.mask) + 1, Sink: q.put, Spin: spin}); err != nil {
+	if q.cq, err = rnic.CreateCQ(verbs.CQConfig{Entries: int(a.queue.mask) + 1, Sink: q.sink, Spin: spin}); err != nil {
 		return errnoOf(err)
 	}
 	a.handle = C.uint32_t(completionQueues.add(q))
@@ -83,7 +83,13 @@ func entry(q *C.struct_weft_completions, n uint64) *C.struct_weft_completion {
 	return (*C.struct_weft_completion)(unsafe.Add(unsafe.Pointer(q.entries), uintptr(n&uint64(q.mask))*C.sizeof_struct_weft_completion))
 }
 
-// put is the Sink.
+// sink is the Sink. What it cannot put overflows the queue.
+func (q *completionQueue) sink(wc *verbs.WC) (put bool) {
+	defer contain(nil)
+	return q.put(wc)
+}
+
+// put puts a completion, or what comes of it.
 func (q *completionQueue) put(wc *verbs.WC) bool {
 	pair := byNumber(wc.QPNum)
 	if pair == nil {

@@ -115,21 +115,21 @@ func (e *earlyRequests) take(number uint32) []*earlyRequest {
 // is written to a socket, which the program's thread stays away from.
 func (e *earlyRequests) retry(number uint32) {
 	if waiting := e.take(number); len(waiting) > 0 {
-		go func() {
+		spawn(func() {
 			for _, r := range waiting {
 				r.judge()
 			}
-		}()
+		})
 	}
 }
 
 // drop rejects all requests for a number, in the background, too.
 func (e *earlyRequests) drop(number uint32) {
 	if waiting := e.take(number); len(waiting) > 0 {
-		go func() {
+		spawn(func() {
 			for _, r := range waiting {
 				r.reject()
 			}
-		}()
+		})
 	}
 }

@@ -18,7 +18,8 @@
 //
 // # Safety
 //
-// No panic leaves an exported function: it becomes EIO, and a line on standard error.
+// No panic leaves an exported function: it becomes EIO, and a line on standard error. Nor
+// does one leave the engine's goroutines and what it has verbs call.
 package main
 
 /*
@@ -46,6 +47,15 @@ func contain(errno *syscall.Errno) {
 		}
 	}
 }
+
+// contained runs f. A panic ends f, and nothing else.
+func contained(f func()) {
+	defer contain(nil)
+	f()
+}
+
+// spawn is contained in a goroutine.
+func spawn(f func()) { go contained(f) }
 
 //export weftStart
 func weftStart(version C.uint32_t, rcPersona C.int, guid C.uint64_t) (result C.int) {

@@ -229,7 +229,7 @@ func listenAt(at netip.AddrPort) {
 		calls.listeners = map[netip.AddrPort]*cm.Listener{}
 	}
 	calls.listeners[at] = l
-	go func() {
+	spawn(func() {
 		for {
 			r, err := l.Accept(gocontext.Background())
 			if err != nil {
@@ -237,7 +237,7 @@ func listenAt(at netip.AddrPort) {
 			}
 			answer(r)
 		}
-	}()
+	})
 }
 
 // answer gives a request its queue pair, or has it wait for that to be ready.

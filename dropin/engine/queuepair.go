@@ -50,7 +50,7 @@ func (q *queuePair) background(f func()) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	if !q.gone {
-		q.tasks.Go(f)
+		q.tasks.Go(func() { contained(f) })
 	}
 }
 
@@ -118,7 +118,7 @@ func createQP(a *C.struct_weft_qp) syscall.Errno {
 		}
 		cfg.SRQ, q.receives.shared = s.srq, s
 	} else {
-		cfg.Refill = func(*verbs.QP) { q.refill() }
+		cfg.Refill = func(*verbs.QP) { contained(q.refill) }
 	}
 	var err error
 	if q.qp, err = d.pd.CreateQP(cfg); err != nil {
@@ -243,10 +243,10 @@ func (q *queuePair) disconnect() syscall.Errno {
 	}
 	closing, conn := make(chan struct{}), q.conn
 	q.closing = closing
-	go func() {
+	spawn(func() {
 		defer close(closing)
 		q.confirm()
 		_ = conn.Close() // the end of the stream tells, however it comes
-	}()
+	})
 	return 0
 }

@@ -54,7 +54,7 @@ func start(rc bool, deviceGUID uint64) syscall.Errno {
 	if rnic, err = verbs.Open(cfg); err != nil {
 		return errnoOf(err)
 	}
-	_ = rnic.SetAsyncHandler(raise) // fails only for an RNIC that is closed
+	_ = rnic.SetAsyncHandler(func(e verbs.Event) { contained(func() { raise(e) }) }) // fails only for an RNIC that is closed
 	return 0
 }
 

@@ -133,13 +133,13 @@ func (s *sharedQueue) release(at uint64) uint64 {
 // repost posts the receive in a slot again. It does so in the background, as a Sink
 // must not call a verb.
 func (s *sharedQueue) repost(at uint64) {
-	go func() {
+	spawn(func() {
 		s.mu.Lock()
 		defer s.mu.Unlock()
 		if err := s.srq.PostRecv(verbs.RecvWR{ID: at, SGL: s.slots[at].sgl}); err != nil {
 			explain("%v", err)
 		}
-	}()
+	})
 }
 
 // receiveAt is the receive that the program has written at p.

@@ -37,7 +37,11 @@ func controlled(_, _ string, rc syscall.RawConn) error {
 // peer that is gone raises there does not get to the program.
 func elsewhere(f func() error) error {
 	done := make(chan error)
-	go func() { done <- f() }()
+	spawn(func() {
+		err := error(syscall.EIO) // of a panic
+		defer func() { done <- err }()
+		err = f()
+	})
 	return <-done
 }
 

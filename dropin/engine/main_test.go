@@ -1,0 +1,77 @@
+package main
+
+import (
+	"go/ast"
+	"go/parser"
+	"go/token"
+	"strings"
+	"syscall"
+	"testing"
+
+	"github.com/weft-rdma/weft/verbs"
+)
+
+// TestExportedFunctionsContainPanics looks at the source of each function that C calls.
+func TestExportedFunctionsContainPanics(t *testing.T) {
+	file, err := parser.ParseFile(token.NewFileSet(), "main.go", nil, parser.ParseComments)
+	if err != nil {
+		t.Fatal(err)
+	}
+	exported := 0
+	for _, d := range file.Decls {
+		f, ok := d.(*ast.FuncDecl)
+		if !ok || f.Doc == nil || !strings.Contains(f.Doc.List[len(f.Doc.List)-1].Text, "//export ") {
+			continue
+		}
+		exported++
+		if !defersContain(f.Body) {
+			t.Errorf("%s does not contain panics", f.Name)
+		}
+	}
+	if exported < 10 {
+		t.Errorf("%d exported functions were found", exported)
+	}
+}
+
+// defersContain reports whether a function's first statements, but for a declaration,
+// are deferrals, of which one is of contain.
+func defersContain(body *ast.BlockStmt) bool {
+	for _, s := range body.List {
+		switch s := s.(type) {
+		case *ast.DeclStmt:
+		case *ast.DeferStmt:
+			if f, ok := s.Call.Fun.(*ast.Ident); ok && f.Name == "contain" {
+				return true
+			}
+		default:
+			return false
+		}
+	}
+	return false
+}
+
+func TestAPanicBecomesAnError(t *testing.T) {
+	if errno := syscall.Errno(weftVerb(1, nil)); errno != syscall.EIO { // WEFT_OPEN
+		t.Errorf("%v, expected %v", errno, syscall.EIO)
+	}
+	if err := elsewhere(func() error { panic("a test") }); err != syscall.EIO {
+		t.Errorf("%v, expected %v", err, syscall.EIO)
+	}
+	ran := make(chan bool)
+	spawn(func() {
+		defer close(ran)
+		panic("a test")
+	})
+	<-ran
+}
+
+// TestAPanicInASinkOverflowsTheQueue has a completion put into a queue that is not there.
+func TestAPanicInASinkOverflowsTheQueue(t *testing.T) {
+	anEngine(t, false)
+	b := newBed(t)
+	q := b.newQP()
+	broken := completionQueue{}
+	if broken.sink(&verbs.WC{QPNum: q.qp.Num()}) {
+		t.Error("the completion was taken")
+	}
+}
