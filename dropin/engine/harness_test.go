@@ -76,7 +76,7 @@ func stop() {
 	ports.all = nil
 }
 
-func must(t *testing.T, errno syscall.Errno) {
+func must(t testing.TB, errno syscall.Errno) {
 	t.Helper()
 	if errno != 0 {
 		t.Fatal(errno)
@@ -85,14 +85,14 @@ func must(t *testing.T, errno syscall.Errno) {
 
 // A bed is what queue pairs of a test are made of.
 type bed struct {
-	t           *testing.T
+	t           testing.TB
 	context, pd uint32
 	cq          *completionQueue
 	cqHandle    uint32
 	events      [2]int // of the context: a pipe
 }
 
-func newBed(t *testing.T) *bed {
+func newBed(t testing.TB) *bed {
 	b := &bed{t: t}
 	if err := syscall.Pipe2(b.events[:], syscall.O_NONBLOCK|syscall.O_CLOEXEC); err != nil {
 		t.Fatal(err)
