@@ -1,6 +1,7 @@
 package main
 
 import (
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -46,8 +47,9 @@ Programs ask the library for devices. Those that look below /sys/class/infiniban
 Devices of the machine itself are hidden. With --also-host they are listed behind weft0;
 rdma_cm stays with weft0.
 
-The library is built on first use, from the sources that this command is run in or that
---source names, into the user's cache.`,
+The library is built on first use into the user's cache: from the checkout that this
+command is run in or that --source names, or else from the sources of its own version,
+which the go command fetches. A package of a distribution brings it built.`,
 		Example: `  weft run rping -s -a 127.0.0.1
   weft run --verbose rping -c -a 127.0.0.1 -C 3 -v
   weft run --persona rc ib_write_bw
@@ -202,17 +204,20 @@ func (o *runOptions) compiled(cmd *cobra.Command) (string, error) {
 	if exe, err := os.Executable(); err == nil {
 		places = append(places, filepath.Dir(exe))
 	}
-	source, err := dropin.FindSource(o.source, places...)
-	if err != nil {
-		return "", err
-	}
 	cache, err := cacheFolder()
 	if err != nil {
 		return "", err
 	}
 	b := dropin.Builder{
-		Source: source, Cache: filepath.Join(cache, "dropin"),
-		Say: func(format string, args ...any) { fmt.Fprintf(cmd.ErrOrStderr(), "weft: "+format+"\n", args...) },
+		Cache: filepath.Join(cache, "dropin"),
+		Say:   func(format string, args ...any) { fmt.Fprintf(cmd.ErrOrStderr(), "weft: "+format+"\n", args...) },
+	}
+	b.Source, err = dropin.FindSource(o.source, places...)
+	if version := dropin.Version(); errors.Is(err, dropin.ErrNoSource) && version != "" {
+		b.Source, err = b.Fetch(cmd.Context(), version)
+	}
+	if err != nil {
+		return "", err
 	}
 	return b.Build(cmd.Context())
 }
