@@ -72,7 +72,7 @@ type Row struct {
 
 // accountable are the prefixes of the ids whose definitions have to be claimed or
 // excluded, too: in these tables all of them are.
-var accountable = []string{"MPA-", "ME-", "DDP-", "R-", "X-", "D-", "V-", "S-"}
+var accountable = []string{"MPA-", "ME-", "DDP-", "R-", "X-", "D-", "V-", "S-", "P-"}
 
 // Due reports whether the row has to be claimed or excluded: it is binding, or an
 // accountable definition.

@@ -134,6 +134,35 @@ func TestClientMakesCallsOfAllKinds(t *testing.T) {
 	}
 }
 
+// A result goes to the caller's memory, as long as the reply says, or stays in the reply.
+//
+// Claims: P-3.5-6 P-3.6-3
+func TestAResultIsTheSameWithAndWithoutMemoryForIt(t *testing.T) {
+	nettest.CheckLeaks(t)
+	c := callServer(serve(t, ServerConfig{}), ClientConfig{})
+	const n = 50001
+	want := exchangeResult(nil, n)
+	args := exchange.Args("abcd", nil, n)
+
+	q := exchange.Call(args)
+	r := must(c.Call(t.Context(), q))(t)
+	if reply := exchange.Reply(r.XID, "abcd", want); len(r.Placed) > 0 || !bytes.Equal(r.Message, reply) {
+		t.Errorf("without memory: %d results are placed, and %d octets in the reply, want none and %d", len(r.Placed), len(r.Message), len(reply))
+	}
+	r.Release()
+
+	q = exchange.Call(args)
+	q.Sinks = [][]byte{make([]byte, n+1000)}
+	r = must(c.Call(t.Context(), q))(t)
+	if len(r.Placed) != 1 || r.Placed[0].Length != n || len(r.Message) >= n {
+		t.Fatalf("with memory: %+v are placed, %d octets in the reply, want %d octets in the memory", r.Placed, len(r.Message), n)
+	}
+	if !bytes.Equal(q.Sinks[0][:n], want) {
+		t.Error("with memory: what is there is not the result")
+	}
+	r.Release()
+}
+
 var errNobody = errors.New("nobody is there")
 
 func TestAFirstConnectionThatFailsEndsTheCall(t *testing.T) {

@@ -31,6 +31,9 @@ func TestABufferIsOfTheLeastSizeThatFits(t *testing.T) {
 	}
 }
 
+// A buffer that is used again is registered already.
+//
+// Claims: P-7-4
 func TestAPoolKeepsNoMoreThanItMay(t *testing.T) {
 	p, rnic := newTestPool(t, 3*4096)
 	var buffers []*buffer

@@ -256,7 +256,7 @@ func TestARepliesErrorsEndItsCallForGood(t *testing.T) {
 }
 
 // Claims: P-3.3-4 P-3.3-7 P-3.3-9 P-3.3-10 P-3.3-15 P-4.1-7 P-6.1-4 P-6.1-5 P8166-3.3.1-2 P8166-3.3.1-4 P8166-3.3.1-6 P8166-3.3.3-2
-// Claims: P8166-3.3.3-3
+// Claims: P8166-3.3.3-3 P-4.1-6
 func TestARequesterKeepsToTheCreditsThatItHas(t *testing.T) {
 	nettest.CheckLeaks(t)
 	a := answer(t, ClientConfig{Credits: 4}, &both)

@@ -78,6 +78,98 @@ func TestAReplyByReadListIsFetchedAndThenDone(t *testing.T) {
 	}
 }
 
+// A call's chunks are free with its reply, and a Reply chunk is the client's own memory:
+// a server waits for no RDMA_DONE then.
+//
+// Claims: P-3.8-7 P-5.2-5
+func TestOnlyAReplyByReadListIsDone(t *testing.T) {
+	nettest.CheckLeaks(t)
+	a := answer(t, ClientConfig{Rules: worked.RFC5666}, &both)
+	p := a.grants(2)
+	// next is the next message, which is to be a call.
+	next := func() *incoming {
+		m := p.next()
+		if m.Proc == wire.ProcDone {
+			t.Fatalf("got an RDMA_DONE of XID %#x, want a call", m.XID)
+		}
+		return m
+	}
+	for _, byChunk := range []bool{false, true} {
+		ended := a.start(t.Context(), everything())
+		m := next()
+		if len(m.Reads) == 0 || !m.HasReply {
+			t.Fatalf("got a call without Read chunk and Reply chunk: %+v", m.Header)
+		}
+		h, reply := untouched(&m.Header), exchange.Reply(m.XID, "abcd")
+		if byChunk {
+			if err := p.write(m.Reply[0], reply); err != nil {
+				t.Fatal(err)
+			}
+			h.Proc, h.Reply[0].Length = wire.ProcNoMsg, uint32(len(reply))
+			p.send(h)
+		} else {
+			p.send(h, reply)
+		}
+		checkEnded(t, within(t, "reply", ended), nil)
+	}
+	ended := a.start(t.Context(), nullClientCall())
+	m := next()
+	p.send(wire.Header{XID: m.XID}, exchangeNull(m.XID))
+	checkEnded(t, within(t, "reply", ended), nil)
+}
+
+// A call may have Read chunks, Write chunks or both, and its reply be by Read list or not.
+//
+// Claims: P-3.8-17
+func TestChunksOfCallsAndRepliesCombine(t *testing.T) {
+	nettest.CheckLeaks(t)
+	a := answer(t, ClientConfig{Rules: worked.RFC5666}, &both)
+	p := a.grants(2)
+	const n = 5000
+	result := exchange.Pattern(3, n)
+	for combination := range 8 {
+		reads, writes, fetched := combination&1 != 0, combination&2 != 0, combination&4 != 0
+		var items, results [][]byte
+		var wanted []int
+		if reads {
+			items = [][]byte{exchange.Pattern(1, n)}
+		}
+		if writes {
+			wanted, results = []int{n}, [][]byte{result}
+		}
+		q := exchange.Call(exchange.Args("abcd", items, wanted...))
+		if writes {
+			q.Sinks = [][]byte{make([]byte, n)}
+		}
+		ended := a.start(t.Context(), q)
+		m := p.next()
+		if len(m.Reads) > 0 != reads || len(m.Writes) > 0 != writes {
+			t.Fatalf("Reads %t, Writes %t: the call is %+v", reads, writes, m.Header)
+		}
+		h, want := untouched(&m.Header), exchange.Reply(m.XID, "abcd", results...)
+		stream := want
+		if writes {
+			if err := p.write(m.Writes[0][0], result); err != nil {
+				t.Fatal(err)
+			}
+			h.Writes[0][0].Length = n
+			stream = without(want, 24+12, n)
+		}
+		if fetched {
+			h.Proc, h.Reads = wire.ProcNoMsg, p.expose(0, stream)
+			p.send(h)
+			p.done(m.XID)
+		} else {
+			p.send(h, stream)
+		}
+		r := within(t, "reply", ended)
+		checkEnded(t, r, nil)
+		if r.err == nil && !bytes.Equal(whole(r.reply, q.Sinks), want) {
+			t.Errorf("Reads %t, Writes %t, fetched %t: the reply is not whole", reads, writes, fetched)
+		}
+	}
+}
+
 // The RDMA_DONE does not wait for a Send that is under way, nor is it left out.
 //
 // Claims: P-3.8-5

@@ -10,7 +10,7 @@ import (
 	"github.com/weft-rdma/weft/verbs"
 )
 
-// Claims: P-2-2 P-3.1-1 P-3.3-6 P-3.4-9 P8166-4.3.2.3-1
+// Claims: P-2-2 P-3.1-1 P-3.3-6 P-3.4-9 P-4.1-6 P8166-4.3.2.3-1
 func TestServerAnswersShortCallsInline(t *testing.T) {
 	nettest.CheckLeaks(t)
 	p := serve(t, ServerConfig{}).full()
@@ -47,7 +47,7 @@ func TestServerFetchesWhatWasReduced(t *testing.T) {
 	}
 }
 
-// Claims: P-3.4-8 P-3.6-1 P-3.6-2 P-3.8-1 P8166-3.4.6.2-3 P8166-3.4.6-3
+// Claims: P-3.4-8 P-3.6-1 P-3.6-2 P-3.6-5 P-3.8-1 P8166-3.4.6.2-3 P8166-3.4.6-3
 // Claims: P-3.8-3
 func TestServerPlacesResults(t *testing.T) {
 	nettest.CheckLeaks(t)

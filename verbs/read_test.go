@@ -33,7 +33,7 @@ func wantTold(t *testing.T, peer *side) {
 // Claims: V-8.1.3.2-1
 // Claims: V-6.2.2.3-5 V-6.2.3-8 V-6.2.4-3 V-7.4.1-2
 // Claims: V-9.1-4 V-9.1-5
-// Claims: V-9.5.2-6 V-9.5.2-7 V-9.5.2-8 V-9.5.2-9 V-9.5.2-10 V-8.3.2-4
+// Claims: V-9.5.2-6 V-9.5.2-7 V-9.5.2-8 V-9.5.2-9 V-9.5.2-10 V-8.3.2-4 P-7-1
 func TestAWorkRequestThatNamesTheWrongMemoryFailsAlone(t *testing.T) {
 	type mistake struct {
 		name string

@@ -7,7 +7,7 @@ import (
 // Without a port, NFS over RDMA is on 20049, for version 4 as well, and NFS over
 // TCP on 2049.
 //
-// Claims: P8267-6.3-1
+// Claims: P8267-6.3-1 P-10-2 P-12-5
 func TestSidesOfAGatewayHaveThePortsOfNFS(t *testing.T) {
 	for url, want := range map[string]string{
 		"rdma://nas":             "rdma://nas:20049",

@@ -166,7 +166,7 @@ func sum(runs []payload.Run) (n int) {
 // Claims: P-3.2-1 P-3.4-5 P-3.4-13 P-3.7-4 P-4-2 P-5.1-1 P-5.2-2 P-6.2-6 P5667-3-1 P8166-3.4.2-1 P8166-3.4.2-2 P8166-3.4.4.1-1
 // Claims: P8166-3.4.4.4-1 P8166-3.4.4.4-2 P8166-3.4.5-1 P8166-3.4.5.2-1 P8166-3.4.5.2-3 P8166-3.4.6-2 P8166-3.4.6.2-1 P8166-3.5.2-1
 // Claims: P8166-3.5.3-1 P8166-3.5.3-2 P8166-4.2.4-5 P8166-4.3.2.2-2 P8166-4.3.2.3-1 P8166-4.3.3-1 P8166-4.3.3-2 P8166-6.1-1 P8166-6.1-2
-// Claims: P8166-8.2.2.3-1
+// Claims: P8166-8.2.2.3-1 P-3.6-5 P-6.2-7
 func TestACallTravelsAsShortAsItCan(t *testing.T) {
 	const head = 40 + 4 + 4 // call header, tag of no octets, count of items
 	sinks := func(n ...int) (s [][]byte) {
