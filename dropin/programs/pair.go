@@ -77,6 +77,9 @@ func (p *process) wait(ctx context.Context) error {
 // try runs a row as one persona.
 func (b *bench) try(ctx context.Context, r *row, persona string) result {
 	res := result{row: r, persona: persona}
+	if r.run != nil {
+		return b.tryAlone(ctx, res)
+	}
 	if _, err := exec.LookPath(program(r.client)); err != nil {
 		res.missing = true
 		return res
@@ -84,6 +87,17 @@ func (b *bench) try(ctx context.Context, r *row, persona string) result {
 	ctx, cancel := context.WithTimeout(ctx, b.limit)
 	defer cancel()
 	res.err = b.pair(ctx, r, append(strings.Fields(r.flags), "--persona", persona))
+	return res
+}
+
+// tryAlone runs a row that has a way of its own.
+func (b *bench) tryAlone(ctx context.Context, res result) result {
+	if res.missing = !hasSuite(); res.missing {
+		return res
+	}
+	ctx, cancel := context.WithTimeout(ctx, 5*b.limit)
+	defer cancel()
+	res.note, res.err = res.row.run(ctx, b, res.persona)
 	return res
 }
 

@@ -12,6 +12,7 @@ type result struct {
 	row     *row
 	persona string
 	missing bool
+	note    string // to be said when it is ok
 	err     error
 }
 
@@ -21,6 +22,9 @@ func (r result) String() string {
 		return fmt.Sprintf("NOT RUN  %-4s  %s: apt-get install %s", r.persona, r.row.name, r.row.pkg)
 	case r.err != nil:
 		return fmt.Sprintf("FAILED   %-4s  %s: %v", r.persona, r.row.name, r.err)
+	}
+	if r.note != "" {
+		return fmt.Sprintf("ok       %-4s  %s: %s", r.persona, r.row.name, r.note)
 	}
 	return fmt.Sprintf("ok       %-4s  %s", r.persona, r.row.name)
 }

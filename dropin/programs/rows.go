@@ -1,5 +1,7 @@
 package main
 
+import "context"
+
 // A row is a program, or a pair of them. In commands {port} is a free port, {host} the
 // address, and {dir} a scratch folder.
 type row struct {
@@ -14,6 +16,9 @@ type row struct {
 	says     []string  // by the client
 	hears    []string  // said by the server
 	same     [2]string // files that are equal then
+
+	// run, if not nil, is in place of all that: it returns what is to be said of the row.
+	run func(ctx context.Context, b *bench, persona string) (note string, err error)
 }
 
 var (
@@ -49,6 +54,7 @@ var rows = slicesOf(
 	perftest(),
 	qperf(),
 	ucx(),
+	[]row{pyverbs},
 	[]row{
 		{name: "fi_pingpong, verbs msg", pkg: "libfabric-bin", personas: both, server: "fi_pingpong -p verbs -e msg -I 10 -c -B {port}", client: "fi_pingpong -p verbs -e msg -I 10 -c -P {port} {host}", says: []string{"1m "}},
 		{name: "fi_pingpong, verbs;ofi_rxm", pkg: "libfabric-bin", personas: both, server: "fi_pingpong -p verbs;ofi_rxm -e rdm -I 10 -c -B {port}", client: "fi_pingpong -p verbs;ofi_rxm -e rdm -I 10 -c -P {port} {host}", says: []string{"1m "}},
