@@ -5,6 +5,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strings"
+	"sync"
 	"testing"
 )
 
@@ -69,5 +70,22 @@ func TestAViewIsNotKeptWhereOthersWrite(t *testing.T) {
 	}
 	if out := list(t, library, folder, "/sys/class/infiniband"); !strings.Contains(out, "cannot be written into "+folder) {
 		t.Error(out)
+	}
+}
+
+func TestProcessesThatLookAtOnceShareAView(t *testing.T) {
+	library := library(t)
+	folder := t.TempDir()
+	var all sync.WaitGroup
+	for range 16 {
+		all.Go(func() {
+			if out := list(t, library, folder, "/sys/class/infiniband"); out != "weft0\n" {
+				t.Error(out)
+			}
+		})
+	}
+	all.Wait()
+	if entries, err := os.ReadDir(folder); err != nil || len(entries) != 1 {
+		t.Errorf("there are %v, %v", entries, err)
 	}
 }
