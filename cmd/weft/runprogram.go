@@ -167,6 +167,9 @@ func (o *runOptions) run(cmd *cobra.Command, args []string) error {
 			return err
 		}
 	}
+	if err := o.Check(dir); err != nil {
+		return err
+	}
 	return syscall.Exec(program, args, o.Environment(os.Environ(), dir))
 }
 

@@ -193,6 +193,26 @@ func TestTheEnvironmentNamesTheLibraryFirstAndOnce(t *testing.T) {
 	}
 }
 
+func TestAFolderThatTheLoaderMisreadsIsRefused(t *testing.T) {
+	for _, c := range []struct {
+		dir string
+		o   Options
+		ok  bool
+	}{
+		{"/home/a user/lib", Options{}, true},
+		{"/home/a user/lib", Options{Preload: true}, false},
+		{"/home/a user/lib", Options{View: "/view"}, false},
+		{"/a:b", Options{}, false},
+		{"/a;b", Options{}, false},
+		{"/$LIB", Options{}, false},
+		{"/lib", Options{Preload: true, View: "/view"}, true},
+	} {
+		if err := c.o.Check(c.dir); (err == nil) != c.ok {
+			t.Errorf("%q, %+v: %v", c.dir, c.o, err)
+		}
+	}
+}
+
 func TestAProgramThatTakesNoLibraryIsRefused(t *testing.T) {
 	script := write(t, filepath.Join(t.TempDir(), "script"), "#!/bin/sh\n")
 	if _, err := FindProgram(script); !errors.Is(err, fs.ErrPermission) {

@@ -1,6 +1,7 @@
 package dropin
 
 import (
+	"fmt"
 	"path/filepath"
 	"strings"
 )
@@ -20,6 +21,19 @@ type Options struct {
 	Preload     bool   // LD_PRELOAD in place of LD_LIBRARY_PATH
 	AlsoHost    string // libibverbs of the system, whose devices are listed, too; or empty
 	View        string // folder for the files of /sys and /dev that are shown, or empty
+}
+
+// Check returns an error if the loader would take the folder's name for something else: it
+// ends names at some characters, and expands what begins with a dollar.
+func (o *Options) Check(dir string) error {
+	special := ":;$"
+	if o.Preload || o.View != "" {
+		special += " \t\n"
+	}
+	if strings.ContainsAny(dir, special) {
+		return fmt.Errorf("the loader cannot be given a library in %q, because of its name: set XDG_CACHE_HOME, or --library, to another folder", dir)
+	}
+	return nil
 }
 
 // Environment is env with what makes a program use the library in dir.
