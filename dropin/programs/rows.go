@@ -55,6 +55,7 @@ var rows = slicesOf(
 	qperf(),
 	ucx(),
 	[]row{pyverbs},
+	view(),
 	[]row{
 		{name: "fi_pingpong, verbs msg", pkg: "libfabric-bin", personas: both, server: "fi_pingpong -p verbs -e msg -I 10 -c -B {port}", client: "fi_pingpong -p verbs -e msg -I 10 -c -P {port} {host}", says: []string{"1m "}},
 		{name: "fi_pingpong, verbs;ofi_rxm", pkg: "libfabric-bin", personas: both, server: "fi_pingpong -p verbs;ofi_rxm -e rdm -I 10 -c -B {port}", client: "fi_pingpong -p verbs;ofi_rxm -e rdm -I 10 -c -P {port} {host}", says: []string{"1m "}},
