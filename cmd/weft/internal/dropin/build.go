@@ -65,7 +65,7 @@ func (b *Builder) Build(ctx context.Context) (dir string, err error) {
 	// Beside its place, so that it gets there in one step, and whole.
 	fresh, err := os.MkdirTemp(b.Cache, "building-")
 	if err != nil {
-		return "", err
+		return "", elsewhere(err)
 	}
 	defer os.RemoveAll(fresh)
 	b.Say("building the library (once for this state of the sources)")

@@ -22,7 +22,7 @@ func (e *UnsafeError) Error() string {
 // user and root could write in it or put another in its place.
 func Private(dir string) error {
 	if err := os.MkdirAll(dir, 0o700); err != nil {
-		return fmt.Errorf("%w: set XDG_CACHE_HOME to a folder that can be written to", err)
+		return elsewhere(err)
 	}
 	real, err := filepath.EvalSymlinks(dir)
 	if err != nil {
@@ -43,6 +43,11 @@ func Private(dir string) error {
 		}
 	}
 	return nil
+}
+
+// elsewhere says of an error in the cache what the user can change.
+func elsewhere(err error) error {
+	return fmt.Errorf("%w: set XDG_CACHE_HOME to a folder that can be written to", err)
 }
 
 // onlyOurs returns an error if a file or folder is another user's, or can be written by

@@ -5,6 +5,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 )
 
@@ -61,5 +62,17 @@ func TestALibraryIsNotTakenFromACacheOfOthers(t *testing.T) {
 	var unsafe *UnsafeError
 	if dir, err := b.Build(t.Context()); !errors.As(err, &unsafe) {
 		t.Errorf("%q, %v", dir, err)
+	}
+}
+
+func TestACacheThatCannotBeWrittenIsSaidWithWhatToSet(t *testing.T) {
+	file := write(t, filepath.Join(t.TempDir(), "file"), "")
+	b := Builder{Source: t.TempDir(), Cache: filepath.Join(file, "dropin"), Say: t.Logf}
+	_, build := b.Build(t.Context())
+	_, view := ViewFolder(file)
+	for _, err := range []error{build, view, elsewhere(writable(filepath.Join(t.TempDir(), "none")))} {
+		if err == nil || !strings.Contains(err.Error(), "set XDG_CACHE_HOME") {
+			t.Errorf("%v", err)
+		}
 	}
 }

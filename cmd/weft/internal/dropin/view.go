@@ -18,6 +18,9 @@ func ViewFolder(cache string) (string, error) {
 	if err := Private(dir); err != nil {
 		return "", err
 	}
+	if err := writable(dir); err != nil {
+		return "", elsewhere(err)
+	}
 	dir, err := filepath.Abs(dir)
 	if err != nil {
 		return "", err
@@ -41,4 +44,13 @@ func ViewFolder(cache string) (string, error) {
 		}
 	}
 	return dir, nil
+}
+
+// writable returns an error if no file can be made in a folder.
+func writable(dir string) error {
+	probe, err := os.MkdirTemp(dir, "new-")
+	if err != nil {
+		return err
+	}
+	return os.Remove(probe)
 }
