@@ -5,6 +5,7 @@ package probes
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"os"
 	"os/exec"
@@ -27,15 +28,21 @@ func sources(t *testing.T, pattern string) []string {
 	return files
 }
 
-// probe runs all probes of a program.
-func probe(t *testing.T, library, program string) {
+// probes are the names of a program's probes.
+func probes(t *testing.T, program string) []string {
 	t.Helper()
-	for _, name := range strings.Fields(said(t, "", program)) {
+	return strings.Fields(said(t, "", program))
+}
+
+// probe runs probes of a program.
+func probe(t *testing.T, library, program string, names []string, env ...string) {
+	t.Helper()
+	for _, name := range names {
 		t.Run(name, func(t *testing.T) {
 			ctx, cancel := context.WithTimeout(t.Context(), limit)
 			defer cancel()
 			cmd := exec.CommandContext(ctx, program, name)
-			cmd.Env = append(os.Environ(), "LD_LIBRARY_PATH="+library, "WEFT_PERSONA=rc")
+			cmd.Env = append(os.Environ(), append(env, "LD_LIBRARY_PATH="+library, "WEFT_PERSONA=rc")...)
 			cmd.WaitDelay = time.Second // children of the probe may have its output open
 			out, err := cmd.CombinedOutput()
 			if err != nil {
@@ -50,10 +57,40 @@ func probe(t *testing.T, library, program string) {
 
 func TestProgramsMayDoWhatTheyLike(t *testing.T) {
 	library := library(t)
-	probe(t, library, compile(t, append(sources(t, "probe/*.c"), "-O1", filepath.Join(library, "libibverbs.so.1"))...))
+	program := compile(t, append(sources(t, "probe/*.c"), "-O1", filepath.Join(library, "libibverbs.so.1"))...)
+	probe(t, library, program, probes(t, program))
 }
 
 func TestProgramsMayLoadTheLibrary(t *testing.T) {
 	shared := []string{"-O1", filepath.Join("testdata", "probe", "main.c"), filepath.Join("testdata", "probe", "process.c")}
-	probe(t, library(t), compile(t, append(shared, sources(t, "load/*.c")...)...))
+	program := compile(t, append(shared, sources(t, "load/*.c")...)...)
+	probe(t, library(t), program, probes(t, program))
+}
+
+// TestTheLibraryPassesTheSanitizers runs the probes that create and destroy most on a C
+// part that checks addresses and undefined behaviour, and looks for leaks at the end.
+func TestTheLibraryPassesTheSanitizers(t *testing.T) {
+	const sanitizers = "-fsanitize=address,undefined"
+	cc := cmp.Or(os.Getenv("CC"), "cc")
+	dir := t.TempDir()
+	if out, err := exec.Command(cc, sanitizers, "-o", filepath.Join(dir, "none"), filepath.Join("testdata", "empty.c")).CombinedOutput(); err != nil {
+		t.Skipf("%s has no sanitizers: %v\n%s", cc, err, out)
+	}
+	if err := os.Symlink(filepath.Join(library(t), "libweft-engine.so"), filepath.Join(dir, "libweft-engine.so")); err != nil {
+		t.Fatal(err)
+	}
+	c := filepath.Join("..", "c")
+	parts, err := filepath.Glob(filepath.Join(c, "*.c"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	library := filepath.Join(dir, "libibverbs.so.1")
+	args := []string{
+		cc, "-std=gnu11", "-D_GNU_SOURCE", "-O1", "-g", "-fPIC", "-shared", "-pthread", sanitizers, "-fno-sanitize-recover=undefined",
+		"-Wl,-soname,libibverbs.so.1", "-Wl,--version-script=" + filepath.Join(c, "abi.map"), "-Wl,-z,nodelete", "-o", library,
+	}
+	said(t, "", append(args, parts...)...)
+	program := compile(t, append(sources(t, "probe/*.c"), "-O1", sanitizers, library)...)
+	names := []string{"busy", "destroy_in_flight", "destroy_while_others_poll", "no_leaks", "threads", "threads_poll_one_queue"}
+	probe(t, dir, program, names, "ASAN_OPTIONS=handle_segv=0:handle_sigbus=0:detect_leaks=1")
 }
