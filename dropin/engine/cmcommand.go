@@ -65,6 +65,10 @@ func cmCommand(fd int, command []byte) syscall.Errno {
 		return run(body, ch.migrate)
 	case C.RDMA_USER_CM_CMD_JOIN_MCAST, C.RDMA_USER_CM_CMD_JOIN_IP_MCAST, C.RDMA_USER_CM_CMD_LEAVE_MCAST:
 		return refuse(syscall.EOPNOTSUPP, "rdma_cm: there is no multicast")
+	case resolveIBService:
+		return refuse(syscall.EOPNOTSUPP, "rdma_resolve_addrinfo: services are InfiniBand's, an IP network has names and ports")
+	case writeCMEvent:
+		return run(body, writeEvent)
 	}
 	return refuse(syscall.ENOSYS, "rdma_cm: command %d is not known", number)
 }

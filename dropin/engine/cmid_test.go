@@ -288,6 +288,32 @@ func TestCommandsThatAreNoneAreRefused(t *testing.T) {
 	}
 }
 
+// TestAnEventThatTheProgramWritesComesOutOfItsChannel is rdma_write_cm_event.
+func TestAnEventThatTheProgramWritesComesOutOfItsChannel(t *testing.T) {
+	d := newDesk(t)
+	d.channel("c")
+	if errno := d.create("one", "c"); errno != 0 {
+		t.Fatal(errno)
+	}
+	w := writtenEvent{id: d.ids["one"], event: userEvent, status: 77, argument: [8]byte{1, 2, 3, 4, 5, 6, 7, 8}}
+	if errno := command(d.fds["c"], writeCMEvent, &w); errno != 0 {
+		t.Fatal(errno)
+	}
+	var ch *channel
+	a := argument(ch.next)
+	e := like(&(&cmEvent{}).resp)
+	assign(&a.response, address(e))
+	if errno := command(d.fds["c"], cmdGetEvent, a); errno != 0 {
+		t.Fatal(errno)
+	}
+	if got := [8]byte(e.param[:8]); uint32(e.id) != w.id || e.uid != 1 || e.event != userEvent || e.status != 77 || got != w.argument {
+		t.Errorf("event %d with status %d and %v, of %d", e.event, e.status, got, e.id)
+	}
+	if w.event = established; command(d.fds["c"], writeCMEvent, &w) != syscall.EINVAL {
+		t.Error("an event of the connection's can be written")
+	}
+}
+
 // TestRequestsThatNobodyTakesAreBounded floods a listener whose program takes no event.
 func TestRequestsThatNobodyTakesAreBounded(t *testing.T) {
 	d := newDesk(t)
