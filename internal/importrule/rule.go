@@ -41,6 +41,7 @@ var beside = map[string][]string{
 	"internal/nettest":         {},
 	"internal/pages":           {},
 	"internal/pages/pagestest": {},
+	"internal/polled":          {},
 	"internal/quote":           {},
 	"internal/records":         {"ddp", "internal/pages"},
 	"internal/rpcmodel":        {}, // tests

@@ -1,0 +1,132 @@
+package polled
+
+import (
+	"math"
+	"os"
+	"runtime"
+	"sync"
+
+	"golang.org/x/sys/unix"
+)
+
+// A poller waits for the events of all connections.
+type poller struct {
+	begin sync.Once
+	err   error
+	epoll int
+
+	mu    sync.Mutex
+	conns map[int32]*Conn // by what their events carry
+	last  int32
+
+	timer    int                // whose ticks end leases; -1 if there is none
+	leases   sync.Mutex         // taken within that of a connection
+	leased   map[*Conn]struct{} // that visitors come to
+	reviewed []*Conn            // kept for its memory; the goroutine's
+}
+
+var watch poller
+
+// timerID is what the timer's events carry.
+const timerID = -1
+
+// start makes the poller's descriptor and its goroutine.
+func (p *poller) start() error {
+	p.begin.Do(func() {
+		p.conns, p.leased = make(map[int32]*Conn), make(map[*Conn]struct{})
+		var err error
+		if p.epoll, err = unix.EpollCreate1(unix.EPOLL_CLOEXEC); err != nil {
+			p.err = os.NewSyscallError("epoll_create1", err)
+			return
+		}
+		p.timer = p.newTimer()
+		go p.run()
+	})
+	return p.err
+}
+
+// newTimer makes the timer, or returns -1.
+func (p *poller) newTimer() int {
+	fd, err := unix.TimerfdCreate(unix.CLOCK_MONOTONIC, unix.TFD_NONBLOCK|unix.TFD_CLOEXEC)
+	if err != nil {
+		return -1
+	}
+	event := unix.EpollEvent{Events: unix.EPOLLIN, Fd: timerID}
+	if unix.EpollCtl(p.epoll, unix.EPOLL_CTL_ADD, fd, &event) != nil {
+		_ = unix.Close(fd)
+		return -1
+	}
+	return fd
+}
+
+// add has the poller know a connection, of which it waits for nothing yet.
+func (p *poller) add(c *Conn) error {
+	if err := p.start(); err != nil {
+		return err
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	for p.conns[p.last] != nil {
+		p.last = (p.last + 1) & math.MaxInt32
+	}
+	c.id = p.last
+	event := unix.EpollEvent{Events: unix.EPOLLONESHOT, Fd: c.id}
+	if err := unix.EpollCtl(p.epoll, unix.EPOLL_CTL_ADD, c.fd, &event); err != nil {
+		return os.NewSyscallError("epoll_ctl", err)
+	}
+	p.conns[c.id] = c
+	return nil
+}
+
+// arm has the next event that somebody waits for be told; needs the connection's mu.
+func (p *poller) arm(c *Conn) error {
+	event := unix.EpollEvent{Events: c.wanted() | unix.EPOLLONESHOT, Fd: c.id}
+	return os.NewSyscallError("epoll_ctl", unix.EpollCtl(p.epoll, unix.EPOLL_CTL_MOD, c.fd, &event))
+}
+
+// remove is for a connection that is about to be closed.
+func (p *poller) remove(c *Conn) {
+	_ = unix.EpollCtl(p.epoll, unix.EPOLL_CTL_DEL, c.fd, nil) // closing does it, too
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	delete(p.conns, c.id)
+}
+
+func (p *poller) of(id int32) *Conn {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.conns[id]
+}
+
+// slice is how long the poller's thread would like to run at a time, in ns.
+const slice = 100_000
+
+// hurry has the system run this thread soon when it is woken, before a thread that computes
+// or polls without end. Linux does so, from version 6.12 on, for threads that ask for a
+// short time slice.
+func hurry() {
+	if a, err := unix.SchedGetAttr(0, 0); err == nil {
+		a.Runtime = slice
+		_ = unix.SchedSetAttr(0, a, 0) // it is no more than a wish
+	}
+}
+
+// run tells connections of their events, for as long as the program lasts.
+func (p *poller) run() {
+	runtime.LockOSThread() // for its priority
+	hurry()
+	var events [64]unix.EpollEvent
+	for {
+		n, err := unix.EpollWait(p.epoll, events[:], -1)
+		if err != nil && err != unix.EINTR {
+			panic(os.NewSyscallError("epoll_wait", err)) // the descriptor was closed by somebody else
+		}
+		for i := range max(n, 0) {
+			if events[i].Fd == timerID {
+				p.review()
+			} else if c := p.of(events[i].Fd); c != nil {
+				c.happened(events[i].Events)
+			}
+		}
+	}
+}
