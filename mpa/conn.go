@@ -32,6 +32,7 @@ import (
 	"io"
 	"net"
 	"sync/atomic"
+	"syscall"
 	"time"
 
 	"github.com/weft-rdma/weft/mpa/internal/fpdu"
@@ -48,17 +49,18 @@ import (
 // and Wait. The two, and all other methods, may be used at the same time. Close and
 // Reset end Flush, Receive and Wait.
 //
-// Over a *net.TCPConn on Linux long payload is not copied on its way out, if no
+// Over TCP on Linux long payload is not copied on its way out, if no
 // markers are sent; and on its way in it is read straight to its place, if
 // neither CRC nor markers are received.
 type Conn struct {
 	nc     net.Conn
-	tcp    *net.TCPConn // nc or what it wraps; nil if that is not TCP
+	tcp    tcpConn // nc or what it wraps; nil if that is not TCP
 	params Params
 
 	transport transport
 	direct    direct       // transport, if it is one
 	turns     *turns.Turns // of direct
+	lessor    lessor       // nc, if it is one and there is direct
 	fenced    atomic.Bool  // nothing may be sent yet
 	whole     atomic.Bool  // CloseWrite had to close both halves
 	stats     counters
@@ -93,6 +95,7 @@ func NewConn(nc net.Conn, p Params) *Conn {
 		c.batch.Refer = fpdu.CopyLimit
 	}
 	c.reader = newReader(c.transport, c.direct, p, &c.fenced, &c.stats)
+	c.reader.lessor = c.lessor
 	return c
 }
 
@@ -103,14 +106,29 @@ func (c *Conn) connect(d direct) {
 		return
 	}
 	c.transport, c.direct, c.turns = d, d, d.share()
+	if l, ok := c.nc.(lessor); ok {
+		c.lessor = l
+		l.Attend(c.attend)
+		c.turns.Stay()
+	}
+}
+
+// A tcpConn is a TCP connection: a *net.TCPConn, or one that Go's network poller does not
+// know (internal/polled).
+type tcpConn interface {
+	net.Conn
+	syscall.Conn
+	SetNoDelay(on bool) error
+	SetLinger(sec int) error
 }
 
 // unwrapTCP is the TCP connection in nc, or nil.
-func unwrapTCP(nc net.Conn) *net.TCPConn {
+func unwrapTCP(nc net.Conn) tcpConn {
 	for {
-		switch t := nc.(type) {
-		case *net.TCPConn:
+		if t := asTCP(nc); t != nil {
 			return t
+		}
+		switch t := nc.(type) {
 		case interface{ NetConn() net.Conn }:
 			nc = t.NetConn()
 		default:

@@ -13,13 +13,19 @@ import (
 	"time"
 
 	"github.com/weft-rdma/weft/internal/nettest"
+	"github.com/weft-rdma/weft/internal/polled"
+	"github.com/weft-rdma/weft/mpa/internal/socket"
 )
 
 // However many goroutines poll, each ULPDU is handed up once and in order, and the stream
 // ends.
 func TestThoseWhoPollAndReceiveShareTheStream(t *testing.T) {
-	for _, p := range []Params{{CRC: true}, {}, {CRC: true, SendMarkers: true}} {
-		a, b := tcpPair(t)
+	for i, p := range []Params{{CRC: true}, {}, {CRC: true, SendMarkers: true}, {CRC: true}, {}, {CRC: true, SendMarkers: true}} {
+		a, tcp := tcpPair(t)
+		b := net.Conn(tcp)
+		if i >= 3 {
+			b = quiet(t, tcp)
+		}
 		p.Initiator = true
 		out := NewConn(a, p)
 		p.RecvMarkers, p.SendMarkers = p.SendMarkers, false
@@ -160,5 +166,93 @@ func TestThoseWhoPollMayResetTheStream(t *testing.T) {
 				runtime.Gosched()
 			}
 		}
+	}
+}
+
+// quiet takes a connection out of Go's network poller.
+func quiet(t *testing.T, nc *net.TCPConn) net.Conn {
+	t.Helper()
+	c, err := polled.New(nc)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = c.Close() })
+	return c
+}
+
+// A hesitant Sink has to wait for each ULPDU until it may go on.
+type hesitant struct {
+	*placer
+	goOn chan struct{}
+}
+
+func (*hesitant) Waits([]byte) bool { return true }
+func (h *hesitant) ULPDU(u []byte) error {
+	<-h.goOn
+	return h.placer.ULPDU(u)
+}
+
+// Who polls does not wait for what the Sink needs: that is left to Receive.
+func TestWhoPollsLeavesToReceiveWhatHasToBeWaitedFor(t *testing.T) {
+	a, b := tcpPair(t)
+	out, in := NewConn(a, Params{Initiator: true, CRC: true}), NewConn(quiet(t, b), Params{CRC: true})
+	if !in.LeavesWaiting() {
+		t.Fatal("it would wait")
+	}
+	sink := &hesitant{&placer{skip: 18}, make(chan struct{})}
+	ended := make(chan error, 1)
+	go func() { ended <- in.Receive(sink) }()
+	for i := range 100 {
+		out.Append(pattern(18, i), nil)
+		if _, err := flushAll(out); err != nil {
+			t.Fatal(err)
+		}
+		for range i {
+			in.Poll() // it would not return
+		}
+		sink.goOn <- struct{}{}
+	}
+	_ = out.CloseWrite()
+	if err := <-ended; err != io.EOF {
+		t.Errorf("it ended with %v", err)
+	}
+	if n := len(sink.got); n != 100 {
+		t.Errorf("%d ULPDUs, expected 100", n)
+	}
+}
+
+// Who waits for the descriptor in the place of Receive finds what comes, and Receive does
+// again when the wait is given back.
+func TestTheWaitIsTakenAndGivenBack(t *testing.T) {
+	a, b := tcpPair(t)
+	out, in := NewConn(a, Params{Initiator: true}), NewConn(quiet(t, b), Params{})
+	sink := &hesitant{&placer{skip: 18}, make(chan struct{}, 1)}
+	ended := make(chan error, 1)
+	go func() { ended <- in.Receive(sink.placer) }()
+	fd, ok := uintptr(0), false
+	for !ok { // until Receive has begun
+		fd, ok = in.Take()
+		runtime.Gosched()
+	}
+	out.Append(pattern(18, 1), nil)
+	if _, err := flushAll(out); err != nil {
+		t.Fatal(err)
+	}
+	for !socket.Readable(fd) {
+		runtime.Gosched()
+	}
+	in.Give(true)
+	if !in.Poll() {
+		t.Error("nothing was found")
+	}
+	if _, ok := in.Take(); !ok {
+		t.Error("the wait cannot be taken again")
+	}
+	out.Append(pattern(18, 2), nil)
+	_, _ = flushAll(out)
+	_ = out.CloseWrite()
+	in.Give(false)
+	if err := <-ended; err != io.EOF || len(sink.got) != 2 {
+		t.Errorf("%d ULPDUs, %v, expected 2 and the end", len(sink.got), err)
 	}
 }

@@ -266,7 +266,7 @@ func TestNothingIsWrittenOnceMemoryIsRevoked(t *testing.T) {
 // for: what they were part of is done, whatever becomes of the rest.
 func TestAFlushThatWaitsTellsOfTheFramesThatHaveLeft(t *testing.T) {
 	eachMedium(t, func(t *testing.T, a, b net.Conn) {
-		if tcp := unwrapTCP(a); tcp != nil {
+		if tcp, ok := unwrapTCP(a).(*net.TCPConn); ok {
 			_ = tcp.SetWriteBuffer(4 << 10) // with a larger one the test says less, and does not fail
 		}
 		c := NewConn(a, Params{Initiator: true})

@@ -4,8 +4,6 @@ package mpa
 // TCP connection, so that segments can begin with FPDUs.
 
 import (
-	"net"
-
 	"github.com/weft-rdma/weft/mpa/internal/fpdu"
 	"github.com/weft-rdma/weft/mpa/internal/socket"
 )
@@ -16,7 +14,7 @@ import (
 const defaultEMSS = 1500 - 40 - 20 - 12
 
 // emssOf is the effective maximum segment size of tcp, which may be nil.
-func emssOf(tcp *net.TCPConn) socket.EMSS {
+func emssOf(tcp tcpConn) socket.EMSS {
 	if tcp == nil {
 		return socket.NewEMSS(nil, defaultEMSS)
 	}

@@ -50,8 +50,18 @@ type reader struct {
 
 	windows [][]byte // of placeHead, kept for its memory
 
-	sink   Sink  // of the Receive under way
-	failed error // what has ended the reception in Poll
+	sink   Sink   // of the Receive under way
+	failed error  // what has ended the reception in Poll
+	lessor lessor // if not nil: visitors take what they can, however much that is
+	waiter waiter // sink, if it may have to wait
+	visits bool   // a visitor has the half, which must not wait
+	later  bool   // the ULPDU at buf[start] has to be waited for
+}
+
+// A waiter is a Sink that may have to wait before it can take a ULPDU.
+type waiter interface {
+	// Waits reports that ULPDU would wait. It is not asked by Receive.
+	Waits(u []byte) bool
 }
 
 // newReader begins with the octets that start-up read too early.
@@ -69,8 +79,12 @@ func newReader(t transport, d direct, p Params, fenced *atomic.Bool, stats *coun
 
 func (r *reader) receive(s Sink) error {
 	r.sink = s
+	if r.lessor != nil {
+		r.waiter, _ = s.(waiter)
+	}
 	defer func() { r.sink = nil }()
 	for r.failed == nil {
+		r.later = false
 		if err := r.deliver(s); err != nil {
 			return err
 		}
@@ -119,6 +133,10 @@ func (r *reader) handUp(s Sink) (err, fault error) {
 		if err != nil {
 			return damage(err), nil
 		}
+		if r.visits && r.waiter != nil && r.waiter.Waits(u) {
+			r.later = true
+			return nil, nil
+		}
 		r.start += size
 		r.passed(size)
 		r.series = false
@@ -158,14 +176,11 @@ func (r *reader) passed(size int) {
 // first ULPDU whole: it lifts the fence, and with it the answer may leave that
 // says what was wrong with it.
 func (r *reader) place(s Sink) (bool, error) {
+	if !r.placeable() {
+		return false, nil
+	}
 	have := r.unread()
-	if r.crc || r.markers || r.refused || r.fenced.Load() || len(have) < fpdu.LengthSize+headSize || r.direct == nil {
-		return false, nil
-	}
 	n, size, _ := fpdu.At(have, r.pos, false)
-	if size-len(have) < placeLimit {
-		return false, nil
-	}
 	r.idle(s)
 	head := have[fpdu.LengthSize:]
 	off, ok, err := s.Begin(head, n)
@@ -210,6 +225,17 @@ func (r *reader) place(s Sink) (bool, error) {
 	return true, s.End()
 }
 
+// placeable reports that so much of the ULPDU that begins in the buffer is to come that the
+// Sink is asked to place it.
+func (r *reader) placeable() bool {
+	have := r.unread()
+	if r.crc || r.markers || r.refused || r.fenced.Load() || len(have) < fpdu.LengthSize+headSize || r.direct == nil {
+		return false
+	}
+	_, size, _ := fpdu.At(have, r.pos, false)
+	return size-len(have) >= placeLimit
+}
+
 // placeHead puts what of the payload has arrived with the headers into its
 // place and returns the offset of the rest.
 func (r *reader) placeHead(s Sink, head []byte, off, n int) (int, error) {
@@ -245,11 +271,18 @@ func (r *reader) idle(s Sink) {
 }
 
 // open reports that a visitor may receive: there is a Receive, and nothing is left to it.
-func (r *reader) open() bool { return r.sink != nil && r.failed == nil && r.start == r.end }
+func (r *reader) open() bool {
+	return r.sink != nil && r.failed == nil && (r.start == r.end || r.lessor != nil && !r.leaves())
+}
 
-// visit hands up what has arrived, and returns how many octets that were. What ends the
-// reception is kept for Receive.
-func (r *reader) visit() int {
+// leaves reports that what is in the buffer is Receive's to go on with.
+func (r *reader) leaves() bool {
+	return r.failed != nil || r.later || r.start < r.end && (r.lessor == nil || r.placeable())
+}
+
+// visit hands up what has arrived, and returns how many octets that were, and whether
+// something is left to Receive. What ends the reception is kept for it.
+func (r *reader) visit() (n int, left bool) {
 	resting := r.buffer == nil
 	n, err := r.direct.look(&r.readAhead)
 	switch {
@@ -258,12 +291,14 @@ func (r *reader) visit() int {
 	case n > 0:
 		r.grown(n)
 		r.stats.octetsIn.Add(uint64(n))
+		r.visits = true
 		r.failed = r.deliver(r.sink)
+		r.visits = false
 		r.idle(r.sink)
 	case resting: // Receive waits for long
 		r.rest()
 	}
-	return n
+	return n, r.leaves()
 }
 
 // fill reads more into the buffer, behind what is there. alone is for the middle of a

@@ -19,6 +19,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/weft-rdma/weft/internal/pages"
+	"github.com/weft-rdma/weft/internal/polled"
 	"github.com/weft-rdma/weft/mpa/internal/fpdu"
 	"github.com/weft-rdma/weft/mpa/internal/socket"
 	"github.com/weft-rdma/weft/mpa/internal/turns"
@@ -27,7 +28,7 @@ import (
 // A tcp has three users: the writer, the reader and visitors, of whom one at a time
 // has the receiving half, and the leader.
 type tcp struct {
-	nc    *net.TCPConn
+	nc    tcpConn
 	rc    syscall.RawConn
 	stats *counters
 	turns *turns.Turns
@@ -62,8 +63,8 @@ type tcp struct {
 
 // newDirect returns the fast path for nc, or nil if there is none.
 func newDirect(nc net.Conn, stats *counters) direct {
-	conn, ok := nc.(*net.TCPConn)
-	if !ok {
+	conn := asTCP(nc)
+	if conn == nil {
 		return nil
 	}
 	rc, err := conn.SyscallConn()
@@ -77,7 +78,18 @@ func newDirect(nc net.Conn, stats *counters) direct {
 	return newTCP(conn, rc, stats, yield)
 }
 
-func newTCP(nc *net.TCPConn, rc syscall.RawConn, stats *counters, yield func()) *tcp {
+// asTCP is nc if that is a TCP connection, or nil.
+func asTCP(nc net.Conn) tcpConn {
+	switch t := nc.(type) {
+	case *net.TCPConn:
+		return t
+	case *polled.Conn:
+		return t
+	}
+	return nil
+}
+
+func newTCP(nc tcpConn, rc syscall.RawConn, stats *counters, yield func()) *tcp {
 	s := &tcp{nc: nc, rc: rc, stats: stats}
 	s.turns = turns.New(s, yield)
 	s.writeFn, s.placeFn, s.lookFn = s.tryWrite, s.tryPlace, s.tryLook

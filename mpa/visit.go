@@ -7,6 +7,8 @@ package mpa
 import (
 	"context"
 	"time"
+
+	"github.com/weft-rdma/weft/mpa/internal/turns"
 )
 
 // Poll hands what has arrived to the Sink of the Receive that is under way in
@@ -19,21 +21,43 @@ func (c *Conn) Poll() bool {
 	if c.turns == nil || !c.turns.Enter() {
 		return false
 	}
+	if c.lessor != nil && c.reader.open() {
+		c.lessor.Visit()
+	}
+	n, left := c.visit()
+	if left {
+		c.recall()
+	}
+	return n > 0
+}
+
+// visit receives what has arrived. It reports whether something is left to Receive. The
+// caller has entered.
+func (c *Conn) visit() (n int, left bool) {
 	r := &c.reader
 	if !r.open() {
 		c.turns.Exit(0, false)
-		c.turns.Recall()
-		return false
+		return 0, true
 	}
-	n := r.visit()
+	n, left = r.visit()
 	if r.failed != nil {
 		// Receive may be waiting for octets, and not have noticed these: the network
 		// poller forgets octets that are read before it looks. Without the token it cannot
 		// end, so that nothing after it is interrupted.
 		c.turns.InterruptReader()
 	}
-	c.turns.Exit(n, r.failed != nil || r.start < r.end)
-	return n > 0
+	c.turns.Exit(n, left)
+	return n, left
+}
+
+// attend receives in the place of Receive, which waits. It reports false if Receive is to
+// go on.
+func (c *Conn) attend() bool {
+	if !c.turns.Enter() {
+		return false // a visitor does, or Receive, in the middle of a ULPDU
+	}
+	n, left := c.visit()
+	return !left && n < turns.BulkRead
 }
 
 // Wait waits in the place of the Receive that is under way in another goroutine until Poll
@@ -45,6 +69,60 @@ func (c *Conn) Poll() bool {
 // processor. Receive takes the wait back within milliseconds when nobody comes any more.
 func (c *Conn) Wait(ctx context.Context) bool {
 	return c.turns != nil && c.turns.Lead(ctx, c.reader.rest)
+}
+
+// Take takes the wait of the Receive that is under way over, for a caller that waits for
+// several connections at a time: until the descriptor is readable. Then it calls Give, and
+// Poll if octets have come. Take reports false for a connection that Go's network poller
+// knows, and for one that is closed. Close and Reset make the descriptor readable, and
+// wait for Give.
+func (c *Conn) Take() (fd uintptr, ok bool) {
+	if c.lessor == nil || !c.turns.Enter() {
+		return 0, false
+	}
+	open := c.reader.open()
+	c.turns.Exit(0, false)
+	if !open {
+		return 0, false
+	}
+	c.lessor.Visit()
+	return c.lessor.Hold()
+}
+
+// Give gives back what Take has taken. found says that octets have come; otherwise Receive
+// waits for them from now on.
+func (c *Conn) Give(found bool) {
+	c.lessor.Drop()
+	if !found {
+		c.lessor.Recall()
+	}
+}
+
+// LeavesWaiting reports that Poll leaves to Receive what the Sink would have to wait for (its
+// method Waits). It does so over a connection that Go's network poller does not know.
+func (c *Conn) LeavesWaiting() bool { return c.lessor != nil }
+
+// A lessor is a connection that is not waited for while others visit it (see package
+// polled).
+type lessor interface {
+	// Visit leaves what comes to visitors, until none has come for some ms.
+	Visit()
+	// Recall ends that, and Look also has who waits to read look again at once.
+	Recall()
+	Look()
+	// Attend has f receive what has come, and wake Receive if it reports false.
+	Attend(f func() bool)
+	// Hold returns the descriptor, which stays open until Drop.
+	Hold() (fd uintptr, ok bool)
+	Drop()
+}
+
+// recall has Receive go on, with what visitors have left to it.
+func (c *Conn) recall() {
+	c.turns.Recall()
+	if c.lessor != nil {
+		c.lessor.Look()
+	}
 }
 
 // Interrupt ends the Wait under way, or the next one if there is none.
@@ -68,5 +146,8 @@ func (c *Conn) Spin(d time.Duration) {
 func (c *Conn) Leave() {
 	if c.turns != nil {
 		c.turns.Leave()
+	}
+	if c.lessor != nil {
+		c.lessor.Recall()
 	}
 }

@@ -208,6 +208,12 @@ func (in *inbound) PlaceTagged(dst [][]byte, h *ddp.Tagged, n int) ([][]byte, dd
 	return in.s.ulp.ReadSink(dst, h.STag, h.TO, n)
 }
 
+// Waits reports that Buffer would wait for a receive.
+func (in *inbound) Waits(qn uint32) bool {
+	w, ok := in.s.ulp.(interface{ Waits() bool })
+	return ok && qn == QueueSend && w.Waits()
+}
+
 // Buffer finds the buffer for the next message of a queue: a posted receive, or
 // one of RDMAP's own.
 func (in *inbound) Buffer(qn, _ uint32) (size uint64, ok bool, err error) {

@@ -82,7 +82,7 @@ func (q *QP) begin(llp ddp.LLP, terms Terms) *connection {
 	}
 	// With PauseOnEmptyRQ the receiving goroutine may wait for a receive. If it were
 	// the consumer's own, nobody could post one.
-	if !q.cfg.PauseOnEmptyRQ {
+	if l, ok := llp.(interface{ LeavesWaiting() bool }); !q.cfg.PauseOnEmptyRQ || ok && l.LeavesWaiting() {
 		q.cfg.SendCQ.watch(llp)
 		q.cfg.RecvCQ.watch(llp)
 	}

@@ -100,6 +100,41 @@ func (cq *CQ) lead(ctx context.Context) bool {
 	return led
 }
 
+// A Waiter is a connection whose reader lets a consumer wait in its place, who waits for
+// several at a time.
+type Waiter interface {
+	// Take takes the wait over: the descriptor is readable when octets have come. It
+	// reports false if the reader waits itself.
+	Take() (fd uintptr, ok bool)
+	// Give gives the wait back, and says whether octets have come. The consumer does not
+	// keep it for longer than 64 ms.
+	Give(found bool)
+	// Poll receives them.
+	Poll() bool
+}
+
+// Waiters calls f with the connections of the queue pairs attached that may be waited for
+// so. It is for consumers of a Sink, who wait by themselves. Whoever finds that none can
+// be waited for sleeps until the Sink is called. f must not call a verb.
+func (cq *CQ) Waiters(f func(Waiter)) {
+	cq.mu.Lock()
+	defer cq.mu.Unlock()
+	for _, p := range cq.pollers {
+		if w, ok := p.(Waiter); ok {
+			f(w)
+		}
+	}
+}
+
+// Leave tells that a consumer of a Sink, who has polled, is about to do something else:
+// what arrives is received without it from now on. Otherwise that begins some ms after
+// the last Poll.
+func (cq *CQ) Leave() {
+	cq.mu.Lock()
+	defer cq.mu.Unlock()
+	cq.leaveToReaders()
+}
+
 // leaveToReaders leaves what arrives to the readers, as somebody is about to sleep; needs mu.
 func (cq *CQ) leaveToReaders() {
 	if cq.cfg.Spin <= 0 && len(cq.pollers) != 1 {

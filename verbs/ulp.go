@@ -293,6 +293,12 @@ func (u ulp) Receive() (size uint64, ok bool) {
 	return w.length, true
 }
 
+// Waits reports that Receive would wait. One of a shared queue may be taken by another queue
+// pair before it is asked for.
+func (u ulp) Waits() bool {
+	return u.cfg.PauseOnEmptyRQ && (u.rq.srq != nil || u.rq.front() == nil && !u.refill())
+}
+
 // Scatter finds the memory of a part of the receive. What it refuses is the
 // receive's fault: it completes in error (Verbs §8.3.2).
 func (u ulp) Scatter(dst [][]byte, off uint64, n int) ([][]byte, error) {

@@ -67,6 +67,7 @@ type Turns struct {
 	polls   int           // so far
 	polling time.Time     // since when
 	visits  uint32        // of others, when it began to poll
+	stays   bool          // it never sleeps
 
 	// The leader's own.
 	awaitFn func(fd uintptr) bool
@@ -126,6 +127,10 @@ func (t *Turns) wake() {
 // no consumer waits for, as of a peer's RDMA Read, are found by the reader alone. It is
 // called before Begin.
 func (t *Turns) Spin(d time.Duration) { t.spin = d }
+
+// Stay is for a Source that wakes the reader only when visitors stay away: the reader never
+// sleeps. It is called before Begin.
+func (t *Turns) Stay() { t.stays = true }
 
 // SetDeadline limits how long anybody waits.
 func (t *Turns) SetDeadline(until time.Time) error { return t.deadline.set(until) }
@@ -280,7 +285,7 @@ func (t *Turns) pollOnce() bool {
 // mayFollow reports that the reader may sleep: visitors have come for long, and can go on
 // with all that comes. A deadline takes the reader.
 func (t *Turns) mayFollow() bool {
-	return t.tally.lasts() && !t.partial && t.State() == Reading && !t.deadline.limited()
+	return !t.stays && t.tally.lasts() && !t.partial && t.State() == Reading && !t.deadline.limited()
 }
 
 // sleep sleeps until the reader's turn. It has not got the token.
