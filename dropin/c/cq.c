@@ -9,7 +9,9 @@
  * looks whether the queue is armed. Both are sequentially consistent, so one of
  * the two sees the other.
  */
+#include <fcntl.h>
 #include <sched.h>
+#include <signal.h>
 #include <unistd.h>
 
 #include "weft.h"
@@ -66,11 +68,56 @@ static struct cq *take_event(struct channel *c)
 	return NULL;
 }
 
+/* As many queues of a channel as a thread receives for while it waits for events. */
+#define LEAD_CQS 64
+
+/* Waits for an event, and receives meanwhile for those queues' connections. */
+static enum weft_waited lead(struct channel *c)
+{
+	uint32_t cqs[LEAD_CQS], n = 0;
+	int flags = fcntl(c->base.fd, F_GETFL);
+	if (flags < 0 || flags & O_NONBLOCK || foreign(c->base.context))
+		return WEFT_WAITED_BELL;
+	pthread_mutex_lock(&c->lock);
+	for (struct cq *cq = c->cqs; cq && n < LEAD_CQS; cq = cq->next)
+		cqs[n++] = cq->handle;
+	pthread_mutex_unlock(&c->lock);
+	return n ? weft_engine->wait(c->base.fd, cqs, n) : WEFT_WAITED_BELL;
+}
+
+/* Has the program a handler of signals that ends what waits? */
+static bool ends_waits(void)
+{
+	struct sigaction a;
+	for (int s = 1; s < NSIG; s++)
+		if (!sigaction(s, NULL, &a) && a.sa_handler != SIG_DFL && a.sa_handler != SIG_IGN && !(a.sa_flags & SA_RESTART))
+			return true;
+	return false;
+}
+
+/* Waits until an event can be taken; false with errno set. */
+static bool await_event(struct channel *c)
+{
+	for (;;) {
+		switch (lead(c)) {
+		case WEFT_WAITED_EVENT:
+			return true;
+		case WEFT_WAITED_BELL:
+			return bell_wait(c->base.fd);
+		case WEFT_WAITED_INTERRUPTED:
+			if (ends_waits()) {
+				errno = EINTR;
+				return false;
+			}
+		}
+	}
+}
+
 int ibv_get_cq_event(struct ibv_comp_channel *base, struct ibv_cq **found, void **cq_context)
 {
 	struct channel *c = (struct channel *)base;
 	for (;;) {
-		if (!bell_wait(base->fd))
+		if (!await_event(c))
 			return -1;
 		pthread_mutex_lock(&c->lock);
 		struct cq *cq = take_event(c);

@@ -210,6 +210,12 @@ struct weft_event {
 	uint64_t owner; /* of the object that it is about */
 };
 
+enum weft_waited {
+	WEFT_WAITED_BELL,        /* the descriptor is readable, or has to be waited for */
+	WEFT_WAITED_EVENT,       /* an event was raised, of which the descriptor does not tell */
+	WEFT_WAITED_INTERRUPTED, /* by a signal */
+};
+
 /* What the engine exports. */
 struct weft_engine {
 	int (*start)(uint32_t version, int rc_persona, uint64_t guid); /* 0 or an errno */
@@ -217,6 +223,8 @@ struct weft_engine {
 	void (*send)(uint32_t qp);         /* take what is in the send queue */
 	void (*receive)(uint32_t qp);      /* take what is in the receive queue */
 	int (*receive_shared)(uint32_t srq, void *entries, uint32_t stride, uint32_t n); /* returns how many were taken */
+	/* Waits for an event of a channel, whose descriptor is given, or for what may become one. */
+	int (*wait)(int fd, const uint32_t *cqs, uint32_t n); /* enum weft_waited */
 	void (*progress)(uint32_t cq);     /* receive what has arrived, without waiting */
 	long (*cm)(int fd, const void *command, unsigned long octets); /* returns what write returns, or -errno */
 	void (*cm_open)(int fd, int event_fd); /* event_fd is told of each event */

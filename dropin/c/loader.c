@@ -150,6 +150,7 @@ static int load_functions(void *library)
 		{"weftSend", offsetof(struct weft_engine, send)},
 		{"weftReceive", offsetof(struct weft_engine, receive)},
 		{"weftReceiveShared", offsetof(struct weft_engine, receive_shared)},
+		{"weftWait", offsetof(struct weft_engine, wait)},
 		{"weftProgress", offsetof(struct weft_engine, progress)},
 		{"weftCM", offsetof(struct weft_engine, cm)},
 		{"weftCMOpen", offsetof(struct weft_engine, cm_open)},

@@ -23,13 +23,17 @@ type completionQueue struct {
 	cq      *verbs.CQ
 	context *context
 	owner   uint64
+	bell    int // where one octet is written for each event; -1 without a channel
 
-	mu    sync.Mutex // against a resize; a Sink has it while it puts
-	queue *C.struct_weft_completions
+	mu     sync.Mutex // against a resize; a Sink has it while it puts
+	queue  *C.struct_weft_completions
+	led    atomic.Bool // a thread has
+	leads  int         // threads that receive for the channel, and look for events themselves
+	untold int         // events that were raised meanwhile
 }
 
 func createCQ(a *C.struct_weft_cq) syscall.Errno {
-	q := &completionQueue{context: contexts.get(uint32(a.context)), owner: uint64(a.owner), queue: a.queue}
+	q := &completionQueue{context: contexts.get(uint32(a.context)), owner: uint64(a.owner), bell: int(a.queue.event_fd), queue: a.queue}
 	if q.context == nil {
 		return syscall.EINVAL
 	}
@@ -146,7 +150,7 @@ func now() int64 {
 	return t.Nano()
 }
 
-// notify raises an event if the program has asked for one of this kind.
+// notify raises an event if the program has asked for one of this kind; needs mu.
 func (q *completionQueue) notify(solicited bool) {
 	armed := atomic.LoadUint32((*uint32)(&q.queue.armed))
 	if armed == C.WEFT_DISARMED || armed == C.WEFT_ARMED_SOLICITED && !solicited {
@@ -156,10 +160,15 @@ func (q *completionQueue) notify(solicited bool) {
 		q.notify(solicited) // it asks for more by now
 		return
 	}
-	if q.queue.event_fd >= 0 {
-		atomic.AddUint32((*uint32)(&q.queue.raised), 1)
-		tell(int(q.queue.event_fd))
+	if q.bell < 0 {
+		return
 	}
+	atomic.AddUint32((*uint32)(&q.queue.raised), 1)
+	if q.leads > 0 {
+		q.untold++
+		return
+	}
+	tell(q.bell)
 }
 
 // statusOf is what a status is to the program.

@@ -107,8 +107,14 @@ func weftReceiveShared(srq C.uint32_t, entries unsafe.Pointer, stride, n C.uint3
 func weftProgress(cq C.uint32_t) {
 	defer contain(nil)
 	if q := completionQueues.get(uint32(cq)); q != nil {
-		q.cq.Poll(nil)
+		q.progress()
 	}
+}
+
+//export weftWait
+func weftWait(fd C.int, cqs *C.uint32_t, n C.uint32_t) (result C.int) {
+	defer contain(nil) // the result is WEFT_WAITED_BELL
+	return C.int(wait(int(fd), unsafe.Slice((*uint32)(cqs), int(n))))
 }
 
 //export weftCM

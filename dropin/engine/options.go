@@ -58,6 +58,7 @@ func readOptions() (*slog.Logger, error) {
 // wrap is for each connection: it stays with this process, and is recorded if the user
 // asked for that.
 func wrap(nc net.Conn) net.Conn {
+	nc = quiet(nc)
 	keepFrom(nc)
 	if options.pcap == nil {
 		return nc

@@ -10,6 +10,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"runtime"
 	"sync"
 	"sync/atomic"
 	"syscall"
@@ -39,6 +40,11 @@ var (
 	queuePairs       table[queuePair]
 )
 
+// leastProcs is how many threads may be in Go at once. Each thread of the program that has
+// called the engine keeps a place for a while after it has returned to C, and must not keep
+// the engine's own from running.
+const leastProcs = 16
+
 // start opens the RNIC.
 func start(rc bool, deviceGUID uint64) syscall.Errno {
 	var err error
@@ -46,6 +52,7 @@ func start(rc bool, deviceGUID uint64) syscall.Errno {
 		return errnoOf(err)
 	}
 	rcPersona, guid = rc, deviceGUID
+	runtime.GOMAXPROCS(max(leastProcs, runtime.GOMAXPROCS(0)))
 	cfg := verbs.Config{Limits: verbs.Limits{WRs: 1 << 18, CQEntries: 1 << 21}}
 	if cfg.Logger, err = readOptions(); err != nil {
 		fmt.Fprintf(os.Stderr, "weft: %v\n", err)

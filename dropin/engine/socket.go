@@ -9,6 +9,8 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/weft-rdma/weft/internal/polled"
 )
 
 // This file is the engine's sockets. Those that live for longer than a call are made
@@ -62,4 +64,17 @@ func newDialer() *net.Dialer {
 	d := &net.Dialer{Timeout: connectTimeout, Control: controlled}
 	d.SetMultipathTCP(false) // its segments are not what MPA aligns FPDUs with
 	return d
+}
+
+// quiet takes a connection out of Go's network poller, which would wake a thread for each
+// message also while the program's own thread receives (package polled).
+func quiet(nc net.Conn) net.Conn {
+	tcp, ok := nc.(*net.TCPConn)
+	if !ok {
+		return nc
+	}
+	if c, err := polled.New(tcp); err == nil {
+		return c
+	}
+	return nc
 }
