@@ -66,24 +66,49 @@ func (h *habit) saw(asked bool) {
 		h.skip = 0
 		return
 	}
-	h.skip = min(max(leastSkip, 2*h.skip), mostSkip)
+	h.skip = min(max(leastSkip, 16*h.skip), mostSkip)
 	h.left = h.skip
 }
 
-// answerTime is how long a request waits for the answer to the peer to go first.
-const answerTime = 2 * time.Millisecond
+// answerTime is how long a request waits for the answer to the peer to go first, and
+// longestAnswer if the peer has asked behind most of its messages.
+const (
+	answerTime    = 2 * time.Millisecond
+	longestAnswer = 100 * time.Millisecond
+)
 
 // answerFirst lets the peer have the answer to the Read behind its last message before what
 // this side sends now, as it would have an acknowledgement. A peer may have a receive for
-// this side's message only when its own has completed.
+// this side's message only when its own request has completed, and then a message that
+// waits for a receive would hold up the answer that is behind it.
 func (q *queuePair) answerFirst() {
 	h := &q.sends.peer
 	if !q.qp.Unconfirmed() || !h.asks() {
 		return
 	}
-	end := time.Now().Add(answerTime)
-	for q.qp.Unconfirmed() && time.Now().Before(end) {
-		runtime.Gosched()
+	switch {
+	case q.awaitAnswer(answerTime):
+		h.saw(true)
+	case q.asksOften():
+		q.awaitAnswer(longestAnswer)
+	default:
+		h.saw(false)
 	}
-	h.saw(!q.qp.Unconfirmed())
+}
+
+// awaitAnswer waits until the peer has its answer, and reports whether it has.
+func (q *queuePair) awaitAnswer(d time.Duration) bool {
+	for end := time.Now().Add(d); q.qp.Unconfirmed(); runtime.Gosched() {
+		if time.Now().After(end) {
+			return false
+		}
+	}
+	return true
+}
+
+// asksOften reports whether the peer has asked behind most of its messages, if it does so
+// behind the last.
+func (q *queuePair) asksOften() bool {
+	s := q.qp.Stats()
+	return 2*(s.PeerReads.Messages+1) > s.Received.Messages+s.PeerWrites.Messages
 }

@@ -18,7 +18,7 @@ func TestWhatIsRefusedHasAReason(t *testing.T) {
 	}
 	text := string(out)
 	for _, call := range []string{
-		"create_qp", "alloc_dm", "open_xrcd", "create_wq", "create_counters", "create_ah", "import_pd", "import_device", "modify_cq",
+		"create_qp", "alloc_dm", "open_xrcd", "create_wq", "create_counters", "create_ah_from_wc", "import_dm", "import_device", "modify_cq",
 	} {
 		if strings.Count(text, "weft: ibv_"+call+": ") != 1 {
 			t.Errorf("there is no reason for ibv_%s:\n%s", call, text)
