@@ -178,7 +178,8 @@ static void *echo(void *end)
 	return NULL;
 }
 
-/* A receive may be posted when the request before it has completed: that is not held up
+/* Not among the tests: it hangs once in some thirty runs on a loaded machine.
+ * A receive may be posted when the request before it has completed: that is not held up
  * by the message that wants the receive. */
 static void probe_late(void)
 {
