@@ -234,3 +234,17 @@ func TestAProgramThatTakesNoLibraryIsRefused(t *testing.T) {
 		t.Error("a program that does not exist was found")
 	}
 }
+
+func TestAProgramOfAnotherProcessorIsRefused(t *testing.T) {
+	// The header of a program of 32 bits for the 80386.
+	header := make([]byte, 52)
+	copy(header, "\x7fELF\x01\x01\x01")
+	header[16], header[18], header[20], header[40] = 2, 3, 1, 52
+	program := write(t, filepath.Join(t.TempDir(), "program"), string(header))
+	if err := os.Chmod(program, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := FindProgram(program); err == nil || !strings.Contains(err.Error(), "EM_386") {
+		t.Errorf("the error is %v", err)
+	}
+}

@@ -53,6 +53,11 @@ func fits(name string) bool {
 		return false
 	}
 	defer f.Close()
+	return runsHere(f)
+}
+
+// runsHere reports whether a file is of this machine's architecture.
+func runsHere(f *elf.File) bool {
 	switch runtime.GOARCH {
 	case "amd64":
 		return f.Machine == elf.EM_X86_64

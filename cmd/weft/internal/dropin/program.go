@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
+	"runtime"
 )
 
 // FindProgram returns the file of a program, or why the library cannot be given to it.
@@ -25,6 +26,9 @@ func FindProgram(name string) (string, error) {
 		return path, nil // a script: what it starts is given the library
 	}
 	defer f.Close()
+	if !runsHere(f) {
+		return "", fmt.Errorf("%s is for another processor (%v, %v): the library is built for %s", path, f.Class, f.Machine, runtime.GOARCH)
+	}
 	for _, p := range f.Progs {
 		if p.Type == elf.PT_INTERP {
 			return path, nil
