@@ -21,7 +21,7 @@ func openRecording(name string) (*capture.Writer, error) {
 	}
 	if others(file) {
 		_ = file.Close() // nothing was written
-		if file, err = os.Create(fmt.Sprintf("%s.%d", name, os.Getpid())); err != nil {
+		if file, err = createOwn(fmt.Sprintf("%s.%d", name, os.Getpid())); err != nil {
 			return nil, fmt.Errorf("cannot record: %w", err)
 		}
 		explain("another process records in %s, this one in %s", name, file.Name())
@@ -31,6 +31,11 @@ func openRecording(name string) (*capture.Writer, error) {
 		return nil, fmt.Errorf("cannot record in %s: %w", file.Name(), err)
 	}
 	return w, nil
+}
+
+// createOwn creates a file of a name that others can guess, who may have put a link there.
+func createOwn(name string) (*os.File, error) {
+	return os.OpenFile(name, os.O_WRONLY|os.O_CREATE|os.O_TRUNC|unix.O_NOFOLLOW, 0o644)
 }
 
 // others reports whether a regular file is used by another process or was.

@@ -30,3 +30,22 @@ func TestProcessesDoNotWriteOverEachOthersRecordings(t *testing.T) {
 		t.Errorf("%q, %v", text, err)
 	}
 }
+
+func TestARecordingFollowsNoLinkToAFileOfAnotherName(t *testing.T) {
+	dir := t.TempDir()
+	name, target := filepath.Join(dir, "file"), filepath.Join(dir, "target")
+	for _, file := range []string{name, target} {
+		if err := os.WriteFile(file, []byte("precious"), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := os.Symlink(target, fmt.Sprintf("%s.%d", name, os.Getpid())); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := openRecording(name); err == nil {
+		t.Error("a link was followed")
+	}
+	if text, err := os.ReadFile(target); err != nil || string(text) != "precious" {
+		t.Errorf("%q, %v", text, err)
+	}
+}
