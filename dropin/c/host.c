@@ -35,7 +35,7 @@ extern int own_ibv_fork_init(void);
 
 static void load_host(void)
 {
-	const char *path = getenv("WEFT_ALSO_HOST");
+	const char *path = secure_getenv("WEFT_ALSO_HOST"); /* what a set-uid program loads is not its user's to say */
 	if (!path || !*path)
 		return;
 	struct ibv_device **list = own_ibv_get_device_list(NULL);

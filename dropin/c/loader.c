@@ -68,10 +68,7 @@ __attribute__((destructor)) static void end(void)
 /* Where the engine is: beside this library. */
 static int engine_path(char *path, size_t room)
 {
-	const char *named = getenv("WEFT_ENGINE");
 	Dl_info info;
-	if (named && *named)
-		return snprintf(path, room, "%s", named) < (int)room ? 0 : ENAMETOOLONG;
 	if (!dladdr(engine_path, &info) || !info.dli_fname)
 		return ENOENT;
 	const char *slash = strrchr(info.dli_fname, '/');

@@ -25,7 +25,7 @@ const char *device_name(void)
 
 bool also_host(void)
 {
-	const char *library = getenv("WEFT_ALSO_HOST");
+	const char *library = secure_getenv("WEFT_ALSO_HOST");
 	return library && *library;
 }
 
