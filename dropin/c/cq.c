@@ -165,6 +165,7 @@ static void leave_channel(struct cq *cq)
 	c->base.refcnt--;
 	uint32_t given = cq->given;
 	pthread_mutex_unlock(&c->lock);
+	bell_unring(c->base.fd, load(&cq->queue->raised));
 	pthread_mutex_lock(&cq->base.mutex);
 	while (cq->base.comp_events_completed != given)
 		pthread_cond_wait(&cq->base.cond, &cq->base.mutex);
@@ -291,6 +292,7 @@ int ibv_destroy_cq(struct ibv_cq *base)
 		int err = verb(WEFT_DESTROY_CQ, &arguments);
 		if (err)
 			return err;
+		bell_unring(base->context->async_fd, arguments.events);
 		leave_channel(cq);
 		await_acknowledged(&base->mutex, &base->cond, &base->async_events_completed, &cq->async_given);
 	}

@@ -155,6 +155,7 @@ struct weft_open {
 struct weft_object {
 	uint32_t context;
 	uint32_t handle;
+	uint32_t events; /* out, of what is destroyed: those that nobody has taken */
 };
 
 struct weft_register {

@@ -244,6 +244,7 @@ int ibv_destroy_qp(struct ibv_qp *base)
 		int err = verb(WEFT_DESTROY_QP, &arguments);
 		if (err)
 			return err;
+		bell_unring(base->context->async_fd, arguments.events);
 		drop_inline(qp);
 		forget_completions(cq_of(base->send_cq), qp);
 		forget_completions(cq_of(base->recv_cq), qp);

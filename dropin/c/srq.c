@@ -95,6 +95,7 @@ int ibv_destroy_srq(struct ibv_srq *base)
 		int err = verb(WEFT_DESTROY_SRQ, &arguments);
 		if (err)
 			return err;
+		bell_unring(base->context->async_fd, arguments.events);
 		await_acknowledged(&base->mutex, &base->cond, &base->events_completed, &srq->async_given);
 	}
 	free(srq->entries);

@@ -211,6 +211,7 @@ struct bell {
 };
 int bell_open(struct bell *); /* 0 or an errno */
 bool bell_wait(int fd);       /* takes one; false with errno set */
+void bell_unring(int fd, uint32_t n);
 
 /* Waits until the program has acknowledged what it was given. */
 void await_acknowledged(pthread_mutex_t *, pthread_cond_t *, uint32_t *completed, uint32_t *given);

@@ -17,6 +17,7 @@ import (
 
 // A channel is one such descriptor.
 type channel struct {
+	fd     int        // the program's
 	ring   int        // where its events go
 	events []*cmEvent // cmMu
 }
@@ -38,7 +39,7 @@ var (
 func openChannel(fd, ring int) {
 	cmMu.Lock()
 	defer cmMu.Unlock()
-	channels[fd] = &channel{ring: ring}
+	channels[fd] = &channel{fd: fd, ring: ring}
 }
 
 // closeChannel ends a channel with all its identifiers, as the kernel does.
@@ -73,6 +74,7 @@ func (e *cmEvent) raise() {
 // purge drops the events of an identifier; needs cmMu. It returns the identifiers of
 // requests that nobody will ever see.
 func (ch *channel) purge(id *identifier) (unseen []*identifier) {
+	was := len(ch.events)
 	ch.events = slices.DeleteFunc(ch.events, func(e *cmEvent) bool {
 		if e.id == id && e.made != nil {
 			unseen = append(unseen, e.made)
@@ -82,6 +84,7 @@ func (ch *channel) purge(id *identifier) (unseen []*identifier) {
 		}
 		return e.id == id || e.made == id
 	})
+	unring(ch.fd, was-len(ch.events))
 	return unseen
 }
 

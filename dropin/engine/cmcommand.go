@@ -130,6 +130,7 @@ func (ch *channel) migrate(a *C.struct_rdma_ucm_migrate_id) syscall.Errno {
 			ch.events = append(ch.events, e)
 			tell(ch.ring)
 		}
+		unring(from.fd, len(from.events)-len(stay))
 		from.events, id.channel = stay, ch
 	}
 	(*C.struct_rdma_ucm_migrate_resp)(pointer(uint64(a.response))).events_reported = C.__u32(id.reported)

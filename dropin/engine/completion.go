@@ -78,7 +78,7 @@ func destroyCQ(a *C.struct_weft_object) syscall.Errno {
 		return errnoOf(err)
 	}
 	completionQueues.remove(uint32(a.handle))
-	q.context.forget(q.owner)
+	a.events = q.context.forget(q.owner)
 	return 0
 }
 

@@ -10,6 +10,8 @@ import (
 	"slices"
 	"syscall"
 
+	"golang.org/x/sys/unix"
+
 	"github.com/weft-rdma/weft/verbs"
 )
 
@@ -23,6 +25,26 @@ type event struct {
 
 // tell rings for one event. What is full already is as readable as can be.
 func tell(fd int) { _, _ = syscall.Write(fd, []byte{1}) }
+
+// unring takes back rings for events that are no more, at the program's end, as bell_unring
+// does in C.
+func unring(fd, n int) {
+	if n <= 0 {
+		return
+	}
+	nowhere, err := unix.Open("/dev/null", unix.O_WRONLY|unix.O_CLOEXEC, 0)
+	if err != nil {
+		return
+	}
+	defer unix.Close(nowhere)
+	for n > 0 {
+		taken, err := unix.Splice(fd, nil, nowhere, nil, n, unix.SPLICE_F_NONBLOCK)
+		if err != nil || taken <= 0 {
+			return // a thread has woken already, finds nothing and waits again
+		}
+		n -= int(taken)
+	}
+}
 
 // raise finds out which object of the program an event of the RNIC is about.
 func raise(e verbs.Event) {
@@ -89,11 +111,13 @@ func (c *context) add(e event) {
 	tell(c.eventFD)
 }
 
-// forget drops the events of an object that is being destroyed.
-func (c *context) forget(owner uint64) {
+// forget drops the events of an object that is being destroyed, and returns how many.
+func (c *context) forget(owner uint64) C.uint32_t {
 	c.mu.Lock()
 	defer c.mu.Unlock()
+	was := len(c.events)
 	c.events = slices.DeleteFunc(c.events, func(e event) bool { return e.owner == owner })
+	return C.uint32_t(was - len(c.events))
 }
 
 func nextEvent(a *C.struct_weft_event) syscall.Errno {

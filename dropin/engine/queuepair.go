@@ -167,7 +167,7 @@ func destroyQP(a *C.struct_weft_object) syscall.Errno {
 		freeNumber(q.number)
 		early.drop(q.number)
 	}
-	q.context.forget(q.owner)
+	a.events = q.context.forget(q.owner)
 	return 0
 }
 

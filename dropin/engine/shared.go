@@ -89,7 +89,7 @@ func destroySRQ(a *C.struct_weft_object) syscall.Errno {
 		return errnoOf(err)
 	}
 	sharedQueues.remove(uint32(a.handle))
-	s.context.forget(s.owner)
+	a.events = s.context.forget(s.owner)
 	return 0
 }
 
