@@ -17,8 +17,9 @@ int ibv_query_device(struct ibv_context *context, struct ibv_device_attr *a)
 		.page_size_cap = ~0xfffULL, .vendor_id = VENDOR, .vendor_part_id = PART, .hw_ver = 1,
 		.max_qp = 65536, .max_qp_wr = LIMIT_WRS,
 		.device_cap_flags = IBV_DEVICE_SYS_IMAGE_GUID | IBV_DEVICE_SRQ_RESIZE | IBV_DEVICE_PORT_ACTIVE_EVENT |
+				    IBV_DEVICE_MEM_WINDOW | IBV_DEVICE_MEM_WINDOW_TYPE_2B | IBV_DEVICE_MEM_MGT_EXTENSIONS |
 				    (rc ? IBV_DEVICE_RC_RNR_NAK_GEN : 0),
-		.max_sge = LIMIT_SGES, .max_sge_rd = 1, .max_cq = 65536, .max_cqe = LIMIT_CQES, .max_mr = 1 << 20,
+		.max_sge = LIMIT_SGES, .max_sge_rd = 1, .max_cq = 65536, .max_cqe = LIMIT_CQES, .max_mr = 1 << 20, .max_mw = 1 << 20,
 		.max_pd = 65536, .max_qp_rd_atom = 128, .max_res_rd_atom = 128 * 65536, .max_qp_init_rd_atom = 128,
 		.atomic_cap = rc ? IBV_ATOMIC_HCA : IBV_ATOMIC_NONE, .max_srq = 65536, .max_srq_wr = LIMIT_CQES,
 		.max_srq_sge = LIMIT_SGES, .max_pkeys = 1, .max_ah = rc ? 65536 : 0, .phys_port_cnt = 1,
