@@ -99,7 +99,7 @@ static int put_send(struct qp *qp, uint64_t n, const struct ibv_send_wr *wr)
 		s->remote_key = wr->wr.atomic.rkey;
 		s->compare = wr->wr.atomic.compare_add;
 		s->operand = s->op == WEFT_FETCH_ADD ? wr->wr.atomic.compare_add : wr->wr.atomic.swap;
-		if (wr->num_sge != 1)
+		if (wr->num_sge != 1 || wr->sg_list->length != 8)
 			return EINVAL;
 		break;
 	case WEFT_READ:

@@ -10,6 +10,7 @@ import (
 	"errors"
 	"slices"
 	"sync"
+	"sync/atomic"
 
 	"github.com/weft-rdma/weft/rdmap"
 	"github.com/weft-rdma/weft/verbs"
@@ -39,6 +40,7 @@ type acks struct {
 	broken  bool          // a request has failed
 	settled bool          // it is known why
 	missed  bool          // the peer has gone: the next request fails, and the queue pair with it
+	through uint64        // requests before this one have completed
 	held    []openRequest // that have failed, until it is
 }
 
@@ -67,6 +69,17 @@ func (a *acks) read(slot uint64) verbs.SendWR {
 	return verbs.SendWR{ID: slot | ackRead, Op: verbs.OpRead, Flags: verbs.Signaled, SGL: nowhere}
 }
 
+// refused notes a request that verbs did not take.
+func (a *acks) refused(slot uint64) {
+	if !a.on {
+		return
+	}
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.broken = true
+	a.held = append(a.held, openRequest{slot: slot, status: C.IBV_WC_LOC_QP_OP_ERR, vendor: uint32(verbs.InvalidWQE)})
+}
+
 // completed is the Sink's part for a request of the send queue.
 func (q *queuePair) completed(to *completionQueue, wc *verbs.WC) bool {
 	a := &q.sends.acks
@@ -77,6 +90,9 @@ func (q *queuePair) completed(to *completionQueue, wc *verbs.WC) bool {
 		return q.failed(to, slot, wc)
 	}
 	local := wc.Op == verbs.OpBind || wc.Op == verbs.OpInvalidate
+	if !local {
+		a.through = slot + 1
+	}
 	for i := range a.open {
 		if o := &a.open[i]; o.slot == slot || o.slot < slot && !local {
 			o.done = true
@@ -134,6 +150,10 @@ func (q *queuePair) settle() bool {
 		}
 	}
 	a.settled, a.open, a.held = true, nil, nil
+	// A request that the peer refuses gets a completion that nobody asked for, too.
+	if last := atomic.LoadUint64((*uint64)(&q.sends.queue.head)); len(all) == 0 && last > a.through && refusedByPeer(why) {
+		all = []openRequest{{slot: last - 1}}
+	}
 	if len(all) == 0 {
 		return false
 	}
@@ -162,6 +182,23 @@ func (a *acks) again() {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	a.open, a.held, a.broken, a.settled, a.missed, a.wait = nil, nil, false, false, false, false
+	// through stays: slots are counted on
+}
+
+// refusedByPeer reports whether a reason is what the peer thought of a request.
+func refusedByPeer(reason int) bool {
+	switch reason {
+	case C.IBV_WC_WR_FLUSH_ERR, C.IBV_WC_RETRY_EXC_ERR:
+		return false
+	}
+	return true
+}
+
+// refusedPeer reports whether this end ended the stream, as it refused a request of the
+// peer's. A message that found no receive is none: on a device only its sender learns.
+func (q *queuePair) refusedPeer() bool {
+	var t *rdmap.TerminateError
+	return errors.As(q.qp.Err(), &t) && !t.Remote && !(t.Layer == layerDDP && t.EType == untaggedBuffer && t.Code == noBuffer)
 }
 
 // reason is the status of the request that ended the stream, by what the peer said.
@@ -191,7 +228,8 @@ func (q *queuePair) reason() int {
 
 // Codes of Terminate messages (RFC 5041 §8.2).
 const (
-	layerDDP     = 1
-	taggedBuffer = 1
-	noBuffer     = 2
+	layerDDP       = 1
+	taggedBuffer   = 1
+	untaggedBuffer = 2
+	noBuffer       = 2
 )

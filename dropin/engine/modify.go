@@ -9,6 +9,7 @@ import "C"
 import (
 	gocontext "context"
 	"errors"
+	"slices"
 	"sync/atomic"
 	"syscall"
 	"unsafe"
@@ -26,12 +27,18 @@ func modifyQP(a *C.struct_weft_modify) syscall.Errno {
 	}
 	want, mask := (*C.struct_ibv_qp_attr)(a.attributes), uint32(a.mask)
 	if mask&C.IBV_QP_STATE != 0 {
+		if errno := q.mayEnter(uint32(want.qp_state)); errno != 0 {
+			return errno
+		}
 		if errno := q.enter(uint32(want.qp_state), a); errno != 0 {
 			return errno
 		}
 	}
 	q.mu.Lock()
 	q.note(want, mask)
+	if mask&C.IBV_QP_STATE != 0 {
+		q.asked = uint32(want.qp_state)
+	}
 	a.state = C.uint32_t(q.state)
 	q.mu.Unlock()
 	if mask&C.IBV_QP_ACCESS_FLAGS != 0 {
@@ -90,6 +97,30 @@ func (q *queuePair) modify(m verbs.QPModify) {
 	}
 }
 
+// following are the states that a program may ask for, by that which it has asked for last.
+// Besides these any state leads to RESET and ERR.
+var following = map[uint32][]uint32{
+	C.IBV_QPS_RESET: {C.IBV_QPS_INIT},
+	C.IBV_QPS_INIT:  {C.IBV_QPS_INIT, C.IBV_QPS_RTR},
+	C.IBV_QPS_RTR:   {C.IBV_QPS_RTS},
+	C.IBV_QPS_RTS:   {C.IBV_QPS_RTS, C.IBV_QPS_SQD},
+	C.IBV_QPS_SQD:   {C.IBV_QPS_RTS, C.IBV_QPS_SQD},
+}
+
+// mayEnter checks the order of the states of the rc persona. With rdma_cm the stream comes
+// by itself, and may be gone before the program has asked for RTS.
+func (q *queuePair) mayEnter(state uint32) syscall.Errno {
+	if !rcPersona || state == C.IBV_QPS_RESET || state == C.IBV_QPS_ERR {
+		return 0
+	}
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	if !slices.Contains(following[q.asked], state) {
+		return refuse(syscall.EINVAL, "modify QP: state %d does not follow state %d", state, q.asked)
+	}
+	return 0
+}
+
 // enter moves the queue pair to a state.
 func (q *queuePair) enter(state uint32, a *C.struct_weft_modify) syscall.Errno {
 	switch state {
@@ -104,7 +135,7 @@ func (q *queuePair) enter(state uint32, a *C.struct_weft_modify) syscall.Errno {
 		q.state = state
 		return 0
 	case C.IBV_QPS_RTR:
-		if a.mask&C.IBV_QP_DEST_QPN != 0 {
+		if a.mask&(C.IBV_QP_DEST_QPN|C.IBV_QP_AV) != 0 {
 			if errno := q.address(a); errno != 0 {
 				return errno
 			}
@@ -152,13 +183,16 @@ func (q *queuePair) reset() syscall.Errno {
 	down := q.down
 	q.mu.Unlock()
 	q.linger()
-	if s := q.qp.State(); s != verbs.Idle {
+	if down != nil {
+		if q.qp.State() != verbs.Idle {
+			q.qp.Abort()
+		}
+		<-down // the end of the stream may bring the queue pair to Error, also from Idle
+	}
+	if q.qp.State() != verbs.Idle {
 		q.qp.Abort()
 		_, _ = q.qp.WaitState(gocontext.Background(), verbs.Error) // it comes at once
-		if down != nil {
-			<-down
-		}
-		for q.qp.Reset() != nil { // until the stream is wholly gone
+		for q.qp.Reset() != nil {                                  // until the stream is wholly gone
 			if q.qp.State() != verbs.Error {
 				return syscall.EINVAL
 			}

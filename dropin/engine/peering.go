@@ -33,6 +33,9 @@ func (q *queuePair) address(a *C.struct_weft_modify) syscall.Errno {
 	if !rcPersona {
 		return refuse(syscall.EOPNOTSUPP, "modify QP to RTR: an RNIC connects queue pairs by rdma_cm alone; with `weft run --persona rc` programs exchange their numbers")
 	}
+	if a.mask&C.IBV_QP_DEST_QPN == 0 {
+		return refuse(syscall.EINVAL, "modify QP to RTR: the number of the peer's queue pair is missing (IBV_QP_DEST_QPN)")
+	}
 	source := *(*[16]byte)(unsafe.Pointer(&a.source))
 	dest := *(*[16]byte)(unsafe.Pointer(&want.ah_attr.grh.dgid))
 	if want.ah_attr.is_global == 0 {
@@ -121,6 +124,10 @@ func (q *queuePair) call(ctx gocontext.Context) {
 			return
 		case err == nil:
 			q.connected(conn, func() {})
+			return
+		case q.qp.State() != verbs.Idle: // a request has failed, or there was a stream for a moment
+			explain("queue pair %#x: %v", q.number, err)
+			q.ended()
 			return
 		case time.Now().After(end):
 			explain("queue pair %#x: %v", q.number, err)

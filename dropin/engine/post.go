@@ -92,7 +92,14 @@ func (q *queuePair) unposted(wr verbs.SendWR, err error) bool {
 		return false
 	}
 	explain("%v", err)
+	q.sends.acks.refused(wr.ID &^ (partial | ackRead))
+	q.mu.Lock()
+	connected := q.down != nil
+	q.mu.Unlock()
 	q.qp.Abort() // as a request that fails does; nothing completes it
+	if !connected {
+		q.background(q.ended) // there is no stream whose end would tell
+	}
 	return true
 }
 

@@ -30,6 +30,7 @@ type queuePair struct {
 
 	mu          sync.Mutex
 	state       uint32 // enum ibv_qp_state
+	asked       uint32 // the state that the program has asked for last
 	attributes  C.struct_ibv_qp_attr
 	peerRetries uint8 // how often the peer sends a message again that finds no receive
 	conn        *cm.Conn
@@ -211,7 +212,7 @@ func (q *queuePair) ended() {
 	open := q.sends.acks.on && q.settle()
 	q.mu.Lock()
 	// A peer of the rc persona that has gone is noticed when something is sent.
-	unnoticed := q.peering.addressed && !open && q.state != C.IBV_QPS_ERR
+	unnoticed := q.peering.addressed && !open && !q.refusedPeer() && q.state != C.IBV_QPS_ERR
 	if !unnoticed {
 		q.state = C.IBV_QPS_ERR
 	}
