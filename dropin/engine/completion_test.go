@@ -20,7 +20,7 @@ func newRing(t *testing.T, entries int) *ring {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _, _ = syscall.Close(ends[0]), syscall.Close(ends[1]) })
-	r := &ring{&completionQueue{context: &context{eventFD: -1}}, ends[0]}
+	r := &ring{&completionQueue{context: &context{eventFD: -1}, bell: ends[1]}, ends[0]}
 	r.queue = like(r.queue)
 	r.queue.entries = array(r.queue.entries, entries)
 	assign(&r.queue.mask, uint64(entries-1))
