@@ -31,6 +31,6 @@ func (in *inbound) deliverImmediate(length uint32) error {
 		return err
 	}
 	in.delivery = Delivery{Opcode: in.message, Length: length, Immediate: data}
-	in.s.ulp.Delivered(&in.delivery)
+	in.delivered()
 	return nil
 }

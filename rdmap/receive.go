@@ -23,6 +23,7 @@ type inbound struct {
 	opened   bool // a segment has arrived
 	proven   bool // and was in order: the peer is ready
 	kick     bool // there is something to send because of what arrived
+	waited   bool // since Idle, for what was being written
 
 	op         Opcode    // of the segment at hand
 	invalidate uint32    // its Invalidate STag
@@ -341,8 +342,18 @@ func (in *inbound) terminated(length uint32) error {
 	return remoteTerminate(in.terminate[:length])
 }
 
+// delivered hands a message to the ULP, after what was sent before it.
+func (in *inbound) delivered() {
+	if !in.waited {
+		in.waited = true
+		in.s.out.writing.wait(in.s.ulp.Release)
+	}
+	in.s.ulp.Delivered(&in.delivery)
+}
+
 // Idle releases memory and sends what the segments gave reason to.
 func (in *inbound) Idle() {
+	in.waited = false
 	in.s.ulp.Idle()
 	if in.kick {
 		in.kick = false

@@ -26,6 +26,7 @@ type recorder struct {
 	scatters error    // what Scatter returns
 	answers  error    // what Responded returns
 	respond  func()   // called by Responded first, if not nil
+	released func()   // called by Release, if not nil
 
 	holding bool // memory for what arrives
 	scratch [1][]byte
@@ -243,8 +244,14 @@ func (u *recorder) Invalidate(stag uint32) ddp.Fault {
 	return r.fault
 }
 
-func (u *recorder) Release() { u.holding = false }
-func (u *recorder) Idle()    { u.holding = false }
+func (u *recorder) Release() {
+	u.holding = false
+	if u.released != nil {
+		u.released()
+	}
+}
+
+func (u *recorder) Idle() { u.holding = false }
 
 // rested records that the receiving goroutine holds memory where it must not, because the
 // ULP may have to wait for all holders.

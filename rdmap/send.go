@@ -29,6 +29,6 @@ func (in *inbound) deliverSend(length uint32) error {
 		}
 		d.Invalidated, d.HasSTag = in.invalidate, true
 	}
-	in.s.ulp.Delivered(d)
+	in.delivered()
 	return nil
 }

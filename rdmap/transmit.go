@@ -44,6 +44,8 @@ type outbound struct {
 	opened    bool // Config.Opened has been called, if there is one
 	inflight  inflight
 	pieces    [][]byte // payload of the segment at hand, else empty
+	unsent    int      // octets of payload in the batch, at most
+	writing   writing
 }
 
 // A message is what is being sent.
@@ -195,8 +197,8 @@ func (o *outbound) step(wait bool) (progress, error) {
 	}
 	left := !o.exhausted || ending || peerClosed && !o.reported
 	for {
-		drained, err := o.ddp.Flush(wait)
-		left = o.account() || left
+		drained, started, err := o.flush(wait)
+		left = started || left
 		switch {
 		case err != nil:
 			if err := o.flushFailed(err); err != nil {
@@ -242,6 +244,26 @@ func (o *outbound) flushFailed(err error) error {
 		return o.damaged(unreadable.Segment, ddp.FaultMemory, &MemoryError{unreadable.Err})
 	}
 	return err
+}
+
+// flush writes the batch, and reports which operations have left. started is what account
+// returns.
+func (o *outbound) flush(wait bool) (drained, started bool, err error) {
+	small := o.unsent <= brief && o.ddp.CanTry()
+	if small {
+		o.writing.begin()
+		drained, err = o.ddp.Flush(false)
+		started = o.account()
+		o.writing.end()
+	}
+	if !drained && err == nil && (wait || !small) {
+		drained, err = o.ddp.Flush(wait)
+		started = o.account() || started
+	}
+	if drained {
+		o.unsent = 0
+	}
+	return drained, started, err
 }
 
 // account reports to the ULP which operations the transport has taken over. It returns
@@ -376,6 +398,7 @@ func (o *outbound) segment() bool {
 		s.cfg.Hold.Truncate(frame)
 	}
 	o.pieces = o.pieces[:0]
+	o.unsent += n
 	o.inflight.push(frame+1, m, last)
 	if m.kind == kindAnswer {
 		m.req.sent += uint32(n)

@@ -28,8 +28,8 @@ func TestKickSendsSomeBatchesAndLeavesTheRest(t *testing.T) {
 		t.Error("the outgoing half is not free")
 	}
 	for i, wait := range r.line.flushes {
-		if wait != (i > budget) {
-			t.Errorf("flush %d: wait %v", i, wait)
+		if wait {
+			t.Errorf("flush %d may wait, for a transport that has room", i)
 		}
 	}
 }
