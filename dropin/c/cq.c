@@ -270,17 +270,13 @@ int ibv_resize_cq(struct ibv_cq *base, int entries)
 	if (!fresh)
 		return ENOMEM;
 	pthread_mutex_lock(&cq->lock);
-	struct weft_completions *old = cq->queue;
 	struct weft_cq arguments = {.handle = cq->handle, .queue = fresh};
-	int err = verb(WEFT_RESIZE_CQ, &arguments); /* moves what is there */
-	if (!err) {
-		cq->queue = fresh;
-		base->cqe = fresh->mask + 1;
-	}
+	int err = verb(WEFT_RESIZE_CQ, &arguments); /* swaps the entries: other threads arm the queue, and take its events */
+	if (!err)
+		base->cqe = cq->queue->mask + 1;
 	pthread_mutex_unlock(&cq->lock);
-	struct weft_completions *gone = err ? fresh : old;
-	free(gone->entries);
-	free(gone);
+	free(fresh->entries);
+	free(fresh);
 	return err;
 }
 

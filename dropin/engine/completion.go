@@ -48,7 +48,7 @@ func createCQ(a *C.struct_weft_cq) syscall.Errno {
 // spin lets threads that poll receive.
 const spin = 20 * time.Microsecond
 
-// resizeCQ moves what is in the queue into another.
+// resizeCQ moves what is in the queue into the entries of another, and gives it these.
 func resizeCQ(a *C.struct_weft_cq) syscall.Errno {
 	q := completionQueues.get(uint32(a.handle))
 	if q == nil {
@@ -62,10 +62,10 @@ func resizeCQ(a *C.struct_weft_cq) syscall.Errno {
 		return refuse(syscall.EINVAL, "resize CQ: %d completions are there, %d were asked for", n, to.mask+1)
 	}
 	for i := range n {
-		*entry(to, uint64(i)) = *entry(from, uint64(from.head+i))
+		*entry(to, uint64(from.head+i)) = *entry(from, uint64(from.head+i))
 	}
-	to.tail, to.armed, to.raised = n, from.armed, from.raised
-	q.queue = to
+	from.entries, to.entries = to.entries, from.entries
+	from.mask, to.mask = to.mask, from.mask
 	return 0
 }
 

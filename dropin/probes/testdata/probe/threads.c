@@ -187,3 +187,43 @@ PROBE(exit_with_threads)
 	for (int i = 0; i < 10; i++)
 		CHECK(!in_child(leaves_others_behind));
 }
+
+static bool resized_enough;
+
+static void *resize(void *cq)
+{
+	for (int n = 0; !__atomic_load_n(&resized_enough, __ATOMIC_ACQUIRE); n++)
+		CHECK(!ibv_resize_cq(cq, 64 << n % 6));
+	return NULL;
+}
+
+/* A queue is resized while another thread waits for its events: none is lost. */
+PROBE(resized_while_waited_for)
+{
+	struct setup s;
+	void *at;
+	pthread_t thread;
+	connect_all(&s);
+	struct ibv_mr *mr = memory(&s, 4096, &at);
+	struct ibv_comp_channel *channel = ibv_create_comp_channel(s.context);
+	struct end a, b;
+	make_end(&s, &b, NULL);
+	CHECK(channel && (a.cq = ibv_create_cq(s.context, 64, NULL, channel, 0)));
+	struct ibv_qp_init_attr init = attributes(a.cq, NULL);
+	CHECK((a.qp = ibv_create_qp(s.pd, &init)));
+	join(&s, &a, b.qp->qp_num);
+	join(&s, &b, a.qp->qp_num);
+	CHECK(!pthread_create(&thread, NULL, resize, a.cq));
+	for (int n = 0; n < 2000; n++) {
+		struct ibv_cq *cq;
+		void *unused;
+		CHECK(!ibv_req_notify_cq(a.cq, 0));
+		CHECK(!post(a.qp, IBV_WR_RDMA_WRITE, at, mr, 8, at, mr));
+		CHECK(!ibv_get_cq_event(channel, &cq, &unused) && cq == a.cq);
+		ibv_ack_cq_events(cq, 1);
+		CHECK(next(a.cq).status == IBV_WC_SUCCESS);
+	}
+	__atomic_store_n(&resized_enough, true, __ATOMIC_RELEASE);
+	CHECK(!pthread_join(thread, NULL));
+	CHECK(!ibv_destroy_qp(a.qp) && !ibv_destroy_qp(b.qp) && !ibv_destroy_cq(a.cq) && !ibv_destroy_comp_channel(channel));
+}
