@@ -1,6 +1,6 @@
-package mpa
-
 // What a Conn can do before Full Operation begins.
+
+package mpa
 
 import (
 	"context"

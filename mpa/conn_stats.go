@@ -1,6 +1,6 @@
-package mpa
-
 // What a Conn counts.
+
+package mpa
 
 import "sync/atomic"
 

@@ -1,3 +1,5 @@
+// This file holds MPA's errors (RFC 5044 §8, RFC 6581 §8).
+
 package mpa
 
 import (
@@ -9,8 +11,6 @@ import (
 	"os"
 	"syscall"
 )
-
-// This file holds MPA's errors (RFC 5044 §8, RFC 6581 §8).
 
 // ErrRevoked is returned by Flush when memory that a frame refers to has been
 // revoked before the frame was written.

@@ -1,3 +1,5 @@
+// This file is the codec of the start-up frames, without I/O.
+
 package mpa
 
 import (
@@ -5,8 +7,6 @@ import (
 	"errors"
 	"fmt"
 )
-
-// This file is the codec of the start-up frames, without I/O.
 
 // A FrameKind is one of the two start-up frames; on the wire it is the Key.
 type FrameKind uint8

@@ -1,9 +1,9 @@
+// This file reads start-up frames from a connection: exactly the octets of the
+// frame, because what follows belongs to another phase of the stream.
+
 package mpa
 
 import "io"
-
-// This file reads start-up frames from a connection: exactly the octets of the
-// frame, because what follows belongs to another phase of the stream.
 
 // readFrame reads one frame of kind want. It gives up at the first octet that
 // shows the frame to be invalid, with CodeStartup. When the connection fails

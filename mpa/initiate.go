@@ -1,3 +1,5 @@
+// This file is the Initiator's side of start-up (RFC 5044 §7.1.2 rules 1, 3).
+
 package mpa
 
 import (
@@ -7,8 +9,6 @@ import (
 	"fmt"
 	"net"
 )
-
-// This file is the Initiator's side of start-up (RFC 5044 §7.1.2 rules 1, 3).
 
 // ErrUnanswered is in the error of Initiate when the connection ended before
 // any octet of a Reply. A Responder that knows only revision 1 ends an

@@ -1,7 +1,7 @@
-package mpa
-
 // The largest ULPDU to send (RFC 5044 §4.5): what fits into one segment of the
 // TCP connection, so that segments can begin with FPDUs.
+
+package mpa
 
 import (
 	"github.com/weft-rdma/weft/mpa/internal/fpdu"

@@ -1,7 +1,7 @@
-package mpa
-
 // This file holds the decisions of start-up, as functions of the two frames
 // and the configuration: no I/O, no state (RFC 5044 §7.1, appendix C; RFC 6581 §9).
+
+package mpa
 
 import "fmt"
 

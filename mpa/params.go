@@ -1,11 +1,11 @@
+// The result of start-up: the parameters with which a stream enters Full Operation.
+
 package mpa
 
 import (
 	"fmt"
 	"strings"
 )
-
-// The result of start-up: the parameters with which a stream enters Full Operation.
 
 // A Revision is the Rev field of the start-up frames (RFC 5044 §7.1.1).
 type Revision uint8

@@ -1,8 +1,8 @@
-package mpa
-
 // The read-ahead buffer of a reader: taken from a pool when octets are due, given
 // back when nothing of it is used and the wait for more may be long. So a stream
 // that is idle has none.
+
+package mpa
 
 import (
 	"math/bits"

@@ -1,7 +1,7 @@
-package mpa
-
 // This file ends a connection so that the peer cannot take it for a graceful
 // close, which FIN between two FPDUs is.
+
+package mpa
 
 import (
 	"net"

@@ -1,3 +1,5 @@
+// This file is the Responder's side of start-up (RFC 5044 §7.1.2 rules 2, 4).
+
 package mpa
 
 import (
@@ -9,8 +11,6 @@ import (
 	"sync"
 	"time"
 )
-
-// This file is the Responder's side of start-up (RFC 5044 §7.1.2 rules 2, 4).
 
 // ErrAnswered is returned when a Request has been accepted, rejected or closed
 // before.

@@ -1,3 +1,6 @@
+// This file holds what both roles of start-up share (RFC 5044 §7.1, RFC 6581):
+// the configuration, what is learnt of the peer, and the waits.
+
 package mpa
 
 import (
@@ -10,9 +13,6 @@ import (
 	"os"
 	"time"
 )
-
-// This file holds what both roles of start-up share (RFC 5044 §7.1, RFC 6581):
-// the configuration, what is learnt of the peer, and the waits.
 
 // A Profile says which revisions of MPA a side speaks. Revision 0 never
 // appears on a stream together with another one (RFC 5044 appendix C.1).

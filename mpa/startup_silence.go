@@ -1,3 +1,7 @@
+// This file looks for octets behind a Request. Until the Reply the Initiator
+// does not know how to frame, so that octets there mean that PD_Length does
+// not match the Private Data (RFC 5044 §7.1.1).
+
 package mpa
 
 import (
@@ -10,10 +14,6 @@ import (
 
 	"github.com/weft-rdma/weft/mpa/internal/socket"
 )
-
-// This file looks for octets behind a Request. Until the Reply the Initiator
-// does not know how to frame, so that octets there mean that PD_Length does
-// not match the Private Data (RFC 5044 §7.1.1).
 
 // glance is how long a connection without a file descriptor is looked at.
 const glance = time.Millisecond

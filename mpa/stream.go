@@ -1,7 +1,7 @@
-package mpa
-
 // The transport of any net.Conn: its writes wait, so nothing that it writes may
 // be memory that can be revoked.
+
+package mpa
 
 import (
 	"io"

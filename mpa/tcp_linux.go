@@ -1,5 +1,3 @@
-package mpa
-
 // The transport of a TCP connection on Linux: attempts that never wait, by readv
 // and sendmsg on the non-blocking socket, and the runtime's network poller to
 // wait in between. Package turns decides who reads and who waits.
@@ -7,6 +5,8 @@ package mpa
 // The poller is edge-triggered, and RawConn forgets that the socket was ready
 // when it is entered. So an attempt that may be followed by a wait is made
 // within RawConn, which waits when the attempt reports failure.
+
+package mpa
 
 import (
 	"fmt"

@@ -1,8 +1,8 @@
+// Atomics (RFC 7306 §5): how they are asked for and served.
+
 package rdmap
 
 import "github.com/weft-rdma/weft/ddp"
-
-// Atomics (RFC 7306 §5): how they are asked for and served.
 
 // startAtomic asks the peer for an atomic.
 func (o *outbound) startAtomic(op *Operation) {

@@ -1,3 +1,6 @@
+// The faults of incoming messages, each with the code that a Terminate message
+// reports (RFC 5040 §7.2, RFC 7306 §8.2).
+
 package rdmap
 
 import (
@@ -6,9 +9,6 @@ import (
 
 	"github.com/weft-rdma/weft/ddp"
 )
-
-// The faults of incoming messages, each with the code that a Terminate message
-// reports (RFC 5040 §7.2, RFC 7306 §8.2).
 
 // ErrUnfinished: the peer closed the stream in the middle of a message.
 var ErrUnfinished = NewError(RemoteOperation, CodeStream, "the peer closed the stream in the middle of a message")

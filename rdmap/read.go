@@ -1,8 +1,8 @@
+// RDMA Reads (RFC 5040 §5.2): how they are asked for and served.
+
 package rdmap
 
 import "github.com/weft-rdma/weft/ddp"
-
-// RDMA Reads (RFC 5040 §5.2): how they are asked for and served.
 
 // startRead asks the peer for a Read.
 func (o *outbound) startRead(op *Operation) {

@@ -1,6 +1,6 @@
-package rdmap
-
 // The requester: operations of the ULP become messages.
+
+package rdmap
 
 // startOperation starts the next operation of the send queue, unless it has to
 // wait: for its fence, or because ORD requests are outstanding, which stalls

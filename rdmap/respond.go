@@ -1,6 +1,6 @@
-package rdmap
-
 // The responder: Reads and atomics of the peer are answered without the ULP.
+
+package rdmap
 
 // startAnswer starts the response to the peer's oldest request. Requests are
 // served one after the other in the order of their arrival, Reads and atomics

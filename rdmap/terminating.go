@@ -1,3 +1,6 @@
+// The end of a stream by a Terminate message (RFC 5040 §5.4, §7.1): the first error is
+// the one that is reported, and nothing is sent after it.
+
 package rdmap
 
 import (
@@ -6,9 +9,6 @@ import (
 
 	"github.com/weft-rdma/weft/ddp"
 )
-
-// The end of a stream by a Terminate message (RFC 5040 §5.4, §7.1): the first error is
-// the one that is reported, and nothing is sent after it.
 
 // coded is implemented by the errors of every layer: the numbers that name them in a
 // Terminate message. RDMAP copies those of the layers below.

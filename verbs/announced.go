@@ -1,7 +1,3 @@
-package verbs
-
-import "github.com/weft-rdma/weft/rdmap"
-
 // This file is how queue pairs tell each other that they take the messages of RFC 7306,
 // which leaves it to the ULPs to know. It takes no private data and no message of
 // theirs: the STag and TO of an RDMA Write of no octets may be any, and no receiver may
@@ -10,6 +6,10 @@ import "github.com/weft-rdma/weft/rdmap"
 //  1. The initiator begins with such a Write, which in a peer-to-peer start-up is the
 //     ready-to-receive message.
 //  2. A responder that announces, too, sends one in return, ahead of its own messages.
+
+package verbs
+
+import "github.com/weft-rdma/weft/rdmap"
 
 // Announced is called when the peer has said that it takes Immediate Data and atomics:
 // once a stream, before anything else is received that the peer has sent after that. It

@@ -1,3 +1,5 @@
+// This file is Query RNIC: the attributes of an RNIC.
+
 package verbs
 
 import (
@@ -5,8 +7,6 @@ import (
 
 	"github.com/weft-rdma/weft/memory"
 )
-
-// This file is Query RNIC: the attributes of an RNIC.
 
 // A Mode says how physical buffer lists describe memory (Verbs §7.6.2).
 type Mode uint8

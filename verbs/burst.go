@@ -1,14 +1,14 @@
+// This file detects bursts of work requests: posted one or a few at a time, each post
+// right after the other. If the poster sends after each post, each costs a write; if it
+// leaves them to the writer goroutine, one write takes several. For a request that comes
+// alone the hand-over takes longer than the write.
+
 package verbs
 
 import (
 	"sync/atomic"
 	"time"
 )
-
-// This file detects bursts of work requests: posted one or a few at a time, each post
-// right after the other. If the poster sends after each post, each costs a write; if it
-// leaves them to the writer goroutine, one write takes several. For a request that comes
-// alone the hand-over takes longer than the write.
 
 const (
 	// burstGap is the time from one post to the next in a burst, at most.

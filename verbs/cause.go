@@ -1,7 +1,7 @@
-package verbs
-
 // This file chooses the event for an error that the peer caused (Verbs §8.3.3, figure
 // 24).
+
+package verbs
 
 import (
 	"errors"

@@ -1,6 +1,6 @@
-package verbs
-
 // This file is the iterator over the completions of a CQ.
+
+package verbs
 
 import (
 	"context"

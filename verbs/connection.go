@@ -1,16 +1,3 @@
-package verbs
-
-import (
-	"errors"
-	"io"
-	"sync"
-	"sync/atomic"
-	"time"
-
-	"github.com/weft-rdma/weft/ddp"
-	"github.com/weft-rdma/weft/rdmap"
-)
-
 // This file is the life of a queue pair's stream (Verbs §6.2, §6.6).
 //
 //  1. begin enters RTS: it makes the rdmap.Stream and starts run.
@@ -29,6 +16,19 @@ import (
 // sendQueue.post and recvQueue.post, and those before sendQueue.done and CQ.mu. Stream.Kick,
 // which sends, and Stream.Stop, which waits for those who send, are called without any
 // of them: terminate and close set what the next Kick sends.
+
+package verbs
+
+import (
+	"errors"
+	"io"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/weft-rdma/weft/ddp"
+	"github.com/weft-rdma/weft/rdmap"
+)
 
 // A connection is a queue pair's stream, from RTS on until nothing of it is
 // left. It has a goroutine, run, which receives and then sees the stream to its

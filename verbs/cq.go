@@ -1,7 +1,7 @@
-package verbs
-
 // This file is the completion queue: how it is created, polled and waited for, and how
 // queue pairs add completions (Verbs §5.3, §9.3.2).
+
+package verbs
 
 import (
 	"context"

@@ -1,7 +1,7 @@
-package verbs
-
 // This file counts the completions that a CQ may have to hold, and warns if those are
 // more than it has entries (Verbs §5.3: the consumer prevents overflow).
+
+package verbs
 
 // expected is what a CQ may have to hold; CQ.mu.
 type expected struct {

@@ -1,7 +1,7 @@
-package verbs
-
 // This file is the completion queue after its creation: Query, Resize, overflow, Fail
 // and Destroy (Verbs §9.2.3, §8.3.3).
+
+package verbs
 
 import "errors"
 

@@ -1,7 +1,7 @@
-package verbs
-
 // This file is completions that go to the consumer's own queue in place of the
 // CQ's ring.
+
+package verbs
 
 // A Sink takes the completions of a CQ, one call each, in their order. It is for
 // programs that keep completion queues of their own: one in memory that is shared

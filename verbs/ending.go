@@ -1,6 +1,6 @@
-package verbs
-
 // This file is the shorthands of Modify QP with which the consumer ends a stream.
+
+package verbs
 
 import (
 	"context"

@@ -1,7 +1,7 @@
-package verbs
-
 // This file explains errors: what was wrong with a work request or with a message of
 // the peer, what was needed, and which field to set.
+
+package verbs
 
 import (
 	"errors"

@@ -1,6 +1,6 @@
-package verbs
-
 // This file is the failure of a whole RNIC, which happens on request only.
+
+package verbs
 
 import (
 	"cmp"

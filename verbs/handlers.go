@@ -1,6 +1,6 @@
-package verbs
-
 // This file is the completion handlers of an RNIC (Verbs §9.4.1).
+
+package verbs
 
 import "maps"
 

@@ -1,6 +1,6 @@
-package verbs
-
 // This file is what a queue pair lets its peer do (Verbs §7.6.3, §8.1.2.2).
+
+package verbs
 
 import (
 	"sync/atomic"

@@ -1,6 +1,6 @@
-package verbs
-
 // This file is the limits of an RNIC, and the errors of verbs that reach them.
+
+package verbs
 
 import (
 	"sync"

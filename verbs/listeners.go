@@ -1,7 +1,7 @@
-package verbs
-
 // This file is what a connection manager has of an RNIC and its queue pairs: how many
 // listeners and connections are kept (RFC 5042 §6.4.1), and the way into RTS.
+
+package verbs
 
 import (
 	"io"

@@ -1,3 +1,6 @@
+// This file executes the work requests that change memory registrations and send
+// nothing: Bind, Fast-Register and Invalidate Local STag (Verbs §8.1.2.3).
+
 package verbs
 
 import (
@@ -7,9 +10,6 @@ import (
 	"github.com/weft-rdma/weft/ddp"
 	"github.com/weft-rdma/weft/memory"
 )
-
-// This file executes the work requests that change memory registrations and send
-// nothing: Bind, Fast-Register and Invalidate Local STag (Verbs §8.1.2.3).
 
 // A memoryWQE is what a slot of the send queue keeps of a Bind or Fast-Register.
 type memoryWQE struct {

@@ -1,8 +1,8 @@
-package verbs
-
 // This file handles work requests whose memory the system does not let this program
 // use: the pages behind an SGE are not mapped, lack the right, or lie behind the end of
 // a file that was truncated. To a stream that is an access violation.
+
+package verbs
 
 // A memoryFault is the failure of such a work request.
 type memoryFault struct{ cause error }

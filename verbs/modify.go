@@ -1,7 +1,7 @@
-package verbs
-
 // This file is Modify QP: attributes and states as the consumer changes them
 // (Verbs §6.1.3, §6.2, §9.2.5.3).
+
+package verbs
 
 import (
 	"context"

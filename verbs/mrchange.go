@@ -1,3 +1,5 @@
+// This file holds the verbs that change a memory region that exists.
+
 package verbs
 
 import (
@@ -5,8 +7,6 @@ import (
 
 	"github.com/weft-rdma/weft/memory"
 )
-
-// This file holds the verbs that change a memory region that exists.
 
 // Reregister gives the region other memory, rights and addressing, in the protection
 // domain pd (RI-Reregister Non-Shared Memory Region, Verbs §9.2.6.5). It is

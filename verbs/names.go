@@ -1,6 +1,6 @@
-package verbs
-
 // This file is the names of the RNICs that are open (Verbs §5.1.2).
+
+package verbs
 
 import (
 	"strconv"

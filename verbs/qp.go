@@ -1,6 +1,6 @@
-package verbs
-
 // This file is the queue pair: its parts, its state, and posting to it.
+
+package verbs
 
 import (
 	"context"

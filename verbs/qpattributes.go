@@ -1,6 +1,6 @@
-package verbs
-
 // This file is Query QP.
+
+package verbs
 
 import (
 	"github.com/weft-rdma/weft/ddp"

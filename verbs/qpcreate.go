@@ -1,7 +1,7 @@
-package verbs
-
 // This file is the creation and the destruction of queue pairs (Verbs §6.1.1,
 // §6.1.4).
+
+package verbs
 
 import "github.com/weft-rdma/weft/memory"
 

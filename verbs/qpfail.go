@@ -1,6 +1,6 @@
-package verbs
-
 // This file is the failure of a queue pair, which happens on request only.
+
+package verbs
 
 import "github.com/weft-rdma/weft/rdmap"
 

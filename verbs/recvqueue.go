@@ -1,3 +1,6 @@
+// This file is a queue pair's receive queue: one of its own, or its end of a
+// shared one (see sharedqueue.go).
+
 package verbs
 
 import (
@@ -5,9 +8,6 @@ import (
 	"sync/atomic"
 	"time"
 )
-
-// This file is a queue pair's receive queue: one of its own, or its end of a
-// shared one (see sharedqueue.go).
 
 // A recvWQE is a receive in its slot of a queue.
 type recvWQE struct {

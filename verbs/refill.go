@@ -1,6 +1,6 @@
-package verbs
-
 // This file is receives that are fetched when a message needs one.
+
+package verbs
 
 // A Refill posts receives to a queue pair that has none left. It is for programs that keep
 // receive queues of their own, or post only when necessary.

@@ -1,7 +1,7 @@
-package verbs
-
 // This file is the RNIC: its configuration, its objects, opening and closing it (Verbs
 // §5.1, §9.2.1).
+
+package verbs
 
 import (
 	"io"

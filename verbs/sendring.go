@@ -1,7 +1,7 @@
-package verbs
-
 // This file is the memory of a send queue, and how it is exchanged for more or
 // less while work requests are outstanding (Verbs §6.1.3).
+
+package verbs
 
 // A sendRing holds work request n at n modulo its length, a power of two.
 type sendRing struct{ wqes []sendWQE }

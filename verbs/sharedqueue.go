@@ -1,3 +1,7 @@
+// This file is how queue pairs take receives from a shared receive queue and
+// how those come back (Verbs §6.3.5): in arrival order, one for each message,
+// taken when the first segment of the message is there.
+
 package verbs
 
 import (
@@ -5,10 +9,6 @@ import (
 
 	"github.com/weft-rdma/weft/rdmap"
 )
-
-// This file is how queue pairs take receives from a shared receive queue and
-// how those come back (Verbs §6.3.5): in arrival order, one for each message,
-// taken when the first segment of the message is there.
 
 // A sharedEnd is what a queue pair's receive queue has to do with a shared one.
 type sharedEnd struct {

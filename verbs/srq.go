@@ -1,12 +1,12 @@
+// This file is the shared receive queue as its consumer sees it (Verbs §6.3,
+// §9.2.4).
+
 package verbs
 
 import (
 	"container/list"
 	"sync"
 )
-
-// This file is the shared receive queue as its consumer sees it (Verbs §6.3,
-// §9.2.4).
 
 // An SRQConfig describes a shared receive queue to be created (Verbs §9.2.4.1).
 type SRQConfig struct {

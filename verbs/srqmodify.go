@@ -1,7 +1,7 @@
-package verbs
-
 // This file is the shared receive queue after its creation: Modify, Destroy and Fail
 // (Verbs §6.3.2, §6.3.3, §6.3.6).
+
+package verbs
 
 // An SRQModify says what to change; what is nil or false stays as it is.
 type SRQModify struct {

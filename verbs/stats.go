@@ -1,8 +1,8 @@
-package verbs
-
 // This file is statistics, for administration and troubleshooting (Verbs §10.3, RFC
 // 5042 §6.4.4). Counting takes no lock and no atomic operation of its own for a message:
 // each count is guarded by the lock of its queue, which is held at that moment anyway.
+
+package verbs
 
 import (
 	"errors"

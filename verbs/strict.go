@@ -1,7 +1,7 @@
-package verbs
-
 // This file is what QPConfig.Strict refuses at posting: work requests that would
 // complete in error, or whose answer would end the stream.
+
+package verbs
 
 import (
 	"fmt"

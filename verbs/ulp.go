@@ -1,3 +1,6 @@
+// This file implements rdmap.ULP for a queue pair: the source of operations, the
+// receiver of messages, and protected memory.
+
 package verbs
 
 import (
@@ -10,9 +13,6 @@ import (
 	"github.com/weft-rdma/weft/memory"
 	"github.com/weft-rdma/weft/rdmap"
 )
-
-// This file implements rdmap.ULP for a queue pair: the source of operations, the
-// receiver of messages, and protected memory.
 
 // ulp is the QP without its verbs.
 type ulp struct{ *QP }

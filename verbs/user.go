@@ -1,9 +1,9 @@
-package verbs
-
 // This file is the views for Non-Privileged Mode consumers of objects that a privileged
 // one made for them (Verbs §9.1, §10.1): posting and polling, and no more. A program is
 // one address space, so only types separate its parts; they do what the specification
 // leaves to operating systems.
+
+package verbs
 
 import (
 	"context"

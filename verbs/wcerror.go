@@ -1,6 +1,6 @@
-package verbs
-
 // This file is the error of a completion: its status, and why.
+
+package verbs
 
 import (
 	"errors"

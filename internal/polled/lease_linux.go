@@ -1,11 +1,11 @@
+// This file leaves what arrives to visitors: threads that read by themselves, and come
+// again and again. Who waits in Read is not woken meanwhile.
+
 package polled
 
 import (
 	"golang.org/x/sys/unix"
 )
-
-// This file leaves what arrives to visitors: threads that read by themselves, and come
-// again and again. Who waits in Read is not woken meanwhile.
 
 // lease is for how long it is left to them after a visit, at least, and twice that at
 // most.

@@ -1,6 +1,6 @@
-package fpdu
-
 // The batch of frames on their way out, which are written together.
+
+package fpdu
 
 import (
 	"sync"

@@ -1,8 +1,8 @@
-package fpdu
-
 // The CRC field of an FPDU (RFC 5044 §4.4): CRC32c as iSCSI's digests are
 // computed, stored least significant octet first, over everything of the FPDU
 // before it, markers included.
+
+package fpdu
 
 import (
 	"encoding/binary"

@@ -1,5 +1,3 @@
-package fpdu
-
 // The frame of Full Operation (RFC 5044 §4.1), without the markers that may
 // stand in and before it:
 //
@@ -13,6 +11,8 @@ package fpdu
 //	+-------------------------------+-------------------------------+
 //	|                              CRC                              |
 //	+---------------------------------------------------------------+
+
+package fpdu
 
 import (
 	"encoding/binary"

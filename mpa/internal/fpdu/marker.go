@@ -1,5 +1,3 @@
-package fpdu
-
 // Markers (RFC 5044 §4.2, §4.3): four octets at every multiple of 512 of the
 // stream position, which counts all octets of Full Operation in one direction,
 // markers included, from 0.
@@ -13,6 +11,8 @@ package fpdu
 // marker; it is 0 in a marker between two FPDUs, which belongs to the second.
 // Every field of an FPDU but the ULPDU is aligned to four octets, so a marker
 // never splits a length or a CRC.
+
+package fpdu
 
 import "encoding/binary"
 

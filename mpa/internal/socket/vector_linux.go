@@ -1,9 +1,9 @@
-package socket
-
 // readv and sendmsg without waiting and without the scheduler's knowledge: the
 // socket does not block, so the calls are short. All that is unsafe is here.
 // An interrupted call (EINTR) is made again. A peer that is gone raises no SIGPIPE:
 // in a library the signal would be its program's.
+
+package socket
 
 import (
 	"sync"

@@ -1,7 +1,3 @@
-package turns
-
-import "time"
-
 // This file decides whether a reader lets other threads of its processor run once before
 // it parks. If the peer is one of them its answer may have arrived then, and neither side
 // has to be woken: that takes a seventh off an event-driven ping-pong. The reader goes on
@@ -10,6 +6,10 @@ import "time"
 // It is for programs that are bound to one processor. Elsewhere the system puts the
 // two ends of a ping-pong on one core because they sleep in turns; ends that yield
 // do not sleep, are moved apart, and take twice as long.
+
+package turns
+
+import "time"
 
 const (
 	// yieldTries is how often it looks for octets.

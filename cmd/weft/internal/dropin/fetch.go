@@ -1,3 +1,7 @@
+// This file gets the sources where there is no checkout, as after `go install`: the go
+// command has them as modules, of the version that this command is of. What it has
+// downloaded before it finds without a network.
+
 package dropin
 
 import (
@@ -13,10 +17,6 @@ import (
 	"runtime/debug"
 	"strings"
 )
-
-// This file gets the sources where there is no checkout, as after `go install`: the go
-// command has them as modules, of the version that this command is of. What it has
-// downloaded before it finds without a network.
 
 const modulePath = "github.com/weft-rdma/weft"
 
