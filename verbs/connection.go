@@ -12,10 +12,21 @@
 //  5. finish stops everything, takes the next state and the event from the table in
 //     outcome.go, flushes both queues, and closes over.
 //
-// Locking: QP.mu guards the state and what follows from it. It is taken before
-// sendQueue.post and recvQueue.post, and those before sendQueue.done and CQ.mu. Stream.Kick,
-// which sends, and Stream.Stop, which waits for those who send, are called without any
-// of them: terminate and close set what the next Kick sends.
+// Locking: QP.mu guards the state and what follows from it. The locks of the package are
+// taken in this order:
+//
+//	outbound.owner (package rdmap)
+//	QP.mu
+//	sendQueue.post, recvQueue.post
+//	sendQueue.done
+//	CQ.resize, SRQ.modify
+//	RNIC.mu
+//	CQ.mu
+//	SRQ.mu
+//	memory.Table.mu, refusals.mu, dispatcher.mu
+//
+// Stream.Kick, which sends, and Stream.Stop, which waits for those who send, are called
+// without any of them: terminate and close set what the next Kick sends.
 
 package verbs
 
@@ -51,6 +62,7 @@ type connection struct {
 
 	timer *time.Timer // of Closing and Terminate; QP.mu
 	nudge *time.Timer // sends the next nudge; QP.mu
+
 	// reportLoss: no event said why the queue pair entered Terminate, because a
 	// completion does or the consumer asked for it. A later failure of the LLP raises
 	// Bad Close then (Verbs §6.2.3); QP.mu.

@@ -11,11 +11,11 @@ import (
 	"github.com/weft-rdma/weft/rdmap"
 )
 
-// Fail makes the RNIC fail as hardware does, for tests of how a program handles it: EventRNICCatastrophic is raised with err, every stream is ended with
-// a Terminate message 0/2/08, as far as it can still be sent, and completions
-// that were not polled are lost (RNIC Catastrophic Failure, Verbs figure 25).
-// From then on every verb but Close fails with ErrRNIC. Fail itself fails with ErrRNIC
-// if the RNIC is not open.
+// Fail makes the RNIC fail as hardware does, for tests of how a program handles it:
+// EventRNICCatastrophic is raised with err, every stream is ended with a Terminate
+// message 0/2/08, as far as it can still be sent, and completions that were not polled
+// are lost (RNIC Catastrophic Failure, Verbs figure 25). From then on every verb but
+// Close fails with ErrRNIC. Fail itself fails with ErrRNIC if the RNIC is not open.
 func (r *RNIC) Fail(err error) error {
 	r.mu.Lock()
 	if err := r.alive("fail RNIC"); err != nil {

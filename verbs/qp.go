@@ -67,7 +67,7 @@ type Terms struct {
 // Num is the QP ID: a number that no other queue pair of the RNIC has.
 func (q *QP) Num() uint32 { return q.num }
 
-// RNIC and PD are what the queue pair belongs to.
+// RNIC returns the queue pair's RNIC.
 func (q *QP) RNIC() *RNIC { return q.rnic }
 
 // PD returns the queue pair's protection domain.

@@ -5,10 +5,11 @@ package verbs
 import "github.com/weft-rdma/weft/rdmap"
 
 // Fail makes the queue pair fail as hardware does, for tests of how a program handles
-// it: EventQPCatastrophic is raised, the oldest work request of the
-// send queue, if one is outstanding in Idle or RTS, completes with LocalCatastrophic
-// when the stream, if there is one, has ended: with a Terminate message 0/2/07
-// (Verbs figure 24). The queue pair goes to Error. The results besides success are ErrRNIC and ErrQP.
+// it: EventQPCatastrophic is raised, and the queue pair goes to Error. A stream is ended
+// with a Terminate message 0/2/07 (Verbs figure 24). If a work request of the send queue
+// is outstanding in Idle or RTS, the oldest one completes with LocalCatastrophic when
+// the stream, if there is one, has ended. The results besides success are ErrRNIC and
+// ErrQP.
 func (q *QP) Fail() error {
 	const verb = "fail QP"
 	if err := q.rnic.alive(verb); err != nil {

@@ -121,11 +121,12 @@ func (s *SRQ) end() {
 	s.posted, s.spare = wqeList{}, wqeList{}
 }
 
-// Fail makes the queue fail as hardware does, for tests of how a program handles it: EventSRQCatastrophic is raised, and a queue pair that a message
-// wants a receive for afterwards is terminated, with EventSRQError (Verbs
-// §6.3.6). Messages that have a receive already are not disturbed. All that can
-// be done with the queue then is to destroy it: other verbs fail with ErrSRQ.
-// The results besides success are ErrRNIC and ErrSRQ.
+// Fail makes the queue fail as hardware does, for tests of how a program handles it:
+// EventSRQCatastrophic is raised, and the stream of a queue pair that needs a receive
+// for a message afterwards is ended with a Terminate message and EventSRQError (Verbs
+// §6.3.6). Messages that have a receive already are not disturbed. All that can be done
+// with the queue then is to destroy it: other verbs fail with ErrSRQ. The results
+// besides success are ErrRNIC and ErrSRQ.
 func (s *SRQ) Fail() error {
 	s.mu.Lock()
 	if err := s.check("fail S-RQ"); err != nil {
