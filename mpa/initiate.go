@@ -74,7 +74,7 @@ func exchange(ctx context.Context, nc net.Conn, cfg *Config, req Frame) (rep Fra
 }
 
 func (w *wait) ask(cfg *Config, req Frame) (rep Frame, rest []byte, err error) {
-	if err := w.leave(cfg.StreamMessage); err != nil {
+	if err := w.writeStreamMessage(cfg.StreamMessage); err != nil {
 		return Frame{}, nil, w.fault(err)
 	}
 	if err := w.write(req); err != nil {

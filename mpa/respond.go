@@ -65,7 +65,7 @@ func Await(ctx context.Context, nc net.Conn, cfg Config) (*Request, error) {
 func await(ctx context.Context, nc net.Conn, cfg *Config) (Frame, error) {
 	w := begin(ctx, nc, limitOr(cfg.RequestTimeout, DefaultRequestTimeout), "MPA Request Frame")
 	defer w.end()
-	if err := w.leave(cfg.StreamMessage); err != nil {
+	if err := w.writeStreamMessage(cfg.StreamMessage); err != nil {
 		return Frame{}, w.fault(err)
 	}
 	f, _, rest, err := w.readFrame(cfg.Early, RequestFrame)

@@ -243,8 +243,8 @@ func (w *wait) fault(err error) *Error {
 	return &Error{Code: CodeClosed, Detail: detail, Err: err}
 }
 
-// leave sends the last octets that are not MPA's.
-func (w *wait) leave(message []byte) error {
+// writeStreamMessage sends the last octets of the streaming mode, before the start-up frame.
+func (w *wait) writeStreamMessage(message []byte) error {
 	if len(message) == 0 {
 		return nil
 	}
