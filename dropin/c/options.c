@@ -11,7 +11,7 @@ bool rc_persona(void)
 	return persona && !strcmp(persona, "rc");
 }
 
-bool is_set(const char *name)
+static bool is_set(const char *name) /* to anything but 0 */
 {
 	const char *value = getenv(name);
 	return value && *value && strcmp(value, "0");

@@ -32,7 +32,6 @@ int ibv_query_pkey(struct ibv_context *, uint8_t port, int index, __be16 *key);
 
 /* options.c: what the environment says. */
 bool rc_persona(void);
-bool is_set(const char *name); /* to anything but 0 */
 const char *device_name(void);
 bool also_host(void); /* the host's devices are listed, too */
 int uverbs_number(void); /* of the device: the first that none of the host's has */
