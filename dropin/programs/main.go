@@ -1,99 +1,134 @@
 // Command programs runs RDMA programs that nobody here wrote, in pairs, on the drop-in
 // library, and prints a table: which program, as which persona, and what came of it.
 //
-//	go run ./programs [flags] [NAME...]     in the folder dropin
+//	go run ./programs [flags]     in the folder dropin
 //
-// A row passes when both ends end with status 0 (a server that never ends is ended) and
-// said what they should. Programs that are not installed are named with the command that
-// installs them. The exit status is 0 when all that ran passed.
+// A row passes when both ends exit with status 0 (a server that never ends is killed) and
+// print what they should. Rows whose programs are not installed are named with the command
+// that installs them. Some programs are not in the packages of Debian 12: --suites builds
+// them from Debian's newest sources into the user's cache, once.
+//
+// Programs run as an ordinary user: started by root, the command runs them as user 65534.
+// The exit status is 0 when all rows that ran passed.
 package main
 
 import (
 	"context"
+	"errors"
 	"flag"
 	"fmt"
 	"os"
-	"os/exec"
-	"path/filepath"
+	"os/signal"
+	"regexp"
 	"slices"
-	"strings"
+	"syscall"
 	"time"
 )
 
+type options struct {
+	limit            time.Duration
+	markdown, suites bool
+	list             bool
+	run              *regexp.Regexp
+	persona          string
+	keep             bool
+}
+
 func main() {
-	limit := flag.Duration("limit", time.Minute, "how long a pair may take")
-	markdown := flag.Bool("markdown", false, "print the table for docs/programs.md")
+	var o options
+	flag.DurationVar(&o.limit, "limit", time.Minute, "time `LIMIT` of a row that has none of its own")
+	flag.BoolVar(&o.markdown, "markdown", false, "write the table into docs/programs.md")
+	flag.BoolVar(&o.suites, "suites", false, "fetch and build the programs that Debian 12 lacks, then exit")
+	flag.BoolVar(&o.list, "list", false, "list the rows, and what they need")
+	flag.BoolVar(&o.keep, "keep", false, "keep the scratch folder")
+	flag.StringVar(&o.persona, "persona", "", "run rows as `PERSONA` only: rnic or rc")
+	flag.Func("run", "run rows whose name matches `REGEXP`", func(s string) (err error) {
+		o.run, err = regexp.Compile(s)
+		return err
+	})
 	flag.Parse()
-	table, err := run(context.Background(), *limit, flag.Args())
+	// An interrupt ends the row that runs, with all its processes, and the rows after it.
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	failed, err := o.main(ctx)
+	stop()
 	if err != nil {
 		fmt.Fprintln(os.Stderr, "programs:", err)
 		os.Exit(2)
 	}
-	if *markdown {
-		fmt.Print(table.markdown())
-	}
-	if table.summary(os.Stdout) {
+	if failed {
 		os.Exit(1)
 	}
 }
 
-// run runs the rows that are named, or all.
-func run(ctx context.Context, limit time.Duration, names []string) (results, error) {
+func (o *options) main(ctx context.Context) (failed bool, err error) {
+	switch {
+	case flag.NArg() > 0:
+		return false, fmt.Errorf("unexpected argument %q: choose rows with --run", flag.Arg(0))
+	case o.markdown && (o.run != nil || o.persona != ""):
+		return false, errors.New("--markdown writes the whole table: leave --run and --persona out")
+	case o.suites:
+		return false, buildSuites(ctx)
+	}
+	chosen := o.chosen()
+	if len(chosen) == 0 {
+		return false, errors.New("no row matches; --list shows them")
+	}
+	if o.list {
+		for _, c := range chosen {
+			fmt.Println(result{row: c.row, persona: c.persona, missing: c.row.missing()}.listed())
+		}
+		return false, nil
+	}
+	start := time.Now()
+	table, err := o.runAll(ctx, chosen)
+	if err != nil {
+		return false, err
+	}
+	failed = table.summary(os.Stdout)
+	fmt.Printf("in %v\n", time.Since(start).Round(time.Second))
+	if o.markdown {
+		err = table.document(ctx)
+	}
+	return failed, err
+}
+
+// A choice is a row to run as one persona.
+type choice struct {
+	row     *row
+	persona string
+}
+
+func (o *options) chosen() (chosen []choice) {
+	for i := range rows {
+		for _, persona := range rows[i].personas {
+			if (o.run == nil || o.run.MatchString(rows[i].name)) && (o.persona == "" || o.persona == persona) {
+				chosen = append(chosen, choice{&rows[i], persona})
+			}
+		}
+	}
+	return chosen
+}
+
+func (o *options) runAll(ctx context.Context, chosen []choice) (results, error) {
 	b, err := prepare(ctx)
 	if err != nil {
 		return nil, err
 	}
-	defer os.RemoveAll(b.dir)
-	b.limit = limit
+	if o.keep {
+		fmt.Println("scratch:", b.dir)
+	} else {
+		defer os.RemoveAll(b.dir)
+	}
+	b.limit = o.limit
 	var table results
-	for _, r := range rows {
-		if len(names) > 0 && !slices.ContainsFunc(names, func(n string) bool { return strings.HasPrefix(r.name, n) }) {
-			continue
+	for i, c := range chosen {
+		if ctx.Err() != nil {
+			return nil, errors.New("interrupted")
 		}
-		for _, persona := range r.personas {
-			res := b.try(ctx, &r, persona)
-			fmt.Println(res)
-			table = append(table, res)
-		}
+		fmt.Printf("[%*d/%d] ", len(fmt.Sprint(len(chosen))), i+1, len(chosen))
+		res := b.try(ctx, c.row, c.persona)
+		fmt.Println(res)
+		table = append(table, res)
 	}
-	return table, nil
-}
-
-// A bench is where programs are run.
-type bench struct {
-	dir    string // scratch
-	weft   string // the command
-	libDir string
-	limit  time.Duration
-}
-
-// prepare builds the command and the library.
-func prepare(ctx context.Context) (*bench, error) {
-	dir, err := os.MkdirTemp("", "weft-programs-")
-	if err != nil {
-		return nil, err
-	}
-	b := &bench{dir: dir, weft: filepath.Join(dir, "weft")}
-	root, err := output(exec.CommandContext(ctx, "go", "list", "-m", "-f", "{{.Dir}}", "github.com/weft-rdma/weft"))
-	if err != nil {
-		return nil, err
-	}
-	build := exec.CommandContext(ctx, "go", "build", "-o", b.weft, "./cmd/weft")
-	build.Dir = root
-	if _, err := output(build); err != nil {
-		return nil, err
-	}
-	b.libDir, err = output(exec.CommandContext(ctx, b.weft, "run", "--build", "--source", root))
-	return b, err
-}
-
-// output is what a command prints.
-func output(cmd *exec.Cmd) (string, error) {
-	var said strings.Builder
-	cmd.Stderr = &said
-	out, err := cmd.Output()
-	if err != nil {
-		return "", fmt.Errorf("%s: %w\n%s", strings.Join(cmd.Args, " "), err, said.String())
-	}
-	return strings.TrimSpace(string(out)), nil
+	return slices.Clip(table), nil
 }

@@ -3,15 +3,16 @@ package main
 import (
 	"compress/gzip"
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"regexp"
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 )
 
 // This file runs rdma-core's own suite, its tests for Python.
@@ -22,7 +23,12 @@ const suiteFolder = "/usr/share/doc/rdma-core/tests"
 // python is the distribution's, which has pyverbs.
 const python = "/usr/bin/python3"
 
-var pyverbs = row{name: "rdma-core's tests for Python", pkg: "rdma-core python3-pyverbs iproute2", personas: both, run: runSuite}
+func pyverbs() []row {
+	return []row{{
+		name: "rdma-core's tests for Python", pkg: "rdma-core python3-pyverbs iproute2", personas: both, scene: runSuite, limit: 5 * time.Minute,
+		needs: []string{suiteFolder, python, "/usr/lib/python3/dist-packages/pyverbs", "ip"},
+	}}
+}
 
 // A suiteRun is one run of the suite: with which flags of weft run and arguments.
 type suiteRun struct {
@@ -38,9 +44,9 @@ var (
 	rcTests = []string{"-k", "test_rdmacm_async_traffic_external_qp", "-k", "test_rdmacm_async_write"}
 )
 
-// suites are the runs by persona, and how many tests have to pass: on an rc device more
+// suiteRuns are the runs by persona, and how many tests have to pass: on an rc device more
 // than the 86 of Linux's rxe, on an RNIC more than the 25 of siw.
-var suites = map[string]struct {
+var suiteRuns = map[string]struct {
 	runs  []suiteRun
 	least int
 }{
@@ -48,16 +54,16 @@ var suites = map[string]struct {
 	"rnic": {[]suiteRun{{}, {flags: []string{"--view"}, args: slices.Concat([]string{"--gid", "0"}, cmTests)}}, 26},
 }
 
-func runSuite(ctx context.Context, b *bench, persona string) (note string, err error) {
-	dir, err := b.unpackSuite()
-	if err != nil {
-		return "", err
+// runSuite runs the suite as a persona, and notes the counts.
+func runSuite(ctx context.Context, s *stage) error {
+	if err := s.unpackSuite(); err != nil {
+		return err
 	}
 	var all counts
-	for _, r := range suites[persona].runs {
-		c, err := b.suite(ctx, dir, persona, r)
+	for _, r := range suiteRuns[s.persona].runs {
+		c, err := s.runTests(ctx, r)
 		if err != nil {
-			return "", err
+			return err
 		}
 		if all.ran == 0 {
 			all = c
@@ -67,33 +73,26 @@ func runSuite(ctx context.Context, b *bench, persona string) (note string, err e
 		all.skipped -= c.passed
 		all.failed = append(all.failed, c.failed...)
 	}
-	return all.String(), all.judge(suites[persona].least)
+	s.note = all.String()
+	return all.judge(suiteRuns[s.persona].least)
 }
 
-// hasSuite reports whether what the suite needs is installed.
-func hasSuite() bool {
-	_, err := os.Stat(suiteFolder)
-	_, ip := exec.LookPath("ip")
-	return err == nil && ip == nil && exec.Command(python, "-c", "import pyverbs").Run() == nil
-}
-
-// unpackSuite copies the tests into the scratch folder.
-func (b *bench) unpackSuite() (dir string, err error) {
-	dir = filepath.Join(b.dir, "suite")
-	to := filepath.Join(dir, "tests")
-	if err := os.MkdirAll(to, 0o755); err != nil {
-		return "", err
+// unpackSuite copies the tests into the row's folder.
+func (s *stage) unpackSuite() error {
+	to := filepath.Join(s.dir, "tests")
+	if err := os.Mkdir(to, 0o755); err != nil {
+		return err
 	}
 	entries, err := os.ReadDir(suiteFolder)
 	if err != nil {
-		return "", err
+		return err
 	}
 	for _, e := range entries {
 		if err := unpack(filepath.Join(suiteFolder, e.Name()), filepath.Join(to, strings.TrimSuffix(e.Name(), ".gz"))); err != nil {
-			return "", err
+			return err
 		}
 	}
-	return dir, nil
+	return nil
 }
 
 // unpack copies a file, which may be compressed.
@@ -116,23 +115,20 @@ func unpack(from, to string) error {
 	return os.WriteFile(to, data, 0o644)
 }
 
-// suite runs the suite once. It exits with a status when a test fails; what it says counts.
-func (b *bench) suite(ctx context.Context, dir, persona string, r suiteRun) (counts, error) {
-	flags := append([]string{"--persona", persona}, r.flags...)
-	command := append([]string{python, filepath.Join(dir, "tests", "run_tests.py"), "--dev", "weft0", "-v"}, r.args...)
-	p, err := b.start(flags, command)
+// runTests runs the suite once. It exits with a status when a test fails; what it says counts.
+func (s *stage) runTests(ctx context.Context, r suiteRun) (counts, error) {
+	p, err := s.start("suite", strings.Join(append([]string{python, "{dir}/tests/run_tests.py", "--dev", "weft0", "-v"}, r.args...), " "), r.flags...)
 	if err != nil {
 		return counts{}, err
 	}
-	defer p.end()
 	select {
 	case <-p.done:
 	case <-ctx.Done():
-		return counts{}, fmt.Errorf("the suite does not end: %s", tail(p.text()))
+		return counts{}, errors.New("the suite does not end")
 	}
 	c, ok := count(p.text())
 	if !ok {
-		return c, fmt.Errorf("the suite did not come to its end: %s", tail(p.text()))
+		return c, errors.New("the suite did not come to its end")
 	}
 	return c, nil
 }

@@ -5,52 +5,66 @@ import (
 	"io"
 	"slices"
 	"strings"
+	"time"
 )
 
 // A result is what came of a row.
 type result struct {
 	row     *row
 	persona string
-	missing bool
-	note    string // to be said when it is ok
+	missing error // what keeps it from running
 	err     error
+	note    string // what a scene has to add
+	tails   string // what both ends said last, of a row that failed
+	took    time.Duration
 }
 
 func (r result) String() string {
 	switch {
-	case r.missing:
-		return fmt.Sprintf("NOT RUN  %-4s  %s: apt-get install %s", r.persona, r.row.name, r.row.pkg)
+	case r.missing != nil:
+		return fmt.Sprintf("NOT RUN  %-4s  %s: %v", r.persona, r.row.name, r.missing)
 	case r.err != nil:
-		return fmt.Sprintf("FAILED   %-4s  %s: %v", r.persona, r.row.name, r.err)
+		return fmt.Sprintf("FAILED   %-4s  %s: %v\n%s", r.persona, r.row.name, r.err, strings.TrimRight(r.tails, "\n"))
 	}
-	if r.note != "" {
-		return fmt.Sprintf("ok       %-4s  %s: %s", r.persona, r.row.name, r.note)
+	return fmt.Sprintf("%-8s %-4s  %s (%.1f s)", r.word(), r.persona, r.row.name, r.took.Seconds())
+}
+
+// listed is the line of --list.
+func (r result) listed() string {
+	line := fmt.Sprintf("%-4s  %s  [%s]", r.persona, r.row.name, r.row.pkg)
+	if r.missing != nil {
+		line += fmt.Sprintf("  (%v)", r.missing)
 	}
-	return fmt.Sprintf("ok       %-4s  %s", r.persona, r.row.name)
+	return line
 }
 
 type results []result
 
-// summary counts, and reports whether something failed.
+// summary counts, names what could not run and what failed, and reports whether
+// something failed.
 func (rs results) summary(w io.Writer) (failed bool) {
-	ok, bad, missing := 0, 0, []string{}
+	ok := 0
+	var bad, missing []string
 	for _, r := range rs {
 		switch {
-		case r.missing:
-			if !slices.Contains(missing, r.row.pkg) {
-				missing = append(missing, r.row.pkg)
+		case r.missing != nil:
+			if text := r.missing.Error(); !slices.Contains(missing, text) {
+				missing = append(missing, text)
 			}
 		case r.err != nil:
-			bad++
+			bad = append(bad, r.persona+"  "+r.row.name)
 		default:
 			ok++
 		}
 	}
-	fmt.Fprintf(w, "%d passed, %d failed\n", ok, bad)
-	if len(missing) > 0 {
-		fmt.Fprintf(w, "not installed: apt-get install %s\n", strings.Join(missing, " "))
+	for _, text := range bad {
+		fmt.Fprintln(w, "failed:", text)
 	}
-	return bad > 0
+	for _, text := range missing {
+		fmt.Fprintln(w, "not run:", text)
+	}
+	fmt.Fprintf(w, "%d passed, %d failed, %d not run\n", ok, len(bad), len(rs)-ok-len(bad))
+	return len(bad) > 0
 }
 
 // markdown is the table of docs/programs.md.
@@ -74,12 +88,15 @@ func (rs results) markdown() string {
 	return b.String()
 }
 
+// word is a result in the table.
 func (r result) word() string {
 	switch {
-	case r.missing:
+	case r.missing != nil:
 		return "not run"
 	case r.err != nil:
 		return "fails"
+	case r.note != "":
+		return "ok: " + r.note
 	}
 	return "ok"
 }

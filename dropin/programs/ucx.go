@@ -1,7 +1,5 @@
 package main
 
-import "strings"
-
 // ucx are the programs of UCX, which has its transport rc_verbs for an rc device. UCX wants
 // to find the device in /dev. Two of its workers exchange addresses by datagrams if they
 // connect without its listener: so these are its test of the transport alone, and a program
@@ -25,14 +23,4 @@ func ucx() []row {
 		rows[i].pkg, rows[i].personas, rows[i].flags, rows[i].endless = "ucx-utils", rc, "--view", true
 	}
 	return rows
-}
-
-// program is the name of a command's program, behind the variables that it is given.
-func program(command string) string {
-	for _, word := range strings.Fields(command) {
-		if word != "env" && !strings.Contains(word, "=") {
-			return word
-		}
-	}
-	return ""
 }
