@@ -46,6 +46,8 @@ func confirmAll() {
 type habit struct {
 	skip int // waits that are left out after one that was for nothing
 	left int // of those
+
+	vain uint64 // the peer's messages when it was last waited for at length, for nothing
 }
 
 // The bounds of habit.skip.
@@ -70,6 +72,12 @@ func (h *habit) saw(asked bool) {
 	h.left = h.skip
 }
 
+// often reports whether a peer has asked behind most of its messages, if it does so behind
+// the last. Where it has sent none since it was waited for in vain, it does not.
+func (h *habit) often(messages, asked uint64) bool {
+	return messages != h.vain && 2*(asked+1) > messages
+}
+
 // answerTime is how long a request waits for the answer to the peer to go first, and
 // longestAnswer if the peer has asked behind most of its messages.
 const (
@@ -86,13 +94,17 @@ func (q *queuePair) answerFirst() {
 	if !q.qp.Unconfirmed() || !h.asks() {
 		return
 	}
-	switch {
-	case q.awaitAnswer(answerTime):
+	if q.awaitAnswer(answerTime) {
 		h.saw(true)
-	case q.asksOften():
-		q.awaitAnswer(longestAnswer)
-	default:
+		return
+	}
+	s := q.qp.Stats()
+	messages := s.Received.Messages + s.PeerWrites.Messages
+	switch {
+	case !h.often(messages, s.PeerReads.Messages):
 		h.saw(false)
+	case !q.awaitAnswer(longestAnswer):
+		h.vain = messages
 	}
 }
 
@@ -104,11 +116,4 @@ func (q *queuePair) awaitAnswer(d time.Duration) bool {
 		}
 	}
 	return true
-}
-
-// asksOften reports whether the peer has asked behind most of its messages, if it does so
-// behind the last.
-func (q *queuePair) asksOften() bool {
-	s := q.qp.Stats()
-	return 2*(s.PeerReads.Messages+1) > s.Received.Messages+s.PeerWrites.Messages
 }

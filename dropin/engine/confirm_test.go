@@ -31,3 +31,25 @@ func TestAPeerThatDoesNotAskIsWaitedForMoreAndMoreSeldom(t *testing.T) {
 		t.Error("what a peer did long ago counts")
 	}
 }
+
+func TestAPeerIsWaitedForAtLengthOnceAMessage(t *testing.T) {
+	for _, c := range []struct {
+		messages, asked, vain uint64
+		often                 bool
+	}{
+		{0, 0, 0, false}, // it has sent nothing
+		{1, 0, 0, true},  // it may ask behind its first
+		{1, 0, 1, false}, // it did not
+		{2, 0, 1, false},
+		{100, 99, 0, true},
+		{100, 60, 0, true},
+		{100, 60, 100, false},
+		{101, 60, 100, true},
+		{100, 20, 0, false},
+	} {
+		h := habit{vain: c.vain}
+		if got := h.often(c.messages, c.asked); got != c.often {
+			t.Errorf("%+v: %v", c, got)
+		}
+	}
+}
