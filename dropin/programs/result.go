@@ -26,7 +26,11 @@ func (r result) String() string {
 	case r.err != nil:
 		return fmt.Sprintf("FAILED   %-4s  %s: %v\n%s", r.persona, r.row.name, r.err, strings.TrimRight(r.tails, "\n"))
 	}
-	return fmt.Sprintf("%-8s %-4s  %s (%.1f s)", r.word(), r.persona, r.row.name, r.took.Seconds())
+	line := fmt.Sprintf("ok       %-4s  %s (%.1f s)", r.persona, r.row.name, r.took.Seconds())
+	if r.note != "" {
+		line += ": " + r.note
+	}
+	return line
 }
 
 // listed is the line of --list.
