@@ -11,7 +11,6 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/weft-rdma/weft/internal/nettest"
 	"github.com/weft-rdma/weft/iwarptest"
 	"github.com/weft-rdma/weft/oncrpc"
 )
@@ -109,7 +108,7 @@ func comeThrough(t *testing.T, seed uint64) {
 			}
 		})
 	}
-	nettest.AwaitGroup(t, &callers)
+	callers.Wait()
 	c.Close()
-	nettest.AwaitGroup(t, &serving)
+	serving.Wait()
 }
