@@ -1,9 +1,11 @@
-/* The engine's sockets in a child of the program. A child inherits them by fork, and while
- * it has them open no peer would notice that the program has closed them, or has ended.
- * So the child closes them, before its fork returns.
+/* The engine's sockets, and the descriptors that it waits for them with, in a child of the
+ * program. A child inherits them by fork, and while it has a socket open no peer would notice
+ * that the program has closed it, or has ended. So the child closes them, before its fork
+ * returns.
  *
- * A socket is known by its descriptor and its inode. One that has been closed meanwhile
- * need not be taken out: whatever has its number then has another inode.
+ * Each is known by its number and its inode. A socket that has been closed meanwhile need
+ * not be taken out: whatever has its number then has another inode. The descriptors of epoll
+ * and of timers share an inode; the engine never closes them.
  */
 #include <pthread.h>
 #include <sys/stat.h>
@@ -30,12 +32,15 @@ void weft_not_for_children(int fd)
 		;
 }
 
+/* A descriptor of a socket, or of what has no type: epoll and timers. */
+static bool closes(mode_t mode) { return S_ISSOCK(mode) || !(mode & S_IFMT); }
+
 /* Only what a signal handler may call is called here. */
 static void close_in_child(void)
 {
 	struct stat st;
 	for (int fd = 0; fd <= highest; fd++) {
-		if (inodes[fd] && !fstat(fd, &st) && S_ISSOCK(st.st_mode) && st.st_ino == inodes[fd])
+		if (inodes[fd] && !fstat(fd, &st) && closes(st.st_mode) && st.st_ino == inodes[fd])
 			close(fd);
 		inodes[fd] = 0;
 	}

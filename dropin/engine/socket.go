@@ -73,8 +73,17 @@ func quiet(nc net.Conn) net.Conn {
 	if !ok {
 		return nc
 	}
+	if polled.Start(keepFromChildren, attend) != nil {
+		return nc
+	}
 	if c, err := polled.New(tcp); err == nil {
 		return c
 	}
 	return nc
+}
+
+// attend calls what receives in the poller's goroutine, which a panic does not end.
+func attend(f func() bool) (done bool) {
+	defer contain(nil)
+	return f()
 }

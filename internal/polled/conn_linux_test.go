@@ -3,6 +3,7 @@ package polled_test
 import (
 	"bytes"
 	"errors"
+	"fmt"
 	"io"
 	"net"
 	"os"
@@ -14,6 +15,59 @@ import (
 	"github.com/weft-rdma/weft/internal/nettest"
 	"github.com/weft-rdma/weft/internal/polled"
 )
+
+// kept are the descriptors that the poller has.
+var kept []int
+
+func TestMain(m *testing.M) {
+	err := polled.Start(func(fd int) { kept = append(kept, fd) }, func(attend func() bool) (done bool) {
+		defer func() { _ = recover() }()
+		return attend()
+	})
+	if err != nil {
+		panic(err)
+	}
+	os.Exit(m.Run())
+}
+
+// Start tells of the poller's descriptors, of which it has two.
+func TestStartTellsOfDescriptors(t *testing.T) {
+	if len(kept) != 2 {
+		t.Fatalf("descriptors %v were told of, expected two", kept)
+	}
+	for i, want := range []string{"anon_inode:[eventpoll]", "anon_inode:[timerfd]"} {
+		if is, err := os.Readlink(fmt.Sprintf("/proc/self/fd/%d", kept[i])); err != nil || is != want {
+			t.Errorf("descriptor %d is %s, %v, expected %s", kept[i], is, err, want)
+		}
+	}
+}
+
+// A panic of what attends ends neither the program nor the wait, nor the poller.
+func TestPanicOfAttendIsContained(t *testing.T) {
+	c, peer := pair(t)
+	attended := make(chan struct{}, 2)
+	c.Attend(func() bool {
+		attended <- struct{}{}
+		panic("a defect")
+	})
+	rc, _ := c.SyscallConn()
+	for range 2 {
+		looks := 0
+		err := rc.Read(func(fd uintptr) bool {
+			var one [1]byte
+			if looks++; looks == 1 {
+				_, err := peer.Write([]byte{1}) // the wait is about to begin
+				return err != nil
+			}
+			n, _ := unix.Read(int(fd), one[:])
+			return n == 1
+		})
+		if err != nil || looks != 2 {
+			t.Errorf("the read looked %d times, %v, expected 2", looks, err)
+		}
+		<-attended
+	}
+}
 
 // pair returns a connection of this package, and its peer.
 func pair(t *testing.T) (*polled.Conn, *net.TCPConn) {

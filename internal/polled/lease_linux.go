@@ -47,7 +47,7 @@ func (c *Conn) Look() {
 
 // Attend has f receive what has come when a read waits for it: in the poller's goroutine,
 // which wakes the read if f reports false. f must not wait. It is called before the first
-// Read.
+// Read. [Start] can contain its panics.
 func (c *Conn) Attend(f func() bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -62,7 +62,13 @@ func (c *Conn) attended() bool {
 		f = nil
 	}
 	c.mu.Unlock()
-	return f != nil && f()
+	switch {
+	case f == nil:
+		return false
+	case watch.contain != nil:
+		return watch.contain(f)
+	}
+	return f()
 }
 
 // recall is Recall; needs mu.

@@ -23,6 +23,8 @@ type poller struct {
 	leases   sync.Mutex         // taken within that of a connection
 	leased   map[*Conn]struct{} // that visitors come to
 	reviewed []*Conn            // kept for its memory; the goroutine's
+
+	contain func(attend func() bool) bool // see Start; nil calls it
 }
 
 var watch poller
@@ -30,8 +32,22 @@ var watch poller
 // timerID is what the timer's events carry.
 const timerID = -1
 
-// start makes the poller's descriptor and its goroutine.
-func (p *poller) start() error {
+// Start is for a program that is not Go's, before the first New, which otherwise starts
+// the poller. Keep is called with the descriptors that it has from then on. The functions
+// given to Attend are called by contain, which may recover from their panics: if it then
+// returns false, the read that waits is woken.
+func Start(keep func(fd int), contain func(attend func() bool) bool) error {
+	return watch.start(func() {
+		watch.contain = contain
+		keep(watch.epoll)
+		if watch.timer >= 0 {
+			keep(watch.timer)
+		}
+	})
+}
+
+// start makes the poller's descriptors, and its goroutine, before which it calls ready.
+func (p *poller) start(ready func()) error {
 	p.begin.Do(func() {
 		p.conns, p.leased = make(map[int32]*Conn), make(map[*Conn]struct{})
 		var err error
@@ -40,6 +56,7 @@ func (p *poller) start() error {
 			return
 		}
 		p.timer = p.newTimer()
+		ready()
 		go p.run()
 	})
 	return p.err
@@ -61,7 +78,7 @@ func (p *poller) newTimer() int {
 
 // add has the poller know a connection, of which it waits for nothing yet.
 func (p *poller) add(c *Conn) error {
-	if err := p.start(); err != nil {
+	if err := p.start(func() {}); err != nil {
 		return err
 	}
 	p.mu.Lock()

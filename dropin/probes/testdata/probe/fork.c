@@ -1,7 +1,11 @@
 /* Children of a program that uses RDMA. */
+#include <fcntl.h>
 #include <signal.h>
+#include <sys/epoll.h>
 #include <sys/socket.h>
+#include <sys/timerfd.h>
 #include <sys/wait.h>
+#include <time.h>
 
 #include "probe.h"
 
@@ -128,3 +132,37 @@ static void closes(void)
 }
 
 PROBE(closes_while_a_child_lives) { CHECK(!in_child(closes)); }
+
+/* How many descriptors are of a kind, by where their links lead. */
+static int descriptors(const char *kind)
+{
+	int n = 0;
+	for (int fd = 0; fd < 1024; fd++) {
+		char path[32], to[64] = "";
+		snprintf(path, sizeof(path), "/proc/self/fd/%d", fd);
+		if (readlink(path, to, sizeof(to) - 1) > 0 && !strcmp(to, kind))
+			n++;
+	}
+	return n;
+}
+
+/* A child has none of the descriptors that the engine waits for sockets with, and keeps the
+ * program's own of their kinds. */
+PROBE(waits_of_the_engine_are_not_inherited)
+{
+	int epoll = epoll_create1(0), timer = timerfd_create(CLOCK_MONOTONIC, 0);
+	CHECK(epoll >= 0 && timer >= 0);
+	struct setup s;
+	connect_all(&s);
+	use(&s);
+	int epolls = descriptors("anon_inode:[eventpoll]");
+	CHECK(descriptors("anon_inode:[timerfd]") == 2);
+	pid_t pid = fork();
+	if (!pid) {
+		CHECK(descriptors("anon_inode:[timerfd]") == 1 && fcntl(timer, F_GETFD) == 0);
+		CHECK(descriptors("anon_inode:[eventpoll]") == epolls - 1 && fcntl(epoll, F_GETFD) == 0);
+		_exit(0);
+	}
+	CHECK(!child(pid));
+	use(&s);
+}
