@@ -232,13 +232,20 @@ func (c *Conn) wanted() (events uint32) {
 
 // happened wakes who waits for these events.
 func (c *Conn) happened(events uint32) {
-	if events&(c.in.events|unix.EPOLLHUP|unix.EPOLLERR) != 0 && c.attended() {
+	done, left := false, false
+	if events&(c.in.events|unix.EPOLLHUP|unix.EPOLLERR) != 0 {
+		done, left = c.attended()
+	}
+	if done {
 		events &^= c.in.events | unix.EPOLLHUP | unix.EPOLLERR
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.closed {
 		return
+	}
+	if left {
+		c.look()
 	}
 	for _, h := range [...]*half{&c.in, &c.out} {
 		if events&(h.events|unix.EPOLLHUP|unix.EPOLLERR) != 0 && (h == &c.out || !c.leased.Load()) {

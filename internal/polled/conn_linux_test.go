@@ -196,6 +196,41 @@ func TestWhatComesIsAttendedTo(t *testing.T) {
 	}
 }
 
+// What could not be attended to wakes a read, also if visitors have come meanwhile: they do
+// not find the octets any more.
+func TestWhatIsLeftWakesAReadThatVisitorsHave(t *testing.T) {
+	c, peer := pair(t)
+	attended := make(chan struct{})
+	c.Attend(func() bool {
+		var one [1]byte
+		rc, _ := c.SyscallConn()
+		_ = rc.Control(func(fd uintptr) { _, _ = unix.Read(int(fd), one[:]) })
+		c.Visit()
+		if _, ok := c.Hold(); !ok {
+			t.Error("it cannot be held")
+		}
+		close(attended)
+		return false
+	})
+	looks := 0
+	ended := make(chan struct{})
+	go func() {
+		defer close(ended)
+		rc, _ := c.SyscallConn()
+		_ = rc.Read(func(uintptr) bool {
+			looks++
+			return looks == 2
+		})
+	}()
+	if _, err := peer.Write([]byte{1}); err != nil {
+		t.Fatal(err)
+	}
+	<-attended
+	c.Drop()
+	c.Recall()
+	<-ended
+}
+
 // A read is not woken while visitors come; it is when they stay away, and when it is told to
 // look.
 func TestVisitorsComeFirst(t *testing.T) {

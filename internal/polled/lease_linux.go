@@ -40,6 +40,11 @@ func (c *Conn) Recall() {
 func (c *Conn) Look() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
+	c.look()
+}
+
+// look is Look; needs mu.
+func (c *Conn) look() {
 	c.leased.Store(false)
 	c.in.again = !c.in.waits
 	c.in.wake()
@@ -54,8 +59,9 @@ func (c *Conn) Attend(f func() bool) {
 	c.attend = f
 }
 
-// attended reports that what has come was received.
-func (c *Conn) attended() bool {
+// attended has what has come received. left says that the read is to look: visitors who
+// come meanwhile do not find what has been received.
+func (c *Conn) attended() (done, left bool) {
 	c.mu.Lock()
 	f := c.attend
 	if !c.in.waits || c.closed || c.leased.Load() {
@@ -64,11 +70,13 @@ func (c *Conn) attended() bool {
 	c.mu.Unlock()
 	switch {
 	case f == nil:
-		return false
+		return false, false
 	case watch.contain != nil:
-		return watch.contain(f)
+		done = watch.contain(f)
+	default:
+		done = f()
 	}
-	return f()
+	return done, !done
 }
 
 // recall is Recall; needs mu.
