@@ -68,6 +68,17 @@ static struct cq *take_event(struct channel *c)
 	return NULL;
 }
 
+/* Is there an event, or about to be? Whoever raises it rings then. */
+static bool any_raised(struct channel *c)
+{
+	bool raised = false;
+	pthread_mutex_lock(&c->lock);
+	for (struct cq *cq = c->cqs; cq && !raised; cq = cq->next)
+		raised = load(&cq->queue->raised);
+	pthread_mutex_unlock(&c->lock);
+	return raised;
+}
+
 /* As many queues of a channel as a thread receives for while it waits for events. */
 #define LEAD_CQS 64
 
@@ -99,7 +110,7 @@ static bool ends_waits(void)
 static bool await_event(struct channel *c)
 {
 	for (;;) {
-		switch (lead(c)) {
+		switch (any_raised(c) ? WEFT_WAITED_BELL : lead(c)) {
 		case WEFT_WAITED_EVENT:
 			return true;
 		case WEFT_WAITED_BELL:

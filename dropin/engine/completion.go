@@ -25,11 +25,12 @@ type completionQueue struct {
 	owner   uint64
 	bell    int // where one octet is written for each event; -1 without a channel
 
-	mu     sync.Mutex // against a resize; a Sink has it while it puts
-	queue  *C.struct_weft_completions
-	led    atomic.Bool // a thread has
-	leads  int         // threads that receive for the channel, and look for events themselves
-	untold int         // events that were raised meanwhile
+	mu      sync.Mutex // against a resize; a Sink has it while it puts
+	queue   *C.struct_weft_completions
+	led     atomic.Bool   // a thread has waited in ibv_get_cq_event
+	armings atomic.Uint32 // that progress has seen until then
+	leads   int           // threads that receive for the channel, and look for events themselves
+	untold  int           // events that were raised meanwhile
 }
 
 func createCQ(a *C.struct_weft_cq) syscall.Errno {

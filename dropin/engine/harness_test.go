@@ -111,14 +111,17 @@ func newBed(t testing.TB) *bed {
 }
 
 // newCQ makes a completion queue of a power of two entries.
-func (b *bed) newCQ(entries int) uint32 {
+func (b *bed) newCQ(entries int) uint32 { return b.newCQOf(-1, entries) }
+
+// newCQOf makes one whose events ring a bell.
+func (b *bed) newCQOf(bell, entries int) uint32 {
 	b.t.Helper()
 	a := argument(createCQ)
 	assign(&a.context, uint64(b.context))
 	a.queue = like(a.queue)
 	a.queue.entries = array(a.queue.entries, entries)
 	assign(&a.queue.mask, uint64(entries-1))
-	a.queue.event_fd = -1
+	assign(&a.queue.event_fd, uint64(bell))
 	must(b.t, createCQ(a))
 	return uint32(a.handle)
 }
@@ -131,13 +134,16 @@ const (
 )
 
 // newQP makes a queue pair.
-func (b *bed) newQP() *queuePair {
+func (b *bed) newQP() *queuePair { return b.newQPOf(b.cqHandle, b.cqHandle) }
+
+// newQPOf makes one of two completion queues.
+func (b *bed) newQPOf(sends, receives uint32) *queuePair {
 	b.t.Helper()
 	a := argument(createQP)
 	assign(&a.context, uint64(b.context))
 	assign(&a.pd, uint64(b.pd))
-	assign(&a.send_cq, uint64(b.cqHandle))
-	assign(&a.recv_cq, uint64(b.cqHandle))
+	assign(&a.send_cq, uint64(sends))
+	assign(&a.recv_cq, uint64(receives))
 	a.sends, a.send_sges, a.receives, a.receive_sges = queueDepth, 1, queueDepth, 1
 	a.send, a.receive = like(a.send), like(a.receive)
 	a.send.entries, a.receive.entries = array(a.send.entries, queueDepth*sendSlot), array(a.receive.entries, queueDepth*receiveSlot)

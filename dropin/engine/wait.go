@@ -80,14 +80,30 @@ func wait(fd int, handles []uint32) int {
 }
 
 // progress receives what has arrived, for a poll that has found nothing. A program that has
-// armed the queue is about to wait for an event: by another way than ibv_get_cq_event,
-// unless it has waited in there before.
+// armed the queue is about to wait for an event.
 func (q *completionQueue) progress() {
 	q.cq.Poll(nil)
-	if q.bell >= 0 && !q.led.Load() && atomic.LoadUint32((*uint32)(&q.queue.armed)) != C.WEFT_DISARMED {
+	if q.bell >= 0 && atomic.LoadUint32((*uint32)(&q.queue.armed)) != C.WEFT_DISARMED && q.leaves() {
 		q.cq.Leave()
 	}
 }
+
+// leaves reports whether the program is taken to wait in another way than by
+// ibv_get_cq_event, which it has not waited in before. An event that is there before the
+// call does not show: the engine may have been too quick. So it leaves the event to the
+// program now and then, less and less often, which costs those that wait in another way some
+// ms each time.
+func (q *completionQueue) leaves() bool {
+	if q.led.Load() {
+		return false
+	}
+	n := q.armings.Add(1)
+	return n < firstTrial || n&(n-1) != 0
+}
+
+// firstTrial is at what arming the engine leaves an event to the program first. It does so
+// again after twice as many each time.
+const firstTrial = 16
 
 // take takes over the waits that it can. It reports whether there are any.
 func (w *waiting) take(fd int) bool {
@@ -119,7 +135,12 @@ func (w *waiting) receive() bool {
 			c.Poll()
 		}
 	}
-	mine := false // the first event is this thread's
+	return w.led()
+}
+
+// led ends receiving. It reports whether an event was raised meanwhile: that is this
+// thread's, and others are told of.
+func (w *waiting) led() (mine bool) {
 	for _, q := range w.cqs {
 		for range q.lead(-1) {
 			if mine {
