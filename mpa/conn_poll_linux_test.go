@@ -8,6 +8,7 @@ import (
 	"net"
 	"os"
 	"runtime"
+	"slices"
 	"sync"
 	"testing"
 	"time"
@@ -254,5 +255,43 @@ func TestTheWaitIsTakenAndGivenBack(t *testing.T) {
 	in.Give(false)
 	if err := <-ended; err != io.EOF || len(sink.got) != 2 {
 		t.Errorf("%d ULPDUs, %v, expected 2 and the end", len(sink.got), err)
+	}
+}
+
+// A landlord notes whether its visitors have the token.
+type landlord struct {
+	lessor
+	c      *Conn
+	visits []bool
+}
+
+func (l *landlord) Visit() {
+	free := l.c.turns.Enter()
+	if free {
+		l.c.turns.Exit(0, false)
+	}
+	l.visits = append(l.visits, !free)
+	l.lessor.Visit()
+}
+
+// A visit is noted with the token: whoever has it afterwards and leaves something to Receive
+// wakes it, and no visit comes between, which would keep it asleep for some ms.
+func TestVisitsAreNotedWithTheToken(t *testing.T) {
+	_, b := tcpPair(t)
+	in := NewConn(quiet(t, b), Params{})
+	l := &landlord{lessor: in.lessor, c: in}
+	in.lessor = l
+	go func() { _ = in.Receive(&collector{}) }()
+	for ok := false; !ok; { // until Receive has begun
+		_, ok = in.Take()
+		runtime.Gosched()
+	}
+	in.Give(true)
+	for len(l.visits) < 2 { // Receive may have the token
+		in.Poll()
+		runtime.Gosched()
+	}
+	if !slices.Equal(l.visits, []bool{true, true}) {
+		t.Errorf("visits with the token: %v, expected two", l.visits)
 	}
 }

@@ -81,11 +81,15 @@ func (c *Conn) Take() (fd uintptr, ok bool) {
 		return 0, false
 	}
 	open := c.reader.open()
+	if open {
+		// With the token: what a visitor leaves to Receive from now on recalls it, and no
+		// visit undoes that.
+		c.lessor.Visit()
+	}
 	c.turns.Exit(0, false)
 	if !open {
 		return 0, false
 	}
-	c.lessor.Visit()
 	return c.lessor.Hold()
 }
 
