@@ -3,6 +3,7 @@
 package origin
 
 import (
+	"crypto/tls"
 	"fmt"
 	"net"
 	"net/netip"
@@ -30,6 +31,10 @@ type Origin struct {
 	// User owns the peer's socket. It is nil for peers on other machines, and if the
 	// owner was not looked up.
 	User *User
+
+	// TLS is the state of the connection if it is encrypted, with the peer's verified
+	// certificate if it has presented one. The handshake comes after Admit.
+	TLS *tls.ConnectionState
 }
 
 // Of returns the origin of a connection or a datagram by its remote address alone. Only
