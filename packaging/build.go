@@ -84,7 +84,7 @@ func (b *builder) library(ctx context.Context) error {
 	// Where the sources are, and when they were built, must not be seen in what is built.
 	dir, err := b.execute(ctx, []string{
 		"XDG_CACHE_HOME=" + b.file("cache"), "GOCACHE=" + goCache, "GOARCH=" + b.target.arch, "CC=" + cc,
-		"CFLAGS=-ffile-prefix-map=" + b.root + "=.", "GOFLAGS=-ldflags=-buildid= -buildvcs=false",
+		"CFLAGS=-ffile-prefix-map=" + b.root + "=.", "GOFLAGS=-buildvcs=false",
 	}, b.file("native"), "run", "--build", "--source", b.root)
 	if err != nil {
 		return err

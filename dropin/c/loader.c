@@ -100,23 +100,9 @@ static void *open_copy(const char *path)
 	return library;
 }
 
-/* The Go runtime reads GODEBUG when it is loaded. Without preemption by signals
- * it sends this process none, so system calls of the program's threads are not
- * interrupted by it. */
 static void *open_engine(const char *path)
 {
-	const char *was = getenv("GODEBUG");
-	char with[1024];
-	char *saved = was ? strdup(was) : NULL;
-	snprintf(with, sizeof(with), "%s%sasyncpreemptoff=1", saved ? saved : "", saved && *saved ? "," : "");
-	setenv("GODEBUG", with, 1);
-	void *library = weft_generation ? open_copy(path) : dlopen(path, RTLD_NOW | RTLD_LOCAL | RTLD_NODELETE);
-	if (saved)
-		setenv("GODEBUG", saved, 1);
-	else
-		unsetenv("GODEBUG");
-	free(saved);
-	return library;
+	return weft_generation ? open_copy(path) : dlopen(path, RTLD_NOW | RTLD_LOCAL | RTLD_NODELETE);
 }
 
 static rlim_t descriptors(void)

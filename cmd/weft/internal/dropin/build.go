@@ -100,11 +100,19 @@ func (b *Builder) compile(ctx context.Context, dir string) error {
 			return err
 		}
 	}
-	if err := execute(ctx, module, b.modules(ctx), "go", "build", "-trimpath", "-buildmode=c-shared", "-o", filepath.Join(dir, Engine), "./engine"); err != nil {
+	if err := execute(ctx, module, b.modules(ctx), "go", "build", "-trimpath", "-buildmode=c-shared", ldflags, "-o", filepath.Join(dir, Engine), "./engine"); err != nil {
 		return err
 	}
 	return os.Remove(filepath.Join(dir, strings.TrimSuffix(Engine, ".so")+".h")) // nobody includes it
 }
+
+// ldflags keeps the engine's runtime from sending signals to the program's threads, by which it
+// would preempt them while they are in the engine: a signal that comes a moment later interrupts
+// the program's own system calls. The runtime reads GODEBUG in the environment that the
+// process was started with, so that the library cannot set it when it loads the engine; this
+// is its default, as the go command sets it for a main package. The build ID is left out, so
+// that the same sources give the same engine.
+const ldflags = "-ldflags=-buildid= -X=runtime.godebugDefault=asyncpreemptoff=1"
 
 // A library is one that is compiled from C.
 type library struct {

@@ -113,6 +113,43 @@ PROBE(no_sigpipe_of_the_library)
 		CHECK(!in_child(posts_to_nobody));
 }
 
+static int interruptions;
+static void count(int signal) { __atomic_add_fetch(&interruptions, signal == SIGURG, __ATOMIC_SEQ_CST); }
+
+static bool over;
+
+static void *polls(void *cq)
+{
+	struct ibv_wc wc;
+	while (!__atomic_load_n(&over, __ATOMIC_SEQ_CST))
+		CHECK(!ibv_poll_cq(cq, 1, &wc));
+	return NULL;
+}
+
+/* The engine's runtime sends the program's threads no signals: poll(2) and others fail when
+ * one comes, even if its handler restarts system calls. The queue pairs that come and go
+ * have it collect its garbage, for which it would stop the threads that poll. */
+PROBE(no_signals_of_the_library)
+{
+	struct setup s;
+	pthread_t threads[4];
+	connect_all(&s);
+	use(&s);
+	struct sigaction mine = {.sa_handler = count, .sa_flags = SA_ONSTACK};
+	CHECK(!sigaction(SIGURG, &mine, NULL)); /* after the engine was loaded */
+	for (int i = 0; i < 4; i++)
+		CHECK(!pthread_create(&threads[i], NULL, polls, s.a.cq));
+	for (int i = 0; i < 200; i++) {
+		struct end e;
+		make_end(&s, &e, NULL);
+		CHECK(!ibv_destroy_qp(e.qp) && !ibv_destroy_cq(e.cq));
+	}
+	__atomic_store_n(&over, true, __ATOMIC_SEQ_CST);
+	for (int i = 0; i < 4; i++)
+		CHECK(!pthread_join(threads[i], NULL));
+	CHECK(!interruptions);
+}
+
 static void leave(int signal)
 {
 	(void)signal;
