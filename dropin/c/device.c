@@ -26,7 +26,7 @@ static void describe(void)
 
 struct ibv_device **ibv_get_device_list(int *count)
 {
-	redirect_rdmacm(); /* it may have been loaded after this library */
+	redirect_again();
 	pthread_once(&described, describe);
 	struct ibv_device **list = calloc(2, sizeof(*list));
 	if (list)

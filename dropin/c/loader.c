@@ -45,6 +45,15 @@ __attribute__((constructor)) static void begin(void)
 	redirect_rdmacm();
 }
 
+void redirect_again(void)
+{
+	pthread_mutex_lock(&loading);
+	redirect_rdmacm();
+	if (weft_engine)
+		redirect_signals();
+	pthread_mutex_unlock(&loading);
+}
+
 static void *finish(void *unused)
 {
 	weft_engine->finish(refused());
@@ -170,6 +179,7 @@ static int load_engine(void)
 		return ENODEV;
 	}
 	store(&weft_engine, &table);
+	redirect_signals();
 	return 0;
 }
 

@@ -6,14 +6,10 @@
  * The descriptor that it gets is a pipe's: readable when there is an event, as
  * that of the kernel. Commands go to the engine.
  */
-#include <dlfcn.h>
-#include <elf.h>
 #include <fcntl.h>
-#include <link.h>
 #include <rdma/rdma_user_cm.h>
 #include <stdarg.h>
 #include <stdio.h>
-#include <sys/mman.h>
 #include <sys/stat.h>
 #include <sys/sysmacros.h>
 #include <unistd.h>
@@ -142,110 +138,11 @@ void redirect_forget(void)
 }
 
 /* The functions by the names that librdmacm may know them by. */
-static void *replacement(const char *name)
-{
-	static const struct {
-		const char *name;
-		void *function;
-	} functions[] = {
-		{"open", redirected_open}, {"open64", redirected_open}, {"fstat", redirected_fstat}, {"fstat64", redirected_fstat},
-		{"write", redirected_write}, {"close", redirected_close},
-	};
-	for (size_t i = 0; i < sizeof(functions) / sizeof(*functions); i++)
-		if (!strcmp(name, functions[i].name))
-			return functions[i].function;
-	return NULL;
-}
-
-/* Where a library's tables of relocations are. */
-struct tables {
-	const ElfW(Sym) *symbols;
-	const char *strings;
-	const ElfW(Rela) *plt, *data;
-	size_t plt_octets, data_octets;
+static const struct redirection functions[] = {
+	{"open", redirected_open}, {"open64", redirected_open}, {"fstat", redirected_fstat}, {"fstat64", redirected_fstat},
+	{"write", redirected_write}, {"close", redirected_close},
 };
 
-static struct tables find_tables(const struct dl_phdr_info *library, const ElfW(Dyn) *d)
-{
-	struct tables t = {0};
-	for (; d->d_tag != DT_NULL; d++) {
-		/* The loader has made addresses of these, with glibc. */
-		uintptr_t p = d->d_un.d_ptr;
-		if (p < library->dlpi_addr)
-			p += library->dlpi_addr;
-		switch (d->d_tag) {
-		case DT_SYMTAB: t.symbols = (void *)p; break;
-		case DT_STRTAB: t.strings = (void *)p; break;
-		case DT_JMPREL: t.plt = (void *)p; break;
-		case DT_RELA: t.data = (void *)p; break;
-		case DT_PLTRELSZ: t.plt_octets = d->d_un.d_val; break;
-		case DT_RELASZ: t.data_octets = d->d_un.d_val; break;
-		}
-	}
-	return t;
-}
+static bool is_rdmacm(const char *library) { return !strncmp(library, "librdmacm.so", 12); }
 
-#if defined(__x86_64__)
-#define SLOT(type) ((type) == R_X86_64_JUMP_SLOT || (type) == R_X86_64_GLOB_DAT)
-#elif defined(__aarch64__)
-#define SLOT(type) ((type) == R_AARCH64_JUMP_SLOT || (type) == R_AARCH64_GLOB_DAT)
-#else
-#error "librdmacm's calls can be redirected on x86-64 and arm64 only"
-#endif
-
-/* Writes a slot, which the loader may have made read-only. */
-static void patch(void **slot, void *function, bool read_only)
-{
-	long page = sysconf(_SC_PAGESIZE);
-	void *at = (void *)((uintptr_t)slot & ~(page - 1));
-	if (*slot == function || (read_only && mprotect(at, page, PROT_READ | PROT_WRITE)))
-		return;
-	*slot = function;
-	if (read_only)
-		mprotect(at, page, PROT_READ);
-}
-
-static bool within_relro(const struct dl_phdr_info *library, const void *p)
-{
-	for (int i = 0; i < library->dlpi_phnum; i++) {
-		const ElfW(Phdr) *h = &library->dlpi_phdr[i];
-		uintptr_t from = library->dlpi_addr + h->p_vaddr;
-		if (h->p_type == PT_GNU_RELRO && (uintptr_t)p >= from && (uintptr_t)p < from + h->p_memsz)
-			return true;
-	}
-	return false;
-}
-
-static void patch_all(const struct dl_phdr_info *library, const struct tables *t, const ElfW(Rela) *r, size_t octets)
-{
-	for (size_t i = 0; r && i < octets / sizeof(*r); i++) {
-		if (!SLOT(ELF64_R_TYPE(r[i].r_info)))
-			continue;
-		void *function = replacement(t->strings + t->symbols[ELF64_R_SYM(r[i].r_info)].st_name);
-		void **slot = (void **)(library->dlpi_addr + r[i].r_offset);
-		if (function)
-			patch(slot, function, within_relro(library, slot));
-	}
-}
-
-static int visit(struct dl_phdr_info *library, size_t size, void *unused)
-{
-	(void)size, (void)unused;
-	const char *slash = strrchr(library->dlpi_name, '/');
-	const char *base = slash ? slash + 1 : library->dlpi_name;
-	if (strncmp(base, "librdmacm.so", 12))
-		return 0;
-	for (int i = 0; i < library->dlpi_phnum; i++) {
-		if (library->dlpi_phdr[i].p_type != PT_DYNAMIC)
-			continue;
-		const ElfW(Dyn) *d = (void *)(library->dlpi_addr + library->dlpi_phdr[i].p_vaddr);
-		struct tables t = find_tables(library, d);
-		if (t.symbols && t.strings) {
-			patch_all(library, &t, t.plt, t.plt_octets);
-			patch_all(library, &t, t.data, t.data_octets);
-		}
-	}
-	return 0;
-}
-
-void redirect_rdmacm(void) { dl_iterate_phdr(visit, NULL); }
+void redirect_rdmacm(void) { redirect(is_rdmacm, functions, sizeof(functions) / sizeof(*functions)); }

@@ -44,6 +44,8 @@ int refuse(const char *format, ...) __attribute__((format(printf, 1, 2)));
 uint32_t refused(void); /* how often */
 
 /* loader.c: the engine. */
+/* Redirects calls of libraries that were loaded since. */
+void redirect_again(void);
 /* Loads the engine, if it is not there, and returns it, or NULL with errno set. */
 const struct weft_engine *engine_load(void);
 /* The engine that is there, or NULL. */
@@ -228,6 +230,17 @@ int gid_table(struct gid table[LIMIT_GIDS]); /* how many there are */
 typedef void device_file_fn(void *to, const char *file, const char *text);
 void device_files(device_file_fn *put, void *to);
 int device_file(const char *folder, const char *file, char *text, size_t room);
+
+/* got.c */
+struct redirection {
+	const char *name;
+	void *function;
+};
+/* Redirects the calls of libraries, which wanted takes by the names of their files; the program's is "". */
+void redirect(bool (*wanted)(const char *library), const struct redirection *, size_t n);
+
+/* signals.c: gives the program's handlers of signals a stack of their own. */
+void redirect_signals(void);
 
 /* redirect.c: librdmacm's calls on /dev/infiniband/rdma_cm. */
 void redirect_rdmacm(void);

@@ -126,6 +126,48 @@ static void *polls(void *cq)
 	return NULL;
 }
 
+static int misplaced, handled;
+static void *stack;
+static size_t stack_size;
+
+static bool within(void *p, void *from, size_t size) { return p >= from && (char *)p < (char *)from + size; }
+
+/* Is this on the thread's own stack, or on its alternate one? Others are the engine's. */
+static void look(int signal)
+{
+	stack_t alternate;
+	(void)signal;
+	CHECK(!sigaltstack(NULL, &alternate));
+	handled++;
+	misplaced += !within(&alternate, stack, stack_size) && !within(&alternate, alternate.ss_sp, alternate.ss_size);
+}
+
+/* Handlers that the program installs do not run on the stacks of the engine, which have no
+ * room for them. */
+PROBE(handlers_have_a_stack)
+{
+	struct setup s;
+	struct sigaction mine = {.sa_handler = look, .sa_flags = SA_RESTART}, now;
+	struct itimerval often = {.it_interval = {.tv_usec = 100}, .it_value = {.tv_usec = 100}};
+	pthread_attr_t self;
+	CHECK(!pthread_getattr_np(pthread_self(), &self) && !pthread_attr_getstack(&self, &stack, &stack_size));
+	CHECK(signal(SIGVTALRM, look) != SIG_ERR); /* before the engine is loaded */
+	connect_all(&s);
+	CHECK(signal(SIGALRM, look) == SIG_DFL && !sigaction(SIGPROF, &mine, NULL));
+	CHECK(!sigaction(SIGALRM, NULL, &now) && now.sa_handler == look && now.sa_flags & SA_RESTART);
+	void *from, *to;
+	struct ibv_mr *a = memory(&s, 4096, &from), *b = memory(&s, 4096, &to);
+	for (int timer = ITIMER_REAL; timer <= ITIMER_PROF; timer++) {
+		CHECK(!setitimer(timer, &often, NULL));
+		for (int n = handled; handled < n + 20;) {
+			CHECK(!post(s.a.qp, IBV_WR_RDMA_WRITE, from, a, 4096, to, b));
+			CHECK(next(s.a.cq).status == IBV_WC_SUCCESS);
+		}
+		CHECK(!setitimer(timer, &(struct itimerval){0}, NULL));
+	}
+	CHECK(!misplaced);
+}
+
 /* The engine's runtime sends the program's threads no signals: poll(2) and others fail when
  * one comes, even if its handler restarts system calls. The queue pairs that come and go
  * have it collect its garbage, for which it would stop the threads that poll. */
