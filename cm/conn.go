@@ -15,8 +15,19 @@ import (
 	"github.com/weft-rdma/weft/verbs"
 )
 
-// MPA over TCP is the LLP of the streams made here.
-var _ ddp.LLP = (*mpa.Conn)(nil)
+// MPA over TCP is the LLP of the streams made here. It has all that an LLP may have.
+var (
+	_ ddp.LLP               = (*mpa.Conn)(nil)
+	_ ddp.EstablishedLLP    = (*mpa.Conn)(nil)
+	_ ddp.StreamingLLP      = (*mpa.Conn)(nil)
+	_ ddp.AddressedLLP      = (*mpa.Conn)(nil)
+	_ ddp.SpinningLLP       = (*mpa.Conn)(nil)
+	_ ddp.NonBlockingLLP    = (*mpa.Conn)(nil)
+	_ ddp.LLPError          = (*mpa.Error)(nil)
+	_ ddp.UnreadableSegment = (*mpa.MemoryError)(nil)
+
+	_ mpa.BlockingSink = (*ddp.Receiver)(nil)
+)
 
 // A Conn is an established RDMA connection. Its methods may be called by any
 // goroutine.

@@ -10,7 +10,9 @@ import "context"
 // its user sees to; the receiving half to the goroutine in Receive, or to the one in
 // Poll while that waits.
 //
-// Errors that end a stream are [LLPError]s.
+// Errors that end a stream are [LLPError]s. What an LLP may offer besides is in
+// optional.go: [EstablishedLLP], [StreamingLLP], [AddressedLLP], [SpinningLLP],
+// [NonBlockingLLP].
 type LLP interface {
 	// Version is the DDP version (DV) that the stream's set-up implies:
 	// 1 for the IETF's, 0 for the RDMA Consortium's (RFC 5044 appendix C).
@@ -51,11 +53,7 @@ type LLP interface {
 	//
 	// Two errors leave the sending half usable, when Truncate has dropped the
 	// segments that they are about: any error that follows a refusal of the
-	// Guard, and one with a method
-	//
-	//	Unreadable() (segment uint64, cause error)
-	//
-	// which says that memory of segments from that number on cannot be read.
+	// Guard, and an [UnreadableSegment].
 	Flush(wait bool) (drained bool, err error)
 
 	// CanTry reports whether Flush(false) can make progress at all: a

@@ -26,6 +26,16 @@ type LLPError interface {
 	Reset() bool
 }
 
+// An UnreadableSegment is an error of [LLP].Flush: memory that segments refer to cannot be
+// read. The sending half goes on when Truncate has dropped them.
+type UnreadableSegment interface {
+	error
+
+	// Unreadable returns the number of the first of these segments, as Appended counts,
+	// from 0, and why it cannot be read.
+	Unreadable() (segment uint64, cause error)
+}
+
 // AsLLPError finds the error of the LLP in the chain of err.
 func AsLLPError(err error) (e LLPError, ok bool) {
 	ok = errors.As(err, &e)

@@ -23,7 +23,7 @@ type Receiver struct {
 	failed  bool
 	held    bool // a Window waits for its Release
 	ulp     ULP
-	waiter  waiter // ulp, if it is one
+	blocks  BlockingULP // ulp, if it is one
 	queues  [Queues]queue
 	open    bool   // a tagged message has begun and its last segment is to come
 	next    Tagged // if open: where that message goes on
@@ -60,14 +60,8 @@ var _ Sink = (*Receiver)(nil)
 // version (DV, see [LLP].Version) and are meant for ulp.
 func NewReceiver(version uint8, ulp ULP) *Receiver {
 	r := &Receiver{version: version, ulp: ulp}
-	r.waiter, _ = ulp.(waiter)
+	r.blocks, _ = ulp.(BlockingULP)
 	return r
-}
-
-// A waiter is a ULP that may have to wait in Buffer.
-type waiter interface {
-	// Waits reports that Buffer would wait, for a message of queue qn.
-	Waits(qn uint32) bool
 }
 
 // ULPDU takes a whole segment (see [Sink]). The error is an [*Error] or
@@ -94,11 +88,11 @@ func (r *Receiver) ULPDU(u []byte) error {
 	return r.finish()
 }
 
-// Waits reports that the ULP would have to wait for a buffer before it could take a segment:
-// an LLP whose caller must not wait asks, and leaves the segment to Receive.
-func (r *Receiver) Waits(u []byte) bool {
+// WouldBlock reports that the ULP would block before it had a buffer for a segment (see
+// [BlockingSink]).
+func (r *Receiver) WouldBlock(u []byte) bool {
 	var h Untagged
-	return r.waiter != nil && !r.failed && h.Parse(u) && h.MO == 0 && r.waiter.Waits(h.QN)
+	return r.blocks != nil && !r.failed && h.Parse(u) && h.MO == 0 && r.blocks.WouldBlock(h.QN)
 }
 
 // scatter copies src to the pieces of dst, one after the other, and returns how many

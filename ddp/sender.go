@@ -127,9 +127,7 @@ func (s *Sender) Flush(wait bool) (drained bool, err error) {
 	if s.guard.refused {
 		return false, ErrRevoked
 	}
-	var u interface {
-		Unreadable() (segment uint64, cause error)
-	}
+	var u UnreadableSegment
 	if errors.As(err, &u) {
 		segment, cause := u.Unreadable()
 		return false, &UnreadableError{segment, cause}

@@ -187,7 +187,7 @@ type hesitant struct {
 	goOn chan struct{}
 }
 
-func (*hesitant) Waits([]byte) bool { return true }
+func (*hesitant) WouldBlock([]byte) bool { return true }
 func (h *hesitant) ULPDU(u []byte) error {
 	<-h.goOn
 	return h.placer.ULPDU(u)
@@ -197,7 +197,7 @@ func (h *hesitant) ULPDU(u []byte) error {
 func TestWhoPollsLeavesToReceiveWhatHasToBeWaitedFor(t *testing.T) {
 	a, b := tcpPair(t)
 	out, in := NewConn(a, Params{Initiator: true, CRC: true}), NewConn(quiet(t, b), Params{CRC: true})
-	if !in.LeavesWaiting() {
+	if !in.PollNeverBlocks() {
 		t.Fatal("it would wait")
 	}
 	sink := &hesitant{&placer{skip: 18}, make(chan struct{})}

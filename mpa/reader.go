@@ -50,18 +50,12 @@ type reader struct {
 
 	windows [][]byte // of placeHead, kept for its memory
 
-	sink   Sink   // of the Receive under way
-	failed error  // what has ended the reception in Poll
-	lessor lessor // if not nil: visitors take what they can, however much that is
-	waiter waiter // sink, if it may have to wait
-	visits bool   // a visitor has the half, which must not wait
-	later  bool   // the ULPDU at buf[start] has to be waited for
-}
-
-// A waiter is a Sink that may have to wait before it can take a ULPDU.
-type waiter interface {
-	// Waits reports that ULPDU would wait. It is not asked by Receive.
-	Waits(u []byte) bool
+	sink   Sink         // of the Receive under way
+	failed error        // what has ended the reception in Poll
+	lessor lessor       // if not nil: visitors take what they can, however much that is
+	blocks BlockingSink // sink, if it is one
+	visits bool         // a visitor has the half, which must not wait
+	later  bool         // the ULPDU at buf[start] has to be waited for
 }
 
 // newReader begins with the octets that start-up read too early.
@@ -80,7 +74,7 @@ func newReader(t transport, d direct, p Params, fenced *atomic.Bool, stats *coun
 func (r *reader) receive(s Sink) error {
 	r.sink = s
 	if r.lessor != nil {
-		r.waiter, _ = s.(waiter)
+		r.blocks, _ = s.(BlockingSink)
 	}
 	defer func() { r.sink = nil }()
 	for r.failed == nil {
@@ -133,7 +127,7 @@ func (r *reader) handUp(s Sink) (err, fault error) {
 		if err != nil {
 			return damage(err), nil
 		}
-		if r.visits && r.waiter != nil && r.waiter.Waits(u) {
+		if r.visits && r.blocks != nil && r.blocks.WouldBlock(u) {
 			r.later = true
 			return nil, nil
 		}

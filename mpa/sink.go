@@ -45,6 +45,13 @@ type Sink = interface {
 	Idle()
 }
 
+// A BlockingSink is a Sink that may have to block before it can take a ULPDU.
+type BlockingSink = interface {
+	// WouldBlock reports that ULPDU(u) would block. Poll asks, where PollNeverBlocks is
+	// true, and leaves such a ULPDU to Receive.
+	WouldBlock(u []byte) bool
+}
+
 // A Guard holds the memory that frames not yet written refer to. The Conn
 // acquires it around each attempt to write, which never waits, so that memory
 // can be revoked while the Conn waits for the network.

@@ -102,9 +102,9 @@ func (c *Conn) Give(found bool) {
 	}
 }
 
-// LeavesWaiting reports that Poll leaves to Receive what the Sink would have to wait for (its
-// method Waits). It does so over a connection that Go's network poller does not know.
-func (c *Conn) LeavesWaiting() bool { return c.lessor != nil }
+// PollNeverBlocks reports that Poll leaves to Receive each ULPDU for which a [BlockingSink]
+// would block. It does so over a connection that Go's network poller does not know.
+func (c *Conn) PollNeverBlocks() bool { return c.lessor != nil }
 
 // A lessor is a connection that is not waited for while others visit it (see package
 // polled).

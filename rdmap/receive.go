@@ -47,7 +47,10 @@ type inbound struct {
 // behind it, in octets.
 const terminateRoom = 128
 
-var _ ddp.ULP = (*inbound)(nil)
+var (
+	_ ddp.ULP         = (*inbound)(nil)
+	_ ddp.BlockingULP = (*inbound)(nil)
+)
 
 func (in *inbound) init(s *Stream) {
 	in.s = s
@@ -209,10 +212,10 @@ func (in *inbound) PlaceTagged(dst [][]byte, h *ddp.Tagged, n int) ([][]byte, dd
 	return in.s.ulp.ReadSink(dst, h.STag, h.TO, n)
 }
 
-// Waits reports that Buffer would wait for a receive.
-func (in *inbound) Waits(qn uint32) bool {
-	w, ok := in.s.ulp.(interface{ Waits() bool })
-	return ok && qn == QueueSend && w.Waits()
+// WouldBlock reports that Buffer would block until a receive is posted.
+func (in *inbound) WouldBlock(qn uint32) bool {
+	q, ok := in.s.ulp.(BlockingReceiveQueue)
+	return ok && qn == QueueSend && q.WouldBlock()
 }
 
 // Buffer finds the buffer for the next message of a queue: a posted receive, or

@@ -95,6 +95,13 @@ type ReceiveQueue interface {
 	Refused(err error) error
 }
 
+// A BlockingReceiveQueue is a [ReceiveQueue] whose Receive may block until a receive is
+// posted. A ULP need not be one.
+type BlockingReceiveQueue interface {
+	// WouldBlock reports that Receive would block. It is called by the receiving goroutine.
+	WouldBlock() bool
+}
+
 // Memory is protected memory as the peer may use it. It refuses with a Fault.
 // n is never 0: an access of no octets is not checked (RFC 5040 §5.2.1).
 type Memory interface {

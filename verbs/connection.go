@@ -89,12 +89,12 @@ func (q *QP) begin(llp ddp.LLP, terms Terms) *connection {
 		cfg.Signature, cfg.Signed = announcement, c.signed
 	}
 	c.stream = rdmap.NewStream(llp, ulp{q}, cfg)
-	if s, ok := llp.(interface{ Spin(time.Duration) }); ok {
+	if s, ok := llp.(ddp.SpinningLLP); ok {
 		s.Spin(max(q.cfg.SendCQ.cfg.Spin, q.cfg.RecvCQ.cfg.Spin))
 	}
 	// With PauseOnEmptyRQ the receiving goroutine may wait for a receive. If it were
 	// the consumer's own, nobody could post one.
-	if l, ok := llp.(interface{ LeavesWaiting() bool }); !q.cfg.PauseOnEmptyRQ || ok && l.LeavesWaiting() {
+	if l, ok := llp.(ddp.NonBlockingLLP); !q.cfg.PauseOnEmptyRQ || ok && l.PollNeverBlocks() {
 		q.cfg.SendCQ.watch(llp)
 		q.cfg.RecvCQ.watch(llp)
 	}
@@ -113,7 +113,7 @@ func (q *QP) begin(llp ddp.LLP, terms Terms) *connection {
 
 // peerOf returns the address of the peer, nil if the LLP knows none.
 func peerOf(llp ddp.LLP) *string {
-	if c, ok := llp.(interface{ Peer() string }); ok {
+	if c, ok := llp.(ddp.AddressedLLP); ok {
 		if peer := c.Peer(); peer != "" {
 			return &peer
 		}

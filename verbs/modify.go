@@ -237,19 +237,14 @@ func (q *QP) prepare(verb string, next State, m *QPModify) error {
 	return nil
 }
 
-// A streamer is an LLP that can send octets of its user's before it begins.
-type streamer interface {
-	StreamMessage(ctx context.Context, b []byte) error
-}
-
 // readyLLP makes sure of the LLP stream and sends the StreamMessage; needs mu,
 // and lets go of it meanwhile.
 func (q *QP) readyLLP(verb string, m *QPModify) error {
-	s, speaks := m.LLP.(streamer)
+	s, speaks := m.LLP.(ddp.StreamingLLP)
 	switch llp := m.LLP.(type) {
 	case nil:
 		return fail(verb, ErrLLP, "it is nil")
-	case interface{ Established() error }:
+	case ddp.EstablishedLLP:
 		if m.proven {
 			break
 		}

@@ -293,9 +293,9 @@ func (u ulp) Receive() (size uint64, ok bool) {
 	return w.length, true
 }
 
-// Waits reports that Receive would wait. One of a shared queue may be taken by another queue
-// pair before it is asked for.
-func (u ulp) Waits() bool {
+// WouldBlock reports that Receive would block. A receive of a shared queue may be taken by
+// another queue pair before this one asks for it.
+func (u ulp) WouldBlock() bool {
 	return u.cfg.PauseOnEmptyRQ && (u.rq.srq != nil || u.rq.front() == nil && !u.refill())
 }
 

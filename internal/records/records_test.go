@@ -114,3 +114,12 @@ func TestHowAStreamEndsIsTold(t *testing.T) {
 		})
 	}
 }
+
+// RDMAP and the Verbs run over it, and so without what an LLP may offer besides.
+func TestTheLLPOffersNothingBesides(t *testing.T) {
+	a, _ := Pipe()
+	switch llp := any(a).(type) {
+	case ddp.EstablishedLLP, ddp.StreamingLLP, ddp.AddressedLLP, ddp.SpinningLLP, ddp.NonBlockingLLP:
+		t.Errorf("%T offers more than a ddp.LLP has to", llp)
+	}
+}

@@ -1,0 +1,59 @@
+// This file holds what an LLP may offer beyond [LLP], and a ULP or a Sink beyond [ULP] and
+// [Sink]. The user of each interface asks for it by a type assertion, and does without it
+// where it is missing. mpa.Conn has all those of an LLP.
+
+package ddp
+
+import (
+	"context"
+	"time"
+)
+
+// An EstablishedLLP knows whether its connection is established. QP.Modify (package verbs)
+// asks before it takes the LLP.
+type EstablishedLLP interface {
+	// Established returns nil if octets can pass in both directions, as far as that can be
+	// told without waiting.
+	Established() error
+}
+
+// A StreamingLLP can send octets of its user's before Full Operation (Verbs §6.6.1.1).
+type StreamingLLP interface {
+	// StreamMessage sends b before anything else, within the time that ctx allows. If it
+	// fails the peer may have received a part of b.
+	StreamMessage(ctx context.Context, b []byte) error
+}
+
+// An AddressedLLP knows its peer's address.
+type AddressedLLP interface {
+	// Peer returns the address for a log, or "".
+	Peer() string
+}
+
+// A SpinningLLP can poll before it sleeps.
+type SpinningLLP interface {
+	// Spin has Receive poll for d before it sleeps, unless others call Poll or Wait. It is
+	// called before Receive.
+	Spin(d time.Duration)
+}
+
+// A NonBlockingLLP can leave to Receive what would block its Sink.
+type NonBlockingLLP interface {
+	// PollNeverBlocks reports that Poll leaves to Receive each segment for which the Sink
+	// would block. The Sink has to be a [BlockingSink].
+	PollNeverBlocks() bool
+}
+
+// A BlockingSink is a [Sink] that may have to block before it can take a segment. An alias,
+// so that an LLP need not import this package.
+type BlockingSink = interface {
+	// WouldBlock reports that ULPDU(u) would block. An LLP that must not block asks before
+	// it hands u over.
+	WouldBlock(u []byte) bool
+}
+
+// A BlockingULP is a [ULP] that may block in Buffer.
+type BlockingULP interface {
+	// WouldBlock reports that Buffer would block for the next message of queue qn.
+	WouldBlock(qn uint32) bool
+}
