@@ -15,8 +15,8 @@
 //     the [Guard] and without waiting; over any other net.Conn by writes that wait.
 //  3. In: the reader, in [Conn.Receive], reads as much as there is into the read-ahead
 //     buffer, checks each FPDU where it lies, and hands its ULPDU to the [Sink].
-//  4. A consumer may receive in the reader's place, with [Conn.Poll] and [Conn.Wait]:
-//     internal/turns decides when.
+//  4. A consumer may receive in the reader's place, with [Conn.Poll] and [Conn.Wait]. Who
+//     waits and who receives is at the head of visit.go.
 //
 // # Locking
 //
@@ -60,7 +60,7 @@ type Conn struct {
 	transport transport
 	direct    direct       // transport, if it is one
 	turns     *turns.Turns // of direct
-	lessor    lessor       // nc, if it is one and there is direct
+	polled    polledConn   // nc, if it is one
 	fenced    atomic.Bool  // nothing may be sent yet
 	whole     atomic.Bool  // CloseWrite had to close both halves
 	stats     counters
@@ -95,20 +95,20 @@ func NewConn(nc net.Conn, p Params) *Conn {
 		c.batch.Refer = fpdu.CopyLimit
 	}
 	c.reader = newReader(c.transport, c.direct, p, &c.fenced, &c.stats)
-	c.reader.lessor = c.lessor
+	c.reader.thorough = c.polled != nil
 	return c
 }
 
-// connect has c move octets by d, or if there is none by reads and writes that wait.
+// connect makes c use d, or if there is none reads and writes that wait.
 func (c *Conn) connect(d direct) {
 	if d == nil {
 		c.transport = &stream{nc: c.nc, stats: &c.stats, line: make(chan struct{}, 1)}
 		return
 	}
 	c.transport, c.direct, c.turns = d, d, d.share()
-	if l, ok := c.nc.(lessor); ok {
-		c.lessor = l
-		l.Attend(c.attend)
+	if p, ok := c.nc.(polledConn); ok {
+		c.polled = p
+		p.ReceiveWith(c.receivePolled)
 		c.turns.Stay()
 	}
 }

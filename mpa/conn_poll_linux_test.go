@@ -260,7 +260,7 @@ func TestTheWaitIsTakenAndGivenBack(t *testing.T) {
 
 // A landlord notes whether its visitors have the token.
 type landlord struct {
-	lessor
+	polledConn
 	c      *Conn
 	visits []bool
 }
@@ -271,7 +271,7 @@ func (l *landlord) Visit() {
 		l.c.turns.Exit(0, false)
 	}
 	l.visits = append(l.visits, !free)
-	l.lessor.Visit()
+	l.polledConn.Visit()
 }
 
 // A visit is noted with the token: whoever has it afterwards and leaves something to Receive
@@ -279,8 +279,8 @@ func (l *landlord) Visit() {
 func TestVisitsAreNotedWithTheToken(t *testing.T) {
 	_, b := tcpPair(t)
 	in := NewConn(quiet(t, b), Params{})
-	l := &landlord{lessor: in.lessor, c: in}
-	in.lessor = l
+	l := &landlord{polledConn: in.polled, c: in}
+	in.polled = l
 	go func() { _ = in.Receive(&collector{}) }()
 	for ok := false; !ok; { // until Receive has begun
 		_, ok = in.Take()

@@ -50,12 +50,12 @@ type reader struct {
 
 	windows [][]byte // of placeHead, kept for its memory
 
-	sink   Sink         // of the Receive under way
-	failed error        // what has ended the reception in Poll
-	lessor lessor       // if not nil: visitors take what they can, however much that is
-	blocks BlockingSink // sink, if it is one
-	visits bool         // a visitor has the half, which must not wait
-	later  bool         // the ULPDU at buf[start] has to be waited for
+	sink     Sink         // of the Receive under way
+	blocks   BlockingSink // sink, if it is one and visitors are thorough
+	thorough bool         // visitors receive all that they can, however much that is
+	visiting bool         // a visitor receives, and must not block
+	blocked  bool         // the ULPDU at buf[start] would have blocked a visitor
+	failed   error        // what ended the reception in a visit
 }
 
 // newReader begins with the octets that start-up read too early.
@@ -73,12 +73,12 @@ func newReader(t transport, d direct, p Params, fenced *atomic.Bool, stats *coun
 
 func (r *reader) receive(s Sink) error {
 	r.sink = s
-	if r.lessor != nil {
+	if r.thorough {
 		r.blocks, _ = s.(BlockingSink)
 	}
 	defer func() { r.sink = nil }()
 	for r.failed == nil {
-		r.later = false
+		r.blocked = false
 		if err := r.deliver(s); err != nil {
 			return err
 		}
@@ -127,8 +127,8 @@ func (r *reader) handUp(s Sink) (err, fault error) {
 		if err != nil {
 			return damage(err), nil
 		}
-		if r.visits && r.blocks != nil && r.blocks.WouldBlock(u) {
-			r.later = true
+		if r.visiting && r.blocks != nil && r.blocks.WouldBlock(u) {
+			r.blocked = true
 			return nil, nil
 		}
 		r.start += size
@@ -264,14 +264,14 @@ func (r *reader) idle(s Sink) {
 	}
 }
 
-// open reports that a visitor may receive: there is a Receive, and nothing is left to it.
+// open reports that a visitor may receive: Receive is under way, and nothing is left to it.
 func (r *reader) open() bool {
-	return r.sink != nil && r.failed == nil && (r.start == r.end || r.lessor != nil && !r.leaves())
+	return r.sink != nil && r.failed == nil && (r.start == r.end || r.thorough && !r.left())
 }
 
-// leaves reports that what is in the buffer is Receive's to go on with.
-func (r *reader) leaves() bool {
-	return r.failed != nil || r.later || r.start < r.end && (r.lessor == nil || r.placeable())
+// left reports that only Receive can go on with what is in the buffer.
+func (r *reader) left() bool {
+	return r.failed != nil || r.blocked || r.start < r.end && (!r.thorough || r.placeable())
 }
 
 // visit hands up what has arrived, and returns how many octets that were, and whether
@@ -285,14 +285,14 @@ func (r *reader) visit() (n int, left bool) {
 	case n > 0:
 		r.grown(n)
 		r.stats.octetsIn.Add(uint64(n))
-		r.visits = true
+		r.visiting = true
 		r.failed = r.deliver(r.sink)
-		r.visits = false
+		r.visiting = false
 		r.idle(r.sink)
-	case resting: // Receive waits for long
+	case resting: // no buffer is kept for a visit that found nothing
 		r.rest()
 	}
-	return n, r.leaves()
+	return n, r.left()
 }
 
 // fill reads more into the buffer, behind what is there. alone is for the middle of a

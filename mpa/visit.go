@@ -1,8 +1,23 @@
-package mpa
+// The receiving half in the hands of a consumer: what arrives is handed up in the
+// consumer's goroutine, which need not be woken for it.
+//
+// Who waits for octets, and who receives them, by the connection:
+//
+//  1. Any but TCP on Linux: Receive does both.
+//  2. A TCP connection on Linux: Receive, or a consumer, in Wait. The table is that of
+//     internal/turns. Receive waits in Go's network poller.
+//  3. One that Go's network poller does not know (internal/polled): Receive is in the state
+//     Reading or Wanted of internal/turns for ever, and waits in that package's poller,
+//     whose own table says who comes first: the poller, which receives in the place of
+//     Receive, or visitors.
+//
+// In 2 and 3 the receiving half is a token of internal/turns: whoever has it receives. A
+// visitor is a caller of Poll, Wait or Take. It takes the token if that is free, receives
+// what is there, and leaves to Receive what takes longer: the rest of a ULPDU (in 2), payload
+// that is read to its place, a ULPDU that would block the Sink (in 3), and the end of the
+// stream.
 
-// The receiving half in the hands of a consumer, who polls or waits in the place of
-// Receive: what arrives is handed up in the consumer's goroutine, and nobody has to wake
-// it. Package turns says when.
+package mpa
 
 import (
 	"context"
@@ -18,21 +33,31 @@ import (
 // Receive, and so is the rest of a ULPDU that has begun to arrive. Poll finds something
 // on Linux and over TCP only.
 func (c *Conn) Poll() bool {
-	if c.turns == nil || !c.turns.Enter() {
+	if !c.enter() {
 		return false
-	}
-	if c.lessor != nil && c.reader.open() {
-		c.lessor.Visit()
 	}
 	n, left := c.visit()
 	if left {
-		c.recall()
+		c.wakeReceive()
 	}
 	return n > 0
 }
 
-// visit receives what has arrived. It reports whether something is left to Receive. The
-// caller has entered.
+// enter takes the token for a visitor. It reports false if the token is not free.
+func (c *Conn) enter() bool {
+	if c.turns == nil || !c.turns.Enter() {
+		return false
+	}
+	if c.polled != nil && c.reader.open() {
+		// With the token: whoever has it next may leave something to Receive, which ends
+		// the lease, and this visit does not begin another.
+		c.polled.Visit()
+	}
+	return true
+}
+
+// visit receives what has arrived, and gives back the token, which the caller has. It
+// reports whether something is left to Receive.
 func (c *Conn) visit() (n int, left bool) {
 	r := &c.reader
 	if !r.open() {
@@ -50,14 +75,22 @@ func (c *Conn) visit() (n int, left bool) {
 	return n, left
 }
 
-// attend receives in the place of Receive, which waits. It reports false if Receive is to
-// go on.
-func (c *Conn) attend() bool {
+// receivePolled is visit for the poller of a polled connection, while Receive waits. It
+// reports false if Receive has to go on.
+func (c *Conn) receivePolled() bool {
 	if !c.turns.Enter() {
-		return false // a visitor does, or Receive, in the middle of a ULPDU
+		return false // a visitor receives, or Receive itself, in the middle of a ULPDU
 	}
 	n, left := c.visit()
 	return !left && n < turns.BulkRead
+}
+
+// wakeReceive has Receive go on, with what visitors have left to it.
+func (c *Conn) wakeReceive() {
+	c.turns.Recall()
+	if c.polled != nil {
+		c.polled.WakeReader()
+	}
 }
 
 // Wait waits in the place of the Receive that is under way in another goroutine until Poll
@@ -71,61 +104,29 @@ func (c *Conn) Wait(ctx context.Context) bool {
 	return c.turns != nil && c.turns.Lead(ctx, c.reader.rest)
 }
 
-// Take takes the wait of the Receive that is under way over, for a caller that waits for
-// several connections at a time: until the descriptor is readable. Then it calls Give, and
-// Poll if octets have come. Take reports false for a connection that Go's network poller
-// knows, and for one that is closed. Close and Reset make the descriptor readable, and
-// wait for Give.
+// Take takes over the wait of the Receive that is under way, for a caller that waits
+// for several connections at a time: fd is readable when octets have arrived, and when the
+// connection ends. Take reports false for a connection that Go's network poller knows, for
+// one that is closed, and while Receive is busy. After true the caller calls Give within
+// some 64 ms: Close and Reset wait for that.
 func (c *Conn) Take() (fd uintptr, ok bool) {
-	if c.lessor == nil || !c.turns.Enter() {
+	if c.polled == nil || !c.enter() {
 		return 0, false
 	}
 	open := c.reader.open()
-	if open {
-		// With the token: what a visitor leaves to Receive from now on recalls it, and no
-		// visit undoes that.
-		c.lessor.Visit()
-	}
 	c.turns.Exit(0, false)
 	if !open {
 		return 0, false
 	}
-	return c.lessor.Hold()
+	return c.polled.Hold()
 }
 
-// Give gives back what Take has taken. found says that octets have come; otherwise Receive
-// waits for them from now on.
-func (c *Conn) Give(found bool) {
-	c.lessor.Drop()
-	if !found {
-		c.lessor.Recall()
-	}
-}
-
-// PollNeverBlocks reports that Poll leaves to Receive each ULPDU for which a [BlockingSink]
-// would block. It does so over a connection that Go's network poller does not know.
-func (c *Conn) PollNeverBlocks() bool { return c.lessor != nil }
-
-// A lessor is a connection that is not waited for while others visit it (see package
-// polled).
-type lessor interface {
-	// Visit leaves what comes to visitors, until none has come for some ms.
-	Visit()
-	// Recall ends that, and Look also has who waits to read look again at once.
-	Recall()
-	Look()
-	// Attend has f receive what has come, and wake Receive if it reports false.
-	Attend(f func() bool)
-	// Hold returns the descriptor, which stays open until Drop.
-	Hold() (fd uintptr, ok bool)
-	Drop()
-}
-
-// recall has Receive go on, with what visitors have left to it.
-func (c *Conn) recall() {
-	c.turns.Recall()
-	if c.lessor != nil {
-		c.lessor.Look()
+// Give ends the wait that Take has begun. readable reports that octets have
+// arrived, which the caller receives by Poll; otherwise Receive waits for them from now on.
+func (c *Conn) Give(readable bool) {
+	c.polled.Release()
+	if !readable {
+		c.polled.EndLease()
 	}
 }
 
@@ -136,8 +137,19 @@ func (c *Conn) Interrupt() {
 	}
 }
 
-// Spin has Receive poll for so long before it waits, unless others call Poll or Wait: what
-// concerns no consumer, like a peer's RDMA Read, is answered sooner so, at the cost of a
+// Leave reports that a caller of Poll or Wait is about to sleep until octets arrive, or
+// to do something else: Receive waits, now or after the Wait under way.
+func (c *Conn) Leave() {
+	if c.turns != nil {
+		c.turns.Leave()
+	}
+	if c.polled != nil {
+		c.polled.EndLease()
+	}
+}
+
+// Spin has Receive poll for d before it waits, unless others call Poll or Wait: what
+// concerns no consumer, like a peer's RDMA Read, is answered sooner, at the cost of a
 // processor. It is called before Receive, and does nothing where Poll does nothing.
 func (c *Conn) Spin(d time.Duration) {
 	if c.turns != nil {
@@ -145,13 +157,22 @@ func (c *Conn) Spin(d time.Duration) {
 	}
 }
 
-// Leave reports that a caller of Poll or Wait is about to sleep until there is something, or
-// to do something else: Receive waits, now or after the Wait under way.
-func (c *Conn) Leave() {
-	if c.turns != nil {
-		c.turns.Leave()
-	}
-	if c.lessor != nil {
-		c.lessor.Recall()
-	}
+// PollNeverBlocks reports that Poll leaves to Receive each ULPDU for which a [BlockingSink]
+// would block. It does so over a connection that Go's network poller does not know.
+func (c *Conn) PollNeverBlocks() bool { return c.polled != nil }
+
+// A polledConn is a connection that Go's network poller does not know (internal/polled).
+// It leases what arrives to visitors.
+type polledConn interface {
+	// Visit notes a visitor: octets do not wake Receive until none has come for 1 to 2 ms.
+	Visit()
+	// EndLease ends that. WakeReader also has Receive look at once.
+	EndLease()
+	WakeReader()
+	// ReceiveWith has f receive what arrives while Receive waits, and wake Receive if it
+	// reports false.
+	ReceiveWith(f func() bool)
+	// Hold returns the descriptor, which stays open until Release.
+	Hold() (fd uintptr, ok bool)
+	Release()
 }

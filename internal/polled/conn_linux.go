@@ -19,29 +19,28 @@ type Conn struct {
 	local, remote net.Addr
 	in, out       half
 
-	mu     sync.Mutex // of all below, and of the fields of the halves that are not lock
-	unused sync.Cond  // there is no user
-	users  int        // of the descriptor
-	held   int        // of these, by Hold
-	closed bool
-	id     int32
-	attend func() bool // receives in place of a read that waits; see Attend
+	mu      sync.Mutex // guards all below, and the fields of the halves but lock
+	unused  sync.Cond  // there is no user
+	users   int        // of the descriptor
+	held    int        // of these, by Hold
+	id      int32
+	receive func() bool // see ReceiveWith
 
+	state  atomic.Int32 // a state: read without mu, changed under it
 	visits atomic.Uint32
-	leased atomic.Bool // octets are left to visitors; changes under mu
-	known  uint32      // of visits; the poller's
+	known  uint32 // of visits, when the timer expired last
 }
 
 // A half is one direction of a connection.
 type half struct {
-	lock    sync.Mutex // held by who reads, or writes
+	lock    sync.Mutex // held by its user, while that works and waits
 	events  uint32     // of epoll, that end a wait
 	waits   bool
 	again   bool          // the next wait is over before it begins
 	ready   chan struct{} // capacity 1: the wait is over
-	until   time.Time     // what is called later fails
-	expired bool
-	timer   *time.Timer
+	until   time.Time     // the deadline
+	expired bool          // it has passed
+	timer   *time.Timer   // of the deadline
 }
 
 var _ net.Conn = (*Conn)(nil)
@@ -56,7 +55,7 @@ func New(nc *net.TCPConn) (*Conn, error) {
 	c.unused.L = &c.mu
 	c.in = half{events: unix.EPOLLIN | unix.EPOLLRDHUP, ready: make(chan struct{}, 1)}
 	c.out = half{events: unix.EPOLLOUT, ready: make(chan struct{}, 1)}
-	if err := watch.add(c); err != nil {
+	if err := thePoller.add(c); err != nil {
 		_ = unix.Close(fd)
 		return nil, err
 	}
@@ -78,8 +77,8 @@ func duplicate(nc *net.TCPConn) (fd int, err error) {
 func (c *Conn) LocalAddr() net.Addr  { return c.local }
 func (c *Conn) RemoteAddr() net.Addr { return c.remote }
 
-// SyscallConn returns the socket as [syscall.RawConn]. What its Read and Write call must
-// not wait.
+// SyscallConn returns the socket as [syscall.RawConn]. The functions given to its Read and
+// Write must not wait.
 func (c *Conn) SyscallConn() (syscall.RawConn, error) { return (*raw)(c), nil }
 
 // A raw is a Conn as its descriptor.
@@ -90,7 +89,7 @@ func (r *raw) Control(f func(fd uintptr)) error {
 	if err := c.use(); err != nil {
 		return err
 	}
-	defer c.leave()
+	defer c.unuse()
 	f(uintptr(c.fd))
 	return nil
 }
@@ -105,161 +104,6 @@ func (r *raw) Write(f func(fd uintptr) bool) error {
 	return c.try(&c.out, f)
 }
 
-// use and leave are called before and after the descriptor is used.
-func (c *Conn) use() error {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if c.closed {
-		return net.ErrClosed
-	}
-	c.users++
-	return nil
-}
-
-func (c *Conn) leave() {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if c.users--; c.users == 0 {
-		c.unused.Broadcast()
-	}
-}
-
-// Hold returns the descriptor, which stays open until Drop. Close makes it readable, and
-// waits for Drop. It reports false if the connection is closed.
-func (c *Conn) Hold() (fd uintptr, ok bool) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if c.closed {
-		return 0, false
-	}
-	c.users++
-	c.held++
-	return uintptr(c.fd), true
-}
-
-// Drop ends a Hold.
-func (c *Conn) Drop() {
-	c.mu.Lock()
-	c.held--
-	c.mu.Unlock()
-	c.leave()
-}
-
-// try calls f until it reports true, and waits in between.
-func (c *Conn) try(h *half, f func(fd uintptr) bool) error {
-	if err := c.use(); err != nil {
-		return err
-	}
-	defer c.leave()
-	h.lock.Lock()
-	defer h.lock.Unlock()
-	for {
-		if err := c.over(h); err != nil {
-			return err
-		}
-		if f(uintptr(c.fd)) {
-			return nil
-		}
-		if err := c.wait(h); err != nil {
-			return err
-		}
-	}
-}
-
-// over is why nothing can be waited for any more, or nil.
-func (c *Conn) over(h *half) error {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	return c.ended(h)
-}
-
-// ended is over; needs mu.
-func (c *Conn) ended(h *half) error {
-	switch {
-	case c.closed:
-		return net.ErrClosed
-	case h.expired:
-		return os.ErrDeadlineExceeded
-	}
-	return nil
-}
-
-// wait waits until the half may be ready.
-func (c *Conn) wait(h *half) error {
-	c.mu.Lock()
-	if err := c.ended(h); err != nil {
-		c.mu.Unlock()
-		return err
-	}
-	if h.again {
-		h.again = false
-		c.mu.Unlock()
-		return nil
-	}
-	h.waits = true
-	err := error(nil)
-	if c.wanted() != 0 {
-		err = watch.arm(c)
-	}
-	if err != nil {
-		h.waits = false
-	}
-	c.mu.Unlock()
-	if err == nil {
-		<-h.ready
-	}
-	return err
-}
-
-// wake ends a wait; needs mu.
-func (h *half) wake() {
-	if h.waits {
-		h.waits = false
-		h.ready <- struct{}{}
-	}
-}
-
-// wanted are the events that are waited for; needs mu.
-func (c *Conn) wanted() (events uint32) {
-	if c.in.waits && !c.leased.Load() {
-		events = c.in.events
-	}
-	if c.out.waits {
-		events |= c.out.events
-	}
-	return events
-}
-
-// happened wakes who waits for these events.
-func (c *Conn) happened(events uint32) {
-	done, left := false, false
-	if events&(c.in.events|unix.EPOLLHUP|unix.EPOLLERR) != 0 {
-		done, left = c.attended()
-	}
-	if done {
-		events &^= c.in.events | unix.EPOLLHUP | unix.EPOLLERR
-	}
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if c.closed {
-		return
-	}
-	if left {
-		c.look()
-	}
-	for _, h := range [...]*half{&c.in, &c.out} {
-		if events&(h.events|unix.EPOLLHUP|unix.EPOLLERR) != 0 && (h == &c.out || !c.leased.Load()) {
-			h.wake()
-		}
-	}
-	if c.wanted() != 0 { // the event was the last
-		if watch.arm(c) != nil {
-			c.in.wake()
-			c.out.wake()
-		}
-	}
-}
-
 // SetDeadline, SetReadDeadline and SetWriteDeadline are those of [net.Conn].
 func (c *Conn) SetDeadline(t time.Time) error {
 	return errors.Join(c.limit(&c.in, t), c.limit(&c.out, t))
@@ -270,7 +114,7 @@ func (c *Conn) SetWriteDeadline(t time.Time) error { return c.limit(&c.out, t) }
 func (c *Conn) limit(h *half, until time.Time) error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if c.closed {
+	if c.is(closed) {
 		return net.ErrClosed
 	}
 	if h.timer != nil {
@@ -282,7 +126,7 @@ func (c *Conn) limit(h *half, until time.Time) error {
 		return nil
 	}
 	if left := time.Until(until); left > 0 {
-		h.timer = time.AfterFunc(left, func() { c.expire(h, until) })
+		h.timer = time.AfterFunc(left, func() { c.pass(h, until) })
 		return nil
 	}
 	h.expired = true
@@ -290,8 +134,8 @@ func (c *Conn) limit(h *half, until time.Time) error {
 	return nil
 }
 
-// expire ends the half's time, unless its limit has changed.
-func (c *Conn) expire(h *half, until time.Time) {
+// pass notes that the half's deadline has passed, unless it has changed.
+func (c *Conn) pass(h *half, until time.Time) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if h.until.Equal(until) {
@@ -306,7 +150,7 @@ func (c *Conn) Read(p []byte) (n int, err error) {
 		return 0, nil
 	}
 	terr := c.try(&c.in, func(fd uintptr) bool {
-		n, err = again(func() (int, error) { return unix.Read(int(fd), p) })
+		n, err = retry(func() (int, error) { return unix.Read(int(fd), p) })
 		return err != unix.EAGAIN
 	})
 	switch {
@@ -324,7 +168,7 @@ func (c *Conn) Write(p []byte) (written int, err error) {
 	terr := c.try(&c.out, func(fd uintptr) bool {
 		for written < len(p) {
 			var n int
-			if n, err = again(func() (int, error) { return unix.Write(int(fd), p[written:]) }); err != nil {
+			if n, err = retry(func() (int, error) { return unix.Write(int(fd), p[written:]) }); err != nil {
 				return err != unix.EAGAIN
 			}
 			written += n
@@ -337,8 +181,8 @@ func (c *Conn) Write(p []byte) (written int, err error) {
 	return written, c.failure("write", os.NewSyscallError("write", err))
 }
 
-// again makes a call again that was interrupted.
-func again(call func() (int, error)) (int, error) {
+// retry repeats a call that was interrupted.
+func retry(call func() (int, error)) (int, error) {
 	for {
 		if n, err := call(); err != unix.EINTR {
 			return max(n, 0), err
@@ -346,7 +190,7 @@ func again(call func() (int, error)) (int, error) {
 	}
 }
 
-// failure is the error of an operation.
+// failure returns the error of an operation.
 func (c *Conn) failure(op string, err error) error {
 	if err == nil {
 		return nil
@@ -383,14 +227,13 @@ func (c *Conn) set(option func(fd int) error) (err error) {
 	return c.failure("set", errors.Join(cerr, os.NewSyscallError("setsockopt", err)))
 }
 
-// Close closes the connection, and waits until nobody uses it.
+// Close closes the connection, and waits until nobody uses the descriptor.
 func (c *Conn) Close() error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if c.closed {
+	if c.apply(closing) != wake {
 		return c.failure("close", net.ErrClosed)
 	}
-	c.closed = true
 	for _, h := range [...]*half{&c.in, &c.out} {
 		h.wake()
 		if h.timer != nil {
@@ -398,11 +241,11 @@ func (c *Conn) Close() error {
 		}
 	}
 	if c.users > 0 {
-		_ = unix.Shutdown(c.fd, unix.SHUT_RD) // for those who hold it
+		_ = unix.Shutdown(c.fd, unix.SHUT_RD) // wakes visitors that wait for it
 	}
 	for c.users > 0 {
 		c.unused.Wait()
 	}
-	watch.remove(c)
+	thePoller.remove(c)
 	return c.failure("close", os.NewSyscallError("close", unix.Close(c.fd)))
 }

@@ -46,7 +46,7 @@ func TestStartTellsOfDescriptors(t *testing.T) {
 func TestPanicOfAttendIsContained(t *testing.T) {
 	c, peer := pair(t)
 	attended := make(chan struct{}, 2)
-	c.Attend(func() bool {
+	c.ReceiveWith(func() bool {
 		attended <- struct{}{}
 		panic("a defect")
 	})
@@ -165,7 +165,7 @@ func TestWaitsEnd(t *testing.T) {
 func TestWhatComesIsAttendedTo(t *testing.T) {
 	c, peer := pair(t)
 	attended := make(chan byte)
-	c.Attend(func() bool {
+	c.ReceiveWith(func() bool {
 		var one [1]byte
 		rc, _ := c.SyscallConn()
 		_ = rc.Control(func(fd uintptr) { _, _ = unix.Read(int(fd), one[:]) })
@@ -201,7 +201,7 @@ func TestWhatComesIsAttendedTo(t *testing.T) {
 func TestWhatIsLeftWakesAReadThatVisitorsHave(t *testing.T) {
 	c, peer := pair(t)
 	attended := make(chan struct{})
-	c.Attend(func() bool {
+	c.ReceiveWith(func() bool {
 		var one [1]byte
 		rc, _ := c.SyscallConn()
 		_ = rc.Control(func(fd uintptr) { _, _ = unix.Read(int(fd), one[:]) })
@@ -226,8 +226,8 @@ func TestWhatIsLeftWakesAReadThatVisitorsHave(t *testing.T) {
 		t.Fatal(err)
 	}
 	<-attended
-	c.Drop()
-	c.Recall()
+	c.Release()
+	c.EndLease()
 	<-ended
 }
 
@@ -258,7 +258,7 @@ func TestVisitorsComeFirst(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	c.Drop()
+	c.Release()
 	// Nobody visits any more.
 	if got := <-read; got != 1 {
 		t.Errorf("read %d, expected 1", got)
@@ -268,21 +268,21 @@ func TestVisitorsComeFirst(t *testing.T) {
 	if _, err := peer.Write([]byte{2}); err != nil {
 		t.Fatal(err)
 	}
-	c.Recall()
+	c.EndLease()
 	if got := <-read; got != 2 {
 		t.Errorf("read %d, expected 2", got)
 	}
 }
 
-// Look has a read that is about to wait look again.
-func TestLookIsNotLost(t *testing.T) {
+// WakeReader has a read that is about to wait look again.
+func TestAWakeupBeforeTheWaitIsNotLost(t *testing.T) {
 	c, _ := pair(t)
 	rc, _ := c.SyscallConn()
 	looks := 0
 	err := rc.Read(func(uintptr) bool {
 		looks++
 		if looks == 1 {
-			c.Look() // before the wait begins
+			c.WakeReader() // before the wait begins
 		}
 		return looks == 2
 	})
@@ -313,7 +313,7 @@ func TestCloseWaitsForWhoHolds(t *testing.T) {
 		t.Errorf("it was closed, %v, while the descriptor was held", err)
 	default:
 	}
-	c.Drop()
+	c.Release()
 	if err := <-closed; err != nil {
 		t.Error(err)
 	}

@@ -1,156 +1,125 @@
-// This file leaves what arrives to visitors: threads that read by themselves, and come
-// again and again. Who waits in Read is not woken meanwhile.
+// This file leaves what arrives to visitors: threads that receive by themselves, and come
+// again and again. A read that waits is not woken meanwhile.
 
 package polled
 
-import (
-	"golang.org/x/sys/unix"
-)
+import "golang.org/x/sys/unix"
 
-// lease is for how long it is left to them after a visit, at least, and twice that at
-// most.
-const lease = 1_000_000 // ns
+// tick is how often the timer looks for visitors, in ns. A lease lasts for one to two ticks
+// after the last visit.
+const tick = 1_000_000
 
-// Visit notes a visit. Reads that wait are not woken by octets until there was none for some
-// ms, or Recall is called. A visitor may read at any time, or Hold the connection and wait
-// by itself.
+// Visit notes that the caller is about to receive. Octets wake no read until there was no
+// visitor for 1 to 2 ms, or EndLease or WakeReader is called.
 func (c *Conn) Visit() {
 	c.visits.Add(1)
-	if c.leased.Load() {
+	if !c.is(watched) {
 		return
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if !c.closed && !c.leased.Load() && watch.lease(c) {
-		c.leased.Store(true)
+	if thePoller.timer >= 0 && c.apply(visit) == follow {
+		thePoller.follow(c)
 	}
 }
 
-// Recall has reads be woken again.
-func (c *Conn) Recall() {
-	if !c.leased.Load() {
+// EndLease has octets wake reads again.
+func (c *Conn) EndLease() {
+	if !c.is(leased) {
 		return
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.recall()
+	c.endLease(leave)
 }
 
-// Look is Recall, and has a read that waits, or is about to, call its function again.
-func (c *Conn) Look() {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	c.look()
-}
-
-// look is Look; needs mu.
-func (c *Conn) look() {
-	c.leased.Store(false)
-	c.in.again = !c.in.waits
-	c.in.wake()
-}
-
-// Attend has f receive what has come when a read waits for it: in the poller's goroutine,
-// which wakes the read if f reports false. f must not wait. It is called before the first
-// Read. [Start] can contain its panics.
-func (c *Conn) Attend(f func() bool) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	c.attend = f
-}
-
-// attended has what has come received. left says that the read is to look: visitors who
-// come meanwhile do not find what has been received.
-func (c *Conn) attended() (done, left bool) {
-	c.mu.Lock()
-	f := c.attend
-	if !c.in.waits || c.closed || c.leased.Load() {
-		f = nil
-	}
-	c.mu.Unlock()
-	switch {
-	case f == nil:
-		return false, false
-	case watch.contain != nil:
-		done = watch.contain(f)
-	default:
-		done = f()
-	}
-	return done, !done
-}
-
-// recall is Recall; needs mu.
-func (c *Conn) recall() {
-	c.leased.Store(false)
-	if !c.closed && c.in.waits && watch.arm(c) != nil {
+// endLease ends the lease because of e; needs mu.
+func (c *Conn) endLease(e event) {
+	if c.apply(e) == watch && c.in.waits && thePoller.arm(c) != nil {
 		c.in.wake()
 	}
 }
 
-// review ends the lease if nobody has come since the last review. It reports whether
-// there is still one.
-func (c *Conn) review() bool {
+// WakeReader has a read that waits, or is about to, call its function again, because
+// something was left to it. It ends the lease.
+func (c *Conn) WakeReader() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if visits := c.visits.Load(); c.leased.Load() && c.held == 0 && visits == c.known {
-		c.recall()
+	if c.apply(rest) == wake {
+		c.in.again = !c.in.waits
+		c.in.wake()
+	}
+}
+
+// ReceiveWith has f receive what arrives while a read waits: in the poller's goroutine,
+// which wakes the read if f reports false. f must not wait. ReceiveWith is called before the
+// first Read. [Start] can contain panics of f.
+func (c *Conn) ReceiveWith(f func() bool) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.receive = f
+}
+
+// expire ends the lease if nobody has come since the last call, and nobody has the
+// descriptor. It reports whether there is still one.
+func (c *Conn) expire() bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if visits := c.visits.Load(); c.held == 0 && visits == c.known {
+		c.endLease(expiry)
 	} else {
 		c.known = visits
 	}
-	return c.leased.Load() && !c.closed
+	return c.is(leased)
 }
 
-// lease looks after a connection that is being leased. It reports false if there is no
-// timer for that.
-func (p *poller) lease(c *Conn) bool {
+// follow has the timer look after a connection that has been leased; needs the connection's
+// mu.
+func (p *poller) follow(c *Conn) {
 	p.leases.Lock()
 	defer p.leases.Unlock()
-	if p.timer < 0 {
-		return false
-	}
 	if len(p.leased) == 0 {
-		p.tick(lease)
+		p.setTimer(tick)
 	}
 	p.leased[c] = struct{}{}
 	c.known = c.visits.Load() - 1
-	return true
 }
 
-// tick has the timer expire each so many ns; 0 is not at all.
-func (p *poller) tick(ns int64) {
+// setTimer has the timer expire each so many ns; 0 is not at all.
+func (p *poller) setTimer(ns int64) {
 	t := unix.NsecToTimespec(ns)
-	_ = unix.TimerfdSettime(p.timer, 0, &unix.ItimerSpec{Interval: t, Value: t}, nil) // of a timer that there is
+	_ = unix.TimerfdSettime(p.timer, 0, &unix.ItimerSpec{Interval: t, Value: t}, nil) // p.timer is valid
 }
 
-// review looks after all that are leased.
-func (p *poller) review() {
+// expire ends the leases without visitors.
+func (p *poller) expire() {
 	var count [8]byte
 	_, _ = unix.Read(p.timer, count[:])
 	p.leases.Lock()
-	all := p.reviewed[:0]
+	all := p.followed[:0]
 	for c := range p.leased {
 		all = append(all, c)
 	}
 	p.leases.Unlock()
 	for _, c := range all {
-		if !c.review() {
-			p.end(c)
+		if !c.expire() {
+			p.unfollow(c)
 		}
 	}
 	clear(all)
-	p.reviewed = all
+	p.followed = all
 }
 
-// end ends looking after a connection, unless it has been leased again.
-func (p *poller) end(c *Conn) {
+// unfollow is the opposite of follow, unless the connection has been leased again.
+func (p *poller) unfollow(c *Conn) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if c.leased.Load() && !c.closed {
+	if c.is(leased) {
 		return
 	}
 	p.leases.Lock()
 	defer p.leases.Unlock()
 	if delete(p.leased, c); len(p.leased) == 0 {
-		p.tick(0)
+		p.setTimer(0)
 	}
 }

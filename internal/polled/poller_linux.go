@@ -19,34 +19,44 @@ type poller struct {
 	conns map[int32]*Conn // by what their events carry
 	last  int32
 
-	timer    int                // whose ticks end leases; -1 if there is none
-	leases   sync.Mutex         // taken within that of a connection
-	leased   map[*Conn]struct{} // that visitors come to
-	reviewed []*Conn            // kept for its memory; the goroutine's
+	timer    int                // ends leases; -1 if there is none
+	leases   sync.Mutex         // guards leased; taken within Conn.mu
+	leased   map[*Conn]struct{} // connections that the timer looks after
+	followed []*Conn            // of expire, kept for its memory
 
-	contain func(attend func() bool) bool // see Start; nil calls it
+	contain func(receive func() bool) bool // see Start; nil calls it
 }
 
-var watch poller
+// thePoller is the poller of the program.
+var thePoller poller
 
 // timerID is what the timer's events carry.
 const timerID = -1
 
 // Start is for a program that is not Go's, before the first New, which otherwise starts
-// the poller. Keep is called with the descriptors that it has from then on. The functions
-// given to Attend are called by contain, which may recover from their panics: if it then
-// returns false, the read that waits is woken.
-func Start(keep func(fd int), contain func(attend func() bool) bool) error {
-	return watch.start(func() {
-		watch.contain = contain
-		keep(watch.epoll)
-		if watch.timer >= 0 {
-			keep(watch.timer)
+// the poller. It calls keep with each descriptor that the poller keeps from then on.
+// Functions given to [Conn.ReceiveWith] are called by contain, which may recover from their
+// panics: if it then returns false, the read that waits is woken.
+func Start(keep func(fd int), contain func(receive func() bool) bool) error {
+	p := &thePoller
+	return p.start(func() {
+		p.contain = contain
+		keep(p.epoll)
+		if p.timer >= 0 {
+			keep(p.timer)
 		}
 	})
 }
 
-// start makes the poller's descriptors, and its goroutine, before which it calls ready.
+// call calls a function of ReceiveWith.
+func (p *poller) call(f func() bool) bool {
+	if p.contain != nil {
+		return p.contain(f)
+	}
+	return f()
+}
+
+// start makes the poller's descriptors, calls ready, and starts the poller's goroutine.
 func (p *poller) start(ready func()) error {
 	p.begin.Do(func() {
 		p.conns, p.leased = make(map[int32]*Conn), make(map[*Conn]struct{})
@@ -62,7 +72,7 @@ func (p *poller) start(ready func()) error {
 	return p.err
 }
 
-// newTimer makes the timer, or returns -1.
+// newTimer makes the timer. It returns -1 if the system has none.
 func (p *poller) newTimer() int {
 	fd, err := unix.TimerfdCreate(unix.CLOCK_MONOTONIC, unix.TFD_NONBLOCK|unix.TFD_CLOEXEC)
 	if err != nil {
@@ -76,7 +86,7 @@ func (p *poller) newTimer() int {
 	return fd
 }
 
-// add has the poller know a connection, of which it waits for nothing yet.
+// add registers a connection, for no events yet.
 func (p *poller) add(c *Conn) error {
 	if err := p.start(func() {}); err != nil {
 		return err
@@ -95,13 +105,14 @@ func (p *poller) add(c *Conn) error {
 	return nil
 }
 
-// arm has the next event that somebody waits for be told; needs the connection's mu.
+// arm registers a connection for the next of the events that it wants; needs the
+// connection's mu.
 func (p *poller) arm(c *Conn) error {
 	event := unix.EpollEvent{Events: c.wanted() | unix.EPOLLONESHOT, Fd: c.id}
 	return os.NewSyscallError("epoll_ctl", unix.EpollCtl(p.epoll, unix.EPOLL_CTL_MOD, c.fd, &event))
 }
 
-// remove is for a connection that is about to be closed.
+// remove forgets a connection that is about to be closed.
 func (p *poller) remove(c *Conn) {
 	_ = unix.EpollCtl(p.epoll, unix.EPOLL_CTL_DEL, c.fd, nil) // closing does it, too
 	p.mu.Lock()
@@ -109,7 +120,7 @@ func (p *poller) remove(c *Conn) {
 	delete(p.conns, c.id)
 }
 
-func (p *poller) of(id int32) *Conn {
+func (p *poller) find(id int32) *Conn {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	return p.conns[id]
@@ -124,11 +135,11 @@ const slice = 100_000
 func hurry() {
 	if a, err := unix.SchedGetAttr(0, 0); err == nil {
 		a.Runtime = slice
-		_ = unix.SchedSetAttr(0, a, 0) // it is no more than a wish
+		_ = unix.SchedSetAttr(0, a, 0) // the system may refuse
 	}
 }
 
-// run tells connections of their events, for as long as the program lasts.
+// run passes events to their connections, for as long as the program lasts.
 func (p *poller) run() {
 	runtime.LockOSThread() // for its priority
 	hurry()
@@ -140,8 +151,8 @@ func (p *poller) run() {
 		}
 		for i := range max(n, 0) {
 			if events[i].Fd == timerID {
-				p.review()
-			} else if c := p.of(events[i].Fd); c != nil {
+				p.expire()
+			} else if c := p.find(events[i].Fd); c != nil {
 				c.happened(events[i].Events)
 			}
 		}

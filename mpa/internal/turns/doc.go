@@ -16,7 +16,9 @@
 //     sleep ([Quit]) or was interrupted ([CallOff]), when there was no visitor for a
 //     millisecond ([Neglect], by the watchdog), and when the connection is closed ([Close]).
 //
-// The table of states and events is in state.go, a pure function.
+// The table of states and events is in state.go, a pure function. Of a Source that leaves
+// octets to visitors by itself (internal/polled) the reader never sleeps ([Turns.Stay]): the
+// states are Reading and Wanted, and only the token is shared with visitors.
 //
 // # Locking
 //

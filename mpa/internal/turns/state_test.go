@@ -1,6 +1,9 @@
 package turns
 
-import "testing"
+import (
+	"maps"
+	"testing"
+)
 
 // Every edge, and that there is no other.
 func TestWhoWaitsNext(t *testing.T) {
@@ -42,5 +45,21 @@ func TestNobodySleepsWhileNobodyWaits(t *testing.T) {
 		if to := next(s, Sleep); s != Reading && to != s {
 			t.Errorf("%v: the reader sleeps in %v", s, to)
 		}
+	}
+}
+
+// A reader that stays never sleeps, so that nobody leads.
+func TestAReaderThatStaysReadsOrIsWanted(t *testing.T) {
+	reached := map[State]bool{Reading: true}
+	for todo := []State{Reading}; len(todo) > 0; todo = todo[1:] {
+		for e := Sleep + 1; e <= Close; e++ {
+			if to := next(todo[0], e); !reached[to] {
+				reached[to] = true
+				todo = append(todo, to)
+			}
+		}
+	}
+	if want := map[State]bool{Reading: true, Wanted: true, Closed: true}; !maps.Equal(reached, want) {
+		t.Errorf("states %v, expected %v", reached, want)
 	}
 }
