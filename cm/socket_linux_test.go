@@ -103,7 +103,7 @@ func TestABufferThatIsNotSetIsStillTunedByTheSystem(t *testing.T) {
 		}
 		got, err := optionOf(t, c, unix.SO_BUF_LOCK)
 		if errors.Is(err, unix.ENOPROTOOPT) {
-			t.Skip("Linux before 5.15 does not tell which buffers are fixed")
+			t.Skip("Linux before 5.15 does not say which buffers are fixed")
 		}
 		if err != nil || got != v.want {
 			t.Errorf("%+v: %d is fixed, %v, expected %d", v.s, got, err, v.want)

@@ -109,7 +109,7 @@ func TestReregisterReplacesAllButTheIndex(t *testing.T) {
 			t.Errorf("invalid %v: reregistered %+v, want %+v", invalid, got, want)
 		}
 		if !r.Valid() || r.PD() != two || r.Base() != 0 || !r.ZeroBased() || r.Len() != 20 || &r.Buf()[0] != &fresh[0] || r.Stream() != 1 {
-			t.Errorf("invalid %v: the region does not tell the new registration", invalid)
+			t.Errorf("invalid %v: the region does not show the new registration", invalid)
 		}
 		if fault := reach(table, one, was, 7, LocalRead); fault != ddp.FaultSTag {
 			t.Errorf("invalid %v: access by the old STag: %v", invalid, fault)

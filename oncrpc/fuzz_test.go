@@ -191,13 +191,13 @@ func FuzzReply(f *testing.F) {
 		if n, err := again.Parse(wire); err != nil || n != results || !reflect.DeepEqual(again, r) {
 			t.Errorf("got %+v, %v\nwant %+v", again, err, r)
 		}
-		told := ReplyTo(r.XID, r.Err())
-		told.Verf = r.Verf
+		back := ReplyTo(r.XID, r.Err())
+		back.Verf = r.Verf
 		if r.Stat == MsgDenied && r.Reject == AuthError && r.Auth == AuthOK {
-			told.Auth = AuthOK
+			back.Auth = AuthOK
 		}
-		if !reflect.DeepEqual(told, r) {
-			t.Errorf("its error makes %+v of %+v", told, r)
+		if !reflect.DeepEqual(back, r) {
+			t.Errorf("its error makes %+v of %+v", back, r)
 		}
 	})
 }

@@ -60,7 +60,7 @@ func TestThePortMapperTellsPorts(t *testing.T) {
 		want uint16
 	}{
 		{"of the version", Mapping{100005, 3, ProtUDP, 0}, 636},
-		{"of another version, whose server tells which it has", Mapping{100005, 2, ProtUDP, 0}, 635},
+		{"of another version, whose server says which it has", Mapping{100005, 2, ProtUDP, 0}, 635},
 		{"on the other protocol", Mapping{100005, 3, ProtTCP, 0}, 0},
 		{"of no protocol", Mapping{100003, 3, 99, 0}, 0},
 		{"of no program", Mapping{7, 3, ProtTCP, 0}, 0},

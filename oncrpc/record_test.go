@@ -274,7 +274,7 @@ func TestAWriterTellsOfEachStep(t *testing.T) {
 			t.Fatal(err)
 		}
 		if len(at) != c.steps {
-			t.Errorf("%d octets: told %d times, want %d", c.size, len(at), c.steps)
+			t.Errorf("%d octets: %d notices, want %d", c.size, len(at), c.steps)
 		}
 		for i, n := range at {
 			if n != (i+1)*stepLen {

@@ -17,4 +17,4 @@ var system = host{
 	user:        lookupUser,
 }
 
-var errNoOwners = errors.New("this system does not tell who owns other processes' sockets")
+var errNoOwners = errors.New("this system does not say who owns other processes' sockets")

@@ -138,7 +138,7 @@ func (c *Client) connect() {
 	done := make(chan struct{})
 	go func() {
 		defer close(done)
-		_ = e.run() // the requester is told why it ends
+		_ = e.run() // the requester gets its error
 		if s, ok := e.responder.(*responder); ok {
 			s.handlers.Wait()
 			s.session.close()

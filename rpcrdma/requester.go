@@ -76,7 +76,7 @@ type requester struct {
 	free         []*sending
 	dead         error         // why the connection has ended
 	lost         chan struct{} // is closed when dead is set
-	align        uint32        // that CONF_RDMA has told
+	align        uint32        // announced by CONF_RDMA
 }
 
 // newRequester makes the requester of an endpoint.

@@ -50,7 +50,7 @@ func TestACallThatBreaksTheConnectionIsAnsweredOnTheNext(t *testing.T) {
 				p := s.connectTCP()
 				p.raw(c.call(77, p.lend(bytes.Clone(item), verbs.RemoteRead)))
 				if m, ok := p.nextOrEnd(); i == 1 {
-					// The RNIC may have reported the end before it has told which
+					// The RNIC may have reported the end before it has said which
 					// call was at fault, but not here.
 					if !ok || m.Proc != wire.ProcError || m.Err != wire.ErrChunk {
 						t.Fatalf("sent again: got %+v, want ERR_CHUNK", m)

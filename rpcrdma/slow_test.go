@@ -38,7 +38,7 @@ func (s *serving) byHandWith(room int, enhanced []byte) (p *iwarptest.Peer, over
 	return p, over
 }
 
-// over serves a connection, and tells how it ended.
+// over serves a connection, and returns a channel that gets its end.
 func (s *serving) over(nc net.Conn) <-chan error {
 	ended := make(chan error, 1)
 	s.ended.Go(func() {

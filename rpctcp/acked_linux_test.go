@@ -23,7 +23,7 @@ func TestTheSystemTellsWhatAPeerHasTaken(t *testing.T) {
 	defer theirs.Close()
 	before, ok := acked(ours)
 	if !ok {
-		t.Fatal("the system does not tell")
+		t.Fatal("the system does not say")
 	}
 	const n = 1 << 20
 	go ours.Write(make([]byte, n))

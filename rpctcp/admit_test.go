@@ -40,7 +40,7 @@ func TestWhoIsNotAdmittedIsNotReadFrom(t *testing.T) {
 	seen := make(chan *origin.Origin, 1)
 	s := newServer(t, ServerConfig{
 		Handler: origins(seen), Admit: func(net.Conn) (*origin.Origin, error) { return nil, refused },
-		Allow: func(net.Addr) bool { return false }, // is for datagrams, and has no reason to tell
+		Allow: func(net.Addr) bool { return false }, // is for datagrams, and gives no reason
 		Wrap: func(nc net.Conn) net.Conn {
 			t.Error("the connection is used")
 			return nc

@@ -397,7 +397,7 @@ func TestThoseNotAllowedAreClosedAtAccept(t *testing.T) {
 						t.Fatalf("ended with %v", err)
 					}
 					if _, err := p.Read(make([]byte, 1)); !errors.Is(err, syscall.ECONNRESET) {
-						t.Fatalf("the peer is told %v, want a reset", err)
+						t.Fatalf("the peer gets %v, want a reset", err)
 					}
 				}
 				if n := strings.Count(log.String(), "\n"); n != fairness.LinesOfShare || !strings.Contains(log.String(), "peer="+attacker+":700") || !strings.Contains(log.String(), "not allowed") {
@@ -451,7 +451,7 @@ func TestThoseWhoTrickleOrStopReadingAreCutOff(t *testing.T) {
 	}
 }
 
-// Whoever leaves replies lying keeps memory for a stall, and may do so again and
+// A peer that does not read its replies keeps memory for a stall, and may do so again and
 // again. Others are served meanwhile.
 func TestNobodyWaitsForThoseWhoStopReading(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

@@ -181,7 +181,7 @@ func TestAHandlerIsToldAllOfACall(t *testing.T) {
 	first.Close()
 	for range 2 {
 		if nettest.Await(t, over) != a.session {
-			t.Error("the end of another session was told")
+			t.Error("the end of another session was reported")
 		}
 	}
 }

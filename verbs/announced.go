@@ -1,7 +1,7 @@
-// This file is how queue pairs tell each other that they take the messages of RFC 7306,
-// which leaves it to the ULPs to know. It takes no private data and no message of
-// theirs: the STag and TO of an RDMA Write of no octets may be any, and no receiver may
-// check them (RFC 5041 §5.2).
+// This file is how queue pairs announce to each other that they accept the messages of RFC
+// 7306, which leaves that agreement to the ULPs. It needs neither private data nor messages
+// of the ULPs: the STag and TO of an RDMA Write of no octets may have any value, and no
+// receiver may check them (RFC 5041 §5.2).
 //
 //  1. The initiator begins with such a Write, which in a peer-to-peer start-up is the
 //     ready-to-receive message.
@@ -11,12 +11,12 @@ package verbs
 
 import "github.com/weft-rdma/weft/rdmap"
 
-// Announced is called when the peer has said that it takes Immediate Data and atomics:
+// Announced is called when the peer has announced that it accepts Immediate Data and atomics:
 // once a stream, before anything else is received that the peer has sent after that. It
-// runs in the goroutine that receives, and must not wait. An initiator hears of it one
+// runs in the goroutine that receives, and must not wait. An initiator learns of it one
 // round trip after the connection was established.
 //
-// Only queue pairs of Weft say so, and only those that have an Announced, too. Other
+// Only queue pairs of Weft announce it, and only those that have an Announced, too. Other
 // implementations of iWARP see a Write of no octets, which does nothing.
 type Announced func(*QP)
 

@@ -6,7 +6,7 @@ import (
 	"github.com/weft-rdma/weft/verbs"
 )
 
-// What goes wrong while a queue pair closes is told when it is over: the stream
+// What goes wrong while a queue pair closes is reported when it is over: the stream
 // is gone and the state is Error (Verbs §6.2.5).
 //
 // Claims: V-6.2.5-8

@@ -78,7 +78,7 @@ func queueOf(err error) (qn uint32, ok bool) {
 // requestEvents are the events of queue 1 where they are not those of queue 0.
 var requestEvents = map[[3]uint8]EventID{
 	{rdmap.LayerDDP, 2, 1}: EventReadDisabled, // the queue exists, so it is that
-	{rdmap.LayerDDP, 2, 3}: EventIRRQFull,     // RDMAP's own finding: DDP's are told apart by segmentEvent
+	{rdmap.LayerDDP, 2, 3}: EventIRRQFull,     // found by RDMAP: segmentEvent handles those of DDP
 	{rdmap.LayerDDP, 2, 4}: EventBadReadRequest,
 	{rdmap.LayerRDMA, rdmap.RemoteOperation, rdmap.CodeUnspecified}: EventBadReadRequest,
 }

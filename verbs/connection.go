@@ -41,10 +41,9 @@ import (
 	"github.com/weft-rdma/weft/rdmap"
 )
 
-// A connection is a queue pair's stream, from RTS on until nothing of it is
-// left. It has a goroutine, run, which receives and then sees the stream to its
-// end, and another, write, while there is something to be sent that has to be
-// waited for.
+// A connection is a queue pair's stream, from RTS until it is completely over. Its
+// goroutine run receives and then ends the stream. Another, write, exists while sending
+// has to wait.
 type connection struct {
 	q       *QP
 	llp     ddp.LLP
@@ -55,7 +54,7 @@ type connection struct {
 	half  sync.Once             // closes ended
 	ended chan struct{}         // closed when the outgoing half has ended
 	cause atomic.Pointer[error] // the first error that broke the LLP stream
-	over  chan struct{}         // closed when nothing of it is left
+	over  chan struct{}         // closed when it is completely over
 
 	initiator bool
 	announced bool // the peer takes RFC 7306's messages; the receiving goroutine's
@@ -63,11 +62,11 @@ type connection struct {
 	timer *time.Timer // of Closing and Terminate; QP.mu
 	nudge *time.Timer // sends the next nudge; QP.mu
 
-	// reportLoss: no event said why the queue pair entered Terminate, because a
-	// completion does or the consumer asked for it. A later failure of the LLP raises
-	// Bad Close then (Verbs §6.2.3); QP.mu.
+	// reportLoss: no event said why the queue pair entered Terminate, because a completion
+	// says so or the consumer asked for it. Then a later failure of the LLP raises Bad Close
+	// (Verbs §6.2.3); QP.mu.
 	reportLoss bool
-	finished   bool // nothing of it moves any more; QP.mu
+	finished   bool // it is dismantled; QP.mu
 }
 
 // begin moves the queue pair from Idle to RTS over an established LLP stream;
@@ -379,8 +378,8 @@ func (c *connection) finish(err error, lost bool) {
 	close(c.over)
 }
 
-// dismantle has everything of the stream stop: when it returns no goroutine but the
-// caller's is in it, and it holds no memory.
+// dismantle stops the stream: when it returns, no goroutine but the caller's is in it, and
+// it holds no memory.
 func (c *connection) dismantle(err error, lost bool) {
 	q := c.q
 	if lost {
@@ -407,13 +406,13 @@ func (c *connection) ending(err error, lost bool) (e ending, cause error) {
 	return ending{
 		state: c.q.state, in: receptionOf(err),
 		lost: lost, reset: ok && llp.Reset(), busy: cause == errBusy,
-		clean: c.q.sq.idle() && c.q.err == nil, news: c.reportLoss,
+		clean: c.q.sq.idle() && c.q.err == nil, report: c.reportLoss,
 	}, cause
 }
 
-// detach flushes the queues, unless the send queue stays as it is because the queue pair
-// is Idle, and lets go of the stream; needs QP.mu. Everything is flushed before the
-// state can be seen to allow another stream.
+// detach flushes the queues and detaches the stream; needs QP.mu. In Idle the send queue
+// stays as it is. Everything is flushed before the state can be seen to allow another
+// stream.
 func (c *connection) detach() {
 	q := c.q
 	if q.state != Idle {

@@ -1,8 +1,8 @@
-package verbs
-
 // This file lets the consumer of a completion queue receive in its own goroutine, so that
-// nobody has to wake it: Poll looks into the connections, Wait waits in the place of a
+// it need not be woken: Poll looks into the connections, Wait waits in the place of a
 // connection's reader (leader and followers, see package mpa).
+
+package verbs
 
 import (
 	"context"
@@ -35,8 +35,8 @@ func (cq *CQ) unwatch(p ddp.Poller) {
 	cq.pollers = slices.DeleteFunc(cq.pollers, func(q ddp.Poller) bool { return q == p })
 }
 
-// receive receives what has arrived for one of the connections, each in its turn, and
-// reports whether there was anything. Without Spin it does not look.
+// receive receives what has arrived for one of the connections, in turns, and reports
+// whether there was anything. Without Spin it does nothing.
 func (cq *CQ) receive() bool {
 	cq.mu.Lock()
 	if cq.cfg.Spin <= 0 || len(cq.pollers) == 0 {
@@ -49,7 +49,7 @@ func (cq *CQ) receive() bool {
 	return p.Poll()
 }
 
-// spin polls for a while and reports whether there is something.
+// spin polls for CQConfig.Spin at most, and reports whether there is a completion.
 func (cq *CQ) spin() bool {
 	until := time.Now().Add(cq.cfg.Spin)
 	for i := 1; ; i++ {
@@ -68,7 +68,7 @@ func (cq *CQ) spin() bool {
 // spinYield is how often spin looks before it lets others run.
 const spinYield = 4
 
-// briefWait is the least that a context has to have left for Poller.Wait to notice its end
+// briefWait is the time that a context must have left for Poller.Wait to notice its end
 // in time.
 const briefWait = 4 * time.Millisecond
 
@@ -79,9 +79,9 @@ func brief(ctx context.Context) bool {
 }
 
 // lead waits for octets of the only connection there is, in the place of its reader, and
-// receives what has come. It reports whether it could; needs mu, which it lets go of
-// meanwhile. Of several connections it would have to wait for one, and have the
-// others interrupt that, which costs more than to be woken by all.
+// receives them. It reports whether it did; needs mu, and unlocks it meanwhile. With
+// several connections it would wait for one, and each other would have to interrupt it:
+// that costs more than a wakeup.
 func (cq *CQ) lead(ctx context.Context) bool {
 	if len(cq.pollers) != 1 || cq.leading != nil {
 		return false
@@ -100,22 +100,22 @@ func (cq *CQ) lead(ctx context.Context) bool {
 	return led
 }
 
-// A Waiter is a connection whose reader lets a consumer wait in its place, who waits for
-// several at a time.
+// A Waiter is a connection whose reader lets a consumer wait in its place, together with
+// other connections.
 type Waiter interface {
-	// Take takes the wait over: the descriptor is readable when octets have come. It
+	// Take takes over the wait: the descriptor is readable when octets have arrived. It
 	// reports false if the reader waits itself.
 	Take() (fd uintptr, ok bool)
-	// Give gives the wait back, and says whether octets have come. The consumer does not
-	// keep it for longer than 64 ms.
+	// Give returns the wait to the reader, and reports whether octets have arrived. The
+	// consumer may keep it for 64 ms at most.
 	Give(found bool)
-	// Poll receives them.
+	// Poll receives the octets.
 	Poll() bool
 }
 
-// Waiters calls f with the connections of the queue pairs attached that may be waited for
-// so. It is for consumers of a Sink, who wait by themselves. Whoever finds that none can
-// be waited for sleeps until the Sink is called. f must not call a verb.
+// Waiters calls f with each connection of the queue pairs attached that is a Waiter. It is
+// for consumers with a Sink, which wait by themselves: one that can take over no wait
+// sleeps until the Sink is called. f must not call a verb.
 func (cq *CQ) Waiters(f func(Waiter)) {
 	cq.mu.Lock()
 	defer cq.mu.Unlock()
@@ -126,19 +126,20 @@ func (cq *CQ) Waiters(f func(Waiter)) {
 	}
 }
 
-// Leave tells that a consumer of a Sink, who has polled, is about to do something else:
-// what arrives is received without it from now on. Otherwise that begins some ms after
-// the last Poll.
+// Leave says that a consumer with a Sink, which has polled, is about to do something else:
+// from now on the connections receive without it. Without Leave they begin to some
+// milliseconds after the last Poll.
 func (cq *CQ) Leave() {
 	cq.mu.Lock()
 	defer cq.mu.Unlock()
 	cq.leaveToReaders()
 }
 
-// leaveToReaders leaves what arrives to the readers, as somebody is about to sleep; needs mu.
+// leaveToReaders has the connections' readers receive, because the consumer is about to
+// sleep; needs mu.
 func (cq *CQ) leaveToReaders() {
 	if cq.cfg.Spin <= 0 && len(cq.pollers) != 1 {
-		return // nobody has looked into any
+		return // the consumer has looked into none
 	}
 	for _, p := range cq.pollers {
 		p.Leave()

@@ -42,8 +42,8 @@ type CQConfig struct {
 	// polling.
 	Spin time.Duration
 
-	// Sink, if not nil, takes the completions: there is nothing to Poll, nor to Wait
-	// for. Poll still receives what has arrived for connections that poll.
+	// Sink, if not nil, is called with each completion: Poll returns none, and there is
+	// nothing to Wait for. Poll still receives what has arrived for connections that poll.
 	Sink Sink
 }
 
@@ -64,21 +64,21 @@ type CQ struct {
 	tail     uint64
 	armed    Notify
 	waiters  int
-	overflow bool  // it was full when a completion came, and is still
-	ending   bool  // lost is about to end the queue pairs
-	failed   error // why it takes no more completions, see Fail
+	overflow bool  // a completion found it full, and none has been polled since
+	ending   bool  // lose is about to end the queue pairs
+	failed   error // why it accepts no more completions, see Fail
 	counts   CQStats
 	dead     bool
 	qps      map[*QP]int // queue pairs attached, and by how many of their queues
 	expected expected
-	given    WC // what the Sink is called with
+	sinkWC   WC // what the Sink is called with
 
 	// The receiving halves of the queue pairs attached; see consumer.go.
 	pollers []ddp.Poller
 	turn    int        // of pollers
-	leading ddp.Poller // the one that a Wait waits for itself
+	leading ddp.Poller // the one that a Wait waits on itself
 
-	wake   chan struct{} // capacity 1: there may be something for a waiter
+	wake   chan struct{} // capacity 1: wakes a waiter to look for completions
 	notify dispatcher[*CQ]
 }
 
@@ -133,7 +133,7 @@ func (r *RNIC) reserveEntries(verb string, n int) error {
 	return nil
 }
 
-// ringSize is the power of two that n entries fit into.
+// ringSize returns the smallest power of two that n entries fit into.
 func ringSize(n int) int {
 	size := 1
 	for size < n {
@@ -152,7 +152,7 @@ func (cq *CQ) Entries() int {
 	return cq.entries
 }
 
-// check is the failure of a verb on the CQ, or nil; needs mu.
+// check returns the failure of a verb on the CQ, or nil; needs mu.
 func (cq *CQ) check(verb string) error {
 	switch {
 	case cq.dead:
@@ -192,7 +192,7 @@ func (cq *CQ) dequeue(wcs []WC) int {
 	}
 	cq.head += uint64(n)
 	if n > 0 {
-		cq.overflow = false // there is room: another overflow is news
+		cq.overflow = false // there is room: another overflow is reported again
 	}
 	cq.mu.Unlock()
 	for i := range n {
@@ -234,7 +234,7 @@ func (cq *CQ) Wait(ctx context.Context) error {
 	cq.mu.Lock()
 	cq.waiters++
 	defer func() {
-		// Somebody else may be waiting for the same completions, or for others.
+		// Another waiter may be waiting for the same completions, or for others.
 		if cq.waiters--; cq.waiters > 0 && (cq.tail != cq.head || cq.dead || cq.failed != nil) {
 			cq.wakeWaiter()
 		}
@@ -251,7 +251,7 @@ func (cq *CQ) Wait(ctx context.Context) error {
 			continue
 		}
 		if cq.tail != cq.head || cq.check("wait") != nil {
-			continue // lead has let go of mu
+			continue // lead unlocked mu meanwhile
 		}
 		cq.leaveToReaders()
 		cq.mu.Unlock()
@@ -333,7 +333,7 @@ func (cq *CQ) push(wc *WC) bool {
 	}
 	cq.mu.Unlock()
 	if fire && cq.rnic.completionHandler(cq.cfg.Handler) != nil {
-		cq.notify.tell(cq, (*CQ).handle)
+		cq.notify.dispatch(cq, (*CQ).handle)
 	}
 	return !sinks
 }

@@ -107,7 +107,7 @@ func TestOverflowEndsTheQueuePairsOfTheCQAndNoOthers(t *testing.T) {
 			reach(t, peers[i], verbs.Error)
 			var term *rdmap.TerminateError
 			if err := peers[i].Err(); !errors.As(err, &term) || term.Layer != 0 || term.EType != 2 || term.Code != 7 {
-				t.Errorf("peer %d was told %v, expected 0/2/07", i, err)
+				t.Errorf("peer %d got %v, expected 0/2/07", i, err)
 			}
 		}
 		events := a.wantEvents(verbs.EventCQOverflow, a.orderOf(victims[:], 0), a.orderOf(victims[:], 1))

@@ -1,16 +1,16 @@
-// This file counts the completions that a CQ may have to hold, and warns if those are
-// more than it has entries (Verbs §5.3: the consumer prevents overflow).
+// This file counts the completions that a CQ may have to hold, and logs a warning if they
+// are more than its entries (Verbs §5.3: the consumer prevents overflow).
 
 package verbs
 
 // expected is what a CQ may have to hold; CQ.mu.
 type expected struct {
 	due    int          // work requests that may be outstanding in the queues attached
-	shared map[*SRQ]due // of which those of S-RQs
-	small  bool         // it is more than there are entries, which was said
+	shared map[*SRQ]due // the part of them that S-RQs account for
+	small  bool         // they are more than the entries, and the warning was logged
 }
 
-// due is the part of an S-RQ's in a CQ, however many queue pairs use both.
+// due is the part of one S-RQ. It counts once, however many queue pairs use both.
 type due struct{ qps, wrs int }
 
 // expect counts what may complete into the queue pair's CQs; sign is -1 when it is
@@ -32,8 +32,8 @@ func (q *QP) expect(sign int) {
 	q.cfg.RecvCQ.expect(recv)
 }
 
-// share notes that one queue pair more, or less, has the receives of s complete into
-// cq, and returns how many work requests more that is.
+// share counts a queue pair, or with sign -1 uncounts it, whose receives of s complete into
+// cq, and returns the change of the number of work requests.
 func (cq *CQ) share(s *SRQ, sign int) int {
 	s.mu.Lock()
 	wrs := s.wrs
@@ -53,17 +53,17 @@ func (cq *CQ) share(s *SRQ, sign int) int {
 	return 0
 }
 
-// expect notes that n work requests more may complete into cq, or fewer if n is
-// negative, and says so if they are more than it has entries.
+// expect counts n more work requests that may complete into cq, or fewer if n is negative,
+// and logs a warning when they become more than its entries.
 func (cq *CQ) expect(n int) {
 	cq.mu.Lock()
 	e, entries := &cq.expected, cq.entries
 	e.due += n
 	was := e.small
 	e.small = e.due > entries
-	news, due := e.small && !was, e.due
+	warn, due := e.small && !was, e.due
 	cq.mu.Unlock()
-	if news {
+	if warn {
 		cq.rnic.log.Warn("completions may be lost: a CQ has fewer entries than the queues that complete into it have work requests",
 			"entries", entries, "workRequests", due)
 	}

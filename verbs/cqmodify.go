@@ -76,7 +76,7 @@ func (cq *CQ) replace(verb string, ring []WC, entries int) error {
 	return nil
 }
 
-// lose handles a completion that the CQ cannot take: the queue pairs that
+// lose handles a completion that the CQ cannot hold: the queue pairs that
 // complete here, and no others, are ended, and an overflow is reported when it
 // begins (Verbs §5.3.1, §10.2); needs mu. That a request was flushed is lost
 // without consequences: its queue pair has ended already.

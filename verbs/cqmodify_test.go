@@ -252,7 +252,7 @@ func TestAFailedCQEndsItsQueuePairsAndNoOthers(t *testing.T) {
 				}
 				reach(t, peer, verbs.Error)
 				if !errors.As(peer.Err(), &term) || term.Layer != 0 || term.EType != 2 || term.Code != 7 {
-					t.Errorf("the peer was told %v, expected 0/2/07", peer.Err())
+					t.Errorf("the peer got %v, expected 0/2/07", peer.Err())
 				}
 			}()
 		}

@@ -165,7 +165,8 @@ type notice[T any] struct {
 	call func(T)
 }
 
-func (d *dispatcher[T]) tell(v T, call func(T)) {
+// dispatch has call called with v, after the calls before it.
+func (d *dispatcher[T]) dispatch(v T, call func(T)) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	d.queue = append(d.queue, notice[T]{v, call})

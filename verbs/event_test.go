@@ -60,17 +60,17 @@ func TestAnEventGoesToTheHandlerOfItsTime(t *testing.T) {
 		}
 		return cq
 	}
-	busy, release, told := make(chan struct{}), make(chan struct{}), make(chan *verbs.CQ, 1)
+	busy, release, events := make(chan struct{}), make(chan struct{}), make(chan *verbs.CQ, 1)
 	s.rnic.SetAsyncHandler(func(verbs.Event) {
 		close(busy)
 		<-release
 	})
 	overflow()
 	nettest.Await(t, busy)
-	s.rnic.SetAsyncHandler(func(e verbs.Event) { told <- e.CQ })
+	s.rnic.SetAsyncHandler(func(e verbs.Event) { events <- e.CQ })
 	cq := overflow()
 	close(release)
-	if got := nettest.Await(t, told); got != cq {
+	if got := nettest.Await(t, events); got != cq {
 		t.Error("another CQ's event")
 	}
 }
@@ -188,9 +188,9 @@ func TestAViolationIsOneEvent(t *testing.T) {
 			if term, ok := e.Err.(*rdmap.TerminateError); !ok || term.Remote || e.QP != b.qp || b.qp.Err() != e.Err {
 				t.Errorf("%s: the event is %+v; the queue pair's error is %v", tt.name, e, b.qp.Err())
 			}
-			told := a.wantEvents(verbs.EventTerminateReceived)[0].Err.(*rdmap.TerminateError)
-			if own := b.qp.Err().(*rdmap.TerminateError); own.Layer != told.Layer || own.EType != told.EType || own.Code != told.Code {
-				t.Errorf("%s: sent %v, received %v", tt.name, own, told)
+			received := a.wantEvents(verbs.EventTerminateReceived)[0].Err.(*rdmap.TerminateError)
+			if own := b.qp.Err().(*rdmap.TerminateError); own.Layer != received.Layer || own.EType != received.EType || own.Code != received.Code {
+				t.Errorf("%s: sent %v, received %v", tt.name, own, received)
 			}
 		}
 	})

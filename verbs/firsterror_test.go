@@ -39,7 +39,7 @@ func raw(t *testing.T) (a *side, y *iwarptest.Conn) {
 }
 
 // A segment that is bad does nothing before it has arrived whole and in order; the
-// first that has is the one that is told (Verbs §6.4).
+// first that has is the one that is reported (Verbs §6.4).
 //
 // Claims: V-6.4-9 V-6.4-11
 func TestTheFirstBadSegmentThatIsDeliveredIsTold(t *testing.T) {
@@ -56,7 +56,7 @@ func TestTheFirstBadSegmentThatIsDeliveredIsTold(t *testing.T) {
 		quiesce()
 		q := query(t, a.qp)
 		if q.State != verbs.Terminate || q.TerminateError == nil || !bytes.Equal(q.TerminateError.DDPHeader, header) {
-			t.Errorf("it is %v and tells %+v, expected the header % x", q.State, q.TerminateError, header)
+			t.Errorf("it is %v and Query returns %+v, expected the header % x", q.State, q.TerminateError, header)
 		}
 		a.wantEvents(verbs.EventProtectionSTag)
 		check(t, y.Close())
@@ -77,12 +77,12 @@ func TestAnErrorOfOursDoesNotWaitForABadSegment(t *testing.T) {
 		wantDone(t, a.sendCQ, done{1, verbs.InvalidSTag})
 		q := query(t, a.qp)
 		if q.State != verbs.Terminate || q.TerminateError == nil || q.TerminateError.EType != rdmap.LocalCatastrophic || q.TerminateError.Layer != rdmap.LayerRDMA {
-			t.Errorf("it is %v and tells %+v, expected 0/0/00", q.State, q.TerminateError)
+			t.Errorf("it is %v and Query returns %+v, expected 0/0/00", q.State, q.TerminateError)
 		}
 		must(y.Write(bad[len(bad)-1:]))(t)
 		quiesce()
 		if after := query(t, a.qp); !bytes.Equal(after.Terminate, q.Terminate) {
-			t.Errorf("then it tells % x, expected % x", after.Terminate, q.Terminate)
+			t.Errorf("then Query returns % x, expected % x", after.Terminate, q.Terminate)
 		}
 		a.wantEvents()
 		check(t, y.Close())

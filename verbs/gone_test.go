@@ -13,8 +13,8 @@ import (
 	"github.com/weft-rdma/weft/verbs"
 )
 
-// everything makes one object of each kind, in use, by which nothing can be told
-// apart from what is destroyed.
+// everything makes one object of each kind, in use, so that nothing is confused with what
+// is destroyed.
 func everything(t *testing.T, s *side) []any {
 	t.Helper()
 	srq := must(s.pd.CreateSRQ(verbs.SRQConfig{WRs: 1}))(t)
@@ -116,7 +116,7 @@ func TestAnRNICThatFailsCanOnlyBeClosed(t *testing.T) {
 			reach(t, qp, verbs.Error)
 			var term *rdmap.TerminateError
 			if !errors.As(qp.Err(), &term) || !term.Remote || term.Layer != 0 || term.EType != 2 || term.Code != 8 {
-				t.Errorf("the peer was told %v, expected 0/2/08", qp.Err())
+				t.Errorf("the peer got %v, expected 0/2/08", qp.Err())
 			}
 		}
 		wantError(t, nettest.Await(t, waited), verbs.ErrRNIC)

@@ -59,7 +59,7 @@ func (s *side) mrOf(cfg verbs.MRConfig) *verbs.MR {
 func wantLocalFailure(t *testing.T, s *table, wr verbs.SendWR, status verbs.Status) {
 	t.Helper()
 	wr.ID = 7
-	wr.Flags = 0 // an error is told whether or not it was asked for
+	wr.Flags = 0 // an error completes whether or not it is signaled
 	before := s.x.Written()
 	s.a.post(wr, s.a.write(8, s.b, 0, 8))
 	wantDone(t, s.a.sendCQ, done{7, status}, done{8, verbs.Flushed})

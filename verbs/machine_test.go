@@ -195,7 +195,7 @@ func TestEveryTriggerInEveryState(t *testing.T) {
 					if path := s.since(); path != want.path {
 						t.Errorf("the states are %q, expected %q", path, want.path)
 					}
-					if got := s.a.told(); !slices.Equal(got, want.events) {
+					if got := s.a.eventIDs(); !slices.Equal(got, want.events) {
 						t.Errorf("events %v, expected %v", got, want.events)
 					}
 				})
@@ -204,8 +204,8 @@ func TestEveryTriggerInEveryState(t *testing.T) {
 	}
 }
 
-// told are the events so far.
-func (s *side) told() []verbs.EventID {
+// eventIDs returns the events so far.
+func (s *side) eventIDs() []verbs.EventID {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return eventIDs(s.events)

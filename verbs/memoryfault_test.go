@@ -135,10 +135,10 @@ func (r *faultRole) fault(t *testing.T, w wire, m badMemory, n int, noCRC bool) 
 	var said *rdmap.TerminateError
 	if errors.As(peer.qp.Err(), &said) {
 		if said.Layer != r.layer || said.EType != r.etype || said.Code != r.code {
-			t.Errorf("the peer was told %v, expected %s", said, rdmap.Describe(r.layer, r.etype, r.code))
+			t.Errorf("the peer got %v, expected %s", said, rdmap.Describe(r.layer, r.etype, r.code))
 		}
 	} else if r.writes || !noCRC || n == 1 || w.name == "memory" { // else a segment may have left in part
-		t.Errorf("the peer was told nothing: %v", peer.qp.Err())
+		t.Errorf("the peer got no Terminate message: %v", peer.qp.Err())
 	}
 
 	// Nobody else is disturbed, and nothing is held any more.
@@ -227,7 +227,7 @@ func TestAnRNICThatProbesRefusesMemoryThatItsConsumerMayNotUse(t *testing.T) {
 	_, err := s.pd.Register(readOnly, verbs.LocalRead|verbs.LocalWrite|verbs.RemoteWrite)
 	wantError(t, err, verbs.ErrAccess)
 	if err == nil || !strings.Contains(err.Error(), "octet 0 of") || !strings.Contains(err.Error(), "cannot be written") {
-		t.Errorf("%v, expected to be told which octet", err)
+		t.Errorf("%v, expected it to name the octet", err)
 	}
 	must(s.pd.Register(readOnly, verbs.LocalRead|verbs.RemoteRead))(t)
 

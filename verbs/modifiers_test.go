@@ -19,7 +19,7 @@ func honoured[C any](t *testing.T, base func(b *bench) C, changes map[string]fun
 		change, ok := changes[name]
 		if !ok {
 			if beside[name] == "" {
-				t.Errorf("%v.%s: nothing tells that it is honoured", typ, name)
+				t.Errorf("%v.%s: nothing shows that it is honoured", typ, name)
 			}
 			continue
 		}

@@ -209,7 +209,7 @@ func (m *QPModify) reads(ird, ord int) (int, int) {
 }
 
 // prepare does all of Modify that can fail and is not checked yet, or none of it;
-// needs mu, and lets go of it while the LLP is made ready.
+// needs mu, and unlocks it while the LLP is made ready.
 func (q *QP) prepare(verb string, next State, m *QPModify) error {
 	ird, ord := m.reads(q.ird, q.ord)
 	if m.Terms != nil { // of this stream: what the queue pair has stays its own
@@ -237,8 +237,8 @@ func (q *QP) prepare(verb string, next State, m *QPModify) error {
 	return nil
 }
 
-// readyLLP makes sure of the LLP stream and sends the StreamMessage; needs mu,
-// and lets go of it meanwhile.
+// readyLLP checks that the LLP stream is established, and sends the StreamMessage; needs
+// mu, and unlocks it meanwhile.
 func (q *QP) readyLLP(verb string, m *QPModify) error {
 	s, speaks := m.LLP.(ddp.StreamingLLP)
 	switch llp := m.LLP.(type) {

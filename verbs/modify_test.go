@@ -185,7 +185,7 @@ func TestAttributesAreWhatModifySays(t *testing.T) {
 		t.Helper()
 		a := query(t, s.qp)
 		if q := (verbs.QPModified{SendDepth: a.SendDepth, RecvDepth: a.RecvDepth, IRD: a.IRD, ORD: a.ORD}); got != want || q != want {
-			t.Errorf("%s: Modify returns %+v, Query tells %+v, expected %+v", what, got, q, want)
+			t.Errorf("%s: Modify returns %+v, Query returns %+v, expected %+v", what, got, q, want)
 		}
 		if u := s.rnic.Usage(); u.IRD != want.IRD || u.ORD != want.ORD {
 			t.Errorf("%s: %d and %d are taken from the pools", what, u.IRD, u.ORD)

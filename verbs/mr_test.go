@@ -244,35 +244,35 @@ func TestARegionTellsWhatItIs(t *testing.T) {
 		})
 		index := mr.STag().Index()
 		want := verbs.MRAttributes{Index: index, Key: 1, Valid: true, RemoteAccess: true, PD: s.a.pd, Entries: 3, Access: bindable}
-		tell := func(when string, mr *verbs.MR, want verbs.MRAttributes) {
+		wantQuery := func(when string, mr *verbs.MR, want verbs.MRAttributes) {
 			t.Helper()
 			if got := must(mr.Query())(t); got != want || must(s.a.rnic.QueryMR(want.Index))(t) != want || mr.PD() != want.PD || mr.Valid() != want.Valid {
 				t.Errorf("%s it is %+v, expected %+v", when, got, want)
 			}
 		}
-		tell("registered", mr, want)
+		wantQuery("registered", mr, want)
 		s.a.post(inval(1, mr.STag()))
 		wantDone(t, s.a.sendCQ, done{1, verbs.Success})
 		want.Key, want.Valid = 0, false
-		tell("invalidated", mr, want)
+		wantQuery("invalidated", mr, want)
 		f := mr.FastRegister(s.a.buf, verbs.LocalRead|verbs.RemoteRead)
 		s.a.post(fast(2, f))
 		wantDone(t, s.a.sendCQ, done{2, verbs.Success})
 		want.Key, want.Valid, want.Access = 2, true, verbs.LocalRead|verbs.RemoteRead
-		tell("fast-registered", mr, want)
+		wantQuery("fast-registered", mr, want)
 		if mr.STag() != f.STag || mr.Len() != uint64(len(s.a.buf)) {
 			t.Errorf("fast-registered it is STag %v of %d octets", mr.STag(), mr.Len())
 		}
 		check(t, mr.Reregister(other, verbs.MRConfig{Buf: s.a.buf[:50], Access: verbs.LocalWrite, Key: 9, VA: 77}))
 		want = verbs.MRAttributes{Index: index, Key: 9, Valid: true, PD: other, Entries: 3, Access: verbs.LocalWrite}
-		tell("reregistered", mr, want)
+		wantQuery("reregistered", mr, want)
 		if mr.Base() != 77 || mr.Len() != 50 {
 			t.Errorf("reregistered it has %d octets from %d on", mr.Len(), mr.Base())
 		}
 		twin := must(mr.RegisterShared(s.a.pd, verbs.SharedConfig{ExistingKey: 9, Key: 4, Access: verbs.LocalRead | verbs.RemoteRead, VA: 1000}))(t)
 		want.Shared = true
-		tell("shared", mr, want)
-		tell("its twin,", twin, verbs.MRAttributes{
+		wantQuery("shared", mr, want)
+		wantQuery("its twin,", twin, verbs.MRAttributes{
 			Index: twin.STag().Index(), Key: 4, Valid: true, Shared: true, RemoteAccess: true, PD: s.a.pd, Entries: 3, Access: verbs.LocalRead | verbs.RemoteRead,
 		})
 		if twin.STag().Index() == index || twin.Base() != 1000 || twin.Len() != 50 {

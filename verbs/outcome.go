@@ -13,11 +13,11 @@ type ending struct {
 	state State     // of the queue pair
 	in    reception // how the reception ended
 
-	lost  bool // the LLP stream had gone before everything was said
-	reset bool // and a reset took it away
-	busy  bool // this side closed it with work outstanding
-	clean bool // nothing is outstanding, and nothing was wrong before
-	news  bool // a failure while terminating is to be reported, see connection.reportLoss
+	lost   bool // the LLP stream had gone before everything was said
+	reset  bool // and a reset took it away
+	busy   bool // this side closed it with work outstanding
+	clean  bool // nothing is outstanding, and nothing was wrong before
+	report bool // a failure while terminating is to be reported, see connection.reportLoss
 }
 
 // A reception is how the receiving half of a stream ended.
@@ -68,7 +68,7 @@ var outcomes = [...]struct {
 	{Closing, always, llpLost, EventBadClose},
 
 	{Terminate, func(e *ending) bool { return !e.lost }, llpClosed, 0},
-	{Terminate, func(e *ending) bool { return e.news }, llpLost, EventBadClose},
+	{Terminate, func(e *ending) bool { return e.report }, llpLost, EventBadClose},
 	{Terminate, always, llpLost, 0},
 
 	{Error, always, llpLost, 0}, // the consumer aborted it, and no state follows

@@ -23,7 +23,7 @@ func TestWhatTheEndOfAStreamDoes(t *testing.T) {
 			t.Fatalf("no state %q", command)
 		}
 		e := ending{state: state}
-		facts := map[string]*bool{"lost": &e.lost, "reset": &e.reset, "busy": &e.busy, "clean": &e.clean, "news": &e.news}
+		facts := map[string]*bool{"lost": &e.lost, "reset": &e.reset, "busy": &e.busy, "clean": &e.clean, "report": &e.report}
 		for _, arg := range args {
 			if in, ok := receptions[arg]; ok {
 				e.in = in

@@ -109,7 +109,7 @@ func TestEachOperationCompletesAsWhatItIs(t *testing.T) {
 	}
 }
 
-// A completion handler is called with the CQ that its completion is on, which tells
+// A completion handler is called with the CQ that its completion is on, which has
 // its RNIC.
 //
 // Claims: V-9.4.1-5
@@ -132,7 +132,7 @@ func TestACompletionHandlerIsGivenItsCQ(t *testing.T) {
 	})
 }
 
-// No verb of a CQ tells which queue pairs it serves; a completion names its own
+// No verb of a CQ lists the queue pairs that it serves; a completion names its own
 // (Verbs §5.3.2).
 //
 // Claims: V-5.3.2-2

@@ -9,11 +9,11 @@ import (
 
 // A noter is a Poller that records its calls.
 type noter struct {
-	free bool // it is a visitor's turn
-	told []string
+	free  bool // a visitor may wait
+	calls []string
 }
 
-func (n *noter) note(what string) { n.told = append(n.told, what) }
+func (n *noter) note(what string) { n.calls = append(n.calls, what) }
 func (n *noter) Poll() bool       { n.note("poll"); return false }
 func (n *noter) Wait(context.Context) bool {
 	n.note("wait")
@@ -55,22 +55,22 @@ func TestWhatPollersAreTold(t *testing.T) {
 			cq.leading, cq.waiters = p, 1
 			cq.wakeWaiter()
 		}, "interrupt"},
-		{"one, while somebody else waits to be woken", 0, &noter{}, func(cq *CQ, p *noter) {
+		{"one, while another waits to be woken", 0, &noter{}, func(cq *CQ, p *noter) {
 			cq.leading, cq.waiters = p, 2
 			cq.wakeWaiter()
 		}, ""},
 		{"one of two", 0, &noter{free: true}, func(cq *CQ, p *noter) {
 			cq.watch(&noter{free: true})
-			p.told = nil
+			p.calls = nil
 			wait(cq, long)
 		}, ""},
 		{"one of two, beside pollers", 1, &noter{free: true}, func(cq *CQ, p *noter) {
 			cq.watch(&noter{free: true})
-			p.told = nil
+			p.calls = nil
 			wait(cq, long)
 		}, "leave"},
 		{"a look", 1, &noter{}, func(cq *CQ, _ *noter) { cq.receive() }, "poll"},
-		{"a look of who does not spin", 0, &noter{}, func(cq *CQ, _ *noter) { cq.receive() }, ""},
+		{"a look without Spin", 0, &noter{}, func(cq *CQ, _ *noter) { cq.receive() }, ""},
 		{"the same again", 0, &noter{}, func(cq *CQ, p *noter) { cq.watch(p) }, ""},
 		{"another", 0, &noter{}, func(cq *CQ, _ *noter) { cq.watch(&noter{}) }, "leave"},
 		{"another while it is led", 0, &noter{}, func(cq *CQ, p *noter) {
@@ -81,7 +81,7 @@ func TestWhatPollersAreTold(t *testing.T) {
 			other := &noter{}
 			cq.watch(other)
 			cq.unwatch(other)
-			p.told = nil
+			p.calls = nil
 			wait(cq, long)
 		}, "wait poll"},
 		{"a wait after it is gone", 0, &noter{}, func(cq *CQ, p *noter) {
@@ -92,7 +92,7 @@ func TestWhatPollersAreTold(t *testing.T) {
 		cq := &CQ{cfg: CQConfig{Spin: v.spin}}
 		cq.watch(v.p)
 		v.do(cq, v.p)
-		if got := strings.Join(v.p.told, " "); got != v.want {
+		if got := strings.Join(v.p.calls, " "); got != v.want {
 			t.Errorf("%s: %q, expected %q", v.name, got, v.want)
 		}
 	}

@@ -64,8 +64,8 @@ type QPConfig struct {
 	// is not for queue pairs with an S-RQ.
 	Refill Refill
 
-	// Announced, if not nil, has the peer told that this side takes the messages of RFC
-	// 7306, and is called when the peer has said the same.
+	// Announced, if not nil, announces to the peer that this side accepts the messages of
+	// RFC 7306, and is called when the peer has announced the same.
 	Announced Announced
 }
 

@@ -137,24 +137,24 @@ func TestBothEndsTellOfTheTerminateMessage(t *testing.T) {
 func TestQueryTellsOfTheSharedReceiveQueue(t *testing.T) {
 	s := newSide(t, reads)
 	srq := must(s.pd.CreateSRQ(verbs.SRQConfig{WRs: 8}))(t)
-	tell := func(qp *verbs.QP, limit int, armed bool) {
+	wantLimit := func(qp *verbs.QP, limit int, armed bool) {
 		t.Helper()
 		if q := query(t, qp); q.SRQ != srq || q.RecvDepth != 0 || q.RecvSGEs != 0 || q.RQLimit != limit || q.RQLimitArmed != armed {
 			t.Errorf("it is %+v, expected a limit of %d, armed: %v", q, limit, armed)
 		}
 	}
-	tell(s.newQP(verbs.QPConfig{SRQ: srq, RecvDepth: 1 << 30, RecvSGEs: 1 << 30}), 0, false)
+	wantLimit(s.newQP(verbs.QPConfig{SRQ: srq, RecvDepth: 1 << 30, RecvSGEs: 1 << 30}), 0, false)
 	qp := s.newQP(verbs.QPConfig{SRQ: srq, RQLimit: 3})
-	tell(qp, 3, true)
+	wantLimit(qp, 3, true)
 	for range 2 { // armed or not
 		m := must(qp.Modify(verbs.Idle, verbs.QPModify{ArmRQLimit: true}))(t)
 		if m.RecvDepth != 0 {
 			t.Errorf("Modify returns a RecvDepth of %d", m.RecvDepth)
 		}
-		tell(qp, 3, true)
+		wantLimit(qp, 3, true)
 	}
 	must(qp.Modify(verbs.Idle, verbs.QPModify{RQLimit: new(5)}))(t)
-	tell(qp, 5, true)
+	wantLimit(qp, 5, true)
 	if q := query(t, s.qp); q.SRQ != nil || q.RQLimit != 0 || q.RQLimitArmed {
 		t.Errorf("without an S-RQ it is %+v", q)
 	}
@@ -310,7 +310,7 @@ func TestAQueuePairThatFailsSaysSo(t *testing.T) {
 		reach(t, b.qp, verbs.Error)
 		term := b.wantEvents(verbs.EventTerminateReceived)[0].Err.(*rdmap.TerminateError)
 		if term.Layer != 0 || term.EType != 2 || term.Code != 7 || term.DDPHeader != nil {
-			t.Errorf("the peer is told %v", term)
+			t.Errorf("the peer gets %v", term)
 		}
 		reach(t, a.qp, verbs.Error)
 		check(t, a.qp.Fail()) // again

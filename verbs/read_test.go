@@ -18,7 +18,7 @@ func wantTold(t *testing.T, peer *side) {
 	events := peer.wantEvents(verbs.EventTerminateReceived)
 	term, ok := events[0].Err.(*rdmap.TerminateError)
 	if !ok || !term.Remote || term.Layer != rdmap.LayerRDMA || term.EType != rdmap.LocalCatastrophic || term.DDPHeader != nil || term.ReadRequest != nil {
-		t.Errorf("the peer was told %v", events[0].Err)
+		t.Errorf("the peer got %v", events[0].Err)
 	}
 	if peer.qp.Err() != events[0].Err {
 		t.Errorf("the queue pair's error is %v, the event's %v", peer.qp.Err(), events[0].Err)
@@ -159,7 +159,7 @@ func TestAQueuePairRefusesWhatItDoesNotEnable(t *testing.T) {
 				reach(t, b.qp, verbs.Error)
 				term, ok := a.qp.Err().(*rdmap.TerminateError)
 				if !ok || term.Layer != tt.layer || term.EType != tt.etype || term.Code != tt.code {
-					t.Errorf("the peer was told %v, expected %d/%d/%02x", a.qp.Err(), tt.layer, tt.etype, tt.code)
+					t.Errorf("the peer got %v, expected %d/%d/%02x", a.qp.Err(), tt.layer, tt.etype, tt.code)
 				}
 				if !bytes.Equal(b.buf, before) {
 					t.Error("memory was changed")

@@ -17,7 +17,7 @@ type recvWQE struct {
 	next   *recvWQE // in a list of a shared queue
 }
 
-// set makes w the receive that wr asks for.
+// set copies wr into the slot.
 func (w *recvWQE) set(wr *RecvWR) {
 	w.id, w.length = wr.ID, 0
 	w.sgl = append(w.sgl[:0], wr.SGL...)
@@ -45,7 +45,7 @@ type recvQueue struct {
 	ring     atomic.Pointer[recvRing]
 	post     sync.Mutex // one poster at a time; also guards the intake, the depth and full
 	in       intake
-	full     uint64 // posts that were refused because of that
+	full     uint64 // posts refused because depth was reached
 	depth    uint64
 	tail     atomic.Uint64
 	head     atomic.Uint64
@@ -54,8 +54,8 @@ type recvQueue struct {
 
 	end *streamEnd // for completions in error; changes under post while nothing completes
 
-	posted   chan struct{} // capacity 1: there may be a receive for a receiver that pauses
-	maxPause atomic.Int64  // how long it does, in nanoseconds; below 0 is for ever
+	posted   chan struct{} // capacity 1: wakes a receiver that waits for a receive
+	maxPause atomic.Int64  // how long it waits at most, in nanoseconds; below 0 is for ever
 
 	srq *SRQ // if not nil: in place of the ring
 	sharedEnd
@@ -105,15 +105,15 @@ func (r *recvQueue) push(wr *RecvWR) error {
 	return nil
 }
 
-// fits reports whether depth receives are enough for those outstanding; needs
+// fits reports whether a queue of depth holds the receives that are outstanding; needs
 // post.
 func (r *recvQueue) fits(depth int) bool {
 	return r.tail.Load()-r.released.Load() <= uint64(depth)
 }
 
-// resize changes how many receives may be outstanding to a number that fits;
-// needs post. The receiving goroutine may go on meanwhile: what it still reads
-// in the old ring stays as it is (Verbs §6.1.3).
+// resize sets the number of receives that may be outstanding, which fits; needs post. The
+// receiving goroutine may be running: what it still reads in the old ring stays unchanged
+// (Verbs §6.1.3).
 func (r *recvQueue) resize(depth int) {
 	r.depth = uint64(depth)
 	old := r.ring.Load()
@@ -128,7 +128,7 @@ func (r *recvQueue) resize(depth int) {
 	r.ring.Store(ring)
 }
 
-// count is how many receives wait for a message.
+// count returns how many posted receives no message has begun to use.
 func (r *recvQueue) count() int {
 	if r.srq == nil {
 		return int(r.tail.Load() - r.head.Load())
@@ -147,9 +147,9 @@ func (r *recvQueue) ready() (ok, failed bool) {
 	return r.head.Load() != r.tail.Load(), false
 }
 
-// await waits until there may be a receive for the message that has waited since then.
-// false is that there will be none: the stream has ended, or the message has waited for
-// as long as it may.
+// await waits until there may be a receive for the message, which has waited since then.
+// It returns false if there will be none: the stream has ended, or the message has waited
+// for maxPause.
 func (r *recvQueue) await(c *connection, since time.Time) bool {
 	var late <-chan time.Time
 	if most := r.maxPause.Load(); most >= 0 {
@@ -170,7 +170,7 @@ func (r *recvQueue) await(c *connection, since time.Time) bool {
 // of the next one; nil if there is none.
 func (r *recvQueue) front() *recvWQE {
 	if r.srq != nil {
-		return r.taken
+		return r.claimed
 	}
 	head := r.head.Load()
 	if head == r.tail.Load() {
@@ -192,12 +192,12 @@ func (r *recvQueue) complete(wc *WC) {
 	head := r.head.Load()
 	wc.ID, wc.slot = r.ring.Load().at(head).id, head+1
 	r.head.Store(head + 1)
-	if !r.q.cfg.RecvCQ.push(wc) { // nobody can poll it
+	if !r.q.cfg.RecvCQ.push(wc) { // it cannot be polled
 		r.released.CompareAndSwap(head, head+1)
 	}
 }
 
-// release frees the slot of a completion that was polled, and those before it.
+// release frees the slots up to that of a completion that was polled.
 func (r *recvQueue) release(wc *WC) {
 	if r.srq != nil {
 		r.srq.release(wc)
@@ -211,9 +211,8 @@ func (r *recvQueue) release(wc *WC) {
 	}
 }
 
-// flushAll completes every receive as Flushed; of a shared queue only the one
-// that a message has begun to use (Verbs §6.3.6). Needs post, and no goroutine
-// that receives.
+// flushAll completes every receive as Flushed; of a shared queue only the one that a
+// message has begun to use (Verbs §6.3.6). Needs post; nothing may be receiving.
 func (r *recvQueue) flushAll() {
 	for r.front() != nil {
 		r.complete(&WC{Op: OpRecv, Status: Flushed})

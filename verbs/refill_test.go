@@ -38,7 +38,7 @@ func TestARefillPostsReceivesWhenAMessageNeedsOne(t *testing.T) {
 	}
 }
 
-// A Refill that posts nothing changes nothing: the peer is told that there is no receive.
+// A Refill that posts nothing changes nothing: the peer learns that there is no receive.
 func TestARefillWithoutReceivesEndsTheStream(t *testing.T) {
 	a, b := newSide(t, verbs.QPConfig{}), newSide(t, verbs.QPConfig{})
 	asked := make(chan *verbs.QP, 1)

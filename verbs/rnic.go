@@ -15,7 +15,7 @@ import (
 	"github.com/weft-rdma/weft/memory"
 )
 
-// A Config says how an RNIC is to be. The zero value is useful.
+// A Config describes an RNIC to be opened. The zero value is useful.
 type Config struct {
 	// Name is what the RNIC is opened by: 1 to 63 letters, digits, dots, dashes
 	// and underscores, which no other RNIC that is open in the process has. If
@@ -86,7 +86,7 @@ type RNIC struct {
 	ird, ord    int // of all queue pairs together
 	handler     func(Event)
 	listeners   map[io.Closer]struct{}
-	pending     int     // connections that nobody has accepted
+	pending     int     // connections that have not been accepted
 	pastQPs     QPStats // of queue pairs that were destroyed
 	pastCQs     CQStats
 	raised      [len(eventNames)]uint64 // events, by their ID
@@ -135,7 +135,7 @@ func Open(cfg Config) (*RNIC, error) {
 	return r, nil
 }
 
-// alive is the failure of a verb on an RNIC that is not open, or nil.
+// alive returns the failure of a verb on an RNIC that is not open, or nil.
 func (r *RNIC) alive(verb string) error {
 	switch r.life.Load() {
 	case lifeClosed:
@@ -146,7 +146,7 @@ func (r *RNIC) alive(verb string) error {
 	return nil
 }
 
-// gone is the failure of a verb on an object that was destroyed: ErrRNIC if the RNIC
+// gone returns the failure of a verb on an object that was destroyed: ErrRNIC if the RNIC
 // was closed, otherwise result.
 func (r *RNIC) gone(verb string, result error) error {
 	if err := r.alive(verb); err != nil {
@@ -165,15 +165,15 @@ func (r *RNIC) QPs() []*QP {
 	return slices.Collect(maps.Values(r.qps))
 }
 
-// QP returns the queue pair with a QP ID, or nil. Whoever administers the RNIC
-// may end its stream, whosever it is, with [QP.Abort] (Verbs §10.3).
+// QP returns the queue pair with a QP ID, or nil. An administrator of the RNIC may end
+// its stream with [QP.Abort] (Verbs §10.3).
 func (r *RNIC) QP(num uint32) *QP {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return r.qps[num]
 }
 
-// newQPNum is a QP ID that no queue pair has; needs mu.
+// newQPNum returns a QP ID that no queue pair has; needs mu.
 func (r *RNIC) newQPNum() uint32 {
 	for r.qpn++; r.qpn == 0 || r.qps[r.qpn] != nil; r.qpn++ {
 	}
@@ -224,7 +224,7 @@ func (r *RNIC) raise(e Event) {
 		r.log.Info(e.ID.String(), about...)
 	}
 	if handler != nil {
-		r.events.tell(e, handler)
+		r.events.dispatch(e, handler)
 	}
 }
 

@@ -210,7 +210,7 @@ func TestClosingTheRNICFreesEverything(t *testing.T) {
 		wantError(t, a.qp.PostSend(verbs.SendWR{Op: verbs.OpSend}), verbs.ErrRNIC)
 		wantError(t, a.qp.PostRecv(verbs.RecvWR{}), verbs.ErrRNIC)
 		if _, err := b.qp.WaitState(t.Context(), verbs.Idle, verbs.Error); err != nil {
-			t.Errorf("the peer is not told: %v", err)
+			t.Errorf("the peer gets no Terminate message: %v", err)
 		}
 
 		// The other RNIC goes on.

@@ -1,6 +1,6 @@
-// This file is how queue pairs take receives from a shared receive queue and
-// how those come back (Verbs §6.3.5): in arrival order, one for each message,
-// taken when the first segment of the message is there.
+// This file is the way of receives from a shared receive queue to its queue pairs and
+// back (Verbs §6.3.5): in arrival order, one for each message, claimed when the first
+// segment of the message has arrived.
 
 package verbs
 
@@ -10,12 +10,12 @@ import (
 	"github.com/weft-rdma/weft/rdmap"
 )
 
-// A sharedEnd is what a queue pair's receive queue has to do with a shared one.
+// A sharedEnd is the part of a queue pair's receive queue for use with a shared one.
 type sharedEnd struct {
-	// taken is the receive of the message in progress: over an LLP in order
-	// there is at most one. It belongs to the receiving goroutine, but while
-	// that waits, to SRQ.mu.
-	taken *recvWQE
+	// claimed is the receive of the message in progress: over an LLP that keeps order
+	// there is at most one. The receiving goroutine owns it; SRQ.mu guards it while
+	// that goroutine waits.
+	claimed *recvWQE
 
 	waiting *list.Element // in SRQ.waiting, or nil; SRQ.mu
 	limit   int           // the QP RQ Limit (Verbs §6.3.8); SRQ.mu
@@ -46,7 +46,7 @@ func (l *wqeList) pushFront(w *recvWQE) {
 	l.n++
 }
 
-// pop takes the first, nil if there is none.
+// pop removes the first and returns it, or nil if there is none.
 func (l *wqeList) pop() *recvWQE {
 	w := l.first
 	if w != nil {
@@ -56,29 +56,29 @@ func (l *wqeList) pop() *recvWQE {
 	return w
 }
 
-// claim readies a receive for the message that has begun. If there is none, and the
-// queue pair pauses for it, it joins the line: when it is woken it has been handed one.
+// claim claims a receive for the message that has begun. If there is none, and the queue
+// pair pauses for one, it enqueues the queue pair, which has a receive when it is woken.
 // failed reports that the shared queue has failed.
 func (r *recvQueue) claim() (ok, failed bool) {
 	s := r.srq
 	s.mu.Lock()
-	if s.failed && r.taken == nil {
-		r.unqueue()
+	if s.failed && r.claimed == nil {
+		r.dequeue()
 		s.mu.Unlock()
 		return false, true
 	}
-	if r.taken == nil && r.waiting == nil {
-		if r.taken = s.posted.pop(); r.taken == nil && r.q.cfg.PauseOnEmptyRQ {
+	if r.claimed == nil && r.waiting == nil {
+		if r.claimed = s.posted.pop(); r.claimed == nil && r.q.cfg.PauseOnEmptyRQ {
 			r.waiting = s.waiting.PushBack(r)
 		}
 	}
-	ok = r.taken != nil
-	low := s.runLow()
+	ok = r.claimed != nil
+	low := s.reachLimit()
 	over := ok && r.armed && r.limit < 1 // one message is in progress
 	r.armed = r.armed && !over
 	s.mu.Unlock()
 	if low {
-		s.tellLow()
+		s.raiseLimit()
 	}
 	if over {
 		r.q.rnic.raise(Event{ID: EventRQLimit, QP: r.q})
@@ -86,8 +86,8 @@ func (r *recvQueue) claim() (ok, failed bool) {
 	return ok, false
 }
 
-// stopWaiting leaves the line. A receive that was handed over meanwhile has not
-// been used: it goes back to where it was (Verbs §6.3.6).
+// stopWaiting ends the wait for a receive. One that was claimed meanwhile has not been
+// used: it goes back to the front of the shared queue (Verbs §6.3.6).
 func (r *recvQueue) stopWaiting() {
 	s := r.srq
 	if s == nil {
@@ -95,16 +95,16 @@ func (r *recvQueue) stopWaiting() {
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	r.unqueue()
-	if r.taken != nil {
-		s.posted.pushFront(r.taken)
-		r.taken = nil
+	r.dequeue()
+	if r.claimed != nil {
+		s.posted.pushFront(r.claimed)
+		r.claimed = nil
 		s.serve()
 	}
 }
 
-// unqueue leaves the line, if it is in it; needs SRQ.mu.
-func (r *recvQueue) unqueue() {
+// dequeue removes r from SRQ.waiting, if it is there; needs SRQ.mu.
+func (r *recvQueue) dequeue() {
 	if r.waiting != nil {
 		r.srq.waiting.Remove(r.waiting)
 		r.waiting = nil
@@ -119,31 +119,31 @@ func (r *recvQueue) wake() {
 	}
 }
 
-// completeShared completes the receive of the message in progress. A
-// completion that is lost frees its receive: nobody can poll it.
+// completeShared completes the receive of the message in progress. A completion that is
+// lost cannot be polled, so its receive is freed at once.
 func (r *recvQueue) completeShared(wc *WC) {
-	wc.ID, wc.wqe = r.taken.id, r.taken
-	r.taken = nil
+	wc.ID, wc.wqe = r.claimed.id, r.claimed
+	r.claimed = nil
 	if !r.q.cfg.RecvCQ.push(wc) {
 		r.srq.release(wc)
 	}
 }
 
-// serve hands posted receives over to the queue pairs that wait for one, first come
-// first served: as posted or waiting is always empty, none can overtake another. It
-// reports whether it handed over any; needs mu.
+// serve gives posted receives to the queue pairs that wait for one, first come, first
+// served: as posted or waiting is always empty, none can overtake another. It reports
+// whether it gave any; needs mu.
 func (s *SRQ) serve() (any bool) {
 	for s.posted.n > 0 && s.waiting.Len() > 0 {
 		r := s.waiting.Remove(s.waiting.Front()).(*recvQueue)
 		r.waiting = nil
-		r.taken = s.posted.pop()
+		r.claimed = s.posted.pop()
 		r.wake()
 		any = true
 	}
 	return any
 }
 
-// release frees the receive whose completion was polled, or is lost.
+// release frees the receive of a completion that was polled or lost.
 func (s *SRQ) release(wc *WC) {
 	s.mu.Lock()
 	s.spare.pushFront(wc.wqe)
@@ -151,10 +151,10 @@ func (s *SRQ) release(wc *WC) {
 	wc.wqe = nil
 }
 
-// runLow reports, once each time that the S-RQ Limit is armed, that fewer receives are
-// posted than it says. It is called when a message needs a receive, whether there is
-// one or not (Verbs §6.3.8); needs mu.
-func (s *SRQ) runLow() bool {
+// reachLimit reports whether fewer receives are posted than the S-RQ Limit, and disarms it
+// then. It is called when a message needs a receive, whether there is one or not (Verbs
+// §6.3.8); needs mu.
+func (s *SRQ) reachLimit() bool {
 	if !s.armed || s.posted.n >= s.limit {
 		return false
 	}
@@ -162,14 +162,15 @@ func (s *SRQ) runLow() bool {
 	return true
 }
 
-func (s *SRQ) tellLow() { s.pd.rnic.raise(Event{ID: EventSRQLimit, SRQ: s}) }
+// raiseLimit raises the event of a limit that was reached.
+func (s *SRQ) raiseLimit() { s.pd.rnic.raise(Event{ID: EventSRQLimit, SRQ: s}) }
 
 // srqFailed ends the stream because its shared receive queue has failed.
 func (q *QP) srqFailed() { q.terminate(protocolError, errSRQ, EventSRQError) }
 
 var errSRQ = rdmap.NewError(rdmap.RemoteOperation, rdmap.CodeStream, "the shared receive queue of the stream failed")
 
-// checkRQLimit says whether limit can be the QP RQ Limit of a queue pair that
+// checkRQLimit checks that limit can be the QP RQ Limit of a queue pair that
 // uses s; needs mu.
 func (s *SRQ) checkRQLimit(verb string, limit int) error {
 	if limit < 0 || limit > s.wrs {
@@ -178,7 +179,7 @@ func (s *SRQ) checkRQLimit(verb string, limit int) error {
 	return nil
 }
 
-// checkLimit says whether limit can be the QP RQ Limit.
+// checkLimit checks that limit can be the QP RQ Limit.
 func (r *recvQueue) checkLimit(verb string, limit int) error {
 	if r.srq == nil {
 		return fail(verb, ErrModifier, "a QP RQ Limit is for queue pairs with an S-RQ")
@@ -188,8 +189,8 @@ func (r *recvQueue) checkLimit(verb string, limit int) error {
 	return r.srq.checkRQLimit(verb, limit)
 }
 
-// setLimit sets the QP RQ Limit to a number that was checked, if it is not nil,
-// and arms it if arm is set.
+// setLimit sets the QP RQ Limit, if limit is not nil, and arms it if arm is set. The
+// limit has been checked.
 func (r *recvQueue) setLimit(limit *int, arm bool) {
 	r.srq.mu.Lock()
 	defer r.srq.mu.Unlock()

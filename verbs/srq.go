@@ -44,9 +44,9 @@ type SRQ struct {
 	wrs     int        // receives outstanding at a time; those that are not are spare
 	limit   int        // the S-RQ Limit
 	armed   bool       // EventSRQLimit is to be raised for fewer posted receives
-	posted  wqeList    // not taken, oldest first
+	posted  wqeList    // not claimed by a message, oldest first
 	spare   wqeList    // free
-	waiting list.List  // of *recvQueue: pause until a receive is posted
+	waiting list.List  // *recvQueues that wait for a receive
 }
 
 // SRQAttributes are the attributes of a shared receive queue (Verbs §9.2.4.2).
@@ -121,7 +121,7 @@ func (r *RNIC) reserveSRQWRs(verb string, n int) error {
 	return nil
 }
 
-// grow adds free receives; needs mu, if anyone knows of s.
+// grow adds free receives; needs mu, unless s is new.
 func (s *SRQ) grow(wqes []recvWQE) {
 	for i := range wqes {
 		s.spare.pushBack(&wqes[i])
@@ -163,10 +163,10 @@ func (s *SRQ) PostRecvs(wrs []RecvWR) (n int, err error) {
 	if err == nil {
 		n = len(wrs)
 	}
-	low := s.serve() && s.runLow()
+	low := s.serve() && s.reachLimit()
 	s.mu.Unlock()
 	if low {
-		s.tellLow()
+		s.raiseLimit()
 	}
 	return n, err
 }
@@ -208,8 +208,8 @@ func (s *SRQ) attributes() SRQAttributes {
 	}
 }
 
-// attach and detach count the queue pairs that use s; limit is the QP RQ Limit
-// of the one.
+// attach and detach count the queue pairs that use s; limit is the QP RQ Limit of the
+// queue pair.
 func (s *SRQ) attach(verb string, limit int) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -144,7 +144,7 @@ func TestABadSharedReceiveIsACompletionOfWhoTookIt(t *testing.T) {
 				s.ends[1].send(100)
 				quiesce()
 				wantDone(t, s.ends[1].cq, done{8, verbs.Success})
-				s.wantEvents() // completions told it all
+				s.wantEvents() // completions reported everything
 			})
 		})
 	}

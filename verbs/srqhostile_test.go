@@ -16,7 +16,7 @@ import (
 )
 
 // A peer that takes all the receives it can get is found out before they are
-// gone: the limit tells, and the completions and counts say who. Its queue pair
+// gone: the limit raises an event, and the completions and counts show which peer it is. Its queue pair
 // is ended, and the others go on (RFC 5042 §6.4.3.1, Verbs §10.4.2).
 //
 // Claims: R-8.1.2-8 DDP-8.3.2-5 S-6.4.3.1-1 V-10.4.2-3 V-10.4.2-4

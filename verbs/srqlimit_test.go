@@ -24,8 +24,8 @@ func (s *sharing) wantLow(n int) {
 	}
 }
 
-// The S-RQ Limit is armed with the queue, tells once when fewer receives are left
-// than it says, before all are gone, and again only when it has been armed again;
+// The S-RQ Limit is armed with the queue. It raises one event when fewer receives are left
+// than the limit, before all are gone, and another only after it has been armed again;
 // arming it twice is arming it once. Posting raises nothing, however few they
 // are, and nothing else is disturbed.
 //

@@ -165,7 +165,7 @@ func TestRefusalsAndEventsAreCounted(t *testing.T) {
 	})
 }
 
-// Whoever administers the RNIC finds the queue pairs, and ends the stream of one:
+// An administrator of the RNIC finds the queue pairs, and ends the stream of one:
 // the others go on.
 //
 // Claims: V-10.4.1-1 V-10.4.1-2 S-6.4.4-1

@@ -28,7 +28,7 @@ func TestStatusesAreThoseOfTheSpecification(t *testing.T) {
 	if len(names) != 25 {
 		t.Fatalf("%d statuses are listed here, the specification has 25", len(names))
 	}
-	told := map[string]verbs.Status{}
+	seen := map[string]verbs.Status{}
 	for s := range verbs.Status(255) {
 		want, is := names[s]
 		if !is {
@@ -37,10 +37,10 @@ func TestStatusesAreThoseOfTheSpecification(t *testing.T) {
 		if got := s.String(); got != want || s.Error() != want {
 			t.Errorf("status %d is %q, expected %q", s, got, want)
 		}
-		if other, twice := told[want]; is && twice {
+		if other, twice := seen[want]; is && twice {
 			t.Errorf("statuses %d and %d are both %q", s, other, want)
 		}
-		told[want] = s
+		seen[want] = s
 		if err := s.Err(); (err == nil) != (s == verbs.Success) || err != nil && !errors.Is(err, s) {
 			t.Errorf("the error of %v is %v", s, err)
 		}

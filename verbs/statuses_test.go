@@ -19,7 +19,7 @@ type culprit struct {
 	// begin posts to a's queue pair, whose peer is b's, the request with ID 7:
 	// to the send queue, or to the receive queue and has b send to it.
 	begin func(a, b *side)
-	wire  [3]uint8 // layer, error type and code that b is told; 0/0/00 for a request of a's own
+	wire  [3]uint8 // layer, error type and code of the Terminate to b; 0/0/00 for a request of a's own
 	mode  verbs.Mode
 	cfg   verbs.QPConfig // of a's queue pair
 }
@@ -162,7 +162,7 @@ func culprits() []culprit {
 }
 
 // Each completion error ends the stream: the queue pair goes to Terminate and on
-// to Error, the peer is told, and Query tells what it was told, in both states
+// to Error, the peer gets a Terminate message, and Query returns it in both states
 // (Verbs §8.3.2, figure 23). No event does (Verbs §6.2.3).
 //
 // Claims: V-8.3.2-1 V-8.1.3.2-2 V-8.1.3.2.1-1 V-8.1.3.2.1-2 V-6.2.3-13
@@ -204,16 +204,16 @@ func TestEachCompletionErrorEndsTheStream(t *testing.T) {
 						t.Fatalf("the queue pair is %v, expected %v", query[i].State, state)
 					}
 				}
-				told, ok := b.qp.Err().(*rdmap.TerminateError)
-				if !ok || [3]uint8{told.Layer, told.EType, told.Code} != tt.wire {
+				received, ok := b.qp.Err().(*rdmap.TerminateError)
+				if !ok || [3]uint8{received.Layer, received.EType, received.Code} != tt.wire {
 					t.Fatalf("the peer was told %v, expected %v", b.qp.Err(), tt.wire)
 				}
-				if tt.wire == [3]uint8{} && (told.DDPHeader != nil || told.ReadRequest != nil) {
-					t.Errorf("the Terminate names a segment: %v", told)
+				if tt.wire == [3]uint8{} && (received.DDPHeader != nil || received.ReadRequest != nil) {
+					t.Errorf("the Terminate names a segment: %v", received)
 				}
-				wantTerminateQueried(t, query[0], told, true)
-				wantTerminateQueried(t, query[1], told, true)
-				wantTerminateQueried(t, must(b.qp.Query())(t), told, false)
+				wantTerminateQueried(t, query[0], received, true)
+				wantTerminateQueried(t, query[1], received, true)
+				wantTerminateQueried(t, must(b.qp.Query())(t), received, false)
 				a.wantEvents()
 			})
 		})
@@ -227,10 +227,10 @@ func TestEachCompletionErrorEndsTheStream(t *testing.T) {
 
 // wantTerminateQueried compares the Terminate message that Query returns with the one that
 // the peer received.
-func wantTerminateQueried(t *testing.T, q verbs.QPAttributes, told *rdmap.TerminateError, local bool) {
+func wantTerminateQueried(t *testing.T, q verbs.QPAttributes, received *rdmap.TerminateError, local bool) {
 	t.Helper()
-	if !bytes.Equal(q.Terminate, told.Raw) || q.TerminateLocal != local || q.TerminateError == nil || q.TerminateError.Layer != told.Layer ||
-		q.TerminateError.EType != told.EType || q.TerminateError.Code != told.Code {
-		t.Errorf("in %v Query returns Terminate % x, local %v (%v), expected % x, local %v", q.State, q.Terminate, q.TerminateLocal, q.TerminateError, told.Raw, local)
+	if !bytes.Equal(q.Terminate, received.Raw) || q.TerminateLocal != local || q.TerminateError == nil || q.TerminateError.Layer != received.Layer ||
+		q.TerminateError.EType != received.EType || q.TerminateError.Code != received.Code {
+		t.Errorf("in %v Query returns Terminate % x, local %v (%v), expected % x, local %v", q.State, q.Terminate, q.TerminateLocal, q.TerminateError, received.Raw, local)
 	}
 }

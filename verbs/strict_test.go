@@ -136,8 +136,8 @@ func TestAStrictQueuePairRefusesReceivesThatWouldFail(t *testing.T) {
 	s.receives(1, 1, 8)
 }
 
-// A work request whose Op was forgotten is told so, and one of RFC 7306 which field
-// allows it.
+// The error for a work request without an Op says so, and that for one of RFC 7306 names
+// the field that allows it.
 func TestThePostOfNoOperationSaysWhatIsMissing(t *testing.T) {
 	s := newSide(t, verbs.QPConfig{})
 	err := s.qp.PostSend(verbs.SendWR{SGL: []verbs.SGE{s.mr.SGE(0, 8)}})

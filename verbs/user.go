@@ -19,7 +19,7 @@ import (
 type UserQP struct{ qp *QP }
 
 // User returns the view of the queue pair for Non-Privileged Mode consumers.
-// Whoever has it cannot Fast-Register (Verbs §10.1). The results besides success
+// It cannot Fast-Register (Verbs §10.1). The results besides success
 // are ErrRNIC, ErrQP, and ErrModifier for a queue pair that is Privileged: with
 // the STag of zero its work requests could name memory of others.
 func (q *QP) User() (*UserQP, error) {

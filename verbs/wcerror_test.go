@@ -42,7 +42,7 @@ func wantWords(t testing.TB, who string, err error, words ...string) {
 }
 
 // What keeps a work request from being carried out is said where it completes, with
-// the field to set, and the peer is told no more than it has to know.
+// the field to set, and the peer learns no more than it has to.
 func TestACompletionInErrorSaysWhatToChange(t *testing.T) {
 	on := func(rights memory.Access) func(a, b *side) verbs.SendWR {
 		return func(a, b *side) verbs.SendWR {
@@ -210,7 +210,7 @@ func TestACompletionKeepsItsReason(t *testing.T) {
 	wantGraceful(first)
 }
 
-// A view tells the same of its completions.
+// A view reports the same errors of its completions.
 func TestAUsersCompletionSaysWhy(t *testing.T) {
 	a, _ := linked(t, wires[1], verbs.QPConfig{}, reads)
 	user := must(a.sendCQ.User())(t)

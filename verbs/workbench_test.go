@@ -79,21 +79,21 @@ func newBench(t *testing.T) *bench {
 
 // account is all that can be asked of the bench's objects.
 func (b *bench) account() string {
-	tell := func(v any, err error) string { return fmt.Sprintf("%+v, %v\n", v, err) }
-	s := tell(b.rnic.Usage(), nil) + tell(b.rnic.Query())
+	render := func(v any, err error) string { return fmt.Sprintf("%+v, %v\n", v, err) }
+	s := render(b.rnic.Usage(), nil) + render(b.rnic.Query())
 	for _, cq := range []*verbs.CQ{b.cq, b.sendCQ, b.recvCQ} {
-		s += tell(cq.Query())
+		s += render(cq.Query())
 	}
-	s += tell(b.srq.Query())
+	s += render(b.srq.Query())
 	for _, qp := range []*verbs.QP{b.qp, b.shared, b.plain, b.dead} {
-		s += tell(qp.Query())
+		s += render(qp.Query())
 	}
 	for _, mr := range []*verbs.MR{b.mr, b.free, b.under, b.twin} {
 		a, err := mr.Query()
-		s += tell(a, err) + tell(mr.STag(), nil) + tell([2]uint64{mr.Base(), mr.Len()}, nil)
+		s += render(a, err) + render(mr.STag(), nil) + render([2]uint64{mr.Base(), mr.Len()}, nil)
 	}
 	for _, mw := range []*verbs.MW{b.window, b.spare} {
-		s += tell(mw.Query())
+		s += render(mw.Query())
 	}
 	return s
 }

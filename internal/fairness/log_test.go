@@ -37,17 +37,17 @@ func TestTheLogIsShortAndCounts(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var out page
 		l := &Log{Logger: slog.New(slog.NewTextHandler(&out, nil))}
-		tell := func(n int, from string) {
+		refuse := func(n int, from string) {
 			for range n {
 				l.Log(slog.LevelWarn, "refused", shareOf(from), &net.TCPAddr{IP: net.ParseIP(from)}, errors.New("not allowed"))
 			}
 		}
-		tell(1000, "192.0.2.1")
+		refuse(1000, "192.0.2.1")
 		if n := strings.Count(out.turn(), "\n"); n != LinesOfShare {
 			t.Errorf("%d lines of one address, want %d", n, LinesOfShare)
 		}
 		for i := range 2000 {
-			tell(1, fmt.Sprintf("10.0.%d.%d", i/250, i%250))
+			refuse(1, fmt.Sprintf("10.0.%d.%d", i/250, i%250))
 		}
 		if n := strings.Count(out.turn(), "\n"); n != LinesOfAll-LinesOfShare {
 			t.Errorf("%d lines of others, want %d", n, LinesOfAll-LinesOfShare)
@@ -57,7 +57,7 @@ func TestTheLogIsShortAndCounts(t *testing.T) {
 		if got := out.turn(); !strings.Contains(got, fmt.Sprintf("times=%d origins=%d", 3000-LinesOfAll, maxShares)) || !strings.Contains(got, "not allowed") {
 			t.Errorf("at the end: %s", got)
 		}
-		tell(1, "192.0.2.1")
+		refuse(1, "192.0.2.1")
 		time.Sleep(2 * Window)
 		synctest.Wait()
 		if got := out.turn(); strings.Count(got, "\n") != 1 || !strings.Contains(got, "peer=192.0.2.1") {

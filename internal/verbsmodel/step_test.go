@@ -121,7 +121,7 @@ func (w *world) post(q *queuePair) {
 			wr.Flags |= verbs.ReadFence
 		}
 		list = append(list, wr)
-		w.tell("%v (%v, fenced %v) to %v: %+v", q, q.state, q.fenced, q.peer, wr)
+		w.logf("%v (%v, fenced %v) to %v: %+v", q, q.state, q.fenced, q.peer, wr)
 		if room--; room < 0 {
 			want = verbs.ErrFull
 			break
@@ -163,7 +163,7 @@ func (w *world) postBoth() {
 				receives++
 			}
 			lists[i] = append(lists[i], wr)
-			w.tell("%v to %v: %+v", q, q.peer, wr)
+			w.logf("%v to %v: %+v", q, q.peer, wr)
 		}
 	}
 	for i, q := range [...]*queuePair{a, b} {
@@ -220,7 +220,7 @@ func (w *world) postReceives(q *queuePair) {
 			s.finishRecv(verbs.OpRecv, verbs.Flushed)
 		}
 	}
-	w.tell("%v: %+v", q, list[:room])
+	w.logf("%v: %+v", q, list[:room])
 	n, err := post(list)
 	w.wantError(err, want)
 	if n != room {
@@ -279,7 +279,7 @@ func (w *world) modify(q *queuePair, next verbs.State) {
 	default:
 		want = verbs.ErrState
 	}
-	w.tell("%v", q)
+	w.logf("%v", q)
 	_, err := q.qp.Modify(next, verbs.QPModify{})
 	w.wantError(err, want)
 }

@@ -41,8 +41,8 @@ func (w *world) chance(n int) bool { return w.rng.IntN(100) < n }
 // pick takes one of several.
 func pick[T any](w *world, all ...T) T { return all[w.rng.IntN(len(all))] }
 
-// tell adds a line to the log that a failure prints.
-func (w *world) tell(format string, args ...any) {
+// logf adds a line to the log that a failure prints.
+func (w *world) logf(format string, args ...any) {
 	if len(w.story) == 40 {
 		w.story = w.story[1:]
 	}
@@ -160,7 +160,7 @@ func (w *world) connect(a, b *queuePair) {
 	c, err := cm.Connect(context.Background(), a.qp, x, cm.Params{MPA: mpa.Config{NoCRC: noCRC}})
 	w.must(err)
 	w.must(<-accepted)
-	w.tell("%v with %v", a, b)
+	w.logf("%v with %v", a, b)
 	a.state, b.state, a.peer, b.peer = verbs.RTS, verbs.RTS, b, a
 	a.fenced, b.fenced = false, true
 	attributes, err := b.qp.Query()

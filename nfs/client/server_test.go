@@ -32,7 +32,7 @@ type fakeServer struct {
 	readMost  int                           // octets of one READ; 0: what is asked
 	writeMost int                           // octets of one WRITE; 0: what comes
 	bare      bool                          // no attributes and handles but by GETATTR and LOOKUP
-	noEOF     bool                          // READ does not tell the end but by no octets
+	noEOF     bool                          // READ shows the end only by returning no octets
 	dropped   bool                          // unstable data are lost at each COMMIT
 	names     func([]string) []string       // what listings say
 	tamper    func(nfs.Proc, []byte) []byte // of results

@@ -209,7 +209,7 @@ func TestCloseLeavesNothingOpen(t *testing.T) {
 	count := func() int {
 		entries, err := os.ReadDir(fds)
 		if err != nil {
-			t.Skip("this system does not tell what is open")
+			t.Skip("this system does not list open files")
 		}
 		return len(entries)
 	}

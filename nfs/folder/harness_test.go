@@ -31,7 +31,7 @@ type world struct {
 	cred    oncrpc.OpaqueAuth
 	network string
 	remote  net.Addr
-	from    *origin.Origin // nil is what remote tells
+	from    *origin.Origin // nil: as remote says
 	session any
 	wait    time.Duration // for a search, if it is to be longer than calls wait: machines may be slow
 }

@@ -107,7 +107,7 @@ func TestDirectoriesAreClosedToOthers(t *testing.T) {
 	wants(t, "READDIRPLUS of what can only be read", l.Stat, nfs.OK)
 	for _, e := range l.Entries {
 		if e.Object.Follows || e.Attr.Follows {
-			t.Errorf("%s comes with what LOOKUP would not tell", e.Name)
+			t.Errorf("%s comes with what LOOKUP would not return", e.Name)
 		}
 	}
 	w.as(0, 0)

@@ -4,7 +4,7 @@
 //  1. find enters a quest for the object of a key, or joins an existing one, and starts run
 //     if it is not running. It waits for the quest's end, or for patience.
 //  2. run takes all quests and walks through the whole export. Whenever the walk finds the
-//     object of a quest, it tells the tree the places on the path to it.
+//     object of a quest, it gives the tree the places on the path to it.
 //  3. answer ends each of these quests. Objects that were not found count as lost for a
 //     while. Quests entered during a walk are for the next one.
 //

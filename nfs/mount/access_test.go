@@ -103,17 +103,17 @@ func TestAccessIsJudgedForEachCall(t *testing.T) {
 		{"no address", Access{Personal: true}, "tcp", &origin.Origin{}, read, ErrHost},
 		{"no address, on a list", Access{Allow: list}, "tcp", &origin.Origin{}, read, ErrHost},
 	} {
-		var told error
+		var reported error
 		executed := false
 		a := tt.access
-		a.Refused = func(_ *oncrpc.Request, why error) { told = why }
+		a.Refused = func(_ *oncrpc.Request, why error) { reported = why }
 		a.here = func(a netip.Addr) (bool, error) { return isHere(a), nil }
 		_, err := a.Guard(oncrpc.HandlerFunc(func(_ context.Context, r *oncrpc.Request) ([]byte, error) {
 			executed = true
 			return nil, nil
 		})).ServeRPC(t.Context(), &oncrpc.Request{Call: tt.call, Network: tt.network, Origin: tt.from})
-		if !errors.Is(err, tt.want) || !errors.Is(told, tt.want) || executed != (tt.want == nil) {
-			t.Errorf("%s: %v, told %v, executed %v, want %v", tt.what, err, told, executed, tt.want)
+		if !errors.Is(err, tt.want) || !errors.Is(reported, tt.want) || executed != (tt.want == nil) {
+			t.Errorf("%s: %v, reported %v, executed %v, want %v", tt.what, err, reported, executed, tt.want)
 		}
 		if tt.want != nil && !errors.Is(err, &oncrpc.RejectError{Stat: oncrpc.AuthError, Auth: oncrpc.AuthTooWeak}) {
 			t.Errorf("%s: answered with %v", tt.what, err)

@@ -31,7 +31,7 @@ func shapeOf(t testing.TB, c *oncrpc.ClientCall, binding payload.Binding, unboun
 	return s
 }
 
-// lend gives the segments of a plan handles and offsets that tell where they
+// lend gives the segments of a plan handles and offsets that show where they
 // lie, and returns the memory behind each handle.
 func lend(p *payload.CallPlan, stream [][]byte) map[uint32][]byte {
 	gathered, lent := make([]byte, p.Gather), map[uint32][]byte{}

@@ -61,7 +61,7 @@ func (h *Header) Direction(payload []byte, r *Rules) Direction {
 	return DirectionUnknown
 }
 
-// DirectionOf tells the direction of an RPC message by its second word.
+// DirectionOf returns the direction of an RPC message by its second word.
 func DirectionOf(message []byte) Direction {
 	if len(message) >= 8 {
 		switch binary.BigEndian.Uint32(message[4:]) {

@@ -7,7 +7,7 @@ import (
 	"github.com/weft-rdma/weft/rpcrdma/wire"
 )
 
-// What is wrong with a call tells its answer.
+// The error of a call determines its answer.
 func ExampleFault_Answer() {
 	var header wire.Header
 	message := []byte("\x00\x00\x00\x09\x00\x00\x00\x02\x00\x00\x00\x20\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00")

@@ -130,7 +130,7 @@ func Reply(xid uint32, tag string, items ...[]byte) []byte {
 	return b
 }
 
-// Pattern is n octets that tell where they belong: seed says which.
+// Pattern returns n octets whose values show their position; seed selects the pattern.
 func Pattern(seed, n int) []byte {
 	b := make([]byte, n)
 	for i := range b {
