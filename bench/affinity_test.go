@@ -25,7 +25,7 @@ func TestPlacementFollowsTheShape(t *testing.T) {
 		{"several connections have all", several, []int{0, 1}, Placement{anywhere, []int{0, 1}, []int{0, 1}}},
 		{"the server of files has a core", Workload{Shape: File, Connections: 4}, []int{0, 1}, Placement{apart, []int{0}, []int{1}}},
 		{"one core leaves no choice", stream, []int{0}, Placement{Name: unplaced}},
-		{"nor does a system that does not tell", polling, nil, Placement{Name: unplaced}},
+		{"nor does a system that does not say", polling, nil, Placement{Name: unplaced}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			if got := place(c.w, c.allowed, true); !reflect.DeepEqual(got, c.want) {

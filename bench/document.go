@@ -28,7 +28,7 @@ type System struct {
 	CPUs       int      `json:"cpus"`
 	Processor  string   `json:"processor,omitempty"`
 	Kernel     string   `json:"kernel,omitempty"`
-	Congestion string   `json:"congestion_control"` // of every socket; "" where the system does not tell
+	Congestion string   `json:"congestion_control"` // of every socket; "" where the system does not say
 	Placements []string `json:"placements"`         // what the rows' placements are
 	Rounds     int      `json:"rounds"`
 	Sample     float64  `json:"sample_seconds"`

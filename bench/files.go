@@ -27,18 +27,18 @@ const fileName = "data"
 
 // A share is a directory for one sample.
 type share struct {
-	folder string
-	block  []byte // what the file is made of
+	dir   string
+	block []byte // what the file is made of
 }
 
 // newShare makes a directory in that of the job, and its file; one to be written
 // has only its length.
 func newShare(job Job) (*share, error) {
-	dir, err := os.MkdirTemp(job.Folder, "")
+	dir, err := os.MkdirTemp(job.Dir, "")
 	if err != nil {
 		return nil, err
 	}
-	s := &share{folder: dir, block: make([]byte, maxSize)}
+	s := &share{dir: dir, block: make([]byte, maxSize)}
 	fillPattern(s.block, job.Seed)
 	if err := s.create(job.Workload.Op == Read); err != nil {
 		return nil, errors.Join(err, s.remove())
@@ -47,7 +47,7 @@ func newShare(job Job) (*share, error) {
 }
 
 func (s *share) create(filled bool) error {
-	f, err := os.Create(filepath.Join(s.folder, fileName))
+	f, err := os.Create(filepath.Join(s.dir, fileName))
 	if err != nil {
 		return err
 	}
@@ -62,12 +62,12 @@ func (s *share) create(filled bool) error {
 	return f.Close()
 }
 
-func (s *share) remove() error { return os.RemoveAll(s.folder) }
+func (s *share) remove() error { return os.RemoveAll(s.dir) }
 
 // check looks at the file after messages of it were written: each block is as
 // it was written, or not written yet.
 func (s *share) check(w Workload, messages uint64) error {
-	f, err := os.Open(filepath.Join(s.folder, fileName))
+	f, err := os.Open(filepath.Join(s.dir, fileName))
 	if err != nil {
 		return err
 	}

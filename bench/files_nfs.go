@@ -82,17 +82,17 @@ func (d *fileDriver) prepare(ctx context.Context, job Job) (ready Ready, do serv
 // serveGoNFS serves the directory with go-nfs.
 func (d *fileDriver) serveGoNFS(_ Job, ln *net.TCPListener) (run func(context.Context) error, stop func() error, err error) {
 	gonfs.Log.SetLevel(gonfs.PanicLevel)
-	handler := gonfshelpers.NewCachingHandler(gonfshelpers.NewNullAuthHandler(osfs.New(d.shared.folder)), 1024)
+	handler := gonfshelpers.NewCachingHandler(gonfshelpers.NewNullAuthHandler(osfs.New(d.shared.dir)), 1024)
 	return func(context.Context) error { return gonfs.Serve(ln, handler) }, ln.Close, nil
 }
 
 // serveWeft serves the directory as `weft serve` does.
 func (d *fileDriver) serveWeft(job Job, ln *net.TCPListener) (run func(context.Context) error, stop func() error, err error) {
-	files, err := folder.New(folder.Config{Root: d.shared.folder, SingleUser: true})
+	files, err := folder.New(folder.Config{Root: d.shared.dir, SingleUser: true})
 	if err != nil {
 		return nil, nil, err
 	}
-	mounts, err := mount.New(mount.Config{Path: filepath.ToSlash(d.shared.folder), Handle: files.Handle})
+	mounts, err := mount.New(mount.Config{Path: filepath.ToSlash(d.shared.dir), Handle: files.Handle})
 	if err != nil {
 		return nil, nil, errors.Join(err, files.Close())
 	}

@@ -8,12 +8,12 @@ import (
 
 func TestAFileThatWasWrittenWrongIsNoticed(t *testing.T) {
 	w := Workload{Peer: GoNFS, Shape: File, Op: Write, Size: maxSize, Connections: 4}
-	s, err := newShare(Job{Workload: w, Seed: 3, Folder: t.TempDir()})
+	s, err := newShare(Job{Workload: w, Seed: 3, Dir: t.TempDir()})
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer s.remove()
-	f, err := os.OpenFile(filepath.Join(s.folder, fileName), os.O_WRONLY, 0)
+	f, err := os.OpenFile(filepath.Join(s.dir, fileName), os.O_WRONLY, 0)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -48,7 +48,7 @@ func TestEveryServerHasTheFile(t *testing.T) {
 	for _, g := range []group{files(FileBandwidth, Write, maxSize, 4), files(FileRate, Read, 4<<10, 16)} {
 		for _, w := range g.all() {
 			t.Run(w.String(), func(t *testing.T) {
-				job := Job{Workload: w, Sample: 1, Limit: sampleGrace, Seed: 7, Folder: t.TempDir()}
+				job := Job{Workload: w, Sample: 1, Limit: sampleGrace, Seed: 7, Dir: t.TempDir()}
 				d := e.driver(w.Peer)
 				ready, serve, err := d.prepare(t.Context(), job)
 				if err != nil {

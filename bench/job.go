@@ -17,8 +17,8 @@ type Job struct {
 	CPUs       []int    // that the target may run on; nil leaves it to the scheduler
 	Shared     bool     // the ends may have to share a processor: an end that polls yields it
 	Program    string   // of peers that are programs of their own: its file
-	Library    string   // of Perftest: the folder of the libibverbs that Program runs programs with
-	Folder     string   // where those are made that are served
+	Library    string   // of Perftest: the directory of the libibverbs that Program runs programs with
+	Dir        string   // directories that are served are made in it
 	Profile    string   // file for a CPU profile of the target; "" for none
 	Seed       uint64   // of the data pattern
 	Remotes    []Remote // the initiator's windows, one a connection

@@ -61,7 +61,7 @@ func (p *peer) explain(err error) error {
 // opposed to a sample that failed.
 var errBroken = errors.New("lost the second process")
 
-func (p *peer) tell(what any) error {
+func (p *peer) send(what any) error {
 	if err := p.say.Encode(what); err != nil {
 		return fmt.Errorf("%w: %w", errBroken, err)
 	}
@@ -83,7 +83,7 @@ func (p *peer) sample(ctx context.Context, e *end, job Job, cpus []int, profileN
 		return Sample{}, err
 	}
 	job.Remotes = e.driver(job.Workload.Peer).offer(job)
-	if err := p.tell(job); err != nil {
+	if err := p.send(job); err != nil {
 		return Sample{}, err
 	}
 	var ready Ready
@@ -103,7 +103,7 @@ func (p *peer) sample(ctx context.Context, e *end, job Job, cpus []int, profileN
 	if err != nil {
 		done.Err = err.Error()
 	}
-	if terr := p.tell(done); terr != nil {
+	if terr := p.send(done); terr != nil {
 		return s, terr
 	}
 	var outcome Outcome

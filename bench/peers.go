@@ -24,7 +24,7 @@ type Peers struct {
 	Missing  []Missing
 	programs map[Peer]string // compiled ones, their files
 	dir      string          // of these
-	folder   string          // for directories that are served
+	served   string          // for directories that are served
 	library  string          // directory of the libibverbs of Perftest
 }
 
@@ -59,7 +59,7 @@ func findPeers(ctx context.Context, wanted func(Peer) bool) (_ *Peers, err error
 		return nil, err
 	}
 	if err = os.CopyFS(p.dir, sources); err == nil {
-		err = p.makeFolder()
+		err = p.makeServed()
 	}
 	if err != nil {
 		return nil, errors.Join(err, p.close())
@@ -112,13 +112,13 @@ func said(ctx context.Context, name string, args ...string) (string, error) {
 	return string(bytes.TrimSpace(out)), err
 }
 
-// makeFolder makes the folder for those that are served.
-func (p *Peers) makeFolder() (err error) {
+// makeServed makes the directory for those that are served.
+func (p *Peers) makeServed() (err error) {
 	parent := inMemory
 	if st, err := os.Stat(parent); err != nil || !st.IsDir() {
 		parent = p.dir
 	}
-	p.folder, err = os.MkdirTemp(parent, "weft-bench-")
+	p.served, err = os.MkdirTemp(parent, "weft-bench-")
 	return err
 }
 
@@ -165,5 +165,5 @@ func (p *Peers) missing(peer Peer) bool {
 }
 
 func (p *Peers) close() error {
-	return errors.Join(os.RemoveAll(p.dir), os.RemoveAll(p.folder))
+	return errors.Join(os.RemoveAll(p.dir), os.RemoveAll(p.served))
 }

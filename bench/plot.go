@@ -22,18 +22,18 @@ const (
 	eventPicture     = "performance-latency-event.svg"
 )
 
-// writePlots draws what d has figures for into folder and returns the names.
-func (d Document) writePlots(folder string) (names []string, err error) {
+// writePlots draws what d has figures for into dir and returns the names.
+func (d Document) writePlots(dir string) (names []string, err error) {
 	draw := func(name string, p *plot.Plot, lines []any) {
 		if len(lines) == 0 || err != nil {
 			return
 		}
 		if err = plotutil.AddLinePoints(p, lines...); err == nil {
-			err = p.Save(9*vg.Inch, 5.5*vg.Inch, filepath.Join(folder, name))
+			err = p.Save(9*vg.Inch, 5.5*vg.Inch, filepath.Join(dir, name))
 		}
 		names = append(names, name)
 	}
-	if err := os.MkdirAll(folder, 0o777); err != nil {
+	if err := os.MkdirAll(dir, 0o777); err != nil {
 		return nil, err
 	}
 	p, lines := d.bandwidthPlot()
@@ -141,7 +141,7 @@ func (d Document) latencyPlot(placement, title string) (*plot.Plot, []any) {
 			continue // among idle ones, or driven otherwise
 		}
 		for i, y := range []float64{r.P50, r.P90, r.P99, r.P999} {
-			if y > 0 { // not every program tells all
+			if y > 0 { // not every program reports all
 				c.add(name, float64(i+1), y*1e-3)
 			}
 		}

@@ -86,7 +86,7 @@ func (r *Run) Do(ctx context.Context, allowed []int) (_ *Samples, err error) {
 			seed++
 			job := Job{
 				Workload: w, Warmup: r.Warmup, Sample: r.Sample, Limit: r.Warmup + r.Sample + sampleGrace,
-				Congestion: r.Congestion, Seed: seed, Program: r.Peers.programs[w.Peer], Folder: r.Peers.folder,
+				Congestion: r.Congestion, Seed: seed, Program: r.Peers.programs[w.Peer], Dir: r.Peers.served,
 				Library: r.Peers.library,
 			}
 			placement := place(w, allowed, r.Pin)

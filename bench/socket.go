@@ -53,7 +53,7 @@ func dialReady(ctx context.Context, job Job, ready Ready) (*net.TCPConn, error) 
 }
 
 // congestionInUse reports what a socket asked for congestion really gets; ""
-// where the system does not tell.
+// where the system does not say.
 func congestionInUse(ctx context.Context, congestion string) (string, error) {
 	ln, err := listen(ctx, congestion)
 	if err != nil {

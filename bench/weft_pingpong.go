@@ -2,8 +2,8 @@
 //
 // With Sends, each end waits for a receive to complete and answers. With RDMA
 // Writes there is nothing to complete at the end that is written to: ends that
-// poll watch the memory itself, as RDMA programs do; ends that park are told by
-// an empty Send behind the Write.
+// poll watch the memory itself, as RDMA programs do; ends that park get an
+// empty Send behind the Write.
 
 package main
 

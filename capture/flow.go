@@ -147,7 +147,7 @@ func (f *flow) flush() {
 	f.w.flush()
 }
 
-// open records the handshake, once. A net.Conn does not tell which side dialed; it is
+// open records the handshake, once. A net.Conn does not say which side dialed; it is
 // taken to be first, the side that sends first, as an MPA initiator does.
 func (f *flow) open(first side) {
 	if f.opened {

@@ -66,7 +66,7 @@ func Root(dir string) (string, error) {
 // test would not run them are problems.
 func Claims(root string) ([]Claim, []Problem, error) {
 	s := scanner{fsys: os.DirFS(root), files: token.NewFileSet()}
-	if err := s.folder(".", ""); err != nil {
+	if err := s.directory(".", ""); err != nil {
 		return nil, nil, fmt.Errorf("reading the claims below %s: %w", root, err)
 	}
 	return s.claims, s.problems, nil
@@ -79,10 +79,10 @@ type scanner struct {
 	problems []Problem
 }
 
-// folder reads dir, which belongs to the named module, and the directories below it, except
+// directory reads dir, which belongs to the named module, and the directories below it, except
 // those that the go command ignores: testdata, vendor, and names that begin with a dot or
 // an underscore.
-func (s *scanner) folder(dir, module string) error {
+func (s *scanner) directory(dir, module string) error {
 	entries, err := fs.ReadDir(s.fsys, dir)
 	if err != nil {
 		return err
@@ -99,7 +99,7 @@ func (s *scanner) folder(dir, module string) error {
 			if _, err := fs.Stat(s.fsys, path.Join(name, "go.mod")); err == nil {
 				inner = name
 			}
-			if err := s.folder(name, inner); err != nil {
+			if err := s.directory(name, inner); err != nil {
 				return err
 			}
 		case strings.HasSuffix(e.Name(), "_test.go"):

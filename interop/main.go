@@ -70,7 +70,7 @@ type harness struct {
 	self  string // this program, which holds peers of our own
 	port  int
 
-	library string // of weft run, its folder
+	library string // of weft run, its directory
 }
 
 // nextPort gives every session a port of its own, so that none meets what

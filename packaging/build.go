@@ -36,7 +36,7 @@ func targetOf(arch string) (target, error) {
 	return target{arch, prefix}, nil
 }
 
-// A builder builds in a folder of its own.
+// A builder builds in a directory of its own.
 type builder struct {
 	root, stage string
 	target      target

@@ -1,7 +1,7 @@
 // Command packaging makes a Debian package of the weft command and of the library that
 // `weft run` gives to programs.
 //
-//	go run . [-o DIR] [-arch arm64]     in the folder packaging
+//	go run . [-o DIR] [-arch arm64]     in the directory packaging
 //
 // It needs what `weft run --build` needs, and strip of binutils; for another processor a
 // cross compiler (on Debian gcc-aarch64-linux-gnu). The same commit, built by the same

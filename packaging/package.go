@@ -25,7 +25,7 @@ const description = `software RDMA: iWARP, and RDMA programs without RDMA hardwa
  runs programs that use libibverbs and librdmacm on machines that have no RDMA
  device. It needs neither kernel modules nor root.`
 
-// pack writes the package into a folder and returns its path.
+// pack writes the package into a directory and returns its path.
 func (b *builder) pack(out string) (string, error) {
 	contents, err := b.contents()
 	if err != nil {
@@ -89,7 +89,7 @@ func (b *builder) libraries() (paths []string) {
 }
 
 // contents are the files of the package. The library is where `weft run` looks for it:
-// in lib/weft beside the folder of the command.
+// in lib/weft beside the directory of the command.
 func (b *builder) contents() (files.Contents, error) {
 	var all files.Contents
 	add := func(source, destination string, mode os.FileMode) {

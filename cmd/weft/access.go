@@ -76,7 +76,7 @@ func (a *access) configure(cfg *fileserver.Config) (err error) {
 type audience struct {
 	*access
 	personal bool       // all act as the one who serves
-	blind    bool       // the system does not tell who calls
+	blind    bool       // the system does not say who calls
 	asServer string     // what those may who do
 	asClaims string     // what other machines may where they do not
 	at       []net.Addr // where it listens; nil is nowhere

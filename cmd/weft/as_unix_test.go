@@ -25,7 +25,7 @@ func runAs(ts *testscript.TestScript, _ bool, args []string) {
 	defer stderr.Close()
 	cmd := exec.Cmd{Path: "/proc/self/exe", Args: append([]string{"weft"}, args[2:]...), Dir: "/", Stdout: stdout, Stderr: stderr}
 	cmd.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: uint32(uid), Gid: uint32(uid)}}
-	_ = cmd.Run() // its state tells
+	_ = cmd.Run() // its state says how it ended
 	if got := strconv.Itoa(cmd.ProcessState.ExitCode()); got != args[1] {
 		ts.Fatalf("weft %s ended with status %s, want %s:\n%s", strings.Join(args[2:], " "), got, args[1], ts.ReadFile("as.err"))
 	}

@@ -102,7 +102,7 @@ func requireShell(cmd *cobra.Command) {
 func completeArgs(cmd *cobra.Command) cobra.CompletionFunc {
 	switch {
 	case cmd.Name() == "serve":
-		return completeFolder
+		return completeDirectory
 	case cmd.Name() == "cp":
 		return completeFileOrURL
 	case cmd.Flags().Lookup("mount-port") != nil:
@@ -133,8 +133,8 @@ func choose(values []string, list bool) cobra.CompletionFunc {
 	}
 }
 
-// completeFolder completes the only argument, a directory.
-func completeFolder(_ *cobra.Command, args []string, _ string) ([]string, cobra.ShellCompDirective) {
+// completeDirectory completes the only argument, a directory.
+func completeDirectory(_ *cobra.Command, args []string, _ string) ([]string, cobra.ShellCompDirective) {
 	if len(args) > 0 {
 		return nil, cobra.ShellCompDirectiveNoFileComp
 	}

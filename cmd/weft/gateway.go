@@ -64,8 +64,8 @@ as the clients do, or as --wait says.
 
 To the server all clients come from this host. The host must be allowed to mount, and
 mostly has to call from a port below 1024: run the gateway as root, or export with the
-option insecure. Whoever may use the gateway may do what the server allows this host:
---allow says who that is. A caller on this machine is passed on as the user who owns
+option insecure. A client that may use the gateway may do what the server allows this
+host: --allow says who that is. A caller on this machine is passed on as the user who owns
 its socket, whatever it claims, unless that user is root. If another user runs the
 gateway, only that user and root may use it; --allow-others admits other users of this
 machine, and --allow other machines. The identity of callers on other machines is not

@@ -85,7 +85,7 @@ type server struct {
 	stderr *os.File
 	rest   chan error  // end of standard error
 	status int         // to end with
-	tcp    chan string // where it is over TCP, if it tells; closed at the end of standard error
+	tcp    chan string // its address over TCP, if it prints one; closed at the end of standard error
 }
 
 var mu sync.Mutex // of serverOf
@@ -133,11 +133,11 @@ func startServer(ts *testscript.TestScript, neg bool, args []string) {
 // listen reads the server's standard error, to its end.
 func (s *server) listen(lines *bufio.Reader) error {
 	defer close(s.tcp)
-	told := false
+	found := false
 	for {
 		line, err := lines.ReadString('\n')
-		if _, addr, ok := strings.Cut(line, "over TCP on "); ok && !told {
-			told = true
+		if _, addr, ok := strings.Cut(line, "over TCP on "); ok && !found {
+			found = true
 			s.tcp <- strings.TrimSpace(addr)
 		}
 		if err == io.EOF {
@@ -197,7 +197,7 @@ func (w writerFunc) Write(p []byte) (int, error) { return w(p) }
 func findTCP(ts *testscript.TestScript, _ bool, _ []string) {
 	addr, ok := <-serverFor(ts).tcp
 	if !ok {
-		ts.Fatalf("the server did not tell where it is over TCP")
+		ts.Fatalf("the server did not print its address over TCP")
 	}
 	ts.Setenv("TCPADDR", addr)
 }

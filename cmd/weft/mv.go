@@ -75,7 +75,7 @@ func (m *mv) run(cmd *cobra.Command, args []string) (err error) {
 		return err
 	}
 	to := files.Place{Tree: tree, Path: dst}
-	into, err := m.isFolder(cmd.Context(), to)
+	into, err := m.isDirectory(cmd.Context(), to)
 	if err != nil {
 		return err
 	}
@@ -91,8 +91,8 @@ func (m *mv) run(cmd *cobra.Command, args []string) (err error) {
 	})
 }
 
-// isFolder reports whether the place is a directory, or a symbolic link to one.
-func (m *mv) isFolder(ctx context.Context, p files.Place) (bool, error) {
+// isDirectory reports whether the place is a directory, or a symbolic link to one.
+func (m *mv) isDirectory(ctx context.Context, p files.Place) (bool, error) {
 	switch _, info, err := p.Tree.Resolve(ctx, p.Path); {
 	case err == nil:
 		return info.Mode.IsDir(), nil

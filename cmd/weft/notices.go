@@ -42,15 +42,15 @@ func (n *notices) Enabled(_ context.Context, level slog.Level) bool { return lev
 func (n *notices) Handle(_ context.Context, r slog.Record) error {
 	var line strings.Builder
 	fmt.Fprintf(&line, "%s: %s", n.name, r.Message)
-	news := true
+	printed := true
 	r.Attrs(func(a slog.Attr) bool {
 		if err, ok := a.Value.Any().(error); ok && errors.Is(err, context.Canceled) {
-			news = false
+			printed = false
 		}
 		fmt.Fprintf(&line, ": %s", shown(a.Value))
-		return news
+		return printed
 	})
-	if !news {
+	if !printed {
 		return nil
 	}
 	n.mu.Lock()

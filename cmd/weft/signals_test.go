@@ -34,20 +34,20 @@ func TestACommandThatASignalDoesNotEndIsLeftWithinASecond(t *testing.T) {
 			signals := make(chan os.Signal, 1)
 			stuck := make(chan struct{})
 			defer close(stuck)
-			told := false
+			announced := false
 			began := time.Now()
 			status := untilSignals(signals, func(ctx context.Context) int {
 				if grace > 0 {
 					endWithin(ctx, grace)
 				}
-				atAbruptEnd(ctx, func() { told = true })
+				atAbruptEnd(ctx, func() { announced = true })
 				signals <- syscall.SIGTERM
 				<-stuck // knows no context
 				return 0
 			})
 			limit := max(time.Second, grace)
-			if took := time.Since(began); status != 143 || took > limit || took < grace || !told {
-				t.Errorf("%s: status %d after %v, told %v; want 143 within %v", name, status, took, told, limit)
+			if took := time.Since(began); status != 143 || took > limit || took < grace || !announced {
+				t.Errorf("%s: status %d after %v, announced %v; want 143 within %v", name, status, took, announced, limit)
 			}
 		})
 	}

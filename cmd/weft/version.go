@@ -9,8 +9,8 @@ import (
 	"strings"
 )
 
-// packaged is the version of the package that the command is part of, which is told to
-// the linker (packaging/build.go).
+// packaged is the version of the package that the command is part of, set by the
+// linker (packaging/build.go).
 var packaged string
 
 // version returns the version of the package or of the module, as far as the build knows

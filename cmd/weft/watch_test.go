@@ -30,13 +30,13 @@ func (c *quietCaller) Close() error { return nil }
 // watched is a watch of a quietCaller, with the notices that it has printed.
 type watched struct {
 	*watch
-	quiet *quietCaller
-	told  []string
+	quiet   *quietCaller
+	notices []string
 }
 
 func watchQuiet(limit, silent time.Duration) *watched {
 	w := &watched{quiet: &quietCaller{answers: make(chan error)}}
-	w.watch = newWatch("H", limit, silent, func(text string) { w.told = append(w.told, text) })
+	w.watch = newWatch("H", limit, silent, func(text string) { w.notices = append(w.notices, text) })
 	w.caller = w.quiet
 	return w
 }
@@ -57,10 +57,10 @@ func (w *watched) want(t *testing.T, want ...string) {
 	synctest.Wait()
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	if !slices.Equal(w.told, want) {
-		t.Errorf("told %q, want %q", w.told, want)
+	if !slices.Equal(w.notices, want) {
+		t.Errorf("notices %q, want %q", w.notices, want)
 	}
-	w.told = nil
+	w.notices = nil
 }
 
 // answer answers one call.

@@ -22,12 +22,12 @@ import (
 // try returns the tests' verdict on the mutation. An error means that they did not run.
 func try(ctx context.Context, root string, t conformance.Trial, limit time.Duration) (conformance.Result, error) {
 	result := conformance.Result{ID: t.ID, Key: t.Key(), Verdict: conformance.Survived}
-	folder, err := os.MkdirTemp("", "mutate")
+	dir, err := os.MkdirTemp("", "mutate")
 	if err != nil {
 		return result, err
 	}
-	defer os.RemoveAll(folder)
-	overlay, err := write(root, folder, t.Mutation)
+	defer os.RemoveAll(dir)
+	overlay, err := write(root, dir, t.Mutation)
 	if err != nil {
 		return result, err
 	}
@@ -50,7 +50,7 @@ func try(ctx context.Context, root string, t conformance.Trial, limit time.Durat
 
 // write writes the mutated file to the directory, and an overlay that makes the go command
 // use it.
-func write(root, folder string, m *conformance.Mutation) (overlay string, err error) {
+func write(root, dir string, m *conformance.Mutation) (overlay string, err error) {
 	original := filepath.Join(root, filepath.FromSlash(m.File))
 	src, err := os.ReadFile(original)
 	if err != nil {
@@ -59,7 +59,7 @@ func write(root, folder string, m *conformance.Mutation) (overlay string, err er
 	if src, err = m.Apply(src); err != nil {
 		return "", err
 	}
-	mutated := filepath.Join(folder, "mutated.go")
+	mutated := filepath.Join(dir, "mutated.go")
 	if err := os.WriteFile(mutated, src, 0o600); err != nil {
 		return "", err
 	}
@@ -67,7 +67,7 @@ func write(root, folder string, m *conformance.Mutation) (overlay string, err er
 	if err != nil {
 		return "", err
 	}
-	overlay = filepath.Join(folder, "overlay.json")
+	overlay = filepath.Join(dir, "overlay.json")
 	return overlay, os.WriteFile(overlay, text, 0o600)
 }
 

@@ -161,7 +161,7 @@ func run(t *testing.T, c *Copier, from, to Tree, dst string, sources ...string) 
 		err = c.Run(t.Context(), plan)
 	}
 	if c.Failures() != len(failed) {
-		t.Errorf("%d failures were counted, %d told", c.Failures(), len(failed))
+		t.Errorf("%d failures were counted, %d reported", c.Failures(), len(failed))
 	}
 	return failed, err
 }
@@ -258,9 +258,9 @@ func TestWhatFailsLeavesTheOldFileAndNoPart(t *testing.T) {
 			if err != nil || len(failed) != 1 || !strings.Contains(failed[0].Error(), flaw.left) {
 				t.Fatalf("%v, %v", err, failed)
 			}
-			// Whoever copies knows the file, and not the name of its part.
-			if told := failed[0].Error(); !strings.Contains(told, filepath.Join(src, "file")) || flaw.left == "" && strings.Contains(told, "left behind") {
-				t.Error(told)
+			// The error names the file, which the user knows, and not the name of its part.
+			if text := failed[0].Error(); !strings.Contains(text, filepath.Join(src, "file")) || flaw.left == "" && strings.Contains(text, "left behind") {
+				t.Error(text)
 			}
 			got := listTree(t, dst)
 			if got["file"] != "old" || flaw.left == "" && len(got) != 1 {

@@ -27,10 +27,10 @@ func (h *hostile) ReadDir(_ context.Context, name string) ([]*Info, error) {
 	var infos []*Info
 	for _, entry := range h.lists[filepath.Base(name)] {
 		info := new(Info)
-		var folder, link bool
+		var directory, link bool
 		if info.Name, _, link = strings.Cut(entry, " -> "); link {
 			info.Mode = fs.ModeSymlink | 0o777
-		} else if info.Name, folder = strings.CutSuffix(entry, "/"); folder {
+		} else if info.Name, directory = strings.CutSuffix(entry, "/"); directory {
 			info.Mode = fs.ModeDir | 0o755
 		} else {
 			info.Mode = 0o644

@@ -1,8 +1,8 @@
+// Owners, modes and special files are Unix's.
+
 //go:build unix
 
 package files
-
-// Owners, modes and special files are Unix's.
 
 import (
 	"context"

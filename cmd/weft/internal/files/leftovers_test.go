@@ -124,19 +124,19 @@ func TestWhatMayBeLeftIsKnown(t *testing.T) {
 func TestOnlyPartsAreRemovedWhateverAnAccountSays(t *testing.T) {
 	account, dir := filepath.Join(t.TempDir(), "account"), t.TempDir()
 	treasure := filepath.Join(dir, "treasure")
-	folder := filepath.Join(dir, ".weft-0123456789ab.part")
+	directory := filepath.Join(dir, ".weft-0123456789ab.part")
 	link := filepath.Join(dir, ".weft-ba9876543210.part")
 	if err := os.WriteFile(treasure, []byte("gold"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if err := os.Mkdir(folder, 0o700); err != nil {
+	if err := os.Mkdir(directory, 0o700); err != nil {
 		t.Fatal(err)
 	}
 	if err := os.Symlink(treasure, link); err != nil {
 		t.Fatal(err)
 	}
 	killed := OpenLeftovers(account)
-	for _, path := range []string{treasure, folder, link, filepath.Join(dir, ".weft-000000000000.part")} {
+	for _, path := range []string{treasure, directory, link, filepath.Join(dir, ".weft-000000000000.part")} {
 		killed.add(Place{Local{}, path})
 	}
 	killed.die()
@@ -144,7 +144,7 @@ func TestOnlyPartsAreRemovedWhateverAnAccountSays(t *testing.T) {
 	if want := []Place{{Local{}, link}}; !slices.Equal(removed, want) {
 		t.Errorf("removed %v, want %v", removed, want)
 	}
-	if got, want := names(t, dir), []string{filepath.Base(folder), "treasure"}; !slices.Equal(got, want) {
+	if got, want := names(t, dir), []string{filepath.Base(directory), "treasure"}; !slices.Equal(got, want) {
 		t.Errorf("there are %q, want %q", got, want)
 	}
 }

@@ -1,8 +1,8 @@
+// Windows has no such modes.
+
 //go:build !windows
 
 package files
-
-// Windows has no such modes.
 
 import (
 	"os"

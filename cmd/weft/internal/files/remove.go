@@ -94,7 +94,7 @@ func (r *Remover) entry(ctx context.Context, t *Remote, b *branch, info *client.
 	case !r.Recursive:
 		return errors.New("it is a directory; -r removes it with its contents")
 	default:
-		err = r.folder(ctx, t, b, info)
+		err = r.directory(ctx, t, b, info)
 	}
 	if err == nil && r.Removed != nil {
 		r.Removed(t.Show(path.Join(b.dir.Path(), info.Name())))
@@ -102,7 +102,7 @@ func (r *Remover) entry(ctx context.Context, t *Remote, b *branch, info *client.
 	return err
 }
 
-func (r *Remover) folder(ctx context.Context, t *Remote, b *branch, info *client.Info) error {
+func (r *Remover) directory(ctx context.Context, t *Remote, b *branch, info *client.Info) error {
 	if b.depth == maxDepth {
 		return fmt.Errorf("directories more than %d levels deep", maxDepth)
 	}

@@ -29,7 +29,7 @@ func removeAll(t *testing.T, r *Remover, from *Remote, names ...string) (removed
 		}
 	}
 	if r.Failures() != len(failed) {
-		t.Errorf("%d failures counted, %d told", r.Failures(), len(failed))
+		t.Errorf("%d failures counted, %d reported", r.Failures(), len(failed))
 	}
 	return removed, failed
 }
@@ -102,7 +102,7 @@ func TestWhatIsNotToBeRemovedStays(t *testing.T) {
 // A maze is a server of directories that are as the test has them.
 type maze struct {
 	list   func(fh nfs.FH, cookie uint64) []nfs.Entry // what a directory lists from a cookie on; none: its end
-	remove func(name string, folder bool) nfs.Stat
+	remove func(name string, directory bool) nfs.Stat
 	calls  int
 
 	mu sync.Mutex // of all of it while a call is served
@@ -218,8 +218,8 @@ func TestAFolderThatStaysFullEnds(t *testing.T) {
 			}
 			return []nfs.Entry{mazeEntry(left[0], 9, 1, nfs.TypeReg)} // and hides the rest
 		},
-		remove: func(name string, folder bool) nfs.Stat {
-			if folder {
+		remove: func(name string, directory bool) nfs.Stat {
+			if directory {
 				if len(left) > 0 {
 					return nfs.ErrNotEmpty
 				}
@@ -277,8 +277,8 @@ func TestWhatCannotBeRemovedIsToldOnceAndTheRestRemoved(t *testing.T) {
 			}
 			return part
 		},
-		remove: func(name string, folder bool) nfs.Stat {
-			if name == "stays" || folder {
+		remove: func(name string, directory bool) nfs.Stat {
+			if name == "stays" || directory {
 				return nfs.ErrAcces
 			}
 			return nfs.OK

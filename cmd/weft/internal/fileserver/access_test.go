@@ -78,7 +78,7 @@ func TestAnotherUserLearnsNothingOfAPersonalServer(t *testing.T) {
 		}
 	}
 	if got := log.String(); !strings.Contains(got, "--allow-others") || strings.Count(got, "refused a call") != fairness.LinesOfShare {
-		t.Errorf("told %s", got)
+		t.Errorf("logged %s", got)
 	}
 }
 
@@ -104,7 +104,7 @@ func TestWhoMayUseAPersonalServer(t *testing.T) {
 			}
 		}
 		if got := log.String(); strings.Contains(got, "refused") {
-			t.Errorf("%s: told %s", tt.what, got)
+			t.Errorf("%s: logged %s", tt.what, got)
 		}
 	}
 }
@@ -127,7 +127,7 @@ func TestPortsOfOtherMachinesAreJudgedOverTCP(t *testing.T) {
 			}
 		}
 		if got := log.String(); strings.Contains(got, "--insecure") == insecure {
-			t.Errorf("insecure %v: told %s", insecure, got)
+			t.Errorf("insecure %v: logged %s", insecure, got)
 		}
 	}
 }
@@ -141,7 +141,7 @@ func TestOtherMachinesNeedAListOfAPersonalServer(t *testing.T) {
 		}
 	}
 	if got := log.String(); !strings.Contains(got, "--allow admits it") {
-		t.Errorf("told %s", got)
+		t.Errorf("logged %s", got)
 	}
 	s, _ = startFor(t, elsewhere, func(c *Config) {
 		c.Personal, c.Allow = true, mount.Allow{netip.MustParsePrefix("192.0.2.0/24")}

@@ -47,8 +47,8 @@ type Config struct {
 	Handler, Mount oncrpc.Handler
 	Low, High      uint32
 
-	// NLM says that Handler executes calls of the lock manager, too. The port
-	// mapper of the host is not told: that program is its kernel's there.
+	// NLM says that Handler executes calls of the lock manager, too. It is not
+	// registered with the port mapper of the host: that program is its kernel's there.
 	NLM bool
 
 	RDMA string // address of NFS over RDMA; "" is none

@@ -47,7 +47,7 @@ func Start(ctx context.Context, cfg Config) (*Server, error) {
 	if err := s.start(ctx); err != nil {
 		now, cancel := context.WithCancel(context.Background())
 		cancel()
-		s.Shutdown(now) // which has been told not to wait, and says so
+		s.Shutdown(now) // does not wait: its context has ended
 		return nil, err
 	}
 	return s, nil

@@ -151,7 +151,7 @@ func TestAFolderIsServedOverBothTransports(t *testing.T) {
 		}
 	}
 	if s.Mapped() {
-		t.Error("a port mapper knows of the server, though none was to be told")
+		t.Error("a port mapper knows of the server, though it was to be left out")
 	}
 }
 
@@ -275,12 +275,12 @@ func TestConnectionsFollowTheLimitOfDescriptors(t *testing.T) {
 
 func TestATakenPortIsAnErrorOrAvoided(t *testing.T) {
 	other := nettest.Listen(t, "tcp4").Addr().String()
-	told := ""
+	notices := ""
 	s := start(t, func(c *Config) {
-		c.TCP, c.AnyTCP, c.Notice = other, true, func(text string) { told += text }
+		c.TCP, c.AnyTCP, c.Notice = other, true, func(text string) { notices += text }
 	})
-	if !strings.Contains(told, s.TCP().String()) {
-		t.Errorf("told %q, want the port that is used", told)
+	if !strings.Contains(notices, s.TCP().String()) {
+		t.Errorf("notices %q, want the port that is used", notices)
 	}
 	cfg := s.cfg
 	cfg.AnyTCP = false

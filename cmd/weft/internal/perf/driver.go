@@ -176,8 +176,8 @@ func (d *driver) greet(ctx context.Context) error {
 // stranger adds to an error before the first reply what was expected of the other end.
 // An error that the other end has sent needs no explanation.
 func (d *driver) stranger(err error) error {
-	var told peerError
-	if errors.As(err, &told) || errors.Is(err, context.Canceled) {
+	var theirs peerError
+	if errors.As(err, &theirs) || errors.Is(err, context.Canceled) {
 		return err
 	}
 	return fmt.Errorf("%s accepts connections but does not answer as weft perf --listen does: %w", d.cfg.Address, err)

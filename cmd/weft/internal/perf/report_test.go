@@ -107,7 +107,7 @@ func TestJSONHasTheMembersThatProgramsCountOn(t *testing.T) {
 				t.Errorf("result %d: %s is %v", i, name, r[name])
 			}
 			if doc.Units[name] == "" {
-				t.Errorf("the unit of %s is not told", name)
+				t.Errorf("the unit of %s is missing", name)
 			}
 		}
 	}
@@ -121,7 +121,7 @@ func TestJSONHasTheMembersThatProgramsCountOn(t *testing.T) {
 	}
 	for _, name := range []string{"go", "cpus", "congestion"} {
 		if doc.System[name] == nil {
-			t.Errorf("system does not tell %s", name)
+			t.Errorf("system lacks %s", name)
 		}
 	}
 }
