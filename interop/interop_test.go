@@ -4,6 +4,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 )
@@ -17,6 +18,20 @@ func TestTheTextOfAPingIsRpings(t *testing.T) {
 		"ping data: rdma-ping-2: CDEFGHIJKLMNOPQRSTUVWXYZ[\\]^_`abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ[\\]^\n"
 	if err := expectText("rping", []byte(want), pingText("ping data: ", session{size: 100, count: 3})); err != nil {
 		t.Error(err)
+	}
+}
+
+func TestPortsOfSessionsAreNobodyElses(t *testing.T) {
+	const mountd = 20048 // of Linux
+	used := []int{portmapPort, nfsPort, mountd, nfsRDMAPort}
+	seen := map[int]bool{}
+	h := &harness{}
+	for range 4000 {
+		port := h.nextPort()
+		if slices.Contains(used, port) || seen[port] || port >= 32768 {
+			t.Fatalf("session %d gets port %d", len(seen)+1, port)
+		}
+		seen[port] = true
 	}
 }
 

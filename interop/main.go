@@ -68,15 +68,20 @@ type harness struct {
 	guest *guest.Guest
 	weft  string // the command under test
 	self  string // this program, which holds peers of our own
-	port  int
+	port  int    // of the last session
 
 	library string // of weft run, its directory
 }
 
+// firstPort and those above it are free in the guest and on the host: they are above the
+// ports of NFS (the guest's mountd has 20048, its NFS server 20049), and a run has too few
+// sessions to reach 32768, from where Linux assigns ports to clients.
+const firstPort = 24000
+
 // nextPort gives every session a port of its own, so that none meets what
 // another left behind.
 func (h *harness) nextPort() int {
-	h.port++
+	h.port = max(h.port+1, firstPort)
 	return h.port
 }
 
@@ -195,7 +200,7 @@ func (o *options) prepare(rest []string) (*harness, plan, error) {
 			return nil, plan{}, err
 		}
 	}
-	h := &harness{suite: s, guest: &guest.Guest{Script: o.guest}, port: 20000}
+	h := &harness{suite: s, guest: &guest.Guest{Script: o.guest}}
 	h.self, err = os.Executable()
 	return h, p, err
 }
