@@ -20,51 +20,27 @@ type request struct {
 // the order of the answers (RFC 5040 §5.2.2, RFC 7306 §5.4). The receiving
 // goroutine fills it, the owner of the outgoing half empties it.
 type requestQueue struct {
-	mu    sync.Mutex
-	limit int // requests that the peer may have outstanding: IRD
-	ring  []request
-	head  int
-	n     int
-	empty chan struct{} // closed when n is 0, if somebody asked
+	fifo[request]
+	limit atomic.Int32 // requests that the peer may have outstanding: IRD
 
-	count atomic.Int32 // n, to be read without mu
+	mu    sync.Mutex
+	asked atomic.Bool   // empty is not nil
+	empty chan struct{} // closed when there is no request; mu
 }
 
-func (q *requestQueue) init(depth int) { q.limit, q.ring = depth, make([]request, depth) }
+func (q *requestQueue) init(depth int) {
+	q.limit.Store(int32(depth))
+	q.fifo.init(depth)
+}
 
 // resize changes the limit. Requests that are beyond it already stay.
-func (q *requestQueue) resize(limit int) {
-	q.mu.Lock()
-	defer q.mu.Unlock()
-	q.ring, q.head = growRing(q.ring, q.head, q.n, limit)
-	q.limit = limit
-}
-
-// growRing returns a ring with room for limit elements, and the index of the first: ring
-// itself, or a copy of its n elements from head on.
-func growRing[T any](ring []T, head, n, limit int) ([]T, int) {
-	if limit <= len(ring) {
-		return ring, head
-	}
-	bigger := make([]T, limit)
-	for i := range n {
-		bigger[i] = ring[(head+i)%len(ring)]
-	}
-	return bigger, 0
-}
-
-func (q *requestQueue) len() int {
-	q.mu.Lock()
-	defer q.mu.Unlock()
-	return q.n
-}
+func (q *requestQueue) resize(limit int) { q.limit.Store(int32(limit)) }
 
 // full reports whether the peer has as many requests outstanding as limit, IRD,
 // allows.
 func (q *requestQueue) full() (limit int, full bool) {
-	q.mu.Lock()
-	defer q.mu.Unlock()
-	return q.limit, q.n >= q.limit
+	limit = int(q.limit.Load())
+	return limit, q.len() >= limit
 }
 
 // drained returns a channel that is closed when no request waits.
@@ -73,6 +49,7 @@ func (q *requestQueue) drained() <-chan struct{} {
 	defer q.mu.Unlock()
 	if q.empty == nil {
 		q.empty = make(chan struct{})
+		q.asked.Store(true) // before the look at the queue: see pop
 	}
 	ch := q.empty
 	q.notifyEmpty()
@@ -81,31 +58,20 @@ func (q *requestQueue) drained() <-chan struct{} {
 
 // notifyEmpty closes the channel of drained if the queue is empty; needs mu.
 func (q *requestQueue) notifyEmpty() {
-	if q.n == 0 && q.empty != nil {
+	if q.len() == 0 && q.empty != nil {
 		close(q.empty)
 		q.empty = nil
+		q.asked.Store(false)
 	}
-}
-
-func (q *requestQueue) push(r *request) {
-	q.mu.Lock()
-	q.ring[(q.head+q.n)%len(q.ring)] = *r
-	q.n++
-	q.mu.Unlock()
-	q.count.Add(1)
 }
 
 // front copies the oldest request to r.
 func (q *requestQueue) front(r *request) bool {
-	if q.count.Load() == 0 {
+	oldest := q.fifo.front()
+	if oldest == nil {
 		return false
 	}
-	q.mu.Lock()
-	defer q.mu.Unlock()
-	if q.n == 0 {
-		return false
-	}
-	*r = q.ring[q.head]
+	*r = *oldest
 	return true
 }
 
@@ -113,12 +79,12 @@ func (q *requestQueue) front(r *request) bool {
 // been cut to the last segment, before the peer can have seen it: a peer that
 // has its answer may ask again at once.
 func (q *requestQueue) pop() {
-	q.count.Add(-1)
-	q.mu.Lock()
-	q.head = (q.head + 1) % len(q.ring)
-	q.n--
-	q.notifyEmpty()
-	q.mu.Unlock()
+	q.fifo.pop()
+	if q.asked.Load() {
+		q.mu.Lock()
+		q.notifyEmpty()
+		q.mu.Unlock()
+	}
 }
 
 // A pending is a Read or atomic of this side that waits for its response.
@@ -136,85 +102,48 @@ type pending struct {
 // A responseQueue holds our requests in the order sent. The owner of the
 // outgoing half fills it, the receiving goroutine empties it.
 type responseQueue struct {
-	mu         sync.Mutex
-	limit      atomic.Int32 // requests that may be outstanding: ORD; changes under mu
-	ring       []pending
-	head       int
-	n          int
-	unreported int // requests whose response the ULP has not seen: what a fence waits for
+	fifo[pending]
+	limit atomic.Int32  // requests that may be outstanding: ORD
+	seen  atomic.Uint32 // requests whose response the ULP has seen: what a fence waits for
 }
 
 func (q *responseQueue) init(limit, depth int) {
 	q.limit.Store(int32(limit))
-	q.ring = make([]pending, depth)
+	q.fifo.init(depth)
 }
 
 // resize changes the limit. Requests that are beyond it already stay.
-func (q *responseQueue) resize(limit int) {
-	q.mu.Lock()
-	defer q.mu.Unlock()
-	q.ring, q.head = growRing(q.ring, q.head, q.n, limit)
-	q.limit.Store(int32(limit))
-}
+func (q *responseQueue) resize(limit int) { q.limit.Store(int32(limit)) }
 
 // allReported reports whether the ULP has seen every response.
-func (q *responseQueue) allReported() bool {
-	q.mu.Lock()
-	defer q.mu.Unlock()
-	return q.unreported == 0
-}
+func (q *responseQueue) allReported() bool { return q.seen.Load() == q.pushed.Load() }
 
 // full reports whether as many requests are outstanding as limit, ORD, allows.
 func (q *responseQueue) full() (limit int, full bool) {
-	q.mu.Lock()
-	defer q.mu.Unlock()
 	limit = int(q.limit.Load())
-	return limit, q.n >= limit
+	return limit, q.len() >= limit
 }
 
 // find copies to p the first request for which f returns true.
 func (q *responseQueue) find(p *pending, f func(*pending) bool) bool {
-	q.mu.Lock()
-	defer q.mu.Unlock()
-	for i := range q.n {
-		if *p = q.ring[(q.head+i)%len(q.ring)]; f(p) {
+	for n := q.popped.Load(); n != q.pushed.Load(); n++ {
+		if *p = *q.at(n); f(p) {
 			return true
 		}
 	}
 	return false
 }
 
-func (q *responseQueue) push(p *pending) {
-	q.mu.Lock()
-	q.ring[(q.head+q.n)%len(q.ring)] = *p
-	q.n++
-	q.unreported++
-	q.mu.Unlock()
-}
-
 // front copies the oldest to p.
 func (q *responseQueue) front(p *pending) bool {
-	q.mu.Lock()
-	defer q.mu.Unlock()
-	if q.n == 0 {
+	oldest := q.fifo.front()
+	if oldest == nil {
 		return false
 	}
-	*p = q.ring[q.head]
+	*p = *oldest
 	return true
-}
-
-// pop makes room for another request; reported follows.
-func (q *responseQueue) pop() {
-	q.mu.Lock()
-	q.head = (q.head + 1) % len(q.ring)
-	q.n--
-	q.mu.Unlock()
 }
 
 // reported notes that the ULP has seen the response to a request popped: it has put the
 // value of an atomic in place, or invalidated the sink of a Read.
-func (q *responseQueue) reported() {
-	q.mu.Lock()
-	q.unreported--
-	q.mu.Unlock()
-}
+func (q *responseQueue) reported() { q.seen.Add(1) }

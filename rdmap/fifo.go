@@ -1,0 +1,67 @@
+package rdmap
+
+import "sync/atomic"
+
+// A fifo is a queue between two goroutines, in a ring that grows: one at a time pushes,
+// and one at a time looks at the front and pops.
+//
+// Locking: there is none. Each side changes its own count and its own elements: those that
+// it may see are those that the other has counted. A ring that has become too small is
+// copied by the side that pushes; what the other side still reads in the old one stays.
+type fifo[T any] struct {
+	ring   atomic.Pointer[[]T] // its length is a power of two
+	popped atomic.Uint32       // elements
+	pushed atomic.Uint32
+}
+
+// init makes room for n elements.
+func (f *fifo[T]) init(n int) {
+	size := 1
+	for size < n {
+		size *= 2
+	}
+	ring := make([]T, size)
+	f.ring.Store(&ring)
+}
+
+// len is the number of elements, at a moment of the call for others than the two.
+func (f *fifo[T]) len() int {
+	popped := f.popped.Load() // first: it is never ahead of pushed
+	return int(f.pushed.Load() - popped)
+}
+
+// at is element n, counted from the first ever.
+func (f *fifo[T]) at(n uint32) *T {
+	ring := *f.ring.Load()
+	return &ring[n&uint32(len(ring)-1)]
+}
+
+func (f *fifo[T]) push(e *T) {
+	n := f.pushed.Load()
+	if f.len() == len(*f.ring.Load()) {
+		f.grow()
+	}
+	*f.at(n) = *e
+	f.pushed.Store(n + 1)
+}
+
+// grow doubles the ring.
+func (f *fifo[T]) grow() {
+	old := *f.ring.Load()
+	ring := make([]T, 2*len(old))
+	for n := f.popped.Load(); n != f.pushed.Load(); n++ {
+		ring[n&uint32(len(ring)-1)] = *f.at(n)
+	}
+	f.ring.Store(&ring)
+}
+
+// front is the oldest element, nil if there is none. It is valid until pop.
+func (f *fifo[T]) front() *T {
+	n := f.popped.Load()
+	if n == f.pushed.Load() {
+		return nil
+	}
+	return f.at(n)
+}
+
+func (f *fifo[T]) pop() { f.popped.Add(1) }
