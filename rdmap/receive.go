@@ -3,6 +3,7 @@ package rdmap
 import (
 	"errors"
 	"io"
+	"sync/atomic"
 
 	"github.com/weft-rdma/weft/ddp"
 )
@@ -23,6 +24,7 @@ type inbound struct {
 	opened   bool // a segment has arrived
 	proven   bool // and was in order: the peer is ready
 	kick     bool // there is something to send because of what arrived
+	owed     int  // since Idle: requests of the peer, and answers to this side's
 	waited   bool // since Idle, for what was being written
 
 	op         Opcode    // of the segment at hand
@@ -287,7 +289,24 @@ func (in *inbound) DeliverTagged(h *ddp.Tagged, n int) error {
 		}
 		return nil
 	}
-	return in.respond(0)
+	if err := in.respond(0); err != nil {
+		return err
+	}
+	in.pipeline(&in.s.responses.limit)
+	return nil
+}
+
+// longestRun is how many requests or answers are handled before something is sent.
+const longestRun = 32
+
+// pipeline sends what the segments so far gave reason to, if they are a quarter of those
+// that may be outstanding: the peer works on that while this side works on the rest.
+// Otherwise all of them would go to and fro in one batch, and one side would wait for the
+// other.
+func (in *inbound) pipeline(outstanding *atomic.Int32) {
+	if in.owed >= min(longestRun, max(int(outstanding.Load())/4, 1)) {
+		in.Idle()
+	}
 }
 
 // signed reports what an empty Write carries.
@@ -304,6 +323,7 @@ func (in *inbound) respond(value uint64) error {
 	p := &in.response
 	in.s.responses.pop()
 	defer in.s.responses.reported()
+	in.owed++
 	in.kick = true // ORD or a fence may have held something back
 	if p.rtr {
 		return nil
@@ -318,7 +338,16 @@ func (in *inbound) DeliverUntagged(h *ddp.Untagged, length uint32) error {
 	if h.QN == QueueSend {
 		in.s.arrived(false)
 	}
-	return handlings[in.op].deliver(in, length)
+	if err := handlings[in.op].deliver(in, length); err != nil {
+		return err
+	}
+	switch h.QN {
+	case QueueRequest:
+		in.pipeline(&in.s.requests.limit)
+	case QueueAtomicResponse:
+		in.pipeline(&in.s.responses.limit)
+	}
+	return nil
 }
 
 // deliverRequest checks a Read Request or Atomic Request and puts it in the
@@ -334,6 +363,7 @@ func (in *inbound) deliverRequest(length uint32) error {
 	}
 	in.s.requests.push(r)
 	in.s.arrived(true)
+	in.owed++
 	in.kick = true
 	in.prove()
 	return nil
@@ -356,7 +386,7 @@ func (in *inbound) delivered() {
 
 // Idle releases memory and sends what the segments gave reason to.
 func (in *inbound) Idle() {
-	in.waited = false
+	in.waited, in.owed = false, 0
 	in.s.ulp.Idle()
 	if in.kick {
 		in.kick = false
