@@ -39,7 +39,8 @@ func streamGoals() []Goal {
 	add(4<<10, false, true, 0.9, 1.0, Write, Read, Send)
 	add(small, false, true, 0.9, 1.0, Write, Read, Send)
 	add(small, true, true, 20, 30, Write, Send)
-	return all
+	add(small, true, true, 15, 25, Read)
+	return append(all, Goal{weftStream(FetchAdd, 8, true, true), raw(Stream, small), 10, 20})
 }
 
 // latencyGoals are against plain TCP in C that waits in the same way.

@@ -84,6 +84,9 @@ func streams(size int) group {
 		gathered.Batch = true
 		g.Others = append(g.Others, gathered, gathered.with(TCPGo, Octets))
 	}
+	if size == small {
+		g.Others = append(g.Others, crcs(weftStream(FetchAdd, 8, true, false))...)
+	}
 	if size == maxSize {
 		two := base
 		two.Connections = 2

@@ -71,7 +71,7 @@ func (e *weftEnd) lay(job Job, source bool) []Remote {
 	var remotes []Remote
 	for _, a := range e.areas[:w.connections()] {
 		switch window := a.memory[:w.window()]; {
-		case w.Shape == PingPong:
+		case w.Shape == PingPong || w.Op == FetchAdd:
 			fillPattern(a.memory[:w.Size], job.Seed)
 			clear(a.memory[landing : landing+w.Size])
 		case source:
@@ -156,6 +156,8 @@ func (e *weftEnd) initiateOne(ctx context.Context, nc *net.TCPConn, job Job, num
 	// Receives that the target's first message needs are posted first.
 	var run func(context.Context) (Sample, error)
 	switch {
+	case job.Workload.Op == FetchAdd && job.Workload.Shape == Stream:
+		run = l.fetchAdds
 	case job.Workload.Op == FetchAdd:
 		run = l.fetchAdd
 	case job.Workload.Shape == PingPong:

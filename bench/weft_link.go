@@ -45,9 +45,13 @@ func (e *weftEnd) newLink(job Job, number int, remotes []Remote) (*link, error) 
 	p := paceOf(job.Workload)
 	var err error
 	cq := verbs.CQConfig{Entries: p.sends + p.receives}
+	depth := readDepth
+	if job.Workload.Op == FetchAdd {
+		depth = additions
+	}
 	qp := verbs.QPConfig{
 		SendDepth: p.sends, RecvDepth: p.receives, SendSGEs: 1, RecvSGEs: 1,
-		IRD: readDepth, ORD: readDepth, Extensions: job.Workload.Op == FetchAdd,
+		IRD: depth, ORD: depth, Extensions: job.Workload.Op == FetchAdd,
 	}
 	if job.Workload.Polling {
 		cq.Spin = spinFor

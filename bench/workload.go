@@ -89,7 +89,7 @@ func (w Workload) work() string {
 		return "idle connection"
 	}
 	s := fmt.Sprintf("%s %s", w.Op, w.Shape)
-	if w.Op == FetchAdd {
+	if w.Op == FetchAdd && w.Shape == PingPong {
 		s = string(FetchAdd)
 	}
 	switch {
@@ -102,6 +102,8 @@ func (w Workload) work() string {
 		if w.Unpinned {
 			s += ", ends not pinned"
 		}
+	case w.Op == FetchAdd && w.Shape == Stream:
+		s += fmt.Sprintf(", %d outstanding", additions)
 	case w.Batch:
 		s += ", batched"
 	}
