@@ -312,7 +312,7 @@ func (cq *CQ) push(wc *WC) bool {
 		return false
 	}
 	cq.count(wc)
-	sinks := cq.cfg.Sink != nil
+	sinks := cq.sinks()
 	if cq.failed != nil || int(cq.tail-cq.head) >= cq.entries || sinks && !cq.sink(wc) {
 		cq.lose(wc)
 		cq.mu.Unlock()

@@ -7,13 +7,17 @@ package verbs
 // another language.
 //
 // A Sink reports whether it had room. A completion that it refuses is lost, as in a full
-// CQ: the queue pairs attached end. When the Sink returns, the work request no longer
-// occupies its queue.
+// CQ: the queue pairs attached end. When the Sink is called for a receive, that no longer
+// occupies its queue. Another work request does so until the Sink returns; a post waits for
+// that.
 //
 // Calls for one CQ are made one at a time, in the goroutine in which the work request
 // ends, which may be that of PostSend or PostRecv. A Sink must not wait and must not call
 // a verb. The WC is valid during the call only.
 type Sink func(wc *WC) (ok bool)
+
+// sinks reports whether completions go to a Sink.
+func (cq *CQ) sinks() bool { return cq.cfg.Sink != nil }
 
 // sink calls the Sink with a completion; needs mu. It copies the completion, so that those
 // of a CQ without a Sink stay off the heap.

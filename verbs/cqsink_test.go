@@ -57,6 +57,44 @@ func TestASinkTakesCompletionsAndFreesTheirPlaces(t *testing.T) {
 	})
 }
 
+// The consumer of a Sink may see a completion before the Sink returns, and post the next
+// receive at once: there is room for it.
+func TestAReceiveIsFreeBeforeASinkHasItsCompletion(t *testing.T) {
+	for _, shared := range []bool{false, true} {
+		w := wires[0]
+		a, b := newSide(t, verbs.QPConfig{}), newSide(t, verbs.QPConfig{})
+		var post func(id uint64) error
+		posted := make(chan error, 1)
+		cq := must(b.rnic.CreateCQ(verbs.CQConfig{Entries: 1, Sink: func(wc *verbs.WC) bool {
+			if wc.Status != verbs.Success {
+				return true // the end of the queue pair flushes the second
+			}
+			done := make(chan error)
+			go func() { done <- post(2) }()
+			posted <- <-done
+			return true
+		}}))(t)
+		cfg := verbs.QPConfig{RecvCQ: cq, RecvDepth: 1}
+		if shared {
+			cfg.SRQ, cfg.RecvDepth = must(b.pd.CreateSRQ(verbs.SRQConfig{WRs: 1}))(t), 0
+		}
+		to := b.newQP(cfg)
+		post = func(id uint64) error {
+			wr := verbs.RecvWR{ID: id, SGL: []verbs.SGE{b.mr.SGE(0, 64)}}
+			if shared {
+				return cfg.SRQ.PostRecv(wr)
+			}
+			return to.PostRecv(wr)
+		}
+		w.connect(t, a.qp, to, cm.Params{})
+		check(t, post(1))
+		check(t, a.qp.PostSend(a.send(1, 0, 8)))
+		if err := nettest.Await(t, posted); err != nil {
+			t.Errorf("shared %v: %v", shared, err)
+		}
+	}
+}
+
 func TestASinkIsGivenTheReasonOfAnError(t *testing.T) {
 	s := newSide(t, verbs.QPConfig{})
 	cq, got := s.sunk(1)

@@ -192,6 +192,9 @@ func (r *recvQueue) complete(wc *WC) {
 	head := r.head.Load()
 	wc.ID, wc.slot = r.ring.Load().at(head).id, head+1
 	r.head.Store(head + 1)
+	if r.q.cfg.RecvCQ.sinks() { // see completeShared
+		r.released.CompareAndSwap(head, head+1)
+	}
 	if !r.q.cfg.RecvCQ.push(wc) { // it cannot be polled
 		r.released.CompareAndSwap(head, head+1)
 	}

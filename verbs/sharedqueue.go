@@ -120,10 +120,16 @@ func (r *recvQueue) wake() {
 }
 
 // completeShared completes the receive of the message in progress. A completion that is
-// lost cannot be polled, so its receive is freed at once.
+// lost cannot be polled, so its receive is freed at once. One for a Sink frees it first:
+// the consumer may see it before the Sink returns, and post at once.
 func (r *recvQueue) completeShared(wc *WC) {
 	wc.ID, wc.wqe = r.claimed.id, r.claimed
 	r.claimed = nil
+	if r.q.cfg.RecvCQ.sinks() {
+		r.srq.release(wc)
+		r.q.cfg.RecvCQ.push(wc)
+		return
+	}
 	if !r.q.cfg.RecvCQ.push(wc) {
 		r.srq.release(wc)
 	}
