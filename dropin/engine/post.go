@@ -300,12 +300,12 @@ func (q *queuePair) takeReceives() {
 	}
 	atomic.StoreUint32((*uint32)(&r.queue.bell), bell)
 	head := uint64(r.queue.head)
-	if r.again.Swap(false) {
-		head--
-	}
 	for {
-		tail := atomic.LoadUint64((*uint64)(&r.queue.tail))
-		n := r.room(int(tail - head))
+		room := r.room()
+		if room > 0 && r.again.Swap(false) { // in this order: again is set first
+			head--
+		}
+		n := int(min(uint64(room), atomic.LoadUint64((*uint64)(&r.queue.tail))-head))
 		if n == 0 {
 			break
 		}
@@ -323,20 +323,20 @@ func (q *queuePair) takeReceives() {
 	atomic.StoreUint64((*uint64)(&r.queue.head), head)
 }
 
-// room is how many of n receives are posted now.
-func (r *receives) room(n int) int {
-	n = min(n, len(r.batch))
+// room is how many receives may be posted now.
+func (r *receives) room() int {
 	if r.single && !r.flushing.Load() {
-		return min(n, max(0, 1-int(r.posted.Load())))
+		return max(0, 1-int(r.posted.Load()))
 	}
-	return n
+	return len(r.batch)
 }
 
 // takes reports that a completion is only a part of a request.
 func (q *queuePair) takes(wc *verbs.WC) bool {
 	if wc.Op == verbs.OpRecv || wc.Op == verbs.OpRecvImmediate {
-		q.receives.posted.Add(-1)
-		return q.announces(wc)
+		announces := q.announces(wc)
+		q.receives.posted.Add(-1) // another may be posted from now on
+		return announces
 	}
 	s := &q.sends
 	if wc.ID&partial != 0 { // only in error: the last part will be flushed

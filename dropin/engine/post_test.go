@@ -1,7 +1,11 @@
 package main
 
 import (
+	"runtime"
+	"sync"
+	"sync/atomic"
 	"testing"
+	"time"
 	"unsafe"
 
 	"github.com/weft-rdma/weft/verbs"
@@ -70,5 +74,90 @@ func TestRequestsBecomeThoseOfVerbs(t *testing.T) {
 		if !c.check(got) {
 			t.Errorf("%s: %+v", c.what, got)
 		}
+	}
+}
+
+// postSend posts request n.
+func (q *queuePair) postSend(n uint64, op, flags uint8, sges uint16) {
+	q.request(n, op, flags, sges)
+	atomic.StoreUint64((*uint64)(&q.sends.queue.tail), n+1)
+	q.takeSends()
+}
+
+// postReceive writes receive n, without a word to the engine.
+func (q *queuePair) postReceive(n uint64) {
+	p := unsafe.Add(unsafe.Pointer(q.receives.queue.entries), uintptr(n%queueDepth)*receiveSlot)
+	clear(unsafe.Slice((*byte)(p), receiveSlot))
+	*(*uint64)(p) = n
+	atomic.StoreUint64((*uint64)(&q.receives.queue.tail), n+1)
+}
+
+// next waits for the next completion of a queue.
+func (q *completionQueue) next(t *testing.T) (id uint64, immediate uint32) {
+	t.Helper()
+	head := uint64(q.queue.head)
+	for end := time.Now().Add(time.Minute); atomic.LoadUint64((*uint64)(&q.queue.tail)) == head; runtime.Gosched() {
+		if time.Now().After(end) {
+			t.Fatalf("completion %d does not come", head)
+		}
+	}
+	c := entry(q.queue, head)
+	if c.status != 0 {
+		t.Fatalf("completion %d has status %d", head, c.status)
+	}
+	id, immediate = uint64(c.id), uint32(c.immediate)
+	atomic.StoreUint64((*uint64)(&q.queue.head), head+1)
+	return id, immediate
+}
+
+// TestReceivesKeepTheirOrderWithImmediateData has receives posted while messages wait for
+// them: the receive that a message in front of a Send has used is the Send's, however
+// busy the program is posting others.
+func TestReceivesKeepTheirOrderWithImmediateData(t *testing.T) {
+	anEngine(t, true)
+	b := newBed(t)
+	from, to := b.newQPOf(b.newCQ(64), b.cqHandle), b.newQP()
+	from.ready(t, attributes{dest: to.number, sendPSN: 1, recvPSN: 2})
+	to.ready(t, attributes{dest: from.number, sendPSN: 2, recvPSN: 1})
+	from.awaitStream(t)
+	to.retriesOfPeer(retriesForEver)
+	const messages, sendImmediate, signaled = 500, 2, 1
+	var received atomic.Uint64
+	done := make(chan struct{})
+	var busy sync.WaitGroup
+	busy.Go(func() { // the program's other threads
+		for {
+			select {
+			case <-done:
+				return
+			default:
+				to.takeReceives()
+				runtime.Gosched()
+			}
+		}
+	})
+	busy.Go(func() {
+		for n := range uint64(messages) {
+			for n >= received.Load()+2 {
+				select {
+				case <-done:
+					return
+				default:
+					runtime.Gosched()
+				}
+			}
+			to.postReceive(n)
+			to.takeReceives()
+		}
+	})
+	defer busy.Wait()
+	defer close(done)
+	for n := range uint64(messages) {
+		from.postSend(n, sendImmediate, signaled, 0)
+		if id, immediate := b.cq.next(t); id != n || immediate != 0x55667788 {
+			t.Fatalf("message %d completed receive %d with immediate data %#x", n, id, immediate)
+		}
+		received.Store(n + 1)
+		from.sends.to.next(t)
 	}
 }
