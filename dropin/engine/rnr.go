@@ -27,7 +27,7 @@ const leastPause = 10 * time.Millisecond
 // pauseFor is how long a message waits for a receive, below 0 without end.
 func pauseFor(retries, timer uint8) time.Duration {
 	switch {
-	case retries >= retriesForEver:
+	case retries >= retriesForEver || options.patient:
 		return -1
 	case retries == 0:
 		return 0

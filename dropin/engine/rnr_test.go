@@ -24,6 +24,16 @@ func TestAMessageWaitsForAsLongAsItsRetriesTake(t *testing.T) {
 	}
 }
 
+func TestThePatientWaitWithoutEnd(t *testing.T) {
+	options.patient = true
+	defer func() { options.patient = false }()
+	for _, retries := range []uint8{0, 1, 7} {
+		if got := pauseFor(retries, 12); got >= 0 {
+			t.Errorf("%d retries: %v", retries, got)
+		}
+	}
+}
+
 func TestAGreetingTellsTheRetries(t *testing.T) {
 	for _, g := range []greeting{
 		{from: 0x123456, to: 0xabcdef, sendPSN: 1, recvPSN: 2, knowsSend: true, retries: 0},

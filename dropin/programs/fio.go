@@ -8,17 +8,22 @@ import (
 	"strings"
 )
 
-// fio moves 16 MiB in blocks of 64 KiB. A message of its send needs a receive: on an rnic
-// the server needs room for all of them, as it posts them late; on an rc device they wait.
+// fio moves 16 MiB in blocks of 64 KiB. A message of its send needs a receive: the server
+// needs room for all of them, as it posts them late, or --patient. It accepts connections with
+// an RNR retry count of 0: an rc device fails like a channel adapter.
 func fio() []row {
 	rows := []row{}
 	for _, job := range []struct {
-		verb     string
-		depth    int
-		personas []string
-	}{{"write", 16, both}, {"read", 16, both}, {"send", 300, both}, {"send", 8, rc}} {
+		verb  string
+		depth int
+		flags string
+	}{{"write", 16, ""}, {"read", 16, ""}, {"send", 300, ""}, {"send", 8, "--patient"}} {
+		name := fmt.Sprintf("fio ioengine=rdma verb=%s, server's iodepth=%d", job.verb, job.depth)
+		if job.flags != "" {
+			name += ", weft run " + job.flags
+		}
 		rows = append(rows, row{
-			name: fmt.Sprintf("fio ioengine=rdma verb=%s, server's iodepth=%d", job.verb, job.depth), pkg: "fio", personas: job.personas, needs: []string{"fio"},
+			name: name, pkg: "fio", personas: both, needs: []string{"fio"}, flags: job.flags,
 			scene: func(ctx context.Context, s *stage) error { return s.fio(ctx, job.verb, job.depth) },
 		})
 	}

@@ -100,7 +100,7 @@ var rows = slicesOf(
 		{name: "cmtime", pkg: cmUtils, personas: both, server: "cmtime -p {port}", client: "cmtime -s {host} -p {port}", endless: true, says: []string{"destroy"}},
 		{name: "rdma_client, rdma_server", pkg: cmUtils, personas: both, server: "rdma_server -p {port}", client: "rdma_client -s {host} -p {port}", says: []string{"rdma_client: end 0"}, hears: []string{"rdma_server: end 0"}},
 		{name: "rstream", pkg: cmUtils, personas: both, server: "rstream -p {port}", client: "rstream -p {port} -s {host} -C 100 -S 4096", endless: true, says: []string{"custom"}},
-		{name: "rstream, 64 KiB", limit: 20 * time.Second, pkg: cmUtils, personas: both, server: "rstream -p {port}", client: "rstream -p {port} -s {host} -C 1000 -S 65536", endless: true, says: []string{"custom"}},
+		{name: "rstream, 64 KiB", limit: 20 * time.Second, pkg: cmUtils, personas: both, server: "rstream -p {port} -C 1000 -S 65536", client: "rstream -p {port} -s {host} -C 1000 -S 65536", endless: true, says: []string{"custom"}},
 		{name: "riostream", pkg: cmUtils, personas: both, server: "riostream -p {port}", client: "riostream -p {port} -s {host} -C 10 -S 64", endless: true, says: []string{"custom"}},
 		{name: "rcopy", pkg: cmUtils, personas: both, server: "rcopy", client: "rcopy {dir}/in {host}:{dir}/out", port: 7427, endless: true, same: [2]string{"in", "out"}},
 	},
