@@ -194,7 +194,14 @@ func (l *Listener) next() *Request {
 	return q.r
 }
 
-// dropExpired removes requests that were not answered in time. It needs mu.
+// expire removes requests from the queue that were not answered in time.
+func (l *Listener) expire() {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.dropExpired()
+}
+
+// dropExpired is expire; needs mu.
 func (l *Listener) dropExpired() {
 	l.queue = slices.DeleteFunc(l.queue, func(q *queued) bool {
 		if !q.r.mpa.Expired() {

@@ -30,9 +30,6 @@ type starting struct {
 // of the one that has been there longest, since an honest peer needs one round trip. It
 // fails if the RNIC's limit is reached and none at this listener can make room.
 func (l *Listener) enter(nc net.Conn, from *origin.Origin) (*starting, error) {
-	l.mu.Lock()
-	l.dropExpired()
-	l.mu.Unlock()
 	err := listening.Of(l.rnic).AdmitConnection()
 	for err != nil && l.starts.Relieve(from.Share()) {
 		err = listening.Of(l.rnic).AdmitConnection()
@@ -112,9 +109,6 @@ type queued struct {
 // offer moves a connection from start-up to the queue, if that has a place for it. It
 // fails with fairness.ErrEvicted if the connection lost its place in start-up meanwhile.
 func (l *Listener) offer(s *starting, r *Request) error {
-	l.mu.Lock()
-	l.dropExpired()
-	l.mu.Unlock()
 	q := &queued{l: l, r: r, share: s.from.Share(), since: time.Now()}
 	place, err := l.waits.Acquire(s.ctx, q.share, q)
 	if err != nil {
@@ -129,6 +123,7 @@ func (l *Listener) offer(s *starting, r *Request) error {
 	}
 	delete(l.starting, s)
 	l.queue = append(l.queue, q)
+	r.mpa.OnExpiry(l.expire)
 	l.wakeAccept()
 	return nil
 }

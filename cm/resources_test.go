@@ -151,6 +151,9 @@ func TestARequestCountsUntilItExpiresOrItsListenerIsClosed(t *testing.T) {
 		}
 		ask()
 		time.Sleep(2 * time.Second) // in the bubble: the first has expired
+		if n := b.rnic.Usage().PendingConnections; n != 0 {
+			t.Errorf("%d connections are counted, expected none: the request has expired", n)
+		}
 		ask()
 		if n := b.rnic.Usage().PendingConnections; n != 1 {
 			t.Errorf("%d connections are counted, expected 1", n)

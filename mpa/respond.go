@@ -33,6 +33,7 @@ type Request struct {
 	cut      context.CancelFunc // ends the answer under way, or nil
 	answered bool               // the timer has nothing to do any more
 	expired  error              // set by the timer
+	over     func()             // called then, if not nil
 }
 
 // Await starts MPA on nc as Responder: it waits for a Request no longer than
@@ -191,6 +192,16 @@ func (r *Request) stopTimer() error {
 	return r.expired
 }
 
+// OnExpiry has f called when the time for an answer is over, in a goroutine of its own: at
+// once, if it is over already. A later call replaces f.
+func (r *Request) OnExpiry(f func()) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.over = f; r.expired != nil {
+		go f()
+	}
+}
+
 // Expired reports that the time for an answer is over: the connection has been
 // closed.
 func (r *Request) Expired() bool {
@@ -211,5 +222,8 @@ func (r *Request) expire(limit time.Duration) {
 		r.cut()
 	} else {
 		r.nc.Close()
+	}
+	if r.over != nil {
+		go r.over()
 	}
 }

@@ -46,6 +46,25 @@ func TestADecisionThatDoesNotComeClosesTheConnection(t *testing.T) {
 	}
 }
 
+// OnExpiry reports the end of the time, also one that is past.
+func TestTheEndOfTheTimeForADecisionIsReported(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		nc, p := pipe(t)
+		r := awaits(t, nc, p, Config{DecisionTimeout: time.Second}, p2pRequest)
+		start, over := time.Now(), make(chan bool)
+		report := func() { over <- r.Expired() }
+		r.OnExpiry(report)
+		if !<-over || time.Since(start) != time.Second {
+			t.Errorf("reported after %v, expected 1s", time.Since(start))
+		}
+		r.OnExpiry(report)
+		if !<-over {
+			t.Error("the time is not over")
+		}
+		p.seesEnd()
+	})
+}
+
 func TestADecisionInTimeStopsTheClock(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		nc, p := pipe(t)
