@@ -6,6 +6,7 @@ import (
 	"context"
 	"fmt"
 	"math"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -92,20 +93,29 @@ func (q *QP) Err() error {
 	return q.err
 }
 
-// WaitState returns when the queue pair is in one of the states, or with the
-// context's error, and says in which state it is.
+// WaitState returns when the queue pair is in one of the states, and says in which state it
+// is. The error is the context's; or ErrQP, or ErrRNIC, if the queue pair has been destroyed
+// and its last state is none of them.
 func (q *QP) WaitState(ctx context.Context, states ...State) (State, error) {
 	for {
+		destroyed := false
+		select {
+		case <-q.gone: // looked at before the state, which does not change afterwards
+			destroyed = true
+		default:
+		}
 		q.mu.Lock()
 		state, changed := q.state, q.changed
 		q.mu.Unlock()
-		for _, s := range states {
-			if s == state {
-				return state, nil
-			}
+		switch {
+		case slices.Contains(states, state):
+			return state, nil
+		case destroyed:
+			return state, q.rnic.gone("wait for a state", ErrQP)
 		}
 		select {
 		case <-changed:
+		case <-q.gone:
 		case <-ctx.Done():
 			return state, ctx.Err()
 		}

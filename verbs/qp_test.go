@@ -5,6 +5,7 @@ import (
 	"errors"
 	"io"
 	"testing"
+	"testing/synctest"
 
 	"github.com/weft-rdma/weft/iwarptest"
 	"github.com/weft-rdma/weft/verbs"
@@ -83,6 +84,34 @@ func TestWaitStateEndsWithItsContext(t *testing.T) {
 	if at, err := s.qp.WaitState(ctx, verbs.RTS); at != verbs.Idle || !errors.Is(err, context.Canceled) {
 		t.Errorf("%v, %v", at, err)
 	}
+}
+
+// A queue pair that is destroyed enters no other state.
+func TestWaitStateEndsWithItsQueuePair(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := newSide(t, verbs.QPConfig{})
+		ended := make(chan error, 1)
+		go func() {
+			_, err := s.qp.WaitState(t.Context(), verbs.RTS)
+			ended <- err
+		}()
+		synctest.Wait()
+		if err := s.qp.Destroy(); err != nil {
+			t.Fatal(err)
+		}
+		synctest.Wait()
+		select {
+		case err := <-ended:
+			if !errors.Is(err, verbs.ErrQP) {
+				t.Errorf("%v, expected %v", err, verbs.ErrQP)
+			}
+		default:
+			t.Fatal("it waits still")
+		}
+		if at, err := s.qp.WaitState(t.Context(), verbs.RTS, verbs.Idle); at != verbs.Idle || err != nil {
+			t.Errorf("%v, %v, expected its last state", at, err)
+		}
+	})
 }
 
 // Establish accepts only an Idle queue pair, and terms within the limits. If it fails, the
