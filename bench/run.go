@@ -72,10 +72,7 @@ func (r *Run) Do(ctx context.Context, allowed []int) (_ *Samples, err error) {
 	samples := newSamples()
 	var seed uint64
 	for round := range r.Rounds {
-		var order []Workload
-		for _, g := range r.Groups {
-			order = append(order, g.order(round)...)
-		}
+		order := r.order(round)
 		for i, w := range order {
 			if samples.Failed[w] != nil {
 				continue
@@ -84,20 +81,9 @@ func (r *Run) Do(ctx context.Context, allowed []int) (_ *Samples, err error) {
 				r.Progress(round, i, len(order), w)
 			}
 			seed++
-			job := Job{
-				Workload: w, Warmup: r.Warmup, Sample: r.Sample, Limit: r.Warmup + r.Sample + sampleGrace,
-				Congestion: r.Congestion, Seed: seed, Program: r.Peers.programs[w.Peer], Dir: r.Peers.served,
-				Library: r.Peers.library,
-			}
 			placement := place(w, allowed, r.Pin)
-			here := placement.Initiator
-			job.CPUs, job.Shared = placement.Target, placement.shared()
-			var profileName string
-			if r.ProfileDir != "" && w.Peer == Weft {
-				base := filepath.Join(r.ProfileDir, fmt.Sprintf("%s.%d", w.fileName(), round))
-				profileName, job.Profile = base+".initiator.pprof", base+".target.pprof"
-			}
-			s, err := p.sample(ctx, e, job, here, profileName)
+			job, profileName := r.job(w, round, seed, placement)
+			s, err := p.sample(ctx, e, job, placement.Initiator, profileName)
 			if ctx.Err() != nil {
 				return nil, context.Cause(ctx)
 			}
@@ -112,4 +98,27 @@ func (r *Run) Do(ctx context.Context, allowed []int) (_ *Samples, err error) {
 		}
 	}
 	return samples, nil
+}
+
+// order returns the workloads of a round, in their order.
+func (r *Run) order(round int) (all []Workload) {
+	for _, g := range r.Groups {
+		all = append(all, g.order(round)...)
+	}
+	return all
+}
+
+// job describes one sample to the second process. profile is the file for the profile of
+// this one, "" for none.
+func (r *Run) job(w Workload, round int, seed uint64, at Placement) (job Job, profile string) {
+	job = Job{
+		Workload: w, Warmup: r.Warmup, Sample: r.Sample, Limit: r.Warmup + r.Sample + sampleGrace,
+		Congestion: r.Congestion, Seed: seed, Program: r.Peers.programs[w.Peer], Dir: r.Peers.served,
+		Library: r.Peers.library, CPUs: at.Target, Shared: at.shared(),
+	}
+	if r.ProfileDir != "" && w.Peer == Weft {
+		base := filepath.Join(r.ProfileDir, fmt.Sprintf("%s.%d", w.fileName(), round))
+		profile, job.Profile = base+".initiator.pprof", base+".target.pprof"
+	}
+	return job, profile
 }

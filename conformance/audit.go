@@ -105,6 +105,14 @@ func newAudit(tables []Table, exclusions []Exclusion, claims []Claim, problems [
 			a.known[r.ID] = true
 		}
 	}
+	a.addClaims(claims)
+	a.addExclusions()
+	a.findGaps()
+	return a
+}
+
+// addClaims adds the claims, but for those that are wrong.
+func (a *Audit) addClaims(claims []Claim) {
 	for _, c := range claims {
 		switch {
 		case !a.known[c.ID]:
@@ -118,7 +126,11 @@ func newAudit(tables []Table, exclusions []Exclusion, claims []Claim, problems [
 	for _, list := range a.claims {
 		slices.SortFunc(list, func(x, y Claim) int { return cmp.Compare(x.Test, y.Test) })
 	}
-	for _, e := range exclusions {
+}
+
+// addExclusions adds the exclusions of rows that exist, and reports those that are wrong.
+func (a *Audit) addExclusions() {
+	for _, e := range a.Exclusions {
 		place := path.Join("conformance", e.Place)
 		if !a.known[e.ID] {
 			a.problem(place, "%s is excluded and is in no table", e.ID)
@@ -129,14 +141,17 @@ func newAudit(tables []Table, exclusions []Exclusion, claims []Claim, problems [
 			a.problem(place, "%s is excluded and claimed by %s: one of the two is wrong", e.ID, claims[0].Test)
 		}
 	}
-	for _, t := range tables {
+}
+
+// findGaps reports the rows that need a test and have none.
+func (a *Audit) findGaps() {
+	for _, t := range a.Tables {
 		for _, r := range t.Rows {
 			if r.Due() && !a.Settled(r.ID) {
 				a.problem("", "%s (%s, §%s) %s has no test.\n\tRequirement: %s\n\tTest idea:   %s", r.ID, t.Title, r.Section, r.Level, r.Requirement, r.TestIdea)
 			}
 		}
 	}
-	return a
 }
 
 func (a *Audit) problem(place, format string, args ...any) {

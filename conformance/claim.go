@@ -151,13 +151,13 @@ func (s *scanner) file(name, module string) error {
 		}
 		place := s.place(group)
 		fn := docs[group]
-		if fault == "" && fn == nil {
+		switch {
+		case fault != "":
+		case fn == nil:
 			fault = "the claim is not in the doc comment of a test"
-		}
-		if fault == "" && !built {
+		case !built:
 			fault = "the claim is in a file that is not built for tests on linux/amd64"
-		}
-		if fault == "" {
+		default:
 			fault = s.notRun(name, f, fn)
 		}
 		if fault != "" {

@@ -66,22 +66,15 @@ func (h *harness) clientCopies(c *suite.Case) error {
 	if out, err := h.guest.Host(c, "diff", "-r", src, filepath.Join(dir, "back")).CombinedOutput(); err != nil {
 		return fmt.Errorf("the copy of the copy differs: %s", out)
 	}
-	listed, err := h.weftDoes(c, "ls", h.url("/src"))
-	if err != nil {
+	if err := h.lists(c, "/src", 11); err != nil {
 		return err
 	}
-	if got := len(strings.Fields(listed)); got != 11 {
-		return fmt.Errorf("weft ls shows %d entries, expected 11: %q", got, listed)
-	}
-	// A listing that Linux made.
+	// A directory that Linux filled.
 	if _, err := h.guest.Run(c, "mkdir -p "+guestShare+"/many && cd "+guestShare+"/many && seq -f 'entry-%05g' 5000 | xargs touch"); err != nil {
 		return err
 	}
-	if listed, err = h.weftDoes(c, "ls", h.url("/many")); err != nil {
+	if err := h.lists(c, "/many", 5000); err != nil {
 		return err
-	}
-	if got := len(strings.Fields(listed)); got != 5000 {
-		return fmt.Errorf("weft ls shows %d entries, expected 5000", got)
 	}
 	printed, err := h.weftDoes(c, "cat", h.url("/src/big"))
 	if err != nil {
@@ -93,6 +86,18 @@ func (h *harness) clientCopies(c *suite.Case) error {
 	}
 	if !bytes.Equal([]byte(printed), big) {
 		return fmt.Errorf("weft cat printed %d octets that are not the file's %d", len(printed), len(big))
+	}
+	return nil
+}
+
+// lists lists a directory of the guest, which has so many entries.
+func (h *harness) lists(c *suite.Case, path string, entries int) error {
+	listed, err := h.weftDoes(c, "ls", h.url(path))
+	if err != nil {
+		return err
+	}
+	if got := len(strings.Fields(listed)); got != entries {
+		return fmt.Errorf("weft ls %s shows %d entries, expected %d: %.200q", path, got, entries, listed)
 	}
 	return nil
 }

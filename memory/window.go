@@ -91,26 +91,13 @@ func (t *Table) bind(pd *PD, stream Stream, b *Binding) (was *registration, err 
 		return nil, ErrRegion
 	}
 	under := r.current.Load()
-	if under.stag != b.Region || under.revoked() {
-		return nil, fmt.Errorf("%w: it is not Valid, or has another key", ErrRegion)
+	if err := b.check(w.window.pd, under, pd, stream); err != nil {
+		return nil, err
 	}
-	_, retired := t.retired[stream]
-	switch {
-	case w.window.pd != pd, under.pd != pd, under.stream != 0 && under.stream != stream:
-		return nil, ErrPD
-	case under.access&BindWindow == 0:
-		return nil, fmt.Errorf("%w: windows may not be bound to it", ErrAccess)
-	case under.zero:
-		return nil, fmt.Errorf("%w: it is zero based", ErrAccess)
-	case !b.Access.onWindow(under.access):
-		return nil, fmt.Errorf("%w: %v on %v", ErrAccess, b.Access, under.access)
-	case b.Length > 0 && b.VA > math.MaxUint64-(b.Length-1):
-		return nil, fmt.Errorf("%w: %#x + %d exceeds 2^64", ErrWrap, b.VA, b.Length)
-	case b.Length == 0, b.VA-under.base >= under.length, b.Length > under.length-(b.VA-under.base):
-		return nil, fmt.Errorf("%w: %d octets at %#x, the region has %d at %#x", ErrBounds, b.Length, b.VA, under.length, under.base)
-	case retired:
+	if _, retired := t.retired[stream]; retired {
 		return nil, ErrRetired
-	case was.held():
+	}
+	if was.held() {
 		return was, nil
 	}
 	g := &registration{
@@ -126,6 +113,28 @@ func (t *Table) bind(pd *PD, stream Stream, b *Binding) (was *registration, err 
 	t.bound[stream]++
 	t.start(w, g)
 	return nil, nil
+}
+
+// check is what is wrong with binding a window of protection domain own to the
+// registration under, for a stream of pd, or nil.
+func (b *Binding) check(own *PD, under *registration, pd *PD, stream Stream) error {
+	switch {
+	case under.stag != b.Region, under.revoked():
+		return fmt.Errorf("%w: it is not Valid, or has another key", ErrRegion)
+	case own != pd, under.pd != pd, under.stream != 0 && under.stream != stream:
+		return ErrPD
+	case under.access&BindWindow == 0:
+		return fmt.Errorf("%w: windows may not be bound to it", ErrAccess)
+	case under.zero:
+		return fmt.Errorf("%w: it is zero based", ErrAccess)
+	case !b.Access.onWindow(under.access):
+		return fmt.Errorf("%w: %v on %v", ErrAccess, b.Access, under.access)
+	case b.Length > 0 && b.VA > math.MaxUint64-(b.Length-1):
+		return fmt.Errorf("%w: %#x + %d exceeds 2^64", ErrWrap, b.VA, b.Length)
+	case b.Length == 0, b.VA-under.base >= under.length, b.Length > under.length-(b.VA-under.base):
+		return fmt.Errorf("%w: %d octets at %#x, the region has %d at %#x", ErrBounds, b.Length, b.VA, under.length, under.base)
+	}
+	return nil
 }
 
 // RetireStream ends the binding of windows to a stream: Bind fails with ErrRetired

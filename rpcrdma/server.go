@@ -15,6 +15,7 @@ import (
 
 	"github.com/weft-rdma/weft/cm"
 	"github.com/weft-rdma/weft/internal/fairness"
+	"github.com/weft-rdma/weft/origin"
 	"github.com/weft-rdma/weft/verbs"
 )
 
@@ -236,16 +237,8 @@ func (s *Server) serve(c *serverConn, req *cm.Request) error {
 		return cmp.Or(context.Cause(c.ctx), err)
 	}
 	e.connected(conn, req.IRD())
-	rcfg := cfg.responder(&s.failures, s.in, s.out)
-	rcfg.from = req.Origin()
-	r := newResponder(e, rcfg)
+	r := s.newResponder(e, req.Origin())
 	defer r.closeAccounts()
-	e.responder = r
-	if cfg.ReverseCalls > 0 {
-		requester := newRequester(e, requesterConfig{credits: uint32(cfg.ReverseCalls), short: true, logger: cfg.Logger})
-		e.requester = requester
-		r.back = &backCaller{r: requester, timeout: cfg.ReverseTimeout}
-	}
 	s.mu.Lock()
 	c.e, c.r = e, r
 	c.live.Store(r)
@@ -261,6 +254,22 @@ func (s *Server) serve(c *serverConn, req *cm.Request) error {
 	r.handlers.Wait()
 	r.session.close()
 	return err
+}
+
+// newResponder makes the responder of an endpoint and, for calls in reverse, its
+// requester.
+func (s *Server) newResponder(e *endpoint, from *origin.Origin) *responder {
+	cfg := &s.cfg
+	rcfg := cfg.responder(&s.failures, s.in, s.out)
+	rcfg.from = from
+	r := newResponder(e, rcfg)
+	e.responder = r
+	if cfg.ReverseCalls > 0 {
+		requester := newRequester(e, requesterConfig{credits: uint32(cfg.ReverseCalls), short: true, logger: cfg.Logger})
+		e.requester = requester
+		r.back = &backCaller{r: requester, timeout: cfg.ReverseTimeout}
+	}
+	return r
 }
 
 // Shutdown ends the server gracefully: it takes no more connections and no more

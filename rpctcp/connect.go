@@ -77,7 +77,7 @@ func (c *Client) pause() time.Duration {
 	return min(pause, c.cfg.MaxBackoff)
 }
 
-// connect makes the attempt, and sees the link to its end that comes of it.
+// connect makes the attempt, and runs the link that it makes until the link ends.
 func (c *Client) connect(a *attempt, pause time.Duration) {
 	var nc net.Conn
 	select {
@@ -111,8 +111,11 @@ func (c *Client) connect(a *attempt, pause time.Duration) {
 	c.link = l
 	c.mu.Unlock()
 	close(a.done)
+	c.linkEnded(l, nc.RemoteAddr(), l.run())
+}
 
-	err := l.run()
+// linkEnded detaches a link that has ended, and reports the calls that it lost.
+func (c *Client) linkEnded(l *link, peer net.Addr, err error) {
 	c.mu.Lock()
 	if c.link == l {
 		c.link = nil
@@ -121,11 +124,12 @@ func (c *Client) connect(a *attempt, pause time.Duration) {
 		c.failures = 0
 	}
 	c.mu.Unlock()
-	if l.lost > 0 {
-		c.cfg.Logger.Info("connection lost", "to", nc.RemoteAddr(), "calls", l.lost, "err", err)
-		if c.ctx.Err() == nil {
-			c.cfg.Retrying(&lostError{cmp.Or(err, errClosedByPeer)})
-		}
+	if l.lost == 0 {
+		return
+	}
+	c.cfg.Logger.Info("connection lost", "to", peer, "calls", l.lost, "err", err)
+	if c.ctx.Err() == nil {
+		c.cfg.Retrying(&lostError{cmp.Or(err, errClosedByPeer)})
 	}
 }
 

@@ -130,6 +130,25 @@ func (pd *PD) CreateQP(cfg QPConfig) (*QP, error) {
 
 // createQP is CreateQP with a configuration that was checked.
 func (pd *PD) createQP(verb string, cfg QPConfig) (*QP, error) {
+	q, r := pd.newQP(cfg), pd.rnic
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if err := pd.check(verb); err != nil {
+		return nil, err
+	}
+	if n := r.limits.QPs; len(r.qps) >= n {
+		return nil, r.limited(verb, ErrResources, "QPs", "the limit is %d queue pairs", n)
+	}
+	if err := q.attachQueues(verb); err != nil {
+		return nil, err
+	}
+	r.qps[q.num] = q
+	pd.qps++
+	return q, nil
+}
+
+// newQP makes a queue pair that nothing else knows of yet.
+func (pd *PD) newQP(cfg QPConfig) *QP {
 	r := pd.rnic
 	r.mu.Lock()
 	num := r.newQPNum()
@@ -139,45 +158,55 @@ func (pd *PD) createQP(verb string, cfg QPConfig) (*QP, error) {
 	q.sq.init(q, cfg.SendDepth, max(cfg.SendSGEs, cfg.WriteSGEs))
 	q.rq.init(q)
 	q.newEnd()
-	q.out.Init(r.table, pd.mem, memory.Stream(q.num))
-	q.in.Init(r.table, pd.mem, memory.Stream(q.num))
-	if cfg.SRQ != nil && cfg.SRQ.pd != pd { // Verbs §6.3.5: its PD decides
+	q.initHolders()
+	return q
+}
+
+// initHolders makes the queue pair's ways to memory.
+func (q *QP) initHolders() {
+	table, stream, srq := q.rnic.table, memory.Stream(q.num), q.cfg.SRQ
+	q.out.Init(table, q.pd.mem, stream)
+	q.in.Init(table, q.pd.mem, stream)
+	if srq != nil && srq.pd != q.pd { // Verbs §6.3.5: its PD decides
 		q.shared = new(memory.Holder)
-		q.shared.Init(r.table, cfg.SRQ.pd.mem, memory.Stream(q.num))
+		q.shared.Init(table, srq.pd.mem, stream)
 	}
-	if cfg.Privileged { // Verbs §7.2.1, §6.3.5
+	if q.cfg.Privileged { // Verbs §7.2.1, §6.3.5
 		q.out.AllowZero()
 		q.in.AllowZero()
 		if q.shared != nil {
 			q.shared.AllowZero()
 		}
 	}
+}
 
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	if err := pd.check(verb); err != nil {
-		return nil, err
-	}
-	if n := r.limits.QPs; len(r.qps) >= n {
-		return nil, r.limited(verb, ErrResources, "QPs", "the limit is %d queue pairs", n)
-	}
+// attachQueues attaches the queue pair to its CQs and its S-RQ, to all of them or none.
+func (q *QP) attachQueues(verb string) error {
+	cfg := &q.cfg
 	if err := cfg.SendCQ.attach(q); err != nil {
-		return nil, err
+		return err
 	}
 	if err := cfg.RecvCQ.attach(q); err != nil {
 		cfg.SendCQ.detach(q)
-		return nil, err
+		return err
 	}
 	if cfg.SRQ != nil {
 		if err := cfg.SRQ.attach(verb, cfg.RQLimit); err != nil {
 			cfg.SendCQ.detach(q)
 			cfg.RecvCQ.detach(q)
-			return nil, err
+			return err
 		}
 	}
-	r.qps[q.num] = q
-	pd.qps++
-	return q, nil
+	return nil
+}
+
+// detachQueues undoes attachQueues.
+func (q *QP) detachQueues() {
+	q.cfg.SendCQ.detach(q)
+	q.cfg.RecvCQ.detach(q)
+	if q.cfg.SRQ != nil {
+		q.cfg.SRQ.detach()
+	}
 }
 
 // Destroy destroys the queue pair, whatever its state. A stream that it has is
@@ -194,8 +223,8 @@ func (q *QP) Destroy() error {
 	return q.destroy(verb, false)
 }
 
-// destroy does so whatever becomes of the RNIC, and by force whatever windows are
-// bound.
+// destroy is Destroy, also for an RNIC that is being closed. With force it ignores windows
+// that are bound.
 func (q *QP) destroy(verb string, force bool) error {
 	table, stream := q.rnic.table, memory.Stream(q.num)
 	q.mu.Lock()
@@ -220,11 +249,7 @@ func (q *QP) destroy(verb string, force bool) error {
 	q.setIntake(gone)
 	q.mu.Unlock()
 	q.expect(-1)
-	q.cfg.SendCQ.detach(q)
-	q.cfg.RecvCQ.detach(q)
-	if q.cfg.SRQ != nil {
-		q.cfg.SRQ.detach()
-	}
+	q.detachQueues()
 	r, past := q.rnic, q.Stats()
 	table.ForgetStream(stream)
 	_ = r.reserveReads(verb, -q.ird, -q.ord) // giving back never fails

@@ -307,13 +307,11 @@ func (g *gatewayCmd) run(ctx context.Context) (err error) {
 
 	cfg.Connections = min(g.most(), fileserver.Connections())
 	pass := gateway.Config{Backend: g.backend(notices), Connections: cfg.Connections, Wait: g.wait, Logger: notices}
-	if where, err := g.mountConfig(pass.Backend); err != nil {
+	m, err := g.mountService(pass.Backend)
+	if err != nil {
 		return err
-	} else if where != nil {
-		m, err := gateway.NewMount(*where)
-		if err != nil {
-			return err
-		}
+	}
+	if m != nil {
 		defer m.Close()
 		pass.Mount, cfg.Mount = m, m
 	} else {
@@ -335,6 +333,15 @@ func (g *gatewayCmd) run(ctx context.Context) (err error) {
 	g.greet(g.cmd.ErrOrStderr(), server, notes)
 	g.try(ctx, pass.Backend)
 	return untilInterrupted(ctx, server, g.log)
+}
+
+// mountService makes the MOUNT service that the flags ask for, nil for none.
+func (g *gatewayCmd) mountService(back gateway.Backend) (*gateway.Mount, error) {
+	where, err := g.mountConfig(back)
+	if where == nil || err != nil {
+		return nil, err
+	}
+	return gateway.NewMount(*where)
 }
 
 // try reports a server that does not answer yet.

@@ -3,6 +3,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -133,52 +134,63 @@ func (f *perfFlags) config() (cfg perf.Config, err error) {
 	default:
 		return cfg, usagef("--crc %q: expected on, off or both", f.crc)
 	}
-	switch {
-	case f.listen != "" && f.connect != "":
-		return cfg, usagef("--listen and --connect exclude each other: one is for each end")
-	case f.listen != "" && (f.json || f.histogram || f.plot != ""):
-		return cfg, usagef("--json, --histogram and --plot are for the end that measures; --listen is the other end")
-	case f.listen == "" && len(f.allow) > 0:
-		return cfg, usagef("--allow is for --listen: it restricts who may measure")
-	case f.json && f.histogram:
-		return cfg, usagef("--json includes the histograms: leave out --histogram")
-	case f.connections < 1 || f.connections > perf.MaxConnections:
-		return cfg, usagef("--connections %d: expected 1 to %d", f.connections, perf.MaxConnections)
-	case f.depth < 1 || f.depth > perf.DepthLimit(f.connections):
-		return cfg, usagef("--depth %d: expected 1 to %[3]d with --connections %[2]d", f.depth, f.connections, perf.DepthLimit(f.connections))
-	case slices.Max(cfg.Sizes) > perf.SizeLimit(f.connections):
-		return cfg, usagef("--sizes: expected up to %[2]s with --connections %[1]d", f.connections, perf.SizeString(perf.SizeLimit(f.connections)))
-	case f.batch != 0 && (f.batch < 1 || f.batch > max(f.depth/2, 1)):
-		return cfg, usagef("--batch %d: expected 1 to %[3]d with a depth of %[2]d", f.batch, f.depth, max(f.depth/2, 1))
-	case f.signal != 0 && (f.signal < 1 || f.signal > max(f.depth/2, 1)):
-		return cfg, usagef("--signal %d: expected 1 to %[3]d with a depth of %[2]d", f.signal, f.depth, max(f.depth/2, 1))
-	case f.plot != "" && !strings.HasSuffix(f.plot, ".svg"):
-		return cfg, usagef("--plot %s: expected a name that ends in .svg", f.plot)
-	case f.rounds < 1 || f.rounds > 1000:
-		return cfg, usagef("--rounds %d: expected 1 to 1000", f.rounds)
-	case f.duration <= 0:
-		return cfg, usagef("--duration %v: expected more than 0, such as 10s", f.duration)
-	case f.tuning.Spin < 0:
-		return cfg, usagef("--spin %v: expected 0 or more", f.tuning.Spin)
-	case f.tuning.MaxULPDU != 0 && (f.tuning.MaxULPDU < mpa.MinMULPDU || f.tuning.MaxULPDU > mpa.MaxMULPDU):
-		return cfg, usagef("--fpdu %d: expected %d to %d", f.tuning.MaxULPDU, mpa.MinMULPDU, mpa.MaxMULPDU)
+	if err := f.check(&cfg); err != nil {
+		return cfg, err
 	}
 	if f.admit, err = f.allow.admit(); err != nil {
 		return cfg, err
 	}
-	for _, addr := range []string{f.listen, f.connect} {
-		if addr == "" {
-			continue
-		}
-		_, port, err := net.SplitHostPort(addr)
-		if err == nil {
-			_, err = net.LookupPort("tcp", port)
-		}
-		if err != nil {
-			return cfg, usagef("%q is not an address: expected host:port, such as 192.0.2.7:7471", addr)
-		}
+	return cfg, checkPerfAddress(cmp.Or(f.listen, f.connect)) // at most one is set
+}
+
+// check refuses numbers that are out of range, and flags that exclude each other.
+func (f *perfFlags) check(cfg *perf.Config) error {
+	switch {
+	case f.listen != "" && f.connect != "":
+		return usagef("--listen and --connect exclude each other: one is for each end")
+	case f.listen != "" && (f.json || f.histogram || f.plot != ""):
+		return usagef("--json, --histogram and --plot are for the end that measures; --listen is the other end")
+	case f.listen == "" && len(f.allow) > 0:
+		return usagef("--allow is for --listen: it restricts who may measure")
+	case f.json && f.histogram:
+		return usagef("--json includes the histograms: leave out --histogram")
+	case f.connections < 1 || f.connections > perf.MaxConnections:
+		return usagef("--connections %d: expected 1 to %d", f.connections, perf.MaxConnections)
+	case f.depth < 1 || f.depth > perf.DepthLimit(f.connections):
+		return usagef("--depth %d: expected 1 to %[3]d with --connections %[2]d", f.depth, f.connections, perf.DepthLimit(f.connections))
+	case slices.Max(cfg.Sizes) > perf.SizeLimit(f.connections):
+		return usagef("--sizes: expected up to %[2]s with --connections %[1]d", f.connections, perf.SizeString(perf.SizeLimit(f.connections)))
+	case f.batch != 0 && (f.batch < 1 || f.batch > max(f.depth/2, 1)):
+		return usagef("--batch %d: expected 1 to %[3]d with a depth of %[2]d", f.batch, f.depth, max(f.depth/2, 1))
+	case f.signal != 0 && (f.signal < 1 || f.signal > max(f.depth/2, 1)):
+		return usagef("--signal %d: expected 1 to %[3]d with a depth of %[2]d", f.signal, f.depth, max(f.depth/2, 1))
+	case f.plot != "" && !strings.HasSuffix(f.plot, ".svg"):
+		return usagef("--plot %s: expected a name that ends in .svg", f.plot)
+	case f.rounds < 1 || f.rounds > 1000:
+		return usagef("--rounds %d: expected 1 to 1000", f.rounds)
+	case f.duration <= 0:
+		return usagef("--duration %v: expected more than 0, such as 10s", f.duration)
+	case f.tuning.Spin < 0:
+		return usagef("--spin %v: expected 0 or more", f.tuning.Spin)
+	case f.tuning.MaxULPDU != 0 && (f.tuning.MaxULPDU < mpa.MinMULPDU || f.tuning.MaxULPDU > mpa.MaxMULPDU):
+		return usagef("--fpdu %d: expected %d to %d", f.tuning.MaxULPDU, mpa.MinMULPDU, mpa.MaxMULPDU)
 	}
-	return cfg, nil
+	return nil
+}
+
+// checkPerfAddress refuses what is neither an address nor empty.
+func checkPerfAddress(addr string) error {
+	if addr == "" {
+		return nil
+	}
+	_, port, err := net.SplitHostPort(addr)
+	if err == nil {
+		_, err = net.LookupPort("tcp", port)
+	}
+	if err != nil {
+		return usagef("%q is not an address: expected host:port, such as 192.0.2.7:7471", addr)
+	}
+	return nil
 }
 
 func (f *perfFlags) run(ctx context.Context) (err error) {
