@@ -1,12 +1,12 @@
-// The statistics: medians over rounds, percentiles inside a sample, ratios
-// inside a round.
+// The statistics: medians over rounds, ratios inside a round.
 
 package main
 
 import (
-	"cmp"
 	"math"
 	"slices"
+
+	"github.com/weft-rdma/weft/internal/stats"
 )
 
 // A Summary says where the samples of several rounds lie.
@@ -21,13 +21,7 @@ func summarize(v []float64) Summary {
 		nan := math.NaN()
 		return Summary{nan, nan, nan}
 	}
-	s := slices.Sorted(slices.Values(v))
-	mid := len(s) / 2
-	median := s[mid]
-	if len(s)%2 == 0 {
-		median = (s[mid-1] + s[mid]) / 2
-	}
-	return Summary{Median: median, Min: s[0], Max: s[len(s)-1]}
+	return Summary{Median: stats.Median(v), Min: slices.Min(v), Max: slices.Max(v)}
 }
 
 // spread is the width of the samples as a share of their median.
@@ -44,16 +38,4 @@ func ratios(a, b []float64) []float64 {
 		r[i] = a[i] / b[i]
 	}
 	return r
-}
-
-// percentile returns the smallest element of sorted that at least the share p
-// (0 to 1) of the elements do not exceed (nearest rank). Of nothing it is the
-// zero value.
-func percentile[T cmp.Ordered](sorted []T, p float64) T {
-	if len(sorted) == 0 {
-		var zero T
-		return zero
-	}
-	rank := int(math.Ceil(p * float64(len(sorted))))
-	return sorted[min(max(rank, 1), len(sorted))-1]
 }

@@ -57,28 +57,3 @@ func TestRatiosStopAtTheShorterSeries(t *testing.T) {
 		t.Errorf("%d ratios, want 1", len(got))
 	}
 }
-
-func TestPercentileIsTheNearestRank(t *testing.T) {
-	hundred := make([]int, 100)
-	for i := range hundred {
-		hundred[i] = i + 1
-	}
-	for _, c := range []struct {
-		in   []int
-		p    float64
-		want int
-	}{
-		{hundred, 0.50, 50},
-		{hundred, 0.99, 99},
-		{hundred, 1.00, 100},
-		{hundred, 0.00, 1},
-		{[]int{3, 8}, 0.50, 3},
-		{[]int{3, 8}, 0.51, 8},
-		{[]int{5}, 0.99, 5},
-		{nil, 0.50, 0},
-	} {
-		if got := percentile(c.in, c.p); got != c.want {
-			t.Errorf("percentile of %d elements at %v = %d, want %d", len(c.in), c.p, got, c.want)
-		}
-	}
-}

@@ -5,6 +5,8 @@ package main
 import (
 	"slices"
 	"time"
+
+	"github.com/weft-rdma/weft/internal/stats"
 )
 
 // A stopwatch counts one sample's messages against its time. It belongs to one
@@ -74,7 +76,7 @@ func (t *trips) add(s *stopwatch, d time.Duration) {
 func (t *trips) percentiles() (at [4]time.Duration) {
 	slices.Sort(t.took)
 	for i, p := range percentiles {
-		at[i] = percentile(t.took, p)
+		at[i] = stats.Percentile(t.took, p)
 	}
 	return at
 }

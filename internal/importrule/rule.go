@@ -49,6 +49,7 @@ var beside = map[string][]string{
 	"internal/rping":           {"memory", "verbs"},
 	"internal/script":          {},
 	"internal/tlsid":           {},
+	"internal/stats":           {},
 	"internal/verbsmodel":      {}, // tests
 	"internal/wiretest":        {"cm", "internal/nettest", "iwarptest", "memory", "mpa", "verbs"},
 

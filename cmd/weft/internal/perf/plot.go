@@ -15,6 +15,8 @@ import (
 	"gonum.org/v1/plot/vg"
 	"gonum.org/v1/plot/vg/draw"
 	"gonum.org/v1/plot/vg/vgsvg"
+
+	"github.com/weft-rdma/weft/internal/stats"
 )
 
 // A curve is one line of a panel.
@@ -160,7 +162,7 @@ func (rep *Report) bySize(value func(*Result) (rdma, tcp float64)) []curve {
 	}
 	tcp := curve{name: "plain TCP", color: tcpColor, marked: true}
 	for size, values := range plain {
-		tcp.points = append(tcp.points, plotter.XY{X: float64(size), Y: median(values)})
+		tcp.points = append(tcp.points, plotter.XY{X: float64(size), Y: stats.Median(values)})
 	}
 	slices.SortFunc(tcp.points, func(a, b plotter.XY) int { return int(a.X) - int(b.X) })
 	return append(curves, tcp)

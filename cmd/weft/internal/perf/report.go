@@ -6,6 +6,8 @@ import (
 	"runtime"
 	"slices"
 	"time"
+
+	"github.com/weft-rdma/weft/internal/stats"
 )
 
 // A Report is what a measurement found. Its JSON form is the command's.
@@ -144,10 +146,10 @@ func newResult(cfg *Config, g *group, crc bool) Result {
 	s, tcp := g.rdma[crc], g.tcp
 	res := Result{
 		Op: g.op, Size: g.size, CRC: crc,
-		BytesPerSecond:    median(s.rate),
+		BytesPerSecond:    stats.Median(s.rate),
 		Latency:           s.latencies(),
 		LatencyIs:         "half round trip",
-		TCPBytesPerSecond: median(tcp.rate),
+		TCPBytesPerSecond: stats.Median(tcp.rate),
 		TCPLatency:        TCPLatency(tcp.latencies()),
 		Timed:             s.messages,
 		Verified:          s.verified,

@@ -1,38 +1,13 @@
-// This file computes medians and percentiles.
+// This file collects the figures of the rounds.
 
 package perf
 
 import (
 	"slices"
 	"time"
+
+	"github.com/weft-rdma/weft/internal/stats"
 )
-
-// median returns the middle of values, or the mean of the two in the middle.
-// It is 0 for none.
-func median(values []float64) float64 {
-	if len(values) == 0 {
-		return 0
-	}
-	v := slices.Sorted(slices.Values(values))
-	mid := len(v) / 2
-	if len(v)%2 == 1 {
-		return v[mid]
-	}
-	return (v[mid-1] + v[mid]) / 2
-}
-
-// percentile returns the smallest of sorted that at least p percent of sorted
-// do not exceed (the nearest rank). It is 0 for none.
-func percentile(sorted []time.Duration, p float64) time.Duration {
-	if len(sorted) == 0 {
-		return 0
-	}
-	rank := int(p / 100 * float64(len(sorted)))
-	if float64(rank) < p/100*float64(len(sorted)) {
-		rank++
-	}
-	return sorted[min(max(rank, 1), len(sorted))-1]
-}
 
 // A series collects the figures of one operation and size over all connections
 // of one kind, a value a round.
@@ -53,8 +28,8 @@ func (s *series) addTransfer(messages, size int, elapsed time.Duration) {
 // divided by parts: 2 for half round trips.
 func (s *series) addLatency(trips []time.Duration, parts int) {
 	slices.Sort(trips)
-	at := func(p float64) float64 { return float64(percentile(trips, p)) / float64(parts) }
-	s.latency = append(s.latency, Latency{P50: at(50), P90: at(90), P99: at(99), P999: at(99.9), Max: at(100)})
+	at := func(p float64) float64 { return float64(stats.Percentile(trips, p)) / float64(parts) }
+	s.latency = append(s.latency, Latency{P50: at(0.5), P90: at(0.9), P99: at(0.99), P999: at(0.999), Max: at(1)})
 	for _, trip := range trips {
 		s.trips.add(trip / time.Duration(parts))
 	}
@@ -71,10 +46,10 @@ func (s *series) latencies() Latency {
 		return values
 	}
 	return Latency{
-		P50:       median(of(func(l *Latency) float64 { return l.P50 })),
-		P90:       median(of(func(l *Latency) float64 { return l.P90 })),
-		P99:       median(of(func(l *Latency) float64 { return l.P99 })),
-		P999:      median(of(func(l *Latency) float64 { return l.P999 })),
+		P50:       stats.Median(of(func(l *Latency) float64 { return l.P50 })),
+		P90:       stats.Median(of(func(l *Latency) float64 { return l.P90 })),
+		P99:       stats.Median(of(func(l *Latency) float64 { return l.P99 })),
+		P999:      stats.Median(of(func(l *Latency) float64 { return l.P999 })),
 		Max:       slices.Max(append(of(func(l *Latency) float64 { return l.Max }), 0)),
 		Histogram: s.trips.buckets(),
 	}
