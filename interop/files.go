@@ -14,6 +14,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/weft-rdma/weft/interop/internal/guest"
 	"github.com/weft-rdma/weft/interop/internal/suite"
 	"github.com/weft-rdma/weft/interop/internal/tshark"
 )
@@ -181,6 +182,25 @@ umount %[2]s`, guestTree, second, h.guest.Gateway)
 	return server.interrupt()
 }
 
+// startWriter mounts and starts a script in the guest, and returns when it has printed
+// something.
+func (h *harness) startWriter(c *suite.Case, mount string, limit time.Duration, script string) (w *guest.Program, unmount func(), err error) {
+	if _, err := h.guest.Run(c, mount); err != nil {
+		return nil, nil, fmt.Errorf("mounting: %w", err)
+	}
+	unmount = func() {
+		h.guest.Run(context.WithoutCancel(c), "grep -q ' "+guestMount+" ' /proc/mounts && umount -f -l "+guestMount+"; true")
+	}
+	if w, err = h.guest.Start(c, "writer", limit, "bash -c "+quote(script)); err == nil {
+		err = w.AwaitOutput(c, programLimit)
+	}
+	if err != nil {
+		unmount()
+		return nil, nil, err
+	}
+	return w, unmount, nil
+}
+
 // servedByANewProcess kills the server while files are open and written, and
 // starts another on the same directory: the client must not notice.
 func (h *harness) servedByANewProcess(c *suite.Case) error {
@@ -191,18 +211,12 @@ func (h *harness) servedByANewProcess(c *suite.Case) error {
 	defer os.RemoveAll(dir)
 	defer func() { server.stop() }()
 	mount := mountCommand(h.guest.Gateway, "/", "3", guestMount)
-	if _, err := h.guest.Run(c, mount); err != nil {
-		return errors.Join(fmt.Errorf("mounting: %w", err), server.complaint())
-	}
-	defer h.guest.Run(context.WithoutCancel(c), "grep -q ' "+guestMount+" ' /proc/mounts && umount -f -l "+guestMount+"; true")
-	writer, err := h.guest.Start(c, "writer", 100*time.Second, "bash -c "+quote(fmt.Sprintf(
-		"mkdir -p %[1]s/deep/er && exec 3>%[1]s/deep/er/held; echo begun; for i in $(seq 8); do cat %[2]s/big >%[1]s/deep/er/copy$i; cmp %[2]s/big %[1]s/deep/er/copy$i; done; echo end >&3", guestMount, guestTree)))
+	writer, unmount, err := h.startWriter(c, mount, 100*time.Second, fmt.Sprintf(
+		"mkdir -p %[1]s/deep/er && exec 3>%[1]s/deep/er/held; echo begun; for i in $(seq 8); do cat %[2]s/big >%[1]s/deep/er/copy$i; cmp %[2]s/big %[1]s/deep/er/copy$i; done; echo end >&3", guestMount, guestTree))
 	if err != nil {
-		return err
+		return errors.Join(err, server.complaint())
 	}
-	if err := writer.AwaitOutput(c, programLimit); err != nil {
-		return err
-	}
+	defer unmount()
 	if _, err := h.guest.Run(c, fmt.Sprintf("for i in $(seq 400); do [ -e %s/deep/er/copy2 ] && exit 0; sleep 0.02; done; exit 1", guestMount)); err != nil {
 		return errors.Join(fmt.Errorf("nothing is written: %w", err), server.complaint())
 	}

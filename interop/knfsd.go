@@ -187,18 +187,12 @@ func (h *harness) gatewaySurvives(c *suite.Case, version string) error {
 	}
 	defer func() { gateway.stop() }()
 	defer h.emptyShare(c)
-	if _, err := h.guest.Run(c, mount); err != nil {
-		return errors.Join(fmt.Errorf("mounting: %w", err), gateway.complaint())
-	}
-	defer h.guest.Run(context.WithoutCancel(c), "grep -q ' "+guestMount+" ' /proc/mounts && umount -f -l "+guestMount+"; true")
-	writer, err := h.guest.Start(c, "writer", 110*time.Second, "bash -c "+quote(fmt.Sprintf(
-		"echo begun; for i in $(seq 6); do cat %[2]s/big >%[1]s/copy$i && sync -f %[1]s && cmp %[2]s/big %[1]s/copy$i || exit 1; rm %[1]s/copy$i; done", guestMount, guestTree)))
+	writer, unmount, err := h.startWriter(c, mount, 110*time.Second, fmt.Sprintf(
+		"echo begun; for i in $(seq 6); do cat %[2]s/big >%[1]s/copy$i && sync -f %[1]s && cmp %[2]s/big %[1]s/copy$i || exit 1; rm %[1]s/copy$i; done", guestMount, guestTree))
 	if err != nil {
-		return err
+		return errors.Join(err, gateway.complaint())
 	}
-	if err := writer.AwaitOutput(c, programLimit); err != nil {
-		return err
-	}
+	defer unmount()
 	// The server goes and comes: first behind the gateway, then the gateway.
 	if _, err := h.guest.Run(c, "sleep 1; rpc.nfsd 0; rpc.nfsd -G 10 -L 10 8; grep -q '^rdma 20049' /proc/fs/nfsd/portlist || echo 'rdma 20049' >/proc/fs/nfsd/portlist"); err != nil {
 		return fmt.Errorf("restarting the guest's server: %w", err)
