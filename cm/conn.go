@@ -3,6 +3,7 @@ package cm
 import (
 	"cmp"
 	"context"
+	"crypto/tls"
 	"fmt"
 	"io"
 	"net"
@@ -62,6 +63,16 @@ func (c *Conn) LocalAddr() net.Addr { return c.mpa.LocalAddr() }
 
 // RemoteAddr returns the peer's address.
 func (c *Conn) RemoteAddr() net.Addr { return c.mpa.RemoteAddr() }
+
+// TLS returns the state of the TLS connection below MPA, with the certificate that the
+// peer has presented; nil if the connection is not encrypted.
+func (c *Conn) TLS() *tls.ConnectionState { return stateOf(c.mpa.NetConn()) }
+
+// KeyLimitNear returns a channel that is closed when either side has sent three quarters
+// of the TLS records that one key may protect (Params.KeyRecords): a connection that is to
+// last has to be replaced by another soon. It is nil if the connection is not encrypted by
+// Params.TLS or ListenConfig.TLS.
+func (c *Conn) KeyLimitNear() <-chan struct{} { return keyLimitOf(c.mpa.NetConn()) }
 
 // Close is Shutdown with the RNIC's CloseTimeout (5 s by default) for a limit. If the
 // peer has left work unanswered by then, the connection is reset and Close fails with

@@ -2,6 +2,7 @@ package cm
 
 import (
 	"context"
+	"crypto/tls"
 	"errors"
 	"fmt"
 	"net"
@@ -40,17 +41,38 @@ func dial(ctx context.Context, qp *verbs.QP, network, addr string, p Params) (*C
 	if err != nil {
 		return nil, fmt.Errorf("cm: dial: %w", err)
 	}
-	c, err := connect(ctx, qp, wrapped(nc, p.Wrap), p)
+	secure, err := p.encrypt(ctx, nc, hostOf(addr))
+	if err != nil {
+		return nil, err
+	}
+	nc = wrapped(secure, p.Wrap)
+	c, err := connect(ctx, qp, nc, p)
 	if err != nil {
 		_ = nc.Close() // closed already, except after a rejection
 	}
 	return c, err
 }
 
+// encrypt makes a TLS connection of nc, if p asks for that, and reduces the time limit of
+// p by what it took. If it fails, nc is closed.
+func (p *Params) encrypt(ctx context.Context, nc net.Conn, host string) (net.Conn, error) {
+	if p.TLS == nil {
+		return nc, nil
+	}
+	b := newBudget(p.MPA.ReplyTimeout, mpa.DefaultReplyTimeout)
+	secure, err := encrypt(ctx, nc, tls.Client, clientProfile(p.TLS, host), b, p.KeyRecords)
+	if err != nil {
+		return nil, fmt.Errorf("cm: connect: %w", err)
+	}
+	p.MPA.ReplyTimeout = b.left()
+	return secure, nil
+}
+
 // Connect is Dial over an existing connection, which it owns from then on, unless the
 // error is ErrNotIdle or a *RejectedError. p.Socket is applied to the socket that nc
 // is, or wraps and returns by a method NetConn() net.Conn; without a socket it has to
-// be empty. p.Wrap is not used.
+// be empty. p.Wrap is not used. After a *RejectedError with p.TLS the only thing to do
+// with nc is to close it.
 func Connect(ctx context.Context, qp *verbs.QP, nc net.Conn, p Params) (*Conn, error) {
 	if err := checkIdle(qp); err != nil {
 		return nil, err
@@ -59,7 +81,11 @@ func Connect(ctx context.Context, qp *verbs.QP, nc net.Conn, p Params) (*Conn, e
 		_ = nc.Close() // nothing was sent
 		return nil, err
 	}
-	return connect(ctx, qp, nc, p)
+	secure, err := p.encrypt(ctx, nc, hostBehind(nc))
+	if err != nil {
+		return nil, err
+	}
+	return connect(ctx, qp, secure, p)
 }
 
 func connect(ctx context.Context, qp *verbs.QP, nc net.Conn, p Params) (*Conn, error) {

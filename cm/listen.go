@@ -4,7 +4,8 @@
 //
 //  1. serve accepts it, and ListenConfig.Admit decides about its origin.
 //  2. It takes a place among those in start-up, perhaps another's (enter).
-//  3. A goroutine of its own reads the peer's Request frame (receive).
+//  3. A goroutine of its own makes the TLS handshake, if there is one, and reads the
+//     peer's Request frame (receive).
 //  4. It exchanges its place for one in the queue (offer).
 //  5. Listener.Accept takes it from the queue (next), and the consumer answers it by
 //     Request.Accept or Request.Reject.
@@ -19,6 +20,7 @@ package cm
 
 import (
 	"context"
+	"crypto/tls"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -57,7 +59,17 @@ type ListenConfig struct {
 	// inherit.
 	Socket Socket
 
-	// Wrap, if not nil, is put around each connection before start-up.
+	// TLS, if not nil, encrypts all connections, as Params.TLS does for those of
+	// Dial. The handshake is a part of start-up: it counts against Backlog and
+	// MPA.RequestTimeout, and a peer may send 64 KiB before it is over. Its ClientAuth
+	// says whether peers have to present a certificate. A peer that uses MPA without TLS
+	// gets an alert, and the error that is logged is an ErrPlain.
+	TLS *tls.Config
+
+	// KeyRecords is that of Params.
+	KeyRecords uint64
+
+	// Wrap, if not nil, is put around each connection before start-up, inside of TLS.
 	Wrap func(net.Conn) net.Conn
 
 	// Admit, if not nil, decides which connections are admitted, and returns their
@@ -132,6 +144,9 @@ func NewListener(rnic *verbs.RNIC, ln net.Listener, cfg ListenConfig) (*Listener
 func newListener(rnic *verbs.RNIC, ln net.Listener, cfg ListenConfig) (*Listener, error) {
 	if cfg.Backlog <= 0 {
 		cfg.Backlog = 128
+	}
+	if cfg.TLS != nil {
+		cfg.TLS = profile(cfg.TLS)
 	}
 	log := cfg.Logger
 	if log == nil {
@@ -298,7 +313,8 @@ type Request struct {
 }
 
 // Receive waits for the request on a connection that was accepted elsewhere. It owns
-// the connection from then on.
+// the connection from then on. It is encrypted if nc is a *tls.Conn; a Listener with TLS
+// does that by the profile of docs/tls.md.
 func Receive(ctx context.Context, nc net.Conn, cfg mpa.Config) (*Request, error) {
 	r, err := mpa.Await(ctx, nc, cfg)
 	if err != nil {
@@ -320,6 +336,10 @@ func (r *Request) Peer() mpa.Peer { return r.mpa.Peer }
 // IRD returns the number of RDMA Reads and atomics that the peer accepts at a time;
 // mpa.NotNegotiated if it did not say.
 func (r *Request) IRD() int { return int(r.mpa.IRD) }
+
+// TLS returns the state of the TLS connection below MPA, with the certificate that the
+// peer has presented; nil if the connection is not encrypted. Origin has it, too.
+func (r *Request) TLS() *tls.ConnectionState { return stateOf(r.nc) }
 
 // ORD returns the number of RDMA Reads and atomics that the peer wants to have
 // outstanding; mpa.NotNegotiated if it did not say.

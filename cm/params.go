@@ -1,6 +1,7 @@
 package cm
 
 import (
+	"crypto/tls"
 	"errors"
 	"fmt"
 	"net"
@@ -36,8 +37,24 @@ type Params struct {
 	// Socket holds the options of the TCP socket that Dial opens or Connect gets.
 	Socket Socket
 
-	// Wrap, if not nil, is put around the connection before start-up: TLS, or
-	// a capture.
+	// TLS, if not nil, encrypts the connection below MPA, by the profile of
+	// docs/tls.md: TLS 1.3 with ALPN "iwarp", both whatever the configuration says. The
+	// handshake comes before the MPA Request, and its time counts as start-up's
+	// (MPA.ReplyTimeout). The peer's certificate is verified as in crypto/tls, for
+	// ServerName or else for the host that Dial is given or the address of the peer.
+	// If the peer uses MPA without TLS, the error is an ErrPlain where that can be told.
+	//
+	// With CRC the octets are protected twice: MPA.NoCRC leaves it out if the peer
+	// agrees.
+	TLS *tls.Config
+
+	// KeyRecords limits the TLS records that are sent under one AES-GCM key. 0 is
+	// 23,726,566, as RFC 8446 §5.5 says: 362 GiB in full records. The connection fails
+	// with ErrKeyLimit when it is reached; Conn.KeyLimitNear tells before.
+	KeyRecords uint64
+
+	// Wrap, if not nil, is put around the connection before start-up, inside of TLS:
+	// a capture, say.
 	Wrap func(net.Conn) net.Conn
 }
 

@@ -5,6 +5,8 @@ package cm
 
 import (
 	"context"
+	"crypto/tls"
+	"fmt"
 	"log/slog"
 	"net"
 	"slices"
@@ -12,6 +14,7 @@ import (
 
 	"github.com/weft-rdma/weft/internal/fairness"
 	"github.com/weft-rdma/weft/internal/listening"
+	"github.com/weft-rdma/weft/mpa"
 	"github.com/weft-rdma/weft/origin"
 )
 
@@ -83,18 +86,39 @@ func (l *Listener) receive(s *starting) {
 	defer s.place.Free() // its socket is closed, or has a place in the queue
 	defer s.end()
 	share, peer := s.from.Share(), s.nc.RemoteAddr()
-	r, err := Receive(s.ctx, wrapped(s.nc, l.cfg.Wrap), l.cfg.MPA)
+	r, err := s.request()
 	if err != nil {
 		l.refusals.Log(slog.LevelInfo, "start-up failed", share, peer, err)
 		return
 	}
-	r.rnic, r.from = l.rnic, s.from
 	if err := l.offer(s, r); err != nil {
 		_ = r.mpa.Close()
 		if l.ctx.Err() == nil {
 			l.refusals.Log(slog.LevelWarn, "closed a connection", share, peer, err)
 		}
 	}
+}
+
+// request makes the connection a TLS one, if the listener asks for that, and reads the
+// peer's request.
+func (s *starting) request() (*Request, error) {
+	nc, cfg, from := s.nc, s.l.cfg.MPA, s.from
+	if s.l.cfg.TLS != nil {
+		b := newBudget(cfg.RequestTimeout, mpa.DefaultRequestTimeout)
+		secure, err := encrypt(s.ctx, nc, tls.Server, s.l.cfg.TLS, b, s.l.cfg.KeyRecords)
+		if err != nil {
+			return nil, fmt.Errorf("cm: start-up with %v: %w", nc.RemoteAddr(), err)
+		}
+		nc, cfg.RequestTimeout = secure, b.left()
+		encrypted := *from
+		encrypted.TLS = stateOf(secure)
+		from = &encrypted
+	}
+	r, err := Receive(s.ctx, wrapped(nc, s.l.cfg.Wrap), cfg)
+	if err == nil {
+		r.rnic, r.from = s.l.rnic, from
+	}
+	return r, err
 }
 
 // A queued is a request that waits for Accept.

@@ -87,7 +87,7 @@ func NewConn(nc net.Conn, p Params) *Conn {
 		// error costs time only, and one that matters comes back on writing.
 		_ = c.tcp.SetNoDelay(true)
 	}
-	c.emss, c.mulpdu = emssOf(c.tcp), clampMULPDU(p.MaxULPDU)
+	c.emss, c.mulpdu = emssOf(nc, c.tcp), clampMULPDU(p.MaxULPDU)
 	c.connect(newDirect(nc, &c.stats))
 	c.fenced.Store(!p.Initiator)
 	c.batch = fpdu.Batch{Markers: p.SendMarkers, CRC: p.CRC}
@@ -167,7 +167,8 @@ func (c *Conn) Version() uint8 {
 
 // MULPDU is the largest ULPDU, in octets, to be appended now: from 128 to
 // 64768. It follows Params.MaxULPDU or else the connection's EMSS, which is looked
-// up again from time to time (RFC 5044 §4.5).
+// up again from time to time (RFC 5044 §4.5). Over a connection of records, of TLS say, whose
+// RecordSize method returns their size in octets, an FPDU fills a record.
 func (c *Conn) MULPDU() int {
 	if c.params.MaxULPDU <= 0 && c.batch.Empty() {
 		c.mulpdu = mulpduFor(c.emss.At(c.batch.Sent()), c.params.SendMarkers)

@@ -214,9 +214,18 @@ func checkKey(prefix []byte, want FrameKind) error {
 			// find out.
 			return startupError("got an %v, want an %v: both sides started in the same role", other, want)
 		}
+		if looksLikeTLS(prefix) {
+			return startupError("the peer uses TLS, and this side expects an %v without it", want)
+		}
 		return startupError("the peer sent %q, want an %v, which begins with %q", prefix, want, key)
 	}
 	return nil
+}
+
+// looksLikeTLS reports whether the octets begin a record of TLS: an alert or a handshake
+// (RFC 8446 §5.1).
+func looksLikeTLS(b []byte) bool {
+	return (b[0] == 21 || b[0] == 22) && (len(b) < 2 || b[1] == 3)
 }
 
 // checkHeader checks what follows the Key in the first frameHeader octets and
