@@ -79,17 +79,27 @@ func fabricGoals() []Goal {
 	return all
 }
 
-// scaleGoals are against Weft itself: what more connections bring and cost.
+// scaleGoals are of more connections: against as many of TCP, and against Weft itself, for
+// what they bring and cost.
 func scaleGoals() []Goal {
 	one := weftStream(Write, maxSize, true, false)
 	two := one
 	two.Connections = 2
 	all := []Goal{{two, one, 1.5, 1.8}}
+	for _, n := range []int{2, 4} {
+		tcp := raw(Stream, maxSize)
+		tcp.Connections = n
+		all = append(all, Goal{tcp.with(Weft, Write), tcp, 0.85, 0.95})
+	}
+	crowd := weftCrowd()
+	alone := crowd
+	alone.Connections = 0
+	all = append(all, Goal{crowd, alone, 0.9, 1.0})
 	for _, g := range []group{polling(), eventDriven()} {
 		among := amongIdle(g.Baseline)
-		alone := among
-		alone.Idle = 0
-		all = append(all, Goal{among, alone, 1.1, 1.0})
+		by := among
+		by.Idle = 0
+		all = append(all, Goal{among, by, 1.1, 1.0})
 	}
 	return append(all, Goal{Of: footprint().Others[0], Least: 40 << 10, Aim: 16 << 10})
 }

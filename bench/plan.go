@@ -57,6 +57,16 @@ func weftStream(op Op, size int, batch, crc bool) Workload {
 	return Workload{Peer: Weft, Shape: Stream, Op: op, Size: size, CRC: crc, Batch: batch && size < windowSize}
 }
 
+// crowdSize is the size of the messages of weftCrowd, in octets.
+const crowdSize = 4 << 10
+
+// weftCrowd is a stream of Sends over as many connections as there may be.
+func weftCrowd() Workload {
+	w := weftStream(Send, crowdSize, true, true)
+	w.Connections = maxConnections
+	return w
+}
+
 // streams are the streams of messages of size octets.
 func streams(size int) group {
 	base := raw(Stream, size)
@@ -87,10 +97,15 @@ func streams(size int) group {
 	if size == small {
 		g.Others = append(g.Others, crcs(weftStream(FetchAdd, 8, true, false))...)
 	}
-	if size == maxSize {
-		two := base
-		two.Connections = 2
-		g.Others = append(g.Others, two.with(Weft, Write), two)
+	switch size {
+	case maxSize:
+		for _, n := range []int{2, 4} {
+			several := base
+			several.Connections = n
+			g.Others = append(g.Others, several.with(Weft, Write), several)
+		}
+	case crowdSize:
+		g.Others = append(g.Others, weftCrowd())
 	}
 	return g
 }

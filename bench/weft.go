@@ -30,7 +30,7 @@ type area struct {
 }
 
 // maxConnections is how many connections of a sample have traffic at most.
-const maxConnections = 2
+const maxConnections = 64
 
 // newWeftEnd opens an RNIC and registers memory.
 func newWeftEnd() (*weftEnd, error) {
