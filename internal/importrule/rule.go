@@ -48,8 +48,8 @@ var beside = map[string][]string{
 	"internal/rpctest":         {"cm", "internal/nettest", "nfs/binding", "oncrpc", "rpcrdma", "rpctcp", "verbs"},
 	"internal/rping":           {"memory", "verbs"},
 	"internal/script":          {},
-	"internal/tlsid":           {},
 	"internal/stats":           {},
+	"internal/tlsid":           {},
 	"internal/verbsmodel":      {}, // tests
 	"internal/wiretest":        {"cm", "internal/nettest", "iwarptest", "memory", "mpa", "verbs"},
 
