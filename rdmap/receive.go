@@ -21,11 +21,12 @@ import (
 type inbound struct {
 	s        *Stream
 	receiver *ddp.Receiver
-	opened   bool // a segment has arrived
-	proven   bool // and was in order: the peer is ready
-	kick     bool // there is something to send because of what arrived
-	owed     int  // since Idle: requests of the peer, and answers to this side's
-	waited   bool // since Idle, for what was being written
+	aside    *aside // in front of it, or nil
+	opened   bool   // a segment has arrived
+	proven   bool   // and was in order: the peer is ready
+	kick     bool   // there is something to send because of what arrived
+	owed     int    // since Idle: requests of the peer, and answers to this side's
+	waited   bool   // since Idle, for what was being written
 
 	op         Opcode    // of the segment at hand
 	invalidate uint32    // its Invalidate STag
@@ -57,15 +58,23 @@ var (
 func (in *inbound) init(s *Stream) {
 	in.s = s
 	in.receiver = ddp.NewReceiver(s.rv, in)
+	in.setAside()
 }
 
 func (in *inbound) run() error {
-	err := in.s.llp.Receive(in.receiver)
+	err := in.receive()
 	in.Idle()
 	if errors.Is(err, io.EOF) && in.unfinished() {
 		return ErrUnfinished
 	}
 	return in.offence(err)
+}
+
+func (in *inbound) receive() error {
+	if in.aside == nil {
+		return in.s.llp.Receive(in.receiver)
+	}
+	return in.aside.end(in.s.llp.Receive(in.aside))
 }
 
 // unfinished reports whether a message has begun and not ended.
@@ -199,8 +208,14 @@ func (in *inbound) AdmitUntagged(h *ddp.Untagged, n int) error {
 		return nil
 	}
 	in.message = op
-	in.rtr = first && op == OpSend && n == 0 && h.Last && !in.s.cfg.Initiator && in.s.cfg.RTR&RTRSend != 0
+	in.rtr = first && in.mayOpen(op, n == 0 && h.Last)
 	return nil
+}
+
+// mayOpen reports that a first message, empty or not, is the Send that opens a peer-to-peer
+// stream.
+func (in *inbound) mayOpen(op Opcode, empty bool) bool {
+	return op == OpSend && empty && !in.s.cfg.Initiator && in.s.cfg.RTR&RTRSend != 0
 }
 
 // PlaceTagged finds the memory for a segment of a Write or Read Response.

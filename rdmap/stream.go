@@ -31,6 +31,11 @@ type Config struct {
 	Signature Signature
 	Signed    func(Signature) (reply bool)
 
+	// SetAside is how many octets of messages that find no receive are kept, so that what
+	// answers this side's Reads and atomics is processed meanwhile. The ULP is a
+	// LateReceiver. With 0 it waits in Receive, and nothing behind the message is processed.
+	SetAside int
+
 	// Hold keeps memory between gathering and writing.
 	Hold Hold
 

@@ -81,6 +81,9 @@ func (q *QP) begin(llp ddp.LLP, terms Terms) *connection {
 		IRD: terms.IRD, ORD: terms.ORD, Initiator: terms.Initiator, RTR: terms.RTR,
 		Hold: &q.out, PeerClosed: c.peerClosed, HandOver: c.startWriting, Ended: c.end,
 	}
+	if q.cfg.PauseOnEmptyRQ {
+		cfg.SetAside = q.cfg.SetAside
+	}
 	if terms.Initiator && terms.Nudge > 0 {
 		cfg.Opened = func() { c.nudgeAfter(terms.Nudge, nudges) }
 	}

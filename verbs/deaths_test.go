@@ -27,7 +27,7 @@ func TestEveryRequestCompletesOnceHoweverConnectionsDie(t *testing.T) {
 	seed := rand.Uint64()
 	rng := rand.New(rand.NewPCG(seed, 0))
 	for round := range 16 {
-		cfg := verbs.QPConfig{SendDepth: 32, RecvDepth: 32, IRD: 4, ORD: 4, PauseOnEmptyRQ: rng.IntN(2) == 0}
+		cfg := verbs.QPConfig{SendDepth: 32, RecvDepth: 32, IRD: 4, ORD: 4, PauseOnEmptyRQ: rng.IntN(2) == 0, SetAside: rng.IntN(2) * 2000}
 		a, b := newSide(t, cfg), newSide(t, cfg)
 		for range 2 {
 			if !liveAndDie(t, a, b, rng, round) {

@@ -95,6 +95,7 @@ func TestEveryInputModifierIsHonoured(t *testing.T) {
 			"ReadSinkLocalWrite": "TestTheSinkOfAReadNeedsTheRightThatIsConfigured",
 			"Strict":             "TestAStrictQueuePairRefusesWhatWouldFail",
 			"PauseOnEmptyRQ":     "TestAPausedQueuePairGoesOnWithTheNextReceive",
+			"SetAside":           "TestAnswersOvertakeAMessageThatIsSetAside",
 			"Refill":             "TestARefillPostsReceivesWhenAMessageNeedsOne",
 			"Announced":          "TestQueuePairsThatAnnounceLearnOfEachOther",
 		}, queuePair)

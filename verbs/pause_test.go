@@ -18,9 +18,18 @@ func limitPause(t *testing.T, qp *verbs.QP, d time.Duration) {
 }
 
 // pausing are queue pairs whose messages wait: with a receive queue of their own and with
-// a shared one.
+// a shared one, where they are and set aside.
 func pausing(t *testing.T, f func(t *testing.T, s *table, post func(id uint64))) {
-	cfg := verbs.QPConfig{PauseOnEmptyRQ: true, IRD: 4, ORD: 4}
+	pausingWith(t, verbs.QPConfig{PauseOnEmptyRQ: true, IRD: 4, ORD: 4}, f)
+	t.Run("set aside", func(t *testing.T) { settingAside(t, f) })
+}
+
+// settingAside are queue pairs that set messages aside.
+func settingAside(t *testing.T, f func(t *testing.T, s *table, post func(id uint64))) {
+	pausingWith(t, verbs.QPConfig{PauseOnEmptyRQ: true, SetAside: 1 << 16, IRD: 4, ORD: 4}, f)
+}
+
+func pausingWith(t *testing.T, cfg verbs.QPConfig, f func(t *testing.T, s *table, post func(id uint64))) {
 	t.Run("own", func(t *testing.T) {
 		bubble(t, reads, cfg, func(t *testing.T, s *table) {
 			f(t, s, func(id uint64) {

@@ -56,9 +56,15 @@ type QPConfig struct {
 
 	// PauseOnEmptyRQ stops receiving when a message finds no receive posted,
 	// until one is posted, instead of ending the stream (Verbs §13.2). It
-	// holds up everything else the peer sends, answers to Reads included.
-	// QPModify.MaxPause limits it.
+	// holds up everything else the peer sends, answers to Reads included
+	// unless SetAside is set. QPModify.MaxPause limits it.
 	PauseOnEmptyRQ bool
+
+	// SetAside, with PauseOnEmptyRQ, is how many octets of messages that find no receive
+	// are kept, and one segment more. While they wait, answers to this side's Reads and
+	// atomics are processed, and nothing else that the peer has sent behind them. When as
+	// much is kept, receiving stops. 0 keeps nothing.
+	SetAside int
 
 	// Refill, if not nil, is asked for receives when a message finds none posted. It
 	// is not for queue pairs with an S-RQ.
@@ -105,7 +111,7 @@ func (pd *PD) CreateQP(cfg QPConfig) (*QP, error) {
 		return nil, fail(verb, ErrSRQ, "SRQ has to be of this RNIC")
 	case cfg.SRQ == nil && cfg.RQLimit != 0:
 		return nil, fail(verb, ErrRQLimit, "%d, expected 0 without an S-RQ", cfg.RQLimit)
-	case min(cfg.SendDepth, cfg.RecvDepth, cfg.SendSGEs, cfg.WriteSGEs, cfg.RecvSGEs, cfg.IRD, cfg.ORD) < 0:
+	case min(cfg.SendDepth, cfg.RecvDepth, cfg.SendSGEs, cfg.WriteSGEs, cfg.RecvSGEs, cfg.IRD, cfg.ORD, cfg.SetAside) < 0:
 		return nil, fail(verb, ErrModifier, "a number is negative")
 	case cfg.SendDepth > l.WRs || cfg.RecvDepth > l.WRs:
 		return nil, r.limited(verb, ErrWRMax, "WRs", "%d and %d were asked for, the limit is %d", cfg.SendDepth, cfg.RecvDepth, l.WRs)

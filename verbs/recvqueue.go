@@ -148,22 +148,24 @@ func (r *recvQueue) ready() (ok, failed bool) {
 }
 
 // await waits until there may be a receive for the message, which has waited since then.
-// It returns false if there will be none: the stream has ended, or the message has waited
-// for maxPause.
-func (r *recvQueue) await(c *connection, since time.Time) bool {
-	var late <-chan time.Time
+// late reports that it has waited for maxPause. If both are false the stream has ended, or
+// stop is closed.
+func (r *recvQueue) await(c *connection, since time.Time, stop <-chan struct{}) (ok, late bool) {
+	var limit <-chan time.Time
 	if most := r.maxPause.Load(); most >= 0 {
 		timer := time.NewTimer(time.Until(since.Add(time.Duration(most))))
 		defer timer.Stop()
-		late = timer.C
+		limit = timer.C
 	}
 	select {
 	case <-r.posted:
-		return !c.hasEnded() // both may have happened
-	case <-late:
+		return !c.hasEnded(), false // both may have happened
+	case <-limit:
+		return false, true
 	case <-c.ended:
+	case <-stop:
 	}
-	return false
+	return false, false
 }
 
 // front is the receive of the message in progress or, without a shared queue,

@@ -272,12 +272,16 @@ func (u ulp) Receive() (size uint64, ok bool) {
 		if !u.cfg.PauseOnEmptyRQ || c == nil {
 			return 0, false
 		}
+		if u.cfg.SetAside > 0 { // it has waited for as long as it may
+			r.stopWaiting()
+			return 0, false
+		}
 		u.releaseInbound()
 		c.stream.Kick() // what the messages before this one asked for
 		if since.IsZero() {
 			since = time.Now()
 		}
-		if !r.await(c, since) {
+		if ok, _ := r.await(c, since, nil); !ok {
 			r.stopWaiting()
 			return 0, false
 		}
