@@ -1,3 +1,5 @@
+// This file records what passes over one connection.
+
 package capture
 
 import (

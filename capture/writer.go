@@ -1,3 +1,5 @@
+// This file writes the pcapng file, into which all recorded connections go.
+
 package capture
 
 import (

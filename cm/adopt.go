@@ -1,3 +1,5 @@
+// This file makes an RDMA connection of one that is in use already.
+
 package cm
 
 import (

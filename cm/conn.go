@@ -1,3 +1,5 @@
+// This file is the established connection.
+
 package cm
 
 import (

@@ -1,3 +1,5 @@
+// This file is the initiator: it dials, starts MPA up, and checks the agreed terms.
+
 package cm
 
 import (

@@ -1,3 +1,5 @@
+// This file is the terms that a side asks for, and their checks.
+
 package cm
 
 import (

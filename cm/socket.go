@@ -1,3 +1,5 @@
+// This file is the options of sockets: buffers and congestion control.
+
 package cm
 
 import (

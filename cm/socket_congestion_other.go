@@ -1,3 +1,5 @@
+// This file is for systems on which congestion control cannot be chosen.
+
 //go:build !linux
 
 package cm

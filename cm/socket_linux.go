@@ -1,3 +1,5 @@
+// This file sets and reads the options of sockets on Linux.
+
 package cm
 
 import (

@@ -1,3 +1,5 @@
+// This file is for systems on which socket options cannot be set.
+
 //go:build !unix && !windows
 
 package cm

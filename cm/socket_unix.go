@@ -1,3 +1,5 @@
+// This file sets and reads the options of sockets on Unix systems other than Linux.
+
 //go:build unix && !linux
 
 package cm

@@ -1,3 +1,5 @@
+// This file sets and reads the options of sockets on Windows.
+
 package cm
 
 import "golang.org/x/sys/windows"

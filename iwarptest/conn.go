@@ -1,3 +1,5 @@
+// This file is a connection in memory whose faults the test orders.
+
 package iwarptest
 
 import (

@@ -1,3 +1,5 @@
+// This file is the peer: what it sends and receives on one connection.
+
 package iwarptest
 
 import (

@@ -1,3 +1,5 @@
+// This file is access rights, and what the refusal of an access says.
+
 package memory
 
 import (

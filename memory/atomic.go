@@ -1,3 +1,5 @@
+// This file executes atomic operations on memory.
+
 package memory
 
 import (

@@ -1,3 +1,5 @@
+// This file is the errors of the verbs of a Table.
+
 package memory
 
 import "errors"

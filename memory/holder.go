@@ -1,3 +1,6 @@
+// This file holds memory while octets move to and from it. A revocation waits for
+// holders.
+
 package memory
 
 import (

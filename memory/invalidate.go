@@ -1,3 +1,5 @@
+// This file invalidates STags (Verbs §7.8, §7.10.6.3).
+
 package memory
 
 import "github.com/weft-rdma/weft/ddp"

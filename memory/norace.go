@@ -1,3 +1,5 @@
+// This file is for builds without the race detector.
+
 //go:build !race
 
 package memory

@@ -1,3 +1,5 @@
+// This file is protection domains.
+
 package memory
 
 import "fmt"

@@ -1,3 +1,5 @@
+// This file checks the rights of this program to the pages of a region.
+
 package memory
 
 import (

@@ -1,3 +1,5 @@
+// This file is memory regions: registration and its changes (Verbs §7.3).
+
 package memory
 
 import (

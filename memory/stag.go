@@ -1,3 +1,5 @@
+// This file is the STag and its two parts.
+
 package memory
 
 import "fmt"

@@ -1,3 +1,5 @@
+// This file is the table of all STags of an RNIC, and its locks.
+
 package memory
 
 import (

@@ -1,3 +1,5 @@
+// This file is memory windows: allocation and binding (Verbs §7.10).
+
 package memory
 
 import (

@@ -1,3 +1,5 @@
+// This file builds the programs and libraries of the package.
+
 package main
 
 import (

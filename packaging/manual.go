@@ -1,3 +1,5 @@
+// This file writes the manual page from the help of the command.
+
 package main
 
 import (

@@ -1,3 +1,5 @@
+// This file puts the package together.
+
 package main
 
 import (

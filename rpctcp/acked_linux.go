@@ -1,3 +1,5 @@
+// This file asks Linux what the peer has acknowledged.
+
 package rpctcp
 
 import (

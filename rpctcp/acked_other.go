@@ -1,3 +1,5 @@
+// This file is for systems that do not say what the peer has acknowledged.
+
 //go:build !linux
 
 package rpctcp

@@ -1,3 +1,5 @@
+// This file is the results of verbs besides success (Verbs §9.5.1).
+
 package verbs
 
 import (

@@ -1,3 +1,5 @@
+// This file is asynchronous events (Verbs §8.3.3, §9.5.3).
+
 package verbs
 
 import "sync"

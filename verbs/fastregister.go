@@ -1,3 +1,5 @@
+// This file is the operand of a Fast-Register (Verbs §7.3.2.5).
+
 package verbs
 
 import "github.com/weft-rdma/weft/memory"

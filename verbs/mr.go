@@ -1,3 +1,6 @@
+// This file is memory regions: registration, queries and deallocation (Verbs §7.3,
+// §9.2.6).
+
 package verbs
 
 import (

@@ -1,3 +1,5 @@
+// This file is memory windows (Verbs §7.10, §9.2.6).
+
 package verbs
 
 import "github.com/weft-rdma/weft/memory"

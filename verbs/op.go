@@ -1,3 +1,5 @@
+// This file is the operations of work requests, and the table of their properties.
+
 package verbs
 
 import "github.com/weft-rdma/weft/rdmap"

@@ -1,3 +1,5 @@
+// This file is the table that says what the end of a stream does to the queue pair.
+
 package verbs
 
 import (

@@ -1,3 +1,5 @@
+// This file is protection domains (Verbs §5.2).
+
 package verbs
 
 import "github.com/weft-rdma/weft/memory"

@@ -1,3 +1,5 @@
+// This file is the send queue: posting, completion in order, and flushing.
+
 package verbs
 
 import (

@@ -1,3 +1,5 @@
+// This file is the state machine of a queue pair (Verbs §6.2).
+
 package verbs
 
 // A State is one of the five states of a queue pair (Verbs §6.2).

@@ -1,3 +1,5 @@
+// This file is the status of a completion (Verbs §9.5.2).
+
 package verbs
 
 import "fmt"

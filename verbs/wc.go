@@ -1,3 +1,5 @@
+// This file is the work completion.
+
 package verbs
 
 import "github.com/weft-rdma/weft/memory"

@@ -1,3 +1,5 @@
+// This file is work requests.
+
 package verbs
 
 import "github.com/weft-rdma/weft/memory"

@@ -1,3 +1,5 @@
+// This file chooses between the assembly and the portable code.
+
 package crc32c
 
 import (

@@ -1,3 +1,5 @@
+// This file is for processors without assembly here.
+
 //go:build !amd64
 
 package crc32c

@@ -1,3 +1,5 @@
+// This file is for systems without a limit of descriptors.
+
 //go:build !unix
 
 package fairness

@@ -1,3 +1,5 @@
+// This file reads the limit of descriptors.
+
 //go:build unix
 
 package fairness

@@ -1,3 +1,5 @@
+// This file waits for what tests expect, with a limit.
+
 package nettest
 
 import (

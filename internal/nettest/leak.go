@@ -1,3 +1,5 @@
+// This file finds goroutines that a test has left behind.
+
 package nettest
 
 import (

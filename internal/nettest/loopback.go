@@ -1,3 +1,5 @@
+// This file makes connections over loopback.
+
 package nettest
 
 import (

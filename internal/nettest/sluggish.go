@@ -1,3 +1,5 @@
+// This file is a connection that leaves octets unread as an accepting Linux siw does.
+
 package nettest
 
 import "net"

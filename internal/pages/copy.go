@@ -1,3 +1,5 @@
+// This file copies memory that the system may refuse access to.
+
 package pages
 
 // Scatter copies src to the pieces of dst, one after the other, and returns the number of

@@ -1,3 +1,5 @@
+// This file turns a refused access to memory into an error.
+
 package pages
 
 import (

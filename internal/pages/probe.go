@@ -1,3 +1,5 @@
+// This file finds out whether pages can be read and written.
+
 package pages
 
 import (

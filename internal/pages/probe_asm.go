@@ -1,3 +1,6 @@
+// This file is for processors with an assembly routine that writes to a page and
+// changes nothing.
+
 //go:build amd64 || arm64
 
 package pages

@@ -1,3 +1,6 @@
+// This file writes to a page and changes nothing, where there is no assembly for
+// that.
+
 //go:build !amd64 && !arm64
 
 package pages

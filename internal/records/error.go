@@ -1,3 +1,5 @@
+// This file is the errors of a stream of records.
+
 package records
 
 import "github.com/weft-rdma/weft/ddp"

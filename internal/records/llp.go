@@ -1,3 +1,5 @@
+// This file is the LLP: segments as records with a length, without CRC and markers.
+
 package records
 
 import (

@@ -1,3 +1,5 @@
+// This file is the byte stream below: a bounded buffer in memory.
+
 package records
 
 import "sync"

@@ -1,3 +1,5 @@
+// This file is the side that sends pings.
+
 package rping
 
 import (

@@ -1,3 +1,5 @@
+// This file is what both sides have: queue pair, buffers and completions.
+
 package rping
 
 import (

@@ -1,3 +1,5 @@
+// This file is the message that advertises a buffer.
+
 package rping
 
 import (

@@ -1,3 +1,5 @@
+// This file is the side that answers pings.
+
 package rping
 
 import (

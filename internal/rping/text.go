@@ -1,3 +1,5 @@
+// This file is the text of the pings.
+
 package rping
 
 import (

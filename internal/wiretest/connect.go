@@ -1,3 +1,5 @@
+// This file connects Peers to a Side.
+
 package wiretest
 
 import (

@@ -1,3 +1,5 @@
+// This file is the side under test.
+
 package wiretest
 
 import (

@@ -1,3 +1,5 @@
+// This file is the kinds of connection that tests use.
+
 package wiretest
 
 import (
