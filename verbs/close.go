@@ -1,4 +1,5 @@
-// This file is the shorthands of Modify QP with which the consumer ends a stream.
+// This file is the ways in which the consumer ends a stream: Close, Terminate, Abort, and
+// Reset afterwards. They are shorthands of Modify QP.
 
 package verbs
 
@@ -6,18 +7,7 @@ import (
 	"context"
 	"errors"
 	"time"
-
-	"github.com/weft-rdma/weft/ddp"
 )
-
-// establish moves an Idle queue pair to RTS over an LLP stream that start-up has just
-// agreed on as terms say: Modify with no more than that, which does not look whether the
-// LLP stream is there. The queue pair owns llp from then on; when establish fails llp is
-// still the caller's.
-func (q *QP) establish(llp ddp.LLP, terms Terms) error {
-	_, err := q.modify(RTS, &QPModify{LLP: llp, Terms: &terms, proven: true})
-	return err
-}
 
 // Close ends the stream gracefully: it waits until every work request of the
 // send queue has completed, then until every request of the peer is answered, for

@@ -1,5 +1,5 @@
-// This file is what a connection manager has of an RNIC and its queue pairs: how many
-// listeners and connections are kept (RFC 5042 §6.4.1), and the way into RTS.
+// This file is the part of an RNIC and its queue pairs that connection managers use: it
+// bounds listeners and connections (RFC 5042 §6.4.1), and brings queue pairs into RTS.
 
 package verbs
 
@@ -63,3 +63,11 @@ type pair struct{ qp *QP }
 
 func (p pair) Establish(llp ddp.LLP, terms any) error { return p.qp.establish(llp, terms.(Terms)) }
 func (p pair) Ready() <-chan struct{}                 { return p.qp.ready() }
+
+// establish moves an Idle queue pair to RTS over an LLP stream on whose terms start-up has
+// just agreed. Unlike Modify it does not check that the stream is established. The queue
+// pair owns llp from then on, unless establish fails.
+func (q *QP) establish(llp ddp.LLP, terms Terms) error {
+	_, err := q.modify(RTS, &QPModify{LLP: llp, Terms: &terms, proven: true})
+	return err
+}
