@@ -91,6 +91,10 @@ func scaleGoals() []Goal {
 		tcp.Connections = n
 		all = append(all, Goal{tcp.with(Weft, Write), tcp, 0.85, 0.95})
 	}
+	made := connects().Baseline
+	connect := made.with(Weft, Send)
+	connect.CRC = true
+	all = append(all, Goal{connect, made, 0.4, 0.6})
 	crowd := weftCrowd()
 	alone := crowd
 	alone.Connections = 0

@@ -9,8 +9,9 @@ const (
 	Bandwidth   Metric = "bandwidth"    // octets a second, one way
 	MessageRate Metric = "message rate" // messages a second, one way
 	HalfTrip    Metric = "half round trip"
-	RoundTrip   Metric = "round trip" // both in nanoseconds, median of the sample
-	Memory      Metric = "memory"     // octets at an end, of each connection
+	RoundTrip   Metric = "round trip"      // both in nanoseconds, median of the sample
+	ConnectRate Metric = "connection rate" // connections made and ended a second
+	Memory      Metric = "memory"          // octets at an end, of each connection
 
 	FileBandwidth Metric = "file bandwidth" // octets a second
 	FileRate      Metric = "file rate"      // operations a second
@@ -25,6 +26,8 @@ func (m Metric) unit() string {
 		return "messages_per_second"
 	case FileRate:
 		return "operations_per_second"
+	case ConnectRate:
+		return "connections_per_second"
 	case Memory:
 		return "bytes"
 	}
@@ -33,7 +36,7 @@ func (m Metric) unit() string {
 
 // higherIsBetter says which way a ratio should go.
 func (m Metric) higherIsBetter() bool {
-	return m == Bandwidth || m == MessageRate || m.files()
+	return m == Bandwidth || m == MessageRate || m == ConnectRate || m.files()
 }
 
 // files says that the metric is about files.
@@ -47,7 +50,7 @@ func (m Metric) of(s Sample, size int) float64 {
 	switch m {
 	case Bandwidth, FileBandwidth:
 		return float64(s.Messages) / s.Elapsed.Seconds() * float64(size)
-	case MessageRate, FileRate:
+	case MessageRate, FileRate, ConnectRate:
 		return float64(s.Messages) / s.Elapsed.Seconds()
 	case Memory:
 		return float64(s.Octets)

@@ -29,7 +29,7 @@ func plan() []group {
 	for _, size := range slices.Backward(sizes) {
 		groups = append(groups, streams(size))
 	}
-	return append(groups, polling(), eventDriven(), unpinned(), atomics(), footprint(),
+	return append(groups, polling(), eventDriven(), unpinned(), atomics(), connects(), footprint(),
 		files(FileBandwidth, Read, maxSize, 4), files(FileBandwidth, Write, maxSize, 4), files(FileRate, Read, 4<<10, 16))
 }
 
@@ -55,6 +55,12 @@ func crcs(w Workload) []Workload {
 // not called batched.
 func weftStream(op Op, size int, batch, crc bool) Workload {
 	return Workload{Peer: Weft, Shape: Stream, Op: op, Size: size, CRC: crc, Batch: batch && size < windowSize}
+}
+
+// connects are connections made and ended, one after the other.
+func connects() group {
+	base := raw(Connect, small)
+	return group{Metric: ConnectRate, Baseline: base, Others: crcs(base.with(Weft, Send))}
 }
 
 // crowdSize is the size of the messages of weftCrowd, in octets.

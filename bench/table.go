@@ -83,6 +83,9 @@ func title(r Row) string {
 	if r.Metric == FileBandwidth {
 		return "Files over NFS, GB/s (10^9 octets): blocks in turn, writes on stable storage"
 	}
+	if r.Metric == ConnectRate {
+		return "Connections made and ended a second, thousands, one after the other"
+	}
 	if r.Metric == FileRate {
 		return "Files over NFS, thousands of operations a second, anywhere in the file"
 	}

@@ -95,6 +95,8 @@ func (e *weftEnd) verify(job Job, messages uint64) error {
 			if sum := *numberIn(a.memory[landing : landing+w.Size]); sum != messages {
 				return fmt.Errorf("the sum is %d after %d additions of 1", sum, messages)
 			}
+		case w.Shape == Connect:
+			return checkPattern(a.memory[:w.Size], job.Seed)
 		case w.Shape == PingPong:
 			// The last octets of an RDMA Write carry its number.
 			return checkPattern(a.memory[landing:landing+w.Size-numberSize], job.Seed)
@@ -118,6 +120,9 @@ func (e *weftEnd) initiate(ctx context.Context, job Job, ready Ready) (s Sample,
 		return Sample{Elapsed: job.Sample, Octets: crowd.octets}, nil
 	}
 
+	if job.Workload.Shape == Connect {
+		return e.connects(ctx, job, ready)
+	}
 	n := job.Workload.connections()
 	samples, errs := make([]Sample, n), make([]error, n)
 	var all sync.WaitGroup
@@ -201,6 +206,9 @@ func (e *weftEnd) prepare(ctx context.Context, job Job) (ready Ready, do serve, 
 
 // serve is the passive end. It returns when the initiator has closed.
 func (e *weftEnd) serve(ctx context.Context, ln *net.TCPListener, job Job) error {
+	if job.Workload.Shape == Connect {
+		return e.serveConnects(ctx, ln, job)
+	}
 	errs := make([]error, job.Workload.connections())
 	var all sync.WaitGroup
 	for i := range errs {

@@ -27,6 +27,9 @@ type pace struct {
 // paceOf sizes the queues: lists of 1024 messages or 256 KiB, whichever is
 // less, eight lists in flight, and receives for 16 MiB but no more than 16384.
 func paceOf(w Workload) pace {
+	if w.Shape == Connect {
+		return pace{sends: 1, receives: 1}
+	}
 	list := min(max(1, windowSize/w.Size), 1024)
 	receives := min(max(16, 16<<20/w.Size), 16384)
 	depth := 8 * list

@@ -37,6 +37,7 @@ const (
 	Stream    Shape = "stream"    // one way, as fast as it goes
 	PingPong  Shape = "ping-pong" // one message there, one back, and again
 	File      Shape = "file"      // reads or writes of parts of a file over NFS
+	Connect   Shape = "connect"   // a connection is made, carries a message and ends, and again
 	Footprint Shape = "footprint" // none: connections are made and looked at
 )
 
@@ -87,6 +88,9 @@ type Workload struct {
 func (w Workload) work() string {
 	if w.Shape == Footprint {
 		return "idle connection"
+	}
+	if w.Shape == Connect {
+		return "connect, send, close"
 	}
 	s := fmt.Sprintf("%s %s", w.Op, w.Shape)
 	if w.Op == FetchAdd && w.Shape == PingPong {

@@ -146,6 +146,47 @@ static void pong(struct connection *c)
 		write_all(c->fd, buf, opt.size);
 }
 
+/* One connection: a message there, and the end of the stream back. */
+static void connect_one(long size, const char *message)
+{
+	struct sockaddr_in a = loopback(opt.port);
+	char end;
+	int fd = new_socket();
+	if (connect(fd, (struct sockaddr *)&a, sizeof a))
+		fail("connect: %s", strerror(errno));
+	write_all(fd, message, size);
+	if (!size)
+		shutdown(fd, SHUT_WR);
+	if (read_all(fd, &end, 1))
+		fail("the peer sent something");
+	close(fd);
+}
+
+static void connects(struct connection *c)
+{
+	char *message = room(opt.size);
+	start(&c->watch, 0);
+	do {
+		connect_one(opt.size, message);
+		c->watch.messages++;
+	} while (!over(&c->watch, now()));
+	stop(&c->watch);
+	connect_one(0, message);
+}
+
+/* Takes connections until one carries no message. */
+static void take_connections(int ln)
+{
+	char *message = room(opt.size);
+	for (int more = 1; more;) {
+		int fd = accept(ln, 0, 0);
+		if (fd < 0)
+			fail("accept: %s", strerror(errno));
+		more = read_all(fd, message, opt.size);
+		close(fd);
+	}
+}
+
 static void *initiate(void *c)
 {
 	is(opt.shape, "pingpong") ? ping(c) : stream(c);
@@ -178,6 +219,12 @@ static void target(struct connection *all)
 	if (bind(ln, (struct sockaddr *)&a, len) || listen(ln, 16) || getsockname(ln, (struct sockaddr *)&a, &len))
 		fail("listen: %s", strerror(errno));
 	print_ready(ntohs(a.sin_port));
+	if (is(opt.shape, "connect")) {
+		used = cpu();
+		take_connections(ln);
+		print_served(used);
+		return;
+	}
 	for (long i = 0; i < opt.connections; i++) {
 		int on = 1;
 		if ((all[i].fd = accept(ln, 0, 0)) < 0)
@@ -193,6 +240,11 @@ static void initiator(struct connection *all)
 {
 	struct sockaddr_in a = loopback(opt.port);
 	int64_t used = cpu();
+	if (is(opt.shape, "connect")) {
+		connects(&all[0]);
+		print_sample(&all[0].watch, used);
+		return;
+	}
 	for (long i = 0; i < opt.connections; i++) {
 		all[i].fd = new_socket();
 		if (connect(all[i].fd, (struct sockaddr *)&a, sizeof a))
