@@ -95,6 +95,10 @@ func scaleGoals() []Goal {
 	connect := made.with(Weft, Send)
 	connect.CRC = true
 	all = append(all, Goal{connect, made, 0.4, 0.6})
+	turns := atOneCQ(eventDriven().Baseline)
+	single := turns
+	single.Connections = 0
+	all = append(all, Goal{turns, single, 1.5, 1.2})
 	crowd := weftCrowd()
 	alone := crowd
 	alone.Connections = 0

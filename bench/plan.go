@@ -142,9 +142,17 @@ func eventDriven() group {
 		g.Others = append(g.Others, crcs(base.with(Weft, op))...)
 	}
 	g.Others = append(g.Others, amongIdle(base), base.with(Fabric, Send),
-		base.with(GRPC, Message), base.with(GRPC, Call), base.with(TCPGo, Octets))
+		base.with(GRPC, Message), base.with(GRPC, Call), base.with(TCPGo, Octets), atOneCQ(base))
 	g.Others = append(g.Others, crcs(base.with(Perftest, Send))...)
 	return g
+}
+
+// atOneCQ is a ping-pong of Sends like base, over several connections in turn, each end of
+// which is one consumer at one completion queue.
+func atOneCQ(base Workload) Workload {
+	w := base.with(Weft, Send)
+	w.CRC, w.Connections = true, 16
+	return w
 }
 
 // unpinned are ping-pongs whose ends wait for an event, on whatever processor. It is

@@ -124,6 +124,9 @@ func (e *weftEnd) initiate(ctx context.Context, job Job, ready Ready) (s Sample,
 		return e.connects(ctx, job, ready)
 	}
 	n := job.Workload.connections()
+	if job.Workload.Shape == PingPong && n > 1 {
+		return e.pingAll(ctx, job, ready)
+	}
 	samples, errs := make([]Sample, n), make([]error, n)
 	var all sync.WaitGroup
 	for i := range n {
@@ -208,6 +211,9 @@ func (e *weftEnd) prepare(ctx context.Context, job Job) (ready Ready, do serve, 
 func (e *weftEnd) serve(ctx context.Context, ln *net.TCPListener, job Job) error {
 	if job.Workload.Shape == Connect {
 		return e.serveConnects(ctx, ln, job)
+	}
+	if job.Workload.Shape == PingPong && job.Workload.connections() > 1 {
+		return e.pongAll(ctx, ln, job)
 	}
 	errs := make([]error, job.Workload.connections())
 	var all sync.WaitGroup

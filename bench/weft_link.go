@@ -22,6 +22,7 @@ type link struct {
 	remote verbs.Remote
 	qp     *verbs.QP
 	cq     *verbs.CQ
+	shared bool // cq is of other links, too
 	conn   *cm.Conn
 	wcs    [64]verbs.WC
 	ready  []verbs.WC // polled and not looked at yet
@@ -35,39 +36,52 @@ const spinFor = 200 * time.Microsecond
 // of this kind commonly offers.
 const readDepth = 128
 
-// newLink makes the queue pair for the connection of job with that number.
+// newLink makes the queue pair for the connection of job with that number, and a
+// completion queue for it.
 func (e *weftEnd) newLink(job Job, number int, remotes []Remote) (*link, error) {
+	p := paceOf(job.Workload)
+	cfg := verbs.CQConfig{Entries: p.sends + p.receives}
+	if job.Workload.Polling {
+		cfg.Spin = spinFor
+	}
+	cq, err := e.rnic.CreateCQ(cfg)
+	if err != nil {
+		return nil, err
+	}
+	l, err := e.newLinkAt(cq, job, number, remotes)
+	if err != nil {
+		return nil, errors.Join(err, cq.Destroy())
+	}
+	return l, nil
+}
+
+// newLinkAt makes the queue pair for the connection of job with that number, at cq.
+func (e *weftEnd) newLinkAt(cq *verbs.CQ, job Job, number int, remotes []Remote) (*link, error) {
 	if number >= len(remotes) {
 		return nil, fmt.Errorf("the other end has advertised no memory for connection %d", number)
 	}
 	r := remotes[number]
-	l := &link{area: e.areas[number], job: job, remote: verbs.Remote{STag: memory.STag(r.STag), TO: r.TO}}
+	l := &link{area: e.areas[number], job: job, cq: cq, remote: verbs.Remote{STag: memory.STag(r.STag), TO: r.TO}}
 	p := paceOf(job.Workload)
-	var err error
-	cq := verbs.CQConfig{Entries: p.sends + p.receives}
 	depth := readDepth
 	if job.Workload.Op == FetchAdd {
 		depth = additions
 	}
 	qp := verbs.QPConfig{
+		SendCQ: cq, RecvCQ: cq,
 		SendDepth: p.sends, RecvDepth: p.receives, SendSGEs: 1, RecvSGEs: 1,
 		IRD: depth, ORD: depth, Extensions: job.Workload.Op == FetchAdd,
 	}
-	if job.Workload.Polling {
-		cq.Spin = spinFor
-	}
-	if l.cq, err = e.rnic.CreateCQ(cq); err != nil {
-		return nil, err
-	}
-	qp.SendCQ, qp.RecvCQ = l.cq, l.cq
-	if l.qp, err = e.pd.CreateQP(qp); err != nil {
-		return nil, errors.Join(err, l.cq.Destroy())
-	}
-	return l, nil
+	var err error
+	l.qp, err = e.pd.CreateQP(qp)
+	return l, err
 }
 
 // free ends the queue pair, gracefully or not, and the completion queue.
 func (l *link) free() error {
+	if l.shared {
+		return l.qp.Destroy()
+	}
 	return errors.Join(l.qp.Destroy(), l.cq.Destroy())
 }
 
@@ -85,6 +99,15 @@ func (l *link) explain(err error) error {
 
 // completion returns the next completion, waiting for it if there is none.
 func (l *link) completion(ctx context.Context) (*verbs.WC, error) {
+	wc, err := l.next(ctx)
+	if err == nil && wc.Status != verbs.Success {
+		return nil, wc.Err()
+	}
+	return wc, err
+}
+
+// next is completion, of requests that have failed, too.
+func (l *link) next(ctx context.Context) (*verbs.WC, error) {
 	for len(l.ready) == 0 {
 		n := l.cq.Poll(l.wcs[:])
 		if n == 0 {
@@ -97,9 +120,6 @@ func (l *link) completion(ctx context.Context) (*verbs.WC, error) {
 	}
 	wc := &l.ready[0]
 	l.ready = l.ready[1:]
-	if wc.Status != verbs.Success {
-		return nil, wc.Err()
-	}
 	return wc, nil
 }
 

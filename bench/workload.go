@@ -111,6 +111,9 @@ func (w Workload) work() string {
 	case w.Batch:
 		s += ", batched"
 	}
+	if w.Connections > 1 && w.Shape == PingPong {
+		return s + fmt.Sprintf(", %d queue pairs at one CQ", w.Connections)
+	}
 	if w.Connections > 1 {
 		s += fmt.Sprintf(", %d connections", w.Connections)
 	}
