@@ -19,6 +19,14 @@ import (
 // ErrPlain: the peer uses MPA without TLS, and this side does not.
 var ErrPlain = errors.New("the peer uses MPA without TLS, and this side requires TLS")
 
+// A TLSError reports that there is no TLS connection with the peer, or that the peer has
+// ended it with an alert: mostly since one side does not accept the certificate of the
+// other.
+type TLSError struct{ Err error }
+
+func (e *TLSError) Error() string { return "TLS: " + e.Err.Error() }
+func (e *TLSError) Unwrap() error { return e.Err }
+
 // ErrKeyLimit: an AES-GCM key of the connection has protected as many TLS records as
 // it may (RFC 8446 §5.5). Connect again; see [Conn.KeyLimitNear].
 var ErrKeyLimit = errors.New("the key of this TLS connection is used up (RFC 8446 §5.5): connect again")
@@ -126,7 +134,7 @@ func encrypt(ctx context.Context, nc net.Conn, side func(net.Conn, *tls.Config) 
 	}
 	err = handshakeError(err, below)
 	_ = nc.Close() // after a handshake that has failed there is nothing to say
-	return nil, err
+	return nil, &TLSError{err}
 }
 
 // mpaBegins is how MPA begins in either direction, as far as it looks like the header of
@@ -139,11 +147,14 @@ func handshakeError(err error, below *recordConn) error {
 	switch {
 	case errors.As(err, &header) && string(header.RecordHeader[:]) == mpaBegins:
 		_, _ = below.Conn.Write(unexpected) // so that the peer can tell why, too
-		return fmt.Errorf("TLS handshake: %w", ErrPlain)
+		return ErrPlain
 	case below.in.octets == 0 && (errors.Is(err, io.EOF) || errors.Is(err, syscall.ECONNRESET)):
-		return fmt.Errorf("TLS handshake: the peer closed the connection instead of an answer, as one does that uses MPA without TLS: %w", err)
+		return fmt.Errorf("the peer closed the connection instead of an answer, as one does that uses MPA without TLS: %w", err)
 	}
-	return fmt.Errorf("TLS handshake: %w", err)
+	if header.Msg != "" {
+		return fmt.Errorf("the peer sent %q, which is not TLS", header.RecordHeader)
+	}
+	return err
 }
 
 // unexpected is the alert unexpected_message, fatal, in a plain record (RFC 8446 §6).

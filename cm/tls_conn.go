@@ -6,6 +6,7 @@ package cm
 import (
 	"crypto/tls"
 	"errors"
+	"fmt"
 	"net"
 	"sync/atomic"
 	"time"
@@ -53,20 +54,14 @@ func (c *tlsConn) Write(p []byte) (int, error) {
 	return n, err
 }
 
-// peerError explains the alert by which a peer refuses this side's certificate: in TLS
-// 1.3 it comes after the handshake of a client has succeeded.
+// peerError names the alert by which a peer ends TLS: it may come after the handshake of a
+// client has succeeded, if the server does not accept its certificate.
 func peerError(err error) error {
 	if op, ok := errors.AsType[*net.OpError](err); ok && op.Op == "remote error" {
-		return &refusedError{op}
+		return &TLSError{fmt.Errorf("the peer refuses: %w", op.Err)}
 	}
 	return err
 }
-
-// A refusedError is an alert of the peer.
-type refusedError struct{ err *net.OpError }
-
-func (e *refusedError) Error() string { return "the peer ended TLS: " + e.err.Err.Error() }
-func (e *refusedError) Unwrap() error { return e.err }
 
 // CloseWrite sends close_notify and then FIN (RFC 8446 §6.1). It waits for what was
 // written before to leave, no longer than the write deadline allows.

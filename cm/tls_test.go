@@ -229,11 +229,11 @@ func TestPeersThatDoNotFitAreToldWhy(t *testing.T) {
 		client, server *tls.Config
 		dial, listener string // parts of the errors
 	}{
-		{"plain client", nil, server.mutual(t), "the peer uses TLS, and this side expects an MPA Reply Frame without it", cm.ErrPlain.Error()},
-		{"plain server", client.Client("127.0.0.1"), nil, "the peer closed the connection instead of an answer, as one does that uses MPA without TLS", "the peer uses TLS, and this side expects an MPA Request Frame without it"},
+		{"plain client", nil, server.mutual(t), mpa.ErrTLS.Error(), cm.ErrPlain.Error()},
+		{"plain server", client.Client("127.0.0.1"), nil, "the peer closed the connection instead of an answer, as one does that uses MPA without TLS", mpa.ErrTLS.Error()},
 		{"another name", client.Client("other.example"), server.mutual(t), "not other.example", "bad certificate"},
-		{"no certificate", bare, server.mutual(t), "the peer ended TLS: tls: certificate required", "client didn't provide a certificate"},
-		{"a stranger's", stranger.Client("127.0.0.1"), server.mutual(t), "the peer ended TLS: tls: unknown certificate authority", "unknown authority"},
+		{"no certificate", bare, server.mutual(t), "the peer refuses: tls: certificate required", "client didn't provide a certificate"},
+		{"a stranger's", stranger.Client("127.0.0.1"), server.mutual(t), "the peer refuses: tls: unknown certificate authority", "unknown authority"},
 	} {
 		t.Run(tt.what, func(t *testing.T) {
 			a, b, l := newEnd(t, verbs.QPConfig{}), newEnd(t, verbs.QPConfig{}), newLog()

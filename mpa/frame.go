@@ -215,12 +215,15 @@ func checkKey(prefix []byte, want FrameKind) error {
 			return startupError("got an %v, want an %v: both sides started in the same role", other, want)
 		}
 		if looksLikeTLS(prefix) {
-			return startupError("the peer uses TLS, and this side expects an %v without it", want)
+			return &Error{Code: CodeStartup, Detail: fmt.Sprintf("expected an %v", want), Err: ErrTLS}
 		}
 		return startupError("the peer sent %q, want an %v, which begins with %q", prefix, want, key)
 	}
 	return nil
 }
+
+// ErrTLS: the peer sent the beginning of a TLS record where a start-up frame belongs.
+var ErrTLS = errors.New("the peer uses TLS, and this side does not")
 
 // looksLikeTLS reports whether the octets begin a record of TLS: an alert or a handshake
 // (RFC 8446 §5.1).

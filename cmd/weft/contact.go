@@ -32,7 +32,7 @@ func (m *mounts) caller(ctx context.Context, u files.URL) (oncrpc.Caller, error)
 	if m.tcp {
 		connect = m.overTCP
 	}
-	w, err := connect(ctx, m.address(u))
+	w, err := connect(ctx, u)
 	if err != nil {
 		return nil, err
 	}
@@ -42,12 +42,13 @@ func (m *mounts) caller(ctx context.Context, u files.URL) (oncrpc.Caller, error)
 
 // overRDMA makes a caller that connects with its first call. If the first connection
 // fails, so does the call; a later one is waited for.
-func (m *mounts) overRDMA(_ context.Context, address string) (*watch, error) {
+func (m *mounts) overRDMA(_ context.Context, u files.URL) (*watch, error) {
+	address := m.address(u)
 	w := newWatch(address, m.timeout.contact(), m.timeout.or(0), m.notice)
 	c, err := rpcrdma.NewClient(rpcrdma.ClientConfig{
 		Address:     address,
 		Bindings:    binding.NFS(),
-		Connection:  cm.Params{Wrap: m.wrapper},
+		Connection:  cm.Params{TLS: m.tls.client(u.Host), Wrap: m.wrapper},
 		DialTimeout: m.timeout.contact(), MaxBackoff: reconnectTime,
 		Timeout: -1, RetryRejected: true, // the watch says for how long
 		Retrying: w.retrying,
@@ -81,7 +82,8 @@ func (c *connecting) Call(ctx context.Context, call *oncrpc.ClientCall) (*oncrpc
 }
 
 // overTCP makes a caller and connects it.
-func (m *mounts) overTCP(ctx context.Context, address string) (*watch, error) {
+func (m *mounts) overTCP(ctx context.Context, u files.URL) (*watch, error) {
+	address := m.address(u)
 	w := newWatch(address, m.timeout.contact(), m.timeout.or(0), m.notice)
 	w.failOnDisconnect = true
 	c, err := rpctcp.NewClient(rpctcp.ClientConfig{
@@ -138,6 +140,9 @@ func (m *mounts) address(u files.URL) string {
 // returns other errors, also about MOUNT, as they are.
 func (m *mounts) dialError(u files.URL, err error) error {
 	at := m.address(u)
+	if err := tlsTrouble(at, err); err != nil {
+		return err
+	}
 	var silent *silentError
 	if errors.As(err, &silent) && silent.first && silent.server == at {
 		return m.otherProtocol(at, err)

@@ -39,6 +39,7 @@ type mounts struct {
 	cmd     *cobra.Command
 	log     *slog.Logger
 	wrapper func(net.Conn) net.Conn
+	tls     encryption
 	callers map[string]*watch // by server
 	trees   []*mounted
 	stop    func() error
@@ -63,6 +64,7 @@ func (m *mounts) register(cmd *cobra.Command) {
 	f.IntVar(&m.requests, "requests", client.DefaultRequests, "keep `N` requests for a large file in flight, as far as the server grants credits")
 	m.timeout.register(f, "10s for the first answer, then none")
 	m.options.register(cmd)
+	m.tls.register(cmd)
 }
 
 // open checks the flags and prepares for connections.
@@ -75,6 +77,12 @@ func (m *mounts) open(cmd *cobra.Command) (err error) {
 		return usagef("--requests %d: expected 1 to 4096", m.requests)
 	}
 	if m.log, err = m.logger(cmd.ErrOrStderr()); err != nil {
+		return err
+	}
+	if m.tcp && m.tls.wanted() {
+		return usagef("--tls is for RDMA: leave out --tcp")
+	}
+	if err := m.tls.open(m.log); err != nil {
 		return err
 	}
 	m.callers = make(map[string]*watch)

@@ -57,6 +57,7 @@ type ping struct {
 	log      *slog.Logger
 	rnic     *verbs.RNIC
 	wrapper  func(net.Conn) net.Conn
+	tls      encryption
 	admit    origin.Admit // of --allow
 	sessions int          // of a persistent server at a time
 	print    sync.Mutex   // standard output, shared by the sessions of a server
@@ -81,7 +82,8 @@ The status is 1 if there was no connection or a session failed, 3 if the peer di
 answer in time, and 130 after an interrupt.`,
 		Example: `  weft ping -s -a 127.0.0.1 -P              serve until interrupted
   weft ping -c -a 127.0.0.1 -C 10 -v        ping ten times and show the data
-  weft ping -c -a 192.0.2.7 -S 60000 -V     large pings to rping -s -S 60000, compared`,
+  weft ping -c -a 192.0.2.7 -S 60000 -V     large pings to rping -s -S 60000, compared
+  weft ping -s --tls                        encrypted, with the certificate of weft cert`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			p.cmd = cmd
@@ -107,6 +109,7 @@ answer in time, and 130 after an interrupt.`,
 	f.BoolVar(&p.peerToPeer, "peer-to-peer", false, "offer the peer-to-peer model of RFC 6581")
 	f.IntVar(&p.revision, "mpa-rev", 2, "MPA `REVISION`: 2 (RFC 6581), 1 (RFC 5044) or 0 (RDMA Consortium); with 2, a server accepts 1, too")
 	p.register(cmd)
+	p.tls.register(cmd)
 	return cmd
 }
 
@@ -145,6 +148,9 @@ func (p *ping) run(ctx context.Context) (err error) {
 		p.logLevel = "debug"
 	}
 	if p.log, err = p.logger(p.cmd.ErrOrStderr()); err != nil {
+		return err
+	}
+	if err := p.tls.open(p.notices(p.cmd, p.log, slog.LevelWarn)); err != nil {
 		return err
 	}
 	wrap, stop, err := p.wrap()
@@ -190,7 +196,9 @@ func (p *ping) ping(ctx context.Context) error {
 	c.Patience = p.timeout.or(pingTime)
 	addr := net.JoinHostPort(p.address, strconv.Itoa(p.port))
 	dialing, connected := context.WithTimeout(ctx, p.timeout.contact())
-	conn, err := cm.Dial(dialing, c.QP(), "tcp", addr, p.params())
+	params := p.params()
+	params.TLS = p.tls.client(p.address)
+	conn, err := cm.Dial(dialing, c.QP(), "tcp", addr, params)
 	connected()
 	if err != nil {
 		return p.dialError(addr, err)
@@ -246,6 +254,9 @@ func (p *ping) dialError(addr string, err error) error {
 	if errors.Is(err, syscall.ECONNREFUSED) {
 		return fmt.Errorf("nothing listens on %s: start a server there, for example with weft ping -s -a %s -p %d", addr, p.address, p.port)
 	}
+	if err := tlsTrouble(addr, err); err != nil {
+		return err
+	}
 	var op *net.OpError
 	switch {
 	case errors.Is(err, context.Canceled):
@@ -261,8 +272,12 @@ func (p *ping) dialError(addr string, err error) error {
 // serve runs the server.
 func (p *ping) serve(ctx context.Context) error {
 	addr := net.JoinHostPort(p.address, strconv.Itoa(p.port))
+	secure, err := p.tls.server()
+	if err != nil {
+		return err
+	}
 	ln, err := cm.Listen(ctx, p.rnic, "tcp", addr, cm.ListenConfig{
-		MPA: p.mpa(), Admit: p.admit, Wrap: p.wrapper, Logger: p.notices(p.cmd, p.log, slog.LevelInfo),
+		MPA: p.mpa(), Admit: p.admit, TLS: secure, Wrap: p.wrapper, Logger: p.notices(p.cmd, p.log, slog.LevelInfo),
 	})
 	if errors.Is(err, syscall.EADDRINUSE) {
 		return fmt.Errorf("%s is in use: choose another port with -p, or let the system choose with -p 0", addr)

@@ -3,6 +3,7 @@
 package fileserver
 
 import (
+	"crypto/tls"
 	"fmt"
 	"log/slog"
 	"net"
@@ -69,6 +70,7 @@ type Config struct {
 
 	Reverse int // calls to one client over RDMA at a time
 
+	TLS    *tls.Config             // encrypts RDMA connections, if not nil
 	Wrap   func(net.Conn) net.Conn // put around each connection, if not nil
 	Logger *slog.Logger
 	// Notice receives a text about whatever could not be done as requested.

@@ -32,7 +32,7 @@ type ports struct {
 func (s *Server) listen(ctx context.Context) (err error) {
 	if s.cfg.RDMA != "" {
 		s.ports.rdma, err = cm.Listen(ctx, s.rnic, "tcp", s.cfg.RDMA, cm.ListenConfig{
-			Backlog: s.limits.backlog, Admit: s.admit, Wrap: s.cfg.Wrap, Logger: s.cfg.Logger,
+			Backlog: s.limits.backlog, Admit: s.admit, TLS: s.cfg.TLS, Wrap: s.cfg.Wrap, Logger: s.cfg.Logger,
 		})
 		if err != nil {
 			return listenError(s.cfg.RDMA, err)
