@@ -73,7 +73,8 @@ func (p *Params) encrypt(ctx context.Context, nc net.Conn, host string) (net.Con
 // Connect is Dial over an existing connection, which it owns from then on, unless the
 // error is ErrNotIdle or a *RejectedError. p.Socket is applied to the socket that nc
 // is, or wraps and returns by a method NetConn() net.Conn; without a socket it has to
-// be empty. p.Wrap is not used. After a *RejectedError with p.TLS the only thing to do
+// be empty. p.Wrap is used with p.TLS only: what is around
+// a plain connection is around nc. After a *RejectedError with p.TLS the only thing to do
 // with nc is to close it.
 func Connect(ctx context.Context, qp *verbs.QP, nc net.Conn, p Params) (*Conn, error) {
 	if err := checkIdle(qp); err != nil {
@@ -86,6 +87,9 @@ func Connect(ctx context.Context, qp *verbs.QP, nc net.Conn, p Params) (*Conn, e
 	secure, err := p.encrypt(ctx, nc, hostBehind(nc))
 	if err != nil {
 		return nil, err
+	}
+	if p.TLS != nil {
+		secure = wrapped(secure, p.Wrap)
 	}
 	return connect(ctx, qp, secure, p)
 }

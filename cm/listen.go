@@ -313,8 +313,8 @@ type Request struct {
 }
 
 // Receive waits for the request on a connection that was accepted elsewhere. It owns
-// the connection from then on. It is encrypted if nc is a *tls.Conn; a Listener with TLS
-// does that by the profile of docs/tls.md.
+// the connection from then on. For an encrypted one it gets the result of
+// AcceptTLS.
 func Receive(ctx context.Context, nc net.Conn, cfg mpa.Config) (*Request, error) {
 	r, err := mpa.Await(ctx, nc, cfg)
 	if err != nil {
@@ -322,6 +322,18 @@ func Receive(ctx context.Context, nc net.Conn, cfg mpa.Config) (*Request, error)
 		return nil, fmt.Errorf("cm: start-up with %v: %w", nc.RemoteAddr(), err)
 	}
 	return &Request{mpa: r, nc: nc, from: origin.Of(nc.RemoteAddr())}, nil
+}
+
+// AcceptTLS makes a TLS connection of one that was accepted elsewhere, by the profile of
+// docs/tls.md as ListenConfig.TLS does, for Receive. It takes no longer than the context
+// allows, and at most mpa.DefaultRequestTimeout. If it fails, with a *TLSError, nc is
+// closed.
+func AcceptTLS(ctx context.Context, nc net.Conn, cfg *tls.Config) (net.Conn, error) {
+	secure, err := encrypt(ctx, nc, tls.Server, profile(cfg), newBudget(0, mpa.DefaultRequestTimeout), 0)
+	if err != nil {
+		return nil, fmt.Errorf("cm: start-up with %v: %w", nc.RemoteAddr(), err)
+	}
+	return secure, nil
 }
 
 // PrivateData returns the private data of the request.

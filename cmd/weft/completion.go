@@ -48,7 +48,7 @@ func congestionControls() []string {
 var lists = map[string]bool{"perf ops": true, "perf sizes": true}
 
 // fileFlags are the flags whose values are files.
-var fileFlags = map[string]bool{"pcap": true, "plot": true}
+var fileFlags = map[string]bool{"pcap": true, "plot": true, "tls-cert": true, "tls-key": true, "tls-ca": true, "tls-keylog": true}
 
 // addCompletion adds weft completion, and completions for the flags and arguments of
 // the other commands of root.

@@ -4,6 +4,7 @@ package main
 
 import (
 	"context"
+	"crypto/tls"
 	"errors"
 	"fmt"
 	"io"
@@ -35,6 +36,7 @@ const (
 type gatewayCmd struct {
 	options
 	access
+	tls                    encryption
 	listen, to, tcp, mount string
 	portMap                fileserver.PortMap
 	wait                   time.Duration
@@ -90,6 +92,7 @@ On SIGINT and SIGTERM it drains outstanding requests for up to five seconds, the
 exits with status 130 or 143. In a systemd unit, set SuccessExitStatus=143.`,
 		Example: `  weft gateway --listen rdma://:20049 --to tcp://nas:2049       NFS/TCP, mounted over RDMA
   weft gateway --listen tcp://:2049 --to rdma://nas:20049       NFS/RDMA, mounted over TCP
+  weft gateway --listen tcp://127.0.0.1:2049 --to rdma+tls://nas       encrypted to the server
   weft gateway --to rdma://127.0.0.1:20050 --mount same --pcap gateway.pcapng
 
   mount -t nfs -o vers=4.1,proto=rdma,port=20049 192.0.2.7:/ /mnt
@@ -107,8 +110,8 @@ exits with status 130 or 143. In a systemd unit, set SuccessExitStatus=143.`,
 	}
 	f := cmd.Flags()
 	f.SortFlags = false
-	f.StringVarP(&g.listen, "listen", "l", "rdma://"+serveAddr, "`URL` to serve at: rdma://HOST:PORT or tcp://HOST:PORT; without a host, all addresses")
-	f.StringVarP(&g.to, "to", "t", "", "`URL` of the server: tcp://HOST[:2049] or rdma://HOST[:20049]")
+	f.StringVarP(&g.listen, "listen", "l", "rdma://"+serveAddr, "`URL` to serve at: rdma://HOST:PORT, rdma+tls://HOST:PORT or tcp://HOST:PORT; without a host, all addresses")
+	f.StringVarP(&g.to, "to", "t", "", "`URL` of the server: tcp://HOST[:2049], rdma://HOST[:20049] or rdma+tls://HOST[:20049]")
 	f.StringVar(&g.tcp, "tcp", "", "with --listen rdma://, the `ADDR` of MOUNT and NFS over TCP, or off (default: port 2049 of the same host, or any port if that is in use)")
 	f.StringVar(&g.mount, "mount", "auto", "`WHERE` the server has MOUNT: auto, same or HOST:PORT")
 	g.access.register(f)
@@ -116,27 +119,38 @@ exits with status 130 or 143. In a systemd unit, set SuccessExitStatus=143.`,
 	f.DurationVar(&g.wait, "wait", 0, "let a call wait for the server for this `DURATION`, then leave the retry to the client; 0 waits as long as the client")
 	f.BoolVarP(&g.verbose, "verbose", "v", false, "log connections")
 	g.options.register(cmd)
+	g.tls.register(cmd)
 	return cmd
 }
 
 // An endpoint is one side of a gateway.
 type endpoint struct {
 	scheme     string // "tcp" or "rdma"
+	tls        bool
 	host, port string
 }
 
 func (e endpoint) address() string { return net.JoinHostPort(e.host, e.port) }
-func (e endpoint) String() string  { return e.scheme + "://" + e.address() }
+func (e endpoint) String() string {
+	if e.tls {
+		return e.scheme + "+tls://" + e.address()
+	}
+	return e.scheme + "://" + e.address()
+}
 
 // parseEndpoint reads the URL given by a flag.
 func parseEndpoint(flag, url string) (e endpoint, err error) {
 	scheme, address, ok := strings.Cut(url, "://")
+	scheme, encrypted := strings.CutSuffix(scheme, "+tls")
 	port := map[string]string{"tcp": nfsPort, "rdma": rdmaPort}[scheme]
 	if !ok || port == "" {
 		return e, usagef("%s %s: expected tcp://HOST:PORT or rdma://HOST:PORT", flag, url)
 	}
 	address = strings.TrimSuffix(address, "/")
-	e = endpoint{scheme: scheme, port: port}
+	if encrypted && scheme != "rdma" {
+		return e, usagef("%s %s: TLS is for rdma+tls://", flag, url)
+	}
+	e = endpoint{scheme: scheme, tls: encrypted, port: port}
 	if host, p, err := net.SplitHostPort(address); err == nil {
 		e.host = host
 		if p != "" {
@@ -166,6 +180,12 @@ func (g *gatewayCmd) config() (cfg fileserver.Config, err error) {
 	}
 	if g.front, err = parseEndpoint("--listen", g.listen); err != nil {
 		return cfg, err
+	}
+	switch encrypted := g.front.tls || g.back.tls; {
+	case encrypted:
+		g.tls.on = true
+	case g.tls.wanted():
+		return cfg, usagef("--tls: say which side is encrypted, by rdma+tls:// in --listen or --to")
 	}
 	if g.wait < 0 {
 		return cfg, usagef("--wait %v: expected 0 or more; 0 waits as long as the client", g.wait)
@@ -242,8 +262,16 @@ func (g *gatewayCmd) backend(log *slog.Logger) gateway.Backend {
 		}))
 	}
 	return w.wrapBackend(gateway.RDMA(gateway.RDMAConfig{
-		Address: g.back.address(), RNIC: g.rnic, Connection: cm.Params{Wrap: g.wrapper}, Logger: log, Retrying: w.retrying,
+		Address: g.back.address(), RNIC: g.rnic, Connection: cm.Params{TLS: g.backTLS(), Wrap: g.wrapper}, Logger: log, Retrying: w.retrying,
 	}))
+}
+
+// backTLS returns the configuration for connections to the server; nil is plain.
+func (g *gatewayCmd) backTLS() *tls.Config {
+	if !g.back.tls {
+		return nil
+	}
+	return g.tls.client(g.back.host)
 }
 
 // wrapBackend makes w watch all calls to a backend.
@@ -298,6 +326,14 @@ func (g *gatewayCmd) run(ctx context.Context) (err error) {
 	g.wrapper = wrap
 	defer func() { err = errors.Join(err, stop()) }()
 	notices := g.notices(g.cmd, g.log, slog.LevelWarn)
+	if err := g.tls.open(notices); err != nil {
+		return err
+	}
+	if g.front.tls {
+		if cfg.TLS, err = g.tls.server(); err != nil {
+			return err
+		}
+	}
 	if g.back.scheme == "rdma" {
 		if g.rnic, err = verbs.Open(verbs.Config{Logger: notices}); err != nil {
 			return err

@@ -30,6 +30,7 @@ type perfFlags struct {
 	listen, connect string
 	child           bool
 	allow           allowed
+	tls             encryption
 	admit           origin.Admit // of --allow
 	ops, sizes, crc string
 	rounds          int
@@ -97,6 +98,7 @@ The status is 1 if something failed, 3 if the other end did not answer in time, 
 	fl.BoolVar(&f.json, "json", false, "print one JSON document, histograms included, instead of the tables")
 	fl.StringVar(&f.plot, "plot", "", "also plot bandwidth and message rate by size, and latency by percentile, to `FILE.svg`")
 	f.register(cmd)
+	f.tls.register(cmd)
 	fl.BoolVar(&f.child, "child", false, "serve one measurement, and exit at the end of standard input")
 	fl.MarkHidden("child")
 	return cmd
@@ -150,6 +152,8 @@ func (f *perfFlags) check(cfg *perf.Config) error {
 		return usagef("--listen and --connect exclude each other: one is for each end")
 	case f.listen != "" && (f.json || f.histogram || f.plot != ""):
 		return usagef("--json, --histogram and --plot are for the end that measures; --listen is the other end")
+	case f.listen == "" && f.connect == "" && f.tls.wanted():
+		return usagef("--tls is for two ends: --listen and --connect")
 	case f.listen == "" && len(f.allow) > 0:
 		return usagef("--allow is for --listen: it restricts who may measure")
 	case f.json && f.histogram:
@@ -208,10 +212,16 @@ func (f *perfFlags) run(ctx context.Context) (err error) {
 	}
 	defer func() { err = errors.Join(err, stop()) }()
 	cfg.Wrap = wrap
+	if err := f.tls.open(cfg.Logger); err != nil {
+		return err
+	}
 	if f.listen != "" {
 		return f.serve(ctx, cfg)
 	}
 	cfg.Address = f.connect
+	if host, _, err := net.SplitHostPort(f.connect); err == nil {
+		cfg.TLS = f.tls.client(host)
+	}
 	if f.connect == "" {
 		exe, err := os.Executable()
 		if err != nil {
@@ -272,6 +282,9 @@ func (f *perfFlags) serve(ctx context.Context, cfg perf.Config) error {
 		return fmt.Errorf("cannot listen on %s: %w", f.listen, err)
 	}
 	peer := perf.PeerConfig{Listener: ln.(*net.TCPListener), Logger: cfg.Logger, Wrap: cfg.Wrap, Admit: f.admit, Once: f.child}
+	if peer.TLS, err = f.tls.server(); err != nil {
+		return err
+	}
 	if !f.child {
 		perf.Announce(f.cmd.ErrOrStderr(), ln.Addr())
 		if err := perf.Serve(ctx, peer); ctx.Err() == nil {

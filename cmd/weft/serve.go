@@ -36,6 +36,7 @@ const (
 type serve struct {
 	options
 	access
+	tls             encryption
 	listen, tcp     string
 	readOnly, async bool
 	squash, state   string
@@ -88,6 +89,11 @@ It has at most 1024 connections over TCP and 256 over RDMA, with 256 MiB of mess
 each, and fewer if a process may open fewer than 4096 files (ulimit -n). Hosts share
 them fairly: a host that holds the most and leaves it idle loses some to others.
 
+With --tls the RDMA port is encrypted by TLS 1.3. Clients need a certificate of the
+authority in --tls-ca, so that who they are is authenticated, as far as a host is:
+--allow dns:NAME, ip:ADDR or cn=NAME admits hosts by the names in their certificates.
+weft cert makes certificates; changed files are used without a restart.
+
 File handles are sealed with a random key, so that nobody can forge them. The key is
 kept in --state DIR (handles.key, for this user alone), so that clients carry on after
 a restart of the server. Serve refuses a key that others can read or replace. DIR must
@@ -106,6 +112,7 @@ exits with status 130 or 143. A systemd unit has to know that 143 is success:
   weft serve . --listen :20049 --allow 192.0.2.7   to another machine, too
   weft serve /srv --listen :20049 --allow 192.0.2.0/24 --read-only
   weft serve . --tcp off --pcap nfs.pcapng         RDMA only, recorded for Wireshark
+  weft cert && weft serve . --tls --tcp off        encrypted, for clients with certificates
 
   weft cp nfs://127.0.0.1/README.md /tmp/          in another terminal
   mount -t nfs -o vers=3,proto=rdma,port=20049,nolock 192.0.2.7:/ /mnt`,
@@ -127,6 +134,7 @@ exits with status 130 or 143. A systemd unit has to know that 143 is success:
 	f.Var(&s.portMap, "portmap", "`HOW` clients find MOUNT: own, register, auto or off")
 	f.BoolVarP(&s.verbose, "verbose", "v", false, "log connections")
 	s.options.register(cmd)
+	s.tls.register(cmd)
 	return cmd
 }
 
@@ -194,6 +202,12 @@ func (s *serve) run(ctx context.Context, dir string) (err error) {
 	cfg.Wrap, cfg.Logger = wrap, s.notices(s.cmd, s.log, slog.LevelWarn)
 	cfg.Notice = func(text string) { notes = append(notes, text) }
 	files.Logger = cfg.Logger
+	if err := s.tls.open(cfg.Logger); err != nil {
+		return err
+	}
+	if cfg.TLS, err = s.tls.server(); err != nil {
+		return err
+	}
 
 	exported, err := folder.New(files)
 	if err != nil {

@@ -6,6 +6,7 @@ import (
 	"cmp"
 	"context"
 	"crypto/rand"
+	"crypto/tls"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -34,7 +35,8 @@ type Config struct {
 	Duration    time.Duration // about how long it takes in all
 	Tuning      Tuning
 	Logger      *slog.Logger
-	Wrap        func(net.Conn) net.Conn // around RDMA connections; nil for nothing
+	TLS         *tls.Config             // encrypts RDMA connections; nil for plain ones
+	Wrap        func(net.Conn) net.Conn // around RDMA connections, inside of TLS; nil for nothing
 
 	// Timeout bounds the wait for the peer at each step; 0 is ten seconds while
 	// connecting, and two minutes for a run.
@@ -214,8 +216,11 @@ func (d *driver) connect(ctx context.Context, crc bool) error {
 	if err != nil {
 		return err
 	}
-	nc := wrapped(tcp, d.cfg.Wrap)
-	e.conn, err = cm.Connect(ctx, e.qp, nc, cm.Params{MPA: d.cfg.Tuning.mpa(crc)})
+	var nc net.Conn = tcp
+	if d.cfg.TLS == nil {
+		nc = wrapped(nc, d.cfg.Wrap)
+	}
+	e.conn, err = cm.Connect(ctx, e.qp, nc, cm.Params{MPA: d.cfg.Tuning.mpa(crc), TLS: d.cfg.TLS, Wrap: d.cfg.Wrap})
 	if err != nil {
 		nc.Close()
 		return err

@@ -4,6 +4,7 @@ package perf
 
 import (
 	"context"
+	"crypto/tls"
 	"errors"
 	"fmt"
 	"io"
@@ -47,7 +48,8 @@ type limits struct{ open, idle, run, turn time.Duration }
 type PeerConfig struct {
 	Listener *net.TCPListener
 	Logger   *slog.Logger            // reports drivers that could not be served
-	Wrap     func(net.Conn) net.Conn // around RDMA connections; nil for nothing
+	TLS      *tls.Config             // encrypts RDMA connections; nil for plain ones
+	Wrap     func(net.Conn) net.Conn // around RDMA connections, inside of TLS; nil for nothing
 	Once     bool                    // end after the first session
 
 	// Admit decides which connections are taken; nil is origin.Everybody. Others

@@ -185,9 +185,15 @@ func (s *session) connect(ctx context.Context, req *request) (reply, error) {
 
 // establish goes through MPA's start-up on the driver's next connection.
 func (s *session) establish(ctx context.Context, e *endpoint, crc bool) error {
-	nc, err := s.next(ctx)
+	tcp, err := s.next(ctx)
 	if err != nil {
 		return err
+	}
+	var nc net.Conn = tcp
+	if s.cfg.TLS != nil {
+		if nc, err = cm.AcceptTLS(ctx, nc, s.cfg.TLS); err != nil {
+			return err
+		}
 	}
 	cfg := s.hello.Tuning.mpa(crc)
 	r, err := cm.Receive(ctx, wrapped(nc, s.cfg.Wrap), cfg)
