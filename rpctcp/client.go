@@ -5,6 +5,7 @@ package rpctcp
 import (
 	"cmp"
 	"context"
+	"crypto/tls"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -88,7 +89,31 @@ type ClientConfig struct {
 	// at a time. If it is nil they are answered PROG_UNAVAIL.
 	Reverse oncrpc.Handler
 
-	// Wrap, if not nil, wraps each connection.
+	// TLS, if not nil, has every connection use RPC with TLS (RFC 9289). The client asks
+	// for it by a probe, which is the only message in the clear. It uses a copy of the
+	// configuration, with TLS 1.3 only, the protocol sunrpc, and no resumption; an empty
+	// ServerName stands for the host in Address.
+	//
+	// If the server does not offer TLS, or either side refuses the other's certificate,
+	// calls fail at once with a *oncrpc.RejectError of AUTH_FAILED, as RFC 9289 §4.1 has
+	// it, which wraps the reason. A handshake that is lost with its connection is made
+	// again over the next one. After the client has sent 2^24 TLS records, 256 GiB of full ones
+	// (RFC 8446 §5.5), it reconnects.
+	TLS *tls.Config
+
+	// TLSOptional continues in the clear if the server does not offer TLS. An attacker
+	// on the way can make it look so (RFC 9289 §6.1.1).
+	TLSOptional bool
+
+	// AnyALPN accepts a server that has not chosen the protocol sunrpc by ALPN. RFC 9289
+	// §5 requires that of servers; the tlshd of Linux's does not do it as of 1.4.
+	AnyALPN bool
+
+	// Prog and Vers are the program and the version whose NULL procedure is the probe;
+	// the default is the port mapper. Servers need not have that program.
+	Prog, Vers uint32
+
+	// Wrap, if not nil, wraps each connection. It is below TLS.
 	Wrap func(net.Conn) net.Conn
 
 	// Retrying, if not nil, is called with the reason when an attempt to connect has
@@ -97,7 +122,8 @@ type ClientConfig struct {
 	// Retrying to return.
 	Retrying func(error)
 
-	// Logger logs lost connections and reconnections, at level Info. Nil logs nothing.
+	// Logger logs connections that are lost, made again or secured, at level Info. Nil logs
+	// nothing.
 	Logger *slog.Logger
 }
 
@@ -158,11 +184,18 @@ func NewClient(cfg ClientConfig) (*Client, error) {
 	if cfg.Logger == nil {
 		cfg.Logger = slog.New(slog.DiscardHandler)
 	}
+	if cfg.TLS != nil {
+		var err error
+		if cfg.TLS, err = clientProfile(cfg.TLS, cfg.Address); err != nil {
+			return nil, err
+		}
+	}
 	c := &Client{
 		cfg: cfg,
 		setting: setting{
 			handler: cfg.Reverse, slots: reverseCalls, record: cfg.Record, idle: cfg.Idle, stall: cfg.Stall,
-			in: fairness.NewMemory(DefaultMemory / 2), out: fairness.NewMemory(DefaultMemory / 2), own: fairness.NewMemory(fairness.Unlimited), log: cfg.Logger,
+			mostRecords: maxRecords,
+			in:          fairness.NewMemory(DefaultMemory / 2), out: fairness.NewMemory(DefaultMemory / 2), own: fairness.NewMemory(fairness.Unlimited), log: cfg.Logger,
 		},
 		slots:   make(chan struct{}, cfg.Calls),
 		port:    cfg.LocalPort,
@@ -222,6 +255,9 @@ func (c *Client) Call(ctx context.Context, call *oncrpc.ClientCall) (*oncrpc.Cli
 		if bad := memoryError(err, pieces); bad != nil {
 			c.succeeded() // it was not the server
 			return nil, bad
+		}
+		if refusal := refused(err); refusal != nil {
+			return nil, refusal
 		}
 		if c.cfg.Attempts > 0 && c.failed() >= c.cfg.Attempts {
 			return nil, fmt.Errorf("rpctcp: %w", err)

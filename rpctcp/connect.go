@@ -36,7 +36,7 @@ func (c *Client) connected(ctx context.Context, attempts int) (*link, error) {
 			c.mu.Unlock()
 			return nil, ErrClientClosed
 		}
-		if l := c.link; l != nil && l.ctx.Err() == nil {
+		if l := c.link; l != nil && l.ctx.Err() == nil && !l.retiring.Load() {
 			c.mu.Unlock()
 			return l, nil
 		}
@@ -53,7 +53,7 @@ func (c *Client) connected(ctx context.Context, attempts int) (*link, error) {
 		case <-ctx.Done():
 			return nil, ctx.Err()
 		}
-		if a.err != nil && attempts > 0 && c.failed() >= attempts {
+		if a.err != nil && (attempts > 0 && c.failed() >= attempts || isRefusal(a.err)) {
 			return nil, a.err
 		}
 	}
@@ -79,10 +79,11 @@ func (c *Client) pause() time.Duration {
 
 // connect makes the attempt, and runs the link that it makes until the link ends.
 func (c *Client) connect(a *attempt, pause time.Duration) {
-	var nc net.Conn
+	var nc, raw net.Conn
+	var tls *secured
 	select {
 	case <-time.After(pause):
-		nc, a.err = c.dial()
+		nc, raw, tls, a.err = c.open()
 	case <-c.ctx.Done():
 		a.err = ErrClientClosed
 	}
@@ -103,11 +104,10 @@ func (c *Client) connect(a *attempt, pause time.Duration) {
 		close(a.done)
 		return
 	}
-	raw := nc
-	if c.cfg.Wrap != nil {
-		nc = c.cfg.Wrap(nc)
-	}
 	l := newLink(c.ctx, nc, raw, origin.Of(nc.RemoteAddr()), &c.setting)
+	if tls != nil {
+		l.secure(tls)
+	}
 	c.link = l
 	c.mu.Unlock()
 	close(a.done)
@@ -133,10 +133,28 @@ func (c *Client) linkEnded(l *link, peer net.Addr, err error) {
 	}
 }
 
-// dial connects once.
-func (c *Client) dial() (net.Conn, error) {
+// open connects once, with TLS if the configuration says so. nc is around raw.
+func (c *Client) open() (nc, raw net.Conn, tls *secured, err error) {
 	ctx, cancel := context.WithTimeout(c.ctx, c.cfg.DialTimeout)
 	defer cancel()
+	if raw, err = c.dial(ctx); err != nil {
+		return nil, nil, nil, err
+	}
+	nc = raw
+	if c.cfg.Wrap != nil {
+		nc = c.cfg.Wrap(nc)
+	}
+	if c.cfg.TLS != nil {
+		if tls, err = c.secured(ctx, nc); err != nil {
+			nc.Close()
+			return nil, nil, nil, err
+		}
+	}
+	return nc, raw, tls, nil
+}
+
+// dial makes a connection.
+func (c *Client) dial(ctx context.Context) (net.Conn, error) {
 	if c.cfg.Dial != nil {
 		nc, err := c.cfg.Dial(ctx)
 		if err != nil {

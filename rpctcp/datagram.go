@@ -123,6 +123,9 @@ func (s *Server) datagram(ctx context.Context, pc net.PacketConn, from net.Addr,
 	c.Network, c.Local, c.Remote = "udp", pc.LocalAddr(), from
 	c.Origin = origin.Of(from)
 	c.Session, c.Alloc = new(byte), c.alloc // no two calls have it
+	if c.Cred.Flavor == oncrpc.FlavorTLS {  // DTLS is not served
+		c.reject = badCred()
+	}
 	reply, err := c.answer(ctx, s.setting.handler)
 	if err == nil && len(reply) > maxAnswer*len(in.b) {
 		err = fmt.Errorf("%w: a reply of %d octets to a call of %d, which may have it over TCP", oncrpc.ErrLimit, len(reply), len(in.b))

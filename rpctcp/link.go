@@ -15,6 +15,7 @@ package rpctcp
 import (
 	"bufio"
 	"context"
+	"crypto/tls"
 	"errors"
 	"fmt"
 	"io"
@@ -65,6 +66,9 @@ type setting struct {
 	stall   time.Duration // for a message to arrive once begun, and to be taken
 	log     *slog.Logger
 
+	acceptTLS   *tls.Config // what a probe of the peer's begins; nil refuses it
+	mostRecords uint64      // of TLS, on a connection
+
 	in, out *fairness.Memory // of the peer's calls, and of the replies to them
 	own     *fairness.Memory // of replies to this side's calls
 }
@@ -72,11 +76,14 @@ type setting struct {
 // A link is a connection that carries messages.
 type link struct {
 	*setting
-	nc    net.Conn
-	raw   net.Conn // what nc is around
-	from  *origin.Origin
-	ahead *bufio.Reader
-	rd    *oncrpc.RecordReader // over ahead; for the goroutine of run
+	nc   net.Conn
+	raw  net.Conn // what nc is around
+	from *origin.Origin
+	tls  atomic.Pointer[secured] // over nc; nil in the clear
+
+	retiring atomic.Bool // of a client: it makes no more calls here
+	ahead    *bufio.Reader
+	rd       *oncrpc.RecordReader // over ahead; for the goroutine of run
 
 	calls, replies, own *fairness.Account // of the memories of the setting
 	place               *fairness.Place   // in a server
@@ -118,13 +125,19 @@ func newLink(ctx context.Context, nc, raw net.Conn, from *origin.Origin, s *sett
 	l.replies = s.out.Open(share, s.out.Limit()/parts, l)
 	l.own = s.own.Open(share, s.own.Limit(), l)
 	l.rd = oncrpc.NewRecordReader(l.ahead, s.record)
-	l.wr = oncrpc.NewRecordWriter(nc, 0)
-	if _, ok := acked(raw); !ok {
-		l.wr.OnStep(l.wrote)
-	}
+	l.wr = l.writer(nc)
 	l.lastUsed.Store(time.Now().UnixNano())
 	l.ctx, l.end = context.WithCancelCause(ctx)
 	return l
+}
+
+// writer returns a writer of records to the stream that the link goes over.
+func (l *link) writer(w io.Writer) *oncrpc.RecordWriter {
+	wr := oncrpc.NewRecordWriter(w, 0)
+	if _, ok := acked(l.raw); !ok {
+		wr.OnStep(l.wrote)
+	}
+	return wr
 }
 
 // run takes messages until the link ends, by the peer, close or drain, and
@@ -138,7 +151,7 @@ func (l *link) run() error {
 		if errors.Is(context.Cause(l.ctx), os.ErrDeadlineExceeded) {
 			abandon(l.raw)
 		}
-		l.nc.Close()
+		l.hangUp()
 	})
 	err := l.readMessages()
 	if errors.Is(err, errDraining) {
@@ -276,6 +289,9 @@ func (l *link) readMessages() error {
 		if err != nil {
 			return l.readFailed(err)
 		}
+		if l.retiring.Load() && !l.occupied() {
+			return errDraining
+		}
 	}
 }
 
@@ -387,6 +403,9 @@ func (l *link) write(ctx context.Context, pieces ...[]byte) error {
 		l.nc.SetWriteDeadline(time.Now().Add(grace))
 	})
 	err := l.wr.WriteRecord(pieces...)
+	if err == nil {
+		err = l.flush()
+	}
 	if !stop() {
 		<-hurried // so that it does not set the deadline of the next write
 	}

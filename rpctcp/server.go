@@ -4,6 +4,7 @@ package rpctcp
 
 import (
 	"context"
+	"crypto/tls"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -83,11 +84,28 @@ type ServerConfig struct {
 	// connection is closed.
 	Stall time.Duration
 
-	// Wrap, if not nil, wraps each connection.
+	// TLS, if not nil, offers RPC with TLS (RFC 9289) on the same port: to each client
+	// that asks for it, before its first call or after earlier ones. Who does not ask is
+	// served in the clear; a handler that does not want that looks at
+	// Request.Origin.Security, as mount.Access does. The server uses a copy of the
+	// configuration, with TLS 1.3 only, the protocol sunrpc, and no resumption.
+	//
+	// ClientAuth says what is asked of clients. A certificate counts only if crypto/tls has
+	// verified it by ClientCAs; Request.Origin.TLS has no other.
+	//
+	// A handshake may take as long as Stall, and at most 20 seconds. It counts as 320 KiB
+	// of Memory, among calls; and each connection has some 40 KiB more. A connection ends
+	// gracefully after the server has sent 2^24 TLS records, 256 GiB of full ones (RFC 8446
+	// §5.5).
+	TLS *tls.Config
+
+	// Wrap, if not nil, wraps each connection. It is below TLS.
 	Wrap func(net.Conn) net.Conn
 
 	// Logger logs refused connections at level Warn, connections that ended with an error
-	// at Info, and calls without an answer at Debug. Nil logs nothing.
+	// and
+	// connections that begin TLS, at Info, and calls without an answer at Debug. Nil logs
+	// nothing.
 	Logger *slog.Logger
 }
 
@@ -120,12 +138,18 @@ func NewServer(cfg ServerConfig) (*Server, error) {
 	if cfg.Logger == nil {
 		cfg.Logger = slog.New(slog.DiscardHandler)
 	}
+	if cfg.TLS != nil {
+		var err error
+		if cfg.TLS, err = serverProfile(cfg.TLS); err != nil {
+			return nil, err
+		}
+	}
 	in, out := fairness.NewMemory(int64(cfg.Memory)/2), fairness.NewMemory(int64(cfg.Memory)/2)
 	return &Server{
 		cfg: cfg,
 		setting: setting{
 			handler: cfg.Handler, slots: cfg.Calls, record: cfg.Record, idle: cfg.Idle, stall: cfg.Stall,
-			in: in, out: out, own: in, log: cfg.Logger,
+			acceptTLS: cfg.TLS, mostRecords: maxRecords, in: in, out: out, own: in, log: cfg.Logger,
 		},
 		places:   fairness.NewPlaces(cfg.Connections),
 		refusals: fairness.Log{Logger: cfg.Logger},

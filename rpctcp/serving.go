@@ -51,6 +51,12 @@ func (l *link) readCall(prefix *[prefixLen]byte) error {
 		<-l.slots
 		return err
 	}
+	if c.Cred.Flavor == oncrpc.FlavorTLS && l.probe(c) {
+		xid := c.XID
+		c.free()
+		<-l.slots
+		return l.beginTLS(xid)
+	}
 	c.Network, c.Local, c.Remote = "tcp", l.nc.LocalAddr(), l.nc.RemoteAddr()
 	c.Origin = l.from
 	c.Session, c.SessionEnd, c.Back, c.Alloc = l, l.whenOver, (*back)(l), c.alloc
