@@ -46,6 +46,11 @@ type Access struct {
 	// all of them. The owner of the caller's socket counts instead.
 	Insecure bool
 
+	// XprtSec says which transport layer security connections of NFS may have: the
+	// protection by TLS under RPC, whatever the transport (RFC 9289 §5.1). Calls of MOUNT
+	// and NULL need none.
+	XprtSec XprtSec
+
 	// Refused, if not nil, is called for each rejected call, with the reason.
 	Refused func(r *oncrpc.Request, why error)
 
@@ -138,6 +143,8 @@ func (a *Access) check(r *oncrpc.Request) error {
 		return ErrUser
 	case !from.Local && !a.Insecure && needsPort(r) && !reserved(from.Addr.Port()):
 		return ErrPort
+	case needsSecurity(r) && !a.XprtSec.Has(from.Security()):
+		return ErrSecurity
 	}
 	return nil
 }

@@ -2,6 +2,8 @@ package mount
 
 import (
 	"context"
+	"crypto/tls"
+	"crypto/x509"
 	"errors"
 	"net"
 	"net/netip"
@@ -202,5 +204,55 @@ func TestWhoRunsAServerMayUseIt(t *testing.T) {
 	}
 	if err := a.check(&oncrpc.Request{Call: oncrpc.Call{Prog: nfs.Program, Proc: 1}, Network: "tcp", Origin: o}); err != nil {
 		t.Error(err)
+	}
+}
+
+func TestCallsNeedTheSecurityOfTheExport(t *testing.T) {
+	verified := &tls.ConnectionState{PeerCertificates: []*x509.Certificate{{}}}
+	plain, encrypted, mutual := &origin.Origin{}, &origin.Origin{TLS: &tls.ConnectionState{}}, &origin.Origin{TLS: verified}
+	call := func(prog, proc uint32) oncrpc.Call { return oncrpc.Call{Prog: prog, Vers: 3, Proc: proc} }
+	read, mnt := call(nfs.Program, 6), call(nfs.MountProgram, uint32(nfs.MountMnt))
+	for _, tt := range []struct {
+		set  string
+		from *origin.Origin
+		call oncrpc.Call
+		want error
+	}{
+		{"none:tls:mtls", plain, read, nil},
+		{"none:tls:mtls", mutual, read, nil},
+		{"none", plain, read, nil},
+		{"none", encrypted, read, ErrSecurity},
+		{"tls:mtls", plain, read, ErrSecurity},
+		{"tls:mtls", encrypted, read, nil},
+		{"tls:mtls", mutual, read, nil},
+		{"tls", mutual, read, ErrSecurity},
+		{"mtls", plain, read, ErrSecurity},
+		{"mtls", encrypted, read, ErrSecurity},
+		{"mtls", mutual, read, nil},
+		{"mtls", plain, call(nfs.Program, 0), nil},
+		{"mtls", plain, mnt, nil},
+		{"mtls", plain, call(oncrpc.PmapProg, 3), nil},
+		{"mtls", plain, call(nlm.Program, 2), nil},
+		{"mtls", plain, call(100227, 1), ErrSecurity},
+	} {
+		set, err := ParseXprtSec(tt.set)
+		if err != nil || set.String() != tt.set {
+			t.Fatalf("%q is parsed as %v, %v", tt.set, set, err)
+		}
+		for _, network := range []string{"tcp", "rdma"} {
+			a := &Access{XprtSec: set, Insecure: true}
+			r := &oncrpc.Request{Call: tt.call, Network: network, Origin: tt.from}
+			if err := a.check(r); err != tt.want {
+				t.Errorf("xprtsec=%s, security %v, program %d, procedure %d: %v, want %v", tt.set, tt.from.Security(), tt.call.Prog, tt.call.Proc, err, tt.want)
+			}
+		}
+	}
+	for _, bad := range []string{"", "tls,mtls", "TLS", "tls:", "dtls"} {
+		if set, err := ParseXprtSec(bad); err == nil {
+			t.Errorf("%q is parsed as %v", bad, set)
+		}
+	}
+	if XprtSecOf(origin.TLS, origin.MutualTLS).String() != "tls:mtls" || XprtSec(0).String() != "none:tls:mtls" {
+		t.Error("a set is not what it was made of")
 	}
 }
