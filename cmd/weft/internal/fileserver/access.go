@@ -19,7 +19,7 @@ import (
 func (c *Config) access() *mount.Access {
 	log := &fairness.Log{Logger: c.Logger}
 	return &mount.Access{
-		Allow: c.Allow, Personal: c.Personal, AllowOthers: c.AllowOthers, Insecure: c.Insecure, Look: c.look,
+		Allow: c.Allow, Personal: c.Personal, AllowOthers: c.AllowOthers, Insecure: c.Insecure, XprtSec: c.XprtSec, Look: c.look,
 		Refused: func(r *oncrpc.Request, why error) {
 			log.Log(slog.LevelWarn, "refused a call", r.Origin.Share(), r.Remote, Advised(why))
 		},
@@ -46,6 +46,7 @@ func Advised(err error) error {
 		{mount.ErrUser, "--allow-others admits it"},
 		{origin.ErrOwner, "--allow-others admits it"},
 		{mount.ErrPort, "--insecure accepts any"},
+		{mount.ErrSecurity, "--xprtsec says which is"},
 	} {
 		if errors.Is(err, a.err) {
 			return fmt.Errorf("%w; %s", err, a.what)

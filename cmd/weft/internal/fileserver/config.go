@@ -68,6 +68,12 @@ type Config struct {
 	Allow                           mount.Allow
 	Personal, AllowOthers, Insecure bool
 
+	// StartTLS, if not nil, offers TLS to clients of NFS over TCP that ask for it (RFC
+	// 9289). XprtSec says which security connections of NFS may have, over any transport;
+	// see [mount.Access].
+	StartTLS *tls.Config
+	XprtSec  mount.XprtSec
+
 	Reverse int // calls to one client over RDMA at a time
 
 	TLS    *tls.Config             // encrypts RDMA connections, if not nil

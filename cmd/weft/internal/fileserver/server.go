@@ -87,7 +87,7 @@ func (s *Server) serve() (err error) {
 	}
 	if s.ports.tcp != nil {
 		err := s.serveOn(rpctcp.ServerConfig{
-			Handler: s.cfg.Handler, Wrap: s.cfg.Wrap, Connections: s.limits.tcp, Memory: transportMemory,
+			Handler: s.cfg.Handler, TLS: s.cfg.StartTLS, Wrap: s.cfg.Wrap, Connections: s.limits.tcp, Memory: transportMemory,
 		}, s.ports.tcp, nil)
 		if err != nil {
 			return err
