@@ -109,8 +109,10 @@ func (r *Receiver) Writing() [][]byte { return r.dst }
 
 // forget keeps no reference to the consumer's memory.
 func (r *Receiver) forget() {
-	for i := range r.dst {
-		r.dst[i] = nil
+	if len(r.dst) == 1 { // as mostly; clear would cost a call
+		r.dst[0] = nil
+	} else {
+		clear(r.dst)
 	}
 	r.dst = r.dst[:0]
 }
