@@ -1,8 +1,11 @@
 package main
 
 import (
+	"runtime"
 	"slices"
+	"sync/atomic"
 	"testing"
+	"time"
 
 	"github.com/weft-rdma/weft/verbs"
 )
@@ -158,4 +161,35 @@ func FuzzAcks(f *testing.F) {
 			t.Fatalf("%+v: %d were posted", done, posted)
 		}
 	})
+}
+
+// The peer's message lacks a receive, and is in front of the answer that completes a request of
+// this side's: the program may post the receive only then.
+func TestARequestCompletesBehindAMessageWithoutAReceive(t *testing.T) {
+	w := newWaited(t)
+	within := func(what string, done func() bool) {
+		t.Helper()
+		for end := time.Now().Add(time.Minute); !done(); runtime.Gosched() {
+			if time.Now().After(end) {
+				t.Fatal(what)
+			}
+		}
+	}
+	within("there is no connection", func() bool {
+		w.q.mu.Lock()
+		defer w.q.mu.Unlock()
+		return w.q.conn != nil
+	})
+	w.q.retriesOfPeer(retriesForEver)
+	w.peer.request(0, 1, 1, 0)
+	atomic.AddUint64((*uint64)(&w.peer.sends.queue.tail), 1)
+	w.peer.takeSends()
+	w.q.send(w.peer)
+	within("the request has not completed", func() bool { return w.q.open() == 0 })
+	if w.peer.open() != 1 {
+		t.Errorf("the peer's request has completed without a receive: %v", w.peer.qp.Err())
+	}
+	atomic.AddUint64((*uint64)(&w.q.receives.queue.tail), 1)
+	w.q.takeReceives()
+	within("the peer's request has not completed", func() bool { return w.peer.open() == 0 })
 }

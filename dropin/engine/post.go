@@ -35,7 +35,6 @@ type sends struct {
 
 	to   *completionQueue
 	acks acks
-	peer habit // of the thread that drains
 }
 
 // takeSends gives what is in the send queue to the queue pair. One thread does so at a
@@ -56,9 +55,6 @@ func (q *queuePair) takeSends() {
 func (q *queuePair) drainSends() {
 	s := &q.sends
 	head := uint64(s.queue.head)
-	if s.acks.on && head != atomic.LoadUint64((*uint64)(&s.queue.tail)) {
-		q.answerFirst()
-	}
 	for tail := atomic.LoadUint64((*uint64)(&s.queue.tail)); head != tail; {
 		n, last := 0, head
 		for ; last != tail && n+partsOf+1 <= len(s.batch); last++ {

@@ -87,6 +87,10 @@ func setNumber(n uint32, q *queuePair) {
 	(*items)[n].Store(q)
 }
 
+// setAside is how many octets of messages without a receive are kept for each queue pair of
+// the rc persona, so that acknowledgements behind them are found (see acks).
+const setAside = 1 << 20
+
 func createQP(a *C.struct_weft_qp) syscall.Errno {
 	c, d := contexts.get(uint32(a.context)), domains.get(uint32(a.pd))
 	send, recv := completionQueues.get(uint32(a.send_cq)), completionQueues.get(uint32(a.recv_cq))
@@ -106,6 +110,9 @@ func createQP(a *C.struct_weft_qp) syscall.Errno {
 		SendDepth: partsOf * max(1, int(a.sends)), RecvDepth: max(1, int(a.receives)),
 		SendSGEs: max(1, int(a.send_sges)), RecvSGEs: max(1, int(a.receive_sges)),
 		BindWindows: true, Extensions: true, ReadSinkLocalWrite: true, PauseOnEmptyRQ: rcPersona || options.patient,
+	}
+	if rcPersona {
+		cfg.SetAside = setAside
 	}
 	// A message in front of a Send with immediate data may come, see announces.
 	q.receives.single = rcPersona || !options.plain
