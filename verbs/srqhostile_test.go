@@ -8,6 +8,7 @@ import (
 	"sync"
 	"sync/atomic"
 	"testing"
+	"time"
 
 	"github.com/weft-rdma/weft/cm"
 	"github.com/weft-rdma/weft/internal/nettest"
@@ -168,8 +169,11 @@ func TestManyQueuePairsShareAQueueWhileConnectionsDie(t *testing.T) {
 	)
 	a, b := newSide(t, verbs.QPConfig{}), newSide(t, verbs.QPConfig{})
 	srq := must(b.pd.CreateSRQ(verbs.SRQConfig{WRs: most, SGEs: 1, Limit: 8}))(t)
-	cq := must(b.rnic.CreateCQ(verbs.CQConfig{Entries: 2 * most}))(t)
-	drop := must(a.rnic.CreateCQ(verbs.CQConfig{Entries: pairs * 64}))(t)
+	// The completion queues are shared, so that they spin for all connections or for none.
+	spin := time.Duration(seed%2) * time.Millisecond
+	cq := must(b.rnic.CreateCQ(verbs.CQConfig{Entries: 2 * most, Spin: spin}))(t)
+	sent := must(b.rnic.CreateCQ(verbs.CQConfig{Entries: 16, Spin: spin}))(t)
+	drop := must(a.rnic.CreateCQ(verbs.CQConfig{Entries: pairs * 64, Spin: spin}))(t)
 	var (
 		total  atomic.Uint64 // messages that arrived
 		over   atomic.Bool
@@ -184,8 +188,9 @@ func TestManyQueuePairsShareAQueueWhileConnectionsDie(t *testing.T) {
 			mr := must(a.pd.Register(buf, verbs.LocalRead))(t)
 			for !over.Load() {
 				qa := must(a.pd.CreateQP(verbs.QPConfig{SendCQ: drop, RecvCQ: drop, SendDepth: 16}))(t)
-				qb := must(b.pd.CreateQP(verbs.QPConfig{SendCQ: b.sendCQ, RecvCQ: cq, SRQ: srq, PauseOnEmptyRQ: true}))(t)
+				qb := must(b.pd.CreateQP(verbs.QPConfig{SendCQ: sent, RecvCQ: cq, SRQ: srq, PauseOnEmptyRQ: true}))(t)
 				w := wires[rng.IntN(len(wires))]
+				w.spin = 0 // the queues have their own
 				w.connect(t, qa, qb, cm.Params{})
 				for n := uint64(0); n < uint64(rng.IntN(200)) && !over.Load(); n++ {
 					binary.BigEndian.PutUint64(buf, uint64(qb.Num()))
