@@ -26,7 +26,7 @@ type inbound struct {
 	proven   bool   // and was in order: the peer is ready
 	kick     bool   // there is something to send because of what arrived
 	owed     int    // since Idle: requests of the peer, and answers to this side's
-	waited   bool   // since Idle, for what was being written
+	gated    bool   // since Idle it has waited for reports
 
 	op         Opcode    // of the segment at hand
 	invalidate uint32    // its Invalidate STag
@@ -392,16 +392,16 @@ func (in *inbound) terminated(length uint32) error {
 
 // delivered hands a message to the ULP, after what was sent before it.
 func (in *inbound) delivered() {
-	if !in.waited {
-		in.waited = true
-		in.s.out.writing.wait(in.s.ulp.Release)
+	if !in.gated {
+		in.gated = true
+		in.s.out.gate.wait(in.s.ulp.Release)
 	}
 	in.s.ulp.Delivered(&in.delivery)
 }
 
 // Idle releases memory and sends what the segments gave reason to.
 func (in *inbound) Idle() {
-	in.waited, in.owed = false, 0
+	in.gated, in.owed = false, 0
 	in.s.ulp.Idle()
 	if in.kick {
 		in.kick = false

@@ -31,7 +31,7 @@ type recorder struct {
 	holding bool // memory for what arrives
 	scratch [1][]byte
 
-	logging sync.Locker // of log, where several goroutines write; nil: one does
+	logging sync.Locker // of log and memory, where several goroutines use them; nil: one does
 	log     []string
 	value   uint64 // of the last Responded
 	failed  error  // of the last Failed
@@ -162,9 +162,27 @@ func (u *recorder) Refused(err error) error {
 	return err
 }
 
+// at is the region of an STag, or nil.
+func (u *recorder) at(stag uint32) *region {
+	if u.logging != nil {
+		u.logging.Lock()
+		defer u.logging.Unlock()
+	}
+	return u.memory[stag]
+}
+
+// forget makes an STag invalid.
+func (u *recorder) forget(stag uint32) {
+	if u.logging != nil {
+		u.logging.Lock()
+		defer u.logging.Unlock()
+	}
+	delete(u.memory, stag)
+}
+
 // find is the memory at an STag.
 func (u *recorder) find(dst [][]byte, stag uint32, to uint64, n int) ([][]byte, ddp.Fault) {
-	r := u.memory[stag]
+	r := u.at(stag)
 	switch {
 	case r == nil:
 		return dst, ddp.FaultSTag
@@ -177,7 +195,9 @@ func (u *recorder) find(dst [][]byte, stag uint32, to uint64, n int) ([][]byte, 
 	case to < r.base || to-r.base > uint64(len(r.data)) || uint64(n) > uint64(len(r.data))-(to-r.base):
 		return dst, ddp.FaultBounds
 	}
-	r.good = max(0, r.good-1)
+	if r.good > 0 {
+		r.good--
+	}
 	return append(dst, r.data[to-r.base:][:n]), ddp.NoFault
 }
 
@@ -192,7 +212,7 @@ func (u *recorder) ReadSink(dst [][]byte, stag uint32, to uint64, n int) ([][]by
 }
 
 func (u *recorder) CheckSource(stag uint32, to uint64, n uint32) ddp.Fault {
-	if r := u.memory[stag]; r != nil && r.hollow {
+	if r := u.at(stag); r != nil && r.hollow {
 		return r.fault
 	}
 	_, f := u.find(u.scratch[:0], stag, to, int(n))
@@ -205,7 +225,7 @@ func (u *recorder) Source(dst [][]byte, stag uint32, to uint64, n int) ([][]byte
 }
 
 func (u *recorder) Atomic(a *AtomicRequest) (found uint64, aligned bool, f ddp.Fault) {
-	r := u.memory[a.STag]
+	r := u.at(a.STag)
 	if r == nil {
 		return 0, true, ddp.FaultSTag
 	}
@@ -219,7 +239,7 @@ func (u *recorder) Atomic(a *AtomicRequest) (found uint64, aligned bool, f ddp.F
 }
 
 func (u *recorder) CheckAtomic(a *AtomicRequest) (aligned bool, f ddp.Fault) {
-	r := u.memory[a.STag]
+	r := u.at(a.STag)
 	if r == nil {
 		return true, ddp.FaultSTag
 	}
@@ -233,13 +253,13 @@ func (u *recorder) Unanswered(err error) {
 
 func (u *recorder) Invalidate(stag uint32) ddp.Fault {
 	u.rested()
-	r := u.memory[stag]
+	r := u.at(stag)
 	if r == nil {
 		return ddp.FaultSTag
 	}
 	if r.fault == ddp.NoFault {
 		u.note("invalidated %#x", stag)
-		delete(u.memory, stag)
+		u.forget(stag)
 	}
 	return r.fault
 }

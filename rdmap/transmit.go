@@ -45,7 +45,7 @@ type outbound struct {
 	inflight  inflight
 	pieces    [][]byte // payload of the segment at hand, else empty
 	unsent    int      // octets of payload in the batch, at most
-	writing   writing
+	gate      reportGate
 }
 
 // A message is what is being sent.
@@ -177,50 +177,66 @@ func (o *outbound) step(wait bool) (progress, error) {
 	}
 	// What is asked for while gathering is for the next step to heed.
 	ending := s.closing.Load() || s.term.Load() != nil
-	peerClosed := s.peerClosed.Load()
+	peerClosed := s.peerClosed.Load() && !o.reported
 	if o.gather() {
-		switch {
-		case peerClosed && !o.reported:
-			o.reported = true
-			s.cfg.PeerClosed()
-			return more, nil
-		case ending:
-			// A Terminate that may not be sent, because the peer's first
-			// message has not come, is not waited for. The peer would take FIN
-			// for a graceful close: the LLP stream is to be reset.
-			if s.term.Load() != nil && o.ddp.Fenced() {
-				return free, errUnreported
-			}
-			o.dead = true
-		}
-		return free, nil
+		return o.idle(ending, peerClosed)
 	}
-	left := !o.exhausted || ending || peerClosed && !o.reported
-	for {
-		drained, started, err := o.flush(wait)
-		left = started || left
-		switch {
-		case err != nil:
-			if err := o.flushFailed(err); err != nil {
-				return free, err
-			}
-			left = true
-			continue
-		case !drained && !wait:
-			return blocked, nil
-		case !drained:
-			continue // some has left, and is accounted for
-		}
-		break
+	left := !o.exhausted || ending || peerClosed
+	drained, started, err := o.write(wait)
+	switch {
+	case err != nil:
+		return free, err
+	case !drained:
+		return blocked, nil
 	}
 	if o.inflight.terminated {
 		o.dead = true
 		s.Stats.TerminatesOut.Add(1)
 	}
-	if left || s.term.Load() != nil {
+	if left || started || s.term.Load() != nil {
 		return more, nil
 	}
 	return all, nil
+}
+
+// idle is a step that has nothing to write. The half dies if the stream is ending.
+func (o *outbound) idle(ending, peerClosed bool) (progress, error) {
+	s := o.s
+	switch {
+	case peerClosed:
+		o.reported = true
+		s.cfg.PeerClosed()
+		return more, nil
+	case ending:
+		// A Terminate that may not be sent, because the peer's first
+		// message has not come, is not waited for. The peer would take FIN
+		// for a graceful close: the LLP stream is to be reset.
+		if s.term.Load() != nil && o.ddp.Fenced() {
+			return free, errUnreported
+		}
+		o.dead = true
+	}
+	return free, nil
+}
+
+// write writes the batch, or without wait as much of it as the transport takes. more reports
+// that there may be more to send: operations that had to wait for others to leave, or what
+// follows from memory that could not be sent.
+func (o *outbound) write(wait bool) (drained, more bool, err error) {
+	for {
+		drained, started, err := o.flush(wait)
+		more = more || started
+		switch {
+		case err != nil:
+			if err := o.flushFailed(err); err != nil {
+				return false, more, err
+			}
+			more = true
+		case drained || !wait:
+			return drained, more, nil
+		}
+		// Some has left, and is accounted for.
+	}
 }
 
 var (
@@ -249,12 +265,12 @@ func (o *outbound) flushFailed(err error) error {
 // flush writes the batch, and reports which operations have left. started is what account
 // returns.
 func (o *outbound) flush(wait bool) (drained, started bool, err error) {
-	small := o.unsent <= brief && o.ddp.CanTry()
+	small := o.unsent <= smallBatch && o.ddp.CanTry()
 	if small {
-		o.writing.begin()
+		o.gate.close()
 		drained, err = o.ddp.Flush(false)
 		started = o.account()
-		o.writing.end()
+		o.gate.open()
 	}
 	if !drained && err == nil && (wait || !small) {
 		drained, err = o.ddp.Flush(wait)
@@ -357,6 +373,9 @@ func (o *outbound) choose() bool {
 
 // segment appends the next segment of the message. It reports false when the
 // batch must be written first or the message could not go on.
+//
+// The memory of an answer is volatile: it belongs to a ULP that does not know of the Read and
+// may change it at any moment, and other peers may write it. It is released once it is copied.
 func (o *outbound) segment() bool {
 	s, m := o.s, &o.msg
 	off, n := o.ddp.Next()
@@ -369,23 +388,16 @@ func (o *outbound) segment() bool {
 	case m.body != nil:
 		o.pieces = append(o.pieces, m.body[off:int(off)+n])
 	case m.kind == kindAnswer:
-		// The memory belongs to a ULP that does not know of the Read and may change
-		// it at any moment, and other peers may write it. It is released once it
-		// is copied.
 		volatile = true
 		var f ddp.Fault
 		r := &m.req.read
 		if o.pieces, f = s.ulp.Source(o.pieces, r.SourceSTag, r.SourceTO+uint64(off), n); f != ddp.NoFault {
-			s.cfg.Hold.Truncate(frame)
-			return o.refused(f)
+			return o.refused(frame, f)
 		}
 	default:
 		var err error
 		if o.pieces, err = s.ulp.Gather(o.pieces, m.ticket, uint64(off), n); err != nil {
-			// What was found before the error belongs to no segment. Its owner
-			// is told, and may take it away before the Terminate has left.
-			s.cfg.Hold.Truncate(frame)
-			return o.failed(err)
+			return o.failed(frame, err)
 		}
 	}
 	var last, copied bool
@@ -409,38 +421,40 @@ func (o *outbound) segment() bool {
 	return true
 }
 
-// refused is the end of an answer whose source is refused. It returns what segment
-// does.
-func (o *outbound) refused(f ddp.Fault) bool {
-	m := &o.msg
+// refused ends an answer whose source is refused, from segment number frame on. It returns
+// what segment does.
+func (o *outbound) refused(frame uint64, f ddp.Fault) bool {
+	o.s.cfg.Hold.Truncate(frame)
 	if !o.ddp.Empty() {
 		// The Terminate message says what was left of the request. What waits
 		// may not leave either, as it may refer to the same memory.
 		return false
 	}
 	o.ddp.Drop()
-	o.unanswered(m.req.readFault(f))
+	o.unanswered(o.msg.req.readFault(f))
 	return true
 }
 
-// failed is the end of an operation that cannot go on. It returns what segment does.
-func (o *outbound) failed(err error) bool {
+// failed ends an operation that cannot go on with segment number frame. It returns what
+// segment does.
+func (o *outbound) failed(frame uint64, err error) bool {
+	// What was found before the error belongs to no segment. Its owner is told, and may
+	// take it away before the Terminate has left.
+	o.s.cfg.Hold.Truncate(frame)
 	o.ddp.Drop()
 	o.s.ulp.Failed(o.msg.ticket, err)
 	return true
 }
 
-// unreadable is the end of a message whose memory cannot be read. It returns what segment
-// does.
+// unreadable ends a message whose memory cannot be read. It returns what segment does.
 func (o *outbound) unreadable(fault error) bool {
 	o.pieces = o.pieces[:0]
 	torn := o.ddp.Appended()
 	o.ddp.Truncate(torn)
-	o.s.cfg.Hold.Truncate(torn)
 	if o.msg.kind == kindAnswer {
-		return o.refused(ddp.FaultMemory)
+		return o.refused(torn, ddp.FaultMemory)
 	}
-	return o.failed(&MemoryError{fault})
+	return o.failed(torn, &MemoryError{fault})
 }
 
 // finish notes that the message has been cut to its end.

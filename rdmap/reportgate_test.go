@@ -3,6 +3,8 @@ package rdmap
 import (
 	"sync"
 	"testing"
+	"testing/synctest"
+	"time"
 
 	"github.com/weft-rdma/weft/internal/nettest"
 )
@@ -28,4 +30,24 @@ func TestAnAnswerIsDeliveredAfterWhatItAnswersIsReported(t *testing.T) {
 	r.send(sendOf(1))
 	nettest.Await(t, done)
 	want(t, "told", r.ulp.told(), "sent 1", "delivered Send 4")
+}
+
+// Who waits at the gate sleeps if that takes long: it leaves the processor to the owner of
+// the outgoing half.
+func TestAWaitForAReportSleeps(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var g reportGate
+		g.close()
+		released, over := false, make(chan struct{})
+		go func() {
+			defer close(over)
+			g.wait(func() { released = true })
+		}()
+		time.Sleep(time.Second) // in the bubble: only while all sleep
+		g.open()
+		<-over
+		if !released {
+			t.Error("it has waited with memory in its hands")
+		}
+	})
 }
