@@ -129,23 +129,28 @@ func AppendFrame(dst []byte, f Frame) ([]byte, error) {
 	dst = append(dst, flags, byte(f.Revision))
 	dst = binary.BigEndian.AppendUint16(dst, uint16(length))
 	if f.Enhanced {
-		ird, ord := f.IRD&depthMask, f.ORD&depthMask
-		if f.PeerToPeer { // RFC 6581 §9.2: with A=0 the others are zero
-			ird |= flagA
-			if f.RTR&RTRSend != 0 {
-				ird |= flagB
-			}
-			if f.RTR&RTRWrite != 0 {
-				ord |= flagW
-			}
-			if f.RTR&RTRRead != 0 {
-				ord |= flagD
-			}
-		}
-		dst = binary.BigEndian.AppendUint16(dst, ird)
-		dst = binary.BigEndian.AppendUint16(dst, ord)
+		dst = f.appendEnhanced(dst)
 	}
 	return append(dst, f.PrivateData...), nil
+}
+
+// appendEnhanced appends the enhanced data.
+func (f *Frame) appendEnhanced(dst []byte) []byte {
+	ird, ord := f.IRD&depthMask, f.ORD&depthMask
+	if f.PeerToPeer { // RFC 6581 §9.2: with A=0 the others are zero
+		ird |= flagA
+		if f.RTR&RTRSend != 0 {
+			ird |= flagB
+		}
+		if f.RTR&RTRWrite != 0 {
+			ord |= flagW
+		}
+		if f.RTR&RTRRead != 0 {
+			ord |= flagD
+		}
+	}
+	dst = binary.BigEndian.AppendUint16(dst, ird)
+	return binary.BigEndian.AppendUint16(dst, ord)
 }
 
 // ParseFrame reads the frame of kind want at the start of b and says how many
@@ -178,27 +183,32 @@ func ParseFrame(b []byte, want FrameKind) (f Frame, n int, err error) {
 	}
 	private := b[frameHeader:n]
 	if f.Enhanced = isEnhanced(b); f.Enhanced {
-		ird := binary.BigEndian.Uint16(private)
-		ord := binary.BigEndian.Uint16(private[2:])
+		f.parseEnhanced(private)
 		private = private[enhancedLen:]
-		f.IRD, f.ORD = ird&depthMask, ord&depthMask
-		if ird&flagA != 0 { // RFC 6581 §9.2: with A=0 the others are ignored
-			f.PeerToPeer = true
-			if ird&flagB != 0 {
-				f.RTR |= RTRSend
-			}
-			if ord&flagW != 0 {
-				f.RTR |= RTRWrite
-			}
-			if ord&flagD != 0 {
-				f.RTR |= RTRRead
-			}
-		}
 	}
 	if len(private) > 0 {
 		f.PrivateData = private
 	}
 	return f, n, nil
+}
+
+// parseEnhanced reads the enhanced data at the start of b.
+func (f *Frame) parseEnhanced(b []byte) {
+	ird, ord := binary.BigEndian.Uint16(b), binary.BigEndian.Uint16(b[2:])
+	f.IRD, f.ORD = ird&depthMask, ord&depthMask
+	if ird&flagA == 0 {
+		return // RFC 6581 §9.2: the others are ignored
+	}
+	f.PeerToPeer = true
+	if ird&flagB != 0 {
+		f.RTR |= RTRSend
+	}
+	if ord&flagW != 0 {
+		f.RTR |= RTRWrite
+	}
+	if ord&flagD != 0 {
+		f.RTR |= RTRRead
+	}
 }
 
 // checkKey checks the octets of the Key that have arrived.

@@ -1,7 +1,7 @@
-package mpa
-
-// The way in: octets are read in bulk and FPDUs taken out of the buffer where
+// This file is the way in: octets are read in bulk and FPDUs opened in the buffer where
 // they lie; the payload of a long one may be read straight to its place.
+
+package mpa
 
 import (
 	"cmp"
@@ -189,7 +189,18 @@ func (r *reader) place(s Sink) (bool, error) {
 	if err != nil {
 		return false, err
 	}
-	// What follows the ULPDU, its pad and CRC first, goes to the buffer.
+	if err := r.placeRest(s, off, n); err != nil {
+		return false, err
+	}
+	r.passed(size)
+	r.series = true
+	r.stats.framesIn.Add(1)
+	return true, s.End()
+}
+
+// placeRest reads octets [off, n) of the ULPDU to their place. What follows the ULPDU, its
+// pad and CRC first, goes to the buffer.
+func (r *reader) placeRest(s Sink, off, n int) error {
 	tail, ahead := fpdu.Padding(n)+fpdu.CRCSize, aheadSize
 	if r.series {
 		ahead = aheadLeast
@@ -198,10 +209,10 @@ func (r *reader) place(s Sink) (bool, error) {
 	for off < n {
 		got, err := r.direct.readWindows(s, off, n-off, r.room()[:ahead])
 		if refused, ok := err.(windowError); ok {
-			return false, refused.err
+			return refused.err
 		}
 		if err != nil {
-			return false, r.cut(err, n)
+			return r.cut(err, n)
 		}
 		r.stats.octetsIn.Add(uint64(got))
 		r.end = max(0, got-(n-off))
@@ -209,14 +220,11 @@ func (r *reader) place(s Sink) (bool, error) {
 	}
 	for r.end < tail {
 		if err := r.fill(true); err != nil {
-			return false, r.cut(err, n)
+			return r.cut(err, n)
 		}
 	}
 	r.start = tail
-	r.passed(size)
-	r.series = true
-	r.stats.framesIn.Add(1)
-	return true, s.End()
+	return nil
 }
 
 // placeable reports that so much of the ULPDU that begins in the buffer is to come that the
