@@ -26,7 +26,7 @@ func (s *stage) fabtests(ctx context.Context, provider string) error {
 	s.env = append(s.env, "LD_LIBRARY_PATH="+s.suiteFile("lib"), "PATH="+s.suiteFile("bin")+":"+os.Getenv("PATH"))
 	address := ownAddress()
 	name := strings.TrimPrefix(provider, "verbs;")
-	p, err := s.start("runfabtests.sh", fmt.Sprintf("runfabtests.sh -t quick -T 10 -s %s -c %s -f {suite}/test_configs/%s/%s.exclude %s", address, address, name, name, provider))
+	p, err := s.start("runfabtests.sh", fmt.Sprintf("runfabtests.sh -t quick -T 30 -s %s -c %s -f {suite}/test_configs/%s/%s.exclude %s", address, address, name, name, provider))
 	if err != nil {
 		return err
 	}

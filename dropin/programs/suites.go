@@ -29,10 +29,10 @@ var suites = []suite{
 		name: "valkey", source: "valkey", needs: "make gcc libc6-dev pkgconf libibverbs-dev librdmacm-dev",
 		headers: []string{"rdma/rdma_cma.h"}, tools: []string{"make", "gcc"},
 		commands: []string{
-			"make -j2 BUILD_RDMA=module MALLOC=libc OPTIMIZATION=-O2",
+			"make -j2 BUILD_RDMA=yes MALLOC=libc OPTIMIZATION=-O2",
 			"make -C tests/rdma",
 			"mkdir -p $OUT/src $OUT/tests/rdma",
-			"cp src/valkey-server src/valkey-benchmark src/valkey-cli src/valkey-rdma.so $OUT/src",
+			"cp src/valkey-server src/valkey-benchmark src/valkey-cli $OUT/src",
 			"cp runtest-rdma $OUT && cp tests/rdma/rdma-test tests/rdma/run.py tests/rdma/Makefile tests/rdma/rdma-test.c $OUT/tests/rdma",
 		},
 	},
@@ -160,7 +160,8 @@ func (s *suite) fetch(ctx context.Context, work string) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	for _, args := range [][]string{{"update"}, {"source", "--download-only", s.source}} {
+	// The description of a package is not always on all servers, and needed for patches alone.
+	for _, args := range [][]string{{"update"}, {"source", "--download-only", "--tar-only", s.source}} {
 		cmd := command(ctx, work, "apt-get", append([]string{"-q"}, args...)...)
 		cmd.Env = append(os.Environ(), "APT_CONFIG="+config)
 		if _, err := output(cmd); err != nil {
