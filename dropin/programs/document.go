@@ -25,19 +25,19 @@ func (rs results) document(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	changed, err := between(string(page), rs.markdown())
+	changed, err := between(string(page), func(before string) string { return rs.markdown(rows, before) })
 	if err != nil {
 		return fmt.Errorf("%s: %w", name, err)
 	}
 	return os.WriteFile(name, []byte(changed), 0o644)
 }
 
-// between puts a table between the marks of a page.
-func between(page, table string) (string, error) {
+// between puts a table between the marks of a page, which it is made of.
+func between(page string, table func(before string) string) (string, error) {
 	before, rest, begins := strings.Cut(page, tableBegins)
-	_, after, ends := strings.Cut(rest, tableEnds)
+	old, after, ends := strings.Cut(rest, tableEnds)
 	if !begins || !ends {
 		return "", fmt.Errorf("it lacks the lines %q and %q", strings.TrimSpace(tableBegins), strings.TrimSpace(tableEnds))
 	}
-	return before + tableBegins + "\n" + table + "\n" + tableEnds + after, nil
+	return before + tableBegins + "\n" + table(old) + "\n" + tableEnds + after, nil
 }

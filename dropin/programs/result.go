@@ -71,25 +71,37 @@ func (rs results) summary(w io.Writer) (failed bool) {
 	return len(bad) > 0
 }
 
-// markdown is the table of docs/programs.md.
-func (rs results) markdown() string {
+// markdown is the table of docs/programs.md, of all rows. Those that did not run now have what
+// the table before says.
+func (rs results) markdown(all []row, before string) string {
+	words := map[string]string{}
+	for line := range strings.Lines(before) {
+		if f := strings.Split(line, "|"); len(f) == 6 {
+			name := strings.Trim(f[1], " `")
+			words[name+" rnic"], words[name+" rc"] = strings.TrimSpace(f[3]), strings.TrimSpace(f[4])
+		}
+	}
+	for _, r := range rs {
+		words[r.row.name+" "+r.persona] = r.word()
+	}
 	var b strings.Builder
 	b.WriteString("| program | package | rnic | rc |\n|---|---|---|---|\n")
-	var names []string
-	cells := map[string]map[string]string{}
-	pkgs := map[string]string{}
-	for _, r := range rs {
-		name := r.row.name
-		if cells[name] == nil {
-			names, cells[name] = append(names, name), map[string]string{}
-		}
-		pkgs[name], cells[name][r.persona] = r.row.pkg, r.word()
-	}
-	for _, name := range names {
-		c := cells[name]
-		fmt.Fprintf(&b, "| `%s` | %s | %s | %s |\n", name, pkgs[name], orDash(c["rnic"]), orDash(c["rc"]))
+	for i := range all {
+		fmt.Fprintf(&b, "| `%s` | %s | %s | %s |\n", all[i].name, all[i].pkg, all[i].cell("rnic", words), all[i].cell("rc", words))
 	}
 	return b.String()
+}
+
+// cell is what came of a row as a persona.
+func (r *row) cell(persona string, words map[string]string) string {
+	word := words[r.name+" "+persona]
+	switch {
+	case !slices.Contains(r.personas, persona):
+		return "-"
+	case word == "" || word == "-":
+		return "not run"
+	}
+	return word
 }
 
 // word is a result in the table.
@@ -103,11 +115,4 @@ func (r result) word() string {
 		return "ok: " + r.note
 	}
 	return "ok"
-}
-
-func orDash(s string) string {
-	if s == "" {
-		return "-"
-	}
-	return s
 }

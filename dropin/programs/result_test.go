@@ -7,9 +7,12 @@ import (
 )
 
 func TestTheTableHasALineForEachProgram(t *testing.T) {
-	a, b := &row{name: "a", pkg: "p"}, &row{name: "b", pkg: "q"}
-	rs := results{{row: a, persona: "rnic"}, {row: a, persona: "rc", err: errors.New("x")}, {row: b, persona: "rc", missing: errors.New("apt-get install q")}}
-	if got := rs.markdown(); !strings.Contains(got, "| `a` | p | ok | fails |\n| `b` | q | - | not run |\n") {
+	all := []row{{name: "a", pkg: "p", personas: both}, {name: "b", pkg: "q", personas: rc}, {name: "c", pkg: "r", personas: both}, {name: "d", pkg: "s", personas: both}}
+	rs := results{{row: &all[0], persona: "rnic"}, {row: &all[0], persona: "rc", err: errors.New("x")}, {row: &all[1], persona: "rc", missing: errors.New("apt-get install q")}}
+	before := "| `c` | r | ok: 3 passed | - |\n| `a` | p | fails | ok |\n| `gone` | g | ok | ok |\n"
+	want := "| program | package | rnic | rc |\n|---|---|---|---|\n" +
+		"| `a` | p | ok | fails |\n| `b` | q | - | not run |\n| `c` | r | ok: 3 passed | not run |\n| `d` | s | not run | not run |\n"
+	if got := rs.markdown(all, before); got != want {
 		t.Error(got)
 	}
 	var out strings.Builder
@@ -32,15 +35,23 @@ func TestRowsAreComplete(t *testing.T) {
 }
 
 func TestTheTableReplacesWhatIsBetweenTheMarks(t *testing.T) {
+	table := func(old string) func(string) string {
+		return func(before string) string {
+			if before != old {
+				t.Errorf("the table before is %q, expected %q", before, old)
+			}
+			return "| new |\n"
+		}
+	}
 	page := "a\n" + tableBegins + "old\n" + tableEnds + "b\n"
-	got, err := between(page, "| new |\n")
+	got, err := between(page, table("old\n"))
 	if want := "a\n" + tableBegins + "\n| new |\n\n" + tableEnds + "b\n"; got != want || err != nil {
 		t.Errorf("%q, %v", got, err)
 	}
-	if again, err := between(got, "| new |\n"); again != got || err != nil {
+	if again, err := between(got, table("\n| new |\n\n")); again != got || err != nil {
 		t.Errorf("again: %q, %v", again, err)
 	}
-	if _, err := between("a\n", ""); err == nil {
+	if _, err := between("a\n", table("")); err == nil {
 		t.Error("a page without marks was taken")
 	}
 }
