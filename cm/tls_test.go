@@ -20,6 +20,7 @@ import (
 	"github.com/weft-rdma/weft/internal/nettest"
 	"github.com/weft-rdma/weft/internal/tlsid"
 	"github.com/weft-rdma/weft/mpa"
+	"github.com/weft-rdma/weft/origin"
 	"github.com/weft-rdma/weft/verbs"
 )
 
@@ -177,8 +178,8 @@ func TestAConnectionKnowsThePeersCertificate(t *testing.T) {
 		switch {
 		case tt.state == nil || len(tt.state.PeerCertificates) == 0:
 			t.Errorf("%s: no certificate", tt.what)
-		case tlsid.Describe(tt.state.PeerCertificates[0]) != tt.want:
-			t.Errorf("%s: %s, want %s", tt.what, tlsid.Describe(tt.state.PeerCertificates[0]), tt.want)
+		case origin.NameIn(tt.state.PeerCertificates[0]) != tt.want:
+			t.Errorf("%s: %s, want %s", tt.what, origin.NameIn(tt.state.PeerCertificates[0]), tt.want)
 		case tt.state.Version != tls.VersionTLS13 || tt.state.NegotiatedProtocol != "iwarp":
 			t.Errorf("%s: version %#x, protocol %q", tt.what, tt.state.Version, tt.state.NegotiatedProtocol)
 		}

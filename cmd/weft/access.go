@@ -26,24 +26,35 @@ func (a *allowed) register(f *pflag.FlagSet, standard string) {
 	f.StringSliceVar((*[]string)(a), "allow", nil, fmt.Sprintf("serve only this `NETWORK`, such as 192.0.2.0/24, or host; may be repeated (default: %s)", standard))
 }
 
-// networks returns the networks of the flag.
-func (a allowed) networks() (list mount.Allow, err error) {
+// parse returns the networks of the flag, and the names of certificates.
+func (a allowed) parse() (list mount.Allow, names []origin.Name, err error) {
 	for _, s := range a {
+		if origin.IsName(s) {
+			name, err := origin.ParseName(s)
+			if err != nil {
+				return nil, nil, usagef("--allow: %v", err)
+			}
+			names = append(names, name)
+			continue
+		}
 		p, err := mount.ParseAllow(s)
 		if err != nil {
-			return nil, usagef("--allow: %v", err)
+			return nil, nil, usagef("--allow: %v", err)
 		}
 		list = append(list, p)
 	}
-	return list, nil
+	return list, names, nil
 }
 
 // admit returns the function that admits connections from these networks, or without
 // the flag from everywhere. This machine is a host like others.
 func (a allowed) admit() (origin.Admit, error) {
-	list, err := a.networks()
+	list, names, err := a.parse()
 	if err != nil {
 		return nil, err
+	}
+	if len(names) > 0 {
+		return nil, usagef("--allow %v: names of certificates are for serve and gateway", names[0])
 	}
 	return func(nc net.Conn) (*origin.Origin, error) {
 		if !list.Allows(nc.RemoteAddr()) {
@@ -61,6 +72,7 @@ type access struct {
 
 func (a *access) register(f *pflag.FlagSet) {
 	a.allow.register(f, "all; unless root serves, no other machine")
+	f.Lookup("allow").Usage = "serve only this `HOST`: a network, such as 192.0.2.0/24, an address, or with --tls a name in a certificate: dns:NAME, ip:ADDR or cn=NAME; may be repeated (default: all; unless root serves, no other machine)"
 	f.BoolVar(&a.allowOthers, "allow-others", false, "unless root serves, serve all users of this machine, not only the same user and root")
 	f.BoolVar(&a.insecure, "insecure", false, "over TCP, accept calls of other machines from any port, not only below 1024")
 }
@@ -68,7 +80,7 @@ func (a *access) register(f *pflag.FlagSet) {
 // configure sets who may use a file server.
 func (a *access) configure(cfg *fileserver.Config) (err error) {
 	cfg.Personal, cfg.AllowOthers, cfg.Insecure = mount.Personal(), a.allowOthers, a.insecure
-	cfg.Allow, err = a.allow.networks()
+	cfg.Allow, cfg.Names, err = a.allow.parse()
 	return err
 }
 

@@ -51,7 +51,7 @@ func TestWhatOthersMayIsSaidAtTheStart(t *testing.T) {
 func TestRootIsNamedOnlyWhereItMay(t *testing.T) {
 	for squash, want := range map[string]string{"root": "every user but root", "none": "as root", "all": "what the user nobody may"} {
 		for _, readOnly := range []bool{false, true} {
-			s := &serve{squash: squash, readOnly: readOnly}
+			s := &serve{squash: []string{squash}, readOnly: readOnly}
 			if got := s.mayAsClaims(); !strings.Contains(got, want) || strings.Contains(got, "change") == readOnly {
 				t.Errorf("--squash %s, read-only %v: %q", squash, readOnly, got)
 			}

@@ -16,6 +16,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/weft-rdma/weft/internal/tlsid"
+	"github.com/weft-rdma/weft/origin"
 )
 
 // authorityYears is how long an authority of weft cert is valid.
@@ -289,7 +290,7 @@ func sameDir(a, b string) bool {
 // hostNames returns the names and addresses of this host.
 func hostNames() (names []string) {
 	if host, err := os.Hostname(); err == nil {
-		if _, err := tlsid.ParseName("dns:" + host); err == nil {
+		if _, err := origin.ParseName("dns:" + host); err == nil {
 			names = append(names, host)
 		}
 	}

@@ -334,6 +334,9 @@ func (g *gatewayCmd) run(ctx context.Context) (err error) {
 			return err
 		}
 	}
+	if err := g.tls.checkNames(cfg.Names); err != nil {
+		return err
+	}
 	if g.back.scheme == "rdma" {
 		if g.rnic, err = verbs.Open(verbs.Config{Logger: notices}); err != nil {
 			return err

@@ -20,6 +20,7 @@ import (
 	"github.com/weft-rdma/weft/cmd/weft/internal/fileserver"
 	"github.com/weft-rdma/weft/nfs/folder"
 	"github.com/weft-rdma/weft/nfs/mount"
+	"github.com/weft-rdma/weft/origin"
 )
 
 const (
@@ -39,7 +40,8 @@ type serve struct {
 	tls             encryption
 	listen, tcp     string
 	readOnly, async bool
-	squash, state   string
+	squash          []string
+	state           string
 	portMap         fileserver.PortMap
 	verbose         bool
 
@@ -128,7 +130,7 @@ exits with status 130 or 143. A systemd unit has to know that 143 is success:
 	f.StringVar(&s.tcp, "tcp", "", "`ADDR` of NFS and MOUNT over TCP, or off (default: port 2049 of the same host, or any port if that is in use)")
 	f.BoolVarP(&s.readOnly, "read-only", "r", false, "refuse all changes")
 	s.access.register(f)
-	f.StringVar(&s.squash, "squash", "root", "if root serves, `WHO` is mapped to nobody: root, all or none")
+	f.StringSliceVar(&s.squash, "squash", []string{"root"}, "if root serves, `WHO` is mapped to nobody: root, all or none; NAME=WHO is for callers whose certificate has this name, dns:NAME, ip:ADDR or cn=NAME; may be repeated")
 	f.BoolVar(&s.async, "async", false, "answer before changes of names and attributes are on disk")
 	f.StringVar(&s.state, "state", stateDir(), "`DIR` for the key of file handles, outside the served directory")
 	f.Var(&s.portMap, "portmap", "`HOW` clients find MOUNT: own, register, auto or off")
@@ -141,15 +143,39 @@ exits with status 130 or 143. A systemd unit has to know that 143 is success:
 // squashes are the choices of --squash.
 var squashes = map[string]folder.Squash{"root": folder.SquashRoot, "all": folder.SquashAll, "none": folder.SquashNone}
 
+// parseSquash returns the squash of most callers, and those of the callers with a name.
+func parseSquash(values []string) (most folder.Squash, special []folder.SquashFor, err error) {
+	for _, v := range values {
+		who := v
+		var name origin.Name
+		if i := strings.LastIndexByte(v, '='); i >= 0 {
+			if name, err = origin.ParseName(v[:i]); err != nil {
+				return most, nil, usagef("--squash %s: %v", v, err)
+			}
+			who = v[i+1:]
+		}
+		squash, ok := squashes[who]
+		switch {
+		case !ok:
+			return most, nil, usagef("--squash %s: expected root, all or none", v)
+		case who == v:
+			most = squash
+		default:
+			special = append(special, folder.SquashFor{Name: name, Squash: squash})
+		}
+	}
+	return most, special, nil
+}
+
 // config makes the configurations of the exported directory and of the file server from
 // the flags.
 func (s *serve) config(dir string) (files folder.Config, server fileserver.Config, err error) {
-	squash, ok := squashes[s.squash]
-	if !ok {
-		return files, server, usagef("--squash %s: expected root, all or none", s.squash)
+	squash, special, err := parseSquash(s.squash)
+	if err != nil {
+		return files, server, err
 	}
 	if mount.Personal() && s.cmd.Flags().Changed("squash") && squash != folder.SquashNone {
-		return files, server, usagef("--squash %s: all callers act as %s; mapping them to other users takes root, on Linux", s.squash, userName())
+		return files, server, usagef("--squash %v: all callers act as %s; mapping them to other users takes root, on Linux", s.squash, userName())
 	}
 	host, port, err := net.SplitHostPort(s.listen)
 	if err != nil {
@@ -179,7 +205,7 @@ func (s *serve) config(dir string) (files folder.Config, server fileserver.Confi
 	if err != nil {
 		return files, server, err
 	}
-	return folder.Config{Root: abs, ReadOnly: s.readOnly, Squash: squash, Async: s.async, StateDir: s.state}, server, nil
+	return folder.Config{Root: abs, ReadOnly: s.readOnly, Squash: squash, SquashFor: special, Async: s.async, StateDir: s.state}, server, nil
 }
 
 func (s *serve) run(ctx context.Context, dir string) (err error) {
@@ -206,6 +232,9 @@ func (s *serve) run(ctx context.Context, dir string) (err error) {
 		return err
 	}
 	if cfg.TLS, err = s.tls.server(); err != nil {
+		return err
+	}
+	if err := s.tls.checkNames(cfg.Names); err != nil {
 		return err
 	}
 
@@ -272,7 +301,7 @@ func (s *serve) greet(w io.Writer, server *fileserver.Server, path string, notes
 		url += ":" + port
 	}
 	fmt.Fprintf(w, "  weft cp %s/FILE .\n\n", url)
-	if s.squash == "root" && !mount.Personal() {
+	if squash, _, _ := parseSquash(s.squash); squash == folder.SquashRoot && !mount.Personal() {
 		fmt.Fprintln(w, "root is mapped to nobody, even on this machine: --squash none prevents that")
 	}
 	for _, line := range s.access.audience(server, s.mayAsServer(), s.mayAsClaims()).warnings() {
@@ -296,10 +325,10 @@ func (s *serve) mayAsServer() string {
 // mayAsClaims says what callers may do who are not authenticated.
 func (s *serve) mayAsClaims() string {
 	const locks = "restrict that with --allow, --squash all or --read-only"
-	switch s.squash {
-	case "none":
+	switch squash, _, _ := parseSquash(s.squash); squash {
+	case folder.SquashNone:
 		return s.verb() + " every file as root, by claiming to be root: " + locks
-	case "all":
+	case folder.SquashAll:
 		return s.verb() + " what the user nobody may: restrict that with --allow"
 	}
 	return s.verb() + " the files of every user but root, by claiming to be that user: " + locks

@@ -16,6 +16,7 @@ import (
 	"github.com/weft-rdma/weft/cm"
 	"github.com/weft-rdma/weft/internal/tlsid"
 	"github.com/weft-rdma/weft/mpa"
+	"github.com/weft-rdma/weft/origin"
 )
 
 // Names of files in a directory of weft cert.
@@ -110,6 +111,19 @@ func tlsTrouble(at string, err error) error {
 		return fmt.Errorf("cannot connect to %s: %w: try --tls", at, err)
 	case errors.As(err, &failed):
 		return fmt.Errorf("cannot connect to %s: %w", at, err)
+	}
+	return nil
+}
+
+// checkNames fails if callers have names without certificates.
+func (e *encryption) checkNames(names []origin.Name) error {
+	switch {
+	case len(names) == 0:
+		return nil
+	case e.opened == nil:
+		return usagef("--allow %v: the name is in a certificate, which takes --tls", names[0])
+	case !e.authorityGiven:
+		return usagef("--allow %v: --tls-ca has to say which certificates are verified", names[0])
 	}
 	return nil
 }

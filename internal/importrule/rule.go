@@ -49,7 +49,7 @@ var beside = map[string][]string{
 	"internal/rping":           {"memory", "verbs"},
 	"internal/script":          {},
 	"internal/stats":           {},
-	"internal/tlsid":           {},
+	"internal/tlsid":           {"origin"},
 	"internal/verbsmodel":      {}, // tests
 	"internal/wiretest":        {"cm", "internal/nettest", "iwarptest", "memory", "mpa", "verbs"},
 

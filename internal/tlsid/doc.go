@@ -1,8 +1,7 @@
 // Package tlsid makes TLS configurations from certificate files: [Open] reads a
 // certificate, its key and the authorities, and an [Identity] makes configurations of
 // them for servers and clients. It reads the files again when they change, without a
-// restart. [Name] is a pattern for the name of a peer's certificate, and [NewAuthority]
-// makes certificates for trying and for small installations.
+// restart. [NewAuthority] makes certificates, for trying and for small installations.
 //
 // A file of authorities may also contain certificates of peers themselves: those peers
 // are then trusted whoever signed their certificates, and nobody else is. Two sides

@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"github.com/weft-rdma/weft/iwarptest"
+	"github.com/weft-rdma/weft/origin"
 )
 
 // never is when the certificates of tests end.
@@ -324,7 +325,7 @@ func TestIssuedCertificatesServeBothRolesAndSignNothing(t *testing.T) {
 		if !c.NotAfter.Equal(tt.until) || !c.NotBefore.Before(time.Now()) {
 			t.Errorf("%s: valid from %v to %v", tt.what, c.NotBefore, c.NotAfter)
 		}
-		if got := Describe(c); got != "dns:host.example,ip:192.0.2.7" {
+		if got := origin.NameIn(c); got != "dns:host.example,ip:192.0.2.7" {
 			t.Errorf("%s: for %s", tt.what, got)
 		}
 	}

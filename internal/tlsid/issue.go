@@ -16,6 +16,8 @@ import (
 	"net/netip"
 	"strings"
 	"time"
+
+	"github.com/weft-rdma/weft/origin"
 )
 
 // A Pair is a certificate with its private key, both PEM.
@@ -90,7 +92,7 @@ func host(names []string, until time.Time) (*x509.Certificate, error) {
 			t.IPAddresses = append(t.IPAddresses, net.IP(addr.Unmap().WithZone("").AsSlice()))
 			continue
 		}
-		if _, err := ParseName("dns:" + name); err != nil {
+		if _, err := origin.ParseName("dns:" + name); err != nil {
 			return nil, fmt.Errorf("%q is neither the name of a host nor an address", name)
 		}
 		t.DNSNames = append(t.DNSNames, strings.TrimSuffix(name, "."))

@@ -5,6 +5,8 @@ package folder
 import (
 	"fmt"
 	"log/slog"
+
+	"github.com/weft-rdma/weft/origin"
 )
 
 // A Squash says which callers become the anonymous user.
@@ -41,6 +43,13 @@ const (
 	defaultOpen  = 8192    // descriptors
 )
 
+// A SquashFor is the Squash of callers whose connection is encrypted by TLS, and who have
+// presented a verified certificate with this name.
+type SquashFor struct {
+	Name   origin.Name
+	Squash Squash
+}
+
 // A Config says what to serve, and how.
 type Config struct {
 	// Root is the directory to serve. Its path may contain symbolic links; below it none
@@ -56,6 +65,10 @@ type Config struct {
 	// set-uid and set-gid bits.
 	Squash           Squash
 	AnonUID, AnonGID uint32
+
+	// SquashFor has other choices for callers by the names in their certificates. The
+	// first that matches counts.
+	SquashFor []SquashFor
 
 	// SingleUser makes all callers act as the user of the server. That is always so if
 	// the server does not run as root, or not on Linux. Callers cannot be made anonymous
@@ -101,8 +114,10 @@ func (c *Config) fill() error {
 	if c.Root == "" {
 		return fmt.Errorf("folder: Config.Root is empty; it must name the directory to serve")
 	}
-	if c.Squash < SquashRoot || c.Squash > SquashNone {
-		return fmt.Errorf("folder: %v: expected one of the constants", c.Squash)
+	for _, s := range append([]SquashFor{{Squash: c.Squash}}, c.SquashFor...) {
+		if s.Squash < SquashRoot || s.Squash > SquashNone {
+			return fmt.Errorf("folder: %v: expected one of the constants", s.Squash)
+		}
 	}
 	if c.MaxNames < 0 || c.MaxOpen < 0 {
 		return fmt.Errorf("folder: MaxNames %d, MaxOpen %d: expected no negative number", c.MaxNames, c.MaxOpen)

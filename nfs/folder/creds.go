@@ -32,10 +32,20 @@ func (s *Server) identify(r *oncrpc.Request) (*creds, error) {
 	from := originOf(r)
 	if !s.vol.perCaller() {
 		c := s.anonymous()
-		c.squashed = s.cfg.Squash != SquashNone && !own(from)
+		c.squashed = s.squashOf(from) != SquashNone && !own(from)
 		return c, nil
 	}
-	return s.squash(actsAs(from, claim)), nil
+	return s.squash(actsAs(from, claim), s.squashOf(from)), nil
+}
+
+// squashOf returns the squash of a caller.
+func (s *Server) squashOf(from *origin.Origin) Squash {
+	for _, special := range s.cfg.SquashFor {
+		if from.Names([]origin.Name{special.Name}) {
+			return special.Squash
+		}
+	}
+	return s.cfg.Squash
 }
 
 // originOf returns where a call comes from. If the transport does not say, it goes by the
@@ -95,12 +105,12 @@ func (s *Server) anonymous() *creds {
 	return &creds{uid: s.cfg.AnonUID, gid: s.cfg.AnonGID, squashed: true}
 }
 
-// squash applies Config.Squash to an identity.
-func (s *Server) squash(c *creds) *creds {
-	if c == nil || s.cfg.Squash == SquashAll {
+// squash applies a squash to an identity.
+func (s *Server) squash(c *creds, how Squash) *creds {
+	if c == nil || how == SquashAll {
 		return s.anonymous()
 	}
-	gone := func(id uint32) bool { return id == 0 && s.cfg.Squash == SquashRoot || id == noID }
+	gone := func(id uint32) bool { return id == 0 && how == SquashRoot || id == noID }
 	if gone(c.uid) {
 		c.uid, c.squashed = s.cfg.AnonUID, true
 	}

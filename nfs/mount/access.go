@@ -6,6 +6,7 @@ package mount
 import (
 	"context"
 	"errors"
+	"fmt"
 	"net"
 	"net/netip"
 	"os"
@@ -27,6 +28,13 @@ type Access struct {
 	// covers this machine like any other host, unless the server is Personal. Then it
 	// is about other machines only, and an empty list allows none of them.
 	Allow Allow
+
+	// Names lists peers that may use the server, too, by the certificates that they
+	// present over TLS, from any address and port. With Names an empty Allow allows no host
+	// by its address. Connections of every address are then admitted, as TLS begins
+	// later, and so are calls of NULL, MOUNT and the port mapper, which Linux's client
+	// makes in the clear before.
+	Names []origin.Name
 
 	// Personal says that all callers act as the user of this process, as with a
 	// folder.Server that does not run as root on Linux. Of the callers on this
@@ -69,6 +77,9 @@ var (
 	// ErrHost: the host is not in Access.Allow.
 	ErrHost = errors.New("its address is not among those that are allowed")
 
+	// ErrName: nor is a name of its certificate in Access.Names. It is an ErrHost, too.
+	ErrName = fmt.Errorf("it has presented no certificate with a name that is allowed, and %w", ErrHost)
+
 	// ErrUser: the caller is on this machine, and is neither the user that it would
 	// act as nor root. See Access.AllowOthers.
 	ErrUser = errors.New("another user of this machine is not allowed")
@@ -91,7 +102,7 @@ func (a *Access) Admit(nc net.Conn) (*origin.Origin, error) {
 	if from == nil {
 		return nil, err
 	}
-	if !a.allows(from) {
+	if len(a.Names) == 0 && !a.allows(from) {
 		return nil, ErrHost // for every user
 	}
 	if err != nil && !a.AllowOthers {
@@ -104,11 +115,14 @@ func (a *Access) Admit(nc net.Conn) (*origin.Origin, error) {
 // server. A server should not answer others, because sender addresses can be forged.
 func (a *Access) AllowsSender(remote net.Addr) bool {
 	from, err := a.sender(origin.Of(remote))
-	return err == nil && a.allows(from)
+	return err == nil && (len(a.Names) > 0 || a.allows(from))
 }
 
 // allows reports whether a host may use the server.
 func (a *Access) allows(from *origin.Origin) bool {
+	if len(a.Names) > 0 {
+		return from.Names(a.Names) || a.Personal && from.Local || len(a.Allow) > 0 && a.Allow.has(from.Addr.Addr())
+	}
 	if a.Personal {
 		return from.Local || len(a.Allow) > 0 && a.Allow.has(from.Addr.Addr())
 	}
@@ -135,18 +149,31 @@ func (a *Access) check(r *oncrpc.Request) error {
 	switch {
 	case err != nil:
 		return err
-	case !a.allows(from):
-		return ErrHost
+	case !a.allows(from) && (len(a.Names) == 0 || needsName(r)):
+		return a.hostError()
 	case from.Local && r.Network == "udp" && (isMnt(r) || a.alone()):
 		return ErrDatagram
 	case from.Local && a.alone() && !own(from.User):
 		return ErrUser
-	case !from.Local && !a.Insecure && needsPort(r) && !reserved(from.Addr.Port()):
+	case !from.Local && !a.Insecure && needsPort(r) && !from.Names(a.Names) && !reserved(from.Addr.Port()):
 		return ErrPort
 	case needsSecurity(r) && !a.XprtSec.Has(from.Security()):
 		return ErrSecurity
 	}
 	return nil
+}
+
+// needsName reports whether a call has to be that of a peer of Access.Names.
+func needsName(r *oncrpc.Request) bool {
+	return r.Proc != 0 && r.Prog != nfs.MountProgram && r.Prog != oncrpc.PmapProg && r.Prog != nlm.Program
+}
+
+// hostError returns the error for a host that is not allowed.
+func (a *Access) hostError() error {
+	if len(a.Names) > 0 {
+		return ErrName
+	}
+	return ErrHost
 }
 
 // alone reports whether this process's user is the only one that may use the server.

@@ -19,7 +19,8 @@ import (
 func (c *Config) access() *mount.Access {
 	log := &fairness.Log{Logger: c.Logger}
 	return &mount.Access{
-		Allow: c.Allow, Personal: c.Personal, AllowOthers: c.AllowOthers, Insecure: c.Insecure, XprtSec: c.XprtSec, Look: c.look,
+		Allow: c.Allow, Names: c.Names, Personal: c.Personal, AllowOthers: c.AllowOthers, Insecure: c.Insecure,
+		XprtSec: c.XprtSec, Look: c.look,
 		Refused: func(r *oncrpc.Request, why error) {
 			log.Log(slog.LevelWarn, "refused a call", r.Origin.Share(), r.Remote, Advised(why))
 		},

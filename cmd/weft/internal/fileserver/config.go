@@ -66,6 +66,7 @@ type Config struct {
 	// Who may use the server: see [mount.Access]. Connections of other hosts are reset
 	// before anything is read from them, and their datagrams are dropped.
 	Allow                           mount.Allow
+	Names                           []origin.Name
 	Personal, AllowOthers, Insecure bool
 
 	// StartTLS, if not nil, offers TLS to clients of NFS over TCP that ask for it (RFC

@@ -1,4 +1,4 @@
-package tlsid
+package origin
 
 import (
 	"crypto/x509"
@@ -71,7 +71,7 @@ func TestDescribeFallsBackToTheSubject(t *testing.T) {
 		"cn=alice":  {Subject: pkix.Name{CommonName: "alice"}},
 		"O=Example": {Subject: pkix.Name{Organization: []string{"Example"}}},
 	} {
-		if got := Describe(c); got != want {
+		if got := NameIn(c); got != want {
 			t.Errorf("%q, want %q", got, want)
 		}
 	}

@@ -1,28 +1,29 @@
 // Patterns for the names of peers.
 
-package tlsid
+package origin
 
 import (
 	"crypto/x509"
 	"errors"
 	"fmt"
 	"net/netip"
+	"slices"
 	"strings"
 )
 
-// A Name is a pattern for the name in a peer's certificate.
+// A Name is a pattern for the name in a verified certificate, by which a peer is known.
 type Name struct {
 	kind nameKind
-	text string     // of dns, in lower case, and cn
-	addr netip.Addr // of ip
+	text string     // of dnsName, in lower case, and cnName
+	addr netip.Addr // of ipName
 }
 
 type nameKind uint8
 
 const (
-	dns nameKind = iota
-	ip
-	cn
+	dnsName nameKind = iota
+	ipName
+	cnName
 )
 
 // errName: the text is no Name at all.
@@ -43,30 +44,39 @@ func ParseName(s string) (Name, error) {
 		if name == "" || strings.ContainsAny(strings.TrimPrefix(name, "*."), "*/ :@") {
 			return Name{}, fmt.Errorf("%q is no name of a host: expected dns:host.example.org or dns:*.example.org, for example", s)
 		}
-		return Name{kind: dns, text: name}, nil
+		return Name{kind: dnsName, text: name}, nil
 	}
 	if text, ok := strings.CutPrefix(s, "ip:"); ok {
 		addr, err := netip.ParseAddr(text)
 		if err != nil || addr.Zone() != "" {
 			return Name{}, fmt.Errorf("%q is no address: expected ip:192.0.2.7 or ip:2001:db8::7, for example", s)
 		}
-		return Name{kind: ip, addr: addr.Unmap()}, nil
+		return Name{kind: ipName, addr: addr.Unmap()}, nil
 	}
 	if name, ok := strings.CutPrefix(s, "cn="); ok {
 		if name == "" {
 			return Name{}, fmt.Errorf("%q has no name", s)
 		}
-		return Name{kind: cn, text: name}, nil
+		return Name{kind: cnName, text: name}, nil
 	}
 	return Name{}, fmt.Errorf("%q: %w", s, errName)
+}
+
+// Names reports whether one of the names is in the certificate that the peer of a
+// connection has presented and that was verified.
+func (o *Origin) Names(any []Name) bool {
+	if o == nil || o.TLS == nil || len(o.TLS.PeerCertificates) == 0 {
+		return false
+	}
+	return slices.ContainsFunc(any, func(n Name) bool { return n.Matches(o.TLS.PeerCertificates[0]) })
 }
 
 // String returns the form that ParseName takes.
 func (n Name) String() string {
 	switch n.kind {
-	case ip:
+	case ipName:
 		return "ip:" + n.addr.String()
-	case cn:
+	case cnName:
 		return "cn=" + n.text
 	}
 	return "dns:" + n.text
@@ -78,14 +88,14 @@ func (n Name) String() string {
 // labels; a certificate for a whole domain (*.example.org) matches only the same pattern.
 func (n Name) Matches(c *x509.Certificate) bool {
 	switch n.kind {
-	case ip:
+	case ipName:
 		for _, a := range c.IPAddresses {
 			if addr, ok := netip.AddrFromSlice(a); ok && addr.Unmap() == n.addr {
 				return true
 			}
 		}
 		return false
-	case cn:
+	case cnName:
 		return len(c.DNSNames) == 0 && len(c.IPAddresses) == 0 && c.Subject.CommonName == n.text
 	}
 	for _, name := range c.DNSNames {
@@ -105,9 +115,9 @@ func (n Name) matchesDNS(name string) bool {
 	return ok && found && label != "" && !strings.ContainsAny(label, ".*")
 }
 
-// Describe names a certificate in a log: by its DNS names and addresses, or else by its
+// NameIn names a certificate in a log: by its DNS names and addresses, or else by its
 // subject.
-func Describe(c *x509.Certificate) string {
+func NameIn(c *x509.Certificate) string {
 	var names []string
 	for _, name := range c.DNSNames {
 		names = append(names, "dns:"+name)
