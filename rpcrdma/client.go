@@ -96,7 +96,10 @@ func NewClient(cfg ClientConfig) (*Client, error) {
 // Connect makes the connection now, in one attempt, if there is none. So a program can
 // find out at once whether the server can be reached.
 func (c *Client) Connect(ctx context.Context) error {
-	_, err := c.requester(ctx, nil, 1)
+	r, err := c.requester(ctx, nil, 1)
+	if err == nil {
+		c.leave(r)
+	}
 	return err
 }
 
@@ -148,6 +151,7 @@ func (c *Client) complete(ctx context.Context, x *rpc) (*oncrpc.ClientReply, err
 			c.stats.repeated.Add(1)
 		}
 		reply, err := r.make(ctx, x, expired)
+		c.leave(r)
 		var lost *lostError
 		if !errors.As(err, &lost) {
 			return reply, err

@@ -26,7 +26,7 @@ type link struct {
 }
 
 // requester returns the requester of the connection, and makes one first if there
-// is none. When so many attempts in a row have failed it returns why the last
+// is none. Who gets it calls leave afterwards. When so many attempts in a row have failed it returns why the last
 // did; 0 is never.
 func (c *Client) requester(ctx context.Context, expired <-chan time.Time, attempts int) (*requester, error) {
 	for {
@@ -67,6 +67,7 @@ func (c *Client) dial() (r *requester, wait time.Duration, ended <-chan struct{}
 	case c.closed:
 		return nil, 0, nil, ErrClientClosed
 	case l.r != nil:
+		l.r.callers++
 		return l.r, 0, nil, nil
 	case l.dialing != nil:
 		return nil, 0, l.dialing, nil
@@ -149,7 +150,39 @@ func (c *Client) connect() {
 		c.configure(r)
 	}
 	c.dialed(r, nil)
-	<-done
+	select {
+	case <-e.conn.KeyLimitNear():
+		c.retire(r)
+		<-done
+	case <-done:
+	}
+}
+
+// retire has calls use another connection, since the key of this one is nearly used up, and
+// closes it when those in progress have ended.
+func (c *Client) retire(r *requester) {
+	c.mu.Lock()
+	if l := &c.link; l.r == r {
+		l.r, l.failed, l.next = nil, 0, time.Time{}
+	}
+	r.retired = true
+	unused := r.callers == 0
+	c.mu.Unlock()
+	if unused {
+		r.e.closeGracefully()
+	}
+}
+
+// leave ends the use of a requester by a call.
+func (c *Client) leave(r *requester) {
+	c.mu.Lock()
+	r.callers--
+	unused := r.retired && r.callers == 0
+	c.mu.Unlock()
+	if unused {
+		// The call is over, and so need not wait. Close waits for the connection's end.
+		go r.e.closeGracefully()
+	}
 }
 
 // open dials, and returns an endpoint that is connected and does not run yet.

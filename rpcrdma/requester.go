@@ -77,6 +77,10 @@ type requester struct {
 	dead         error         // why the connection has ended
 	lost         chan struct{} // is closed when dead is set
 	align        uint32        // announced by CONF_RDMA
+
+	// Of the Client, under its lock.
+	callers int  // calls that are being made with it
+	retired bool // it takes no more, and is closed when the last one has ended
 }
 
 // newRequester makes the requester of an endpoint.
