@@ -30,7 +30,7 @@ func (c *handlerCall) alloc(n int) []byte {
 	return b.b[:n]
 }
 
-// replyHeader is the length of the header of a reply: it repeats the lists of
+// replyHeader returns the length of the header of a reply: it repeats the lists of
 // the call.
 func (c *handlerCall) replyHeader() int {
 	h := wire.Header{Writes: c.header.Writes, Reply: c.header.Reply, HasReply: c.header.HasReply}
@@ -56,7 +56,7 @@ func (c *handlerCall) replyError(err error) {
 	c.answer(b)
 }
 
-// fault answers a message with what the protocol has for err (RFC 8166 §4.5).
+// fault answers a message as the protocol says for err (RFC 8166 §4.5).
 func (c *handlerCall) fault(err error) {
 	var e *wire.Error
 	if !errors.As(err, &e) {
@@ -88,7 +88,7 @@ func (c *heldCall) refuse(err error) {
 	case wire.AnswerErrChunk:
 		answer = wire.AppendErrChunk(c.send.b[:0], h.XID, credits)
 	case wire.AnswerGarbageArgs:
-		// By RDMA_MSG without chunks: that the call's can be used is not known.
+		// By RDMA_MSG without chunks, because those of the call may be unusable.
 		header := wire.Header{XID: h.XID, Credits: credits, Proc: wire.ProcMsg}
 		reply := oncrpc.ReplyTo(h.XID, &oncrpc.AcceptError{Stat: oncrpc.GarbageArgs})
 		var failed error
@@ -134,7 +134,7 @@ func (c *handlerCall) answer(reply []byte) {
 	posted.dispatch()
 }
 
-// layOut makes the work requests that send a reply, and what the Send holds.
+// layOut makes the work requests that send a reply, and the content of the Send.
 func (c *handlerCall) layOut(reply []byte) error {
 	r := c.r
 	handle := c.chooseInvalidate()

@@ -15,7 +15,7 @@ import (
 // [ServerConfig.Memory] is 0.
 const DefaultMemory = 1 << 30
 
-// openAccounts opens those of a responder.
+// openAccounts opens the accounts of a responder.
 func (r *responder) openAccounts() {
 	most := int64(orDefault(r.cfg.memory, DefaultCallMemory))
 	open := func(m *fairness.Memory) *fairness.Account {
@@ -27,7 +27,7 @@ func (r *responder) openAccounts() {
 	r.callMemory, r.replyMemory = open(r.cfg.in), open(r.cfg.out)
 }
 
-// closeAccounts closes them, when the connection and its handlers have ended.
+// closeAccounts closes the accounts when the connection and its handlers have ended.
 func (r *responder) closeAccounts() {
 	r.callMemory.Close()
 	r.replyMemory.Close()
@@ -46,7 +46,7 @@ func (r *responder) admit() {
 	}
 }
 
-// memoryGranted continues with memory that was asked for.
+// memoryGranted continues with memory that was requested.
 func (r *responder) memoryGranted(n int) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -59,7 +59,7 @@ func (r *responder) memoryGranted(n int) {
 	r.admit()
 }
 
-// fetchFirst fetches the first call that waits, which has its memory now.
+// fetchFirst fetches the first waiting call, which now has its memory.
 func (r *responder) fetchFirst() {
 	c := r.awaitingMemory[0]
 	r.awaitingMemory[0] = nil
@@ -103,8 +103,8 @@ func (c *handlerCall) await(size int) {
 	}
 }
 
-// Stake is that of a [fairness.Debtor]. It is the peer's turn if something is to be
-// taken by it, or fetched from it.
+// Stake is that of a [fairness.Debtor]. The peer has to act next if it is to receive
+// something, or to answer a Read.
 func (r *responder) Stake() (s fairness.Stake) {
 	stats := r.e.conn.Stats()
 	idle := r.passed.Idle(stats.OctetsIn + stats.OctetsOut)

@@ -164,7 +164,7 @@ func (c ClientConfig) withDefaults() ClientConfig {
 // has it.
 const DefaultReverseCredits = 2
 
-// endpoint is how the endpoints of the client are.
+// endpoint returns the configuration of the client's endpoints.
 func (c *ClientConfig) endpoint() endpointConfig {
 	cfg := endpointConfig{
 		role:     wire.Requester,

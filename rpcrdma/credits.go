@@ -23,7 +23,7 @@ func (w *window) open() bool {
 	return w.inflight == 0 || uint64(w.inflight+w.owed+w.done) < uint64(w.size())
 }
 
-// size is how many calls there may be at a time.
+// size returns how many calls may be outstanding.
 func (w *window) size() uint32 { return max(1, min(w.requested, w.granted)) }
 
 // call counts a call that is sent.
@@ -39,9 +39,9 @@ func (w *window) reply(credits uint32, owes bool) {
 	}
 }
 
-// drop counts a call that ends without a reply, as it was not sent after all or
-// the connection is gone. One that was sent and given up stays in flight until
-// its reply comes: the responder counts it.
+// drop counts a call that ends without a reply, because it was not sent or the connection
+// has ended. An abandoned call that was sent stays in flight until its reply arrives, as
+// the responder counts it.
 func (w *window) drop() { w.inflight-- }
 
 // grant takes the credits of a valid message of the responder. Zero is read as 1
@@ -63,7 +63,7 @@ type grants struct {
 	pending uint32 // replies with Read lists whose RDMA_DONE has not come
 }
 
-// credits is what a reply says. It is never 0 (RFC 8166 §3.3.1): RDMA_DONEs
+// credits returns what a reply grants. It is never 0 (RFC 8166 §3.3.1): RDMA_DONEs
 // that are outstanding reduce it, but not below 1 (RFC 5666 §11).
 func (g *grants) credits() uint32 {
 	if g.pending >= g.limit {

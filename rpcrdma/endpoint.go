@@ -35,40 +35,38 @@ const DefaultStall = 60 * time.Second
 // errClosed is the reason for the end of a connection that was closed gracefully.
 var errClosed = errors.New("rpcrdma: the connection was closed")
 
-// An endpointConfig says how an endpoint is to be.
+// An endpointConfig configures an endpoint.
 type endpointConfig struct {
-	role     wire.Role        // what the side is that connected, or was connected to
-	private  wire.PrivateData // what it says of itself: the sizes of its messages
+	role     wire.Role        // Requester for the side that connects
+	private  wire.PrivateData // of this side: the sizes of its messages
 	rules    wire.Rules       // limits of what is parsed
-	receives int              // messages that can come at a time
-	sends    int              // RDMA Writes and Sends that are posted at a time
-	ird, ord int              // RDMA Reads at a time: of the peer's, and of ours
+	receives int              // posted at a time
+	sends    int              // RDMA Writes and Sends posted at a time
+	ird, ord int              // RDMA Reads at a time: the peer's, and this side's
 
 	// idle is how long the peer may send nothing; 0 is no limit.
 	idle time.Duration
 
-	// stall is how long what was posted may go without any of it completing; 0
-	// stands for DefaultStall.
+	// stall limits the time without a completion while something is posted; 0 is
+	// DefaultStall.
 	stall time.Duration
 }
 
-// A half is what an endpoint is in one direction of calls: it has one for each
-// role.
+// A half is an endpoint's requester or responder: each handles one direction of calls.
 type half interface {
-	// received takes a message of its direction, header errors included, and
-	// sees to it that it is reposted. It must not wait.
+	// received handles a message of its direction, also one with header errors, and
+	// reposts it sooner or later. It must not wait.
 	received(m *message)
 
 	// busy reports whether calls are in progress.
 	busy() bool
 
-	// stuck reports whether for so long nothing could be sent in its direction, because
-	// abandoned calls have all credits.
+	// stuck reports whether abandoned calls have held all credits for so long that nothing
+	// could be sent in its direction.
 	stuck(long time.Duration) bool
 
-	// ended says that the connection has ended, and why. Before, everything that
-	// was received has been handed to received, and what was posted is done.
-	// Nothing can be sent any more.
+	// ended is called when the connection has ended, with the reason, after the last call
+	// of received and when everything posted has completed. Nothing can be sent any more.
 	ended(err error)
 }
 
@@ -80,29 +78,29 @@ type endpoint struct {
 	cq    *verbs.CQ
 	qp    *verbs.QP
 	conn  *cm.Conn         // set by connected
-	peer  wire.PrivateData // what the peer has said of itself
+	peer  wire.PrivateData // of the peer
 	rules wire.Rules
 
 	receives  []message
 	receiveMR *verbs.MR
 	queue     sendQueue
 
-	// peerReads reports whether the peer may read memory of ours, and has not said
-	// that it makes no RDMA Reads.
+	// peerReads reports whether the peer may make RDMA Reads, and has not stated that it
+	// makes none.
 	peerReads bool
 
-	// mostReads is how many RDMA Reads there may be at a time, as agreed.
+	// mostReads is the agreed number of RDMA Reads at a time.
 	mostReads int
 
-	// threshold is the octets of the longest message that the peer takes.
+	// threshold is the length of the longest message that the peer accepts, in octets.
 	threshold atomic.Int64
 
-	// heard is when the peer's last message came, since began; 0: none has.
+	// heard is the time of the peer's last message, since began; 0 is none.
 	heard atomic.Int64
 	began time.Time
 
-	// requester takes replies and responder takes calls. They are set before
-	// run; nil discards.
+	// requester handles replies and responder handles calls. They are set before run; for
+	// nil the messages are dropped.
 	requester, responder half
 
 	// ctx ends when the connection does, or is to.
@@ -146,16 +144,16 @@ func (e *endpoint) open() (err error) {
 	return e.postReceives(cfg.receives, int(cfg.private.ReceiveSize))
 }
 
-// params are for connecting the endpoint's queue pair: its private data among
-// them (RFC 8797).
+// params returns the parameters for connecting the endpoint's queue pair, with its private
+// data (RFC 8797).
 func (e *endpoint) params(p cm.Params) cm.Params {
 	p.PrivateData = e.cfg.private.Append(p.PrivateData)
 	return p
 }
 
-// connected takes the terms of the connection: thresholds, and RDMA Reads at a
-// time. Reads is how many of them the peer has said to serve, mpa.NotNegotiated
-// if it has not: then one at a time is all that may be assumed.
+// connected sets the terms of the connection: thresholds, and RDMA Reads at a time. reads
+// is the number that the peer serves, mpa.NotNegotiated if it has stated none: then no more
+// than one may be assumed.
 func (e *endpoint) connected(conn *cm.Conn, reads int) {
 	e.conn = conn
 	e.peer, _ = wire.ParsePrivateData(conn.PrivateData())
@@ -168,8 +166,8 @@ func (e *endpoint) connected(conn *cm.Conn, reads int) {
 	e.peerReads = conn.IRD() > 0 && conn.MPA().PeerORD != 0
 }
 
-// run looks after the connection until it ends, frees everything that the
-// endpoint has and says why it ended.
+// run handles the connection until it ends, frees the resources of the endpoint, and
+// returns the reason of the end.
 func (e *endpoint) run() error {
 	watch := make(chan struct{})
 	go func() {
@@ -266,7 +264,7 @@ func (e *endpoint) complete(wcs []verbs.WC) (alive bool) {
 	return alive
 }
 
-// dispatch hands a message to the half that it is for.
+// dispatch passes a message to its half.
 func (e *endpoint) dispatch(m *message) {
 	h := e.requester
 	if e.direction(m) == wire.DirectionCall {
@@ -308,8 +306,7 @@ func isFault(err error, f wire.Fault) bool {
 	return ok && e.Fault == f
 }
 
-// fail makes the connection end, for the first reason that is given; nil is
-// that of the queue pair. It may be called by any goroutine.
+// fail ends the connection; the first reason counts, and nil is that of the queue pair. It may be called by any goroutine.
 func (e *endpoint) fail(err error) {
 	e.mu.Lock()
 	if e.cause == nil {
@@ -319,7 +316,7 @@ func (e *endpoint) fail(err error) {
 	e.cancel()
 }
 
-// tearDown ends the connection and frees what the endpoint has.
+// tearDown ends the connection and frees the resources of the endpoint.
 func (e *endpoint) tearDown() {
 	e.cancel()
 	e.mu.Lock()

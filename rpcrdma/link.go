@@ -214,7 +214,7 @@ func (c *Client) dialed(r *requester, err error) {
 	}
 }
 
-// attempted notes what became of an attempt to connect. The lock is held.
+// attempted records the result of an attempt to connect. The lock is held.
 func (c *Client) attempted(r *requester, err error) {
 	l := &c.link
 	close(l.dialing)
@@ -251,7 +251,7 @@ func (c *Client) backOff() {
 	l.next = time.Now().Add(wait)
 }
 
-// lost notes that the connection of r is ending.
+// lost detaches r, whose connection is ending.
 func (c *Client) lost(r *requester) {
 	r.mu.Lock()
 	heard, dead := r.replies, r.dead

@@ -46,14 +46,14 @@ type buffer struct {
 	size int // index in pool.free; -1: of a size of its own, not kept
 }
 
-// poolAccess is what memory of a pool is good for.
+// poolAccess has the rights of memory of a pool.
 const poolAccess memory.Access = verbs.LocalRead | verbs.LocalWrite
 
 func newPool(pd *verbs.PD, idle int) *pool {
 	return &pool{pd: pd, most: orDefault(idle, DefaultIdleMemory)}
 }
 
-// bufferSize is the octets of the buffers of an index.
+// bufferSize returns the size in octets of the buffers of an index.
 func bufferSize(index int) int {
 	n := leastBuffer << index
 	if n >= slackFrom {
@@ -62,8 +62,7 @@ func bufferSize(index int) int {
 	return n
 }
 
-// bufferIndex is the index of the least size that holds n octets, -1 if none
-// does.
+// bufferIndex returns the index of the smallest size that holds n octets, -1 for none.
 func bufferIndex(n int) int {
 	i := 0
 	if n > leastBuffer {
@@ -78,7 +77,7 @@ func bufferIndex(n int) int {
 	return i
 }
 
-// takes is the octets that get takes for n.
+// takes returns the size of the buffer that get returns for n octets.
 func takes(n int) int {
 	if i := bufferIndex(n); i >= 0 {
 		return bufferSize(i)
@@ -109,7 +108,7 @@ func (p *pool) get(n int) (*buffer, error) {
 	return b, err
 }
 
-// put takes a buffer back that no work request names any more.
+// put returns a buffer to the pool. No work request may name it any more.
 func (p *pool) put(b *buffer) {
 	if b.size >= 0 {
 		p.mu.Lock()
@@ -124,7 +123,7 @@ func (p *pool) put(b *buffer) {
 	_ = b.mr.Deallocate() // fails only with the RNIC, when nothing is registered
 }
 
-// close frees what is idle. What is in use is freed when it is put back.
+// close frees idle buffers. Buffers in use are freed when they are put back.
 func (p *pool) close() error {
 	p.mu.Lock()
 	free := p.free

@@ -7,8 +7,8 @@
 //     (received).
 //  4. The caller deregisters the memory, and then reads the reply (make).
 //
-// A caller whose context ends leaves (abandon). Its credit stays in use until the
-// reply comes, because the responder counts the call.
+// A caller whose context ends abandons its call. The credit stays in use until the reply
+// arrives, because the responder counts the call.
 //
 // Locking: mu guards the fields below it, and those of an rpc that say so. It is
 // not held while memory is registered or a caller waits.
@@ -45,11 +45,10 @@ func (e *lostError) Unwrap() error { return e.err }
 // A requesterConfig says how a requester makes calls.
 type requesterConfig struct {
 	rules   wire.Rules
-	credits uint32 // asked for: no more calls are outstanding; at least 1
+	credits uint32 // requested, at least 1: no more calls are outstanding
 	logger  *slog.Logger
 
-	// short makes calls without chunks alone, which is what travels in the
-	// reverse direction (RFC 8167 §5.3).
+	// short makes only calls without chunks, as in the reverse direction (RFC 8167 §5.3).
 	short bool
 
 	inlineResults bool // see ClientConfig
@@ -68,9 +67,9 @@ type requester struct {
 
 	mu           sync.Mutex
 	window       window
-	xids         map[uint32]*rpc // calls that were sent; nil: nobody waits for the reply
-	abandoned    int             // calls in xids that nobody waits for
-	blockedSince time.Time       // since when those have all credits; zero if they have not
+	xids         map[uint32]*rpc // calls that were sent; nil for an abandoned one
+	abandoned    int             // abandoned calls in xids
+	blockedSince time.Time       // since when those have held all credits; zero if they do not
 	queue        []*rpc          // calls that wait for a credit
 	replies      uint64          // replies so far
 	free         []*sending
@@ -90,13 +89,13 @@ func newRequester(e *endpoint, cfg requesterConfig) *requester {
 	return r
 }
 
-// make makes the call x once: it waits for a credit, sends it, and waits for its
-// end. Expired ends it with ErrTimeout. A *lostError says that it may be made
-// again over another connection; other errors end the call. When it returns
-// nothing of the call is registered.
+// make makes one attempt at the call x: it waits for a credit, sends the call, and waits
+// for its end. expired ends it with ErrTimeout. After a *lostError the call may be made
+// again over another connection; other errors end it. When make returns, no memory of the
+// call is registered.
 func (r *requester) make(ctx context.Context, x *rpc, expired <-chan time.Time) (*oncrpc.ClientReply, error) {
 	x.turn, x.over, x.lost, x.err, x.fetch = false, false, false, nil, nil
-	select { // what was left of an attempt before
+	select { // a signal left over from an earlier attempt
 	case <-x.signal:
 	default:
 	}
@@ -125,8 +124,7 @@ func (r *requester) make(ctx context.Context, x *rpc, expired <-chan time.Time) 
 	return x.finish(&r.cfg.rules, r.cfg.inlineResults)
 }
 
-// enqueue has x wait for a credit, or gives it one. It says how many replies
-// there were before.
+// enqueue queues x for a credit. It returns the number of replies so far.
 func (r *requester) enqueue(x *rpc) (heard uint64, err error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -138,8 +136,7 @@ func (r *requester) enqueue(x *rpc) (heard uint64, err error) {
 	return r.replies, nil
 }
 
-// admit gives credits to calls that wait for them, in their order. The lock is
-// held.
+// admit gives credits to queued calls, in their order. The lock is held.
 func (r *requester) admit() {
 	for len(r.queue) > 0 && r.window.open() {
 		x := r.queue[0]
@@ -155,11 +152,11 @@ func (r *requester) admit() {
 func (x *rpc) wake() {
 	select {
 	case x.signal <- struct{}{}:
-	default: // it has not seen the signal before yet, and will see both
+	default: // a signal is pending: one wakeup serves both
 	}
 }
 
-// wait waits until *what, or the end of x, or of the wait.
+// wait waits until *what is set, the call has ended, the context ends, or expired fires.
 func (r *requester) wait(ctx context.Context, x *rpc, expired <-chan time.Time, what *bool) error {
 	for {
 		var err error
@@ -189,8 +186,8 @@ func (r *requester) wait(ctx context.Context, x *rpc, expired <-chan time.Time, 
 	}
 }
 
-// abandon gives up a call that has not ended. One that was sent stays in flight
-// until its reply comes, as the responder counts it. The lock is held.
+// abandon gives up a call that has not ended. If it was sent, it stays in flight until
+// its reply arrives, as the responder counts it. The lock is held.
 func (r *requester) abandon(x *rpc) {
 	switch {
 	case x.fetch != nil:
@@ -208,7 +205,7 @@ func (r *requester) abandon(x *rpc) {
 	}
 }
 
-// cancel gives back the credit of a call that is not sent after all.
+// cancel returns the credit of a call that could not be sent.
 func (r *requester) cancel() {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -217,8 +214,8 @@ func (r *requester) cancel() {
 	r.admit()
 }
 
-// suspect ends the connection after a call has timed out, if no other reply has
-// come since, or if abandoned calls hold all credits.
+// suspect ends the connection after a call has timed out, if no reply has arrived since
+// it was queued, or if abandoned calls hold all credits.
 func (r *requester) suspect(heard uint64) {
 	r.mu.Lock()
 	silent := r.replies == heard || r.blocked()
@@ -228,8 +225,7 @@ func (r *requester) suspect(heard uint64) {
 	}
 }
 
-// blocked reports whether calls that nobody waits for have all credits. The lock
-// is held.
+// blocked reports whether abandoned calls hold all credits. The lock is held.
 func (r *requester) blocked() bool { return !r.window.open() && r.window.inflight == r.abandoned }
 
 // noteBlocked notes since when blocked has been true. The lock is held.
@@ -242,15 +238,15 @@ func (r *requester) noteBlocked() {
 	}
 }
 
-// stuck reports whether abandoned calls have held all credits for so long. Calls
-// that wait for a credit never send, so that none of them notices.
+// stuck reports whether abandoned calls have held all credits for so long. Queued calls
+// cannot notice that, as they are never sent.
 func (r *requester) stuck(long time.Duration) bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return !r.blockedSince.IsZero() && time.Since(r.blockedSince) >= long
 }
 
-// terms are what the connection allows to calls now.
+// terms returns what the connection allows to calls now.
 func (r *requester) terms() payload.CallTerms {
 	t := payload.CallTerms{
 		Call:  int(r.e.threshold.Load()),
@@ -267,7 +263,7 @@ func (r *requester) terms() payload.CallTerms {
 	return t
 }
 
-// send sends a call that has a credit. If it fails the credit was given back.
+// send sends a call that has a credit. After an error the credit is free again.
 func (r *requester) send(x *rpc) error {
 	terms := r.terms()
 	err := x.plan.Plan(&x.shape, &terms)
@@ -283,7 +279,7 @@ func (r *requester) send(x *rpc) error {
 		if r.e.ctx.Err() == nil {
 			return err
 		}
-		// It may be that for want of a queue pair; all ends soon.
+		// The queue pair may have failed: then the connection ends soon.
 		<-r.lost
 		return &lostError{r.dead}
 	}
@@ -300,7 +296,7 @@ func (r *requester) send(x *rpc) error {
 		s.discard()
 		return &lostError{r.dead}
 	}
-	if _, used := r.xids[x.call.XID]; used { // by a call that was given up
+	if _, used := r.xids[x.call.XID]; used { // by an abandoned call
 		r.mu.Unlock()
 		s.discard()
 		r.cancel()
@@ -312,7 +308,7 @@ func (r *requester) send(x *rpc) error {
 	return nil
 }
 
-// received takes what came in the direction of replies.
+// received handles a message in the direction of replies.
 func (r *requester) received(m *message) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -347,7 +343,7 @@ func (r *requester) received(m *message) {
 	r.noteBlocked()
 	switch {
 	case owes && x == nil:
-		r.sendDone(xid) // nobody wants the reply, and the responder keeps it until then
+		r.sendDone(xid) // the call was abandoned, and the responder keeps the reply until then
 	case owes:
 		r.read(x)
 	case x != nil:
@@ -385,14 +381,14 @@ func (r *requester) match(m *message) (x *rpc, err error) {
 	return x, err
 }
 
-// busy reports whether there are calls that somebody waits for.
+// busy reports whether there are calls that were not abandoned.
 func (r *requester) busy() bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return len(r.queue) > 0 || r.window.inflight > r.abandoned
 }
 
-// ended ends all calls: the connection has.
+// ended ends all calls, because the connection has ended.
 func (r *requester) ended(err error) {
 	r.mu.Lock()
 	r.dead = err
@@ -416,8 +412,7 @@ func (r *requester) ended(err error) {
 	clear(r.xids)
 }
 
-// failLost ends the attempt at x, unless it has ended or nobody waits for it. The
-// lock is held.
+// failLost ends the attempt at x, unless it has ended or was abandoned. The lock is held.
 func (x *rpc) failLost(err error) {
 	if x != nil && !x.over {
 		x.over, x.lost, x.err = true, true, err

@@ -1,14 +1,14 @@
 // This file is the responder's half of an endpoint. The flow of a call:
 //
-//  1. The endpoint's goroutine receives a message (received) and takes a free
-//     served for it. If none is free the message waits, and so does its receive.
-//  2. A call whose octets are elsewhere waits for memory (budget.go) and is
-//     fetched by RDMA Reads.
+//  1. The endpoint's goroutine receives a message (received) and gives it a free
+//     peerCall. If none is free the message waits, and so does its receive.
+//  2. A call with Read chunks waits for memory (budget.go) and is fetched by RDMA
+//     Reads.
 //  3. A worker goroutine executes the handler (start, work) and sends the reply.
-//  4. When the reply has left, the served is freed for what waits (release).
+//  4. When the reply has left, the peerCall is freed for a message that waits (release).
 //
 // Locking: mu guards the fields below it. Handlers run without it. The lock may be
-// held while work requests are posted, which does not block. served.go says who
+// held while work requests are posted, which does not block. peercall.go says who
 // owns a call at each step.
 
 package rpcrdma
@@ -41,9 +41,9 @@ type responderConfig struct {
 	bindings payload.Bindings
 	rules    wire.Rules
 	credits  uint32           // what replies grant
-	memory   int              // octets of calls in progress, and of their replies; 0 stands for the default
-	in, out  *fairness.Memory // of which they are; nil has no limit
-	from     *origin.Origin   // of the calls; nil is what the address says
+	memory   int              // octets of calls in progress, and of their replies; 0 is the default
+	in, out  *fairness.Memory // that calls and replies are taken from; nil has no limit
+	from     *origin.Origin   // of the calls; nil is that of the address
 
 	conf *Configurator // answers CONF_RDMA; nil leaves program 100417 to the handler
 	read ReadReplies   // replies with Read lists
@@ -56,7 +56,7 @@ type responderConfig struct {
 //
 // A call holds a receive of its endpoint from its arrival until its reply is about
 // to be sent, so that there are no more calls in progress than receives. It holds
-// a served until its reply has left. There are twice as many of those as receives:
+// a peerCall until its reply has left. There are twice as many of those as receives:
 // a peer may send its next call before it has taken the reply to the last. A peer
 // that keeps sending and takes no replies runs out of receives.
 type responder struct {
@@ -65,7 +65,7 @@ type responder struct {
 
 	// session is what handlers see of the connection.
 	session *session
-	back    oncrpc.Caller  // calls of ours to the peer, or nil
+	back    oncrpc.Caller  // makes calls to the peer; nil if there is none
 	from    *origin.Origin // of its calls
 	peer    netip.Addr     // whose calls it serves
 
@@ -75,7 +75,7 @@ type responder struct {
 	serving  atomic.Int32 // calls being executed
 	blocked  atomic.Int32 // those of them that wait for memory
 
-	// Memory that its calls and their replies have.
+	// The memory of its calls and their replies.
 	callMemory, replyMemory *fairness.Account
 	passed                  fairness.Passage // for Stake
 
@@ -83,16 +83,16 @@ type responder struct {
 	grants         grants
 	xids           map[uint32]bool // of calls that have no reply yet
 	free           []*heldCall
-	made           int         // served that there are, free or not
-	waiting        []*message  // calls that wait for a served
+	made           int         // peerCalls, free or not
+	waiting        []*message  // calls that wait for a peerCall
 	awaitingMemory []*heldCall // calls that wait for memory
-	memoryAsked    bool        // for the memory of the first of them
-	replies        recent      // whose Writes the peer may yet refuse
+	memoryAsked    bool        // the first of them has asked for it
+	replies        recent      // whose Writes the peer may still refuse
 	offers         []*offer    // replies with Read lists, oldest first
 	offered        int         // octets of those
 	held           []*heldCall // replies that wait until there are fewer of them
 	overdue        *time.Timer
-	draining       bool // calls are not taken any more
+	draining       bool // no more calls are accepted
 	closed         bool // the connection has ended
 	quiet          chan struct{}
 }
@@ -110,7 +110,7 @@ func newResponder(e *endpoint, cfg responderConfig) *responder {
 	return r
 }
 
-// received takes what came in the direction of calls.
+// received handles a message in the direction of calls.
 func (r *responder) received(m *message) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -137,7 +137,7 @@ func (r *responder) received(m *message) {
 	m.repost()
 }
 
-// answerTo is what a responder does about an error of a message.
+// answerTo returns what a responder does about an error of a message.
 func answerTo(err error) wire.Answer {
 	if e, ok := err.(*wire.Error); ok {
 		return e.Fault.Answer(wire.Responder)
@@ -145,7 +145,7 @@ func answerTo(err error) wire.Answer {
 	return wire.AnswerClose
 }
 
-// freeCall returns a free served, or nil.
+// freeCall returns a free peerCall, or nil.
 func (r *responder) freeCall() *heldCall {
 	if n := len(r.free); n > 0 {
 		c := r.free[n-1]
@@ -155,7 +155,7 @@ func (r *responder) freeCall() *heldCall {
 	if r.made == 2*len(r.e.receives) {
 		return nil
 	}
-	c, err := newServed(r)
+	c, err := newPeerCall(r)
 	if err != nil { // RFC 8166 §4.5.4: no answer can be built
 		r.e.fail(err)
 		return nil
@@ -186,7 +186,7 @@ func (r *responder) beginCall(c *heldCall, m *message) {
 	}
 }
 
-// start has a goroutine execute c.
+// start executes c in a worker goroutine.
 func (r *responder) start(c *heldCall) {
 	r.handlers.Add(1)
 	job := (*handlerCall)(c)
@@ -226,7 +226,7 @@ func (r *responder) answered(c *heldCall) {
 	}
 }
 
-// release frees a served whose reply has left, or will never be sent, and begins
+// release frees a peerCall whose reply has left, or will never be sent, and begins
 // what waits.
 func (r *responder) release(c *heldCall) {
 	c.reset()

@@ -98,7 +98,7 @@ func (x *rpc) finish(r *wire.Rules, inlineResults bool) (*oncrpc.ClientReply, er
 	return reply, nil
 }
 
-// stream finds the RPC message of the reply.
+// stream returns the RPC message of the reply.
 func (x *rpc) stream(r *wire.Rules) ([]byte, error) {
 	payload, err := x.header.Parse(x.message, r)
 	if err != nil {
@@ -116,7 +116,7 @@ func (x *rpc) stream(r *wire.Rules) ([]byte, error) {
 	return payload, err
 }
 
-// release gives x back, with all that its reply refers to.
+// release returns x, and everything that its reply refers to, for reuse.
 func (x *rpc) release() {
 	for _, b := range []*[]byte{&x.gathered, &x.long, &x.plain} {
 		if cap(*b) > keepMemory {

@@ -14,7 +14,7 @@ type sending struct {
 	sgl [1]verbs.SGE
 }
 
-// sending returns memory for a message.
+// sending returns a sending with memory for a message.
 func (r *requester) sending() (*sending, error) {
 	r.mu.Lock()
 	if n := len(r.free); n > 0 {
@@ -48,7 +48,7 @@ func (s *sending) post(n int) {
 	}
 }
 
-// sent takes the sending back that is not under way any more.
+// sent keeps the sending for reuse.
 func (s *sending) sent(*work, error) {
 	r := s.r
 	r.mu.Lock()

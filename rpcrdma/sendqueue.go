@@ -259,7 +259,7 @@ func (q *sendQueue) moved() (ago time.Duration, awaited bool) {
 	return time.Since(q.began) - q.lastProgress, len(q.works) > len(q.free)
 }
 
-// overdue reports whether the peer has had the time for a work that is not over.
+// overdue reports whether a work has exceeded its deadline.
 func (q *sendQueue) overdue() bool {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -287,7 +287,7 @@ func (q *sendQueue) flush() {
 	}
 }
 
-// mostReads is how many RDMA Reads are posted at a time.
+// mostReads returns how many RDMA Reads are posted at a time, at most.
 func (q *sendQueue) mostReads() int {
 	q.mu.Lock()
 	defer q.mu.Unlock()

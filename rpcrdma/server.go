@@ -1,4 +1,4 @@
-// This file is the server: it takes connections, bounds them, and ends them.
+// This file is the server: it accepts connections, limits them, and ends them.
 
 package rpcrdma
 
@@ -214,7 +214,7 @@ func (c *serverConn) Evict(why error) (gone bool) {
 	return false
 }
 
-// serve accepts a connection that was admitted and serves it to its end.
+// serve accepts an admitted connection and serves it until it ends.
 func (s *Server) serve(c *serverConn, req *cm.Request) error {
 	defer s.gone.Done()
 	defer c.stop(nil)

@@ -50,12 +50,12 @@ type QPModify struct {
 	proven bool // Idle to RTS, with an LLP that was established a moment ago, by start-up
 }
 
-// streaming reports that m is for the way from Idle to RTS alone.
+// streaming reports whether m has fields that are for Idle to RTS only.
 func (m *QPModify) streaming() bool {
 	return m.LLP != nil || m.Terms != nil || len(m.StreamMessage) > 0
 }
 
-// attributes reports that m changes some.
+// attributes reports whether m changes any attribute.
 func (m *QPModify) attributes() bool {
 	return m.SendDepth != nil || m.RecvDepth != nil || m.IRD != nil || m.ORD != nil || m.RQLimit != nil || m.ArmRQLimit || m.Inbound != nil || m.MaxPause != nil
 }
@@ -128,8 +128,7 @@ var modifies = [...]trigger{
 	Idle: modifyIdle, RTS: modifyRTS, Closing: modifyClosing, Terminate: modifyTerminate, Error: modifyError,
 }
 
-// checkModify makes every check that needs no look at the queues and the LLP;
-// needs mu.
+// checkModify makes the checks that need neither the queues nor the LLP; needs mu.
 func (q *QP) checkModify(verb string, next State, m *QPModify) error {
 	if q.dead {
 		return q.rnic.gone(verb, ErrQP)
@@ -274,7 +273,7 @@ func (q *QP) readyLLP(verb string, m *QPModify) error {
 	return q.checkModify(verb, RTS, m) // it may have been destroyed meanwhile
 }
 
-// fitsNow reports whether the queues could be resized as m says; needs mu.
+// fitsNow checks that the queues can be resized as m says; needs mu.
 func (q *QP) fitsNow(verb string, m *QPModify) error {
 	q.sq.post.Lock()
 	defer q.sq.post.Unlock()
@@ -283,7 +282,7 @@ func (q *QP) fitsNow(verb string, m *QPModify) error {
 	return q.checkFit(verb, m)
 }
 
-// checkFit needs both queues' post.
+// checkFit is fitsNow with both queues' post locked.
 func (q *QP) checkFit(verb string, m *QPModify) error {
 	switch {
 	case m.SendDepth != nil && !q.sq.fits(*m.SendDepth):
@@ -328,8 +327,8 @@ func (q *QP) change(verb string, m *QPModify) error {
 	return nil
 }
 
-// transit enters the state and returns what has to be done without mu, which it
-// needs. It cannot fail.
+// transit enters the state; needs mu. It cannot fail. after, if not nil, has to be called
+// without mu.
 func (q *QP) transit(next State, m *QPModify) (after func()) {
 	c := q.conn.Load()
 	switch {

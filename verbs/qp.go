@@ -44,9 +44,9 @@ type QP struct {
 	// IRD and ORD as they were asked for, taken from the RNIC's pools.
 	ird, ord int
 	speaking bool          // a StreamMessage is being sent
-	past     QPStats       // what Stats finds nowhere else, of streams that have ended, too
+	past     QPStats       // counts of streams that have ended, and those that nothing else has
 	dead     bool          // destroyed
-	gone     chan struct{} // closed when nothing of it is left
+	gone     chan struct{} // closed when its destruction is complete
 
 	conn atomic.Pointer[connection] // of RTS, Closing and Terminate; set under mu
 	peer atomic.Pointer[string]     // of the last stream, for the log; nil where the LLP knows none
@@ -122,8 +122,8 @@ func (q *QP) WaitState(ctx context.Context, states ...State) (State, error) {
 	}
 }
 
-// enter moves the queue pair by a trigger, if its state knows it; needs mu. The
-// queues learn of it before anyone else does.
+// enter moves the queue pair by a trigger, if its state has that transition; needs mu.
+// The queues change before the new state is visible.
 func (q *QP) enter(t trigger) bool {
 	to, ok := q.state.next(t)
 	if !ok {
@@ -193,8 +193,8 @@ func (q *QP) PostSends(wrs []SendWR) (n int, err error) {
 	return len(wrs), nil
 }
 
-// posted rings the bell, if anything was posted, and ends the posting. more says
-// that more is about to be.
+// posted rings the bell, if anything was posted, and unlocks the queue. more says that
+// more posts are expected soon.
 func (q *QP) posted(any, more bool) {
 	c := q.conn.Load()
 	if any && c == nil && q.sq.in == flush {
@@ -245,9 +245,9 @@ func (q *QP) postedRecv(any bool) {
 	}
 }
 
-// checkSend makes the checks of a send work request that have an immediate
-// result. Memory is not among them: it is checked when it is used (Verbs §8.3).
-// What an operation does not use is ignored (Verbs §9.3.1.1).
+// checkSend makes the checks of a send work request that have an immediate result.
+// Memory is checked later, when it is used (Verbs §8.3). Fields that the operation does
+// not use are ignored (Verbs §9.3.1.1).
 func (q *QP) checkSend(wr *SendWR) error {
 	const verb = "post to SQ"
 	n, op := 0, wr.Op.row()

@@ -13,16 +13,15 @@ type sendWQE struct {
 	length        uint64 // of the SGL, octets
 	status        Status // what it completes with
 	needsResponse bool   // is done when the peer has answered
-	local         bool   // has nothing to do with the wire
-	done          bool   // is done, if it asks or is local
+	local         bool   // sends nothing
+	done          bool   // is done, if needsResponse or local
 	unacked       bool   // has a completion that was not polled
 
 	memory *memoryWQE // the slot's own, once it has needed one
 }
 
-// set makes w the request that wr asks for: field by field, so that nothing of the
-// consumer's has to be on the heap. What only some operations have, the others leave
-// as it is.
+// set copies wr into the slot: field by field, so that nothing of the consumer's escapes to
+// the heap. Fields that the operation does not use keep their values.
 func (w *sendWQE) set(wr *SendWR) {
 	op := wr.Op.row()
 	w.wr.ID, w.wr.Op, w.wr.Flags, w.wr.Remote, w.wr.Invalidate = wr.ID, wr.Op, wr.Flags, wr.Remote, wr.Invalidate
@@ -58,21 +57,21 @@ type sendQueue struct {
 	post  sync.Mutex // one poster at a time; also guards the intake, the depth and full
 	in    intake
 	depth uint64
-	full  uint64 // posts that were refused because of that
+	full  uint64 // posts refused because depth was reached
 	burst burst
 	tail  atomic.Uint64
 	next  atomic.Uint64 // written by the sender
 
 	gathered uint64 // requests below it may be on their way out; the sender's
 
-	empty chan struct{} // closed when head == tail, if somebody asked; done
+	empty chan struct{} // closed when head == tail; nil unless drained was called; done
 
 	done     sync.Mutex // guards all below
 	head     uint64
 	released uint64
-	sent     uint64 // requests below it that do not ask are done
+	sent     uint64 // requests below it that need no response are done
 	failed   bool   // a request has completed in error: what follows will be flushed
-	closed   bool   // flushed: RDMAP has no say any more
+	closed   bool   // flushed: calls of RDMAP are ignored
 	counts   sendCounts
 	end      *streamEnd // for completions in error
 }
@@ -87,7 +86,7 @@ const (
 	gone          // ErrQP or ErrRNIC: the queue pair has been destroyed
 )
 
-// refusal is the error for what is posted to verb's queue of q, or nil.
+// refusal returns the error for a post to verb's queue of q, or nil.
 func (in intake) refusal(q *QP, verb string) error {
 	switch in {
 	case refuse:
@@ -127,8 +126,7 @@ func (s *sendQueue) push(wr *SendWR) error {
 	return nil
 }
 
-// finish marks request n done with status, and generates the completions that have become
-// due.
+// finish marks request n as done with status, and generates the completions that are due.
 func (s *sendQueue) finish(n uint64, status Status) {
 	s.done.Lock()
 	defer s.done.Unlock()
@@ -142,7 +140,7 @@ func (s *sendQueue) finish(n uint64, status Status) {
 	s.advance()
 }
 
-// sentTo marks all requests below n done that do not ask the peer.
+// sentTo marks the requests below n that need no response as done.
 func (s *sendQueue) sentTo(n uint64) {
 	s.done.Lock()
 	defer s.done.Unlock()
@@ -192,7 +190,7 @@ func (s *sendQueue) notifyEmpty() {
 	}
 }
 
-// flushes reports that the queue pair is in Error, or is no more: what is not complete
+// flushes reports whether the queue pair is in Error or destroyed: what is not complete
 // will be flushed.
 func (s *sendQueue) flushes() bool {
 	s.post.Lock()
@@ -244,9 +242,9 @@ func (s *sendQueue) drained() <-chan struct{} {
 	return ch
 }
 
-// flushAll completes everything that is not complete: the first that has failed
-// with its own status, the rest as Flushed. Afterwards RDMAP has no say in the
-// queue. Needs post, and no goroutine in RDMAP's outgoing half.
+// flushAll completes everything that is not complete: the first that has failed with its
+// own status, the rest as Flushed. Later calls of RDMAP are ignored. Needs post; no
+// goroutine may be in RDMAP's outgoing half.
 func (s *sendQueue) flushAll() {
 	s.done.Lock()
 	defer s.done.Unlock()

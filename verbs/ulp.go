@@ -19,7 +19,7 @@ type ulp struct{ *QP }
 
 var _ rdmap.ULP = ulp{}
 
-// A hold is the memory of segments on their way out.
+// A hold holds the memory of segments on their way out.
 type hold struct{ memory.Holder }
 
 // Revoked returns the lowest frame whose memory was revoked.
@@ -68,8 +68,7 @@ func statusOf(f ddp.Fault) Status {
 
 // --- rdmap.SendQueue
 
-// Next starts the next work request. Those that have nothing to do with the
-// wire are executed on the spot.
+// Next starts the next work request. Local ones are executed at once.
 func (u ulp) Next(op *rdmap.Operation) bool {
 	s := &u.sq
 	for {
@@ -95,7 +94,7 @@ func (u ulp) Next(op *rdmap.Operation) bool {
 	}
 }
 
-// describe says what RDMAP has to know of a work request.
+// describe makes the RDMAP operation of a work request.
 func (u ulp) describe(op *rdmap.Operation, n uint64, w *sendWQE) {
 	row := w.wr.Op.row()
 	op.Opcode = row.opcode
@@ -106,7 +105,7 @@ func (u ulp) describe(op *rdmap.Operation, n uint64, w *sendWQE) {
 	op.RemoteSTag, op.RemoteTO = uint32(w.wr.Remote.STag), w.wr.Remote.TO
 	op.Immediate = w.wr.Immediate
 	if !w.needsResponse {
-		return // the rest is not looked at, and stays what it was
+		return // the other fields are not used
 	}
 	op.SinkSTag, op.SinkTO = uint32(w.wr.SGL[0].STag), w.wr.SGL[0].TO
 	a := &w.wr.Atomic
@@ -191,7 +190,7 @@ func (u ulp) Responded(ticket uint64, value uint64) error {
 	return nil
 }
 
-// putValue puts the value that an atomic found where its element says.
+// putValue writes the value that an atomic found to the memory of its element.
 func (u ulp) putValue(w *sendWQE, value uint64) error {
 	e := &w.wr.SGL[0]
 	var b [1][]byte
@@ -335,8 +334,8 @@ func (u ulp) Delivered(d *rdmap.Delivery) {
 	u.rq.complete(&wc)
 }
 
-// Refused has the receive of a message that may not invalidate what it names
-// completed when the stream is being ended.
+// Refused returns the error for a message that may not invalidate the STag that it names.
+// When the stream is ended with it, the receive completes.
 func (u ulp) Refused(err error) error { return reportedInWC{err} }
 
 // reportedInWC is an error that the completion of a receive reports, and no event (Verbs
@@ -427,8 +426,8 @@ func (q *QP) releaseInbound() {
 	}
 }
 
-// room keeps what is held for earlier segments within bounds: a peer chooses
-// how many STags it uses between two reads of the socket.
+// room limits what is held for earlier segments: a peer chooses how many STags it uses
+// between two reads of the socket.
 func (u ulp) room() {
 	if u.in.Full() || u.shared != nil && u.shared.Full() {
 		u.releaseInbound()

@@ -1,5 +1,5 @@
-// This file follows one call on the responder's side from its arrival to its
-// handler: what is elsewhere is fetched, and all is put in its place.
+// This file is the first half of serving a call, from its arrival to its handler: the
+// call is fetched, as far as it is not inline, and assembled.
 
 package rpcrdma
 
@@ -13,49 +13,47 @@ import (
 	"github.com/weft-rdma/weft/verbs"
 )
 
-// A served is all that serving one call takes: the message that it came in, its
-// memory, and its work requests. It is used for one call after the other, also
-// for a message that is answered with an error.
+// A peerCall is a call of the peer's while it is served: the message in which it
+// arrived, its memory and its work requests. It serves one call after the other, and also
+// messages that are answered with an error.
 //
-// At each moment a served has one owner, which is the type that it is used by:
+// Each of its phases has one owner, and a type of its own:
 //
-//  1. A message arrives: the responder takes a *heldCall and finds out where the
-//     octets of the call are (plan).
-//  2. What is elsewhere is fetched: until that has completed the call is a
-//     *postedCall.
-//  3. Its handler executes it: a *handlerCall. That lays out the reply.
-//  4. The responder accounts for the reply (ready): a *heldCall.
-//  5. The reply is sent: a *postedCall, until that has completed.
-//  6. The responder frees what it has borrowed (release), and keeps it.
+//  1. The call has arrived (*heldCall): the responder finds out where its octets are
+//     (plan).
+//  2. The call is fetched (*postedCall), until the RDMA Reads have completed.
+//  3. The handler executes the call (*handlerCall), and the reply is laid out.
+//  4. The responder accounts for the reply (*heldCall, ready).
+//  5. The reply is sent (*postedCall), until the Send has completed.
+//  6. The responder frees what was borrowed, and keeps the peerCall (*heldCall, release).
 //
-// A conversion from one type to another is where the call changes hands.
+// A conversion from one type to another passes the ownership.
 //
-// Locking: the responder's lock is held wherever there is a *heldCall, and not
-// held where methods of the others begin. What they do to the responder they do
-// by its own methods, or under its lock.
-type served struct {
+// Locking: methods of *heldCall need the responder's lock; those of the other types are
+// called without it.
+type peerCall struct {
 	r        *responder
-	message  *message     // what it came in; nil when that was given back
+	message  *message     // in which it arrived; nil after that was reposted
 	header   *wire.Header // of message
 	xid      uint32       // of header
 	admitted bool         // in responder.xids
 
 	assembly payload.Assembly
-	needs    int     // octets of memory for what is to be fetched
-	octets   int     // of responder.callMemory that it has
-	call     *buffer // what was fetched, nil if all came inline
-	stream   []byte  // the call, whole: in call or in message
+	needs    int     // octets of memory to fetch the call into
+	octets   int     // of responder.callMemory that it uses
+	call     *buffer // into which the call was fetched, nil if it was inline
+	stream   []byte  // the whole call, in call or in message
 
 	request oncrpc.Request
 	cursor  payload.Cursor
 	pads    []payload.Run
 
-	send     *buffer   // what the Send is made of
-	results  []*buffer // what Request.Alloc gave
-	inPlace  int       // where in send the reply is, behind room for its header; 0: it is not
+	send     *buffer   // of the Send
+	results  []*buffer // returned by Request.Alloc
+	inPlace  int       // offset of the reply in send, behind room for its header; 0: it is elsewhere
 	eligible []payload.Run
 	reply    payload.ReplyPlan
-	offer    *offer // what of the reply the peer fetches
+	offer    *offer // the part of the reply that the peer fetches
 
 	requests requests
 
@@ -64,13 +62,13 @@ type served struct {
 
 type (
 	// A heldCall belongs to the responder, whose lock is held.
-	heldCall served
+	heldCall peerCall
 
 	// A handlerCall belongs to the goroutine that executes it.
-	handlerCall served
+	handlerCall peerCall
 
 	// A postedCall belongs to the send queue, until its work requests have completed.
-	postedCall served
+	postedCall peerCall
 )
 
 // requests are the work requests of a call.
@@ -79,13 +77,13 @@ type requests struct {
 	sges []verbs.SGE
 }
 
-// newServed makes a served with memory for its Sends.
-func newServed(r *responder) (*heldCall, error) {
+// newPeerCall makes a peerCall with memory for its Sends.
+func newPeerCall(r *responder) (*heldCall, error) {
 	send, err := r.e.pool.get(int(r.e.cfg.private.SendSize))
 	if err != nil {
 		return nil, err
 	}
-	c := &served{r: r, send: send}
+	c := &peerCall{r: r, send: send}
 	c.cursor.EligibleOnly = true
 	c.whenFetched, c.whenSent = (*postedCall)(c).fetched, (*postedCall)(c).sent
 	c.request.Alloc = (*handlerCall)(c).alloc
@@ -97,7 +95,7 @@ func newServed(r *responder) (*heldCall, error) {
 	return (*heldCall)(c), nil
 }
 
-// reset makes a served ready for the next call. What it has borrowed goes back.
+// reset readies a peerCall for the next call, and frees what it has borrowed.
 func (c *heldCall) reset() {
 	r := c.r
 	r.answered(c)
@@ -120,7 +118,7 @@ func (c *heldCall) reset() {
 	c.request.Message, c.request.Args, c.request.Call = nil, nil, oncrpc.Call{}
 }
 
-// drop gives the memory for the reply back.
+// drop frees the memory for the reply.
 func (c *heldCall) drop() {
 	for i, b := range c.results {
 		n := len(b.b)
@@ -131,8 +129,8 @@ func (c *heldCall) drop() {
 	c.results = c.results[:0]
 }
 
-// plan finds where the octets of the call are, and goes on as soon as there is
-// room for them.
+// plan finds out where the octets of the call are, and continues as soon as there is
+// memory for them.
 func (c *heldCall) plan() {
 	r, m := c.r, c.message
 	if len(m.Header.Reads) == 0 && m.Header.Proc == wire.ProcMsg {
@@ -177,7 +175,7 @@ func (c *heldCall) findPads() error {
 	var call oncrpc.Call
 	args, err := call.Parse(inline)
 	if err != nil {
-		return nil // is found out again, and answered, when it is executed
+		return nil // check finds and answers it, too
 	}
 	binding := c.r.cfg.bindings[payload.ProgramVersion{Prog: call.Prog, Vers: call.Vers}]
 	if binding == nil {
@@ -200,8 +198,8 @@ func (c *heldCall) reads() (n int) {
 	return n
 }
 
-// fetch puts the call together, in the order of RFC 8166 §3.4.5: what came
-// inline at once, the rest by RDMA Reads.
+// fetch assembles the call in the order of RFC 8166 §3.4.5: the inline part at once, the
+// rest by RDMA Reads.
 func (c *heldCall) fetch() {
 	r := c.r
 	var err error
@@ -235,7 +233,7 @@ func (c *heldCall) fetch() {
 	}
 }
 
-// begin makes room for the n work requests that add adds.
+// begin makes room for n work requests, which add adds.
 func (q *requests) begin(n int) {
 	if cap(q.sges) < n {
 		q.sges, q.work.wrs = make([]verbs.SGE, 0, n), make([]verbs.SendWR, 0, n)
@@ -254,7 +252,7 @@ func (q *requests) add(op verbs.Op, b *buffer, at int, s wire.Segment) {
 	})
 }
 
-// fetched goes on when all RDMA Reads have completed.
+// fetched continues when all RDMA Reads have completed.
 func (c *postedCall) fetched(w *work, err error) {
 	r := c.r
 	r.mu.Lock()
@@ -269,7 +267,7 @@ func (c *postedCall) fetched(w *work, err error) {
 	r.start((*heldCall)(c))
 }
 
-// serve checks the call, has it executed and sends the reply.
+// serve checks and executes the call, and sends the reply.
 func (c *handlerCall) serve() {
 	if err := c.check(); err != nil {
 		c.fault(err)
@@ -290,7 +288,7 @@ func (c *handlerCall) serve() {
 	}
 }
 
-// handler is what executes the call.
+// handler returns the handler of the call.
 func (c *handlerCall) handler() oncrpc.Handler {
 	if conf := c.r.cfg.conf; conf != nil && c.request.Prog == wire.ConfProgram {
 		return confServer{conf, c.r.e}
@@ -298,8 +296,8 @@ func (c *handlerCall) handler() oncrpc.Handler {
 	return c.r.cfg.handler
 }
 
-// check reads the call's header and holds what was reduced against the
-// upper-layer binding.
+// check reads the call's header and checks the reduced items against the upper-layer
+// binding.
 func (c *handlerCall) check() error {
 	r, q := c.r, &c.request
 	if err := c.header.CheckXID(c.stream, &r.cfg.rules); err != nil {
