@@ -85,6 +85,12 @@ func (g *Guest) Set(ctx context.Context, parameters map[string]string) error {
 	return nil
 }
 
+// Put makes a file appear in the guest below /host, by its name.
+func (g *Guest) Put(ctx context.Context, file string) error {
+	_, err := output(g.command(ctx, "put", file))
+	return err
+}
+
 // Host returns a command that runs a program of this machine where the
 // guest's network is seen. It is killed, with its children, when ctx ends.
 func (g *Guest) Host(ctx context.Context, argv ...string) *exec.Cmd {
