@@ -93,11 +93,14 @@ func (id *identifier) bind(at netip.AddrPort) syscall.Errno {
 	if err != nil {
 		return errnoOf(err)
 	}
+	cmMu.Lock()
+	only6 := id.only6
+	cmMu.Unlock()
 	keepFromChildren(fd)
 	_ = unix.SetsockoptInt(fd, unix.SOL_SOCKET, unix.SO_REUSEADDR, 1) // for ports of connections that have ended
 	if family == unix.AF_INET6 {
 		only := 0
-		if id.only6 {
+		if only6 {
 			only = 1
 		}
 		_ = unix.SetsockoptInt(fd, unix.IPPROTO_IPV6, unix.IPV6_V6ONLY, only)
@@ -177,7 +180,10 @@ func resolve(handle C.__u32, from, to unsafe.Pointer) syscall.Errno {
 	if !peer.IsValid() {
 		return syscall.EINVAL
 	}
-	if source.IsValid() && id.socket == 0 && (source.Port() != 0 || !source.Addr().IsUnspecified()) {
+	cmMu.Lock()
+	bound := id.socket != 0
+	cmMu.Unlock()
+	if source.IsValid() && !bound && (source.Port() != 0 || !source.Addr().IsUnspecified()) {
 		if errno := id.bind(source); errno != 0 {
 			return errno
 		}

@@ -151,6 +151,8 @@ func setOption(a *C.struct_rdma_ucm_set_option) syscall.Errno {
 	} else if a.optlen >= 1 {
 		value = int(*(*uint8)(pointer(uint64(a.optval))))
 	}
+	cmMu.Lock()
+	defer cmMu.Unlock()
 	switch a.optname {
 	case C.RDMA_OPTION_ID_REUSEADDR:
 		id.reuse = value != 0
@@ -160,6 +162,13 @@ func setOption(a *C.struct_rdma_ucm_set_option) syscall.Errno {
 		id.timeout = uint8(value)
 	}
 	return 0
+}
+
+// timeoutOfQP is the timeout of its queue pair that the program has set, or 0.
+func (id *identifier) timeoutOfQP() uint8 {
+	cmMu.Lock()
+	defer cmMu.Unlock()
+	return id.timeout
 }
 
 // initQPAttr tells librdmacm what to modify a queue pair to. The stream comes by itself.
@@ -179,11 +188,21 @@ func initQPAttr(a *C.struct_rdma_ucm_init_qp_attr) syscall.Errno {
 			to.qp_attr_mask |= C.IBV_QP_PKEY_INDEX | C.IBV_QP_PORT
 			to.port_num = 1
 		}
-	case C.IBV_QPS_RTR, C.IBV_QPS_RTS:
+	case C.IBV_QPS_RTR:
 		to.qp_attr_mask = C.IBV_QP_STATE
-		if id.timeout != 0 && a.qp_state == C.IBV_QPS_RTS {
+		if rcPersona { // all that an RC queue pair takes; no peer is named, see ofManager
+			to.qp_attr_mask |= requiredForRTR
+			to.path_mtu, to.max_dest_rd_atomic = C.IBV_MTU_4096, mostReads
+		}
+	case C.IBV_QPS_RTS:
+		to.qp_attr_mask = C.IBV_QP_STATE
+		if rcPersona {
+			to.qp_attr_mask |= requiredForRTS
+			to.retry_cnt, to.rnr_retry, to.max_rd_atomic = 7, retriesForEver, mostReads
+		}
+		if timeout := id.timeoutOfQP(); timeout != 0 {
 			to.qp_attr_mask |= C.IBV_QP_TIMEOUT
-			to.timeout = C.__u8(id.timeout)
+			to.timeout = C.__u8(timeout)
 		}
 	default:
 		return syscall.EINVAL

@@ -291,20 +291,15 @@ func accept(a *C.struct_rdma_ucm_accept) syscall.Errno {
 	if a.uid != 0 {
 		id.uid = uint64(a.uid)
 	}
-	r := id.request
-	id.request = nil
-	cmMu.Unlock()
-	if r == nil {
-		if id.qp != nil {
-			return 0
-		}
-		return syscall.EINVAL
+	r, q, connected := id.request, pairOf(&a.conn_param), id.qp != nil
+	if r != nil && q != nil {
+		id.request = nil
 	}
-	q := pairOf(&a.conn_param)
-	if q == nil {
-		cmMu.Lock()
-		id.request = r
-		cmMu.Unlock()
+	cmMu.Unlock()
+	switch {
+	case r == nil && connected:
+		return 0
+	case r == nil || q == nil:
 		return syscall.EINVAL
 	}
 	ctx := id.begin(q)
@@ -377,10 +372,13 @@ func disconnect(a *C.struct_rdma_ucm_disconnect) syscall.Errno {
 	if errno != 0 {
 		return errno
 	}
-	if id.qp == nil {
+	cmMu.Lock()
+	q := id.qp
+	cmMu.Unlock()
+	if q == nil {
 		return syscall.EINVAL
 	}
-	return id.qp.disconnect()
+	return q.disconnect()
 }
 
 func connect(a *C.struct_rdma_ucm_connect) syscall.Errno {
@@ -388,8 +386,11 @@ func connect(a *C.struct_rdma_ucm_connect) syscall.Errno {
 	if errno != 0 {
 		return errno
 	}
+	cmMu.Lock()
+	peer := id.peer
+	cmMu.Unlock()
 	q := pairOf(&a.conn_param)
-	if q == nil || !id.peer.IsValid() {
+	if q == nil || !peer.IsValid() {
 		return syscall.EINVAL
 	}
 	ctx := id.begin(q)
@@ -399,7 +400,7 @@ func connect(a *C.struct_rdma_ucm_connect) syscall.Errno {
 		Nudge: cm.DefaultNudge, Socket: options.socket,
 	}
 	spawn(func() {
-		nc, err := id.dial(ctx)
+		nc, err := id.dial(ctx, peer)
 		var conn *cm.Conn
 		if err == nil {
 			nc = wrap(nc)
@@ -416,10 +417,10 @@ func connect(a *C.struct_rdma_ucm_connect) syscall.Errno {
 // dial makes the connection below, from the address that the program has bound. A peer
 // that refuses is asked again for a moment: programs tell their port to each other
 // before they listen (qperf does).
-func (id *identifier) dial(ctx gocontext.Context) (net.Conn, error) {
+func (id *identifier) dial(ctx gocontext.Context, peer netip.AddrPort) (net.Conn, error) {
 	socket := id.takeSocket()
 	for tries := 0; ; tries++ {
-		nc, err := id.dialOnce(ctx, socket)
+		nc, err := dialOnce(ctx, socket, peer)
 		if !errors.Is(err, syscall.ECONNREFUSED) || socket != 0 || tries == refusals || ctx.Err() != nil {
 			return nc, err
 		}
@@ -434,11 +435,11 @@ const (
 	refusalPause = 20 * time.Millisecond
 )
 
-func (id *identifier) dialOnce(ctx gocontext.Context, socket int) (net.Conn, error) {
+func dialOnce(ctx gocontext.Context, socket int, peer netip.AddrPort) (net.Conn, error) {
 	if socket == 0 {
-		return newDialer().DialContext(ctx, "tcp", id.peer.String())
+		return newDialer().DialContext(ctx, "tcp", peer.String())
 	}
-	_, sa := sockaddr(id.peer)
+	_, sa := sockaddr(peer)
 	err := unix.Connect(socket, sa)
 	if err == unix.EINPROGRESS {
 		err = await(ctx, socket)

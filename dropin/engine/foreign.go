@@ -23,3 +23,6 @@ func octets(address, length uint64) (b []byte, ok bool) {
 	}
 	return unsafe.Slice((*byte)(pointer(address)), length), true
 }
+
+// addressOf is where octets are.
+func addressOf(b []byte) uint64 { return uint64(uintptr(unsafe.Pointer(unsafe.SliceData(b)))) }

@@ -156,7 +156,10 @@ func (b *bed) newQPOf(sends, receives uint32) *queuePair {
 const (
 	stateReset, stateInit, stateRTR, stateRTS = 0, 1, 2, 3
 
-	maskState, maskAV, maskRQPSN, maskSQPSN, maskDest = 1 << 0, 1 << 7, 1 << 12, 1 << 16, 1 << 20
+	maskState = 1 << 0
+	maskInit  = maskState | 1<<3 | 1<<4 | 1<<5                          // access flags, P_Key index, port
+	maskRTR   = maskState | 1<<7 | 1<<8 | 1<<12 | 1<<15 | 1<<17 | 1<<20 // address, MTU, PSN, RNR timer, Reads, number
+	maskRTS   = maskState | 1<<9 | 1<<10 | 1<<11 | 1<<13 | 1<<16        // timeout, retries, RNR retries, Reads, PSN
 )
 
 func (q *queuePair) changeTo(t *testing.T, change func(*attributes), state, mask uint64) {
@@ -202,9 +205,9 @@ func (q *queuePair) ready(t *testing.T, a attributes) {
 		a.local, a.peer = loopback, loopback
 	}
 	fill := func(to *attributes) { *to = a }
-	q.changeTo(t, nil, stateInit, maskState)
-	q.changeTo(t, fill, stateRTR, maskState|maskAV|maskDest|maskRQPSN)
-	q.changeTo(t, fill, stateRTS, maskState|maskSQPSN)
+	q.changeTo(t, nil, stateInit, maskInit)
+	q.changeTo(t, fill, stateRTR, maskRTR)
+	q.changeTo(t, fill, stateRTS, maskRTS)
 }
 
 // connected waits until the queue pair has a stream.

@@ -23,6 +23,8 @@ type region struct {
 	pd  *domain
 	cfg verbs.MRConfig
 
+	demand bool // paged on demand: it need not be mapped
+
 	scrap *verbs.MR // of a null region
 }
 
@@ -80,12 +82,15 @@ func register(a *C.struct_weft_register) syscall.Errno {
 	if cfg.Buf, ok = octets(uint64(a.addr), uint64(a.length)); !ok {
 		return refuse(syscall.EFAULT, "register: there are no %d octets at %#x", a.length, a.addr)
 	}
+	if a.access&onDemand == 0 && !isThere(cfg.Buf, cfg.Access) {
+		return refuse(syscall.EFAULT, "register: of %d octets at %#x some are not mapped, or not with the rights %#x", a.length, a.addr, a.access)
+	}
 	cfg.VA = uint64(a.offset)
 	mr, err := d.pd.RegisterMR(cfg)
 	if err != nil {
 		return errnoOf(err)
 	}
-	a.handle, a.key = C.uint32_t(regions.add(&region{mr: mr, pd: d, cfg: cfg})), C.uint32_t(mr.STag())
+	a.handle, a.key = C.uint32_t(regions.add(&region{mr: mr, pd: d, cfg: cfg, demand: a.access&onDemand != 0})), C.uint32_t(mr.STag())
 	return 0
 }
 
@@ -98,8 +103,9 @@ func reregister(a *C.struct_weft_register) syscall.Errno {
 	if r.scrap != nil {
 		return refuse(syscall.EINVAL, "reregister: it is a null region")
 	}
-	cfg, pd := r.cfg, r.pd
+	cfg, pd, demand := r.cfg, r.pd, r.demand
 	if a.change&C.IBV_REREG_MR_CHANGE_ACCESS != 0 {
+		demand = a.access&onDemand != 0
 		rights, errno := access(uint32(a.access))
 		if errno != 0 {
 			return errno
@@ -121,11 +127,14 @@ func reregister(a *C.struct_weft_register) syscall.Errno {
 	if !cfg.Access.Valid() || len(cfg.Buf) == 0 {
 		return syscall.EINVAL // before anything changes
 	}
+	if a.change&(C.IBV_REREG_MR_CHANGE_TRANSLATION|C.IBV_REREG_MR_CHANGE_ACCESS) != 0 && !demand && !isThere(cfg.Buf, cfg.Access) {
+		return refuse(syscall.EFAULT, "register again: of %d octets some are not mapped, or not with the rights that are asked for", len(cfg.Buf))
+	}
 	cfg.Key = r.mr.STag().Key() // programs expect the key that their peers know to stay
 	if err := r.mr.Reregister(pd.pd, cfg); err != nil {
 		return errnoOf(err)
 	}
-	r.cfg, r.pd = cfg, pd
+	r.cfg, r.pd, r.demand = cfg, pd, demand
 	a.key = C.uint32_t(r.mr.STag())
 	return 0
 }

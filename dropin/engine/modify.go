@@ -27,7 +27,7 @@ func modifyQP(a *C.struct_weft_modify) syscall.Errno {
 	}
 	want, mask := (*C.struct_ibv_qp_attr)(a.attributes), uint32(a.mask)
 	if mask&C.IBV_QP_STATE != 0 {
-		if errno := q.mayEnter(uint32(want.qp_state)); errno != 0 {
+		if errno := q.mayEnter(uint32(want.qp_state), mask); errno != 0 {
 			return errno
 		}
 		if errno := q.enter(uint32(want.qp_state), a); errno != 0 {
@@ -107,9 +107,23 @@ var following = map[uint32][]uint32{
 	C.IBV_QPS_SQD:   {C.IBV_QPS_RTS, C.IBV_QPS_SQD},
 }
 
-// mayEnter checks the order of the states of the rc persona. With rdma_cm the stream comes
-// by itself, and may be gone before the program has asked for RTS.
-func (q *queuePair) mayEnter(state uint32) syscall.Errno {
+// required are the attributes that a program has to give with a state of an RC queue pair
+// (InfiniBand §11.2.5.2), by the state that it has asked for last and the one it asks for.
+var required = map[[2]uint32]uint32{
+	{C.IBV_QPS_RESET, C.IBV_QPS_INIT}: C.IBV_QP_PKEY_INDEX | C.IBV_QP_PORT | C.IBV_QP_ACCESS_FLAGS,
+	{C.IBV_QPS_INIT, C.IBV_QPS_RTR}:   requiredForRTR,
+	{C.IBV_QPS_RTR, C.IBV_QPS_RTS}:    requiredForRTS,
+}
+
+const (
+	requiredForRTR = C.IBV_QP_AV | C.IBV_QP_PATH_MTU | C.IBV_QP_DEST_QPN | C.IBV_QP_RQ_PSN | C.IBV_QP_MAX_DEST_RD_ATOMIC | C.IBV_QP_MIN_RNR_TIMER
+	requiredForRTS = C.IBV_QP_SQ_PSN | C.IBV_QP_TIMEOUT | C.IBV_QP_RETRY_CNT | C.IBV_QP_RNR_RETRY | C.IBV_QP_MAX_QP_RD_ATOMIC
+)
+
+// mayEnter checks the order of the states of the rc persona, and what has to come with them.
+// With rdma_cm the stream comes by itself, and may be gone before the program has asked for
+// RTS.
+func (q *queuePair) mayEnter(state, mask uint32) syscall.Errno {
 	if !rcPersona || state == C.IBV_QPS_RESET || state == C.IBV_QPS_ERR {
 		return 0
 	}
@@ -117,6 +131,9 @@ func (q *queuePair) mayEnter(state uint32) syscall.Errno {
 	defer q.mu.Unlock()
 	if !slices.Contains(following[q.asked], state) {
 		return refuse(syscall.EINVAL, "modify QP: state %d does not follow state %d", state, q.asked)
+	}
+	if missing := required[[2]uint32{q.asked, state}] &^ mask; missing != 0 {
+		return refuse(syscall.EINVAL, "modify QP from state %d to %d: attributes %#x are missing (enum ibv_qp_attr_mask)", q.asked, state, missing)
 	}
 	return 0
 }
@@ -135,7 +152,7 @@ func (q *queuePair) enter(state uint32, a *C.struct_weft_modify) syscall.Errno {
 		q.state = state
 		return 0
 	case C.IBV_QPS_RTR:
-		if a.mask&(C.IBV_QP_DEST_QPN|C.IBV_QP_AV) != 0 {
+		if a.mask&(C.IBV_QP_DEST_QPN|C.IBV_QP_AV) != 0 && !ofManager(a) {
 			if errno := q.address(a); errno != 0 {
 				return errno
 			}
@@ -145,6 +162,12 @@ func (q *queuePair) enter(state uint32, a *C.struct_weft_modify) syscall.Errno {
 		return q.rise(state)
 	}
 	return syscall.EINVAL
+}
+
+// ofManager reports that the attributes are those of initQPAttr, which name no peer.
+func ofManager(a *C.struct_weft_modify) bool {
+	want := (*C.struct_ibv_qp_attr)(a.attributes)
+	return rcPersona && want.dest_qp_num == 0 && want.ah_attr.is_global == 0 && want.ah_attr.dlid == 0
 }
 
 // fail moves the queue pair to the error state. A stream is closed as gracefully as can

@@ -1,0 +1,51 @@
+package main
+
+import (
+	"bufio"
+	"fmt"
+	"os"
+
+	"github.com/weft-rdma/weft/memory"
+	"github.com/weft-rdma/weft/verbs"
+)
+
+// This file finds out whether memory that is to be registered is there. A device pins its
+// pages, which fails where nothing is mapped, and where memory to be written is read-only.
+// Here nothing is pinned, and no page is touched or provided: what the process has mapped
+// is looked up. So the pages beyond the end of a file, and those of devices, pass.
+
+// written are the rights by which memory is written (ib_umem_get takes a window's for one).
+const written = verbs.LocalWrite | verbs.RemoteWrite | verbs.RemoteAtomic | verbs.BindWindow
+
+// isThere reports whether memory of the program is mapped with what rights ask for. It is if
+// the system does not say.
+func isThere(b []byte, rights memory.Access) bool {
+	if len(b) == 0 {
+		return true
+	}
+	maps, err := os.Open("/proc/self/maps")
+	if err != nil {
+		return true
+	}
+	defer maps.Close()
+	from := addressOf(b)
+	return covered(bufio.NewScanner(maps), from, from+uint64(len(b)), rights&written != 0)
+}
+
+// covered reports whether the lines of a file maps cover [from, to), in ascending order.
+func covered(maps *bufio.Scanner, from, to uint64, write bool) bool {
+	for maps.Scan() {
+		var begin, end uint64
+		var may string
+		if n, _ := fmt.Sscanf(maps.Text(), "%x-%x %s", &begin, &end, &may); n < 3 || end <= from {
+			continue
+		}
+		if begin > from || may[0] != 'r' || write && may[1] != 'w' {
+			return false
+		}
+		if from = end; from >= to {
+			return true
+		}
+	}
+	return maps.Err() != nil
+}
