@@ -1,8 +1,10 @@
 package main
 
 import (
+	"context"
 	"errors"
 	"fmt"
+	"net"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -13,6 +15,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/weft-rdma/weft/cm"
 	"github.com/weft-rdma/weft/cmd/weft/internal/dropin"
 )
 
@@ -100,7 +103,20 @@ func (o *runOptions) check() error {
 		return usagef("--listen-range %q: two ports from 1 to 65535 are expected, as 7000-7099", o.ListenRange)
 	}
 	o.NoCRC = o.crc == "off"
+	if o.Congestion != "" {
+		return checkCongestion(o.Congestion)
+	}
 	return nil
+}
+
+// checkCongestion finds out whether connections may have a congestion control.
+func checkCongestion(name string) error {
+	lc := net.ListenConfig{Control: cm.Socket{Congestion: name}.Control}
+	ln, err := lc.Listen(context.Background(), "tcp", "localhost:0")
+	if err != nil {
+		return fmt.Errorf("--congestion: %w", err)
+	}
+	return ln.Close()
 }
 
 var deviceName = regexp.MustCompile(`^[A-Za-z0-9_-]{1,63}$`)

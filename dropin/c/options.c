@@ -7,19 +7,19 @@
 
 bool rc_persona(void)
 {
-	const char *persona = getenv("WEFT_PERSONA");
+	const char *persona = secure_getenv("WEFT_PERSONA");
 	return persona && !strcmp(persona, "rc");
 }
 
 static bool is_set(const char *name) /* to anything but 0 */
 {
-	const char *value = getenv(name);
+	const char *value = secure_getenv(name);
 	return value && *value && strcmp(value, "0");
 }
 
 const char *device_name(void)
 {
-	const char *name = getenv("WEFT_DEVICE");
+	const char *name = secure_getenv("WEFT_DEVICE");
 	return name && *name ? name : "weft0";
 }
 

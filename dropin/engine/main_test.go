@@ -75,3 +75,12 @@ func TestAPanicInASinkOverflowsTheQueue(t *testing.T) {
 		t.Error("the completion was taken")
 	}
 }
+
+// The engine does not start with a congestion control that no connection could have.
+func TestACongestionControlThatThereIsNotIsRefused(t *testing.T) {
+	t.Setenv("WEFT_CONGESTION", "no-such")
+	defer func() { options.socket.Congestion = "" }()
+	if _, err := readOptions(); err == nil || !strings.Contains(err.Error(), "no-such") {
+		t.Errorf("%v, expected an error that names it", err)
+	}
+}

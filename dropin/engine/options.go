@@ -1,10 +1,18 @@
 package main
 
+/*
+#define _GNU_SOURCE
+#include <stdlib.h>
+*/
+import "C"
+
 import (
+	gocontext "context"
 	"fmt"
 	"log/slog"
 	"net"
 	"os"
+	"unsafe"
 
 	"github.com/weft-rdma/weft/capture"
 	"github.com/weft-rdma/weft/cm"
@@ -27,19 +35,30 @@ var options struct {
 	pcap *capture.Writer
 }
 
+// environment is a variable of the environment. A program that has more rights than who
+// started it (set-uid) gets none: files that are written would be its starter's to choose.
+func environment(name string) string {
+	c := C.CString(name)
+	defer C.free(unsafe.Pointer(c))
+	return C.GoString(C.secure_getenv(c))
+}
+
 // readOptions returns the logger that was asked for, or nil.
 func readOptions() (*slog.Logger, error) {
 	o := &options
-	on := func(name string) bool { v := os.Getenv(name); return v != "" && v != "0" }
+	on := func(name string) bool { v := environment(name); return v != "" && v != "0" }
 	o.plain, o.patient, o.debug, o.verbose = on("WEFT_PLAIN"), on("WEFT_PATIENT"), on("WEFT_DEBUG"), on("WEFT_VERBOSE")
-	o.noCRC = os.Getenv("WEFT_CRC") == "off"
-	o.socket.Congestion = os.Getenv("WEFT_CONGESTION")
-	if r := os.Getenv("WEFT_LISTEN_RANGE"); r != "" {
+	o.noCRC = environment("WEFT_CRC") == "off"
+	o.socket.Congestion = environment("WEFT_CONGESTION")
+	if err := checkSocket(o.socket); err != nil {
+		return nil, fmt.Errorf("WEFT_CONGESTION: %w", err)
+	}
+	if r := environment("WEFT_LISTEN_RANGE"); r != "" {
 		if _, err := fmt.Sscanf(r, "%d-%d", &o.firstPort, &o.lastPort); err != nil || o.firstPort == 0 || o.firstPort > o.lastPort {
 			return nil, fmt.Errorf("WEFT_LISTEN_RANGE %q: a range of ports is expected, as 7000-7099", r)
 		}
 	}
-	if name := os.Getenv("WEFT_PCAP"); name != "" {
+	if name := environment("WEFT_PCAP"); name != "" {
 		var err error
 		if o.pcap, err = openRecording(name); err != nil {
 			return nil, err
@@ -49,10 +68,23 @@ func readOptions() (*slog.Logger, error) {
 		return nil, nil
 	}
 	level := slog.LevelInfo
-	if os.Getenv("WEFT_DEBUG") == "2" {
+	if environment("WEFT_DEBUG") == "2" {
 		level = slog.LevelDebug
 	}
 	return slog.New(slog.NewTextHandler(os.Stderr, &slog.HandlerOptions{Level: level})), nil
+}
+
+// checkSocket finds out whether the system has what a Socket asks for.
+func checkSocket(s cm.Socket) error {
+	if s == (cm.Socket{}) {
+		return nil
+	}
+	lc := net.ListenConfig{Control: s.Control}
+	ln, err := lc.Listen(gocontext.Background(), "tcp", "127.0.0.1:0")
+	if err != nil {
+		return err
+	}
+	return ln.Close()
 }
 
 // wrap is for each connection: it stays with this process, and is recorded if the user
@@ -94,7 +126,7 @@ func summary(s verbs.RNICStats, pairs int) string {
 }
 
 func deviceName() string {
-	if name := os.Getenv("WEFT_DEVICE"); name != "" {
+	if name := environment("WEFT_DEVICE"); name != "" {
 		return name
 	}
 	return "weft0"

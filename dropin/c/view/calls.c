@@ -240,7 +240,7 @@ char *canonicalize_file_name(const char *path) { return realpath(path, NULL); }
 /* A program that has gone into the view is told the name that it knows. */
 static char *shorten_folder(char *path)
 {
-	const char *around = getenv("WEFT_VIEW");
+	const char *around = secure_getenv("WEFT_VIEW");
 	size_t n = around ? strlen(around) : 0;
 	if (!path || !n || strncmp(path, around, n) || path[n] != '/')
 		return path;

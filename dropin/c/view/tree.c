@@ -213,7 +213,7 @@ static int find_tree(const char *around, char folder[PATH_MAX])
 
 bool tree(char folder[PATH_MAX])
 {
-	const char *around = getenv("WEFT_VIEW");
+	const char *around = secure_getenv("WEFT_VIEW");
 	if (!around || *around != '/')
 		return false;
 	if (!find_tree(around, folder))
