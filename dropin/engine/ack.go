@@ -35,6 +35,10 @@ type acks struct {
 	on   bool
 	wait bool // a Read has to follow what was translated; the translator's
 
+	// blocked: a request was refused that has to complete before those behind it are
+	// posted. With acks on, settle sees to the order.
+	blocked atomic.Bool
+
 	mu      sync.Mutex
 	open    []openRequest // in the order of posting
 	broken  bool          // a request has failed
@@ -69,15 +73,39 @@ func (a *acks) read(slot uint64) verbs.SendWR {
 	return verbs.SendWR{ID: slot | ackRead, Op: verbs.OpRead, Flags: verbs.Signaled, SGL: nowhere}
 }
 
-// refused notes a request that verbs did not take.
+// refused notes a request that verbs did not take. It completes at the end of the stream.
 func (a *acks) refused(slot uint64) {
-	if !a.on {
-		return
-	}
 	a.mu.Lock()
 	defer a.mu.Unlock()
+	a.unnote(slot)
 	a.broken = true
 	a.held = append(a.held, openRequest{slot: slot, status: C.IBV_WC_LOC_QP_OP_ERR, vendor: uint32(verbs.InvalidWQE)})
+	a.blocked.Store(!a.on)
+}
+
+// postponed notes that requests from one on are to be posted later.
+func (a *acks) postponed(slot uint64) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.unnote(slot)
+}
+
+// unnote forgets the requests from one on, which are translated again; needs mu.
+func (a *acks) unnote(slot uint64) {
+	i, _ := slices.BinarySearchFunc(a.open, slot, func(o openRequest, slot uint64) int { return int(int64(o.slot - slot)) })
+	a.open = a.open[:i]
+}
+
+// completeRefused completes in error what verbs did not take.
+func (q *queuePair) completeRefused() {
+	a := &q.sends.acks
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	for _, o := range a.held {
+		q.sends.to.emit(q, o) // if the queue has overflowed, nobody can poll it
+	}
+	a.held = nil
+	a.blocked.Store(false)
 }
 
 // completed is the Sink's part for a request of the send queue.
@@ -182,6 +210,7 @@ func (a *acks) again() {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	a.open, a.held, a.broken, a.settled, a.missed, a.wait = nil, nil, false, false, false, false
+	a.blocked.Store(false)
 	// through stays: slots are counted on
 }
 
@@ -197,8 +226,15 @@ func refusedByPeer(reason int) bool {
 // refusedPeer reports whether this end ended the stream, as it refused a request of the
 // peer's. A message that found no receive is none: on a device only its sender learns.
 func (q *queuePair) refusedPeer() bool {
+	err := q.qp.Err()
 	var t *rdmap.TerminateError
-	return errors.As(q.qp.Err(), &t) && !t.Remote && !(t.Layer == layerDDP && t.EType == untaggedBuffer && t.Code == noBuffer)
+	return errors.As(err, &t) && !t.Remote && !lacksReceive(err)
+}
+
+// lacksReceive reports whether this end ended a stream as a message had found no receive.
+func lacksReceive(err error) bool {
+	var t *rdmap.TerminateError
+	return errors.As(err, &t) && !t.Remote && t.Layer == layerDDP && t.EType == untaggedBuffer && t.Code == noBuffer
 }
 
 // reason is the status of the request that ended the stream, by what the peer said.

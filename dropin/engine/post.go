@@ -55,7 +55,7 @@ func (q *queuePair) takeSends() {
 func (q *queuePair) drainSends() {
 	s := &q.sends
 	head := uint64(s.queue.head)
-	for tail := atomic.LoadUint64((*uint64)(&s.queue.tail)); head != tail; {
+	for tail := atomic.LoadUint64((*uint64)(&s.queue.tail)); head != tail && !s.acks.blocked.Load(); {
 		n, last := 0, head
 		for ; last != tail && n+partsOf+1 <= len(s.batch); last++ {
 			m := s.translate(s.batch[n:], last)
@@ -85,18 +85,28 @@ func (q *queuePair) drainSends() {
 // that is closing takes it when it has closed, and flushes it.
 func (q *queuePair) unposted(wr verbs.SendWR, err error) bool {
 	if errors.Is(err, verbs.ErrState) || errors.Is(err, verbs.ErrQP) || errors.Is(err, verbs.ErrRNIC) {
+		q.sends.acks.postponed(uint64(q.sends.queue.head))
 		return false
 	}
 	explain("%v", err)
 	q.sends.acks.refused(wr.ID &^ (partial | ackRead))
-	q.mu.Lock()
-	connected := q.down != nil
-	q.mu.Unlock()
 	q.qp.Abort() // as a request that fails does; nothing completes it
-	if !connected {
+	if !q.live() {
 		q.background(q.ended) // there is no stream whose end would tell
 	}
 	return true
+}
+
+// live reports whether there is a stream whose end is to come.
+func (q *queuePair) live() bool {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	select {
+	case <-q.down:
+		return false
+	default:
+		return q.down != nil
+	}
 }
 
 // unsignal has the parts of a signaled request complete with the next answer of the peer.

@@ -1,7 +1,9 @@
 package main
 
 import (
+	"fmt"
 	"runtime"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -160,4 +162,42 @@ func TestReceivesKeepTheirOrderWithImmediateData(t *testing.T) {
 		received.Store(n + 1)
 		from.sends.to.next(t)
 	}
+}
+
+// A request that verbs refuse completes in error, in its place, signaled or not.
+func TestARequestThatCannotBePostedFails(t *testing.T) {
+	const badOp = 2 // IBV_WC_LOC_QP_OP_ERR
+	for _, rc := range []bool{false, true} {
+		for _, flags := range []uint8{0, 1} {
+			anEngineFor(t, fmt.Sprintf("rc %v, flags %d", rc, flags), rc, func(t *testing.T) {
+				b := newBed(t)
+				q := b.newQP()
+				post := func(n uint64, flags uint8) *verbs.SGE {
+					q.request(n, 8, flags, 1)
+					atomic.AddUint64((*uint64)(&q.sends.queue.tail), 1)
+					return (*verbs.SGE)(unsafe.Add(q.sends.slot(n), 48))
+				}
+				post(0, 1)
+				post(1, flags).Length = 4 // an atomic has 8
+				post(2, 1)
+				q.takeSends()
+				r := &ring{completionQueue: b.cq}
+				var got []taken
+				for end := time.Now().Add(time.Minute); len(got) < 3 && time.Now().Before(end); runtime.Gosched() {
+					got = append(got, r.take()...)
+				}
+				if want := []taken{{0, flushed}, {1, badOp}, {2, flushed}}; !slices.Equal(got, want) {
+					t.Errorf("%v, expected %v", got, want)
+				}
+			})
+		}
+	}
+}
+
+// anEngineFor is anEngine for a part of a test.
+func anEngineFor(t *testing.T, name string, rc bool, f func(t *testing.T)) {
+	t.Run(name, func(t *testing.T) {
+		anEngine(t, rc)
+		f(t)
+	})
 }

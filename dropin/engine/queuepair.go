@@ -217,6 +217,9 @@ func (q *queuePair) connected(conn *cm.Conn, over func()) {
 // now on.
 func (q *queuePair) ended() {
 	open := q.sends.acks.on && q.settle()
+	if !q.sends.acks.on {
+		q.completeRefused()
+	}
 	q.mu.Lock()
 	// A peer of the rc persona that has gone is noticed when something is sent.
 	unnoticed := q.peering.addressed && !open && !q.refusedPeer() && q.state != C.IBV_QPS_ERR

@@ -1,8 +1,13 @@
 package main
 
 import (
+	"runtime"
+	"sync/atomic"
+	"syscall"
 	"testing"
 	"time"
+
+	"github.com/weft-rdma/weft/verbs"
 )
 
 func TestAMessageWaitsForAsLongAsItsRetriesTake(t *testing.T) {
@@ -47,5 +52,29 @@ func TestAGreetingTellsTheRetries(t *testing.T) {
 	}
 	if new(greeting).parse([]byte("weft")) {
 		t.Error("a greeting that is cut short is taken")
+	}
+}
+
+// Of a message that has found no receive for its time the program at the receiver is told
+// nothing, as on a device.
+func TestAMessageWithoutAReceiveIsNoEvent(t *testing.T) {
+	anEngine(t, true)
+	b := newBed(t)
+	sends, receives := b.newQP(), b.newQP()
+	sends.ready(t, attributes{dest: receives.number})
+	receives.ready(t, attributes{dest: sends.number})
+	sends.awaitStream(t)
+	sends.request(0, 1, 1, 0)
+	atomic.AddUint64((*uint64)(&sends.sends.queue.tail), 1)
+	sends.takeSends()
+	ended := func() bool { s := receives.qp.State(); return s != verbs.RTS && s != verbs.Idle }
+	for end := time.Now().Add(time.Minute); !ended(); runtime.Gosched() {
+		if time.Now().After(end) {
+			t.Fatal("the message still waits")
+		}
+	}
+	receives.destroy(t) // what was raised has been before
+	if n, _ := syscall.Read(b.events[0], make([]byte, 8)); n > 0 {
+		t.Errorf("%d events were raised", n)
 	}
 }
