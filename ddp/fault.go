@@ -1,3 +1,5 @@
+// This file is the vocabulary for refused accesses to memory.
+
 package ddp
 
 // A Fault says why an access to memory by STag and offset was refused. It is

@@ -1,3 +1,6 @@
+// This file says what DDP asks of the protocol below it. optional.go has what that may offer
+// besides.
+
 package ddp
 
 import "context"

@@ -1,3 +1,5 @@
+// This file sends: it gives segments to the LLP (RFC 5041 §5.2).
+
 package ddp
 
 import "errors"

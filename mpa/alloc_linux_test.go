@@ -1,9 +1,9 @@
 //go:build !race
 
-package mpa
-
 // That nothing is allocated once it is warm. Under the race detector pools lose
 // what they are given, at random.
+
+package mpa
 
 import (
 	"context"

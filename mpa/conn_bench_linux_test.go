@@ -1,6 +1,6 @@
-package mpa
-
 // What a Conn moves, beside plain TCP in the same file.
+
+package mpa
 
 import (
 	"fmt"

@@ -1,6 +1,6 @@
-package mpa
-
 // How a Conn ends, and what of it goes on.
+
+package mpa
 
 import (
 	"errors"

@@ -1,6 +1,6 @@
-package mpa
-
 // Leaders, which wait in the place of Receive.
+
+package mpa
 
 import (
 	"bytes"

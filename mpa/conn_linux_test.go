@@ -1,6 +1,6 @@
-package mpa
-
 // The fast path: attempts that do not wait, payload referred to and placed.
+
+package mpa
 
 import (
 	"bytes"

@@ -1,6 +1,6 @@
-package mpa
-
 // A Receive that waits, and goroutines that poll meanwhile.
+
+package mpa
 
 import (
 	"bytes"

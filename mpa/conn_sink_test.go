@@ -1,6 +1,6 @@
-package mpa
-
 // Sinks for the tests.
+
+package mpa
 
 import (
 	"bytes"

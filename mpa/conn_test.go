@@ -1,6 +1,6 @@
-package mpa
-
 // A Conn as its user sees it, over TCP and over any net.Conn.
+
+package mpa
 
 import (
 	"bytes"

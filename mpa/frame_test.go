@@ -1,6 +1,6 @@
-package mpa
-
 // The codec of the start-up frames.
+
+package mpa
 
 import (
 	"bytes"

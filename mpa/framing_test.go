@@ -1,6 +1,6 @@
-package mpa
-
 // Frames for the tests, by the reference.
+
+package mpa
 
 import (
 	"bytes"

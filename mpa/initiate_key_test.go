@@ -1,6 +1,6 @@
-package mpa
-
 // The Key of a Reply that is good in everything else.
+
+package mpa
 
 import (
 	"bytes"

@@ -1,6 +1,6 @@
-package mpa
-
 // The Initiator against a scripted peer (RFC 5044 §7.1.2, RFC 6581 §9).
+
+package mpa
 
 import (
 	"context"

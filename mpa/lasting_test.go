@@ -1,6 +1,6 @@
-package mpa
-
 // Negotiated terms and failures last as long as the stream.
+
+package mpa
 
 import (
 	"net"

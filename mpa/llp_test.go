@@ -1,6 +1,6 @@
-package mpa
-
 // A Conn as what DDP asks of the protocol below it (RFC 5041 §3).
+
+package mpa
 
 import (
 	"bytes"

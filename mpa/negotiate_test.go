@@ -1,6 +1,6 @@
-package mpa
-
 // The decisions of start-up: two configurations in, the terms of both sides out.
+
+package mpa
 
 import (
 	"fmt"

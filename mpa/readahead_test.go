@@ -1,6 +1,6 @@
-package mpa
-
 // The read-ahead buffer: what is there between one read and the next.
+
+package mpa
 
 import (
 	"bytes"

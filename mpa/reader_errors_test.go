@@ -1,6 +1,6 @@
-package mpa
-
 // What ends the reception, and that it ends it.
+
+package mpa
 
 import (
 	"errors"

@@ -1,6 +1,6 @@
-package mpa
-
 // A transport that gives the octets in any portions.
+
+package mpa
 
 import (
 	"errors"

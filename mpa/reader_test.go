@@ -1,6 +1,6 @@
-package mpa
-
 // The receiving half: what is handed up, and when.
+
+package mpa
 
 import (
 	"bytes"

@@ -1,6 +1,6 @@
-package mpa
-
 // Ends that the peer must not take for graceful ones.
+
+package mpa
 
 import (
 	"crypto/ecdsa"

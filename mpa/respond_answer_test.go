@@ -1,6 +1,6 @@
-package mpa
-
 // The decision about a Request, and what can go wrong until it is on its way.
+
+package mpa
 
 import (
 	"context"

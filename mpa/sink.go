@@ -1,3 +1,5 @@
+// This file is what a Conn asks of the layer above.
+
 package mpa
 
 // A Sink takes the ULPDUs of one stream, in order. DDP's receiver is one.

@@ -1,6 +1,6 @@
-package mpa
-
 // Both sides of start-up together, and what the tests of each side share.
+
+package mpa
 
 import (
 	"bytes"

@@ -1,3 +1,5 @@
+// This file is what a Conn asks of its connection: stream.go and tcp_linux.go have one each.
+
 package mpa
 
 import (

@@ -1,3 +1,5 @@
+// This file is a queue with two ends, for one goroutine.
+
 package rdmap
 
 // A deque is a queue with two ends in a ring that grows, never shrinks, and keeps

@@ -1,3 +1,5 @@
+// This file is a queue between two goroutines.
+
 package rdmap
 
 import "sync/atomic"

@@ -1,3 +1,5 @@
+// This file accounts for segments that were appended and have not been written.
+
 package rdmap
 
 import (

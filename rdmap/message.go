@@ -1,3 +1,5 @@
+// This file is a table: what a Stream does with the messages of each opcode.
+
 package rdmap
 
 import "github.com/weft-rdma/weft/ddp"

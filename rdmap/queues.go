@@ -1,3 +1,5 @@
+// This file is the queues of Reads and atomics: those of the peer, and those of this side.
+
 package rdmap
 
 import (

@@ -1,3 +1,5 @@
+// This file is the incoming half of a stream: segments become deliveries.
+
 package rdmap
 
 import (

@@ -1,3 +1,5 @@
+// This file names the ready-to-receive messages.
+
 package rdmap
 
 // RTR is a set of ready-to-receive messages: the messages of no octets with which

@@ -1,3 +1,5 @@
+// This file is Sends and RDMA Writes (RFC 5040 §5.1, §5.3): how they are sent and received.
+
 package rdmap
 
 import "github.com/weft-rdma/weft/ddp"

@@ -1,3 +1,5 @@
+// This file is the stream: its terms, its parts, and how it ends.
+
 package rdmap
 
 import (

@@ -1,3 +1,5 @@
+// This file finds the request that a Terminate message of the peer's is about.
+
 package rdmap
 
 import "github.com/weft-rdma/weft/ddp"

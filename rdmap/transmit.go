@@ -1,3 +1,5 @@
+// This file is the outgoing half of a stream: messages become segments, and segments batches.
+
 package rdmap
 
 import (

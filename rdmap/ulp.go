@@ -1,3 +1,5 @@
+// This file says what RDMAP asks of the protocol above it.
+
 package rdmap
 
 import "github.com/weft-rdma/weft/ddp"

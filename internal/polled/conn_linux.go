@@ -1,3 +1,5 @@
+// This file is the connection: a net.Conn over a descriptor. wait_linux.go is how it waits.
+
 package polled
 
 import (

@@ -1,3 +1,5 @@
+// This file is the poller: one goroutine that waits for the events of all connections.
+
 package polled
 
 import (

@@ -1,6 +1,6 @@
-package fpdu
-
 // The batch: frames gathered, written in parts, dropped.
+
+package fpdu
 
 import (
 	"bytes"

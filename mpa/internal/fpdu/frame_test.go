@@ -1,6 +1,6 @@
-package fpdu
-
 // Frames against golden octets and against the reference.
+
+package fpdu
 
 import (
 	"bytes"

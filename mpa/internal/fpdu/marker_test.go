@@ -1,7 +1,7 @@
-package fpdu
-
 // Markers: where they stand, where they point, and what a receiver does with
 // those that point elsewhere.
+
+package fpdu
 
 import (
 	"bytes"

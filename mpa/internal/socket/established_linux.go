@@ -1,3 +1,5 @@
+// This file asks TCP whether a connection is established.
+
 package socket
 
 import (

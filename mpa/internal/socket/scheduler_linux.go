@@ -1,3 +1,5 @@
+// This file is what mpa asks of the system's scheduler.
+
 package socket
 
 import (

@@ -1,3 +1,5 @@
+// This file is the deadline of reads, which also interrupts those who wait.
+
 package turns
 
 import (

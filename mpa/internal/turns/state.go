@@ -1,3 +1,5 @@
+// This file is the table of states and events: who waits for octets.
+
 package turns
 
 // A State says who waits for octets.

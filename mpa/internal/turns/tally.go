@@ -1,3 +1,5 @@
+// This file decides when the reader sleeps: when visitors have come often enough.
+
 package turns
 
 import "sync/atomic"

@@ -1,3 +1,5 @@
+// This file is the watchdog's timer.
+
 package turns
 
 import (

@@ -1,3 +1,5 @@
+// This file is the reader and its visitors. The package comment has the flow.
+
 package turns
 
 import (

@@ -1,3 +1,5 @@
+// This file looks after readers that sleep.
+
 package turns
 
 import (
