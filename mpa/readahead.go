@@ -36,7 +36,7 @@ func takeReadBuffer(size int) *readBuffer {
 	return &readBuffer{octets: make([]byte, firstReadBuffer<<size), size: size}
 }
 
-func (b *readBuffer) give() { readBuffers[b.size].Put(b) }
+func (b *readBuffer) release() { readBuffers[b.size].Put(b) }
 
 // A readAhead is the octets that were read and not yet handed up.
 type readAhead struct {
@@ -94,7 +94,7 @@ func (a *readAhead) enlarge() {
 	copy(a.buffer.octets, a.buf[:a.end])
 	a.buf, a.most, a.filled = a.buffer.octets, a.end, false
 	if old != nil {
-		old.give()
+		old.release()
 	}
 }
 
@@ -117,6 +117,6 @@ func (a *readAhead) rest() {
 	case a.size > 0 && a.most < len(a.buf)/4:
 		a.size--
 	}
-	a.buffer.give()
+	a.buffer.release()
 	a.buffer, a.buf, a.start, a.end, a.filled = nil, nil, 0, 0, false
 }

@@ -17,7 +17,7 @@ const (
 type event int
 
 const (
-	arrival event = iota // the poller was told of octets
+	arrival event = iota // epoll reports octets
 	visit                // somebody has come to receive
 	leave                // the visitors have left
 	expiry               // there was no visitor for a whole tick, and none has the descriptor
@@ -32,7 +32,7 @@ const (
 	nothing action = iota
 	receive        // the poller receives, or wakes the read
 	follow         // the timer looks whether visitors still come
-	watch          // the poller is to be told of octets
+	watch          // epoll is to report octets
 	wake           // the read goes on; if it does not wait, its next wait is over at once
 )
 

@@ -135,7 +135,7 @@ func (h *half) wake() {
 	}
 }
 
-// wanted returns the events that the poller is to be told of; needs mu.
+// wanted returns the events that epoll is to report; needs mu.
 func (c *Conn) wanted() (events uint32) {
 	if c.in.waits && !c.is(leased) {
 		events = c.in.events
@@ -149,7 +149,7 @@ func (c *Conn) wanted() (events uint32) {
 // endEvents are the events that concern both directions.
 const endEvents = unix.EPOLLHUP | unix.EPOLLERR
 
-// happened deals with the events that the poller was told of.
+// happened handles the events that epoll reports.
 func (c *Conn) happened(events uint32) {
 	if events&(c.in.events|endEvents) != 0 {
 		c.arrived()

@@ -101,7 +101,7 @@ func (b *Batch) Add(n int, header []byte, payload [][]byte, refer bool) {
 	if refer {
 		b.putReferring(n, header, payload)
 	} else {
-		put(b.take(size), pos, n, header, payload, b.Markers, b.CRC)
+		put(b.extend(size), pos, n, header, payload, b.Markers, b.CRC)
 	}
 	b.octets += size
 	b.ends = append(b.ends, b.octets)
@@ -112,7 +112,7 @@ func (b *Batch) Add(n int, header []byte, payload [][]byte, refer bool) {
 func (b *Batch) Refers(n int) bool { return b.Refer > 0 && n >= b.Refer }
 
 func (b *Batch) putReferring(n int, header []byte, payload [][]byte) {
-	start := b.take(LengthSize + len(header))
+	start := b.extend(LengthSize + len(header))
 	putStart(start, n, header)
 	sum := b.digest(0, start)
 	for _, p := range payload {
@@ -122,10 +122,10 @@ func (b *Batch) putReferring(n int, header []byte, payload [][]byte) {
 			b.merge = false
 			sum = b.digest(sum, p)
 		case len(p) > 0:
-			sum = b.copy(sum, b.take(len(p)), p)
+			sum = b.copy(sum, b.extend(len(p)), p)
 		}
 	}
-	end := b.take(Padding(n) + CRCSize)
+	end := b.extend(Padding(n) + CRCSize)
 	pad := end[:Padding(n)]
 	clear(pad)
 	storeCRC(end[len(pad):], b.digest(sum, pad))
@@ -149,9 +149,9 @@ func (b *Batch) copy(sum uint32, dst, p []byte) uint32 {
 	return copyCRC(sum, dst, p)
 }
 
-// take extends the arena, and the batch, by n octets and returns them, to be
+// extend makes the arena, and the batch, longer by n octets, which it returns to be
 // filled.
-func (b *Batch) take(n int) []byte {
+func (b *Batch) extend(n int) []byte {
 	b.copied += n
 	at := len(b.arena)
 	if cap(b.arena)-at < n {

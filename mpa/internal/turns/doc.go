@@ -23,8 +23,8 @@
 // # Locking
 //
 // The state is one atomic word, changed by compare-and-swap as the table says. The token is
-// the receiving half: the reader has it while it receives, and gives it away while it waits
-// or sleeps; a visitor takes it if it is available, and never waits for it. The holder of
+// the receiving half: the reader has it while it receives, and releases it while it waits
+// or sleeps; a visitor acquires it if it is free, and never waits for it. The holder of
 // the token may close the connection, which waits for every call of the source's Read, so
 // the reader waits for the token outside of Read. The deadline has a lock under which
 // nothing waits; the watchdog holds its own lock while it looks at deadlines.

@@ -20,9 +20,9 @@ const BulkRead = 64 << 10
 // they may be what is waited for.
 const pollsToYield = 4
 
-// A Source is the connection, as far as it is waited for.
+// A Source is the connection, as a reader and visitors use it.
 type Source interface {
-	// Read calls step until it reports true, and waits for octets after each time that it
+	// Read calls step until it reports true, and waits for octets after each call that
 	// does not. The error is that of the deadline, or of a connection that was closed.
 	Read(step func(fd uintptr) bool) error
 	// Readable reports whether there is something to be read. It is called in a step.
@@ -47,7 +47,7 @@ type Turns struct {
 	src      Source
 	yield    func() // lets others have the only processor; nil where there are several
 	state    atomic.Int32
-	back     chan struct{} // something may have ended the reader's sleep
+	woken    chan struct{} // capacity 1: the reader's sleep may be over
 	token    token
 	left     bool // a visitor has left something to the reader; for the holder of the token
 	deadline deadline
@@ -56,42 +56,42 @@ type Turns struct {
 	// The reader's own.
 	reader  Reader
 	stepFn  func(fd uintptr) bool
-	partial bool  // octets wait that are no visitor's to complete
-	holds   bool  // the token
-	leaves  bool  // it has given up the wait, to sleep
-	parked  bool  // the last Read had to wait
-	n       int   // octets that it found,
-	err     error // or their end
-	tries   int   // of it that found nothing
-	began   time.Time
+	partial bool      // there is a part of a ULPDU that only the reader can go on with
+	holds   bool      // it has the token
+	toSleep bool      // its wait has ended because it is to sleep
+	parked  bool      // the last Read had to wait
+	n       int       // octets that it found,
+	err     error     // or why there are no more
+	tries   int       // reads in a row that found nothing
+	began   time.Time // the first of them
 	yielder yielder
 	spin    time.Duration // how long it polls before it waits
-	polls   int           // so far
-	polling time.Time     // since when
-	visits  uint32        // of others, when it began to poll
+	polls   int           // in this Read
+	polling time.Time     // the first of them
+	visits  uint32        // those before it
 	stays   bool          // it never sleeps
 
 	// The leader's own.
 	awaitFn func(fd uintptr) bool
-	looked  bool
-	leads   atomic.Uint32 // how many there have been
+	looked  bool          // it has looked for octets once
+	leads   atomic.Uint32 // leaders so far
 
 	watch   *watchdog
 	watched watched
 }
 
-// A token is the receiving half of a connection. Its holder gives it back.
+// A token is the receiving half of a connection: its holder receives.
 type token struct{ mu sync.Mutex }
 
-func (t *token) take()         { t.mu.Lock() }
-func (t *token) tryTake() bool { return t.mu.TryLock() }
-func (t *token) give()         { t.mu.Unlock() }
+func (t *token) acquire()         { t.mu.Lock() }
+func (t *token) tryAcquire() bool { return t.mu.TryLock() }
+func (t *token) release()         { t.mu.Unlock() }
 
 // New returns the turns of a connection, which the reader does not read yet. yield lets
 // others run, in a program that has one processor; it is nil in any other.
 func New(src Source, yield func()) *Turns {
 	t := &Turns{
-		src: src, yield: yield, back: make(chan struct{}, 1),
+		src: src, yield: yield, woken: make(chan struct{}, 1),
 		deadline: deadline{conn: src}, tally: newTally(), yielder: yielder{on: yield != nil}, watch: watch,
 	}
 	t.stepFn, t.awaitFn = t.step, t.await
@@ -120,14 +120,13 @@ func (t *Turns) apply(e Event) State {
 
 func (t *Turns) wake() {
 	select {
-	case t.back <- struct{}{}:
+	case t.woken <- struct{}{}:
 	default:
 	}
 }
 
-// Spin has the reader poll for so long before it waits, unless visitors come: octets that
-// no consumer waits for, as of a peer's RDMA Read, are found by the reader alone. It is
-// called before Begin.
+// Spin has the reader poll for d before it waits, unless visitors come: no visitor looks for
+// what concerns no consumer, like a peer's RDMA Read. It is called before Begin.
 func (t *Turns) Spin(d time.Duration) { t.spin = d }
 
 // Stay is for a Source that wakes the reader only when visitors stay away: the reader never
@@ -143,39 +142,39 @@ func (t *Turns) Close() { t.apply(Close) }
 // --- The reader.
 
 // Begin and End are called before the reader's first Read and after its last.
-func (t *Turns) Begin() { t.take() }
+func (t *Turns) Begin() { t.acquire() }
 
 func (t *Turns) End() {
 	t.deadline.clearReader()
-	t.give()
+	t.release()
 }
 
-func (t *Turns) take() {
-	t.token.take()
+func (t *Turns) acquire() {
+	t.token.acquire()
 	t.holds = true
 }
 
-func (t *Turns) give() {
+func (t *Turns) release() {
 	t.holds = false
-	t.token.give()
+	t.token.release()
 }
 
-// Read waits until r has read, or a visitor has left something to it. The reader has the
-// token before and afterwards, and while it tries. partial says that there are octets
-// already that only the reader can go on with. The error is that of the Source or of r; n
-// is 0 without one if something was left.
+// Read waits until r has read, or a visitor has left something to the reader: then n is 0
+// without an error. The reader has the token before and afterwards, and while it tries.
+// partial says that there are octets already that only the reader can go on with. The error
+// is that of the Source or of r.
 func (t *Turns) Read(r Reader, partial bool) (n int, err error) {
 	t.reader, t.partial = r, partial
 	t.tally.arrived(t.parked && t.n < BulkRead)
 	switch {
 	case t.mayFollow():
-		t.give()
+		t.release()
 		t.sleep()
-		t.take()
+		t.acquire()
 	case t.yielder.pays(): // the consumer of what was handed up goes first
-		t.give()
+		t.release()
 		runtime.Gosched()
-		t.take()
+		t.acquire()
 	}
 	t.parked, t.n, t.err, t.tries, t.polls = false, 0, nil, 0, 0
 	for {
@@ -183,22 +182,22 @@ func (t *Turns) Read(r Reader, partial bool) (n int, err error) {
 		if t.holds {
 			return t.n, cmp.Or(err, t.err)
 		}
-		if t.leaves {
-			t.leaves = false
+		if t.toSleep {
+			t.toSleep = false
 			t.sleep()
 		}
-		t.take()
+		t.acquire()
 		if err != nil {
 			return 0, err
 		}
 	}
 }
 
-// step tries to read. False has the Source wait. It ends without the token if a visitor has
-// it, or if the reader is to sleep; entering the Source again shows whether it has ended.
+// step tries to read. False has the Source wait. It returns without the token if a visitor has
+// it, or if the reader is to sleep.
 func (t *Turns) step(fd uintptr) bool {
 	for {
-		if !t.holds && !t.token.tryTake() {
+		if !t.holds && !t.token.tryAcquire() {
 			return true
 		}
 		t.holds = true
@@ -215,14 +214,14 @@ func (t *Turns) step(fd uintptr) bool {
 		case t.tryAgain():
 			continue
 		case t.parked:
-			// Somebody was there before.
+			// A visitor has read what woke the reader.
 			t.tally.arrived(true)
-			t.leaves = t.mayFollow()
+			t.toSleep = t.mayFollow()
 		}
 		t.reader.Rest()
 		t.parked = true
-		t.give()
-		return t.leaves
+		t.release()
+		return t.toSleep
 	}
 }
 
@@ -264,8 +263,8 @@ func (t *Turns) tryAgain() bool {
 	return t.yieldOnce()
 }
 
-// pollOnce gives the token away for a moment, lets others run, and reports whether to try
-// again: for as long as the reader polls, and while no visitor does.
+// pollOnce releases the token, lets others run, and reports whether to try again: until the
+// reader has polled for long enough, or a visitor comes.
 func (t *Turns) pollOnce() bool {
 	switch {
 	case t.parked || t.State() == Closed:
@@ -276,7 +275,7 @@ func (t *Turns) pollOnce() bool {
 		return false
 	}
 	t.polls++
-	t.give()
+	t.release()
 	if t.yield != nil && t.polls%pollsToYield == 1 {
 		t.yield()
 	}
@@ -296,31 +295,31 @@ func (t *Turns) sleep() {
 	defer t.watch.remove(t)
 	t.tally.sleeps()
 	if t.apply(Sleep) != Reading {
-		runtime.Gosched() // somebody has just been there
+		runtime.Gosched() // a visitor needs the reader awake
 		return
 	}
 	for t.State().asleep() {
-		<-t.back
+		<-t.woken
 	}
 	t.tally.woke(t.apply(Wake) == Lapsed)
 }
 
 // --- The visitors. Methods may be called by any goroutine.
 
-// Enter takes the token, and reports whether it was there.
+// Enter acquires the token, and reports whether it was free.
 func (t *Turns) Enter() bool {
 	t.tally.visit()
-	return t.token.tryTake()
+	return t.token.tryAcquire()
 }
 
-// Exit gives the token back, after a visit that found n octets. left says that something is
-// left to the reader, as it is after much at once.
+// Exit releases the token, after a visit that found n octets. left says that something is
+// left to the reader. The reader is also woken if n is large.
 func (t *Turns) Exit(n int, left bool) {
 	if n > 0 {
 		t.apply(Found)
 	}
 	t.left = t.left || left
-	t.token.give()
+	t.token.release()
 	if left || n >= BulkRead {
 		t.Recall()
 	}
@@ -333,10 +332,10 @@ func (t *Turns) Recall() { t.apply(Recall) }
 // report octets that somebody else has read. The caller has the token.
 func (t *Turns) InterruptReader() { t.deadline.interruptReader() }
 
-// Lead waits in the reader's place until a visit may find something, the connection ends,
-// Interrupt was called, some milliseconds after ctx is done, or when nothing has come for
-// long, so that the reader can wait, which costs nothing. It returns false at once if it
-// is not a visitor's turn. rest is called with the token before the wait, if that is there.
+// Lead waits in the reader's place until a visit may find something, the connection ends, or
+// Interrupt is called; until some milliseconds after ctx is done; and no longer than some 64
+// ms without octets: then the reader waits, which costs nothing. It returns false at once if
+// it is not a visitor's turn. rest is called before the wait, with the token, if that is free.
 func (t *Turns) Lead(ctx context.Context, rest func()) bool {
 	if t.yield != nil {
 		return false
@@ -348,9 +347,9 @@ func (t *Turns) Lead(ctx context.Context, rest func()) bool {
 		return false
 	}
 	t.leads.Add(1)
-	if t.token.tryTake() {
+	if t.token.tryAcquire() {
 		rest()
-		t.token.give()
+		t.token.release()
 	}
 	t.deadline.lead(ctx.Done())
 	t.looked = false
