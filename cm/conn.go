@@ -26,6 +26,7 @@ var (
 	_ ddp.AddressedLLP      = (*mpa.Conn)(nil)
 	_ ddp.SpinningLLP       = (*mpa.Conn)(nil)
 	_ ddp.NonBlockingLLP    = (*mpa.Conn)(nil)
+	_ ddp.WaitableLLP       = (*mpa.Conn)(nil)
 	_ ddp.LLPError          = (*mpa.Error)(nil)
 	_ ddp.UnreadableSegment = (*mpa.MemoryError)(nil)
 

@@ -15,7 +15,7 @@ import "context"
 //
 // Errors that end a stream are [LLPError]s. What an LLP may offer besides is in
 // optional.go: [EstablishedLLP], [StreamingLLP], [AddressedLLP], [SpinningLLP],
-// [NonBlockingLLP].
+// [NonBlockingLLP], [WaitableLLP].
 type LLP interface {
 	// Version is the DDP version (DV) that the stream's set-up implies:
 	// 1 for the IETF's, 0 for the RDMA Consortium's (RFC 5044 appendix C).

@@ -44,6 +44,23 @@ type NonBlockingLLP interface {
 	PollNeverBlocks() bool
 }
 
+// A WaitableLLP lets a consumer wait for several connections, and for other descriptors, in
+// one call of poll(2).
+type WaitableLLP interface {
+	// BeginWait takes over the wait of the Receive under way: fd is readable when octets have
+	// arrived, and when the connection ends. It reports false if Receive cannot be
+	// replaced now. After true the caller calls EndWait within 64 ms; Close and Reset wait
+	// for that.
+	BeginWait() (fd uintptr, ok bool)
+
+	// EndWait ends the wait. readable reports that octets have arrived: Poll follows, and
+	// receives them. Otherwise Receive waits for them from now on.
+	EndWait(readable bool)
+
+	// Poll is that of [Poller].
+	Poll() bool
+}
+
 // A BlockingSink is a [Sink] that may have to block before it can take a segment. An alias,
 // so that an LLP need not import this package.
 type BlockingSink = interface {

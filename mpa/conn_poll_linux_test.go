@@ -232,7 +232,7 @@ func TestTheWaitIsTakenAndGivenBack(t *testing.T) {
 	go func() { ended <- in.Receive(sink.placer) }()
 	fd, ok := uintptr(0), false
 	for !ok { // until Receive has begun
-		fd, ok = in.Take()
+		fd, ok = in.BeginWait()
 		runtime.Gosched()
 	}
 	out.Append(pattern(18, 1), nil)
@@ -242,17 +242,17 @@ func TestTheWaitIsTakenAndGivenBack(t *testing.T) {
 	for !socket.Readable(fd) {
 		runtime.Gosched()
 	}
-	in.Give(true)
+	in.EndWait(true)
 	if !in.Poll() {
 		t.Error("nothing was found")
 	}
-	if _, ok := in.Take(); !ok {
+	if _, ok := in.BeginWait(); !ok {
 		t.Error("the wait cannot be taken again")
 	}
 	out.Append(pattern(18, 2), nil)
 	_, _ = flushAll(out)
 	_ = out.CloseWrite()
-	in.Give(false)
+	in.EndWait(false)
 	if err := <-ended; err != io.EOF || len(sink.got) != 2 {
 		t.Errorf("%d ULPDUs, %v, expected 2 and the end", len(sink.got), err)
 	}
@@ -283,10 +283,10 @@ func TestVisitsAreNotedWithTheToken(t *testing.T) {
 	in.polled = l
 	go func() { _ = in.Receive(&collector{}) }()
 	for ok := false; !ok; { // until Receive has begun
-		_, ok = in.Take()
+		_, ok = in.BeginWait()
 		runtime.Gosched()
 	}
-	in.Give(true)
+	in.EndWait(true)
 	for len(l.visits) < 2 { // Receive may have the token
 		in.Poll()
 		runtime.Gosched()

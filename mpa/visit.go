@@ -12,7 +12,7 @@
 //     Receive, or visitors.
 //
 // In 2 and 3 the receiving half is a token of internal/turns: whoever has it receives. A
-// visitor is a caller of Poll, Wait or Take. It takes the token if that is free, receives
+// visitor is a caller of Poll, Wait or BeginWait. It takes the token if that is free, receives
 // what is there, and leaves to Receive what takes longer: the rest of a ULPDU (in 2), payload
 // that is read to its place, a ULPDU that would block the Sink (in 3), and the end of the
 // stream.
@@ -104,12 +104,12 @@ func (c *Conn) Wait(ctx context.Context) bool {
 	return c.turns != nil && c.turns.Lead(ctx, c.reader.rest)
 }
 
-// Take takes over the wait of the Receive that is under way, for a caller that waits
+// BeginWait takes over the wait of the Receive that is under way, for a caller that waits
 // for several connections at a time: fd is readable when octets have arrived, and when the
-// connection ends. Take reports false for a connection that Go's network poller knows, for
-// one that is closed, and while Receive is busy. After true the caller calls Give within
+// connection ends. BeginWait reports false for a connection that Go's network poller knows, for
+// one that is closed, and while Receive is busy. After true the caller calls EndWait within
 // some 64 ms: Close and Reset wait for that.
-func (c *Conn) Take() (fd uintptr, ok bool) {
+func (c *Conn) BeginWait() (fd uintptr, ok bool) {
 	if c.polled == nil || !c.enter() {
 		return 0, false
 	}
@@ -121,9 +121,9 @@ func (c *Conn) Take() (fd uintptr, ok bool) {
 	return c.polled.Hold()
 }
 
-// Give ends the wait that Take has begun. readable reports that octets have
+// EndWait ends the wait that BeginWait has begun. readable reports that octets have
 // arrived, which the caller receives by Poll; otherwise Receive waits for them from now on.
-func (c *Conn) Give(readable bool) {
+func (c *Conn) EndWait(readable bool) {
 	c.polled.Release()
 	if !readable {
 		c.polled.EndLease()

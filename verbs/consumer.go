@@ -102,16 +102,7 @@ func (cq *CQ) lead(ctx context.Context) bool {
 
 // A Waiter is a connection whose reader lets a consumer wait in its place, together with
 // other connections.
-type Waiter interface {
-	// Take takes over the wait: the descriptor is readable when octets have arrived. It
-	// reports false if the reader waits itself.
-	Take() (fd uintptr, ok bool)
-	// Give returns the wait to the reader, and reports whether octets have arrived. The
-	// consumer may keep it for 64 ms at most.
-	Give(found bool)
-	// Poll receives the octets.
-	Poll() bool
-}
+type Waiter = ddp.WaitableLLP
 
 // Waiters calls f with each connection of the queue pairs attached that is a Waiter. It is
 // for consumers with a Sink, which wait by themselves: one that can take over no wait

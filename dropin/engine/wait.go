@@ -109,7 +109,7 @@ const firstTrial = 16
 func (w *waiting) take(fd int) bool {
 	w.taken, w.ready = w.taken[:0], append(w.ready[:0], unix.PollFd{Fd: int32(fd), Events: unix.POLLIN})
 	for _, c := range w.all {
-		if fd, ok := c.Take(); ok {
+		if fd, ok := c.BeginWait(); ok {
 			w.taken = append(w.taken, c)
 			w.ready = append(w.ready, unix.PollFd{Fd: int32(fd), Events: unix.POLLIN})
 		}
@@ -120,7 +120,7 @@ func (w *waiting) take(fd int) bool {
 // give gives the waits back.
 func (w *waiting) give() {
 	for i, c := range w.taken {
-		c.Give(w.ready[1+i].Revents != 0)
+		c.EndWait(w.ready[1+i].Revents != 0)
 	}
 }
 

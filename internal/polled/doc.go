@@ -1,9 +1,10 @@
 // Package polled is TCP connections that Go's network poller does not know.
 //
-// That poller wakes a thread for everything that arrives, even if nobody waits: it is edge-triggered and cannot be told to leave a socket alone. In a program whose
-// own threads receive, such a wakeup costs more than the message, and takes the processor from the
-// thread that receives. The connections of this package are watched only while somebody
-// waits for them.
+// That poller wakes a thread for everything that arrives, even if nobody waits: it is
+// edge-triggered and cannot be told to leave a socket alone. In a program whose own threads
+// receive, such a wakeup costs more than the message, and takes the processor from the thread
+// that receives. The connections of this package are watched only while somebody waits for
+// them.
 //
 // # The flow
 //

@@ -119,7 +119,7 @@ func TestHowAStreamEndsIsTold(t *testing.T) {
 func TestTheLLPOffersNothingBesides(t *testing.T) {
 	a, _ := Pipe()
 	switch llp := any(a).(type) {
-	case ddp.EstablishedLLP, ddp.StreamingLLP, ddp.AddressedLLP, ddp.SpinningLLP, ddp.NonBlockingLLP:
+	case ddp.EstablishedLLP, ddp.StreamingLLP, ddp.AddressedLLP, ddp.SpinningLLP, ddp.NonBlockingLLP, ddp.WaitableLLP:
 		t.Errorf("%T offers more than a ddp.LLP has to", llp)
 	}
 }
