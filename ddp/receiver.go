@@ -107,7 +107,7 @@ func scatter(dst [][]byte, src []byte) (n int) {
 // Writing returns the memory that ULPDU is writing to (see [Sink]).
 func (r *Receiver) Writing() [][]byte { return r.dst }
 
-// forget keeps no reference to the consumer's memory.
+// forget drops the references to the consumer's memory.
 func (r *Receiver) forget() {
 	if len(r.dst) == 1 { // as mostly; clear would cost a call
 		r.dst[0] = nil

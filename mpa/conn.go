@@ -102,7 +102,7 @@ func NewConn(nc net.Conn, p Params) *Conn {
 // connect makes c use d, or if there is none reads and writes that wait.
 func (c *Conn) connect(d direct) {
 	if d == nil {
-		c.transport = &stream{nc: c.nc, stats: &c.stats, line: make(chan struct{}, 1)}
+		c.transport = &stream{nc: c.nc, stats: &c.stats, writing: make(chan struct{}, 1)}
 		return
 	}
 	c.transport, c.direct, c.turns = d, d, d.share()

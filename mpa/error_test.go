@@ -97,7 +97,7 @@ func TestTermsPrintInWords(t *testing.T) {
 
 func TestWhoSpeaksAnotherProtocolIsQuoted(t *testing.T) {
 	_, _, err := ParseFrame([]byte("SSH-2.0-OpenSSH_9.9\r\n"), ReplyFrame)
-	if err == nil || !strings.Contains(err.Error(), `the peer sent "SSH-2.0-OpenSSH_", want an MPA Reply Frame, which begins with "MPA ID Rep Frame"`) {
+	if err == nil || !strings.Contains(err.Error(), `the peer sent "SSH-2.0-OpenSSH_", expected an MPA Reply Frame, which begins with "MPA ID Rep Frame"`) {
 		t.Error(err)
 	}
 }

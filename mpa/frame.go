@@ -161,7 +161,7 @@ func ParseFrame(b []byte, want FrameKind) (f Frame, n int, err error) {
 		return Frame{}, 0, err
 	}
 	if len(b) < frameHeader {
-		return Frame{}, 0, startupError("%v of %d octets, want at least %d", want, len(b), frameHeader)
+		return Frame{}, 0, startupError("%v of %d octets, expected at least %d", want, len(b), frameHeader)
 	}
 	length, err := checkHeader(b[:frameHeader], want)
 	if err != nil {
@@ -222,12 +222,12 @@ func checkKey(prefix []byte, want FrameKind) error {
 		if c == other.key()[i] {
 			// RFC 5044 §7.1.2 rule 8: the keys differ so that two Initiators
 			// find out.
-			return startupError("got an %v, want an %v: both sides started in the same role", other, want)
+			return startupError("got an %v, expected an %v: both sides started in the same role", other, want)
 		}
 		if looksLikeTLS(prefix) {
 			return &Error{Code: CodeStartup, Detail: fmt.Sprintf("expected an %v", want), Err: ErrTLS}
 		}
-		return startupError("the peer sent %q, want an %v, which begins with %q", prefix, want, key)
+		return startupError("the peer sent %q, expected an %v, which begins with %q", prefix, want, key)
 	}
 	return nil
 }
@@ -245,14 +245,14 @@ func looksLikeTLS(b []byte) bool {
 // returns PD_Length.
 func checkHeader(b []byte, want FrameKind) (length int, err error) {
 	if rev := Revision(b[17]); rev > Revision2 {
-		return 0, startupError("%v of %v, want 0 to 2", want, rev)
+		return 0, startupError("%v of %v, expected 0 to 2", want, rev)
 	}
 	length = int(binary.BigEndian.Uint16(b[18:]))
 	if length > MaxPrivateData {
-		return 0, startupError("%v with PD_Length %d, want at most %d", want, length, MaxPrivateData)
+		return 0, startupError("%v with PD_Length %d, expected at most %d", want, length, MaxPrivateData)
 	}
 	if isEnhanced(b) && length < enhancedLen { // RFC 6581 §6
-		return 0, startupError("enhanced %v with PD_Length %d, want at least %d", want, length, enhancedLen)
+		return 0, startupError("enhanced %v with PD_Length %d, expected at least %d", want, length, enhancedLen)
 	}
 	return length, nil
 }

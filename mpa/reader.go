@@ -46,7 +46,7 @@ type reader struct {
 	frames  uint64 // handed up, and not yet counted in stats
 	busy    bool   // something was handed up since the last Idle
 	refused bool   // the Sink does not want to place the ULPDU at buf[start]
-	series  bool   // the last ULPDU was placed
+	series  bool   // the last ULPDU was placed: another may follow
 
 	windows [][]byte // of placeHead, kept for its memory
 
@@ -97,7 +97,7 @@ func (r *reader) receive(s Sink) error {
 	return r.failed
 }
 
-// deliver hands up every FPDU that is wholly in the buffer.
+// deliver hands up the ULPDU of every FPDU that is wholly in the buffer.
 func (r *reader) deliver(s Sink) error {
 	err, fault := r.handUp(s)
 	r.stats.framesIn.Add(r.frames)

@@ -110,7 +110,7 @@ func (c *Config) check() error {
 	case c.IRD > NotNegotiated || c.MaxIRD > NotNegotiated || c.ORD > NotNegotiated:
 		return fmt.Errorf("mpa: IRD %d, MaxIRD %d, ORD %d: the limit is %d", c.IRD, c.MaxIRD, c.ORD, NotNegotiated)
 	case c.MaxULPDU != 0 && (c.MaxULPDU < MinMULPDU || c.MaxULPDU > MaxMULPDU):
-		return fmt.Errorf("mpa: MaxULPDU %d, want 0 or %d to %d", c.MaxULPDU, MinMULPDU, MaxMULPDU)
+		return fmt.Errorf("mpa: MaxULPDU %d, expected 0 or %d to %d", c.MaxULPDU, MinMULPDU, MaxMULPDU)
 	}
 	return nil
 }
@@ -191,16 +191,16 @@ type wait struct {
 	ctx    context.Context
 	cancel context.CancelFunc
 	nc     net.Conn
-	what   string // is waited for
+	what   string // the frame that is waited for, or empty
 	stop   func() bool
-	fired  chan struct{}
-	said   bool // all of this side's frame
+	fired  chan struct{} // closed when the deadline was set
+	sent   bool          // this side's whole frame has left
 }
 
 // past is a deadline that fails what is under way at once.
 var past = time.Unix(1, 0)
 
-// begin starts a wait for what, of at most limit, which is none if negative.
+// begin starts a wait for what, a frame, of at most limit; a negative limit is none.
 func begin(ctx context.Context, nc net.Conn, limit time.Duration, what string) *wait {
 	w := &wait{nc: nc, what: what, fired: make(chan struct{})}
 	if limit < 0 {
@@ -227,8 +227,8 @@ func (w *wait) end() {
 	w.cancel()
 }
 
-// fault turns an error of the connection into an *Error, which names the wait
-// as the cause if the wait is over.
+// fault turns an error of the connection into an *Error. If the wait has ended it names why
+// as the cause.
 func (w *wait) fault(err error) *Error {
 	if e, ok := errors.AsType[*Error](err); ok {
 		return e
@@ -271,7 +271,7 @@ func (w *wait) write(f Frame) error {
 		return err
 	}
 	n, err := w.nc.Write(b)
-	w.said = n == len(b)
+	w.sent = n == len(b)
 	return err
 }
 
@@ -279,7 +279,7 @@ func (w *wait) write(f Frame) error {
 // the whole frame has left, the peer may be in Full Operation: it must not take the end for
 // a graceful one.
 func (w *wait) drop() {
-	if w.said {
+	if w.sent {
 		_ = reset(w.nc)
 	} else {
 		_ = w.nc.Close()

@@ -18,9 +18,9 @@ type stream struct {
 	first [512]byte // what the first octets after a pause are read into
 	more  bool      // the last read got as much as it could
 
-	line   chan struct{} // holds one token while FPDUs are written
-	within bool          // an FPDU has left in part; for the holder of the token
-	over   bool          // nothing may follow what has left; for the holder of the token
+	writing chan struct{} // capacity 1: a lock that can be waited for with a time limit
+	within  bool          // an FPDU has left in part; needs the lock
+	over    bool          // nothing may follow what has left; needs the lock
 }
 
 func (s *stream) close() {}
@@ -46,8 +46,8 @@ func (s *stream) flush(b *fpdu.Batch, g Guard, wait bool) error {
 
 // write writes what comes next of the batch.
 func (s *stream) write(b *fpdu.Batch) error {
-	s.line <- struct{}{}
-	defer func() { <-s.line }()
+	s.writing <- struct{}{}
+	defer func() { <-s.writing }()
 	if s.over {
 		return net.ErrClosed
 	}
@@ -72,11 +72,11 @@ func (s *stream) cut() {
 	late := time.NewTimer(cutTimeout)
 	defer late.Stop()
 	select {
-	case s.line <- struct{}{}:
+	case s.writing <- struct{}{}:
 	case <-late.C:
 		return
 	}
-	defer func() { <-s.line }()
+	defer func() { <-s.writing }()
 	if !s.within && s.nc.SetWriteDeadline(end) == nil {
 		cut(s.nc)
 	}
@@ -94,7 +94,7 @@ func (s *stream) read(a *readAhead, _ bool) (int, error) {
 		s.more = n == len(p)
 		return n, err
 	}
-	// What comes next may be long in coming. No buffer is kept for it.
+	// The wait may be long: no buffer is kept for it.
 	a.rest()
 	n, err := s.readTo(s.first[:])
 	if n == 0 {

@@ -25,8 +25,8 @@ import (
 	"github.com/weft-rdma/weft/mpa/internal/turns"
 )
 
-// A tcp has three users: the writer, the reader and visitors, of whom one at a time
-// has the receiving half, and the leader.
+// A tcp has three users at a time: the writer; the holder of the receiving half, which is
+// the reader or a visitor; and the goroutine that waits for octets, the reader or the leader.
 type tcp struct {
 	nc    tcpConn
 	rc    syscall.RawConn
@@ -38,7 +38,7 @@ type tcp struct {
 	batch   *fpdu.Batch
 	guard   Guard
 	wait    bool
-	written uint64 // frames that had been before
+	written uint64 // frames, before this flush
 	wvec    socket.Vector
 	werr    error
 
@@ -196,13 +196,13 @@ func (s *tcp) got(n int, errno syscall.Errno) (int, error) {
 func (s *tcp) look(a *readAhead) (int, error) {
 	s.ahead, s.seen, s.lookErr = a, 0, nil
 	if err := s.rc.Control(s.lookFn); err != nil {
-		return 0, nil // it is closed, which Receive tells
+		return 0, nil // it is closed, which Receive reports
 	}
 	return s.seen, s.lookErr
 }
 
-// looksToYield is after how many looks that found nothing a visitor lets other threads run:
-// the peer may be waiting for this processor. A peer on another one answers sooner.
+// looksToYield is the number of looks without octets after which a visitor lets other threads
+// run: the peer may be waiting for this processor. One on another processor answers sooner.
 const looksToYield = 16
 
 // tryLook reads once, for a visitor.

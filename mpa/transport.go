@@ -12,18 +12,19 @@ type transport interface {
 	// flush writes the batch, all of it if wait is true. It holds g, if there
 	// is one, around attempts.
 	flush(b *fpdu.Batch, g Guard, wait bool) error
-	// read waits for octets, at least one, and is io.EOF at their end. They go
-	// to the buffer's room, which may rest meanwhile. Unless alone is set visitors may
-	// receive meanwhile: there are none if they left something to the reader.
+	// read waits for octets and puts them into the buffer's room; the buffer may go back
+	// to its pool meanwhile. It returns at least one octet, or io.EOF at their end. Unless
+	// alone is set visitors may receive meanwhile: n is 0 without an error if they left
+	// something to the reader.
 	read(a *readAhead, alone bool) (int, error)
-	// close reports that the connection is about to be closed.
+	// close is called before the connection is closed.
 	close()
 }
 
 // A direct transport has a socket whose calls do not wait.
 type direct interface {
 	transport
-	// share returns the turns of its reader and visitors.
+	// share returns the turns that its reader and visitors take.
 	share() *turns.Turns
 	// look reads once, without waiting: no octets if there are none.
 	look(a *readAhead) (int, error)

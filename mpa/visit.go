@@ -26,12 +26,11 @@ import (
 	"github.com/weft-rdma/weft/mpa/internal/turns"
 )
 
-// Poll hands what has arrived to the Sink of the Receive that is under way in
-// another goroutine, and reports whether there was anything to hand up. It may be
-// called by any goroutine, and does not wait, neither for the network nor for
-// Receive; it takes as long as the Sink. What ends the reception is left to
-// Receive, and so is the rest of a ULPDU that has begun to arrive. Poll finds something
-// on Linux and over TCP only.
+// Poll hands what has arrived to the Sink of the Receive that is under way in another
+// goroutine, and reports whether there was anything to hand up. Any goroutine may call it. It
+// waits neither for the network nor for Receive, and takes as long as the Sink. It leaves
+// to Receive what ends the reception, and the rest of a ULPDU that has begun to arrive. It
+// receives on Linux and over TCP only.
 func (c *Conn) Poll() bool {
 	if !c.enter() {
 		return false
@@ -93,13 +92,14 @@ func (c *Conn) wakeReceive() {
 	}
 }
 
-// Wait waits in the place of the Receive that is under way in another goroutine until Poll
-// may find something, the connection ends, or Interrupt is called; some milliseconds later
-// than ctx is done; and no longer than some 64 ms without octets, after which Receive
-// waits at less cost. It reports false, at once, if Receive waits itself. That leaves the
-// wait to others when somebody has called Wait or Poll first for each of many
-// short arrivals in a row, on Linux, over TCP, in a program that has more than one
-// processor. Receive takes the wait back within milliseconds when nobody comes any more.
+// Wait waits in the place of the Receive that is under way in another goroutine, until Poll
+// may find something, the connection ends, or Interrupt is called; until some milliseconds
+// after ctx is done; and no longer than some 64 ms without octets, after which Receive waits
+// at less cost. It reports false at once if Receive waits itself.
+//
+// Receive leaves the wait to callers of Wait after many short arrivals in a row for each of
+// which Wait or Poll was called in time. It does so on Linux, over TCP, in a program that has
+// more than one processor. It takes the wait back within milliseconds of the last call.
 func (c *Conn) Wait(ctx context.Context) bool {
 	return c.turns != nil && c.turns.Lead(ctx, c.reader.rest)
 }

@@ -28,7 +28,7 @@ type inbound struct {
 	proven   bool   // and was in order: the peer is ready
 	kick     bool   // there is something to send because of what arrived
 	owed     int    // since Idle: requests of the peer, and answers to this side's
-	gated    bool   // since Idle it has waited for reports
+	gated    bool   // since Idle it has waited for the reportGate
 
 	op         Opcode    // of the segment at hand
 	invalidate uint32    // its Invalidate STag
@@ -326,7 +326,7 @@ func (in *inbound) pipeline(outstanding *atomic.Int32) {
 	}
 }
 
-// signed reports what an empty Write carries.
+// signed reports the Signature of an empty Write.
 func (in *inbound) signed(h *ddp.Tagged) {
 	signed := in.s.cfg.Signed
 	if signed != nil && signed(Signature{h.STag, h.TO}) {

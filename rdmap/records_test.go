@@ -191,7 +191,7 @@ func TestRevokedMemoryEndsAStreamOverAnotherLLP(t *testing.T) {
 		}
 		log := a.ulp.told()
 		terminated := len(log) == 2 && log[1] == "failed 2" && a.ended[0] == nil
-		var torn *damage
+		var torn *tornError
 		if reset := len(log) == 1 && errors.As(a.ended[0], &torn); log[0] != "sent 1" || !terminated && !reset {
 			t.Errorf("the initiator was told %q, and its outgoing half ended with %v", log, a.ended)
 		}

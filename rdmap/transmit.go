@@ -484,9 +484,9 @@ func (o *outbound) damaged(frame uint64, f ddp.Fault, why error) error {
 		if f == ddp.FaultMemory && ok && victim.kind == kindOperation {
 			s.ulp.Damaged(victim.ticket, why)
 		}
-		return &damage{why}
+		return &tornError{why}
 	case !ok || victim.kind == kindTerminate:
-		return &damage{why}
+		return &tornError{why}
 	case victim.kind == kindAnswer:
 		o.unanswered(victim.fault(f))
 	default:
@@ -506,11 +506,11 @@ func (e *MemoryError) Unwrap() error { return e.Err }
 
 var errRevoked = errors.New("rdmap: memory was revoked while it was being sent")
 
-// A damage is why a stream has to be reset: a segment of it has left in part and
-// cannot be ended.
-type damage struct{ err error }
+// A tornError is why a stream has to be reset: a segment has left in part and cannot be
+// completed.
+type tornError struct{ cause error }
 
-func (d *damage) Error() string {
-	return "rdmap: the stream was reset in the middle of a segment: " + d.err.Error()
+func (e *tornError) Error() string {
+	return "rdmap: the stream was reset in the middle of a segment: " + e.cause.Error()
 }
-func (d *damage) Unwrap() error { return d.err }
+func (e *tornError) Unwrap() error { return e.cause }
