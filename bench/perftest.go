@@ -190,8 +190,8 @@ func freePort() (int, error) {
 	return 0, errors.New("there is no free port")
 }
 
-// awaitListener waits until somebody listens at a port. It does not connect: the program
-// serves who comes first.
+// awaitListener waits until a program listens at a port. It does not connect: the program
+// serves only the first connection.
 func awaitListener(ctx context.Context, port int) error {
 	for !listens(port) {
 		select {

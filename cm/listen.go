@@ -400,6 +400,6 @@ func (r *Request) Reject(privateData []byte) error {
 	if err := r.mpa.Reject(privateData); err != nil {
 		return fmt.Errorf("cm: reject: %w", err)
 	}
-	// RFC 5044 §7.1.2: the connection is the consumer's now, who is done with it.
+	// RFC 5044 §7.1.2: the connection is the consumer's, which is done with it.
 	return r.nc.Close()
 }

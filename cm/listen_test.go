@@ -121,7 +121,7 @@ func TestCloseEndsWhatIsOnItsWay(t *testing.T) {
 	}
 	if nc, err := net.Dial("tcp", addr); err == nil {
 		_ = nc.Close()
-		t.Error("somebody listens still")
+		t.Error("the port is still listening")
 	}
 	if _, err := ln.Accept(t.Context()); !errors.Is(err, cm.ErrClosed) {
 		t.Errorf("Accept after Close: %v", err)

@@ -33,7 +33,7 @@ type session struct {
 	role       wire.Direction // weft's
 	size       int
 	count      int
-	crc        bool              // asked for by weft, who is the only one to ask
+	crc        bool              // requested by weft, as the only side
 	peerToPeer bool              // asked for by the client, on either side
 	guest      map[string]string // more parameters of the guest's driver
 }

@@ -84,7 +84,7 @@ func (s *stream) setDeadline(d *deadline, at time.Time) {
 	})
 }
 
-// wakeIn wakes all who wait, after a time.
+// wakeIn wakes all waiting goroutines after a time.
 func (s *stream) wakeIn(wait time.Duration) *time.Timer {
 	return time.AfterFunc(wait, func() { s.do(func() {}) })
 }

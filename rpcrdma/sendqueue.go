@@ -93,7 +93,7 @@ type lane struct {
 	most       int  // of them when none is
 	signalEach bool // every work request is signaled, so that room is given back soonest
 	waiting    []*work
-	pumping    bool // somebody posts what is waiting
+	pumping    bool // a goroutine posts what is waiting
 
 	allowed time.Duration // of all works that are not over
 }

@@ -88,7 +88,7 @@ type link struct {
 	calls, replies, own *fairness.Account // of the memories of the setting
 	place               *fairness.Place   // in a server
 
-	line chan struct{} // holds one token while somebody writes
+	line chan struct{} // holds one token while a goroutine writes
 	wr   *oncrpc.RecordWriter
 
 	// ctx ends with the link; its cause is why. It is what handlers get.

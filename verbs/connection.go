@@ -25,7 +25,7 @@
 //	SRQ.mu
 //	memory.Table.mu, refusals.mu, dispatcher.mu
 //
-// Stream.Kick, which sends, and Stream.Stop, which waits for those who send, are called
+// Stream.Kick, which sends, and Stream.Stop, which waits for senders, are called
 // without any of them: terminate and close set what the next Kick sends.
 
 package verbs

@@ -36,10 +36,10 @@ type BufferList = memory.BufferList
 
 // An MRConfig describes what is registered, and how.
 type MRConfig struct {
-	// Buf or List is the memory. It stays the caller's, who keeps it mapped until
-	// the registration has ended: a stream that finds it gone, or without the right,
-	// ends with an access violation. See Config.ProbePages. A Buf may lie anywhere and have any length; the
-	// List itself is copied.
+	// Buf or List is the memory. The caller keeps it mapped until the registration has
+	// ended: a stream that finds it unmapped, or without the right, ends with an access
+	// violation. See Config.ProbePages. A Buf may have any address and length; the List
+	// itself is copied.
 	Buf  []byte
 	List *BufferList
 

@@ -11,7 +11,7 @@ import (
 // Reregister gives the region other memory, rights and addressing, in the protection
 // domain pd (RI-Reregister Non-Shared Memory Region, Verbs §9.2.6.5). It is
 // Deallocate followed by RegisterMR, but that the STag index stays. The key becomes
-// cfg.Key; a new one keeps those out who know the old. When it returns no octet can
+// cfg.Key; a new one keeps out peers that know the old one. When it returns no octet can
 // move by the old registration any more.
 //
 // The results besides success are ErrRNIC, ErrSTag, ErrMRWindows, ErrPD, ErrAccess,

@@ -90,8 +90,8 @@ func TestWhoIsNoServerOfNFSIsExplained(t *testing.T) {
 		{"SSH, by TCP", listen(t, says("SSH-2.0-OpenSSH_9.9\r\n", false)), true, 1, []string{"as NFS over TCP", "SSH-"}},
 		{"who hangs up, by RDMA", listen(t, hangsUp), false, 1, []string{"as NFS over RDMA", "try --tcp"}},
 		{"who hangs up, by TCP", listen(t, hangsUp), true, 1, []string{"as NFS over TCP", "without --tcp"}},
-		{"who is silent, by RDMA", listen(t, says("", true)), false, 3, []string{"as NFS over RDMA", "try --tcp", "timed out"}},
-		{"who is silent, by TCP", listen(t, says("", true)), true, 3, []string{"as NFS over TCP", "without --tcp", "has not answered for 1 s"}},
+		{"a silent one, by RDMA", listen(t, says("", true)), false, 3, []string{"as NFS over RDMA", "try --tcp", "timed out"}},
+		{"a silent one, by TCP", listen(t, says("", true)), true, 3, []string{"as NFS over TCP", "without --tcp", "has not answered for 1 s"}},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()

@@ -30,10 +30,10 @@ type listed struct {
 
 // listPackages lists the packages in directories below root, and all that they import,
 // which it has built.
-func listPackages(t *testing.T, root string, folders []string) (at map[string]*listed, exports map[string]string) {
+func listPackages(t *testing.T, root string, directories []string) (at map[string]*listed, exports map[string]string) {
 	t.Helper()
 	args := []string{"list", "-export", "-deps", "-json=Dir,ImportPath,Export,GoFiles,ImportMap"}
-	for _, f := range folders {
+	for _, f := range directories {
 		args = append(args, "./"+f)
 	}
 	cmd := exec.Command("go", args...)
@@ -71,13 +71,13 @@ type checker struct {
 
 func newChecker(t *testing.T, root string, mutations []conformance.Mutation) *checker {
 	c := &checker{root: root, files: token.NewFileSet(), parsed: make(map[string]*ast.File)}
-	var folders []string
+	var directories []string
 	for _, m := range mutations {
-		folders = append(folders, path.Dir(m.File))
+		directories = append(directories, path.Dir(m.File))
 	}
-	slices.Sort(folders)
+	slices.Sort(directories)
 	var exports map[string]string
-	c.at, exports = listPackages(t, root, slices.Compact(folders))
+	c.at, exports = listPackages(t, root, slices.Compact(directories))
 	c.imports = importer.ForCompiler(c.files, "gc", func(path string) (io.ReadCloser, error) { return os.Open(exports[path]) })
 	return c
 }

@@ -145,7 +145,7 @@ func (w *world) postBoth() {
 		return
 	}
 	if a.peer.cfg.SRQ != nil && a.peer.cfg.SRQ == b.peer.cfg.SRQ {
-		return // who gets which receive is open
+		return // which queue pair gets which receive is open
 	}
 	var lists [2][]verbs.SendWR
 	for i, q := range [...]*queuePair{a, b} {

@@ -315,7 +315,7 @@ func TestACallThatCannotTravelIsRefused(t *testing.T) {
 		{"more in Write chunks than the limit", &oncrpc.ClientCall{Call: exchange.Call(nil).Call, Args: exchange.Args("", nil, 5000), Sinks: [][]byte{make([]byte, 5000)}},
 			payload.CallTerms{Call: 1024, Reply: 1024, Rules: &wire.Rules{Octets: 4999}}},
 		{"a longer reply than the limit", exchange.Call(exchange.Args("", nil, 5000)), payload.CallTerms{Call: 1024, Reply: 1024, Rules: &wire.Rules{Octets: 4999}}},
-		{"a long call to who does not read", exchange.Call(big(5000)), payload.CallTerms{Call: 1024, Reply: 1024, Rules: &wire.Rules{}, NoReads: true}},
+		{"a long call to a peer that does not read", exchange.Call(big(5000)), payload.CallTerms{Call: 1024, Reply: 1024, Rules: &wire.Rules{}, NoReads: true}},
 	} {
 		s := &payload.CallShape{}
 		head, _ := test.call.Call.Append(nil)

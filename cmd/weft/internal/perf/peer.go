@@ -124,7 +124,7 @@ type peer struct {
 	mu       sync.Mutex
 	busy     bool         // a driver has the turn
 	current  *session     // its session, nil once that ends
-	last     origin.Share // who has or had the turn
+	last     origin.Share // the share that has or had the turn
 	waiting  []*waiter    // for the turn, oldest first
 	watching bool         // watchIdle's timer is set
 }

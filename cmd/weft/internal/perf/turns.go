@@ -7,7 +7,7 @@
 //     origin.
 //  3. While drivers wait, watchIdle interrupts a session that requests nothing.
 //
-// Locking: peer.mu protects the queue and who has the turn. Sessions are closed
+// Locking: peer.mu protects the queue and the turn. Sessions are closed
 // without it.
 
 package perf

@@ -99,7 +99,7 @@ func TestTheSilentOfOneAddressEndOnlyEachOther(t *testing.T) {
 	}
 }
 
-// Who is on this machine has the places of one, whatever the addresses.
+// All drivers on this machine have the places of one, whatever their addresses.
 func TestAUserOfThisMachineIsOneOrigin(t *testing.T) {
 	ln := nettest.Listen(t, "tcp4")
 	dialed, err := net.Dial("tcp4", ln.Addr().String())
