@@ -1,5 +1,5 @@
 // A TLS connection as MPA needs it: one that ends its halves one by one, that is reset
-// rather than closed, and that reads and writes many records at a time.
+// rather than closed, and that reads many records at a time.
 
 package cm
 
@@ -39,19 +39,6 @@ func (c *tlsConn) Read(p []byte) (n int, err error) {
 		return n, nil // an error comes again
 	}
 	return 0, peerError(err)
-}
-
-// Write writes p in whole records, as far as p goes.
-func (c *tlsConn) Write(p []byte) (int, error) {
-	if len(p) <= maxRecord {
-		return c.Conn.Write(p)
-	}
-	c.below.gather()
-	n, err := c.Conn.Write(p)
-	if late := c.below.release(); err == nil && late != nil {
-		n, err = 0, late
-	}
-	return n, err
 }
 
 // peerError names the alert by which a peer ends TLS: it may come after the handshake of a

@@ -1,12 +1,8 @@
-// The connection below TLS: it reads ahead, gathers the records of one write, and counts
-// the records, since AES-GCM keys may protect a limited number and crypto/tls never
-// begins to update them (RFC 8446 §5.5).
+// The connection below TLS: it reads ahead, and counts the records, since AES-GCM keys may
+// protect a limited number and crypto/tls never begins to update them (RFC 8446 §5.5).
 //
-// crypto/tls reads under its own lock, and writes under another: so what reads here has
-// one user at a time. What writes has two: while records of one write are gathered, the
-// reader may write an answer to the peer's KeyUpdate.
-//
-// Locking: recordConn.writing guards what is gathered, and is held while it is written.
+// Locking: there is none. crypto/tls reads under one lock of its own, and writes under
+// another.
 
 package cm
 
@@ -47,11 +43,7 @@ type recordConn struct {
 	in         records
 	handshake  int // what the peer may still send before the handshake is over; negative is any
 
-	writing   sync.Mutex
-	gathering bool
-	gathered  []byte
-	out       records
-	failed    error // what ended the writing: a record may have left in part
+	out records // the writer's
 }
 
 func newRecordConn(nc net.Conn, limit uint64) *recordConn {
@@ -133,44 +125,14 @@ func (c *recordConn) hasRecord() bool {
 	return len(rest) >= recordHeader && len(rest) >= recordHeader+int(binary.BigEndian.Uint16(rest[3:]))
 }
 
-// Write writes whole records, or gathers them.
+// Write writes one record, or in a handshake several.
 func (c *recordConn) Write(p []byte) (int, error) {
-	c.writing.Lock()
-	defer c.writing.Unlock()
 	c.out.count(p)
 	c.worn(&c.out)
 	if c.out.data > c.limit {
 		return 0, ErrKeyLimit
 	}
-	if c.gathering {
-		c.gathered = append(c.gathered, p...)
-		return len(p), nil
-	}
-	return c.write(p)
-}
-
-// write writes below, until that has failed once.
-func (c *recordConn) write(p []byte) (n int, err error) {
-	if c.failed == nil {
-		n, c.failed = c.Conn.Write(p)
-	}
-	return n, c.failed
-}
-
-// gather has Write gather.
-func (c *recordConn) gather() {
-	c.writing.Lock()
-	defer c.writing.Unlock()
-	c.gathering = true
-}
-
-// release writes what was gathered. Nobody writes in between.
-func (c *recordConn) release() error {
-	c.writing.Lock()
-	defer c.writing.Unlock()
-	_, err := c.write(c.gathered)
-	c.gathering, c.gathered = false, c.gathered[:0]
-	return err
+	return c.Conn.Write(p)
 }
 
 // worn tells when the key of a direction nears its limit.
