@@ -103,6 +103,9 @@ func streams(size int) group {
 	if size == small {
 		g.Others = append(g.Others, crcs(weftStream(FetchAdd, 8, true, false))...)
 	}
+	if size >= gatherSize {
+		g.Others = append(g.Others, encrypted(size)...)
+	}
 	switch size {
 	case maxSize:
 		for _, n := range []int{2, 4} {
@@ -114,6 +117,18 @@ func streams(size int) group {
 		g.Others = append(g.Others, weftCrowd())
 	}
 	return g
+}
+
+// encrypted are streams over TLS: Weft's beside those of a Go program.
+func encrypted(size int) []Workload {
+	list := []Workload{{Peer: TCPGo, Shape: Stream, Op: Octets, Size: size, TLS: true}}
+	for _, op := range []Op{Write, Read, Send} {
+		for _, w := range crcs(weftStream(op, size, true, false)) {
+			w.TLS = true
+			list = append(list, w)
+		}
+	}
+	return list
 }
 
 // polling are the ping-pongs whose ends poll.

@@ -39,7 +39,11 @@ func (tcpDriver) prepare(ctx context.Context, job Job) (ready Ready, do serve, e
 		if job.Workload.Shape == PingPong {
 			return Served{}, tcpPong(nc, job)
 		}
-		return Served{}, tcpSink(nc, job)
+		c, err := job.Workload.accepted(ctx, nc)
+		if err != nil {
+			return Served{}, err
+		}
+		return Served{}, tcpSink(c, job)
 	}
 	return Ready{Addr: ln.Addr().String()}, do, nil
 }
@@ -53,7 +57,11 @@ func (tcpDriver) initiate(ctx context.Context, job Job, ready Ready) (Sample, er
 	if job.Workload.Shape == PingPong {
 		return tcpPing(nc, job)
 	}
-	return tcpStream(nc, job)
+	c, err := job.Workload.dialled(ctx, nc)
+	if err != nil {
+		return Sample{}, err
+	}
+	return tcpStream(c, job)
 }
 
 // closeWhenDone closes nc when ctx ends, so that no Read or Write outlasts it;
@@ -68,7 +76,7 @@ func closeWhenDone(ctx context.Context, nc io.Closer) func() {
 
 // tcpStream writes messages until the time is up and then waits for the
 // peer's octet, which says that everything has been read.
-func tcpStream(nc *net.TCPConn, job Job) (Sample, error) {
+func tcpStream(nc halfCloser, job Job) (Sample, error) {
 	w := job.Workload
 	window := make([]byte, w.window())
 	fillPattern(window, job.Seed)
@@ -123,7 +131,7 @@ func gather(buf, messages []byte, size int) []byte {
 
 // tcpSink reads until the peer's end, in large reads, and answers with one
 // octet.
-func tcpSink(nc *net.TCPConn, job Job) error {
+func tcpSink(nc net.Conn, job Job) error {
 	buf := make([]byte, max(windowSize, job.Workload.Size))
 	var total uint64
 	for {

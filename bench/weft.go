@@ -176,7 +176,7 @@ func (e *weftEnd) initiateOne(ctx context.Context, nc *net.TCPConn, job Job, num
 	if err != nil {
 		return s, errors.Join(err, nc.Close())
 	}
-	if l.conn, err = cm.Connect(ctx, l.qp, nc, cm.Params{MPA: l.mpa()}); err != nil {
+	if l.conn, err = cm.Connect(ctx, l.qp, nc, cm.Params{MPA: l.mpa(), TLS: job.Workload.clientTLS()}); err != nil {
 		return s, err
 	}
 	if s, err = run(ctx); err != nil {
@@ -248,7 +248,7 @@ func (e *weftEnd) serveOne(ctx context.Context, nc *net.TCPConn, job Job, number
 	if err != nil {
 		return errors.Join(err, nc.Close())
 	}
-	req, err := cm.Receive(ctx, nc, l.mpa())
+	req, err := l.receive(ctx, nc)
 	if err != nil {
 		return err
 	}

@@ -6,6 +6,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net"
 	"time"
 
 	"github.com/weft-rdma/weft/cm"
@@ -127,4 +128,19 @@ func (l *link) next(ctx context.Context) (*verbs.WC, error) {
 // workload is without, which takes both ends.
 func (l *link) mpa() mpa.Config {
 	return mpa.Config{NoCRC: !l.job.Workload.CRC}
+}
+
+// receive waits for the request on a connection, which is encrypted first if the workload
+// says so.
+func (l *link) receive(ctx context.Context, nc net.Conn) (*cm.Request, error) {
+	cfg, err := l.job.Workload.serverTLS()
+	if err != nil {
+		return nil, errors.Join(err, nc.Close())
+	}
+	if cfg != nil {
+		if nc, err = cm.AcceptTLS(ctx, nc, cfg); err != nil {
+			return nil, err
+		}
+	}
+	return cm.Receive(ctx, nc, l.mpa())
 }

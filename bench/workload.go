@@ -63,6 +63,9 @@ type Workload struct {
 	Size  int  // octets of a message
 	CRC   bool // CRC32C in each FPDU; of Weft only
 
+	// TLS encrypts the connection; of streams over Weft and of TCPGo.
+	TLS bool
+
 	// Batch is about streams: Weft posts lists of work requests, TCP gathers
 	// its messages into writes of gatherSize. Without it, each message is one
 	// post, or one write.
@@ -113,6 +116,9 @@ func (w Workload) work() string {
 	}
 	if w.Connections > 1 && w.Shape == PingPong {
 		return s + fmt.Sprintf(", %d queue pairs at one CQ", w.Connections)
+	}
+	if w.TLS {
+		s += ", TLS"
 	}
 	if w.Connections > 1 {
 		s += fmt.Sprintf(", %d connections", w.Connections)
