@@ -141,6 +141,12 @@ type Guard = interface {
 	Release()
 }
 
+// A CountingLLP counts what it carries, since the stream began. Counts may be called at
+// any time. The octets are those of the transport's stream, framing included.
+type CountingLLP interface {
+	Counts() (segmentsIn, segmentsOut, octetsIn, octetsOut uint64)
+}
+
 // A Poller lets a consumer receive in its own goroutine, where the one in Receive would
 // have to wake it. Methods may be called by any goroutine.
 type Poller interface {

@@ -32,3 +32,9 @@ func (c *Conn) Stats() Stats {
 		Writes:    c.stats.writes.Load(),
 	}
 }
+
+// Counts returns the FPDUs and octets of Stats, for users that know nothing of MPA.
+func (c *Conn) Counts() (fpdusIn, fpdusOut, octetsIn, octetsOut uint64) {
+	s := c.Stats()
+	return s.FPDUsIn, s.FPDUsOut, s.OctetsIn, s.OctetsOut
+}

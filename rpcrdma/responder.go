@@ -82,6 +82,7 @@ type responder struct {
 	mu             sync.Mutex
 	grants         grants
 	xids           map[uint32]bool // of calls that have no reply yet
+	served         uint64          // calls that have one
 	free           []*heldCall
 	made           int         // peerCalls, free or not
 	waiting        []*message  // calls that wait for a peerCall
@@ -223,6 +224,7 @@ func (r *responder) answered(c *heldCall) {
 	if c.admitted {
 		c.admitted = false
 		delete(r.xids, c.xid)
+		r.served++
 	}
 }
 

@@ -76,10 +76,12 @@ type setting struct {
 // A link is a connection that carries messages.
 type link struct {
 	*setting
-	nc   net.Conn
-	raw  net.Conn // what nc is around
-	from *origin.Origin
-	tls  atomic.Pointer[secured] // over nc; nil in the clear
+	nc  net.Conn
+	raw net.Conn // what nc is around
+
+	began time.Time
+	from  *origin.Origin
+	tls   atomic.Pointer[secured] // over nc; nil in the clear
 
 	retiring atomic.Bool // of a client: it makes no more calls here
 	ahead    *bufio.Reader
@@ -110,8 +112,9 @@ type link struct {
 	blocked       atomic.Int32 // calls that wait for memory, or for their reply to be taken
 
 	mu       sync.Mutex
-	draining bool     // no message is taken any more
-	busy     int      // calls of the peer being executed
+	draining bool // no message is taken any more
+	busy     int  // calls of the peer being executed
+	tally    tally
 	spoken   bool     // a call of the peer was answered
 	quiet    bool     // ended, and no call is in a handler any more
 	onEnd    []func() // to be run then
@@ -119,7 +122,7 @@ type link struct {
 
 // newLink makes a link over nc, which is around raw. It lives until run returns.
 func newLink(ctx context.Context, nc, raw net.Conn, from *origin.Origin, s *setting) *link {
-	l := &link{setting: s, nc: nc, raw: raw, from: from, ahead: bufio.NewReaderSize(nc, readAhead), line: make(chan struct{}, 1), slots: make(chan struct{}, s.slots)}
+	l := &link{setting: s, nc: nc, raw: raw, began: time.Now(), from: from, ahead: bufio.NewReaderSize(nc, readAhead), line: make(chan struct{}, 1), slots: make(chan struct{}, s.slots)}
 	share := from.Share()
 	l.calls = s.in.Open(share, s.in.Limit()/parts, l)
 	l.replies = s.out.Open(share, s.out.Limit()/parts, l)

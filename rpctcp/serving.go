@@ -101,7 +101,7 @@ func (l *link) execute(c *served) {
 		err = l.write(l.ctx, reply)
 		l.blocked.Add(-1)
 	}
-	answered := err == nil
+	answered, size := err == nil, len(c.Message)
 	if err != nil && !errors.Is(err, oncrpc.ErrNoReply) {
 		l.log.Debug("a call is not answered", "from", c.Remote, "call", c.XID, "err", err)
 	}
@@ -110,6 +110,11 @@ func (l *link) execute(c *served) {
 	l.mu.Lock()
 	l.busy--
 	l.spoken = l.spoken || answered
+	l.tally.octetsIn += uint64(size)
+	if answered {
+		l.tally.served++
+		l.tally.octetsOut += uint64(len(reply))
+	}
 	l.mu.Unlock()
 	<-l.slots
 }

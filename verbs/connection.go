@@ -372,6 +372,7 @@ func (c *connection) finish(err error, lost bool) {
 	why := q.err
 	q.past.ended(q.state, to == Idle, why)
 	q.past.addStream(&c.stream.Stats)
+	q.rnic.countEnd(c, why)
 	q.enter(t)
 	c.detach()
 	q.mu.Unlock()

@@ -90,6 +90,7 @@ type RNIC struct {
 	pastQPs     QPStats // of queue pairs that were destroyed
 	pastCQs     CQStats
 	raised      [len(eventNames)]uint64 // events, by their ID
+	ends        ends
 
 	events dispatcher[Event]
 }

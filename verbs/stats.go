@@ -8,6 +8,7 @@ import (
 	"errors"
 	"maps"
 
+	"github.com/weft-rdma/weft/ddp"
 	"github.com/weft-rdma/weft/rdmap"
 )
 
@@ -72,6 +73,39 @@ func (s *QPStats) add(o *QPStats) {
 	} {
 		*n.to += n.from
 	}
+}
+
+// WireStats count what the LLP below streams has carried, retransmissions of the transport
+// left out: segments of DDP, which are FPDUs over MPA, and octets with all framing. They
+// are 0 over an LLP that does not count.
+type WireStats struct {
+	SegmentsIn, SegmentsOut uint64
+	OctetsIn, OctetsOut     uint64
+}
+
+func (w *WireStats) add(o WireStats) {
+	w.SegmentsIn += o.SegmentsIn
+	w.SegmentsOut += o.SegmentsOut
+	w.OctetsIn += o.OctetsIn
+	w.OctetsOut += o.OctetsOut
+}
+
+// wire returns what the LLP of a stream has counted.
+func (c *connection) wire() (w WireStats) {
+	if llp, ok := c.llp.(ddp.CountingLLP); ok {
+		w.SegmentsIn, w.SegmentsOut, w.OctetsIn, w.OctetsOut = llp.Counts()
+	}
+	return w
+}
+
+// wire returns what the LLP of the present stream has counted.
+func (q *QP) wire() WireStats {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	if c := q.conn.Load(); c != nil {
+		return c.wire()
+	}
+	return WireStats{}
 }
 
 // workKind is what a work request is counted as.
@@ -232,13 +266,77 @@ type RNICStats struct {
 	// Limits says how often each limit made a verb fail, by the name of its
 	// field in Limits; limits never met are not in it.
 	Limits map[string]uint64
+
+	// States are the queue pairs that exist, by their state; states that none is in are
+	// not in it.
+	States map[State]int
+
+	// TerminatesSent and TerminatesReceived are the Terminate messages of streams that
+	// have ended, by the code. Of received codes 64 are told apart, since peers choose
+	// them; further ones are counted as OtherTerminates.
+	TerminatesSent, TerminatesReceived map[TerminateCode]uint64
+
+	Wire WireStats // of all streams together
+}
+
+// A TerminateCode names the error of a Terminate message (RFC 5040 §4.8).
+type TerminateCode struct{ Layer, EType, Code uint8 }
+
+// OtherTerminates stands in [RNICStats] for all received codes after the first 64. No
+// message has it: layer and type have four bits each there.
+var OtherTerminates = TerminateCode{0xFF, 0xFF, 0xFF}
+
+// mostCodes limits the received codes that are told apart.
+const mostCodes = 64
+
+// ends counts the streams that have ended; RNIC.mu.
+type ends struct {
+	sent, received map[TerminateCode]uint64
+	wire           WireStats
+}
+
+// countEnd counts the end of a stream, by its error.
+func (r *RNIC) countEnd(c *connection, why error) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.ends.wire.add(c.wire())
+	var term *rdmap.TerminateError
+	if !errors.As(why, &term) {
+		return
+	}
+	at := TerminateCode{term.Layer, term.EType, term.Code}
+	switch {
+	case term.Remote:
+		r.ends.receive(at)
+	case c.stream.Stats.TerminatesOut.Load() > 0:
+		r.ends.sent = countIn(r.ends.sent, at)
+	}
+}
+
+// receive counts a Terminate message of a peer's.
+func (e *ends) receive(at TerminateCode) {
+	if _, known := e.received[at]; !known && len(e.received) >= mostCodes {
+		at = OtherTerminates
+	}
+	e.received = countIn(e.received, at)
+}
+
+func countIn(m map[TerminateCode]uint64, at TerminateCode) map[TerminateCode]uint64 {
+	if m == nil {
+		m = make(map[TerminateCode]uint64)
+	}
+	m[at]++
+	return m
 }
 
 // Stats returns what has happened on the RNIC. It may be called at any time,
 // after Close, too.
 func (r *RNIC) Stats() RNICStats {
 	r.mu.Lock()
-	s := RNICStats{QPs: r.pastQPs, CQs: r.pastCQs, Events: map[EventID]uint64{}}
+	s := RNICStats{
+		QPs: r.pastQPs, CQs: r.pastCQs, Events: map[EventID]uint64{}, States: map[State]int{},
+		TerminatesSent: maps.Clone(r.ends.sent), TerminatesReceived: maps.Clone(r.ends.received), Wire: r.ends.wire,
+	}
 	for id, n := range r.raised {
 		if n > 0 {
 			s.Events[EventID(id)] = n
@@ -255,6 +353,8 @@ func (r *RNIC) Stats() RNICStats {
 	for _, q := range qps {
 		of := q.Stats()
 		s.QPs.add(&of)
+		s.Wire.add(q.wire())
+		s.States[q.State()]++
 	}
 	for _, cq := range cqs {
 		of := cq.Stats()

@@ -2,6 +2,7 @@ package verbs_test
 
 import (
 	"errors"
+	"maps"
 	"reflect"
 	"testing"
 	"testing/synctest"
@@ -68,6 +69,7 @@ func TestMessagesAreCountedOnBothSides(t *testing.T) {
 		wantStats(t, "the RNIC", s.QPs, sent)
 		wantStats(t, "all CQs", s.CQs, verbs.CQStats{Succeeded: 10, Flushed: 3, MostUsed: 9})
 		check(t, a.rnic.Close())
+		s.States = map[verbs.State]int{} // no queue pair is left
 		wantStats(t, "the RNIC that is closed", a.rnic.Stats(), s)
 	})
 }
@@ -159,6 +161,7 @@ func TestRefusalsAndEventsAreCounted(t *testing.T) {
 	check(t, cq.Destroy())
 	wantStats(t, "the RNIC", s.rnic.Stats(), verbs.RNICStats{
 		QPs:    verbs.QPStats{FullSends: 3, FullRecvs: 2, Flushed: 8},
+		States: map[verbs.State]int{verbs.Idle: 1},
 		CQs:    verbs.CQStats{Flushed: 8, Lost: 4, Overflows: 2, MostUsed: 2},
 		Events: map[verbs.EventID]uint64{verbs.EventCQOverflow: 2},
 		Limits: map[string]uint64{"PDs": 4, "CQs": 1},
@@ -188,6 +191,33 @@ func TestOneQueuePairIsFoundAndItsStreamEnded(t *testing.T) {
 		check(t, bad.Destroy())
 		if qps := a.rnic.QPs(); a.rnic.QP(bad.Num()) != nil || len(qps) != 1 || qps[0] != a.qp {
 			t.Errorf("%d queue pairs are left", len(qps))
+		}
+	})
+}
+
+// An RNIC counts what its streams have carried, live or over, and by which Terminate
+// messages they ended.
+func TestAnRNICCountsItsStreams(t *testing.T) {
+	overWires(t, func(t *testing.T, w wire) {
+		a, b := linked(t, w, reads, reads)
+		b.receives(1, 2, 4)
+		live := a.rnic.Stats()
+		if len(live.States) != 1 || live.States[verbs.RTS] != 1 {
+			t.Errorf("the states are %v", live.States)
+		}
+		a.post(a.send(1, 0, 8)) // too long for the receive
+		reach(t, a.qp, verbs.Error)
+		reach(t, b.qp, verbs.Error)
+		tooLong := map[verbs.TerminateCode]uint64{{Layer: 1, EType: 2, Code: 5}: 1}
+		sent, received := b.rnic.Stats(), a.rnic.Stats()
+		if !maps.Equal(sent.TerminatesSent, tooLong) || len(sent.TerminatesReceived) > 0 {
+			t.Errorf("the receiver counts %v sent, %v received", sent.TerminatesSent, sent.TerminatesReceived)
+		}
+		if !maps.Equal(received.TerminatesReceived, tooLong) || len(received.TerminatesSent) > 0 {
+			t.Errorf("the sender counts %v sent, %v received", received.TerminatesSent, received.TerminatesReceived)
+		}
+		if w.name != "records" && (received.Wire.SegmentsOut == 0 || received.Wire.OctetsOut < 8 || sent.Wire.SegmentsIn == 0) {
+			t.Errorf("the sender counts %+v on the wire, the receiver %+v", received.Wire, sent.Wire)
 		}
 	})
 }

@@ -4,6 +4,7 @@ package fairness
 
 import (
 	"context"
+	"errors"
 	"log/slog"
 	"net"
 	"sync"
@@ -21,11 +22,12 @@ const (
 
 // A Log writes who was refused and why, with a limit of lines a minute. Refusals beyond
 // the limit are counted, and summed up at the end of the minute. Its zero value writes
-// nothing. Methods may be called by any goroutine.
+// nothing, but counts. Methods may be called by any goroutine.
 type Log struct {
 	Logger *slog.Logger
 
 	mu      sync.Mutex
+	counts  Refusals
 	open    bool // a window has begun
 	lines   int  // written in it
 	byShare map[origin.Share]int
@@ -34,8 +36,44 @@ type Log struct {
 	last    string                    // reason of those omitted
 }
 
-// Log logs a refusal, or counts it.
+// Refusals counts connections that were refused or closed, by the reason.
+type Refusals struct {
+	Full     uint64 // refused: no place, and none could be taken from another
+	Evicted  uint64 // closed in favour of another
+	NoMemory uint64 // closed, as others waited for its memory
+	Other    uint64 // refused by address or owner, or ended during start-up
+}
+
+// Plus returns the sum of two counts.
+func (r Refusals) Plus(o Refusals) Refusals {
+	return Refusals{r.Full + o.Full, r.Evicted + o.Evicted, r.NoMemory + o.NoMemory, r.Other + o.Other}
+}
+
+func (r *Refusals) count(why error) {
+	switch {
+	case errors.Is(why, ErrFull):
+		r.Full++
+	case errors.Is(why, ErrEvicted):
+		r.Evicted++
+	case errors.Is(why, ErrNoMemory):
+		r.NoMemory++
+	default:
+		r.Other++
+	}
+}
+
+// Refusals returns what has been counted. All refusals count, logged or not.
+func (l *Log) Refusals() Refusals {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.counts
+}
+
+// Log counts a refusal, and logs it if there may be another line.
 func (l *Log) Log(level slog.Level, what string, share origin.Share, peer net.Addr, why error) {
+	l.mu.Lock()
+	l.counts.count(why)
+	l.mu.Unlock()
 	if l.Logger == nil || !l.Logger.Enabled(context.Background(), level) {
 		return
 	}

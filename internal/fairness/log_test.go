@@ -11,6 +11,8 @@ import (
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"github.com/weft-rdma/weft/origin"
 )
 
 // A page is what was written, also by goroutines.
@@ -68,4 +70,14 @@ func TestTheLogIsShortAndCounts(t *testing.T) {
 
 func TestNobodyNeedsALogger(t *testing.T) {
 	new(Log).Log(slog.LevelWarn, "refused", shareOf("192.0.2.1"), nil, errors.New("not allowed"))
+}
+
+func TestTheLogCountsByReasonWithoutALogger(t *testing.T) {
+	var l Log
+	for _, why := range []error{ErrFull, fmt.Errorf("closed: %w", ErrEvicted), ErrEvicted, ErrNoMemory, errors.New("not allowed")} {
+		l.Log(slog.LevelWarn, "refused", origin.Share{}, nil, why)
+	}
+	if got, want := l.Refusals(), (Refusals{Full: 1, Evicted: 2, NoMemory: 1, Other: 1}); got != want {
+		t.Errorf("counted %+v, want %+v", got, want)
+	}
 }
