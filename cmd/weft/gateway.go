@@ -36,6 +36,7 @@ const (
 type gatewayCmd struct {
 	options
 	access
+	observed               observation
 	tls                    encryption
 	listen, to, tcp, mount string
 	portMap                fileserver.PortMap
@@ -119,6 +120,7 @@ exits with status 130 or 143. In a systemd unit, set SuccessExitStatus=143.`,
 	f.DurationVar(&g.wait, "wait", 0, "let a call wait for the server for this `DURATION`, then leave the retry to the client; 0 waits as long as the client")
 	f.BoolVarP(&g.verbose, "verbose", "v", false, "log connections")
 	g.options.register(cmd)
+	g.observed.registerCalls(cmd)
 	g.tls.register(cmd)
 	return cmd
 }
@@ -256,13 +258,17 @@ func (g *gatewayCmd) backend(log *slog.Logger) gateway.Backend {
 		fmt.Fprintf(g.cmd.ErrOrStderr(), "%s: %s\n", g.cmd.CommandPath(), plain(text))
 	})
 	w.connected, w.answered = true, true // there may be an answer later
+	retrying := func(err error) {
+		g.observed.retried()
+		w.retrying(err)
+	}
 	if g.back.scheme == "tcp" {
 		return w.wrapBackend(gateway.TCP(gateway.TCPConfig{
-			Address: g.back.address(), Reserved: true, Wrap: g.wrapper, Logger: log, Retrying: w.retrying,
+			Address: g.back.address(), Reserved: true, Wrap: g.wrapper, Logger: log, Retrying: retrying,
 		}))
 	}
 	return w.wrapBackend(gateway.RDMA(gateway.RDMAConfig{
-		Address: g.back.address(), RNIC: g.rnic, Connection: cm.Params{TLS: g.backTLS(), Wrap: g.wrapper}, Logger: log, Retrying: w.retrying,
+		Address: g.back.address(), RNIC: g.rnic, Connection: cm.Params{TLS: g.backTLS(), Wrap: g.wrapper}, Logger: log, Retrying: retrying,
 	}))
 }
 
@@ -325,6 +331,10 @@ func (g *gatewayCmd) run(ctx context.Context) (err error) {
 	}
 	g.wrapper = wrap
 	defer func() { err = errors.Join(err, stop()) }()
+	if err := g.observed.open(ctx, g.cmd, &g.options); err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, g.observed.close()) }()
 	notices := g.notices(g.cmd, g.log, slog.LevelWarn)
 	if err := g.tls.open(notices); err != nil {
 		return err
@@ -342,6 +352,7 @@ func (g *gatewayCmd) run(ctx context.Context) (err error) {
 			return err
 		}
 		defer g.rnic.Close()
+		g.observed.rnic(g.rnic)
 	}
 
 	cfg.Connections = min(g.most(), fileserver.Connections())
@@ -365,13 +376,15 @@ func (g *gatewayCmd) run(ctx context.Context) (err error) {
 	var notes []string
 	cfg.Handler, cfg.Wrap, cfg.Logger = through, wrap, notices
 	cfg.Notice = func(text string) { notes = append(notes, text) }
+	cfg.Observe = g.observed.handler()
 	server, err := fileserver.Start(ctx, cfg)
 	if err != nil {
 		return err
 	}
 	g.greet(g.cmd.ErrOrStderr(), server, notes)
+	g.observed.serving(server)
 	g.try(ctx, pass.Backend)
-	return untilInterrupted(ctx, server, g.log)
+	return untilInterrupted(ctx, server, &g.observed, g.log)
 }
 
 // mountService makes the MOUNT service that the flags ask for, nil for none.

@@ -14,6 +14,7 @@
 //	weft stat    shows the attributes of files of an NFS server
 //	weft df      shows the disk space of an NFS server
 //	weft gateway passes NFS between RDMA and TCP
+//	weft top     shows connections, rates and latencies of a running command
 //	weft cert    makes certificates for encryption by TLS
 //
 // weft completion prints scripts for shell completion, and weft --version prints the
@@ -134,12 +135,12 @@ outstanding requests, for up to five seconds. A second signal ends it at once.`,
 			return nil
 		},
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			return usagef("missing command: perf, ping, info, run, serve, ls, cat, cp, rm, mkdir, mv, stat, df, gateway or cert")
+			return usagef("missing command: perf, ping, info, run, serve, ls, cat, cp, rm, mkdir, mv, stat, df, gateway, top or cert")
 		},
 	}
 	root.SetVersionTemplate("weft {{.Version}}\n")
 	root.SetHelpCommand(newHelp())
-	root.AddCommand(newPerf(), newPing(), newInfo(), newRun(), newServe(), newLs(), newCat(), newCp(), newRm(), newMkdir(), newMv(), newStat(), newDf(), newGateway(), newCert())
+	root.AddCommand(newPerf(), newPing(), newInfo(), newRun(), newServe(), newLs(), newCat(), newCp(), newRm(), newMkdir(), newMv(), newStat(), newDf(), newGateway(), newTop(), newCert())
 	addCompletion(root)
 	return root
 }

@@ -29,7 +29,7 @@ type notices struct {
 // notices returns log if the user asked for it, and otherwise a logger that writes
 // notices from a level up.
 func (o *options) notices(cmd *cobra.Command, log *slog.Logger, from slog.Level) *slog.Logger {
-	if o.logLevel != "" {
+	if o.logs() {
 		return log
 	}
 	return slog.New(&notices{out: cmd.ErrOrStderr(), name: cmd.CommandPath(), from: from})

@@ -3,6 +3,7 @@
 package main
 
 import (
+	"errors"
 	"fmt"
 	"io"
 	"log/slog"
@@ -18,11 +19,30 @@ import (
 type options struct {
 	pcap     string
 	logLevel string
+	format   logFormat
 }
+
+// A logFormat is the choice of --log-format.
+type logFormat string
+
+// Set implements pflag.Value.
+func (f *logFormat) Set(s string) error {
+	if s != "text" && s != "json" {
+		return errors.New("expected text or json")
+	}
+	*f = logFormat(s)
+	return nil
+}
+
+func (f *logFormat) String() string { return string(*f) }
+
+// Type implements pflag.Value.
+func (f *logFormat) Type() string { return "format" }
 
 func (o *options) register(cmd *cobra.Command) {
 	cmd.Flags().StringVar(&o.pcap, "pcap", "", "record all connections to `FILE` (pcapng, for Wireshark)")
 	cmd.Flags().StringVar(&o.logLevel, "log-level", "", "log to standard error from `LEVEL` up: debug, info, warn, error or off (default: off; servers report peers that they could not serve)")
+	cmd.Flags().Var(&o.format, "log-format", "log as `FORMAT`: text or json; without --log-level, warnings and errors")
 }
 
 // arguments checks the number of arguments; most is 0 for any. The error says what was
@@ -41,14 +61,29 @@ func arguments(least, most int, what string) cobra.PositionalArgs {
 
 // logger returns the logger that the flags select.
 func (o *options) logger(w io.Writer) (*slog.Logger, error) {
-	if o.logLevel == "" || strings.EqualFold(o.logLevel, "off") {
+	if !o.logs() || strings.EqualFold(o.logLevel, "off") {
 		return slog.New(slog.DiscardHandler), nil
 	}
-	var level slog.Level
+	level := slog.LevelWarn
+	if o.logLevel == "" {
+		return slog.New(limitLines(o.handler(w, level))), nil
+	}
 	if err := level.UnmarshalText([]byte(o.logLevel)); err != nil {
 		return nil, usagef("--log-level %q: expected debug, info, warn, error or off", o.logLevel)
 	}
-	return slog.New(slog.NewTextHandler(w, &slog.HandlerOptions{Level: level})), nil
+	return slog.New(limitLines(o.handler(w, level))), nil
+}
+
+// logs reports whether the user asked for a log.
+func (o *options) logs() bool { return o.logLevel != "" || o.format != "" }
+
+// handler writes a log in the format that the flags select.
+func (o *options) handler(w io.Writer, level slog.Level) slog.Handler {
+	opts := &slog.HandlerOptions{Level: level}
+	if o.format == "json" {
+		return slog.NewJSONHandler(w, opts)
+	}
+	return slog.NewTextHandler(w, opts)
 }
 
 // wrap returns the wrapper for connections, nil for none. The recording is complete

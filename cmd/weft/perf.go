@@ -22,11 +22,13 @@ import (
 	"github.com/weft-rdma/weft/cmd/weft/internal/perf"
 	"github.com/weft-rdma/weft/mpa"
 	"github.com/weft-rdma/weft/origin"
+	"github.com/weft-rdma/weft/verbs"
 )
 
 // perfFlags are the flags of `weft perf`.
 type perfFlags struct {
 	options
+	observed        observation
 	listen, connect string
 	child           bool
 	allow           allowed
@@ -98,6 +100,7 @@ The status is 1 if something failed, 3 if the other end did not answer in time, 
 	fl.BoolVar(&f.json, "json", false, "print one JSON document, histograms included, instead of the tables")
 	fl.StringVar(&f.plot, "plot", "", "also plot bandwidth and message rate by size, and latency by percentile, to `FILE.svg`")
 	f.register(cmd)
+	f.observed.register(cmd)
 	f.tls.register(cmd)
 	fl.BoolVar(&f.child, "child", false, "serve one measurement, and exit at the end of standard input")
 	fl.MarkHidden("child")
@@ -215,6 +218,14 @@ func (f *perfFlags) run(ctx context.Context) (err error) {
 	if err := f.tls.open(cfg.Logger); err != nil {
 		return err
 	}
+	if err := f.observed.open(ctx, f.cmd, &f.options); err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, f.observed.close()) }()
+	cfg.Opened = func(r *verbs.RNIC) {
+		f.observed.rnic(r)
+		f.observed.running()
+	}
 	if f.listen != "" {
 		return f.serve(ctx, cfg)
 	}
@@ -281,7 +292,7 @@ func (f *perfFlags) serve(ctx context.Context, cfg perf.Config) error {
 	if err != nil {
 		return fmt.Errorf("cannot listen on %s: %w", f.listen, err)
 	}
-	peer := perf.PeerConfig{Listener: ln.(*net.TCPListener), Logger: cfg.Logger, Wrap: cfg.Wrap, Admit: f.admit, Once: f.child}
+	peer := perf.PeerConfig{Listener: ln.(*net.TCPListener), Opened: cfg.Opened, Logger: cfg.Logger, Wrap: cfg.Wrap, Admit: f.admit, Once: f.child}
 	if peer.TLS, err = f.tls.server(); err != nil {
 		return err
 	}

@@ -44,6 +44,7 @@ const (
 // ping holds the flags of `weft ping`.
 type ping struct {
 	options
+	observed                   observation
 	server, client, persistent bool
 	address                    string
 	port, count, size          int
@@ -109,6 +110,7 @@ answer in time, and 130 after an interrupt.`,
 	f.BoolVar(&p.peerToPeer, "peer-to-peer", false, "offer the peer-to-peer model of RFC 6581")
 	f.IntVar(&p.revision, "mpa-rev", 2, "MPA `REVISION`: 2 (RFC 6581), 1 (RFC 5044) or 0 (RDMA Consortium); with 2, a server accepts 1, too")
 	p.register(cmd)
+	p.observed.register(cmd)
 	p.tls.register(cmd)
 	return cmd
 }
@@ -164,6 +166,11 @@ func (p *ping) run(ctx context.Context) (err error) {
 		return err
 	}
 	defer p.rnic.Close()
+	if err := p.observed.open(ctx, p.cmd, &p.options); err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, p.observed.close()) }()
+	p.observed.rnic(p.rnic)
 	if p.server {
 		return p.serve(ctx)
 	}
@@ -207,6 +214,7 @@ func (p *ping) ping(ctx context.Context) error {
 	if bytes.HasPrefix(conn.PrivateData(), rpcMagic) {
 		return fmt.Errorf("%s speaks RPC over RDMA, as NFS servers do: expected weft ping -s or rping -s; give its port with -p", addr)
 	}
+	p.observed.running()
 	p.log.Debug("connected", "to", conn.RemoteAddr(), "crc", conn.MPA().CRC)
 	// After an interrupt the current ping completes: to the server, a connection that
 	// ends between two pings is closed gracefully.
@@ -287,6 +295,7 @@ func (p *ping) serve(ctx context.Context) error {
 	}
 	defer ln.Close()
 	fmt.Fprintf(p.cmd.ErrOrStderr(), "listening on %s\n", ln.Addr())
+	p.observed.running()
 
 	log := &fairness.Log{Logger: p.notices(p.cmd, p.log, slog.LevelInfo)}
 	places := fairness.NewPlaces(p.sessions)

@@ -37,6 +37,7 @@ const (
 type serve struct {
 	options
 	access
+	observed        observation
 	tls             encryption
 	listen, tcp     string
 	readOnly, async bool
@@ -136,6 +137,7 @@ exits with status 130 or 143. A systemd unit has to know that 143 is success:
 	f.Var(&s.portMap, "portmap", "`HOW` clients find MOUNT: own, register, auto or off")
 	f.BoolVarP(&s.verbose, "verbose", "v", false, "log connections")
 	s.options.register(cmd)
+	s.observed.registerCalls(cmd)
 	s.tls.register(cmd)
 	return cmd
 }
@@ -224,6 +226,10 @@ func (s *serve) run(ctx context.Context, dir string) (err error) {
 		return err
 	}
 	defer func() { err = errors.Join(err, stop()) }()
+	if err := s.observed.open(ctx, s.cmd, &s.options); err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, s.observed.close()) }()
 	var notes []string
 	cfg.Wrap, cfg.Logger = wrap, s.notices(s.cmd, s.log, slog.LevelWarn)
 	cfg.Notice = func(text string) { notes = append(notes, text) }
@@ -250,21 +256,24 @@ func (s *serve) run(ctx context.Context, dir string) (err error) {
 	if err := cfg.Export(exported, path); err != nil {
 		return err
 	}
+	cfg.Observe = s.observed.handler()
 	server, err := fileserver.Start(ctx, cfg)
 	if err != nil {
 		return err
 	}
 	s.greet(s.cmd.ErrOrStderr(), server, path, notes)
-	return untilInterrupted(ctx, server, s.log)
+	s.observed.serving(server)
+	return untilInterrupted(ctx, server, &s.observed, s.log)
 }
 
 // untilInterrupted waits until ctx ends or the server fails, and drains the server.
-func untilInterrupted(ctx context.Context, server *fileserver.Server, log *slog.Logger) (err error) {
+func untilInterrupted(ctx context.Context, server *fileserver.Server, o *observation, log *slog.Logger) (err error) {
 	endWithin(ctx, drainTime+endTime)
 	select {
 	case <-ctx.Done():
 	case err = <-server.Failed():
 	}
+	o.draining()
 	drain, cancel := context.WithTimeout(context.WithoutCancel(ctx), drainTime)
 	defer cancel()
 	end := server.Shutdown(drain)

@@ -75,6 +75,10 @@ type Config struct {
 	StartTLS *tls.Config
 	XprtSec  mount.XprtSec
 
+	// Observe, if not nil, wraps the handler of all calls of NFS, MOUNT and the port
+	// mapper, around the checks of who may call.
+	Observe func(oncrpc.Handler) oncrpc.Handler
+
 	Reverse int // calls to one client over RDMA at a time
 
 	TLS    *tls.Config             // encrypts RDMA connections, if not nil

@@ -76,7 +76,7 @@ func (s *Server) start(ctx context.Context) (err error) {
 func (s *Server) serve() (err error) {
 	if s.ports.rdma != nil {
 		s.rdma, err = rpcrdma.NewServer(s.rnic, rpcrdma.ServerConfig{
-			Handler: s.access.Guard(oncrpc.HandlerFunc(s.serveRDMA)), Bindings: binding.NFS(),
+			Handler: s.guard(oncrpc.HandlerFunc(s.serveRDMA)), Bindings: binding.NFS(),
 			Connections: s.limits.rdma, Memory: transportMemory,
 			ReverseCalls: s.cfg.Reverse, Logger: s.cfg.Logger,
 		})
@@ -113,7 +113,7 @@ func (s *Server) serveRDMA(ctx context.Context, r *oncrpc.Request) ([]byte, erro
 // serveOn serves programs over TCP and UDP to callers with access; nil is no port. It
 // rejects the calls of others, and drops their datagrams.
 func (s *Server) serveOn(cfg rpctcp.ServerConfig, ln net.Listener, pc net.PacketConn) error {
-	cfg.Handler = s.access.Guard(cfg.Handler)
+	cfg.Handler = s.guard(cfg.Handler)
 	cfg.Admit = s.admit
 	if pc != nil {
 		cfg.Allow = s.access.AllowsSender
@@ -131,6 +131,15 @@ func (s *Server) serveOn(cfg rpctcp.ServerConfig, ln net.Listener, pc net.Packet
 		s.run("UDP", func() error { return server.ServePacket(context.Background(), pc) })
 	}
 	return nil
+}
+
+// guard returns a handler that rejects calls without access, and is observed.
+func (s *Server) guard(h oncrpc.Handler) oncrpc.Handler {
+	h = s.access.Guard(h)
+	if s.cfg.Observe != nil {
+		h = s.cfg.Observe(h)
+	}
+	return h
 }
 
 // run starts a goroutine that serves.

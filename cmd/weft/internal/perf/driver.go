@@ -35,6 +35,7 @@ type Config struct {
 	Duration    time.Duration // about how long it takes in all
 	Tuning      Tuning
 	Logger      *slog.Logger
+	Opened      func(*verbs.RNIC)       // is called with the RNIC that measures; may be nil
 	TLS         *tls.Config             // encrypts RDMA connections; nil for plain ones
 	Wrap        func(net.Conn) net.Conn // around RDMA connections, inside of TLS; nil for nothing
 
@@ -85,6 +86,9 @@ func Run(ctx context.Context, cfg Config) (*Report, error) {
 		return nil, err
 	}
 	defer d.rnic.Close()
+	if cfg.Opened != nil {
+		cfg.Opened(d.rnic)
+	}
 	defer d.close()
 	if err := d.open(ctx); err != nil {
 		return nil, because(ctx, err)

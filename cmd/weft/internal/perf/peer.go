@@ -47,6 +47,7 @@ type limits struct{ open, idle, run, turn time.Duration }
 // A PeerConfig says how a peer serves.
 type PeerConfig struct {
 	Listener *net.TCPListener
+	Opened   func(*verbs.RNIC)       // is called with the RNIC that serves; may be nil
 	Logger   *slog.Logger            // reports drivers that could not be served
 	TLS      *tls.Config             // encrypts RDMA connections; nil for plain ones
 	Wrap     func(net.Conn) net.Conn // around RDMA connections, inside of TLS; nil for nothing
@@ -78,6 +79,9 @@ func Serve(ctx context.Context, cfg PeerConfig) error {
 		return err
 	}
 	defer rnic.Close()
+	if cfg.Opened != nil {
+		cfg.Opened(rnic)
+	}
 	p := &peer{cfg: &cfg, rnic: rnic, opening: fairness.NewPlaces(maxOpening), first: make(chan error, 1)}
 	p.refused.Logger = cfg.Logger
 	var all sync.WaitGroup

@@ -1,0 +1,154 @@
+// The flags by which a running command is observed: metrics, health and the access log.
+
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"net"
+	"os"
+
+	"github.com/spf13/cobra"
+
+	"github.com/weft-rdma/weft/cmd/weft/internal/fileserver"
+	"github.com/weft-rdma/weft/cmd/weft/internal/observe"
+	"github.com/weft-rdma/weft/oncrpc"
+	"github.com/weft-rdma/weft/verbs"
+)
+
+// observation holds the flags, and what they have started. Its methods do nothing for what
+// the flags do not ask for.
+type observation struct {
+	metrics, access string
+
+	observer *observe.Observer // nil without flags
+	closers  []io.Closer
+	announce func() // prints where metrics are; nil if nowhere
+}
+
+// register adds the flag of metrics.
+func (o *observation) register(cmd *cobra.Command) {
+	cmd.Flags().StringVar(&o.metrics, "metrics", "", "serve metrics, health and connections by HTTP at `ADDR`: host:port, :port on this machine only, or unix:PATH for this user only")
+}
+
+// registerCalls adds the flags of commands that serve calls.
+func (o *observation) registerCalls(cmd *cobra.Command) {
+	o.register(cmd)
+	cmd.Flags().StringVar(&o.access, "access-log", "", "append a line for each call to `FILE`, or - for standard error: who, what, how long, status")
+}
+
+// open starts what the flags ask for. close ends it, in any case.
+func (o *observation) open(ctx context.Context, cmd *cobra.Command, opts *options) (err error) {
+	defer func() {
+		if err != nil {
+			o.close()
+		}
+	}()
+	if o.metrics == "" && o.access == "" {
+		return nil
+	}
+	cfg := observe.Config{Version: cmd.Root().Version}
+	if cfg.Access, err = o.openAccess(cmd.ErrOrStderr(), opts); err != nil {
+		return err
+	}
+	o.observer = observe.New(cfg)
+	if o.metrics == "" {
+		return nil
+	}
+	ln, err := observe.Listen(ctx, o.metrics)
+	if err != nil {
+		return fmt.Errorf("--metrics %s: %w", o.metrics, err)
+	}
+	scraped := o.observer.Serve(ln)
+	o.closers = append(o.closers, scraped)
+	o.announce = func() { fmt.Fprintf(cmd.ErrOrStderr(), "metrics at %s\n", metricsURL(scraped.Addr())) }
+	return nil
+}
+
+// metricsURL is what a user gives to curl, or to weft top.
+func metricsURL(a net.Addr) string {
+	if a.Network() == "unix" {
+		return "unix:" + a.String()
+	}
+	return "http://" + a.String() + "/metrics"
+}
+
+// openAccess opens the access log; nil is none.
+func (o *observation) openAccess(stderr io.Writer, opts *options) (*slog.Logger, error) {
+	switch o.access {
+	case "":
+		return nil, nil
+	case "-":
+		return slog.New(opts.handler(stderr, slog.LevelInfo)), nil
+	}
+	f, err := os.OpenFile(o.access, os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600)
+	if err != nil {
+		return nil, fmt.Errorf("--access-log: %w", err)
+	}
+	o.closers = append(o.closers, f)
+	return slog.New(opts.handler(f, slog.LevelInfo)), nil
+}
+
+// handler is what observes the calls of a file server, nil for nothing.
+func (o *observation) handler() func(oncrpc.Handler) oncrpc.Handler {
+	if o.observer == nil {
+		return nil
+	}
+	return o.observer.Handler
+}
+
+// rnic adds an RNIC.
+func (o *observation) rnic(r *verbs.RNIC) (remove func()) {
+	if o.observer == nil {
+		return func() {}
+	}
+	return o.observer.AddRNIC(r)
+}
+
+// serving says that a file server serves.
+func (o *observation) serving(s *fileserver.Server) {
+	if o.observer == nil {
+		return
+	}
+	o.observer.AddRNIC(s.RNIC())
+	o.observer.SetServer(s)
+	o.running()
+}
+
+// running says that a command does its work now.
+func (o *observation) running() {
+	if o.observer == nil {
+		return
+	}
+	o.observer.Serving()
+	if o.announce != nil {
+		o.announce()
+	}
+}
+
+// draining says that no more calls are served.
+func (o *observation) draining() {
+	if o.observer != nil {
+		o.observer.Draining()
+	}
+}
+
+// retried counts an attempt to reach a server again.
+func (o *observation) retried() {
+	if o.observer != nil {
+		o.observer.Retried()
+	}
+}
+
+// close ends everything.
+func (o *observation) close() error {
+	var errs []error
+	for _, c := range o.closers {
+		errs = append(errs, c.Close())
+	}
+	o.closers = nil
+	return errors.Join(errs...)
+}
