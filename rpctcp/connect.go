@@ -98,7 +98,7 @@ func (c *Client) connect(a *attempt, pause time.Duration) {
 		closed := c.closed
 		c.mu.Unlock()
 		c.cfg.Logger.Info("cannot connect", "to", c.cfg.Address, "err", a.err)
-		if !closed {
+		if !closed && !isRefusal(a.err) {
 			c.cfg.Retrying(a.err)
 		}
 		close(a.done)
@@ -128,7 +128,7 @@ func (c *Client) linkEnded(l *link, peer net.Addr, err error) {
 		return
 	}
 	c.cfg.Logger.Info("connection lost", "to", peer, "calls", l.lost, "err", err)
-	if c.ctx.Err() == nil {
+	if c.ctx.Err() == nil && !isAlert(err) { // else they are not sent again
 		c.cfg.Retrying(&lostError{cmp.Or(err, errClosedByPeer)})
 	}
 }

@@ -148,17 +148,23 @@ func transient(err error) bool {
 }
 
 // isAlert reports whether an error is an alert of TLS by the peer.
-func isAlert(err error) bool {
+func isAlert(err error) bool { return alertOf(err) != nil }
+
+// alertOf returns the alert in an error, or nil.
+func alertOf(err error) error {
 	var op *net.OpError
-	return errors.As(err, &op) && op.Op == "remote error"
+	if errors.As(err, &op) && op.Op == "remote error" {
+		return op
+	}
+	return nil
 }
 
 // refused returns the error of a call whose connection the server has ended by an alert,
 // or nil. With TLS 1.3 that is how it refuses the certificate of a client: the client's
 // part of the handshake is over by then.
 func refused(err error) error {
-	if isAlert(err) {
-		return refusedTLS(err)
+	if alert := alertOf(err); alert != nil {
+		return refusedTLS(alert)
 	}
 	return nil
 }

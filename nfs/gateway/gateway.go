@@ -127,8 +127,8 @@ func New(cfg Config) (*Gateway, error) {
 // ServeRPC forwards a call and returns its reply.
 func (g *Gateway) ServeRPC(ctx context.Context, r *oncrpc.Request) ([]byte, error) {
 	if r.Cred.Flavor == oncrpc.FlavorTLS {
-		// RFC 9289 §4.1: the client would begin TLS with the gateway, and the server
-		// would expect it from the gateway. The gateway can do neither.
+		// RFC 9289 §4.1: passed on, the client would begin TLS with the gateway, and the
+		// server would expect it from the gateway. Each side has its own (rpctcp).
 		return nil, &oncrpc.RejectError{Stat: oncrpc.AuthError, Auth: oncrpc.AuthBadCred}
 	}
 	r, err := withIdentity(r)

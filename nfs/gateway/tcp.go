@@ -3,9 +3,11 @@
 package gateway
 
 import (
+	"crypto/tls"
 	"log/slog"
 	"net"
 
+	"github.com/weft-rdma/weft/nfs"
 	"github.com/weft-rdma/weft/oncrpc"
 	"github.com/weft-rdma/weft/rpctcp"
 )
@@ -18,7 +20,13 @@ type TCPConfig struct {
 	// server requires that unless the export has the option "insecure".
 	Reserved bool
 
-	// Wrap, if not nil, is put around each connection.
+	// TLS, if not nil, has every connection use RPC with TLS (RFC 9289), and AnyALPN
+	// accepts servers that do not choose the protocol sunrpc; see the ClientConfig of
+	// rpctcp.
+	TLS     *tls.Config
+	AnyALPN bool
+
+	// Wrap, if not nil, is put around each connection, below TLS.
 	Wrap func(net.Conn) net.Conn
 
 	// Retrying, if not nil, is called with the reason while calls wait for a
@@ -34,6 +42,7 @@ func TCP(cfg TCPConfig) Backend {
 	return Backend{Open: func(f Front) (oncrpc.Caller, error) {
 		return rpctcp.NewClient(rpctcp.ClientConfig{
 			Address: cfg.Address, Reserved: cfg.Reserved,
+			TLS: cfg.TLS, AnyALPN: cfg.AnyALPN, Prog: nfs.Program, Vers: nfs.V3,
 			KeepPort: true, LocalPort: f.Port,
 			Idle:    -1, // a client that waits for callbacks makes no calls
 			Reverse: f.Reverse, Wrap: cfg.Wrap, Retrying: cfg.Retrying, Logger: cfg.Logger,
