@@ -87,8 +87,9 @@ func (m *mounts) overTCP(ctx context.Context, u files.URL) (*watch, error) {
 	w := newWatch(address, m.timeout.contact(), m.timeout.or(0), m.notice)
 	w.failOnDisconnect = true
 	c, err := rpctcp.NewClient(rpctcp.ClientConfig{
-		Address:     address,
-		Reserved:    true, // Linux's server wants it, where that may be
+		Address:  address,
+		Reserved: true, // Linux's server wants it, where that may be
+		TLS:      m.tls.client(u.Host), AnyALPN: m.anyALPN, Prog: nfs.Program, Vers: nfs.V3,
 		Calls:       m.requests,
 		Wrap:        m.wrapper,
 		DialTimeout: m.timeout.contact(), MaxBackoff: reconnectTime,
@@ -116,6 +117,9 @@ func (m *mounts) mountTCP(u files.URL) func(context.Context) (oncrpc.Caller, err
 		c, err := dial(ctx)
 		if err != nil {
 			return nil, fmt.Errorf("%w; give the port of MOUNT with --mount-port", err)
+		}
+		if m.tls.wanted() {
+			m.notice("MOUNT of " + u.Host + " has a port of its own, without encryption; what it says of the export is not protected")
 		}
 		w := newWatch("MOUNT of "+u.Host, m.timeout.contact(), m.timeout.or(0), m.notice)
 		w.caller = c

@@ -38,6 +38,8 @@ type gatewayCmd struct {
 	access
 	observed               observation
 	tls                    encryption
+	xprtsec                xprtsec
+	anyALPN                bool
 	listen, to, tcp, mount string
 	portMap                fileserver.PortMap
 	wait                   time.Duration
@@ -82,6 +84,11 @@ that the server's port mapper gives (--mount auto); to HOST:PORT; or over the
 connections of NFS only (--mount same). Locks of version 3 do not pass: mount with
 nolock. Version 4 needs none of this.
 
+With tcp+tls:// and rdma+tls:// a side is encrypted by TLS 1.3: TCP as RFC 9289 says,
+which Linux's client does with the mount option xprtsec, and RDMA below MPA. The gateway
+then refuses plain calls of NFS, over either transport (--xprtsec), and never calls an
+encrypted server in the clear. MOUNT on a port of its own has no TLS with Linux.
+
 A server of version 4.0 sends its callbacks to the client directly.
 
 Gateway serves at most 384 clients if the server has TCP, because ports below 1024 are
@@ -93,6 +100,7 @@ On SIGINT and SIGTERM it drains outstanding requests for up to five seconds, the
 exits with status 130 or 143. In a systemd unit, set SuccessExitStatus=143.`,
 		Example: `  weft gateway --listen rdma://:20049 --to tcp://nas:2049       NFS/TCP, mounted over RDMA
   weft gateway --listen tcp://:2049 --to rdma://nas:20049       NFS/RDMA, mounted over TCP
+  weft gateway --listen tcp+tls://:2049 --to rdma://nas         the same, mounted encrypted
   weft gateway --listen tcp://127.0.0.1:2049 --to rdma+tls://nas       encrypted to the server
   weft gateway --to rdma://127.0.0.1:20050 --mount same --pcap gateway.pcapng
 
@@ -111,8 +119,8 @@ exits with status 130 or 143. In a systemd unit, set SuccessExitStatus=143.`,
 	}
 	f := cmd.Flags()
 	f.SortFlags = false
-	f.StringVarP(&g.listen, "listen", "l", "rdma://"+serveAddr, "`URL` to serve at: rdma://HOST:PORT, rdma+tls://HOST:PORT or tcp://HOST:PORT; without a host, all addresses")
-	f.StringVarP(&g.to, "to", "t", "", "`URL` of the server: tcp://HOST[:2049], rdma://HOST[:20049] or rdma+tls://HOST[:20049]")
+	f.StringVarP(&g.listen, "listen", "l", "rdma://"+serveAddr, "`URL` to serve at: rdma://HOST:PORT, tcp://HOST:PORT, or with +tls as in tcp+tls://HOST:PORT; without a host, all addresses")
+	f.StringVarP(&g.to, "to", "t", "", "`URL` of the server: tcp://HOST[:2049] or rdma://HOST[:20049], or with +tls as in tcp+tls://HOST")
 	f.StringVar(&g.tcp, "tcp", "", "with --listen rdma://, the `ADDR` of MOUNT and NFS over TCP, or off (default: port 2049 of the same host, or any port if that is in use)")
 	f.StringVar(&g.mount, "mount", "auto", "`WHERE` the server has MOUNT: auto, same or HOST:PORT")
 	g.access.register(f)
@@ -122,6 +130,8 @@ exits with status 130 or 143. In a systemd unit, set SuccessExitStatus=143.`,
 	g.options.register(cmd)
 	g.observed.registerCalls(cmd)
 	g.tls.register(cmd)
+	g.xprtsec.register(f)
+	registerAnyALPN(f, &g.anyALPN)
 	return cmd
 }
 
@@ -149,9 +159,6 @@ func parseEndpoint(flag, url string) (e endpoint, err error) {
 		return e, usagef("%s %s: expected tcp://HOST:PORT or rdma://HOST:PORT", flag, url)
 	}
 	address = strings.TrimSuffix(address, "/")
-	if encrypted && scheme != "rdma" {
-		return e, usagef("%s %s: TLS is for rdma+tls://", flag, url)
-	}
 	e = endpoint{scheme: scheme, tls: encrypted, port: port}
 	if host, p, err := net.SplitHostPort(address); err == nil {
 		e.host = host
@@ -187,7 +194,7 @@ func (g *gatewayCmd) config() (cfg fileserver.Config, err error) {
 	case encrypted:
 		g.tls.on = true
 	case g.tls.wanted():
-		return cfg, usagef("--tls: say which side is encrypted, by rdma+tls:// in --listen or --to")
+		return cfg, usagef("--tls: say which side is encrypted, by tcp+tls:// or rdma+tls:// in --listen or --to")
 	}
 	if g.wait < 0 {
 		return cfg, usagef("--wait %v: expected 0 or more; 0 waits as long as the client", g.wait)
@@ -264,7 +271,8 @@ func (g *gatewayCmd) backend(log *slog.Logger) gateway.Backend {
 	}
 	if g.back.scheme == "tcp" {
 		return w.wrapBackend(gateway.TCP(gateway.TCPConfig{
-			Address: g.back.address(), Reserved: true, Wrap: g.wrapper, Logger: log, Retrying: retrying,
+			Address: g.back.address(), Reserved: true, TLS: g.backTLS(), AnyALPN: g.anyALPN,
+			Wrap: g.wrapper, Logger: log, Retrying: retrying,
 		}))
 	}
 	return w.wrapBackend(gateway.RDMA(gateway.RDMAConfig{
@@ -340,9 +348,11 @@ func (g *gatewayCmd) run(ctx context.Context) (err error) {
 		return err
 	}
 	if g.front.tls {
-		if cfg.TLS, err = g.tls.server(); err != nil {
+		if err := g.tls.secure(&cfg, g.xprtsec); err != nil {
 			return err
 		}
+	} else if g.xprtsec != "" {
+		return usagef("--xprtsec %s: it takes tcp+tls:// or rdma+tls:// in --listen", g.xprtsec)
 	}
 	if err := g.tls.checkNames(cfg.Names); err != nil {
 		return err
@@ -434,12 +444,19 @@ func (g *gatewayCmd) greet(w io.Writer, server *fileserver.Server, notes []strin
 		fmt.Fprintln(w, line)
 	}
 	host, port := reachedAt(at)
-	fmt.Fprintf(w, "\n  mount -t nfs -o vers=4.1,proto=%s,port=%s %s:/ /mnt\n", proto, port, host)
+	secure := ""
+	if g.front.tls && proto == "tcp" {
+		secure = ",xprtsec=tls"
+		if g.tls.authorityGiven {
+			secure = ",xprtsec=mtls"
+		}
+	}
+	fmt.Fprintf(w, "\n  mount -t nfs -o vers=4.1,proto=%s,port=%s%s %s:/ /mnt\n", proto, port, secure, host)
 	if server.TCP() == nil {
 		fmt.Fprintf(w, "\nNFS version 3 cannot be mounted: it needs MOUNT over TCP\n")
 		return
 	}
-	options := "vers=3,proto=" + proto + ",port=" + port + ",nolock"
+	options := "vers=3,proto=" + proto + ",port=" + port + ",nolock" + secure
 	if !server.Mapped() {
 		_, mountPort, _ := net.SplitHostPort(server.TCP().String())
 		options += ",mountproto=tcp,mountport=" + mountPort

@@ -40,6 +40,7 @@ type mounts struct {
 	log     *slog.Logger
 	wrapper func(net.Conn) net.Conn
 	tls     encryption
+	anyALPN bool
 	callers map[string]*watch // by server
 	trees   []*mounted
 	stop    func() error
@@ -65,6 +66,7 @@ func (m *mounts) register(cmd *cobra.Command) {
 	m.timeout.register(f, "10s for the first answer, then none")
 	m.options.register(cmd)
 	m.tls.register(cmd)
+	registerAnyALPN(f, &m.anyALPN)
 }
 
 // open checks the flags and prepares for connections.
@@ -78,9 +80,6 @@ func (m *mounts) open(cmd *cobra.Command) (err error) {
 	}
 	if m.log, err = m.logger(cmd.ErrOrStderr()); err != nil {
 		return err
-	}
-	if m.tcp && m.tls.wanted() {
-		return usagef("--tls is for RDMA: leave out --tcp")
 	}
 	if err := m.tls.open(m.log); err != nil {
 		return err
@@ -217,7 +216,11 @@ func (m *mounts) refusedError(ctx context.Context, u files.URL, err error) error
 	if !errors.Is(err, &oncrpc.RejectError{Stat: oncrpc.AuthError, Auth: oncrpc.AuthTooWeak}) {
 		return err
 	}
-	return fmt.Errorf("%w; %s", err, refusal(m.tcp, isHere(ctx, u.Host)))
+	advice := refusal(m.tcp, isHere(ctx, u.Host))
+	if m.tcp && !m.tls.wanted() {
+		advice += "; or it requires TLS: try --tls"
+	}
+	return fmt.Errorf("%w; %s", err, advice)
 }
 
 // refusal returns the advice, which depends on where the server is.

@@ -39,6 +39,7 @@ type serve struct {
 	access
 	observed        observation
 	tls             encryption
+	xprtsec         xprtsec
 	listen, tcp     string
 	readOnly, async bool
 	squash          []string
@@ -92,8 +93,12 @@ It has at most 1024 connections over TCP and 256 over RDMA, with 256 MiB of mess
 each, and fewer if a process may open fewer than 4096 files (ulimit -n). Hosts share
 them fairly: a host that holds the most and leaves it idle loses some to others.
 
-With --tls the RDMA port is encrypted by TLS 1.3. Clients need a certificate of the
-authority in --tls-ca, so that who they are is authenticated, as far as a host is:
+With --tls connections are encrypted by TLS 1.3: over RDMA below MPA, and over TCP as
+RFC 9289 says, which Linux's client does with the mount option xprtsec. Plain calls of
+NFS are refused; --xprtsec none:tls:mtls accepts them over TCP, too. MOUNT stays
+accessible in the clear, because Linux's client calls it so. Clients need a certificate
+of the authority in --tls-ca, so that who they are is authenticated, as far as a host is
+(--xprtsec tls:mtls asks for none):
 --allow dns:NAME, ip:ADDR or cn=NAME admits hosts by the names in their certificates.
 weft cert makes certificates; changed files are used without a restart.
 
@@ -115,7 +120,8 @@ exits with status 130 or 143. A systemd unit has to know that 143 is success:
   weft serve . --listen :20049 --allow 192.0.2.7   to another machine, too
   weft serve /srv --listen :20049 --allow 192.0.2.0/24 --read-only
   weft serve . --tcp off --pcap nfs.pcapng         RDMA only, recorded for Wireshark
-  weft cert && weft serve . --tls --tcp off        encrypted, for clients with certificates
+  weft cert && weft serve . --tls                  encrypted, for clients with certificates
+  weft serve . --tls --xprtsec tls:mtls            encrypted, for clients without, too
 
   weft cp nfs://127.0.0.1/README.md /tmp/          in another terminal
   mount -t nfs -o vers=3,proto=rdma,port=20049,nolock 192.0.2.7:/ /mnt`,
@@ -139,6 +145,7 @@ exits with status 130 or 143. A systemd unit has to know that 143 is success:
 	s.options.register(cmd)
 	s.observed.registerCalls(cmd)
 	s.tls.register(cmd)
+	s.xprtsec.register(f)
 	return cmd
 }
 
@@ -237,7 +244,7 @@ func (s *serve) run(ctx context.Context, dir string) (err error) {
 	if err := s.tls.open(cfg.Logger); err != nil {
 		return err
 	}
-	if cfg.TLS, err = s.tls.server(); err != nil {
+	if err := s.tls.secure(&cfg, s.xprtsec); err != nil {
 		return err
 	}
 	if err := s.tls.checkNames(cfg.Names); err != nil {
@@ -300,14 +307,20 @@ func (s *serve) greet(w io.Writer, server *fileserver.Server, path string, notes
 		fmt.Fprintln(w, text)
 	}
 	host, port := reachedAt(server.RDMA())
-	if server.TCP() != nil {
+	switch tcp := server.TCP(); {
+	case tcp != nil && s.tls.opened != nil:
+		fmt.Fprintf(w, "\n  %s\n", s.encryptedMount(server))
+	case tcp != nil:
 		fmt.Fprintf(w, "\n  %s\n", mountCommand(host, port, server))
-	} else {
+	default:
 		fmt.Fprintf(w, "Linux cannot mount it: that needs MOUNT over TCP\n\n")
 	}
 	url := "nfs://" + host
 	if port != rdmaPort {
 		url += ":" + port
+	}
+	if s.tls.opened != nil {
+		url = "--tls " + url
 	}
 	fmt.Fprintf(w, "  weft cp %s/FILE .\n\n", url)
 	if squash, _, _ := parseSquash(s.squash); squash == folder.SquashRoot && !mount.Personal() {
@@ -341,6 +354,21 @@ func (s *serve) mayAsClaims() string {
 		return s.verb() + " what the user nobody may: restrict that with --allow"
 	}
 	return s.verb() + " the files of every user but root, by claiming to be that user: " + locks
+}
+
+// encryptedMount returns the command that mounts the server on Linux with TLS, which it
+// has over TCP only.
+func (s *serve) encryptedMount(server *fileserver.Server) string {
+	host, port := reachedAt(server.TCP())
+	security := "tls"
+	if s.tls.authorityGiven {
+		security = "mtls"
+	}
+	options := "vers=3,proto=tcp,port=" + port + ",nolock,xprtsec=" + security
+	if !server.Mapped() {
+		options += ",mountproto=tcp,mountport=" + port
+	}
+	return fmt.Sprintf("mount -t nfs -o %s %s:/ /mnt", options, host)
 }
 
 // mountCommand returns the command that mounts the server on Linux. Without a port

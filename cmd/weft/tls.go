@@ -12,11 +12,14 @@ import (
 	"path/filepath"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
 	"github.com/weft-rdma/weft/cm"
 	"github.com/weft-rdma/weft/internal/tlsid"
 	"github.com/weft-rdma/weft/mpa"
+	"github.com/weft-rdma/weft/oncrpc"
 	"github.com/weft-rdma/weft/origin"
+	"github.com/weft-rdma/weft/rpctcp"
 )
 
 // Names of files in a directory of weft cert.
@@ -48,7 +51,7 @@ type encryption struct {
 func (e *encryption) register(cmd *cobra.Command) {
 	e.cmd = cmd
 	f := cmd.Flags()
-	f.BoolVar(&e.on, "tls", false, "encrypt RDMA connections by TLS 1.3; the other --tls flags imply it")
+	f.BoolVar(&e.on, "tls", false, "encrypt connections by TLS 1.3; the other --tls flags imply it")
 	f.StringVar(&e.cert, "tls-cert", "", "present the certificate in `FILE` (PEM; default: that of weft cert, if there is one)")
 	f.StringVar(&e.key, "tls-key", "", "`FILE` with the private key of --tls-cert")
 	f.StringVar(&e.ca, "tls-ca", "", "trust the authorities, and peers, whose certificates are in `FILE` (default: those of weft cert, if there are some, or for a client those of the system); a server then requires a certificate of its clients")
@@ -112,6 +115,20 @@ func tlsTrouble(at string, err error) error {
 	case errors.As(err, &failed):
 		return fmt.Errorf("cannot connect to %s: %w", at, err)
 	}
+	return rpcTLSTrouble(at, err)
+}
+
+// rpcTLSTrouble is tlsTrouble for NFS over TCP.
+func rpcTLSTrouble(at string, err error) error {
+	var reject *oncrpc.RejectError
+	switch {
+	case errors.Is(err, rpctcp.ErrNoTLS):
+		return fmt.Errorf("cannot connect to %s: the server does not offer TLS over TCP, and this side requires it with --tls", at)
+	case errors.Is(err, rpctcp.ErrALPN):
+		return fmt.Errorf("cannot connect to %s: TLS: the server has not chosen the protocol sunrpc (ALPN), as Linux's does not; --tls-any-alpn accepts that", at)
+	case errors.As(err, &reject) && reject.Auth == oncrpc.AuthFailed && reject.Err != nil:
+		return fmt.Errorf("cannot connect to %s: TLS: %w", at, reject.Err)
+	}
 	return nil
 }
 
@@ -126,6 +143,11 @@ func (e *encryption) checkNames(names []origin.Name) error {
 		return usagef("--allow %v: --tls-ca has to say which certificates are verified", names[0])
 	}
 	return nil
+}
+
+// registerAnyALPN adds the flag for servers that do not keep to RFC 9289 §5.
+func registerAnyALPN(f *pflag.FlagSet, any *bool) {
+	f.BoolVar(any, "tls-any-alpn", false, "over TCP, accept a server that does not choose the protocol sunrpc by ALPN, such as Linux's")
 }
 
 // client returns the configuration for a server; nil is plain. open comes before.
