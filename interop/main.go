@@ -4,6 +4,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"flag"
@@ -61,16 +62,18 @@ var commands = map[string]func(ctx context.Context, args []string) int{
 	"wrongkey": wrongKeyCommand,
 }
 
-// parts of the run, in order.
-var parts = []string{"captures", "guest", "files", "run"}
+// parts of the run, in order. The last one needs a guest of its own, and so is run only
+// when it is named.
+var parts = []string{"captures", "openssl", "guest", "files", "run", "tls"}
 
 // A harness is one run.
 type harness struct {
-	suite *suite.Suite
-	guest *guest.Guest
-	weft  string // the command under test
-	self  string // this program, which holds peers of our own
-	port  int    // of the last session
+	suite    *suite.Suite
+	guest    *guest.Guest
+	tlsGuest *guest.Guest // of the part tls
+	weft     string       // the command under test
+	self     string       // this program, which holds peers of our own
+	port     int          // of the last session
 
 	library string // of weft run, its directory
 }
@@ -89,6 +92,7 @@ func (h *harness) nextPort() int {
 
 type options struct {
 	guest, logs, only, parts, mtus string
+	tlsGuest                       string
 	limit                          time.Duration
 }
 
@@ -96,9 +100,10 @@ func runSuite(ctx context.Context, args []string) int {
 	var o options
 	flags := flag.NewFlagSet("interop", flag.ContinueOnError)
 	flags.StringVar(&o.guest, "guest", os.Getenv("WEFT_GUEST"), "the `command` that drives the guest (default: $WEFT_GUEST, else guest/siwguest)")
+	flags.StringVar(&o.tlsGuest, "tls-guest", cmp.Or(os.Getenv("WEFT_TLS_GUEST"), "guest/tlsguest"), "the `command` that drives the guest of the part tls")
 	flags.StringVar(&o.logs, "logs", "logs", "`DIR` for captures and output of every case")
 	flags.StringVar(&o.only, "only", "", "run only the cases whose name matches this regular `expression`")
-	flags.StringVar(&o.parts, "parts", strings.Join(parts, ","), "which `parts` to run")
+	flags.StringVar(&o.parts, "parts", strings.Join(parts[:len(parts)-1], ","), "which `parts` to run")
 	flags.StringVar(&o.mtus, "mtu", "1500,9000", "MTUs to boot the guest with, in `octets`")
 	flags.DurationVar(&o.limit, "limit", 2*time.Minute, "`time` limit of one case")
 	flags.Usage = func() {
@@ -202,7 +207,12 @@ func (o *options) prepare(rest []string) (*harness, plan, error) {
 			return nil, plan{}, err
 		}
 	}
-	h := &harness{suite: s, guest: &guest.Guest{Script: o.guest}}
+	if strings.Contains(o.tlsGuest, "/") {
+		if o.tlsGuest, err = filepath.Abs(o.tlsGuest); err != nil {
+			return nil, plan{}, err
+		}
+	}
+	h := &harness{suite: s, guest: &guest.Guest{Script: o.guest}, tlsGuest: &guest.Guest{Script: o.tlsGuest}}
 	h.self, err = os.Executable()
 	return h, p, err
 }
@@ -220,18 +230,41 @@ func (h *harness) run(ctx context.Context, p plan) error {
 	if slices.Contains(p.parts, "captures") {
 		h.captures(ctx)
 	}
+	if slices.Contains(p.parts, "openssl") {
+		h.openSSL(ctx)
+	}
 	if files {
 		h.files(ctx)
 	}
 	if run {
 		h.weftRun(ctx)
 	}
-	if !siw {
-		return nil
+	if siw {
+		h.siw(ctx, p.mtus)
 	}
-	for i, mtu := range p.mtus {
+	if slices.Contains(p.parts, "tls") {
+		return h.linuxTLS(ctx)
+	}
+	return nil
+}
+
+// linuxTLS runs the part of that name in a guest of its own.
+func (h *harness) linuxTLS(ctx context.Context) error {
+	h.guest.Down(context.WithoutCancel(ctx))
+	h.guest = h.tlsGuest
+	defer h.guest.Down(context.WithoutCancel(ctx))
+	if err := h.guest.Up(ctx, 1500); err != nil {
+		return err
+	}
+	h.xprtsec(ctx)
+	return nil
+}
+
+// siw runs the cases of the part guest, at each MTU.
+func (h *harness) siw(ctx context.Context, mtus []int) {
+	for i, mtu := range mtus {
 		if ctx.Err() != nil {
-			return nil
+			return
 		}
 		if i == 0 {
 			h.pingVariants(ctx)
@@ -244,5 +277,4 @@ func (h *harness) run(ctx context.Context, p plan) error {
 		h.pingMatrix(ctx, mtu)
 		h.ucmatoses(ctx, mtu)
 	}
-	return nil
 }

@@ -26,12 +26,22 @@ func (o *options) missing(parts []string) []string {
 	if slices.Contains(parts, "run") {
 		list = append(list, missingPrograms()...)
 	}
-	if slices.Equal(parts, []string{"captures"}) {
+	if _, err := exec.LookPath("python3"); err != nil && slices.Contains(parts, "openssl") {
+		list = append(list, "python3, whose ssl is OpenSSL: apt-get install python3")
+	}
+	inGuest := func(part string) bool { return part != "captures" && part != "openssl" }
+	if !slices.ContainsFunc(parts, inGuest) {
 		return list
 	}
 	if os.Geteuid() != 0 {
 		list = append(list, "root's rights, for the guest's network (a namespace, a bridge and a tap device): run as root, "+
-			"or leave the guest out with --parts captures")
+			"or leave the guest out with --parts captures,openssl")
+	}
+	if _, err := exec.LookPath(o.tlsGuest); err != nil && slices.Contains(parts, "tls") {
+		list = append(list, fmt.Sprintf("a guest with xprtsec: %q cannot be run (%v); guest/tlsguest deps && guest/tlsguest build makes one (see README.md)", o.tlsGuest, err))
+	}
+	if slices.Equal(parts, []string{"tls"}) {
+		return list
 	}
 	if _, err := exec.LookPath(o.guest); err != nil {
 		list = append(list, fmt.Sprintf("a guest: %q cannot be run (%v); name one with --guest or WEFT_GUEST, "+
