@@ -28,6 +28,7 @@ var documents = []document{
 	{"security", "RFC 5042, DDP/RDMAP Security"},
 	{"rpcrdma", "RFC 5666, RDMA Transport for Remote Procedure Call"},
 	{"rpcrdma-8166", "RFC 8166, 8167, 8267 and 8797, RPC-over-RDMA today, and what RFC 5667 had before"},
+	{"rpctls", "RFC 9289, RPC with TLS"},
 }
 
 type document struct{ name, title string }

@@ -7,7 +7,9 @@ import (
 	"crypto/x509"
 	"errors"
 	"io"
+	"log/slog"
 	"net"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -149,6 +151,9 @@ func (c *tap) wrote(s string) bool {
 	return bytes.Contains(c.sent.Bytes(), []byte(s))
 }
 
+// TestCallsGoOverTLS makes calls, short and long, of which nothing is seen on the wire.
+//
+// Claims: T-5.1.1-4
 func TestCallsGoOverTLS(t *testing.T) {
 	nettest.CheckLeaks(t)
 	r := ourRealm()
@@ -188,6 +193,10 @@ func TestCallsGoOverTLS(t *testing.T) {
 	}
 }
 
+// TestHandlersKnowHowACallerIsSecured connects with and without certificates, verified or not, to servers that
+// ask for them or not, and in the clear to the same ones.
+//
+// Claims: T-4.1-1 T-5-3
 func TestHandlersKnowHowACallerIsSecured(t *testing.T) {
 	nettest.CheckLeaks(t)
 	r, other := realms()
@@ -229,6 +238,9 @@ func serving(s *Server) func(context.Context) (net.Conn, error) {
 	}
 }
 
+// TestAClientInsistsOnTLS answers the probe in every way.
+//
+// Claims: T-4.1-2 T-4.1-3 T-4.1-4 T-4.1-6 T-4.1-7 T-4.1-8
 func TestAClientInsistsOnTLS(t *testing.T) {
 	nettest.CheckLeaks(t)
 	none := oncrpc.OpaqueAuth{}
@@ -286,6 +298,9 @@ func TestAClientInsistsOnTLS(t *testing.T) {
 	}
 }
 
+// TestWhoFailsToProveItselfGetsNoCalls has either side present a certificate that the other must refuse.
+//
+// Claims: T-4.1-9 T-4.2-1 T-4.2-3 T-5.2.1-1 T-5.2.1-2
 func TestWhoFailsToProveItselfGetsNoCalls(t *testing.T) {
 	nettest.CheckLeaks(t)
 	r, other := realms()
@@ -320,6 +335,9 @@ func TestWhoFailsToProveItselfGetsNoCalls(t *testing.T) {
 			t.Errorf("%s: the call was executed", tt.what)
 		}
 	}
+	if _, err := NewServer(ServerConfig{Handler: echo, TLS: &tls.Config{}}); err == nil {
+		t.Error("a server with TLS may have no certificate")
+	}
 	old.MaxVersion = tls.VersionTLS12
 	if _, err := NewServer(ServerConfig{Handler: echo, TLS: old}); err == nil {
 		t.Error("a server may have TLS 1.2")
@@ -338,6 +356,9 @@ func rejectedTLS(err error) bool {
 	return errors.As(err, &reject) && reject.Stat == oncrpc.AuthError && reject.Auth == oncrpc.AuthFailed && reject.Err != nil
 }
 
+// TestAServerNegotiatesWhatRPCWithTLSNeeds offers versions and protocols to a server, which asks for a certificate.
+//
+// Claims: T-4.2-2 T-5-1 T-5-6
 func TestAServerNegotiatesWhatRPCWithTLSNeeds(t *testing.T) {
 	nettest.CheckLeaks(t)
 	r := ourRealm()
@@ -366,6 +387,11 @@ func TestAServerNegotiatesWhatRPCWithTLSNeeds(t *testing.T) {
 			cfg := r.forClient()
 			cfg.MaxVersion, cfg.NextProtos = tt.version, tt.alpn
 			cfg.ClientSessionCache = tls.NewLRUClientSessionCache(1)
+			asked := false
+			cfg.GetClientCertificate = func(*tls.CertificateRequestInfo) (*tls.Certificate, error) {
+				asked = true
+				return new(tls.Certificate), nil
+			}
 			conn, err := p.secure(cfg)
 			if tt.fails != (err != nil) {
 				t.Errorf("%s: %v", tt.what, err)
@@ -373,6 +399,9 @@ func TestAServerNegotiatesWhatRPCWithTLSNeeds(t *testing.T) {
 			if err == nil {
 				p.send(callOf(1, ""))
 				p.expect(replyOf(1, xdr("tls")))
+				if !asked {
+					t.Errorf("%s: the server does not ask for a certificate", tt.what)
+				}
 				state := conn.ConnectionState()
 				if len(tt.alpn) > 0 && state.NegotiatedProtocol != "sunrpc" {
 					t.Errorf("%s: the protocol is %q", tt.what, state.NegotiatedProtocol)
@@ -385,6 +414,9 @@ func TestAServerNegotiatesWhatRPCWithTLSNeeds(t *testing.T) {
 	}
 }
 
+// TestAClientWantsItsServerToChooseTheProtocol looks at the protocols that a client offers, and chooses none.
+//
+// Claims: T-5-5 T-5-7
 func TestAClientWantsItsServerToChooseTheProtocol(t *testing.T) {
 	nettest.CheckLeaks(t)
 	r := ourRealm()
@@ -394,9 +426,18 @@ func TestAClientWantsItsServerToChooseTheProtocol(t *testing.T) {
 		answer := call(context.Background(), c, "args")
 		p := <-d.peers
 		p.send(agreed(p.xid()))
-		conn := tls.Server(p.Conn, r.forServer(tls.NoClientCert))
+		var offered []string
+		cfg := r.forServer(tls.NoClientCert)
+		cfg.GetConfigForClient = func(hello *tls.ClientHelloInfo) (*tls.Config, error) {
+			offered = hello.SupportedProtos
+			return nil, nil
+		}
+		conn := tls.Server(p.Conn, cfg)
 		if err := conn.Handshake(); err != nil {
 			t.Fatal(err)
+		}
+		if len(offered) != 1 || offered[0] != "sunrpc" {
+			t.Errorf("the client offers the protocols %q", offered)
 		}
 		p.in, p.out = oncrpc.NewRecordReader(conn, oncrpc.RecordLimits{}), oncrpc.NewRecordWriter(conn, 0)
 		got := p.receive()
@@ -414,6 +455,9 @@ func TestAClientWantsItsServerToChooseTheProtocol(t *testing.T) {
 	}
 }
 
+// TestAUTHTLSThatCannotBeginTLSIsABadCredential sends AUTH_TLS where it is out of place, over TCP and UDP.
+//
+// Claims: T-4.1-3 T-4.1-4 T-4.1-5 T-4.1-10 T-4.1-11
 func TestAUTHTLSThatCannotBeginTLSIsABadCredential(t *testing.T) {
 	nettest.CheckLeaks(t)
 	message := func(c oncrpc.Call, args string) []byte {
@@ -461,6 +505,9 @@ func TestAUTHTLSThatCannotBeginTLSIsABadCredential(t *testing.T) {
 	}
 }
 
+// TestNothingThatCameInTheClearIsTakenBehindTheProbe sends octets with the probe and after the reply.
+//
+// Claims: T-5.1.1-2 T-5.1.1-3
 func TestNothingThatCameInTheClearIsTakenBehindTheProbe(t *testing.T) {
 	nettest.CheckLeaks(t)
 	hello := string([]byte{handshakeTLS, 3, 1, 0, 4, 1, 0, 0, 0})
@@ -504,6 +551,9 @@ func TestNothingThatCameInTheClearIsTakenBehindTheProbe(t *testing.T) {
 	}
 }
 
+// TestAClientTakesNothingInTheClearBehindTheReply sends a reply in the clear right behind the one to the probe.
+//
+// Claims: T-5.1.1-2
 func TestAClientTakesNothingInTheClearBehindTheReply(t *testing.T) {
 	nettest.CheckLeaks(t)
 	d := newDialer(t)
@@ -516,6 +566,9 @@ func TestAClientTakesNothingInTheClearBehindTheReply(t *testing.T) {
 	p.Close()
 }
 
+// TestRepliesToEarlierCallsGoInTheClear has a call executed while the probe arrives.
+//
+// Claims: T-5.1.1-1
 func TestRepliesToEarlierCallsGoInTheClear(t *testing.T) {
 	nettest.CheckLeaks(t)
 	release := make(chan struct{})
@@ -617,6 +670,9 @@ func TestAHandshakeCutAtAnyOctetLeavesNothing(t *testing.T) {
 	}
 }
 
+// TestTheEndOfTLSIsAnnounced ends connections from either side.
+//
+// Claims: T-5.1.1-6
 func TestTheEndOfTLSIsAnnounced(t *testing.T) {
 	nettest.CheckLeaks(t)
 	r := ourRealm()
@@ -694,6 +750,9 @@ func TestAClientReconnectsWithTLS(t *testing.T) {
 	}
 }
 
+// TestCallsInTheReverseDirectionUseTLS has a handler call back.
+//
+// Claims: T-5.1.1-5
 func TestCallsInTheReverseDirectionUseTLS(t *testing.T) {
 	nettest.CheckLeaks(t)
 	r := ourRealm()
@@ -739,6 +798,36 @@ func TestAConnectionEndsBeforeItsKeysAreWorn(t *testing.T) {
 		}
 		if n := executed.Load(); worn == "client" && n != 30 {
 			t.Errorf("the %s's keys are worn: 30 calls were executed %d times", worn, n)
+		}
+		c.Close()
+		s.Close()
+	}
+}
+
+// TestTheSecurityOfConnectionsIsLogged connects with TLS, and without where that is allowed.
+//
+// Claims: T-6.1-1
+func TestTheSecurityOfConnectionsIsLogged(t *testing.T) {
+	nettest.CheckLeaks(t)
+	r := ourRealm()
+	for _, encrypted := range []bool{true, false} {
+		atServer, atClient := make(lines, 100), make(lines, 100)
+		cfg := ServerConfig{Handler: echo, Logger: slog.New(slog.NewTextHandler(atServer, nil))}
+		if encrypted {
+			cfg.TLS = r.forServer(tls.VerifyClientCertIfGiven)
+		}
+		s := newServer(t, cfg)
+		c := newClient(t, ClientConfig{TLS: r.forClient(r.client), TLSOptional: true, Dial: serving(s), Logger: slog.New(slog.NewTextHandler(atClient, nil))})
+		nettest.Await(t, call(context.Background(), c, "args")).want(t, "args", nil)
+		want := "connection not encrypted"
+		if encrypted {
+			want = "connection secured"
+			if got := nettest.Await(t, atServer); !strings.Contains(got, "security=mtls") {
+				t.Errorf("the server logs %q", got)
+			}
+		}
+		if got := nettest.Await(t, atClient); !strings.Contains(got, want) {
+			t.Errorf("the client logs %q, want %q", got, want)
 		}
 		c.Close()
 		s.Close()

@@ -22,6 +22,9 @@ func serverProfile(cfg *tls.Config) (*tls.Config, error) {
 	if err != nil {
 		return nil, err
 	}
+	if len(cfg.Certificates) == 0 && cfg.GetCertificate == nil && cfg.GetConfigForClient == nil {
+		return nil, errors.New("rpctcp: a server with TLS needs a certificate (RFC 9289 §4.2)")
+	}
 	if cfg.ClientAuth == tls.NoClientCert {
 		cfg.ClientAuth = tls.RequestClientCert // RFC 9289 §4.2; it proves nothing
 	}
