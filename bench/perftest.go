@@ -8,6 +8,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math"
 	"net"
 	"os"
 	"os/exec"
@@ -147,8 +148,11 @@ func perftestStream(w Workload, figures []string) (s Sample, err error) {
 	}
 	n, nerr := strconv.ParseUint(figures[1], 10, 64)
 	rate, rerr := strconv.ParseFloat(figures[3], 64)
-	if nerr != nil || rerr != nil || rate <= 0 {
+	if nerr != nil || rerr != nil {
 		return s, errors.Join(errNoFigures, nerr, rerr)
+	}
+	if !plausible(rate) {
+		return s, errNoClock
 	}
 	s.Messages, s.Total = n, n
 	s.Elapsed = time.Duration(float64(n) * float64(w.Size) / (rate * (1 << 20)) * float64(time.Second))
@@ -172,11 +176,19 @@ func perftestTrips(figures []string) (s Sample, err error) {
 			return s, errors.Join(errNoFigures, err)
 		}
 	}
+	if !plausible(us[2]) || !plausible(us[3]) {
+		return s, errNoClock
+	}
 	trip := func(half float64) time.Duration { return time.Duration(2 * half * float64(time.Microsecond)) }
 	s.Messages, s.Total, s.Elapsed = n, n, time.Duration(n)*trip(us[3])
 	s.Trips = [4]time.Duration{trip(us[2]), 0, trip(us[5]), trip(us[6])}
 	return s, nil
 }
+
+// plausible reports whether a figure can be one. A program of perftest compares the rate of
+// the processor's time stamps with what the system says it is. Where they disagree, as they
+// may on a busy machine, it goes on and prints 0.00 or inf.
+func plausible(figure float64) bool { return figure > 0 && !math.IsInf(figure, 0) }
 
 var errNoFigures = errors.New("the program printed no figures")
 

@@ -2,6 +2,7 @@ package main
 
 import (
 	"errors"
+	"strings"
 	"testing"
 	"time"
 )
@@ -42,6 +43,40 @@ func TestWithoutFiguresASampleOfPerftestFails(t *testing.T) {
 			if _, err := perftestSample(job, said); !errors.Is(err, errNoFigures) {
 				t.Errorf("%s, %q: %v", shape, said, err)
 			}
+		}
+	}
+}
+
+func TestASampleWithoutAClockIsTakenAgain(t *testing.T) {
+	stream := Job{Workload: raw(Stream, gatherSize).with(Perftest, Write)}
+	trips := Job{Workload: raw(PingPong, small).with(Perftest, Send)}
+	for _, figure := range []string{"0.00", "inf", "-1.00", "nan"} {
+		if _, err := perftestSample(stream, strings.Replace(saidBandwidth, "1000.00", figure, 1)); !errors.Is(err, errNoClock) {
+			t.Errorf("a bandwidth of %s: %v", figure, err)
+		}
+		if _, err := perftestSample(trips, strings.Replace(saidLatency, "14.00", figure, 1)); !errors.Is(err, errNoClock) {
+			t.Errorf("a latency of %s: %v", figure, err)
+		}
+	}
+	other := errors.New("another failure")
+	for _, v := range []struct {
+		fails []error
+		took  int
+		want  error
+	}{
+		{[]error{nil}, 1, nil},
+		{[]error{errNoClock, errNoClock, nil}, 3, nil},
+		{[]error{other, nil}, 1, other},
+		{[]error{errNoClock, other, nil}, 2, other},
+		{[]error{errNoClock, errNoClock, errNoClock, errNoClock, nil}, mostTries, errNoClock},
+	} {
+		took := 0
+		_, err := repeated(func() (Sample, error) {
+			took++
+			return Sample{}, v.fails[took-1]
+		})
+		if took != v.took || !errors.Is(err, v.want) {
+			t.Errorf("%v: %v after %d samples, expected %v after %d", v.fails, err, took, v.want, v.took)
 		}
 	}
 }

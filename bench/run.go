@@ -29,7 +29,7 @@ type Run struct {
 type Samples struct {
 	// Of holds, for each workload and each round, the round's samples.
 	Of map[Workload][][]Sample
-	// Failed holds the first failure of a workload; it is not sampled again.
+	// Failed holds the first failure of a workload that is not repeated; it is not sampled again.
 	Failed map[Workload]error
 }
 
@@ -47,6 +47,22 @@ func (s *Samples) add(w Workload, round int, x Sample) {
 
 // sampleGrace is added to a sample's own time before it is given up.
 const sampleGrace = 20 * time.Second
+
+// errNoClock is the failure of a sample whose program could not tell the time.
+var errNoClock = errors.New("the program's clock gave no figures")
+
+// mostTries is how often a sample is taken at most.
+const mostTries = 4
+
+// repeated takes a sample, and takes it again while it fails by errNoClock.
+func repeated(take func() (Sample, error)) (s Sample, err error) {
+	for range mostTries {
+		if s, err = take(); !errors.Is(err, errNoClock) {
+			break
+		}
+	}
+	return s, err
+}
 
 // Do measures on the processors allowed. The error is for what makes going on impossible; what goes wrong
 // with one workload is in Samples.Failed.
@@ -83,7 +99,7 @@ func (r *Run) Do(ctx context.Context, allowed []int) (_ *Samples, err error) {
 			seed++
 			placement := place(w, allowed, r.Pin)
 			job, profileName := r.job(w, round, seed, placement)
-			s, err := p.sample(ctx, e, job, placement.Initiator, profileName)
+			s, err := repeated(func() (Sample, error) { return p.sample(ctx, e, job, placement.Initiator, profileName) })
 			if ctx.Err() != nil {
 				return nil, context.Cause(ctx)
 			}
