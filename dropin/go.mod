@@ -9,7 +9,7 @@ require (
 
 require (
 	github.com/gopacket/gopacket v1.7.7 // indirect
-	golang.org/x/net v0.55.0 // indirect
+	golang.org/x/net v0.61.0 // indirect
 )
 
 replace github.com/weft-rdma/weft => ../
