@@ -122,6 +122,7 @@ exits with status 130 or 143. A systemd unit has to know that 143 is success:
   weft serve . --tcp off --pcap nfs.pcapng         RDMA only, recorded for Wireshark
   weft cert && weft serve . --tls                  encrypted, for clients with certificates
   weft serve . --tls --xprtsec tls:mtls            encrypted, for clients without, too
+  weft serve . --metrics :9469 --access-log -      observed by Prometheus and weft top :9469
 
   weft cp nfs://127.0.0.1/README.md /tmp/          in another terminal
   mount -t nfs -o vers=3,proto=rdma,port=20049,nolock 192.0.2.7:/ /mnt`,
