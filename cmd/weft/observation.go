@@ -22,7 +22,7 @@ import (
 // observation holds the flags, and what they have started. Its methods do nothing for what
 // the flags do not ask for.
 type observation struct {
-	metrics, access string
+	metrics, access, otlp string
 
 	observer *observe.Observer // nil without flags
 	closers  []io.Closer
@@ -38,6 +38,7 @@ func (o *observation) register(cmd *cobra.Command) {
 func (o *observation) registerCalls(cmd *cobra.Command) {
 	o.register(cmd)
 	cmd.Flags().StringVar(&o.access, "access-log", "", "append a line for each call to `FILE`, or - for standard error: who, what, how long, status")
+	cmd.Flags().StringVar(&o.otlp, "otlp", "", "send a span of OpenTelemetry for each call to the collector at `URL`, such as http://127.0.0.1:4318")
 }
 
 // open starts what the flags ask for. close ends it, in any case.
@@ -47,12 +48,18 @@ func (o *observation) open(ctx context.Context, cmd *cobra.Command, opts *option
 			o.close()
 		}
 	}()
-	if o.metrics == "" && o.access == "" {
+	if o.metrics == "" && o.access == "" && o.otlp == "" {
 		return nil
 	}
 	cfg := observe.Config{Version: cmd.Root().Version}
 	if cfg.Access, err = o.openAccess(cmd.ErrOrStderr(), opts); err != nil {
 		return err
+	}
+	if o.otlp != "" {
+		if cfg.Trace, err = observe.NewTracer(ctx, o.otlp, cfg.Version); err != nil {
+			return usagef("--otlp %s: %v", o.otlp, err)
+		}
+		o.closers = append(o.closers, cfg.Trace)
 	}
 	o.observer = observe.New(cfg)
 	if o.metrics == "" {

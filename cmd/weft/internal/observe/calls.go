@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
+	"go.opentelemetry.io/otel/trace"
 
 	"github.com/weft-rdma/weft/oncrpc"
 )
@@ -128,15 +129,15 @@ func (o *Observer) Handler(h oncrpc.Handler) oncrpc.Handler {
 	return oncrpc.HandlerFunc(func(ctx context.Context, r *oncrpc.Request) ([]byte, error) {
 		m := o.calls.of(r)
 		s := served{Request: r, procedure: m.procedure, began: time.Now()}
-		var end func(*served)
+		var span trace.Span
 		if o.cfg.Trace != nil {
-			ctx, end = o.cfg.Trace.begin(ctx, &s)
+			ctx, span = o.cfg.Trace.begin(ctx, &s)
 		}
 		reply, err := h.ServeRPC(ctx, r)
 		s.took, s.status, s.replied = time.Since(s.began), statusOf(&r.Call, reply, err), len(reply)
 		o.calls.observe(m, &s)
-		if end != nil {
-			end(&s)
+		if span != nil {
+			o.cfg.Trace.end(span, &s)
 		}
 		if o.cfg.Access != nil {
 			o.cfg.Access.LogAttrs(ctx, slog.LevelInfo, "call", s.attrs()...)

@@ -16,7 +16,7 @@ import (
 type Config struct {
 	Version string       // of the command
 	Access  *slog.Logger // logs each call; nil logs none
-	Trace   Tracer       // traces each call; nil traces none
+	Trace   *Tracer      // traces each call; nil traces none
 }
 
 // An Observer has the metrics of a command. Its methods may be called by any goroutine.
