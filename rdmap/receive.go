@@ -27,7 +27,8 @@ type inbound struct {
 	opened   bool   // a segment has arrived
 	proven   bool   // and was in order: the peer is ready
 	kick     bool   // there is something to send because of what arrived
-	owed     int    // since Idle: requests of the peer, and answers to this side's
+	owed     int    // since the last flush: requests of the peer, and answers to this side's
+	idle     bool   // Idle was called, and no request has come since
 	gated    bool   // since Idle it has waited for the reportGate
 
 	op         Opcode    // of the segment at hand
@@ -252,6 +253,10 @@ func (in *inbound) Buffer(qn, _ uint32) (size uint64, ok bool, err error) {
 		}
 		return size, ok, nil
 	case QueueRequest:
+		if in.idle {
+			in.idle = false
+			in.s.requests.read()
+		}
 		if ird, full := in.s.requests.full(); full {
 			return 0, false, errTooManyRequests(ird)
 		}
@@ -313,16 +318,17 @@ func (in *inbound) DeliverTagged(h *ddp.Tagged, n int) error {
 	return nil
 }
 
-// longestRun is how many requests or answers are handled before something is sent.
-const longestRun = 32
+// longestRun and shortestRun bound how many requests or answers are handled before
+// something is sent.
+const longestRun, shortestRun = 32, 4
 
 // pipeline sends what the segments so far gave reason to, if they are a quarter of those
 // that may be outstanding: the peer works on that while this side works on the rest.
 // Otherwise all of them would go to and fro in one batch, and one side would wait for the
 // other.
 func (in *inbound) pipeline(outstanding *atomic.Int32) {
-	if in.owed >= min(longestRun, max(int(outstanding.Load())/4, 1)) {
-		in.Idle()
+	if in.owed >= min(longestRun, max(int(outstanding.Load())/4, shortestRun)) {
+		in.flush()
 	}
 }
 
@@ -403,6 +409,12 @@ func (in *inbound) delivered() {
 
 // Idle releases memory and sends what the segments gave reason to.
 func (in *inbound) Idle() {
+	in.idle = true
+	in.flush()
+}
+
+// flush is Idle in the middle of what has arrived.
+func (in *inbound) flush() {
 	in.gated, in.owed = false, 0
 	in.s.ulp.Idle()
 	if in.kick {
