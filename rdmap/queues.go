@@ -25,11 +25,6 @@ type requestQueue struct {
 	fifo[request]
 	limit atomic.Int32 // requests that the peer may have outstanding: IRD
 
-	// answered is how many requests were popped when the last octets had been read. The
-	// peer cannot have had later answers when it sent what these octets hold. It belongs to
-	// the receiving goroutine.
-	answered uint32
-
 	mu    sync.Mutex
 	asked atomic.Bool   // empty is not nil
 	empty chan struct{} // closed when there is no request; mu
@@ -43,15 +38,12 @@ func (q *requestQueue) init(depth int) {
 // resize changes the limit. Requests that are beyond it already stay.
 func (q *requestQueue) resize(limit int) { q.limit.Store(int32(limit)) }
 
-// full reports whether the peer had as many requests outstanding as limit, IRD, allows,
-// when it sent what is being received.
+// full reports whether the peer has as many requests outstanding as limit, IRD,
+// allows.
 func (q *requestQueue) full() (limit int, full bool) {
 	limit = int(q.limit.Load())
-	return limit, int(q.pushed.Load()-q.answered) >= limit
+	return limit, q.len() >= limit
 }
-
-// read notes that octets have been read.
-func (q *requestQueue) read() { q.answered = q.popped.Load() }
 
 // drained returns a channel that is closed when no request waits.
 func (q *requestQueue) drained() <-chan struct{} {

@@ -36,7 +36,6 @@ func TestQueuesKeepTheOrderOfRequests(t *testing.T) {
 				t.Fatalf("%d and %d are first, want %d", r.length, p.id, popped)
 			}
 			in.pop()
-			in.read()
 			out.pop()
 			if out.allReported() {
 				t.Fatal("all are reported before the ULP was told")
@@ -62,7 +61,6 @@ func TestALimitChangesUnderRequests(t *testing.T) {
 			in.push(&request{})
 			out.push(&pending{})
 			in.pop()
-			in.read()
 			out.pop()
 			if out.allReported() {
 				t.Fatal("all are reported before the ULP was told")
@@ -92,7 +90,6 @@ func TestALimitChangesUnderRequests(t *testing.T) {
 				t.Fatalf("%+v: %d and %d are first, expected %d", tt, r.length, p.id, i)
 			}
 			in.pop()
-			in.read()
 			out.pop()
 			if out.allReported() {
 				t.Fatal("all are reported before the ULP was told")

@@ -4,10 +4,8 @@ package rdmap
 
 import (
 	"errors"
-	"io"
-	"sync/atomic"
-
 	"github.com/weft-rdma/weft/ddp"
+	"io"
 )
 
 // An inbound is the incoming half of a Stream. For each segment
@@ -27,8 +25,7 @@ type inbound struct {
 	opened   bool   // a segment has arrived
 	proven   bool   // and was in order: the peer is ready
 	kick     bool   // there is something to send because of what arrived
-	owed     int    // since the last flush: requests of the peer, and answers to this side's
-	idle     bool   // Idle was called, and no request has come since
+	answered int    // requests of this side, since the last flush
 	gated    bool   // since Idle it has waited for the reportGate
 
 	op         Opcode    // of the segment at hand
@@ -253,10 +250,6 @@ func (in *inbound) Buffer(qn, _ uint32) (size uint64, ok bool, err error) {
 		}
 		return size, ok, nil
 	case QueueRequest:
-		if in.idle {
-			in.idle = false
-			in.s.requests.read()
-		}
 		if ird, full := in.s.requests.full(); full {
 			return 0, false, errTooManyRequests(ird)
 		}
@@ -314,20 +307,21 @@ func (in *inbound) DeliverTagged(h *ddp.Tagged, n int) error {
 	if err := in.respond(0); err != nil {
 		return err
 	}
-	in.pipeline(&in.s.responses.limit)
+	in.pipeline()
 	return nil
 }
 
-// longestRun and shortestRun bound how many requests or answers are handled before
-// something is sent.
+// longestRun and shortestRun bound how many answers are handled before the next requests
+// are sent.
 const longestRun, shortestRun = 32, 4
 
-// pipeline sends what the segments so far gave reason to, if they are a quarter of those
-// that may be outstanding: the peer works on that while this side works on the rest.
-// Otherwise all of them would go to and fro in one batch, and one side would wait for the
-// other.
-func (in *inbound) pipeline(outstanding *atomic.Int32) {
-	if in.owed >= min(longestRun, max(int(outstanding.Load())/4, shortestRun)) {
+// pipeline sends more requests after a quarter of the answers that may be outstanding: the
+// peer works on them while this side works on the other answers. Otherwise all would go to
+// and fro in one batch, and one side would wait for the other. The peer's requests are
+// answered when all that has come is dealt with: before that it can be seen whether they
+// are too many.
+func (in *inbound) pipeline() {
+	if in.answered >= min(longestRun, max(in.s.ORD()/4, shortestRun)) {
 		in.flush()
 	}
 }
@@ -346,7 +340,7 @@ func (in *inbound) respond(value uint64) error {
 	p := &in.response
 	in.s.responses.pop()
 	defer in.s.responses.reported()
-	in.owed++
+	in.answered++
 	in.kick = true // ORD or a fence may have held something back
 	if p.rtr {
 		return nil
@@ -364,11 +358,8 @@ func (in *inbound) DeliverUntagged(h *ddp.Untagged, length uint32) error {
 	if err := handlings[in.op].deliver(in, length); err != nil {
 		return err
 	}
-	switch h.QN {
-	case QueueRequest:
-		in.pipeline(&in.s.requests.limit)
-	case QueueAtomicResponse:
-		in.pipeline(&in.s.responses.limit)
+	if h.QN == QueueAtomicResponse {
+		in.pipeline()
 	}
 	return nil
 }
@@ -386,7 +377,6 @@ func (in *inbound) deliverRequest(length uint32) error {
 	}
 	in.s.requests.push(r)
 	in.s.arrived(true)
-	in.owed++
 	in.kick = true
 	in.prove()
 	return nil
@@ -409,13 +399,12 @@ func (in *inbound) delivered() {
 
 // Idle releases memory and sends what the segments gave reason to.
 func (in *inbound) Idle() {
-	in.idle = true
 	in.flush()
 }
 
 // flush is Idle in the middle of what has arrived.
 func (in *inbound) flush() {
-	in.gated, in.owed = false, 0
+	in.gated, in.answered = false, 0
 	in.s.ulp.Idle()
 	if in.kick {
 		in.kick = false
