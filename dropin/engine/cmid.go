@@ -176,7 +176,7 @@ func listen(a *C.struct_rdma_ucm_listen) syscall.Errno {
 	}
 	keepFrom(ln)
 	cfg := config(mostReads, mostReads)
-	l, err := cm.NewListener(rnic, ln, cm.ListenConfig{MPA: cfg, Backlog: backlog, TLS: options.tls.server, Admit: options.tls.admit(), Wrap: wrap, Socket: options.socket})
+	l, err := cm.NewListener(rnic, ln, cm.ListenConfig{MPA: cfg, Backlog: backlog, Wrap: wrap, Socket: options.socket})
 	if err != nil {
 		_ = ln.Close()
 		return errnoOf(err)
@@ -403,7 +403,8 @@ func connect(a *C.struct_rdma_ucm_connect) syscall.Errno {
 		nc, err := id.dial(ctx, peer)
 		var conn *cm.Conn
 		if err == nil {
-			conn, err = connectOver(ctx, q.qp, nc, p)
+			nc = wrap(nc)
+			conn, err = cm.Connect(ctx, q.qp, nc, p)
 		}
 		if err != nil && nc != nil {
 			_ = nc.Close() // after a rejection it is this side's

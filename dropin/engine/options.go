@@ -28,8 +28,7 @@ var options struct {
 	debug   bool
 	verbose bool
 
-	socket cm.Socket  // of all connections
-	tls    encryption // of all connections
+	socket cm.Socket // of all connections
 
 	firstPort, lastPort uint16 // of ports that are given out; 0 leaves them to the system
 
@@ -59,11 +58,8 @@ func readOptions() (*slog.Logger, error) {
 			return nil, fmt.Errorf("WEFT_LISTEN_RANGE %q: a range of ports is expected, as 7000-7099", r)
 		}
 	}
-	var err error
-	if o.tls, err = readTLS(); err != nil {
-		return nil, fmt.Errorf("TLS: %w", err)
-	}
 	if name := environment("WEFT_PCAP"); name != "" {
+		var err error
 		if o.pcap, err = openRecording(name); err != nil {
 			return nil, err
 		}

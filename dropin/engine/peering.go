@@ -171,7 +171,7 @@ func (q *queuePair) callOnce(ctx gocontext.Context) (*cm.Conn, error) {
 	if err != nil {
 		return nil, err
 	}
-	conn, err := connectOver(ctx, q.qp, nc, cm.Params{PrivateData: g.append(nil), MPA: cfg, Socket: options.socket})
+	conn, err := cm.Connect(ctx, q.qp, wrap(nc), cm.Params{PrivateData: g.append(nil), MPA: cfg, Socket: options.socket})
 	if err != nil {
 		_ = nc.Close() // it may be this side's then
 	} else if g.parse(conn.PrivateData()) {
@@ -226,7 +226,7 @@ func listenAt(at netip.AddrPort) {
 	}
 	cfg := config(mostReads, mostReads)
 	cfg.DecisionTimeout = 2 * callFor
-	l, err := cm.NewListener(rnic, ln, cm.ListenConfig{MPA: cfg, TLS: options.tls.server, Admit: options.tls.admit(), Wrap: wrap, Socket: options.socket})
+	l, err := cm.NewListener(rnic, ln, cm.ListenConfig{MPA: cfg, Wrap: wrap, Socket: options.socket})
 	if err != nil {
 		_ = ln.Close()
 		explain("queue pairs cannot be reached at %v: %v", at, err)
