@@ -21,11 +21,11 @@ var sources embed.FS
 
 // Peers are the peers of a run.
 type Peers struct {
-	Missing  []Missing
-	programs map[Peer]string // compiled ones, their files
-	dir      string          // of these
-	served   string          // for directories that are served
-	library  string          // directory of the libibverbs of Perftest
+	Missing    []Missing
+	programs   map[Peer]string // compiled ones, their files
+	dir        string          // of these
+	served     string          // for directories that are served
+	libibverbs string          // directory of the libibverbs of Perftest
 }
 
 // inMemory is where the directories are that are served, if the system has such a
@@ -94,7 +94,7 @@ func (p *Peers) dropIn(ctx context.Context) *Missing {
 		_, err = said(ctx, "go", "build", "-C", root, "-o", weft, "./cmd/weft")
 	}
 	if err == nil {
-		p.library, err = said(ctx, weft, "run", "--build", "--source", root)
+		p.libibverbs, err = said(ctx, weft, "run", "--build", "--source", root)
 	}
 	if err != nil {
 		return &Missing{Peer: Perftest, Why: fmt.Sprintf("its library cannot be built: %v", err), Remedy: "apt-get install gcc libibverbs-dev"}

@@ -130,7 +130,7 @@ func (r *Run) job(w Workload, round int, seed uint64, at Placement) (job Job, pr
 	job = Job{
 		Workload: w, Warmup: r.Warmup, Sample: r.Sample, Limit: r.Warmup + r.Sample + sampleGrace,
 		Congestion: r.Congestion, Seed: seed, Program: r.Peers.programs[w.Peer], Dir: r.Peers.served,
-		Library: r.Peers.library, CPUs: at.Target, Shared: at.shared(),
+		Library: r.Peers.libibverbs, CPUs: at.Target, Shared: at.shared(),
 	}
 	if r.ProfileDir != "" && w.Peer == Weft {
 		base := filepath.Join(r.ProfileDir, fmt.Sprintf("%s.%d", w.fileName(), round))

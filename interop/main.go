@@ -75,7 +75,7 @@ type harness struct {
 	self     string       // this program, which holds peers of our own
 	port     int          // of the last session
 
-	library string // of weft run, its directory
+	libibverbs string // of weft run: its directory
 }
 
 // firstPort and those above it are free in the guest and on the host: they are above the

@@ -157,7 +157,7 @@ func middle(figures []float64) float64 {
 
 // install copies the command under test and its library into the guest's own memory.
 func (h *harness) install(ctx context.Context) error {
-	files, err := filepath.Glob(filepath.Join(h.library, "*"))
+	files, err := filepath.Glob(filepath.Join(h.libibverbs, "*"))
 	if err != nil {
 		return err
 	}

@@ -127,7 +127,7 @@ func (h *harness) runPair(c *suite.Case, p pair, role wire.Direction) error {
 		return strings.NewReplacer("{port}", port, "{server}", server, "{device}", device).Replace(text)
 	}
 	under := func(text, server string) *hostProgram {
-		argv := []string{h.weft, "run", "--library", h.library, "--persona", "rnic", "--pcap", c.File("capture.pcapng")}
+		argv := []string{h.weft, "run", "--library", h.libibverbs, "--persona", "rnic", "--pcap", c.File("capture.pcapng")}
 		return h.host(c, "weft", append(argv, strings.Fields(command(text, server, "weft0"))...)...)
 	}
 	var err error
@@ -268,6 +268,6 @@ func (h *harness) buildLibrary(ctx context.Context) error {
 	if err := cmd.Run(); err != nil {
 		return fmt.Errorf("the library of weft run: %w: %s", err, strings.TrimSpace(complaint.String()))
 	}
-	h.library = strings.TrimSpace(out.String())
+	h.libibverbs = strings.TrimSpace(out.String())
 	return nil
 }

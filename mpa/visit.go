@@ -8,7 +8,7 @@
 //     internal/turns. Receive waits in Go's network poller.
 //  3. One that Go's network poller does not know (internal/polled): Receive is in the state
 //     Reading or Wanted of internal/turns for ever, and waits in that package's poller,
-//     whose own table says who comes first: the poller, which receives in the place of
+//     whose own table says which comes first: the poller, which receives in the place of
 //     Receive, or visitors.
 //
 // In 2 and 3 the receiving half is a token of internal/turns: whoever has it receives. A

@@ -185,6 +185,6 @@ func TestAnOverflowIsAnEvent(t *testing.T) {
 	must(t, closeContext(a))
 	raise(overflow)
 	if n, _ := syscall.Read(b.events[0], drain); n > 0 {
-		t.Error("a closed context was told of an event")
+		t.Error("a closed context received an event")
 	}
 }

@@ -139,7 +139,7 @@ func (w *waiting) receive() bool {
 }
 
 // led ends receiving. It reports whether an event was raised meanwhile: that is this
-// thread's, and others are told of.
+// thread's. Further ones ring the channel's bell.
 func (w *waiting) led() (mine bool) {
 	for _, q := range w.cqs {
 		for range q.lead(-1) {
@@ -160,7 +160,7 @@ func (w *waiting) forget() {
 }
 
 // lead notes that a thread begins to receive for the channel, or has ended, and then
-// returns how many events were raised that nobody was told of.
+// returns how many events were raised without a ring of the bell.
 func (q *completionQueue) lead(change int) (untold int) {
 	q.mu.Lock()
 	defer q.mu.Unlock()

@@ -30,10 +30,10 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// Start tells of the poller's descriptors, of which it has two.
+// Start reports the poller's two descriptors.
 func TestStartTellsOfDescriptors(t *testing.T) {
 	if len(kept) != 2 {
-		t.Fatalf("descriptors %v were told of, expected two", kept)
+		t.Fatalf("descriptors %v were reported, expected two", kept)
 	}
 	for i, want := range []string{"anon_inode:[eventpoll]", "anon_inode:[timerfd]"} {
 		if is, err := os.Readlink(fmt.Sprintf("/proc/self/fd/%d", kept[i])); err != nil || is != want {

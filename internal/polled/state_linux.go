@@ -9,7 +9,7 @@ type state int32
 
 const (
 	watched state = iota // the poller: it receives, or wakes the read
-	leased               // visitors: nobody is woken
+	leased               // visitors: octets wake no goroutine
 	closed               // nobody
 )
 

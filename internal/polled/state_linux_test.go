@@ -36,7 +36,7 @@ func TestWhoReceivesNext(t *testing.T) {
 	}
 }
 
-// Whatever happens, a read that waits is not forgotten: where nobody is woken the timer
+// After every event a waiting read is watched or leased: during a lease the timer
 // looks after the visitors, and what ends that has the poller watch, or wakes the read.
 func TestNoReadIsForgotten(t *testing.T) {
 	for s := watched; s <= closed; s++ {

@@ -1,4 +1,4 @@
-// This file is the deadline of reads, which also interrupts those who wait.
+// This file is the deadline of reads. It also interrupts a reader or leader that waits.
 
 package turns
 

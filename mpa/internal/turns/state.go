@@ -1,8 +1,8 @@
-// This file is the table of states and events: who waits for octets.
+// This file is the table of states and events: which goroutine waits for octets.
 
 package turns
 
-// A State says who waits for octets.
+// A State says which goroutine waits for octets.
 type State int32
 
 const (

@@ -11,7 +11,7 @@
 
 /* What a probe needs of a library that it has loaded. */
 static struct {
-	void *library;
+	void *handle;
 	struct ibv_device **(*list)(int *);
 	void (*free_list)(struct ibv_device **);
 	struct ibv_context *(*open)(struct ibv_device *);
@@ -22,15 +22,15 @@ static struct {
 
 static void *symbol(const char *name)
 {
-	void *s = dlsym(verbs.library, name);
+	void *s = dlsym(verbs.handle, name);
 	CHECK(s);
 	return s;
 }
 
 static void load_verbs(void)
 {
-	verbs.library = dlopen("libibverbs.so.1", RTLD_NOW | RTLD_LOCAL);
-	CHECK(verbs.library);
+	verbs.handle = dlopen("libibverbs.so.1", RTLD_NOW | RTLD_LOCAL);
+	CHECK(verbs.handle);
 	verbs.list = symbol("ibv_get_device_list");
 	verbs.free_list = symbol("ibv_free_device_list");
 	verbs.open = symbol("ibv_open_device");
@@ -55,7 +55,7 @@ static void use_verbs(void)
 PROBE(dlopen)
 {
 	load_verbs();
-	CHECK(verbs.list == dlvsym(verbs.library, "ibv_get_device_list", "IBVERBS_1.1"));
+	CHECK(verbs.list == dlvsym(verbs.handle, "ibv_get_device_list", "IBVERBS_1.1"));
 	use_verbs();
 }
 
@@ -71,7 +71,7 @@ PROBE(dlclose)
 	for (int i = 0; i < 5; i++) {
 		load_verbs();
 		use_verbs();
-		CHECK(!dlclose(verbs.library));
+		CHECK(!dlclose(verbs.handle));
 		/* It stays where it is, as its engine has threads. */
 		void *still = dlopen("libibverbs.so.1", RTLD_NOW | RTLD_NOLOAD);
 		CHECK(still && !dlclose(still));
