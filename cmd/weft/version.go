@@ -9,9 +9,9 @@ import (
 	"strings"
 )
 
-// packaged is the version of the package that the command is part of, set by the
-// linker (packaging/build.go).
-var packaged string
+// What the linker says of a command that is part of a release (packaging/build.go): its
+// version, the hash of its commit, and the commit's time as RFC 3339 has it.
+var packaged, packagedCommit, packagedTime string
 
 // version returns the version of the package or of the module, as far as the build knows
 // it.
@@ -25,16 +25,25 @@ func version() string {
 	return "(devel)"
 }
 
-// fullVersion returns the text of --version: the version of the module, the commit, Go
-// and the platform.
+// fullVersion returns the text of --version: the version, the commit and its time,
+// Go and the platform.
 func fullVersion() string {
 	parts := []string{runtime.Version(), runtime.GOOS + "/" + runtime.GOARCH}
-	if b, ok := debug.ReadBuildInfo(); ok {
-		if commit := commitOf(b.Settings); commit != "" {
-			parts = append([]string{commit}, parts...)
-		}
+	if commit := commitOf(settings()); commit != "" {
+		parts = append([]string{commit}, parts...)
 	}
 	return fmt.Sprintf("%s (%s)", version(), strings.Join(parts, ", "))
+}
+
+// settings are what is known of the build: from the linker or else from the go command.
+func settings() []debug.BuildSetting {
+	if packagedCommit != "" {
+		return []debug.BuildSetting{{Key: "vcs.revision", Value: packagedCommit}, {Key: "vcs.time", Value: packagedTime}}
+	}
+	if b, ok := debug.ReadBuildInfo(); ok {
+		return b.Settings
+	}
+	return nil
 }
 
 // commitOf returns the commit, if the build has recorded it.
