@@ -1,4 +1,4 @@
-// This file builds the programs and libraries of the package.
+// This file builds the programs and libraries of the products.
 
 package main
 
@@ -12,10 +12,7 @@ import (
 	"path/filepath"
 	"runtime"
 	"strings"
-	"time"
 )
-
-// This file builds what the package holds.
 
 // libraries are the files of the library, as `weft run --build` makes them.
 var libraries = []string{"libibverbs.so.1", "libweft-engine.so", "libweft-view.so"}
@@ -38,44 +35,53 @@ func targetOf(arch string) (target, error) {
 	return target{arch, prefix}, nil
 }
 
-// A builder builds in a directory of its own.
+// A builder builds in a directory of its own, the stage, and puts what is done into
+// another one.
 type builder struct {
-	root, stage string
-	target      target
-	version     string    // of the package
-	at          time.Time // of the commit
+	root, stage, out string
+	target           target
+	platforms        []string
+	identity
+	pages, completions []string // files on the stage
 }
 
 func (b *builder) file(name string) string { return filepath.Join(b.stage, name) }
 
-func (b *builder) build(ctx context.Context) error {
-	if err := b.identify(ctx); err != nil {
+// build builds what several products have in them.
+func (b *builder) build(ctx context.Context, withLibrary bool) (err error) {
+	if b.identity, err = identify(ctx, b.root); err != nil {
 		return err
 	}
-	if err := b.command(ctx); err != nil {
+	if err := b.command(ctx, runtime.GOOS, runtime.GOARCH, b.file("native")); err != nil {
 		return err
 	}
-	if err := b.library(ctx); err != nil {
+	if err := b.command(ctx, "linux", b.target.arch, b.file("weft")); err != nil {
 		return err
 	}
-	return b.manual(ctx)
+	if b.pages, err = b.manuals(ctx); err != nil {
+		return err
+	}
+	if b.completions, err = b.complete(ctx); err != nil {
+		return err
+	}
+	if !withLibrary {
+		return nil
+	}
+	return b.library(ctx)
 }
 
-// command builds weft: for the package, and for this machine, which builds the rest.
-func (b *builder) command(ctx context.Context) error {
-	for name, arch := range map[string]string{"weft": b.target.arch, "native": runtime.GOARCH} {
-		_, err := b.execute(ctx, []string{"CGO_ENABLED=0", "GOOS=linux", "GOARCH=" + arch}, "go", "build",
-			"-trimpath", "-buildvcs=false", "-ldflags=-s -w -X main.packaged="+b.version, "-o", b.file(name), "./cmd/weft")
-		if err != nil {
-			return err
-		}
-	}
-	return nil
+// command builds weft.
+func (b *builder) command(ctx context.Context, goos, goarch, file string) error {
+	flags := fmt.Sprintf("-ldflags=-s -w -X main.packaged=%s -X main.packagedCommit=%s -X main.packagedTime=%s",
+		b.version, b.commit, b.at.Format("2006-01-02T15:04:05Z"))
+	_, err := execute(ctx, b.root, []string{"CGO_ENABLED=0", "GOOS=" + goos, "GOARCH=" + goarch},
+		"go", "build", "-trimpath", "-buildvcs=false", flags, "-o", file, "./cmd/weft")
+	return err
 }
 
 // library builds the library, in a cache that nobody else has.
 func (b *builder) library(ctx context.Context) error {
-	goCache, err := b.execute(ctx, nil, "go", "env", "GOCACHE")
+	goCache, err := execute(ctx, b.root, nil, "go", "env", "GOCACHE")
 	if err != nil {
 		return err
 	}
@@ -84,7 +90,7 @@ func (b *builder) library(ctx context.Context) error {
 		cc = b.target.prefix + "gcc"
 	}
 	// Where the sources are, and when they were built, must not be seen in what is built.
-	dir, err := b.execute(ctx, []string{
+	dir, err := execute(ctx, b.root, []string{
 		"XDG_CACHE_HOME=" + b.file("cache"), "GOCACHE=" + goCache, "GOARCH=" + b.target.arch, "CC=" + cc,
 		"CFLAGS=-ffile-prefix-map=" + b.root + "=.", "GOFLAGS=-buildvcs=false",
 	}, b.file("native"), "run", "--build", "--source", b.root)
@@ -92,17 +98,18 @@ func (b *builder) library(ctx context.Context) error {
 		return err
 	}
 	for _, name := range libraries {
-		if _, err := b.execute(ctx, nil, b.target.prefix+"strip", "--strip-unneeded", "-o", b.file(name), filepath.Join(dir, name)); err != nil {
+		_, err := execute(ctx, b.root, nil, b.target.prefix+"strip", "--strip-unneeded", "-o", b.file(name), filepath.Join(dir, name))
+		if err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// execute runs a command in the root of the repository and returns what it prints.
-func (b *builder) execute(ctx context.Context, env []string, name string, args ...string) (string, error) {
+// execute runs a command in a directory and returns what it prints.
+func execute(ctx context.Context, dir string, env []string, name string, args ...string) (string, error) {
 	cmd := exec.CommandContext(ctx, name, args...)
-	cmd.Dir = b.root
+	cmd.Dir = dir
 	cmd.Env = append(os.Environ(), env...)
 	var complaint bytes.Buffer
 	cmd.Stderr = &complaint
