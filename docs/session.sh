@@ -39,14 +39,14 @@ run() { prompt "$1"; eval "$1" 2>&1 || { echo "failed: $1" >&2; tail serve.log >
   run 'weft perf --ops write,send,fetchadd --sizes 64,1M --crc on --duration 5s'
 } >session.txt
 
-# A line of text is a line of the picture.
+# A line of text is a line of the picture. Its spaces do not break, since viewers make one of several that do.
 awk -v size=13 -v line=18 -v width=980 '
-  { gsub(/&/, "\\&amp;"); gsub(/</, "\\&lt;"); gsub(/>/, "\\&gt;"); text[NR] = $0 }
+  { gsub(/&/, "\\&amp;"); gsub(/</, "\\&lt;"); gsub(/>/, "\\&gt;"); gsub(/ /, "\302\240"); text[NR] = $0 }
   END {
     while (NR > 0 && text[NR] == "") NR--
     printf "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"%d\" height=\"%d\" viewBox=\"0 0 %d %d\">\n", width, NR * line + 28, width, NR * line + 28
     print "<rect width=\"100%\" height=\"100%\" rx=\"8\" fill=\"#16181d\"/>"
-    printf "<g font-family=\"ui-monospace, SFMono-Regular, Menlo, Consolas, monospace\" font-size=\"%d\" xml:space=\"preserve\" style=\"white-space: pre\">\n", size
+    printf "<g font-family=\"ui-monospace, SFMono-Regular, Menlo, Consolas, monospace\" font-size=\"%d\">\n", size
     for (i = 1; i <= NR; i++)
       if (text[i] != "")
         printf "<text x=\"16\" y=\"%d\" fill=\"%s\">%s</text>\n", i * line + 10, text[i] ~ /^\$/ ? "#8fd18f" : "#d5d8de", text[i]
