@@ -3,6 +3,7 @@
 package main
 
 import (
+	"fmt"
 	"strings"
 
 	"github.com/alecthomas/chroma/v2"
@@ -35,13 +36,12 @@ func highlight(name, text string, numbered bool) (string, error) {
 func (s *Site) writeColors() error {
 	var b strings.Builder
 	f := chromahtml.New(chromahtml.WithClasses(true))
-	if err := f.WriteCSS(&b, styles.Get("github")); err != nil {
-		return err
+	for scheme, style := range map[string]string{"light": "github", "dark": "github-dark"} {
+		fmt.Fprintf(&b, "@media (prefers-color-scheme: %s) {\n", scheme)
+		if err := f.WriteCSS(&b, styles.Get(style)); err != nil {
+			return err
+		}
+		b.WriteString("}\n")
 	}
-	b.WriteString("@media (prefers-color-scheme: dark) {\n")
-	if err := f.WriteCSS(&b, styles.Get("github-dark")); err != nil {
-		return err
-	}
-	b.WriteString("}\n")
 	return s.write("static/colors.css", b.String())
 }
