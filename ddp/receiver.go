@@ -5,6 +5,8 @@ package ddp
 
 import (
 	"math"
+
+	"github.com/weft-rdma/weft/internal/memcopy"
 )
 
 // Receiver is the Data Sink of one stream. It takes segments in the order in
@@ -99,7 +101,7 @@ func (r *Receiver) WouldBlock(u []byte) bool {
 // octets it copied.
 func scatter(dst [][]byte, src []byte) (n int) {
 	for _, d := range dst {
-		n += copy(d, src[n:])
+		n += memcopy.Copy(d, src[n:])
 	}
 	return n
 }
