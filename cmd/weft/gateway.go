@@ -39,6 +39,7 @@ type gatewayCmd struct {
 	observed               observation
 	tls                    encryption
 	xprtsec                xprtsec
+	drain                  drain
 	anyALPN                bool
 	listen, to, tcp, mount string
 	portMap                fileserver.PortMap
@@ -96,8 +97,7 @@ few, and 192 if it has RDMA. If clients may use both transports, each has half. 
 are fewer if a process may open fewer than 4096 files (ulimit -n). Hosts share them as
 with weft serve.
 
-On SIGINT and SIGTERM it drains outstanding requests for up to five seconds, then
-exits with status 130 or 143. In a systemd unit, set SuccessExitStatus=143.`,
+On SIGINT and SIGTERM it drains as weft serve does (--drain).`,
 		Example: `  weft gateway --listen rdma://:20049 --to tcp://nas:2049       NFS/TCP, mounted over RDMA
   weft gateway --listen tcp://:2049 --to rdma://nas:20049       NFS/RDMA, mounted over TCP
   weft gateway --listen tcp+tls://:2049 --to rdma://nas         the same, mounted encrypted
@@ -129,6 +129,7 @@ exits with status 130 or 143. In a systemd unit, set SuccessExitStatus=143.`,
 	f.BoolVarP(&g.verbose, "verbose", "v", false, "log connections")
 	g.options.register(cmd)
 	g.observed.registerCalls(cmd)
+	g.drain.register(f)
 	g.tls.register(cmd)
 	g.xprtsec.register(f)
 	registerAnyALPN(f, &g.anyALPN)
@@ -394,7 +395,7 @@ func (g *gatewayCmd) run(ctx context.Context) (err error) {
 	g.greet(g.cmd.ErrOrStderr(), server, notes)
 	g.observed.serving(server)
 	g.try(ctx, pass.Backend)
-	return untilInterrupted(ctx, server, &g.observed, g.log)
+	return g.drain.untilInterrupted(ctx, server, &g.observed, g.cmd)
 }
 
 // mountService makes the MOUNT service that the flags ask for, nil for none.

@@ -22,8 +22,9 @@
 //
 // The exit status is 0 for success, 1 if something failed, 2 for wrong usage, 3 if a
 // server or peer did not answer in time, and after a signal 128 plus its number: 130
-// for SIGINT, 143 for SIGTERM. The first signal ends a command cleanly within a second,
-// and a server after a drain of up to five seconds. A second signal ends it at once.
+// for SIGINT, 143 for SIGTERM. The first signal ends a command cleanly within a second.
+// A file server or gateway first answers the calls in progress, and then ends with status
+// 0. A second signal ends a command at once.
 package main
 
 import (
@@ -76,8 +77,8 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 		fmt.Fprintf(stderr, "%s: %s\nSee '%s --help'.\n", name, escape(err.Error()), about)
 		return exitUsage
 	}
-	end, ended := signaled(ctx)
-	if ended && errors.Is(err, context.Canceled) {
+	end, interrupted := signaled(ctx)
+	if interrupted && errors.Is(err, context.Canceled) {
 		err = end
 	}
 	if err == nil {
@@ -86,8 +87,16 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 	if err != nil {
 		fmt.Fprintf(stderr, "%s: %s\n", name, message(err))
 	}
+	return exitStatus(ctx, err)
+}
+
+// exitStatus is the status of a command that has ended with an error or nil.
+func exitStatus(ctx context.Context, err error) int {
+	end, interrupted := signaled(ctx)
 	switch {
-	case ended:
+	case err == nil && endedWell(ctx):
+		return 0
+	case interrupted:
 		return end.status()
 	case err == nil:
 		return 0
@@ -118,8 +127,9 @@ Exit status:
   130  ended by an interrupt (SIGINT)
   143  ended by SIGTERM
 
-The first signal ends a command cleanly within a second. A server first drains its
-outstanding requests, for up to five seconds. A second signal ends it at once.`,
+The first signal ends a command cleanly within a second. A file server or gateway first
+answers the calls in progress (--drain), and then ends with status 0. A second signal
+ends a command at once.`,
 		Example: `  weft perf                           measure this machine against itself
   weft ping -s -a 127.0.0.1           answer pings, also those of rping
   weft ping -c -a 127.0.0.1 -C 10 -v  send ten

@@ -31,9 +31,9 @@ func TestMain(m *testing.M) {
 //	server ARGS...   starts weft as a server and waits until it listens:
 //	                 $HOST, $PORT and $ADDR are where
 //	interrupt        interrupts the server
-//	[!] stopped      waits for its end, with status 0, or 130 if it was interrupted,
-//	                 or with ! another one; its output is in the files server.out
-//	                 and server.err
+//	[!] stopped      waits for its end, with status 0, or 130 if it was interrupted
+//	                 and serves no files, or with ! another one; its output is in the
+//	                 files server.out and server.err
 //	status N ARGS... runs a command that is to end with status N
 //	as UID N ARGS... runs weft as another user; it is to end with status N, and its
 //	                 output is in the files as.out and as.err
@@ -161,7 +161,9 @@ func serverFor(ts *testscript.TestScript) *server {
 
 func interruptServer(ts *testscript.TestScript, _ bool, _ []string) {
 	s := serverFor(ts)
-	s.status = 130
+	if command := s.cmd.Args[1]; command != "serve" && command != "gateway" {
+		s.status = 130
+	}
 	ts.Check(s.cmd.Process.Signal(os.Interrupt))
 }
 

@@ -13,7 +13,6 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
-	"time"
 
 	"github.com/spf13/cobra"
 
@@ -29,8 +28,6 @@ const (
 	serveAddr = "127.0.0.1:20049"
 	rdmaPort  = "20049"
 	nfsPort   = "2049"
-	// drainTime limits how long an interrupted server drains outstanding requests.
-	drainTime = 5 * time.Second
 )
 
 // serve holds the flags of `weft serve`.
@@ -40,6 +37,7 @@ type serve struct {
 	observed        observation
 	tls             encryption
 	xprtsec         xprtsec
+	drain           drain
 	listen, tcp     string
 	readOnly, async bool
 	squash          []string
@@ -108,14 +106,9 @@ a restart of the server. Serve refuses a key that others can read or replace. DI
 not lie below the directory that is served. If the key cannot be kept, clients have to
 mount again after a restart.
 
-On SIGINT and SIGTERM it drains outstanding requests for up to five seconds, then
-exits with status 130 or 143. A systemd unit has to know that 143 is success:
-
-  [Service]
-  ExecStart=/usr/local/bin/weft serve /srv --listen :20049 --allow 192.0.2.0/24
-  SuccessExitStatus=143
-  StateDirectory=weft
-  LimitNOFILE=8192`,
+On SIGINT and SIGTERM it drains: it accepts no more connections and calls, answers the
+calls in progress, and exits with status 0. What --drain leaves no time for is ended;
+then the status is 130 or 143. A second signal ends it at once.`,
 		Example: `  weft serve .                                     this directory, to this machine
   weft serve . --listen :20049 --allow 192.0.2.7   to another machine, too
   weft serve /srv --listen :20049 --allow 192.0.2.0/24 --read-only
@@ -145,6 +138,7 @@ exits with status 130 or 143. A systemd unit has to know that 143 is success:
 	f.BoolVarP(&s.verbose, "verbose", "v", false, "log connections")
 	s.options.register(cmd)
 	s.observed.registerCalls(cmd)
+	s.drain.register(f)
 	s.tls.register(cmd)
 	s.xprtsec.register(f)
 	return cmd
@@ -271,25 +265,7 @@ func (s *serve) run(ctx context.Context, dir string) (err error) {
 	}
 	s.greet(s.cmd.ErrOrStderr(), server, path, notes)
 	s.observed.serving(server)
-	return untilInterrupted(ctx, server, &s.observed, s.log)
-}
-
-// untilInterrupted waits until ctx ends or the server fails, and drains the server.
-func untilInterrupted(ctx context.Context, server *fileserver.Server, o *observation, log *slog.Logger) (err error) {
-	endWithin(ctx, drainTime+endTime)
-	select {
-	case <-ctx.Done():
-	case err = <-server.Failed():
-	}
-	o.draining()
-	drain, cancel := context.WithTimeout(context.WithoutCancel(ctx), drainTime)
-	defer cancel()
-	end := server.Shutdown(drain)
-	if errors.Is(end, context.DeadlineExceeded) {
-		log.Info("some calls were not answered in time", "err", end)
-		end = nil
-	}
-	return errors.Join(err, end)
+	return s.drain.untilInterrupted(ctx, server, &s.observed, s.cmd)
 }
 
 // greet prints what is served, how to reach it, and the warnings.

@@ -53,6 +53,7 @@ type ending struct {
 	mu    sync.Mutex
 	grace time.Duration
 	last  []func()
+	well  bool
 }
 
 type endingKey struct{}
@@ -64,6 +65,27 @@ func endWithin(ctx context.Context, d time.Duration) {
 		defer e.mu.Unlock()
 		e.grace = d
 	}
+}
+
+// ended makes the exit status of the command of ctx 0 in spite of the signal, because the
+// signal is its ordinary end.
+func ended(ctx context.Context) {
+	if e, ok := ctx.Value(endingKey{}).(*ending); ok {
+		e.mu.Lock()
+		defer e.mu.Unlock()
+		e.well = true
+	}
+}
+
+// endedWell reports whether the command of ctx has called ended.
+func endedWell(ctx context.Context) bool {
+	e, ok := ctx.Value(endingKey{}).(*ending)
+	if !ok {
+		return false
+	}
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	return e.well
 }
 
 // atAbruptEnd registers f, which is called if the command of ctx does not end in time.

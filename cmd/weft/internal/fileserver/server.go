@@ -154,30 +154,3 @@ func (s *Server) run(what string, serve func() error) {
 
 // Failed delivers the error of a port that is no longer served.
 func (s *Server) Failed() <-chan error { return s.failed }
-
-// Shutdown drains the server: it accepts no more calls, answers those in progress, and
-// closes everything. If the context ends first, Shutdown closes the connections that
-// are left and returns the error of the context. Call it once.
-func (s *Server) Shutdown(ctx context.Context) error {
-	errs := []error{s.unregister(ctx)}
-	var ends sync.WaitGroup
-	results := make(chan error, 1+len(s.tcp))
-	if s.rdma != nil {
-		ends.Go(func() { results <- s.rdma.Shutdown(ctx) })
-	}
-	for _, server := range s.tcp {
-		ends.Go(func() { results <- server.Shutdown(ctx) })
-	}
-	ends.Wait()
-	close(results)
-	for err := range results {
-		errs = append(errs, err)
-	}
-	s.ports.close()
-	s.serving.Wait()
-	if s.rnic != nil {
-		errs = append(errs, s.rnic.Close())
-		s.rnic = nil
-	}
-	return errors.Join(errs...)
-}
