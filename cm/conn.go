@@ -25,6 +25,7 @@ var (
 	_ ddp.StreamingLLP      = (*mpa.Conn)(nil)
 	_ ddp.AddressedLLP      = (*mpa.Conn)(nil)
 	_ ddp.SpinningLLP       = (*mpa.Conn)(nil)
+	_ ddp.ExpectingLLP      = (*mpa.Conn)(nil)
 	_ ddp.NonBlockingLLP    = (*mpa.Conn)(nil)
 	_ ddp.WaitableLLP       = (*mpa.Conn)(nil)
 	_ ddp.LLPError          = (*mpa.Error)(nil)

@@ -37,6 +37,13 @@ type SpinningLLP interface {
 	Spin(d time.Duration)
 }
 
+// An ExpectingLLP can poll when its user knows that the peer is about to send.
+type ExpectingLLP interface {
+	// Expect says, in Idle of the Sink, that more is to come within microseconds, as answers
+	// or requests are under way: Receive may poll for a moment before it sleeps.
+	Expect()
+}
+
 // A NonBlockingLLP can leave to Receive what would block its Sink.
 type NonBlockingLLP interface {
 	// PollNeverBlocks reports that Poll leaves to Receive each segment for which the Sink

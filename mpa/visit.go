@@ -157,6 +157,14 @@ func (c *Conn) Spin(d time.Duration) {
 	}
 }
 
+// Expect says, in Idle of the Sink, that the peer is about to send more: Receive polls for a
+// moment before it waits, as long as that pays.
+func (c *Conn) Expect() {
+	if c.turns != nil {
+		c.turns.Expect()
+	}
+}
+
 // PollNeverBlocks reports that Poll leaves to Receive each ULPDU for which a [BlockingSink]
 // would block. It does so over a connection that Go's network poller does not know.
 func (c *Conn) PollNeverBlocks() bool { return c.polled != nil }

@@ -44,6 +44,8 @@ type line struct {
 	guard   ddp.Guard
 	hold    *hold // what the guard guards, if that is known
 
+	expected int // calls of Expect
+
 	in  [][]byte // to be received
 	end error    // then
 
@@ -72,7 +74,10 @@ func (e *unreadableError) Unreadable() (uint64, error) { return e.segment, e.cau
 // messages of these tests are larger where it matters.
 const small = AtomicRequestLen + 1
 
-var _ ddp.LLP = (*line)(nil)
+var (
+	_ ddp.LLP          = (*line)(nil)
+	_ ddp.ExpectingLLP = (*line)(nil)
+)
 
 func newLine(t testing.TB) *line {
 	return &line{t: t, version: 1, mulpdu: 128, room: 64, takes: -1, end: errPause}
@@ -86,6 +91,7 @@ func (l *line) Room() bool        { return len(l.pending) < l.room }
 func (l *line) Appended() uint64  { return l.done + uint64(l.whole()) }
 func (l *line) Written() uint64   { return l.done }
 func (l *line) Guard(g ddp.Guard) { l.guard = g }
+func (l *line) Expect()           { l.expected++ }
 
 func (l *line) Append(header []byte, payload [][]byte) {
 	l.append(header, payload, len(payload) == 1 && len(payload[0]) < small)

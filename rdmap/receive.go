@@ -26,6 +26,8 @@ type inbound struct {
 	proven   bool   // and was in order: the peer is ready
 	kick     bool   // there is something to send because of what arrived
 	answered int    // requests of this side, since the last flush
+	asked    int    // requests of the peer, since then
+	expect   func() // of the LLP, if it is a ddp.ExpectingLLP
 	gated    bool   // since Idle it has waited for the reportGate
 
 	op         Opcode    // of the segment at hand
@@ -58,6 +60,9 @@ var (
 func (in *inbound) init(s *Stream) {
 	in.s = s
 	in.receiver = ddp.NewReceiver(s.rv, in)
+	if llp, ok := s.llp.(ddp.ExpectingLLP); ok {
+		in.expect = llp.Expect
+	}
 	in.setAside()
 }
 
@@ -376,6 +381,7 @@ func (in *inbound) deliverRequest(length uint32) error {
 		return err
 	}
 	in.s.requests.push(r)
+	in.asked++
 	in.s.arrived(true)
 	in.kick = true
 	in.prove()
@@ -404,10 +410,21 @@ func (in *inbound) Idle() {
 
 // flush is Idle in the middle of what has arrived.
 func (in *inbound) flush() {
-	in.gated, in.answered = false, 0
+	more := in.expectsMore()
+	in.gated, in.answered, in.asked = false, 0, 0
 	in.s.ulp.Idle()
 	if in.kick {
 		in.kick = false
 		in.s.Kick()
 	}
+	if more {
+		in.expect()
+	}
+}
+
+// expectsMore reports that the peer is about to send again: it has answered requests of this
+// side and owes other answers, or has asked for several things at a time. One request at a
+// time is no reason: both sides may be idle for long between two.
+func (in *inbound) expectsMore() bool {
+	return in.expect != nil && (in.asked > 1 || in.answered > 0 && in.s.responses.len() > 0)
 }

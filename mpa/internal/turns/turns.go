@@ -65,7 +65,9 @@ type Turns struct {
 	tries   int       // reads in a row that found nothing
 	began   time.Time // the first of them
 	yielder yielder
-	spin    time.Duration // how long it polls before it waits
+	spin    time.Duration // how long it polls before it waits,
+	expect  expectation
+	pollFor time.Duration // and in this Read
 	polls   int           // in this Read
 	polling time.Time     // the first of them
 	visits  uint32        // those before it
@@ -177,6 +179,7 @@ func (t *Turns) Read(r Reader, partial bool) (n int, err error) {
 		t.acquire()
 	}
 	t.parked, t.n, t.err, t.tries, t.polls = false, 0, nil, 0, 0
+	t.pollFor = t.pollTime()
 	for {
 		err := t.src.Read(t.stepFn)
 		if t.holds {
@@ -230,6 +233,9 @@ func (t *Turns) found() {
 	if t.tries > 0 {
 		t.yielder.came(time.Since(t.began))
 	}
+	if t.expect.polls && t.polls > 0 && !t.parked {
+		t.expect.came()
+	}
 	t.tally.found(t.parked)
 	t.apply(Found)
 }
@@ -257,7 +263,7 @@ func (t *Turns) yieldOnce() bool {
 
 // tryAgain reports whether to try once more before waiting.
 func (t *Turns) tryAgain() bool {
-	if t.spin > 0 {
+	if t.pollFor > 0 {
 		return t.pollOnce()
 	}
 	return t.yieldOnce()
@@ -271,7 +277,12 @@ func (t *Turns) pollOnce() bool {
 		return false
 	case t.polls == 0:
 		t.polling, t.visits = time.Now(), t.tally.visits.Load()
-	case time.Since(t.polling) > t.spin || t.tally.visits.Load() != t.visits:
+	case t.tally.visits.Load() != t.visits:
+		return false
+	case time.Since(t.polling) > t.pollFor:
+		if t.expect.polls {
+			t.expect.failed()
+		}
 		return false
 	}
 	t.polls++
