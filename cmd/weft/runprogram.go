@@ -26,6 +26,7 @@ type runOptions struct {
 	alsoHost       bool
 	source, libDir string
 	crc            string
+	tls            encryption
 }
 
 func newRun() *cobra.Command {
@@ -56,6 +57,7 @@ which the go command fetches. A package of a distribution brings it built.`,
 		Example: `  weft run rping -s -a 127.0.0.1
   weft run --verbose rping -c -a 127.0.0.1 -C 3 -v
   weft run --persona rc ib_write_bw
+  weft run --tls rping -s -a 127.0.0.1
   weft run --build`,
 		Args: func(_ *cobra.Command, args []string) error {
 			switch {
@@ -86,6 +88,7 @@ which the go command fetches. A package of a distribution brings it built.`,
 	fl.StringVar(&o.Congestion, "congestion", "", "congestion control of all connections, by `NAME`, such as reno (default: the system's)")
 	fl.BoolVar(&o.alsoHost, "also-host", false, "list the machine's own devices, too, behind Weft's")
 	fl.BoolVar(&o.Preload, "preload", false, "use LD_PRELOAD in place of LD_LIBRARY_PATH")
+	o.tls.register(cmd)
 	return cmd
 }
 
@@ -167,6 +170,9 @@ func (o *runOptions) run(cmd *cobra.Command, args []string) error {
 		return err
 	}
 	if err := o.startRecording(); err != nil {
+		return err
+	}
+	if o.TLS, err = o.tls.ofProgram(); err != nil {
 		return err
 	}
 	if o.alsoHost {

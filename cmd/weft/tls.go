@@ -15,6 +15,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/weft-rdma/weft/cm"
+	"github.com/weft-rdma/weft/cmd/weft/internal/dropin"
 	"github.com/weft-rdma/weft/internal/tlsid"
 	"github.com/weft-rdma/weft/mpa"
 	"github.com/weft-rdma/weft/oncrpc"
@@ -69,19 +70,48 @@ func (e *encryption) open(log *slog.Logger) error {
 	if e.opened != nil || !e.wanted() {
 		return nil
 	}
-	files := tlsid.Files{Cert: e.cert, Key: e.key, CA: e.ca, KeyLog: e.keyLog, Logger: log}
-	if (e.cert == "") != (e.key == "") {
-		return usagef("--tls-cert and --tls-key are needed together")
-	}
-	if err := standardFiles(&files, tlsDir()); err != nil {
+	files, err := e.files()
+	if err != nil {
 		return err
 	}
-	e.authorityGiven = files.CA != ""
-	var err error
+	e.authorityGiven, files.Logger = files.CA != "", log
 	if e.opened, err = tlsid.Open(files); err != nil {
 		return fmt.Errorf("--tls: %w", err)
 	}
 	return nil
+}
+
+// files returns the files that are used.
+func (e *encryption) files() (tlsid.Files, error) {
+	files := tlsid.Files{Cert: e.cert, Key: e.key, CA: e.ca, KeyLog: e.keyLog}
+	if (e.cert == "") != (e.key == "") {
+		return files, usagef("--tls-cert and --tls-key are needed together")
+	}
+	return files, standardFiles(&files, tlsDir())
+}
+
+// ofProgram returns what a program under weft run is told.
+func (e *encryption) ofProgram() (t dropin.TLS, err error) {
+	if err := e.open(nil); err != nil || e.opened == nil {
+		return t, err
+	}
+	files, err := e.files()
+	if err != nil {
+		return t, err
+	}
+	t = dropin.TLS{On: true, Cert: files.Cert, Key: files.Key, CA: files.CA, Name: e.name, KeyLog: files.KeyLog}
+	if t.Cert == "" {
+		return t, usagef("--tls: a program may be connected to, and so needs a certificate: weft cert makes one, --tls-cert and --tls-key name another")
+	}
+	for _, name := range []*string{&t.Cert, &t.Key, &t.CA, &t.KeyLog} {
+		if *name == "" {
+			continue
+		}
+		if *name, err = filepath.Abs(*name); err != nil {
+			return t, err
+		}
+	}
+	return t, nil
 }
 
 // standardFiles takes what no flag names from the directory of weft cert.

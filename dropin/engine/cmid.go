@@ -176,7 +176,7 @@ func listen(a *C.struct_rdma_ucm_listen) syscall.Errno {
 	}
 	keepFrom(ln)
 	cfg := config(mostReads, mostReads)
-	l, err := cm.NewListener(rnic, ln, cm.ListenConfig{MPA: cfg, Backlog: backlog, Wrap: wrap, Socket: options.socket})
+	l, err := cm.NewListener(rnic, ln, listenConfig(cfg, backlog))
 	if err != nil {
 		_ = ln.Close()
 		return errnoOf(err)
@@ -403,11 +403,7 @@ func connect(a *C.struct_rdma_ucm_connect) syscall.Errno {
 		nc, err := id.dial(ctx, peer)
 		var conn *cm.Conn
 		if err == nil {
-			nc = wrap(nc)
-			conn, err = cm.Connect(ctx, q.qp, nc, p)
-		}
-		if err != nil && nc != nil {
-			_ = nc.Close() // after a rejection it is this side's
+			conn, err = connectOver(ctx, q.qp, nc, p)
 		}
 		id.answered(conn, err)
 	})
@@ -490,6 +486,7 @@ func (id *identifier) answered(conn *cm.Conn, err error) {
 		e.raise()
 	default:
 		explain("%v", err)
+		sayIfTLS(err)
 		id.failed(err)
 	}
 }
@@ -497,7 +494,7 @@ func (id *identifier) answered(conn *cm.Conn, err error) {
 // failed tells the program that its connection did not come about; needs cmMu.
 func (id *identifier) failed(err error) {
 	switch {
-	case errors.Is(err, syscall.ECONNREFUSED), errors.Is(err, syscall.ECONNRESET):
+	case errors.Is(err, syscall.ECONNREFUSED), errors.Is(err, syscall.ECONNRESET), isOfTLS(err):
 		id.event(rejected, syscall.ECONNREFUSED)
 	case errors.Is(err, os.ErrDeadlineExceeded), errors.Is(err, syscall.ETIMEDOUT), errors.Is(err, syscall.EHOSTUNREACH):
 		id.event(unreachable, syscall.ETIMEDOUT)

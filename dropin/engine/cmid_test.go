@@ -376,23 +376,34 @@ func closed(c net.Conn) (is bool) {
 
 // TestARejectedConnectionLeavesNoDescriptor counts them.
 func TestARejectedConnectionLeavesNoDescriptor(t *testing.T) {
-	d := newDesk(t)
-	run := func(lines ...string) {
-		t.Helper()
-		for _, line := range lines {
-			f := strings.Fields(line)
-			d.do(f[0], f[1:])
-		}
+	secure := newOffice(t).encryption("127.0.0.1")
+	for what, e := range map[string]encryption{"plain": {}, "TLS": secure, "a plain client of TLS": ends(encryption{}, secure)} {
+		t.Run(what, func(t *testing.T) { rejectOften(t, e) })
 	}
-	run("channel s", "channel c", "id server s", "bind server 127.0.0.1:0", "listen server 8")
+}
+
+// rejectOften counts descriptors while connections are rejected.
+func rejectOften(t *testing.T, e encryption) {
+	d := newDesk(t)
+	use(t, e)
+	request := "event s request"
+	if e.identity == nil && e.server != nil {
+		request = "none s" // TLS is in front of it
+	}
+	d.run("channel s", "channel c", "id server s", "bind server 127.0.0.1:0", "listen server 8")
 	reject := func() {
-		run("id client c", "resolve client server", "event c", "connect client hello", "event s request", "reject request no", "event c", "destroy client", "destroy request")
+		d.run("id client c", "resolve client server", "event c", "connect client hello", request, "reject request no", "event c", "destroy client", "destroy request")
 	}
 	reject()
 	defer debug.SetGCPercent(debug.SetGCPercent(-1)) // it closes what is forgotten
 	first := descriptors(t)
-	for range 20 {
-		reject()
+	said := stderrOf(t, func() {
+		for range 20 {
+			reject()
+		}
+	})
+	if (said == "") != (request != "none s") {
+		t.Errorf("said %q", said)
 	}
 	eventually(t, "the end of all connections", func() bool { return descriptors(t) <= first })
 }

@@ -19,9 +19,11 @@ type peering struct {
 	addressed   bool // local, peer and dest are known
 	sendPSN     uint32
 	recvPSN     uint32
-	ready       bool // RTS was entered: sendPSN is known
-	begun       bool // it dials, or a request was accepted
-	news        int  // how often the program has said more
+	ready       bool        // RTS was entered: sendPSN is known
+	begun       bool        // it dials, or a request was accepted
+	sent        uint64      // requests to send before RTS
+	patience    *time.Timer // of the end that listens: how long its sends wait for the peer
+	news        int         // how often the program has said more
 	cancel      func()
 	guesses     guesses
 }

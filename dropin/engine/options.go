@@ -16,6 +16,7 @@ import (
 
 	"github.com/weft-rdma/weft/capture"
 	"github.com/weft-rdma/weft/cm"
+	"github.com/weft-rdma/weft/mpa"
 	"github.com/weft-rdma/weft/verbs"
 )
 
@@ -28,11 +29,14 @@ var options struct {
 	debug   bool
 	verbose bool
 
-	socket cm.Socket // of all connections
+	socket cm.Socket  // of all connections
+	tls    encryption // of all connections
 
 	firstPort, lastPort uint16 // of ports that are given out; 0 leaves them to the system
 
 	pcap *capture.Writer
+
+	log *slog.Logger // of listeners
 }
 
 // environment is a variable of the environment. A program that has more rights than who
@@ -58,20 +62,38 @@ func readOptions() (*slog.Logger, error) {
 			return nil, fmt.Errorf("WEFT_LISTEN_RANGE %q: a range of ports is expected, as 7000-7099", r)
 		}
 	}
+	var err error
+	if o.tls, err = readTLS(); err != nil {
+		return nil, fmt.Errorf("TLS: %w", err)
+	}
 	if name := environment("WEFT_PCAP"); name != "" {
-		var err error
 		if o.pcap, err = openRecording(name); err != nil {
 			return nil, err
 		}
 	}
-	if !o.debug {
-		return nil, nil
+	log := newLogger()
+	o.log = newTLSLog(log)
+	return log, nil
+}
+
+// newLogger returns the logger of --debug, or nil.
+func newLogger() *slog.Logger {
+	if !options.debug {
+		return nil
 	}
 	level := slog.LevelInfo
 	if environment("WEFT_DEBUG") == "2" {
 		level = slog.LevelDebug
 	}
-	return slog.New(slog.NewTextHandler(os.Stderr, &slog.HandlerOptions{Level: level})), nil
+	return slog.New(slog.NewTextHandler(os.Stderr, &slog.HandlerOptions{Level: level}))
+}
+
+// listenConfig is the configuration of a listener.
+func listenConfig(start mpa.Config, backlog int) cm.ListenConfig {
+	o := &options
+	return cm.ListenConfig{
+		MPA: start, Backlog: backlog, TLS: o.tls.server, Admit: o.tls.admit(), Wrap: wrap, Socket: o.socket, Logger: o.log,
+	}
 }
 
 // checkSocket finds out whether the system has what a Socket asks for.

@@ -12,6 +12,7 @@ import (
 	"net"
 	"net/netip"
 	"sync"
+	"sync/atomic"
 	"syscall"
 	"time"
 	"unsafe"
@@ -76,6 +77,10 @@ func (q *queuePair) bring() {
 		ctx, p.cancel = gocontext.WithCancel(gocontext.Background())
 	}
 	local := p.local
+	if !dials && p.ready && p.patience == nil {
+		p.sent = q.sends.posted()
+		p.patience = time.AfterFunc(callFor, func() { q.background(q.uncalled) })
+	}
 	q.mu.Unlock()
 	switch {
 	case begins:
@@ -102,6 +107,10 @@ func (q *queuePair) unpair() {
 	if p.cancel != nil {
 		p.cancel()
 	}
+	if p.patience != nil {
+		p.patience.Stop()
+		p.patience = nil
+	}
 	p.addressed, p.begun, p.ready, p.cancel, p.guesses = false, false, false, nil, nil
 }
 
@@ -111,14 +120,20 @@ const (
 	hesitation = 20 * time.Millisecond
 	// callFor is how long a peer is called that is not there.
 	callFor = 20 * time.Second
+	// mostOfTLS is how often TLS may keep the peer from being reached. A listener that is
+	// overrun closes connections, too, which looks like that.
+	mostOfTLS = 5
 )
 
 // call dials until the peer answers.
 func (q *queuePair) call(ctx gocontext.Context) {
 	q.hesitate(ctx)
 	end := time.Now().Add(callFor)
-	for pause := time.Millisecond; ; pause = min(2*pause, 100*time.Millisecond) {
+	for pause, ofTLS := time.Millisecond, 0; ; pause = min(2*pause, 100*time.Millisecond) {
 		conn, err := q.callOnce(ctx)
+		if isOfTLS(err) {
+			ofTLS++
+		}
 		switch {
 		case ctx.Err() != nil:
 			return
@@ -129,8 +144,9 @@ func (q *queuePair) call(ctx gocontext.Context) {
 			explain("queue pair %#x: %v", q.number, err)
 			q.ended()
 			return
-		case time.Now().After(end):
+		case time.Now().After(end), ofTLS == mostOfTLS, isOfDescriptors(err):
 			explain("queue pair %#x: %v", q.number, err)
+			sayIfTLS(err)
 			q.lost()
 			return
 		}
@@ -150,6 +166,29 @@ func (q *queuePair) hesitate(ctx gocontext.Context) {
 		sleep(ctx, time.Millisecond)
 	}
 }
+
+// uncalled is for the end that listens when the peer should have called. As with hardware a
+// request to send fails then; without one the peer may come at any time.
+func (q *queuePair) uncalled() {
+	q.mu.Lock()
+	p := &q.peering
+	if p.patience == nil || q.conn != nil {
+		q.mu.Unlock()
+		return
+	}
+	waits := p.begun || q.sends.posted() == p.sent
+	if waits {
+		p.patience.Reset(callFor)
+	}
+	q.mu.Unlock()
+	if !waits {
+		explain("queue pair %#x: the peer has not connected within %v", q.number, callFor)
+		q.lost()
+	}
+}
+
+// posted is how many requests to send there ever were.
+func (s *sends) posted() uint64 { return atomic.LoadUint64((*uint64)(&s.queue.tail)) }
 
 func sleep(ctx gocontext.Context, d time.Duration) {
 	select {
@@ -171,10 +210,8 @@ func (q *queuePair) callOnce(ctx gocontext.Context) (*cm.Conn, error) {
 	if err != nil {
 		return nil, err
 	}
-	conn, err := cm.Connect(ctx, q.qp, wrap(nc), cm.Params{PrivateData: g.append(nil), MPA: cfg, Socket: options.socket})
-	if err != nil {
-		_ = nc.Close() // it may be this side's then
-	} else if g.parse(conn.PrivateData()) {
+	conn, err := connectOver(ctx, q.qp, nc, cm.Params{PrivateData: g.append(nil), MPA: cfg, Socket: options.socket})
+	if err == nil && g.parse(conn.PrivateData()) {
 		q.retriesOfPeer(g.retries)
 	}
 	return conn, err
@@ -226,7 +263,7 @@ func listenAt(at netip.AddrPort) {
 	}
 	cfg := config(mostReads, mostReads)
 	cfg.DecisionTimeout = 2 * callFor
-	l, err := cm.NewListener(rnic, ln, cm.ListenConfig{MPA: cfg, Wrap: wrap, Socket: options.socket})
+	l, err := cm.NewListener(rnic, ln, listenConfig(cfg, 0))
 	if err != nil {
 		_ = ln.Close()
 		explain("queue pairs cannot be reached at %v: %v", at, err)
@@ -337,6 +374,11 @@ func (q *queuePair) unanswered() {
 func (q *queuePair) lost() {
 	if q.qp.State() == verbs.Idle {
 		q.qp.Abort()
+		_, _ = q.qp.WaitState(gocontext.Background(), verbs.Error) // it comes at once
+		if q.settle() {                                            // some were posted before there was a stream
+			q.noticed()
+			return
+		}
 	}
 	a := &q.sends.acks
 	a.mu.Lock()

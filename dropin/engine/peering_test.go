@@ -216,3 +216,24 @@ func TestADestroyedQueuePairLeavesNoRequests(t *testing.T) {
 		t.Errorf("%v, expected a rejection", err)
 	}
 }
+
+// TestSendsWithoutAPeerFail is of the end that listens: what it has to send fails when the
+// peer has had its time, and receives wait on.
+func TestSendsWithoutAPeerFail(t *testing.T) {
+	_, listens := twoPairs(t)
+	listens.ready(t, attributes{dest: 5})
+	const retriesExceeded = 12 // IBV_WC_RETRY_EXC_ERR
+	r := &ring{completionQueue: listens.sends.to}
+	listens.postReceive(0)
+	listens.uncalled()
+	if got := r.take(); got != nil {
+		t.Fatalf("%v without a request to send", got)
+	}
+	listens.postSend(0, 1, 1, 0)
+	listens.uncalled()
+	var got []taken
+	eventually(t, "the completion", func() bool { got = append(got, r.take()...); return len(got) > 0 })
+	if want := (taken{0, retriesExceeded}); got[0] != want {
+		t.Errorf("%v, expected %v first", got, want)
+	}
+}

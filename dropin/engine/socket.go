@@ -4,6 +4,7 @@ package main
 import "C"
 
 import (
+	"errors"
 	"net"
 	"syscall"
 	"time"
@@ -57,6 +58,12 @@ func startPoller() error {
 	_, _ = unix.Close(ends[0]), unix.Close(ends[1])
 	time.AfterFunc(time.Hour, func() {}).Stop() // timers need it, too
 	return nil
+}
+
+// isOfDescriptors reports whether an error is that the process, or the system, has no
+// descriptors left. To try again does not help.
+func isOfDescriptors(err error) bool {
+	return errors.Is(err, syscall.EMFILE) || errors.Is(err, syscall.ENFILE)
 }
 
 // newDialer is a dialer of the engine's connections.

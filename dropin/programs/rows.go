@@ -21,6 +21,7 @@ type row struct {
 	port     int       // where the server listens, if it cannot be told
 	endless  bool      // the server never ends by itself
 	flags    string    // of weft run
+	tls      bool      // weft run --tls
 	says     []string  // by the client
 	hears    []string  // said by the server
 	same     [2]string // files that are equal then
@@ -120,6 +121,7 @@ var rows = slicesOf(
 	fabtests(),
 	openMPI(),
 	valkey(),
+	encrypted(),
 )
 
 func slicesOf(all ...[]row) (rows []row) {

@@ -28,6 +28,7 @@ type stage struct {
 	dir     string
 	port    int
 	env     []string // of the programs
+	flags   []string // of weft run, besides the row's
 	note    string   // stands in the table
 	ends    []*process
 }
@@ -68,6 +69,11 @@ func (s *stage) run(ctx context.Context) (err error) {
 			return fmt.Errorf("port %d, which the program always uses, is taken", s.port)
 		}
 	}
+	if s.row.tls {
+		if s.flags, err = s.certify(ctx); err != nil {
+			return err
+		}
+	}
 	if s.row.scene != nil {
 		return s.row.scene(ctx, s)
 	}
@@ -94,7 +100,7 @@ func (s *stage) words(command string) []string {
 // start starts a program on the library, with the row's flags of weft run and more.
 func (s *stage) start(name, command string, flags ...string) (*process, error) {
 	words := []string{s.weft, "run", "--library", s.libDir, "--persona", s.persona}
-	words = append(append(words, strings.Fields(s.row.flags)...), flags...)
+	words = slices.Concat(words, strings.Fields(s.row.flags), s.flags, flags)
 	return s.launch(name, append(words, s.words(command)...))
 }
 

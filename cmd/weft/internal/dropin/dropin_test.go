@@ -181,6 +181,11 @@ func TestTheEnvironmentNamesTheLibraryFirstAndOnce(t *testing.T) {
 	if !slices.Equal(env, want) {
 		t.Errorf("%q, expected %q", env, want)
 	}
+	o = Options{Preload: true, TLS: TLS{On: true, Cert: "/c", Key: "/k", CA: "/a", Name: "host", KeyLog: "/log"}}
+	want = []string{"LD_PRELOAD=/lib/" + Library, "WEFT_TLS=1", "WEFT_TLS_CERT=/c", "WEFT_TLS_KEY=/k", "WEFT_TLS_CA=/a", "WEFT_TLS_NAME=host", "WEFT_TLS_KEYLOG=/log"}
+	if env := o.Environment(nil, "/lib"); !slices.Equal(env, want) {
+		t.Errorf("with TLS: %q, expected %q", env, want)
+	}
 	o = Options{Preload: true}
 	if env := o.Environment(nil, "/lib"); !slices.Equal(env, []string{"LD_PRELOAD=/lib/" + Library}) {
 		t.Errorf("preloaded: %q", env)

@@ -17,10 +17,17 @@ type Options struct {
 	Patient     bool   // a message waits for a receive
 	Plain       bool   // a peer is not told that this is Weft
 	NoCRC       bool
+	TLS         TLS
 	Congestion  string // congestion control of all connections; empty is the system's
 	Preload     bool   // LD_PRELOAD in place of LD_LIBRARY_PATH
 	AlsoHost    string // libibverbs of the system, whose devices are listed, too; or empty
 	View        string // folder for the files of /sys and /dev that are shown, or empty
+}
+
+// TLS says how connections are encrypted. Files have absolute names.
+type TLS struct {
+	On                          bool
+	Cert, Key, CA, Name, KeyLog string // as the flags of the command
 }
 
 // Check returns an error if the loader would take the folder's name for something else: it
@@ -52,6 +59,8 @@ func (o *Options) Environment(env []string, dir string) []string {
 		{"WEFT_DEVICE", o.Device}, {"WEFT_PERSONA", o.Persona}, {"WEFT_PCAP", o.PCAP}, {"WEFT_LISTEN_RANGE", o.ListenRange},
 		{"WEFT_VERBOSE", flag(o.Verbose)}, {"WEFT_DEBUG", flag(o.Debug)}, {"WEFT_PATIENT", flag(o.Patient)},
 		{"WEFT_PLAIN", flag(o.Plain)}, {"WEFT_VIEW", o.View}, {"WEFT_ALSO_HOST", o.AlsoHost}, {"WEFT_CONGESTION", o.Congestion},
+		{"WEFT_TLS", flag(o.TLS.On)}, {"WEFT_TLS_CERT", o.TLS.Cert}, {"WEFT_TLS_KEY", o.TLS.Key}, {"WEFT_TLS_CA", o.TLS.CA},
+		{"WEFT_TLS_NAME", o.TLS.Name}, {"WEFT_TLS_KEYLOG", o.TLS.KeyLog},
 	} {
 		if v.value != "" {
 			env = set(env, v.name, v.value)
