@@ -66,6 +66,7 @@ func (b *builder) contents(ctx context.Context) (files.Contents, error) {
 			return nil, err
 		}
 	}
+	l.addDirectories()
 	l.addCompletions()
 	if err := l.addUnits(); err != nil {
 		return nil, err
@@ -74,6 +75,15 @@ func (b *builder) contents(ctx context.Context) (files.Contents, error) {
 		return nil, err
 	}
 	return l.Contents, l.addLegal(ctx)
+}
+
+// addDirectories adds the directories that are only for this package: RPM removes those that it
+// is told of, dpkg those that are empty.
+func (l *list) addDirectories() {
+	for _, dir := range []string{"/usr/lib/weft", "/usr/share/doc/weft", "/usr/share/doc/weft/docs", "/usr/share/licenses/weft"} {
+		c := l.add("", dir, 0o755)
+		c.Type, c.Packager = files.TypeDir, "rpm"
+	}
 }
 
 func (l *list) addCompletions() {
