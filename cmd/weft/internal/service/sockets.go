@@ -28,6 +28,19 @@ func (s Socket) Close() error {
 	return s.Listener.Close()
 }
 
+// File returns a duplicate of the socket.
+func (s Socket) File() (*os.File, error) {
+	var of any = s.Packet
+	if s.Packet == nil {
+		of = s.Listener
+	}
+	f, ok := of.(interface{ File() (*os.File, error) })
+	if !ok {
+		return nil, fmt.Errorf("%T is no socket of the system", of)
+	}
+	return f.File()
+}
+
 // addr is the local address.
 func (s Socket) addr() net.Addr {
 	if s.Packet != nil {
