@@ -30,19 +30,16 @@ type Outbound struct {
 // gives the first TO; a message longer than 2^32-1 octets cannot be expressed
 // (RFC 5041 §5.2).
 func (o *Outbound) StartTagged(version, rsvdULP uint8, stag uint32, to uint64, length uint32) {
-	*o = Outbound{
-		tagged: true, pending: true, version: version, rsvdULP: [5]byte{rsvdULP},
-		stagOrQN: stag, to: to, length: length,
-	}
+	// Field by field: a literal would be made apart and copied.
+	o.tagged, o.pending, o.version, o.rsvdULP[0] = true, true, version, rsvdULP
+	o.stagOrQN, o.to, o.length, o.sent = stag, to, length, 0
 }
 
 // StartUntagged readies o for message msn of length octets to queue qn.
 // [Sequence] knows which msn comes next.
 func (o *Outbound) StartUntagged(version uint8, rsvdULP [5]byte, qn, msn, length uint32) {
-	*o = Outbound{
-		pending: true, version: version, rsvdULP: rsvdULP,
-		stagOrQN: qn, msn: msn, length: length,
-	}
+	o.tagged, o.pending, o.version, o.rsvdULP = false, true, version, rsvdULP
+	o.stagOrQN, o.msn, o.length, o.sent = qn, msn, length, 0
 }
 
 // Done reports that every segment of the message has been cut.

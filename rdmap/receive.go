@@ -46,6 +46,30 @@ type inbound struct {
 
 	delivery Delivery
 	request  request
+
+	arrivals arrivals // those that Stats does not count yet
+}
+
+// arrivals are messages that have arrived to their ends.
+type arrivals struct{ messages, writes, octets, empty uint64 }
+
+// count counts what has arrived, once for as many messages as nobody hears of: before the
+// ULP hears of one, and before the reception may wait.
+func (in *inbound) count() {
+	a := &in.arrivals
+	if a.messages == 0 {
+		return
+	}
+	s := &in.s.Stats
+	s.MessagesIn.Add(a.messages)
+	if a.writes > 0 {
+		s.Writes.Add(a.writes)
+		s.WriteOctets.Add(a.octets)
+	}
+	if a.empty > 0 {
+		s.EmptyWrites.Add(a.empty)
+	}
+	*a = arrivals{}
 }
 
 // terminateRoom is room for a Terminate header and whatever a peer may have put
@@ -295,25 +319,31 @@ func (in *inbound) Release() { in.s.ulp.Release() }
 // DeliverTagged completes a Read when its response is in place. A Write is not
 // delivered to anyone (RFC 5040 §5.1).
 func (in *inbound) DeliverTagged(h *ddp.Tagged, n int) error {
-	in.s.Stats.MessagesIn.Add(1)
+	in.arrivals.messages++
 	in.prove()
 	if in.op == OpWrite {
-		in.s.arrived(false)
-		in.s.Stats.Writes.Add(1)
-		in.s.Stats.WriteOctets.Add(in.got)
-		if n == 0 {
-			in.s.Stats.EmptyWrites.Add(1)
-		}
-		if in.got == 0 {
-			in.signed(h)
-		}
+		in.wrote(h, n)
 		return nil
 	}
+	in.count()
 	if err := in.respond(0); err != nil {
 		return err
 	}
 	in.pipeline()
 	return nil
+}
+
+// wrote deals with the end of an RDMA Write, whose last segment has n octets.
+func (in *inbound) wrote(h *ddp.Tagged, n int) {
+	in.s.arrived(false)
+	in.arrivals.writes++
+	in.arrivals.octets += in.got
+	if n == 0 {
+		in.arrivals.empty++
+	}
+	if in.got == 0 {
+		in.signed(h)
+	}
 }
 
 // longestRun and shortestRun bound how many answers are handled before the next requests
@@ -356,7 +386,8 @@ func (in *inbound) respond(value uint64) error {
 
 // DeliverUntagged deals with a whole message.
 func (in *inbound) DeliverUntagged(h *ddp.Untagged, length uint32) error {
-	in.s.Stats.MessagesIn.Add(1)
+	in.arrivals.messages++
+	in.count()
 	if h.QN == QueueSend {
 		in.s.arrived(false)
 	}
@@ -410,6 +441,7 @@ func (in *inbound) Idle() {
 
 // flush is Idle in the middle of what has arrived.
 func (in *inbound) flush() {
+	in.count()
 	more := in.expectsMore()
 	in.gated, in.answered, in.asked = false, 0, 0
 	in.s.ulp.Idle()

@@ -47,6 +47,7 @@ type outbound struct {
 	inflight  inflight
 	pieces    [][]byte // payload of the segment at hand, else empty
 	unsent    int      // octets of payload in the batch, at most
+	finished  int      // messages cut to their ends that Stats does not count yet
 	gate      reportGate
 }
 
@@ -317,7 +318,16 @@ func (o *outbound) gather() (empty bool) {
 		more = fault != nil && o.unreadable(fault)
 	}
 	o.s.cfg.Hold.Release()
+	o.count()
 	return o.ddp.Empty()
+}
+
+// count counts the messages that have been finished, once for all of a batch.
+func (o *outbound) count() {
+	if o.finished > 0 {
+		o.s.Stats.MessagesOut.Add(uint64(o.finished))
+		o.finished = 0
+	}
 }
 
 // ready reports whether a segment is to be appended now: the next one of the message that
@@ -466,7 +476,7 @@ func (o *outbound) finish() {
 		s.requests.pop()
 		services[m.req.opcode].count(&s.Stats, &m.req)
 	}
-	s.Stats.MessagesOut.Add(1)
+	o.finished++
 }
 
 // damaged deals with segments whose memory was revoked, or turned out to be unreadable,

@@ -166,7 +166,11 @@ func (q *QP) setIntake(in intake) {
 // PostSend posts one work request to the send queue; see PostSends.
 func (q *QP) PostSend(wr SendWR) error {
 	q.sq.post.Lock()
-	err := q.sq.push(&wr)
+	tail := q.sq.tail.Load()
+	err := q.sq.push(tail, &wr)
+	if err == nil {
+		q.sq.tail.Store(tail + 1)
+	}
 	q.posted(err == nil, err == nil && q.sq.burst.another(1, sinceStart()))
 	return err
 }
@@ -183,14 +187,15 @@ func (q *QP) PostSend(wr SendWR) error {
 // Flushed.
 func (q *QP) PostSends(wrs []SendWR) (n int, err error) {
 	q.sq.post.Lock()
-	for n = range wrs {
-		if err = q.sq.push(&wrs[n]); err != nil {
-			q.posted(n > 0, false)
-			return n, err
+	tail := q.sq.tail.Load()
+	for n < len(wrs) && err == nil {
+		if err = q.sq.push(tail+uint64(n), &wrs[n]); err == nil {
+			n++
 		}
 	}
-	q.posted(len(wrs) > 0, len(wrs) > 0 && q.sq.burst.another(len(wrs), sinceStart()))
-	return len(wrs), nil
+	q.sq.tail.Store(tail + uint64(n))
+	q.posted(n > 0, n > 0 && err == nil && q.sq.burst.another(n, sinceStart()))
+	return n, err
 }
 
 // posted rings the bell, if anything was posted, and unlocks the queue. more says that

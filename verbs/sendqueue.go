@@ -58,6 +58,7 @@ type sendQueue struct {
 	in    intake
 	depth uint64
 	full  uint64 // posts refused because depth was reached
+	freed uint64 // released, when post last looked; post
 	burst burst
 	tail  atomic.Uint64
 	next  atomic.Uint64 // written by the sender
@@ -104,26 +105,34 @@ func (s *sendQueue) init(q *QP, depth, sges int) {
 
 func (s *sendQueue) at(n uint64) *sendWQE { return s.ring.Load().at(n) }
 
-// push posts wr; needs post.
-func (s *sendQueue) push(wr *SendWR) error {
+// push puts wr into the slot of request n, the next one; needs post. It is posted when
+// tail counts it.
+func (s *sendQueue) push(n uint64, wr *SendWR) error {
 	const verb = "post to SQ"
 	if err := s.in.refusal(s.q, verb); err != nil {
 		return err
 	}
-	tail := s.tail.Load()
-	s.done.Lock()
-	full := tail-s.released >= s.depth
-	s.done.Unlock()
-	if full {
+	if s.filled(n) {
 		s.full++
 		return fail(verb, ErrFull, "%d are outstanding; poll the completions of those that are done", s.depth)
 	}
 	if err := s.q.checkSend(wr); err != nil {
 		return err
 	}
-	s.at(tail).set(wr)
-	s.tail.Store(tail + 1)
+	s.at(n).set(wr)
 	return nil
+}
+
+// filled reports that there is no slot for request n; needs post. It takes the other lock
+// only when all the slots that were free the last time are used up.
+func (s *sendQueue) filled(n uint64) bool {
+	if n-s.freed < s.depth {
+		return false
+	}
+	s.done.Lock()
+	s.freed = s.released
+	s.done.Unlock()
+	return n-s.freed >= s.depth
 }
 
 // finish marks request n as done with status, and generates the completions that are due.
