@@ -26,10 +26,10 @@ func modifyQP(a *C.struct_weft_modify) syscall.Errno {
 		return syscall.EINVAL
 	}
 	want, mask := (*C.struct_ibv_qp_attr)(a.attributes), uint32(a.mask)
+	if errno := q.check(want, mask); errno != 0 {
+		return errno
+	}
 	if mask&C.IBV_QP_STATE != 0 {
-		if errno := q.mayEnter(uint32(want.qp_state), mask); errno != 0 {
-			return errno
-		}
 		if errno := q.enter(uint32(want.qp_state), a); errno != 0 {
 			return errno
 		}
@@ -107,33 +107,57 @@ var following = map[uint32][]uint32{
 	C.IBV_QPS_SQD:   {C.IBV_QPS_RTS, C.IBV_QPS_SQD},
 }
 
-// required are the attributes that a program has to give with a state of an RC queue pair
-// (InfiniBand §11.2.5.2), by the state that it has asked for last and the one it asks for.
-var required = map[[2]uint32]uint32{
-	{C.IBV_QPS_RESET, C.IBV_QPS_INIT}: C.IBV_QP_PKEY_INDEX | C.IBV_QP_PORT | C.IBV_QP_ACCESS_FLAGS,
-	{C.IBV_QPS_INIT, C.IBV_QPS_RTR}:   requiredForRTR,
-	{C.IBV_QPS_RTR, C.IBV_QPS_RTS}:    requiredForRTS,
+// A transition is what a program gives with a state of an RC queue pair (InfiniBand
+// §11.2.5.2): attributes that it has to give, and those that it may.
+type transition struct{ required, optional uint32 }
+
+// transitions are by the state that the program has asked for last and the one it asks
+// for. Where none is, there are no attributes.
+var transitions = map[[2]uint32]transition{
+	{C.IBV_QPS_RESET, C.IBV_QPS_INIT}: {required: initAttributes},
+	{C.IBV_QPS_INIT, C.IBV_QPS_INIT}:  {optional: initAttributes},
+	{C.IBV_QPS_INIT, C.IBV_QPS_RTR}: {
+		requiredForRTR, C.IBV_QP_ALT_PATH | C.IBV_QP_ACCESS_FLAGS | C.IBV_QP_PKEY_INDEX,
+	},
+	{C.IBV_QPS_RTR, C.IBV_QPS_RTS}: {requiredForRTS, rtsAttributes},
+	{C.IBV_QPS_RTS, C.IBV_QPS_RTS}: {optional: rtsAttributes},
+	{C.IBV_QPS_RTS, C.IBV_QPS_SQD}: {optional: C.IBV_QP_EN_SQD_ASYNC_NOTIFY},
+	{C.IBV_QPS_SQD, C.IBV_QPS_RTS}: {optional: rtsAttributes},
+	{C.IBV_QPS_SQD, C.IBV_QPS_SQD}: {optional: sqdAttributes},
 }
 
 const (
 	requiredForRTR = C.IBV_QP_AV | C.IBV_QP_PATH_MTU | C.IBV_QP_DEST_QPN | C.IBV_QP_RQ_PSN | C.IBV_QP_MAX_DEST_RD_ATOMIC | C.IBV_QP_MIN_RNR_TIMER
 	requiredForRTS = C.IBV_QP_SQ_PSN | C.IBV_QP_TIMEOUT | C.IBV_QP_RETRY_CNT | C.IBV_QP_RNR_RETRY | C.IBV_QP_MAX_QP_RD_ATOMIC
+
+	initAttributes = C.IBV_QP_PKEY_INDEX | C.IBV_QP_PORT | C.IBV_QP_ACCESS_FLAGS
+	rtsAttributes  = C.IBV_QP_CUR_STATE | C.IBV_QP_ALT_PATH | C.IBV_QP_ACCESS_FLAGS | C.IBV_QP_MIN_RNR_TIMER | C.IBV_QP_PATH_MIG_STATE
+	sqdAttributes  = C.IBV_QP_PORT | C.IBV_QP_AV | C.IBV_QP_TIMEOUT | C.IBV_QP_RETRY_CNT | C.IBV_QP_RNR_RETRY | C.IBV_QP_MAX_QP_RD_ATOMIC |
+		C.IBV_QP_MAX_DEST_RD_ATOMIC | C.IBV_QP_ALT_PATH | C.IBV_QP_ACCESS_FLAGS | C.IBV_QP_PKEY_INDEX | C.IBV_QP_MIN_RNR_TIMER | C.IBV_QP_PATH_MIG_STATE
 )
 
-// mayEnter checks the order of the states of the rc persona, and what has to come with them.
-// With rdma_cm the stream comes by itself, and may be gone before the program has asked for
-// RTS.
-func (q *queuePair) mayEnter(state, mask uint32) syscall.Errno {
-	if !rcPersona || state == C.IBV_QPS_RESET || state == C.IBV_QPS_ERR {
+// check checks the order of the states of the rc persona, and what may come with them. With
+// rdma_cm the stream comes by itself, and may be gone before the program has asked for RTS.
+func (q *queuePair) check(want *C.struct_ibv_qp_attr, mask uint32) syscall.Errno {
+	if !rcPersona {
 		return 0
 	}
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	if !slices.Contains(following[q.asked], state) {
+	state := q.asked // without a state to enter it is kept
+	if mask&C.IBV_QP_STATE != 0 {
+		state = uint32(want.qp_state)
+	}
+	fails := state == C.IBV_QPS_RESET || state == C.IBV_QPS_ERR
+	if mask&C.IBV_QP_STATE != 0 && !fails && !slices.Contains(following[q.asked], state) {
 		return refuse(syscall.EINVAL, "modify QP: state %d does not follow state %d", state, q.asked)
 	}
-	if missing := required[[2]uint32{q.asked, state}] &^ mask; missing != 0 {
+	t := transitions[[2]uint32{q.asked, state}]
+	if missing := t.required &^ mask; missing != 0 {
 		return refuse(syscall.EINVAL, "modify QP from state %d to %d: attributes %#x are missing (enum ibv_qp_attr_mask)", q.asked, state, missing)
+	}
+	if extra := mask &^ (t.required | t.optional | C.IBV_QP_STATE); extra != 0 {
+		return refuse(syscall.EINVAL, "modify QP from state %d to %d: attributes %#x cannot be changed then (enum ibv_qp_attr_mask)", q.asked, state, extra)
 	}
 	return 0
 }

@@ -16,7 +16,7 @@ func encrypted() (rows []row) {
 	}{
 		{"rping", " -a {host} -C 5 -v", cmUtils, both, "ping data: rdma-ping-4"},
 		{"ib_write_bw", " -R -F -n 200", "perftest", both, "#bytes"},
-		{"ib_send_lat", " -R -F -n 100 -e", "perftest", both, "#bytes"},
+		{"ib_send_lat", " -R -F -n 100", "perftest", both, "#bytes"},
 		{"ibv_rc_pingpong", " -g 0 -c", utils, rc, "1000 iters"},
 	} {
 		server, client := p.program+p.flags+" -p {port}", p.program+p.flags+" -p {port} {host}"
