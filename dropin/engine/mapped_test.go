@@ -2,9 +2,13 @@ package main
 
 import (
 	"bufio"
+	"os"
+	"path/filepath"
 	"strings"
 	"syscall"
 	"testing"
+
+	"golang.org/x/sys/unix"
 )
 
 func TestOnlyMemoryThatIsThereIsRegistered(t *testing.T) {
@@ -58,11 +62,54 @@ func TestOnlyMemoryThatIsThereIsRegistered(t *testing.T) {
 	}
 }
 
+// The pages beyond the end of a file are mapped, and not there.
+func TestMemoryBeyondTheEndOfAFileIsNotRegistered(t *testing.T) {
+	anEngine(t, true)
+	b := newBed(t)
+	page := syscall.Getpagesize()
+	file, err := os.Create(filepath.Join(t.TempDir(), "file"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer file.Close()
+	if err := file.Truncate(int64(page) + 1); err != nil {
+		t.Fatal(err)
+	}
+	pages, err := syscall.Mmap(int(file.Fd()), 0, 4*page, syscall.PROT_READ|syscall.PROT_WRITE, syscall.MAP_SHARED)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer syscall.Munmap(pages)
+	if unix.Madvise(pages[:page], unix.MADV_POPULATE_READ) != nil {
+		t.Skip("this Linux cannot look at pages without a fault (it is older than 5.14)")
+	}
+	const localWrite, demand = 1, 1 << 6
+	for _, c := range []struct {
+		first, octets int
+		access        uint64
+		want          syscall.Errno
+	}{
+		{0, 2 * page, localWrite, 0},
+		{0, 2*page + 1, localWrite, syscall.EFAULT},
+		{3 * page, 1, 0, syscall.EFAULT},
+		{0, 4 * page, localWrite | demand, 0},
+	} {
+		a := argument(register)
+		assign(&a.pd, uint64(b.pd))
+		assign(&a.addr, addressOf(pages)+uint64(c.first))
+		assign(&a.length, uint64(c.octets))
+		assign(&a.access, c.access)
+		if got := register(a); got != c.want {
+			t.Errorf("%d octets from %d on: %v, expected %v", c.octets, c.first, got, c.want)
+		}
+	}
+}
+
 func TestMappingsCoverMemory(t *testing.T) {
 	const maps = `1000-3000 rw-p 00000000 00:00 0 [heap]
 3000-4000 r--p 00000000 00:00 0
 4000-5000 ---p 00000000 00:00 0
-7000-8000 rw-p 00000000 fe:00 1 /a file
+7000-9000 rw-p 00000000 fe:00 1 /a file
 `
 	for _, c := range []struct {
 		from, to      uint64
@@ -75,12 +122,14 @@ func TestMappingsCoverMemory(t *testing.T) {
 		{0x5000, 0x5001, false, false},
 		{0x0, 0x1001, false, false},
 		{0x7000, 0x8000, true, true},
-		{0x7fff, 0x8001, false, false},
+		{0x7fff, 0x8800, true, true},
+		{0x7fff, 0x8801, false, false},
 		{0x9000, 0x9001, false, false},
 	} {
 		for _, write := range []bool{false, true} {
 			want := map[bool]bool{false: c.read, true: c.written}[write]
-			if got := covered(bufio.NewScanner(strings.NewReader(maps)), c.from, c.to, write); got != want {
+			backed := func(octet uint64) bool { return octet < 0x8800 }
+			if got := covered(bufio.NewScanner(strings.NewReader(maps)), c.from, c.to, write, backed); got != want {
 				t.Errorf("[%#x, %#x), to be written %v: %v, expected %v", c.from, c.to, write, got, want)
 			}
 		}
