@@ -498,6 +498,8 @@ func (id *identifier) failed(err error) {
 		id.event(rejected, syscall.ECONNREFUSED)
 	case errors.Is(err, os.ErrDeadlineExceeded), errors.Is(err, syscall.ETIMEDOUT), errors.Is(err, syscall.EHOSTUNREACH):
 		id.event(unreachable, syscall.ETIMEDOUT)
+	case isOfDescriptors(err):
+		id.event(connectError, syscall.EMFILE)
 	default:
 		id.event(connectError, syscall.ECONNABORTED)
 	}

@@ -46,6 +46,9 @@ func (q *queuePair) address(a *C.struct_weft_modify) syscall.Errno {
 	if a.mask&C.IBV_QP_AV == 0 || want.ah_attr.is_global == 0 && want.ah_attr.dlid == 0 {
 		return refuse(syscall.EINVAL, "modify QP to RTR: the address vector names no peer, neither by a GID (is_global) nor by a LID")
 	}
+	if err := descriptorsLeft(); err != nil {
+		return refuse(errnoOf(err), "modify QP to RTR: no descriptor is left for the connection")
+	}
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	p := &q.peering

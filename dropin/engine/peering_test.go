@@ -7,8 +7,10 @@ import (
 	"net/netip"
 	"runtime"
 	"sync"
+	"syscall"
 	"testing"
 	"time"
+	"unsafe"
 
 	"golang.org/x/sys/unix"
 
@@ -236,4 +238,37 @@ func TestSendsWithoutAPeerFail(t *testing.T) {
 	if want := (taken{0, retriesExceeded}); got[0] != want {
 		t.Errorf("%v, expected %v first", got, want)
 	}
+}
+
+// TestAProcessWithoutDescriptorsIsToldAtOnce takes all that there may be.
+func TestAProcessWithoutDescriptorsIsToldAtOnce(t *testing.T) {
+	q, _ := twoPairs(t)
+	q.changeTo(t, nil, stateInit, maskInit)
+	a := argument(modifyQP)
+	want := q.attributes
+	assign(&want.qp_state, stateRTR)
+	assign(&want.dest_qp_num, uint64(q.number+1))
+	want.ah_attr.is_global = 1
+	*(*[16]byte)(unsafe.Pointer(&want.ah_attr.grh.dgid)) = loopback.As16()
+	*(*[16]byte)(unsafe.Pointer(&a.source)) = loopback.As16()
+	assign(&a.handle, uint64(q.handle))
+	assign(&a.mask, maskRTR)
+	a.attributes = unsafe.Pointer(&want)
+	var limit unix.Rlimit
+	if err := unix.Getrlimit(unix.RLIMIT_NOFILE, &limit); err != nil {
+		t.Fatal(err)
+	}
+	none := limit
+	none.Cur = 3
+	if err := unix.Setrlimit(unix.RLIMIT_NOFILE, &none); err != nil {
+		t.Fatal(err)
+	}
+	got := modifyQP(a)
+	if err := unix.Setrlimit(unix.RLIMIT_NOFILE, &limit); err != nil {
+		t.Fatal(err)
+	}
+	if got != syscall.EMFILE {
+		t.Errorf("%v, expected EMFILE", got)
+	}
+	must(t, modifyQP(a))
 }

@@ -51,11 +51,9 @@ func elsewhere(f func() error) error {
 // startPoller has the runtime start its network poller, which takes two descriptors. A
 // runtime that finds none when it needs the poller ends the process.
 func startPoller() error {
-	var ends [2]int
-	if err := unix.Pipe2(ends[:], unix.O_CLOEXEC); err != nil {
+	if err := descriptorsLeft(); err != nil {
 		return err
 	}
-	_, _ = unix.Close(ends[0]), unix.Close(ends[1])
 	time.AfterFunc(time.Hour, func() {}).Stop() // timers need it, too
 	return nil
 }
@@ -64,6 +62,17 @@ func startPoller() error {
 // descriptors left. To try again does not help.
 func isOfDescriptors(err error) bool {
 	return errors.Is(err, syscall.EMFILE) || errors.Is(err, syscall.ENFILE)
+}
+
+// descriptorsLeft returns an error if the process has not the two descriptors that a
+// connection takes in the beginning.
+func descriptorsLeft() error {
+	var ends [2]int
+	if err := unix.Pipe2(ends[:], unix.O_CLOEXEC); err != nil {
+		return err
+	}
+	_, _ = unix.Close(ends[0]), unix.Close(ends[1])
+	return nil
 }
 
 // newDialer is a dialer of the engine's connections.
