@@ -99,15 +99,21 @@ func (l *list) addCompletions() {
 	}
 }
 
-// addUnits adds systemd's units and the configuration that they read.
+// addUnits adds systemd's units, and the configuration that they read, which stays as its owner
+// changes it.
 func (l *list) addUnits() error {
-	for pattern, dir := range map[string]string{"systemd/*.service": "/usr/lib/systemd/system/", "systemd/*.socket": "/usr/lib/systemd/system/"} {
-		units, err := filepath.Glob(filepath.Join(l.b.root, "packaging", pattern))
+	for pattern, dir := range map[string]string{
+		"systemd/*.service": "/usr/lib/systemd/system/", "systemd/*.socket": "/usr/lib/systemd/system/", "etc/*": "/etc/weft/",
+	} {
+		found, err := filepath.Glob(filepath.Join(l.b.root, "packaging", pattern))
 		if err != nil {
 			return err
 		}
-		for _, unit := range units {
-			l.add(unit, dir+filepath.Base(unit), 0o644)
+		for _, file := range found {
+			c := l.add(file, dir+filepath.Base(file), 0o644)
+			if dir == "/etc/weft/" {
+				c.Type = files.TypeConfigNoReplace
+			}
 		}
 	}
 	return nil

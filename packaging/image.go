@@ -38,11 +38,14 @@ func (b *builder) scratchImage(ctx context.Context) ([]string, error) {
 		return nil, err
 	}
 	archive, err := writeTar([]member{
+		{name: "dev/", mode: 0o755},
 		{name: "etc/", mode: 0o755},
 		{name: "etc/group", mode: 0o644, data: []byte("root:x:0:\nweft:x:65532:\n")},
 		{name: "etc/passwd", mode: 0o644, data: []byte(users)},
 		{name: "home/", mode: 0o755},
 		{name: "home/weft/", mode: 0o700, id: nobody},
+		{name: "proc/", mode: 0o755},
+		{name: "sys/", mode: 0o755},
 		{name: "tmp/", mode: 0o1777},
 		{name: "usr/", mode: 0o755},
 		{name: "usr/bin/", mode: 0o755},
