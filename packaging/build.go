@@ -81,6 +81,9 @@ func (b *builder) command(ctx context.Context, goos, goarch, file string) error 
 
 // library builds the library, in a cache that nobody else has.
 func (b *builder) library(ctx context.Context) error {
+	if strings.ContainsAny(b.root, " \t") {
+		return fmt.Errorf("%s: CFLAGS can hold no path with a blank: build elsewhere", b.root)
+	}
 	goCache, err := execute(ctx, b.root, nil, "go", "env", "GOCACHE")
 	if err != nil {
 		return err
