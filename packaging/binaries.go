@@ -59,7 +59,7 @@ func (b *builder) binary(ctx context.Context, goos, goarch string) ([]string, er
 
 // members are what is in the archive: the command, what explains it, and its licenses.
 func (b *builder) members(ctx context.Context, goos, goarch, built string) (all []member, err error) {
-	notices, err := b.notices(ctx, goos, goarch, false)
+	notices, err := b.notices(ctx, "", goos+"/"+goarch)
 	if err != nil {
 		return nil, err
 	}

@@ -135,7 +135,7 @@ func (l *list) addDocumentation() error {
 
 // addLegal adds the licenses, and for Debian what its policy wants.
 func (l *list) addLegal(ctx context.Context) error {
-	notices, err := l.b.notices(ctx, "linux", l.b.target.arch, true)
+	notices, err := l.b.notices(ctx, l.b.target.arch, "linux/"+l.b.target.arch)
 	if err != nil {
 		return err
 	}

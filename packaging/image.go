@@ -33,7 +33,7 @@ func (b *builder) scratchImage(ctx context.Context) ([]string, error) {
 	if err != nil {
 		return nil, err
 	}
-	notices, err := b.notices(ctx, "linux", b.target.arch, false)
+	notices, err := b.notices(ctx, "", "linux/"+b.target.arch)
 	if err != nil {
 		return nil, err
 	}

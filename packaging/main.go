@@ -10,6 +10,7 @@
 //	binaries     an archive with the static command for each platform, with an SBOM each
 //	image        a container image with nothing but the static command
 //	image-run    a container image of Debian with the deb and common RDMA programs
+//	third-party  a text with the licenses of what is linked into all of these
 //
 // and SHA256SUMS has the checksum of each file. A deb, an rpm and image-run need what `weft run
 // --build` needs, and strip of binutils; for another processor a cross compiler (on Debian
@@ -61,6 +62,7 @@ var products = []product{
 	{"binaries", false, (*builder).binaries},
 	{"image", false, (*builder).scratchImage},
 	{"image-run", true, (*builder).debianImage},
+	{"third-party", false, (*builder).thirdParty},
 }
 
 // choose returns the products of these names, and the packages if there is none.
@@ -75,7 +77,7 @@ func choose(names []string) (chosen []product, err error) {
 	}
 	for _, name := range names {
 		if !slices.ContainsFunc(products, func(p product) bool { return p.name == name }) {
-			return nil, fmt.Errorf("there is no product %s: expected deb, rpm, binaries, image or image-run", name)
+			return nil, fmt.Errorf("there is no product %s: expected deb, rpm, binaries, image, image-run or third-party", name)
 		}
 	}
 	return chosen, nil

@@ -21,29 +21,23 @@ var (
 	anything     = regexp.MustCompile(``)
 )
 
-// notices returns the licenses of Go and of the modules that the command has in it on a
-// platform, and with the library those of the library.
-func (b *builder) notices(ctx context.Context, goos, goarch string, withLibrary bool) (string, error) {
-	const format = "-f={{with .Module}}{{if not .Main}}{{.Path}} {{.Version}}\t{{.Dir}}{{end}}{{end}}"
+// notices returns the licenses of Go and of the modules that the command has in it on the
+// platforms, and with the library those of the library for a processor.
+func (b *builder) notices(ctx context.Context, libraryFor string, platforms ...string) (string, error) {
 	goroot, err := execute(ctx, b.root, nil, "go", "env", "GOROOT")
 	if err != nil {
 		return "", err
 	}
-	listed, err := execute(ctx, b.root, []string{"CGO_ENABLED=0", "GOOS=" + goos, "GOARCH=" + goarch}, "go", "list", "-deps", format, "./cmd/weft")
-	if err != nil {
-		return "", err
-	}
-	if withLibrary {
-		more, err := execute(ctx, filepath.Join(b.root, "dropin"), []string{"CGO_ENABLED=1", "GOARCH=" + goarch}, "go", "list", "-deps", format, "./engine")
-		if err != nil {
+	dirs := map[string]string{"Go": goroot}
+	for _, platform := range platforms {
+		goos, goarch, _ := strings.Cut(platform, "/")
+		if err := b.modules(ctx, dirs, ".", "./cmd/weft", "CGO_ENABLED=0", "GOOS="+goos, "GOARCH="+goarch); err != nil {
 			return "", err
 		}
-		listed += "\n" + more
 	}
-	dirs := map[string]string{"Go": goroot}
-	for line := range strings.Lines(listed) {
-		if module, dir, ok := strings.Cut(strings.TrimSpace(line), "\t"); ok && dir != b.root {
-			dirs[strings.TrimSpace(module)] = dir
+	if libraryFor != "" {
+		if err := b.modules(ctx, dirs, "dropin", "./engine", "CGO_ENABLED=1", "GOARCH="+libraryFor); err != nil {
+			return "", err
 		}
 	}
 	var text strings.Builder
@@ -56,6 +50,31 @@ func (b *builder) notices(ctx context.Context, goos, goarch string, withLibrary 
 		fmt.Fprintf(&text, "\n==== %s\n\n%s", module, licenses)
 	}
 	return text.String(), nil
+}
+
+// modules adds the modules that a package of the repository is made of, with their directories.
+func (b *builder) modules(ctx context.Context, dirs map[string]string, module, pkg string, env ...string) error {
+	const format = "-f={{with .Module}}{{if not .Main}}{{.Path}} {{.Version}}\t{{.Dir}}{{end}}{{end}}"
+	listed, err := execute(ctx, filepath.Join(b.root, module), env, "go", "list", "-deps", format, pkg)
+	if err != nil {
+		return err
+	}
+	for line := range strings.Lines(listed) {
+		if module, dir, ok := strings.Cut(strings.TrimSpace(line), "\t"); ok && dir != b.root {
+			dirs[strings.TrimSpace(module)] = dir
+		}
+	}
+	return nil
+}
+
+// thirdParty writes the licenses of all platforms.
+func (b *builder) thirdParty(ctx context.Context) ([]string, error) {
+	text, err := b.notices(ctx, b.target.arch, everyPlatform...)
+	if err != nil {
+		return nil, err
+	}
+	file := filepath.Join(b.out, "third-party.txt")
+	return []string{file}, os.WriteFile(file, []byte(text), 0o644)
 }
 
 // licensesIn returns the texts of the licenses in a directory. A module without a file for
