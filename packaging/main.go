@@ -98,6 +98,9 @@ func run(ctx context.Context, b *builder, arch string, names []string) (err erro
 	if b.out, err = filepath.Abs(b.out); err != nil {
 		return err
 	}
+	if err := os.MkdirAll(b.out, 0o755); err != nil {
+		return err
+	}
 	if b.stage, err = os.MkdirTemp("", "weft-packaging-"); err != nil {
 		return err
 	}
