@@ -231,7 +231,7 @@ func (h *harness) run(ctx context.Context, p plan) error {
 		h.captures(ctx)
 	}
 	if slices.Contains(p.parts, "openssl") {
-		h.openSSL(ctx)
+		h.stacks(ctx)
 	}
 	if files {
 		h.files(ctx)

@@ -29,6 +29,9 @@ func (o *options) missing(parts []string) []string {
 	if _, err := exec.LookPath("python3"); err != nil && slices.Contains(parts, "openssl") {
 		list = append(list, "python3, whose ssl is OpenSSL: apt-get install python3")
 	}
+	if _, err := exec.LookPath("gnutls-cli"); err != nil && slices.Contains(parts, "openssl") {
+		list = append(list, "gnutls-cli: apt-get install gnutls-bin")
+	}
 	inGuest := func(part string) bool { return part != "captures" && part != "openssl" }
 	if !slices.ContainsFunc(parts, inGuest) {
 		return list

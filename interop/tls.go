@@ -1,11 +1,10 @@
-// This file is about RPC with TLS (RFC 9289): OpenSSL by hand at either end, and Linux's
-// client with xprtsec, whose handshakes tlshd makes. That needs a newer kernel than siw's
-// guest has: a guest of its own (guest/tlsguest).
+// This file is about RPC with TLS (RFC 9289) to Linux's client with xprtsec, whose
+// handshakes tlshd makes. That needs a newer kernel than siw's guest has: a guest of its
+// own (guest/tlsguest).
 
 package main
 
 import (
-	"bufio"
 	"context"
 	_ "embed"
 	"errors"
@@ -18,14 +17,8 @@ import (
 	"github.com/weft-rdma/weft/interop/internal/suite"
 )
 
-var (
-	//go:embed scripts/authtls.py
-	opensslClient string
-	//go:embed scripts/starttls.py
-	opensslServer string
-	//go:embed scripts/tlshd.sh
-	startTlshd string
-)
+//go:embed scripts/tlshd.sh
+var startTlshd string
 
 // certificates are the files of weft cert in a directory.
 type certificates struct{ dir string }
@@ -45,120 +38,6 @@ func (h *harness) certify(ctx context.Context, names ...string) (certificates, e
 		return certificates{}, fmt.Errorf("weft cert: %w: %s", err, out)
 	}
 	return certificates{dir}, nil
-}
-
-// openSSL runs the cases that need no guest.
-func (h *harness) openSSL(ctx context.Context) {
-	h.suite.Run(ctx, "tls/openssl/client", h.servedToOpenSSL)
-	h.suite.Run(ctx, "tls/openssl/server", h.copiedFromOpenSSL)
-}
-
-// local runs weft serve on this machine and returns its address over TCP.
-func (h *harness) local(c *suite.Case, dir string, args ...string) (stop func(), addr string, err error) {
-	cmd := exec.CommandContext(c, h.weft, append([]string{"serve", dir, "--listen", "127.0.0.1:0", "--tcp", "127.0.0.1:0", "--portmap", "off", "--squash", "none"}, args...)...)
-	pipe, err := cmd.StderrPipe()
-	if err != nil {
-		return nil, "", err
-	}
-	if err := cmd.Start(); err != nil {
-		return nil, "", err
-	}
-	stop = func() {
-		cmd.Process.Kill()
-		cmd.Wait()
-	}
-	lines := bufio.NewScanner(pipe)
-	for lines.Scan() {
-		c.Logf("%s", lines.Text())
-		if _, addr, ok := strings.Cut(lines.Text(), "over TCP on "); ok {
-			go func() {
-				for lines.Scan() {
-				}
-			}()
-			return stop, addr, nil
-		}
-	}
-	stop()
-	return nil, "", errors.New("weft serve does not say where it listens")
-}
-
-// python runs a script of this directory with arguments.
-func python(ctx context.Context, script string, args ...string) *exec.Cmd {
-	return exec.CommandContext(ctx, "python3", append([]string{"-c", script}, args...)...)
-}
-
-// servedToOpenSSL has OpenSSL talk to weft serve.
-func (h *harness) servedToOpenSSL(c *suite.Case) error {
-	certs, err := h.certify(c, "localhost", "127.0.0.1")
-	if err != nil {
-		return err
-	}
-	dir, err := os.MkdirTemp("", "weft-served-")
-	if err != nil {
-		return err
-	}
-	defer os.RemoveAll(dir)
-	stop, addr, err := h.local(c, dir, certs.flags()...)
-	if err != nil {
-		return err
-	}
-	defer stop()
-	_, port, _ := strings.Cut(addr, ":")
-	out, err := python(c, opensslClient, "127.0.0.1", port, certs.file("ca.pem"), certs.file("cert.pem"), certs.file("key.pem")).CombinedOutput()
-	c.Logf("%s", out)
-	if err != nil || !strings.HasSuffix(string(out), "done\n") {
-		return fmt.Errorf("authtls.py: %v: %s", err, lastLine(string(out)))
-	}
-	return nil
-}
-
-// copiedFromOpenSSL has weft cp talk to OpenSSL, with a plain server behind it.
-func (h *harness) copiedFromOpenSSL(c *suite.Case) error {
-	certs, err := h.certify(c, "localhost", "127.0.0.1")
-	if err != nil {
-		return err
-	}
-	dir, err := os.MkdirTemp("", "weft-served-")
-	if err != nil {
-		return err
-	}
-	defer os.RemoveAll(dir)
-	stop, addr, err := h.local(c, dir)
-	if err != nil {
-		return err
-	}
-	defer stop()
-	host, port, _ := strings.Cut(addr, ":")
-	server := python(c, opensslServer, "0", certs.file("cert.pem"), certs.file("key.pem"), certs.file("ca.pem"), host, port)
-	pipe, err := server.StdoutPipe()
-	if err != nil {
-		return err
-	}
-	if err := server.Start(); err != nil {
-		return err
-	}
-	defer func() {
-		server.Process.Kill()
-		server.Wait()
-	}()
-	line, err := bufio.NewReader(pipe).ReadString('\n')
-	if err != nil {
-		return fmt.Errorf("starttls.py: %w", err)
-	}
-	url := "nfs://127.0.0.1:" + strings.TrimSpace(strings.TrimPrefix(line, "listening on "))
-	for _, pair := range [][2]string{{h.self, url + "/file"}, {url + "/file", filepath.Join(dir, "copy")}} {
-		args := append([]string{"cp", "--tcp", "--verify", pair[0], pair[1]}, certs.flags()...)
-		out, err := exec.CommandContext(c, h.weft, args...).CombinedOutput()
-		c.Logf("weft %s\n%s", strings.Join(args, " "), out)
-		if err != nil {
-			return fmt.Errorf("weft cp: %w: %s", err, lastLine(string(out)))
-		}
-	}
-	out, err := exec.CommandContext(c, "cmp", h.self, filepath.Join(dir, "copy")).CombinedOutput()
-	if err != nil {
-		return fmt.Errorf("the copy differs: %s", out)
-	}
-	return nil
 }
 
 // xprtsec runs the cases with Linux's client; the guest is up.
