@@ -75,10 +75,15 @@ func newSecured(conn *tls.Conn, below *belowTLS) *secured {
 	return &secured{conn: conn, below: below, out: bufio.NewWriterSize(conn, recordTLS), state: conn.ConnectionState()}
 }
 
-// close ends TLS with an alert (RFC 9289 §5.1.1), if that can be sent at once, and closes
-// the connection.
+// close ends TLS with an alert (RFC 9289 §5.1.1), if that can be sent soon, and closes the
+// connection.
+//
+// Close of crypto/tls leaves out the alert while a write is in progress, of which the peer
+// may have all octets. CloseWrite waits for it, no longer than the grace.
 func (s *secured) close() {
 	s.below.ending.Store(true)
+	_ = s.below.SetWriteDeadline(time.Now().Add(grace)) // if it is closed, so be it
+	_ = s.conn.CloseWrite()                             // the same
 	s.conn.Close()
 }
 

@@ -7,6 +7,7 @@ import (
 	"crypto/tls"
 	"io"
 	"net"
+	"sync"
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
@@ -50,6 +51,72 @@ func TestTheEndOfTLSIsAnnounced(t *testing.T) {
 	c.Close()
 	if err := nettest.Await(t, ended); err != nil {
 		t.Errorf("the server sees the client's end as %v", err)
+	}
+}
+
+// A lingering is a connection with a write that comes back long after its octets have left:
+// when the connection is about to end.
+type lingering struct {
+	net.Conn
+	next   atomic.Bool // the next write lingers
+	begun  atomic.Bool
+	ending chan struct{}
+	once   sync.Once
+}
+
+func (c *lingering) Write(p []byte) (int, error) {
+	if !c.next.CompareAndSwap(true, false) {
+		return c.Conn.Write(p)
+	}
+	c.begun.Store(true)
+	n, err := c.Conn.Write(p)
+	<-c.ending
+	return n, err
+}
+
+func (c *lingering) end() {
+	if c.begun.Load() {
+		c.once.Do(func() { close(c.ending) })
+	}
+}
+
+func (c *lingering) SetWriteDeadline(at time.Time) error {
+	c.end()
+	return c.Conn.SetWriteDeadline(at)
+}
+
+func (c *lingering) Close() error {
+	c.end()
+	return c.Conn.Close()
+}
+
+// A client may have its reply, and end TLS, before the server's write of it comes back.
+func TestTheEndOfTLSIsAnnouncedBehindAWriteThatLingers(t *testing.T) {
+	nettest.CheckLeaks(t)
+	r := ourRealm()
+	ours, theirs := iwarptest.Pipe()
+	server := &lingering{Conn: theirs, ending: make(chan struct{})}
+	s := newServer(t, ServerConfig{TLS: r.forServer(tls.NoClientCert), Handler: oncrpc.HandlerFunc(func(ctx context.Context, call *oncrpc.Request) ([]byte, error) {
+		server.next.Store(true)
+		return echo.ServeRPC(ctx, call)
+	})})
+	ended := make(chan error, 1)
+	go func() { ended <- s.ServeConn(context.Background(), server) }()
+	p := newPeer(t, ours)
+	conn, err := p.secure(r.forClient())
+	if err != nil {
+		t.Fatal(err)
+	}
+	p.send(callOf(1, "args"))
+	p.expect(replyOf(1, "args"))
+	if err := conn.CloseWrite(); err != nil {
+		t.Fatal(err)
+	}
+	if rest, err := io.ReadAll(p.Conn); len(rest) != 5+2+1+16 || err != nil {
+		t.Errorf("TLS ended with % x, %v, want an alert of its end", rest, err)
+	}
+	if err := nettest.Await(t, ended); err != nil {
+		t.Errorf("the server's end is %v", err)
 	}
 }
 
