@@ -35,7 +35,9 @@ func place(w Workload, allowed []int, pin bool) Placement {
 	switch {
 	case !pin || len(allowed) < 2:
 		return Placement{Name: unplaced}
-	case w.Unpinned:
+	case w.Peer == Before: // it places its own two processes so
+		return Placement{apart, allowed, allowed}
+	case w.Unpinned || w.Path == Delayed:
 		return Placement{anywhere, allowed, allowed}
 	case w.Shape == PingPong && !w.Polling:
 		return Placement{together, allowed[last:], allowed[last:]}

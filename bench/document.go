@@ -32,6 +32,8 @@ type System struct {
 	Placements []string `json:"placements"`         // what the rows' placements are
 	Rounds     int      `json:"rounds"`
 	Sample     float64  `json:"sample_seconds"`
+	Repeated   int      `json:"repeated"` // rounds of groups taken again, whose baseline was outside 0.8 to 1.25 of its median
+	Restless   int      `json:"restless"` // rounds that count, although it is
 }
 
 // A Row is one workload. Figures are medians over the rounds, in Unit; ratios
@@ -82,11 +84,12 @@ type Figures struct {
 type Mark struct {
 	Peer      Peer    `json:"peer"`
 	Work      string  `json:"work"`
+	Metric    Metric  `json:"metric"`
 	Size      int     `json:"size"`
 	CRC       bool    `json:"crc"`
 	Placement string  `json:"placement"`
 	Against   string  `json:"against,omitempty"`
-	Unit      string  `json:"unit"` // ratio or bytes
+	Unit      string  `json:"unit"` // ratio, or the metric's
 	Better    string  `json:"better"`
 	Median    float64 `json:"median"`
 	Min       float64 `json:"min"`
@@ -105,6 +108,7 @@ func newDocument(r *Run, allowed []int, congestion string, s *Samples) Document 
 			Go: runtime.Version(), OS: runtime.GOOS, Arch: runtime.GOARCH, CPUs: runtime.NumCPU(),
 			Processor: processor(), Kernel: kernel(), Congestion: congestion,
 			Placements: placements(allowed, r.Pin), Rounds: r.Rounds, Sample: r.Sample.Seconds(),
+			Repeated: s.Repeated, Restless: s.Restless,
 		},
 		Missing: r.Peers.Missing,
 		Goals:   []Mark{},
@@ -152,7 +156,7 @@ func newRow(x Result, placement string) Row {
 
 func newMark(a Attempt, placement string) Mark {
 	m := Mark{
-		Peer: a.Of.Peer, Work: a.Of.work(), Size: a.Of.Size, CRC: a.Of.CRC, Placement: placement,
+		Peer: a.Of.Peer, Work: a.Of.work(), Metric: a.Metric, Size: a.Of.Size, CRC: a.Of.CRC, Placement: placement,
 		Unit: "ratio", Better: better(a.Metric),
 		Median: a.Figure.Median, Min: a.Figure.Min, Max: a.Figure.Max,
 		Goal: a.Least, Aim: a.Aim, Verdict: a.Verdict, Short: a.Short,
@@ -161,7 +165,7 @@ func newMark(a Attempt, placement string) Mark {
 		m.Unit = a.Metric.unit()
 	} else {
 		m.Against = string(a.Against.Peer)
-		if a.Against.Peer == Weft {
+		if a.Against.Peer == a.Of.Peer {
 			m.Against = a.Against.String()
 		}
 	}

@@ -59,6 +59,10 @@ func (e *end) driver(p Peer) driver {
 		return grpcDriver{}
 	case Perftest:
 		return perftest{}
+	case GoMap:
+		return goMap{}
+	case Before:
+		return before{}
 	}
 	return program{}
 }

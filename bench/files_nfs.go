@@ -53,7 +53,7 @@ func (d *fileDriver) prepare(ctx context.Context, job Job) (ready Ready, do serv
 	if d.shared, err = newShare(job); err != nil {
 		return ready, nil, err
 	}
-	ln, err := listen(ctx, job.Congestion)
+	ln, err := listen(ctx, job)
 	if err != nil {
 		return ready, nil, err
 	}

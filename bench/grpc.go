@@ -70,7 +70,7 @@ func grpcExchange(_ any, s grpc.ServerStream) error {
 const grpcLimit = 2 * maxSize
 
 func (grpcDriver) prepare(ctx context.Context, job Job) (ready Ready, do serve, err error) {
-	ln, err := listen(ctx, job.Congestion)
+	ln, err := listen(ctx, job)
 	if err != nil {
 		return ready, nil, err
 	}

@@ -13,6 +13,7 @@ type Job struct {
 	Sample   time.Duration // counted
 	Limit    time.Duration // after which either end gives up
 
+	Address    string   // that the target listens at, without port; "" for loopback
 	Congestion string   // TCP congestion control of the sample's sockets; "" leaves the system's
 	CPUs       []int    // that the target may run on; nil leaves it to the scheduler
 	Shared     bool     // the ends may have to share a processor: an end that polls yields it
@@ -63,6 +64,7 @@ type Sample struct {
 	Total    uint64           // since the connections began
 	Elapsed  time.Duration    // to the moment when the last message was known to be in place
 	Trips    [4]time.Duration // round trips, at percentiles; of ping-pong only
+	Longest  time.Duration    // of the waits whose percentiles Trips are; of crowds only
 	CPU      time.Duration    // both processes together
 	Octets   uint64           // of Footprint: memory of each connection at the end that needs more
 }

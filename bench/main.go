@@ -17,8 +17,8 @@ import (
 )
 
 func main() {
-	if os.Getenv(peerVariable) != "" {
-		if err := runPeer(os.Stdin, os.Stdout); err != nil {
+	if role := os.Getenv(peerVariable); role != "" {
+		if err := runAs(role, os.Stdin, os.Stdout); err != nil {
 			fmt.Fprintln(os.Stderr, err)
 			os.Exit(1)
 		}
@@ -114,9 +114,9 @@ func (o *options) measure(ctx context.Context, stderr io.Writer) (d Document, er
 		return d, err
 	}
 	wanted := func(p Peer) bool {
-		return len(filter(o.run.Groups, func(w Workload) bool { return w.Peer == p })) > 0
+		return len(filter(o.run.Groups, func(w Workload) bool { return w.Peer == p || Peer(w.Path) == p })) > 0
 	}
-	if o.run.Peers, err = findPeers(ctx, wanted); err != nil {
+	if o.run.Peers, err = findPeers(ctx, wanted, o.before); err != nil {
 		return d, err
 	}
 	defer func() { err = errors.Join(err, o.run.Peers.close()) }()

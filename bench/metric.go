@@ -12,6 +12,11 @@ const (
 	RoundTrip   Metric = "round trip"      // both in nanoseconds, median of the sample
 	ConnectRate Metric = "connection rate" // connections made and ended a second
 	Memory      Metric = "memory"          // octets at an end, of each connection
+	RegionTime  Metric = "registration"    // nanoseconds for one and its end
+
+	// These are of the same samples as other metrics, for goals.
+	CPUTime     Metric = "CPU time"     // nanoseconds a message, both ends together
+	LongestWait Metric = "longest wait" // of any connection, in median waits
 
 	FileBandwidth Metric = "file bandwidth" // octets a second
 	FileRate      Metric = "file rate"      // operations a second
@@ -30,6 +35,8 @@ func (m Metric) unit() string {
 		return "connections_per_second"
 	case Memory:
 		return "bytes"
+	case LongestWait:
+		return "median_waits"
 	}
 	return "nanoseconds"
 }
@@ -54,6 +61,12 @@ func (m Metric) of(s Sample, size int) float64 {
 		return float64(s.Messages) / s.Elapsed.Seconds()
 	case Memory:
 		return float64(s.Octets)
+	case RegionTime:
+		return float64(s.Elapsed.Nanoseconds()) / float64(max(1, s.Messages))
+	case CPUTime:
+		return float64(s.CPU.Nanoseconds()) / float64(max(1, s.Total))
+	case LongestWait:
+		return float64(s.Longest) / float64(max(1, s.Trips[0]))
 	}
 	return m.trip(s.Trips[0].Nanoseconds())
 }

@@ -18,6 +18,7 @@ type options struct {
 	from     string // file with results that are there already; "" measures
 	plots    string // directory for pictures
 	page     string // page to put the figures into
+	before   string // commit that processor time is compared with
 	showPlan bool
 }
 
@@ -28,9 +29,9 @@ func parse(args []string, help io.Writer) (*options, error) {
 	fs := flag.NewFlagSet("bench", flag.ContinueOnError)
 	fs.SetOutput(io.Discard)
 	fs.Usage = func() {}
-	quick := fs.Bool("quick", false, "about a minute: 3 rounds of short samples")
-	rounds := fs.Int("rounds", 0, "how many times each sample is taken (default 9, with --quick 3)")
-	sample := fs.Duration("sample", 0, "length of one sample (default 500ms, with --quick 100ms)")
+	quick := fs.Bool("quick", false, "within two minutes: 3 rounds of short samples, without programs under weft run, libfabric, gRPC, TLS and an older commit")
+	rounds := fs.Int("rounds", 0, "how many times each sample is taken (default 15, with --quick 3)")
+	sample := fs.Duration("sample", 0, "length of one sample (default 200ms, with --quick 40ms)")
 	only := fs.String("only", "", "measure only what matches this regular `expression`, e.g. 'weft write.*64KiB', and its baselines (see --list)")
 	congestion := fs.String("congestion", defaultCongestionFlag(), "congestion control of all sockets; system leaves the default")
 	noPin := fs.Bool("no-pin", false, "leave the placement of the two processes to the scheduler")
@@ -39,6 +40,7 @@ func parse(args []string, help io.Writer) (*options, error) {
 	fs.StringVar(&o.plots, "plots", "", "draw bandwidth by size and latency percentiles by peer into this `DIR` (SVG)")
 	fs.StringVar(&o.page, "page", "", "put tables and pictures between the marks of this Markdown `file`, e.g. ../docs/performance.md")
 	fs.StringVar(&o.run.ProfileDir, "profile", "", "write CPU profiles of both ends of every Weft sample into this `DIR`")
+	fs.StringVar(&o.before, "before", beforeCommit, "the `commit` that processor time of small messages is compared with; '' for none")
 	fs.BoolVar(&o.showPlan, "list", false, "list the workloads and end")
 	if err := fs.Parse(args); errors.Is(err, flag.ErrHelp) {
 		fmt.Fprint(help, "Usage: bench [flags]\n\nMeasures Weft beside plain TCP, libfabric and gRPC on loopback and prints the ratios.\n\n")
@@ -52,9 +54,9 @@ func parse(args []string, help io.Writer) (*options, error) {
 		return nil, fmt.Errorf("unexpected argument %q: everything is said by flags, see --help", fs.Arg(0))
 	}
 
-	o.run.Rounds, o.run.Sample = 9, 500*time.Millisecond
+	o.run.Rounds, o.run.Sample, o.run.Limit = 15, 200*time.Millisecond, 40*time.Minute
 	if *quick {
-		o.run.Rounds, o.run.Sample = 3, 100*time.Millisecond
+		o.run.Rounds, o.run.Sample, o.run.Limit = 3, 40*time.Millisecond, 80*time.Second
 	}
 	if *rounds < 0 || *sample < 0 {
 		return nil, errors.New("--rounds and --sample must be above 0")
@@ -74,7 +76,9 @@ func parse(args []string, help io.Writer) (*options, error) {
 	if err != nil {
 		return nil, fmt.Errorf("--only: %w", err)
 	}
-	o.run.Groups = filter(plan(), withAgainst(func(w Workload) bool { return match.MatchString(w.String()) }))
+	o.run.Groups = filter(plan(), withAgainst(func(w Workload) bool {
+		return match.MatchString(w.String()) && (!*quick || *only != "" || w.quick())
+	}))
 	if len(o.run.Groups) == 0 {
 		return nil, fmt.Errorf("--only %q matches nothing: --list shows what there is", *only)
 	}

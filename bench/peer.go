@@ -11,6 +11,7 @@ import (
 	"io"
 	"os"
 	"os/exec"
+	"syscall"
 )
 
 // A peer is the second process. It belongs to one goroutine.
@@ -22,14 +23,16 @@ type peer struct {
 	stderr bytes.Buffer // for the message when it dies
 }
 
-// startPeer starts this very program again, as the target. It dies with ctx.
-func startPeer(ctx context.Context) (*peer, error) {
+// startPeer starts this very program again, in the given role and with attributes of its
+// own, which may be nil. It dies with ctx.
+func startPeer(ctx context.Context, role string, attributes *syscall.SysProcAttr) (*peer, error) {
 	self, err := os.Executable()
 	if err != nil {
 		return nil, err
 	}
 	p := &peer{cmd: exec.CommandContext(ctx, self)}
-	p.cmd.Env = append(os.Environ(), peerVariable+"=1")
+	p.cmd.Env = append(os.Environ(), peerVariable+"="+role)
+	p.cmd.SysProcAttr = attributes
 	p.cmd.Stderr = &p.stderr
 	in, err := p.cmd.StdinPipe()
 	if err != nil {
@@ -96,7 +99,7 @@ func (p *peer) sample(ctx context.Context, e *end, job Job, cpus []int, profileN
 	if ready.Err != "" {
 		err = errors.New(ready.Err)
 	} else {
-		s, err = e.initiate(ctx, job, ready, profileName)
+		s, err = e.initiateBy(ctx, job, ready, profileName)
 	}
 
 	done := Done{Messages: s.Total}
@@ -119,6 +122,20 @@ func (p *peer) sample(ctx context.Context, e *end, job Job, cpus []int, profileN
 		return s, fmt.Errorf("the target: %s", outcome.Err)
 	}
 	return s, fmt.Errorf("%w; the target: %s", err, outcome.Err)
+}
+
+// initiateBy is initiate over the path of job.
+func (e *end) initiateBy(ctx context.Context, job Job, ready Ready, profileName string) (s Sample, err error) {
+	if job.Workload.Path != Delayed {
+		return e.initiate(ctx, job, ready, profileName)
+	}
+	r, err := startRelay(ctx, ready.Addr)
+	if err != nil {
+		return s, err
+	}
+	defer func() { err = errors.Join(err, r.close()) }()
+	ready.Addr = r.addr
+	return e.initiate(ctx, job, ready, profileName)
 }
 
 // initiate is the active end of job, with a profile and the processor's time.

@@ -26,6 +26,7 @@ type Peers struct {
 	dir        string          // of these
 	served     string          // for directories that are served
 	libibverbs string          // directory of the libibverbs of Perftest
+	wire       *wire           // for samples over MTU1500; nil without
 }
 
 // inMemory is where the directories are that are served, if the system has such a
@@ -52,8 +53,8 @@ var cPeers = []struct {
 }
 
 // findPeers looks which peers there are, of those that are wanted. Peers.close
-// removes what it leaves.
-func findPeers(ctx context.Context, wanted func(Peer) bool) (_ *Peers, err error) {
+// removes what it leaves. Older is the commit that Before is built from; "" is none.
+func findPeers(ctx context.Context, wanted func(Peer) bool, older string) (_ *Peers, err error) {
 	p := &Peers{programs: map[Peer]string{}}
 	if p.dir, err = os.MkdirTemp("", "weft-bench-"); err != nil {
 		return nil, err
@@ -77,7 +78,30 @@ func findPeers(ctx context.Context, wanted func(Peer) bool) (_ *Peers, err error
 			p.Missing = append(p.Missing, *m)
 		}
 	}
+	if wanted(Before) {
+		if m := p.before(ctx, older); m != nil {
+			p.Missing = append(p.Missing, *m)
+		}
+	}
+	if wanted(Peer(MTU1500)) {
+		if p.wire, err = startWire(ctx); err != nil {
+			p.Missing = append(p.Missing, Missing{Peer(MTU1500), err.Error(), namespacesRemedy})
+		}
+	}
 	return p, ctx.Err()
+}
+
+// before builds this command as it was at an older commit, or says why it cannot.
+func (p *Peers) before(ctx context.Context, commit string) *Missing {
+	if commit == "" {
+		return &Missing{Peer: Before, Why: "no commit is named", Remedy: "--before COMMIT"}
+	}
+	program, err := buildAt(ctx, commit, filepath.Join(p.dir, "before"))
+	if err != nil {
+		return &Missing{Peer: Before, Why: fmt.Sprintf("commit %.12s cannot be built: %v", commit, err), Remedy: "git fetch --unshallow"}
+	}
+	p.programs[Before] = program
+	return nil
 }
 
 // dropIn makes the command weft and its libibverbs, or says why there is none.
@@ -165,5 +189,5 @@ func (p *Peers) missing(peer Peer) bool {
 }
 
 func (p *Peers) close() error {
-	return errors.Join(os.RemoveAll(p.dir), os.RemoveAll(p.served))
+	return errors.Join(p.wire.close(), os.RemoveAll(p.dir), os.RemoveAll(p.served))
 }

@@ -19,7 +19,7 @@ func TestTheCompilersComplaintIsTold(t *testing.T) {
 // programs compiles the peers in C; without a compiler it skips.
 func programs(t *testing.T) *Peers {
 	t.Helper()
-	p, err := findPeers(t.Context(), func(Peer) bool { return true })
+	p, err := findPeers(t.Context(), func(p Peer) bool { return p == TCPC || p == Fabric }, "")
 	if err != nil {
 		t.Fatal(err)
 	}

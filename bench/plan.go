@@ -15,9 +15,12 @@ type group struct {
 }
 
 const (
-	small     = 64      // octets, of message rates and latencies
-	maxSize   = 1 << 20 // the largest message, in octets
-	idleCount = 1000    // connections that do nothing, where there are some
+	small     = 64       // octets, of message rates and latencies
+	maxSize   = 1 << 20  // the largest message of most rows, in octets
+	largest   = 64 << 20 // the largest of any, in octets
+	idleCount = 1000     // connections that do nothing, where there are some
+	manyCount = 1000     // connections that all are active
+	blockSize = 1 << 30  // the largest memory that is registered, in octets
 )
 
 // sizes are those of the streams, in octets.
@@ -26,10 +29,14 @@ var sizes = []int{small, 4 << 10, 64 << 10, maxSize}
 // plan returns everything, in the order of the tables.
 func plan() []group {
 	var groups []group
+	for size := largest; size > maxSize; size /= 2 {
+		groups = append(groups, largeStreams(size))
+	}
 	for _, size := range slices.Backward(sizes) {
 		groups = append(groups, streams(size))
 	}
-	return append(groups, polling(), eventDriven(), unpinned(), atomics(), connects(), footprint(),
+	return append(groups, polling(), eventDriven(), unpinned(), atomics(), connects(),
+		overPath(MTU1500), overPath(Delayed), footprint(), registrations(),
 		files(FileBandwidth, Read, maxSize, 4), files(FileBandwidth, Write, maxSize, 4), files(FileRate, Read, 4<<10, 16))
 }
 
@@ -73,6 +80,47 @@ func weftCrowd() Workload {
 	return w
 }
 
+// weftMany is a stream of Sends of so few octets over more connections than have a
+// goroutine or memory of their own.
+func weftMany() Workload {
+	w := weftStream(Send, small, true, true)
+	w.Connections = manyCount
+	return w
+}
+
+// weftBefore is the stream of Writes whose cost in processor time is set against an older
+// commit's.
+func weftBefore() Workload { return weftStream(Write, small, true, true).with(Before, Write) }
+
+// largeStreams are streams of messages of more than maxSize.
+func largeStreams(size int) group {
+	g := group{Metric: Bandwidth, Baseline: raw(Stream, size)}
+	for _, op := range []Op{Write, Read} {
+		g.Others = append(g.Others, crcs(weftStream(op, size, true, false))...)
+	}
+	return g
+}
+
+// overPath are streams between ends that are apart.
+func overPath(path Path) group {
+	base := raw(Stream, maxSize)
+	base.Path = path
+	g := group{Metric: Bandwidth, Baseline: base}
+	for _, op := range []Op{Write, Read} {
+		g.Others = append(g.Others, crcs(base.with(Weft, op))...)
+	}
+	return g
+}
+
+// registrations are of memory: small and large.
+func registrations() group {
+	base := Workload{Peer: GoMap, Shape: Register, Op: None, Size: 4 << 10}
+	little := base.with(Weft, None)
+	big := little
+	big.Size = blockSize
+	return group{Metric: RegionTime, Baseline: base, Others: []Workload{little, big}}
+}
+
 // streams are the streams of messages of size octets.
 func streams(size int) group {
 	base := raw(Stream, size)
@@ -102,6 +150,7 @@ func streams(size int) group {
 	}
 	if size == small {
 		g.Others = append(g.Others, crcs(weftStream(FetchAdd, 8, true, false))...)
+		g.Others = append(g.Others, weftMany(), weftBefore())
 	}
 	if size >= gatherSize {
 		g.Others = append(g.Others, encrypted(size)...)
@@ -223,6 +272,16 @@ func (g group) all() []Workload {
 	return slices.Concat([]Workload{g.Baseline}, g.Others)
 }
 
+// quick says that w is part of a quick run, which leaves out what takes long to start and
+// what no goal of Weft's own is about.
+func (w Workload) quick() bool {
+	switch w.Peer {
+	case Perftest, Fabric, GRPC, Before:
+		return false
+	}
+	return !w.TLS && (w.Size <= maxSize || w.Size == 8*maxSize || w.Size >= largest)
+}
+
 // filter keeps the workloads of which keep approves, with the baselines they
 // are set against, and drops groups that become empty.
 func filter(groups []group, keep func(Workload) bool) []group {
@@ -245,13 +304,14 @@ func filter(groups []group, keep func(Workload) bool) []group {
 // without drops the workloads of peers that are not here. Where C is missing,
 // plain TCP in Go takes its place as the baseline.
 func without(groups []group, missing func(Peer) bool) []group {
+	gone := func(w Workload) bool { return missing(w.Peer) || w.Path != Loopback && missing(Peer(w.Path)) }
 	var left []group
 	for _, g := range groups {
-		g.Others = slices.DeleteFunc(slices.Clone(g.Others), func(w Workload) bool { return missing(w.Peer) })
-		if g.Baseline != (Workload{}) && missing(g.Baseline.Peer) {
+		g.Others = slices.DeleteFunc(slices.Clone(g.Others), gone)
+		if g.Baseline != (Workload{}) && gone(g.Baseline) {
 			twin := g.Baseline.with(TCPGo, Octets)
 			g.Baseline = Workload{}
-			if !twin.Polling || canSpin() {
+			if !gone(twin) && (!twin.Polling || canSpin()) {
 				g.Baseline = twin
 			}
 			g.Others = slices.DeleteFunc(g.Others, func(w Workload) bool { return w == twin })

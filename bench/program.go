@@ -6,6 +6,7 @@ package main
 import (
 	"bufio"
 	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -28,7 +29,7 @@ type instance struct {
 }
 
 // start runs job's program in the given role.
-func start(ctx context.Context, job Job, role, port string) (*instance, error) {
+func start(ctx context.Context, job Job, role, host, port string) (*instance, error) {
 	w := job.Workload
 	batch := 0
 	if w.Batch {
@@ -36,7 +37,7 @@ func start(ctx context.Context, job Job, role, port string) (*instance, error) {
 	}
 	// RMA needs a window of whole messages, ping-pong one of some octets.
 	i := &instance{cmd: exec.CommandContext(ctx, job.Program,
-		"role="+role, "port="+port, "shape="+programShape(w), "op="+string(w.Op), "congestion="+job.Congestion,
+		"role="+role, "address="+host, "port="+port, "shape="+programShape(w), "op="+string(w.Op), "congestion="+job.Congestion,
 		fmt.Sprint("size=", w.Size), fmt.Sprint("window=", w.window()), fmt.Sprint("batch=", batch),
 		fmt.Sprint("polling=", digit(w.Polling)), fmt.Sprint("shared=", digit(job.Shared)),
 		fmt.Sprint("connections=", w.connections()),
@@ -88,7 +89,7 @@ func (i *instance) end(ctx context.Context, err error) error {
 }
 
 func (program) prepare(ctx context.Context, job Job) (ready Ready, do serve, err error) {
-	i, err := start(ctx, job, "target", "0")
+	i, err := start(ctx, job, "target", cmp.Or(job.Address, loopback), "0")
 	if err != nil {
 		return ready, nil, err
 	}
@@ -100,15 +101,15 @@ func (program) prepare(ctx context.Context, job Job) (ready Ready, do serve, err
 		err = i.hear("served", &s.CPU)
 		return s, i.end(ctx, err)
 	}
-	return Ready{Addr: net.JoinHostPort("127.0.0.1", port)}, do, nil
+	return Ready{Addr: net.JoinHostPort(cmp.Or(job.Address, loopback), port)}, do, nil
 }
 
 func (program) initiate(ctx context.Context, job Job, ready Ready) (s Sample, err error) {
-	_, port, err := net.SplitHostPort(ready.Addr)
+	host, port, err := net.SplitHostPort(ready.Addr)
 	if err != nil {
 		return s, err
 	}
-	i, err := start(ctx, job, "initiator", port)
+	i, err := start(ctx, job, "initiator", host, port)
 	if err != nil {
 		return s, err
 	}

@@ -30,6 +30,8 @@ func (d Document) conditions() []string {
 		fmt.Sprintf("%d rounds of %gs samples; congestion control %s; placement: %s.",
 			s.Rounds, s.Sample, orUnknown(s.Congestion), strings.Join(s.Placements, "; ")),
 		"Figures: median over the rounds (min..max). Ratios are taken inside each round.",
+		fmt.Sprintf("Repeated: %d rounds of a group whose baseline was outside %g to %g of its own median; %d still are.",
+			s.Repeated, quietLeast, quietMost, s.Restless),
 	}
 	if s.Rounds < soundRounds {
 		lines = append(lines, fmt.Sprintf("Fewer than %d rounds: an indication, no verdict.", soundRounds))
@@ -45,7 +47,7 @@ func (d Document) conditions() []string {
 }
 
 // soundRounds is how many rounds a median needs to be worth anything.
-const soundRounds = 7
+const soundRounds = 15
 
 // failures says, once for each workload that failed, why.
 func (d Document) failures(out io.Writer) error {

@@ -3,7 +3,10 @@
 
 package main
 
-import "time"
+import (
+	"cmp"
+	"time"
+)
 
 // A Result is one workload and what came out.
 type Result struct {
@@ -85,6 +88,7 @@ func attempts(groups []group, s *Samples) []Attempt {
 		if !of || g.Against != (Workload{}) && !against {
 			continue
 		}
+		m = cmp.Or(g.Metric, m)
 		a := Attempt{Goal: g, Metric: m}
 		figures := s.figures(m, g.Of)
 		if g.Against != (Workload{}) {

@@ -16,6 +16,7 @@ type Run struct {
 	Rounds     int
 	Warmup     time.Duration // of each sample
 	Sample     time.Duration // of each sample, after the warm-up
+	Limit      time.Duration // after which no round is repeated any more
 	Congestion string        // "" leaves the system's
 	Pin        bool          // place the ends on processors
 	Peers      *Peers        // which there are
@@ -31,6 +32,9 @@ type Samples struct {
 	Of map[Workload][][]Sample
 	// Failed holds the first failure of a workload that is not repeated; it is not sampled again.
 	Failed map[Workload]error
+
+	Repeated int // rounds of groups that were taken again, for a baseline that was not quiet
+	Restless int // of the rounds that count, those whose baseline is not quiet all the same
 }
 
 func newSamples() *Samples {
@@ -43,6 +47,15 @@ func (s *Samples) add(w Workload, round int, x Sample) {
 		s.Of[w] = append(s.Of[w], nil)
 	}
 	s.Of[w][round] = append(s.Of[w][round], x)
+}
+
+// forget drops a round of a group.
+func (s *Samples) forget(g group, round int) {
+	for _, w := range g.all() {
+		if round < len(s.Of[w]) {
+			s.Of[w][round] = nil
+		}
+	}
 }
 
 // sampleGrace is added to a sample's own time before it is given up.
@@ -67,7 +80,7 @@ func repeated(take func() (Sample, error)) (s Sample, err error) {
 // Do measures on the processors allowed. The error is for what makes going on impossible; what goes wrong
 // with one workload is in Samples.Failed.
 func (r *Run) Do(ctx context.Context, allowed []int) (_ *Samples, err error) {
-	p, err := startPeer(ctx)
+	p, err := startPeer(ctx, targetRole, nil)
 	if err != nil {
 		return nil, err
 	}
@@ -85,35 +98,109 @@ func (r *Run) Do(ctx context.Context, allowed []int) (_ *Samples, err error) {
 	}
 	defer e.close()
 
-	samples := newSamples()
-	var seed uint64
+	t := &taking{Run: r, peer: p, end: e, allowed: allowed, samples: newSamples()}
+	began := time.Now()
 	for round := range r.Rounds {
-		order := r.order(round)
-		for i, w := range order {
-			if samples.Failed[w] != nil {
-				continue
-			}
-			if r.Progress != nil {
-				r.Progress(round, i, len(order), w)
-			}
-			seed++
-			placement := place(w, allowed, r.Pin)
-			job, profileName := r.job(w, round, seed, placement)
-			s, err := repeated(func() (Sample, error) { return p.sample(ctx, e, job, placement.Initiator, profileName) })
-			if ctx.Err() != nil {
-				return nil, context.Cause(ctx)
-			}
-			if errors.Is(err, errBroken) {
-				return nil, err
-			}
-			if err != nil {
-				samples.Failed[w] = fmt.Errorf("%v, round %d: %w", w, round+1, err)
-				continue
-			}
-			samples.add(w, round, s)
+		if err := t.take(ctx, round, r.order(round)); err != nil {
+			return nil, err
 		}
 	}
-	return samples, nil
+	return t.samples, t.repeat(ctx, began.Add(r.Limit))
+}
+
+// A taking takes the samples of a run.
+type taking struct {
+	*Run
+	peer    *peer
+	end     *end
+	allowed []int
+	samples *Samples
+	seed    uint64
+}
+
+// take samples the workloads of a round, or of one group in it, in order.
+func (t *taking) take(ctx context.Context, round int, order []Workload) error {
+	for i, w := range order {
+		if t.samples.Failed[w] != nil {
+			continue
+		}
+		if t.Progress != nil {
+			t.Progress(round, i, len(order), w)
+		}
+		s, err := t.sample(ctx, round, w)
+		if ctx.Err() != nil {
+			return context.Cause(ctx)
+		}
+		if errors.Is(err, errBroken) {
+			return err
+		}
+		if err != nil {
+			t.samples.Failed[w] = fmt.Errorf("%v, round %d: %w", w, round+1, err)
+			continue
+		}
+		t.samples.add(w, round, s)
+	}
+	return nil
+}
+
+// sample takes one.
+func (t *taking) sample(ctx context.Context, round int, w Workload) (Sample, error) {
+	t.seed++
+	placement := place(w, t.allowed, t.Pin)
+	job, profileName := t.job(w, round, t.seed, placement)
+	return repeated(func() (Sample, error) {
+		if w.Path == MTU1500 {
+			return t.Peers.wire.sample(job, placement.Initiator)
+		}
+		return t.peer.sample(ctx, t.end, job, placement.Initiator, profileName)
+	})
+}
+
+// A baseline within these shares of its own median is quiet.
+const (
+	quietLeast = 0.8
+	quietMost  = 1.25
+)
+
+// restless returns the rounds of g in which the baseline was not quiet.
+func (s *Samples) restless(g group) (rounds []int) {
+	if g.Baseline == (Workload{}) || s.Failed[g.Baseline] != nil {
+		return nil
+	}
+	figures := s.figures(g.Metric, g.Baseline)
+	middle := summarize(figures).Median
+	for round, f := range figures {
+		if f < quietLeast*middle || f > quietMost*middle {
+			rounds = append(rounds, round)
+		}
+	}
+	return rounds
+}
+
+// mostRepeats is how often a round is repeated at most.
+const mostRepeats = 3
+
+// repeat takes the rounds of each group again in which the baseline was not quiet, until the
+// time is up.
+func (t *taking) repeat(ctx context.Context, until time.Time) error {
+	for range mostRepeats {
+		for _, g := range t.Groups {
+			for _, round := range t.samples.restless(g) {
+				if !time.Now().Before(until) {
+					break
+				}
+				t.samples.forget(g, round)
+				if err := t.take(ctx, round, g.order(round)); err != nil {
+					return err
+				}
+				t.samples.Repeated++
+			}
+		}
+	}
+	for _, g := range t.Groups {
+		t.samples.Restless += len(t.samples.restless(g))
+	}
+	return nil
 }
 
 // order returns the workloads of a round, in their order.

@@ -5,6 +5,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"net"
@@ -13,11 +14,14 @@ import (
 	"github.com/weft-rdma/weft/cm"
 )
 
-// listen returns a listener on a free loopback port whose connections use the
-// named congestion control.
-func listen(ctx context.Context, congestion string) (*net.TCPListener, error) {
-	lc := net.ListenConfig{Control: cm.Socket{Congestion: congestion}.Control}
-	ln, err := lc.Listen(ctx, "tcp", "127.0.0.1:0")
+// loopback is the address of targets that are not told another.
+const loopback = "127.0.0.1"
+
+// listen returns a listener on a free port of job's address whose connections use job's
+// congestion control.
+func listen(ctx context.Context, job Job) (*net.TCPListener, error) {
+	lc := net.ListenConfig{Control: cm.Socket{Congestion: job.Congestion}.Control}
+	ln, err := lc.Listen(ctx, "tcp", net.JoinHostPort(cmp.Or(job.Address, loopback), "0"))
 	if err != nil {
 		return nil, err
 	}
@@ -55,7 +59,7 @@ func dialReady(ctx context.Context, job Job, ready Ready) (*net.TCPConn, error) 
 // congestionInUse reports what a socket asked for congestion really gets; ""
 // where the system does not say.
 func congestionInUse(ctx context.Context, congestion string) (string, error) {
-	ln, err := listen(ctx, congestion)
+	ln, err := listen(ctx, Job{Congestion: congestion})
 	if err != nil {
 		return "", err
 	}

@@ -55,7 +55,7 @@ func (d Document) tables() []table {
 	at := map[key]int{}
 	for _, r := range d.Results {
 		k := key{r.Metric, r.Placement}
-		if r.Metric == Bandwidth {
+		if r.Metric == Bandwidth || r.Metric == MessageRate {
 			k.placement = "" // one table, also for several connections
 		}
 		i, ok := at[k]
@@ -86,6 +86,9 @@ func title(r Row) string {
 	if r.Metric == ConnectRate {
 		return "Connections made and ended a second, thousands, one after the other"
 	}
+	if r.Metric == RegionTime {
+		return "Memory registered and deallocated, us, one after the other"
+	}
 	if r.Metric == FileRate {
 		return "Files over NFS, thousands of operations a second, anywhere in the file"
 	}
@@ -97,6 +100,9 @@ func head(m Metric) []string {
 	switch {
 	case m.files():
 		h[6] = "ratio to go-nfs"
+	case m == RegionTime:
+		h[6] = "ratio to an insert"
+		return h
 	case m.latency():
 		return append(h, "p90", "p99", "p99.9")
 	case m == Memory:
@@ -125,7 +131,7 @@ func (r Row) cells() []string {
 	if r.Size > 0 {
 		cells[2] = sizeName(r.Size)
 	}
-	if !r.Peer.hasCRC() {
+	if !r.Peer.hasCRC() || r.Metric == RegionTime {
 		cells[3] = "-"
 	}
 	if r.Error != "" {
@@ -146,6 +152,7 @@ func (r Row) cells() []string {
 		}
 	case r.Metric == Memory:
 		cells = cells[:6]
+	case r.Metric == RegionTime:
 	default:
 		cells = append(cells, fmt.Sprintf("%.0f", r.CPU))
 	}
@@ -171,9 +178,13 @@ func (d Document) goalTable() table {
 		if m.Size > 0 {
 			size = sizeName(m.Size)
 		}
-		row := []string{string(m.Peer), m.Work, size, onOff(m.CRC), m.Placement, orDash(m.Against)}
+		work := m.Work
+		if m.Metric == CPUTime || m.Metric == LongestWait {
+			work += ": " + string(m.Metric)
+		}
+		row := []string{string(m.Peer), work, size, onOff(m.CRC), m.Placement, orDash(m.Against)}
 		bound := map[string]string{"higher": ">= ", "lower": "<= "}[m.Better]
-		if m.Unit == "ratio" {
+		if m.Unit != Memory.unit() {
 			row = append(row, ratioFigure(m.Median, m.Min, m.Max), fmt.Sprintf("%s%g", bound, m.Goal), aim(m.Aim, bound, "%g"))
 		} else {
 			row = append(row, figure(m.Median, m.Min, m.Max, Memory.scale())+" KiB",

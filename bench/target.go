@@ -13,10 +13,28 @@ import (
 	"os"
 )
 
-// peerVariable in the environment makes this program the target.
+// peerVariable in the environment makes this program another process of a run, in one of
+// the roles.
 const peerVariable = "WEFT_BENCH_PEER"
 
-// runPeer is the whole of the second process.
+const (
+	targetRole = "target"
+	wireRole   = "wire"  // initiates in a network namespace of its own
+	relayRole  = "relay" // carries octets, late
+)
+
+// runAs is the whole of such a process.
+func runAs(role string, in io.Reader, out io.Writer) error {
+	switch role {
+	case wireRole:
+		return runWire(in, out)
+	case relayRole:
+		return runRelay(in, out)
+	}
+	return runPeer(in, out)
+}
+
+// runPeer is the whole of the second process, the target.
 func runPeer(in io.Reader, out io.Writer) error {
 	jobs := make(chan Job)
 	done := make(chan Done)

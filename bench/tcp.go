@@ -25,7 +25,7 @@ func endOfStream(n int) error {
 type tcpDriver struct{ unverified }
 
 func (tcpDriver) prepare(ctx context.Context, job Job) (ready Ready, do serve, err error) {
-	ln, err := listen(ctx, job.Congestion)
+	ln, err := listen(ctx, job)
 	if err != nil {
 		return ready, nil, err
 	}

@@ -45,7 +45,11 @@ func newWeftEnd() (*weftEnd, error) {
 			break
 		}
 		a := &e.areas[i]
-		a.memory = make([]byte, max(windowSize, maxSize)+replySize)
+		size := maxSize
+		if i == 0 {
+			size = largest // only this one is ever used for messages so large
+		}
+		a.memory = make([]byte, size+replySize)
 		a.mr, err = e.pd.Register(a.memory, verbs.LocalRead|verbs.LocalWrite|verbs.RemoteRead|verbs.RemoteWrite|verbs.RemoteAtomic)
 	}
 	if err != nil {
@@ -56,11 +60,22 @@ func newWeftEnd() (*weftEnd, error) {
 
 func (e *weftEnd) close() error { return e.rnic.Close() }
 
+// areasOf is the memory of w's connections; a crowd shares that of one.
+func (e *weftEnd) areasOf(w Workload) []area {
+	if w.crowded() {
+		return e.areas[:1]
+	}
+	return e.areas[:w.connections()]
+}
+
 // A ping-pong's messages leave from offset 0 and arrive at landing.
 const landing = 4096
 
 // offer prepares the initiator's memory: it has the data, except of Reads.
 func (e *weftEnd) offer(job Job) []Remote {
+	if job.Workload.Shape == Register {
+		return nil
+	}
 	return e.lay(job, job.Workload.Op != Read)
 }
 
@@ -69,7 +84,7 @@ func (e *weftEnd) offer(job Job) []Remote {
 func (e *weftEnd) lay(job Job, source bool) []Remote {
 	w := job.Workload
 	var remotes []Remote
-	for _, a := range e.areas[:w.connections()] {
+	for _, a := range e.areasOf(w) {
 		switch window := a.memory[:w.window()]; {
 		case w.Shape == PingPong || w.Op == FetchAdd:
 			fillPattern(a.memory[:w.Size], job.Seed)
@@ -88,9 +103,14 @@ func (e *weftEnd) lay(job Job, source bool) []Remote {
 // messages being so many. It is called when the connections have ended.
 func (e *weftEnd) verify(job Job, messages uint64) error {
 	w := job.Workload
+	if w.Shape == Register {
+		return nil
+	}
 	each := messages / uint64(w.connections())
-	for _, a := range e.areas[:w.connections()] {
+	for _, a := range e.areasOf(w) {
 		switch {
+		case w.crowded():
+			return checkPattern(a.memory[:w.window()], job.Seed)
 		case w.Op == FetchAdd:
 			if sum := *numberIn(a.memory[landing : landing+w.Size]); sum != messages {
 				return fmt.Errorf("the sum is %d after %d additions of 1", sum, messages)
@@ -120,8 +140,13 @@ func (e *weftEnd) initiate(ctx context.Context, job Job, ready Ready) (s Sample,
 		return Sample{Elapsed: job.Sample, Octets: crowd.octets}, nil
 	}
 
-	if job.Workload.Shape == Connect {
+	switch {
+	case job.Workload.Shape == Connect:
 		return e.connects(ctx, job, ready)
+	case job.Workload.Shape == Register:
+		return e.registers(job)
+	case job.Workload.crowded():
+		return e.sendAll(ctx, job, ready)
 	}
 	n := job.Workload.connections()
 	if job.Workload.Shape == PingPong && n > 1 {
@@ -187,13 +212,20 @@ func (e *weftEnd) initiateOne(ctx context.Context, nc *net.TCPConn, job Job, num
 
 // prepare is the passive end's beginning.
 func (e *weftEnd) prepare(ctx context.Context, job Job) (ready Ready, do serve, err error) {
-	ln, err := listen(ctx, job.Congestion)
+	ln, err := listen(ctx, job)
 	if err != nil {
 		return ready, nil, err
 	}
-	ready = Ready{Addr: ln.Addr().String(), Remotes: e.lay(job, job.Workload.Op == Read)}
-	do = func(<-chan struct{}) (s Served, err error) {
+	ready.Addr = ln.Addr().String()
+	if job.Workload.Shape != Register {
+		ready.Remotes = e.lay(job, job.Workload.Op == Read)
+	}
+	do = func(over <-chan struct{}) (s Served, err error) {
 		defer ln.Close()
+		if job.Workload.Shape == Register {
+			<-over
+			return s, nil
+		}
 		crowd, err := e.acceptCrowd(ctx, job, ln)
 		if err != nil {
 			return s, err
@@ -214,6 +246,9 @@ func (e *weftEnd) serve(ctx context.Context, ln *net.TCPListener, job Job) error
 	}
 	if job.Workload.Shape == PingPong && job.Workload.connections() > 1 {
 		return e.pongAll(ctx, ln, job)
+	}
+	if job.Workload.crowded() {
+		return e.receiveAll(ctx, ln, job)
 	}
 	errs := make([]error, job.Workload.connections())
 	var all sync.WaitGroup

@@ -33,11 +33,20 @@ func paceOf(w Workload) pace {
 	list := min(max(1, windowSize/w.Size), 1024)
 	receives := min(max(16, 16<<20/w.Size), 16384)
 	depth := 8 * list
+	switch {
+	case w.Path == Delayed:
+		depth = delayedDepth
+	case w.Size > maxSize:
+		depth = max(2, depth*maxSize/w.Size)
+	}
 	return pace{
 		list: list, signal: min(list, signalMost), depth: depth, sends: depth + 8,
 		receives: receives + 8, credit: receives / 4,
 	}
 }
+
+// delayedDepth is how many messages are in flight over a path that takes long.
+const delayedDepth = 64
 
 // signalMost is how many messages of a stream one signaled request stands for
 // at most.
@@ -54,6 +63,7 @@ const replySize = 1
 type sender struct {
 	*link
 	pace
+	watch    *stopwatch
 	inFlight int // send-queue requests posted and not known to be complete
 	credit   int // messages that the target has receives for
 	ended    bool
@@ -91,6 +101,7 @@ func (l *link) replyOffset() int { return l.job.Workload.window() }
 
 func (s *sender) run(ctx context.Context) (Sample, error) {
 	run := newStopwatch(s.job)
+	s.watch = run
 	for {
 		if err := s.makeRoom(ctx); err != nil {
 			return Sample{}, err
@@ -98,7 +109,6 @@ func (s *sender) run(ctx context.Context) (Sample, error) {
 		if err := s.post(); err != nil {
 			return Sample{}, err
 		}
-		run.add(uint64(s.list))
 		if run.over() {
 			break
 		}
@@ -153,6 +163,7 @@ func (s *sender) reap(ctx context.Context) error {
 	switch {
 	case wc.Op != verbs.OpRecv:
 		s.inFlight -= int(wc.ID)
+		s.watch.add(wc.ID)
 		return nil
 	case wc.Bytes == replySize:
 		s.ended = true
@@ -165,8 +176,7 @@ func (s *sender) reap(ctx context.Context) error {
 // finish returns when all messages are known to be in place.
 func (s *sender) finish(ctx context.Context) error {
 	if s.job.Workload.Op != Read {
-		s.inFlight++
-		if err := s.qp.PostSend(verbs.SendWR{ID: 1, Op: verbs.OpSend, Flags: verbs.Signaled}); err != nil {
+		if err := s.qp.PostSend(verbs.SendWR{Op: verbs.OpSend}); err != nil {
 			return err
 		}
 	}

@@ -25,10 +25,16 @@ const (
 	WeftRDMA Peer = "weft-rdma" // what weft serve runs, NFS over RDMA
 	WeftTCP  Peer = "weft-tcp"  // the same over TCP
 	GoNFS    Peer = "go-nfs"    // over TCP
+
+	// GoMap is a map of Go's, which memory registration is set against.
+	GoMap Peer = "go-map"
+
+	// Before is Weft at an older commit, which --before names.
+	Before Peer = "weft-before"
 )
 
 // hasCRC says that the peer's FPDUs may have CRCs.
-func (p Peer) hasCRC() bool { return p == Weft || p == WeftRDMA || p == Perftest }
+func (p Peer) hasCRC() bool { return p == Weft || p == WeftRDMA || p == Perftest || p == Before }
 
 // A Shape is the pattern of the traffic.
 type Shape string
@@ -39,6 +45,16 @@ const (
 	File      Shape = "file"      // reads or writes of parts of a file over NFS
 	Connect   Shape = "connect"   // a connection is made, carries a message and ends, and again
 	Footprint Shape = "footprint" // none: connections are made and looked at
+	Register  Shape = "register"  // none: memory is registered and deallocated
+)
+
+// A Path is what lies between the two ends.
+type Path string
+
+const (
+	Loopback Path = ""
+	MTU1500  Path = "MTU 1500" // a veth pair between two network namespaces
+	Delayed  Path = "20 ms"    // loopback through a relay that delays all it carries by 10 ms each way
 )
 
 // An Op is the operation that carries the message.
@@ -83,6 +99,9 @@ type Workload struct {
 	// one connection. 0 is one.
 	Connections int
 
+	// Path is what lies between the ends; of streams over Weft, TCPC and TCPGo.
+	Path Path
+
 	// Idle is how many connections there are besides, that do nothing.
 	Idle int
 }
@@ -94,6 +113,9 @@ func (w Workload) work() string {
 	}
 	if w.Shape == Connect {
 		return "connect, send, close"
+	}
+	if w.Shape == Register {
+		return map[Peer]string{Weft: "register, deallocate", GoMap: "insert"}[w.Peer]
 	}
 	s := fmt.Sprintf("%s %s", w.Op, w.Shape)
 	if w.Op == FetchAdd && w.Shape == PingPong {
@@ -123,6 +145,9 @@ func (w Workload) work() string {
 	if w.Connections > 1 {
 		s += fmt.Sprintf(", %d connections", w.Connections)
 	}
+	if w.Path != Loopback {
+		s += ", " + string(w.Path)
+	}
 	if w.Idle > 0 {
 		s += fmt.Sprintf(", among %d idle", w.Idle)
 	}
@@ -149,6 +174,9 @@ func (w Workload) fileName() string {
 // connections is how many connections carry w's messages.
 func (w Workload) connections() int { return max(1, w.Connections) }
 
+// crowded says that the connections are too many for memory and a goroutine each.
+func (w Workload) crowded() bool { return w.Shape == Stream && w.Connections > maxConnections }
+
 // windowSize is the least memory that a stream walks through, in octets. It is
 // what a good TCP reader takes in one call: both kinds of streams then touch
 // the same amount of memory.
@@ -160,6 +188,9 @@ const gatherSize = 64 << 10
 // window is the memory, in octets, that a stream of w walks through: a whole
 // number of messages.
 func (w Workload) window() int {
+	if w.crowded() {
+		return w.connections() * crowdList * w.Size
+	}
 	return w.slots() * w.Size
 }
 
@@ -171,6 +202,8 @@ func (w Workload) slots() int {
 // sizeName is n octets in the largest binary unit that divides it.
 func sizeName(n int) string {
 	switch {
+	case n >= 1<<30 && n%(1<<30) == 0:
+		return fmt.Sprintf("%dGiB", n>>30)
 	case n >= 1<<20 && n%(1<<20) == 0:
 		return fmt.Sprintf("%dMiB", n>>20)
 	case n >= 1<<10 && n%(1<<10) == 0:

@@ -23,6 +23,7 @@
 
 struct options {
 	const char *role, *shape, *op, *congestion;
+	const char *address; /* that the target listens at */
 	long size;        /* octets of a message */
 	long window;      /* octets that a stream walks through: whole messages */
 	long batch;       /* octets gathered into one write; 0: a write a message */
@@ -50,6 +51,7 @@ static void parse(int argc, char **argv)
 {
 	struct { const char *name; const char **text; long *number; } all[] = {
 		{"role", &opt.role, 0}, {"shape", &opt.shape, 0}, {"op", &opt.op, 0}, {"congestion", &opt.congestion, 0},
+		{"address", &opt.address, 0},
 		{"size", 0, &opt.size}, {"window", 0, &opt.window}, {"batch", 0, &opt.batch}, {"polling", 0, &opt.polling},
 		{"shared", 0, &opt.shared}, {"connections", 0, &opt.connections}, {"warmup", 0, &opt.warmup},
 		{"sample", 0, &opt.sample}, {"seed", 0, &opt.seed}, {"port", 0, &opt.port},

@@ -22,10 +22,11 @@ static int new_socket(void)
 	return fd;
 }
 
-static struct sockaddr_in loopback(int port)
+static struct sockaddr_in target_at(int port)
 {
 	struct sockaddr_in a = {.sin_family = AF_INET, .sin_port = htons(port)};
-	a.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+	if (inet_pton(AF_INET, opt.address, &a.sin_addr) != 1)
+		fail("address %s", opt.address);
 	return a;
 }
 
@@ -149,7 +150,7 @@ static void pong(struct connection *c)
 /* One connection: a message there, and the end of the stream back. */
 static void connect_one(long size, const char *message)
 {
-	struct sockaddr_in a = loopback(opt.port);
+	struct sockaddr_in a = target_at(opt.port);
 	char end;
 	int fd = new_socket();
 	if (connect(fd, (struct sockaddr *)&a, sizeof a))
@@ -213,7 +214,7 @@ static void run(struct connection *all, void *(*do_it)(void *))
 static void target(struct connection *all)
 {
 	int ln = new_socket();
-	struct sockaddr_in a = loopback(0);
+	struct sockaddr_in a = target_at(0);
 	socklen_t len = sizeof a;
 	int64_t used;
 	if (bind(ln, (struct sockaddr *)&a, len) || listen(ln, 16) || getsockname(ln, (struct sockaddr *)&a, &len))
@@ -238,7 +239,7 @@ static void target(struct connection *all)
 
 static void initiator(struct connection *all)
 {
-	struct sockaddr_in a = loopback(opt.port);
+	struct sockaddr_in a = target_at(opt.port);
 	int64_t used = cpu();
 	if (is(opt.shape, "connect")) {
 		connects(&all[0]);
