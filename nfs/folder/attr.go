@@ -122,7 +122,7 @@ func (s *Server) checkRights(q *call, n *node, st *info, rights uint32) error {
 
 // writable returns an error if the export is read-only.
 func (s *Server) writable() error {
-	if s.cfg.ReadOnly {
+	if s.rules.Load().ReadOnly {
 		return nfs.ErrROFS
 	}
 	return nil
@@ -130,7 +130,7 @@ func (s *Server) writable() error {
 
 // stable syncs names and attributes to disk (RFC 1813 §1.5), unless Config.Async is set.
 func (s *Server) stable(nodes ...*node) error {
-	if s.cfg.Async {
+	if s.rules.Load().Async {
 		return nil
 	}
 	for _, n := range nodes {

@@ -96,6 +96,11 @@ type Config struct {
 	StateDir  string
 	HandleKey []byte
 
+	// Mark is in all handles, in their octets 1 to 3 (see [MarkOf]), so that a program
+	// that serves several exports finds that of a handle. Handles with another mark are
+	// NFS3ERR_BADHANDLE. At most 0xffffff.
+	Mark uint32
+
 	// MaxNames bounds the objects that the server remembers; at least 1,024. To find a
 	// forgotten one, it searches the whole export. MaxOpen bounds the descriptors that it
 	// keeps besides those that calls in progress use, to at most half of the process's
@@ -118,6 +123,9 @@ func (c *Config) fill() error {
 		if s.Squash < SquashRoot || s.Squash > SquashNone {
 			return fmt.Errorf("folder: %v: expected one of the constants", s.Squash)
 		}
+	}
+	if c.Mark > maxMark {
+		return fmt.Errorf("folder: Mark %#x: expected at most %#x", c.Mark, maxMark)
 	}
 	if c.MaxNames < 0 || c.MaxOpen < 0 {
 		return fmt.Errorf("folder: MaxNames %d, MaxOpen %d: expected no negative number", c.MaxNames, c.MaxOpen)

@@ -40,12 +40,12 @@ func (s *Server) identify(r *oncrpc.Request) (*creds, error) {
 
 // squashOf returns the squash of a caller.
 func (s *Server) squashOf(from *origin.Origin) Squash {
-	for _, special := range s.cfg.SquashFor {
+	for _, special := range s.rules.Load().SquashFor {
 		if from.Names([]origin.Name{special.Name}) {
 			return special.Squash
 		}
 	}
-	return s.cfg.Squash
+	return s.rules.Load().Squash
 }
 
 // originOf returns where a call comes from. If the transport does not say, it goes by the
@@ -102,7 +102,7 @@ func own(from *origin.Origin) bool {
 
 // anonymous returns the anonymous identity.
 func (s *Server) anonymous() *creds {
-	return &creds{uid: s.cfg.AnonUID, gid: s.cfg.AnonGID, squashed: true}
+	return &creds{uid: s.rules.Load().AnonUID, gid: s.rules.Load().AnonGID, squashed: true}
 }
 
 // squash applies a squash to an identity.
@@ -112,16 +112,16 @@ func (s *Server) squash(c *creds, how Squash) *creds {
 	}
 	gone := func(id uint32) bool { return id == 0 && how == SquashRoot || id == noID }
 	if gone(c.uid) {
-		c.uid, c.squashed = s.cfg.AnonUID, true
+		c.uid, c.squashed = s.rules.Load().AnonUID, true
 	}
 	if gone(c.gid) {
-		c.gid, c.squashed = s.cfg.AnonGID, true
+		c.gid, c.squashed = s.rules.Load().AnonGID, true
 	}
 	if slices.ContainsFunc(c.gids, gone) {
 		c.gids = slices.Clone(c.gids) // they may belong to the connection
 		for i, g := range c.gids {
 			if gone(g) {
-				c.gids[i] = s.cfg.AnonGID
+				c.gids[i] = s.rules.Load().AnonGID
 			}
 		}
 	}

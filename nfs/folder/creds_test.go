@@ -86,6 +86,7 @@ func TestWhoActsAsWhom(t *testing.T) {
 		{"somebody of this machine, claiming root", SquashNone, somebody, sys(t, 0, 0), anonymous},
 	} {
 		s := &Server{cfg: Config{Root: "x", Squash: tt.squash}, vol: onlyOthers{count: true}}
+		s.rules.Store(&s.cfg)
 		if err := s.cfg.fill(); err != nil {
 			t.Fatal(err)
 		}
@@ -97,6 +98,7 @@ func TestWhoActsAsWhom(t *testing.T) {
 	// The groups of a connection's user are not changed.
 	from := of(2000, 2001, 0)
 	s := &Server{cfg: Config{AnonGID: 9}, vol: onlyOthers{count: true}}
+	s.rules.Store(&s.cfg)
 	if c, err := s.identify(&oncrpc.Request{Origin: from}); err != nil || c.gids[0] != 9 || from.User.Groups[0] != 0 {
 		t.Errorf("%+v, %v of %+v", c, err, from.User)
 	}
@@ -125,6 +127,7 @@ func TestWhoIsTheServersUser(t *testing.T) {
 			continue // a system without numbers
 		}
 		s := &Server{cfg: Config{Squash: tt.squash}, vol: onlyOthers{}}
+		s.rules.Store(&s.cfg)
 		c, err := s.identify(&oncrpc.Request{Call: oncrpc.Call{Cred: sys(t, 0, 0)}, Origin: tt.from})
 		if err != nil || c.squashed != tt.squashed {
 			t.Errorf("%s: %+v, %v, want squashed %v", tt.what, c, err, tt.squashed)
@@ -135,6 +138,7 @@ func TestWhoIsTheServersUser(t *testing.T) {
 // The flavor is checked even where the claim is ignored.
 func TestOwnersSpeakTheFlavorsThatThereAre(t *testing.T) {
 	s := &Server{vol: onlyOthers{count: true}}
+	s.rules.Store(&s.cfg)
 	for _, tt := range []struct {
 		cred oncrpc.OpaqueAuth
 		want oncrpc.AuthStat

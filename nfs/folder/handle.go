@@ -13,7 +13,7 @@ import (
 // A handle is the octets of a file handle:
 //
 //	 0  version: 2
-//	 1  three zeros
+//	 1  Config.Mark
 //	 4  device, or 0 for that of the root
 //	12  inode
 //	20  generation: birth time in nanoseconds, or 0
@@ -24,6 +24,7 @@ type handle [handleLen]byte
 
 const (
 	handleVersion = 2
+	maxMark       = 1<<24 - 1
 	handleLen     = 44
 	sealAt        = 28
 
@@ -34,18 +35,21 @@ const (
 // A sealer makes handles and recognizes its own. Its key is derived from the secret and
 // from the root: handles stay valid when the server restarts, and are not valid in other
 // exports with the same secret.
-type sealer struct{ key []byte }
+type sealer struct {
+	key  []byte
+	mark uint32
+}
 
 // newSealer returns the sealer of a root. If the file system does not record birth times,
 // its id is part of the key, because roots have the same few inode numbers everywhere.
-func newSealer(secret []byte, root *info) sealer {
+func newSealer(secret []byte, root *info, mark uint32) sealer {
 	b := appendKey([]byte("weft folder handle 2"), root.key)
 	if root.key.gen == 0 {
 		b = binary.BigEndian.AppendUint64(b, root.FSID)
 	}
 	mac := hmac.New(sha256.New, secret)
 	mac.Write(b)
-	return sealer{key: mac.Sum(nil)}
+	return sealer{mac.Sum(nil), mark}
 }
 
 func appendKey(b []byte, k key) []byte {
@@ -56,7 +60,7 @@ func appendKey(b []byte, k key) []byte {
 
 // seal returns the handle of k.
 func (s sealer) seal(k key) (h handle) {
-	appendKey(append(h[:0], handleVersion, 0, 0, 0), k)
+	appendKey(binary.BigEndian.AppendUint32(h[:0], handleVersion<<24|s.mark), k)
 	mac := hmac.New(sha256.New, s.key)
 	mac.Write(h[:sealAt])
 	copy(h[sealAt:], mac.Sum(nil))
@@ -66,13 +70,22 @@ func (s sealer) seal(k key) (h handle) {
 // equal compares in constant time.
 func (h *handle) equal(fh nfs.FH) bool { return hmac.Equal(h[:], fh) }
 
-// parseHandle returns the key in a handle without checking the seal. A malformed handle is
-// NFS3ERR_BADHANDLE.
-func parseHandle(fh nfs.FH) (key, error) {
+// MarkOf returns the [Config.Mark] in a handle, without a check that it is genuine, which is
+// for the Server with that mark. ok is false if the handle cannot be a Server's.
+func MarkOf(fh nfs.FH) (mark uint32, ok bool) {
+	if len(fh) != handleLen || fh[0] != handleVersion {
+		return 0, false
+	}
+	return binary.BigEndian.Uint32(fh) & maxMark, true
+}
+
+// parse returns the key in a handle without checking the seal. A handle that is malformed,
+// or has another mark, is NFS3ERR_BADHANDLE.
+func (s sealer) parse(fh nfs.FH) (key, error) {
 	if len(fh) == oldLen && fh[0] == oldVersion {
 		return key{}, nfs.ErrStale
 	}
-	if len(fh) != handleLen || fh[0] != handleVersion || fh[1]|fh[2]|fh[3] != 0 {
+	if mark, ok := MarkOf(fh); !ok || mark != s.mark {
 		return key{}, nfs.ErrBadHandle
 	}
 	return key{

@@ -199,7 +199,7 @@ func TestWhatTheServerHasRenamedIsNotSearchedFor(t *testing.T) {
 
 func mustParse(t *testing.T, fh nfs.FH) key {
 	t.Helper()
-	k, err := parseHandle(fh)
+	k, err := sealer{}.parse(fh)
 	must(t, err)
 	return k
 }

@@ -113,7 +113,7 @@ func (s *Server) access(q *call) ([]byte, error) {
 			rights = dirRights
 		}
 		// A read-only export does not keep writes from a device or a pipe of the client.
-		frozen := s.cfg.ReadOnly && (st.Type == nfs.TypeDir || st.Type == nfs.TypeReg)
+		frozen := s.rules.Load().ReadOnly && (st.Type == nfs.TypeDir || st.Type == nfs.TypeReg)
 		asked := make(map[uint32]bool, len(rights))
 		for _, r := range rights {
 			if args.Access&r.bit == 0 || frozen && r.rights&mayWrite != 0 {

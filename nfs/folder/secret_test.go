@@ -213,7 +213,7 @@ func TestForgedHandlesCostACheckAndNoSearch(t *testing.T) {
 		}
 		rootInfo, err := w.server.vol.stat(w.server.vol.root())
 		must(t, err)
-		known := newSealer(nil, &rootInfo).seal(hidden)
+		known := newSealer(nil, &rootInfo, 0).seal(hidden)
 		forged := []nfs.FH{known[:], forge(hidden, w.root()[sealAt:]), forge(hidden, fh[sealAt:]), forge(root, make([]byte, handleLen-sealAt))}
 		for bit := range 8 * handleLen {
 			bad := append(nfs.FH(nil), fh...)

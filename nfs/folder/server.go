@@ -23,6 +23,7 @@ import (
 	"fmt"
 	"path/filepath"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/weft-rdma/weft/nfs"
@@ -34,6 +35,7 @@ import (
 // [nfs.Program] in version [nfs.V3]. Many goroutines may call it.
 type Server struct {
 	cfg     Config
+	rules   atomic.Pointer[Config] // what Reconfigure changes
 	lost    error // why the key of handles was not saved, or nil
 	vol     volume
 	tree    *tree
@@ -72,9 +74,9 @@ func New(c Config) (*Server, error) {
 	if err != nil {
 		return nil, err
 	}
-	if c.Squash == SquashAll && !vol.perCaller() {
+	if err := c.squashable(vol); err != nil {
 		vol.close()
-		return nil, fmt.Errorf("folder: %v: all callers act as the user of this process and cannot be made anonymous; leave out Squash", c.Squash)
+		return nil, err
 	}
 	t, err := newTree(vol, &c, secret)
 	if err != nil {
@@ -82,9 +84,32 @@ func New(c Config) (*Server, error) {
 		return nil, err
 	}
 	s := &Server{cfg: c, lost: lost, vol: vol, tree: t, replies: newReplyCache(), end: make(chan struct{})}
+	s.rules.Store(&s.cfg)
 	s.newVerifier()
 	s.keeping.Go(s.keepHouse)
 	return s, nil
+}
+
+// squashable reports why callers cannot be made anonymous as c says, or nil.
+func (c *Config) squashable(vol volume) error {
+	if c.Squash == SquashAll && !vol.perCaller() {
+		return fmt.Errorf("folder: %v: all callers act as the user of this process and cannot be made anonymous; leave out Squash", c.Squash)
+	}
+	return nil
+}
+
+// Reconfigure applies ReadOnly, Squash, SquashFor, AnonUID, AnonGID and Async of c to the
+// calls that begin later. The other fields of c are those of New. Handles, open files and
+// what is known of calls that are repeated stay.
+func (s *Server) Reconfigure(c Config) error {
+	if err := c.fill(); err != nil {
+		return err
+	}
+	if err := c.squashable(s.vol); err != nil {
+		return err
+	}
+	s.rules.Store(&c)
+	return nil
 }
 
 // KeyLost returns why the key of file handles could not be saved, or nil if it was

@@ -16,6 +16,7 @@ func TestCallersAreSquashedByTheirCertificates(t *testing.T) {
 		t.Fatal(err)
 	}
 	s := &Server{cfg: Config{Squash: SquashAll, AnonUID: 65534, AnonGID: 65534, SquashFor: []SquashFor{{host, SquashNone}, {host, SquashAll}}}, vol: onlyOthers{count: true}}
+	s.rules.Store(&s.cfg)
 	for _, tt := range []struct {
 		what  string
 		state *tls.ConnectionState

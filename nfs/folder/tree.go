@@ -66,7 +66,7 @@ func newTree(v volume, c *Config, secret []byte) (*tree, error) {
 		return nil, err
 	}
 	t := &tree{
-		vol: v, sealer: newSealer(secret, &st),
+		vol: v, sealer: newSealer(secret, &st, c.Mark),
 		maxNames: c.MaxNames, maxOpen: min(c.MaxOpen, v.maxOpen()),
 		nodes: make(map[key]*node),
 	}
@@ -95,7 +95,7 @@ func (t *tree) close() {
 // authentic returns the key of a handle's object, which may not exist any more. A handle
 // that this server has not made is NFS3ERR_STALE. It never searches.
 func (t *tree) authentic(fh nfs.FH) (key, error) {
-	k, err := parseHandle(fh)
+	k, err := t.sealer.parse(fh)
 	if err != nil {
 		return key{}, err
 	}
