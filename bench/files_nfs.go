@@ -92,7 +92,7 @@ func (d *fileDriver) serveWeft(job Job, ln *net.TCPListener) (run func(context.C
 	if err != nil {
 		return nil, nil, err
 	}
-	mounts, err := mount.New(mount.Config{Path: filepath.ToSlash(d.shared.dir), Handle: files.Handle})
+	mounts, err := mount.New(mount.Export{Path: filepath.ToSlash(d.shared.dir), Handle: files.Handle})
 	if err != nil {
 		return nil, nil, errors.Join(err, files.Close())
 	}

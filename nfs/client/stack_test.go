@@ -35,7 +35,7 @@ func serveFolder(t testing.TB, dir string) oncrpc.Handler {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { server.Close() })
-	mounts, err := mount.New(mount.Config{Path: filepath.ToSlash(dir), Handle: server.Handle})
+	mounts, err := mount.New(mount.Export{Path: filepath.ToSlash(dir), Handle: server.Handle})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -133,14 +133,24 @@ func (a *Access) allows(from *origin.Origin) bool {
 // AUTH_TOOWEAK, which clients do not retry.
 func (a *Access) Guard(h oncrpc.Handler) oncrpc.Handler {
 	return oncrpc.HandlerFunc(func(ctx context.Context, r *oncrpc.Request) ([]byte, error) {
-		if err := a.check(r); err != nil {
-			if a.Refused != nil {
-				a.Refused(r, err)
-			}
-			return nil, &oncrpc.RejectError{Stat: oncrpc.AuthError, Auth: oncrpc.AuthTooWeak, Err: err}
+		if err := a.Check(r); err != nil {
+			return nil, err
 		}
 		return h.ServeRPC(ctx, r)
 	})
+}
+
+// Check returns nil for a call that is allowed, and else the *[oncrpc.RejectError] that
+// Guard rejects it with.
+func (a *Access) Check(r *oncrpc.Request) error {
+	err := a.check(r)
+	if err == nil {
+		return nil
+	}
+	if a.Refused != nil {
+		a.Refused(r, err)
+	}
+	return &oncrpc.RejectError{Stat: oncrpc.AuthError, Auth: oncrpc.AuthTooWeak, Err: err}
 }
 
 // check returns why a call is refused, or nil.
@@ -149,7 +159,7 @@ func (a *Access) check(r *oncrpc.Request) error {
 	switch {
 	case err != nil:
 		return err
-	case !a.allows(from) && (len(a.Names) == 0 || needsName(r)):
+	case !a.allows(from) && (len(a.Names) == 0 || accessesFiles(r)):
 		return a.hostError()
 	case from.Local && r.Network == "udp" && (isMnt(r) || a.alone()):
 		return ErrDatagram
@@ -157,15 +167,10 @@ func (a *Access) check(r *oncrpc.Request) error {
 		return ErrUser
 	case !from.Local && !a.Insecure && needsPort(r) && !from.Names(a.Names) && !reserved(from.Addr.Port()):
 		return ErrPort
-	case needsSecurity(r) && !a.XprtSec.Has(from.Security()):
+	case accessesFiles(r) && !a.XprtSec.Has(from.Security()):
 		return ErrSecurity
 	}
 	return nil
-}
-
-// needsName reports whether a call has to be that of a peer of Access.Names.
-func needsName(r *oncrpc.Request) bool {
-	return r.Proc != 0 && r.Prog != nfs.MountProgram && r.Prog != oncrpc.PmapProg && r.Prog != nlm.Program
 }
 
 // hostError returns the error for a host that is not allowed.

@@ -18,7 +18,7 @@ func Example() {
 		log.Fatal(err)
 	}
 	allow := mount.Allow{private}
-	server, err := mount.New(mount.Config{
+	server, err := mount.New(mount.Export{
 		Path: "/srv/data", Allow: allow,
 		Handle: func(_ context.Context, names []string) (nfs.FH, error) {
 			if len(names) > 0 {

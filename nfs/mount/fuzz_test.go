@@ -31,7 +31,7 @@ func FuzzMount(f *testing.F) {
 		f.Add(uint32(3), proc, []byte(nil))
 		f.Add(uint32(3), proc, []byte{0xff, 0xff, 0xff, 0xff, 1})
 	}
-	s, err := New(Config{Path: "/srv/data", Handle: func(_ context.Context, names []string) (nfs.FH, error) {
+	s, err := New(Export{Path: "/srv/data", Handle: func(_ context.Context, names []string) (nfs.FH, error) {
 		for _, name := range names {
 			if name == "" || name == "." || name == ".." || strings.ContainsAny(name, "/\x00") || len(name) > nfs.MaxMountName {
 				f.Errorf("asked for %q", names)

@@ -3,20 +3,24 @@
 package mount
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"path"
+	"slices"
 	"strings"
+	"sync/atomic"
 
 	"github.com/weft-rdma/weft/nfs"
 	"github.com/weft-rdma/weft/oncrpc"
 )
 
-// A Config says what a [Server] exports.
-type Config struct {
-	// Path is the export's absolute path on its host, with slashes; empty stands for "/".
-	// Clients may mount the export by that path and as "/", and directories below it by
-	// paths below either one.
+// An Export is a directory that clients may mount.
+type Export struct {
+	// Path is the export's absolute path on its host, with slashes, or another name that
+	// begins with a slash; empty stands for "/". Clients may mount the export by that path,
+	// and directories below it by paths below that. An export whose path is below that of
+	// another one has precedence there.
 	Path string
 
 	// Handle returns the handle of the directory at the path of names below the export;
@@ -30,6 +34,10 @@ type Config struct {
 	// Guarded says that calls are checked before they get here, as by
 	// [Access.Guard]. Allow is then for EXPORT only.
 	Guarded bool
+
+	// Access, if not nil, decides about calls of MNT in place of Allow, and EXPORT shows
+	// the export only to callers that it allows.
+	Access *Access
 }
 
 // flavors are the authentication flavors that a client may use with its handles, in
@@ -43,17 +51,35 @@ var flavors = []oncrpc.Flavor{oncrpc.FlavorSys, oncrpc.FlavorNone}
 // It keeps a list of mounts for DUMP, as the protocol asks. Handles do not depend on
 // that list.
 type Server struct {
-	cfg    Config
-	mounts mounts
+	exports atomic.Pointer[[]Export] // those with the longest path first
+	mounts  mounts
 }
 
-// New returns a Server.
-func New(cfg Config) (*Server, error) {
-	if cfg.Handle == nil {
-		return nil, errors.New("mount: a server needs a Handle function")
+// New returns a Server. Clients may mount a single export as "/", too.
+func New(exports ...Export) (*Server, error) {
+	s := new(Server)
+	if err := s.SetExports(exports...); err != nil {
+		return nil, err
 	}
-	cfg.Path = path.Clean("/" + cfg.Path)
-	return &Server{cfg: cfg}, nil
+	return s, nil
+}
+
+// SetExports replaces the exports, for the calls that begin later.
+func (s *Server) SetExports(exports ...Export) error {
+	if len(exports) == 0 {
+		return errors.New("mount: there is no export")
+	}
+	exports = slices.Clone(exports)
+	for i := range exports {
+		x := &exports[i]
+		if x.Handle == nil {
+			return errors.New("mount: an export needs a Handle function")
+		}
+		x.Path = path.Clean("/" + x.Path)
+	}
+	slices.SortStableFunc(exports, func(a, b Export) int { return cmp.Compare(len(b.Path), len(a.Path)) })
+	s.exports.Store(&exports)
+	return nil
 }
 
 // Program returns the server's entry for an [oncrpc.Mux].
@@ -89,7 +115,7 @@ func (s *Server) ServeRPC(ctx context.Context, r *oncrpc.Request) ([]byte, error
 		list := s.mounts.list()
 		res = results{&list, listLen(list)}
 	case nfs.MountExport:
-		exports := s.exports()
+		exports := s.list(r)
 		res = results{&exports, exportsLen(exports)}
 	}
 	e := r.Accept(res.room)
@@ -117,11 +143,8 @@ func (s *Server) mount(ctx context.Context, r *oncrpc.Request, host, p string) r
 		// Handles of NFS version 2 do not exist here.
 		return results{&nfs.MountV1Res{Stat: uint32(nfs.MountErrAcces)}, mntRoom}
 	}
-	res := &nfs.MountRes{Stat: nfs.MountErrAcces}
-	if s.cfg.Guarded || s.cfg.Allow.Allows(r.Remote) {
-		fh, err := s.handle(ctx, p)
-		res = &nfs.MountRes{Stat: statOf(err), FH: fh, Flavors: flavors}
-	}
+	fh, err := s.handle(ctx, r, p)
+	res := &nfs.MountRes{Stat: statOf(err), FH: fh, Flavors: flavors}
 	if res.Stat == nfs.MountOK {
 		s.mounts.add(host, s.clean(p))
 	}
@@ -129,13 +152,16 @@ func (s *Server) mount(ctx context.Context, r *oncrpc.Request, host, p string) r
 }
 
 // handle returns the handle for a path as a client names it.
-func (s *Server) handle(ctx context.Context, p string) (nfs.FH, error) {
+func (s *Server) handle(ctx context.Context, r *oncrpc.Request, p string) (nfs.FH, error) {
 	if strings.ContainsRune(p, 0) {
 		return nil, nfs.MountErrInval
 	}
-	rest, below := cutPath(path.Clean("/"+p), s.cfg.Path)
-	if !below {
-		rest = path.Clean("/" + p)
+	x, rest := s.find(path.Clean("/" + p))
+	switch {
+	case x == nil:
+		return nil, nfs.MountErrNoEnt
+	case !s.mayMount(x, r):
+		return nil, nfs.MountErrAcces
 	}
 	var names []string
 	for name := range strings.SplitSeq(rest, "/") {
@@ -146,7 +172,32 @@ func (s *Server) handle(ctx context.Context, p string) (nfs.FH, error) {
 			names = append(names, name)
 		}
 	}
-	return s.cfg.Handle(ctx, names)
+	return x.Handle(ctx, names)
+}
+
+// find returns the export of a path, and the path below it; nil is none.
+func (s *Server) find(p string) (x *Export, rest string) {
+	exports := *s.exports.Load()
+	for i := range exports {
+		if rest, below := cutPath(p, exports[i].Path); below {
+			return &exports[i], rest
+		}
+	}
+	if len(exports) == 1 {
+		return &exports[0], p
+	}
+	return nil, ""
+}
+
+// mayMount reports whether a caller may mount an export.
+func (s *Server) mayMount(x *Export, r *oncrpc.Request) bool {
+	switch {
+	case x.Access != nil:
+		return x.Access.Check(r) == nil
+	case x.Guarded:
+		return true
+	}
+	return x.Allow.Allows(r.Remote)
 }
 
 // clean is a path as the list of mounts has it.
@@ -161,16 +212,22 @@ func cutPath(p, base string) (rest string, below bool) {
 	return rest, below && (rest == "" || rest[0] == '/')
 }
 
-// exports is the result of EXPORT: both paths of the export, and the networks that may
-// mount them.
-func (s *Server) exports() nfs.ExportList {
-	var groups []string
-	for _, p := range s.cfg.Allow {
-		groups = append(groups, p.String())
-	}
-	list := nfs.ExportList{{Path: s.cfg.Path, Groups: groups}}
-	if s.cfg.Path != "/" {
-		list = append(list, nfs.Export{Path: "/", Groups: groups})
+// list is the result of EXPORT: the exports, and the networks that may mount them.
+func (s *Server) list(r *oncrpc.Request) (list nfs.ExportList) {
+	exports := *s.exports.Load()
+	for i := len(exports) - 1; i >= 0; i-- { // the shortest path first
+		x := &exports[i]
+		if x.Access != nil && x.Access.check(r) != nil {
+			continue
+		}
+		var groups []string
+		for _, p := range x.Allow {
+			groups = append(groups, p.String())
+		}
+		list = append(list, nfs.Export{Path: x.Path, Groups: groups})
+		if len(exports) == 1 && x.Path != "/" {
+			list = append(list, nfs.Export{Path: "/", Groups: groups})
+		}
 	}
 	return list
 }
@@ -196,7 +253,7 @@ func exportsLen(list nfs.ExportList) int {
 	return n
 }
 
-// statOf is the status of MNT for an error of Config.Handle.
+// statOf is the status of MNT for an error of Export.Handle.
 func statOf(err error) nfs.MountStat {
 	var mount nfs.MountStat
 	var stat nfs.Stat

@@ -17,7 +17,7 @@ import (
 // home is a server of /srv/data whose handles are the paths of names.
 func home(t *testing.T, allow ...string) *Server {
 	t.Helper()
-	s, err := New(Config{Path: "/srv/data/", Allow: networks(t, allow...), Handle: func(_ context.Context, names []string) (nfs.FH, error) {
+	s, err := New(Export{Path: "/srv/data/", Allow: networks(t, allow...), Handle: func(_ context.Context, names []string) (nfs.FH, error) {
 		switch path := strings.Join(names, "|"); path {
 		case "file":
 			return nil, nfs.ErrNotDir
@@ -118,7 +118,7 @@ func TestTheFolderIsMountedByItsPathAndAsTheRoot(t *testing.T) {
 }
 
 func TestARootIsMountedByEveryPath(t *testing.T) {
-	s, err := New(Config{Handle: func(_ context.Context, names []string) (nfs.FH, error) {
+	s, err := New(Export{Handle: func(_ context.Context, names []string) (nfs.FH, error) {
 		return nfs.FH(strings.Join(names, "|")), nil
 	}})
 	if err != nil {
@@ -160,7 +160,7 @@ func TestOnlyThoseOnTheListMount(t *testing.T) {
 
 func TestWhoIsGuardedIsNotJudgedAgain(t *testing.T) {
 	s := home(t, "192.0.2.0/24")
-	s.cfg.Guarded = true
+	(*s.exports.Load())[0].Guarded = true
 	if res, err := mnt(s, "198.51.100.8", "/"); err != nil || res.Stat != nfs.MountOK {
 		t.Errorf("%v, %v, want %v", res.Stat, err, nfs.MountOK)
 	}
@@ -262,7 +262,71 @@ func TestWhatIsNoCallOfMountIsAnError(t *testing.T) {
 			t.Errorf("%q is read as network %v", s, p)
 		}
 	}
-	if _, err := New(Config{}); err == nil {
+	if _, err := New(Export{}); err == nil {
 		t.Error("a server without handles is made")
+	}
+}
+
+func TestAPathIsOfTheNearestExport(t *testing.T) {
+	named := func(export string) func(context.Context, []string) (nfs.FH, error) {
+		return func(_ context.Context, names []string) (nfs.FH, error) {
+			return nfs.FH(export + ":" + strings.Join(names, "|")), nil
+		}
+	}
+	s, err := New(Export{Path: "/srv", Handle: named("srv")}, Export{Path: "/srv/data", Handle: named("data"), Allow: networks(t, "192.0.2.0/24")})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for path, want := range map[string]string{
+		"/srv": "srv:", "/srv/": "srv:", "/srv/other": "srv:other", "/srv/database": "srv:database",
+		"/srv/data": "data:", "/srv/data/a/b": "data:a|b", "/srv/data/../data/a": "data:a", "/srv/x/../../srv/data": "data:",
+	} {
+		if res, err := mnt(s, "192.0.2.1", path); err != nil || string(res.FH) != want {
+			t.Errorf("%s: %q, %v, %v, want %q", path, res.FH, res.Stat, err, want)
+		}
+	}
+	for path, want := range map[string]nfs.MountStat{"/": nfs.MountErrNoEnt, "/data": nfs.MountErrNoEnt, "/srvx": nfs.MountErrNoEnt} {
+		if res, err := mnt(s, "192.0.2.1", path); err != nil || res.Stat != want {
+			t.Errorf("%s: %v, %v, want %v", path, res.Stat, err, want)
+		}
+	}
+	if res, err := mnt(s, "198.51.100.1", "/srv/data/a"); err != nil || res.Stat != nfs.MountErrAcces {
+		t.Errorf("a host of the outer export alone: %v, %v, want %v", res.Stat, err, nfs.MountErrAcces)
+	}
+	var list nfs.ExportList
+	if err := call(s, "192.0.2.1", nfs.MountV3, nfs.MountExport, nil, list.Decode); err != nil || fmt.Sprint([]nfs.Export(list)) != "[{/srv []} {/srv/data [192.0.2.0/24]}]" {
+		t.Errorf("exports %v, %v", list, err)
+	}
+	if err := s.SetExports(Export{Path: "/srv", Handle: named("new")}); err != nil {
+		t.Fatal(err)
+	}
+	if res, err := mnt(s, "198.51.100.1", "/srv/data"); err != nil || string(res.FH) != "new:data" {
+		t.Errorf("after a change of the exports: %q, %v", res.FH, err)
+	}
+}
+
+func TestAnExportWithAccessIsShownToThoseWhoMayMountIt(t *testing.T) {
+	handle := func(context.Context, []string) (nfs.FH, error) { return nfs.FH("x"), nil }
+	var refused []error
+	s, err := New(
+		Export{Path: "/all", Handle: handle},
+		Export{Path: "/few", Handle: handle, Access: &Access{
+			Allow: networks(t, "192.0.2.7"), Insecure: true, Refused: func(_ *oncrpc.Request, why error) { refused = append(refused, why) },
+		}},
+	)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for host, want := range map[string]nfs.MountStat{"192.0.2.7": nfs.MountOK, "192.0.2.8": nfs.MountErrAcces} {
+		if res, err := mnt(s, host, "/few"); err != nil || res.Stat != want {
+			t.Errorf("MNT of %s: %v, %v, want %v", host, res.Stat, err, want)
+		}
+		var list nfs.ExportList
+		if err := call(s, host, nfs.MountV3, nfs.MountExport, nil, list.Decode); err != nil || (len(list) == 2) != (want == nfs.MountOK) {
+			t.Errorf("EXPORT for %s: %v, %v", host, list, err)
+		}
+	}
+	if len(refused) != 1 || !errors.Is(refused[0], ErrHost) {
+		t.Errorf("reported refusals: %v, want that of MNT", refused)
 	}
 }

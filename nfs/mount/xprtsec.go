@@ -57,9 +57,9 @@ func (x XprtSec) String() string {
 // See Access.XprtSec.
 var ErrSecurity = errors.New("its transport layer security is not accepted")
 
-// needsSecurity reports whether Access.XprtSec applies to a call. It does not apply to
-// MOUNT, because Linux's client calls that in the clear even if it mounts with xprtsec
-// (6.12), nor to the port mapper, NLM, which grants no locks here, and NULL.
-func needsSecurity(r *oncrpc.Request) bool {
+// accessesFiles reports whether Access.XprtSec and Access.Names apply to a call. They do not
+// apply to MOUNT, because Linux's client calls that in the clear even if it mounts with
+// xprtsec (6.12), nor to the port mapper, NLM, which grants no locks here, and NULL.
+func accessesFiles(r *oncrpc.Request) bool {
 	return r.Proc != 0 && r.Prog != nfs.MountProgram && r.Prog != oncrpc.PmapProg && r.Prog != nlm.Program
 }

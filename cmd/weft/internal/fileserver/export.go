@@ -12,7 +12,7 @@ import (
 
 // Export makes c serve a directory. Path is its absolute path, with slashes.
 func (c *Config) Export(files *folder.Server, path string) error {
-	m, err := mount.New(mount.Config{Path: path, Handle: files.Handle, Allow: c.Allow, Guarded: true})
+	m, err := mount.New(mount.Export{Path: path, Handle: files.Handle, Allow: c.Allow, Guarded: true})
 	if err != nil {
 		return err
 	}
