@@ -36,7 +36,7 @@ import (
 type Server struct {
 	cfg     Config
 	rules   atomic.Pointer[Config] // what Reconfigure changes
-	lost    error // why the key of handles was not saved, or nil
+	lost    error                  // why the key of handles was not saved, or nil
 	vol     volume
 	tree    *tree
 	replies *replyCache
