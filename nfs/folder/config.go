@@ -98,7 +98,7 @@ type Config struct {
 
 	// Mark is in all handles, in their octets 1 to 3 (see [MarkOf]), so that a program
 	// that serves several exports finds that of a handle. Handles with another mark are
-	// NFS3ERR_BADHANDLE. At most 0xffffff.
+	// NFS3ERR_STALE. At most 0xffffff.
 	Mark uint32
 
 	// MaxNames bounds the objects that the server remembers; at least 1,024. To find a

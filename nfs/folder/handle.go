@@ -79,14 +79,17 @@ func MarkOf(fh nfs.FH) (mark uint32, ok bool) {
 	return binary.BigEndian.Uint32(fh) & maxMark, true
 }
 
-// parse returns the key in a handle without checking the seal. A handle that is malformed,
-// or has another mark, is NFS3ERR_BADHANDLE.
+// parse returns the key in a handle without checking the seal. A malformed handle is
+// NFS3ERR_BADHANDLE, and one with another mark NFS3ERR_STALE: its export may be no more.
 func (s sealer) parse(fh nfs.FH) (key, error) {
 	if len(fh) == oldLen && fh[0] == oldVersion {
 		return key{}, nfs.ErrStale
 	}
-	if mark, ok := MarkOf(fh); !ok || mark != s.mark {
+	switch mark, ok := MarkOf(fh); {
+	case !ok:
 		return key{}, nfs.ErrBadHandle
+	case mark != s.mark:
+		return key{}, nfs.ErrStale
 	}
 	return key{
 		dev: binary.BigEndian.Uint64(fh[4:]),

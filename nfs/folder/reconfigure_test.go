@@ -47,7 +47,7 @@ func TestHandlesOfAnotherMarkAreRefused(t *testing.T) {
 		other := append(nfs.FH(nil), fh...)
 		other[3]++
 		_, stat := w.getattr(other)
-		wants(t, "a handle with another mark", stat, nfs.ErrBadHandle)
+		wants(t, "a handle with another mark", stat, nfs.ErrStale)
 		// The seal covers the mark, so that a handle of another export of the same directory
 		// does not become one of this by a change of the mark.
 		cfg.Mark++
