@@ -59,16 +59,13 @@ func says(text string, asked bool) func(net.Conn) {
 // hangsUp is a peer that takes something and hangs up.
 func hangsUp(nc net.Conn) { nc.Read(make([]byte, 1)) }
 
+// exporting exports a directory, with the same handles each time.
+func exporting(dir string) []fileserver.Export {
+	return []fileserver.Export{{Name: "/", Files: folder.Config{Root: dir, Squash: folder.SquashNone, HandleKey: make([]byte, 32)}}}
+}
+
 func TestWhoIsNoServerOfNFSIsExplained(t *testing.T) {
-	exported, err := folder.New(folder.Config{Root: t.TempDir()})
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer exported.Close()
-	cfg := fileserver.Config{RDMA: "127.0.0.1:0", TCP: "127.0.0.1:0", PortMap: fileserver.PortMapOff}
-	if err := cfg.Export(exported, "/"); err != nil {
-		t.Fatal(err)
-	}
+	cfg := fileserver.Config{Exports: exporting(t.TempDir()), Unmarked: true, RDMA: "127.0.0.1:0", TCP: "127.0.0.1:0", PortMap: fileserver.PortMapOff}
 	server, err := fileserver.Start(t.Context(), cfg)
 	if err != nil {
 		t.Fatal(err)
@@ -140,15 +137,7 @@ func pingServer(t *testing.T) string {
 
 // An NFS server drops what a ping sends (RFC 8166 §4.5), and says what it is before.
 func TestAPingOfAnNFSServerFailsAtOnce(t *testing.T) {
-	exported, err := folder.New(folder.Config{Root: t.TempDir()})
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer exported.Close()
-	cfg := fileserver.Config{RDMA: "127.0.0.1:0", PortMap: fileserver.PortMapOff}
-	if err := cfg.Export(exported, "/"); err != nil {
-		t.Fatal(err)
-	}
+	cfg := fileserver.Config{Exports: exporting(t.TempDir()), Unmarked: true, RDMA: "127.0.0.1:0", PortMap: fileserver.PortMapOff}
 	server, err := fileserver.Start(t.Context(), cfg)
 	if err != nil {
 		t.Fatal(err)
@@ -250,17 +239,9 @@ func TestAServerThatGoesIsWaitedForAndItsReturnIsTold(t *testing.T) {
 			if err := errors.Join(os.WriteFile(filepath.Join(dir, "f"), nil, 0o600), os.Truncate(filepath.Join(dir, "f"), size)); err != nil {
 				t.Fatal(err)
 			}
-			exported, err := folder.New(folder.Config{Root: dir, Squash: folder.SquashNone})
-			if err != nil {
-				t.Fatal(err)
-			}
-			defer exported.Close()
-			cfg := fileserver.Config{RDMA: "127.0.0.1:0", TCP: "127.0.0.1:0", PortMap: fileserver.PortMapOff}
+			cfg := fileserver.Config{Exports: exporting(dir), Unmarked: true, RDMA: "127.0.0.1:0", TCP: "127.0.0.1:0", PortMap: fileserver.PortMapOff}
 			start := func() *fileserver.Server {
 				c := cfg
-				if err := c.Export(exported, "/"); err != nil {
-					t.Fatal(err)
-				}
 				s, err := fileserver.Start(t.Context(), c)
 				if err != nil {
 					t.Fatal(err)

@@ -11,7 +11,6 @@ import (
 	"testing"
 
 	"github.com/weft-rdma/weft/cmd/weft/internal/fileserver"
-	"github.com/weft-rdma/weft/nfs/folder"
 )
 
 // A stalling server takes so many bytes of all its connections and no more until it
@@ -56,16 +55,8 @@ func TestWhatIsLeftOnAServerIsNamedAndGoesWithTheNextCopy(t *testing.T) {
 		t.Fatal(err)
 	}
 	dir := t.TempDir()
-	exported, err := folder.New(folder.Config{Root: dir, Squash: folder.SquashNone})
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer exported.Close()
 	start := func(at string, wrap func(net.Conn) net.Conn) *fileserver.Server {
-		cfg := fileserver.Config{RDMA: at, TCP: "127.0.0.1:0", PortMap: fileserver.PortMapOff, Wrap: wrap}
-		if err := cfg.Export(exported, "/"); err != nil {
-			t.Fatal(err)
-		}
+		cfg := fileserver.Config{Exports: exporting(dir), Unmarked: true, RDMA: at, TCP: "127.0.0.1:0", PortMap: fileserver.PortMapOff, Wrap: wrap}
 		s, err := fileserver.Start(t.Context(), cfg)
 		if err != nil {
 			t.Fatal(err)

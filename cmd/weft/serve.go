@@ -235,7 +235,6 @@ func (s *serve) run(ctx context.Context, dir string) (err error) {
 	var notes []string
 	cfg.Wrap, cfg.Logger = wrap, s.notices(s.cmd, s.log, slog.LevelWarn)
 	cfg.Notice = func(text string) { notes = append(notes, text) }
-	files.Logger = cfg.Logger
 	if err := s.tls.open(cfg.Logger); err != nil {
 		return err
 	}
@@ -246,22 +245,17 @@ func (s *serve) run(ctx context.Context, dir string) (err error) {
 		return err
 	}
 
-	exported, err := folder.New(files)
-	if err != nil {
-		return err
-	}
-	defer exported.Close()
-	if lost := exported.KeyLost(); lost != nil {
-		notes = append(notes, fmt.Sprintf("clients have to mount again after a restart of this server, because the key of file handles is not kept: %v", lost))
-	}
 	path := filepath.ToSlash(files.Root)
-	if err := cfg.Export(exported, path); err != nil {
-		return err
-	}
+	cfg.Exports, cfg.Unmarked = []fileserver.Export{{
+		Name: path, Files: files, Rules: fileserver.Rules{Allow: cfg.Allow, Names: cfg.Names, Insecure: cfg.Insecure, XprtSec: cfg.XprtSec},
+	}}, true
 	cfg.Observe = s.observed.handler()
 	server, err := fileserver.Start(ctx, cfg)
 	if err != nil {
 		return err
+	}
+	for _, lost := range server.KeysLost() {
+		notes = append(notes, fmt.Sprintf("clients have to mount again after a restart of this server, because the key of file handles is not kept: %v", lost))
 	}
 	s.greet(s.cmd.ErrOrStderr(), server, path, notes)
 	s.observed.serving(server)

@@ -17,10 +17,15 @@ import (
 
 // access returns the rules of c for who may use the server.
 func (c *Config) access() *mount.Access {
+	return c.accessBy(Rules{c.Allow, c.Names, c.Insecure, c.XprtSec})
+}
+
+// accessBy returns other rules for c's server.
+func (c *Config) accessBy(by Rules) *mount.Access {
 	log := &fairness.Log{Logger: c.Logger}
 	return &mount.Access{
-		Allow: c.Allow, Names: c.Names, Personal: c.Personal, AllowOthers: c.AllowOthers, Insecure: c.Insecure,
-		XprtSec: c.XprtSec, Look: c.look,
+		Allow: by.Allow, Names: by.Names, Personal: c.Personal, AllowOthers: c.AllowOthers, Insecure: by.Insecure,
+		XprtSec: by.XprtSec, Look: c.look,
 		Refused: func(r *oncrpc.Request, why error) {
 			log.Log(slog.LevelWarn, "refused a call", r.Origin.Share(), r.Remote, Advised(why))
 		},
@@ -29,7 +34,7 @@ func (c *Config) access() *mount.Access {
 
 // admit is access.Admit with advice in its error.
 func (s *Server) admit(nc net.Conn) (*origin.Origin, error) {
-	from, err := s.access.Admit(nc)
+	from, err := s.access.Load().Admit(nc)
 	return from, Advised(err)
 }
 

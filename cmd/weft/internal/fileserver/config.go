@@ -42,6 +42,12 @@ func (p *PortMap) Type() string { return "how" }
 
 // A Config says what a file server serves, and where.
 type Config struct {
+	// Exports, if there are some, are served in place of Handler, Mount, Low and High. See
+	// RulesOf for what is below. Unmarked says that there is one, whose handles are those of
+	// a file server without a configuration file.
+	Exports  []Export
+	Unmarked bool
+
 	// Handler executes calls that come over connections: NFS in the versions Low
 	// to High, MOUNT, and whatever else there is. Mount executes calls of MOUNT that
 	// come as datagrams.

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"net"
 	"sync"
+	"sync/atomic"
 
 	"github.com/weft-rdma/weft/cm"
 	"github.com/weft-rdma/weft/internal/fairness"
@@ -26,7 +27,8 @@ type Server struct {
 	rnic   *verbs.RNIC
 	ports  ports
 
-	access *mount.Access
+	access  atomic.Pointer[mount.Access]
+	exports *exports // nil for other handlers
 
 	pmap *oncrpc.PortMapper
 	rdma *rpcrdma.Server
@@ -43,7 +45,8 @@ type Server struct {
 // Start starts a file server, which serves until Shutdown. The context applies to the
 // start only.
 func Start(ctx context.Context, cfg Config) (*Server, error) {
-	s := &Server{cfg: cfg, access: cfg.access(), limits: limitsFor(fairness.Descriptors()).atMost(cfg.Connections, cfg.RDMA != "")}
+	s := &Server{cfg: cfg, limits: limitsFor(fairness.Descriptors()).atMost(cfg.Connections, cfg.RDMA != "")}
+	s.access.Store(cfg.access())
 	if err := s.start(ctx); err != nil {
 		now, cancel := context.WithCancel(context.Background())
 		cancel()
@@ -54,6 +57,11 @@ func Start(ctx context.Context, cfg Config) (*Server, error) {
 }
 
 func (s *Server) start(ctx context.Context) (err error) {
+	if len(s.cfg.Exports) > 0 {
+		if s.exports, err = s.cfg.openExports(); err != nil {
+			return err
+		}
+	}
 	if s.rnic, err = verbs.Open(verbs.Config{Logger: s.cfg.Logger}); err != nil {
 		return err
 	}
@@ -116,7 +124,7 @@ func (s *Server) serveOn(cfg rpctcp.ServerConfig, ln net.Listener, pc net.Packet
 	cfg.Handler = s.guard(cfg.Handler)
 	cfg.Admit = s.admit
 	if pc != nil {
-		cfg.Allow = s.access.AllowsSender
+		cfg.Allow = func(remote net.Addr) bool { return s.access.Load().AllowsSender(remote) }
 	}
 	cfg.Logger = s.cfg.Logger
 	server, err := rpctcp.NewServer(cfg)
@@ -135,7 +143,13 @@ func (s *Server) serveOn(cfg rpctcp.ServerConfig, ln net.Listener, pc net.Packet
 
 // guard returns a handler that rejects calls without access, and is observed.
 func (s *Server) guard(h oncrpc.Handler) oncrpc.Handler {
-	h = s.access.Guard(h)
+	checked := h
+	h = oncrpc.HandlerFunc(func(ctx context.Context, r *oncrpc.Request) ([]byte, error) {
+		if err := s.access.Load().Check(r); err != nil {
+			return nil, err
+		}
+		return checked.ServeRPC(ctx, r)
+	})
 	if s.cfg.Observe != nil {
 		h = s.cfg.Observe(h)
 	}

@@ -42,11 +42,6 @@ func startAt(t *testing.T, dir string, change func(*Config)) *Server {
 	if err := os.Mkdir(filepath.Join(dir, "below"), 0o755); err != nil {
 		t.Fatal(err)
 	}
-	files, err := folder.New(folder.Config{Root: dir, SingleUser: true})
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { files.Close() })
 	cfg := Config{
 		RDMA: "127.0.0.1:0", TCP: "127.0.0.1:0", PortMap: PortMapOff,
 		Logger: slog.New(slog.DiscardHandler), Notice: func(string) {}, portMapPort: "0",
@@ -54,8 +49,12 @@ func startAt(t *testing.T, dir string, change func(*Config)) *Server {
 	if change != nil {
 		change(&cfg)
 	}
-	if err := cfg.Export(files, filepath.ToSlash(dir)); err != nil {
-		t.Fatal(err)
+	if cfg.Exports == nil {
+		cfg.Unmarked = true
+		cfg.Exports = []Export{{
+			Name: filepath.ToSlash(dir), Files: folder.Config{Root: dir, SingleUser: true},
+			Rules: Rules{cfg.Allow, cfg.Names, cfg.Insecure, cfg.XprtSec},
+		}}
 	}
 	s, err := Start(context.Background(), cfg)
 	if err != nil {

@@ -55,6 +55,9 @@ func (s *Server) Shutdown(ctx context.Context) error {
 		err = errors.Join(err, s.rnic.Close())
 		s.rnic = nil
 	}
+	if s.exports != nil {
+		err = errors.Join(err, s.exports.close())
+	}
 	return err
 }
 

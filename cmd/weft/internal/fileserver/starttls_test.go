@@ -77,7 +77,7 @@ func TestAnExportSaysWhichSecurityItAccepts(t *testing.T) {
 				t.Errorf("the log does not say what was refused: %s", log)
 			}
 		}
-		if _, err := look(overRDMA(t, s.RDMA().String()), nfs.FH("handle")); errors.Is(err, tooWeak) == s.access.XprtSec.Has(origin.Plain) {
+		if _, err := look(overRDMA(t, s.RDMA().String()), nfs.FH("handle")); errors.Is(err, tooWeak) == s.access.Load().XprtSec.Has(origin.Plain) {
 			t.Errorf("xprtsec=%s answers RDMA without TLS by %v", set, err)
 		}
 	}
