@@ -17,6 +17,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/weft-rdma/weft/cm"
+	"github.com/weft-rdma/weft/cmd/weft/internal/confine"
 	"github.com/weft-rdma/weft/cmd/weft/internal/fileserver"
 	"github.com/weft-rdma/weft/nfs"
 	"github.com/weft-rdma/weft/nfs/gateway"
@@ -39,7 +40,7 @@ type gatewayCmd struct {
 	observed               observation
 	tls                    encryption
 	xprtsec                xprtsec
-	drain                  drain
+	managed                managed
 	anyALPN                bool
 	listen, to, tcp, mount string
 	portMap                fileserver.PortMap
@@ -129,7 +130,7 @@ On SIGINT and SIGTERM it drains as weft serve does (--drain).`,
 	f.BoolVarP(&g.verbose, "verbose", "v", false, "log connections")
 	g.options.register(cmd)
 	g.observed.registerCalls(cmd)
-	g.drain.register(f)
+	g.managed.register(cmd, f)
 	g.tls.register(cmd)
 	g.xprtsec.register(f)
 	registerAnyALPN(f, &g.anyALPN)
@@ -334,6 +335,13 @@ func (g *gatewayCmd) run(ctx context.Context) (err error) {
 	if g.log, err = g.logger(g.cmd.ErrOrStderr()); err != nil {
 		return err
 	}
+	if err := g.managed.open(ctx, &g.observed); err != nil {
+		return err
+	}
+	defer g.managed.close()
+	if done, err := g.managed.supervised(ctx, g.log, g.places); done {
+		return err
+	}
 	wrap, stop, err := g.wrap()
 	if err != nil {
 		return err
@@ -388,14 +396,24 @@ func (g *gatewayCmd) run(ctx context.Context) (err error) {
 	cfg.Handler, cfg.Wrap, cfg.Logger = through, wrap, notices
 	cfg.Notice = func(text string) { notes = append(notes, text) }
 	cfg.Observe = g.observed.handler()
+	cfg.Sockets = &g.managed.manager.Sockets
 	server, err := fileserver.Start(ctx, cfg)
 	if err != nil {
 		return err
 	}
 	g.greet(g.cmd.ErrOrStderr(), server, notes)
-	g.observed.serving(server)
-	g.try(ctx, pass.Backend)
-	return g.drain.untilInterrupted(ctx, server, &g.observed, g.cmd)
+	tried := make(chan struct{})
+	go func() {
+		defer close(tried)
+		g.try(ctx, pass.Backend)
+	}()
+	defer func() { <-tried }()
+	return g.managed.serve(ctx, server, &g.observed, fmt.Sprintf("passing calls to %v", g.back), nil)
+}
+
+// places are what the gateway uses of the file system.
+func (g *gatewayCmd) places() (*confine.Rules, error) {
+	return placesOf(nil, g.options.places, g.observed.places, g.tls.places)
 }
 
 // mountService makes the MOUNT service that the flags ask for, nil for none.

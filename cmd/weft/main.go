@@ -49,8 +49,13 @@ const (
 
 func main() {
 	signals := make(chan os.Signal, 2)
-	signal.Notify(signals, os.Interrupt, terminate)
+	if underSupervision() {
+		signal.Ignore(os.Interrupt, terminate, reload)
+	} else {
+		signal.Notify(signals, os.Interrupt, terminate)
+	}
 	os.Exit(untilSignals(signals, func(ctx context.Context) int {
+		ctx = context.WithValue(ctx, processKey{}, &process{signals})
 		return run(ctx, os.Args[1:], os.Stdout, os.Stderr)
 	}))
 }
@@ -76,6 +81,10 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 		}
 		fmt.Fprintf(stderr, "%s: %s\nSee '%s --help'.\n", name, escape(err.Error()), about)
 		return exitUsage
+	}
+	var worker *workerError
+	if errors.As(err, &worker) {
+		return worker.status
 	}
 	end, interrupted := signaled(ctx)
 	if interrupted && errors.Is(err, context.Canceled) {

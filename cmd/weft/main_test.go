@@ -19,6 +19,8 @@ import (
 	"time"
 
 	"github.com/rogpeppe/go-internal/testscript"
+
+	"github.com/weft-rdma/weft/cmd/weft/internal/confine"
 )
 
 func TestMain(m *testing.M) {
@@ -65,6 +67,9 @@ func TestScripts(t *testing.T) {
 		Condition: func(cond string) (bool, error) {
 			switch cond {
 			case "ipv6":
+			case "landlock":
+				_, err := confine.Version()
+				return err == nil, nil
 			case "root":
 				return os.Geteuid() == 0, nil
 			default:

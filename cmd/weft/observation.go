@@ -10,11 +10,13 @@ import (
 	"log/slog"
 	"net"
 	"os"
+	"syscall"
 
 	"github.com/spf13/cobra"
 
 	"github.com/weft-rdma/weft/cmd/weft/internal/fileserver"
 	"github.com/weft-rdma/weft/cmd/weft/internal/observe"
+	"github.com/weft-rdma/weft/cmd/weft/internal/service"
 	"github.com/weft-rdma/weft/oncrpc"
 	"github.com/weft-rdma/weft/verbs"
 )
@@ -26,8 +28,14 @@ type observation struct {
 
 	observer *observe.Observer // nil without flags
 	closers  []io.Closer
-	announce func() // prints where metrics are; nil if nowhere
+	announce func()           // prints where metrics are; nil if nowhere
+	given    *service.Sockets // which may have one for metrics
+	socket   fileserver.Socket
+	scraped  *observe.Scraped // nil for none
 }
+
+// socketMetrics is the purpose of the socket of metrics.
+const socketMetrics = "metrics"
 
 // register adds the flag of metrics.
 func (o *observation) register(cmd *cobra.Command) {
@@ -48,7 +56,11 @@ func (o *observation) open(ctx context.Context, cmd *cobra.Command, opts *option
 			o.close()
 		}
 	}()
-	if o.metrics == "" && o.access == "" && o.otlp == "" {
+	ln, err := o.inherited()
+	if err != nil {
+		return err
+	}
+	if ln == nil && o.metrics == "" && o.access == "" && o.otlp == "" {
 		return nil
 	}
 	cfg := observe.Config{Version: cmd.Root().Version}
@@ -62,17 +74,56 @@ func (o *observation) open(ctx context.Context, cmd *cobra.Command, opts *option
 		o.closers = append(o.closers, cfg.Trace)
 	}
 	o.observer = observe.New(cfg)
-	if o.metrics == "" {
+	if ln == nil && o.metrics == "" {
 		return nil
 	}
-	ln, err := observe.Listen(ctx, o.metrics)
-	if err != nil {
-		return fmt.Errorf("--metrics %s: %w", o.metrics, err)
+	if ln == nil {
+		if ln, err = observe.Listen(ctx, o.metrics); err != nil {
+			return fmt.Errorf("--metrics %s: %w", o.metrics, err)
+		}
 	}
-	scraped := o.observer.Serve(ln)
-	o.closers = append(o.closers, scraped)
-	o.announce = func() { fmt.Fprintf(cmd.ErrOrStderr(), "metrics at %s\n", metricsURL(scraped.Addr())) }
+	if c, ok := ln.(syscall.Conn); ok {
+		o.socket = fileserver.Socket{Name: service.StoredName(socketMetrics, o.metrics), Conn: c}
+	}
+	o.scraped = o.observer.Serve(ln)
+	o.closers = append(o.closers, o.scraped)
+	at := metricsURL(ln.Addr())
+	o.announce = func() { fmt.Fprintf(cmd.ErrOrStderr(), "metrics at %s\n", at) }
 	return nil
+}
+
+// inherited returns the listener that there is already, nil for none.
+func (o *observation) inherited() (ln net.Listener, err error) {
+	if o.given == nil {
+		return nil, nil
+	}
+	for _, one := range o.given.Take(socketMetrics, o.metrics) {
+		if one.Listener == nil || ln != nil {
+			err = errors.Join(fmt.Errorf("the service manager has to pass one socket of TCP or Unix with the name %q", socketMetrics), one.Close())
+			continue
+		}
+		ln = observe.Adopt(one.Listener, o.metrics)
+	}
+	if err != nil && ln != nil {
+		ln.Close()
+	}
+	return ln, err
+}
+
+// sockets are those that the next process may have.
+func (o *observation) sockets() []fileserver.Socket {
+	if o.socket.Conn == nil {
+		return nil
+	}
+	return []fileserver.Socket{o.socket}
+}
+
+// handOver ends the HTTP server, whose socket another process has.
+func (o *observation) handOver() error {
+	if o.scraped == nil {
+		return nil
+	}
+	return o.scraped.HandOver()
 }
 
 // metricsURL is what a user gives to curl, or to weft top.

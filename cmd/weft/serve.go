@@ -16,6 +16,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/weft-rdma/weft/cmd/weft/internal/confine"
 	"github.com/weft-rdma/weft/cmd/weft/internal/fileserver"
 	"github.com/weft-rdma/weft/nfs/folder"
 	"github.com/weft-rdma/weft/nfs/mount"
@@ -37,7 +38,7 @@ type serve struct {
 	observed        observation
 	tls             encryption
 	xprtsec         xprtsec
-	drain           drain
+	managed         managed
 	listen, tcp     string
 	readOnly, async bool
 	squash          []string
@@ -138,7 +139,7 @@ then the status is 130 or 143. A second signal ends it at once.`,
 	f.BoolVarP(&s.verbose, "verbose", "v", false, "log connections")
 	s.options.register(cmd)
 	s.observed.registerCalls(cmd)
-	s.drain.register(f)
+	s.managed.register(cmd, f)
 	s.tls.register(cmd)
 	s.xprtsec.register(f)
 	return cmd
@@ -223,6 +224,13 @@ func (s *serve) run(ctx context.Context, dir string) (err error) {
 	if s.log, err = s.logger(s.cmd.ErrOrStderr()); err != nil {
 		return err
 	}
+	if err := s.managed.open(ctx, &s.observed); err != nil {
+		return err
+	}
+	defer s.managed.close()
+	if done, err := s.managed.supervised(ctx, s.log, func() (*confine.Rules, error) { return s.places(files) }); done {
+		return err
+	}
 	wrap, stop, err := s.wrap()
 	if err != nil {
 		return err
@@ -250,6 +258,7 @@ func (s *serve) run(ctx context.Context, dir string) (err error) {
 		Name: path, Files: files, Rules: fileserver.Rules{Allow: cfg.Allow, Names: cfg.Names, Insecure: cfg.Insecure, XprtSec: cfg.XprtSec},
 	}}, true
 	cfg.Observe = s.observed.handler()
+	cfg.Sockets = &s.managed.manager.Sockets
 	server, err := fileserver.Start(ctx, cfg)
 	if err != nil {
 		return err
@@ -258,8 +267,16 @@ func (s *serve) run(ctx context.Context, dir string) (err error) {
 		notes = append(notes, fmt.Sprintf("clients have to mount again after a restart of this server, because the key of file handles is not kept: %v", lost))
 	}
 	s.greet(s.cmd.ErrOrStderr(), server, path, notes)
-	s.observed.serving(server)
-	return s.drain.untilInterrupted(ctx, server, &s.observed, s.cmd)
+	return s.managed.serve(ctx, server, &s.observed, "serving "+path, nil)
+}
+
+// places are what the server uses of the file system.
+func (s *serve) places(files folder.Config) (*confine.Rules, error) {
+	export := confine.Rule{Path: files.Root, Access: confine.Change}
+	if files.ReadOnly {
+		export.Access = confine.Read
+	}
+	return placesOf(append(statePlace(files.StateDir, files.Root), export), s.options.places, s.observed.places, s.tls.places)
 }
 
 // greet prints what is served, how to reach it, and the warnings.

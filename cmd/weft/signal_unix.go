@@ -4,7 +4,13 @@
 
 package main
 
-import "syscall"
+import (
+	"os"
+	"syscall"
+)
 
 // terminate is the polite request to end.
 const terminate = syscall.SIGTERM
+
+// reload is the wish that a server reads its configuration again.
+var reload os.Signal = syscall.SIGHUP

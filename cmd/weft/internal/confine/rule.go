@@ -99,7 +99,7 @@ func (r *Rules) String() string {
 			}
 		}
 		if paths != nil {
-			parts = append(parts, fmt.Sprintf("%s %s", what.name, strings.Join(paths, " ")))
+			parts = append(parts, fmt.Sprintf("%s %s", what.name, strings.Join(slices.Compact(paths), " ")))
 		}
 	}
 	return strings.Join(parts, "; ")

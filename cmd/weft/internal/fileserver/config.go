@@ -8,6 +8,7 @@ import (
 	"log/slog"
 	"net"
 
+	"github.com/weft-rdma/weft/cmd/weft/internal/service"
 	"github.com/weft-rdma/weft/nfs/mount"
 	"github.com/weft-rdma/weft/oncrpc"
 	"github.com/weft-rdma/weft/origin"
@@ -63,6 +64,10 @@ type Config struct {
 	// AnyTCP uses any port if the one in TCP is in use.
 	AnyTCP  bool
 	PortMap PortMap
+
+	// Sockets, if not nil, has sockets that are used in place of new ones: with the names
+	// SocketRDMA, SocketNFS (TCP, and UDP for MOUNT) and SocketPortMap.
+	Sockets *service.Sockets
 
 	// Connections, if not 0, limits the connections over RDMA and TCP together; each
 	// transport gets half if both are used. The function of that name gives the upper

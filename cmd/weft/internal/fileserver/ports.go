@@ -31,11 +31,8 @@ type ports struct {
 // listen opens the ports.
 func (s *Server) listen(ctx context.Context) (err error) {
 	if s.cfg.RDMA != "" {
-		s.ports.rdma, err = cm.Listen(ctx, s.rnic, "tcp", s.cfg.RDMA, cm.ListenConfig{
-			Backlog: s.limits.backlog, Admit: s.admit, TLS: s.cfg.TLS, Wrap: s.cfg.Wrap, Logger: s.cfg.Logger,
-		})
-		if err != nil {
-			return listenError(s.cfg.RDMA, err)
+		if err := s.listenRDMA(ctx); err != nil {
+			return err
 		}
 	}
 	if s.cfg.TCP == "" {
@@ -55,26 +52,53 @@ func (s *Server) listen(ctx context.Context) (err error) {
 	return nil
 }
 
+// listenRDMA opens the port of NFS over RDMA.
+func (s *Server) listenRDMA(ctx context.Context) error {
+	ln, _, err := s.inherited(SocketRDMA, s.cfg.RDMA)
+	if err == nil && ln == nil {
+		ln, err = listenTCP(ctx, s.cfg.RDMA)
+	}
+	if err != nil {
+		return listenError(s.cfg.RDMA, err)
+	}
+	s.inUse(SocketRDMA, s.cfg.RDMA, ln)
+	s.ports.rdma, err = cm.NewListener(s.rnic, ln, cm.ListenConfig{
+		Backlog: s.limits.backlog, Admit: s.admit, TLS: s.cfg.TLS, Wrap: s.cfg.Wrap, Logger: s.cfg.Logger,
+	})
+	if err != nil {
+		ln.Close()
+	}
+	return err
+}
+
 // listenTCP opens the port of NFS and MOUNT over TCP, and the same port of UDP.
 func (s *Server) listenTCP(ctx context.Context) (err error) {
-	s.ports.tcp, err = listenTCP(ctx, s.cfg.TCP)
+	ln, pc, err := s.inherited(SocketNFS, s.cfg.TCP)
+	if err == nil && ln == nil {
+		ln, err = listenTCP(ctx, s.cfg.TCP)
+	}
 	if taken(err) && s.cfg.AnyTCP {
 		host, port, _ := net.SplitHostPort(s.cfg.TCP)
-		if s.ports.tcp, err = listenTCP(ctx, net.JoinHostPort(host, "0")); err == nil {
-			s.cfg.Notice(fmt.Sprintf("TCP port %s is in use, perhaps by another NFS server: using %v instead", port, s.ports.tcp.Addr()))
+		if ln, err = listenTCP(ctx, net.JoinHostPort(host, "0")); err == nil {
+			s.cfg.Notice(fmt.Sprintf("TCP port %s is in use, perhaps by another NFS server: using %v instead", port, ln.Addr()))
 		}
 	}
 	if err != nil {
 		return listenError(s.cfg.TCP, err)
 	}
+	s.ports.tcp = ln
+	s.inUse(SocketNFS, s.cfg.TCP, ln)
 	// Some clients unmount over UDP. Without UDP the server would still list them as
 	// mounted.
-	pc, err := new(net.ListenConfig).ListenPacket(ctx, "udp", s.ports.tcp.Addr().String())
+	if pc == nil {
+		pc, err = new(net.ListenConfig).ListenPacket(ctx, "udp", ln.Addr().String())
+	}
 	if err != nil {
 		s.cfg.Logger.Info("MOUNT is not served over UDP", "err", err)
 		return nil
 	}
 	s.ports.udp = pc
+	s.inUse(SocketNFS, s.cfg.TCP, pc)
 	return nil
 }
 
@@ -86,17 +110,23 @@ func (s *Server) listenPortMap(ctx context.Context) (err error) {
 		port = strconv.Itoa(oncrpc.PmapPort)
 	}
 	addr := net.JoinHostPort(host, port)
-	if s.ports.pmapTCP, err = listenTCP(ctx, addr); err != nil {
-		s.ports.pmapTCP = nil
-		return listenError(addr, err)
+	ln, pc, err := s.inherited(SocketPortMap, addr)
+	if err == nil && ln == nil {
+		ln, err = listenTCP(ctx, addr)
 	}
-	// Port 0 becomes the same port for both.
-	s.ports.pmapUDP, err = new(net.ListenConfig).ListenPacket(ctx, "udp", s.ports.pmapTCP.Addr().String())
 	if err != nil {
-		s.ports.pmapTCP.Close()
-		s.ports.pmapTCP, s.ports.pmapUDP = nil, nil
 		return listenError(addr, err)
 	}
+	if pc == nil { // port 0 becomes the same port for both
+		pc, err = new(net.ListenConfig).ListenPacket(ctx, "udp", ln.Addr().String())
+	}
+	if err != nil {
+		ln.Close()
+		return listenError(addr, err)
+	}
+	s.ports.pmapTCP, s.ports.pmapUDP = ln, pc
+	s.inUse(SocketPortMap, addr, ln)
+	s.inUse(SocketPortMap, addr, pc)
 	return nil
 }
 

@@ -27,6 +27,8 @@ type Server struct {
 	rnic   *verbs.RNIC
 	ports  ports
 
+	sockets []Socket // of ports
+
 	access  atomic.Pointer[mount.Access]
 	exports *exports // nil for other handlers
 

@@ -46,6 +46,35 @@ func Listen(ctx context.Context, addr string) (net.Listener, error) {
 	return lc.Listen(ctx, "tcp", net.JoinHostPort(cmp.Or(host, "127.0.0.1"), port))
 }
 
+// Adopt returns a listener of Listen for the same address in another process, whose socket
+// ln is.
+func Adopt(ln net.Listener, addr string) net.Listener {
+	if path, ok := strings.CutPrefix(addr, "unix:"); ok {
+		return &private{ln, path}
+	}
+	return ln
+}
+
+// private removes its socket when it is closed.
+type private struct {
+	net.Listener
+	path string
+}
+
+func (p *private) Addr() net.Addr { return &net.UnixAddr{Name: p.path, Net: "unix"} }
+
+func (p *private) Close() error {
+	if p.path != "" {
+		_ = os.Remove(p.path) // removed by others
+	}
+	return p.Listener.Close()
+}
+
+// SyscallConn implements syscall.Conn.
+func (p *private) SyscallConn() (syscall.RawConn, error) {
+	return p.Listener.(syscall.Conn).SyscallConn()
+}
+
 func listenUnix(ctx context.Context, path string) (net.Listener, error) {
 	if c, err := net.Dial("unix", path); err == nil {
 		c.Close()
@@ -81,6 +110,14 @@ func (o *Observer) Serve(ln net.Listener) *Scraped {
 
 // Addr returns the address.
 func (s *Scraped) Addr() net.Addr { return s.ln.Addr() }
+
+// HandOver closes the server; another process has its socket, which stays where it is.
+func (s *Scraped) HandOver() error {
+	if p, ok := s.ln.(*private); ok {
+		p.path = ""
+	}
+	return s.Close()
+}
 
 // Close closes the server and its connections.
 func (s *Scraped) Close() error {

@@ -35,16 +35,3 @@ func listenPrivate(ctx context.Context, path string) (net.Listener, error) {
 	}
 	return &private{ln, path}, nil
 }
-
-// private removes its socket when it is closed.
-type private struct {
-	net.Listener
-	path string
-}
-
-func (p *private) Addr() net.Addr { return &net.UnixAddr{Name: p.path, Net: "unix"} }
-
-func (p *private) Close() error {
-	_ = os.Remove(p.path) // removed by others
-	return p.Listener.Close()
-}

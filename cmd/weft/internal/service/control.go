@@ -2,11 +2,7 @@
 
 package service
 
-import (
-	"errors"
-	"io"
-	"net"
-)
+import "errors"
 
 // A Command is what a supervisor tells a worker.
 type Command string
@@ -14,22 +10,19 @@ type Command string
 // The commands.
 const (
 	Interrupt Command = "interrupt" // as SIGINT
-	Terminate Command = "terminate" // as SIGTERM, and if the supervisor is gone
+	Terminate Command = "terminate" // as SIGTERM
 	Reload    Command = "reload"    // as SIGHUP
 	Replaced  Command = "replaced"  // as Terminate; another process has the sockets, too
 )
 
-// Next waits for the next command of the supervisor. Without a supervisor it returns an
-// error.
+// Next waits for the next command of the supervisor. It returns an error if the supervisor
+// is gone, and net.ErrClosed after Close.
 func (m *Manager) Next() (Command, error) {
 	if !m.control {
 		return "", errors.New("there is no supervisor")
 	}
 	var b [64]byte
 	n, err := m.conn.Read(b[:])
-	if errors.Is(err, io.EOF) || errors.Is(err, net.ErrClosed) {
-		return Terminate, err
-	}
 	return Command(b[:n]), err
 }
 

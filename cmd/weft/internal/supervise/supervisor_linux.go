@@ -160,6 +160,7 @@ func (s *supervisor) heard(w *worker, m *message) {
 		}
 		s.active = w
 		s.store.keep(w)
+		s.cfg.Log.Info("landlock denies the server all files but these", "permitted", w.rules.String())
 	}
 	if w == s.active && !s.ending {
 		_ = s.cfg.Manager.Relay(m.text)
@@ -198,7 +199,6 @@ func (s *supervisor) catchUp() {
 
 // start starts a worker with the sockets that there are.
 func (s *supervisor) start(rules *confine.Rules) (*worker, error) {
-	s.cfg.Log.Info("landlock denies the server all files but these", "permitted", rules.String())
 	w, err := newWorker(&s.cfg, rules, s.store.all)
 	if err != nil {
 		return nil, err

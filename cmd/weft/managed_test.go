@@ -50,7 +50,12 @@ func drained(t *testing.T, signal os.Signal, busy bool, limit time.Duration) (st
 	signals := make(chan os.Signal, 1)
 	signals <- signal
 	status = untilSignals(signals, func(ctx context.Context) int {
-		return exitStatus(ctx, (&drain{limit}).untilInterrupted(ctx, server, &observation{}, cmd))
+		m := &managed{drain: limit, cmd: cmd}
+		if err := m.open(ctx, &observation{}); err != nil {
+			t.Error(err)
+		}
+		defer m.close()
+		return exitStatus(ctx, m.serve(ctx, server, &observation{}, "", nil))
 	})
 	return status, b.String()
 }
