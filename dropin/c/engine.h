@@ -230,6 +230,7 @@ struct weft_engine {
 	long (*cm)(int fd, const void *command, unsigned long octets); /* returns what write returns, or -errno */
 	void (*cm_open)(int fd, int event_fd); /* event_fd is told of each event */
 	void (*cm_close)(int fd);
+	int (*has_socket)(int fd);         /* is the descriptor one of the engine's sockets, or what it waits for them with? */
 	void (*finish)(uint32_t refused);  /* the process ends; what the library has refused itself */
 };
 

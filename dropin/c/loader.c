@@ -49,8 +49,10 @@ void redirect_again(void)
 {
 	pthread_mutex_lock(&loading);
 	redirect_rdmacm();
-	if (weft_engine)
+	if (weft_engine) {
 		redirect_signals();
+		redirect_close_again();
+	}
 	pthread_mutex_unlock(&loading);
 }
 
@@ -147,6 +149,7 @@ static int load_functions(void *library)
 		{"weftCM", offsetof(struct weft_engine, cm)},
 		{"weftCMOpen", offsetof(struct weft_engine, cm_open)},
 		{"weftCMClose", offsetof(struct weft_engine, cm_close)},
+		{"weft_has_socket", offsetof(struct weft_engine, has_socket)},
 		{"weftFinish", offsetof(struct weft_engine, finish)},
 	};
 	for (size_t i = 0; i < sizeof(functions) / sizeof(functions[0]); i++) {
@@ -165,6 +168,7 @@ static int load_engine(void)
 	if (err)
 		return err;
 	rlim_t limit = descriptors();
+	close_before_loading();
 	void *library = open_engine(path);
 	if (!library) {
 		explain("the engine cannot be loaded: %s", dlerror());
@@ -180,6 +184,7 @@ static int load_engine(void)
 	}
 	store(&weft_engine, &table);
 	redirect_signals();
+	redirect_close();
 	return 0;
 }
 

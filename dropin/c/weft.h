@@ -242,6 +242,11 @@ void redirect(bool (*wanted)(const char *library), const struct redirection *, s
 /* signals.c: gives the program's handlers of signals a stack of their own. */
 void redirect_signals(void);
 
+/* close.c: keeps the engine's descriptors when the program closes all that there may be. */
+void close_before_loading(void);
+void redirect_close(void);
+void redirect_close_again(void); /* in libraries that were loaded since */
+
 /* redirect.c: librdmacm's calls on /dev/infiniband/rdma_cm. */
 void redirect_rdmacm(void);
 /* After a fork: descriptors of the parent's engine are no longer special. */

@@ -35,12 +35,17 @@ void weft_not_for_children(int fd)
 /* A descriptor of a socket, or of what has no type: epoll and timers. */
 static bool closes(mode_t mode) { return S_ISSOCK(mode) || !(mode & S_IFMT); }
 
+int weft_has_socket(int fd)
+{
+	struct stat st;
+	return fd >= 0 && fd < LIMIT_FDS && load(&inodes[fd]) && !fstat(fd, &st) && closes(st.st_mode) && st.st_ino == load(&inodes[fd]);
+}
+
 /* Only what a signal handler may call is called here. */
 static void close_in_child(void)
 {
-	struct stat st;
 	for (int fd = 0; fd <= highest; fd++) {
-		if (inodes[fd] && !fstat(fd, &st) && closes(st.st_mode) && st.st_ino == inodes[fd])
+		if (weft_has_socket(fd))
 			close(fd);
 		inodes[fd] = 0;
 	}

@@ -6,5 +6,7 @@
 #include <stdint.h>
 
 void weft_not_for_children(int fd);
+/* Is a descriptor one of those that were given to weft_not_for_children? */
+int weft_has_socket(int fd);
 
 #endif

@@ -30,7 +30,7 @@ void make_end(struct setup *s, struct end *e, struct ibv_srq *srq)
 }
 
 /* Both ends are on this machine, so GID 0 is that of either. */
-void join(struct setup *s, struct end *e, uint32_t number)
+int receive_ready(struct setup *s, struct end *e, uint32_t number)
 {
 	struct ibv_qp_attr init = {
 		.qp_state = IBV_QPS_INIT, .port_num = 1,
@@ -41,7 +41,12 @@ void join(struct setup *s, struct end *e, uint32_t number)
 		.qp_state = IBV_QPS_RTR, .dest_qp_num = number, .path_mtu = IBV_MTU_1024, .max_dest_rd_atomic = 16,
 		.ah_attr = {.is_global = 1, .grh = {.dgid = s->gid}, .port_num = 1},
 	};
-	CHECK(!ibv_modify_qp(e->qp, &rtr, IBV_QP_STATE | IBV_QP_AV | IBV_QP_PATH_MTU | IBV_QP_DEST_QPN | IBV_QP_RQ_PSN | IBV_QP_MAX_DEST_RD_ATOMIC | IBV_QP_MIN_RNR_TIMER));
+	return ibv_modify_qp(e->qp, &rtr, IBV_QP_STATE | IBV_QP_AV | IBV_QP_PATH_MTU | IBV_QP_DEST_QPN | IBV_QP_RQ_PSN | IBV_QP_MAX_DEST_RD_ATOMIC | IBV_QP_MIN_RNR_TIMER);
+}
+
+void join(struct setup *s, struct end *e, uint32_t number)
+{
+	CHECK(!receive_ready(s, e, number));
 	struct ibv_qp_attr rts = {.qp_state = IBV_QPS_RTS, .max_rd_atomic = 16, .timeout = 14, .retry_cnt = 7, .rnr_retry = 7};
 	CHECK(!ibv_modify_qp(e->qp, &rts, IBV_QP_STATE | IBV_QP_SQ_PSN | IBV_QP_TIMEOUT | IBV_QP_RETRY_CNT | IBV_QP_RNR_RETRY | IBV_QP_MAX_QP_RD_ATOMIC));
 }

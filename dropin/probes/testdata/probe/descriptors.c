@@ -124,8 +124,7 @@ PROBE(no_more_descriptors)
 	make_end(&s, &a, NULL);
 	make_end(&s, &b, NULL);
 	set_limit(highest() + 1); /* to look at addresses, and not for a connection */
-	join(&s, &a, b.qp->qp_num);
-	join(&s, &b, a.qp->qp_num);
+	CHECK(receive_ready(&s, &a, b.qp->qp_num) == EMFILE);
 	use(&s); /* what is connected stays so */
 	set_limit(1000);
 	struct setup more;
@@ -141,9 +140,10 @@ PROBE(no_descriptors_to_connect)
 	make_end(&s, &s.a, NULL);
 	make_end(&s, &s.b, NULL);
 	set_limit(highest() + 1); /* to look at addresses */
-	join(&s, &s.a, s.b.qp->qp_num);
-	join(&s, &s.b, s.a.qp->qp_num);
+	CHECK(receive_ready(&s, &s.a, s.b.qp->qp_num) == EMFILE);
 	set_limit(1000);
+	connect_more(&s, &s.a, &s.b);
+	use(&s);
 	struct setup more;
 	connect_all(&more);
 	use(&more);
@@ -173,6 +173,28 @@ PROBE(close_all)
 	use(&s);
 	CHECK(!in_child(uses_after_closing));
 	use(&s);
+}
+
+/* The engine keeps its descriptors when a program closes all that it may have, after it has
+ * opened the device. */
+PROBE(close_all_after_opening)
+{
+	struct setup s;
+	connect_all(&s);
+	use(&s);
+	close_all();
+	use(&s);
+	CHECK(!close_range(3, ~0u, 0));
+	use(&s);
+	closefrom(3);
+	use(&s);
+	sleep(1); /* the runtime waits for its timers meanwhile */
+	use(&s);
+	/* The program's own are closed, and can be used again. */
+	CHECK(dup2(0, 999) == 999 && !close_range(3, 999, 0) && fcntl(999, F_GETFD) < 0);
+	struct setup more;
+	connect_all(&more);
+	use(&more);
 }
 
 static int descriptors(void)

@@ -64,6 +64,7 @@ struct ibv_context *open_device(void);
 struct ibv_qp_init_attr attributes(struct ibv_cq *, struct ibv_srq *);
 void make_end(struct setup *, struct end *, struct ibv_srq *);
 void join(struct setup *, struct end *, uint32_t number);
+int receive_ready(struct setup *, struct end *, uint32_t number); /* returns what the way to RTR returns */
 void open_all(struct setup *);
 void connect_all(struct setup *);
 /* Two queue pairs more. */
