@@ -8,6 +8,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strings"
+	"time"
 )
 
 // The files of the library.
@@ -57,6 +58,7 @@ func (b *Builder) Build(ctx context.Context) (dir string, err error) {
 	}
 	dir = filepath.Join(b.Cache, print)
 	if complete(dir) {
+		b.use(print, time.Now())
 		return dir, nil
 	}
 	if err := checkTools(ctx); err != nil {
@@ -78,7 +80,7 @@ func (b *Builder) Build(ctx context.Context) (dir string, err error) {
 	if err := os.Rename(fresh, dir); err != nil && !complete(dir) { // somebody else may have been first
 		return "", err
 	}
-	b.clean(print)
+	b.use(print, time.Now())
 	return dir, nil
 }
 
@@ -149,31 +151,23 @@ func Flags(name, versions string) []string {
 	}
 }
 
-// clean removes what was built of other states of the sources, but for the last.
-func (b *Builder) clean(keep string) {
+// keptFor is how long a library is kept that nobody uses.
+const keptFor = 30 * 24 * time.Hour
+
+// use notes that a library is used, by the time of its folder, and removes those that
+// nobody has used for long: each checkout has its own.
+func (b *Builder) use(print string, now time.Time) {
+	_ = os.Chtimes(filepath.Join(b.Cache, print), now, now) // at worst it is built again
 	entries, err := os.ReadDir(b.Cache)
 	if err != nil {
 		return
 	}
 	for _, e := range entries {
-		if e.IsDir() && e.Name() != keep && !strings.HasPrefix(e.Name(), "building-") && !newest(b.Cache, entries, e, keep) {
+		info, err := e.Info()
+		if err == nil && e.IsDir() && e.Name() != print && now.Sub(info.ModTime()) > keptFor {
 			_ = os.RemoveAll(filepath.Join(b.Cache, e.Name())) // what is left is no harm
 		}
 	}
-}
-
-// newest reports whether e is the newest of entries besides keep.
-func newest(dir string, entries []os.DirEntry, e os.DirEntry, keep string) bool {
-	mine, err := e.Info()
-	if err != nil {
-		return false
-	}
-	for _, other := range entries {
-		if info, err := other.Info(); err == nil && other.Name() != keep && info.ModTime().After(mine.ModTime()) {
-			return false
-		}
-	}
-	return true
 }
 
 // execute runs a command, and returns what it said if it fails, a line each.

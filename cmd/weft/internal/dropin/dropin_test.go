@@ -109,19 +109,33 @@ func TestALibraryThatIsThereIsNotBuiltAgain(t *testing.T) {
 	}
 }
 
-func TestOneOldLibraryIsKept(t *testing.T) {
-	b := Builder{Cache: t.TempDir()}
-	for i, name := range []string{"old", "older", "now", "building-1"} {
+func TestLibrariesThatNobodyUsesAreRemoved(t *testing.T) {
+	b := Builder{Source: t.TempDir(), Cache: t.TempDir(), Say: t.Logf}
+	print, err := fingerprint(b.Source)
+	if err != nil {
+		t.Fatal(err)
+	}
+	const day = 24 * time.Hour
+	ages := map[string]time.Duration{print: 90 * day, "old": 31 * day, "other": 29 * day, "another": time.Hour, "building-1": 40 * day, "building-2": 0}
+	for name, age := range ages {
 		dir := filepath.Join(b.Cache, name)
-		if err := os.Mkdir(dir, 0o755); err != nil {
-			t.Fatal(err)
+		for _, file := range files {
+			write(t, filepath.Join(dir, file), "")
 		}
-		at := time.Now().Add(-time.Duration(i) * time.Hour)
+		at := time.Now().Add(-age)
 		if err := os.Chtimes(dir, at, at); err != nil {
 			t.Fatal(err)
 		}
 	}
-	b.clean("now")
+	for range 2 { // of the second time the library was used just now
+		if _, err := b.Build(context.Background()); err != nil {
+			t.Fatal(err)
+		}
+	}
+	info, err := os.Stat(filepath.Join(b.Cache, print))
+	if err != nil || time.Since(info.ModTime()) > day {
+		t.Errorf("%v, %v: the time of the library is not that of its use", info, err)
+	}
 	entries, err := os.ReadDir(b.Cache)
 	if err != nil {
 		t.Fatal(err)
@@ -130,8 +144,10 @@ func TestOneOldLibraryIsKept(t *testing.T) {
 	for _, e := range entries {
 		left = append(left, e.Name())
 	}
-	if !slices.Equal(left, []string{"building-1", "now", "old"}) {
-		t.Errorf("left are %v", left)
+	want := []string{print, "another", "building-2", "other"}
+	slices.Sort(want)
+	if !slices.Equal(left, want) {
+		t.Errorf("left are %v, expected %v", left, want)
 	}
 }
 
