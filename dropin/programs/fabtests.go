@@ -33,7 +33,20 @@ func (s *stage) fabtests(ctx context.Context, provider string) error {
 	err = p.wait(ctx)
 	passed, failed := total(p.text(), "# Total Pass"), total(p.text(), "# Total Fail")
 	s.note = fmt.Sprintf("%s passed, %s failed", passed, failed)
+	if names := failures(p.text()); err != nil && len(names) > 0 {
+		return fmt.Errorf("%w: %s: %s", err, s.note, strings.Join(names, "; "))
+	}
 	return err
+}
+
+// failures are the tests that the runner calls failed: lines as "fi_msg -p "verbs":  Fail".
+func failures(text string) (names []string) {
+	for line := range strings.Lines(text) {
+		if name, verdict, ok := strings.Cut(line, ":  "); ok && strings.TrimSpace(verdict) == "Fail" {
+			names = append(names, strings.TrimSpace(name))
+		}
+	}
+	return names
 }
 
 // total is the number in a line of the runner's summary.
