@@ -52,7 +52,7 @@ var beside = map[string][]string{
 	"internal/stats":           {},
 	"internal/tlsid":           {"origin"},
 	"internal/verbsmodel":      {}, // tests
-	"internal/wiretest":        {"cm", "internal/nettest", "iwarptest", "memory", "mpa", "verbs"},
+	"internal/wiretest":        {"cm", "internal/nettest", "internal/tlsid", "iwarptest", "memory", "mpa", "verbs"},
 
 	"mpa/internal/fpdu/fpdutest": {},
 	"nfs/internal/golden":        {"nfs", "oncrpc"},

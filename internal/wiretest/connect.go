@@ -29,7 +29,7 @@ func (s *Side) Listen(w Wire, cfg mpa.Config) *Listener {
 	if err != nil {
 		s.t.Fatal(err)
 	}
-	ln, err := cm.NewListener(s.RNIC, nl, cm.ListenConfig{MPA: cfg})
+	ln, err := cm.NewListener(s.RNIC, nl, cm.ListenConfig{MPA: cfg, TLS: w.serverTLS()})
 	if err != nil {
 		s.t.Fatal(err)
 	}
@@ -44,7 +44,7 @@ func (l *Listener) Dial() *iwarptest.Peer {
 	if err != nil {
 		l.side.t.Fatal(err)
 	}
-	p := iwarptest.NewPeer(nc)
+	p := iwarptest.NewPeer(l.wire.client(nc))
 	p.Trickle = l.wire.Trickle
 	l.side.t.Cleanup(func() { _ = nc.Close() }) // the test may have closed it
 	return p
@@ -90,7 +90,7 @@ func (s *Side) Connect(w Wire, answer iwarptest.Startup, params cm.Params) *iwar
 	if err != nil {
 		s.t.Fatal(err)
 	}
-	p := iwarptest.NewPeer(theirs)
+	p := iwarptest.NewPeer(w.server(theirs))
 	p.Trickle = w.Trickle
 	s.t.Cleanup(func() { _ = theirs.Close() }) // the test may have closed it
 	answered := make(chan error, 1)
@@ -98,6 +98,7 @@ func (s *Side) Connect(w Wire, answer iwarptest.Startup, params cm.Params) *iwar
 		_, err := p.Respond(answer)
 		answered <- err
 	}()
+	params.TLS = w.clientTLS()
 	_, err = cm.Connect(ctx, s.QP, ours, params)
 	if err := errors.Join(err, <-answered); err != nil {
 		s.t.Fatal(err)

@@ -19,6 +19,7 @@ type Wire struct {
 	Markers bool // both sides ask for them
 	Trickle bool // the Peer writes one octet at a time
 
+	TLS        bool // below MPA; the Peer's is that of crypto/tls
 	Consortium bool // revision 0 of MPA, version 0 of DDP and RDMAP
 }
 
@@ -29,6 +30,7 @@ var Wires = []Wire{
 	{Name: "TCP", CRC: false},
 	{Name: "memory,CRC,markers", Memory: true, CRC: true, Markers: true},
 	{Name: "memory,octets", Memory: true, CRC: false, Trickle: true},
+	{Name: "TLS,CRC", TLS: true, CRC: true},
 }
 
 // Config returns what a Side of the wire asks for.
