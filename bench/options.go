@@ -76,9 +76,8 @@ func parse(args []string, help io.Writer) (*options, error) {
 	if err != nil {
 		return nil, fmt.Errorf("--only: %w", err)
 	}
-	o.run.Groups = filter(plan(), withAgainst(func(w Workload) bool {
-		return match.MatchString(w.String()) && (!*quick || *only != "" || w.quick())
-	}))
+	asked := withAgainst(func(w Workload) bool { return match.MatchString(w.String()) })
+	o.run.Groups = filter(plan(), func(w Workload) bool { return asked(w) && (!*quick || *only != "" || w.quick()) })
 	if len(o.run.Groups) == 0 {
 		return nil, fmt.Errorf("--only %q matches nothing: --list shows what there is", *only)
 	}

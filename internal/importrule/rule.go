@@ -34,6 +34,7 @@ var beside = map[string][]string{
 	"conformance/gen":    {"conformance"},
 	"conformance/mutate": {"conformance"},
 
+	"internal/chart":           {},
 	"internal/crc32c":          {},
 	"internal/fairness":        {"origin"},
 	"internal/importrule":      {},
