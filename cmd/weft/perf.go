@@ -40,6 +40,7 @@ type perfFlags struct {
 	depth           int
 	batch, signal   int
 	duration        time.Duration
+	interval        time.Duration
 	timeout         timeout
 	tuning          perf.Tuning
 	json, histogram bool
@@ -67,6 +68,8 @@ The status is 1 if something failed, 3 if the other end did not answer in time, 
   weft perf --ops send --sizes 64 --batch 1         post messages one by one
   weft perf --ops write --sizes 1M --connections 4
   weft perf --json >result.json
+  weft perf diff before.json after.json             what has changed beyond noise
+  weft perf --duration 10m --interval 1s --ops write --sizes 1M --plot perf.svg
   weft perf --listen 192.0.2.7:7471                 on one machine, and on another
   weft perf --connect 192.0.2.7:7471 --plot perf.svg`,
 		Args: cobra.NoArgs,
@@ -86,6 +89,7 @@ The status is 1 if something failed, 3 if the other end did not answer in time, 
 	fl.StringVar(&f.crc, "crc", "both", "`MODE` of CRC32C: on, off or both")
 	fl.DurationVar(&f.duration, "duration", 30*time.Second, "approximate `DURATION` of all measurements together")
 	fl.IntVar(&f.rounds, "rounds", 5, "measure everything up to `N` times and report medians")
+	fl.DurationVar(&f.interval, "interval", 0, "print each bandwidth as it is measured, for about this `DURATION` at a time; --rounds does not count then")
 	fl.IntVar(&f.connections, "connections", 1, "use `N` RDMA connections at a time, and as many of plain TCP")
 	fl.IntVar(&f.depth, "depth", 256, "queue depth: up to `N` messages in flight on a connection; fewer large ones, for 4 MiB in all")
 	fl.IntVar(&f.batch, "batch", 0, "post `N` messages at a time, at most half of the depth (default: a quarter)")
@@ -98,12 +102,13 @@ The status is 1 if something failed, 3 if the other end did not answer in time, 
 	fl.DurationVar(&f.tuning.Spin, "spin", 0, "poll connections and completion queues for this `DURATION` before sleeping: lower latency for CPU time")
 	fl.BoolVar(&f.histogram, "histogram", false, "also print histograms of latency, beside those of plain TCP")
 	fl.BoolVar(&f.json, "json", false, "print one JSON document, histograms included, instead of the tables")
-	fl.StringVar(&f.plot, "plot", "", "also plot bandwidth and message rate by size, and latency by percentile, to `FILE.svg`")
+	fl.StringVar(&f.plot, "plot", "", "also plot bandwidth, its ratio to plain TCP and message rate by size, latency by percentile, and a long run over time, to `FILE.svg`")
 	f.register(cmd)
 	f.observed.register(cmd)
 	f.tls.register(cmd)
 	fl.BoolVar(&f.child, "child", false, "serve one measurement, and exit at the end of standard input")
 	fl.MarkHidden("child")
+	cmd.AddCommand(newPerfDiff())
 	return cmd
 }
 
@@ -119,7 +124,7 @@ func (f *perfFlags) patience() time.Duration {
 func (f *perfFlags) config() (cfg perf.Config, err error) {
 	cfg = perf.Config{
 		Connections: f.connections, Depth: f.depth, Batch: f.batch, Signal: f.signal,
-		Rounds: f.rounds, Duration: f.duration, Timeout: f.patience(), Tuning: f.tuning, Ops: perf.Ops,
+		Rounds: f.rounds, Duration: f.duration, Interval: f.interval, Timeout: f.patience(), Tuning: f.tuning, Ops: perf.Ops,
 	}
 	if f.ops != "all" {
 		if cfg.Ops, err = perf.ParseOps(f.ops); err != nil {
@@ -153,8 +158,8 @@ func (f *perfFlags) check(cfg *perf.Config) error {
 	switch {
 	case f.listen != "" && f.connect != "":
 		return usagef("--listen and --connect exclude each other: one is for each end")
-	case f.listen != "" && (f.json || f.histogram || f.plot != ""):
-		return usagef("--json, --histogram and --plot are for the end that measures; --listen is the other end")
+	case f.listen != "" && (f.json || f.histogram || f.plot != "" || f.interval != 0):
+		return usagef("--json, --histogram, --interval and --plot are for the end that measures; --listen is the other end")
 	case f.listen == "" && f.connect == "" && f.tls.wanted():
 		return usagef("--tls is for two ends: --listen and --connect")
 	case f.listen == "" && len(f.allow) > 0:
@@ -177,6 +182,8 @@ func (f *perfFlags) check(cfg *perf.Config) error {
 		return usagef("--rounds %d: expected 1 to 1000", f.rounds)
 	case f.duration <= 0:
 		return usagef("--duration %v: expected more than 0, such as 10s", f.duration)
+	case f.interval < 0 || f.interval > 0 && f.interval < 10*time.Millisecond:
+		return usagef("--interval %v: expected 10ms or more", f.interval)
 	case f.tuning.Spin < 0:
 		return usagef("--spin %v: expected 0 or more", f.tuning.Spin)
 	case f.tuning.MaxULPDU != 0 && (f.tuning.MaxULPDU < mpa.MinMULPDU || f.tuning.MaxULPDU > mpa.MaxMULPDU):
@@ -261,7 +268,12 @@ func (f *perfFlags) measure(ctx context.Context, cfg perf.Config) (err error) {
 		}
 		defer plot.Close()
 	}
-	done := f.progress(&cfg)
+	done := func() {}
+	if f.interval > 0 {
+		cfg.Measured = f.printMoment
+	} else {
+		done = f.progress(&cfg)
+	}
 	report, err := perf.Run(ctx, cfg)
 	done()
 	if err != nil {
@@ -282,6 +294,11 @@ func (f *perfFlags) measure(ctx context.Context, cfg perf.Config) (err error) {
 		err = report.WriteHistograms(f.cmd.OutOrStdout())
 	}
 	return err
+}
+
+// printMoment prints a bandwidth as it was measured.
+func (f *perfFlags) printMoment(what string, m perf.Moment) {
+	fmt.Fprintf(f.cmd.ErrOrStderr(), "%8.1f s  %-26s %8.3f GB/s\n", m.Seconds, what, m.BytesPerSecond/1e9)
 }
 
 // serve runs the other end.

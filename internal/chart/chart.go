@@ -68,9 +68,9 @@ const (
 
 // Sizes in pixels.
 const (
-	width      = 1140
+	width      = 1180
 	left       = 90  // of the frame, where labels of the Y axis stand
-	right      = 350 // where the names of the lines stand
+	right      = 390 // where the names of the lines stand
 	top        = 50
 	bottom     = 70
 	textSize   = 18
@@ -166,7 +166,7 @@ func (p *panel) draw(b *strings.Builder) {
 	for _, v := range p.ticksY() {
 		y := p.y(v)
 		segment(b, left, y, width-right, y, "#ddd", 1)
-		text(b, left-8, y+6, textSize, "end", "normal", fmt.Sprintf("%g", v))
+		text(b, left-8, y+6, textSize, "end", "normal", number(v))
 	}
 	for _, t := range p.ticksX() {
 		x := p.x(t.At)
@@ -287,6 +287,14 @@ func round(from, to float64, linear bool) (all []float64) {
 		}
 	}
 	return all
+}
+
+// number is a tick's label.
+func number(v float64) string {
+	if v >= 1e6 {
+		return fmt.Sprintf("%gM", v/1e6)
+	}
+	return fmt.Sprintf("%g", v)
 }
 
 func text(b *strings.Builder, x, y, size float64, anchor, weight, what string) {

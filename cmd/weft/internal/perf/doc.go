@@ -33,6 +33,10 @@
 // histograms count all rounds together. One figure takes half a minute of a round
 // at most, however long the measurement may be.
 //
+// A run over a long time measures each figure for an interval, again and again, so that the
+// report shows bandwidth over time. [Diff] compares two reports: what differs by more than the
+// rounds of each do.
+//
 // # What is verified
 //
 // Before anything is timed, every operation moves messages between slots of

@@ -43,6 +43,14 @@ type Config struct {
 	// connecting, and two minutes for a run.
 	Timeout time.Duration
 
+	// Interval, if above 0, is how long each figure is measured at a time: there are as many
+	// rounds as Duration then has room for, and Rounds does not count.
+	Interval time.Duration
+
+	// Measured, if not nil, is called with each bandwidth as it is measured, and with what it
+	// is of.
+	Measured func(what string, m Moment)
+
 	// Progress, if not nil, is called when step of steps has been done.
 	Progress func(step, steps int)
 }
@@ -67,6 +75,7 @@ type driver struct {
 	room    int // bytes of each connection's memory, each way
 	system  System
 	seed    uint64
+	began   time.Time       // of the measurement
 	trips   []time.Duration // of the last latency run, one connection's behind another's
 }
 

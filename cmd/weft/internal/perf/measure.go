@@ -66,6 +66,9 @@ func (d *driver) measure(ctx context.Context) (*Report, error) {
 	for _, g := range groups {
 		meters += len(g.meters)
 	}
+	if d.cfg.Interval > 0 {
+		d.cfg.Rounds = min(max(int(d.cfg.Duration/d.cfg.Interval)/max(meters, 1)-1, 1), maxRounds)
+	}
 	window := d.cfg.window(meters)
 	steps, step := len(groups)+meters*(d.cfg.Rounds+1), 0
 	progress := func() {
@@ -75,6 +78,7 @@ func (d *driver) measure(ctx context.Context) (*Report, error) {
 		}
 	}
 	start := time.Now()
+	d.began = start
 	for _, g := range groups {
 		if err := d.verify(ctx, g); err != nil {
 			return nil, fmt.Errorf("verifying %w", err)
@@ -170,11 +174,31 @@ func (d *driver) runMeter(ctx context.Context, m *meter, window time.Duration) e
 	switch m.run.Kind {
 	case bandwidth, stream:
 		m.to.addTransfer(messages, m.run.Size, elapsed)
+		m.to.at = append(m.to.at, time.Since(d.began).Seconds())
+		d.observe(m)
 	default:
 		m.to.addLatency(d.trips[:messages], m.run.Op.tripParts())
 	}
 	m.fit(elapsed, window, m.most(d.cfg.Connections))
 	return nil
+}
+
+// maxRounds is how many rounds an interval may lead to.
+const maxRounds = 10000
+
+// observe reports the bandwidth that m has measured last.
+func (d *driver) observe(m *meter) {
+	if d.cfg.Measured == nil {
+		return
+	}
+	last := len(m.to.rate) - 1
+	what := fmt.Sprintf("%s %s", m.run.Op, SizeString(m.run.Size))
+	if m.run.Kind == stream {
+		what += ", plain TCP"
+	} else {
+		what += ", CRC " + onOff(m.run.CRC)
+	}
+	d.cfg.Measured(what, Moment{Seconds: m.to.at[last], BytesPerSecond: m.to.rate[last]})
 }
 
 // tripParts is the divisor that makes the latency of op from a round trip.

@@ -3,194 +3,164 @@
 package perf
 
 import (
-	"errors"
+	"cmp"
 	"fmt"
-	"image/color"
 	"io"
 	"slices"
 
-	"gonum.org/v1/plot"
-	"gonum.org/v1/plot/font"
-	"gonum.org/v1/plot/plotter"
-	"gonum.org/v1/plot/vg"
-	"gonum.org/v1/plot/vg/draw"
-	"gonum.org/v1/plot/vg/vgsvg"
-
+	"github.com/weft-rdma/weft/internal/chart"
 	"github.com/weft-rdma/weft/internal/stats"
 )
 
-// A curve is one line of a panel.
-type curve struct {
-	name   string
-	color  color.Color
-	dashed bool
-	points plotter.XYs
-	marked bool // with a dot at each point: that is what was measured
+// opStyles: RDMA is bold, in a color and with a mark for each operation; dashes are for no CRC.
+var opStyles = map[Op]chart.Style{
+	Write:     chart.Weft,
+	Read:      {Color: chart.Orange, Width: chart.Bold, Mark: chart.Triangle},
+	Send:      {Color: chart.Green, Width: chart.Bold, Mark: chart.Diamond},
+	Immediate: {Color: chart.Sky, Width: chart.Bold, Mark: chart.Plus},
+	FetchAdd:  {Color: chart.Pink, Width: chart.Bold, Mark: chart.Cross},
+	CmpSwap:   {Color: chart.Amber, Width: chart.Bold, Mark: chart.None},
 }
 
-// Colors that color-blind people can distinguish, too.
-var opColors = map[Op]color.Color{
-	Write:     color.RGBA{R: 0x00, G: 0x72, B: 0xb2, A: 0xff},
-	Read:      color.RGBA{R: 0xd5, G: 0x5e, B: 0x00, A: 0xff},
-	Send:      color.RGBA{R: 0x00, G: 0x9e, B: 0x73, A: 0xff},
-	Immediate: color.RGBA{R: 0x56, G: 0xb4, B: 0xe9, A: 0xff},
-	FetchAdd:  color.RGBA{R: 0xcc, G: 0x79, B: 0xa7, A: 0xff},
-	CmpSwap:   color.RGBA{R: 0xe6, G: 0x9f, B: 0x00, A: 0xff},
+// plainTCP is the name of its lines.
+const plainTCP = "plain TCP"
+
+func styleOf(op Op, crc bool) chart.Style {
+	if crc {
+		return opStyles[op]
+	}
+	return opStyles[op].With(chart.Dashed)
 }
 
-// Those of plain TCP: half round trips and streams, and whole round trips.
-var (
-	tcpColor      = color.Gray{Y: 0x60}
-	tcpRoundColor = color.Gray{Y: 0xa0}
-)
-
-// Size of a panel.
-const (
-	panelWidth  = 22 * vg.Centimeter
-	panelHeight = 14 * vg.Centimeter
-)
-
-// WritePlot writes the report as a picture in SVG, panels above each other:
-// bandwidth and message rate against message size, and the latency of the
-// smallest messages by percentile. There is a line an operation, dashed without
-// CRC, and plain TCP beside them. Operations of one size are in the last only.
+// WritePlot writes the report as a picture in SVG, panels above each other: bandwidth, its
+// ratio to plain TCP, and message rate against message size; the latency of the smallest
+// messages by percentile; and bandwidth over time, of the largest messages. There is a line
+// an operation, dashed without CRC, and plain TCP beside them. Operations of one size are in
+// the latency only.
 func (rep *Report) WritePlot(w io.Writer) error {
-	panels := rep.panels()
-	if len(panels) == 0 {
-		return errors.New("no results to plot")
-	}
-	image := vgsvg.New(panelWidth, panelHeight*vg.Length(len(panels)))
-	tiles := draw.Tiles{Rows: len(panels), Cols: 1, PadTop: vg.Points(6), PadBottom: vg.Points(6), PadRight: vg.Points(12), PadY: vg.Points(12)}
-	for i, p := range panels {
-		p.Draw(tiles.At(draw.New(image), 0, i))
-	}
-	_, err := image.WriteTo(w)
-	return err
-}
-
-// panels are those that there are figures for, from top to bottom.
-func (rep *Report) panels() []*plot.Plot {
-	var panels []*plot.Plot
-	if curves := rep.bandwidths(); len(curves) > 0 {
-		panels = append(panels, newPanel("Bandwidth", "message size", "GB/s", sizeTicks(curves), curves))
-		curves = rep.rates()
-		falling := newPanel("Message rate", "message size", "messages/s", sizeTicks(curves), curves)
-		falling.Legend.Top = false
-		panels = append(panels, falling)
-	}
-	if curves := rep.percentiles(); len(curves) > 0 {
-		panels = append(panels, newPanel("Latency of the smallest messages", "percentile", "us", percentileTicks, curves))
-		panels[len(panels)-1].Y.Max *= 8 // room for the names
-	}
-	if len(panels) > 0 {
-		panels[0].Title.Text = panels[0].Title.Text + ": RDMA by Weft beside plain TCP"
-	}
-	return panels
-}
-
-// newPanel is a panel whose axes are logarithmic.
-func newPanel(title, x, y string, ticks plot.Ticker, curves []curve) *plot.Plot {
-	p := plot.New()
-	p.Title.Text, p.X.Label.Text, p.Y.Label.Text = title, x, y
-	p.X.Scale, p.Y.Scale = plot.LogScale{}, plot.LogScale{}
-	p.X.Tick.Marker, p.Y.Tick.Marker = ticks, plot.LogTicks{Prec: -1}
-	p.Legend.Top, p.Legend.Left = true, true
-	p.Legend.Padding = vg.Points(2)
-	p.Legend.TextStyle.Font.Size = vg.Points(10)
-	for _, size := range []*font.Length{&p.Title.TextStyle.Font.Size, &p.X.Label.TextStyle.Font.Size, &p.Y.Label.TextStyle.Font.Size} {
-		*size = vg.Points(14)
-	}
-	p.Add(plotter.NewGrid())
-	for _, c := range curves {
-		line := &plotter.Line{XYs: c.points, LineStyle: plotter.DefaultLineStyle}
-		line.Color, line.Width = c.color, vg.Points(2)
-		if c.dashed {
-			line.Dashes = []vg.Length{vg.Points(6), vg.Points(3)}
+	var charts []chart.Chart
+	bySize := func(title string, value func(*Result) (rdma, tcp float64)) {
+		if lines := rep.bySize(value); len(lines) > 0 {
+			charts = append(charts, chart.Chart{Title: title, X: "message size", Ticks: sizeTicks(lines), Lines: lines})
 		}
-		key := []plot.Thumbnailer{line}
-		p.Add(line)
-		if c.marked {
-			dots := &plotter.Scatter{XYs: c.points, GlyphStyle: plotter.DefaultGlyphStyle}
-			dots.Color, dots.Shape = c.color, draw.CircleGlyph{}
-			if c.dashed {
-				dots.Shape = draw.RingGlyph{}
-			}
-			p.Add(dots)
-			key = append(key, dots)
-		}
-		p.Legend.Add(c.name, key...)
 	}
-	return p
+	bySize("Bandwidth of RDMA and plain TCP: GB/s, higher is better", func(r *Result) (rdma, tcp float64) {
+		return r.BytesPerSecond / 1e9, r.TCPBytesPerSecond / 1e9
+	})
+	bySize("Bandwidth as a ratio to plain TCP, higher is better", func(r *Result) (rdma, tcp float64) { return r.Ratio, 1 })
+	bySize("Message rate: messages/s, higher is better", func(r *Result) (rdma, tcp float64) {
+		return r.MessagesPerSecond, r.TCPMessagesPerSecond
+	})
+	if lines := rep.percentiles(); len(lines) > 0 {
+		charts = append(charts, chart.Chart{
+			Title: "Half, or whole, round trip of the smallest messages: us, lower is better", X: "percentile", Ticks: percentileTicks(lines), Lines: lines,
+			Height: 560,
+		})
+	}
+	if lines := rep.overTime(); len(lines) > 0 {
+		charts = append(charts, chart.Chart{
+			Title: "Bandwidth over time: GB/s, higher is better", X: "seconds since the beginning", LinX: true, LinY: true, Lines: lines,
+		})
+	}
+	return chart.SVG(w, charts...)
 }
 
-// bandwidths are GB/s against bytes a message.
-func (rep *Report) bandwidths() []curve {
-	return rep.bySize(func(r *Result) (rdma, tcp float64) { return r.BytesPerSecond / 1e9, r.TCPBytesPerSecond / 1e9 })
-}
-
-// rates are messages a second against bytes a message.
-func (rep *Report) rates() []curve {
-	return rep.bySize(func(r *Result) (rdma, tcp float64) { return r.MessagesPerSecond, r.TCPMessagesPerSecond })
-}
-
-// bySize are curves of a value against the message size, of operations that
-// have several. A logarithm has no place for a value of 0.
-func (rep *Report) bySize(value func(*Result) (rdma, tcp float64)) []curve {
-	var curves []curve
+// bySize are lines of a value against the message size, of operations that have several. A
+// logarithm has no place for a value of 0.
+func (rep *Report) bySize(value func(*Result) (rdma, tcp float64)) []chart.Line {
+	var lines []chart.Line
 	plain := make(map[int][]float64) // by size
 	for _, op := range Ops {
 		for _, crc := range []bool{true, false} {
-			c := curve{name: fmt.Sprintf("%s, CRC %s", op, onOff(crc)), color: opColors[op], dashed: !crc, marked: true}
+			l := chart.Line{Name: fmt.Sprintf("%s, CRC %s", op, onOff(crc)), Style: styleOf(op, crc)}
 			for k := range rep.Results {
 				r := &rep.Results[k]
 				rdma, tcp := value(r)
 				if r.Op != op || r.CRC != crc || op.word() || rdma <= 0 {
 					continue
 				}
-				c.points = append(c.points, plotter.XY{X: float64(r.Size), Y: rdma})
+				l.Points = append(l.Points, chart.Point{X: float64(r.Size), Y: rdma})
 				if tcp > 0 {
 					plain[r.Size] = append(plain[r.Size], tcp)
 				}
 			}
-			if len(c.points) > 0 {
-				curves = append(curves, c)
+			if len(l.Points) > 0 {
+				lines = append(lines, sorted(l))
 			}
 		}
 	}
 	if len(plain) == 0 {
-		return curves
+		return lines
 	}
-	tcp := curve{name: "plain TCP", color: tcpColor, marked: true}
+	tcp := chart.Line{Name: plainTCP, Style: chart.PlainTCP}
 	for size, values := range plain {
-		tcp.points = append(tcp.points, plotter.XY{X: float64(size), Y: stats.Median(values)})
+		tcp.Points = append(tcp.Points, chart.Point{X: float64(size), Y: stats.Median(values)})
 	}
-	slices.SortFunc(tcp.points, func(a, b plotter.XY) int { return int(a.X) - int(b.X) })
-	return append(curves, tcp)
+	return append(lines, sorted(tcp))
+}
+
+func sorted(l chart.Line) chart.Line {
+	slices.SortFunc(l.Points, func(a, b chart.Point) int { return cmp.Compare(a.X, b.X) })
+	return l
 }
 
 // sizeTicks marks the sizes that were measured.
-func sizeTicks(curves []curve) plot.ConstantTicks {
-	var ticks plot.ConstantTicks
-	for _, c := range curves {
-		for _, p := range c.points {
-			if !slices.ContainsFunc(ticks, func(t plot.Tick) bool { return t.Value == p.X }) {
-				ticks = append(ticks, plot.Tick{Value: p.X, Label: SizeString(int(p.X))})
+func sizeTicks(lines []chart.Line) []chart.Tick {
+	var ticks []chart.Tick
+	for _, l := range lines {
+		for _, p := range l.Points {
+			if !slices.ContainsFunc(ticks, func(t chart.Tick) bool { return t.At == p.X }) {
+				ticks = append(ticks, chart.Tick{At: p.X, Label: SizeString(int(p.X))})
 			}
 		}
 	}
 	return ticks
 }
 
-// percentiles are latencies in us by percentile, of the smallest messages of
-// each operation.
-func (rep *Report) percentiles() []curve {
-	var curves, plain []curve
+// overTime are the rounds of the largest messages of each operation, if there are many.
+func (rep *Report) overTime() []chart.Line {
+	const leastRounds = 10
+	var lines []chart.Line
+	add := func(name string, style chart.Style, moments []Moment) {
+		if len(moments) < leastRounds {
+			return
+		}
+		style.Mark, style.Width = chart.None, chart.Strong
+		l := chart.Line{Name: name, Style: style}
+		for _, m := range moments {
+			l.Points = append(l.Points, chart.Point{X: m.Seconds, Y: m.BytesPerSecond / 1e9})
+		}
+		lines = append(lines, l)
+	}
+	largest := 0
+	for k := range rep.Results {
+		largest = max(largest, rep.Results[k].Size)
+	}
+	tcp := false
+	for k := range rep.Results {
+		r := &rep.Results[k]
+		if r.Size != largest {
+			continue
+		}
+		add(fmt.Sprintf("%s %s, CRC %s", r.Op, SizeString(r.Size), onOff(r.CRC)), styleOf(r.Op, r.CRC), r.OverTime)
+		if !tcp {
+			add(plainTCP, chart.PlainTCP, r.TCPOverTime)
+			tcp = true
+		}
+	}
+	return lines
+}
+
+// percentiles are latencies in us by percentile, of the smallest messages of each operation.
+func (rep *Report) percentiles() []chart.Line {
+	var lines, plain []chart.Line
 	done := make(map[string]bool)
-	add := func(list *[]curve, c curve, h []Bucket) {
-		c.points = quantiles(h)
-		if !done[c.name] && len(c.points) > 0 {
-			*list = append(*list, c)
-			done[c.name] = true
+	add := func(list *[]chart.Line, l chart.Line, h []Bucket) {
+		l.Points = quantiles(h)
+		l.Style.Mark = chart.None
+		if !done[l.Name] && len(l.Points) > 0 {
+			*list = append(*list, l)
+			done[l.Name] = true
 		}
 	}
 	for k := range rep.Results {
@@ -198,36 +168,50 @@ func (rep *Report) percentiles() []curve {
 		if slices.ContainsFunc(rep.Results, func(o Result) bool { return o.Op == r.Op && o.Size < r.Size }) {
 			continue
 		}
-		name := fmt.Sprintf("%s %s, %s, CRC %s", r.Op, SizeString(r.Size), r.LatencyIs, onOff(r.CRC))
-		add(&curves, curve{name: name, color: opColors[r.Op], dashed: !r.CRC}, r.Latency.Histogram)
-		tcp := curve{name: fmt.Sprintf("plain TCP %s, %s", SizeString(r.Size), r.LatencyIs), color: tcpColor, dashed: r.Size == wordSize}
+		trip := ""
 		if r.Op.tripParts() == 1 {
-			tcp.color = tcpRoundColor
+			trip = ", whole"
+		}
+		name := fmt.Sprintf("%s %s, CRC %s%s", r.Op, SizeString(r.Size), onOff(r.CRC), trip)
+		add(&lines, chart.Line{Name: name, Style: styleOf(r.Op, r.CRC)}, r.Latency.Histogram)
+		tcp := chart.Line{Name: fmt.Sprintf("%s %s%s", plainTCP, SizeString(r.Size), trip), Style: chart.PlainTCP}
+		if r.Op.tripParts() == 1 {
+			tcp.Style.Dashes = chart.Dashed
+		}
+		if r.Size == wordSize {
+			tcp.Style.Color = chart.Gray
 		}
 		add(&plain, tcp, r.TCPLatency.Histogram)
 	}
-	return append(curves, plain...)
+	return append(lines, plain...)
 }
 
 // quantiles are the points of a histogram's curve: 1/(1-p) for a part p of all
 // that took no longer, in us. So each nine of a percentile takes as much room
 // as the one before it; all of them would be infinitely far, and stand where
 // all but one would.
-func quantiles(h []Bucket) plotter.XYs {
+func quantiles(h []Bucket) []chart.Point {
 	all, sofar := total(h), 0
-	var points plotter.XYs
+	var points []chart.Point
 	for _, b := range h {
 		if sofar == 0 {
-			points = append(points, plotter.XY{X: 1, Y: max(float64(b.From), 1) / 1e3})
+			points = append(points, chart.Point{X: 1, Y: max(float64(b.From), 1) / 1e3})
 		}
 		sofar += b.Count
-		points = append(points, plotter.XY{X: float64(all) / float64(max(all-sofar, 1)), Y: float64(b.To) / 1e3})
+		points = append(points, chart.Point{X: float64(all) / float64(max(all-sofar, 1)), Y: float64(b.To) / 1e3})
 	}
 	return points
 }
 
-// percentileTicks marks what people ask for, by its place in [quantiles].
-var percentileTicks = plot.ConstantTicks{
-	{Value: 1, Label: "0"}, {Value: 2, Label: "50"}, {Value: 10, Label: "90"}, {Value: 100, Label: "99"},
-	{Value: 1e3, Label: "99.9"}, {Value: 1e4, Label: "99.99"}, {Value: 1e5, Label: "99.999"},
+// percentileTicks marks what people ask for, as far as lines go, by its place in [quantiles].
+func percentileTicks(lines []chart.Line) []chart.Tick {
+	ticks := []chart.Tick{
+		{At: 1, Label: "0"}, {At: 2, Label: "50"}, {At: 10, Label: "90"}, {At: 100, Label: "99"},
+		{At: 1e3, Label: "99.9"}, {At: 1e4, Label: "99.99"}, {At: 1e5, Label: "99.999"},
+	}
+	var most float64
+	for _, l := range lines {
+		most = max(most, l.Points[len(l.Points)-1].X)
+	}
+	return slices.DeleteFunc(ticks, func(t chart.Tick) bool { return t.At > most })
 }

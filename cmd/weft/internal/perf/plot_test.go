@@ -8,7 +8,8 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
-	"gonum.org/v1/plot/plotter"
+
+	"github.com/weft-rdma/weft/internal/chart"
 )
 
 // drawn is the picture of a report, which has to be XML.
@@ -31,8 +32,8 @@ func drawn(t *testing.T, rep *Report) string {
 func TestPlotIsSVGWithALineAnOperationAndPlainTCP(t *testing.T) {
 	text := drawn(t, sampleReport())
 	for _, want := range []string{
-		"<svg", ">write, CRC on<", ">write, CRC off<", ">send, CRC on<", ">plain TCP<", ">64 B<", ">1 MiB<", ">GB/s<", ">messages/s<", ">message size<",
-		">write 64 B, half round trip, CRC on<", ">fetchadd 8 B, round trip, CRC on<", ">plain TCP 64 B, half round trip<", ">plain TCP 8 B, round trip<", ">90<",
+		"<svg", ">write, CRC on<", ">write, CRC off<", ">send, CRC on<", ">plain TCP<", ">64 B<", ">1 MiB<", "GB/s, higher is better<", "messages/s, higher is better<", "ratio to plain TCP, higher is better<", ">message size<",
+		">write 64 B, CRC on<", ">fetchadd 8 B, CRC on, whole<", ">plain TCP 64 B<", ">plain TCP 8 B, whole<", "us, lower is better<",
 	} {
 		if !strings.Contains(text, want) {
 			t.Errorf("the plot does not show %q", want)
@@ -49,7 +50,7 @@ func TestPlotOfOperationsOfOneSizeIsOfLatencyAlone(t *testing.T) {
 	rep := sampleReport()
 	rep.Results = rep.Results[4:]
 	text := drawn(t, rep)
-	if strings.Contains(text, "GB/s") || !strings.Contains(text, ">fetchadd 8 B, round trip, CRC on<") {
+	if strings.Contains(text, "GB/s") || !strings.Contains(text, ">fetchadd 8 B, CRC on, whole<") {
 		t.Errorf("the plot is %s", text)
 	}
 }
@@ -62,8 +63,20 @@ func TestPlotOfNothingIsAnError(t *testing.T) {
 
 func TestQuantilesRiseToTheLastOfAll(t *testing.T) {
 	got := quantiles([]Bucket{{From: 1000, To: 2000, Count: 50}, {From: 2000, To: 3000, Count: 49}, {From: 8000, To: 9000, Count: 1}})
-	want := plotter.XYs{{X: 1, Y: 1}, {X: 2, Y: 2}, {X: 100, Y: 3}, {X: 100, Y: 9}}
+	want := []chart.Point{{X: 1, Y: 1}, {X: 2, Y: 2}, {X: 100, Y: 3}, {X: 100, Y: 9}}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("quantiles (-want +got):\n%s", diff)
+	}
+}
+
+func TestALongRunIsDrawnOverTime(t *testing.T) {
+	rep := sampleReport()
+	r := &rep.Results[1]
+	for i := range 12 {
+		r.OverTime = append(r.OverTime, Moment{float64(i), 5e9 + float64(i)*1e8})
+		r.TCPOverTime = append(r.TCPOverTime, Moment{float64(i), 6e9})
+	}
+	if text := drawn(t, rep); !strings.Contains(text, ">write 1 MiB, CRC on<") || !strings.Contains(text, "Bandwidth over time") {
+		t.Error("bandwidth over time is missing")
 	}
 }

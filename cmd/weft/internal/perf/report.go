@@ -62,8 +62,27 @@ type Result struct {
 	RatioMin float64 `json:"ratio_min"`
 	RatioMax float64 `json:"ratio_max"`
 
+	// Figures of each round: what bandwidth was over time, and how far rounds differ.
+	OverTime    []Moment  `json:"over_time,omitempty"`
+	TCPOverTime []Moment  `json:"tcp_over_time,omitempty"`
+	Medians     []float64 `json:"round_latency_p50_ns,omitempty"`
+
 	Timed    int `json:"timed_messages"`
 	Verified int `json:"verified_messages"`
+}
+
+// A Moment is the bandwidth of one round.
+type Moment struct {
+	Seconds        float64 `json:"seconds"` // since the measurement began
+	BytesPerSecond float64 `json:"bytes_per_second"`
+}
+
+// overTime are the rounds of s.
+func (s *series) overTime() (all []Moment) {
+	for i, at := range s.at {
+		all = append(all, Moment{at, s.rate[i]})
+	}
+	return all
 }
 
 // Latency sums up round trips, or halves of them, in ns.
@@ -112,6 +131,9 @@ var reportUnits = map[string]string{
 	"ratio":                   "bytes_per_second to tcp_bytes_per_second",
 	"ratio_min":               "the least ratio in one round",
 	"ratio_max":               "the greatest ratio in one round",
+	"over_time":               "bytes_per_second of each round, and seconds since the measurement began",
+	"tcp_over_time":           "the same of plain TCP",
+	"round_latency_p50_ns":    "nanoseconds, the median of each round",
 	"timed_messages":          "messages that the figures come from",
 	"verified_messages":       "messages, each at a place of its own, that the receiving end compared byte by byte",
 	"connections":             "RDMA connections, and as many of plain TCP, that are in use at the same time, also when latency is measured",
@@ -153,6 +175,11 @@ func newResult(cfg *Config, g *group, crc bool) Result {
 		TCPLatency:        TCPLatency(tcp.latencies()),
 		Timed:             s.messages,
 		Verified:          s.verified,
+		OverTime:          s.overTime(),
+		TCPOverTime:       tcp.overTime(),
+	}
+	for i := range s.latency {
+		res.Medians = append(res.Medians, s.latency[i].P50)
 	}
 	res.Depth = depthFor(g.size, cfg.Depth)
 	res.Batch, res.Signal = portion(cfg.Batch, res.Depth), portion(cfg.Signal, res.Depth)

@@ -13,6 +13,7 @@ import (
 // of one kind, a value a round.
 type series struct {
 	rate     []float64 // bytes a second
+	at       []float64 // seconds since the measurement began, when each rate was known
 	latency  []Latency // without their histograms
 	trips    histogram // of all rounds
 	messages int       // timed in all rounds
