@@ -39,6 +39,9 @@ const (
 // command is the whole program but for the process around it. It returns the
 // exit status.
 func command(ctx context.Context, args []string, stdout, stderr io.Writer) int {
+	if len(args) > 0 && args[0] == "compare" {
+		return compareCommand(ctx, args[1:], stdout, stderr)
+	}
 	o, err := parse(args, stdout)
 	switch {
 	case errors.Is(err, flag.ErrHelp):

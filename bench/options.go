@@ -43,7 +43,7 @@ func parse(args []string, help io.Writer) (*options, error) {
 	fs.StringVar(&o.before, "before", beforeCommit, "the `commit` that processor time of small messages is compared with; '' for none")
 	fs.BoolVar(&o.showPlan, "list", false, "list the workloads and end")
 	if err := fs.Parse(args); errors.Is(err, flag.ErrHelp) {
-		fmt.Fprint(help, "Usage: bench [flags]\n\nMeasures Weft beside plain TCP, libfabric and gRPC on loopback and prints the ratios.\n\n")
+		fmt.Fprint(help, "Usage: bench [flags]\n       bench compare [flags] BEFORE AFTER\n\nMeasures Weft beside plain TCP, libfabric and gRPC on loopback and prints the ratios.\n\n")
 		fs.SetOutput(help)
 		fs.PrintDefaults()
 		return nil, err
