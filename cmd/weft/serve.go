@@ -45,15 +45,18 @@ type serve struct {
 	state           string
 	portMap         fileserver.PortMap
 	verbose         bool
+	file            serveConfig
+	check           bool
 
-	cmd *cobra.Command
-	log *slog.Logger
+	cmd     *cobra.Command
+	log     *slog.Logger
+	notable *slog.Logger // log, or what users see without one
 }
 
 func newServe() *cobra.Command {
 	s := &serve{portMap: fileserver.PortMapAuto}
 	cmd := &cobra.Command{
-		Use:   "serve DIR [flags]",
+		Use:   "serve [DIR] [flags]",
 		Short: "Serve a directory to NFS clients, over RDMA and TCP",
 		Long: `Serve makes a directory available as an NFS server: version 3 over RDMA, and over TCP
 for clients without RDMA. Linux can mount it; weft ls, cat, cp and the other file
@@ -120,14 +123,20 @@ then the status is 130 or 143. A second signal ends it at once.`,
 
   weft cp nfs://127.0.0.1/README.md /tmp/          in another terminal
   mount -t nfs -o vers=3,proto=rdma,port=20049,nolock 192.0.2.7:/ /mnt`,
-		Args: arguments(1, 1, "a directory to serve, such as ."),
+		Args: arguments(0, 1, "a directory to serve, such as ."),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			s.cmd = cmd
-			return s.run(cmd.Context(), args[0])
+			dir, err := s.file.directory(cmd, args)
+			if err != nil {
+				return err
+			}
+			return s.run(cmd.Context(), dir)
 		},
 	}
 	f := cmd.Flags()
 	f.SortFlags = false
+	f.StringVar(&s.file.name, "config", "", "serve the exports in `FILE` (TOML), which is read again on SIGHUP; what it says, no flag may say")
+	f.BoolVar(&s.check, "check", false, "check the configuration, and exit")
 	f.StringVarP(&s.listen, "listen", "l", serveAddr, "`ADDR` (host:port) of NFS over RDMA; without a host, all addresses")
 	f.StringVar(&s.tcp, "tcp", "", "`ADDR` of NFS and MOUNT over TCP, or off (default: port 2049 of the same host, or any port if that is in use)")
 	f.BoolVarP(&s.readOnly, "read-only", "r", false, "refuse all changes")
@@ -213,22 +222,50 @@ func (s *serve) config(dir string) (files folder.Config, server fileserver.Confi
 	return folder.Config{Root: abs, ReadOnly: s.readOnly, Squash: squash, SquashFor: special, Async: s.async, StateDir: s.state}, server, nil
 }
 
-func (s *serve) run(ctx context.Context, dir string) (err error) {
+// prepare makes the configuration of the file server, with all exports, from the flags or
+// the configuration file.
+func (s *serve) prepare(dir string) (cfg fileserver.Config, err error) {
+	if s.file.name != "" {
+		return s.file.prepare(s)
+	}
 	files, cfg, err := s.config(dir)
 	if err != nil {
-		return err
+		return cfg, err
 	}
+	if err := s.tls.open(s.notable); err != nil {
+		return cfg, err
+	}
+	if err := s.tls.secure(&cfg, s.xprtsec); err != nil {
+		return cfg, err
+	}
+	if err := s.tls.checkNames(cfg.Names); err != nil {
+		return cfg, err
+	}
+	cfg.Unmarked = true
+	cfg.Exports = []fileserver.Export{{
+		Name: filepath.ToSlash(files.Root), Files: files,
+		Rules: fileserver.Rules{Allow: cfg.Allow, Names: cfg.Names, Insecure: cfg.Insecure, XprtSec: cfg.XprtSec},
+	}}
+	return cfg, nil
+}
+
+func (s *serve) run(ctx context.Context, dir string) (err error) {
 	if s.verbose && s.logLevel == "" {
 		s.logLevel = "info"
 	}
 	if s.log, err = s.logger(s.cmd.ErrOrStderr()); err != nil {
 		return err
 	}
+	s.notable = s.notices(s.cmd, s.log, slog.LevelWarn)
+	cfg, err := s.prepare(dir)
+	if err != nil || s.check {
+		return err
+	}
 	if err := s.managed.open(ctx, &s.observed); err != nil {
 		return err
 	}
 	defer s.managed.close()
-	if done, err := s.managed.supervised(ctx, s.log, func() (*confine.Rules, error) { return s.places(files) }); done {
+	if done, err := s.managed.supervised(ctx, s.log, func() (*confine.Rules, error) { return s.places(cfg.Exports) }); done {
 		return err
 	}
 	wrap, stop, err := s.wrap()
@@ -241,22 +278,8 @@ func (s *serve) run(ctx context.Context, dir string) (err error) {
 	}
 	defer func() { err = errors.Join(err, s.observed.close()) }()
 	var notes []string
-	cfg.Wrap, cfg.Logger = wrap, s.notices(s.cmd, s.log, slog.LevelWarn)
+	cfg.Wrap, cfg.Logger = wrap, s.notable
 	cfg.Notice = func(text string) { notes = append(notes, text) }
-	if err := s.tls.open(cfg.Logger); err != nil {
-		return err
-	}
-	if err := s.tls.secure(&cfg, s.xprtsec); err != nil {
-		return err
-	}
-	if err := s.tls.checkNames(cfg.Names); err != nil {
-		return err
-	}
-
-	path := filepath.ToSlash(files.Root)
-	cfg.Exports, cfg.Unmarked = []fileserver.Export{{
-		Name: path, Files: files, Rules: fileserver.Rules{Allow: cfg.Allow, Names: cfg.Names, Insecure: cfg.Insecure, XprtSec: cfg.XprtSec},
-	}}, true
 	cfg.Observe = s.observed.handler()
 	cfg.Sockets = &s.managed.manager.Sockets
 	server, err := fileserver.Start(ctx, cfg)
@@ -266,40 +289,64 @@ func (s *serve) run(ctx context.Context, dir string) (err error) {
 	for _, lost := range server.KeysLost() {
 		notes = append(notes, fmt.Sprintf("clients have to mount again after a restart of this server, because the key of file handles is not kept: %v", lost))
 	}
-	s.greet(s.cmd.ErrOrStderr(), server, path, notes)
-	return s.managed.serve(ctx, server, &s.observed, "serving "+path, nil)
+	s.greet(s.cmd.ErrOrStderr(), server, cfg.Exports, notes)
+	return s.managed.serve(ctx, server, &s.observed, serving(cfg.Exports), s.file.reloading(s, server))
 }
 
-// places are what the server uses of the file system.
-func (s *serve) places(files folder.Config) (*confine.Rules, error) {
-	export := confine.Rule{Path: files.Root, Access: confine.Change}
-	if files.ReadOnly {
-		export.Access = confine.Read
+// serving says in one line what is served.
+func serving(exports []fileserver.Export) string {
+	if len(exports) == 1 {
+		return "serving " + exports[0].Name
 	}
-	return placesOf(append(statePlace(files.StateDir, files.Root), export), s.options.places, s.observed.places, s.tls.places)
+	return fmt.Sprintf("serving %d exports", len(exports))
+}
+
+// places are what the server uses of the file system, by the configuration file as it is
+// now.
+func (s *serve) places(exports []fileserver.Export) (*confine.Rules, error) {
+	var own []confine.Rule
+	if s.file.name != "" {
+		var err error
+		if _, exports, err = s.file.again(s); err != nil {
+			return nil, err
+		}
+		own = append(own, confine.Rule{Path: filepath.Dir(s.file.name)}) // editors replace it
+	}
+	for _, x := range exports {
+		place := confine.Rule{Path: x.Files.Root, Access: confine.Change}
+		if x.Files.ReadOnly {
+			place.Access = confine.Read
+		}
+		own = append(own, append(statePlace(x.Files.StateDir, x.Files.Root), place)...)
+	}
+	return placesOf(own, s.options.places, s.observed.places, s.tls.places)
 }
 
 // greet prints what is served, how to reach it, and the warnings.
-func (s *serve) greet(w io.Writer, server *fileserver.Server, path string, notes []string) {
-	fmt.Fprintf(w, "listening on %v\n", server.RDMA())
-	what := "reading and writing"
-	if s.readOnly {
-		what = "reading only"
+func (s *serve) greet(w io.Writer, server *fileserver.Server, exports []fileserver.Export, notes []string) {
+	for _, a := range server.Listening() {
+		fmt.Fprintf(w, "listening on %v\n", a)
 	}
-	fmt.Fprintf(w, "serving %s for %s: NFS version 3 over RDMA", path, what)
-	if tcp := server.TCP(); tcp != nil {
-		fmt.Fprintf(w, ", and over TCP on %v", tcp)
+	for _, x := range exports {
+		what := "reading and writing"
+		if x.Files.ReadOnly {
+			what = "reading only"
+		}
+		fmt.Fprintf(w, "serving %s for %s: NFS version 3 over RDMA", x.Files.Root, what)
+		if tcp := server.TCP(); tcp != nil {
+			fmt.Fprintf(w, ", and over TCP on %v", tcp)
+		}
+		fmt.Fprintln(w)
 	}
-	fmt.Fprintln(w)
 	for _, text := range notes {
 		fmt.Fprintln(w, text)
 	}
 	host, port := reachedAt(server.RDMA())
 	switch tcp := server.TCP(); {
 	case tcp != nil && s.tls.opened != nil:
-		fmt.Fprintf(w, "\n  %s\n", s.encryptedMount(server))
+		fmt.Fprintf(w, "\n  %s\n", s.encryptedMount(server, s.mounted(exports)))
 	case tcp != nil:
-		fmt.Fprintf(w, "\n  %s\n", mountCommand(host, port, server))
+		fmt.Fprintf(w, "\n  %s\n", mountCommand(host, port, s.mounted(exports), server))
 	default:
 		fmt.Fprintf(w, "Linux cannot mount it: that needs MOUNT over TCP\n\n")
 	}
@@ -309,6 +356,10 @@ func (s *serve) greet(w io.Writer, server *fileserver.Server, path string, notes
 	}
 	if s.tls.opened != nil {
 		url = "--tls " + url
+	}
+	if s.file.name != "" {
+		fmt.Fprintf(w, "  weft cp %s%s/FILE .\n\n", url, exports[0].Name)
+		return // the file says who may do what
 	}
 	fmt.Fprintf(w, "  weft cp %s/FILE .\n\n", url)
 	if squash, _, _ := parseSquash(s.squash); squash == folder.SquashRoot && !mount.Personal() {
@@ -346,7 +397,7 @@ func (s *serve) mayAsClaims() string {
 
 // encryptedMount returns the command that mounts the server on Linux with TLS, which it
 // has over TCP only.
-func (s *serve) encryptedMount(server *fileserver.Server) string {
+func (s *serve) encryptedMount(server *fileserver.Server, export string) string {
 	host, port := reachedAt(server.TCP())
 	security := "tls"
 	if s.tls.authorityGiven {
@@ -356,18 +407,26 @@ func (s *serve) encryptedMount(server *fileserver.Server) string {
 	if !server.Mapped() {
 		options += ",mountproto=tcp,mountport=" + port
 	}
-	return fmt.Sprintf("mount -t nfs -o %s %s:/ /mnt", options, host)
+	return fmt.Sprintf("mount -t nfs -o %s %s:%s /mnt", options, host, export)
+}
+
+// mounted is the path of the export that the greeting shows.
+func (s *serve) mounted(exports []fileserver.Export) string {
+	if s.file.name == "" {
+		return "/"
+	}
+	return exports[0].Name
 }
 
 // mountCommand returns the command that mounts the server on Linux. Without a port
 // mapper it has the port of MOUNT.
-func mountCommand(host, port string, server *fileserver.Server) string {
+func mountCommand(host, port, export string, server *fileserver.Server) string {
 	options := "vers=3,proto=rdma,port=" + port + ",nolock"
 	if !server.Mapped() {
 		_, mountPort, _ := net.SplitHostPort(server.TCP().String())
 		options += ",mountproto=tcp,mountport=" + mountPort
 	}
-	return fmt.Sprintf("mount -t nfs -o %s %s:/ /mnt", options, host)
+	return fmt.Sprintf("mount -t nfs -o %s %s:%s /mnt", options, host, export)
 }
 
 // reachedAt returns the host and port that clients use: the name of the host for an

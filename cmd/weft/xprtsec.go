@@ -53,6 +53,15 @@ func (e *encryption) secure(cfg *fileserver.Config, x xprtsec) (err error) {
 	if cfg.XprtSec, err = x.set(e); err != nil {
 		return err
 	}
+	return e.demand(cfg)
+}
+
+// demand gives a file server TLS, if there is TLS, and asks clients for certificates as
+// cfg.XprtSec needs them.
+func (e *encryption) demand(cfg *fileserver.Config) (err error) {
+	if e.opened == nil {
+		return nil
+	}
 	auth := tls.NoClientCert
 	switch {
 	case cfg.XprtSec == mount.XprtSecOf(origin.MutualTLS):

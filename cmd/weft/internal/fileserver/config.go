@@ -61,6 +61,8 @@ type Config struct {
 
 	RDMA string // address of NFS over RDMA; "" is none
 	TCP  string // address of NFS and MOUNT over TCP, and of MOUNT over UDP; "" is none
+	// FurtherRDMA and FurtherTCP are addresses beside RDMA and TCP.
+	FurtherRDMA, FurtherTCP []string
 	// AnyTCP uses any port if the one in TCP is in use.
 	AnyTCP  bool
 	PortMap PortMap

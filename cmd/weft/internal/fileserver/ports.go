@@ -21,19 +21,39 @@ import (
 
 // ports are the listeners of a file server; nil is none.
 type ports struct {
-	rdma    *cm.Listener   // NFS
-	tcp     net.Listener   // NFS and MOUNT
-	udp     net.PacketConn // MOUNT
-	pmapTCP net.Listener   // the port mapper
-	pmapUDP net.PacketConn
+	rdma     *cm.Listener   // NFS
+	tcp      net.Listener   // NFS and MOUNT
+	moreRDMA []*cm.Listener // the same at further addresses
+	moreTCP  []net.Listener
+	udp      net.PacketConn // MOUNT
+	pmapTCP  net.Listener   // the port mapper
+	pmapUDP  net.PacketConn
 }
 
 // listen opens the ports.
 func (s *Server) listen(ctx context.Context) (err error) {
 	if s.cfg.RDMA != "" {
-		if err := s.listenRDMA(ctx); err != nil {
+		if s.ports.rdma, err = s.listenRDMA(ctx, s.cfg.RDMA); err != nil {
 			return err
 		}
+	}
+	for _, addr := range s.cfg.FurtherRDMA {
+		ln, err := s.listenRDMA(ctx, addr)
+		if err != nil {
+			return err
+		}
+		s.ports.moreRDMA = append(s.ports.moreRDMA, ln)
+	}
+	for _, addr := range s.cfg.FurtherTCP {
+		ln, _, err := s.inherited(SocketNFS, addr)
+		if err == nil && ln == nil {
+			ln, err = listenTCP(ctx, addr)
+		}
+		if err != nil {
+			return listenError(addr, err)
+		}
+		s.inUse(SocketNFS, addr, ln)
+		s.ports.moreTCP = append(s.ports.moreTCP, ln)
 	}
 	if s.cfg.TCP == "" {
 		return nil
@@ -52,23 +72,23 @@ func (s *Server) listen(ctx context.Context) (err error) {
 	return nil
 }
 
-// listenRDMA opens the port of NFS over RDMA.
-func (s *Server) listenRDMA(ctx context.Context) error {
-	ln, _, err := s.inherited(SocketRDMA, s.cfg.RDMA)
+// listenRDMA opens a port of NFS over RDMA.
+func (s *Server) listenRDMA(ctx context.Context, addr string) (*cm.Listener, error) {
+	ln, _, err := s.inherited(SocketRDMA, addr)
 	if err == nil && ln == nil {
-		ln, err = listenTCP(ctx, s.cfg.RDMA)
+		ln, err = listenTCP(ctx, addr)
 	}
 	if err != nil {
-		return listenError(s.cfg.RDMA, err)
+		return nil, listenError(addr, err)
 	}
-	s.inUse(SocketRDMA, s.cfg.RDMA, ln)
-	s.ports.rdma, err = cm.NewListener(s.rnic, ln, cm.ListenConfig{
+	s.inUse(SocketRDMA, addr, ln)
+	l, err := cm.NewListener(s.rnic, ln, cm.ListenConfig{
 		Backlog: s.limits.backlog, Admit: s.admit, TLS: s.cfg.TLS, Wrap: s.cfg.Wrap, Logger: s.cfg.Logger,
 	})
 	if err != nil {
 		ln.Close()
 	}
-	return err
+	return l, err
 }
 
 // listenTCP opens the port of NFS and MOUNT over TCP, and the same port of UDP.
@@ -167,6 +187,12 @@ func (p *ports) all() (all []io.Closer) {
 			all = append(all, ln)
 		}
 	}
+	for _, ln := range p.moreRDMA {
+		all = append(all, ln)
+	}
+	for _, ln := range p.moreTCP {
+		all = append(all, ln)
+	}
 	for _, pc := range []net.PacketConn{p.udp, p.pmapUDP} {
 		if pc != nil {
 			all = append(all, pc)
@@ -195,9 +221,16 @@ func (p *ports) services(low, high uint32) (all []oncrpc.Service) {
 	if p.rdma != nil {
 		add(nfs.Program, low, high, "rdma", p.rdma.Addr())
 	}
+	for _, ln := range p.moreRDMA {
+		add(nfs.Program, low, high, "rdma", ln.Addr())
+	}
 	if p.tcp != nil {
 		add(nfs.Program, low, high, "tcp", p.tcp.Addr())
 		add(nfs.MountProgram, nfs.MountV1, nfs.MountV3, "tcp", p.tcp.Addr())
+	}
+	for _, ln := range p.moreTCP {
+		add(nfs.Program, low, high, "tcp", ln.Addr())
+		add(nfs.MountProgram, nfs.MountV1, nfs.MountV3, "tcp", ln.Addr())
 	}
 	if p.udp != nil {
 		add(nfs.MountProgram, nfs.MountV1, nfs.MountV3, "udp", p.udp.LocalAddr())
@@ -249,4 +282,15 @@ func (s *Server) TCP() net.Addr {
 		return nil
 	}
 	return s.ports.tcp.Addr()
+}
+
+// Listening returns the addresses of NFS over RDMA.
+func (s *Server) Listening() (all []net.Addr) {
+	if a := s.RDMA(); a != nil {
+		all = append(all, a)
+	}
+	for _, ln := range s.ports.moreRDMA {
+		all = append(all, ln.Addr())
+	}
+	return all
 }

@@ -93,7 +93,9 @@ func (s *Server) serve() (err error) {
 		if err != nil {
 			return err
 		}
-		s.run("RDMA", func() error { return s.rdma.Serve(context.Background(), s.ports.rdma) })
+		for _, ln := range append([]*cm.Listener{s.ports.rdma}, s.ports.moreRDMA...) {
+			s.run("RDMA", func() error { return s.rdma.Serve(context.Background(), ln) })
+		}
 	}
 	if s.ports.tcp != nil {
 		err := s.serveOn(rpctcp.ServerConfig{
@@ -101,6 +103,9 @@ func (s *Server) serve() (err error) {
 		}, s.ports.tcp, nil)
 		if err != nil {
 			return err
+		}
+		for _, ln := range s.ports.moreTCP {
+			s.run("TCP", func() error { return s.tcp[0].Serve(context.Background(), ln) })
 		}
 	}
 	if err := s.serveOn(helper(s.cfg.Mount, 1), nil, s.ports.udp); err != nil {

@@ -3,6 +3,7 @@
 package fileserver
 
 import (
+	"github.com/weft-rdma/weft/cm"
 	"github.com/weft-rdma/weft/oncrpc"
 	"github.com/weft-rdma/weft/verbs"
 )
@@ -16,10 +17,12 @@ func (s *Server) ServerStats() map[string]oncrpc.ServerStats {
 	all := make(map[string]oncrpc.ServerStats)
 	if s.rdma != nil {
 		stats := s.rdma.Stats()
-		early := s.ports.rdma.Refusals() // before the server had the connection
-		stats.Full += early.Full
-		stats.Evicted += early.Evicted
-		stats.OtherRefused += early.Other
+		for _, ln := range append([]*cm.Listener{s.ports.rdma}, s.ports.moreRDMA...) {
+			early := ln.Refusals() // before the server had the connection
+			stats.Full += early.Full
+			stats.Evicted += early.Evicted
+			stats.OtherRefused += early.Other
+		}
 		all["rdma"] = stats
 	}
 	if len(s.tcp) > 0 {

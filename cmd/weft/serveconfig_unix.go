@@ -1,0 +1,25 @@
+//go:build unix
+
+package main
+
+import (
+	"fmt"
+	"os"
+	"syscall"
+)
+
+// onlyOursToChange reports a configuration file that another user could have written, and so
+// decide what is served, and to whom.
+func onlyOursToChange(f *os.File) error {
+	st, err := f.Stat()
+	if err != nil {
+		return err
+	}
+	if st.Mode().Perm()&0o022 != 0 {
+		return fmt.Errorf("%s: other users may change it (mode %04o): chmod go-w %s", f.Name(), st.Mode().Perm(), f.Name())
+	}
+	if sys, ok := st.Sys().(*syscall.Stat_t); ok && sys.Uid != 0 && int64(sys.Uid) != int64(os.Geteuid()) {
+		return fmt.Errorf("%s: it belongs to another user (uid %d)", f.Name(), sys.Uid)
+	}
+	return nil
+}
