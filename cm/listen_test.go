@@ -166,6 +166,9 @@ func TestSilentConnectionsMakeRoomForOthers(t *testing.T) {
 		if _, err := one.Read(make([]byte, 1)); err == nil || errors.Is(err, os.ErrDeadlineExceeded) {
 			t.Errorf("the oldest of three is open: %v", err)
 		}
+		if got, want := ln.Refusals(), (cm.Refusals{Evicted: 1}); got != want {
+			t.Errorf("the listener has counted %+v, want %+v", got, want)
+		}
 		for _, nc := range []net.Conn{two, three} {
 			_ = nc.SetReadDeadline(time.Now().Add(time.Second))
 			if _, err := nc.Read(make([]byte, 1)); !errors.Is(err, os.ErrDeadlineExceeded) {

@@ -6,6 +6,7 @@ package cm
 import (
 	"context"
 	"crypto/tls"
+	"errors"
 	"fmt"
 	"log/slog"
 	"net"
@@ -25,7 +26,7 @@ type starting struct {
 	from   *origin.Origin
 	began  time.Time
 	ctx    context.Context
-	cancel context.CancelFunc
+	cancel context.CancelCauseFunc
 	place  *fairness.Place
 }
 
@@ -41,7 +42,7 @@ func (l *Listener) enter(nc net.Conn, from *origin.Origin) (*starting, error) {
 		return nil, err
 	}
 	s := &starting{l: l, nc: nc, from: from, began: time.Now()}
-	s.ctx, s.cancel = context.WithCancel(l.ctx)
+	s.ctx, s.cancel = context.WithCancelCause(l.ctx)
 	l.mu.Lock()
 	l.starting[s] = struct{}{}
 	l.mu.Unlock()
@@ -56,7 +57,8 @@ func (l *Listener) enter(nc net.Conn, from *origin.Origin) (*starting, error) {
 func (s *starting) Standing() fairness.Standing { return fairness.Standing{Since: s.began} }
 
 // Evict ends the start-up and closes the connection.
-func (s *starting) Evict(error) (gone bool) {
+func (s *starting) Evict(why error) (gone bool) {
+	s.cancel(why)
 	s.end()
 	drop(s.nc)
 	return true
@@ -65,7 +67,7 @@ func (s *starting) Evict(error) (gone bool) {
 // end ends the start-up, and its count against the RNIC's limit unless the queue has
 // taken that over.
 func (s *starting) end() {
-	s.cancel()
+	s.cancel(nil)
 	if s.l.remove(s) {
 		listening.Of(s.l.rnic).DismissConnection()
 	}
@@ -88,15 +90,23 @@ func (l *Listener) receive(s *starting) {
 	share, peer := s.from.Share(), s.nc.RemoteAddr()
 	r, err := s.request()
 	if err != nil {
-		l.refusals.Log(slog.LevelInfo, "start-up failed", share, peer, err)
+		l.refusals.Log(slog.LevelInfo, "start-up failed", share, peer, s.orEvicted(err))
 		return
 	}
 	if err := l.offer(s, r); err != nil {
 		_ = r.mpa.Close()
 		if l.ctx.Err() == nil {
-			l.refusals.Log(slog.LevelWarn, "closed a connection", share, peer, err)
+			l.refusals.Log(slog.LevelWarn, "closed a connection", share, peer, s.orEvicted(err))
 		}
 	}
+}
+
+// orEvicted returns the reason of an eviction, which err is a consequence of, or else err.
+func (s *starting) orEvicted(err error) error {
+	if cause := context.Cause(s.ctx); errors.Is(cause, fairness.ErrEvicted) {
+		return cause
+	}
+	return err
 }
 
 // request makes the connection a TLS one, if the listener asks for that, and reads the

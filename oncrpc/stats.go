@@ -15,6 +15,7 @@ type ServerStats struct {
 
 	Full         uint64 // refused: no place, and none could be taken from another
 	Evicted      uint64 // closed in favour of a connection of another origin
+	EvictedEarly uint64 // the same, before the server has accepted them, over RDMA
 	OutOfMemory  uint64 // closed, as others waited for memory that it held
 	OtherRefused uint64 // refused for another reason, mostly by address
 }
@@ -26,6 +27,7 @@ func (s *ServerStats) Add(o ServerStats) {
 	s.Credits += o.Credits
 	s.Full += o.Full
 	s.Evicted += o.Evicted
+	s.EvictedEarly += o.EvictedEarly
 	s.OutOfMemory += o.OutOfMemory
 	s.OtherRefused += o.OtherRefused
 }

@@ -20,7 +20,7 @@ func (s *Server) ServerStats() map[string]oncrpc.ServerStats {
 		for _, ln := range append([]*cm.Listener{s.ports.rdma}, s.ports.moreRDMA...) {
 			early := ln.Refusals() // before the server had the connection
 			stats.Full += early.Full
-			stats.Evicted += early.Evicted
+			stats.EvictedEarly += early.Evicted
 			stats.OtherRefused += early.Other
 		}
 		all["rdma"] = stats

@@ -35,7 +35,7 @@ import (
 type aServer struct{}
 
 func (aServer) ServerStats() map[string]oncrpc.ServerStats {
-	return map[string]oncrpc.ServerStats{"rdma": {Connections: 1, Credits: 64, Full: 2, Evicted: 3}, "tcp": {}}
+	return map[string]oncrpc.ServerStats{"rdma": {Connections: 1, Credits: 64, Full: 2, Evicted: 3, EvictedEarly: 4}, "tcp": {}}
 }
 
 func (aServer) Connections() []oncrpc.ConnectionStats {

@@ -23,8 +23,9 @@ var serverMetrics = []metric[oncrpc.ServerStats]{
 		value(float64(s.Full), "full")
 		value(float64(s.OtherRefused), other)
 	}),
-	counter("connections_evicted_total", "Connections that were closed for the sake of others, by reason.", []string{"transport", "reason"}, func(s oncrpc.ServerStats, value func(float64, ...string)) {
+	counter("connections_evicted_total", "Connections that were closed for the sake of others, by reason: full, start-up if that was not over, or memory.", []string{"transport", "reason"}, func(s oncrpc.ServerStats, value func(float64, ...string)) {
 		value(float64(s.Evicted), "full")
+		value(float64(s.EvictedEarly), "start-up")
 		value(float64(s.OutOfMemory), "memory")
 	}),
 }
