@@ -110,7 +110,6 @@ func (c *Config) open(x *Export, several int) (*folder.Server, error) {
 // serves returns x as it is served from files, and counted by u.
 func (c *Config) serves(x Export, files *folder.Server, u *usage) *export {
 	e := &export{Export: x, files: files, access: c.accessBy(x.Rules), usage: u}
-	u.limit(x.Quota)
 	e.handler = e.access.Guard(u.meter(files, e.access.Refused))
 	return e
 }

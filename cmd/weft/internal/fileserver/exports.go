@@ -84,6 +84,9 @@ func (c *Config) opened(old []*export) (all, over []*export, err error) {
 			return nil, nil, fail(fmt.Errorf("export %s: %w", e.Name, err))
 		}
 	}
+	for _, e := range all {
+		e.usage.limit(e.Quota, waitingMemory/int64(len(all)))
+	}
 	return all, slices.Collect(maps.Values(before)), nil
 }
 

@@ -13,6 +13,8 @@ import (
 const (
 	// transportMemory limits the calls and replies over each transport, in bytes.
 	transportMemory = 256 << 20
+	// waitingMemory limits those of them that wait because of quotas of exports.
+	waitingMemory = transportMemory / 8
 	// helperMemory is the same for MOUNT over UDP and for the port mapper.
 	helperMemory = 4 << 20
 	// helperRecord is the longest call to the port mapper, in bytes.

@@ -7,55 +7,57 @@ import (
 	"errors"
 	"sync"
 	"sync/atomic"
-	"time"
-
-	"golang.org/x/time/rate"
 
 	"github.com/weft-rdma/weft/nfs"
 	"github.com/weft-rdma/weft/oncrpc"
+	"github.com/weft-rdma/weft/origin"
 )
 
 // A Quota limits the use of an export; 0 is no limit.
 //
 // A connection counts from its first call for the export until it has ended; the calls of
-// further connections are rejected. Bandwidth is of calls and replies together, in octets
-// a second. What was not used may be used later, but for no more than a quarter of a second,
-// or burst octets if that is more. Calls beyond it wait, each in the memory that its caller
-// has at the server anyway.
+// further connections are rejected. ClientConnections is the same for each client: a host, or a
+// user of this machine.
+//
+// Bandwidth is of calls and replies together, in octets a second. What was not used may be
+// used later, but for no more than a quarter of a second. Calls beyond it wait: at most 5
+// seconds, 8 of each connection, and all together in a share of an eighth of the memory for
+// calls. More are answered by NFS3ERR_JUKEBOX, after which clients try again.
 type Quota struct {
-	Connections int
-	Bandwidth   int64
+	Connections, ClientConnections int
+	Bandwidth                      int64
 }
-
-// burst is the least that may be sent at once, in octets: two of the longest calls.
-const burst = 4 << 20
 
 // errConnections: see Quota.
 var errConnections = errors.New("the export has as many connections as its quota allows")
 
 // A usage counts the use of an export, through all its changes.
 type usage struct {
-	calls, in, out, waited, refused atomic.Uint64
+	calls, in, out, busy, refused atomic.Uint64
 
-	pace atomic.Pointer[rate.Limiter] // nil is no limit
+	pace atomic.Pointer[pacer] // nil is no limit
 
 	mu       sync.Mutex
-	most     int // connections; 0 is any number
+	quota    Quota
 	sessions map[any]struct{}
+	clients  map[origin.Share]int // sessions of each
 }
 
-func newUsage() *usage { return &usage{sessions: make(map[any]struct{})} }
+func newUsage() *usage {
+	return &usage{sessions: make(map[any]struct{}), clients: make(map[origin.Share]int)}
+}
 
-// limit sets the limits, for later calls. Connections that are beyond them stay.
-func (u *usage) limit(q Quota) {
+// limit sets the limits, for later calls. Room is the memory for calls that wait, in octets.
+// Connections that are beyond the limits stay.
+func (u *usage) limit(q Quota, room int64) {
 	if q.Bandwidth == 0 {
 		u.pace.Store(nil)
-	} else if p := u.pace.Load(); p == nil || p.Limit() != rate.Limit(q.Bandwidth) {
-		u.pace.Store(rate.NewLimiter(rate.Limit(q.Bandwidth), max(burst, int(q.Bandwidth/4))))
+	} else if p := u.pace.Load(); p == nil || p.rate != q.Bandwidth || p.room != room {
+		u.pace.Store(newPacer(q.Bandwidth, room))
 	}
 	u.mu.Lock()
 	defer u.mu.Unlock()
-	u.most = q.Connections
+	u.quota = q
 }
 
 // enter counts the connection of a call. It reports whether the quota has room for it.
@@ -63,25 +65,40 @@ func (u *usage) enter(r *oncrpc.Request) bool {
 	if r.Session == nil || r.SessionEnd == nil {
 		return true
 	}
-	session := r.Session
-	u.mu.Lock()
-	_, known := u.sessions[session]
-	room := known || u.most == 0 || len(u.sessions) < u.most
-	if room {
-		u.sessions[session] = struct{}{}
-	}
-	u.mu.Unlock()
+	session, client := r.Session, r.Origin.Share()
+	known, room := u.add(session, client)
 	if room && !known {
-		r.SessionEnd(func() {
-			u.mu.Lock()
-			defer u.mu.Unlock()
-			delete(u.sessions, session)
-		})
+		r.SessionEnd(func() { u.remove(session, client) })
 	}
 	return room
 }
 
-// meter returns a handler that counts the calls of h, and limits them. It tells refused of
+// add counts a session. Known ones have room.
+func (u *usage) add(session any, client origin.Share) (known, room bool) {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	if _, known = u.sessions[session]; known {
+		return true, true
+	}
+	q := u.quota
+	if q.Connections > 0 && len(u.sessions) >= q.Connections || q.ClientConnections > 0 && u.clients[client] >= q.ClientConnections {
+		return false, false
+	}
+	u.sessions[session] = struct{}{}
+	u.clients[client]++
+	return false, true
+}
+
+func (u *usage) remove(session any, client origin.Share) {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	delete(u.sessions, session)
+	if u.clients[client]--; u.clients[client] == 0 {
+		delete(u.clients, client)
+	}
+}
+
+// meter returns a handler that counts the calls of h, and limits them. Refused is called for
 // calls that it rejects.
 func (u *usage) meter(h oncrpc.Handler, refused func(*oncrpc.Request, error)) oncrpc.Handler {
 	return oncrpc.HandlerFunc(func(ctx context.Context, r *oncrpc.Request) ([]byte, error) {
@@ -92,42 +109,29 @@ func (u *usage) meter(h oncrpc.Handler, refused func(*oncrpc.Request, error)) on
 		}
 		u.calls.Add(1)
 		u.in.Add(uint64(len(r.Message)))
-		pace := u.pace.Load()
-		promised := 0
-		if pace != nil {
-			promised = len(r.Message) + readCount(r)
-			if err := u.wait(ctx, pace, promised); err != nil {
-				return nil, oncrpc.ErrNoReply // the connection has ended
-			}
-		}
-		reply, err := h.ServeRPC(ctx, r)
+		reply, err := u.paced(ctx, r, h)
 		u.out.Add(uint64(len(reply)))
-		if pace != nil {
-			later(pace, len(r.Message)+len(reply)-promised)
-		}
 		return reply, err
 	})
 }
 
-// wait waits until n octets may be sent and received.
-func (u *usage) wait(ctx context.Context, pace *rate.Limiter, n int) error {
-	if pace.AllowN(time.Now(), min(n, pace.Burst())) {
-		later(pace, n-pace.Burst())
-		return nil
+// paced executes a call when the bandwidth allows it.
+func (u *usage) paced(ctx context.Context, r *oncrpc.Request, h oncrpc.Handler) ([]byte, error) {
+	pace := u.pace.Load()
+	if pace == nil {
+		return h.ServeRPC(ctx, r)
 	}
-	u.waited.Add(1)
-	if err := pace.WaitN(ctx, min(n, pace.Burst())); err != nil {
-		return err
+	expected := len(r.Message) + readCount(r)
+	switch err := pace.admit(ctx, r.Session, expected); {
+	case errors.Is(err, errBusy):
+		u.busy.Add(1)
+		return nfs.Fail(r, nfs.ErrJukebox)
+	case err != nil:
+		return nil, oncrpc.ErrNoReply // the connection has ended
 	}
-	later(pace, n-pace.Burst())
-	return nil
-}
-
-// later has later calls wait for n octets more.
-func later(pace *rate.Limiter, n int) {
-	for ; n > 0; n -= pace.Burst() {
-		pace.ReserveN(time.Now(), min(n, pace.Burst()))
-	}
+	reply, err := h.ServeRPC(ctx, r)
+	pace.charge(len(r.Message) + len(reply) - expected)
+	return reply, err
 }
 
 // readCount is how much a READ asks for, in octets; 0 for other calls.
@@ -141,5 +145,5 @@ func readCount(r *oncrpc.Request) int {
 	if d.Err() != nil {
 		return 0
 	}
-	return int(min(args.Count, burst)) // more than a reply can have
+	return int(min(args.Count, nfs.MaxData))
 }
