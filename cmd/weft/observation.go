@@ -158,6 +158,14 @@ func (o *observation) handler() func(oncrpc.Handler) oncrpc.Handler {
 	return o.observer.Handler
 }
 
+// exported is what names the exports of calls, nil for nothing.
+func (o *observation) exported() func(names []string, of func(*oncrpc.Request) string) {
+	if o.observer == nil {
+		return nil
+	}
+	return o.observer.SetExports
+}
+
 // rnic adds an RNIC.
 func (o *observation) rnic(r *verbs.RNIC) (remove func()) {
 	if o.observer == nil {

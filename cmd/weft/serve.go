@@ -280,7 +280,7 @@ func (s *serve) run(ctx context.Context, dir string) (err error) {
 	var notes []string
 	cfg.Wrap, cfg.Logger = wrap, s.notable
 	cfg.Notice = func(text string) { notes = append(notes, text) }
-	cfg.Observe = s.observed.handler()
+	cfg.Observe, cfg.Exported = s.observed.handler(), s.observed.exported()
 	cfg.Sockets = &s.managed.manager.Sockets
 	server, err := fileserver.Start(ctx, cfg)
 	if err != nil {

@@ -92,6 +92,10 @@ type Config struct {
 	// mapper, around the checks of who may call.
 	Observe func(oncrpc.Handler) oncrpc.Handler
 
+	// Exported, if not nil, is called with the names of the exports, at the start and when
+	// they have changed, and with a function that returns the export of a call, "" for none.
+	Exported func(names []string, of func(*oncrpc.Request) string)
+
 	Reverse int // calls to one client over RDMA at a time
 
 	TLS    *tls.Config             // encrypts RDMA connections, if not nil

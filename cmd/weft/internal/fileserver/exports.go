@@ -20,8 +20,9 @@ import (
 
 // exports are the exports of a file server. It is the handler of NFS.
 type exports struct {
-	mounts *mount.Server
-	now    atomic.Pointer[served]
+	exported func([]string, func(*oncrpc.Request) string) // is Config.Exported
+	mounts   *mount.Server
+	now      atomic.Pointer[served]
 }
 
 // served are the exports at a moment; they never change.
@@ -36,7 +37,7 @@ func (c *Config) openExports() (*exports, error) {
 	if err != nil {
 		return nil, err
 	}
-	s := new(exports)
+	s := &exports{exported: c.Exported}
 	if s.mounts, err = mount.New(mountables(all)...); err != nil {
 		return nil, errors.Join(err, closeAll(all))
 	}
@@ -96,6 +97,13 @@ func (s *exports) set(all []*export) {
 		now.byMark[mark(e.Name)] = e
 	}
 	s.now.Store(now)
+	if s.exported != nil {
+		var names []string
+		for _, e := range all {
+			names = append(names, e.Name)
+		}
+		s.exported(names, s.exportOf)
+	}
 }
 
 // ServeRPC executes a call of NFS, by the export of the handle that its arguments begin
@@ -118,13 +126,18 @@ func (s *exports) ServeRPC(ctx context.Context, r *oncrpc.Request) ([]byte, erro
 	return now.all[0].files.ServeRPC(ctx, r)
 }
 
-// exportOf returns the name of the export of a handle; "" if there is none.
-func (s *exports) exportOf(handle []byte) string {
+// exportOf returns the name of the export that a call of NFS is for, by the mark of its handle;
+// "" if there is none.
+func (s *exports) exportOf(r *oncrpc.Request) string {
+	if r.Prog != nfs.Program || r.Vers != nfs.V3 || r.Proc == uint32(nfs.ProcNull) {
+		return ""
+	}
 	now := s.now.Load()
 	if len(now.all) == 1 {
 		return now.all[0].Name
 	}
-	if mark, ok := folder.MarkOf(handle); ok {
+	d := oncrpc.NewDecoder(r.Args, "file handle")
+	if mark, ok := folder.MarkOf(nfs.FH(d.Opaque(nfs.MaxFH))); ok {
 		if e := now.byMark[mark]; e != nil {
 			return e.Name
 		}

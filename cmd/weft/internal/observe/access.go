@@ -28,6 +28,9 @@ func (s *served) attrs() []slog.Attr {
 		}
 	}
 	all = append(all, slog.String("program", s.program), slog.String("version", s.version), slog.String("procedure", s.name))
+	if s.export != "" {
+		all = append(all, slog.String("export", s.export))
+	}
 	all = append(all, s.object()...)
 	return append(all, slog.Uint64("xid", uint64(s.XID)), slog.Duration("took", s.took), slog.String("status", s.status),
 		slog.Int("received", len(s.Message)), slog.Int("sent", s.replied))

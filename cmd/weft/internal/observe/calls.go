@@ -106,6 +106,7 @@ func (c *calls) add(k callKey) *callMetrics {
 type served struct {
 	*oncrpc.Request
 	procedure
+	export  string // "" is none
 	status  string
 	began   time.Time
 	took    time.Duration
@@ -129,6 +130,8 @@ func (o *Observer) Handler(h oncrpc.Handler) oncrpc.Handler {
 	return oncrpc.HandlerFunc(func(ctx context.Context, r *oncrpc.Request) ([]byte, error) {
 		m := o.calls.of(r)
 		s := served{Request: r, procedure: m.procedure, began: time.Now()}
+		var export *exportMetrics
+		s.export, export = o.exports.find(r)
 		var span trace.Span
 		if o.cfg.Trace != nil {
 			ctx, span = o.cfg.Trace.begin(ctx, &s)
@@ -136,6 +139,9 @@ func (o *Observer) Handler(h oncrpc.Handler) oncrpc.Handler {
 		reply, err := h.ServeRPC(ctx, r)
 		s.took, s.status, s.replied = time.Since(s.began), statusOf(&r.Call, reply, err), len(reply)
 		o.calls.observe(m, &s)
+		if export != nil {
+			export.observe(&s)
+		}
 		if span != nil {
 			o.cfg.Trace.end(span, &s)
 		}

@@ -72,6 +72,7 @@ func full(t *testing.T) *Observer {
 	o := New(Config{Version: "1"})
 	o.AddRNIC(rnic)
 	o.SetServer(aServer{})
+	o.SetExports([]string{"/srv"}, func(*oncrpc.Request) string { return "/srv" })
 	o.Serving()
 	for _, s := range []nfs.Stat{nfs.OK, nfs.ErrNoEnt} {
 		if _, err := o.Handler(answering(s)).ServeRPC(t.Context(), request(nfs.ProcLookup)); err != nil {

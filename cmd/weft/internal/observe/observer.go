@@ -24,6 +24,7 @@ type Observer struct {
 	cfg      Config
 	registry *prometheus.Registry
 	calls    *calls
+	exports  *exports
 	retries  prometheus.Counter
 
 	mu     sync.Mutex
@@ -35,7 +36,7 @@ type Observer struct {
 // New makes an Observer, which is not ready.
 func New(cfg Config) *Observer {
 	o := &Observer{cfg: cfg, registry: prometheus.NewRegistry(), rnics: make(map[*verbs.RNIC]string), ready: errStarting}
-	o.calls = newCalls(o.registry)
+	o.calls, o.exports = newCalls(o.registry), newExports(o.registry)
 	o.retries = prometheus.NewCounter(prometheus.CounterOpts{
 		Name: "weft_rpc_retries_total", Help: "Times that a gateway had to try again to reach its server.",
 	})

@@ -78,6 +78,9 @@ func (t *Tracer) end(span trace.Span, s *served) {
 		attribute.Int("weft.received_bytes", len(s.Message)),
 		attribute.Int("weft.transmitted_bytes", s.replied),
 	)
+	if s.export != "" {
+		span.SetAttributes(attribute.String("weft.export", s.export))
+	}
 	if s.status != "OK" {
 		span.SetStatus(status.Error, s.status)
 	}
