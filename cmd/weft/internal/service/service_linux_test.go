@@ -110,6 +110,29 @@ func duplicate(t *testing.T, s interface{ File() (*os.File, error) }) *os.File {
 	return f
 }
 
+func TestASocketOfUnixListens(t *testing.T) {
+	dir, err := os.MkdirTemp("", "s") // a short name
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer os.RemoveAll(dir)
+	ln, err := net.ListenUnix("unix", &net.UnixAddr{Name: dir + "/s", Net: "unix"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer ln.Close()
+	env := environ(map[string]string{"LISTEN_PID": "7", "LISTEN_FDS": "1", "LISTEN_FDNAMES": "metrics"})
+	env.first = pass(t, duplicate(t, ln))
+	m, err := open(env)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer m.Close()
+	if len(m.Sockets) != 1 || m.Sockets[0].Listener == nil {
+		t.Errorf("got %+v", m.Sockets)
+	}
+}
+
 func TestAConnectionIsNoSocketThatListens(t *testing.T) {
 	ln, err := net.ListenTCP("tcp", &net.TCPAddr{IP: net.IPv4(127, 0, 0, 1)})
 	if err != nil {

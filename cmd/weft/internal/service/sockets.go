@@ -152,17 +152,21 @@ const maxSockets = 1024
 // program is executed.
 func socketOf(f *os.File) (Socket, error) {
 	one := Socket{Name: f.Name()}
-	if pc, err := net.FilePacketConn(f); err == nil {
+	wrong := func(err error) (Socket, error) {
+		return one, fmt.Errorf("the service manager passes a socket with the name %q that cannot be used: %w", f.Name(), err)
+	}
+	ln, err := net.FileListener(f) // first, as FilePacketConn accepts those of Unix, too
+	if err != nil {
+		pc, err1 := net.FilePacketConn(f)
+		if err1 != nil {
+			return wrong(err)
+		}
 		one.Packet = pc
 		return one, nil
 	}
-	ln, err := net.FileListener(f)
-	if err != nil {
-		return one, fmt.Errorf("the service manager passes a socket with the name %q that cannot be used: %w", f.Name(), err)
-	}
 	if err := listens(f); err != nil {
 		ln.Close()
-		return one, fmt.Errorf("the service manager passes a socket with the name %q that does not listen: Accept= has to be no: %w", f.Name(), err)
+		return wrong(err)
 	}
 	one.Listener = ln
 	return one, nil

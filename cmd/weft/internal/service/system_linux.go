@@ -21,7 +21,7 @@ func monotonic() time.Duration {
 	return time.Duration(t.Nano())
 }
 
-// listens fails if a stream socket is that of a connection.
+// listens fails if a socket is that of a connection.
 func listens(f *os.File) error {
 	raw, err := f.SyscallConn() // Fd would make it block
 	if err != nil {
@@ -33,7 +33,7 @@ func listens(f *os.File) error {
 		return err
 	}
 	if failed == nil && is == 0 {
-		return errors.New("it is a connection")
+		return errors.New("it does not listen: Accept= has to be no")
 	}
 	return failed
 }
