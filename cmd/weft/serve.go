@@ -112,7 +112,12 @@ mount again after a restart.
 
 On SIGINT and SIGTERM it drains: it accepts no more connections and calls, answers the
 calls in progress, and exits with status 0. What --drain leaves no time for is ended;
-then the status is 130 or 143. A second signal ends it at once.`,
+then the status is 130 or 143. A second signal ends it at once.
+
+Where Linux has landlock, it serves in a process of its own that can use the exported
+directory and the few other files that it needs, and no others (--landlock). It notifies
+systemd and uses its sockets; docs/operate.md has the names, and there are units in
+packaging/systemd.`,
 		Example: `  weft serve .                                     this directory, to this machine
   weft serve . --listen :20049 --allow 192.0.2.7   to another machine, too
   weft serve /srv --listen :20049 --allow 192.0.2.0/24 --read-only
