@@ -28,7 +28,7 @@ var atomics = service{
 	},
 	answer:  (*outbound).startAtomicResponse,
 	refused: func(r *request, f ddp.Fault) error { return r.atomicFault(true, f) },
-	count:   func(s *Stats, _ *request) { s.AtomicsServed.Add(1) },
+	count:   func(f *finished, _ *request) { f.atomics++ },
 }
 
 // startAtomicResponse does what the request asks and starts its answer. The

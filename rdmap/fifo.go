@@ -39,13 +39,19 @@ func (f *fifo[T]) at(n uint32) *T {
 }
 
 func (f *fifo[T]) push(e *T) {
-	n := f.pushed.Load()
+	*f.back() = *e
+	f.commit()
+}
+
+// back is the place of the next element, which is what was there before. commit pushes it.
+func (f *fifo[T]) back() *T {
 	if f.len() == len(*f.ring.Load()) {
 		f.grow()
 	}
-	*f.at(n) = *e
-	f.pushed.Store(n + 1)
+	return f.at(f.pushed.Load())
 }
+
+func (f *fifo[T]) commit() { f.pushed.Add(1) }
 
 // grow doubles the ring.
 func (f *fifo[T]) grow() {

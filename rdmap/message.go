@@ -31,7 +31,7 @@ type service struct {
 	refused func(r *request, f ddp.Fault) error
 
 	// count counts a request that was answered.
-	count func(s *Stats, r *request)
+	count func(f *finished, r *request)
 }
 
 // handlings has a row for each opcode that a specification assigns. What follows from

@@ -6,7 +6,7 @@ func depths(ird, ord int) func(*Config, *line) {
 	return func(c *Config, _ *line) { c.IRD, c.ORD = ird, ord }
 }
 
-// A side sends its next requests after a quarter of the answers that may be outstanding, and
+// A side sends its next requests after half of the answers that may be outstanding, and
 // not when all that has arrived is dealt with: the peer has work meanwhile.
 func TestRequestsLeaveWhileAnswersAreReceived(t *testing.T) {
 	r := newRig(t, depths(0, 8))

@@ -23,6 +23,7 @@ type request struct {
 // goroutine fills it, the owner of the outgoing half empties it.
 type requestQueue struct {
 	fifo[request]
+	cut   uint32       // requests popped that the fifo still counts; of the outgoing half's owner
 	limit atomic.Int32 // requests that the peer may have outstanding: IRD
 
 	mu    sync.Mutex
@@ -69,19 +70,26 @@ func (q *requestQueue) notifyEmpty() {
 
 // front copies the oldest request to r.
 func (q *requestQueue) front(r *request) bool {
-	oldest := q.fifo.front()
-	if oldest == nil {
+	n := q.popped.Load() + q.cut
+	if n == q.pushed.Load() {
 		return false
 	}
-	*r = *oldest
+	*r = *q.at(n)
 	return true
 }
 
-// pop frees the oldest request's place. That happens when its response has
-// been cut to the last segment, before the peer can have seen it: a peer that
-// has its answer may ask again at once.
-func (q *requestQueue) pop() {
-	q.fifo.pop()
+// pop takes the oldest request off the queue: its response has been cut to the last segment.
+// free frees its place.
+func (q *requestQueue) pop() { q.cut++ }
+
+// free frees the places of the requests that pop has taken off. It is called before the peer
+// can have seen their responses: a peer that has its answer may ask again at once.
+func (q *requestQueue) free() {
+	if q.cut == 0 {
+		return
+	}
+	q.popped.Add(q.cut)
+	q.cut = 0
 	if q.asked.Load() {
 		q.mu.Lock()
 		q.notifyEmpty()

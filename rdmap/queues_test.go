@@ -36,6 +36,7 @@ func TestQueuesKeepTheOrderOfRequests(t *testing.T) {
 				t.Fatalf("%d and %d are first, want %d", r.length, p.id, popped)
 			}
 			in.pop()
+			in.free()
 			out.pop()
 			if out.allReported() {
 				t.Fatal("all are reported before the ULP was told")
@@ -61,6 +62,7 @@ func TestALimitChangesUnderRequests(t *testing.T) {
 			in.push(&request{})
 			out.push(&pending{})
 			in.pop()
+			in.free()
 			out.pop()
 			if out.allReported() {
 				t.Fatal("all are reported before the ULP was told")
@@ -90,6 +92,7 @@ func TestALimitChangesUnderRequests(t *testing.T) {
 				t.Fatalf("%+v: %d and %d are first, expected %d", tt, r.length, p.id, i)
 			}
 			in.pop()
+			in.free()
 			out.pop()
 			if out.allReported() {
 				t.Fatal("all are reported before the ULP was told")
@@ -112,12 +115,35 @@ func TestWaitingForTheQueueOfRequestsToBeEmpty(t *testing.T) {
 	in.push(&request{})
 	first, second := in.drained(), in.drained()
 	in.pop()
+	in.free()
 	select {
 	case <-first:
 		t.Fatal("told with a request in the queue")
 	default:
 	}
 	in.pop()
+	in.free()
 	nettest.Await(t, first)
 	nettest.Await(t, second)
+}
+
+// A request keeps its place until it is freed, also when the next one is at the front.
+func TestARequestThatIsCutKeepsItsPlaceUntilItIsFreed(t *testing.T) {
+	var q requestQueue
+	var r request
+	q.init(2)
+	q.push(&request{length: 1})
+	q.push(&request{length: 2})
+	q.pop()
+	if !full(q.full()) || !q.front(&r) || r.length != 2 {
+		t.Errorf("full: %v, and %d is first; expected 2", full(q.full()), r.length)
+	}
+	q.pop()
+	if q.front(&r) || !full(q.full()) {
+		t.Error("there is a front, or room before it is freed")
+	}
+	q.free()
+	if q.len() != 0 {
+		t.Errorf("%d are left", q.len())
+	}
 }

@@ -36,9 +36,9 @@ var reads = service{
 		return true
 	},
 	refused: (*request).readFault,
-	count: func(s *Stats, r *request) {
-		s.ReadsServed.Add(1)
-		s.ReadOctets.Add(uint64(r.read.Size))
+	count: func(f *finished, r *request) {
+		f.reads++
+		f.octets += uint64(r.read.Size)
 	},
 }
 

@@ -45,7 +45,6 @@ type inbound struct {
 	terminate [terminateRoom]byte
 
 	delivery Delivery
-	request  request
 
 	arrivals arrivals // those that Stats does not count yet
 }
@@ -325,7 +324,6 @@ func (in *inbound) DeliverTagged(h *ddp.Tagged, n int) error {
 		in.wrote(h, n)
 		return nil
 	}
-	in.count()
 	if err := in.respond(0); err != nil {
 		return err
 	}
@@ -348,15 +346,15 @@ func (in *inbound) wrote(h *ddp.Tagged, n int) {
 
 // longestRun and shortestRun bound how many answers are handled before the next requests
 // are sent.
-const longestRun, shortestRun = 32, 4
+const longestRun, shortestRun = 64, 4
 
-// pipeline sends more requests after a quarter of the answers that may be outstanding: the
+// pipeline sends more requests after half of the answers that may be outstanding: the
 // peer works on them while this side works on the other answers. Otherwise all would go to
 // and fro in one batch, and one side would wait for the other. The peer's requests are
 // answered when all that has come is dealt with: before that it can be seen whether they
 // are too many.
 func (in *inbound) pipeline() {
-	if in.answered >= min(longestRun, max(in.s.ORD()/4, shortestRun)) {
+	if in.answered >= min(longestRun, max(in.s.ORD()/2, shortestRun)) {
 		in.flush()
 	}
 }
@@ -380,15 +378,14 @@ func (in *inbound) respond(value uint64) error {
 	if p.rtr {
 		return nil
 	}
-	in.s.ulp.Release() // the ULP may have to invalidate the sink
 	return in.s.ulp.Responded(p.ticket, value)
 }
 
 // DeliverUntagged deals with a whole message.
 func (in *inbound) DeliverUntagged(h *ddp.Untagged, length uint32) error {
 	in.arrivals.messages++
-	in.count()
 	if h.QN == QueueSend {
+		in.count()
 		in.s.arrived(false)
 	}
 	if err := handlings[in.op].deliver(in, length); err != nil {
@@ -403,15 +400,14 @@ func (in *inbound) DeliverUntagged(h *ddp.Untagged, length uint32) error {
 // deliverRequest checks a Read Request or Atomic Request and puts it in the
 // queue of those to be answered.
 func (in *inbound) deliverRequest(length uint32) error {
-	r := &in.request
-	*r = request{opcode: in.op}
+	r := in.s.requests.back()
 	header, n := in.receiver.Offending()
-	r.length = n
+	r.opcode, r.sent, r.length = in.op, 0, n
 	copy(r.header[:], header)
 	if err := services[in.op].parse(in, r, in.fixed[:length]); err != nil {
 		return err
 	}
-	in.s.requests.push(r)
+	in.s.requests.commit()
 	in.asked++
 	in.s.arrived(true)
 	in.kick = true

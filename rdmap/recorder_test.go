@@ -103,7 +103,6 @@ func (u *recorder) Responded(ticket uint64, value uint64) error {
 	if u.respond != nil {
 		u.respond()
 	}
-	u.rested()
 	u.note("responded %d %#x", ticket, value)
 	u.value = value
 	return u.answers

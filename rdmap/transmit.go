@@ -47,7 +47,7 @@ type outbound struct {
 	inflight  inflight
 	pieces    [][]byte // payload of the segment at hand, else empty
 	unsent    int      // octets of payload in the batch, at most
-	finished  int      // messages cut to their ends that Stats does not count yet
+	finished  finished // messages cut to their ends that Stats does not count yet
 	gate      reportGate
 }
 
@@ -322,12 +322,26 @@ func (o *outbound) gather() (empty bool) {
 	return o.ddp.Empty()
 }
 
-// count counts the messages that have been finished, once for all of a batch.
+// finished are messages that have been cut to their ends.
+type finished struct{ messages, reads, octets, atomics uint64 }
+
+// count counts the messages that have been finished, once for all of a batch, and frees the
+// places of the requests that they answer.
 func (o *outbound) count() {
-	if o.finished > 0 {
-		o.s.Stats.MessagesOut.Add(uint64(o.finished))
-		o.finished = 0
+	f, s := &o.finished, &o.s.Stats
+	if f.messages == 0 {
+		return
 	}
+	s.MessagesOut.Add(f.messages)
+	if f.reads > 0 {
+		s.ReadsServed.Add(f.reads)
+		s.ReadOctets.Add(f.octets)
+	}
+	if f.atomics > 0 {
+		s.AtomicsServed.Add(f.atomics)
+	}
+	*f = finished{}
+	o.s.requests.free()
 }
 
 // ready reports whether a segment is to be appended now: the next one of the message that
@@ -474,9 +488,9 @@ func (o *outbound) finish() {
 	s, m := o.s, &o.msg
 	if m.kind == kindAnswer {
 		s.requests.pop()
-		services[m.req.opcode].count(&s.Stats, &m.req)
+		services[m.req.opcode].count(&o.finished, &m.req)
 	}
-	o.finished++
+	o.finished.messages++
 }
 
 // damaged deals with segments whose memory was revoked, or turned out to be unreadable,

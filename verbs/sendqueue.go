@@ -14,7 +14,7 @@ type sendWQE struct {
 	status        Status // what it completes with
 	needsResponse bool   // is done when the peer has answered
 	local         bool   // sends nothing
-	done          bool   // is done, if needsResponse or local
+	done          bool   // is done, if local, or in error
 	unacked       bool   // has a completion that was not polled
 
 	memory *memoryWQE // the slot's own, once it has needed one
@@ -64,6 +64,8 @@ type sendQueue struct {
 	next  atomic.Uint64 // written by the sender
 
 	gathered uint64 // requests below it may be on their way out; the sender's
+	heard    uint64 // the peer has answered those below it that need a response; the receiver's
+	told     uint64 // answered, as the receiver has set it
 
 	empty chan struct{} // closed when head == tail; nil unless drained was called; done
 
@@ -71,6 +73,7 @@ type sendQueue struct {
 	head     uint64
 	released uint64
 	sent     uint64 // requests below it that need no response are done
+	answered uint64 // requests below it that need a response are done
 	failed   bool   // a request has completed in error: what follows will be flushed
 	closed   bool   // flushed: calls of RDMAP are ignored
 	counts   sendCounts
@@ -160,12 +163,41 @@ func (s *sendQueue) sentTo(n uint64) {
 	s.advance()
 }
 
+// hear notes that the peer has answered request n, and all before it. tell completes them,
+// once for as many as nobody waits for in between. Both are the receiving goroutine's.
+func (s *sendQueue) hear(n uint64) { s.heard = n + 1 }
+
+func (s *sendQueue) tell() {
+	if s.heard == s.told {
+		return
+	}
+	s.told = s.heard
+	s.done.Lock()
+	defer s.done.Unlock()
+	if s.closed {
+		return
+	}
+	s.answered = s.heard
+	s.advance()
+}
+
+// outstanding reports that the request at head is not done; needs done.
+func (s *sendQueue) outstanding(w *sendWQE) bool {
+	switch {
+	case w.done:
+		return false
+	case w.needsResponse:
+		return s.head >= s.answered
+	}
+	return w.local || s.head >= s.sent
+}
+
 // advance completes requests in the order of posting (RFC 5040 §5.5 rule 15);
 // needs done. A request in error stops it: what follows will be flushed.
 func (s *sendQueue) advance() {
 	for next := s.next.Load(); s.head < next && !s.failed; s.head++ {
 		w := s.at(s.head)
-		if !w.done && (w.needsResponse || w.local || s.head >= s.sent) {
+		if s.outstanding(w) {
 			break
 		}
 		s.complete(w)
@@ -273,6 +305,7 @@ func (s *sendQueue) flushAll() {
 // reopen readies the queue for another stream.
 func (s *sendQueue) reopen() {
 	s.done.Lock()
-	s.closed, s.failed, s.sent, s.gathered = false, false, s.head, s.head
+	s.closed, s.failed, s.sent, s.answered, s.gathered = false, false, s.head, s.head, s.head
+	s.heard, s.told = s.head, s.head
 	s.done.Unlock()
 }

@@ -178,7 +178,8 @@ func (u ulp) Sent(ticket uint64) (more bool) {
 	return u.sq.next.Load() != u.sq.tail.Load()
 }
 
-// Responded completes a Read or atomic.
+// Responded completes a Read or atomic. Its completion is generated before the receiving
+// goroutine waits, or completes a receive.
 func (u ulp) Responded(ticket uint64, value uint64) error {
 	w := u.sq.at(ticket)
 	if finish := w.wr.Op.row().finish; finish != nil {
@@ -186,13 +187,14 @@ func (u ulp) Responded(ticket uint64, value uint64) error {
 			return u.responseFailed(ticket, err)
 		}
 	}
-	u.sq.finish(ticket, Success)
+	u.sq.hear(ticket)
 	return nil
 }
 
 // putValue writes the value that an atomic found to the memory of its element.
 func (u ulp) putValue(w *sendWQE, value uint64) error {
 	e := &w.wr.SGL[0]
+	u.room()
 	var b [1][]byte
 	pieces, f := u.in.Resolve(b[:0], uint32(e.STag), e.TO, 8, LocalWrite)
 	if f != ddp.NoFault {
@@ -210,6 +212,7 @@ func (u ulp) putValue(w *sendWQE, value uint64) error {
 // (Verbs §8.2.2).
 func (u ulp) invalidateSink(w *sendWQE, _ uint64) error {
 	stag := w.wr.SGL[0].STag
+	u.releaseInbound()
 	if f := u.rnic.table.Invalidate(uint32(stag), u.pd.mem, memory.Stream(u.num), false); f != ddp.NoFault {
 		return wqError{statusOf(f), notInvalidated(stag, f)}
 	}
@@ -220,6 +223,7 @@ func (u ulp) invalidateSink(w *sendWQE, _ uint64) error {
 func (u ulp) responseFailed(ticket uint64, err error) error {
 	status := LocalCatastrophic
 	errors.As(err, &status)
+	u.quiesce()
 	if !u.condemn(err) {
 		status = Flushed
 	}
@@ -275,7 +279,7 @@ func (u ulp) Receive() (size uint64, ok bool) {
 			r.stopWaiting()
 			return 0, false
 		}
-		u.releaseInbound()
+		u.quiesce()
 		c.stream.Kick() // what the messages before this one asked for
 		if since.IsZero() {
 			since = time.Now()
@@ -331,6 +335,7 @@ func (u ulp) Delivered(d *rdmap.Delivery) {
 		wc.Op, wc.Immediate = OpRecvImmediate, d.Immediate
 	}
 	wc.Invalidated, wc.HasInvalidated = memory.STag(d.Invalidated), d.HasSTag
+	u.sq.tell()
 	u.rq.complete(&wc)
 }
 
@@ -414,9 +419,16 @@ func (u ulp) Invalidate(stag uint32) ddp.Fault {
 	return u.rnic.table.Invalidate(stag, u.pd.mem, memory.Stream(u.num), true)
 }
 
-// Release and Idle end the holds that were kept from one segment to the next.
-func (u ulp) Release() { u.releaseInbound() }
-func (u ulp) Idle()    { u.releaseInbound() }
+// Release and Idle end the holds that were kept from one segment to the next, and generate
+// the completions that are due.
+func (u ulp) Release() { u.quiesce() }
+func (u ulp) Idle()    { u.quiesce() }
+
+// quiesce readies the receiving goroutine for waiting.
+func (u ulp) quiesce() {
+	u.releaseInbound()
+	u.sq.tell()
+}
 
 // releaseInbound ends every hold of the receiving goroutine.
 func (q *QP) releaseInbound() {
