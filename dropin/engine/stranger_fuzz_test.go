@@ -95,10 +95,12 @@ func FuzzEarlyRequests(f *testing.F) {
 					time.Sleep(time.Duration(step&0x3F) * 50 * time.Millisecond)
 				}
 				synctest.Wait()
+				e.mu.Lock()
 				waiting := 0
 				for _, all := range e.byNumber {
 					waiting += len(all)
 				}
+				e.mu.Unlock()
 				if waiting > places || waiting != e.places.Len() {
 					t.Fatalf("%d wait, in %d places", waiting, e.places.Len())
 				}
