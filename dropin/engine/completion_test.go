@@ -1,6 +1,7 @@
 package main
 
 import (
+	"sync/atomic"
 	"syscall"
 	"testing"
 
@@ -43,7 +44,7 @@ type taken struct {
 
 // take takes all completions.
 func (r *ring) take() (all []taken) {
-	for ; r.queue.head != r.queue.tail; r.queue.head++ {
+	for tail := atomic.LoadUint64((*uint64)(&r.queue.tail)); uint64(r.queue.head) != tail; r.queue.head++ {
 		c := entry(r.queue, uint64(r.queue.head))
 		all = append(all, taken{uint64(c.id), int(c.status)})
 	}
