@@ -56,7 +56,7 @@ func parse(args []string, help io.Writer) (*options, error) {
 
 	o.run.Rounds, o.run.Sample, o.run.Limit = 15, 200*time.Millisecond, 40*time.Minute
 	if *quick {
-		o.run.Rounds, o.run.Sample, o.run.Limit = 3, 40*time.Millisecond, 80*time.Second
+		o.run.Rounds, o.run.Sample, o.run.Limit = 3, 40*time.Millisecond, 100*time.Second
 	}
 	if *rounds < 0 || *sample < 0 {
 		return nil, errors.New("--rounds and --sample must be above 0")

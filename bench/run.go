@@ -16,7 +16,7 @@ type Run struct {
 	Rounds     int
 	Warmup     time.Duration // of each sample
 	Sample     time.Duration // of each sample, after the warm-up
-	Limit      time.Duration // after which no round is repeated any more
+	Limit      time.Duration // after which no round begins or is repeated; 0 is none
 	Congestion string        // "" leaves the system's
 	Pin        bool          // place the ends on processors
 	Peers      *Peers        // which there are
@@ -101,6 +101,10 @@ func (r *Run) Do(ctx context.Context, allowed []int) (_ *Samples, err error) {
 	t := &taking{Run: r, peer: p, end: e, allowed: allowed, samples: newSamples()}
 	began := time.Now()
 	for round := range r.Rounds {
+		if took := time.Since(began); round > 0 && r.Limit > 0 && took+took/time.Duration(round) > r.Limit {
+			r.Rounds = round // a busy machine gets fewer rounds, not more time
+			break
+		}
 		if err := t.take(ctx, round, r.order(round)); err != nil {
 			return nil, err
 		}
