@@ -11,7 +11,7 @@ import (
 )
 
 // rowLine is a line of a table of requirements: row, section, level, requirement, tests.
-var rowLine = regexp.MustCompile(`(?m)^\| ([A-Z]+-[\w.]+-\w+) \| ([^|]*) \| ([^|]*) \| ([^|]*) \| ([^|]*) \|`)
+var rowLine = regexp.MustCompile(`(?m)^\| ([A-Z][A-Z0-9]*-[\w.]+-\w+) \| ([^|]*) \| ([^|]*) \| ([^|]*) \| ([^|]*) \|`)
 
 // writeRows writes a script that holds the rows; a script loads from a disk, too, where a page may not fetch.
 // A row is: id, page, section, level, requirement, number of tests.

@@ -19,20 +19,34 @@ func TestTheSiteOfThisRepositoryIsMade(t *testing.T) {
 	}
 	site := os.DirFS(out)
 	for name, has := range map[string]string{
-		"index.html":                `docs/tls.html">`,
-		"start.html":                `id="try-it"`,
-		"files.html":                "weft serve",
-		"docs/programs.html":        "<h1>",
-		"docs/operate.html":         `grafana.json">`,
-		"docs/performance.html":     "performance-bandwidth.svg",
-		"docs/conformance.html":     `id="search"`,
-		"docs/conformance/mpa.html": `id="MPA-4.1-1"`,
-		"api.html":                  `api/verbs.html">`,
-		"api/verbs.html":            `id="QP.PostSend"`,
-		"api/cm.html":               `id="Params.PrivateData"`,
+		"index.html":                         `docs/tls.html">`,
+		"start.html":                         `id="try-it"`,
+		"files.html":                         "weft serve",
+		"docs/programs.html":                 "<h1>",
+		"docs/operate.html":                  `grafana.json">`,
+		"docs/performance.html":              "performance-bandwidth.svg",
+		"docs/conformance.html":              `id="search"`,
+		"docs/conformance/mpa.html":          `id="MPA-4.1-1"`,
+		"docs/conformance/rpcrdma-8166.html": `id="P8166-4.5-4"`,
+		"api.html":                           `api/verbs.html">`,
+		"api/verbs.html":                     `id="QP.PostSend"`,
+		"api/cm.html":                        `id="Params.PrivateData"`,
 	} {
 		if text := string(must(fs.ReadFile(site, name))); !strings.Contains(text, has) {
 			t.Errorf("%s does not have %s", name, has)
+		}
+	}
+}
+
+// The search has every row of the tables.
+func TestEveryRowCanBeFound(t *testing.T) {
+	repo := os.DirFS("..")
+	for _, name := range must(fs.Glob(repo, "docs/conformance/*.md")) {
+		table, _, _ := strings.Cut(string(must(fs.ReadFile(repo, name))), "\n## Exclusions")
+		_, table, _ = strings.Cut(table, "\n|---|")
+		want := strings.Count(table, "\n| ")
+		if got := len(rowLine.FindAllString(table, -1)); got != want || got == 0 {
+			t.Errorf("%s: %d of %d rows are found", name, got, want)
 		}
 	}
 }
