@@ -104,6 +104,10 @@ of the authority in --tls-ca, so that who they are is authenticated, as far as a
 --allow dns:NAME, ip:ADDR or cn=NAME admits hosts by the names in their certificates.
 weft cert makes certificates; changed files are used without a restart.
 
+--config FILE serves several exports, each with rules of its own, as a file in TOML says;
+packaging/etc/serve.toml is an example with every key, and docs/operate.md explains it.
+SIGHUP applies a changed file without dropping anybody. --check only checks it.
+
 File handles are sealed with a random key, so that nobody can forge them. The key is
 kept in --state DIR (handles.key, for this user alone), so that clients carry on after
 a restart of the server. Serve refuses a key that others can read or replace. DIR must
@@ -124,6 +128,7 @@ packaging/systemd.`,
   weft serve . --tcp off --pcap nfs.pcapng         RDMA only, recorded for Wireshark
   weft cert && weft serve . --tls                  encrypted, for clients with certificates
   weft serve . --tls --xprtsec tls:mtls            encrypted, for clients without, too
+  weft serve --config serve.toml --check           whether several exports can be served
   weft serve . --metrics :9469 --access-log -      observed by Prometheus and weft top :9469
 
   weft cp nfs://127.0.0.1/README.md /tmp/          in another terminal

@@ -27,7 +27,7 @@ import (
 // maxServeFile is the longest configuration file, in octets.
 const maxServeFile = 1 << 20
 
-// A serveFile is what a configuration file says: see packaging/serve.toml.
+// A serveFile is what a configuration file says: see packaging/etc/serve.toml.
 type serveFile struct {
 	Listen      []address `toml:"listen"`
 	TCP         []address `toml:"tcp"`
@@ -60,6 +60,7 @@ type exportEntry struct {
 	XprtSec     xprtsecEntry  `toml:"xprtsec"`
 	Bandwidth   sizeEntry     `toml:"bandwidth"`
 	Connections int           `toml:"connections"`
+	ClientConns int           `toml:"client-connections"`
 }
 
 // Values that are checked where they stand, so that errors have their line.
@@ -238,13 +239,13 @@ func (c *serveFile) export(e *exportEntry, encrypted, authority bool) (x fileser
 			Root: root, ReadOnly: e.ReadOnly, Squash: e.Squash.squash, Async: e.Async, StateDir: c.State,
 		},
 		Rules: fileserver.Rules{Insecure: e.Insecure, XprtSec: e.XprtSec.set},
-		Quota: fileserver.Quota{Connections: e.Connections, Bandwidth: e.Bandwidth.octets},
+		Quota: fileserver.Quota{Connections: e.Connections, ClientConnections: e.ClientConns, Bandwidth: e.Bandwidth.octets},
 	}
 	if e.Name == "" {
 		x.Name = filepath.ToSlash(x.Files.Root)
 	}
-	if e.Connections < 0 {
-		return x, errors.New("connections: expected more than 0")
+	if e.Connections < 0 || e.ClientConns < 0 {
+		return x, errors.New("connections and client-connections: expected more than 0")
 	}
 	for _, a := range e.Allow {
 		x.Allow, x.Names = append(x.Allow, a.network...), append(x.Names, a.name...)

@@ -82,6 +82,9 @@ func (c *Config) opened(old []*export) (all, over []*export, err error) {
 	// Only now, because an error above has to leave them as they were.
 	for _, e := range all {
 		if err := e.files.Reconfigure(e.Files); err != nil {
+			for _, e := range old {
+				err = errors.Join(err, e.files.Reconfigure(e.Files)) // as before
+			}
 			return nil, nil, fail(fmt.Errorf("export %s: %w", e.Name, err))
 		}
 	}

@@ -1,0 +1,91 @@
+package main
+
+import (
+	"os"
+	"regexp"
+	"strings"
+	"testing"
+
+	"github.com/weft-rdma/weft/cmd/weft/internal/fileserver"
+	"github.com/weft-rdma/weft/nfs/mount"
+	"github.com/weft-rdma/weft/origin"
+)
+
+// The file that packages install is right as it is, and with all of its examples.
+func TestTheExampleOfAConfigurationIsRight(t *testing.T) {
+	text, err := os.ReadFile("../../packaging/etc/serve.toml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	c, err := parseServeFile(text)
+	if err != nil {
+		t.Fatal(located("serve.toml", err))
+	}
+	all, err := c.exports(false, false)
+	if err != nil || len(all) != 1 || !all[0].Files.ReadOnly {
+		t.Errorf("as it is: %+v, %v", all, err)
+	}
+
+	text = regexp.MustCompile(`(?m)^#(\S+ = |\[)`).ReplaceAll(text, []byte("$1"))
+	if c, err = parseServeFile(text); err != nil {
+		t.Fatal(located("serve.toml", err))
+	}
+	if mount.Personal() {
+		c.Exports[0].Squash.given = false // it takes root
+	}
+	all, err = c.exports(true, true)
+	if err != nil {
+		t.Fatal(err)
+	}
+	x := all[0]
+	want := fileserver.Quota{Connections: 64, ClientConnections: 8, Bandwidth: 100 << 20}
+	if x.Name != "/srv" || len(x.Allow) != 1 || len(x.Names) != 1 || len(x.Files.SquashFor) != 1 || x.Quota != want || !x.Files.ReadOnly || x.XprtSec != mount.XprtSecOf(origin.TLS, origin.MutualTLS) {
+		t.Errorf("with its examples: %+v", x)
+	}
+	if c.TLS == nil || len(c.Listen) != 1 || len(c.TCP) != 1 || c.PortMap.PortMap != fileserver.PortMapAuto {
+		t.Errorf("with its examples: %+v", c)
+	}
+	for key := range strings.SplitSeq("listen tcp portmap state allow-others cert key ca keylog path name read-only allow squash squash-for xprtsec insecure async bandwidth connections client-connections", " ") {
+		if !regexp.MustCompile(`(?m)^` + key + ` = `).Match(text) {
+			t.Errorf("the example has no line for %s", key)
+		}
+	}
+}
+
+func TestValuesOfAConfigurationAreChecked(t *testing.T) {
+	for text, want := range map[string]string{
+		`listen = ["127.0.0.1"]`:                      "serve.toml:1: listen: ",
+		`portmap = "yes"`:                             "serve.toml:1: portmap: expected auto",
+		"\n[[export]]\npath = 7":                      "serve.toml:3: export.path: ",
+		"[[export]]\nbandwidth = \"-1M\"":             "expected octets a second",
+		"[[export]]\nbandwidth = \"4T\"":              "expected octets a second",
+		"[[export]]\nxprtsec = \"ssl\"":               "none, tls and mtls",
+		"[[export]]\nsquash = \"everybody\"":          "expected root, all or none",
+		"[[export]]\nallow = [\"dns:\"]":              "serve.toml:2: ",
+		"[[export]]\npath = \"/x\"\npath = \"/y\"":    "serve.toml:3: ",
+		"listen = [":                                  "serve.toml:1: ",
+		"[[exports]]\npath = \"/x\"":                  "serve.toml:1: there is no key exports",
+		"[tls]\ncertificate = \"/etc/weft/cert.pem\"": "there is no key tls.certificate",
+	} {
+		if _, err := parseServeFile([]byte(text)); err == nil || !strings.Contains(located("serve.toml", err).Error(), want) {
+			t.Errorf("%q: %v, want %q", text, located("serve.toml", err), want)
+		}
+	}
+	for text, want := range map[string]string{
+		"":           "there is no [[export]]",
+		"[[export]]": "path: missing",
+		"[[export]]\npath = \"/x\"\nconnections = -1":                       "connections and client-connections: expected more than 0",
+		"[[export]]\npath = \"/x\"\nsquash-for = [\"root\"]":                "squash-for: expected NAME=WHO",
+		"[[export]]\npath = \"/x\"\nallow = [\"dns:host.example\"]":         "takes [tls] with ca",
+		"[[export]]\npath = \"/x\"\n[[export]]\npath = \"/y\"\nname=\"/x\"": "two exports have the name",
+		"listen = [\":1\", \":1\"]\n[[export]]\npath = \"/x\"":              "listen: :1 is there twice",
+	} {
+		c, err := parseServeFile([]byte(text))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := c.exports(false, false); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%q: %v, want %q", text, err, want)
+		}
+	}
+}
