@@ -63,7 +63,7 @@ func TestTestsAreLinkedByTheLine(t *testing.T) {
 	}
 	text := string(must(os.ReadFile(filepath.Join(out, "docs/rows.js"))))
 	var rows [][]any
-	if err := json.Unmarshal([]byte(strings.Trim(text, "const formaceRw=;\n")), &rows); err != nil {
+	if err := json.Unmarshal([]byte(strings.Trim(text, "const frmaeRw=;\n")), &rows); err != nil {
 		t.Fatal(err, text)
 	}
 	if len(rows) != 1 || rows[0][0] != "MPA-1-1" || rows[0][5] != 1.0 {
