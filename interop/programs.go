@@ -5,7 +5,6 @@ package main
 
 import (
 	"bytes"
-	"errors"
 	"fmt"
 	"os"
 	"os/exec"
@@ -101,9 +100,6 @@ func (p *hostProgram) run() error {
 	return p.wait()
 }
 
-// interrupted is the exit status of a program that ended gracefully on SIGINT.
-const interrupted = 128 + 2
-
 // interrupt ends the program as Ctrl-C does, which has to succeed, and soon.
 func (p *hostProgram) interrupt() error {
 	if err := guest.Interrupt(p.cmd); err != nil {
@@ -111,11 +107,11 @@ func (p *hostProgram) interrupt() error {
 	}
 	late := time.AfterFunc(programLimit, func() { p.cmd.Cancel() })
 	defer late.Stop()
-	err := p.wait()
-	if ended := (*exec.ExitError)(nil); errors.As(err, &ended) && ended.ExitCode() == interrupted {
-		return nil
+	// A server that has drained ends with status 0.
+	if err := p.wait(); err != nil {
+		return fmt.Errorf("%s did not end gracefully after SIGINT: %w", p.name, err)
 	}
-	return errors.Join(err, fmt.Errorf("%s did not end with status %d after SIGINT", p.name, interrupted))
+	return nil
 }
 
 // stop ends the program when it has not been waited for.
