@@ -104,8 +104,9 @@ func (s *Server) serve() (err error) {
 		if err != nil {
 			return err
 		}
+		server := s.tcp[0]
 		for _, ln := range s.ports.moreTCP {
-			s.run("TCP", func() error { return s.tcp[0].Serve(context.Background(), ln) })
+			s.run("TCP", func() error { return server.Serve(context.Background(), ln) })
 		}
 	}
 	if err := s.serveOn(helper(s.cfg.Mount, 1), nil, s.ports.udp); err != nil {
