@@ -38,7 +38,7 @@ func listPackages(t *testing.T, root string, directories []string) (at map[strin
 	}
 	cmd := exec.Command("go", args...)
 	cmd.Dir = root
-	cmd.Env = append(os.Environ(), "GOOS=linux", "GOARCH=amd64") // as the claims count
+	cmd.Env = append(cmd.Environ(), "GOOS=linux", "GOARCH=amd64") // as the claims count
 	var stderr bytes.Buffer
 	cmd.Stderr = &stderr
 	out, err := cmd.Output()
