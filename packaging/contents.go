@@ -80,7 +80,7 @@ func (b *builder) contents(ctx context.Context) (files.Contents, error) {
 // addDirectories adds the directories that are only for this package: RPM removes those that it
 // is told of, dpkg those that are empty.
 func (l *list) addDirectories() {
-	for _, dir := range []string{"/usr/lib/weft", "/usr/share/doc/weft", "/usr/share/doc/weft/docs", "/usr/share/licenses/weft"} {
+	for _, dir := range []string{"/etc/weft", "/usr/lib/weft", "/usr/share/doc/weft", "/usr/share/doc/weft/docs", "/usr/share/licenses/weft"} {
 		c := l.add("", dir, 0o755)
 		c.Type, c.Packager = files.TypeDir, "rpm"
 	}
