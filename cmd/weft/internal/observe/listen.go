@@ -26,7 +26,7 @@ import (
 const (
 	maxConnections = 32               // of scrapers
 	maxScrapes     = 4                // at a time
-	maxHeader      = 8 << 10          // octets of a request's header
+	maxHeader      = 8 << 10          // octets of a request's header, 4 KiB of which net/http adds itself
 	readTime       = 5 * time.Second  // for a request to arrive
 	writeTime      = 10 * time.Second // for a response to be received
 	idleTime       = 2 * time.Minute  // between two requests
@@ -97,13 +97,13 @@ type Scraped struct {
 // Serve serves at ln until Close. It owns ln.
 func (o *Observer) Serve(ln net.Listener) *Scraped {
 	s := &Scraped{ln: ln, done: make(chan struct{}), http: http.Server{
-		Handler: http.MaxBytesHandler(o.mux(), 0), MaxHeaderBytes: maxHeader,
+		Handler: http.MaxBytesHandler(o.mux(), 0), MaxHeaderBytes: maxHeader - 4<<10,
 		ReadTimeout: readTime, ReadHeaderTimeout: readTime, WriteTimeout: writeTime, IdleTimeout: idleTime,
 		ErrorLog: log.New(io.Discard, "", 0), // peers choose how much there would be
 	}}
 	go func() {
 		defer close(s.done)
-		_ = s.http.Serve(&limited{Listener: ln, places: make(chan struct{}, maxConnections)})
+		_ = s.http.Serve(&limited{Listener: ln})
 	}()
 	return s
 }
@@ -179,21 +179,4 @@ func connectionOf(c *oncrpc.ConnectionStats) Connection {
 		Age: time.Since(c.Since).Seconds(), Idle: c.Idle.Seconds(),
 		Calls: c.Calls, Served: c.Served, Credits: c.Credits, In: c.OctetsIn, Out: c.OctetsOut,
 	}
-}
-
-// limited is a listener with a limited number of connections. Further ones wait in the
-// system's queue.
-type limited struct {
-	net.Listener
-	places chan struct{}
-}
-
-func (l *limited) Accept() (net.Conn, error) {
-	l.places <- struct{}{}
-	nc, err := l.Listener.Accept()
-	if err != nil {
-		<-l.places
-		return nil, err
-	}
-	return &placed{Conn: nc, places: l.places}, nil
 }

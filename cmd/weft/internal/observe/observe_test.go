@@ -346,38 +346,34 @@ func (zeros) Read(b []byte) (int, error) {
 	return len(b), nil
 }
 
-// At most so many connections are accepted at a time.
+// A connection counts until it is closed, and once.
 func TestConnectionsOfScrapersAreLimited(t *testing.T) {
 	inner := nettest.Listen(t, "tcp")
 	defer inner.Close()
-	l := &limited{Listener: inner, places: make(chan struct{}, 1)}
-	dial := func() net.Conn {
+	l := &limited{Listener: inner}
+	for range 2 {
 		c, err := net.Dial("tcp", inner.Addr().String())
 		if err != nil {
 			t.Fatal(err)
 		}
-		return c
+		defer c.Close()
 	}
-	a, b := dial(), dial()
-	defer a.Close()
-	defer b.Close()
-	first, err := l.Accept()
-	if err != nil {
-		t.Fatal(err)
+	var accepted [2]net.Conn
+	for i := range accepted {
+		var err error
+		if accepted[i], err = l.Accept(); err != nil {
+			t.Fatal(err)
+		}
 	}
-	if len(l.places) != 1 {
-		t.Error("the place is not taken")
+	if len(l.open) != 2 {
+		t.Errorf("%d connections count, expected 2", len(l.open))
 	}
-	first.Close()
-	first.Close()
-	second, err := l.Accept()
-	if err != nil {
-		t.Fatal(err)
+	accepted[0].Close()
+	accepted[0].Close()
+	if len(l.open) != 1 {
+		t.Errorf("%d connections count after one was closed, expected 1", len(l.open))
 	}
-	second.Close()
-	if len(l.places) != 0 {
-		t.Error("the place is not free again")
-	}
+	accepted[1].Close()
 }
 
 func TestAScrapeUnderLoadIsConsistent(t *testing.T) {
