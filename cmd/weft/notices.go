@@ -47,7 +47,12 @@ func (n *notices) Handle(_ context.Context, r slog.Record) error {
 		if err, ok := a.Value.Any().(error); ok && errors.Is(err, context.Canceled) {
 			printed = false
 		}
-		fmt.Fprintf(&line, ": %s", shown(a.Value))
+		line.WriteString(": ")
+		switch a.Value.Kind() {
+		case slog.KindInt64, slog.KindUint64, slog.KindFloat64, slog.KindDuration:
+			line.WriteString(a.Key + " ") // a number alone says nothing
+		}
+		line.WriteString(shown(a.Value))
 		return printed
 	})
 	if !printed {

@@ -8,6 +8,7 @@ import (
 	"log/slog"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/spf13/cobra"
 )
@@ -26,6 +27,9 @@ func TestAServerTellsOfEachPeerThatItCouldNotServeInOneLine(t *testing.T) {
 		{"a name", options{}, func(l *slog.Logger) {
 			l.Warn("failed", "folder", "/a\nweft: b\x1b[2J", "err", &fs.PathError{Op: "open", Path: "a\nb", Err: fs.ErrExist})
 		}, `weft: failed: '/a'$'\n''weft: b'$'\033''[2J': open 'a'$'\n''b': file already exists` + "\n"},
+		{"numbers", options{}, func(l *slog.Logger) {
+			l.Warn("more were refused", "times", 758, "origins", 1, "last reason", "full", "within", time.Minute)
+		}, "weft: more were refused: times 758: origins 1: full: within 1m0s\n"},
 		{"its own end", options{}, func(l *slog.Logger) { l.Warn("failed", "err", fmt.Errorf("start-up: %w", context.Canceled)) }, ""},
 		{"less than a failure", options{}, func(l *slog.Logger) { l.Info("connected") }, ""},
 		{"off", options{logLevel: "off"}, func(l *slog.Logger) { l.Warn("failed") }, ""},
