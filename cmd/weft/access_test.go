@@ -66,6 +66,8 @@ func TestARefusalSaysWhatWouldLetTheCallerIn(t *testing.T) {
 	}{{false, true, "--allow-others"}, {true, true, "--allow-others"}, {true, false, "--insecure"}, {false, false, "does not admit"}} {
 		if got := refusal(tt.tcp, tt.here); !strings.Contains(got, tt.want) {
 			t.Errorf("TCP %v, here %v: %q, want %s", tt.tcp, tt.here, got, tt.want)
+		} else if tt.here && !strings.HasPrefix(got, "if ") {
+			t.Errorf("TCP %v: %q, which is a guess", tt.tcp, got)
 		}
 	}
 	for host, want := range map[string]bool{"127.0.0.1": true, "::1": true, "203.0.113.77": false} {

@@ -218,7 +218,7 @@ func (m *mounts) refusedError(ctx context.Context, u files.URL, err error) error
 	}
 	advice := refusal(m.tcp, isHere(ctx, u.Host))
 	if m.tcp && !m.tls.wanted() {
-		advice += "; or it requires TLS: try --tls"
+		advice += "; if it requires TLS, try --tls"
 	}
 	return fmt.Errorf("%w; %s", err, advice)
 }
@@ -227,7 +227,7 @@ func (m *mounts) refusedError(ctx context.Context, u files.URL, err error) error
 func refusal(tcp, here bool) string {
 	switch {
 	case here:
-		return "the server runs as another user of this machine; weft serve --allow-others would admit you"
+		return "if the server runs as another user of this machine, weft serve --allow-others admits you"
 	case tcp:
 		return "over TCP servers expect calls from ports below 1024, which take root; weft serve --insecure accepts any port"
 	}
