@@ -117,6 +117,89 @@ func TestTLSForAnotherProtocolIsRefused(t *testing.T) {
 	}
 }
 
+// sessions are those that a client could resume.
+type sessions chan string
+
+func (s sessions) Get(string) (*tls.ClientSessionState, bool)   { return nil, false }
+func (s sessions) Put(server string, _ *tls.ClientSessionState) { s <- server }
+
+// Each connection is authenticated anew, whatever the configurations say.
+func TestNoSessionCanBeResumed(t *testing.T) {
+	nettest.CheckLeaks(t)
+	client, server := pins(t)
+	cert, err := tls.X509KeyPair(server.cert.Cert, server.cert.Key)
+	if err != nil {
+		t.Fatal(err)
+	}
+	issuing := &tls.Config{Certificates: []tls.Certificate{cert}}
+	tickets := make(sessions, 10)
+	resuming := client.Client("127.0.0.1", "iwarp")
+	resuming.SessionTicketsDisabled, resuming.ClientSessionCache = false, tickets
+
+	b := newEnd(t, verbs.QPConfig{})
+	ln := listen(t, b, "tcp4", cm.ListenConfig{TLS: issuing})
+	nc, err := tls.Dial("tcp", ln.Addr().String(), resuming)
+	if err != nil {
+		t.Fatal(err)
+	}
+	nc.Write(bytes.Repeat([]byte("x"), 20)) // not MPA
+	io.Copy(io.Discard, nc)                 // beyond tickets
+	nc.Close()
+	if len(tickets) > 0 {
+		t.Error("the server sends tickets")
+	}
+
+	issuing.NextProtos = []string{"iwarp"}
+	raw := nettest.Listen(t, "tcp4")
+	go func() {
+		if nc, err := raw.Accept(); err == nil {
+			conn := tls.Server(nc, issuing)
+			conn.Write(bytes.Repeat([]byte("x"), 20))
+			io.Copy(io.Discard, conn)
+			conn.Close()
+		}
+	}()
+	a := newEnd(t, verbs.QPConfig{})
+	if _, err := cm.Dial(t.Context(), a.qp, "tcp", raw.Addr().String(), cm.Params{TLS: resuming}); err == nil {
+		t.Error("garbage is taken for an MPA Reply")
+	}
+	if len(tickets) > 0 {
+		t.Error("the client would resume the session")
+	}
+}
+
+// A chain of certificates that is larger than any in use takes no memory.
+func TestAPeerSendsLittleBeforeTheEndOfTheHandshake(t *testing.T) {
+	nettest.CheckLeaks(t)
+	client, server := pins(t)
+	chain, err := tls.X509KeyPair(client.cert.Cert, client.cert.Key)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, tt := range []struct {
+		octets int
+		want   string
+	}{{48 << 10, "invalid start-up frame"}, {80 << 10, "too much before the end of the handshake"}} {
+		long := chain
+		for n := 0; n < tt.octets; n += len(chain.Certificate[0]) {
+			long.Certificate = append(long.Certificate[:len(long.Certificate):len(long.Certificate)], chain.Certificate[0])
+		}
+		b, l := newEnd(t, verbs.QPConfig{}), newLog()
+		ln := listen(t, b, "tcp4", cm.ListenConfig{TLS: server.mutual(t), Logger: l.logger()})
+		cfg := client.Client("127.0.0.1", "iwarp")
+		cfg.GetClientCertificate = func(*tls.CertificateRequestInfo) (*tls.Certificate, error) { return &long, nil }
+		nc, err := tls.Dial("tcp", ln.Addr().String(), cfg)
+		if err != nil {
+			t.Fatal(err)
+		}
+		nc.Write(bytes.Repeat([]byte("x"), 20)) // not MPA; fails if the server has closed
+		if line := l.next(t); !strings.Contains(line, tt.want) {
+			t.Errorf("%d octets: %s, want %q", tt.octets, line, tt.want)
+		}
+		nc.Close()
+	}
+}
+
 // The time for the handshake is start-up's: a peer has no more for both.
 func TestAHandshakeTakesNoLongerThanStartUpMay(t *testing.T) {
 	nettest.CheckLeaks(t)

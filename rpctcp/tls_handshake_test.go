@@ -103,7 +103,8 @@ func TestAServerNegotiatesWhatRPCWithTLSNeeds(t *testing.T) {
 			p, done := serveOne(t, s)
 			cfg := r.forClient()
 			cfg.MaxVersion, cfg.NextProtos = tt.version, tt.alpn
-			cfg.ClientSessionCache = tls.NewLRUClientSessionCache(1)
+			tickets := make(sessions, 10)
+			cfg.ClientSessionCache = tickets
 			asked := false
 			cfg.GetClientCertificate = func(*tls.CertificateRequestInfo) (*tls.Certificate, error) {
 				asked = true
@@ -120,6 +121,9 @@ func TestAServerNegotiatesWhatRPCWithTLSNeeds(t *testing.T) {
 					t.Errorf("%s: the server does not ask for a certificate", tt.what)
 				}
 				state := conn.ConnectionState()
+				if len(tickets) > 0 {
+					t.Errorf("%s: the server sends tickets", tt.what)
+				}
 				if len(tt.alpn) > 0 && state.NegotiatedProtocol != "sunrpc" {
 					t.Errorf("%s: the protocol is %q", tt.what, state.NegotiatedProtocol)
 				}
@@ -131,6 +135,12 @@ func TestAServerNegotiatesWhatRPCWithTLSNeeds(t *testing.T) {
 	}
 }
 
+// sessions are those that a client could resume.
+type sessions chan string
+
+func (s sessions) Get(string) (*tls.ClientSessionState, bool)   { return nil, false }
+func (s sessions) Put(server string, _ *tls.ClientSessionState) { s <- server }
+
 // TestAClientWantsItsServerToChooseTheProtocol looks at the protocols that a client offers, and chooses none.
 //
 // Claims: T-5-5 T-5-7
@@ -139,7 +149,10 @@ func TestAClientWantsItsServerToChooseTheProtocol(t *testing.T) {
 	r := ourRealm()
 	for _, lenient := range []bool{false, true} {
 		d := newDialer(t)
-		c := newClient(t, ClientConfig{Dial: d.dial, TLS: r.forClient(), AnyALPN: lenient, Attempts: 1})
+		tickets := make(sessions, 10)
+		ours := r.forClient()
+		ours.ClientSessionCache = tickets // is left out
+		c := newClient(t, ClientConfig{Dial: d.dial, TLS: ours, AnyALPN: lenient, Attempts: 1})
 		answer := call(context.Background(), c, "args")
 		p := <-d.peers
 		p.send(agreed(p.xid()))
@@ -167,6 +180,9 @@ func TestAClientWantsItsServerToChooseTheProtocol(t *testing.T) {
 		} else {
 			p.send(replyOf(xidOf(got), "results."))
 			nettest.Await(t, answer).want(t, "results.", nil)
+			if len(tickets) > 0 {
+				t.Error("the client would resume the session")
+			}
 		}
 		c.Close()
 		p.Close()
