@@ -4,10 +4,12 @@ import (
 	"fmt"
 	"io"
 	"net"
+	"net/http"
 	"strings"
 	"testing"
 
 	"github.com/weft-rdma/weft/internal/nettest"
+	"github.com/weft-rdma/weft/oncrpc"
 )
 
 // from is a listener that accepts a connection from each of some addresses.
@@ -80,6 +82,50 @@ func TestTheLimitOfAHeaderIsTheOneThatIsDocumented(t *testing.T) {
 		answer := make([]byte, 13)
 		if _, err := io.ReadFull(c, answer); err != nil || !strings.Contains(string(answer), want) {
 			t.Errorf("a header of %d octets: %q, %v, want %s", size, answer, err, want)
+		}
+	}
+}
+
+// hesitant is a server whose counts take as long as the test wants.
+type hesitant struct {
+	aServer
+	asked, answer chan struct{}
+}
+
+func (h hesitant) ServerStats() map[string]oncrpc.ServerStats {
+	select {
+	case h.asked <- struct{}{}:
+	default: // asked again, by a scrape that went on
+	}
+	<-h.answer
+	return nil
+}
+
+func TestFewScrapesAreAnsweredAtATime(t *testing.T) {
+	nettest.CheckLeaks(t)
+	o, h := New(Config{Version: "1"}), hesitant{asked: make(chan struct{}, maxScrapes), answer: make(chan struct{})}
+	o.SetServer(h)
+	s := serve(t, o, "127.0.0.1:0")
+	got := make(chan int, maxScrapes)
+	for range maxScrapes {
+		go func() {
+			status, _ := get(t, s, "/metrics")
+			got <- status
+		}()
+	}
+	for range maxScrapes {
+		nettest.Await(t, h.asked)
+	}
+	if status, _ := get(t, s, "/metrics"); status != http.StatusServiceUnavailable {
+		t.Errorf("one more scrape has status %d", status)
+	}
+	if status, _ := get(t, s, "/healthz"); status != http.StatusOK {
+		t.Errorf("/healthz has status %d meanwhile", status)
+	}
+	close(h.answer)
+	for range maxScrapes {
+		if status := nettest.Await(t, got); status != http.StatusOK {
+			t.Errorf("status %d", status)
 		}
 	}
 }
