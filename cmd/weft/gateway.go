@@ -439,8 +439,16 @@ func (g *gatewayCmd) try(ctx context.Context, b gateway.Backend) {
 		}
 	}
 	if err != nil && !errors.Is(err, context.Canceled) {
-		fmt.Fprintf(g.cmd.ErrOrStderr(), "%s: %v does not answer yet; calls wait for it\n", g.cmd.CommandPath(), g.back)
+		fmt.Fprintf(g.cmd.ErrOrStderr(), "%s: %s\n", g.cmd.CommandPath(), notReached(g.back.String(), err))
 	}
+}
+
+// notReached says what becomes of calls to a server that was not reached at the start.
+func notReached(server string, err error) string {
+	if why := rpcTLSTrouble(server, err); why != nil {
+		return why.Error() + "; calls fail"
+	}
+	return server + " does not answer yet; calls wait for it"
 }
 
 // greet prints the addresses, the warnings and the mount commands.

@@ -1,7 +1,13 @@
 package main
 
 import (
+	"context"
+	"errors"
+	"strings"
 	"testing"
+
+	"github.com/weft-rdma/weft/oncrpc"
+	"github.com/weft-rdma/weft/rpctcp"
 )
 
 // Without a port, NFS over RDMA is on 20049, for version 4 as well, and NFS over
@@ -32,6 +38,19 @@ func TestSidesOfAGatewayHaveThePortsOfNFS(t *testing.T) {
 	for _, url := range []string{"", "nas", "nas:2049", "udp://nas", "tcp://nas:x", "tcp://nas:70000", "tcp://nas:1/path", "tcp://n as"} {
 		if e, err := parseEndpoint("--to", url); err == nil {
 			t.Errorf("%q is taken for %v", url, e)
+		}
+	}
+}
+
+// A server that can't be used as the flags ask is told from one that is not there yet.
+func TestAGatewayTellsWhyItsServerIsNotReached(t *testing.T) {
+	for err, want := range map[error]string{
+		context.DeadlineExceeded: "tcp://nas:2049 does not answer yet; calls wait for it",
+		&oncrpc.RejectError{Stat: oncrpc.AuthError, Auth: oncrpc.AuthFailed, Err: rpctcp.ErrNoTLS}:       "the server does not offer TLS over TCP, and this side requires it with --tls; calls fail",
+		&oncrpc.RejectError{Stat: oncrpc.AuthError, Auth: oncrpc.AuthFailed, Err: errors.New("expired")}: "TLS: expired; calls fail",
+	} {
+		if got := notReached("tcp://nas:2049", err); !strings.HasSuffix(got, want) {
+			t.Errorf("%v: %q, want %q", err, got, want)
 		}
 	}
 }
