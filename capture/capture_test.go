@@ -9,6 +9,7 @@ import (
 	"net/netip"
 	"os"
 	"path/filepath"
+	"runtime"
 	"slices"
 	"strings"
 	"sync"
@@ -339,6 +340,9 @@ func TestACaptureByNameIsAFileThatCloseCompletes(t *testing.T) {
 	}
 	if k := assemble(t, readBack(t, file))[0]; string(k.sent[k.client]) != "data" {
 		t.Errorf("the file has %q", k.sent[k.client])
+	}
+	if info, err := os.Stat(name); err != nil || runtime.GOOS != "windows" && info.Mode().Perm()&0o077 != 0 {
+		t.Errorf("others may use the file: %v, %v", info, err)
 	}
 	if _, err := Create(filepath.Join(name, "below a file")); err == nil {
 		t.Error("a file was created below a file")

@@ -32,10 +32,10 @@ type Writer struct {
 	out   io.Closer                // the file, if it is the Writer's own
 }
 
-// Create creates the named file and begins a capture in it. Close closes the
-// file as well.
+// Create creates the named file, for this user alone, and begins a capture in it. A file
+// that is there is emptied, and keeps its mode. Close closes the file as well.
 func Create(name string) (*Writer, error) {
-	out, err := os.Create(name)
+	out, err := os.OpenFile(name, os.O_RDWR|os.O_CREATE|os.O_TRUNC, 0o600)
 	if err != nil {
 		return nil, fmt.Errorf("capture: %w", err)
 	}

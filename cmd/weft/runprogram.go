@@ -143,7 +143,7 @@ func (o *runOptions) startRecording() (err error) {
 	if info, err := os.Stat(o.PCAP); err == nil && !info.Mode().IsRegular() {
 		return nil // a pipe, whose reader is the program's
 	}
-	file, err := os.OpenFile(o.PCAP, os.O_WRONLY|os.O_CREATE|os.O_TRUNC, 0o644)
+	file, err := os.OpenFile(o.PCAP, os.O_WRONLY|os.O_CREATE|os.O_TRUNC, 0o600)
 	if err != nil {
 		return fmt.Errorf("--pcap: %w", err)
 	}

@@ -15,7 +15,7 @@ import (
 // begun one there, as the parent or a child of this one, the number of this process is
 // added to the name. The file is locked as long as this process runs.
 func openRecording(name string) (*capture.Writer, error) {
-	file, err := os.OpenFile(name, os.O_WRONLY|os.O_CREATE, 0o644)
+	file, err := os.OpenFile(name, os.O_WRONLY|os.O_CREATE, 0o600)
 	if err != nil {
 		return nil, fmt.Errorf("cannot record: %w", err)
 	}
@@ -35,7 +35,7 @@ func openRecording(name string) (*capture.Writer, error) {
 
 // createOwn creates a file of a name that others can guess, who may have put a link there.
 func createOwn(name string) (*os.File, error) {
-	return os.OpenFile(name, os.O_WRONLY|os.O_CREATE|os.O_TRUNC|unix.O_NOFOLLOW, 0o644)
+	return os.OpenFile(name, os.O_WRONLY|os.O_CREATE|os.O_TRUNC|unix.O_NOFOLLOW, 0o600)
 }
 
 // others reports whether a regular file is used by another process or was.

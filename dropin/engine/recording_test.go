@@ -31,6 +31,22 @@ func TestProcessesDoNotWriteOverEachOthersRecordings(t *testing.T) {
 	}
 }
 
+func TestARecordingIsForItsUserAlone(t *testing.T) {
+	name := filepath.Join(t.TempDir(), "file")
+	for _, file := range []string{name, fmt.Sprintf("%s.%d", name, os.Getpid())} { // the second as the first is in use
+		w, err := openRecording(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := w.Close(); err != nil {
+			t.Error(err)
+		}
+		if info, err := os.Stat(file); err != nil || info.Mode().Perm() != 0o600 {
+			t.Errorf("%s: %v, %v", file, info, err)
+		}
+	}
+}
+
 func TestARecordingFollowsNoLinkToAFileOfAnotherName(t *testing.T) {
 	dir := t.TempDir()
 	name, target := filepath.Join(dir, "file"), filepath.Join(dir, "target")
