@@ -9,6 +9,9 @@ package=$(realpath "$1")
 shift
 dir=$(mktemp -d)
 trap 'rm -rf "$dir"' EXIT
+trap 'exit 129' HUP # signals end a shell without its EXIT otherwise
+trap 'exit 130' INT
+trap 'exit 143' TERM
 case $package in
 *.rpm) (cd "$dir" && rpm2cpio "$package" | cpio --extract --make-directories --no-absolute-filenames --quiet) ;;
 *) dpkg-deb --extract "$package" "$dir" ;;
