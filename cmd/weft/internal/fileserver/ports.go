@@ -135,14 +135,14 @@ func (s *Server) listenPortMap(ctx context.Context) (err error) {
 		ln, err = listenTCP(ctx, addr)
 	}
 	if err != nil {
-		return listenError(addr, err)
+		return portMapError(addr, err)
 	}
 	if pc == nil { // port 0 becomes the same port for both
 		pc, err = new(net.ListenConfig).ListenPacket(ctx, "udp", ln.Addr().String())
 	}
 	if err != nil {
 		ln.Close()
-		return listenError(addr, err)
+		return portMapError(addr, err)
 	}
 	s.ports.pmapTCP, s.ports.pmapUDP = ln, pc
 	s.inUse(SocketPortMap, addr, ln)
@@ -175,6 +175,17 @@ func listenError(addr string, err error) error {
 		return fmt.Errorf("this user may not listen on %s: choose a port from 1024 up", addr)
 	}
 	return fmt.Errorf("cannot listen on %s: %w", addr, err)
+}
+
+// portMapError is listenError for a port that can't be another.
+func portMapError(addr string, err error) error {
+	switch {
+	case errors.Is(err, syscall.EADDRINUSE):
+		return fmt.Errorf("%s is in use: another port mapper may be there, which --portmap register uses", addr)
+	case errors.Is(err, os.ErrPermission):
+		return fmt.Errorf("this user may not be the port mapper, on %s: without --portmap own, mount commands name the port of MOUNT", addr)
+	}
+	return listenError(addr, err)
 }
 
 // all returns the open ports.
