@@ -189,6 +189,9 @@ func located(name string, err error) error {
 	case errors.As(err, &wrong):
 		row, _ := wrong.Position()
 		text := strings.TrimPrefix(wrong.Error(), "toml: ")
+		if kind, _, ok := strings.Cut(text, " into "); ok { // a type of Go, which says nothing to users
+			text = "unexpected " + strings.TrimPrefix(kind, "cannot decode ")
+		}
 		if key := wrong.Key(); len(key) > 0 {
 			text = strings.Join(key, ".") + ": " + text
 		}

@@ -64,6 +64,10 @@ func TestValuesOfAConfigurationAreChecked(t *testing.T) {
 		"[[export]]\nallow = [\"dns:\"]":              "serve.toml:2: ",
 		"[[export]]\npath = \"/x\"\npath = \"/y\"":    "serve.toml:3: ",
 		"listen = [":                                  "serve.toml:1: ",
+		"listen = 5\n":                                "serve.toml:1: listen: unexpected TOML integer",
+		"[[export]]\nread-only = \"yes\"":             "serve.toml:2: export.read-only: unexpected TOML string",
+		"[[export]]\nallow = \"192.0.2.7\"":           "serve.toml:2: export.allow: unexpected TOML string",
+		"[[export]]\nconnections = \"many\"":          "serve.toml:2: export.connections: unexpected TOML string",
 		"[[exports]]\npath = \"/x\"":                  "serve.toml:1: there is no key exports",
 		"[tls]\ncertificate = \"/etc/weft/cert.pem\"": "there is no key tls.certificate",
 	} {
