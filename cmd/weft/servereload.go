@@ -147,6 +147,14 @@ func (c *serveConfig) again(s *serve) (*serveFile, []fileserver.Export, error) {
 	return file, exports, err
 }
 
+// shown is the directory, and the name that it is mounted by if that is another.
+func (e *exportEntry) shown() string {
+	if e.Name == "" || e.Name == e.Path {
+		return e.Path
+	}
+	return e.Path + " as " + e.Name
+}
+
 // changes describes what a reload has changed, and what it could not change.
 func changes(old, now *serveFile) (lines []string) {
 	named := func(all []exportEntry) map[string]exportEntry {
@@ -160,14 +168,14 @@ func changes(old, now *serveFile) (lines []string) {
 	for key, e := range after {
 		switch was, ok := before[key]; {
 		case !ok:
-			lines = append(lines, fmt.Sprintf("serving %s", e.Path))
+			lines = append(lines, fmt.Sprintf("serving %s", e.shown()))
 		case !reflect.DeepEqual(was, e):
-			lines = append(lines, fmt.Sprintf("serving %s by other rules", e.Path))
+			lines = append(lines, fmt.Sprintf("serving %s by other rules", e.shown()))
 		}
 	}
 	for key, e := range before {
 		if _, ok := after[key]; !ok {
-			lines = append(lines, fmt.Sprintf("no longer serving %s", e.Path))
+			lines = append(lines, fmt.Sprintf("no longer serving %s", e.shown()))
 		}
 	}
 	slices.Sort(lines)
