@@ -141,6 +141,7 @@ func FuzzReceiver(f *testing.F) {
 			segments, data = append(segments, data[1:1+n:1+n]), data[1+n:]
 		}
 		compare(t, rand.New(rand.NewPCG(seed, 7)), segments)
+		compareJoined(t, rand.New(rand.NewPCG(seed, 9)), segments)
 	})
 }
 

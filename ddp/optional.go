@@ -81,3 +81,13 @@ type BlockingULP interface {
 	// WouldBlock reports that Buffer would block for the next message of queue qn.
 	WouldBlock(qn uint32) bool
 }
+
+// A JoiningSink is a [Sink] that lets several segments be placed together. An alias, so that
+// an LLP need not import this package.
+type JoiningSink = interface {
+	// Join is asked, after Begin said yes, about the segment that follows: its first octets,
+	// and its length. Saying yes, Window goes on with the memory for its octets from skip on.
+	// It is asked about one after the other. When all are in place, Begin and End are called
+	// for each, after End for the one begun.
+	Join(head []byte, length int) (skip int, ok bool)
+}

@@ -26,12 +26,17 @@ type Receiver struct {
 	held    bool // a Window waits for its Release
 	ulp     ULP
 	blocks  BlockingULP // ulp, if it is one
+	joins   JoiningULP  // ulp, if it is one
 	queues  [Queues]queue
 	open    bool   // a tagged message has begun and its last segment is to come
 	next    Tagged // if open: where that message goes on
 	seg     segment
+	join    join     // what Window has memory for besides the segment at hand
 	dst     [][]byte // where the segment at hand goes while it is copied, else empty
 }
+
+// maxMessage, in octets, is the longest untagged message, whatever its buffer.
+const maxMessage = math.MaxUint32
 
 // A queue is the receiving side of one untagged queue.
 type queue struct {
@@ -56,13 +61,17 @@ type segment struct {
 	untaggedAt Untagged
 }
 
-var _ Sink = (*Receiver)(nil)
+var (
+	_ Sink        = (*Receiver)(nil)
+	_ JoiningSink = (*Receiver)(nil)
+)
 
 // NewReceiver returns the receiver of a fresh stream whose segments carry
 // version (DV, see [LLP].Version) and are meant for ulp.
 func NewReceiver(version uint8, ulp ULP) *Receiver {
 	r := &Receiver{version: version, ulp: ulp}
 	r.blocks, _ = ulp.(BlockingULP)
+	r.joins, _ = ulp.(JoiningULP)
 	return r
 }
 
@@ -76,7 +85,7 @@ func (r *Receiver) ULPDU(u []byte) error {
 		return r.fail(err)
 	}
 	if r.seg.payload > 0 {
-		dst, err := r.place(r.dst[:0], 0)
+		dst, err := r.place(r.dst[:0])
 		if err != nil {
 			return r.fail(err)
 		}
@@ -128,24 +137,27 @@ func (r *Receiver) Begin(head []byte, length int) (skip int, ok bool, err error)
 	if err := r.check(head, length); err != nil {
 		return 0, false, r.fail(err)
 	}
-	dst, err := r.place(r.dst[:0], 0)
+	dst, err := r.place(r.dst[:0])
 	if err != nil {
 		return 0, false, r.fail(err)
 	}
 	r.dst = dst
 	r.forget()
 	r.ulp.Release()
+	r.begun()
 	return r.seg.headerLen, true, nil
 }
 
-// Window appends to dst the memory for octets [off, length) of the segment begun. It
-// checks again, as protection may have changed meanwhile (see [Sink]).
+// Window appends to dst the memory for octets [off, length) of the segment begun, and for
+// the payload of those joined. It checks again, as protection may have changed meanwhile
+// (see [Sink]).
 func (r *Receiver) Window(dst [][]byte, off int) ([][]byte, error) {
 	skip := off - r.seg.headerLen
-	if r.failed || skip >= r.seg.payload {
+	n := r.seg.payload + r.join.payload - skip
+	if r.failed || n <= 0 {
 		return dst, nil
 	}
-	dst, err := r.place(dst, skip)
+	dst, err := r.placeAt(dst, skip, n)
 	if err != nil {
 		return dst, r.fail(err)
 	}
@@ -260,16 +272,20 @@ func (r *Receiver) checkUntagged(h *Untagged, n int) error {
 		return r.badMO(h, q)
 	}
 	// However large the buffer, a message has no more than 2^32-1 octets.
-	if q.received+uint64(n) > min(q.size, math.MaxUint32) {
+	if q.received+uint64(n) > min(q.size, maxMessage) {
 		return r.tooLong(h, q, n)
 	}
 	return nil
 }
 
-// place asks the ULP for the memory of the payload from octet skip on.
-func (r *Receiver) place(dst [][]byte, skip int) ([][]byte, error) {
+// place asks the ULP for the memory of the payload.
+func (r *Receiver) place(dst [][]byte) ([][]byte, error) {
+	return r.placeAt(dst, 0, r.seg.payload)
+}
+
+// placeAt asks the ULP for the memory of n octets of payload from octet skip on.
+func (r *Receiver) placeAt(dst [][]byte, skip, n int) ([][]byte, error) {
 	s := &r.seg
-	n := s.payload - skip
 	if !s.isTagged {
 		h := &s.untagged
 		if skip > 0 {

@@ -25,6 +25,8 @@ type sink struct {
 	admitErr, bufferErr, placeErr, deliverErr error
 	fault                                     Fault // given instead of memory
 	stingy                                    int   // octets of memory held back
+	only                                      int   // places given, if not 0; then it refuses
+	separate                                  bool  // nothing joins
 
 	admitted  int // segments seen
 	asked     int // buffers asked for
@@ -70,6 +72,8 @@ func (s *sink) PlaceTagged(dst [][]byte, h *Tagged, n int) ([][]byte, Fault) {
 		return dst, FaultBounds
 	case s.fault != NoFault:
 		return dst, s.fault
+	case s.only > 0 && s.places >= s.only:
+		return dst, FaultAccess
 	case h.STag != s.stag:
 		return dst, FaultSTag
 	case h.TO < s.base || h.TO-s.base > uint64(len(s.mem)) || uint64(len(s.mem))-(h.TO-s.base) < uint64(n):

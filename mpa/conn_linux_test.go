@@ -303,6 +303,23 @@ func TestMemoryInManyPiecesIsFilledInOrder(t *testing.T) {
 	}
 }
 
+// Over TCP, too, whatever of the stream has arrived when ULPDUs are looked for.
+func TestULPDUsThatJoinAreTheSameOverTCP(t *testing.T) {
+	a, b := tcpPair(t)
+	want, wire, _ := wireOf(Params{}, manyLengths()...)
+	go func() {
+		a.Write(wire)
+		a.CloseWrite()
+	}()
+	s := &joiner{skip: 14, most: 16}
+	if err := NewConn(b, Params{Initiator: true}).Receive(s); err != io.EOF {
+		t.Errorf("%v, expected EOF", err)
+	}
+	if !bytes.Equal(bytes.Join(s.got, nil), bytes.Join(want, nil)) {
+		t.Errorf("%d ULPDUs arrived, expected %d, or they differ", len(s.got), len(want))
+	}
+}
+
 func TestASinkWithTooLittleMemoryEndsTheReception(t *testing.T) {
 	_, wire, _ := wireOf(Params{}, 60000)
 	a, b := tcpPair(t)

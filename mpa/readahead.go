@@ -48,6 +48,8 @@ type readAhead struct {
 	limit  int         // of size
 	most   int         // the largest end since the buffer was taken
 	filled bool        // the last read filled the buffer
+
+	placement *placement // the last one, kept for the next
 }
 
 // newReadAhead begins with early, and keeps no more than limit octets.
@@ -116,6 +118,10 @@ func (a *readAhead) rest() {
 		a.size++
 	case a.size > 0 && a.most < len(a.buf)/4:
 		a.size--
+	}
+	if a.placement != nil {
+		a.placement.free()
+		a.placement = nil
 	}
 	a.buffer.release()
 	a.buffer, a.buf, a.start, a.end, a.filled = nil, nil, 0, 0, false

@@ -52,6 +52,7 @@ type reader struct {
 
 	sink     Sink         // of the Receive under way
 	blocks   BlockingSink // sink, if it is one and visitors are thorough
+	joins    JoiningSink  // sink, if it is one
 	thorough bool         // visitors receive all that they can, however much that is
 	visiting bool         // a visitor receives, and must not block
 	blocked  bool         // the ULPDU at buf[start] would have blocked a visitor
@@ -73,10 +74,11 @@ func newReader(t transport, d direct, p Params, fenced *atomic.Bool, stats *coun
 
 func (r *reader) receive(s Sink) error {
 	r.sink = s
+	r.joins, _ = s.(JoiningSink)
 	if r.thorough {
 		r.blocks, _ = s.(BlockingSink)
 	}
-	defer func() { r.sink = nil }()
+	defer func() { r.sink, r.joins = nil, nil }()
 	for r.failed == nil {
 		r.blocked = false
 		if err := r.deliver(s); err != nil {
@@ -189,25 +191,52 @@ func (r *reader) place(s Sink) (bool, error) {
 	if err != nil {
 		return false, err
 	}
-	if err := r.placeRest(s, off, n); err != nil {
+	p := r.startPlacement(off, n)
+	if r.joins != nil {
+		p.join(r.joins, r.direct, n)
+	}
+	if err := r.placeRest(s, p, n); err != nil {
 		return false, err
 	}
-	r.passed(size)
 	r.series = true
-	r.stats.framesIn.Add(1)
-	return true, s.End()
+	r.placed(size)
+	if err := s.End(); err != nil {
+		return false, err
+	}
+	return true, r.endJoined(s, p.joined)
 }
 
-// placeRest reads octets [off, n) of the ULPDU to their place. What follows the ULPDU, its
-// pad and CRC first, goes to the buffer.
-func (r *reader) placeRest(s Sink, off, n int) error {
-	tail, ahead := fpdu.Padding(n)+fpdu.CRCSize, aheadSize
+// placed notes that an FPDU of size octets has been read to its place.
+func (r *reader) placed(size int) {
+	r.passed(size)
+	r.stats.framesIn.Add(1)
+}
+
+// endJoined has the Sink check, and take, the ULPDUs that were joined, which are in place.
+func (r *reader) endJoined(s Sink, all []joined) error {
+	for i := range all {
+		j := &all[i]
+		r.placed(fpdu.Size(r.pos, j.n, false))
+		if _, ok, err := s.Begin(j.head[fpdu.LengthSize:], j.n); !ok {
+			return err
+		}
+		if err := s.End(); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// placeRest reads the ULPDU begun, of n octets, and those joined to their place. What follows
+// them, the last one's pad and CRC first, goes to the buffer.
+func (r *reader) placeRest(s Sink, p *placement, n int) error {
+	tail, ahead := fpdu.Padding(p.last(n))+fpdu.CRCSize, aheadSize
 	if r.series {
 		ahead = aheadLeast
 	}
 	r.start, r.end = 0, 0
-	for off < n {
-		got, err := r.direct.readWindows(s, off, n-off, r.room()[:ahead])
+	for p.off < p.end {
+		got, err := r.direct.readWindows(s, p, r.room()[:ahead])
 		if refused, ok := err.(windowError); ok {
 			return refused.err
 		}
@@ -215,8 +244,7 @@ func (r *reader) placeRest(s Sink, off, n int) error {
 			return r.cut(err, n)
 		}
 		r.stats.octetsIn.Add(uint64(got))
-		r.end = max(0, got-(n-off))
-		off = min(n, off+got)
+		r.end = p.read(got)
 	}
 	for r.end < tail {
 		if err := r.fill(true); err != nil {

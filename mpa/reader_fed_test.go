@@ -25,7 +25,7 @@ type fed struct {
 	beyond  []int          // for each read that places, how far it went beyond
 	until   []time.Time    // the deadlines set
 
-	windows [][]byte // kept for its memory
+	peeks func() int // how many octets have arrived; nil: a peek finds nothing
 }
 
 func (f *fed) close()                               {}
@@ -60,17 +60,16 @@ func (f *fed) read(a *readAhead, _ bool) (int, error) {
 	return 0, f.end
 }
 
-func (f *fed) readWindows(s Sink, off, rest int, more []byte) (int, error) {
+func (f *fed) readWindows(s Sink, p *placement, more []byte) (int, error) {
 	f.beyond = append(f.beyond, len(more))
-	x := f.next(rest + len(more))
-	windows, err := s.Window(f.windows[:0], off)
+	x := f.next(left(p) + len(more))
+	pieces, err := p.place(s, more)
 	if err != nil {
 		return 0, windowError{err}
 	}
-	defer s.Release()
+	defer p.release(s)
 	n := 0
-	f.windows = append(windows, more)
-	for _, w := range f.windows {
+	for _, w := range pieces {
 		k := copy(w, x)
 		x = x[k:]
 		n += k
@@ -79,6 +78,24 @@ func (f *fed) readWindows(s Sink, off, rest int, more []byte) (int, error) {
 		return 0, f.end
 	}
 	return n, nil
+}
+
+// left is how many octets of the stream p still has to place.
+func left(p *placement) int {
+	n := p.end - p.off
+	for _, g := range p.gaps[p.passed:] {
+		n += g.n
+	}
+	return n
+}
+
+// peek finds what the next read would find.
+func (f *fed) peek(at int, b []byte) bool {
+	if f.peeks == nil || at+len(b) > min(f.peeks(), len(f.wire)) {
+		return false
+	}
+	copy(b, f.wire[at:])
+	return true
 }
 
 // Ways to portion.

@@ -28,7 +28,8 @@ type Sink = interface {
 	Begin(head []byte, length int) (skip int, ok bool, err error)
 
 	// Window appends to dst the memory for octets [off, length) of the ULPDU
-	// begun, checks it again, and holds it until Release.
+	// begun, and for those that have joined it (see [JoiningSink]), checks it again,
+	// and holds it until Release.
 	Window(dst [][]byte, off int) ([][]byte, error)
 
 	// Unwritable reports that memory of Writing, or before Release that of the last
@@ -52,6 +53,15 @@ type BlockingSink = interface {
 	// WouldBlock reports that ULPDU(u) would block. Poll asks, where PollNeverBlocks is
 	// true, and leaves such a ULPDU to Receive.
 	WouldBlock(u []byte) bool
+}
+
+// A JoiningSink is a Sink that lets several ULPDUs be placed together, with one read.
+type JoiningSink = interface {
+	// Join is asked, after Begin said yes, about the ULPDU that follows, of which head has
+	// arrived. Saying yes, the Sink has memory for its octets from head[skip:] on, which
+	// Window appends to that of those before. When all are in place Begin and End are called
+	// for each, after End for the one begun.
+	Join(head []byte, length int) (skip int, ok bool)
 }
 
 // A Guard holds the memory that frames not yet written refer to. The Conn

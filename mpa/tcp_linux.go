@@ -9,7 +9,6 @@
 package mpa
 
 import (
-	"fmt"
 	"io"
 	"net"
 	"os"
@@ -49,16 +48,19 @@ type tcp struct {
 	seen    int
 	lookErr error
 
-	// The reader's, for tryPlace.
+	// The reader's, for tryPlace and tryPeek.
 	placeFn func(fd uintptr) bool
 	n       int
 	rerr    error
 	sink    Sink
-	off     int    // of the windows in the ULPDU
-	rest    int    // octets that the windows are to have
-	behind  []byte // what follows the windows
-	windows [][]byte
+	placing *placement // if sink is set
+	behind  []byte     // what follows what is placed
 	rvec    socket.Vector
+	peekFn  func(fd uintptr)
+	peekAt  int
+	peeked  []byte
+	found   bool
+	noPeeks bool // the system does not peek at a position
 }
 
 // newDirect returns the fast path for nc, or nil if there is none.
@@ -92,7 +94,7 @@ func asTCP(nc net.Conn) tcpConn {
 func newTCP(nc tcpConn, rc syscall.RawConn, stats *counters, yield func()) *tcp {
 	s := &tcp{nc: nc, rc: rc, stats: stats}
 	s.turns = turns.New(s, yield)
-	s.writeFn, s.placeFn, s.lookFn = s.tryWrite, s.tryPlace, s.tryLook
+	s.writeFn, s.placeFn, s.lookFn, s.peekFn = s.tryWrite, s.tryPlace, s.tryLook, s.tryPeek
 	return s
 }
 
@@ -162,7 +164,7 @@ func unreadable(b *fpdu.Batch) *MemoryError {
 
 func (s *tcp) read(a *readAhead, alone bool) (int, error) {
 	if alone {
-		s.sink, s.behind, s.rest = nil, a.room(), 0
+		s.sink, s.placing, s.behind = nil, nil, a.room()
 		return s.place()
 	}
 	s.ahead = a
@@ -215,9 +217,27 @@ func (s *tcp) tryLook(fd uintptr) {
 	}
 }
 
-func (s *tcp) readWindows(sink Sink, off, rest int, more []byte) (int, error) {
-	s.sink, s.off, s.rest, s.behind = sink, off, rest, more
+func (s *tcp) readWindows(sink Sink, p *placement, more []byte) (int, error) {
+	s.sink, s.placing, s.behind = sink, p, more
 	return s.place()
+}
+
+func (s *tcp) peek(at int, b []byte) bool {
+	if s.noPeeks {
+		return false
+	}
+	s.peekAt, s.peeked, s.found = at, b, false
+	if err := s.rc.Control(s.peekFn); err != nil {
+		return false // it is closed, which the next read reports
+	}
+	return s.found
+}
+
+// tryPeek peeks once.
+func (s *tcp) tryPeek(fd uintptr) {
+	n, errno := socket.PeekAt(fd, s.peekAt, s.peeked)
+	s.found = n == len(s.peeked)
+	s.noPeeks = errno == unix.EOPNOTSUPP
 }
 
 // place reads in the middle of a ULPDU that is being placed, which is the reader's alone.
@@ -231,54 +251,35 @@ func (s *tcp) place() (int, error) {
 
 // tryPlace reads once. False asks RawConn to wait and to call again.
 func (s *tcp) tryPlace(fd uintptr) bool {
-	if s.sink != nil {
-		if s.rerr = s.hold(); s.rerr != nil {
-			return true
+	if s.sink == nil {
+		n, errno := socket.Read(fd, s.behind)
+		if errno != unix.EAGAIN {
+			s.n, s.rerr = s.got(n, errno)
 		}
-		defer s.releaseWindows()
-	} else {
-		s.windows = s.windows[:0]
+		return errno != unix.EAGAIN
 	}
-	s.windows = append(s.windows, s.behind)
-	n, errno := s.rvec.Read(fd, s.windows)
+	pieces, err := s.placing.place(s.sink, s.behind)
+	if err != nil {
+		s.rerr = windowError{err}
+		return true
+	}
+	defer s.placing.release(s.sink)
+	n, errno := s.rvec.Read(fd, pieces)
 	switch errno {
 	case unix.EAGAIN:
 		return false
 	case unix.EFAULT:
-		s.rerr = windowError{s.sink.Unwritable(unwritable(s.windows))}
+		s.rerr = windowError{s.sink.Unwritable(unwritable(pieces))}
 	default:
 		s.n, s.rerr = s.got(n, errno)
 	}
 	return true
 }
 
-// hold asks the Sink for the windows. If they are too short nothing is held afterwards.
-func (s *tcp) hold() (err error) {
-	s.windows, err = s.sink.Window(s.windows[:0], s.off)
-	if err != nil {
-		return windowError{err}
-	}
-	have := 0
-	for _, w := range s.windows {
-		have += len(w)
-	}
-	if have != s.rest {
-		s.releaseWindows()
-		return windowError{fmt.Errorf("mpa: the sink has memory for %d octets, expected %d", have, s.rest)}
-	}
-	return nil
-}
-
-// releaseWindows ends the hold of the windows, and keeps nothing of them.
-func (s *tcp) releaseWindows() {
-	s.sink.Release()
-	clear(s.windows)
-}
-
-// unwritable says why the system could not write to windows.
-func unwritable(windows [][]byte) error {
-	for _, w := range windows {
-		if _, err := pages.Writable(w); err != nil {
+// unwritable says why the system could not write to pieces.
+func unwritable(pieces [][]byte) error {
+	for _, p := range pieces {
+		if _, err := pages.Writable(p); err != nil {
 			return err
 		}
 	}

@@ -28,10 +28,13 @@ type direct interface {
 	share() *turns.Turns
 	// look reads once, without waiting: no octets if there are none.
 	look(a *readAhead) (int, error)
-	// readWindows waits for octets as read does, and puts them into the Sink's
-	// memory from offset off on, rest octets, and what follows into more. An
-	// error of the Sink is a windowError.
-	readWindows(s Sink, off, rest int, more []byte) (int, error)
+	// readWindows waits for octets as read does, and puts them where p has them: into
+	// the Sink's memory and its gaps, and what follows into more. An error of the Sink is
+	// a windowError.
+	readWindows(s Sink, p *placement, more []byte) (int, error)
+	// peek copies octets from position at on of those that have not been read to b,
+	// without reading them. It reports false unless as many as b takes have arrived.
+	peek(at int, b []byte) bool
 }
 
 // A windowError is what a Sink answered when it was asked for memory.

@@ -78,6 +78,7 @@ const terminateRoom = 128
 var (
 	_ ddp.ULP         = (*inbound)(nil)
 	_ ddp.BlockingULP = (*inbound)(nil)
+	_ ddp.JoiningULP  = (*inbound)(nil)
 )
 
 func (in *inbound) init(s *Stream) {
@@ -207,6 +208,16 @@ func (in *inbound) admitResponse(h *ddp.Tagged, n int) error {
 		return errNotLast(OpReadResponse)
 	}
 	return nil
+}
+
+// Joins is AdmitTagged for a segment whose predecessors are not in place yet (see
+// [ddp.JoiningULP]). What it does not let join is admitted, or refused, by itself.
+func (in *inbound) Joins(h *ddp.Tagged, n int) bool {
+	if in.op != OpReadResponse {
+		return true
+	}
+	got := h.TO - in.response.sinkTO + uint64(n)
+	return got <= uint64(in.response.length) && h.Last == (got == uint64(in.response.length))
 }
 
 // AdmitUntagged checks a segment of any other message.
