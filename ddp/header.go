@@ -3,7 +3,10 @@
 
 package ddp
 
-import "encoding/binary"
+import (
+	"encoding/binary"
+	"slices"
+)
 
 // Lengths of the DDP headers in octets.
 const (
@@ -61,11 +64,11 @@ type Tagged struct {
 
 // Append appends the header's 14 octets to dst.
 func (h *Tagged) Append(dst []byte) []byte {
-	var b [TaggedLen]byte
+	dst, b := extend(dst, TaggedLen)
 	b[0], b[1] = control(flagTagged, h.Last, h.Version), h.RsvdULP
 	binary.BigEndian.PutUint32(b[2:], h.STag)
 	binary.BigEndian.PutUint64(b[6:], h.TO)
-	return append(dst, b[:]...)
+	return dst
 }
 
 // Parse reads the header from the start of u. It reports false, with h
@@ -104,13 +107,21 @@ type Untagged struct {
 
 // Append appends the header's 18 octets to dst.
 func (h *Untagged) Append(dst []byte) []byte {
-	var b [UntaggedLen]byte
+	dst, b := extend(dst, UntaggedLen)
 	b[0] = control(0, h.Last, h.Version)
 	copy(b[1:], h.RsvdULP[:])
 	binary.BigEndian.PutUint32(b[6:], h.QN)
 	binary.BigEndian.PutUint32(b[10:], h.MSN)
 	binary.BigEndian.PutUint32(b[14:], h.MO)
-	return append(dst, b[:]...)
+	return dst
+}
+
+// extend makes dst longer by n octets, b, to be filled where they are: a copy of what has
+// just been written octet by octet has to wait for it.
+func extend(dst []byte, n int) (longer, b []byte) {
+	at := len(dst)
+	longer = slices.Grow(dst, n)[:at+n]
+	return longer, longer[at:]
 }
 
 // Parse reads the header from the start of u. It reports false, with h
