@@ -212,13 +212,17 @@ func (r *reader) placed(size int) {
 	r.stats.framesIn.Add(1)
 }
 
+var errRefusedJoined = errors.New("mpa: the sink does not take a ULPDU that it let join")
+
 // endJoined has the Sink check, and take, the ULPDUs that were joined, which are in place.
 func (r *reader) endJoined(s Sink, all []joined) error {
 	for i := range all {
 		j := &all[i]
 		r.placed(fpdu.Size(r.pos, j.n, false))
-		if _, ok, err := s.Begin(j.head[fpdu.LengthSize:], j.n); !ok {
+		if _, ok, err := s.Begin(j.head[fpdu.LengthSize:], j.n); err != nil {
 			return err
+		} else if !ok {
+			return errRefusedJoined
 		}
 		if err := s.End(); err != nil {
 			return err
