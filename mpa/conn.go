@@ -306,7 +306,7 @@ func (c *Conn) Receive(s Sink) error {
 
 func (c *Conn) receive(s Sink) error {
 	if c.turns != nil {
-		c.turns.Begin()
+		c.turns.Open()
 		defer c.turns.End()
 	}
 	return c.reader.receive(s)

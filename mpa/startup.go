@@ -255,6 +255,9 @@ func (w *wait) writeStreamMessage(message []byte) error {
 // readFrame reads a start-up frame of which early are the first octets, and returns
 // those of them that are behind it.
 func (w *wait) readFrame(early []byte, want FrameKind) (f Frame, n int, rest []byte, err error) {
+	if len(early) == 0 {
+		pollStartup(w.nc)
+	}
 	first := bytes.NewReader(early)
 	f, n, err = readFrame(io.MultiReader(first, w.nc), want)
 	return f, n, early[len(early)-first.Len():], err

@@ -8,22 +8,26 @@ package turns
 import "time"
 
 const (
-	// expectFor is how long the reader polls: somewhat longer than a wakeup takes, so that
-	// two sides that have both slept come to poll.
-	expectFor = 100 * time.Microsecond
-
-	expectCredit = 8   // failures after a success that it takes to stop
-	expectProbe  = 32  // waits after one of which it is tried again
-	expectRun    = 128 // successes after which it parks: others wait for the network poller
+	expectFor = PollFor
+	expectRun = 128 // successes after which it parks: others wait for the network poller
 )
+
+// PollFor is how long to poll for what is expected: somewhat longer than a wakeup takes, so that
+// two sides that have both slept come to poll.
+const PollFor = 100 * time.Microsecond
+
+// openings are the odds that the first octets of a stream come soon after its beginning: mostly
+// one side has something to say, which is why it has made the connection.
+var openings = NewOdds()
 
 // An expectation decides for the reader of one connection.
 type expectation struct {
-	soon    bool // Expect was called since the reader's last Read; for the holder of the token
-	polls   bool // the reader polls because of it
-	credit  int  // failures left
-	skipped int  // waits since the last try
-	run     int  // successes since it parked last
+	odds
+	soon    bool  // Expect was called since the reader's last Read; for the holder of the token
+	polls   bool  // the reader polls because of it
+	run     int   // successes since it parked last
+	opening *Odds // of the Read that is the first, if that is to poll
+	first   *Odds // the same, of the Read at hand
 }
 
 // due reports whether to poll in the Read that begins.
@@ -36,18 +40,27 @@ func (x *expectation) due() bool {
 		x.run = 0
 		return false
 	}
-	x.skipped = (x.skipped + 1) % expectProbe
-	return x.credit > 0 || x.skipped == 0
+	return x.odds.due()
 }
 
 // came notes that something has come while the reader polled.
 func (x *expectation) came() {
+	if x.first != nil {
+		x.first.Note(true)
+		return
+	}
 	x.run++
-	x.credit = expectCredit
+	x.paid()
 }
 
 // failed notes that nothing has.
-func (x *expectation) failed() { x.credit = max(0, x.credit-1) }
+func (x *expectation) failed() {
+	if x.first != nil {
+		x.first.Note(false)
+		return
+	}
+	x.odds.failed()
+}
 
 // Expect says that more is to come within microseconds: the reader polls for a moment before
 // it waits, if that pays. The caller has the token.
@@ -55,8 +68,10 @@ func (t *Turns) Expect() { t.expect.soon = !t.stays }
 
 // pollTime is how long to poll in the Read that begins.
 func (t *Turns) pollTime() time.Duration {
-	t.expect.polls = t.spin == 0 && t.expect.due()
-	if t.expect.polls {
+	x := &t.expect
+	x.first, x.opening = x.opening, nil
+	x.polls = t.spin == 0 && (x.first != nil || x.due())
+	if x.polls {
 		return expectFor
 	}
 	return t.spin

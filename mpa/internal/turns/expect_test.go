@@ -28,17 +28,17 @@ func TestAReaderPollsForWhatIsExpectedAsLongAsItPays(t *testing.T) {
 		polled int
 		name   string
 	}{
-		{10 * expectProbe, false, 10, "nothing comes: it probes"},
-		{expectProbe, true, 1, "something does: a probe finds out"},
+		{10 * oddsProbe, false, 10, "nothing comes: it probes"},
+		{oddsProbe, true, 1, "something does: a probe finds out"},
 		{10 * (expectRun + 1), true, 10 * expectRun, "it goes on, and parks now and then"},
-		{expectCredit, false, expectCredit, "nothing comes any more"},
-		{expectProbe, false, 1, "it has given up"},
+		{oddsCredit, false, oddsCredit, "nothing comes any more"},
+		{oddsProbe, false, 1, "it has given up"},
 	} {
 		if got := expects(&x, step.reads, step.comes); got != step.polled {
 			t.Errorf("%s: it polls in %d of %d Reads, expected %d", step.name, got, step.reads, step.polled)
 		}
 	}
-	x.credit = expectCredit
+	x.credit = oddsCredit
 	if x.due() {
 		t.Error("it polls although nothing is expected")
 	}
@@ -48,7 +48,7 @@ func TestAReaderPollsForWhatIsExpectedAsLongAsItPays(t *testing.T) {
 // it by itself has it wait.
 func TestAReaderPollsOnceAfterExpect(t *testing.T) {
 	turns := New(impatient{newPipe()}, nil)
-	turns.expect.credit = expectCredit
+	turns.expect.credit = oddsCredit
 	turns.Begin()
 	defer turns.End()
 	rested := func() bool {
@@ -72,5 +72,45 @@ func TestAReaderPollsOnceAfterExpect(t *testing.T) {
 	turns.Expect()
 	if !rested() {
 		t.Error("it polls although it is woken otherwise")
+	}
+}
+
+// The first Read of a new connection polls, the second does not, and none when it has not paid.
+func TestAReaderPollsAtTheBeginningOfAStreamAsLongAsItPays(t *testing.T) {
+	odds := NewOdds()
+	rested := func(reads, attempts int) (first, last bool) {
+		turns := New(impatient{newPipe()}, nil)
+		turns.openings = odds
+		turns.Open()
+		defer turns.End()
+		for i := range reads {
+			u := &unwilling{attempts: attempts}
+			if n, err := turns.Read(u, false); n != 1 || err != nil {
+				t.Fatalf("%d octets, %v", n, err)
+			}
+			if last = u.rested; i == 0 {
+				first = u.rested
+			}
+		}
+		return first, last
+	}
+	if first, last := rested(2, 2); first || !last {
+		t.Errorf("waited in the first Read %t, in the second %t, expected false and true", first, last)
+	}
+	for range oddsCredit {
+		odds.Note(false)
+	}
+	waited := 0
+	for range oddsProbe - 1 {
+		if first, _ := rested(1, 2); first {
+			waited++
+		}
+	}
+	if waited == 0 {
+		t.Error("it polls although that has not paid")
+	}
+	odds.Note(true)
+	if first, _ := rested(1, 2); first {
+		t.Error("it waits although polling has paid")
 	}
 }

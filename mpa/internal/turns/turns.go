@@ -78,8 +78,9 @@ type Turns struct {
 	looked  bool          // it has looked for octets once
 	leads   atomic.Uint32 // leaders so far
 
-	watch   *watchdog
-	watched watched
+	watch    *watchdog
+	watched  watched
+	openings *Odds
 }
 
 // A token is the receiving half of a connection: its holder receives.
@@ -94,7 +95,7 @@ func (t *token) release()         { t.mu.Unlock() }
 func New(src Source, yield func()) *Turns {
 	t := &Turns{
 		src: src, yield: yield, woken: make(chan struct{}, 1),
-		deadline: deadline{conn: src}, tally: newTally(), yielder: yielder{on: yield != nil}, watch: watch,
+		deadline: deadline{conn: src}, tally: newTally(), yielder: yielder{on: yield != nil}, watch: watch, openings: openings,
 	}
 	t.stepFn, t.awaitFn = t.step, t.await
 	return t
@@ -145,6 +146,15 @@ func (t *Turns) Close() { t.apply(Close) }
 
 // Begin and End are called before the reader's first Read and after its last.
 func (t *Turns) Begin() { t.acquire() }
+
+// Open is Begin for a new connection: the first Read polls for a moment before it waits, as long
+// as that pays for new connections.
+func (t *Turns) Open() {
+	t.Begin()
+	if !t.stays && t.openings.Due() {
+		t.expect.opening = t.openings
+	}
+}
 
 func (t *Turns) End() {
 	t.deadline.clearReader()
