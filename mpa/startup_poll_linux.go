@@ -27,22 +27,24 @@ func pollStartup(nc net.Conn) {
 		return // reading reports it
 	}
 	_ = rc.Control(func(fd uintptr) {
-		alone := socket.Alone()
-		startups.Note(pollUntil(time.Now().Add(turns.PollFor), func() bool { return socket.Readable(fd) }, alone))
+		yield := func() (ran bool) { return false }
+		if socket.Alone() {
+			yield = func() bool { return turns.YieldTo(socket.Yield) }
+		}
+		startups.Note(pollUntil(time.Now().Add(turns.PollFor), func() bool { return socket.Readable(fd) }, yield))
 	})
 }
 
-// pollUntil calls ready until it reports true, or it is late, and reports whether it was ready.
-// Others run in between: in a program that has one processor, threads of others, too.
-func pollUntil(late time.Time, ready func() bool, alone bool) bool {
+// pollUntil calls ready until it reports true, or it is late, and reports whether that has paid:
+// it was ready, and no other program ran in a yield.
+func pollUntil(late time.Time, ready func() bool, yield func() (ran bool)) bool {
+	shared := false
 	for !ready() {
 		if !time.Now().Before(late) {
 			return false
 		}
-		if alone {
-			socket.Yield()
-		}
+		shared = yield() || shared
 		runtime.Gosched()
 	}
-	return true
+	return !shared
 }

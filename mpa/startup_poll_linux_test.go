@@ -10,18 +10,19 @@ func TestPollingEndsWhenThereIsSomethingAndWhenItIsLate(t *testing.T) {
 		name  string
 		late  time.Duration
 		ready int // the call that finds something
+		ran   int // the yield in which another program runs
 		want  bool
 	}{
-		{"it is there", -time.Hour, 1, true},
-		{"it comes", time.Hour, 100, true},
-		{"it is late", -time.Hour, 2, false},
+		{"it is there", -time.Hour, 1, 0, true},
+		{"it comes", time.Hour, 100, 0, true},
+		{"it comes while others run", time.Hour, 100, 50, false},
+		{"it is late", -time.Hour, 2, 0, false},
 	} {
-		for _, alone := range []bool{false, true} {
-			calls := 0
-			ready := func() bool { calls++; return calls >= tt.ready }
-			if got := pollUntil(time.Now().Add(tt.late), ready, alone); got != tt.want {
-				t.Errorf("%s: %t after %d calls, expected %t", tt.name, got, calls, tt.want)
-			}
+		calls, yields := 0, 0
+		ready := func() bool { calls++; return calls >= tt.ready }
+		yield := func() bool { yields++; return yields == tt.ran }
+		if got := pollUntil(time.Now().Add(tt.late), ready, yield); got != tt.want {
+			t.Errorf("%s: %t after %d calls, expected %t", tt.name, got, calls, tt.want)
 		}
 	}
 }

@@ -28,6 +28,7 @@ type expectation struct {
 	run     int   // successes since it parked last
 	opening *Odds // of the Read that is the first, if that is to poll
 	first   *Odds // the same, of the Read at hand
+	shared  bool  // another program wanted the processor meanwhile
 }
 
 // due reports whether to poll in the Read that begins.
@@ -46,7 +47,7 @@ func (x *expectation) due() bool {
 // came notes that something has come while the reader polled.
 func (x *expectation) came() {
 	if x.first != nil {
-		x.first.Note(true)
+		x.first.Note(!x.shared)
 		return
 	}
 	x.run++
@@ -69,7 +70,7 @@ func (t *Turns) Expect() { t.expect.soon = !t.stays }
 // pollTime is how long to poll in the Read that begins.
 func (t *Turns) pollTime() time.Duration {
 	x := &t.expect
-	x.first, x.opening = x.opening, nil
+	x.first, x.opening, x.shared = x.opening, nil, false
 	x.polls = t.spin == 0 && (x.first != nil || x.due())
 	if x.polls {
 		return expectFor

@@ -114,3 +114,14 @@ func TestAReaderPollsAtTheBeginningOfAStreamAsLongAsItPays(t *testing.T) {
 		t.Error("it waits although polling has paid")
 	}
 }
+
+// Where another program ran on the processor meanwhile, polling has not paid, whatever came.
+func TestPollingDoesNotPayWhereOthersWantTheProcessor(t *testing.T) {
+	for _, shared := range []bool{false, true} {
+		x := expectation{first: &Odds{}, shared: shared}
+		x.came()
+		if paid := x.first.odds.credit > 0; paid == shared {
+			t.Errorf("shared %t: it has paid %t", shared, paid)
+		}
+	}
+}

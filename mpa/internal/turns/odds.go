@@ -2,12 +2,26 @@
 
 package turns
 
-import "sync"
+import (
+	"sync"
+	"time"
+)
 
 const (
 	oddsCredit = 8  // failures after a success that it takes to stop
 	oddsProbe  = 32 // waits after one of which it is tried again
+
+	// A yield that takes ranOther has let another program run on this processor. Whoever waits
+	// for that had better sleep: polling does not make it faster.
+	ranOther = 5 * time.Microsecond
 )
+
+// YieldTo yields, and reports whether another program has run meanwhile.
+func YieldTo(yield func()) (ran bool) {
+	began := time.Now()
+	yield()
+	return time.Since(began) > ranOther
+}
 
 // The odds of a wait that happens over and over.
 type odds struct {

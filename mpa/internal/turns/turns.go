@@ -298,7 +298,7 @@ func (t *Turns) pollOnce() bool {
 	t.polls++
 	t.release()
 	if t.yield != nil && t.polls%pollsToYield == 1 {
-		t.yield()
+		t.expect.shared = YieldTo(t.yield) || t.expect.shared
 	}
 	runtime.Gosched()
 	return true
