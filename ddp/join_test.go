@@ -103,7 +103,7 @@ func compareJoined(t testing.TB, rng *rand.Rand, segments [][]byte) (count int) 
 // deliveries, errors.
 func TestJoinedSegmentsGiveTheSameAsSingleOnes(t *testing.T) {
 	joined := 0
-	for seed := range uint64(3000) {
+	for seed := range uint64(1000) {
 		rng := rand.New(rand.NewPCG(seed, 8))
 		var seq Sequence
 		var segments [][]byte
@@ -130,7 +130,7 @@ func TestJoinedSegmentsGiveTheSameAsSingleOnes(t *testing.T) {
 		}
 		joined += compareJoined(t, rng, segments)
 	}
-	if joined < 1000 {
+	if joined < 300 {
 		t.Errorf("%d segments joined", joined)
 	}
 }
