@@ -2,6 +2,8 @@
 
 package ddp
 
+import "math"
+
 // A JoiningULP lets the payload of several segments of a tagged message be placed together.
 // Without it only those of untagged messages are.
 type JoiningULP interface {
@@ -65,7 +67,7 @@ func (r *Receiver) joinsUntagged(h *Untagged, n int) bool {
 	next.Last = h.Last
 	next.MO += uint32(before)
 	q := &r.queues[first.QN]
-	return *h == next && q.received+uint64(before+n) <= min(q.size, maxMessage)
+	return *h == next && q.received+uint64(before+n) <= min(q.size, math.MaxUint32)
 }
 
 // begun starts a join, with the segment begun.

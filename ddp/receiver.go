@@ -35,9 +35,6 @@ type Receiver struct {
 	dst     [][]byte // where the segment at hand goes while it is copied, else empty
 }
 
-// maxMessage, in octets, is the longest untagged message, whatever its buffer.
-const maxMessage = math.MaxUint32
-
 // A queue is the receiving side of one untagged queue.
 type queue struct {
 	done     uint32 // MSN of the last message delivered; the next one is expected
@@ -272,7 +269,7 @@ func (r *Receiver) checkUntagged(h *Untagged, n int) error {
 		return r.badMO(h, q)
 	}
 	// However large the buffer, a message has no more than 2^32-1 octets.
-	if q.received+uint64(n) > min(q.size, maxMessage) {
+	if q.received+uint64(n) > min(q.size, math.MaxUint32) {
 		return r.tooLong(h, q, n)
 	}
 	return nil
