@@ -23,12 +23,15 @@ type join struct {
 	untagged Untagged
 }
 
+// MayJoin reports that a segment may follow that joins (see [JoiningSink]).
+func (r *Receiver) MayJoin() bool { return !r.failed && !r.join.last }
+
 // Join is asked, after Begin, about the segment that follows those begun and joined (see
 // [JoiningSink]). It says yes where the segment only goes on: with the same message, and
 // behind the payload of the one before. All other checks are made when Begin is called for
 // it, but no payload goes to memory that a check would refuse it.
 func (r *Receiver) Join(head []byte, length int) (skip int, ok bool) {
-	if r.failed || r.join.last || len(head) == 0 || len(head) < HeaderLen(head) || length <= HeaderLen(head) {
+	if !r.MayJoin() || len(head) == 0 || len(head) < HeaderLen(head) || length <= HeaderLen(head) {
 		return 0, false
 	}
 	skip = HeaderLen(head)

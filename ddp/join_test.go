@@ -196,8 +196,32 @@ func wantJoin(t *testing.T, name string, s *sink, first, second []byte, want boo
 	if _, ok, err := r.Begin(first, len(first)); !ok || err != nil {
 		t.Fatalf("%s: %t, %v", name, ok, err)
 	}
+	if !r.MayJoin() && want {
+		t.Errorf("%s: may not join", name)
+	}
 	if _, ok := r.Join(second, len(second)); ok != want {
 		t.Errorf("%s: joined %t, expected %t", name, ok, want)
 	}
 	wantReleased(t, r)
+}
+
+// Behind the last segment of a message nothing may join, so that nobody need look for it.
+func TestBehindTheLastSegmentNothingMayJoin(t *testing.T) {
+	for _, c := range []struct {
+		name          string
+		first, second []byte
+	}{
+		{"tagged", tagged(Tagged{Version: 1, RsvdULP: 0x40, STag: 0x1234, TO: 0x1000}, "abc"), write(0x1234, 0x1003, "def")},
+		{"untagged", piece(false, 1, 0, "abc"), piece(true, 1, 3, "def")},
+	} {
+		s := newSink(t)
+		s.post(0, 100)
+		r := NewReceiver(1, s)
+		if _, ok, err := r.Begin(c.first, len(c.first)); !ok || err != nil || !r.MayJoin() {
+			t.Fatalf("%s: %t, %v, may join %t", c.name, ok, err, r.MayJoin())
+		}
+		if _, ok := r.Join(c.second, len(c.second)); !ok || r.MayJoin() {
+			t.Errorf("%s: joined %t, then may join %t, expected true, false", c.name, ok, r.MayJoin())
+		}
+	}
 }

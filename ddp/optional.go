@@ -85,6 +85,9 @@ type BlockingULP interface {
 // A JoiningSink is a [Sink] that lets several segments be placed together. An alias, so that
 // an LLP need not import this package.
 type JoiningSink = interface {
+	// MayJoin reports that Join may say yes to the segment that follows: not behind the last
+	// of a message.
+	MayJoin() bool
 	// Join is asked, after Begin said yes, about the segment that follows: its first octets,
 	// and its length. Saying yes, Window goes on with the memory for its octets from skip on.
 	// It is asked about one after the other. When all are in place, Begin and End are called

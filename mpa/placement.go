@@ -61,7 +61,7 @@ func (a *readAhead) startPlacement(off, n int) *placement {
 // headers can be peeked at.
 func (p *placement) join(sink JoiningSink, from direct, n int) {
 	at := p.end - p.off // octets of the stream before the end of the last ULPDU
-	for len(p.joined) < mostJoined {
+	for len(p.joined) < mostJoined && sink.MayJoin() {
 		tail := fpdu.Padding(n) + fpdu.CRCSize
 		p.joined = append(p.joined, joined{})
 		j := &p.joined[len(p.joined)-1]

@@ -31,6 +31,8 @@ func (j *joiner) Begin(head []byte, length int) (int, bool, error) {
 	return j.skip, true, nil
 }
 
+func (j *joiner) MayJoin() bool { return len(j.lengths) <= j.most }
+
 func (j *joiner) Join(head []byte, length int) (int, bool) {
 	if len(j.lengths) > j.most || length <= j.skip {
 		return 0, false
@@ -118,6 +120,24 @@ func TestOneReadPlacesAllThatJoins(t *testing.T) {
 	}
 }
 
+// Nothing is looked for that the Sink would not let join: behind a message of one ULPDU, and
+// behind the last one of others.
+func TestNothingIsPeekedAtThatMayNotJoin(t *testing.T) {
+	for most, want := range []int{0, 2, 3} {
+		_, wire, _ := wireOf(Params{}, 60000, 60000, 60000, 60000)
+		peeks := 0
+		f := &fed{wire: wire, direct: true, portion: random(70000)}
+		f.peeks = func() int { peeks++; return 1 << 30 }
+		s := &joiner{skip: 14, most: most}
+		if err := feed(f, Params{Initiator: true}).Receive(s); err != io.EOF || len(s.got) != 4 {
+			t.Fatalf("%d may join: %d ULPDUs, %v", most, len(s.got), err)
+		}
+		if peeks != want {
+			t.Errorf("%d may join: peeked %d times, expected %d", most, peeks, want)
+		}
+	}
+}
+
 // What the Sink says of a ULPDU that has joined ends the reception there.
 func TestAJoinedULPDUThatIsRefusedEndsTheReception(t *testing.T) {
 	_, wire, _ := wireOf(Params{}, 60000, 60000, 60000)
@@ -167,6 +187,8 @@ func TestPlacingTogetherAllocatesNothingOnceWarm(t *testing.T) {
 
 // A joining sink puts the payload of all ULPDUs that join behind that of the one begun.
 type joining struct{ placing }
+
+func (p *joining) MayJoin() bool { return true }
 
 func (p *joining) Join(_ []byte, length int) (int, bool) {
 	if p.length+length > 3*MaxMULPDU {

@@ -57,6 +57,9 @@ type BlockingSink = interface {
 
 // A JoiningSink is a Sink that lets several ULPDUs be placed together, with one read.
 type JoiningSink = interface {
+	// MayJoin reports that Join may say yes to the ULPDU that follows. Where it does not there
+	// is no need to look for one.
+	MayJoin() bool
 	// Join is asked, after Begin said yes, about the ULPDU that follows, of which head has
 	// arrived. Saying yes, the Sink has memory for its octets from head[skip:] on, which
 	// Window appends to that of those before. When all are in place Begin and End are called
