@@ -16,8 +16,10 @@ type JoiningULP interface {
 
 // A join is what has been joined to the segment begun.
 type join struct {
-	payload int  // octets, without those of the segment begun
-	last    bool // the last segment is among them
+	payload int   // octets, without those of the segment begun
+	lengths []int // of that payload, for each segment
+	last    bool  // the last segment is among them
+	begins  int   // where in the payload, with the segment begun, the last Window does
 	// Header of the segment at hand, here so that nothing is allocated.
 	tagged   Tagged
 	untagged Untagged
@@ -45,6 +47,7 @@ func (r *Receiver) Join(head []byte, length int) (skip int, ok bool) {
 	}
 	if ok {
 		r.join.payload += n
+		r.join.lengths = append(r.join.lengths, n)
 	}
 	return skip, ok
 }
@@ -76,6 +79,33 @@ func (r *Receiver) joinsUntagged(h *Untagged, n int) bool {
 // begun starts a join, with the segment begun.
 func (r *Receiver) begun() {
 	s := &r.seg
-	r.join.payload = 0
+	r.join.payload, r.join.lengths, r.join.begins = 0, r.join.lengths[:0], 0
 	r.join.last = s.isTagged && s.tagged.Last || !s.isTagged && s.untagged.Last
+}
+
+// reach makes the segment that the last Window begins in the one at hand: those before it are
+// in place, and what is wrong with the Window is its fault.
+func (r *Receiver) reach() {
+	s, skip := &r.seg, r.join.begins
+	for i, n := range r.join.lengths {
+		if skip < s.payload {
+			return
+		}
+		skip -= s.payload
+		s.goOn(n, r.join.last && i == len(r.join.lengths)-1)
+	}
+}
+
+// goOn makes s the segment of n payload octets that follows it in its message.
+func (s *segment) goOn(n int, last bool) {
+	if s.isTagged {
+		s.tagged.TO += uint64(s.payload)
+		s.tagged.Last = last
+		s.tagged.Append(s.header[:0])
+	} else {
+		s.untagged.MO += uint32(s.payload)
+		s.untagged.Last = last
+		s.untagged.Append(s.header[:0])
+	}
+	s.payload, s.length = n, s.headerLen+n
 }

@@ -225,3 +225,65 @@ func TestBehindTheLastSegmentNothingMayJoin(t *testing.T) {
 		}
 	}
 }
+
+// Memory that goes while segments arrive together is the fault of the segment that was
+// arriving: the same one as if they came one by one.
+func TestMemoryThatGoesIsTheFaultOfTheSegmentThatArrives(t *testing.T) {
+	gone := errors.New("gone")
+	for _, segments := range [][][]byte{
+		{
+			tagged(Tagged{Version: 1, RsvdULP: 0x40, STag: 0x1234, TO: 0x1000}, "abc"),
+			tagged(Tagged{Version: 1, RsvdULP: 0x40, STag: 0x1234, TO: 0x1003}, "defg"),
+			write(0x1234, 0x1007, "hi"),
+		},
+		{piece(false, 1, 0, "abc"), piece(false, 1, 3, "defg"), piece(true, 1, 7, "hi")},
+	} {
+		for arrived := range 9 {
+			for _, revoked := range []bool{true, false} {
+				s := newSink(t)
+				s.post(0, 100)
+				r := NewReceiver(1, s)
+				begin(t, r, segments)
+				if revoked {
+					s.fault, s.placeErr = FaultSTag, gone
+				}
+				_, err := r.Window(nil, HeaderLen(segments[0])+arrived)
+				if !revoked {
+					err = r.Unwritable(gone)
+				}
+				r.Release()
+				if err == nil {
+					t.Fatalf("%d arrived, revoked %t: no error", arrived, revoked)
+				}
+				want := segments[0]
+				switch {
+				case arrived >= 7:
+					want = segments[2]
+				case arrived >= 3:
+					want = segments[1]
+				}
+				wantHeader := want[:HeaderLen(want)]
+				if got, n := r.Offending(); !bytes.Equal(got, wantHeader) || n != len(want) {
+					t.Errorf("%d arrived, revoked %t: offending % x of %d octets, expected % x of %d", arrived, revoked, got, n, wantHeader, len(want))
+				}
+				var e *Error
+				if errors.As(err, &e) && (!bytes.Equal(e.Header(), wantHeader) || e.SegmentLength != len(want)) {
+					t.Errorf("%d arrived, revoked %t: the error has % x of %d octets, expected % x of %d", arrived, revoked, e.Header(), e.SegmentLength, wantHeader, len(want))
+				}
+			}
+		}
+	}
+}
+
+// begin begins the first segment, and has the others join.
+func begin(t *testing.T, r *Receiver, segments [][]byte) {
+	t.Helper()
+	if _, ok, err := r.Begin(segments[0], len(segments[0])); !ok || err != nil {
+		t.Fatal(ok, err)
+	}
+	for _, u := range segments[1:] {
+		if _, ok := r.Join(u, len(u)); !ok {
+			t.Fatal("a segment did not join")
+		}
+	}
+}

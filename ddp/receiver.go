@@ -154,9 +154,10 @@ func (r *Receiver) Window(dst [][]byte, off int) ([][]byte, error) {
 	if r.failed || n <= 0 {
 		return dst, nil
 	}
+	r.join.begins = skip
 	dst, err := r.placeAt(dst, skip, n)
 	if err != nil {
-		return dst, r.fail(err)
+		return dst, r.fail(r.refusedWindow(err))
 	}
 	r.held = true
 	return dst, nil
@@ -175,6 +176,7 @@ func (r *Receiver) Release() {
 // (see [Sink]).
 func (r *Receiver) Unwritable(cause error) error {
 	r.forget()
+	r.reach()
 	return r.fail(r.unwritable(cause))
 }
 

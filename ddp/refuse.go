@@ -79,6 +79,15 @@ func (r *Receiver) unwritable(cause error) error {
 	return r.refusedFor(&s.tagged, s.payload, FaultMemory, ": "+cause.Error())
 }
 
+// refusedWindow has err, of a Window, name the segment that the Window begins in.
+func (r *Receiver) refusedWindow(err error) error {
+	r.reach()
+	if e, ok := err.(*Error); ok {
+		e.SegmentLength, e.header = r.seg.length, r.seg.header
+	}
+	return err
+}
+
 // shortMemory: the ULP broke its promise to give memory for the whole payload.
 func (r *Receiver) shortMemory(missing int) error {
 	return r.refuse(LocalCatastrophic, 0, "no memory for the last %d of %d octets of payload", missing, r.seg.payload)
