@@ -35,12 +35,12 @@ func pollStartup(nc net.Conn) {
 	})
 }
 
-// pollUntil calls ready until it reports true, or it is late, and reports whether that has paid:
-// it was ready, and no other program ran in a yield.
+// pollUntil calls ready until it reports true, or it is late (see [turns.MostPolls]), and
+// reports whether that has paid: it was ready, and no other program ran in a yield.
 func pollUntil(late time.Time, ready func() bool, yield func() (ran bool)) bool {
 	shared := false
-	for !ready() {
-		if !time.Now().Before(late) {
+	for polls := 0; !ready(); polls++ {
+		if polls >= turns.MostPolls || !time.Now().Before(late) {
 			return false
 		}
 		shared = yield() || shared

@@ -2,7 +2,10 @@ package mpa
 
 import (
 	"testing"
+	"testing/synctest"
 	"time"
+
+	"github.com/weft-rdma/weft/mpa/internal/turns"
 )
 
 func TestPollingEndsWhenThereIsSomethingAndWhenItIsLate(t *testing.T) {
@@ -25,4 +28,15 @@ func TestPollingEndsWhenThereIsSomethingAndWhenItIsLate(t *testing.T) {
 			t.Errorf("%s: %t after %d calls, expected %t", tt.name, got, calls, tt.want)
 		}
 	}
+}
+
+// In a bubble of testing/synctest the clock stands still while somebody polls.
+func TestPollingEndsThoughTheClockStandsStill(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		calls := 0
+		ready := func() bool { calls++; return calls > 10*turns.MostPolls }
+		if pollUntil(time.Now().Add(turns.PollFor), ready, func() bool { return false }) {
+			t.Errorf("%d polls, expected at most %d", calls, turns.MostPolls)
+		}
+	})
 }

@@ -16,6 +16,10 @@ const (
 // two sides that have both slept come to poll.
 const PollFor = 100 * time.Microsecond
 
+// MostPolls is how often at most, in case the clock stands still, as in a bubble of
+// testing/synctest: far more often than PollFor has time for.
+const MostPolls = 10_000
+
 // openings are the odds that the first octets of a stream come soon after its beginning: mostly
 // one side has something to say, which is why it has made the connection.
 var openings = NewOdds()

@@ -1,6 +1,9 @@
 package turns
 
-import "testing"
+import (
+	"testing"
+	"testing/synctest"
+)
 
 // expects has x begin n Reads for which more is expected, with something coming while the
 // reader polls or not, and returns in how many it polled.
@@ -124,4 +127,18 @@ func TestPollingDoesNotPayWhereOthersWantTheProcessor(t *testing.T) {
 			t.Errorf("shared %t: it has paid %t", shared, paid)
 		}
 	}
+}
+
+// In a bubble of testing/synctest the clock stands still while the reader polls.
+func TestAReaderStopsPollingThoughTheClockStandsStill(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		turns := New(impatient{newPipe()}, nil)
+		turns.openings = NewOdds()
+		turns.Open()
+		defer turns.End()
+		u := &unwilling{attempts: 10 * MostPolls}
+		if n, err := turns.Read(u, false); n != 1 || err != nil || !u.rested {
+			t.Errorf("%d octets, %v, waited %t", n, err, u.rested)
+		}
+	})
 }

@@ -289,7 +289,7 @@ func (t *Turns) pollOnce() bool {
 		t.polling, t.visits = time.Now(), t.tally.visits.Load()
 	case t.tally.visits.Load() != t.visits:
 		return false
-	case time.Since(t.polling) > t.pollFor:
+	case time.Since(t.polling) > t.pollFor, t.expect.polls && t.polls >= MostPolls:
 		if t.expect.polls {
 			t.expect.failed()
 		}
