@@ -67,7 +67,7 @@ func (b *builder) build(ctx context.Context, withLibrary bool) (err error) {
 	if !withLibrary {
 		return nil
 	}
-	return b.library(ctx)
+	return b.dropin(ctx)
 }
 
 // command builds weft.
@@ -79,8 +79,8 @@ func (b *builder) command(ctx context.Context, goos, goarch, file string) error 
 	return err
 }
 
-// library builds the library, in a cache that nobody else has.
-func (b *builder) library(ctx context.Context) error {
+// dropin builds the library of `weft run`, in a cache that nobody else has.
+func (b *builder) dropin(ctx context.Context) error {
 	if strings.ContainsAny(b.root, " \t") {
 		return fmt.Errorf("%s: CFLAGS can hold no path with a blank: build elsewhere", b.root)
 	}

@@ -51,9 +51,9 @@ func main() {
 
 // A product is something that this command makes.
 type product struct {
-	name    string
-	library bool // it has the library in it
-	make    func(b *builder, ctx context.Context) ([]string, error)
+	name   string
+	dropin bool // it has the library of `weft run` in it
+	make   func(b *builder, ctx context.Context) ([]string, error)
 }
 
 var products = []product{
@@ -105,7 +105,7 @@ func run(ctx context.Context, b *builder, arch string, names []string) (err erro
 		return err
 	}
 	defer os.RemoveAll(b.stage)
-	if err := b.build(ctx, slices.ContainsFunc(chosen, func(p product) bool { return p.library })); err != nil {
+	if err := b.build(ctx, slices.ContainsFunc(chosen, func(p product) bool { return p.dropin })); err != nil {
 		return err
 	}
 	var made []string
