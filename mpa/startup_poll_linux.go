@@ -17,9 +17,11 @@ var startups = turns.NewOdds()
 
 // pollStartup returns when something is to be read from a TCP connection, or somewhat later
 // than a short path would take. It does nothing where that has not paid lately.
-func pollStartup(nc net.Conn) {
+func pollStartup(nc net.Conn) { pollIfDue(nc, startups) }
+
+func pollIfDue(nc net.Conn, odds *turns.Odds) {
 	c, ok := nc.(*net.TCPConn)
-	if !ok || !startups.Due() {
+	if !ok || !odds.Due() {
 		return
 	}
 	rc, err := c.SyscallConn()
@@ -27,11 +29,14 @@ func pollStartup(nc net.Conn) {
 		return // reading reports it
 	}
 	_ = rc.Control(func(fd uintptr) {
+		if socket.Readable(fd) {
+			return // this says nothing about polling
+		}
 		yield := func() (ran bool) { return false }
 		if socket.Alone() {
 			yield = func() bool { return turns.YieldTo(socket.Yield) }
 		}
-		startups.Note(pollUntil(time.Now().Add(turns.PollFor), func() bool { return socket.Readable(fd) }, yield))
+		odds.Note(pollUntil(time.Now().Add(turns.PollFor), func() bool { return socket.Readable(fd) }, yield))
 	})
 }
 

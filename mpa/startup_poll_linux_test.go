@@ -1,6 +1,7 @@
 package mpa
 
 import (
+	"io"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -27,6 +28,28 @@ func TestPollingEndsWhenThereIsSomethingAndWhenItIsLate(t *testing.T) {
 		if got := pollUntil(time.Now().Add(tt.late), ready, yield); got != tt.want {
 			t.Errorf("%s: %t after %d calls, expected %t", tt.name, got, calls, tt.want)
 		}
+	}
+}
+
+// What is there at the first look says nothing about polling: peers that are prompt must not
+// have this side poll for those that say nothing.
+func TestPollingHasNotPaidWhereNothingWasPolledFor(t *testing.T) {
+	a, b := tcpPair(t)
+	if _, err := a.Write([]byte("xy")); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := io.ReadFull(b, make([]byte, 1)); err != nil { // and the other is there
+		t.Fatal(err)
+	}
+	odds := turns.NewOdds()
+	for odds.Due() {
+		odds.Note(false)
+	}
+	for range 100 { // some of them probe
+		pollIfDue(b, odds)
+	}
+	if odds.Due() && odds.Due() {
+		t.Error("it polls although that has never paid")
 	}
 }
 
