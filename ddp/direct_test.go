@@ -83,30 +83,36 @@ func compare(t testing.TB, rng *rand.Rand, segments [][]byte) {
 	}
 }
 
+// messages returns 12 or more segments of messages of random kinds and lengths, each message
+// cut by a MULPDU of its own.
+func messages(rng *rand.Rand, mulpdu func() int) (segments [][]byte) {
+	var seq Sequence
+	for len(segments) < 12 {
+		payload := make([]byte, rng.IntN(200))
+		for i := range payload {
+			payload[i] = byte(rng.Uint32())
+		}
+		var o Outbound
+		if rng.IntN(2) == 0 {
+			o.StartTagged(1, 0x40, 0x1234, 0x1000+uint64(rng.IntN(257-len(payload))), uint32(len(payload)))
+		} else {
+			qn := uint32(rng.IntN(Queues))
+			o.StartUntagged(1, [5]byte{0x43}, qn, seq.Next(qn), uint32(len(payload)))
+		}
+		for most := mulpdu(); !o.Done(); {
+			hdr, off, n, _ := o.Next(most, nil)
+			segments = append(segments, append(hdr, payload[off:int(off)+n]...))
+		}
+	}
+	return segments
+}
+
 // A segment read straight into place comes to the same as a whole one: octets,
 // deliveries, errors.
 func TestDirectPlacementGivesTheSameAsWholeSegments(t *testing.T) {
 	for seed := range uint64(3000) {
 		rng := rand.New(rand.NewPCG(seed, 5))
-		var seq Sequence
-		var segments [][]byte
-		for len(segments) < 12 {
-			payload := make([]byte, rng.IntN(200))
-			for i := range payload {
-				payload[i] = byte(rng.Uint32())
-			}
-			var o Outbound
-			if rng.IntN(2) == 0 {
-				o.StartTagged(1, 0x40, 0x1234, 0x1000+uint64(rng.IntN(257-len(payload))), uint32(len(payload)))
-			} else {
-				qn := uint32(rng.IntN(Queues))
-				o.StartUntagged(1, [5]byte{0x43}, qn, seq.Next(qn), uint32(len(payload)))
-			}
-			for !o.Done() {
-				hdr, off, n, _ := o.Next(128, nil)
-				segments = append(segments, append(hdr, payload[off:int(off)+n]...))
-			}
-		}
+		segments := messages(rng, func() int { return 128 })
 		if rng.IntN(2) == 0 { // most faults need a bit out of place
 			u := segments[rng.IntN(len(segments))]
 			u[rng.IntN(HeaderLen(u))] ^= 1 << rng.IntN(8)

@@ -55,7 +55,7 @@ func (r *Receiver) Join(head []byte, length int) (skip int, ok bool) {
 func (r *Receiver) joinsTagged(h *Tagged, n int) bool {
 	first, before := &r.seg.tagged, r.seg.payload+r.join.payload
 	next := Tagged{h.Last, first.Version, first.RsvdULP, first.STag, first.TO + uint64(before)}
-	if *h != next || h.TO < first.TO || r.joins == nil || !r.joins.Joins(h, n) {
+	if *h != next || r.joins == nil || !r.joins.Joins(h, n) {
 		return false
 	}
 	dst, fault := r.ulp.PlaceTagged(r.dst[:0], h, n)

@@ -105,25 +105,7 @@ func TestJoinedSegmentsGiveTheSameAsSingleOnes(t *testing.T) {
 	joined := 0
 	for seed := range uint64(1000) {
 		rng := rand.New(rand.NewPCG(seed, 8))
-		var seq Sequence
-		var segments [][]byte
-		for len(segments) < 12 {
-			payload := make([]byte, rng.IntN(200))
-			for i := range payload {
-				payload[i] = byte(rng.Uint32())
-			}
-			var o Outbound
-			if rng.IntN(2) == 0 {
-				o.StartTagged(1, 0x40, 0x1234, 0x1000+uint64(rng.IntN(257-len(payload))), uint32(len(payload)))
-			} else {
-				qn := uint32(rng.IntN(Queues))
-				o.StartUntagged(1, [5]byte{0x43}, qn, seq.Next(qn), uint32(len(payload)))
-			}
-			for mulpdu := 24 + rng.IntN(40); !o.Done(); {
-				hdr, off, n, _ := o.Next(mulpdu, nil)
-				segments = append(segments, append(hdr, payload[off:int(off)+n]...))
-			}
-		}
+		segments := messages(rng, func() int { return 24 + rng.IntN(40) })
 		if rng.IntN(2) == 0 {
 			u := segments[rng.IntN(len(segments))]
 			u[rng.IntN(HeaderLen(u))] ^= 1 << rng.IntN(8)

@@ -18,13 +18,14 @@ type joiner struct {
 	next    int    // of lengths: the next to end
 	head    []byte // of that one
 	joined  int    // in all
-	refuse  error  // what Begin returns for a ULPDU that has joined
+	refuses bool   // Begin says no to a ULPDU that has joined
+	refuse  error  // and why
 }
 
 func (j *joiner) Begin(head []byte, length int) (int, bool, error) {
 	if j.next == len(j.lengths) {
 		j.next, j.lengths, j.run = 0, []int{length - j.skip}, make([]byte, length-j.skip)
-	} else if j.refuse != nil {
+	} else if j.refuses {
 		return 0, false, j.refuse
 	}
 	j.head = bytes.Clone(head[:j.skip])
@@ -140,14 +141,17 @@ func TestNothingIsPeekedAtThatMayNotJoin(t *testing.T) {
 
 // What the Sink says of a ULPDU that has joined ends the reception there.
 func TestAJoinedULPDUThatIsRefusedEndsTheReception(t *testing.T) {
-	_, wire, _ := wireOf(Params{}, 60000, 60000, 60000)
-	f := &fed{wire: wire, direct: true, peeks: whole, portion: func() int { return 1000 }}
-	s := &joiner{skip: 14, most: 16, refuse: errors.New("refused")}
-	if err := feed(f, Params{Initiator: true}).Receive(s); err != s.refuse {
-		t.Errorf("%v, expected the error of the Sink", err)
-	}
-	if len(s.got) != 1 {
-		t.Errorf("%d ULPDUs were handed up, expected 1", len(s.got))
+	refused := errors.New("refused")
+	for _, c := range []struct{ refuse, want error }{{refused, refused}, {nil, errRefusedJoined}} {
+		_, wire, _ := wireOf(Params{}, 60000, 60000, 60000)
+		f := &fed{wire: wire, direct: true, peeks: whole, portion: func() int { return 1000 }}
+		s := &joiner{skip: 14, most: 16, refuses: true, refuse: c.refuse}
+		if err := feed(f, Params{Initiator: true}).Receive(s); err != c.want {
+			t.Errorf("%v, expected %v", err, c.want)
+		}
+		if len(s.got) != 1 {
+			t.Errorf("%d ULPDUs were handed up, expected 1", len(s.got))
+		}
 	}
 }
 

@@ -14,6 +14,7 @@ func TestASegmentJoinsAReadResponseOnlyWithinTheRead(t *testing.T) {
 		{"the rest", true, 7, true},
 		{"a part", false, 6, true},
 		{"one octet more", true, 8, false},
+		{"one octet more, and not the last", false, 8, false},
 		{"one octet less", true, 6, false},
 		{"the rest, but not the last", false, 7, false},
 	} {
