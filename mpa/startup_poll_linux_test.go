@@ -48,7 +48,13 @@ func TestPollingHasNotPaidWhereNothingWasPolledFor(t *testing.T) {
 	for range 100 { // some of them probe
 		pollIfDue(b, odds)
 	}
-	if odds.Due() && odds.Due() {
+	due := 0
+	for range 2 {
+		if odds.Due() { // once at most, to probe
+			due++
+		}
+	}
+	if due > 1 {
 		t.Error("it polls although that has never paid")
 	}
 }
