@@ -92,11 +92,12 @@ func FuzzConnection(f *testing.F) {
 		if mode&fuzzWork != 0 {
 			s.open()
 			remote := verbs.Remote{STag: 1, TO: 2}
+			unreceived := s.recv.SGE(receives*recvSize, 100) // nothing is placed there while it is sent
 			for _, wr := range []verbs.SendWR{
 				{Op: verbs.OpRead, SGL: []verbs.SGE{s.exposed.SGE(0, 8)}, Remote: remote},
 				{Op: verbs.OpFetchAdd, SGL: []verbs.SGE{s.exposed.SGE(8, 8)}, Remote: remote},
 				{Op: verbs.OpReadInvalidate, SGL: []verbs.SGE{s.writable.SGE(0, 8)}, Remote: remote},
-				{Op: verbs.OpSend, SGL: []verbs.SGE{s.exposed.SGE(0, 100)}},
+				{Op: verbs.OpSend, SGL: []verbs.SGE{unreceived}},
 			} {
 				s.Post(wr)
 				sends++
