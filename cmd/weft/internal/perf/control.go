@@ -5,6 +5,7 @@ package perf
 import (
 	"bufio"
 	"context"
+	"crypto/tls"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -79,6 +80,15 @@ type control struct {
 
 func newControl(nc net.Conn) *control {
 	return &control{nc, bufio.NewReaderSize(nc, maxLine)}
+}
+
+// interrupt closes the connection, without the words of parting that may block.
+func (c *control) interrupt() {
+	if secure, ok := c.nc.(*tls.Conn); ok {
+		secure.NetConn().Close()
+	} else {
+		c.nc.Close()
+	}
 }
 
 func (c *control) send(v any) error {

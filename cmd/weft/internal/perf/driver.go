@@ -36,7 +36,7 @@ type Config struct {
 	Tuning      Tuning
 	Logger      *slog.Logger
 	Opened      func(*verbs.RNIC)       // is called with the RNIC that measures; may be nil
-	TLS         *tls.Config             // encrypts RDMA connections; nil for plain ones
+	TLS         *tls.Config             // encrypts control and RDMA connections; nil for plain ones
 	Wrap        func(net.Conn) net.Conn // around RDMA connections, inside of TLS; nil for nothing
 
 	// Timeout bounds the wait for the peer at each step; 0 is ten seconds while
@@ -171,8 +171,15 @@ func (d *driver) greet(ctx context.Context) error {
 		}
 		return because(soon, err)
 	}
-	d.ctl = newControl(nc)
-	release := guard(soon, nc)
+	d.ctl = newControl(nc) // to be closed
+	if d.cfg.TLS != nil {
+		secure, err := secureDriver(soon, nc, d.cfg.TLS)
+		if err != nil {
+			return d.stranger(because(soon, err))
+		}
+		d.ctl = newControl(secure)
+	}
+	release := guard(soon, d.ctl.nc)
 	rep, err := d.ask(request{Do: doHello, Hello: &hello{
 		Protocol: protocol, Token: d.token, Connections: d.cfg.Connections, Room: d.room, Depth: d.cfg.Depth, Tuning: d.cfg.Tuning,
 	}})
@@ -182,7 +189,7 @@ func (d *driver) greet(ctx context.Context) error {
 	}
 	if rep.Wait {
 		d.cfg.Logger.Warn("the other end is busy with another measurement: waiting", "address", d.cfg.Address)
-		defer guard(ctx, nc)()
+		defer guard(ctx, d.ctl.nc)()
 		_, err = d.ctl.answered()
 	}
 	return because(ctx, err)
@@ -192,8 +199,15 @@ func (d *driver) greet(ctx context.Context) error {
 // An error that the other end has sent needs no explanation.
 func (d *driver) stranger(err error) error {
 	var theirs peerError
-	if errors.As(err, &theirs) || errors.Is(err, context.Canceled) {
+	var failed *cm.TLSError
+	var alert *net.OpError
+	switch {
+	case err == nil, errors.As(err, &theirs), errors.Is(err, context.Canceled):
 		return err
+	case errors.As(err, &failed):
+		return fmt.Errorf("cannot connect to %s: %w", d.cfg.Address, err)
+	case errors.As(err, &alert) && alert.Op == "remote error": // mostly since it wants another certificate
+		return fmt.Errorf("cannot connect to %s: %w", d.cfg.Address, &cm.TLSError{Err: fmt.Errorf("the other end refuses: %w", alert.Err)})
 	}
 	return fmt.Errorf("%s accepts connections but does not answer as weft perf --listen does: %w", d.cfg.Address, err)
 }

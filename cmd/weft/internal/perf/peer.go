@@ -49,7 +49,7 @@ type PeerConfig struct {
 	Listener *net.TCPListener
 	Opened   func(*verbs.RNIC)       // is called with the RNIC that serves; may be nil
 	Logger   *slog.Logger            // reports drivers that could not be served
-	TLS      *tls.Config             // encrypts RDMA connections; nil for plain ones
+	TLS      *tls.Config             // encrypts control and RDMA connections; nil for plain ones
 	Wrap     func(net.Conn) net.Conn // around RDMA connections, inside of TLS; nil for nothing
 	Once     bool                    // end after the first session
 
@@ -231,7 +231,15 @@ func (p *peer) join(nc *net.TCPConn, release func()) error {
 
 // drive serves a driver by its control connection, when it has the turn.
 func (p *peer) drive(ctx context.Context, o *opening) error {
-	s := newSession(p.cfg, p.rnic, o.nc)
+	var nc net.Conn = o.nc
+	if p.cfg.TLS != nil {
+		var err error
+		if nc, err = securePeer(ctx, nc, p.cfg.TLS); err != nil {
+			o.nc.Close()
+			return because(ctx, err)
+		}
+	}
+	s := newSession(p.cfg, p.rnic, nc)
 	defer s.close()
 	if err := s.greet(ctx); err != nil {
 		return err

@@ -44,6 +44,9 @@ func (s *session) answer(ctx context.Context, rep reply, err error) error {
 
 // greet reads the hello of the driver, which is answered when the driver has the turn.
 func (s *session) greet(ctx context.Context) error {
+	if err := refuseTLS(s.ctl.r); err != nil {
+		return s.answer(ctx, reply{}, err)
+	}
 	var req request
 	if err := s.ctl.receive(&req); err != nil {
 		return because(ctx, err)
@@ -97,7 +100,7 @@ func (s *session) serve(ctx context.Context) error {
 }
 
 // interrupt ends the session of an idle driver.
-func (s *session) interrupt() { s.ctl.nc.Close() }
+func (s *session) interrupt() { s.ctl.interrupt() }
 
 // close releases everything. No connection can join by then.
 func (s *session) close() {

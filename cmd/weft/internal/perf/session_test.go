@@ -24,19 +24,22 @@ func servePeer(t *testing.T, wrap func(net.Conn) net.Conn) (addr string, stop fu
 // servePeerWithin is servePeer with other limits of time than the usual.
 func servePeerWithin(t *testing.T, wrap func(net.Conn) net.Conn, within limits) (addr string, stop func() error) {
 	t.Helper()
+	return serve(t, PeerConfig{Wrap: wrap, limits: within})
+}
+
+// serve runs a peer for the test as cfg says, and returns its address and what ends it.
+func serve(t *testing.T, cfg PeerConfig) (addr string, stop func() error) {
+	t.Helper()
 	ln, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
 	}
+	cfg.Listener, cfg.Logger = ln.(*net.TCPListener), slog.New(slog.DiscardHandler)
+	// As others of this machine's addresses stand for other machines.
+	cfg.Admit = func(nc net.Conn) (*origin.Origin, error) { return origin.Of(nc.RemoteAddr()), nil }
 	ctx, cancel := context.WithCancel(context.Background())
 	ended := make(chan error, 1)
-	go func() {
-		ended <- Serve(ctx, PeerConfig{
-			Listener: ln.(*net.TCPListener), Logger: slog.New(slog.DiscardHandler), Wrap: wrap, limits: within,
-			// As others of this machine's addresses stand for other machines.
-			Admit: func(nc net.Conn) (*origin.Origin, error) { return origin.Of(nc.RemoteAddr()), nil },
-		})
-	}()
+	go func() { ended <- Serve(ctx, cfg) }()
 	stop = sync.OnceValue(func() error {
 		cancel()
 		return <-ended
