@@ -11,6 +11,7 @@
 #include <limits.h>
 #include <signal.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <sys/mman.h>
 #include <sys/resource.h>
 #include <sys/sendfile.h>
@@ -62,18 +63,35 @@ static void *finish(void *unused)
 	return unused;
 }
 
+/* Held while the engine ends. */
+static pthread_mutex_t ending = PTHREAD_RECURSIVE_MUTEX_INITIALIZER_NP;
+
+static void wait_for_end(void)
+{
+	pthread_mutex_lock(&ending);
+	pthread_mutex_unlock(&ending);
+}
+
 /* A thread of its own ends the engine, and not for long: a handler of the program's may have
- * ended the process by a signal that interrupted this very thread in the engine. */
+ * ended the process by a signal that interrupted this very thread in the engine. Other threads
+ * that call exit meanwhile find no handler but these, and would end the process. */
 #define PATIENCE 5 /* seconds */
+#define OTHERS 8   /* threads that call exit, at most */
 __attribute__((destructor)) static void end(void)
 {
 	pthread_t thread;
 	struct timespec limit;
-	if (!weft_engine || pthread_create(&thread, NULL, finish, NULL))
+	if (!weft_engine)
 		return;
-	clock_gettime(CLOCK_REALTIME, &limit);
-	limit.tv_sec += PATIENCE;
-	pthread_timedjoin_np(thread, NULL, &limit);
+	pthread_mutex_lock(&ending);
+	for (int i = 0; i < OTHERS; i++)
+		atexit(wait_for_end);
+	if (!pthread_create(&thread, NULL, finish, NULL)) {
+		clock_gettime(CLOCK_REALTIME, &limit);
+		limit.tv_sec += PATIENCE;
+		pthread_timedjoin_np(thread, NULL, &limit);
+	}
+	pthread_mutex_unlock(&ending);
 }
 
 /* Where the engine is: beside this library. */
