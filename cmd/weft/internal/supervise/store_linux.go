@@ -6,19 +6,14 @@ import (
 	"errors"
 	"os"
 	"slices"
-	"syscall"
-
-	"golang.org/x/sys/unix"
 
 	"github.com/weft-rdma/weft/cmd/weft/internal/service"
 )
 
-// A stored socket has its purpose and address as its name, and is for streams or
-// datagrams.
+// A stored socket has its purpose and address as its name.
 type stored struct {
 	file  *os.File
 	name  string
-	kind  int     // SOCK_STREAM or SOCK_DGRAM
 	owner *worker // who uses it; nil if nobody has yet
 }
 
@@ -38,13 +33,14 @@ func (s *store) adopt(sockets *service.Sockets) error {
 	return errors.Join(append(errs, sockets.Close())...)
 }
 
-// add keeps a socket in place of one of the same name and kind.
+// add keeps a socket, beside those that others use until it is known who stays.
 func (s *store) add(owner *worker, name string, f *os.File) {
-	one := stored{file: f, name: name, kind: kindOf(f), owner: owner}
-	if owner != nil {
-		s.remove(func(o stored) bool { return o.name == one.name && o.kind == one.kind && o.owner != owner })
-	}
-	s.all = append(s.all, one)
+	s.all = append(s.all, stored{file: f, name: name, owner: owner})
+}
+
+// forget closes what a worker has stored.
+func (s *store) forget(w *worker) {
+	s.remove(func(o stored) bool { return o.owner == w })
 }
 
 // keep closes what a worker does not use.
@@ -65,14 +61,4 @@ func (s *store) remove(which func(stored) bool) {
 		o.file.Close()
 		return true
 	})
-}
-
-// kindOf is the type of a socket, 0 if unknown.
-func kindOf(f *os.File) (kind int) {
-	raw, err := f.SyscallConn()
-	if err != nil {
-		return 0
-	}
-	_ = raw.Control(func(fd uintptr) { kind, _ = unix.GetsockoptInt(int(fd), syscall.SOL_SOCKET, syscall.SO_TYPE) })
-	return kind
 }

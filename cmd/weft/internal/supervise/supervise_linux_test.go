@@ -313,7 +313,7 @@ func TestTheSocketsOfTheServiceManagerGoToTheWorker(t *testing.T) {
 	}
 	var s store
 	sockets := service.Sockets{{Name: "rdma", Listener: ln}}
-	if err := s.adopt(&sockets); err != nil || len(s.all) != 1 || len(sockets) != 0 || s.all[0].name != "rdma" || s.all[0].kind != syscall.SOCK_STREAM {
+	if err := s.adopt(&sockets); err != nil || len(s.all) != 1 || len(sockets) != 0 || s.all[0].name != "rdma" {
 		t.Fatalf("%+v, %v", s.all, err)
 	}
 	a, b := new(worker), new(worker)
@@ -324,9 +324,12 @@ func TestTheSocketsOfTheServiceManagerGoToTheWorker(t *testing.T) {
 		}
 		return os.NewFile(uintptr(fd), "socket")
 	}
-	s.add(a, "rdma", dup())  // in its place
-	s.add(a, "other", dup()) // beside it
-	if len(s.all) != 2 {
+	s.add(a, "rdma", dup())
+	s.keep(a)
+	s.add(b, "rdma", dup())
+	s.add(b, "other", dup())
+	s.forget(b) // it has failed
+	if len(s.all) != 1 || s.all[0].owner != a {
 		t.Errorf("%+v", s.all)
 	}
 	s.add(b, "rdma", dup())
@@ -338,5 +341,74 @@ func TestTheSocketsOfTheServiceManagerGoToTheWorker(t *testing.T) {
 	if nc, err := net.Dial("tcp", ln.Addr().String()); err == nil {
 		nc.Close()
 		t.Error("it still listens")
+	}
+}
+
+// A told is a worker without a process, and what it is told.
+type told struct {
+	*worker
+	peer *net.UnixConn
+}
+
+func newTold(t *testing.T, status int) told {
+	t.Helper()
+	pair, err := syscall.Socketpair(syscall.AF_UNIX, syscall.SOCK_SEQPACKET|syscall.SOCK_CLOEXEC, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var ends []*net.UnixConn
+	for _, fd := range pair {
+		f := os.NewFile(uintptr(fd), "control")
+		c, err := net.FileConn(f)
+		f.Close()
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { c.Close() })
+		ends = append(ends, c.(*net.UnixConn))
+	}
+	return told{&worker{conn: ends[0], rules: new(confine.Rules), status: status}, ends[1]}
+}
+
+// last is what it was told since the last time.
+func (w *told) last() (all string) {
+	w.peer.SetReadDeadline(time.Now().Add(time.Millisecond)) // what was written is there
+	b := make([]byte, 64)
+	for {
+		n, err := w.peer.Read(b)
+		if err != nil {
+			return all
+		}
+		all += string(b[:n])
+	}
+}
+
+func TestASignalInAHandOverLeavesTheReplacedToDrain(t *testing.T) {
+	old, active, next := newTold(t, 5), newTold(t, 0), newTold(t, 143)
+	s := &supervisor{cfg: Config{Manager: new(service.Manager)}, active: active.worker, next: next.worker, old: []*worker{old.worker}, served: true}
+	s.end(service.Terminate)
+	if o, a, n := old.last(), active.last(), next.last(); o != "" || a != "terminate" || n != "terminate" {
+		t.Errorf("told the replaced one %q, the active one %q, the next one %q", o, a, n)
+	}
+	s.gone(active.worker)
+	s.gone(next.worker)
+	s.gone(old.worker)
+	if s.status != 0 {
+		t.Errorf("status %d, want 0, that of the active one", s.status)
+	}
+}
+
+// The active worker dies before its successor, which fails.
+func TestWithoutASuccessorNothingIsReloaded(t *testing.T) {
+	old, active, next := newTold(t, 5), newTold(t, 137), newTold(t, 7)
+	s := &supervisor{cfg: Config{Manager: new(service.Manager)}, active: active.worker, next: next.worker, old: []*worker{old.worker}, served: true}
+	s.gone(active.worker)
+	if n := next.last(); n != "" || s.ending {
+		t.Errorf("the successor was told %q", n)
+	}
+	s.gone(next.worker)
+	s.reload()
+	if !s.ending || s.status != 137 {
+		t.Errorf("ending %v with status %d", s.ending, s.status)
 	}
 }

@@ -10,8 +10,8 @@
 //     much, it reloads itself. Otherwise another worker is started (step 1). Once that
 //     is active, the other one is told that it is replaced, and ends when it has drained.
 //     If the new one ends before it is ready, the old one stays.
-//  4. When the context ends, all workers are told so. The status is that of the last one that was
-//     active.
+//  4. When the context ends, all workers are told so but those that are replaced: they drain
+//     already. The status is that of the last one that was active, or of the first one if none was.
 
 package supervise
 
@@ -77,7 +77,8 @@ type supervisor struct {
 	old    []*worker // are replaced
 	again  bool      // reload once next is decided
 	ending bool
-	status int // of the last active worker
+	served bool // a worker has been active
+	status int  // of the last active worker, or of the first one
 }
 
 // An event is a message of a worker, or its end.
@@ -106,11 +107,12 @@ func (s *supervisor) loop(ctx context.Context, end func() service.Command) int {
 	return s.status
 }
 
-// end ends all workers.
+// end ends all workers. Those that are replaced are draining: told again, they would cut the
+// calls in progress.
 func (s *supervisor) end(command service.Command) {
 	s.ending = true
 	_ = s.cfg.Manager.Stopping("draining")
-	for _, w := range append(slices.Clone(s.old), s.active, s.next) {
+	for _, w := range []*worker{s.active, s.next} {
 		if w != nil {
 			w.tell(command)
 		}
@@ -158,7 +160,7 @@ func (s *supervisor) heard(w *worker, m *message) {
 			s.active.tell(service.Replaced)
 			s.old = append(s.old, s.active)
 		}
-		s.active = w
+		s.active, s.served = w, true
 		s.store.keep(w)
 		s.cfg.Log.Info("landlock denies the server all files but these", "permitted", w.rules.String())
 	}
@@ -174,17 +176,18 @@ func (s *supervisor) gone(w *worker) {
 	switch w {
 	case s.active:
 		s.active, s.status = nil, w.status
-		if s.next == nil { // nobody accepts connections any more
-			s.store.close()
-			s.end(service.Terminate)
-		}
 	case s.next:
 		s.next = nil
-		if s.active == nil {
+		s.store.forget(w)
+		if !s.served {
 			s.status = w.status
-		} else if !s.ending {
+		} else if s.active != nil && !s.ending {
 			s.stays(fmt.Errorf("the new process has ended with status %d", w.status))
 		}
+	}
+	if s.active == nil && s.next == nil && !s.ending { // nobody accepts connections any more
+		s.store.close()
+		s.end(service.Terminate)
 	}
 	s.catchUp()
 }
