@@ -156,3 +156,26 @@ func TestHandOversUnderLoadCostNobodyAnError(t *testing.T) {
 		t.Errorf("ended with %v: %s", err, s.said())
 	}
 }
+
+// The supervisor can't say that it ends, nor keep the server from going on.
+func TestAServerEndsWithASupervisorThatIsKilled(t *testing.T) {
+	if _, err := confine.Version(); err != nil {
+		t.Skip(err)
+	}
+	dir := t.TempDir()
+	served(t, filepath.Join(dir, "data"), "text")
+	rdma := listenTCP(t)
+	s := newSystemd(t, dir, map[string]*net.TCPListener{"rdma": rdma}, "serve", "data", "--tcp", "off", "--landlock", "require")
+	s.start()
+	s.note("READY=1")
+	rdma.Close()
+	s.cmd.Process.Kill()
+	s.cmd.Wait()
+	nettest.Until(t, func() bool {
+		nc, err := net.Dial("tcp", rdma.Addr().String())
+		if err == nil {
+			nc.Close()
+		}
+		return err != nil
+	})
+}
