@@ -47,6 +47,9 @@ const (
 	// grace is how long a call whose context has ended waits for the network to
 	// let go of the caller's memory. After it the connection is closed.
 	grace = time.Second
+	// lastGrace is how long the alert of the end of TLS may take when a server ends. Who
+	// reads has taken the replies before it.
+	lastGrace = 100 * time.Millisecond
 	// prefixLen is where the direction of a message is known (XID, msg_type).
 	prefixLen = 8
 )
@@ -403,7 +406,9 @@ func (l *link) write(ctx context.Context, pieces ...[]byte) error {
 	hurried := make(chan struct{})
 	stop := context.AfterFunc(ctx, func() {
 		defer close(hurried)
-		l.nc.SetWriteDeadline(time.Now().Add(grace))
+		if l.ctx.Err() == nil { // otherwise hangUp says how long it may take
+			l.nc.SetWriteDeadline(time.Now().Add(grace))
+		}
 	})
 	err := l.wr.WriteRecord(pieces...)
 	if err == nil {

@@ -14,6 +14,7 @@ package rpctcp
 
 import (
 	"bufio"
+	"context"
 	"crypto/tls"
 	"errors"
 	"fmt"
@@ -75,15 +76,15 @@ func newSecured(conn *tls.Conn, below *belowTLS) *secured {
 	return &secured{conn: conn, below: below, out: bufio.NewWriterSize(conn, recordTLS), state: conn.ConnectionState()}
 }
 
-// close ends TLS with an alert (RFC 9289 §5.1.1), if that can be sent soon, and closes the
-// connection.
+// close ends TLS with an alert (RFC 9289 §5.1.1), if that can be sent within a time, and closes
+// the connection.
 //
 // Close of crypto/tls leaves out the alert while a write is in progress, of which the peer
-// may have all octets. CloseWrite waits for it, no longer than the grace.
-func (s *secured) close() {
-	s.below.ending.Store(true)
-	_ = s.below.SetWriteDeadline(time.Now().Add(grace)) // if it is closed, so be it
-	_ = s.conn.CloseWrite()                             // the same
+// may have all octets. CloseWrite waits for it, no longer than the time.
+func (s *secured) close(within time.Duration) {
+	s.below.ending.Store(int64(within))
+	_ = s.below.SetWriteDeadline(time.Now().Add(within)) // if it is closed, so be it
+	_ = s.conn.CloseWrite()                              // the same
 	s.conn.Close()
 }
 
@@ -101,10 +102,14 @@ func (l *link) secure(s *secured) {
 	l.tls.Store(s)
 }
 
-// hangUp closes the connection.
+// hangUp closes the connection. A server that ends has a limit of time for that.
 func (l *link) hangUp() {
 	if s := l.tls.Load(); s != nil {
-		s.close()
+		within := grace
+		if why := context.Cause(l.ctx); why == ErrServerClosed || why == errDraining {
+			within = lastGrace
+		}
+		s.close(within)
 		return
 	}
 	l.nc.Close()
@@ -143,7 +148,7 @@ type belowTLS struct {
 	begun   bool
 	most    uint64        // records that may be written
 	records atomic.Uint64 // that have been; TLS writes each by itself
-	ending  atomic.Bool   // what is to be written is the last alert
+	ending  atomic.Int64  // how long the last alert may take, which is to be written; 0 if it is not
 }
 
 // Types of TLS records (RFC 8446 §5.1).
@@ -172,8 +177,10 @@ func (b *belowTLS) Write(p []byte) (int, error) {
 
 // SetWriteDeadline is called by crypto/tls, for the alert at the end.
 func (b *belowTLS) SetWriteDeadline(t time.Time) error {
-	if limit := time.Now().Add(grace); b.ending.Load() && t.After(limit) {
-		t = limit
+	if within := time.Duration(b.ending.Load()); within > 0 {
+		if limit := time.Now().Add(within); t.After(limit) {
+			t = limit
+		}
 	}
 	return b.Conn.SetWriteDeadline(t)
 }

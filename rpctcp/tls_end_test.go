@@ -135,11 +135,60 @@ func TestClosingDoesNotWaitForWhoDoesNotTakeTheAlert(t *testing.T) {
 		began := time.Now()
 		s.Close()
 		<-done
-		if took := time.Since(began); took > grace {
+		if took := time.Since(began); took > lastGrace {
 			t.Errorf("the server took %v to close", took)
 		}
 		p.Close()
 	})
+}
+
+// A hasty connection notes how far its deadlines for writes are, once it is told to.
+type hasty struct {
+	net.Conn
+	now     atomic.Bool
+	writing chan struct{} // a write that is longer than an alert
+	longest atomic.Int64
+}
+
+func (c *hasty) Write(p []byte) (int, error) {
+	if len(p) > 8<<10 {
+		select {
+		case c.writing <- struct{}{}:
+		default:
+		}
+	}
+	return c.Conn.Write(p)
+}
+
+func (c *hasty) SetWriteDeadline(at time.Time) error {
+	if c.now.Load() {
+		c.longest.Store(max(c.longest.Load(), int64(time.Until(at))))
+	}
+	return c.Conn.SetWriteDeadline(at)
+}
+
+// A reply that nobody takes is being written, which the alert has to wait for. (The time is
+// real, because the alert waits for a mutex.)
+func TestClosingDoesNotWaitForWhoDoesNotTakeAReply(t *testing.T) {
+	nettest.CheckLeaks(t)
+	s := newServer(t, ServerConfig{Handler: echo, TLS: ourRealm().forServer(tls.NoClientCert)})
+	ours, theirs := iwarptest.BufferedPipe(16 << 10)
+	h := &hasty{Conn: theirs, writing: make(chan struct{}, 1)}
+	done := make(chan error, 1)
+	go func() { done <- s.ServeConn(context.Background(), h) }()
+	p := newPeer(t, ours)
+	if _, err := p.secure(ourRealm().forClient()); err != nil {
+		t.Fatal(err)
+	}
+	p.send(callOf(1, string(make([]byte, 40<<10))))
+	nettest.Await(t, h.writing)
+	h.now.Store(true)
+	s.Close()
+	nettest.Await(t, done)
+	if longest := time.Duration(h.longest.Load()); longest > lastGrace {
+		t.Errorf("a write may take %v more, want at most %v", longest, lastGrace)
+	}
+	p.Close()
 }
 
 func TestAClientReconnectsWithTLS(t *testing.T) {

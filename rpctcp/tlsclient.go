@@ -78,7 +78,7 @@ func (c *Client) secured(ctx context.Context, nc net.Conn) (*secured, error) {
 	}
 	s := newSecured(conn, below)
 	if s.state.NegotiatedProtocol != protocolTLS && !c.cfg.AnyALPN {
-		s.close()
+		s.close(grace)
 		return nil, refusedTLS(ErrALPN)
 	}
 	if !stop() {
