@@ -30,9 +30,9 @@ var errBusy = errors.New("the bandwidth of the export is used up")
 // Locking: mu guards what is below it, and is not held while a call waits.
 type pacer struct {
 	rate int64 // octets a second
-	room int64 // octets of calls that wait
 
 	mu      sync.Mutex
+	room    int64     // octets of calls that wait
 	free    time.Time // when all calls that were let in have passed
 	held    int64     // octets of calls that wait
 	waiting map[any]int
@@ -40,6 +40,13 @@ type pacer struct {
 
 func newPacer(rate, room int64) *pacer {
 	return &pacer{rate: rate, room: room, waiting: make(map[any]int)}
+}
+
+// resize sets the memory of calls that wait.
+func (p *pacer) resize(room int64) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.room = room
 }
 
 // takes returns how long n octets take.

@@ -52,8 +52,10 @@ func newUsage() *usage {
 func (u *usage) limit(q Quota, room int64) {
 	if q.Bandwidth == 0 {
 		u.pace.Store(nil)
-	} else if p := u.pace.Load(); p == nil || p.rate != q.Bandwidth || p.room != room {
+	} else if p := u.pace.Load(); p == nil || p.rate != q.Bandwidth {
 		u.pace.Store(newPacer(q.Bandwidth, room))
+	} else {
+		p.resize(room) // what was used before still counts
 	}
 	u.mu.Lock()
 	defer u.mu.Unlock()
@@ -121,7 +123,7 @@ func (u *usage) paced(ctx context.Context, r *oncrpc.Request, h oncrpc.Handler) 
 	if pace == nil {
 		return h.ServeRPC(ctx, r)
 	}
-	expected := len(r.Message) + readCount(r)
+	expected := len(r.Message) + mostResults(r)
 	switch err := pace.admit(ctx, r.Session, expected); {
 	case errors.Is(err, errBusy):
 		u.busy.Add(1)
@@ -134,16 +136,28 @@ func (u *usage) paced(ctx context.Context, r *oncrpc.Request, h oncrpc.Handler) 
 	return reply, err
 }
 
-// readCount is how much a READ asks for, in octets; 0 for other calls.
-func readCount(r *oncrpc.Request) int {
-	if r.Proc != uint32(nfs.ProcRead) {
-		return 0
+// mostResults is how much a READ or a listing asks for, in octets, as far as a server gives it;
+// 0 for other calls, whose replies are short. A call counts as much before its reply is made, so
+// that those that come together don't pass together.
+func mostResults(r *oncrpc.Request) int {
+	d := oncrpc.NewDecoder(r.Args, "arguments")
+	most := 0
+	switch nfs.Proc(r.Proc) {
+	case nfs.ProcRead:
+		var args nfs.ReadArgs
+		args.Decode(&d)
+		most = int(min(args.Count, nfs.MaxData))
+	case nfs.ProcReaddir:
+		var args nfs.ReaddirArgs
+		args.Decode(&d)
+		most = int(min(args.Count, nfs.MaxListing))
+	case nfs.ProcReaddirplus:
+		var args nfs.ReaddirplusArgs
+		args.Decode(&d)
+		most = int(min(args.MaxCount, nfs.MaxListing))
 	}
-	var args nfs.ReadArgs
-	d := oncrpc.NewDecoder(r.Args, "READ arguments")
-	args.Decode(&d)
 	if d.Err() != nil {
 		return 0
 	}
-	return int(min(args.Count, nfs.MaxData))
+	return most
 }

@@ -7,6 +7,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/weft-rdma/weft/nfs"
 	"github.com/weft-rdma/weft/oncrpc"
 	"github.com/weft-rdma/weft/origin"
 )
@@ -37,6 +38,58 @@ func TestBandwidthIsAHardLimit(t *testing.T) {
 		}
 		if u.calls.Load() != calls || u.out.Load() != calls*octets || u.busy.Load() != 0 {
 			t.Errorf("counted %d calls, %d octets, %d answered as busy", u.calls.Load(), u.out.Load(), u.busy.Load())
+		}
+	})
+}
+
+// Listings that come together are long replies to short calls.
+func TestWhatCallsAskForCountsBeforeItIsSent(t *testing.T) {
+	const octets = 32 << 10
+	for proc, args := range map[nfs.Proc]func(*oncrpc.Encoder){
+		nfs.ProcRead:        (&nfs.ReadArgs{File: nfs.FH("file"), Count: octets}).Encode,
+		nfs.ProcReaddir:     (&nfs.ReaddirArgs{Dir: nfs.FH("dir"), Count: octets}).Encode,
+		nfs.ProcReaddirplus: (&nfs.ReaddirplusArgs{Dir: nfs.FH("dir"), MaxCount: octets}).Encode,
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			u, release, passed := newUsage(), make(chan struct{}), 0
+			u.limit(Quota{Bandwidth: 4 * octets}, waitingMemory) // so a burst of one
+			h := u.meter(oncrpc.HandlerFunc(func(context.Context, *oncrpc.Request) ([]byte, error) {
+				passed++
+				<-release
+				return make([]byte, octets), nil
+			}), nil)
+			e := oncrpc.NewEncoder(nil)
+			args(&e)
+			b, err := e.Finish()
+			if err != nil {
+				t.Fatal(err)
+			}
+			for range 4 {
+				go h.ServeRPC(t.Context(), &oncrpc.Request{Call: oncrpc.Call{Proc: uint32(proc)}, Args: b})
+				synctest.Wait()
+			}
+			if passed != 2 { // the burst, and one that uses more than there is
+				t.Errorf("%d calls of %v passed at once, want 2", passed, proc)
+			}
+			close(release)
+			time.Sleep(time.Minute)
+		})
+	}
+}
+
+// A reload with another number of exports changes the memory, and leaves the rest.
+func TestBandwidthThatWasUsedCountsAfterAReload(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		const octets = 1 << 20
+		h, u, _ := metered(Quota{Bandwidth: octets}, octets)
+		began := time.Now()
+		for range 10 {
+			h.ServeRPC(t.Context(), &oncrpc.Request{})
+			u.limit(Quota{Bandwidth: octets}, waitingMemory/2)
+			u.limit(Quota{Bandwidth: octets}, waitingMemory)
+		}
+		if took, want := time.Since(began), 9*time.Second-burstTime; took.Round(time.Microsecond) != want {
+			t.Errorf("10 MiB at 1 MiB/s took %v with reloads, want %v", took, want)
 		}
 	})
 }
