@@ -9,16 +9,17 @@ import (
 	"io"
 	"math"
 	"net"
-	"os"
 	"path"
 	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
+	"unicode"
 
 	"github.com/pelletier/go-toml/v2"
 
 	"github.com/weft-rdma/weft/cmd/weft/internal/fileserver"
+	"github.com/weft-rdma/weft/nfs"
 	"github.com/weft-rdma/weft/nfs/folder"
 	"github.com/weft-rdma/weft/nfs/mount"
 	"github.com/weft-rdma/weft/origin"
@@ -59,8 +60,8 @@ type exportEntry struct {
 	Insecure    bool          `toml:"insecure"`
 	XprtSec     xprtsecEntry  `toml:"xprtsec"`
 	Bandwidth   sizeEntry     `toml:"bandwidth"`
-	Connections int           `toml:"connections"`
-	ClientConns int           `toml:"client-connections"`
+	Connections *int          `toml:"connections"`
+	ClientConns *int          `toml:"client-connections"`
 }
 
 // Values that are checked where they stand, so that errors have their line.
@@ -144,11 +145,15 @@ func unflagged(err error) error {
 
 // readServeFile reads a configuration file. Its errors have lines FILE:LINE: what is wrong.
 func readServeFile(name string) (*serveFile, error) {
-	f, err := os.Open(name)
+	f, err := openAtOnce(name)
 	if err != nil {
 		return nil, err
 	}
 	defer f.Close()
+	// It is read again at each reload.
+	if st, err := f.Stat(); err != nil || !st.Mode().IsRegular() {
+		return nil, errors.Join(err, fmt.Errorf("%s: it is no regular file", name))
+	}
 	if err := onlyOursToChange(f); err != nil {
 		return nil, err
 	}
@@ -169,6 +174,7 @@ func readServeFile(name string) (*serveFile, error) {
 
 func parseServeFile(text []byte) (*serveFile, error) {
 	c := new(serveFile)
+	text = bytes.TrimPrefix(text, []byte("\ufeff")) // of some editors
 	d := toml.NewDecoder(bytes.NewReader(text))
 	d.DisallowUnknownFields()
 	return c, d.Decode(c)
@@ -208,11 +214,19 @@ func (c *serveFile) exports(encrypted, authority bool) (all []fileserver.Export,
 	if len(c.Exports) == 0 {
 		return nil, errors.New("there is no [[export]]")
 	}
+	if c.Listen != nil && len(c.Listen) == 0 {
+		return nil, errors.New("listen: it has no address; leave it out for " + serveAddr)
+	}
 	for key, list := range map[string][]address{"listen": c.Listen, "tcp": c.TCP} {
 		for i, a := range list {
 			if slices.Contains(list[:i], a) {
 				return nil, fmt.Errorf("%s: %s is there twice", key, a.text)
 			}
+		}
+	}
+	for _, a := range c.TCP {
+		if slices.Contains(c.Listen, a) && !strings.HasSuffix(a.text, ":0") { // which is any port
+			return nil, fmt.Errorf("tcp: %s is in listen, too: NFS over RDMA and over TCP need ports of their own", a.text)
 		}
 	}
 	for i := range c.Exports {
@@ -236,19 +250,35 @@ func (c *serveFile) export(e *exportEntry, encrypted, authority bool) (x fileser
 	if e.Squash.given && mount.Personal() && e.Squash.squash != folder.SquashNone {
 		return x, fmt.Errorf("squash: all callers act as %s; mapping them to other users takes root, on Linux", userName())
 	}
+	if err := checkName(e.Name); err != nil {
+		return x, err
+	}
+	if e.Allow != nil && len(e.Allow) == 0 {
+		return x, errors.New("allow: it is empty; leave it out if everybody may use the export, or leave out the export")
+	}
 	x = fileserver.Export{
 		Name: path.Clean("/" + filepath.ToSlash(e.Name)),
 		Files: folder.Config{
 			Root: root, ReadOnly: e.ReadOnly, Squash: e.Squash.squash, Async: e.Async, StateDir: c.State,
 		},
 		Rules: fileserver.Rules{Insecure: e.Insecure, XprtSec: e.XprtSec.set},
-		Quota: fileserver.Quota{Connections: e.Connections, ClientConnections: e.ClientConns, Bandwidth: e.Bandwidth.octets},
+		Quota: fileserver.Quota{Bandwidth: e.Bandwidth.octets},
 	}
 	if e.Name == "" {
 		x.Name = filepath.ToSlash(x.Files.Root)
 	}
-	if e.Connections < 0 || e.ClientConns < 0 {
-		return x, errors.New("connections and client-connections: expected more than 0")
+	for _, q := range []struct {
+		key   string
+		given *int
+		limit *int
+	}{{"connections", e.Connections, &x.Quota.Connections}, {"client-connections", e.ClientConns, &x.Quota.ClientConnections}} {
+		if q.given == nil {
+			continue
+		}
+		if *q.given < 1 {
+			return x, fmt.Errorf("%s: %d: expected more than 0; leave it out for no limit", q.key, *q.given)
+		}
+		*q.limit = *q.given
 	}
 	for _, a := range e.Allow {
 		x.Allow, x.Names = append(x.Allow, a.network...), append(x.Names, a.name...)
@@ -264,6 +294,26 @@ func (c *serveFile) export(e *exportEntry, encrypted, authority bool) (x fileser
 		err = errors.New("the names of callers are in certificates, which takes [tls] with ca")
 	}
 	return x, err
+}
+
+// checkName checks the name of an export, by which clients mount it. It may be missing.
+func checkName(name string) error {
+	switch {
+	case name == "":
+		return nil
+	case !strings.HasPrefix(name, "/"):
+		return fmt.Errorf("name: %q: expected a path that begins with /", name)
+	case len(name) > nfs.MaxMountPath:
+		return fmt.Errorf("name: it has %d octets, of which clients can mount %d", len(name), nfs.MaxMountPath)
+	case strings.ContainsFunc(name, unicode.IsControl):
+		return fmt.Errorf("name: %q: there is a control character in it", name)
+	}
+	for element := range strings.SplitSeq(name, "/") {
+		if element == "." || element == ".." {
+			return fmt.Errorf("name: %q: expected no . and .. in it", name)
+		}
+	}
+	return nil
 }
 
 // securityOf returns what an export accepts: by default only what is encrypted, if there is
@@ -312,9 +362,15 @@ func (c *serveFile) flags(s *serve) {
 
 // overlaps describes exports that lie in another one, where the rules of that apply, too.
 func overlaps(all []fileserver.Export) (lines []string) {
+	real := func(root string) string {
+		if r, err := filepath.EvalSymlinks(root); err == nil {
+			return r
+		}
+		return root
+	}
 	for _, inner := range all {
 		for _, outer := range all {
-			rest, err := filepath.Rel(outer.Files.Root, inner.Files.Root)
+			rest, err := filepath.Rel(real(outer.Files.Root), real(inner.Files.Root))
 			if outer.Name == inner.Name || err != nil || rest == ".." || strings.HasPrefix(rest, ".."+string(filepath.Separator)) {
 				continue
 			}

@@ -4,4 +4,6 @@ package main
 
 import "os"
 
+func openAtOnce(name string) (*os.File, error) { return os.Open(name) }
+
 func onlyOursToChange(*os.File) error { return nil }

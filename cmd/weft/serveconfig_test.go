@@ -2,11 +2,13 @@ package main
 
 import (
 	"os"
+	"path/filepath"
 	"regexp"
 	"strings"
 	"testing"
 
 	"github.com/weft-rdma/weft/cmd/weft/internal/fileserver"
+	"github.com/weft-rdma/weft/nfs/folder"
 	"github.com/weft-rdma/weft/nfs/mount"
 	"github.com/weft-rdma/weft/origin"
 )
@@ -78,11 +80,19 @@ func TestValuesOfAConfigurationAreChecked(t *testing.T) {
 	for text, want := range map[string]string{
 		"":           "there is no [[export]]",
 		"[[export]]": "path: missing",
-		"[[export]]\npath = \"/x\"\nconnections = -1":                       "connections and client-connections: expected more than 0",
-		"[[export]]\npath = \"/x\"\nsquash-for = [\"root\"]":                "squash-for: expected NAME=WHO",
-		"[[export]]\npath = \"/x\"\nallow = [\"dns:host.example\"]":         "takes [tls] with ca",
-		"[[export]]\npath = \"/x\"\n[[export]]\npath = \"/y\"\nname=\"/x\"": "two exports have the name",
-		"listen = [\":1\", \":1\"]\n[[export]]\npath = \"/x\"":              "listen: :1 is there twice",
+		"[[export]]\npath = \"/x\"\nconnections = -1":                              "connections: -1: expected more than 0",
+		"[[export]]\npath = \"/x\"\nclient-connections = 0":                        "client-connections: 0: expected more than 0",
+		"[[export]]\npath = \"/x\"\nallow = []":                                    "allow: it is empty",
+		"[[export]]\npath = \"/x\"\nname = \"relative/..\"":                        `name: "relative/..": expected a path that begins with /`,
+		"[[export]]\npath = \"/x\"\nname = \"/a/../b\"":                            "expected no . and ..",
+		"[[export]]\npath = \"/x\"\nname = \"/a\\u001b[31m\"":                      "control character",
+		"[[export]]\npath = \"/x\"\nname = \"/" + strings.Repeat("x", 1024) + "\"": "name: it has 1025 octets",
+		"listen = []\n[[export]]\npath = \"/x\"":                                   "listen: it has no address",
+		"listen = [\":1\"]\ntcp = [\":1\"]\n[[export]]\npath = \"/x\"":             "tcp: :1 is in listen, too",
+		"[[export]]\npath = \"/x\"\nsquash-for = [\"root\"]":                       "squash-for: expected NAME=WHO",
+		"[[export]]\npath = \"/x\"\nallow = [\"dns:host.example\"]":                "takes [tls] with ca",
+		"[[export]]\npath = \"/x\"\n[[export]]\npath = \"/y\"\nname=\"/x\"":        "two exports have the name",
+		"listen = [\":1\", \":1\"]\n[[export]]\npath = \"/x\"":                     "listen: :1 is there twice",
 	} {
 		c, err := parseServeFile([]byte(text))
 		if err != nil {
@@ -91,5 +101,33 @@ func TestValuesOfAConfigurationAreChecked(t *testing.T) {
 		if _, err := c.exports(false, false); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%q: %v, want %q", text, err, want)
 		}
+	}
+}
+
+func TestAConfigurationMayHaveWhatEditorsWrite(t *testing.T) {
+	c, err := parseServeFile([]byte("\ufefflisten = [\"127.0.0.1:0\"]\r\ntcp = [\"127.0.0.1:0\"]\r\n\r\n[[export]]\r\npath = \"/x\"\r\nname = \"/ä 😀/\"\r\n"))
+	if err != nil {
+		t.Fatal(located("serve.toml", err))
+	}
+	if all, err := c.exports(false, false); err != nil || all[0].Name != "/ä 😀" {
+		t.Errorf("%+v, %v", all, err)
+	}
+}
+
+// An export may be in another one by way of a symbolic link.
+func TestExportsWithinOthersAreFoundThroughLinks(t *testing.T) {
+	dir := t.TempDir()
+	inner, link := filepath.Join(dir, "outer", "inner"), filepath.Join(dir, "link")
+	if err := os.MkdirAll(inner, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Symlink(filepath.Join(dir, "outer"), link); err != nil {
+		t.Skip(err)
+	}
+	exporting := func(root string) fileserver.Export {
+		return fileserver.Export{Name: root, Files: folder.Config{Root: root}}
+	}
+	if lines := overlaps([]fileserver.Export{exporting(link), exporting(inner)}); len(lines) != 1 || !strings.HasPrefix(lines[0], inner+" is in "+link) {
+		t.Errorf("%q", lines)
 	}
 }

@@ -8,6 +8,11 @@ import (
 	"syscall"
 )
 
+// openAtOnce opens a file for reading. It does not wait for the other end of a named pipe.
+func openAtOnce(name string) (*os.File, error) {
+	return os.OpenFile(name, os.O_RDONLY|syscall.O_NONBLOCK, 0)
+}
+
 // onlyOursToChange reports a configuration file that another user could have written, and so
 // decide what is served, and to whom.
 func onlyOursToChange(f *os.File) error {
