@@ -169,8 +169,8 @@ func (m *managed) supervised(ctx context.Context, log *slog.Logger, places func(
 
 // serve waits until ctx ends or the server fails, and drains the server. Meanwhile it
 // reloads by calling again, which may be nil, when told to. What says in one line what is
-// served.
-func (m *managed) serve(ctx context.Context, server *fileserver.Server, o *observation, what string, again func() error) (err error) {
+// served, and again returns what that is then.
+func (m *managed) serve(ctx context.Context, server *fileserver.Server, o *observation, what string, again func() (string, error)) (err error) {
 	endWithin(ctx, max(m.drain, 0)+endTime)
 	if err := m.started(server, o, what); err != nil {
 		return errors.Join(err, m.shutdown(ctx, server))
@@ -181,7 +181,7 @@ func (m *managed) serve(ctx context.Context, server *fileserver.Server, o *obser
 	for {
 		select {
 		case <-m.reloads:
-			m.reload(what, again)
+			what = m.reload(what, again)
 			continue
 		case <-ctx.Done():
 		case err = <-server.Failed():
@@ -204,15 +204,19 @@ func (m *managed) started(server *fileserver.Server, o *observation, what string
 	return m.manager.Ready(what)
 }
 
-// reload reads the configuration again, and keeps the old one if it is wrong.
-func (m *managed) reload(what string, again func() error) {
+// reload reads the configuration again, and keeps the old one if it is wrong. It returns what
+// is served.
+func (m *managed) reload(what string, again func() (string, error)) string {
 	_ = m.manager.Reloading() // only the status depends on it
 	if again != nil {
-		if err := again(); err != nil {
+		if now, err := again(); err != nil {
 			fmt.Fprintf(m.cmd.ErrOrStderr(), "%s: not reloaded: %s\n", m.cmd.CommandPath(), message(err))
+		} else {
+			what = now
 		}
 	}
 	_ = m.manager.Ready(what)
+	return what
 }
 
 // end drains the server, after a signal or the failure why.

@@ -110,28 +110,28 @@ func (c *serveConfig) report(s *serve, exports []fileserver.Export) {
 	fmt.Fprintf(w, "%s: ok: exports %s\n", c.name, strings.Join(names, ", "))
 }
 
-// reloading returns the function that reads the file again and applies it; nil without a
-// file.
-func (c *serveConfig) reloading(s *serve, server *fileserver.Server) func() error {
+// reloading returns the function that reads the file again and applies it, and returns what is
+// served then; nil without a file.
+func (c *serveConfig) reloading(s *serve, server *fileserver.Server) func() (string, error) {
 	if c.name == "" {
 		return nil
 	}
-	return func() error { return c.reload(s, server) }
+	return func() (string, error) { return c.reload(s, server) }
 }
 
 // reload applies the file as it is now. After an error all stays as it is.
-func (c *serveConfig) reload(s *serve, server *fileserver.Server) error {
+func (c *serveConfig) reload(s *serve, server *fileserver.Server) (serves string, err error) {
 	file, exports, err := c.again(s)
 	if err != nil {
-		return err
+		return "", err
 	}
 	if err := server.Reload(exports); err != nil {
-		return err
+		return "", err
 	}
 	what := plain(strings.Join(changes(c.inUse, file), "; "))
 	fmt.Fprintf(s.cmd.ErrOrStderr(), "%s: reloaded: %s\n", s.cmd.CommandPath(), what)
 	c.inUse.Exports = file.Exports
-	return nil
+	return serving(exports), nil
 }
 
 // again reads the file anew.

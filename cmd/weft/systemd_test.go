@@ -270,3 +270,23 @@ func TestAReloadWithANewPlaceRefusesNobody(t *testing.T) {
 		t.Errorf("ended with %v: %s", err, s.said())
 	}
 }
+
+func TestTheStatusIsOfWhatIsServedNow(t *testing.T) {
+	dir := t.TempDir()
+	served(t, filepath.Join(dir, "a"), "a")
+	served(t, filepath.Join(dir, "b"), "b")
+	const top = "portmap = \"off\"\ntcp = []\n"
+	configure(t, dir, top, "a")
+	s := newSystemd(t, dir, map[string]*net.TCPListener{"rdma": listenTCP(t)}, "serve", "--config", "serve.toml", "--landlock", "off")
+	s.start()
+	s.note("STATUS=serving /a")
+	for _, step := range []struct {
+		exports []string
+		status  string
+	}{{[]string{"a", "b"}, "STATUS=serving 2 exports"}, {[]string{"b"}, "STATUS=serving /b"}, {[]string{"none"}, "STATUS=serving /b"}} {
+		configure(t, dir, top, step.exports...)
+		s.cmd.Process.Signal(syscall.SIGHUP)
+		s.note("RELOADING=1")
+		s.note(step.status)
+	}
+}
