@@ -10,6 +10,7 @@ import (
 	"net"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -168,6 +169,9 @@ func TestAServerEndsWithASupervisorThatIsKilled(t *testing.T) {
 	s := newSystemd(t, dir, map[string]*net.TCPListener{"rdma": rdma}, "serve", "data", "--tcp", "off", "--landlock", "require")
 	s.start()
 	s.note("READY=1")
+	if names := childrenOf(t, s.cmd.Process.Pid); !slices.Equal(names, []string{"weft"}) {
+		t.Errorf("the processes of the supervisor are called %q", names)
+	}
 	rdma.Close()
 	s.cmd.Process.Kill()
 	s.cmd.Wait()
@@ -178,4 +182,27 @@ func TestAServerEndsWithASupervisorThatIsKilled(t *testing.T) {
 		}
 		return err != nil
 	})
+}
+
+// childrenOf returns the names of the processes that one has started.
+func childrenOf(t *testing.T, pid int) (names []string) {
+	t.Helper()
+	children, err := filepath.Glob(fmt.Sprintf("/proc/%d/task/*/children", pid))
+	if err != nil || len(children) == 0 {
+		t.Fatalf("no children of %d: %v", pid, err)
+	}
+	for _, file := range children {
+		pids, err := os.ReadFile(file)
+		if err != nil {
+			continue // a thread that has ended
+		}
+		for _, child := range strings.Fields(string(pids)) {
+			name, err := os.ReadFile("/proc/" + child + "/comm")
+			if err != nil {
+				t.Fatal(err)
+			}
+			names = append(names, strings.TrimSpace(string(name)))
+		}
+	}
+	return names
 }
