@@ -76,10 +76,15 @@ func (r *Receiver) joinsUntagged(h *Untagged, n int) bool {
 	return *h == next && q.received+uint64(before+n) <= min(q.size, math.MaxUint32)
 }
 
+// alone starts with nothing but the segment at hand.
+func (r *Receiver) alone() {
+	r.join.payload, r.join.lengths, r.join.begins = 0, r.join.lengths[:0], 0
+}
+
 // begun starts a join, with the segment begun.
 func (r *Receiver) begun() {
+	r.alone()
 	s := &r.seg
-	r.join.payload, r.join.lengths, r.join.begins = 0, r.join.lengths[:0], 0
 	r.join.last = s.isTagged && s.tagged.Last || !s.isTagged && s.untagged.Last
 }
 

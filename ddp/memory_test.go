@@ -3,6 +3,7 @@
 package ddp
 
 import (
+	"bytes"
 	"errors"
 	"strings"
 	"testing"
@@ -11,11 +12,11 @@ import (
 	"github.com/weft-rdma/weft/internal/pages/pagestest"
 )
 
-// guarded gives r a segment as an LLP does.
-func guarded(r *Receiver, u []byte) error {
+// guarded gives r segments as an LLP does.
+func guarded(r *Receiver, us ...[]byte) error {
 	err, fault := func() (err, fault error) {
 		defer pages.CatchIn(&fault, r.Writing, pages.Trap())
-		return r.ULPDU(u), nil
+		return r.ULPDUs(us), nil
 	}()
 	if fault != nil {
 		return r.Unwritable(fault)
@@ -78,5 +79,49 @@ func TestMemoryThatTheLLPCannotWriteEndsTheReception(t *testing.T) {
 		if err := r.End(); err != nil || len(s.delivered) > 0 {
 			t.Errorf("%s: %v, delivered %v, expected silence", name, err, s.delivered)
 		}
+	}
+}
+
+// Of segments that are placed together, the one whose memory cannot be written is at fault.
+func TestTheSegmentOfARunThatCannotBeWrittenIsAtFault(t *testing.T) {
+	const n = 4
+	for bad := range n {
+		s := newSink(t)
+		s.mem = pagestest.Truncated(t, bad, n)
+		r := NewReceiver(1, s)
+		var us [][]byte
+		for i := range n {
+			h := begins
+			h.TO += uint64(i * pagestest.Page)
+			h.Last = i == n-1
+			us = append(us, tagged(h, strings.Repeat("x", pagestest.Page)))
+		}
+		e := new(Error)
+		if err := guarded(r, us...); !errors.As(err, &e) || e.Fault != FaultMemory || e.SegmentLength != len(us[bad]) ||
+			!bytes.Equal(e.Header(), us[bad][:TaggedLen]) {
+			t.Errorf("page %d: %v", bad, err)
+		}
+		if header, length := r.Offending(); !bytes.Equal(header, us[bad][:TaggedLen]) || length != len(us[bad]) {
+			t.Errorf("page %d: offending % x of %d octets", bad, header, length)
+		}
+		if len(s.delivered) > 0 || len(r.Writing()) > 0 {
+			t.Errorf("page %d: delivered %v, still writing to %d pieces", bad, s.delivered, len(r.Writing()))
+		}
+	}
+}
+
+// A run that is in place is not to blame for what cannot be written later.
+func TestARunThatIsInPlaceIsNotAtFault(t *testing.T) {
+	s := newSink(t)
+	s.mem = pagestest.Truncated(t, 1, 2)
+	r := NewReceiver(1, s)
+	last := begins
+	last.TO, last.Last = last.TO+100, true
+	bad := write(s.stag, s.base+uint64(pagestest.Page), "payload")
+	payload := strings.Repeat("x", 100)
+	e := new(Error)
+	if err := guarded(r, tagged(begins, payload), tagged(last, payload), bad); !errors.As(err, &e) ||
+		!bytes.Equal(e.Header(), bad[:TaggedLen]) || e.SegmentLength != len(bad) || len(s.delivered) != 1 {
+		t.Errorf("%v, of % x; delivered %v", err, e.Header(), s.delivered)
 	}
 }

@@ -94,3 +94,11 @@ type JoiningSink = interface {
 	// for each, after End for the one begun.
 	Join(head []byte, length int) (skip int, ok bool)
 }
+
+// A RunSink is a [Sink] that takes several segments in one call. An alias, so that an LLP need
+// not import this package.
+type RunSink = interface {
+	// ULPDUs is ULPDU for each of us, in order, up to the first error. us, which has at least
+	// one, is valid until it returns.
+	ULPDUs(us [][]byte) error
+}

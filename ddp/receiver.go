@@ -31,7 +31,7 @@ type Receiver struct {
 	open    bool   // a tagged message has begun and its last segment is to come
 	next    Tagged // if open: where that message goes on
 	seg     segment
-	join    join     // what Window has memory for besides the segment at hand
+	join    join     // what is placed together with the segment at hand
 	dst     [][]byte // where the segment at hand goes while it is copied, else empty
 }
 
@@ -61,6 +61,7 @@ type segment struct {
 var (
 	_ Sink        = (*Receiver)(nil)
 	_ JoiningSink = (*Receiver)(nil)
+	_ RunSink     = (*Receiver)(nil)
 )
 
 // NewReceiver returns the receiver of a fresh stream whose segments carry
@@ -81,6 +82,11 @@ func (r *Receiver) ULPDU(u []byte) error {
 	if err := r.check(u, len(u)); err != nil {
 		return r.fail(err)
 	}
+	return r.put(u)
+}
+
+// put places the segment at hand, and counts it.
+func (r *Receiver) put(u []byte) error {
 	if r.seg.payload > 0 {
 		dst, err := r.place(r.dst[:0])
 		if err != nil {

@@ -27,6 +27,7 @@ type sink struct {
 	stingy                                    int   // octets of memory held back
 	only                                      int   // places given, if not 0; then it refuses
 	separate                                  bool  // nothing joins
+	refuseFrom                                int   // the segment from which admitErr is returned
 
 	admitted  int // segments seen
 	asked     int // buffers asked for
@@ -56,7 +57,9 @@ func (s *sink) post(qn int, sizes ...int) {
 }
 
 func (s *sink) AdmitTagged(h *Tagged, n int) error {
-	s.admitted++
+	if s.admitted++; s.admitted < s.refuseFrom {
+		return nil
+	}
 	return s.admitErr
 }
 

@@ -23,10 +23,15 @@ const (
 // readBuffers has a pool for each size: firstReadBuffer shifted by the index.
 var readBuffers [12]sync.Pool
 
-// A readBuffer is one of them.
+// mostInRun is how many ULPDUs are handed up in one call. Together those of small segments stay
+// in the cache of the first level from the CRC to the copy.
+const mostInRun = 16
+
+// A readBuffer is one of them, with room for the ULPDUs in it that are handed up together.
 type readBuffer struct {
 	octets []byte
 	size   int // index into readBuffers
+	run    [mostInRun][]byte
 }
 
 func takeReadBuffer(size int) *readBuffer {

@@ -23,6 +23,10 @@ const (
 	// copying is cheaper than a read of its own.
 	placeLimit = 24 << 10
 
+	// leastOfRun, in octets: a shorter ULPDU is handed up by itself, as it is most likely a
+	// message of its own.
+	leastOfRun = 512
+
 	// aheadSize, in octets, is how far a read that places payload goes beyond
 	// it: what is small and follows comes with it. Where something long followed
 	// the last time aheadLeast is enough, for the CRC field and its headers: what
@@ -53,6 +57,7 @@ type reader struct {
 	sink     Sink         // of the Receive under way
 	blocks   BlockingSink // sink, if it is one and visitors are thorough
 	joins    JoiningSink  // sink, if it is one
+	runs     RunSink      // sink, if it is one
 	thorough bool         // visitors receive all that they can, however much that is
 	visiting bool         // a visitor receives, and must not block
 	blocked  bool         // the ULPDU at buf[start] would have blocked a visitor
@@ -75,10 +80,11 @@ func newReader(t transport, d direct, p Params, fenced *atomic.Bool, stats *coun
 func (r *reader) receive(s Sink) error {
 	r.sink = s
 	r.joins, _ = s.(JoiningSink)
+	r.runs, _ = s.(RunSink)
 	if r.thorough {
 		r.blocks, _ = s.(BlockingSink)
 	}
-	defer func() { r.sink, r.joins = nil, nil }()
+	defer func() { r.sink, r.joins, r.runs = nil, nil, nil }()
 	for r.failed == nil {
 		r.blocked = false
 		if err := r.deliver(s); err != nil {
@@ -114,33 +120,66 @@ func (r *reader) deliver(s Sink) error {
 // was writing to: one guard serves for all that has arrived.
 func (r *reader) handUp(s Sink) (err, fault error) {
 	defer pages.CatchIn(&fault, s.Writing, pages.Trap())
+	runs := r.runs != nil && r.buffer != nil && !(r.visiting && r.blocks != nil)
 	for {
-		n, size, ok := fpdu.At(r.unread(), r.pos, r.markers)
-		if !ok {
-			return nil, nil
+		u, err := r.nextULPDU()
+		if u == nil {
+			return err, nil
 		}
-		if n > MaxMULPDU {
-			return lengthError(r.pos, n), nil
-		}
-		if r.end-r.start < size {
-			return nil, nil
-		}
-		u, err := fpdu.Open(r.buf[r.start:r.start+size], r.pos, n, r.markers, r.crc)
-		if err != nil {
-			return damage(err), nil
-		}
-		if r.visiting && r.blocks != nil && r.blocks.WouldBlock(u) {
-			r.blocked = true
-			return nil, nil
-		}
-		r.start += size
-		r.passed(size)
-		r.series = false
 		r.frames++
-		if err := s.ULPDU(u); err != nil {
+		if runs && len(u) >= leastOfRun {
+			err = r.handUpRun(u)
+		} else {
+			err = s.ULPDU(u)
+		}
+		if err != nil {
 			return err, nil
 		}
 	}
+}
+
+// handUpRun hands up u together with the ULPDUs that follow it in the buffer.
+func (r *reader) handUpRun(u []byte) error {
+	us := append(r.buffer.run[:0], u)
+	var damaged error
+	for len(us) < mostInRun {
+		if u, damaged = r.nextULPDU(); u == nil {
+			break
+		}
+		us = append(us, u)
+	}
+	r.frames += uint64(len(us) - 1)
+	if err := r.runs.ULPDUs(us); err != nil {
+		return err
+	}
+	return damaged
+}
+
+// nextULPDU validates the FPDU that begins in the buffer and returns its ULPDU; nil if it is not
+// all there, or an error.
+func (r *reader) nextULPDU() ([]byte, error) {
+	n, size, ok := fpdu.At(r.unread(), r.pos, r.markers)
+	if !ok {
+		return nil, nil
+	}
+	if n > MaxMULPDU {
+		return nil, lengthError(r.pos, n)
+	}
+	if r.end-r.start < size {
+		return nil, nil
+	}
+	u, err := fpdu.Open(r.buf[r.start:r.start+size], r.pos, n, r.markers, r.crc)
+	if err != nil {
+		return nil, damage(err)
+	}
+	if r.visiting && r.blocks != nil && r.blocks.WouldBlock(u) {
+		r.blocked = true
+		return nil, nil
+	}
+	r.start += size
+	r.passed(size)
+	r.series = false
+	return u, nil
 }
 
 func lengthError(pos uint64, n int) error {

@@ -67,6 +67,13 @@ type JoiningSink = interface {
 	Join(head []byte, length int) (skip int, ok bool)
 }
 
+// A RunSink is a Sink that takes several ULPDUs in one call.
+type RunSink = interface {
+	// ULPDUs is ULPDU for each of us, in order, up to the first error. us, which has at least
+	// one, is valid until it returns.
+	ULPDUs(us [][]byte) error
+}
+
 // A Guard holds the memory that frames not yet written refer to. The Conn
 // acquires it around each attempt to write, which never waits, so that memory
 // can be revoked while the Conn waits for the network.

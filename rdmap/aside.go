@@ -67,7 +67,10 @@ type aside struct {
 	err     error         // what replaying has ended with
 }
 
-var _ ddp.BlockingSink = (*aside)(nil)
+var (
+	_ ddp.BlockingSink = (*aside)(nil)
+	_ ddp.RunSink      = (*aside)(nil)
+)
 
 // setAside puts an aside in front of the receiver, if the stream is to have one.
 func (in *inbound) setAside() {
@@ -100,6 +103,16 @@ func (a *aside) ULPDU(u []byte) error {
 		return a.Receiver.ULPDU(u)
 	}
 	a.keep(u)
+	return nil
+}
+
+// ULPDUs takes several segments, one by one (see [ddp.RunSink]).
+func (a *aside) ULPDUs(us [][]byte) error {
+	for _, u := range us {
+		if err := a.ULPDU(u); err != nil {
+			return err
+		}
+	}
 	return nil
 }
 

@@ -227,12 +227,10 @@ func (l *line) Truncate(n uint64) uint64 {
 }
 
 func (l *line) Receive(s ddp.Sink) error {
-	for len(l.in) > 0 {
-		u := l.in[0]
-		l.in = l.in[1:]
-		if err := s.ULPDU(u); err != nil {
-			return err
-		}
+	in := l.in
+	l.in = nil
+	if err := s.(ddp.RunSink).ULPDUs(in); err != nil {
+		return err
 	}
 	s.Idle()
 	return l.end
