@@ -64,10 +64,15 @@ type Tagged struct {
 
 // Append appends the header's 14 octets to dst.
 func (h *Tagged) Append(dst []byte) []byte {
+	return appendTagged(dst, h.Last, h.Version, h.RsvdULP, h.STag, h.TO)
+}
+
+// appendTagged is Append for a header that is nowhere yet: it would have to be filled first.
+func appendTagged(dst []byte, last bool, version, rsvdULP uint8, stag uint32, to uint64) []byte {
 	dst, b := extend(dst, TaggedLen)
-	b[0], b[1] = control(flagTagged, h.Last, h.Version), h.RsvdULP
-	binary.BigEndian.PutUint32(b[2:], h.STag)
-	binary.BigEndian.PutUint64(b[6:], h.TO)
+	b[0], b[1] = control(flagTagged, last, version), rsvdULP
+	binary.BigEndian.PutUint32(b[2:], stag)
+	binary.BigEndian.PutUint64(b[6:], to)
 	return dst
 }
 
@@ -107,12 +112,17 @@ type Untagged struct {
 
 // Append appends the header's 18 octets to dst.
 func (h *Untagged) Append(dst []byte) []byte {
+	return appendUntagged(dst, h.Last, h.Version, &h.RsvdULP, h.QN, h.MSN, h.MO)
+}
+
+// appendUntagged is to Untagged what appendTagged is to Tagged.
+func appendUntagged(dst []byte, last bool, version uint8, rsvdULP *[5]byte, qn, msn, mo uint32) []byte {
 	dst, b := extend(dst, UntaggedLen)
-	b[0] = control(0, h.Last, h.Version)
-	copy(b[1:], h.RsvdULP[:])
-	binary.BigEndian.PutUint32(b[6:], h.QN)
-	binary.BigEndian.PutUint32(b[10:], h.MSN)
-	binary.BigEndian.PutUint32(b[14:], h.MO)
+	b[0] = control(0, last, version)
+	copy(b[1:], rsvdULP[:])
+	binary.BigEndian.PutUint32(b[6:], qn)
+	binary.BigEndian.PutUint32(b[10:], msn)
+	binary.BigEndian.PutUint32(b[14:], mo)
 	return dst
 }
 

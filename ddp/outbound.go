@@ -84,19 +84,11 @@ func (o *Outbound) head(n int, dst []byte) (hdr []byte, last bool) {
 	// message is exactly one segment (RFC 5041 §5.2).
 	last = off+uint32(n) == o.length
 	if o.tagged {
-		h := Tagged{
-			Last: last, Version: o.version, RsvdULP: o.rsvdULP[0],
-			// RFC 5041 §5.2: initial TO plus the offset in the message. It ends
-			// at 2^64, which is 0, for memory advertised at the very top.
-			STag: o.stagOrQN, TO: o.to + uint64(off),
-		}
-		return h.Append(dst), last
+		// RFC 5041 §5.2: initial TO plus the offset in the message. It ends
+		// at 2^64, which is 0, for memory advertised at the very top.
+		return appendTagged(dst, last, o.version, o.rsvdULP[0], o.stagOrQN, o.to+uint64(off)), last
 	}
-	h := Untagged{
-		Last: last, Version: o.version, RsvdULP: o.rsvdULP,
-		QN: o.stagOrQN, MSN: o.msn, MO: off,
-	}
-	return h.Append(dst), last
+	return appendUntagged(dst, last, o.version, &o.rsvdULP, o.stagOrQN, o.msn, off), last
 }
 
 // advance goes on behind a segment of n octets of payload.

@@ -9,9 +9,9 @@ import "errors"
 //
 //  1. A Start method submits a message. It has to be cut to its end, or dropped,
 //     before the next one is submitted.
-//  2. Next says which octets of the message the next segment carries.
-//  3. The ULP finds the memory that holds them, and Append gives the segment to
-//     the LLP's batch. A fault in that memory leaves the message where it was.
+//  2. Next says which octets of the message the next segments carry.
+//  3. The ULP finds the memory that holds them, and Append gives the segments to
+//     the LLP's batch. A fault in that memory leaves the message behind the last whole one.
 //  4. Flush has the LLP write the batch.
 //
 // Segments are numbered from 0 in the order in which they are appended. Not safe
@@ -22,8 +22,11 @@ type Sender struct {
 	guard   watchedGuard
 	seq     Sequence
 	msg     Outbound
-	n       int // octets of payload of the segment that Next announced
+	n       int // octets of payload of the segments that Next announced
+	size    int // of each of them but the last
 	header  [UntaggedLen]byte
+	cut     [][]byte // payload of the segment at hand, else empty
+	count   uint64   // segments appended
 }
 
 // NewSender returns the sender of a fresh stream over llp. g, which may be nil, is
@@ -36,7 +39,7 @@ func NewSender(llp LLP, g Guard) *Sender {
 
 // Init makes s what NewSender returns. s must not be copied afterwards.
 func (s *Sender) Init(llp LLP, g Guard) {
-	*s = Sender{llp: llp, version: llp.Version()}
+	*s = Sender{llp: llp, version: llp.Version(), count: llp.Appended()}
 	if g != nil {
 		s.guard.Guard = g
 		llp.Guard(&s.guard)
@@ -71,30 +74,101 @@ func (s *Sender) Active() bool { return !s.msg.Done() }
 // Drop gives up the rest of the message.
 func (s *Sender) Drop() { s.msg.pending = false }
 
-// Next returns what the next segment carries: octets [off, off+n) of the message.
-// The message has to be Active.
-func (s *Sender) Next() (off uint32, n int) {
-	s.n = s.msg.Peek(s.llp.MULPDU())
-	return s.msg.sent, s.n
+// Next returns what the next segments carry: octets [off, off+n) of the message. They are
+// as many as have no more than most octets of payload, and at least one. The message has to be
+// Active.
+func (s *Sender) Next(most int) (off uint32, n, segments int) {
+	s.size = s.msg.Peek(s.llp.MULPDU())
+	s.n, segments = s.size, 1
+	if left := s.msg.Remaining(); most >= 2*s.size && left > uint32(s.size) {
+		segments = most / s.size
+		s.n = int(min(uint64(left), uint64(segments*s.size)))
+		segments = (s.n + s.size - 1) / s.size
+	}
+	return s.msg.sent, s.n, segments
 }
 
-// Append gives the LLP the segment that Next has announced, whose payload is in the
-// given pieces. last reports that it is the last of its message. Append may fault in
-// payload, see [LLP]: the message has not advanced then.
+// Size is how many octets of payload each of the segments that Next has announced has, but the
+// last one, which may have fewer.
+func (s *Sender) Size() int { return s.size }
+
+// Offset is how many octets of the message have been appended.
+func (s *Sender) Offset() uint32 { return s.msg.sent }
+
+// Append gives the LLP the segments that Next has announced, whose payload is in the
+// given pieces, or fewer if the batch is full. last reports that the last of the message is
+// among them. Append may fault in payload, see [LLP]: the message has advanced by the segments
+// appended then.
 func (s *Sender) Append(payload [][]byte) (last bool) {
+	if s.n > s.size {
+		last, _ = s.appendRun(payload, false)
+		return last
+	}
 	hdr, last := s.msg.head(s.n, s.header[:0])
 	s.llp.Append(hdr, payload)
-	s.msg.advance(s.n)
+	s.advance(s.n)
 	return last
 }
 
 // AppendVolatile is Append for payload that others may change at any time. copied
 // reports that nothing refers to it any more.
 func (s *Sender) AppendVolatile(payload [][]byte) (last, copied bool) {
+	if s.n > s.size {
+		return s.appendRun(payload, true)
+	}
 	hdr, last := s.msg.head(s.n, s.header[:0])
 	copied = s.llp.AppendVolatile(hdr, payload)
-	s.msg.advance(s.n)
+	s.advance(s.n)
 	return last, copied
+}
+
+// appendRun appends several segments.
+func (s *Sender) appendRun(payload [][]byte, volatile bool) (last, copied bool) {
+	rest := pieces{left: payload}
+	for left := s.n; left > 0; {
+		n := min(left, s.size)
+		var hdr []byte
+		hdr, last = s.msg.head(n, s.header[:0])
+		s.cut = rest.cut(s.cut[:0], n)
+		if volatile {
+			copied = s.llp.AppendVolatile(hdr, s.cut)
+		} else {
+			s.llp.Append(hdr, s.cut)
+		}
+		s.advance(n)
+		if left -= n; !s.llp.Room() {
+			break
+		}
+	}
+	clear(s.cut[:cap(s.cut)])
+	return last, copied
+}
+
+// advance goes on behind a segment of n octets of payload that has been appended.
+func (s *Sender) advance(n int) {
+	s.count++
+	s.msg.advance(n)
+}
+
+// pieces of memory are cut one behind the other. They stay as they are.
+type pieces struct {
+	left [][]byte
+	used int // octets of left[0]
+}
+
+// cut appends to dst the next n octets, as far as there are so many.
+func (p *pieces) cut(dst [][]byte, n int) [][]byte {
+	for n > 0 && len(p.left) > 0 {
+		b := p.left[0][p.used:]
+		if n < len(b) {
+			p.used += n
+			return append(dst, b[:n:n])
+		}
+		dst = append(dst, b)
+		n -= len(b)
+		p.left, p.used = p.left[1:], 0
+	}
+	return dst
 }
 
 // Fenced reports that nothing may be sent yet; see [LLP].
@@ -108,13 +182,13 @@ func (s *Sender) Room() bool { return s.llp.Room() }
 
 // Appended and Written count the segments appended and those that the LLP has
 // wholly given to the transport.
-func (s *Sender) Appended() uint64 { return s.llp.Appended() }
+func (s *Sender) Appended() uint64 { return s.count }
 
 // Written counts the segments that have wholly left.
 func (s *Sender) Written() uint64 { return s.llp.Written() }
 
 // Empty reports that every segment appended has left.
-func (s *Sender) Empty() bool { return s.llp.Appended() == s.llp.Written() }
+func (s *Sender) Empty() bool { return s.count == s.llp.Written() }
 
 // Flush writes the batch; see [LLP]. The error is [ErrRevoked] or an
 // [*UnreadableError] if memory of segments that have not left is at fault: the
@@ -140,7 +214,10 @@ func (s *Sender) Flush(wait bool) (drained bool, err error) {
 // Truncate drops the segments from number n on that have not begun to be written,
 // and what Append has left of one when it faulted. It reports whether segment n has
 // begun, and so remains.
-func (s *Sender) Truncate(n uint64) (begun bool) { return s.llp.Truncate(n) > n }
+func (s *Sender) Truncate(n uint64) (begun bool) {
+	s.count = s.llp.Truncate(n)
+	return s.count > n
+}
 
 // CloseWrite ends the sending half gracefully; see [LLP].
 func (s *Sender) CloseWrite() error { return s.llp.CloseWrite() }

@@ -3,6 +3,8 @@ package ddp
 import (
 	"bytes"
 	"errors"
+	"fmt"
+	"slices"
 	"testing"
 )
 
@@ -15,6 +17,7 @@ type tape struct {
 	written  uint64
 	guard    Guard
 	faults   bool  // Append panics
+	room     int   // segments in a batch, at most; 0 is any number
 	fail     error // what Flush returns, if not nil
 	copies   bool  // of AppendVolatile
 }
@@ -25,8 +28,10 @@ func (l *tape) Guard(g Guard)    { l.guard = g }
 func (l *tape) Appended() uint64 { return uint64(len(l.segments)) }
 func (l *tape) Written() uint64  { return l.written }
 
+func (l *tape) Room() bool { return l.room == 0 || len(l.segments) < l.room }
+
 func (l *tape) Append(header []byte, payload [][]byte) {
-	if l.faults {
+	if l.faults || len(payload) > 0 && bytes.HasPrefix(payload[0], []byte("fault")) {
 		panic(errPages)
 	}
 	l.segments = append(l.segments, append(bytes.Clone(header), bytes.Join(payload, nil)...))
@@ -60,7 +65,7 @@ func (l *tape) Truncate(n uint64) uint64 {
 func submit(t *testing.T, s *Sender, message []byte) {
 	t.Helper()
 	for s.Active() {
-		off, n := s.Next()
+		off, n, _ := s.Next(0)
 		if last := s.Append([][]byte{message[off:][:n]}); last == s.Active() {
 			t.Fatalf("last %v, Active %v", last, s.Active())
 		}
@@ -108,7 +113,7 @@ func TestAMessageAdvancesWhenASegmentWasAppended(t *testing.T) {
 	s := NewSender(l, nil)
 	s.StartTagged(0x40, 7, 1000, uint32(len(message)))
 	for _, volatile := range []bool{false, true} {
-		off, n := s.Next()
+		off, n, _ := s.Next(0)
 		payload := [][]byte{message[off:][:n]}
 		fault := func() (fault any) {
 			defer func() { fault = recover() }()
@@ -138,11 +143,113 @@ func TestAMessageAdvancesWhenASegmentWasAppended(t *testing.T) {
 	}
 }
 
+// The segments of a run are those that would be cut one by one, from whatever pieces.
+func TestSegmentsOfARunAreCutAsSingleOnes(t *testing.T) {
+	message := make([]byte, 1000)
+	for i := range message {
+		message[i] = byte(i * 7)
+	}
+	starts := map[string]func(s *Sender){
+		"tagged":   func(s *Sender) { s.StartTagged(0x40, 7, 1<<40-300, uint32(len(message))) },
+		"untagged": func(s *Sender) { s.StartUntagged([5]byte{0x43}, 0, uint32(len(message))) },
+	}
+	for name, start := range starts {
+		single := &tape{mulpdu: 128}
+		s := NewSender(single, nil)
+		start(s)
+		submit(t, s, message)
+		for most := 0; most < 1100; most += 57 {
+			for _, piece := range []int{1, 100, 128 - TaggedLen, 128 - UntaggedLen, 300, 1000} {
+				l := &tape{mulpdu: 128}
+				s := NewSender(l, nil)
+				start(s)
+				for s.Active() {
+					off, n, count := s.Next(most)
+					before := len(l.segments)
+					if n > max(most, s.Size()) || most >= 2*s.Size() && n+s.Size() <= most && int(off)+n < len(message) {
+						t.Fatalf("%s: [%d, +%d) of segments of %d, at most %d", name, off, n, s.Size(), most)
+					}
+					var payload [][]byte
+					for p := message[off:][:n]; len(p) > 0; p = p[min(piece, len(p)):] {
+						payload = append(payload, p[:min(piece, len(p))])
+					}
+					kept := fmt.Sprint(payload)
+					if last := s.Append(payload); last == s.Active() || len(l.segments) != before+count || fmt.Sprint(payload) != kept {
+						t.Fatalf("%s: last %v, Active %v, %d segments, expected %d", name, last, s.Active(), len(l.segments)-before, count)
+					}
+				}
+				if slices.ContainsFunc(s.cut[:cap(s.cut)], func(p []byte) bool { return p != nil }) {
+					t.Fatalf("%s: memory of the message is kept", name)
+				}
+				if !slices.EqualFunc(l.segments, single.segments, bytes.Equal) {
+					t.Fatalf("%s: the segments of %d octets at most, in pieces of %d, differ from single ones", name, most, piece)
+				}
+			}
+		}
+	}
+}
+
+// A run ends where the batch is full, and where memory faults. The message goes on behind the
+// last segment.
+func TestARunThatEndsEarlyGoesOnBehindIt(t *testing.T) {
+	const size = 128 - TaggedLen
+	message := bytes.Repeat([]byte{'.'}, 5*size)
+	copy(message[3*size:], "fault")
+	for _, volatile := range []bool{false, true} {
+		l := &tape{mulpdu: 128, room: 2, copies: true}
+		s := NewSender(l, nil)
+		s.StartTagged(0x40, 7, 1000, uint32(len(message)))
+		send := func() (last, copied bool, fault any) {
+			defer func() { fault = recover() }()
+			off, n, _ := s.Next(1 << 20)
+			payload := [][]byte{message[off:][:n]}
+			if volatile {
+				last, copied = s.AppendVolatile(payload)
+			} else {
+				last = s.Append(payload)
+			}
+			return last, copied, nil
+		}
+		if last, copied, fault := send(); last || copied != volatile || fault != nil || len(l.segments) != 2 {
+			t.Errorf("a full batch: last %v, copied %v, %v, %d segments", last, copied, fault, len(l.segments))
+		}
+		l.room = 0
+		if _, _, fault := send(); fault != errPages || len(l.segments) != 3 {
+			t.Errorf("a fault: %v, %d segments", fault, len(l.segments))
+		}
+		if off, n, count := s.Next(1 << 20); off != 3*size || n != 2*size || count != 2 || !s.Active() {
+			t.Errorf("then [%d, +%d) in %d segments", off, n, count)
+		}
+		message := bytes.Repeat([]byte{'.'}, 5*size)
+		if last := s.Append([][]byte{message[:2*size]}); !last || s.Active() {
+			t.Errorf("the end: last %v, Active %v", last, s.Active())
+		}
+		for i, u := range l.segments {
+			var h Tagged
+			if !h.Parse(u) || h.TO != 1000+uint64(i*size) || h.Last != (i == 4) || len(u) != 128 {
+				t.Errorf("segment %d: %+v, %d octets", i, h, len(u))
+			}
+		}
+	}
+}
+
+func TestAMessageOfNoOctetsIsOneSegment(t *testing.T) {
+	l := &tape{mulpdu: 128}
+	s := NewSender(l, nil)
+	s.StartTagged(0x40, 7, 1000, 0)
+	if off, n, count := s.Next(1 << 20); off != 0 || n != 0 || count != 1 {
+		t.Errorf("[%d, +%d) in %d segments", off, n, count)
+	}
+	if last := s.Append(nil); !last || len(l.segments) != 1 {
+		t.Errorf("last %v, %d segments", last, len(l.segments))
+	}
+}
+
 func TestADroppedMessageHasNoMoreSegments(t *testing.T) {
 	l := &tape{mulpdu: 128, copies: true}
 	s := NewSender(l, nil)
 	s.StartTagged(0, 1, 0, 1000)
-	off, n := s.Next()
+	off, n, _ := s.Next(0)
 	if last, copied := s.AppendVolatile([][]byte{make([]byte, n)}); last || !copied || off != 0 {
 		t.Errorf("last %v, copied %v", last, copied)
 	}

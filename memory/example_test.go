@@ -60,7 +60,7 @@ func ExampleHolder_Acquire() {
 	// Frame 7 refers to the memory, and waits for the network.
 	var h memory.Holder
 	h.Init(table, pd, 0)
-	h.SetFrame(7)
+	h.SetFrames(7, 7)
 	frame, _ := h.Resolve(nil, uint32(region.STag()), 0, 7, memory.LocalRead)
 	h.Release()
 

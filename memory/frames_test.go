@@ -7,7 +7,7 @@ import (
 )
 
 // sender is a Holder with three regions, whose frames 10 to 15 use the first,
-// 12 the second, and 14 and 15 the third.
+// 12 the second, and 14 and 15 the third, some of them looked up together.
 type sender struct {
 	Holder
 	table   *Table
@@ -22,13 +22,13 @@ func newSender(t *testing.T) *sender {
 	for i := range s.regions {
 		s.regions[i] = register(t, s.table, s.pd, make([]byte, 8), RegionConfig{Access: LocalRead})
 	}
-	for frame := uint64(10); frame <= 15; frame++ {
-		s.SetFrame(frame)
+	for _, run := range [][2]uint64{{10, 11}, {12, 12}, {13, 13}, {14, 15}} {
+		s.SetFrames(run[0], run[1])
 		s.resolve(t, 0)
-		if frame == 12 {
+		switch run[0] {
+		case 12:
 			s.resolve(t, 1)
-		}
-		if frame >= 14 {
+		case 14:
 			s.resolve(t, 2)
 		}
 	}
@@ -212,7 +212,7 @@ func TestRevokedNamesAFrameThatRefersToTheRegion(t *testing.T) {
 	var h Holder
 	h.Init(tab, pd, 0)
 	for frame, r := range []*Region{a, b, b, b, a, b} {
-		h.SetFrame(uint64(frame))
+		h.SetFrames(uint64(frame), uint64(frame))
 		if _, f := h.Resolve(nil, uint32(r.STag()), 0, 8, LocalRead); f != ddp.NoFault {
 			t.Fatal(f)
 		}

@@ -26,7 +26,8 @@ type Holder struct {
 	pd     *PD
 	stream Stream
 	zero   bool   // the STag of zero may be used
-	frame  uint64 // number of the frame that accesses are for now
+	first  uint64 // number of the first frame that accesses are for now
+	last   uint64 // and of the last one
 	recent int    // index into uses of the last hit
 	denied Denial // the last access that was refused because a right is missing
 	uses   []use
@@ -51,14 +52,11 @@ type run struct{ first, last uint64 }
 func (u *use) first() uint64 { return u.runs[u.done].first }
 func (u *use) last() uint64  { return u.runs[len(u.runs)-1].last }
 
-// refer records that frame n refers to it.
-func (u *use) refer(n uint64) {
+// refer records that the frames from first to last refer to it.
+func (u *use) refer(first, last uint64) {
 	if len(u.runs) > u.done {
-		switch r := &u.runs[len(u.runs)-1]; n {
-		case r.last:
-			return
-		case r.last + 1:
-			r.last = n
+		if r := &u.runs[len(u.runs)-1]; first <= r.last+1 {
+			r.last = last
 			return
 		}
 	}
@@ -66,7 +64,7 @@ func (u *use) refer(n uint64) {
 		u.runs = u.runs[:copy(u.runs, u.runs[u.done:])]
 		u.done = 0
 	}
-	u.runs = append(u.runs, run{n, n})
+	u.runs = append(u.runs, run{first, last})
 }
 
 // written records that the frames below n were written. The last run has later ones.
@@ -102,9 +100,9 @@ func (h *Holder) Init(t *Table, pd *PD, stream Stream) {
 // Init. It is for privileged consumers only.
 func (h *Holder) AllowZero() { h.zero = true }
 
-// SetFrame sets the number of the frame for which Resolve is called from now on. It never
-// decreases, except after Truncate.
-func (h *Holder) SetFrame(n uint64) { h.frame = n }
+// SetFrames sets the numbers of the frames, from first to last, for which Resolve is called
+// from now on. They never decrease, except after Truncate.
+func (h *Holder) SetFrames(first, last uint64) { h.first, h.last = first, last }
 
 // Resolve appends to dst the memory of the octets [to, to+n) of stag, if the STag is
 // valid for the stream and has the rights need, and holds it until Release or Forget. It
@@ -134,7 +132,7 @@ func (h *Holder) Resolve(dst [][]byte, stag uint32, to, n uint64, need Access) (
 		h.add(g, STag(stag))
 	}
 	h.uses[i].held = true
-	h.uses[i].refer(h.frame)
+	h.uses[i].refer(h.first, h.last)
 	h.recent = i
 	if g.buf == nil {
 		return g.scattered(dst, off, n), ddp.NoFault
@@ -179,6 +177,11 @@ func (h *Holder) find(stag STag) int {
 	if i := h.recent; i < len(h.uses) && h.uses[i].stag == stag && !h.uses[i].reg.revoked() {
 		return i
 	}
+	return h.search(stag)
+}
+
+// search is find without a guess.
+func (h *Holder) search(stag STag) int {
 	for i := range h.uses {
 		if h.uses[i].stag == stag && !h.uses[i].reg.revoked() {
 			return i

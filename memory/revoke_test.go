@@ -191,7 +191,7 @@ func TestRegionRegisteredAnewIsNotTheOneRemembered(t *testing.T) {
 	stag := uint32(r.STag())
 	var h Holder
 	h.Init(table, pd, 0)
-	h.SetFrame(1)
+	h.SetFrames(1, 1)
 	_, _ = h.Resolve(nil, stag, 0, 8, LocalRead)
 	h.Release()
 	table.Invalidate(stag, pd, 0, false)
@@ -200,7 +200,7 @@ func TestRegionRegisteredAnewIsNotTheOneRemembered(t *testing.T) {
 		t.Fatal(err)
 	}
 
-	h.SetFrame(2)
+	h.SetFrames(2, 2)
 	pieces, fault := h.Resolve(nil, stag, 0, 8, LocalRead)
 	if fault != ddp.NoFault || &pieces[0][0] != &fresh[0] {
 		t.Errorf("resolved to the old memory, or not at all: %v", fault)

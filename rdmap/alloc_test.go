@@ -12,7 +12,7 @@ func quietRig(t testing.TB) *rig {
 	r := newRig(t, digests, func(_ *Config, l *line) { l.mulpdu = 1024 })
 	r.line.take = func(*segment) {}
 	r.ulp.quiet = true
-	r.ulp.memory[0] = &region{data: make([]byte, 1024), hollow: true}
+	r.ulp.memory[0] = &region{data: make([]byte, 4096), hollow: true}
 	r.region(0x11, 0x100, 4096, 0)
 	r.region(0x33, 8, 4096, 0)
 	r.region(0x44, 16, 8, 0)

@@ -39,6 +39,7 @@ func (o *outbound) unreadable(fault error) bool {
 	o.pieces = o.pieces[:0]
 	torn := o.ddp.Appended()
 	o.ddp.Truncate(torn)
+	o.note(false)
 	if o.msg.kind == kindAnswer {
 		return o.refused(torn, ddp.FaultMemory)
 	}

@@ -8,17 +8,35 @@ import (
 	"github.com/weft-rdma/weft/ddp"
 )
 
-// An appendedSegment is a segment that was appended and not written.
-type appendedSegment struct {
-	frame  uint64 // the count of segments appended when it had been appended
-	ticket uint64
+// An appendedRun is segments that were appended one behind the other and not all written: of
+// one message, or of operations of one segment each, whose tickets follow each other.
+type appendedRun struct {
+	frame  uint64 // number of the first segment
+	ticket uint64 // of the first message
+	n      int32  // how many segments there are
+	size   int32  // octets of payload of each but the last, of one message
 	kind   messageKind
-	last   bool
+	last   bool // the last of the message is among them
+	whole  bool // each is an operation
+}
+
+func (r *appendedRun) end() uint64 { return r.frame + uint64(r.n) }
+
+// takes adds m, a message of one segment that was appended behind the run, if all are
+// operations whose tickets follow each other.
+func (r *appendedRun) takes(m *message) bool {
+	if r.n > 1 && !r.whole || r.kind != kindOperation || m.kind != kindOperation || m.ticket != r.ticket+uint64(r.n) {
+		return false
+	}
+	r.n++
+	r.whole = true
+	return true
 }
 
 // A truncated is a segment that will not be written.
 type truncated struct {
-	appendedSegment
+	ticket uint64
+	kind   messageKind
 	answer request // if kind is kindAnswer: what is answered, sent before this segment
 }
 
@@ -28,9 +46,7 @@ func (d *truncated) fault(f ddp.Fault) error {
 	return services[d.answer.opcode].refused(&d.answer, f)
 }
 
-// An inflight is what has been appended but not written, in order: one entry a
-// run of segments of one message is enough to say which messages are complete
-// and which one a segment belongs to.
+// An inflight is what has been appended but not written, in order.
 type inflight struct {
 	*inflightBuf
 	terminated bool // the Terminate message has been appended: nothing follows
@@ -39,8 +55,8 @@ type inflight struct {
 // An inflightBuf is the memory of an inflight that is not empty. It comes from the pool
 // and goes back there.
 type inflightBuf struct {
-	segments deque[appendedSegment]
-	answers  deque[request] // of the segments that are kindAnswer, one each
+	runs    deque[appendedRun]
+	answers deque[request] // of the runs that are kindAnswer, one each: sent before the run
 }
 
 var inflightBufs = sync.Pool{New: func() any { return new(inflightBuf) }}
@@ -50,15 +66,20 @@ func (q *inflight) len() int {
 	if q.inflightBuf == nil {
 		return 0
 	}
-	return q.segments.n
+	return q.runs.n
 }
 
-// push notes the segment of m that made frame segments in all.
-func (q *inflight) push(frame uint64, m *message, last bool) {
+// push notes n segments of m, from number frame on, each but the last of size octets of payload.
+func (q *inflight) push(frame uint64, n, size int, m *message, last bool) {
 	if q.inflightBuf == nil {
 		q.inflightBuf = inflightBufs.Get().(*inflightBuf)
 	}
-	*q.segments.pushBack() = appendedSegment{frame, m.ticket, m.kind, last}
+	if n == 1 && last && q.runs.n > 0 && q.runs.at(q.runs.n-1).takes(m) {
+		return
+	}
+	r := q.runs.pushBack() // field by field: a literal would be made apart and copied
+	r.frame, r.ticket, r.n, r.size = frame, m.ticket, int32(n), int32(size)
+	r.kind, r.last, r.whole = m.kind, last, false
 	switch m.kind {
 	case kindAnswer:
 		*q.answers.pushBack() = m.req
@@ -73,18 +94,25 @@ func (q *inflight) written(frames uint64) (ticket uint64, any bool) {
 	if q.inflightBuf == nil {
 		return 0, false
 	}
-	for q.segments.n > 0 {
-		e := q.segments.at(0)
-		if e.frame > frames {
+	for q.runs.n > 0 {
+		r := q.runs.at(0)
+		if r.end() > frames {
+			if r.whole && r.frame < frames {
+				n := frames - r.frame
+				r.frame, r.ticket, r.n = frames, r.ticket+n, r.n-int32(n)
+				return r.ticket - 1, true
+			}
 			return ticket, any
 		}
 		switch {
-		case e.kind == kindAnswer:
+		case r.kind == kindAnswer:
 			q.answers.popFront()
-		case e.last && e.kind == kindOperation:
-			ticket, any = e.ticket, true
+		case r.whole:
+			ticket, any = r.ticket+uint64(r.n)-1, true
+		case r.last && r.kind == kindOperation:
+			ticket, any = r.ticket, true
 		}
-		q.segments.popFront()
+		q.runs.popFront()
 	}
 	q.release()
 	return ticket, any
@@ -94,19 +122,30 @@ func (q *inflight) written(frames uint64) (ticket uint64, any bool) {
 // returns the one truncated first.
 func (q *inflight) truncate(frame uint64) (first truncated, ok bool) {
 	for q.len() > 0 {
-		e := q.segments.at(q.segments.n - 1)
-		if e.frame <= frame {
+		r := q.runs.at(q.runs.n - 1)
+		if r.end() <= frame {
 			return first, ok
 		}
-		first, ok = truncated{appendedSegment: *e}, true
-		switch e.kind {
+		kept := max(frame, r.frame) - r.frame
+		first, ok = truncated{ticket: r.ticket, kind: r.kind}, true
+		switch r.kind {
 		case kindAnswer:
 			first.answer = *q.answers.at(q.answers.n - 1)
-			q.answers.popBack()
+			first.answer.sent += uint32(kept) * uint32(r.size)
 		case kindTerminate:
 			q.terminated = false
 		}
-		q.segments.popBack()
+		if r.whole {
+			first.ticket += kept
+		}
+		if kept > 0 {
+			r.n, r.last = int32(kept), false
+			return first, ok
+		}
+		if r.kind == kindAnswer {
+			q.answers.popBack()
+		}
+		q.runs.popBack()
 	}
 	q.release()
 	return first, ok

@@ -60,6 +60,38 @@ func TestAnAnswerThatCannotBeReadTellsWhatWasLeft(t *testing.T) {
 	}
 }
 
+// The segments of an answer in front of the one that cannot be read may have to be dropped,
+// too.
+func TestAnAnswerThatCannotBeReadMayBeDroppedFromItsBeginning(t *testing.T) {
+	r := newRig(t, unreadable('x'), func(_ *Config, l *line) { l.fenced = true })
+	m := r.region(0x33, 8, 400, '.')
+	m.data[2*114] = 'x'
+	r.take(asks(1, 400))
+	r.line.fenced = false
+	r.line.flush = func() { r.hold.revoke(0x33) }
+	r.Kick()
+	if len(r.out.handoff) > 0 {
+		r.writer()
+	}
+	said := r.terminated()
+	if said.EType != RemoteProtection || said.ReadRequest != (ReadRequest{0x77, 0x700, 400, 0x33, 8}) {
+		t.Errorf("%v, %+v was left", said, said.ReadRequest)
+	}
+	want(t, "sent", r.sent(), "Terminate 2#1+0 52.")
+}
+
+// The octets of an operation in front of those whose memory is refused are sent.
+func TestWhatIsInFrontOfRefusedMemoryIsSent(t *testing.T) {
+	r := newRig(t, func(_ *Config, l *line) { l.fenced = true })
+	r.send(writeOf(400))
+	r.ulp.refuses, r.ulp.whole = errLocal, 300
+	r.line.fenced = false
+	r.Kick()
+	r.terminated()
+	want(t, "sent", r.sent(), "RDMA Write 0x22:0x1000 114...", "RDMA Write 0x22:0x1072 114...", "Terminate 2#1+0 4.")
+	want(t, "told", r.ulp.told(), "failed 1")
+}
+
 // What the transport cannot read is dropped, with all after it.
 func TestASegmentThatTheTransportCannotReadIsDropped(t *testing.T) {
 	r := newRig(t, func(_ *Config, l *line) { l.takes, l.fault = 2, &unreadableError{2, errPages} })

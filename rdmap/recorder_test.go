@@ -20,6 +20,7 @@ type recorder struct {
 	sent    func()            // called by Sent
 	payload map[uint64][]byte // by ticket
 	refuses error             // what Gather returns
+	whole   uint64            // but for so many octets of each payload
 	memory  map[uint32]*region
 
 	receives [][]byte // posted; the first is the one in use
@@ -42,7 +43,7 @@ type region struct {
 	base   uint64
 	data   []byte
 	fault  ddp.Fault // refuses every access,
-	good   int       // after so many
+	good   int       // but to so many octets
 	hollow bool      // every octet of 2^64 is there: data stands for all of them
 	odd    bool      // its atomics are misaligned
 }
@@ -81,7 +82,7 @@ func (u *recorder) Next(op *Operation) bool {
 
 func (u *recorder) Gather(dst [][]byte, ticket uint64, off uint64, n int) ([][]byte, error) {
 	u.hold.use(ticket)
-	if u.refuses != nil {
+	if u.refuses != nil && off+uint64(n) > u.whole {
 		return dst, u.refuses // as where the second of two pieces is bad
 	}
 	p := u.payload[ticket]
@@ -185,7 +186,7 @@ func (u *recorder) find(dst [][]byte, stag uint32, to uint64, n int) ([][]byte, 
 	switch {
 	case r == nil:
 		return dst, ddp.FaultSTag
-	case r.fault != ddp.NoFault && r.good == 0:
+	case r.fault != ddp.NoFault && r.good < n:
 		return dst, r.fault
 	case r.hollow:
 		return append(dst, r.data[:n]), ddp.NoFault
@@ -194,9 +195,7 @@ func (u *recorder) find(dst [][]byte, stag uint32, to uint64, n int) ([][]byte, 
 	case to < r.base || to-r.base > uint64(len(r.data)) || uint64(n) > uint64(len(r.data))-(to-r.base):
 		return dst, ddp.FaultBounds
 	}
-	if r.good > 0 {
-		r.good--
-	}
+	r.good -= n
 	return append(dst, r.data[to-r.base:][:n]), ddp.NoFault
 }
 
@@ -283,7 +282,8 @@ func (u *recorder) rested() {
 // A hold remembers which memory the segments not yet written refer to, by
 // ticket or STag.
 type hold struct {
-	frame   uint64
+	first   uint64
+	last    uint64
 	uses    []use
 	limit   int // of uses, until it is Full
 	revoked map[uint64]bool
@@ -298,11 +298,11 @@ func (h *hold) use(key uint64) {
 	h.held = true
 	for i := range h.uses {
 		if h.uses[i].key == key {
-			h.uses[i].last = h.frame
+			h.uses[i].last = h.last
 			return
 		}
 	}
-	h.uses = append(h.uses, use{key, h.frame, h.frame})
+	h.uses = append(h.uses, use{key, h.first, h.last})
 }
 
 func (h *hold) revoke(key uint64) {
@@ -320,9 +320,16 @@ func (h *hold) Acquire() bool {
 	return true
 }
 
-func (h *hold) Release()          { h.held = false }
-func (h *hold) SetFrame(n uint64) { h.frame = n }
-func (h *hold) Full() bool        { return h.limit > 0 && len(h.uses) >= h.limit }
+func (h *hold) Release() { h.held = false }
+
+func (h *hold) SetFrames(first, last uint64) {
+	if first < h.last {
+		panic("memory is held for frames that were not appended")
+	}
+	h.first, h.last = first, last
+}
+
+func (h *hold) Full() bool { return h.limit > 0 && len(h.uses) >= h.limit }
 
 func (h *hold) Revoked() uint64 {
 	frame, any := uint64(0), false
@@ -342,6 +349,7 @@ func (h *hold) Done(n uint64) {
 }
 
 func (h *hold) Truncate(n uint64) {
+	h.last = min(h.last, n)
 	h.uses = slices.DeleteFunc(h.uses, func(u use) bool { return u.first >= n })
 	for i := range h.uses {
 		h.uses[i].last = min(h.uses[i].last, n-1)

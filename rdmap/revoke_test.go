@@ -88,7 +88,7 @@ func TestReadResponseRevokedAsItIsCutTellsWhatWasLeft(t *testing.T) {
 		r := newRig(t, func(_ *Config, l *line) { l.fenced = true })
 		m := r.region(0x33, 8, 400, '.')
 		r.take(asks(1, 400))
-		m.fault, m.good = ddp.FaultSTag, 2
+		m.fault, m.good = ddp.FaultSTag, 2*114
 		r.line.fenced = false
 		gone, left := []string{"RDMA Read Response 0x77:0x700 114...", "RDMA Read Response 0x77:0x772 114..."}, uint64(228)
 		if dropped {

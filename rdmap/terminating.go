@@ -124,7 +124,7 @@ func Refuse(llp ddp.LLP, err error) *TerminateError {
 	t := s.newTerminate(err)
 	out := ddp.NewSender(llp, nil)
 	out.StartOnly(ControlUntagged(s.rv, OpTerminate, 0), QueueTerminate, uint32(len(t.payload)))
-	out.Next()
+	out.Next(0)
 	out.Append([][]byte{t.payload})
 	if drained, err := out.Flush(true); err != nil || !drained || out.CloseWrite() != nil {
 		_ = llp.Reset()

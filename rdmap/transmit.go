@@ -45,7 +45,8 @@ type outbound struct {
 	reported  bool // Config.PeerClosed has been called
 	opened    bool // Config.Opened has been called, if there is one
 	inflight  inflight
-	pieces    [][]byte // payload of the segment at hand, else empty
+	frame     uint64   // number of the first segment of the run at hand
+	pieces    [][]byte // payload of the run, else empty
 	unsent    int      // octets of payload in the batch, at most
 	finished  finished // messages cut to their ends that Stats does not count yet
 	gate      reportGate
@@ -397,16 +398,25 @@ func (o *outbound) choose() bool {
 	return o.startOperation() || o.startAnswer()
 }
 
-// segment appends the next segment of the message. It reports false when the
+// runOctets is how much payload of a message is looked up and cut into segments at a time. A
+// Terminate waits for it.
+const runOctets = 64 << 10
+
+// segment appends the next segments of the message. It reports false when the
 // batch must be written first or the message could not go on.
+func (o *outbound) segment() bool { return o.segments(runOctets) }
+
+// segments appends those that have together no more than most octets of payload, and at
+// least one.
 //
 // The memory of an answer is volatile: it belongs to a ULP that does not know of the Read and
 // may change it at any moment, and other peers may write it. It is released once it is copied.
-func (o *outbound) segment() bool {
+func (o *outbound) segments(most int) bool {
 	s, m := o.s, &o.msg
-	off, n := o.ddp.Next()
-	frame := o.ddp.Appended()
-	s.cfg.Hold.SetFrame(frame)
+	off, n, count := o.ddp.Next(most)
+	o.frame = o.ddp.Appended()
+	end := o.frame + uint64(count)
+	s.cfg.Hold.SetFrames(o.frame, end-1)
 	o.pieces = o.pieces[:0]
 	volatile := false
 	switch {
@@ -417,14 +427,22 @@ func (o *outbound) segment() bool {
 		volatile = true
 		var f ddp.Fault
 		r := &m.req.read
-		if o.pieces, f = s.ulp.Source(o.pieces, r.SourceSTag, r.SourceTO+uint64(off), n); f != ddp.NoFault {
-			return o.refused(frame, f)
+		if o.pieces, f = s.ulp.Source(o.pieces, r.SourceSTag, r.SourceTO+uint64(off), n); f == ddp.NoFault {
+			break
 		}
+		if count > 1 {
+			return o.single()
+		}
+		return o.refused(o.frame, f)
 	default:
 		var err error
-		if o.pieces, err = s.ulp.Gather(o.pieces, m.ticket, uint64(off), n); err != nil {
-			return o.failed(frame, err)
+		if o.pieces, err = s.ulp.Gather(o.pieces, m.ticket, uint64(off), n); err == nil {
+			break
 		}
+		if count > 1 {
+			return o.single()
+		}
+		return o.failed(o.frame, err)
 	}
 	var last, copied bool
 	if volatile {
@@ -432,19 +450,36 @@ func (o *outbound) segment() bool {
 	} else {
 		last = o.ddp.Append(o.pieces)
 	}
-	if copied {
-		s.cfg.Hold.Truncate(frame)
-	}
 	o.pieces = o.pieces[:0]
 	o.unsent += n
-	o.inflight.push(frame+1, m, last)
-	if m.kind == kindAnswer {
-		m.req.sent += uint32(n)
+	if copied {
+		s.cfg.Hold.Truncate(o.frame)
+	} else if appended := o.ddp.Appended(); appended < end { // the batch is full
+		s.cfg.Hold.Truncate(appended)
 	}
+	o.note(last)
 	if last {
 		o.finish()
 	}
 	return true
+}
+
+// single appends one segment, because memory of several was refused: those before the one at
+// fault are sent.
+func (o *outbound) single() bool {
+	o.s.cfg.Hold.Truncate(o.frame)
+	return o.segments(0)
+}
+
+// note notes the segments that have been appended by the run at hand.
+func (o *outbound) note(last bool) {
+	m := &o.msg
+	if n := o.ddp.Appended() - o.frame; n > 0 {
+		o.inflight.push(o.frame, int(n), o.ddp.Size(), m, last)
+	}
+	if m.kind == kindAnswer {
+		m.req.sent = o.ddp.Offset() // here, as what was written just before is slow to copy
+	}
 }
 
 // finish notes that the message has been cut to its end.

@@ -150,8 +150,9 @@ type Memory interface {
 type Hold interface {
 	ddp.Guard
 
-	// SetFrame sets the number of the frame for which memory is gathered next.
-	SetFrame(n uint64)
+	// SetFrames sets the numbers of the frames, from first to last, for which memory is
+	// gathered next.
+	SetFrames(first, last uint64)
 	// Full reports that frames have to leave before more memory is gathered.
 	Full() bool
 	// Revoked returns, after Acquire said no, the lowest frame whose memory

@@ -35,7 +35,7 @@ func TestAnInvalidateWaitsForNoAnswerToThePeer(t *testing.T) {
 	check(qp.PostSend(SendWR{Op: OpInvalidate, Invalidate: going.STag()}))
 
 	u := ulp{qp}
-	u.out.SetFrame(0)
+	u.out.SetFrames(0, 0)
 	if _, f := u.Source(nil, uint32(read.STag()), read.Base(), 100); f != ddp.NoFault {
 		t.Fatal(f)
 	}
@@ -43,7 +43,7 @@ func TestAnInvalidateWaitsForNoAnswerToThePeer(t *testing.T) {
 	if !u.Next(&op) || op.Opcode != rdmap.OpSend {
 		t.Fatalf("the first operation is %+v", op)
 	}
-	u.out.SetFrame(1)
+	u.out.SetFrames(1, 1)
 	if _, err := u.Gather(nil, op.Ticket, 0, 100); err != nil {
 		t.Fatal(err)
 	}
@@ -80,7 +80,7 @@ func TestAnInvalidateOfWhatThePeerReadsDoesNotWaitForItself(t *testing.T) {
 		check(qp.PostSend(SendWR{Op: OpInvalidate, Invalidate: read.STag()}))
 
 		u := ulp{qp}
-		u.out.SetFrame(0)
+		u.out.SetFrames(0, 0)
 		if _, f := u.Source(nil, uint32(read.STag()), read.Base(), 100); f != ddp.NoFault {
 			t.Fatal(f)
 		}

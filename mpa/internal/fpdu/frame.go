@@ -84,8 +84,11 @@ func putFused(f []byte, n int, header []byte, payload [][]byte) {
 		sum = copyCRC(sum, f[at:], p)
 		at += len(p)
 	}
-	clear(f[at:end])
-	storeCRC(f[end:], updateCRC(sum, f[at:end]))
+	if pad := f[at:end]; len(pad) > 0 {
+		clear(pad)
+		sum = updateCRC(sum, pad)
+	}
+	storeCRC(f[end:], sum)
 }
 
 // putStart puts what stands before the payload when there are no markers.
