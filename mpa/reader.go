@@ -168,11 +168,16 @@ func (r *reader) nextULPDU() ([]byte, error) {
 	if r.end-r.start < size {
 		return nil, nil
 	}
+	asks := r.visiting && r.blocks != nil
+	if asks && r.markers {
+		r.blocked = true // Open takes the markers out, so that only who takes the ULPDU may call it
+		return nil, nil
+	}
 	u, err := fpdu.Open(r.buf[r.start:r.start+size], r.pos, n, r.markers, r.crc)
 	if err != nil {
 		return nil, damage(err)
 	}
-	if r.visiting && r.blocks != nil && r.blocks.WouldBlock(u) {
+	if asks && r.blocks.WouldBlock(u) {
 		r.blocked = true
 		return nil, nil
 	}

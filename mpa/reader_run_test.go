@@ -121,6 +121,24 @@ type narrow struct{ runner }
 
 func (n *narrow) WouldBlock([]byte) bool { return len(n.got) > 0 }
 
+// What a visitor leaves to Receive is still what has arrived: validating an FPDU takes its
+// markers out.
+func TestAULPDUWithMarkersThatWouldBlockIsReceivedLater(t *testing.T) {
+	p := Params{CRC: true, RecvMarkers: true}
+	want, wire, _ := wireOf(p, 600, 600)
+	s := &narrow{}
+	r := newReader(&stream{}, nil, p, new(atomic.Bool), new(counters))
+	r.blocks, r.visiting = s, true
+	r.grown(copy(r.room(), wire))
+	if err := r.deliver(s); err != nil || !r.blocked {
+		t.Errorf("%v, blocked %t", err, r.blocked)
+	}
+	r.visiting, r.blocked = false, false
+	if err := r.deliver(s); err != nil || !slices.EqualFunc(s.got, want, bytes.Equal) {
+		t.Errorf("then %v, %d ULPDUs, expected %d", err, len(s.got), len(want))
+	}
+}
+
 // A visitor asks about each ULPDU when those before it have been handed up.
 func TestAVisitorAsksAboutEachULPDUInItsTurn(t *testing.T) {
 	_, wire, _ := wireOf(Params{}, 600, 600, 600)
