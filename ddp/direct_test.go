@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"math/rand/v2"
+	"strings"
 	"testing"
 )
 
@@ -140,6 +141,8 @@ func FuzzReceiver(f *testing.F) {
 		f.Add(uint64(1), join(piece(false, 1, 0, "abc"), c.segment, write(0x1234, 0x1000, "later")))
 	}
 	f.Add(uint64(2), join(piece(false, 1, 0, "abc"), piece(false, 1, 3, "def"), write(0x1234, 0x1010, "hello"), piece(true, 1, 6, ""), send(0, 2, ""), send(3, 1, "xyz")))
+	message := inPieces(rand.New(rand.NewPCG(1, 2)), [][]byte{write(0x1234, 0x1010, strings.Repeat("hello", 40))})
+	f.Add(uint64(3), join(message...))
 	f.Fuzz(func(t *testing.T, seed uint64, data []byte) {
 		var segments [][]byte
 		for len(data) > 0 {
@@ -148,6 +151,7 @@ func FuzzReceiver(f *testing.F) {
 		}
 		compare(t, rand.New(rand.NewPCG(seed, 7)), segments)
 		compareJoined(t, rand.New(rand.NewPCG(seed, 9)), segments)
+		compareRuns(t, rand.New(rand.NewPCG(seed, 10)), segments)
 	})
 }
 

@@ -335,5 +335,10 @@ func FuzzReceive(f *testing.F) {
 		if !slices.EqualFunc(s.got, want, bytes.Equal) {
 			t.Errorf("%d ULPDUs, expected %d, or they differ", len(s.got), len(want))
 		}
+		runs := &runner{}
+		c = feed(&fed{wire: wire, portion: func() int { return 1 + r.IntN(most) }}, p)
+		if again := c.Receive(runs); fmt.Sprint(again) != fmt.Sprint(err) || !slices.EqualFunc(runs.got, want, bytes.Equal) {
+			t.Errorf("in runs: %v, expected %v; %d ULPDUs, expected %d, or they differ", again, err, len(runs.got), len(want))
+		}
 	})
 }
