@@ -189,6 +189,33 @@ func TestSilentConnectionsMakeRoomForOthers(t *testing.T) {
 	})
 }
 
+// The backlog is 128 unless another one is wanted.
+func TestTheBacklogIsWhatIsDocumented(t *testing.T) {
+	for _, backlog := range []int{0, -1, 3} {
+		want := backlog
+		if backlog <= 0 {
+			want = 128
+		}
+		synctest.Test(t, func(t *testing.T) {
+			pipes := newPipes()
+			ln := newListener(t, newEnd(t, verbs.QPConfig{}), pipes, cm.ListenConfig{Backlog: backlog})
+			defer ln.Close()
+			for range want {
+				defer pipes.dial().Close()
+			}
+			synctest.Wait()
+			if got := ln.Refusals(); got != (cm.Refusals{}) {
+				t.Errorf("Backlog %d: of %d connections, %+v", backlog, want, got)
+			}
+			defer pipes.dial().Close()
+			synctest.Wait()
+			if got := ln.Refusals(); got != (cm.Refusals{Evicted: 1}) {
+				t.Errorf("Backlog %d: of one more, %+v", backlog, got)
+			}
+		})
+	}
+}
+
 // Requests that nobody accepts are at most Backlog, and those whose time is
 // over make room and are not handed out.
 func TestRequestsThatExpiredLeaveTheBacklog(t *testing.T) {

@@ -78,3 +78,52 @@ func TestKeysOfOtherCiphersHaveNoLimit(t *testing.T) {
 		}
 	}
 }
+
+// An AES key is near its limit when three quarters of its records are used, in either direction;
+// the limit of a ChaCha20 key is never near.
+func TestAKeyIsNearItsLimitAfterThreeQuarters(t *testing.T) {
+	const limit = 64
+	for suite, nears := range map[uint16]bool{tls.TLS_AES_128_GCM_SHA256: true, tls.TLS_AES_256_GCM_SHA384: true, tls.TLS_CHACHA20_POLY1305_SHA256: false} {
+		for _, direction := range []string{"in", "out"} {
+			a, b := iwarptest.BufferedPipe(1 << 20)
+			c := newRecordConn(a, limit)
+			c.handshakeOver(suite)
+			pass := func(n int) {
+				for range n {
+					one := recordsOf(applicationData, 1)
+					if direction == "out" {
+						if _, err := c.Write(one); err != nil {
+							t.Fatal(err)
+						}
+						continue
+					}
+					if _, err := b.Write(one); err != nil {
+						t.Fatal(err)
+					}
+					if _, err := io.ReadFull(c, one); err != nil {
+						t.Fatal(err)
+					}
+				}
+			}
+			near := func() bool {
+				select {
+				case <-c.near:
+					return true
+				default:
+					return false
+				}
+			}
+			pass(limit / 4 * 3)
+			if near() {
+				t.Errorf("%s, %s: told too early", tls.CipherSuiteName(suite), direction)
+			}
+			pass(1)
+			if near() != nears {
+				t.Errorf("%s, %s: told %v after three quarters, want %v", tls.CipherSuiteName(suite), direction, near(), nears)
+			}
+			pass(2) // it is told once
+			a.Close()
+			b.Close()
+		}
+	}
+}

@@ -106,5 +106,6 @@ type Config struct {
 
 	look        func(net.Conn) (*origin.Origin, error) // nil is origin.Look
 	portMapPort string                                 // to own; "" is 111
+	descriptors int                                    // 0 is what the system allows
 	registries  []registryAt                           // port mappers of this host, the best first; nil is the usual ones
 }

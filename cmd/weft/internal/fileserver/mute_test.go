@@ -76,6 +76,20 @@ func TestMuteConnectionsKeepNoOtherClientOut(t *testing.T) {
 	}
 }
 
+func TestStartUpsAreAsManyAsDescriptorsAllow(t *testing.T) {
+	const descriptors = 256
+	s := start(t, func(c *Config) { c.descriptors = descriptors })
+	backlog := limitsFor(descriptors).backlog
+	for range backlog + 3 {
+		nc, err := net.Dial("tcp", s.RDMA().String())
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer nc.Close()
+	}
+	nettest.Until(t, func() bool { return s.ports.rdma.Refusals().Evicted == 3 })
+}
+
 func TestConnectionsOfAClientAreThoseOfItsNetwork(t *testing.T) {
 	u := newUsage()
 	u.limit(Quota{ClientConnections: 1}, 0)

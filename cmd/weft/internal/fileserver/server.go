@@ -47,7 +47,11 @@ type Server struct {
 // Start starts a file server, which serves until Shutdown. The context applies to the
 // start only.
 func Start(ctx context.Context, cfg Config) (*Server, error) {
-	s := &Server{cfg: cfg, limits: limitsFor(fairness.Descriptors()).atMost(cfg.Connections, cfg.RDMA != "")}
+	descriptors := cfg.descriptors
+	if descriptors == 0 {
+		descriptors = fairness.Descriptors()
+	}
+	s := &Server{cfg: cfg, limits: limitsFor(descriptors).atMost(cfg.Connections, cfg.RDMA != "")}
 	s.access.Store(cfg.access())
 	if err := s.start(ctx); err != nil {
 		now, cancel := context.WithCancel(context.Background())
