@@ -120,9 +120,9 @@ On SIGINT and SIGTERM it drains as weft serve does (--drain).`,
 	}
 	f := cmd.Flags()
 	f.SortFlags = false
-	f.StringVarP(&g.listen, "listen", "l", "rdma://"+serveAddr, "`URL` to serve at: rdma://HOST:PORT, tcp://HOST:PORT, or with +tls as in tcp+tls://HOST:PORT; without a host, all addresses")
-	f.StringVarP(&g.to, "to", "t", "", "`URL` of the server: tcp://HOST[:2049] or rdma://HOST[:20049], or with +tls as in tcp+tls://HOST")
-	f.StringVar(&g.tcp, "tcp", "", "with --listen rdma://, the `ADDR` of MOUNT and NFS over TCP, or off (default: port 2049 of the same host, or any port if that is in use)")
+	onceVar(f, &g.listen, "listen", "l", "rdma://"+serveAddr, "`URL` to serve at: rdma://HOST:PORT, tcp://HOST:PORT, or with +tls as in tcp+tls://HOST:PORT; without a host, all addresses", "; run a gateway for each")
+	onceVar(f, &g.to, "to", "t", "", "`URL` of the server: tcp://HOST[:2049] or rdma://HOST[:20049], or with +tls as in tcp+tls://HOST", "; a gateway has one server")
+	onceVar(f, &g.tcp, "tcp", "", "", "with --listen rdma://, the `ADDR` of MOUNT and NFS over TCP, or off (default: port 2049 of the same host, or any port if that is in use)", "; run a gateway for each")
 	f.StringVar(&g.mount, "mount", "auto", "`WHERE` the server has MOUNT: auto, same or HOST:PORT")
 	g.access.register(f)
 	f.Var(&g.portMap, "portmap", "`HOW` clients find MOUNT: own, register, auto or off")
@@ -309,8 +309,16 @@ type watchedCaller struct {
 	watch *watch
 }
 
+// Call makes a call. The first that fails because of TLS is reported.
 func (c *watchedCaller) Call(ctx context.Context, call *oncrpc.ClientCall) (*oncrpc.ClientReply, error) {
-	return c.watch.callBy(ctx, c.Caller, call)
+	reply, err := c.watch.callBy(ctx, c.Caller, call)
+	switch told := c.watch.insecure.Load(); {
+	case err == nil && told:
+		c.watch.insecure.Store(false)
+	case err != nil && !told && rpcTLSTrouble(c.watch.server, err) != nil && !c.watch.insecure.Swap(true):
+		c.watch.notice(notReached(c.watch.server, err))
+	}
+	return reply, err
 }
 
 // LocalPort returns the local port of the connection, 0 if unknown.
@@ -438,12 +446,13 @@ func (g *gatewayCmd) try(ctx context.Context, b gateway.Backend) {
 			reply.Release()
 		}
 	}
-	if err != nil && !errors.Is(err, context.Canceled) {
+	// Trouble with TLS was reported by the caller.
+	if err != nil && !errors.Is(err, context.Canceled) && rpcTLSTrouble(g.back.String(), err) == nil {
 		fmt.Fprintf(g.cmd.ErrOrStderr(), "%s: %s\n", g.cmd.CommandPath(), notReached(g.back.String(), err))
 	}
 }
 
-// notReached says what becomes of calls to a server that was not reached at the start.
+// notReached says what becomes of calls to a server that was not reached.
 func notReached(server string, err error) string {
 	if why := rpcTLSTrouble(server, err); why != nil {
 		return why.Error() + "; calls fail"

@@ -1,8 +1,10 @@
 package main
 
 import (
+	"bytes"
 	"context"
 	"errors"
+	"io"
 	"strings"
 	"testing"
 
@@ -51,6 +53,55 @@ func TestAGatewayTellsWhyItsServerIsNotReached(t *testing.T) {
 	} {
 		if got := notReached("tcp://nas:2049", err); !strings.HasSuffix(got, want) {
 			t.Errorf("%v: %q, want %q", err, got, want)
+		}
+	}
+}
+
+// A failing caller answers each call by the next of its errors.
+type failing struct{ errs []error }
+
+func (f *failing) Call(context.Context, *oncrpc.ClientCall) (*oncrpc.ClientReply, error) {
+	err := f.errs[0]
+	f.errs = f.errs[1:]
+	return nil, err
+}
+
+func (f *failing) Close() error { return nil }
+
+// A certificate may expire while a gateway runs.
+func TestAGatewayTellsWhenItsServerRefusesTLSLater(t *testing.T) {
+	expired := &oncrpc.RejectError{Stat: oncrpc.AuthError, Auth: oncrpc.AuthFailed, Err: errors.New("expired")}
+	var told []string
+	w := newWatch("tcp://nas:2049", 0, 0, func(text string) { told = append(told, text) })
+	f := &failing{[]error{nil, expired, expired, context.DeadlineExceeded, expired, nil, expired}}
+	c := &watchedCaller{f, w}
+	for len(f.errs) > 0 {
+		c.Call(t.Context(), &oncrpc.ClientCall{})
+	}
+	if want := "cannot connect to tcp://nas:2049: TLS: expired; calls fail"; len(told) != 2 || told[0] != want || told[1] != want {
+		t.Errorf("told %q, want %q twice", told, want)
+	}
+}
+
+func TestAFlagThatIsGivenTwiceIsAnError(t *testing.T) {
+	for flags, want := range map[string]string{
+		"gateway --to tcp://a --listen rdma://:1 -l rdma://:2":   "it is there twice; run a gateway for each",
+		"gateway --to tcp://a --to tcp://b":                      "it is there twice; a gateway has one server",
+		"serve . --listen 127.0.0.1:0 --listen 127.0.0.1:0":      "it is there twice; --config takes several addresses",
+		"serve . --listen 127.0.0.1:0 --tcp off --tcp 127.0.0.1": "it is there twice; --config takes several addresses",
+	} {
+		var said bytes.Buffer
+		if status := run(t.Context(), strings.Fields(flags), io.Discard, &said); status != 2 || !strings.Contains(said.String(), want) {
+			t.Errorf("%s: status %d: %s", flags, status, said.String())
+		}
+	}
+}
+
+func TestAnAddressOfMetricsThatIsNoneIsAnErrorOfUsage(t *testing.T) {
+	for _, addr := range []string{"foo", "127.0.0.1:", "127.0.0.1:99999"} {
+		var said bytes.Buffer
+		if status := run(t.Context(), []string{"serve", t.TempDir(), "--listen", "127.0.0.1:0", "--tcp", "off", "--metrics", addr}, io.Discard, &said); status != 2 {
+			t.Errorf("%s: status %d: %s", addr, status, said.String())
 		}
 	}
 }

@@ -78,7 +78,10 @@ func (o *observation) open(ctx context.Context, cmd *cobra.Command, opts *option
 		return nil
 	}
 	if ln == nil {
-		if ln, err = observe.Listen(ctx, o.metrics); err != nil {
+		var wrong *observe.AddressError
+		if ln, err = observe.Listen(ctx, o.metrics); errors.As(err, &wrong) {
+			return usagef("--metrics %s: %v", o.metrics, err)
+		} else if err != nil {
 			return fmt.Errorf("--metrics %s: %w", o.metrics, err)
 		}
 	}

@@ -147,8 +147,8 @@ packaging/systemd.`,
 	f.SortFlags = false
 	f.StringVar(&s.file.name, "config", "", "serve the exports in `FILE` (TOML), which is read again on SIGHUP; what it says, no flag may say")
 	f.BoolVar(&s.check, "check", false, "check the configuration, and exit")
-	f.StringVarP(&s.listen, "listen", "l", serveAddr, "`ADDR` (host:port) of NFS over RDMA; without a host, all addresses")
-	f.StringVar(&s.tcp, "tcp", "", "`ADDR` of NFS and MOUNT over TCP, or off (default: port 2049 of the same host, or any port if that is in use)")
+	onceVar(f, &s.listen, "listen", "l", serveAddr, "`ADDR` (host:port) of NFS over RDMA; without a host, all addresses", "; --config takes several addresses")
+	onceVar(f, &s.tcp, "tcp", "", "", "`ADDR` of NFS and MOUNT over TCP, or off (default: port 2049 of the same host, or any port if that is in use)", "; --config takes several addresses")
 	f.BoolVarP(&s.readOnly, "read-only", "r", false, "refuse all changes")
 	s.access.register(f)
 	f.StringSliceVar(&s.squash, "squash", []string{"root"}, "if root serves, `WHO` is mapped to nobody: root, all or none; NAME=WHO is for callers whose certificate has this name, dns:NAME, ip:ADDR or cn=NAME; may be repeated")

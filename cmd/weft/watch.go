@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"net"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/weft-rdma/weft/oncrpc"
@@ -64,6 +65,8 @@ type watch struct {
 	// failOnDisconnect makes calls fail with the connection until the first answer: a
 	// peer of another protocol closes it.
 	failOnDisconnect bool
+
+	insecure atomic.Bool // trouble with TLS has been reported
 
 	mu          sync.Mutex
 	calls       map[*context.CancelCauseFunc]bool

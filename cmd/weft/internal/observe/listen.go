@@ -32,6 +32,13 @@ const (
 	idleTime       = 2 * time.Minute  // between two requests
 )
 
+// An AddressError is about a text that is not an address.
+type AddressError struct{ Text string }
+
+func (e *AddressError) Error() string {
+	return fmt.Sprintf("%q is not an address: expected HOST:PORT, :PORT or unix:PATH", e.Text)
+}
+
 // Listen listens on an address: host:port, this machine only if there is no host, or
 // unix:PATH, a socket for this user alone. A socket that nobody listens on is replaced.
 func Listen(ctx context.Context, addr string) (net.Listener, error) {
@@ -39,8 +46,11 @@ func Listen(ctx context.Context, addr string) (net.Listener, error) {
 		return listenUnix(ctx, path)
 	}
 	host, port, err := net.SplitHostPort(addr)
+	if err == nil && port != "" {
+		_, err = net.LookupPort("tcp", port)
+	}
 	if err != nil || port == "" {
-		return nil, fmt.Errorf("%q is not an address: expected HOST:PORT, :PORT or unix:PATH", addr)
+		return nil, &AddressError{addr}
 	}
 	var lc net.ListenConfig
 	return lc.Listen(ctx, "tcp", net.JoinHostPort(cmp.Or(host, "127.0.0.1"), port))
