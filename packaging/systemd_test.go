@@ -69,3 +69,18 @@ func TestUnitsExposeLittle(t *testing.T) {
 		}
 	}
 }
+
+// The file is in the packages, so the unit can start as it is.
+func TestTheServerStartsWithTheFileThatIsInstalled(t *testing.T) {
+	unit, err := os.ReadFile(filepath.Join("systemd", "weft-serve.service"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	name := regexp.MustCompile(`(?m)^Environment="WEFT_SERVE=--config /etc/weft/(\S+)"$`).FindSubmatch(unit)
+	if name == nil {
+		t.Fatal("the unit names no configuration file")
+	}
+	if _, err := os.Stat(filepath.Join("etc", string(name[1]))); err != nil {
+		t.Error(err)
+	}
+}
