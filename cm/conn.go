@@ -13,6 +13,7 @@ import (
 
 	"github.com/weft-rdma/weft/ddp"
 	"github.com/weft-rdma/weft/internal/listening"
+	"github.com/weft-rdma/weft/internal/panics"
 	"github.com/weft-rdma/weft/mpa"
 	"github.com/weft-rdma/weft/rdmap"
 	"github.com/weft-rdma/weft/verbs"
@@ -156,6 +157,7 @@ func (c *Conn) waitReady(ctx context.Context) error {
 	defer cancel()
 	changed := make(chan error, 1)
 	go func() {
+		defer panics.Recover()
 		// Not for Terminate and Closing: their last message has to reach the peer.
 		_, err := c.qp.WaitState(ctx, verbs.Idle, verbs.Error)
 		changed <- err

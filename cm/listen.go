@@ -32,6 +32,7 @@ import (
 
 	"github.com/weft-rdma/weft/internal/fairness"
 	"github.com/weft-rdma/weft/internal/listening"
+	"github.com/weft-rdma/weft/internal/panics"
 	"github.com/weft-rdma/weft/mpa"
 	"github.com/weft-rdma/weft/origin"
 	"github.com/weft-rdma/weft/verbs"
@@ -254,6 +255,7 @@ func (l *Listener) Close() error {
 
 // serve accepts connections until the listener is closed.
 func (l *Listener) serve() {
+	defer panics.Recover()
 	defer l.wg.Done()
 	for {
 		nc, err := l.ln.Accept()
@@ -290,7 +292,10 @@ func (l *Listener) start(nc net.Conn) {
 		}
 		return
 	}
-	l.wg.Go(func() { l.receive(s) })
+	l.wg.Go(func() {
+		defer panics.Recover()
+		l.receive(s)
+	})
 }
 
 func (l *Listener) admit(nc net.Conn) (*origin.Origin, error) {

@@ -10,6 +10,8 @@ import (
 	"os"
 	"sync"
 	"time"
+
+	"github.com/weft-rdma/weft/internal/panics"
 )
 
 // ErrAnswered is returned when a Request has been accepted, rejected or closed
@@ -57,7 +59,10 @@ func Await(ctx context.Context, nc net.Conn, cfg Config) (*Request, error) {
 	}
 	r := &Request{Peer: newPeer(f), nc: nc, cfg: cfg, frame: f}
 	if limit := limitOr(cfg.DecisionTimeout, DefaultDecisionTimeout); limit >= 0 {
-		r.timer = time.AfterFunc(limit, func() { r.expire(limit) })
+		r.timer = time.AfterFunc(limit, func() {
+			defer panics.Recover()
+			r.expire(limit)
+		})
 	}
 	return r, nil
 }
@@ -198,8 +203,14 @@ func (r *Request) OnExpiry(f func()) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if r.over = f; r.expired != nil {
-		go f()
+		go recovering(f)
 	}
+}
+
+// recovering calls f in a goroutine of its own.
+func recovering(f func()) {
+	defer panics.Recover()
+	f()
 }
 
 // Expired reports that the time for an answer is over: the connection has been
@@ -224,6 +235,6 @@ func (r *Request) expire(limit time.Duration) {
 		r.nc.Close()
 	}
 	if r.over != nil {
-		go r.over()
+		go recovering(r.over)
 	}
 }

@@ -12,6 +12,8 @@ import (
 	"net"
 	"os"
 	"time"
+
+	"github.com/weft-rdma/weft/internal/panics"
 )
 
 // A Profile says which revisions of MPA a side speaks. Revision 0 never
@@ -210,6 +212,7 @@ func begin(ctx context.Context, nc net.Conn, limit time.Duration, what string) *
 	}
 	nc.SetDeadline(time.Time{})
 	w.stop = context.AfterFunc(w.ctx, func() {
+		defer panics.Recover()
 		defer close(w.fired)
 		if nc.SetDeadline(past) != nil {
 			nc.Close() // no deadlines here: nothing else wakes a Read

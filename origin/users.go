@@ -9,6 +9,8 @@ import (
 	"strconv"
 	"sync"
 	"time"
+
+	"github.com/weft-rdma/weft/internal/panics"
 )
 
 const (
@@ -102,6 +104,7 @@ func (u *users) join(uid uint32) (l *lookup, wait time.Duration) {
 
 // run makes a look-up, and remembers what it finds.
 func (u *users) run(uid uint32, l *lookup) {
+	defer panics.Recover()
 	l.user, l.err = u.lookup(uid)
 	u.mu.Lock()
 	defer u.mu.Unlock()

@@ -27,6 +27,7 @@ import (
 
 	"github.com/weft-rdma/weft/ddp"
 	"github.com/weft-rdma/weft/internal/pages"
+	"github.com/weft-rdma/weft/internal/panics"
 )
 
 // A LateReceiver is a ULP whose receives may come later than the messages.
@@ -282,16 +283,21 @@ func (a *aside) guarded(u []byte) (err, fault error) {
 
 // watch replays what is kept whenever the ULP has a receive, until nothing is kept.
 func (a *aside) watch() {
+	defer panics.Recover()
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	for a.watched {
-		since := a.since
-		a.mu.Unlock()
-		ok, late := a.ulp.AwaitReceive(since, a.stop)
-		a.mu.Lock()
-		a.woken(ok, late)
+		a.woken(a.await())
 		a.changed.Broadcast()
 	}
+}
+
+// await waits for a receive; needs mu, which it unlocks meanwhile.
+func (a *aside) await() (ok, late bool) {
+	since := a.since
+	a.mu.Unlock()
+	defer a.mu.Lock()
+	return a.ulp.AwaitReceive(since, a.stop)
 }
 
 // woken goes on after a wait; needs mu.

@@ -38,6 +38,7 @@ import (
 	"time"
 
 	"github.com/weft-rdma/weft/ddp"
+	"github.com/weft-rdma/weft/internal/panics"
 	"github.com/weft-rdma/weft/rdmap"
 )
 
@@ -105,6 +106,7 @@ func (q *QP) begin(llp ddp.LLP, terms Terms) *connection {
 	q.past.Streams++
 	q.enter(modifyRTS)
 	go func() {
+		defer panics.Recover()
 		if q.cfg.Announced != nil && terms.Initiator && terms.RTR&rdmap.RTRWrite == 0 {
 			c.stream.Nudge()
 		}
@@ -130,6 +132,7 @@ func (c *connection) startWriting() {
 }
 
 func (c *connection) write() {
+	defer panics.Recover()
 	defer c.writer.Done()
 	c.stream.TakeOver()
 }
@@ -146,6 +149,7 @@ func (c *connection) nudgeAfter(d time.Duration, times int) {
 		return
 	}
 	c.nudge = time.AfterFunc(d, func() {
+		defer panics.Recover()
 		if !c.stream.Heard() {
 			c.stream.Nudge()
 			c.nudgeAfter(3*d, times-1)
@@ -323,6 +327,7 @@ func (c *connection) terminate(t trigger, err error, event EventID) (first bool)
 func (c *connection) limit() {
 	if c.timer == nil {
 		c.timer = time.AfterFunc(c.q.rnic.cfg.CloseTimeout, func() {
+			defer panics.Recover()
 			c.end(errTimeout)
 		})
 	}

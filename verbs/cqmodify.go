@@ -3,7 +3,11 @@
 
 package verbs
 
-import "errors"
+import (
+	"errors"
+
+	"github.com/weft-rdma/weft/internal/panics"
+)
 
 // CQAttributes are the attributes of a CQ (Verbs §9.2.3.2).
 type CQAttributes struct {
@@ -92,6 +96,7 @@ func (cq *CQ) lose(wc *WC) {
 	}
 	cq.ending = true
 	go func() {
+		defer panics.Recover()
 		if first {
 			cq.rnic.raise(Event{ID: EventCQOverflow, CQ: cq})
 		}

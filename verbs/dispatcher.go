@@ -2,7 +2,11 @@
 
 package verbs
 
-import "sync"
+import (
+	"sync"
+
+	"github.com/weft-rdma/weft/internal/panics"
+)
 
 // A dispatcher calls handlers one after the other, in a goroutine that lives only while
 // there are calls to make, so that handlers may call any verb. Its queue is bounded by
@@ -32,6 +36,7 @@ func (d *dispatcher[T]) dispatch(v T, call func(T)) {
 }
 
 func (d *dispatcher[T]) run() {
+	defer panics.Recover()
 	for {
 		d.mu.Lock()
 		if len(d.queue) == 0 {

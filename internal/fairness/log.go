@@ -10,6 +10,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/weft-rdma/weft/internal/panics"
 	"github.com/weft-rdma/weft/origin"
 )
 
@@ -89,7 +90,10 @@ func (l *Log) admit(level slog.Level, share origin.Share, why error) bool {
 	if !l.open {
 		l.open, l.lines, l.omitted = true, 0, 0
 		l.byShare, l.shares = make(map[origin.Share]int), make(map[origin.Share]struct{})
-		time.AfterFunc(Window, func() { l.end(level) })
+		time.AfterFunc(Window, func() {
+			defer panics.Recover()
+			l.end(level)
+		})
 	}
 	if l.lines < LinesOfAll && l.byShare[share] < LinesOfShare {
 		l.lines++

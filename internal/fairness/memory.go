@@ -19,6 +19,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/weft-rdma/weft/internal/panics"
 	"github.com/weft-rdma/weft/origin"
 )
 
@@ -284,7 +285,10 @@ func (m *Memory) grant() {
 	for r := m.next(); r != nil; r = m.next() {
 		r.a.dequeue(0)
 		r.a.add(r.n)
-		go r.granted()
+		go func() {
+			defer panics.Recover()
+			r.granted()
+		}()
 	}
 	if len(m.queue) > 0 && !m.pressing {
 		m.pressing = true
@@ -321,6 +325,7 @@ func (r *request) before(other *request) bool {
 
 // press evicts accounts for the requests that have waited for too long.
 func (m *Memory) press() {
+	defer panics.Recover()
 	m.mu.Lock()
 	m.pressing = false
 	victims := m.victims(time.Now())

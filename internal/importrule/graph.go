@@ -152,8 +152,8 @@ func (g *Graph) reaches(pkg string, helper func(pkg string) bool) []reach {
 	return all
 }
 
-// links returns the packages of this module that pkg is linked with.
-func (g *Graph) links(pkg string) []string {
+// Links returns the packages of this module that pkg is linked with.
+func (g *Graph) Links(pkg string) []string {
 	var all []string
 	for _, r := range g.reaches(pkg, func(q string) bool { return q != "" }) {
 		if q := g.local(r.path); q != "" {

@@ -39,7 +39,7 @@ func TestAServerOverTCPLinksNoRDMA(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, pkg := range []string{"rpctcp", "nfs/folder", "nfs/mount", "nfs/nlm", "nfs/client", "nfs/binding"} {
-		links := g.links(pkg)
+		links := g.Links(pkg)
 		if !slices.Contains(links, "oncrpc") {
 			t.Errorf("%s links %q, want oncrpc among them", pkg, links)
 		}

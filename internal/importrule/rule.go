@@ -36,14 +36,15 @@ var beside = map[string][]string{
 
 	"internal/chart":           {},
 	"internal/crc32c":          {},
-	"internal/fairness":        {"origin"},
+	"internal/fairness":        {"internal/panics", "origin"},
 	"internal/importrule":      {},
 	"internal/listening":       {"ddp"},
 	"internal/memcopy":         {},
 	"internal/nettest":         {},
 	"internal/pages":           {"internal/memcopy"},
 	"internal/pages/pagestest": {},
-	"internal/polled":          {},
+	"internal/panics":          {},
+	"internal/polled":          {"internal/panics"},
 	"internal/quote":           {},
 	"internal/records":         {"ddp", "internal/pages"},
 	"internal/rpcmodel":        {}, // tests

@@ -13,6 +13,8 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/weft-rdma/weft/internal/panics"
 )
 
 // A Conn is a TCP connection. Methods may be called by any goroutine.
@@ -128,7 +130,10 @@ func (c *Conn) limit(h *half, until time.Time) error {
 		return nil
 	}
 	if left := time.Until(until); left > 0 {
-		h.timer = time.AfterFunc(left, func() { c.pass(h, until) })
+		h.timer = time.AfterFunc(left, func() {
+			defer panics.Recover()
+			c.pass(h, until)
+		})
 		return nil
 	}
 	h.expired = true

@@ -9,6 +9,8 @@ import (
 	"sync"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/weft-rdma/weft/internal/panics"
 )
 
 // A poller waits for the events of all connections.
@@ -143,6 +145,7 @@ func hurry() {
 
 // run passes events to their connections, for as long as the program lasts.
 func (p *poller) run() {
+	defer panics.Recover()
 	runtime.LockOSThread() // for its priority
 	hurry()
 	var events [64]unix.EpollEvent

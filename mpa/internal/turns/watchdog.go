@@ -6,6 +6,8 @@ import (
 	"os"
 	"sync"
 	"time"
+
+	"github.com/weft-rdma/weft/internal/panics"
 )
 
 const (
@@ -65,6 +67,7 @@ func (w *watchdog) remove(t *Turns) {
 }
 
 func (w *watchdog) run() {
+	defer panics.Recover()
 	for {
 		w.wait()
 		if !w.look() {
