@@ -232,6 +232,7 @@ struct weft_engine {
 	void (*cm_close)(int fd);
 	int (*has_socket)(int fd);         /* is the descriptor one of the engine's sockets, or what it waits for them with? */
 	void (*finish)(uint32_t refused);  /* the process ends; what the library has refused itself */
+	const uint32_t *failed;            /* set when the device has failed: nothing can be posted */
 };
 
 #endif

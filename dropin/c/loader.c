@@ -169,6 +169,7 @@ static int load_functions(void *library)
 		{"weftCMClose", offsetof(struct weft_engine, cm_close)},
 		{"weft_has_socket", offsetof(struct weft_engine, has_socket)},
 		{"weftFinish", offsetof(struct weft_engine, finish)},
+		{"weft_failed", offsetof(struct weft_engine, failed)},
 	};
 	for (size_t i = 0; i < sizeof(functions) / sizeof(functions[0]); i++) {
 		void *function = dlsym(library, functions[i].name);

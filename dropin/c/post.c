@@ -127,10 +127,10 @@ static int put_send(struct qp *qp, uint64_t n, const struct ibv_send_wr *wr)
 int post_send(struct ibv_qp *base, struct ibv_send_wr *wr, struct ibv_send_wr **bad)
 {
 	struct qp *qp = qp_of(base);
-	int err = 0;
-	if (foreign(base->context) || qp->reset) {
+	int err = lost(base->context) ? EIO : qp->reset ? EINVAL : 0;
+	if (err) {
 		*bad = wr;
-		return foreign(base->context) ? EIO : EINVAL;
+		return err;
 	}
 	pthread_mutex_lock(&qp->send.lock);
 	uint64_t first = qp->send.queue.tail, n = first;
@@ -157,7 +157,7 @@ int post_recv(struct ibv_qp *base, struct ibv_recv_wr *wr, struct ibv_recv_wr **
 {
 	struct qp *qp = qp_of(base);
 	struct work *w = &qp->receive;
-	int err = foreign(base->context) ? EIO : base->srq || qp->reset ? EINVAL : 0;
+	int err = lost(base->context) ? EIO : base->srq || qp->reset ? EINVAL : 0;
 	if (err) {
 		*bad = wr;
 		return err;

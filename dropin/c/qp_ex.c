@@ -135,7 +135,7 @@ static void wr_start(struct ibv_qp_ex *base)
 	struct qp *qp = qp_of(&base->qp_base);
 	pthread_mutex_lock(&qp->send.lock);
 	qp->building = qp->send.queue.tail;
-	qp->failed = foreign(base->qp_base.context) ? EIO : 0;
+	qp->failed = lost(base->qp_base.context) ? EIO : 0;
 }
 
 static int wr_complete(struct ibv_qp_ex *base)

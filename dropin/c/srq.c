@@ -115,7 +115,7 @@ static void put(struct srq *srq, uint32_t n, const struct ibv_recv_wr *wr)
 int post_srq_recv(struct ibv_srq *base, struct ibv_recv_wr *wr, struct ibv_recv_wr **bad)
 {
 	struct srq *srq = srq_of(base);
-	int err = foreign(base->context) ? EIO : 0;
+	int err = lost(base->context) ? EIO : 0;
 	pthread_mutex_lock(&srq->lock);
 	while (!err && wr) {
 		struct ibv_recv_wr *first = wr;

@@ -152,6 +152,9 @@ static inline struct srq *srq_of(struct ibv_srq *s) { return (struct srq *)s; }
 #define load(p) __atomic_load_n(p, __ATOMIC_ACQUIRE)
 #define store(p, v) __atomic_store_n(p, v, __ATOMIC_RELEASE)
 
+/* Can nothing be posted to the object any more? Its engine is another process's, or the device has failed. */
+static inline bool lost(struct ibv_context *c) { return foreign(c) || load(weft_engine->failed); }
+
 /* memory.c */
 void *allocate(size_t octets); /* zeroed, on a cache line */
 uint32_t power_of_two(uint32_t n);

@@ -61,10 +61,11 @@ func closeChannel(fd int) {
 	}
 }
 
-// raise puts an event into its identifier's channel; needs cmMu.
+// raise puts an event into its identifier's channel; needs cmMu. Of a device that has failed
+// only the end of it, and what the program itself raises, is told.
 func (e *cmEvent) raise() {
 	ch := e.id.channel
-	if e.id.dead || ch == nil {
+	if e.id.dead || ch == nil || failed.Load() && e.resp.event < deviceRemoval {
 		return
 	}
 	ch.events = append(ch.events, e)

@@ -26,6 +26,9 @@ func cmCommand(fd int, command []byte) syscall.Errno {
 	const header = C.sizeof_struct_rdma_ucm_cmd_hdr
 	number := (*C.struct_rdma_ucm_cmd_hdr)(unsafe.Pointer(unsafe.SliceData(command))).cmd
 	body := command[header:]
+	if failed.Load() {
+		return ch.cmFailed(uint32(number), body)
+	}
 	switch number {
 	case C.RDMA_USER_CM_CMD_CREATE_ID:
 		return run(body, ch.create)

@@ -58,6 +58,8 @@ func awaitExtensions(a *C.struct_weft_object) syscall.Errno {
 		case <-extended:
 			return 0
 		case <-down:
+		case <-working().Done():
+			return syscall.EIO
 		case <-late.C:
 			q.mu.Lock()
 			q.alone = true

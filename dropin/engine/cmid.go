@@ -115,7 +115,7 @@ func (id *identifier) destroy() uint32 {
 		_ = unix.Close(socket)
 	}
 	if listener != nil {
-		_ = listener.Close()
+		_ = unlessFailed(listener.Close)
 	}
 	if request != nil {
 		spawn(func() { _ = request.Reject(nil) }) // the program does not wait for that

@@ -97,8 +97,8 @@ func (q *completionQueue) sink(wc *verbs.WC) (put bool) {
 // put puts a completion, or what comes of it.
 func (q *completionQueue) put(wc *verbs.WC) bool {
 	pair := byNumber(wc.QPNum)
-	if pair == nil {
-		return true // it is being destroyed
+	if pair == nil || failed.Load() {
+		return true // it is being destroyed, or flush completes what is there
 	}
 	received := wc.Op == verbs.OpRecv || wc.Op == verbs.OpRecvImmediate
 	if !received && pair.sends.acks.on {
@@ -110,27 +110,48 @@ func (q *completionQueue) put(wc *verbs.WC) bool {
 	c := C.struct_weft_completion{
 		id: C.uint64_t(wc.ID &^ partial), owner: C.uint64_t(pair.owner), status: C.uint8_t(statusOf(wc)), vendor_error: C.uint32_t(wc.Status),
 	}
+	completed := &pair.sends.completed
 	if received {
+		completed = &pair.receives.completed
+		if pair.receives.shared != nil {
+			completed = nil
+		}
 		pair.describe(&c, wc)
 	} else if wc.Status == verbs.Success {
 		c.length = C.uint32_t(pair.sentLength(wc.ID))
 	}
-	return q.add(c, wc.Solicited)
+	return q.add(c, wc.Solicited, completed)
 }
 
 // emit puts the completion of a request that the peer has acknowledged, or that has failed.
 func (q *completionQueue) emit(pair *queuePair, o openRequest) bool {
+	if failed.Load() {
+		return true
+	}
 	c := C.struct_weft_completion{id: C.uint64_t(o.slot), owner: C.uint64_t(pair.owner), status: C.uint8_t(o.status), vendor_error: C.uint32_t(o.vendor)}
 	if o.status == C.IBV_WC_SUCCESS {
 		c.length = C.uint32_t(pair.sentLength(o.slot))
 	}
-	return q.add(c, false)
+	return q.add(c, false, &pair.sends.completed)
 }
 
-// add puts a completion, if there is room.
-func (q *completionQueue) add(c C.struct_weft_completion, solicited bool) bool {
+// add puts a completion, if there is room, and notes through which request of its queue
+// there are completions; of a shared queue that is not known.
+func (q *completionQueue) add(c C.struct_weft_completion, solicited bool, completed *uint64) bool {
 	q.mu.Lock()
 	defer q.mu.Unlock()
+	if failed.Load() {
+		return true // flush has completed it
+	}
+	ok := q.append(c, solicited)
+	if ok && completed != nil {
+		*completed = max(*completed, uint64(c.id)+1)
+	}
+	return ok
+}
+
+// append puts a completion, if there is room; needs mu.
+func (q *completionQueue) append(c C.struct_weft_completion, solicited bool) bool {
 	tail := uint64(q.queue.tail)
 	if tail-atomic.LoadUint64((*uint64)(&q.queue.head)) > uint64(q.queue.mask) {
 		return false
@@ -165,7 +186,7 @@ func (q *completionQueue) notify(solicited bool) {
 		return
 	}
 	atomic.AddUint32((*uint32)(&q.queue.raised), 1)
-	if q.leads > 0 {
+	if q.leads > 0 && !failed.Load() {
 		q.untold++
 		return
 	}

@@ -33,7 +33,7 @@ func newRing(t *testing.T, entries int) *ring {
 func (r *ring) putID(id uint64, solicited bool) bool {
 	c := like(r.queue.entries)
 	assign(&c.id, id)
-	return r.add(*c, solicited)
+	return r.add(*c, solicited, nil)
 }
 
 // taken is a completion as the program gets it.
@@ -123,7 +123,7 @@ func TestAnErrorIsAlwaysSolicited(t *testing.T) {
 	assign(&r.queue.armed, 1)
 	c := like(r.queue.entries)
 	c.status = 5
-	r.add(*c, false)
+	r.add(*c, false, nil)
 	if r.rung() != 1 {
 		t.Error("no event was raised")
 	}

@@ -4,6 +4,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/weft-rdma/weft/internal/panics"
 	"github.com/weft-rdma/weft/verbs"
 )
 
@@ -35,7 +36,10 @@ func (q *queuePair) confirm() {
 func confirmAll() {
 	var all sync.WaitGroup
 	for _, q := range queuePairs.all() {
-		all.Go(q.confirm)
+		all.Go(func() {
+			defer panics.Recover()
+			q.confirm()
+		})
 	}
 	all.Wait()
 }

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/weft-rdma/weft/internal/fairness"
+	"github.com/weft-rdma/weft/internal/panics"
 	"github.com/weft-rdma/weft/origin"
 )
 
@@ -59,7 +60,10 @@ func (e *earlyRequests) add(number uint32, share origin.Share, judge, reject fun
 		return
 	}
 	r.place = place
-	r.timer = time.AfterFunc(e.limit, func() { r.Evict(nil) })
+	r.timer = time.AfterFunc(e.limit, func() {
+		defer panics.Recover()
+		r.Evict(nil)
+	})
 }
 
 // Standing is for [fairness.Holder].

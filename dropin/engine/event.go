@@ -49,7 +49,7 @@ func unring(fd, n int) {
 // raise finds out which object of the program an event of the RNIC is about.
 func raise(e verbs.Event) {
 	kind := kindOf(e.ID)
-	if kind < 0 || rcPersona && lacksReceive(e.Err) {
+	if kind < 0 || failed.Load() || rcPersona && lacksReceive(e.Err) {
 		return // of a message without a receive only its sender learns
 	}
 	switch {

@@ -52,7 +52,15 @@ func anEngine(t *testing.T, rc bool) {
 		t.Fatal(errno)
 	}
 	t.Cleanup(stop)
+	t.Cleanup(func() {
+		if failed.Load() && !expectsDefect {
+			t.Error("the engine has failed")
+		}
+		expectsDefect = false
+	})
 }
+
+var expectsDefect bool // of the test that has the engine
 
 // stop ends the engine, with what a test left open.
 func stop() {
@@ -64,7 +72,11 @@ func stop() {
 		assign(&a.handle, uint64(q.handle))
 		_ = destroyQP(a) // it fails only if the test has destroyed it
 	}
-	_ = rnic.Close()
+	if failed.Load() {
+		<-theDevice.Load().settled // so that nothing of this happens to the next engine
+	} else {
+		_ = rnic.Close()
+	}
 	calls.mu.Lock()
 	calls.listeners = nil // the RNIC has closed them
 	calls.mu.Unlock()

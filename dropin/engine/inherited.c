@@ -7,7 +7,9 @@
  * not be taken out: whatever has its number then has another inode. The descriptors of epoll
  * and of timers share an inode; the engine never closes them.
  */
+#include <fcntl.h>
 #include <pthread.h>
+#include <sys/socket.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -39,6 +41,27 @@ int weft_has_socket(int fd)
 {
 	struct stat st;
 	return fd >= 0 && fd < LIMIT_FDS && load(&inodes[fd]) && !fstat(fd, &st) && closes(st.st_mode) && st.st_ino == load(&inodes[fd]);
+}
+
+uint32_t weft_failed;
+
+void weft_sever(int fd)
+{
+	const struct sockaddr nobody = {.sa_family = AF_UNSPEC};
+	struct stat st;
+	int own = fcntl(fd, F_DUPFD_CLOEXEC, 0); /* the number may be another's in a moment */
+	int to = own >= 0 ? own : fd;
+	if (!fstat(to, &st) && S_ISSOCK(st.st_mode) && st.st_ino == load(&inodes[fd]) && connect(to, &nobody, sizeof(nobody)))
+		shutdown(to, SHUT_RDWR);
+	if (own >= 0)
+		close(own);
+}
+
+void weft_sever_all(void)
+{
+	for (int fd = 0; fd <= load(&highest); fd++)
+		if (load(&inodes[fd]))
+			weft_sever(fd);
 }
 
 /* Only what a signal handler may call is called here. */

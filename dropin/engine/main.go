@@ -18,8 +18,9 @@
 //
 // # Safety
 //
-// No panic leaves an exported function: it becomes EIO, and a line on standard error. Nor
-// does one leave the engine's goroutines and what it has verbs call.
+// No panic leaves an exported function, a goroutine or timer of the engine or of a package
+// below it, or what the engine has verbs call. A function that C calls returns EIO. The
+// device fails (defect.go).
 package main
 
 /*
@@ -29,11 +30,10 @@ package main
 import "C"
 
 import (
-	"fmt"
-	"os"
-	"runtime/debug"
 	"syscall"
 	"unsafe"
+
+	"github.com/weft-rdma/weft/internal/panics"
 )
 
 func main() {}
@@ -41,21 +41,26 @@ func main() {}
 // contain ends a panic at the border to C: *errno becomes EIO.
 func contain(errno *syscall.Errno) {
 	if r := recover(); r != nil {
-		fmt.Fprintf(os.Stderr, "weft: a defect of the engine: %v\n%s", r, debug.Stack())
+		defect(r)
 		if errno != nil {
 			*errno = syscall.EIO
 		}
 	}
 }
 
-// contained runs f. A panic ends f, and nothing else.
+// contained runs f. A panic ends f, and the device.
 func contained(f func()) {
 	defer contain(nil)
 	f()
 }
 
-// spawn is contained in a goroutine.
-func spawn(f func()) { go contained(f) }
+// spawn runs f in a goroutine.
+func spawn(f func()) {
+	go func() {
+		defer panics.Recover()
+		f()
+	}()
+}
 
 //export weftStart
 func weftStart(version C.uint32_t, rcPersona C.int, guid C.uint64_t) (result C.int) {
@@ -74,6 +79,10 @@ func weftVerb(verb C.uint32_t, arguments unsafe.Pointer) (result C.int) {
 	var errno syscall.Errno
 	defer func() { result = C.int(errno) }()
 	defer contain(&errno)
+	if failed.Load() {
+		errno = executeFailed(uint32(verb), arguments)
+		return
+	}
 	errno = execute(uint32(verb), arguments)
 	return
 }
@@ -97,7 +106,7 @@ func weftReceive(qp C.uint32_t) {
 //export weftReceiveShared
 func weftReceiveShared(srq C.uint32_t, entries unsafe.Pointer, stride, n C.uint32_t) (taken C.int) {
 	defer contain(nil)
-	if s := sharedQueues.get(uint32(srq)); s != nil {
+	if s := sharedQueues.get(uint32(srq)); s != nil && !failed.Load() {
 		taken = C.int(s.take(entries, uintptr(stride), int(n)))
 	}
 	return
@@ -114,6 +123,9 @@ func weftProgress(cq C.uint32_t) {
 //export weftWait
 func weftWait(fd C.int, cqs *C.uint32_t, n C.uint32_t) (result C.int) {
 	defer contain(nil) // the result is WEFT_WAITED_BELL
+	if failed.Load() {
+		return
+	}
 	return C.int(wait(int(fd), unsafe.Slice((*uint32)(cqs), int(n))))
 }
 

@@ -50,24 +50,32 @@ func defersContain(body *ast.BlockStmt) bool {
 	return false
 }
 
-func TestAPanicBecomesAnError(t *testing.T) {
-	if errno := syscall.Errno(weftVerb(1, nil)); errno != syscall.EIO { // WEFT_OPEN
-		t.Errorf("%v, expected %v", errno, syscall.EIO)
+func TestAPanicBecomesAnErrorAndFailsTheDevice(t *testing.T) {
+	for name, f := range map[string]func(t *testing.T){
+		"in a verb": func(t *testing.T) {
+			if errno := syscall.Errno(weftVerb(1, nil)); errno != syscall.EIO { // WEFT_OPEN
+				t.Errorf("%v, expected %v", errno, syscall.EIO)
+			}
+		},
+		"elsewhere": func(t *testing.T) {
+			if err := elsewhere(func() error { panic("a test") }); err != syscall.EIO {
+				t.Errorf("%v, expected %v", err, syscall.EIO)
+			}
+		},
+		"in a goroutine": func(t *testing.T) { spawn(func() { panic("a test") }) },
+	} {
+		anEngineFor(t, name, false, func(t *testing.T) {
+			expectsDefect = true
+			f(t)
+			eventually(t, "the failure", failed.Load)
+		})
 	}
-	if err := elsewhere(func() error { panic("a test") }); err != syscall.EIO {
-		t.Errorf("%v, expected %v", err, syscall.EIO)
-	}
-	ran := make(chan bool)
-	spawn(func() {
-		defer close(ran)
-		panic("a test")
-	})
-	<-ran
 }
 
 // TestAPanicInASinkOverflowsTheQueue has a completion put into a queue that is not there.
 func TestAPanicInASinkOverflowsTheQueue(t *testing.T) {
 	anEngine(t, false)
+	expectsDefect = true
 	b := newBed(t)
 	q := b.newQP()
 	broken := completionQueue{}

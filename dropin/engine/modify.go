@@ -7,7 +7,6 @@ package main
 import "C"
 
 import (
-	gocontext "context"
 	"errors"
 	"slices"
 	"sync/atomic"
@@ -166,7 +165,7 @@ func (q *queuePair) check(want *C.struct_ibv_qp_attr, mask uint32) syscall.Errno
 func (q *queuePair) enter(state uint32, a *C.struct_weft_modify) syscall.Errno {
 	switch state {
 	case C.IBV_QPS_RESET:
-		return q.reset()
+		return errnoOf(unlessFailed(q.reset))
 	case C.IBV_QPS_ERR:
 		q.fail()
 		return 0
@@ -225,7 +224,7 @@ func (q *queuePair) rise(state uint32) syscall.Errno {
 }
 
 // reset drops the stream and what is posted.
-func (q *queuePair) reset() syscall.Errno {
+func (q *queuePair) reset() error {
 	q.mu.Lock()
 	down := q.down
 	q.mu.Unlock()
@@ -234,12 +233,19 @@ func (q *queuePair) reset() syscall.Errno {
 		if q.qp.State() != verbs.Idle {
 			q.qp.Abort()
 		}
-		<-down // the end of the stream may bring the queue pair to Error, also from Idle
+		select {
+		case <-down: // the end of the stream may bring the queue pair to Error, also from Idle
+		case <-working().Done():
+			return syscall.EIO
+		}
 	}
 	if q.qp.State() != verbs.Idle {
 		q.qp.Abort()
-		_, _ = q.qp.WaitState(gocontext.Background(), verbs.Error) // it comes at once
-		for q.qp.Reset() != nil {                                  // until the stream is wholly gone
+		_, _ = q.qp.WaitState(working(), verbs.Error) // it comes at once
+		for q.qp.Reset() != nil {                     // until the stream is wholly gone
+			if failed.Load() {
+				return syscall.EIO
+			}
 			if q.qp.State() != verbs.Error {
 				return syscall.EINVAL
 			}
@@ -247,19 +253,25 @@ func (q *queuePair) reset() syscall.Errno {
 	}
 	q.unpair()
 	q.sends.acks.again()
-	q.drop(q.sends.queue)
-	q.drop(q.receives.queue)
+	q.sends.to.drop(q.sends.queue, &q.sends.completed)
+	q.receives.to.drop(q.receives.queue, &q.receives.completed)
 	q.receives.flushing.Store(false)
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	q.state, q.conn, q.closing, q.down = C.IBV_QPS_RESET, nil, nil, nil
 	q.attributes, q.peerRetries = C.struct_ibv_qp_attr{}, retriesForEver
-	return 0
+	return nil
 }
 
-// drop empties a queue.
-func (q *queuePair) drop(w *C.struct_weft_queue) {
-	atomic.StoreUint64((*uint64)(&w.head), atomic.LoadUint64((*uint64)(&w.tail)))
+// drop empties a queue that completes here.
+func (q *completionQueue) drop(w *C.struct_weft_queue, completed *uint64) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	if failed.Load() {
+		return // flush has completed what is there
+	}
+	*completed = atomic.LoadUint64((*uint64)(&w.tail))
+	atomic.StoreUint64((*uint64)(&w.head), *completed)
 	atomic.StoreUint32((*uint32)(&w.bell), 0)
 }
 

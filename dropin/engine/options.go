@@ -123,13 +123,16 @@ func wrap(nc net.Conn) net.Conn {
 // finish is for the end of the process: peers are told what has arrived, the recording is
 // completed, and the user told what was done.
 func finish() {
-	confirmAll()
+	works := !failed.Load() // what verbs is asked for may be locked
+	if works {
+		confirmAll()
+	}
 	if options.pcap != nil {
 		if err := options.pcap.Close(); err != nil {
 			fmt.Fprintf(os.Stderr, "weft: recording: %v\n", err)
 		}
 	}
-	if options.verbose {
+	if options.verbose && works {
 		fmt.Fprintln(os.Stderr, summary(rnic.Stats(), int(queuePairsMade.Load())))
 	}
 }

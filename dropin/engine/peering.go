@@ -18,6 +18,7 @@ import (
 	"unsafe"
 
 	"github.com/weft-rdma/weft/cm"
+	"github.com/weft-rdma/weft/internal/panics"
 	"github.com/weft-rdma/weft/mpa"
 	"github.com/weft-rdma/weft/verbs"
 )
@@ -82,7 +83,10 @@ func (q *queuePair) bring() {
 	local := p.local
 	if !dials && p.ready && p.patience == nil {
 		p.sent = q.sends.posted()
-		p.patience = time.AfterFunc(callFor, func() { q.background(q.uncalled) })
+		p.patience = time.AfterFunc(callFor, func() {
+			defer panics.Recover()
+			q.background(q.uncalled)
+		})
 	}
 	q.mu.Unlock()
 	switch {
@@ -377,8 +381,8 @@ func (q *queuePair) unanswered() {
 func (q *queuePair) lost() {
 	if q.qp.State() == verbs.Idle {
 		q.qp.Abort()
-		_, _ = q.qp.WaitState(gocontext.Background(), verbs.Error) // it comes at once
-		if q.settle() {                                            // some were posted before there was a stream
+		_, _ = q.qp.WaitState(working(), verbs.Error) // it comes at once
+		if q.settle() {                               // some were posted before there was a stream
 			q.noticed()
 			return
 		}

@@ -33,14 +33,19 @@ type sends struct {
 
 	failed atomic.Uint64 // 1 + the request a part of which has failed
 
-	to   *completionQueue
-	acks acks
+	to        *completionQueue
+	completed uint64 // requests before this one have completed, or are not signaled; to.mu
+	acks      acks
 }
 
 // takeSends gives what is in the send queue to the queue pair. One thread does so at a
 // time, and looks again for those who come meanwhile.
 func (q *queuePair) takeSends() {
 	s := &q.sends
+	if failed.Load() {
+		s.to.flush()
+		return
+	}
 	if s.bell.Add(1) != 1 {
 		return
 	}
@@ -55,7 +60,7 @@ func (q *queuePair) takeSends() {
 func (q *queuePair) drainSends() {
 	s := &q.sends
 	head := uint64(s.queue.head)
-	for tail := atomic.LoadUint64((*uint64)(&s.queue.tail)); head != tail && !s.acks.blocked.Load(); {
+	for tail := atomic.LoadUint64((*uint64)(&s.queue.tail)); head != tail && !s.acks.blocked.Load() && !failed.Load(); {
 		n, last := 0, head
 		for ; last != tail && n+partsOf+1 <= len(s.batch); last++ {
 			m := s.translate(s.batch[n:], last)
@@ -258,6 +263,9 @@ type receives struct {
 	shared   *sharedQueue // in place of the queue
 	flushing atomic.Bool  // nothing is to be received any more
 
+	to        *completionQueue
+	completed uint64 // receives before this one have completed; to.mu
+
 	mu    sync.Mutex
 	batch [32]verbs.RecvWR
 
@@ -296,6 +304,10 @@ func (q *queuePair) empty() bool {
 func (q *queuePair) takeReceives() {
 	r := &q.receives
 	if r.shared != nil {
+		return
+	}
+	if failed.Load() {
+		r.to.flush()
 		return
 	}
 	r.mu.Lock()

@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/weft-rdma/weft/cm"
+	"github.com/weft-rdma/weft/internal/panics"
 	"github.com/weft-rdma/weft/verbs"
 )
 
@@ -51,7 +52,10 @@ func (q *queuePair) background(f func()) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	if !q.gone {
-		q.tasks.Go(func() { contained(f) })
+		q.tasks.Go(func() {
+			defer panics.Recover()
+			f()
+		})
 	}
 }
 
@@ -103,7 +107,7 @@ func createQP(a *C.struct_weft_qp) syscall.Errno {
 	if rcPersona {
 		q.state = C.IBV_QPS_RESET
 	}
-	q.sends.queue, q.receives.queue, q.sends.to = a.send, a.receive, send
+	q.sends.queue, q.receives.queue, q.sends.to, q.receives.to = a.send, a.receive, send, recv
 	q.sends.acks.on = rcPersona
 	cfg := verbs.QPConfig{
 		SendCQ: send.cq, RecvCQ: recv.cq,
@@ -156,19 +160,13 @@ func destroyQP(a *C.struct_weft_object) syscall.Errno {
 	if q == nil {
 		return syscall.EINVAL
 	}
-	q.linger()
-	q.mu.Lock()
-	q.gone = true
-	q.peering.news++
-	q.mu.Unlock()
-	q.unpair()
-	if err := q.qp.Destroy(); err != nil {
-		q.mu.Lock()
-		q.gone = false
-		q.mu.Unlock()
+	err := unlessFailed(q.end)
+	if failed.Load() {
+		return destroyFailedQP(a)
+	}
+	if err != nil {
 		return errnoOf(err)
 	}
-	q.tasks.Wait() // the program's queues go when this returns
 	queuePairs.remove(uint32(a.handle))
 	setNumber(q.qp.Num(), nil)
 	if rcPersona {
@@ -179,9 +177,30 @@ func destroyQP(a *C.struct_weft_object) syscall.Errno {
 	return 0
 }
 
+// end destroys what verbs has of a queue pair, and waits for all that uses the program's
+// queues.
+func (q *queuePair) end() error {
+	q.linger()
+	q.setGone(true)
+	q.unpair()
+	if err := q.qp.Destroy(); err != nil {
+		q.setGone(false)
+		return err
+	}
+	q.tasks.Wait()
+	return nil
+}
+
+func (q *queuePair) setGone(gone bool) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	q.gone = gone
+	q.peering.news++
+}
+
 // linger lets a graceful close come to its end, and begins one if there is none.
 func (q *queuePair) linger() {
-	ctx, cancel := gocontext.WithTimeout(gocontext.Background(), lingering)
+	ctx, cancel := gocontext.WithTimeout(working(), lingering)
 	defer cancel()
 	q.mu.Lock()
 	closing, connected := q.closing, q.conn != nil && q.down != nil
@@ -206,7 +225,7 @@ func (q *queuePair) connected(conn *cm.Conn, over func()) {
 	down := q.down
 	q.mu.Unlock()
 	q.background(func() {
-		_, _ = q.qp.WaitState(gocontext.Background(), verbs.Idle, verbs.Error) // without end
+		_, _ = q.qp.WaitState(working(), verbs.Idle, verbs.Error) // or the device has failed
 		q.ended()
 		close(down)
 		over()

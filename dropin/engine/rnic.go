@@ -16,6 +16,7 @@ import (
 	"syscall"
 	"unsafe"
 
+	"github.com/weft-rdma/weft/internal/panics"
 	"github.com/weft-rdma/weft/verbs"
 )
 
@@ -47,6 +48,8 @@ const leastProcs = 16
 
 // start opens the RNIC.
 func start(rc bool, deviceGUID uint64) syscall.Errno {
+	mend()
+	panics.Handle(defect)
 	var err error
 	if err = startPoller(); err != nil {
 		return errnoOf(err)

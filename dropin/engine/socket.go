@@ -17,8 +17,14 @@ import (
 // This file is the engine's sockets. Those that live for longer than a call are made
 // known to inherited.c, which closes them in children of the program.
 
-// keepFromChildren is for a socket's descriptor.
-func keepFromChildren(fd int) { C.weft_not_for_children(C.int(fd)) }
+// keepFromChildren is for a socket's descriptor. There are no connections any more when the
+// device has failed.
+func keepFromChildren(fd int) {
+	C.weft_not_for_children(C.int(fd))
+	if failed.Load() {
+		C.weft_sever(C.int(fd))
+	}
+}
 
 // keepFrom is keepFromChildren for what has a socket, and for what has none.
 func keepFrom(c any) {
@@ -33,20 +39,15 @@ func keepFrom(c any) {
 
 // controlled is for the Control of dialers and listeners.
 func controlled(_, _ string, rc syscall.RawConn) error {
+	if failed.Load() {
+		return syscall.EIO
+	}
 	return rc.Control(func(fd uintptr) { keepFromChildren(int(fd)) })
 }
 
 // elsewhere runs in a thread of the engine's what may write to a socket: the signal that a
 // peer that is gone raises there does not get to the program.
-func elsewhere(f func() error) error {
-	done := make(chan error)
-	spawn(func() {
-		err := error(syscall.EIO) // of a panic
-		defer func() { done <- err }()
-		err = f()
-	})
-	return <-done
-}
+func elsewhere(f func() error) error { return unlessFailed(f) }
 
 // startPoller has the runtime start its network poller, which takes two descriptors. A
 // runtime that finds none when it needs the poller ends the process.

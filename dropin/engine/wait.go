@@ -60,8 +60,10 @@ func wait(fd int, handles []uint32) int {
 			q.cq.Waiters(w.addFn)
 		}
 	}
-	for w.take(fd) {
+	for !failed.Load() && w.take(fd) {
 		switch n, errno := poll(w.ready); {
+		case failed.Load():
+			return C.WEFT_WAITED_BELL
 		case errno == unix.EINTR:
 			w.give()
 			return C.WEFT_WAITED_INTERRUPTED
@@ -82,6 +84,10 @@ func wait(fd int, handles []uint32) int {
 // progress receives what has arrived, for a poll that has found nothing. A program that has
 // armed the queue is about to wait for an event.
 func (q *completionQueue) progress() {
+	if failed.Load() {
+		q.flush() // there may be room for more by now
+		return
+	}
 	q.cq.Poll(nil)
 	if q.bell >= 0 && atomic.LoadUint32((*uint32)(&q.queue.armed)) != C.WEFT_DISARMED && q.leaves() {
 		q.cq.Leave()
