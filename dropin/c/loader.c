@@ -9,9 +9,11 @@
 #include <dlfcn.h>
 #include <fcntl.h>
 #include <limits.h>
+#include <link.h>
+#include <semaphore.h>
 #include <signal.h>
 #include <stdio.h>
-#include <stdlib.h>
+#include <sys/auxv.h>
 #include <sys/mman.h>
 #include <sys/resource.h>
 #include <sys/sendfile.h>
@@ -26,6 +28,8 @@ unsigned weft_generation;
 
 static struct weft_engine table;
 static pthread_mutex_t loading = PTHREAD_MUTEX_INITIALIZER;
+static sem_t finished; /* the engine has */
+static bool over;      /* nobody waits for that any more */
 
 static void before_fork(void) { pthread_mutex_lock(&loading); }
 static void after_fork_parent(void) { pthread_mutex_unlock(&loading); }
@@ -38,12 +42,8 @@ static void after_fork_child(void)
 		redirect_forget();
 	}
 	pthread_mutex_init(&loading, NULL);
-}
-
-__attribute__((constructor)) static void begin(void)
-{
-	pthread_atfork(before_fork, after_fork_parent, after_fork_child);
-	redirect_rdmacm();
+	sem_init(&finished, 0, 0);
+	over = false;
 }
 
 void redirect_again(void)
@@ -57,41 +57,94 @@ void redirect_again(void)
 	pthread_mutex_unlock(&loading);
 }
 
+/* The engine's threads get the mask of the thread that loads it. With all blocked, but
+ * for those that a fault raises in the thread itself, the signals of the process go to
+ * the program's own threads, which may have masks that they rely on. */
+static void mask_signals(sigset_t *was)
+{
+	static const int own[] = {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGTRAP, SIGABRT, SIGSYS};
+	sigset_t all;
+	sigfillset(&all);
+	for (size_t i = 0; i < sizeof(own) / sizeof(*own); i++)
+		sigdelset(&all, own[i]);
+	pthread_sigmask(SIG_BLOCK, &all, was);
+}
+
 static void *finish(void *unused)
 {
 	weft_engine->finish(refused());
+	sem_post(&finished);
 	return unused;
 }
 
-/* Held while the engine ends. */
-static pthread_mutex_t ending = PTHREAD_RECURSIVE_MUTEX_INITIALIZER_NP;
-
-static void wait_for_end(void)
+/* Waits until the engine has finished, and not for long: a handler of the program's may have
+ * ended the process by a signal that interrupted this very thread in the engine. */
+#define PATIENCE 5 /* seconds */
+static void await_finished(void)
 {
-	pthread_mutex_lock(&ending);
-	pthread_mutex_unlock(&ending);
+	struct timespec limit;
+	clock_gettime(CLOCK_REALTIME, &limit);
+	limit.tv_sec += PATIENCE;
+	while (sem_timedwait(&finished, &limit) && errno == EINTR)
+		;
+	store(&over, true);
+	sem_post(&finished); /* for the next that waits */
 }
 
-/* A thread of its own ends the engine, and not for long: a handler of the program's may have
- * ended the process by a signal that interrupted this very thread in the engine. Other threads
- * that call exit meanwhile find no handler but these, and would end the process. */
-#define PATIENCE 5 /* seconds */
-#define OTHERS 8   /* threads that call exit, at most */
+/* The process ends when any thread has got through exit: a second one must not while the
+ * engine finishes in the first. */
+static void hold(int status, void *unused)
+{
+	(void)status, (void)unused;
+	if (!load(&weft_engine) || load(&over))
+		return;
+	on_exit(hold, NULL); /* for a third */
+	await_finished();
+}
+
+/* Whether this library is one that the program was linked with. The loader has those in front
+ * of itself, and those that are opened later behind. */
+static int find_linked(struct dl_phdr_info *object, size_t size, void *linked)
+{
+	(void)size;
+	if (object->dlpi_addr == getauxval(AT_BASE))
+		return 1;
+	for (int i = 0; i < object->dlpi_phnum; i++)
+		if ((uintptr_t)&weft_engine - object->dlpi_addr - object->dlpi_phdr[i].p_vaddr < object->dlpi_phdr[i].p_memsz)
+			*(bool *)linked = true;
+	return *(bool *)linked;
+}
+
+__attribute__((constructor)) static void begin(void)
+{
+	bool linked = false;
+	pthread_atfork(before_fork, after_fork_parent, after_fork_child);
+	sem_init(&finished, 0, 0);
+	if (getauxval(AT_BASE))
+		dl_iterate_phdr(find_linked, &linked);
+	if (linked) /* exit has not had anything registered yet: it runs this behind the destructors */
+		on_exit(hold, NULL);
+	redirect_rdmacm();
+}
+
+/* A thread of its own ends the engine, with all signals blocked, as handlers may call exit. */
 __attribute__((destructor)) static void end(void)
 {
 	pthread_t thread;
-	struct timespec limit;
-	if (!weft_engine)
+	sigset_t was;
+	if (!weft_engine) {
+		store(&over, true);
 		return;
-	pthread_mutex_lock(&ending);
-	for (int i = 0; i < OTHERS; i++)
-		atexit(wait_for_end);
-	if (!pthread_create(&thread, NULL, finish, NULL)) {
-		clock_gettime(CLOCK_REALTIME, &limit);
-		limit.tv_sec += PATIENCE;
-		pthread_timedjoin_np(thread, NULL, &limit);
 	}
-	pthread_mutex_unlock(&ending);
+	on_exit(hold, NULL);
+	mask_signals(&was);
+	int err = pthread_create(&thread, NULL, finish, NULL);
+	pthread_sigmask(SIG_SETMASK, &was, NULL);
+	if (err)
+		sem_post(&finished);
+	else
+		pthread_detach(thread);
+	await_finished();
 }
 
 /* Where the engine is: beside this library. */
@@ -205,19 +258,6 @@ static int load_engine(void)
 	redirect_signals();
 	redirect_close();
 	return 0;
-}
-
-/* The engine's threads get the mask of the thread that loads it. With all blocked, but
- * for those that a fault raises in the thread itself, the signals of the process go to
- * the program's own threads, which may have masks that they rely on. */
-static void mask_signals(sigset_t *was)
-{
-	static const int own[] = {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGTRAP, SIGABRT, SIGSYS};
-	sigset_t all;
-	sigfillset(&all);
-	for (size_t i = 0; i < sizeof(own) / sizeof(*own); i++)
-		sigdelset(&all, own[i]);
-	pthread_sigmask(SIG_BLOCK, &all, was);
 }
 
 const struct weft_engine *engine_load(void)
