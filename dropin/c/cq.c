@@ -127,6 +127,7 @@ static bool await_event(struct channel *c)
 int ibv_get_cq_event(struct ibv_comp_channel *base, struct ibv_cq **found, void **cq_context)
 {
 	struct channel *c = (struct channel *)base;
+	pthread_testcancel(); /* it need not come to a read, where a thread is cancelled on hardware */
 	for (;;) {
 		if (!await_event(c))
 			return -1;

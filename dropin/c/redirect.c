@@ -92,12 +92,17 @@ static int redirected_close(int fd)
 	return close(fd);
 }
 
+static void waits_no_more(void *threads) { __atomic_sub_fetch((uint16_t *)threads, 1, __ATOMIC_SEQ_CST); }
+
 static bool await_event(int fd)
 {
+	bool came;
+	int err;
 	__atomic_add_fetch(&waiting[fd], 1, __ATOMIC_SEQ_CST);
-	bool came = bell_wait(fd);
-	int err = errno;
-	__atomic_sub_fetch(&waiting[fd], 1, __ATOMIC_SEQ_CST);
+	pthread_cleanup_push(waits_no_more, &waiting[fd]); /* the program may cancel the thread */
+	came = bell_wait(fd);
+	err = errno;
+	pthread_cleanup_pop(true);
 	errno = err;
 	return came;
 }
