@@ -24,6 +24,8 @@ func modifyQP(a *C.struct_weft_modify) syscall.Errno {
 	if q == nil {
 		return syscall.EINVAL
 	}
+	q.modifying.Lock()
+	defer q.modifying.Unlock()
 	want, mask := (*C.struct_ibv_qp_attr)(a.attributes), uint32(a.mask)
 	if errno := q.check(want, mask); errno != 0 {
 		return errno

@@ -29,6 +29,8 @@ type queuePair struct {
 	sends    sends
 	receives receives
 
+	modifying sync.Mutex // the program's changes come one after the other, as in the kernel
+
 	mu          sync.Mutex
 	state       uint32 // enum ibv_qp_state
 	asked       uint32 // the state that the program has asked for last

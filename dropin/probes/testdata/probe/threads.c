@@ -227,3 +227,29 @@ PROBE(resized_while_waited_for)
 	CHECK(!pthread_join(thread, NULL));
 	CHECK(!ibv_destroy_qp(a.qp) && !ibv_destroy_qp(b.qp) && !ibv_destroy_cq(a.cq) && !ibv_destroy_comp_channel(channel));
 }
+
+static pthread_barrier_t together;
+
+static void *reset_together(void *qp)
+{
+	struct ibv_qp_attr reset = {.qp_state = IBV_QPS_RESET};
+	pthread_barrier_wait(&together);
+	CHECK(!ibv_modify_qp(qp, &reset, IBV_QP_STATE));
+	return NULL;
+}
+
+/* Threads reset a queue pair that is connected, and posted to, at once. */
+PROBE(threads_that_reset)
+{
+	share();
+	CHECK(!pthread_barrier_init(&together, NULL, THREADS));
+	for (int i = 0; i < 300; i++) {
+		struct end a, b;
+		pthread_t threads[THREADS];
+		connect_more(&s, &a, &b);
+		post_patiently(a.qp);
+		start(threads, THREADS, reset_together, a.qp);
+		end(threads, THREADS);
+		CHECK(!ibv_destroy_qp(a.qp) && !ibv_destroy_qp(b.qp) && !ibv_destroy_cq(a.cq) && !ibv_destroy_cq(b.cq));
+	}
+}
