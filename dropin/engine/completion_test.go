@@ -44,8 +44,9 @@ type taken struct {
 
 // take takes all completions.
 func (r *ring) take() (all []taken) {
-	for tail := atomic.LoadUint64((*uint64)(&r.queue.tail)); uint64(r.queue.head) != tail; r.queue.head++ {
-		c := entry(r.queue, uint64(r.queue.head))
+	head := (*uint64)(&r.queue.head)
+	for tail := atomic.LoadUint64((*uint64)(&r.queue.tail)); *head != tail; atomic.AddUint64(head, 1) {
+		c := entry(r.queue, *head)
 		all = append(all, taken{uint64(c.id), int(c.status)})
 	}
 	return all
