@@ -32,8 +32,9 @@ import (
 // served alone.
 const DefaultCallMemory = 64 << 20
 
-// idleWorkers is how many goroutines of a connection wait for further calls.
-const idleWorkers = 4
+// idleWorkers is how many goroutines of a connection wait for further calls. A new one
+// would begin with a small stack, which most handlers outgrow.
+const idleWorkers = 16
 
 // A responderConfig is what a responder serves, and how.
 type responderConfig struct {
