@@ -23,18 +23,6 @@ func (t *table[T]) get(handle uint32) *T {
 	return (*items)[handle].Load()
 }
 
-// reserve returns a handle that put gives an object.
-func (t *table[T]) reserve() uint32 {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	if len(t.free) == 0 {
-		t.grow()
-	}
-	handle := t.free[len(t.free)-1]
-	t.free = t.free[:len(t.free)-1]
-	return handle
-}
-
 // grow makes room for twice as many; needs mu.
 func (t *table[T]) grow() {
 	was := t.items.Load()
@@ -55,17 +43,16 @@ func (t *table[T]) grow() {
 	t.items.Store(&items)
 }
 
-// put gives a handle an object.
-func (t *table[T]) put(handle uint32, object *T) {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	(*t.items.Load())[handle].Store(object)
-}
-
 // add gives an object a handle.
 func (t *table[T]) add(object *T) uint32 {
-	handle := t.reserve()
-	t.put(handle, object)
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if len(t.free) == 0 {
+		t.grow()
+	}
+	handle := t.free[len(t.free)-1]
+	t.free = t.free[:len(t.free)-1]
+	(*t.items.Load())[handle].Store(object)
 	return handle
 }
 
@@ -82,13 +69,6 @@ func (t *table[T]) remove(handle uint32) *T {
 		t.free = append(t.free, handle)
 	}
 	return object
-}
-
-// release gives a reserved handle back that got no object.
-func (t *table[T]) release(handle uint32) {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	t.free = append(t.free, handle)
 }
 
 // all returns the objects of the table.
