@@ -23,9 +23,12 @@ const (
 // readBuffers has a pool for each size: firstReadBuffer shifted by the index.
 var readBuffers [12]sync.Pool
 
-// mostInRun is how many ULPDUs are handed up in one call. Together those of small segments stay
-// in the cache of the first level from the CRC to the copy.
-const mostInRun = 16
+// ULPDUs are handed up in one call until there are mostInRun, or octetsInRun octets: they stay in
+// the cache of the first level from the CRC to the copy.
+const (
+	mostInRun   = 16
+	octetsInRun = 24 << 10
+)
 
 // A readBuffer is one of them, with room for the ULPDUs in it that are handed up together.
 type readBuffer struct {

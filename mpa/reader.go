@@ -142,7 +142,7 @@ func (r *reader) handUp(s Sink) (err, fault error) {
 func (r *reader) handUpRun(u []byte) error {
 	us := append(r.buffer.run[:0], u)
 	var damaged error
-	for len(us) < mostInRun {
+	for octets := len(u); len(us) < mostInRun && octets < octetsInRun; octets += len(u) {
 		if u, damaged = r.nextULPDU(); u == nil {
 			break
 		}

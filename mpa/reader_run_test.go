@@ -29,7 +29,7 @@ func (r *runner) ULPDUs(us [][]byte) error {
 	return nil
 }
 
-// Long ULPDUs that have arrived are handed up together with those that follow, sixteen at
+// Long ULPDUs that have arrived are handed up together with those that follow, sixteen or 24 KiB at
 // most. In the octets that start-up has read, and of short ones, each is handed up by itself.
 func TestLongULPDUsAreHandedUpTogether(t *testing.T) {
 	for _, c := range []struct {
@@ -39,6 +39,7 @@ func TestLongULPDUsAreHandedUpTogether(t *testing.T) {
 		{[]int{leastOfRun, 1, 700, 64}, []int{4}},
 		{[]int{64, leastOfRun - 1, leastOfRun}, []int{1}},
 		{append(slices.Repeat([]int{leastOfRun}, 18), 3), []int{16, 3}},
+		{[]int{octetsInRun - 600, 600, 600, 600}, []int{2, 2}},
 	} {
 		for _, p := range everyTerms {
 			want, wire, _ := wireOf(p, c.lengths...)
