@@ -26,6 +26,7 @@ type Sender struct {
 	size    int // of each of them but the last
 	header  [UntaggedLen]byte
 	cut     [][]byte // payload of the segment at hand, else empty
+	copied  bool     // of the volatile payload appended last
 	count   uint64   // segments appended
 }
 
@@ -92,6 +93,10 @@ func (s *Sender) Next(most int) (off uint32, n, segments int) {
 // last one, which may have fewer.
 func (s *Sender) Size() int { return s.size }
 
+// Copied reports whether nothing refers to the volatile payload appended last. It is so for all
+// segments of a stream, or for none.
+func (s *Sender) Copied() bool { return s.copied }
+
 // Offset is how many octets of the message have been appended.
 func (s *Sender) Offset() uint32 { return s.msg.sent }
 
@@ -118,6 +123,7 @@ func (s *Sender) AppendVolatile(payload [][]byte) (last, copied bool) {
 	}
 	hdr, last := s.msg.head(s.n, s.header[:0])
 	copied = s.llp.AppendVolatile(hdr, payload)
+	s.copied = copied
 	s.advance(s.n)
 	return last, copied
 }
@@ -132,6 +138,7 @@ func (s *Sender) appendRun(payload [][]byte, volatile bool) (last, copied bool) 
 		s.cut = rest.cut(s.cut[:0], n)
 		if volatile {
 			copied = s.llp.AppendVolatile(hdr, s.cut)
+			s.copied = copied
 		} else {
 			s.llp.Append(hdr, s.cut)
 		}

@@ -41,6 +41,9 @@ func (o *outbound) unreadable(fault error) bool {
 	o.ddp.Truncate(torn)
 	o.note(false)
 	if o.msg.kind == kindAnswer {
+		if o.ddp.Copied() {
+			o.s.cfg.Hold.Truncate(o.frame)
+		}
 		return o.refused(torn, ddp.FaultMemory)
 	}
 	return o.failed(torn, &MemoryError{fault})

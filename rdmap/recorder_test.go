@@ -20,6 +20,7 @@ type recorder struct {
 	sent    func()            // called by Sent
 	payload map[uint64][]byte // by ticket
 	refuses error             // what Gather returns
+	second  uint64            // where the second of two elements of an operation begins; 0: there is one
 	whole   uint64            // but for so many octets of each payload
 	memory  map[uint32]*region
 
@@ -81,6 +82,9 @@ func (u *recorder) Next(op *Operation) bool {
 }
 
 func (u *recorder) Gather(dst [][]byte, ticket uint64, off uint64, n int) ([][]byte, error) {
+	if u.second > 0 {
+		return u.gatherTwo(dst, off, n), nil
+	}
 	u.hold.use(ticket)
 	if u.refuses != nil && off+uint64(n) > u.whole {
 		return dst, u.refuses // as where the second of two pieces is bad
@@ -90,6 +94,20 @@ func (u *recorder) Gather(dst [][]byte, ticket uint64, off uint64, n int) ([][]b
 		return append(dst, u.memory[0].data[:n]), nil
 	}
 	return append(dst, p[off:off+uint64(n)]), nil
+}
+
+// gatherTwo is Gather of two elements, which are held by the keys 1 and 2.
+func (u *recorder) gatherTwo(dst [][]byte, off uint64, n int) [][]byte {
+	end := off + uint64(n)
+	if off < u.second {
+		u.hold.use(1)
+		dst = append(dst, make([]byte, min(end, u.second)-off))
+	}
+	if end > u.second {
+		u.hold.use(2)
+		dst = append(dst, make([]byte, end-max(off, u.second)))
+	}
+	return dst
 }
 
 func (u *recorder) Sent(ticket uint64) (more bool) {

@@ -51,6 +51,22 @@ func TestRevokedInTheMiddleOfAMessage(t *testing.T) {
 	want(t, "told", r.ulp.told(), "failed 1")
 }
 
+// Each of several elements is held for the segments that it is in, however many were cut
+// together: the first one may go when its octets have left, and when the second one goes, what
+// is in front of it has not been damaged.
+func TestElementsAreHeldForTheirOwnSegments(t *testing.T) {
+	for key, sent := range map[uint64][]string{
+		1: {"RDMA Write 0x22:0x1000 114...", "RDMA Write 0x22:0x1072 114...", "RDMA Write 0x22:0x10e4 114...", "RDMA Write 0x22:0x1156 58."},
+		2: {"RDMA Write 0x22:0x1000 114...", "RDMA Write 0x22:0x1072 114...", "Terminate 2#1+0 4."},
+	} {
+		r := newRig(t, func(_ *Config, l *line) { l.takes = 2 })
+		r.ulp.second = 228
+		r.send(writeOf(400))
+		r.stuck(func() { r.hold.revoke(key) })
+		want(t, "sent", r.sent(), sent...)
+	}
+}
+
 // A segment that has left in part cannot be completed correctly: the stream is reset.
 //
 // Claims: V-6.4-3
@@ -221,4 +237,14 @@ func TestCopiedAnswerHoldsNoMemory(t *testing.T) {
 	if len(r.ended) > 0 || r.term.Load() != nil {
 		t.Errorf("ended with %v", r.ended)
 	}
+}
+
+// So do the segments in front of one that cannot be read.
+func TestWhatIsCopiedInFrontOfAFaultHoldsNoMemory(t *testing.T) {
+	r := newRig(t, digests, unreadable('x'), func(_ *Config, l *line) { l.takes = 0 })
+	m := r.region(0x33, 8, 400, '.')
+	m.data[2*114] = 'x'
+	r.take(asks(1, 400))
+	r.stuck(func() { r.hold.revoke(0x33) })
+	want(t, "sent", r.sent(), "RDMA Read Response 0x77:0x700 114...", "RDMA Read Response 0x77:0x772 114...", "Terminate 2#1+0 52.")
 }

@@ -436,7 +436,8 @@ func (o *outbound) segments(most int) bool {
 		return o.refused(o.frame, f)
 	default:
 		var err error
-		if o.pieces, err = s.ulp.Gather(o.pieces, m.ticket, uint64(off), n); err == nil {
+		o.pieces, err = s.ulp.Gather(o.pieces, m.ticket, uint64(off), n)
+		if err == nil && (count == 1 || len(o.pieces) == 1) {
 			break
 		}
 		if count > 1 {
@@ -464,8 +465,9 @@ func (o *outbound) segments(most int) bool {
 	return true
 }
 
-// single appends one segment, because memory of several was refused: those before the one at
-// fault are sent.
+// single appends one segment: memory of several was refused, and those before the one at
+// fault are to be sent; or it is of several regions, each of which is to be held for its own
+// segments only.
 func (o *outbound) single() bool {
 	o.s.cfg.Hold.Truncate(o.frame)
 	return o.segments(0)
