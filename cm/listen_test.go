@@ -346,21 +346,6 @@ func TestAPeerMayVanishAtAnyOctet(t *testing.T) {
 	}
 }
 
-// from is a connection that seems to come from an address.
-type from struct {
-	*iwarptest.Conn
-	addr string
-}
-
-func (f from) RemoteAddr() net.Addr { return &net.TCPAddr{IP: net.ParseIP(f.addr), Port: 700} }
-
-// dialFrom connects from an address.
-func (p *pipes) dialFrom(addr string) *iwarptest.Conn {
-	a, b := iwarptest.Pipe()
-	p.conns <- from{b, addr}
-	return a
-}
-
 const attacker, honest = "192.0.2.1", "192.0.2.2"
 
 // Connections that one address opens, silent or past the first half of start-up,
@@ -485,12 +470,6 @@ func TestWhoIsNotAdmittedIsReset(t *testing.T) {
 	})
 }
 
-// pipes is a net.Listener of connections in memory.
-type pipes struct {
-	conns chan net.Conn
-	done  chan struct{}
-}
-
 // newListener makes a listener of an end's RNIC.
 func newListener(t *testing.T, e *end, ln net.Listener, cfg cm.ListenConfig) *cm.Listener {
 	t.Helper()
@@ -500,27 +479,3 @@ func newListener(t *testing.T, e *end, ln net.Listener, cfg cm.ListenConfig) *cm
 	}
 	return l
 }
-
-func newPipes() *pipes { return &pipes{make(chan net.Conn), make(chan struct{})} }
-
-func (p *pipes) dial() net.Conn {
-	a, b := iwarptest.Pipe()
-	p.conns <- b
-	return a
-}
-
-func (p *pipes) Accept() (net.Conn, error) {
-	select {
-	case nc := <-p.conns:
-		return nc, nil
-	case <-p.done:
-		return nil, net.ErrClosed
-	}
-}
-
-func (p *pipes) Close() error {
-	close(p.done)
-	return nil
-}
-
-func (p *pipes) Addr() net.Addr { return iwarptest.Addr("listener") }

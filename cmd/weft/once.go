@@ -8,15 +8,15 @@ import (
 	"github.com/spf13/pflag"
 )
 
-// A once is the value of a flag that a second one would replace unnoticed.
+// A once is the value of a flag that may be given only once.
 type once struct {
 	to    *string
 	given bool
-	more  string // what to do who wants several
+	more  string // the remedy that the error names
 }
 
-// onceVar adds a flag for a text, which is an error if it is there twice. More says what to do
-// instead; it may be empty.
+// onceVar adds a string flag that may be given only once. The error ends with more, a remedy,
+// which may be empty.
 func onceVar(f *pflag.FlagSet, to *string, name, short, value, usage, more string) {
 	*to = value
 	f.VarP(&once{to: to, more: more}, name, short, usage)

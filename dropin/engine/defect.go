@@ -203,8 +203,8 @@ func (q *completionQueue) wakeWaiting() {
 // deviceRemoval is an event of rdma_cm.
 const deviceRemoval = 11
 
-// removeIdentifiers tells the program that its identifiers have no device any more. What it
-// has not made its own it cannot be told of (the kernel does not do so either).
+// removeIdentifiers queues a device removal event for each rdma_cm_id that the program knows.
+// One without a uid is not known yet, and gets none, as with the kernel.
 func removeIdentifiers() {
 	cmMu.Lock()
 	defer cmMu.Unlock()
