@@ -38,13 +38,17 @@ func (s *slots) first(index uint32) int { return int(index * 0x9e3779b9 >> s.shi
 
 func (s *slots) next(i int) int { return (i + 1) & (len(s.at) - 1) }
 
-// place stores o in the first empty slot on its way; there is one.
-func (s *slots) place(o *object) {
-	i := s.first(o.index)
-	for s.at[i].Load() != nil {
-		i = s.next(i)
+// free returns the first slot on the way of an index that has no object; there is one. used
+// reports that it has a tombstone.
+func (s *slots) free(index uint32) (i int, used bool) {
+	for i = s.first(index); ; i = s.next(i) {
+		switch s.at[i].Load() {
+		case nil:
+			return i, false
+		case &tombstone:
+			return i, true
+		}
 	}
-	s.at[i].Store(o)
 }
 
 // lookup returns the object with an index, or nil. Any goroutine may call it.
@@ -68,8 +72,10 @@ func (d *directory) insert(o *object) {
 	if s == nil || (d.used+1)*2 > len(s.at) {
 		s = d.rebuild()
 	}
-	s.place(o)
-	d.used++
+	i, used := s.free(o.index)
+	if s.at[i].Store(o); !used {
+		d.used++
+	}
 	d.live++
 }
 
@@ -82,6 +88,12 @@ func (d *directory) remove(o *object) {
 	}
 	s.at[i].Store(&tombstone)
 	d.live--
+	// No way leads through a slot in front of an empty one: it needs no tombstone.
+	for s.at[s.next(i)].Load() == nil && s.at[i].Load() == &tombstone {
+		s.at[i].Store(nil)
+		d.used--
+		i = (i - 1) & (len(s.at) - 1)
+	}
 }
 
 // rebuild replaces the slots by four times as many as there are objects,
@@ -89,7 +101,8 @@ func (d *directory) remove(o *object) {
 func (d *directory) rebuild() *slots {
 	s := makeSlots((d.live + 1) * 4)
 	for o := range d.all() {
-		s.place(o)
+		i, _ := s.free(o.index)
+		s.at[i].Store(o)
 	}
 	d.used = d.live
 	d.slots.Store(s)

@@ -18,7 +18,7 @@ import "github.com/weft-rdma/weft/ddp"
 func (t *Table) Invalidate(stag uint32, pd *PD, stream Stream, remote bool) ddp.Fault {
 	g, fault := t.invalidate(STag(stag), pd, stream, remote)
 	if fault == ddp.NoFault {
-		<-g.drained
+		g.await()
 	}
 	return fault
 }

@@ -65,7 +65,7 @@ func (t *Table) drop(o *object) {
 	t.end(o)
 	o.gone = true
 	t.dir.remove(o)
-	t.retire(o.index)
+	t.resting.add(o.index)
 	if o.window != nil {
 		t.usage.Windows--
 		o.window.pd.windows--
@@ -140,7 +140,7 @@ func (t *Table) deallocate(o *object, unknown error) error {
 	switch {
 	case o.gone:
 		t.mu.Unlock()
-		<-g.drained
+		g.await()
 		return fmt.Errorf("memory: deallocate STag %v: %w: already deallocated", g.stag, unknown)
 	case o.region != nil && o.region.windows > 0:
 		defer t.mu.Unlock()
@@ -148,6 +148,6 @@ func (t *Table) deallocate(o *object, unknown error) error {
 	}
 	t.drop(o)
 	t.mu.Unlock()
-	<-g.drained
+	g.await()
 	return nil
 }

@@ -207,6 +207,27 @@ func TestReregisterUnderTrafficMovesNoOctetOfTheOldMemory(t *testing.T) {
 
 // All verbs at once on one region and two windows, with users of the memory: what is
 // counted comes out even, and everybody gets to the end.
+// The one who revokes begins to wait while the last holder leaves.
+func TestWhoWaitsForTheLastHolderIsWokenWheneverThatLeaves(t *testing.T) {
+	table := NewTable(Config{})
+	pd := table.AllocPD()
+	for range 20_000 {
+		r := register(t, table, pd, make([]byte, 8), RegionConfig{Access: LocalRead})
+		g := r.current.Load()
+		g.hold()
+		g.mark()
+		var waiters sync.WaitGroup
+		for range 2 {
+			waiters.Go(g.await)
+		}
+		g.release()
+		waiters.Wait() // for ever, if it is not told
+		if !g.drained() {
+			t.Fatal("it is not drained")
+		}
+	}
+}
+
 func TestVerbsAtOnceKeepTheCounts(t *testing.T) {
 	seed := rand.Uint64()
 	t.Logf("seed %#x", seed)

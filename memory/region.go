@@ -83,14 +83,24 @@ func (r *Region) Shared() bool {
 // ErrPD, ErrEntryLimit, ErrRegionLimit, ErrByteLimit or ErrClosed; a failure changes
 // nothing.
 func (t *Table) Register(pd *PD, buf []byte, cfg RegionConfig) (*Region, error) {
+	r := new(Region)
+	if err := t.RegisterAs(r, pd, buf, cfg); err != nil {
+		return nil, err
+	}
+	return r, nil
+}
+
+// RegisterAs is Register for a caller that has the memory of the Region, which is a new one.
+// After a failure it is to be dropped.
+func (t *Table) RegisterAs(r *Region, pd *PD, buf []byte, cfg RegionConfig) error {
 	g, err := t.describe(buf, &cfg)
 	if err == nil {
-		var r *Region
-		if r, err = t.register(pd, g, &cfg); err == nil {
-			return r, nil
-		}
+		err = t.register(r, pd, g, &cfg)
 	}
-	return nil, fmt.Errorf("memory: register: %w", err)
+	if err != nil {
+		return fmt.Errorf("memory: register: %w", err)
+	}
+	return nil
 }
 
 // describe checks what is to be registered, as far as that does not depend on the state
@@ -125,7 +135,7 @@ func (t *Table) describe(buf []byte, cfg *RegionConfig) (*registration, error) {
 func address(e extent, cfg *RegionConfig) (*registration, error) {
 	g := &registration{
 		stag: makeSTag(0, cfg.Key), access: cfg.Access, zero: cfg.ZeroBased, stream: cfg.Stream,
-		extent: e, drained: make(chan struct{}),
+		extent: e,
 	}
 	if cfg.ZeroBased {
 		return g, nil
@@ -162,15 +172,15 @@ func (c *RegionConfig) remote() bool {
 	return c.RemoteAccess == RemoteAllowed || c.RemoteAccess == RemoteAsAccess && c.Access.Remote()
 }
 
-// register makes a region of g.
-func (t *Table) register(pd *PD, g *registration, cfg *RegionConfig) (*Region, error) {
+// register makes r a region of g.
+func (t *Table) register(r *Region, pd *PD, g *registration, cfg *RegionConfig) error {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if err := t.checkRoom(pd, g); err != nil {
-		return nil, err
+		return err
 	}
-	r := &Region{remote: cfg.remote(), shared: cfg.Shared, entries: cfg.entries()}
-	return r, t.addRegion(r, pd, g)
+	r.remote, r.shared, r.entries = cfg.remote(), cfg.Shared, cfg.entries()
+	return t.addRegion(r, pd, g)
 }
 
 // checkRoom returns an error if no other region of pd may have the registration g. It

@@ -24,19 +24,21 @@ type registration struct {
 	base   uint64 // tagged offset of the first octet
 	extent        // at least one octet, if it was ever valid; base+length is at most 2^64
 
-	under   *registration // of a window: that of its region, which it holds until it is drained
-	drained chan struct{} // closed when word is revoked and without holders
+	under *registration // of a window: that of its region, which it holds until it is drained
 
-	// The word has a cache line of its own: streams that share a region write it
-	// while others read the fields above.
-	_    [64]byte
+	// waited is closed when word is revoked and without holders; nil unless somebody had to
+	// wait for that.
+	waited atomic.Pointer[chan struct{}]
+
+	// The word has a cache line of its own, as the fields above are two: streams that share
+	// a region write it while others read them.
 	word atomic.Uint32
 	_    [60]byte
 }
 
 // neverValid returns the registration of an object that has never been Valid.
 func neverValid(window bool) *registration {
-	g := &registration{window: window, drained: make(chan struct{})}
+	g := &registration{window: window}
 	g.mark()
 	return g
 }
@@ -66,9 +68,29 @@ func (g *registration) release() {
 // a window holds its region, so that revoking the region also waits for the users of the
 // window.
 func (g *registration) drain() {
-	close(g.drained)
+	if done := g.waited.Load(); done != nil {
+		close(*done)
+	}
 	if g.under != nil {
 		g.under.release()
+	}
+}
+
+// drained reports that it is revoked and has no holders, which stays so.
+func (g *registration) drained() bool { return g.word.Load() == revokedBit }
+
+// await returns when the registration, which is revoked, has no holders.
+func (g *registration) await() {
+	if g.drained() {
+		return
+	}
+	done := make(chan struct{})
+	if !g.waited.CompareAndSwap(nil, &done) {
+		done = *g.waited.Load()
+	}
+	// Either this sees that the last holder has left, or drain sees the channel.
+	if !g.drained() {
+		<-done
 	}
 }
 

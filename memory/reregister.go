@@ -36,7 +36,7 @@ func (t *Table) Reregister(r *Region, pd *PD, buf []byte, cfg RegionConfig) erro
 			return nil
 		}
 		// Another goroutine may register it meanwhile; then that one is replaced, too.
-		<-was.drained
+		was.await()
 	}
 }
 
@@ -148,7 +148,7 @@ func (t *Table) FastRegister(pd *PD, stream Stream, stag STag, buf []byte, cfg R
 			}
 			return nil
 		}
-		<-was.drained
+		was.await()
 	}
 }
 

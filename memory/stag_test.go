@@ -75,14 +75,14 @@ func TestIndexInUseIsNotGivenAgain(t *testing.T) {
 func TestFreedIndexRestsForManyRegistrations(t *testing.T) {
 	var indices []uint32
 	indices = append(indices, 1)
-	for i := range uint32(resting) {
+	for i := range uint32(rests) {
 		indices = append(indices, 1, i+2) // 1 is drawn, and refused, each time
 	}
 	indices = append(indices, 1)
 	table := NewTable(Config{Rand: script(indices...)})
 	pd := table.AllocPD()
 	buf := make([]byte, 8)
-	for i := range uint32(resting + 1) {
+	for i := range uint32(rests + 1) {
 		r := register(t, table, pd, buf, RegionConfig{Access: LocalRead})
 		if r.STag().Index() != i+1 {
 			t.Fatalf("registration %d got index %d, want %d", i, r.STag().Index(), i+1)
@@ -92,10 +92,38 @@ func TestFreedIndexRestsForManyRegistrations(t *testing.T) {
 		}
 	}
 	if r := register(t, table, pd, buf, RegionConfig{Access: LocalRead}); r.STag().Index() != 1 {
-		t.Errorf("after %d others index 1 is still resting: got %d", resting, r.STag().Index())
+		t.Errorf("after %d others index 1 is still resting: got %d", rests, r.STag().Index())
 	}
-	if len(table.resting) != resting {
-		t.Errorf("%d indices rest, want %d", len(table.resting), resting)
+}
+
+// Some indices are taken for one that rests. None of those is so for ever.
+func TestIndicesTakenForOneThatRestsAreFreedWithIt(t *testing.T) {
+	var r resting
+	const index = 0x123456
+	for range 300 { // more than a count counts
+		r.add(index)
+	}
+	for i := range uint32(rests) {
+		if !r.has(index) {
+			t.Fatalf("it rests no more after %d others", i)
+		}
+		r.add(i + 1)
+	}
+	if !r.has(index) {
+		t.Error("a count at its limit went down: nobody knows how many it stands for")
+	}
+	r = resting{}
+	for i := range uint32(2 * rests) {
+		r.add(1<<restBits + i)
+		r.add(2<<restBits + i)
+		if !r.has(i) {
+			t.Errorf("%#x is not taken for one that rests", i)
+		}
+	}
+	for i := range uint32(3*rests - rests/2) { // what was added last
+		if rested := i >= 2*rests-rests/2 && i < 2*rests; r.has(i) != rested {
+			t.Fatalf("%#x rests: %v, expected %v", i, r.has(i), rested)
+		}
 	}
 }
 

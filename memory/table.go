@@ -3,6 +3,7 @@
 package memory
 
 import (
+	"bufio"
 	"crypto/rand"
 	"fmt"
 	"io"
@@ -23,9 +24,8 @@ const (
 	// LimitWindows is the largest limit of windows: a quarter of all STag indices.
 	LimitWindows = 1 << (indexBits - 2)
 
-	// resting is how many freed indices are not drawn again: a peer's stale STag
-	// refers to nothing for a long time (RFC 5042 §6.1.1).
-	resting = 4096
+	// drawnAhead is how many octets are taken from the source of indices at a time.
+	drawnAhead = 64 * indexBits / 8
 )
 
 // Config configures a Table. The zero value is useful.
@@ -98,9 +98,8 @@ type Table struct {
 	usage   Usage
 	bound   map[Stream]int      // windows bound to each stream
 	retired map[Stream]struct{} // streams that no window may be bound to
-	rest    [resting]uint32     // ring of indices freed last; 0 is none
-	restAt  int                 // where the next goes
-	resting map[uint32]struct{} // the same as a set
+	random  *bufio.Reader       // of Config.Rand
+	resting resting
 }
 
 // NewTable returns an empty Table.
@@ -109,10 +108,10 @@ func NewTable(cfg Config) *Table {
 		cfg:     cfg.withDefaults(),
 		bound:   make(map[Stream]int),
 		retired: make(map[Stream]struct{}),
-		resting: make(map[uint32]struct{}),
 	}
+	t.random = bufio.NewReaderSize(t.cfg.Rand, drawnAhead)
 	if len(cfg.Physical) > 0 {
-		t.physical = &registration{access: anyLocal, zero: true, extent: extentOf(cfg.Physical), drained: make(chan struct{})}
+		t.physical = &registration{access: anyLocal, zero: true, extent: extentOf(cfg.Physical)}
 	}
 	return t
 }
@@ -148,7 +147,7 @@ func (t *Table) Close() {
 	}
 	t.mu.Unlock()
 	for _, g := range all {
-		<-g.drained
+		g.await()
 	}
 }
 
@@ -172,25 +171,18 @@ func (t *Table) valid(stag uint32, pd *PD, stream Stream) (*registration, ddp.Fa
 
 // draw returns a free index: random, not 0, not freed lately. It needs t.mu.
 func (t *Table) draw() (uint32, error) {
-	var b [indexBits / 8]byte
 	for {
-		if _, err := io.ReadFull(t.cfg.Rand, b[:]); err != nil {
+		b, err := t.random.Peek(indexBits / 8)
+		if err != nil {
 			return 0, fmt.Errorf("no random STag index: %w", err)
 		}
 		index := uint32(b[0])<<16 | uint32(b[1])<<8 | uint32(b[2])
+		_, _ = t.random.Discard(len(b)) // they are there
 		if index == 0 || t.dir.lookup(index) != nil {
 			continue
 		}
-		if _, rests := t.resting[index]; !rests {
+		if !t.resting.has(index) {
 			return index, nil
 		}
 	}
-}
-
-// retire keeps draw from returning a freed index for a while. It needs t.mu.
-func (t *Table) retire(index uint32) {
-	delete(t.resting, t.rest[t.restAt])
-	t.rest[t.restAt] = index
-	t.restAt = (t.restAt + 1) % resting
-	t.resting[index] = struct{}{}
 }

@@ -5,6 +5,7 @@ import (
 	"math"
 	"math/rand/v2"
 	"slices"
+	"sync"
 	"testing"
 
 	"github.com/weft-rdma/weft/ddp"
@@ -259,7 +260,65 @@ func TestDirectoryAgreesWithAMap(t *testing.T) {
 	if len(all) != len(model) || d.live != len(model) {
 		t.Errorf("%d regions, %d counted, want %d", len(all), d.live, len(model))
 	}
-	if size := len(d.slots.Load().at); size > 16*300 {
+	s := d.slots.Load()
+	if size := len(s.at); size > 16*300 {
 		t.Errorf("%d slots for 300 indices: tombstones make it grow", size)
 	}
+	used := 0
+	for i := range s.at {
+		if s.at[i].Load() != nil {
+			used++
+		}
+	}
+	if used != d.used {
+		t.Errorf("%d slots are used, %d counted", used, d.used)
+	}
+	for _, o := range all {
+		d.remove(o)
+	}
+	if d.used != 0 || d.live != 0 {
+		t.Errorf("empty, it counts %d objects and %d slots", d.live, d.used)
+	}
+}
+
+// Slots whose objects come and go are emptied and taken again under the eyes of readers.
+func TestAnObjectIsFoundWhileItsNeighboursComeAndGo(t *testing.T) {
+	var d directory
+	var stay, come []*object
+	for i := range uint32(7) { // of 32 slots or more
+		stay = append(stay, &object{index: 2*i + 1})
+		come = append(come, &object{index: 2*i + 2})
+		d.insert(stay[i])
+	}
+	stop := make(chan struct{})
+	var readers sync.WaitGroup
+	for range 2 {
+		readers.Go(func() {
+			for {
+				for _, o := range stay {
+					if d.lookup(o.index) != o {
+						t.Errorf("index %d is not found", o.index)
+						return
+					}
+				}
+				select {
+				case <-stop:
+					return
+				default:
+				}
+			}
+		})
+	}
+	rng := rand.New(rand.NewPCG(3, 4))
+	in := map[*object]bool{}
+	for range 100_000 {
+		o := come[rng.IntN(len(come))]
+		if in[o] = !in[o]; in[o] {
+			d.insert(o)
+		} else {
+			d.remove(o)
+		}
+	}
+	close(stop)
+	readers.Wait()
 }

@@ -73,7 +73,7 @@ func (t *Table) Bind(pd *PD, stream Stream, b Binding) error {
 			}
 			return nil
 		}
-		<-was.drained
+		was.await()
 	}
 }
 
@@ -104,7 +104,7 @@ func (t *Table) bind(pd *PD, stream Stream, b *Binding) (was *registration, err 
 	}
 	g := &registration{
 		stag: makeSTag(w.index, b.Window.Key()), access: b.Access, zero: b.ZeroBased, window: true, stream: stream,
-		extent: under.part(b.VA-under.base, b.Length), under: under, drained: make(chan struct{}),
+		extent: under.part(b.VA-under.base, b.Length), under: under,
 	}
 	under.hold() // succeeds: it is Valid, and can't be revoked without mu
 	if !b.ZeroBased {

@@ -91,8 +91,9 @@ type MR struct {
 	region *memory.Region
 }
 
-func (r *RNIC) newMR(pd *PD, region *memory.Region) *MR {
-	mr := &MR{rnic: r, region: region}
+// init makes mr the handle of a region of pd.
+func (mr *MR) init(pd *PD, region *memory.Region) *MR {
+	mr.rnic, mr.region = pd.rnic, region
 	mr.pd.Store(pd)
 	return mr
 }
@@ -109,18 +110,22 @@ func (pd *PD) Register(buf []byte, access memory.Access) (*MR, error) {
 func (pd *PD) RegisterMR(cfg MRConfig) (*MR, error) {
 	const verb = "register memory region"
 	r := pd.rnic
-	if err := pd.usable(verb); err != nil {
+	if err := pd.check(verb); err != nil {
 		return nil, err
 	}
 	c, err := cfg.config(verb, pd)
 	if err != nil {
 		return nil, err
 	}
-	region, err := r.table.Register(pd.mem, cfg.Buf, c)
-	if err != nil {
+	// In one piece of memory: programs may register the buffer of each request.
+	both := new(struct {
+		mr     MR
+		region memory.Region
+	})
+	if err := r.table.RegisterAs(&both.region, pd.mem, cfg.Buf, c); err != nil {
 		return nil, r.memoryError(verb, err)
 	}
-	return r.newMR(pd, region), nil
+	return both.mr.init(pd, &both.region), nil
 }
 
 // AllocMR allocates an STag without memory, Invalid (Allocate Non-Shared Memory
@@ -131,21 +136,14 @@ func (pd *PD) RegisterMR(cfg MRConfig) (*MR, error) {
 func (pd *PD) AllocMR(entries int, remote bool) (*MR, error) {
 	const verb = "allocate STag"
 	r := pd.rnic
-	if err := pd.usable(verb); err != nil {
+	if err := pd.check(verb); err != nil {
 		return nil, err
 	}
 	region, err := r.table.AllocRegion(pd.mem, entries, remote)
 	if err != nil {
 		return nil, r.memoryError(verb, err)
 	}
-	return r.newMR(pd, region), nil
-}
-
-// usable is check for callers that do not hold RNIC.mu.
-func (pd *PD) usable(verb string) error {
-	pd.rnic.mu.Lock()
-	defer pd.rnic.mu.Unlock()
-	return pd.check(verb)
+	return new(MR).init(pd, region), nil
 }
 
 // memoryError is the verb's failure for an error of package memory.

@@ -78,5 +78,5 @@ func (mr *MR) RegisterShared(pd *PD, cfg SharedConfig) (*MR, error) {
 	if err != nil {
 		return nil, r.memoryError(verb, err)
 	}
-	return r.newMR(pd, region), nil
+	return new(MR).init(pd, region), nil
 }

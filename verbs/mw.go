@@ -23,7 +23,7 @@ type MW struct {
 // results besides success are ErrRNIC, ErrPD and ErrResources.
 func (pd *PD) AllocMW() (*MW, error) {
 	const verb = "allocate memory window"
-	if err := pd.usable(verb); err != nil {
+	if err := pd.check(verb); err != nil {
 		return nil, err
 	}
 	window, err := pd.rnic.table.AllocWindow(pd.mem)

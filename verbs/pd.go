@@ -2,7 +2,11 @@
 
 package verbs
 
-import "github.com/weft-rdma/weft/memory"
+import (
+	"sync/atomic"
+
+	"github.com/weft-rdma/weft/memory"
+)
 
 // A PD is a protection domain (Verbs §5.2): queue pairs use the memory regions
 // of their own domain only.
@@ -12,6 +16,8 @@ type PD struct {
 	num  uint64
 	qps  int // RNIC.mu, like srqs
 	srqs int
+
+	deallocated atomic.Bool // changes under RNIC.mu
 }
 
 // ID is the PD ID: a number that no other protection domain of the RNIC has.
@@ -53,15 +59,17 @@ func (pd *PD) Dealloc() error {
 		return fail("deallocate PD", ErrPDInUse, "%v", err)
 	}
 	delete(r.pds, pd)
+	pd.deallocated.Store(true)
 	return nil
 }
 
-// check needs RNIC.mu.
+// check returns the failure of a verb that would use the protection domain, or nil. Only under
+// RNIC.mu is that so afterwards, too.
 func (pd *PD) check(verb string) error {
 	if err := pd.rnic.alive(verb); err != nil {
 		return err
 	}
-	if _, ok := pd.rnic.pds[pd]; !ok {
+	if pd.deallocated.Load() {
 		return fail(verb, ErrPD, "it has been deallocated")
 	}
 	return nil

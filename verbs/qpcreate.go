@@ -99,7 +99,7 @@ func (c QPConfig) withDefaults() QPConfig {
 func (pd *PD) CreateQP(cfg QPConfig) (*QP, error) {
 	const verb = "create QP"
 	r := pd.rnic
-	if err := pd.usable(verb); err != nil {
+	if err := pd.check(verb); err != nil {
 		return nil, err
 	}
 	cfg = cfg.withDefaults()
