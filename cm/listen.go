@@ -6,7 +6,8 @@
 //  2. It takes a place among those in start-up, perhaps another's (enter).
 //  3. A goroutine of its own makes the TLS handshake, if there is one, and reads the
 //     peer's Request frame (receive).
-//  4. It exchanges its place for one in the queue (offer).
+//  4. It lets those of its share that were accepted before it go first, for a moment
+//     (awaitTurn), and exchanges its place for one in the queue (offer).
 //  5. Listener.Accept takes it from the queue (next), and the consumer answers it by
 //     Request.Accept or Request.Reject.
 //
@@ -98,9 +99,10 @@ type Listener struct {
 	refusals fairness.Log
 
 	mu       sync.Mutex
-	starting map[*starting]struct{} // each counts against the RNIC's limit
-	queue    []*queued              // oldest first; each counts, too
-	arrived  chan struct{}          // capacity 1: the queue may have a request
+	starting map[*starting]struct{}     // each counts against the RNIC's limit
+	latest   map[origin.Share]*starting // of those, the one accepted last
+	queue    []*queued                  // oldest first; each counts, too
+	arrived  chan struct{}              // capacity 1: the queue may have a request
 }
 
 // Listen listens on a local address: network is "tcp", "tcp4" or "tcp6" and addr
@@ -158,6 +160,7 @@ func newListener(rnic *verbs.RNIC, ln net.Listener, cfg ListenConfig) (*Listener
 		rnic: rnic, ln: ln, cfg: cfg, log: log, ctx: ctx, cancel: cancel, arrived: make(chan struct{}, 1),
 		starts: fairness.NewPlaces(cfg.Backlog), waits: fairness.NewPlaces(cfg.Backlog),
 		refusals: fairness.Log{Logger: log}, starting: make(map[*starting]struct{}),
+		latest: make(map[origin.Share]*starting),
 	}
 	l.wg.Add(1) // before the RNIC may close it
 	if err := listening.Of(rnic).AttachListener(l); err != nil {

@@ -28,6 +28,9 @@ type starting struct {
 	ctx    context.Context
 	cancel context.CancelCauseFunc
 	place  *fairness.Place
+
+	before *starting     // of the same share, accepted before it, if it was in start-up still
+	left   chan struct{} // closed when it is not in start-up any more
 }
 
 // enter takes a place in start-up for a connection, if need be another's: mostly that
@@ -41,10 +44,12 @@ func (l *Listener) enter(nc net.Conn, from *origin.Origin) (*starting, error) {
 	if err != nil {
 		return nil, err
 	}
-	s := &starting{l: l, nc: nc, from: from, began: time.Now()}
+	s := &starting{l: l, nc: nc, from: from, began: time.Now(), left: make(chan struct{})}
 	s.ctx, s.cancel = context.WithCancelCause(l.ctx)
 	l.mu.Lock()
 	l.starting[s] = struct{}{}
+	s.before = l.latest[from.Share()]
+	l.latest[from.Share()] = s
 	l.mu.Unlock()
 	if s.place, err = l.starts.Acquire(l.ctx, from.Share(), s); err != nil {
 		s.end()
@@ -78,9 +83,49 @@ func (s *starting) end() {
 func (l *Listener) remove(s *starting) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	_, there := l.starting[s]
+	return l.removeLocked(s)
+}
+
+// removeLocked is remove; needs mu.
+func (l *Listener) removeLocked(s *starting) bool {
+	if _, there := l.starting[s]; !there {
+		return false
+	}
 	delete(l.starting, s)
-	return there
+	if share := s.from.Share(); l.latest[share] == s {
+		delete(l.latest, share)
+	}
+	s.before = nil
+	close(s.left)
+	return true
+}
+
+// inOrder is how long after it was accepted a connection's request may hold up those of
+// connections that the same share made later.
+const inOrder = 20 * time.Millisecond
+
+// awaitTurn waits for the request of the connection accepted before, so that requests are
+// reported in the order in which a peer makes its connections. Programs rely on that, and
+// the goroutines that read the requests are scheduled in any order. A connection that is
+// silent holds up nobody for longer than a moment.
+func (s *starting) awaitTurn() {
+	s.l.mu.Lock()
+	before := s.before
+	s.l.mu.Unlock()
+	if before == nil {
+		return
+	}
+	left := time.Until(before.began.Add(inOrder))
+	if left <= 0 {
+		return
+	}
+	late := time.NewTimer(left)
+	defer late.Stop()
+	select {
+	case <-before.left:
+	case <-late.C:
+	case <-s.ctx.Done():
+	}
 }
 
 // receive reads the peer's request and queues it.
@@ -93,6 +138,7 @@ func (l *Listener) receive(s *starting) {
 		l.refusals.Log(slog.LevelInfo, "start-up failed", share, peer, s.orEvicted(err))
 		return
 	}
+	s.awaitTurn()
 	if err := l.offer(s, r); err != nil {
 		_ = r.mpa.Close()
 		if l.ctx.Err() == nil {
@@ -151,11 +197,10 @@ func (l *Listener) offer(s *starting, r *Request) error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	q.place = place
-	if _, there := l.starting[s]; !there {
+	if !l.removeLocked(s) {
 		place.Free()
 		return fairness.ErrEvicted
 	}
-	delete(l.starting, s)
 	l.queue = append(l.queue, q)
 	r.mpa.OnExpiry(l.expire)
 	l.wakeAccept()

@@ -25,6 +25,7 @@ func TestARequestThatWaitsGivesItsPlaceToNobody(t *testing.T) {
 	l := &Listener{
 		rnic: rnic, ctx: context.Background(), arrived: make(chan struct{}, 1),
 		starts: fairness.NewPlaces(1), waits: fairness.NewPlaces(1), starting: make(map[*starting]struct{}),
+		latest: make(map[origin.Share]*starting),
 	}
 	enter := func() *starting {
 		_, nc := iwarptest.Pipe()

@@ -89,14 +89,13 @@ func bindTo(handle C.__u32, p unsafe.Pointer) syscall.Errno {
 // bind binds a socket, so that the port is this identifier's from now on.
 func (id *identifier) bind(at netip.AddrPort) syscall.Errno {
 	family, sa := sockaddr(at)
-	fd, err := unix.Socket(family, unix.SOCK_STREAM|unix.SOCK_CLOEXEC|unix.SOCK_NONBLOCK, 0)
+	fd, err := newSocket(family)
 	if err != nil {
 		return errnoOf(err)
 	}
 	cmMu.Lock()
 	only6 := id.only6
 	cmMu.Unlock()
-	keepFromChildren(fd)
 	_ = unix.SetsockoptInt(fd, unix.SOL_SOCKET, unix.SO_REUSEADDR, 1) // for ports of connections that have ended
 	if family == unix.AF_INET6 {
 		only := 0
@@ -118,6 +117,15 @@ func (id *identifier) bind(at netip.AddrPort) syscall.Errno {
 	}
 	id.socket, id.local = fd, bound
 	return 0
+}
+
+// newSocket is a socket of TCP that does not block.
+func newSocket(family int) (int, error) {
+	fd, err := unix.Socket(family, unix.SOCK_STREAM|unix.SOCK_CLOEXEC|unix.SOCK_NONBLOCK, 0)
+	if err == nil {
+		keepFromChildren(fd)
+	}
+	return fd, err
 }
 
 // bindSocket binds a socket, to a port of the user's range if any port will do.

@@ -9,6 +9,7 @@ import "C"
 import (
 	gocontext "context"
 	"errors"
+	"fmt"
 	"net"
 	"net/netip"
 	"os"
@@ -40,8 +41,9 @@ func connect(a *C.struct_rdma_ucm_connect) syscall.Errno {
 		PrivateData: data(&a.conn_param), MPA: config(a.conn_param.responder_resources, a.conn_param.initiator_depth),
 		Nudge: cm.DefaultNudge, Socket: options.socket,
 	}
+	d := id.dial(peer)
 	spawn(func() {
-		nc, err := id.dial(ctx, peer)
+		nc, err := d.wait(ctx)
 		var conn *cm.Conn
 		if err == nil {
 			conn, err = connectOver(ctx, q.qp, nc, p)
@@ -51,18 +53,54 @@ func connect(a *C.struct_rdma_ucm_connect) syscall.Errno {
 	return 0
 }
 
-// dial makes the connection below, from the address that the program has bound. A peer
-// that refuses is asked again for a moment: programs tell their port to each other
-// before they listen (qperf does).
-func (id *identifier) dial(ctx gocontext.Context, peer netip.AddrPort) (net.Conn, error) {
+// A dialing is the connection below, on its way.
+type dialing struct {
+	peer   netip.AddrPort
+	bound  bool // the program has chosen its address
+	socket *os.File
+	err    error
+}
+
+// dial begins to connect, from the address that the program has bound. It does so in the
+// program's thread: programs with several connections rely on it that they arrive in the
+// order in which they were asked for (perftest numbers its queue pairs by it).
+func (id *identifier) dial(peer netip.AddrPort) *dialing {
 	socket := id.takeSocket()
+	d := &dialing{peer: peer, bound: socket != 0}
+	d.begin(socket)
+	return d
+}
+
+func (d *dialing) begin(socket int) {
+	family, sa := sockaddr(d.peer)
+	if socket == 0 {
+		if socket, d.err = newSocket(family); d.err != nil {
+			return
+		}
+	}
+	d.err = unix.Connect(socket, sa)
+	d.socket = os.NewFile(uintptr(socket), "rdma_cm")
+}
+
+// wait waits for the connection. A peer that refuses is asked again for a moment: programs
+// tell their port to each other before they listen (qperf does).
+func (d *dialing) wait(ctx gocontext.Context) (net.Conn, error) {
 	for tries := 0; ; tries++ {
-		nc, err := dialOnce(ctx, socket, peer)
-		if !errors.Is(err, syscall.ECONNREFUSED) || socket != 0 || tries == refusals || ctx.Err() != nil {
-			return nc, err
+		nc, err := d.waitOnce(ctx)
+		if !errors.Is(err, syscall.ECONNREFUSED) || d.bound || tries == refusals || ctx.Err() != nil {
+			return nc, d.named(err)
 		}
 		time.Sleep(refusalPause)
+		d.begin(0)
 	}
+}
+
+// named says in an error what could not be reached.
+func (d *dialing) named(err error) error {
+	if err != nil {
+		err = fmt.Errorf("connect to %v: %w", d.peer, err)
+	}
+	return err
 }
 
 // refusals are how often a peer that refuses is asked again, and refusalPause is how
@@ -72,40 +110,53 @@ const (
 	refusalPause = 20 * time.Millisecond
 )
 
-func dialOnce(ctx gocontext.Context, socket int, peer netip.AddrPort) (net.Conn, error) {
-	if socket == 0 {
-		return newDialer().DialContext(ctx, "tcp", peer.String())
+func (d *dialing) waitOnce(ctx gocontext.Context) (net.Conn, error) {
+	if d.socket == nil {
+		return nil, d.err
 	}
-	_, sa := sockaddr(peer)
-	err := unix.Connect(socket, sa)
-	if err == unix.EINPROGRESS {
-		err = await(ctx, socket)
+	defer d.socket.Close() // the connection has a descriptor of its own
+	if d.err == unix.EINPROGRESS {
+		d.err = connected(ctx, d.socket)
 	}
-	file := os.NewFile(uintptr(socket), "rdma_cm")
-	defer file.Close() // the connection has a descriptor of its own
-	if err != nil {
-		return nil, err
+	if d.err != nil {
+		return nil, d.err
 	}
-	return net.FileConn(file)
+	return net.FileConn(d.socket)
 }
 
 // connectTimeout is how long a peer may leave a connection without an answer.
 const connectTimeout = 30 * time.Second
 
-// await waits until a socket is connected.
-func await(ctx gocontext.Context, socket int) error {
-	for end := time.Now().Add(connectTimeout); time.Now().Before(end) && ctx.Err() == nil; {
-		ready := []unix.PollFd{{Fd: int32(socket), Events: unix.POLLOUT}}
-		if n, err := unix.Poll(ready, 100); n == 0 || err == unix.EINTR {
-			continue
-		}
-		errno, err := unix.GetsockoptInt(socket, unix.SOL_SOCKET, unix.SO_ERROR)
-		if err == nil && errno != 0 {
-			err = syscall.Errno(errno)
-		}
+// connected waits until a socket is connected.
+func connected(ctx gocontext.Context, socket *os.File) error {
+	if err := socket.SetWriteDeadline(time.Now().Add(connectTimeout)); err != nil {
 		return err
 	}
-	return syscall.ETIMEDOUT
+	defer gocontext.AfterFunc(ctx, func() { _ = socket.SetWriteDeadline(time.Unix(1, 0)) })()
+	rc, err := socket.SyscallConn()
+	if err != nil {
+		return err
+	}
+	var failure error
+	err = rc.Write(func(fd uintptr) bool {
+		var errno int
+		if errno, failure = unix.GetsockoptInt(int(fd), unix.SOL_SOCKET, unix.SO_ERROR); failure != nil {
+			return true
+		}
+		if errno != 0 {
+			failure = syscall.Errno(errno)
+			return true
+		}
+		_, err := unix.Getpeername(int(fd))
+		return err == nil
+	})
+	switch {
+	case ctx.Err() != nil:
+		return ctx.Err()
+	case err == nil:
+		return failure
+	}
+	return err
 }
 
 // answered tells the program how its attempt to connect has ended.

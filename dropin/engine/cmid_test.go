@@ -269,6 +269,31 @@ func TestConnectionsOfRDMACM(t *testing.T) {
 	})
 }
 
+// TestConnectionsArriveInTheOrderInWhichTheyWereAskedFor is what perftest relies on, which
+// numbers its queue pairs by it at either end.
+func TestConnectionsArriveInTheOrderInWhichTheyWereAskedFor(t *testing.T) {
+	const rounds, together = 10, 8
+	d := newDesk(t)
+	d.run("channel s", "channel c", "id server s", "bind server 127.0.0.1:0", "listen server 64")
+	for round := range rounds {
+		clients := make([]string, together)
+		for i := range clients {
+			clients[i] = fmt.Sprintf("%d-%d", round, i)
+			d.run("id "+clients[i]+" c", "resolve "+clients[i]+" server", "event c")
+			d.pair(clients[i])
+		}
+		for _, client := range clients {
+			d.run("connect " + client + " " + client)
+		}
+		for i, client := range clients {
+			request := "request-" + client
+			if said := d.do("event", []string{"s", request}); said != fmt.Sprintf("%s: connect-request, %q", request, client) {
+				t.Fatalf("request %d of round %d: %s", i, round, said)
+			}
+		}
+	}
+}
+
 // TestCommandsThatAreNoneAreRefused writes what librdmacm never would.
 func TestCommandsThatAreNoneAreRefused(t *testing.T) {
 	d := newDesk(t)
