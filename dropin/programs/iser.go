@@ -2,6 +2,9 @@ package main
 
 // iSER: tgtd serves a file, and initiators of libiscsi work on it. tgtd is asked by a
 // socket that TGT_IPC_SOCKET names, so it needs no root. It always serves iSER at port 3260.
+//
+// Every five seconds it sends a NOP-In to each initiator, and libiscsi has no receive for that
+// until it has handled the answer to its login: so initiators run with --patient.
 
 import (
 	"context"
@@ -112,8 +115,17 @@ func initiatorScene(command string, says ...string) func(context.Context, *stage
 		if err := s.target(ctx); err != nil {
 			return err
 		}
-		return s.client(ctx, command, says...)
+		return s.initiate(ctx, "client", command, says...)
 	}
+}
+
+// initiate runs an initiator to its end, and looks for what it should have said.
+func (s *stage) initiate(ctx context.Context, name, command string, says ...string) error {
+	p, err := s.start(name, command, "--patient")
+	if err != nil {
+		return err
+	}
+	return p.wait(ctx, says...)
 }
 
 // iscsiTests runs each test in a process of its own.
@@ -122,11 +134,7 @@ func (s *stage) iscsiTests(ctx context.Context, family string, tests []string) e
 		return err
 	}
 	for _, test := range tests {
-		p, err := s.start(test, "iscsi-test-cu --dataloss --test=SCSI."+family+"."+test+" "+targetURL)
-		if err != nil {
-			return err
-		}
-		if err := p.wait(ctx, "Tests completed with return value: 0"); err != nil {
+		if err := s.initiate(ctx, test, "iscsi-test-cu --dataloss --test=SCSI."+family+"."+test+" "+targetURL, "Tests completed with return value: 0"); err != nil {
 			return err
 		}
 	}
@@ -145,7 +153,7 @@ func diskScene(ctx context.Context, s *stage) error {
 	if err := s.target(ctx); err != nil {
 		return err
 	}
-	if err := s.client(ctx, "{dir}/blocks "+targetURL+" "+initiator+" {dir}/data", "16384 blocks are equal"); err != nil {
+	if err := s.initiate(ctx, "client", "{dir}/blocks "+targetURL+" "+initiator+" {dir}/data", "16384 blocks are equal"); err != nil {
 		return err
 	}
 	return s.compare(ctx, [2]string{"data", "disk"})

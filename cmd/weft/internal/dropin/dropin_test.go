@@ -166,6 +166,31 @@ func TestWhatIsMissingIsNamedWithTheCommandsForIt(t *testing.T) {
 	if err := missingOf(context.Background(), all[1:2]); err != nil {
 		t.Error(err)
 	}
+	err = missingOf(context.Background(), []tool{{"a lathe", "", "rpm-lathe", is(true)}})
+	if err == nil || strings.Contains(err.Error(), "apt-get") || !strings.Contains(err.Error(), "dnf install rpm-lathe ") {
+		t.Errorf("what Debian has no package of: %v", err)
+	}
+}
+
+func TestAGoThatCannotGetAnotherIsMissing(t *testing.T) {
+	for _, c := range []struct {
+		toolchain string
+		lacks     bool
+	}{{"", true}, {"auto", false}, {"local", false}} {
+		dir := t.TempDir()
+		program := write(t, filepath.Join(dir, "go"), "#!/bin/sh\necho "+c.toolchain+"\n")
+		if err := os.Chmod(program, 0o755); err != nil {
+			t.Fatal(err)
+		}
+		t.Setenv("PATH", dir)
+		if got := lacksGo(context.Background()); got != c.lacks {
+			t.Errorf("GOTOOLCHAIN %q: missing is %v", c.toolchain, got)
+		}
+	}
+	t.Setenv("PATH", t.TempDir())
+	if !lacksGo(context.Background()) {
+		t.Error("there is no Go, and it is not missing")
+	}
 }
 
 func TestWhatAToolSaysIsGivenALineEach(t *testing.T) {

@@ -10,7 +10,7 @@ import (
 	"strings"
 )
 
-// A tool is what building needs, and where it comes from.
+// A tool is what building needs, and the packages that it comes from, if there are some.
 type tool struct {
 	what, debian, fedora string
 	missing              func(ctx context.Context) bool
@@ -20,7 +20,7 @@ var tools = []tool{
 	{"a C compiler", "gcc", "gcc", func(context.Context) bool { _, err := compiler(); return err != nil }},
 	{"the header infiniband/verbs.h", "libibverbs-dev", "rdma-core-devel", func(ctx context.Context) bool { return !includes(ctx, "infiniband/verbs.h") }},
 	{"the header rdma/rdma_user_cm.h", "linux-libc-dev", "kernel-headers", func(ctx context.Context) bool { return !includes(ctx, "rdma/rdma_user_cm.h") }},
-	{"Go (https://go.dev/dl)", "golang-go", "golang", func(context.Context) bool { _, err := exec.LookPath("go"); return err != nil }},
+	{"Go 1.21 or later (https://go.dev/dl)", "", "golang", lacksGo}, // Debian 12 has 1.19
 }
 
 // checkTools returns what is missing to build the library, and the commands that
@@ -31,16 +31,35 @@ func missingOf(ctx context.Context, tools []tool) error {
 	var what, debian, fedora []string
 	for _, t := range tools {
 		if t.missing(ctx) {
-			what, debian, fedora = append(what, t.what), append(debian, t.debian), append(fedora, t.fedora)
+			what = append(what, t.what)
+			debian, fedora = appendName(debian, t.debian), appendName(fedora, t.fedora)
 		}
 	}
 	if what == nil {
 		return nil
 	}
-	return errors.Join( // a line each
-		fmt.Errorf("to build the library this machine lacks %s. As root:", strings.Join(what, ", ")),
-		fmt.Errorf("  apt-get install %s     # Debian, Ubuntu", strings.Join(debian, " ")),
-		fmt.Errorf("  dnf install %s     # Fedora", strings.Join(fedora, " ")))
+	said := []error{fmt.Errorf("to build the library this machine lacks %s. As root:", strings.Join(what, ", "))} // a line each
+	if debian != nil {
+		said = append(said, fmt.Errorf("  apt-get install %s     # Debian, Ubuntu", strings.Join(debian, " ")))
+	}
+	return errors.Join(append(said, fmt.Errorf("  dnf install %s     # Fedora", strings.Join(fedora, " ")))...)
+}
+
+func appendName(names []string, name string) []string {
+	if name == "" {
+		return names
+	}
+	return append(names, name)
+}
+
+// lacksGo reports whether there is no go command, or one that cannot get the version of Go
+// that the sources name: those before 1.21 do not know that they may.
+func lacksGo(ctx context.Context) bool {
+	if _, err := exec.LookPath("go"); err != nil {
+		return true
+	}
+	out, err := exec.CommandContext(ctx, "go", "env", "GOTOOLCHAIN").Output()
+	return err == nil && strings.TrimSpace(string(out)) == ""
 }
 
 // includes reports whether the compiler finds a header.
