@@ -68,6 +68,14 @@ type WaitableLLP interface {
 	Poll() bool
 }
 
+// A RunLLP takes several short segments in one call.
+type RunLLP interface {
+	// AppendRun is Append for segments that are each the next size octets of headers and the
+	// next payload, all of which is copied. After a fault in payload its user calls Truncate
+	// with what Appended was before, which drops all of them.
+	AppendRun(headers []byte, size int, payloads [][]byte)
+}
+
 // A BlockingSink is a [Sink] that may have to block before it can take a segment. An alias,
 // so that an LLP need not import this package.
 type BlockingSink = interface {

@@ -18,6 +18,7 @@ import "errors"
 // for concurrent use.
 type Sender struct {
 	llp     LLP
+	runs    RunLLP // llp, if it is one
 	version uint8
 	guard   watchedGuard
 	seq     Sequence
@@ -41,6 +42,7 @@ func NewSender(llp LLP, g Guard) *Sender {
 // Init makes s what NewSender returns. s must not be copied afterwards.
 func (s *Sender) Init(llp LLP, g Guard) {
 	*s = Sender{llp: llp, version: llp.Version(), count: llp.Appended()}
+	s.runs, _ = llp.(RunLLP)
 	if g != nil {
 		s.guard.Guard = g
 		llp.Guard(&s.guard)

@@ -234,3 +234,66 @@ func TestRevokedNamesAFrameThatRefersToTheRegion(t *testing.T) {
 	}
 	h.Forget()
 }
+
+// Another finds what Resolve would find, for the frame behind the last one, and nothing where
+// Resolve would have to look further.
+func TestAnotherIsResolveForTheNextFrame(t *testing.T) {
+	table := NewTable(Config{})
+	pd := table.AllocPD()
+	_, b := words(8)
+	r := register(t, table, pd, b, RegionConfig{Access: LocalRead, VA: 100})
+	other := register(t, table, pd, b, RegionConfig{Access: LocalRead | LocalWrite, VA: 100})
+	stag := uint32(r.STag())
+	var h Holder
+	h.Init(table, pd, 0)
+	h.SetFrames(7, 7)
+	if h.Another(stag, 100, 1, LocalRead) != nil {
+		t.Error("something is found before the first Resolve")
+	}
+	if _, f := h.Resolve(nil, stag, 100, 8, LocalRead); f != ddp.NoFault {
+		t.Fatal(f)
+	}
+	for name, p := range map[string][]byte{
+		"another STag":      h.Another(uint32(other.STag()), 100, 8, LocalRead),
+		"another key":       h.Another(stag+1, 100, 8, LocalRead),
+		"before the region": h.Another(stag, 99, 8, LocalRead),
+		"behind it":         h.Another(stag, 100+64-7, 8, LocalRead),
+		"a wrap":            h.Another(stag, 1<<64-1, 8, LocalRead),
+		"no right":          h.Another(stag, 100, 8, LocalWrite),
+	} {
+		if p != nil {
+			t.Errorf("%s: %d octets are found", name, len(p))
+		}
+	}
+	for i := range 5 {
+		p := h.Another(stag, 100+8*uint64(i), 8, LocalRead)
+		if len(p) != 8 || cap(p) != 8 || &p[0] != &b[8*i] {
+			t.Fatalf("octets from %d on are not found", 8*i)
+		}
+	}
+	h.Release()
+	if h.Another(stag, 100, 8, LocalRead) != nil {
+		t.Error("memory is found that is not held")
+	}
+	// Frames 7 to 12 refer to it.
+	for n := uint64(7); n <= 13; n++ {
+		if n > 7 {
+			h.Done(n)
+		}
+		if left := len(h.uses) == 1; left != (n < 13) {
+			t.Errorf("frames below %d have gone: it is remembered: %v", n, left)
+		}
+		if n < 13 && (h.uses[0].first() != n || h.uses[0].last() != 12) {
+			t.Errorf("frames below %d have gone, and it is held for %d to %d", n, h.uses[0].first(), h.uses[0].last())
+		}
+	}
+	h.SetFrames(13, 13)
+	if _, f := h.Resolve(nil, stag, 100, 8, LocalRead); f != ddp.NoFault {
+		t.Fatal(f)
+	}
+	r.current.Load().mark()
+	if h.Another(stag, 100, 8, LocalRead) != nil {
+		t.Error("memory is found that was revoked")
+	}
+	h.Forget()
+}

@@ -140,6 +140,28 @@ func (h *Holder) Resolve(dst [][]byte, stag uint32, to, n uint64, need Access) (
 	return append(dst, g.buf[off:off+n:off+n]), ddp.NoFault
 }
 
+// Another is Resolve for the frame behind the last one, if stag is what the last Resolve was for
+// and its memory is in one piece. Otherwise, and where Resolve would fail, it returns nil, and
+// nothing has changed. n is not 0.
+func (h *Holder) Another(stag uint32, to, n uint64, need Access) []byte {
+	if h.recent >= len(h.uses) {
+		return nil
+	}
+	u := &h.uses[h.recent]
+	g := u.reg
+	if u.stag != STag(stag) || !u.held || g.buf == nil || g.revoked() {
+		return nil
+	}
+	off, fault := g.locate(to, n, need)
+	if fault != ddp.NoFault {
+		return nil
+	}
+	h.last++
+	h.first = h.last
+	u.refer(h.first, h.last)
+	return g.buf[off : off+n : off+n]
+}
+
 // Check returns the fault that Resolve would return now. Nothing is held, so the result
 // may be outdated when it is used.
 func (h *Holder) Check(stag uint32, to, n uint64, need Access) ddp.Fault {

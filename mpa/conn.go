@@ -208,6 +208,18 @@ func (c *Conn) AppendVolatile(header []byte, payload [][]byte) (copied bool) {
 	return c.batch.CRC
 }
 
+// AppendRun is Append for several short ULPDUs: each of the next size octets of headers and of
+// the next payload, which is copied. After a fault in payload Truncate(Appended()) may leave some
+// of them, and Truncate to what was appended before leaves none.
+func (c *Conn) AppendRun(headers []byte, size int, payloads [][]byte) {
+	for i := range payloads {
+		if _, ok := c.admit(headers[i*size:][:size], payloads[i:i+1]); !ok {
+			return
+		}
+	}
+	c.batch.AddRun(headers, size, payloads)
+}
+
 // admit returns the length of a ULPDU, if it may be sent.
 func (c *Conn) admit(header []byte, payload [][]byte) (n int, ok bool) {
 	n = len(header)

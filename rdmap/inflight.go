@@ -22,13 +22,13 @@ type appendedRun struct {
 
 func (r *appendedRun) end() uint64 { return r.frame + uint64(r.n) }
 
-// takes adds m, a message of one segment that was appended behind the run, if all are
-// operations whose tickets follow each other.
-func (r *appendedRun) takes(m *message) bool {
-	if r.n > 1 && !r.whole || r.kind != kindOperation || m.kind != kindOperation || m.ticket != r.ticket+uint64(r.n) {
+// takes adds n operations of one segment each that were appended behind the run, if it is of such
+// operations, too, and their tickets follow each other.
+func (r *appendedRun) takes(ticket uint64, n int) bool {
+	if r.n > 1 && !r.whole || r.kind != kindOperation || ticket != r.ticket+uint64(r.n) {
 		return false
 	}
-	r.n++
+	r.n += int32(n)
 	r.whole = true
 	return true
 }
@@ -71,12 +71,11 @@ func (q *inflight) len() int {
 
 // push notes n segments of m, from number frame on, each but the last of size octets of payload.
 func (q *inflight) push(frame uint64, n, size int, m *message, last bool) {
-	if q.inflightBuf == nil {
-		q.inflightBuf = inflightBufs.Get().(*inflightBuf)
-	}
-	if n == 1 && last && q.runs.n > 0 && q.runs.at(q.runs.n-1).takes(m) {
+	if n == 1 && last && m.kind == kindOperation {
+		q.pushOperations(frame, m.ticket, 1)
 		return
 	}
+	q.get()
 	r := q.runs.pushBack() // field by field: a literal would be made apart and copied
 	r.frame, r.ticket, r.n, r.size = frame, m.ticket, int32(n), int32(size)
 	r.kind, r.last, r.whole = m.kind, last, false
@@ -85,6 +84,25 @@ func (q *inflight) push(frame uint64, n, size int, m *message, last bool) {
 		*q.answers.pushBack() = m.req
 	case kindTerminate:
 		q.terminated = true
+	}
+}
+
+// pushOperations notes n operations of one segment each, from number frame on, with tickets from
+// ticket on.
+func (q *inflight) pushOperations(frame, ticket uint64, n int) {
+	q.get()
+	if q.runs.n > 0 && q.runs.at(q.runs.n-1).takes(ticket, n) {
+		return
+	}
+	r := q.runs.pushBack()
+	r.frame, r.ticket, r.n, r.size = frame, ticket, int32(n), 0
+	r.kind, r.last, r.whole = kindOperation, true, n > 1
+}
+
+// get takes memory from the pool, unless it has some.
+func (q *inflight) get() {
+	if q.inflightBuf == nil {
+		q.inflightBuf = inflightBufs.Get().(*inflightBuf)
 	}
 }
 

@@ -77,6 +77,7 @@ const small = AtomicRequestLen + 1
 var (
 	_ ddp.LLP          = (*line)(nil)
 	_ ddp.ExpectingLLP = (*line)(nil)
+	_ ddp.RunLLP       = (*line)(nil)
 )
 
 func newLine(t testing.TB) *line {
@@ -95,6 +96,12 @@ func (l *line) Expect()           { l.expected++ }
 
 func (l *line) Append(header []byte, payload [][]byte) {
 	l.append(header, payload, len(payload) == 1 && len(payload[0]) < small)
+}
+
+func (l *line) AppendRun(headers []byte, size int, payloads [][]byte) {
+	for i := range payloads {
+		l.append(headers[i*size:][:size], payloads[i:i+1], true)
+	}
 }
 
 func (l *line) AppendVolatile(header []byte, payload [][]byte) (copied bool) {

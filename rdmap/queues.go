@@ -78,6 +78,9 @@ func (q *requestQueue) front(r *request) bool {
 	return true
 }
 
+// any reports whether front would find a request.
+func (q *requestQueue) any() bool { return q.popped.Load()+q.cut != q.pushed.Load() }
+
 // pop takes the oldest request off the queue: its response has been cut to the last segment.
 // free frees its place.
 func (q *requestQueue) pop() { q.cut++ }

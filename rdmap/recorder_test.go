@@ -16,8 +16,10 @@ type recorder struct {
 	quiet  bool // writes nothing down
 
 	ops     []Operation
+	runs    []int             // how many Writes each run had that was asked for
 	next    func()            // called by Next when there is none
 	sent    func()            // called by Sent
+	took    func()            // called by Took
 	payload map[uint64][]byte // by ticket
 	refuses error             // what Gather returns
 	second  uint64            // where the second of two elements of an operation begins; 0: there is one
@@ -79,6 +81,36 @@ func (u *recorder) Next(op *Operation) bool {
 	*op = u.ops[0]
 	u.ops = u.ops[1:]
 	return true
+}
+
+// Writes gives the Writes at the front, as long as they have memory of their own.
+func (u *recorder) Writes(r *ddp.TaggedRun, most int) (ticket uint64) {
+	frame := u.hold.first
+	for i := range u.ops {
+		op := &u.ops[i]
+		p := u.payload[op.Ticket]
+		if op.Opcode != OpWrite || op.Fence || len(p) == 0 || len(p) > most || u.refuses != nil || u.second > 0 || r.N == ddp.RunLength {
+			break
+		}
+		u.hold.SetFrames(frame+uint64(i), frame+uint64(i))
+		u.hold.use(op.Ticket)
+		r.Payloads[i], r.Targets[i] = p, ddp.Target{STag: op.RemoteSTag, TO: op.RemoteTO}
+		r.N++
+	}
+	if r.N > 0 {
+		u.runs = append(u.runs, r.N)
+		ticket = u.ops[0].Ticket
+	}
+	return ticket
+}
+
+func (u *recorder) Took(ticket uint64) {
+	if u.took != nil {
+		u.took()
+	}
+	for len(u.ops) > 0 && u.ops[0].Ticket < ticket {
+		u.ops = u.ops[1:]
+	}
 }
 
 func (u *recorder) Gather(dst [][]byte, ticket uint64, off uint64, n int) ([][]byte, error) {

@@ -47,6 +47,7 @@ type outbound struct {
 	inflight  inflight
 	frame     uint64   // number of the first segment of the run at hand
 	pieces    [][]byte // payload of the run, else empty
+	writes    writeRun
 	unsent    int      // octets of payload in the batch, at most
 	finished  finished // messages cut to their ends that Stats does not count yet
 	gate      reportGate
@@ -79,6 +80,7 @@ const budget = 1
 func (o *outbound) init(s *Stream) {
 	o.s = s
 	o.ddp.Init(s.llp, s.cfg.Hold)
+	o.writes.queue, _ = s.ulp.(WriteQueue)
 	o.rtr = s.cfg.Initiator && s.cfg.RTR != 0
 	if s.cfg.HandOver == nil {
 		o.handoff = make(chan struct{}, 1)
@@ -310,6 +312,7 @@ func (o *outbound) gather() (empty bool) {
 		return true
 	}
 	o.exhausted = false
+	o.writes.begin()
 	for more := true; more && o.ready(); {
 		if o.msg.body != nil {
 			more = o.segment() // without a guard: it reads no memory of the ULP
@@ -319,6 +322,7 @@ func (o *outbound) gather() (empty bool) {
 		more = fault != nil && o.unreadable(fault)
 	}
 	o.s.cfg.Hold.Release()
+	o.writes.end()
 	o.count()
 	return o.ddp.Empty()
 }
@@ -372,13 +376,23 @@ func (o *outbound) ready() bool {
 // memory of the segment at hand: one guard serves for all of them.
 func (o *outbound) fill() (fault error) {
 	defer pages.CatchIn(&fault, o.reading, pages.Trap())
-	for o.segment() && o.ready() {
+	for o.segment() {
+		for o.appendWrites() {
+		}
+		if !o.ready() {
+			break
+		}
 	}
 	return nil
 }
 
 // reading returns the memory that is being appended.
-func (o *outbound) reading() [][]byte { return o.pieces }
+func (o *outbound) reading() [][]byte {
+	if o.writes.appending {
+		return o.writes.run.Pieces()
+	}
+	return o.pieces
+}
 
 // choose starts the next message: answers to the peer and our own operations
 // take turns, so that neither starves the other.

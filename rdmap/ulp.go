@@ -73,6 +73,20 @@ type SendQueue interface {
 	Damaged(ticket uint64, err error)
 }
 
+// A WriteQueue is a [SendQueue] that gives short RDMA Writes several at a time. A ULP need not be
+// one.
+type WriteQueue interface {
+	// Writes fills in r with the RDMA Writes at the front of the queue that may start now, have
+	// 1 to most octets, and whose memory is in one piece: none, one or more. It holds their memory
+	// as Gather does, each for the frame behind that of the one before. They stay in the queue,
+	// and Next returns them one by one, until Took. ticket is that of the first, the others
+	// follow it.
+	Writes(r *ddp.TaggedRun, most int) (ticket uint64)
+
+	// Took takes the operations below ticket off the queue, as Next does.
+	Took(ticket uint64)
+}
+
 // A ReceiveQueue takes Send and Immediate Data messages. Its methods are
 // called by the receiving goroutine.
 type ReceiveQueue interface {

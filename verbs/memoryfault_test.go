@@ -93,6 +93,42 @@ func TestMemoryThatFaultsEndsItsStreamAlone(t *testing.T) {
 	}
 }
 
+// Of short Writes that are posted together one has memory that cannot be read: those before it
+// are in place, and that one fails.
+func TestAShortWriteThatFaultsAmongOthersIsTheOneThatFails(t *testing.T) {
+	overWires(t, func(t *testing.T, w wire) {
+		for _, bad := range []int{1, 30, 99} {
+			a, b := linked(t, w, verbs.QPConfig{SendDepth: 128}, verbs.QPConfig{})
+			mem := partly(t, 1, 2, unix.PROT_NONE)
+			mr := must(a.pd.Register(mem, verbs.LocalRead))(t)
+			var wrs []verbs.SendWR
+			var want []done
+			for i := range 100 {
+				wr := a.write(uint64(i), b, i, 1)
+				wr.SGL[0] = mr.SGE(i, 1)
+				status := verbs.Success
+				switch {
+				case i == bad:
+					wr.SGL[0] = mr.SGE(pagestest.Page+5, 1)
+					status = verbs.AccessViolation
+				case i > bad:
+					status = verbs.Flushed
+				}
+				wrs, want = append(wrs, wr), append(want, done{uint64(i), status})
+			}
+			a.post(wrs...)
+			reach(t, a.qp, verbs.Error)
+			reach(t, b.qp, verbs.Error)
+			wantDone(t, a.sendCQ, want...)
+			for i := range b.buf[:100] {
+				if want := i < bad && mem[i] != 0; (b.buf[i] != 0) != want {
+					t.Errorf("octet %d is in place: %v, with memory at fault from %d on", i, !want, bad)
+				}
+			}
+		}
+	})
+}
+
 // fault has the memory used.
 func (r *faultRole) fault(t *testing.T, w wire, m badMemory, n int, noCRC bool) {
 	a, b := newSide(t, reads), newSide(t, reads)

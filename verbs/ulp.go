@@ -150,6 +150,43 @@ func (u ulp) Gather(dst [][]byte, ticket uint64, off uint64, n int) ([][]byte, e
 	return u.pieces(dst, &u.out.Holder, u.sq.at(ticket).wr.SGL, off, n, LocalRead)
 }
 
+// Writes finds short RDMA Writes at the front of the queue, and their memory.
+func (u ulp) Writes(r *ddp.TaggedRun, most int) (ticket uint64) {
+	s := &u.sq
+	ticket = s.next.Load()
+	ring, count := s.ring.Load(), min(s.tail.Load()-ticket, ddp.RunLength)
+	for n := range count {
+		w := ring.at(ticket + n)
+		if !w.short(most) {
+			break
+		}
+		e := &w.wr.SGL[0]
+		if n == 0 {
+			pieces, f := u.out.Resolve(r.Payloads[:0], uint32(e.STag), e.TO, w.length, LocalRead)
+			if f != ddp.NoFault || len(pieces) != 1 {
+				break // Gather says what is wrong with it
+			}
+		} else if r.Payloads[n] = u.out.Another(uint32(e.STag), e.TO, w.length, LocalRead); r.Payloads[n] == nil {
+			break
+		}
+		r.Targets[n] = ddp.Target{STag: uint32(w.wr.Remote.STag), TO: w.wr.Remote.TO}
+		r.N++
+	}
+	return ticket
+}
+
+// short reports that a work request is an RDMA Write of 1 to most octets that is to be started at
+// once and passes precheck.
+func (w *sendWQE) short(most int) bool {
+	return w.wr.Op == OpWrite && w.wr.Flags&ReadFence == 0 && len(w.wr.SGL) == 1 && w.length-1 < uint64(most) && w.wr.Remote.STag != 0
+}
+
+// Took takes the work requests that Writes has found off the queue.
+func (u ulp) Took(ticket uint64) {
+	u.sq.gathered = ticket
+	u.sq.next.Store(ticket)
+}
+
 // pieces finds the memory of octets [off, off+n) of a scatter/gather list.
 func (u ulp) pieces(dst [][]byte, h *memory.Holder, sgl []SGE, off uint64, n int, need memory.Access) ([][]byte, error) {
 	var f ddp.Fault

@@ -107,6 +107,45 @@ func (b *Batch) Add(n int, header []byte, payload [][]byte, refer bool) {
 	b.ends = append(b.ends, b.octets)
 }
 
+// AddRun adds the frames of several short ULPDUs: each of the next size octets of headers, and
+// the next payload, which is copied. After a fault in payload Truncate drops all of them.
+//
+// All are copied first. The digest of what has just been written in pieces would have to wait
+// for it.
+func (b *Batch) AddRun(headers []byte, size int, payloads [][]byte) {
+	if b.Markers {
+		for i := range payloads {
+			b.Add(size+len(payloads[i]), headers[i*size:][:size], payloads[i:i+1], false)
+		}
+		return
+	}
+	if b.Empty() {
+		b.batchSpace = batchSpaces.Get().(*batchSpace)
+	}
+	total := 0
+	for _, p := range payloads {
+		total += rawSize(size + len(p))
+	}
+	frames := b.extend(total)
+	for i, rest := 0, frames; i < len(payloads); i++ {
+		n := size + len(payloads[i])
+		f := rest[:rawSize(n)]
+		rest = rest[len(f):]
+		at := putStart(f, n, headers[i*size:][:size])
+		at += copy(f[at:], payloads[i])
+		for end := len(f) - CRCSize; at < end; at++ {
+			f[at] = 0
+		}
+	}
+	for _, p := range payloads {
+		f := frames[:rawSize(size+len(p))]
+		frames = frames[len(f):]
+		putCRC(f, b.CRC)
+		b.octets += len(f)
+		b.ends = append(b.ends, b.octets)
+	}
+}
+
 // Refers reports whether a frame of a ULPDU of n octets is to refer to payload.
 // Markers cut payload into pieces too short for that, so with them all of it is copied.
 func (b *Batch) Refers(n int) bool { return b.Refer > 0 && n >= b.Refer }

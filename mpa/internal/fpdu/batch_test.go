@@ -6,6 +6,7 @@ import (
 	"bytes"
 	"fmt"
 	"math/rand/v2"
+	"slices"
 	"testing"
 
 	"github.com/weft-rdma/weft/internal/pages"
@@ -45,9 +46,20 @@ func TestABatchIsTheFramesInOrderHoweverPayloadIsCut(t *testing.T) {
 		t.Run(fmt.Sprintf("refer=%d/crc=%t/markers=%t", b.Refer, b.CRC, b.Markers), func(t *testing.T) {
 			ref := fpdutest.Stream{Markers: b.Markers, CRC: b.CRC}
 			r := rand.New(rand.NewPCG(3, 4))
+			sent := uint64(0)
 			for range 5 { // batches
 				var want []byte
 				for range 40 {
+					if r.IntN(4) == 0 {
+						headers, payloads := pattern(14*6, r.IntN(256)), make([][]byte, 1+r.IntN(6))
+						for i := range payloads {
+							payloads[i] = pattern(1+r.IntN(600), r.IntN(256))
+							want = append(want, ref.Send(slices.Concat(headers[14*i:][:14], payloads[i]))...)
+						}
+						sent += uint64(len(payloads))
+						b.AddRun(headers, 14, payloads)
+						continue
+					}
 					u := pattern(1+r.IntN(3*CopyLimit), r.IntN(256))
 					var cuts [][]byte
 					h := min(len(u), 1+r.IntN(30))
@@ -62,14 +74,15 @@ func TestABatchIsTheFramesInOrderHoweverPayloadIsCut(t *testing.T) {
 						b.append(len(u), u[:h], cuts)
 					}
 					want = append(want, ref.Send(u)...)
+					sent++
 				}
 				if got := octetsOf(&b); !bytes.Equal(got, want) {
 					t.Fatal("the batch differs from the reference's stream")
 				}
 				b.Wrote(len(want))
 			}
-			if b.Appended() != 200 || b.Written() != 200 || !b.Empty() {
-				t.Errorf("%d appended, %d written, expected 200", b.Appended(), b.Written())
+			if b.Appended() != sent || b.Written() != sent || !b.Empty() {
+				t.Errorf("%d appended, %d written, expected %d", b.Appended(), b.Written(), sent)
 			}
 		})
 	}

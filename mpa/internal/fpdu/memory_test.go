@@ -84,3 +84,47 @@ func TestTheFrameThatCannotBeReadIsFound(t *testing.T) {
 		wrote += page
 	}
 }
+
+// Of a run in which payload cannot be read nothing is there.
+func TestARunThatCannotBeReadIsNotAppended(t *testing.T) {
+	none := pagestest.NoAccess(t, 1)
+	for _, b := range []Batch{{}, {Refer: CopyLimit, CRC: true}, {Markers: true, CRC: true}} {
+		for _, before := range []int{0, 2} {
+			b := b
+			ref := fpdutest.Stream{Markers: b.Markers, CRC: b.CRC}
+			var want []byte
+			headers := pattern(14*3, 1)
+			good := func(b *Batch) {
+				payloads := [][]byte{pattern(64, 2), pattern(3, 3), pattern(200, 4)}
+				for i, p := range payloads {
+					want = append(want, ref.Send(append(headers[14*i:][:14:14], p...))...)
+				}
+				b.AddRun(headers, 14, payloads)
+			}
+			for range before {
+				good(&b)
+			}
+			appended := b.Appended()
+			for bad := range 3 {
+				payloads := [][]byte{pattern(64, 2), pattern(3, 3), pattern(200, 4)}
+				payloads[bad] = none[:64]
+				fault := func() (fault error) {
+					defer pages.Catch(&fault, payloads, pages.Trap())
+					b.AddRun(headers, 14, payloads)
+					return nil
+				}()
+				if f := new(pages.Fault); !errors.As(fault, &f) {
+					t.Fatalf("%v, expected a fault", fault)
+				}
+				b.Truncate(appended)
+				if b.Appended() != appended || b.Empty() != (before == 0) {
+					t.Errorf("%d frames, empty %t, expected %d", b.Appended(), b.Empty(), appended)
+				}
+			}
+			good(&b)
+			if got := octetsOf(&b); !bytes.Equal(got, want) || b.octets != len(want) {
+				t.Error("the batch differs from the reference's stream")
+			}
+		}
+	}
+}
