@@ -110,6 +110,32 @@ func TestTheSegmentOfARunThatCannotBeWrittenIsAtFault(t *testing.T) {
 	}
 }
 
+// Of messages that are alike, the one whose memory cannot be written is at fault, and those before
+// it are delivered.
+func TestTheMessageAmongAlikeOnesThatCannotBeWrittenIsAtFault(t *testing.T) {
+	const n = 4
+	for bad := 1; bad < n; bad++ {
+		s := newSink(t)
+		s.mem = pagestest.Truncated(t, bad, n)
+		r := NewReceiver(1, s)
+		var us [][]byte
+		for i := range n {
+			us = append(us, write(s.stag, s.base+uint64(i*pagestest.Page), "payload"))
+		}
+		e := new(Error)
+		if err := guarded(r, us...); !errors.As(err, &e) || e.Fault != FaultMemory || e.SegmentLength != len(us[bad]) ||
+			!bytes.Equal(e.Header(), us[bad][:TaggedLen]) {
+			t.Errorf("message %d: %v", bad, err)
+		}
+		if s.alike == 0 || len(s.delivered) != bad || len(r.Writing()) > 0 {
+			t.Errorf("message %d: %d delivered, %d taken as alike, still writing to %d pieces", bad, len(s.delivered), s.alike, len(r.Writing()))
+		}
+		if err := r.ULPDU(us[0]); err != nil || len(s.delivered) != bad {
+			t.Errorf("message %d: %v, and another is delivered behind it", bad, err)
+		}
+	}
+}
+
 // A run that is in place is not to blame for what cannot be written later.
 func TestARunThatIsInPlaceIsNotAtFault(t *testing.T) {
 	s := newSink(t)

@@ -25,12 +25,14 @@ type Receiver struct {
 	failed  bool
 	held    bool // a Window waits for its Release
 	ulp     ULP
-	blocks  BlockingULP // ulp, if it is one
-	joins   JoiningULP  // ulp, if it is one
+	blocks  BlockingULP  // ulp, if it is one
+	joins   JoiningULP   // ulp, if it is one
+	repeats RepeatingULP // ulp, if it is one
 	queues  [Queues]queue
 	open    bool   // a tagged message has begun and its last segment is to come
 	next    Tagged // if open: where that message goes on
 	seg     segment
+	alike   alike
 	join    join     // what is placed together with the segment at hand
 	dst     [][]byte // where the segment at hand goes while it is copied, else empty
 }
@@ -70,6 +72,7 @@ func NewReceiver(version uint8, ulp ULP) *Receiver {
 	r := &Receiver{version: version, ulp: ulp}
 	r.blocks, _ = ulp.(BlockingULP)
 	r.joins, _ = ulp.(JoiningULP)
+	r.repeats, _ = ulp.(RepeatingULP)
 	return r
 }
 
@@ -183,6 +186,7 @@ func (r *Receiver) Release() {
 func (r *Receiver) Unwritable(cause error) error {
 	r.forget()
 	r.reach()
+	r.reachAlike()
 	return r.fail(r.unwritable(cause))
 }
 

@@ -20,6 +20,7 @@ func (r *Receiver) ULPDUs(us [][]byte) error {
 			if err := r.put(us[0]); err != nil {
 				return err
 			}
+			n += r.takeAlike(us[1:])
 		} else if err := r.putRun(us[:n]); err != nil {
 			return err
 		}

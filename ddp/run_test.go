@@ -13,8 +13,9 @@ import (
 // by the first and by the second.
 func compareRuns(t testing.TB, rng *rand.Rand, segments [][]byte) (alone, inRuns int) {
 	single, several := newSink(t), newSink(t)
+	pieces := 7 * rng.IntN(2)
 	for _, s := range []*sink{single, several} {
-		s.pieces = 7
+		s.pieces = pieces
 		s.mem = s.mem[:256]
 		for qn := range uint32(Queues) {
 			s.post(int(qn), 40, 0, 200)
@@ -78,7 +79,10 @@ func TestSegmentsOfARunGiveTheSameAsSingleOnes(t *testing.T) {
 	alone, inRuns := 0, 0
 	for seed := range uint64(3000) {
 		rng := rand.New(rand.NewPCG(seed, 9))
-		segments := inPieces(rng, messages(rng, func() int { return 128 }))
+		segments := messages(rng, func() int { return 128 })
+		if rng.IntN(2) == 0 {
+			segments = inPieces(rng, segments)
+		}
 		if rng.IntN(2) == 0 {
 			u := segments[rng.IntN(len(segments))]
 			u[rng.IntN(HeaderLen(u))] ^= 1 << rng.IntN(8)

@@ -29,9 +29,11 @@ type sink struct {
 	separate                                  bool  // nothing joins
 	refuseFrom                                int   // the segment from which admitErr is returned
 
-	admitted  int // segments seen
-	asked     int // buffers asked for
-	places    int // memory given
+	admitted  int        // segments seen
+	asked     int        // buffers asked for
+	places    int        // memory given
+	alike     int        // of places, those for messages like the one before
+	placed    []delivery // of these, and not delivered
 	held      bool
 	idle      int
 	delivered []delivery
@@ -131,6 +133,35 @@ func (s *sink) deliver(d delivery) error {
 
 func (s *sink) DeliverTagged(h *Tagged, n int) error {
 	return s.deliver(delivery{tagged: *h, length: uint32(n)})
+}
+
+func (s *sink) PlaceAlike(stag uint32, to uint64, n int) []byte {
+	h := Tagged{Last: true, Version: 1, RsvdULP: 0x40, STag: stag, TO: to}
+	if !s.held {
+		s.t.Error("PlaceAlike, and no memory is held")
+	}
+	if s.separate || s.admitErr != nil && s.admitted+1 >= s.refuseFrom || s.deliverErr != nil {
+		return nil
+	}
+	dst, fault := s.PlaceTagged(nil, &h, n)
+	if fault != NoFault || len(dst) != 1 || len(dst[0]) < n {
+		return nil
+	}
+	s.admitted++
+	s.alike++
+	s.placed = append(s.placed, delivery{tagged: h, length: uint32(n)})
+	return dst[0]
+}
+
+func (s *sink) DeliverAlike(messages int, octets uint64) {
+	for _, d := range s.placed[:messages] {
+		s.delivered = append(s.delivered, d)
+		octets -= uint64(d.length)
+	}
+	if octets != 0 {
+		s.t.Errorf("DeliverAlike of %d messages counts %d octets more than they have", messages, int64(octets))
+	}
+	s.placed = nil
 }
 
 func (s *sink) DeliverUntagged(h *Untagged, length uint32) error {

@@ -26,7 +26,7 @@ var readBuffers [12]sync.Pool
 // ULPDUs are handed up in one call until there are mostInRun, or octetsInRun octets: they stay in
 // the cache of the first level from the CRC to the copy.
 const (
-	mostInRun   = 16
+	mostInRun   = 32
 	octetsInRun = 24 << 10
 )
 

@@ -23,10 +23,6 @@ const (
 	// copying is cheaper than a read of its own.
 	placeLimit = 24 << 10
 
-	// leastOfRun, in octets: a shorter ULPDU is handed up by itself, as it is most likely a
-	// message of its own.
-	leastOfRun = 512
-
 	// aheadSize, in octets, is how far a read that places payload goes beyond
 	// it: what is small and follows comes with it. Where something long followed
 	// the last time aheadLeast is enough, for the CRC field and its headers: what
@@ -127,7 +123,7 @@ func (r *reader) handUp(s Sink) (err, fault error) {
 			return err, nil
 		}
 		r.frames++
-		if runs && len(u) >= leastOfRun {
+		if runs {
 			err = r.handUpRun(u)
 		} else {
 			err = s.ULPDU(u)

@@ -29,16 +29,16 @@ func (r *runner) ULPDUs(us [][]byte) error {
 	return nil
 }
 
-// Long ULPDUs that have arrived are handed up together with those that follow, sixteen or 24 KiB at
-// most. In the octets that start-up has read, and of short ones, each is handed up by itself.
-func TestLongULPDUsAreHandedUpTogether(t *testing.T) {
+// ULPDUs that have arrived are handed up together, thirty-two or 24 KiB at most. Of the octets that
+// start-up has read each is handed up by itself.
+func TestULPDUsAreHandedUpTogether(t *testing.T) {
 	for _, c := range []struct {
 		lengths []int
 		runs    []int
 	}{
-		{[]int{leastOfRun, 1, 700, 64}, []int{4}},
-		{[]int{64, leastOfRun - 1, leastOfRun}, []int{1}},
-		{append(slices.Repeat([]int{leastOfRun}, 18), 3), []int{16, 3}},
+		{[]int{700}, []int{1}},
+		{[]int{64, 1, 700, 64}, []int{4}},
+		{append(slices.Repeat([]int{64}, mostInRun+2), 3), []int{mostInRun, 3}},
 		{[]int{octetsInRun - 600, 600, 600, 600}, []int{2, 2}},
 	} {
 		for _, p := range everyTerms {

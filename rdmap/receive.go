@@ -21,14 +21,15 @@ import (
 type inbound struct {
 	s        *Stream
 	receiver *ddp.Receiver
-	aside    *aside // in front of it, or nil
-	opened   bool   // a segment has arrived
-	proven   bool   // and was in order: the peer is ready
-	kick     bool   // there is something to send because of what arrived
-	answered int    // requests of this side, since the last flush
-	asked    int    // requests of the peer, since then
-	expect   func() // of the LLP, if it is a ddp.ExpectingLLP
-	gated    bool   // since Idle it has waited for the reportGate
+	aside    *aside       // in front of it, or nil
+	opened   bool         // a segment has arrived
+	proven   bool         // and was in order: the peer is ready
+	kick     bool         // there is something to send because of what arrived
+	answered int          // requests of this side, since the last flush
+	asked    int          // requests of the peer, since then
+	expect   func()       // of the LLP, if it is a ddp.ExpectingLLP
+	targets  WriteTargets // the ULP, if it is one
+	gated    bool         // since Idle it has waited for the reportGate
 
 	op         Opcode    // of the segment at hand
 	invalidate uint32    // its Invalidate STag
@@ -76,14 +77,16 @@ func (in *inbound) count() {
 const terminateRoom = 128
 
 var (
-	_ ddp.ULP         = (*inbound)(nil)
-	_ ddp.BlockingULP = (*inbound)(nil)
-	_ ddp.JoiningULP  = (*inbound)(nil)
+	_ ddp.ULP          = (*inbound)(nil)
+	_ ddp.BlockingULP  = (*inbound)(nil)
+	_ ddp.JoiningULP   = (*inbound)(nil)
+	_ ddp.RepeatingULP = (*inbound)(nil)
 )
 
 func (in *inbound) init(s *Stream) {
 	in.s = s
 	in.receiver = ddp.NewReceiver(s.rv, in)
+	in.targets, _ = s.ulp.(WriteTargets)
 	if llp, ok := s.llp.(ddp.ExpectingLLP); ok {
 		in.expect = llp.Expect
 	}
@@ -208,6 +211,24 @@ func (in *inbound) admitResponse(h *ddp.Tagged, n int) error {
 		return errNotLast(OpReadResponse)
 	}
 	return nil
+}
+
+// PlaceAlike is AdmitTagged and PlaceTagged for a Write behind a Write (see [ddp.RepeatingULP]).
+func (in *inbound) PlaceAlike(stag uint32, to uint64, n int) []byte {
+	if in.op != OpWrite || in.targets == nil || in.s.term.Load() != nil || in.s.closing.Load() {
+		return nil
+	}
+	return in.targets.AnotherTarget(stag, to, n)
+}
+
+// DeliverAlike is DeliverTagged for such Writes.
+func (in *inbound) DeliverAlike(messages int, octets uint64) {
+	in.prove()
+	in.s.arrived(false)
+	a := &in.arrivals
+	a.messages += uint64(messages)
+	a.writes += uint64(messages)
+	a.octets += octets
 }
 
 // Joins is AdmitTagged for a segment whose predecessors are not in place yet (see

@@ -31,6 +31,8 @@ type recorder struct {
 	answers  error    // what Responded returns
 	respond  func()   // called by Responded first, if not nil
 	released func()   // called by Release, if not nil
+	another  func()   // called by AnotherTarget first, if not nil
+	others   int      // calls of it
 
 	holding bool // memory for what arrives
 	scratch [1][]byte
@@ -252,6 +254,18 @@ func (u *recorder) find(dst [][]byte, stag uint32, to uint64, n int) ([][]byte, 
 func (u *recorder) WriteTarget(dst [][]byte, stag uint32, to uint64, n int) ([][]byte, ddp.Fault) {
 	u.holding = true
 	return u.find(dst, stag, to, n)
+}
+
+func (u *recorder) AnotherTarget(stag uint32, to uint64, n int) []byte {
+	u.others++
+	if u.another != nil {
+		u.another()
+	}
+	dst, f := u.find(nil, stag, to, n)
+	if f != ddp.NoFault {
+		return nil
+	}
+	return dst[0]
 }
 
 func (u *recorder) ReadSink(dst [][]byte, stag uint32, to uint64, n int) ([][]byte, ddp.Fault) {

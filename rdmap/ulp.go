@@ -158,6 +158,14 @@ type Memory interface {
 	Unanswered(err error)
 }
 
+// WriteTargets is a [Memory] that finds the target of one Write after the other faster. A ULP need
+// not be one.
+type WriteTargets interface {
+	// AnotherTarget is WriteTarget for the STag that the last WriteTarget was for, since when
+	// memory has not been released. It returns nil if the memory is refused or not in one piece.
+	AnotherTarget(stag uint32, to uint64, n int) []byte
+}
+
 // A Hold keeps the memory of segments that were appended but not yet written.
 // The ULP's Gather, Source and Atomic put memory under it. Frames are numbered
 // from 0 as they are appended.

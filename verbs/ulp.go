@@ -413,6 +413,14 @@ func (u ulp) ReadSink(dst [][]byte, stag uint32, to uint64, n int) ([][]byte, dd
 	return dst, f
 }
 
+// AnotherTarget: WriteTarget for the same STag.
+func (u ulp) AnotherTarget(stag uint32, to uint64, n int) []byte {
+	if !u.inbound.has(RemoteWrite) {
+		return nil
+	}
+	return u.in.Another(stag, to, uint64(n), RemoteWrite)
+}
+
 // CheckSource: Remote Read, and the QP takes Reads.
 func (u ulp) CheckSource(stag uint32, to uint64, n uint32) ddp.Fault {
 	if !u.inbound.has(RemoteRead) {

@@ -2,12 +2,15 @@ package verbs_test
 
 import (
 	"bytes"
+	"errors"
 	"fmt"
 	"testing"
 	"testing/synctest"
 
 	"github.com/weft-rdma/weft/cm"
+	"github.com/weft-rdma/weft/ddp"
 	"github.com/weft-rdma/weft/mpa"
+	"github.com/weft-rdma/weft/rdmap"
 	"github.com/weft-rdma/weft/verbs"
 )
 
@@ -133,6 +136,59 @@ func TestAShortWriteAtFaultAmongOthersIsTheOneThatFails(t *testing.T) {
 					reach(t, a.qp, verbs.Error)
 					reach(t, b.qp, verbs.Error)
 					wantDone(t, a.sendCQ, want...)
+					if n := bytes.Count(b.buf[:200], []byte{1}); n != 2*bad || bytes.Count(b.buf[:2*bad], []byte{1}) != n {
+						t.Errorf("%d octets are in place, expected the first %d", n, 2*bad)
+					}
+				}
+			})
+		})
+	}
+}
+
+// Of short Writes that arrive together one has a target that is refused: those before it are in
+// place, and it is the one that the Terminate message is about.
+func TestARefusedTargetAmongShortWritesIsTheOneAtFault(t *testing.T) {
+	for _, f := range []struct {
+		name  string
+		code  uint8
+		spoil func(b *side, wr *verbs.SendWR)
+	}{
+		{"unknown STag", 0, func(_ *side, wr *verbs.SendWR) { wr.Remote.STag ^= 1 }},
+		{"out of bounds", 1, func(b *side, wr *verbs.SendWR) { wr.Remote = b.mr.Remote(len(b.buf) - 1) }},
+		{"no right", 2, func(b *side, wr *verbs.SendWR) {
+			wr.Remote = must(b.pd.Register(b.buf, verbs.LocalWrite))(b.t).Remote(0)
+		}},
+		{"another domain", 2, func(b *side, wr *verbs.SendWR) {
+			wr.Remote = must(must(b.rnic.AllocPD())(b.t).Register(b.buf, allRights))(b.t).Remote(0)
+		}},
+	} {
+		t.Run(f.name, func(t *testing.T) {
+			overWires(t, func(t *testing.T, w wire) {
+				for _, bad := range []int{1, 2, 40, 99} {
+					a, b := linked(t, w, verbs.QPConfig{SendDepth: 128}, verbs.QPConfig{})
+					for i := range a.buf[:200] {
+						a.buf[i] = 1
+					}
+					var wrs []verbs.SendWR
+					for i := range 100 {
+						wr := a.write(uint64(i), b, 2*i, 2)
+						if i == bad {
+							f.spoil(b, &wr)
+						}
+						wrs = append(wrs, wr)
+					}
+					remote := wrs[bad].Remote
+					a.post(wrs...)
+					reach(t, a.qp, verbs.Error)
+					reach(t, b.qp, verbs.Error)
+					var said *rdmap.TerminateError
+					if !errors.As(a.qp.Err(), &said) || said.Layer != rdmap.LayerDDP || said.EType != ddp.TaggedBuffer || said.Code != f.code {
+						t.Fatalf("%d: %v, expected code %d of DDP's tagged buffers", bad, a.qp.Err(), f.code)
+					}
+					var h ddp.Tagged
+					if !h.Parse(said.DDPHeader) || h.STag != uint32(remote.STag) || h.TO != remote.TO {
+						t.Errorf("%d: the Terminate message is about %+v, expected %v", bad, h, remote)
+					}
 					if n := bytes.Count(b.buf[:200], []byte{1}); n != 2*bad || bytes.Count(b.buf[:2*bad], []byte{1}) != n {
 						t.Errorf("%d octets are in place, expected the first %d", n, 2*bad)
 					}

@@ -1,0 +1,83 @@
+package ddp
+
+import (
+	"bytes"
+	"fmt"
+	"testing"
+)
+
+// A message that differs from the one before in place and length only is placed without being
+// admitted by itself; any other is.
+func TestOnlyMessagesThatAreAlikeAreTakenTogether(t *testing.T) {
+	first := Tagged{Last: true, Version: 1, RsvdULP: 0x40, STag: 0x1234, TO: 0x1000}
+	for _, c := range []struct {
+		name    string
+		change  func(h *Tagged, s *sink)
+		payload string
+		alike   bool
+	}{
+		{"elsewhere", func(h *Tagged, _ *sink) { h.TO += 100 }, "de", true},
+		{"at the same place", func(*Tagged, *sink) {}, "def", true},
+		{"not the last segment", func(h *Tagged, _ *sink) { h.Last = false }, "def", false},
+		{"another version", func(h *Tagged, _ *sink) { h.Version = 0 }, "def", false},
+		{"another octet of the ULP's", func(h *Tagged, _ *sink) { h.RsvdULP = 0x42 }, "def", false},
+		{"another buffer", func(h *Tagged, _ *sink) { h.STag = 0x1235 }, "def", false},
+		{"outside of the buffer", func(h *Tagged, _ *sink) { h.TO = 0 }, "def", false},
+		{"memory in pieces", func(_ *Tagged, s *sink) { s.pieces = 1 }, "def", false},
+		{"without payload", func(*Tagged, *sink) {}, "", false},
+		{"the ULP says no", func(_ *Tagged, s *sink) { s.separate = true }, "def", false},
+	} {
+		s, single := newSink(t), newSink(t)
+		h := first
+		c.change(&h, s)
+		c.change(new(Tagged), single)
+		us := [][]byte{tagged(first, "abc"), tagged(h, c.payload), tagged(first, "ghi")}
+		got := NewReceiver(1, s).ULPDUs(us)
+		r := NewReceiver(1, single)
+		var want error
+		for _, u := range us {
+			if want == nil {
+				want = r.ULPDU(u)
+			}
+		}
+		if fmt.Sprint(got) != fmt.Sprint(want) || s.state() != single.state() {
+			t.Errorf("%s: %v together and %v single\n together %s\n single   %s", c.name, got, want, s.state(), single.state())
+		}
+		if c.alike && s.alike != 2 || !c.alike && s.alike > 1 { // the third may be like the second
+			t.Errorf("%s: %d were taken as alike, expected it of the second: %v", c.name, s.alike, c.alike)
+		}
+	}
+}
+
+// After a message in pieces, untagged ones, and ones without payload, the next is admitted.
+func TestAMessageBehindAnotherKindIsAdmitted(t *testing.T) {
+	w := write(0x1234, 0x1000, "abc")
+	for name, before := range map[string][]byte{
+		"untagged": send(0, 1, "abc"), "empty": write(0x1234, 0x1000, ""), "begun": tagged(begins, "abc"),
+	} {
+		s := newSink(t)
+		s.post(0, 8)
+		if err := NewReceiver(1, s).ULPDUs([][]byte{before, w}); err != nil {
+			t.Errorf("%s: %v", name, err)
+		}
+		if s.alike != 0 || s.admitted != 2 {
+			t.Errorf("%s: %d admitted, %d taken as alike", name, s.admitted, s.alike)
+		}
+	}
+}
+
+// The last of those that are alike is the segment at hand.
+func TestTheLastOfAlikeMessagesIsAtHand(t *testing.T) {
+	s := newSink(t)
+	r := NewReceiver(1, s)
+	last := write(0x1234, 0x1008, "four")
+	if err := r.ULPDUs([][]byte{write(0x1234, 0x1000, "abc"), write(0x1234, 0x1004, "de"), last}); err != nil || s.alike != 2 {
+		t.Fatalf("%v, %d taken as alike", err, s.alike)
+	}
+	if header, n := r.Offending(); !bytes.Equal(header, last[:TaggedLen]) || n != len(last) {
+		t.Errorf("% x of %d octets is at hand", header, n)
+	}
+	if len(r.Writing()) != 0 {
+		t.Error("memory is still being written")
+	}
+}
