@@ -212,8 +212,9 @@ func (c *Conn) AppendVolatile(header []byte, payload [][]byte) (copied bool) {
 // the next payload, which is copied. After a fault in payload Truncate(Appended()) may leave some
 // of them, and Truncate to what was appended before leaves none.
 func (c *Conn) AppendRun(headers []byte, size int, payloads [][]byte) {
-	for i := range payloads {
-		if _, ok := c.admit(headers[i*size:][:size], payloads[i:i+1]); !ok {
+	for _, p := range payloads {
+		if n := size + len(p); n == 0 || n > MaxMULPDU {
+			c.refuse(n)
 			return
 		}
 	}
@@ -230,10 +231,15 @@ func (c *Conn) admit(header []byte, payload [][]byte) (n int, ok bool) {
 		}
 	}
 	if n == 0 || n > MaxMULPDU {
-		c.failSend(fmt.Errorf("mpa: ULPDU refused: its length is %s, expected 1 to %d octets", lengthWord(n), MaxMULPDU))
+		c.refuse(n)
 		return 0, false
 	}
 	return n, true
+}
+
+// refuse ends the sending half because of a ULPDU of n octets.
+func (c *Conn) refuse(n int) {
+	c.failSend(fmt.Errorf("mpa: ULPDU refused: its length is %s, expected 1 to %d octets", lengthWord(n), MaxMULPDU))
 }
 
 func lengthWord(n int) string {

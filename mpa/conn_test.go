@@ -137,6 +137,7 @@ func TestAULPDUOfAnImpossibleLengthIsRefused(t *testing.T) {
 		for name, add := range map[string]func(c *Conn){
 			"Append":         func(c *Conn) { c.Append(nil, payload) },
 			"AppendVolatile": func(c *Conn) { c.AppendVolatile(nil, payload) },
+			"AppendRun":      func(c *Conn) { c.AppendRun(nil, 0, [][]byte{make([]byte, n)}) },
 		} {
 			c := NewConn(a, Params{Initiator: true, CRC: true})
 			add(c)
