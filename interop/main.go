@@ -35,6 +35,7 @@ const usage = `interop runs Weft against Linux's soft-iWARP driver and Wireshark
 	go run . [flags]             run everything
 	go run . check FILE...       judge captures: by tshark and by a reading of our own
 	go run . speed [flags]       perftest inside the guest, over siw and under weft run, beside plain TCP
+	go run . metadata [flags]    files made, looked at and removed in the guest, on knfsd and on Weft
 	go run . ucmatose [flags]    a peer for rdma-core's ucmatose, on Weft
 	go run . wrongkey [flags]    a peer for rping that uses a wrong STag on purpose
 
@@ -57,6 +58,7 @@ func run(args []string) int {
 // commands are what the first argument can name.
 var commands = map[string]func(ctx context.Context, args []string) int{
 	"check":    check,
+	"metadata": metadataCommand,
 	"speed":    speedCommand,
 	"ucmatose": ucmatoseCommand,
 	"wrongkey": wrongKeyCommand,

@@ -161,16 +161,7 @@ func (h *harness) install(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	for _, file := range append(files, h.weft) {
-		if err := h.guest.Put(ctx, file); err != nil {
-			return err
-		}
-		name := filepath.Base(file)
-		if _, err := h.guest.Run(ctx, fmt.Sprintf("mkdir -p %[1]s && cp /host/%[2]s %[1]s/%[2]s", guestLibrary, name)); err != nil {
-			return err
-		}
-	}
-	return nil
+	return h.installAt(ctx, guestLibrary, append(files, h.weft)...)
 }
 
 // attempts is how often perftest is tried: it gives no figure when its two ways to tell the
