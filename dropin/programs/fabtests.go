@@ -10,7 +10,9 @@ import (
 )
 
 // fabtests is libfabric's own suite with its own runner and list: of 2.1, as Debian 12's
-// sources of libfabric are not served any more.
+// sources of libfabric are not served any more. fi_msg_sockets is left out: where an endpoint
+// takes its address from a passive one, libfabric creates its queue pair twice, which librdmacm
+// refuses, and the server that is left keeps the port from the test behind it.
 func fabtests() []row {
 	rows := []row{}
 	for _, p := range []string{"verbs", "verbs;ofi_rxm"} {
@@ -26,7 +28,11 @@ func (s *stage) fabtests(ctx context.Context, provider string) error {
 	s.env = append(s.env, "LD_LIBRARY_PATH="+s.suiteFile("lib"), "PATH="+s.suiteFile("bin")+":"+os.Getenv("PATH"))
 	address := ownAddress()
 	name := strings.TrimPrefix(provider, "verbs;")
-	p, err := s.start("runfabtests.sh", fmt.Sprintf("runfabtests.sh -t quick -T 30 -s %s -c %s -f {suite}/test_configs/%s/%s.exclude %s", address, address, name, name, provider))
+	var flags []string
+	if s.persona == "rnic" {
+		flags = []string{"--patient"} // some tests send before their peer has posted a receive
+	}
+	p, err := s.start("runfabtests.sh", fmt.Sprintf("runfabtests.sh -t quick -T 30 -e fi_msg_sockets -s %s -c %s -f {suite}/test_configs/%s/%s.exclude %s", address, address, name, name, provider), flags...)
 	if err != nil {
 		return err
 	}
