@@ -9,8 +9,10 @@ import "C"
 import (
 	gocontext "context"
 	"encoding/binary"
+	"fmt"
 	"net"
 	"net/netip"
+	"os"
 	"sync"
 	"sync/atomic"
 	"syscall"
@@ -29,11 +31,18 @@ import (
 // numbers and the PSNs that it knows, and is given the queue pair only if all of that,
 // and its address, is what the program at the other end was told.
 
+// namePersona has the persona that a program needs named without --debug, too, and once.
+var namePersona sync.Once
+
 // address notes whom the queue pair is to be connected to.
 func (q *queuePair) address(a *C.struct_weft_modify) syscall.Errno {
 	want := (*C.struct_ibv_qp_attr)(a.attributes)
 	if !rcPersona {
-		return refuse(syscall.EOPNOTSUPP, "modify QP to RTR: an RNIC connects queue pairs by rdma_cm alone; with `weft run --persona rc` programs exchange their numbers")
+		const why = "modify QP to RTR: an RNIC connects queue pairs by rdma_cm alone; with `weft run --persona rc` programs exchange their numbers"
+		if !options.debug {
+			namePersona.Do(func() { fmt.Fprintln(os.Stderr, "weft: "+why) })
+		}
+		return refuse(syscall.EOPNOTSUPP, why)
 	}
 	if a.mask&C.IBV_QP_DEST_QPN == 0 {
 		return refuse(syscall.EINVAL, "modify QP to RTR: the number of the peer's queue pair is missing (IBV_QP_DEST_QPN)")
