@@ -37,6 +37,7 @@ type perfFlags struct {
 	ops, sizes, crc string
 	rounds          int
 	connections     int
+	consumers       int
 	depth           int
 	batch, signal   int
 	duration        time.Duration
@@ -67,6 +68,7 @@ The status is 1 if something failed, 3 if the other end did not answer in time, 
   weft perf --ops write,read --sizes 4K,1M --crc on --duration 5s
   weft perf --ops send --sizes 64 --batch 1         post messages one by one
   weft perf --ops write --sizes 1M --connections 4
+  weft perf --ops send --sizes 64 --connections 16 --consumers 1
   weft perf --json >result.json
   weft perf diff before.json after.json             what has changed beyond noise
   weft perf --duration 10m --interval 1s --ops write --sizes 1M --plot perf.svg
@@ -91,6 +93,7 @@ The status is 1 if something failed, 3 if the other end did not answer in time, 
 	fl.IntVar(&f.rounds, "rounds", 5, "measure everything up to `N` times and report medians")
 	fl.DurationVar(&f.interval, "interval", 0, "print each bandwidth as it is measured, for about this `DURATION` at a time; --rounds does not count then")
 	fl.IntVar(&f.connections, "connections", 1, "use `N` RDMA connections at a time, and as many of plain TCP")
+	fl.IntVar(&f.consumers, "consumers", 0, "divide the RDMA connections among `N` completion queues at each end, with one goroutine each (default: each connection has its own)")
 	fl.IntVar(&f.depth, "depth", 256, "queue depth: up to `N` messages in flight on a connection; fewer large ones, for 4 MiB in all")
 	fl.IntVar(&f.batch, "batch", 0, "post `N` messages at a time, at most half of the depth (default: a quarter)")
 	fl.IntVar(&f.signal, "signal", 0, "signal one message in `N`, at most half of the depth (default: a quarter)")
@@ -123,7 +126,7 @@ func (f *perfFlags) patience() time.Duration {
 // config makes the configuration from the flags.
 func (f *perfFlags) config() (cfg perf.Config, err error) {
 	cfg = perf.Config{
-		Connections: f.connections, Depth: f.depth, Batch: f.batch, Signal: f.signal,
+		Connections: f.connections, Consumers: f.consumers, Depth: f.depth, Batch: f.batch, Signal: f.signal,
 		Rounds: f.rounds, Duration: f.duration, Interval: f.interval, Timeout: f.patience(), Tuning: f.tuning, Ops: perf.Ops,
 	}
 	if f.ops != "all" {
@@ -168,6 +171,8 @@ func (f *perfFlags) check(cfg *perf.Config) error {
 		return usagef("--json includes the histograms: leave out --histogram")
 	case f.connections < 1 || f.connections > perf.MaxConnections:
 		return usagef("--connections %d: expected 1 to %d", f.connections, perf.MaxConnections)
+	case f.consumers < 0 || f.consumers > f.connections:
+		return usagef("--consumers %d: expected up to %d, as there are --connections", f.consumers, f.connections)
 	case f.depth < 1 || f.depth > perf.DepthLimit(f.connections):
 		return usagef("--depth %d: expected 1 to %[3]d with --connections %[2]d", f.depth, f.connections, perf.DepthLimit(f.connections))
 	case slices.Max(cfg.Sizes) > perf.SizeLimit(f.connections):

@@ -16,7 +16,7 @@ import (
 )
 
 // protocol names the protocol of the control connection, and its version.
-const protocol = "weft-perf 2"
+const protocol = "weft-perf 3"
 
 // Every connection begins with a byte that says what it is. The token of the session
 // follows joinMark; from then on the connection carries plain TCP or MPA.
@@ -54,6 +54,7 @@ type hello struct {
 	Protocol    string `json:"protocol"`
 	Token       []byte `json:"token"`       // the session's other connections begin with it
 	Connections int    `json:"connections"` // of plain TCP, and RDMA connections with each setting of the CRC
+	Consumers   int    `json:"consumers"`   // at each end, see Config
 	Room        int    `json:"room"`        // bytes of memory of each connection, each way
 	Depth       int    `json:"depth"`       // of each connection
 	Tuning      Tuning `json:"tuning"`

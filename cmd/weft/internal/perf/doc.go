@@ -23,7 +23,8 @@
 // round trip of an RDMA Read or atomic. Plain TCP is half a round trip of the
 // same size, or for a read a request of 16 bytes and its answer, whole.
 //
-// Several connections are all in use at the same time, each by a goroutine and
+// Several connections are all in use at the same time, each by a goroutine, or by that of a
+// consumer which several share with their completion queue, and
 // for as many messages: bandwidth is theirs together, until the last one is done,
 // and latency is that of every message while the others go on.
 //

@@ -25,19 +25,22 @@ type Config struct {
 	Address string // of the peer, host:port
 	// Connections of each kind, in use at the same time: 0 is 1.
 	Connections int
-	Ops         []Op          // operations
-	Sizes       []int         // message sizes in bytes, of the operations that have several
-	CRC         []bool        // settings of the CRC
-	Depth       int           // queue depth: most messages in flight on each connection
-	Batch       int           // messages posted at a time; 0 is a quarter of the depth
-	Signal      int           // one message in so many is signaled; 0 is a quarter of the depth
-	Rounds      int           // most rounds of measurement, as Duration allows
-	Duration    time.Duration // about how long it takes in all
-	Tuning      Tuning
-	Logger      *slog.Logger
-	Opened      func(*verbs.RNIC)       // is called with the RNIC that measures; may be nil
-	TLS         *tls.Config             // encrypts control and RDMA connections; nil for plain ones
-	Wrap        func(net.Conn) net.Conn // around RDMA connections, inside of TLS; nil for nothing
+	// Consumers at each end, among which the RDMA connections are divided: each has one
+	// completion queue and one goroutine. 0 is one for each connection.
+	Consumers int
+	Ops       []Op          // operations
+	Sizes     []int         // message sizes in bytes, of the operations that have several
+	CRC       []bool        // settings of the CRC
+	Depth     int           // queue depth: most messages in flight on each connection
+	Batch     int           // messages posted at a time; 0 is a quarter of the depth
+	Signal    int           // one message in so many is signaled; 0 is a quarter of the depth
+	Rounds    int           // most rounds of measurement, as Duration allows
+	Duration  time.Duration // about how long it takes in all
+	Tuning    Tuning
+	Logger    *slog.Logger
+	Opened    func(*verbs.RNIC)       // is called with the RNIC that measures; may be nil
+	TLS       *tls.Config             // encrypts control and RDMA connections; nil for plain ones
+	Wrap      func(net.Conn) net.Conn // around RDMA connections, inside of TLS; nil for nothing
 
 	// Timeout bounds the wait for the peer at each step; 0 is ten seconds while
 	// connecting, and two minutes for a run.
@@ -71,6 +74,7 @@ type driver struct {
 	ctl     *control
 	streams []*tcpStream
 	rdma    map[bool][]*endpoint // by CRC
+	shared  map[bool]consumers   // of rdma
 	token   []byte
 	room    int // bytes of each connection's memory, each way
 	system  System
@@ -83,7 +87,7 @@ type driver struct {
 func Run(ctx context.Context, cfg Config) (*Report, error) {
 	cfg.Connections = max(cfg.Connections, 1)
 	d := &driver{
-		cfg: &cfg, rdma: make(map[bool][]*endpoint), token: make([]byte, tokenLen), system: thisSystem(),
+		cfg: &cfg, rdma: make(map[bool][]*endpoint), shared: make(map[bool]consumers), token: make([]byte, tokenLen), system: thisSystem(),
 		trips: make([]time.Duration, maxTrips),
 	}
 	rand.Read(d.token)
@@ -146,6 +150,12 @@ func (d *driver) open(ctx context.Context) error {
 	ctx, cancel := limited(ctx, limit)
 	defer cancel()
 	defer guard(ctx, d.ctl.nc)()
+	for _, crc := range d.cfg.CRC {
+		var err error
+		if d.shared[crc], err = newConsumers(d.rnic, d.cfg.Consumers, d.cfg.Connections, d.cfg.Depth, d.cfg.Tuning); err != nil {
+			return err
+		}
+	}
 	for range d.cfg.Connections {
 		if err := d.openStream(ctx); err != nil {
 			return fmt.Errorf("plain TCP connection: %w", because(ctx, err))
@@ -181,7 +191,7 @@ func (d *driver) greet(ctx context.Context) error {
 	}
 	release := guard(soon, d.ctl.nc)
 	rep, err := d.ask(request{Do: doHello, Hello: &hello{
-		Protocol: protocol, Token: d.token, Connections: d.cfg.Connections, Room: d.room, Depth: d.cfg.Depth, Tuning: d.cfg.Tuning,
+		Protocol: protocol, Token: d.token, Connections: d.cfg.Connections, Consumers: d.cfg.Consumers, Room: d.room, Depth: d.cfg.Depth, Tuning: d.cfg.Tuning,
 	}})
 	release()
 	if err != nil {
@@ -231,7 +241,7 @@ func (d *driver) openStream(ctx context.Context) error {
 }
 
 func (d *driver) connect(ctx context.Context, crc bool) error {
-	e, err := newEndpoint(d.rnic, d.room, d.cfg.Depth, d.cfg.Tuning)
+	e, err := newEndpoint(d.rnic, d.room, d.cfg.Depth, d.cfg.Tuning, d.shared[crc].next(len(d.rdma[crc])))
 	if err != nil {
 		return err
 	}
@@ -269,6 +279,9 @@ func (d *driver) close() {
 			e.close()
 		}
 	}
+	for _, cs := range d.shared {
+		cs.close()
+	}
 	for _, s := range d.streams {
 		s.nc.Close()
 	}
@@ -289,13 +302,14 @@ func (d *driver) do(ctx context.Context, r *run) (time.Duration, error) {
 	r.Batch, r.Signal = portion(d.cfg.Batch, r.Depth), portion(d.cfg.Signal, r.Depth)
 	runs := r.split(d.cfg.Connections)
 	var endpoints []*endpoint // none for plain TCP
+	var cs consumers
 	if r.Kind == bandwidth || r.Kind == latency {
-		endpoints = d.rdma[r.CRC]
+		endpoints, cs = d.rdma[r.CRC], d.shared[r.CRC]
 	}
 	for i, e := range endpoints {
 		e.prepare(&runs[i], runs[i].Seed)
 	}
-	elapsed, err := d.part(ctx, r, runs, endpoints)
+	elapsed, err := d.part(ctx, r, runs, endpoints, cs)
 	if err != nil {
 		return 0, fmt.Errorf("%s of %s, CRC %s: %w", r.Op, SizeString(r.Size), onOff(r.CRC), because(ctx, err))
 	}
@@ -303,7 +317,7 @@ func (d *driver) do(ctx context.Context, r *run) (time.Duration, error) {
 }
 
 // part executes r, split into runs per connection, and times all of them together.
-func (d *driver) part(ctx context.Context, r *run, runs []run, endpoints []*endpoint) (time.Duration, error) {
+func (d *driver) part(ctx context.Context, r *run, runs []run, endpoints []*endpoint, cs consumers) (time.Duration, error) {
 	if _, err := d.ask(request{Do: doRun, Run: r}); err != nil {
 		return 0, err
 	}
@@ -312,7 +326,7 @@ func (d *driver) part(ctx context.Context, r *run, runs []run, endpoints []*endp
 			return 0, err
 		}
 	}
-	elapsed, err := timed(ctx, len(runs), func(ctx context.Context, i int) error {
+	elapsed, err := timed(ctx, cs, len(runs), func(ctx context.Context, i int) error {
 		run := &runs[i]
 		switch r.Kind {
 		case bandwidth:

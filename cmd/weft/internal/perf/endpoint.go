@@ -27,6 +27,13 @@ type endpoint struct {
 	buf  []byte
 	room int // bytes of out and of in
 
+	// Of an endpoint that shares its completion queue.
+	shares         *consumer
+	arrived, taken []verbs.WC  // completions that are to be taken, and those that were last
+	waits          bool        // for completions
+	pause          func() bool // while the consumer works: lets others go on; false is that it stops
+	resume         func() (over bool)
+
 	conn  *cm.Conn
 	peer  verbs.Remote // the other end's memory, laid out in the same way
 	wcs   [64]verbs.WC
@@ -38,15 +45,15 @@ type endpoint struct {
 }
 
 // newEndpoint makes an endpoint whose queues hold depth messages, and whose memory has
-// room bytes for sending and as many for receiving.
-func newEndpoint(r *verbs.RNIC, room, depth int, tune Tuning) (_ *endpoint, err error) {
+// room bytes for sending and as many for receiving. It shares the completion queue of c,
+// unless c is nil.
+func newEndpoint(r *verbs.RNIC, room, depth int, tune Tuning, c *consumer) (_ *endpoint, err error) {
 	room = (room + wordSize - 1) &^ (wordSize - 1)
 	e := &endpoint{
-		buf:  make([]byte, 2*room),
-		room: room,
-		// A transfer's fence, and an echo's pairs, go beside the batches.
-		batch: make([]verbs.SendWR, depth+signalEvery*2),
-		sges:  make([]verbs.SGE, depth+signalEvery*2),
+		buf:   make([]byte, 2*room),
+		room:  room,
+		batch: make([]verbs.SendWR, depth+beside),
+		sges:  make([]verbs.SGE, depth+beside),
 	}
 	defer func() {
 		if err != nil {
@@ -56,10 +63,13 @@ func newEndpoint(r *verbs.RNIC, room, depth int, tune Tuning) (_ *endpoint, err 
 	if e.pd, err = r.AllocPD(); err != nil {
 		return nil, err
 	}
-	sends, recvs := len(e.batch)*2, max(windowDepths*depth, maxAcks, signalEvery)
-	if e.cq, err = r.CreateCQ(verbs.CQConfig{Entries: sends + recvs, Spin: tune.Spin}); err != nil {
+	sends, recvs := entriesFor(depth)
+	if c != nil {
+		e.cq = c.cq
+	} else if e.cq, err = r.CreateCQ(verbs.CQConfig{Entries: sends + recvs, Spin: tune.Spin}); err != nil {
 		return nil, err
 	}
+	e.shares = c
 	if e.mr, err = e.pd.Register(e.buf, access); err != nil {
 		return nil, err
 	}
@@ -73,7 +83,20 @@ func newEndpoint(r *verbs.RNIC, room, depth int, tune Tuning) (_ *endpoint, err 
 	if err != nil {
 		return nil, err
 	}
+	if c != nil {
+		c.endpoints = append(c.endpoints, e)
+		c.of[e.qp.Num()] = e
+	}
 	return e, nil
+}
+
+// beside is how many work requests go beside the batches: a transfer's fence, and an echo's
+// pairs.
+const beside = signalEvery * 2
+
+// entriesFor is how many work requests the queues of an endpoint hold.
+func entriesFor(depth int) (sends, recvs int) {
+	return (depth + beside) * 2, max(windowDepths*depth, maxAcks, signalEvery)
 }
 
 // out is the memory that this end sends from.
@@ -105,7 +128,7 @@ func (e *endpoint) close() error {
 		e.qp.Abort()
 		errs = append(errs, e.qp.Destroy())
 	}
-	if e.cq != nil {
+	if e.cq != nil && e.shares == nil {
 		errs = append(errs, e.cq.Destroy())
 	}
 	if e.mr != nil {
@@ -137,26 +160,43 @@ func (e *endpoint) checkIn(r *run, seed uint64) error {
 	return nil
 }
 
-// reap polls for completions and waits if there are none.
-func (e *endpoint) reap(ctx context.Context) error {
+// ended reports whether no completions are to come: after a graceful close the queue pair is
+// Idle and holds what is posted.
+func (e *endpoint) ended() bool {
+	state := e.qp.State()
+	return state == verbs.Idle || state == verbs.Error
+}
+
+// completions returns what has completed, and waits if there is nothing.
+func (e *endpoint) completions(ctx context.Context) ([]verbs.WC, error) {
+	if e.shares != nil {
+		return e.shares.completions(ctx, e)
+	}
 	n := e.cq.Poll(e.wcs[:])
 	for n == 0 {
-		// After a graceful close the queue pair is Idle and holds what is
-		// posted: no completion would come.
-		state := e.qp.State()
+		ended := e.ended()
 		if n = e.cq.Poll(e.wcs[:]); n > 0 {
 			break
 		}
-		if state == verbs.Idle || state == verbs.Error {
-			return e.why(verbs.Flushed)
+		if ended {
+			return nil, verbs.Flushed
 		}
 		if err := e.cq.Wait(ctx); err != nil {
-			return e.why(err)
+			return nil, err
 		}
 	}
+	return e.wcs[:n], nil
+}
+
+// reap takes completions, and waits if there are none.
+func (e *endpoint) reap(ctx context.Context) error {
+	wcs, err := e.completions(ctx)
+	if err != nil {
+		return e.why(err)
+	}
 	arrived := 0
-	for i := range e.wcs[:n] {
-		wc := &e.wcs[i]
+	for i := range wcs {
+		wc := &wcs[i]
 		switch {
 		case wc.Status != verbs.Success:
 			return e.why(wc.Status)

@@ -31,9 +31,10 @@ type System struct {
 type Settings struct {
 	Peer            string  `json:"peer"`
 	Connections     int     `json:"connections"`
-	Depth           int     `json:"depth"`            // of each connection
-	Rounds          int     `json:"rounds"`           // as many as there were
-	DurationSeconds float64 `json:"duration_seconds"` // as long as it took
+	Consumers       int     `json:"consumers,omitempty"` // at each end
+	Depth           int     `json:"depth"`               // of each connection
+	Rounds          int     `json:"rounds"`              // as many as there were
+	DurationSeconds float64 `json:"duration_seconds"`    // as long as it took
 	Tuning
 }
 
@@ -137,6 +138,7 @@ var reportUnits = map[string]string{
 	"timed_messages":          "messages that the figures come from",
 	"verified_messages":       "messages, each at a place of its own, that the receiving end compared byte by byte",
 	"connections":             "RDMA connections, and as many of plain TCP, that are in use at the same time, also when latency is measured",
+	"consumers":               "completion queues, each with a goroutine, at each end, among which the RDMA connections are divided; without it each connection has its own",
 	"duration_seconds":        "seconds that the measurement took",
 	"send_buffer":             "bytes, of the sockets of both ends; without it as the system tunes it",
 	"receive_buffer":          "the same",
@@ -154,6 +156,7 @@ func newReport(cfg *Config, system System, rounds int, took time.Duration) *Repo
 		Settings: Settings{
 			Peer:            cfg.Address,
 			Connections:     cfg.Connections,
+			Consumers:       cfg.Consumers,
 			Depth:           cfg.Depth,
 			Rounds:          rounds,
 			DurationSeconds: took.Seconds(),

@@ -26,11 +26,12 @@ type session struct {
 	joined  chan *net.TCPConn // capacity 1: the driver's next connection
 	streams []*tcpStream
 	rdma    map[bool][]*endpoint // by CRC
+	shared  map[bool]consumers   // of rdma
 	rests   atomic.Int64         // since when the driver asks for nothing, Unix time in nanoseconds; 0: it does
 }
 
 func newSession(cfg *PeerConfig, rnic *verbs.RNIC, nc net.Conn) *session {
-	return &session{cfg: cfg, rnic: rnic, ctl: newControl(nc), joined: make(chan *net.TCPConn, 1), rdma: make(map[bool][]*endpoint)}
+	return &session{cfg: cfg, rnic: rnic, ctl: newControl(nc), joined: make(chan *net.TCPConn, 1), rdma: make(map[bool][]*endpoint), shared: make(map[bool]consumers)}
 }
 
 // answer replies to a request, with err if there is one, and returns it.
@@ -71,6 +72,8 @@ func (s *session) check(req *request) error {
 		return fmt.Errorf("a token of %d bytes: expected %d", len(h.Token), tokenLen)
 	case h.Connections < 1 || h.Connections > MaxConnections:
 		return fmt.Errorf("%d connections requested: the limit is %d", h.Connections, MaxConnections)
+	case h.Consumers < 0 || h.Consumers > h.Connections:
+		return fmt.Errorf("%d consumers requested for %d connections: expected as many or fewer", h.Consumers, h.Connections)
 	case h.Room < 1 || h.Room > maxRoom/h.Connections:
 		return fmt.Errorf("%d bytes of memory requested for each of %d connections: the limit is %d in all", h.Room, h.Connections, maxRoom)
 	case h.Depth < 1 || h.Depth > DepthLimit(h.Connections):
@@ -109,10 +112,13 @@ func (s *session) close() {
 			e.close()
 		}
 	}
+	for _, cs := range s.shared {
+		cs.close()
+	}
 	for _, st := range s.streams {
 		st.nc.Close()
 	}
-	s.rdma, s.streams = nil, nil
+	s.rdma, s.shared, s.streams = nil, nil, nil
 	select {
 	case nc := <-s.joined:
 		nc.Close()
@@ -173,7 +179,15 @@ func (s *session) takeStream(ctx context.Context) (reply, error) {
 
 // connect takes an RDMA connection.
 func (s *session) connect(ctx context.Context, req *request) (reply, error) {
-	e, err := newEndpoint(s.rnic, s.hello.Room, s.hello.Depth, s.hello.Tuning)
+	h := &s.hello
+	if s.shared[req.CRC] == nil {
+		cs, err := newConsumers(s.rnic, h.Consumers, h.Connections, h.Depth, h.Tuning)
+		if err != nil {
+			return reply{}, err
+		}
+		s.shared[req.CRC] = cs
+	}
+	e, err := newEndpoint(s.rnic, h.Room, h.Depth, h.Tuning, s.shared[req.CRC].next(len(s.rdma[req.CRC])))
 	if err != nil {
 		return reply{}, err
 	}
@@ -245,7 +259,7 @@ func (s *session) part(ctx context.Context, r *run) (part, compare func() error,
 			return nil, nil, fmt.Errorf("only %d of %d plain TCP connections were made", len(s.streams), n)
 		}
 		return func() error {
-			return together(ctx, n, func(ctx context.Context, i int) error {
+			return together(ctx, "connection", n, func(ctx context.Context, i int) error {
 				if r.Kind == stream {
 					return s.streams[i].answer(ctx, &runs[i])
 				}
@@ -270,7 +284,7 @@ func (s *session) part(ctx context.Context, r *run) (part, compare func() error,
 		}
 	}
 	part = func() error {
-		return together(ctx, n, func(ctx context.Context, i int) error {
+		return s.shared[r.CRC].together(ctx, n, func(ctx context.Context, i int) error {
 			if pongs {
 				return endpoints[i].pong(ctx, &runs[i])
 			}

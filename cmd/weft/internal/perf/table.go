@@ -58,6 +58,13 @@ func (rep *Report) WriteTable(w io.Writer) error {
 	if n := rep.Settings.Connections; n > 1 {
 		fmt.Fprintf(&b, ", %d connections", n)
 	}
+	switch n := rep.Settings.Consumers; n {
+	case 0:
+	case 1:
+		b.WriteString(", 1 consumer")
+	default:
+		fmt.Fprintf(&b, ", %d consumers", n)
+	}
 	fmt.Fprintf(&b, ", median of %d rounds\n\n", rep.Settings.Rounds)
 	rep.rows(&b, rateColumns)
 	b.WriteString(`

@@ -9,9 +9,9 @@ import (
 	"time"
 )
 
-// together runs part for each of n connections at the same time and waits for all. The
-// first error is returned, and cancels the context of the others.
-func together(ctx context.Context, n int, part func(ctx context.Context, i int) error) error {
+// together runs part for each of n, connections or what is said, at the same time and waits
+// for all. The first error is returned, and cancels the context of the others.
+func together(ctx context.Context, what string, n int, part func(ctx context.Context, i int) error) error {
 	if n == 1 {
 		return part(ctx, 0)
 	}
@@ -21,7 +21,7 @@ func together(ctx context.Context, n int, part func(ctx context.Context, i int) 
 	for i := range n {
 		all.Go(func() {
 			if err := part(ctx, i); err != nil {
-				cancel(fmt.Errorf("connection %d of %d: %w", i+1, n, err))
+				cancel(fmt.Errorf("%s %d of %d: %w", what, i+1, n, err))
 			}
 		})
 	}
@@ -29,9 +29,9 @@ func together(ctx context.Context, n int, part func(ctx context.Context, i int) 
 	return context.Cause(ctx)
 }
 
-// timed is together, and measures its duration.
-func timed(ctx context.Context, n int, part func(ctx context.Context, i int) error) (time.Duration, error) {
+// timed is consumers.together, and measures its duration.
+func timed(ctx context.Context, cs consumers, n int, part func(ctx context.Context, i int) error) (time.Duration, error) {
 	start := time.Now()
-	err := together(ctx, n, part)
+	err := cs.together(ctx, n, part)
 	return time.Since(start), err
 }

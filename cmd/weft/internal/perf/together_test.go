@@ -10,7 +10,7 @@ import (
 
 func TestTheFirstThatFailsEndsTheOthers(t *testing.T) {
 	broken := errors.New("broken")
-	err := together(t.Context(), 3, func(ctx context.Context, i int) error {
+	err := together(t.Context(), "connection", 3, func(ctx context.Context, i int) error {
 		if i == 1 {
 			return broken
 		}
@@ -33,7 +33,7 @@ func TestAllAreUnderWayAtTheSameTime(t *testing.T) {
 	}()
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
-	elapsed, err := timed(ctx, n, func(ctx context.Context, i int) error {
+	elapsed, err := timed(ctx, nil, n, func(ctx context.Context, i int) error {
 		came <- i
 		select {
 		case <-all:
@@ -51,7 +51,7 @@ func TestTheEndOfTheContextIsTheError(t *testing.T) {
 	ctx, cancel := context.WithCancelCause(t.Context())
 	over := errors.New("over")
 	cancel(over)
-	err := together(ctx, 2, func(ctx context.Context, _ int) error { return context.Cause(ctx) })
+	err := together(ctx, "connection", 2, func(ctx context.Context, _ int) error { return context.Cause(ctx) })
 	if !errors.Is(err, over) {
 		t.Errorf("together returned %v, want %v", err, over)
 	}
