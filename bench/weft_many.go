@@ -21,7 +21,7 @@ import (
 )
 
 const (
-	crowdList  = 16 // messages that are posted and answered together
+	crowdList  = 64 // messages that are posted and answered together
 	crowdLists = 2  // such lists under way, of each connection
 )
 
