@@ -12,7 +12,9 @@ import (
 // fabtests is libfabric's own suite with its own runner and list: of 2.1, as Debian 12's
 // sources of libfabric are not served any more. fi_msg_sockets is left out: where an endpoint
 // takes its address from a passive one, libfabric creates its queue pair twice, which librdmacm
-// refuses, and the server that is left keeps the port from the test behind it.
+// refuses, and the server that is left keeps the port from the test behind it. fi_cq_data is
+// left out on an rnic: libfabric sees that iWARP has no immediate data, offers no data of a
+// completion, and the test fails where none is offered.
 func fabtests() []row {
 	rows := []row{}
 	for _, p := range []string{"verbs", "verbs;ofi_rxm"} {
@@ -29,10 +31,12 @@ func (s *stage) fabtests(ctx context.Context, provider string) error {
 	address := ownAddress()
 	name := strings.TrimPrefix(provider, "verbs;")
 	var flags []string
+	without := "fi_msg_sockets"
 	if s.persona == "rnic" {
 		flags = []string{"--patient"} // some tests send before their peer has posted a receive
+		without += ",fi_cq_data"
 	}
-	p, err := s.start("runfabtests.sh", fmt.Sprintf("runfabtests.sh -t quick -T 30 -e fi_msg_sockets -s %s -c %s -f {suite}/test_configs/%s/%s.exclude %s", address, address, name, name, provider), flags...)
+	p, err := s.start("runfabtests.sh", fmt.Sprintf("runfabtests.sh -t quick -T 30 -e %s -s %s -c %s -f {suite}/test_configs/%s/%s.exclude %s", without, address, address, name, name, provider), flags...)
 	if err != nil {
 		return err
 	}
