@@ -19,6 +19,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/weft-rdma/weft/cm"
+	"github.com/weft-rdma/weft/internal/panics"
 )
 
 // This file is the end of a connection that connects.
@@ -132,7 +133,10 @@ func connected(ctx gocontext.Context, socket *os.File) error {
 	if err := socket.SetWriteDeadline(time.Now().Add(connectTimeout)); err != nil {
 		return err
 	}
-	defer gocontext.AfterFunc(ctx, func() { _ = socket.SetWriteDeadline(time.Unix(1, 0)) })()
+	defer gocontext.AfterFunc(ctx, func() {
+		defer panics.Recover()
+		_ = socket.SetWriteDeadline(time.Unix(1, 0))
+	})()
 	rc, err := socket.SyscallConn()
 	if err != nil {
 		return err
