@@ -8,6 +8,8 @@ import (
 
 // A message that differs from the one before in place and length only is placed without being
 // admitted by itself; any other is.
+//
+// Claims: DDP-7.1-11 DDP-5.4-2
 func TestOnlyMessagesThatAreAlikeAreTakenTogether(t *testing.T) {
 	first := Tagged{Last: true, Version: 1, RsvdULP: 0x40, STag: 0x1234, TO: 0x1000}
 	for _, c := range []struct {

@@ -119,6 +119,8 @@ func TestJoinedSegmentsGiveTheSameAsSingleOnes(t *testing.T) {
 
 // Only a segment that goes on in every respect joins. What is placed before its other checks
 // is then what it may place.
+//
+// Claims: DDP-4.2-6
 func TestOnlyWhatGoesOnJoins(t *testing.T) {
 	next := Tagged{Version: 1, RsvdULP: 0x40, STag: 0x1234, TO: 0x1003}
 	after := Untagged{Version: 1, RsvdULP: [5]byte{0x43}, MSN: 1, MO: 3}

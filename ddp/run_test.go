@@ -99,6 +99,8 @@ func TestSegmentsOfARunGiveTheSameAsSingleOnes(t *testing.T) {
 var begins = Tagged{Version: 1, RsvdULP: 0x40, STag: 0x1234, TO: 0x1000}
 
 // Only a segment that goes on in every respect is placed together with the one before.
+//
+// Claims: DDP-4.2-6
 func TestOnlyWhatGoesOnIsPlacedInARun(t *testing.T) {
 	for _, c := range []struct {
 		name   string

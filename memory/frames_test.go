@@ -237,6 +237,8 @@ func TestRevokedNamesAFrameThatRefersToTheRegion(t *testing.T) {
 
 // Another finds what Resolve would find, for the frame behind the last one, and nothing where
 // Resolve would have to look further.
+//
+// Claims: DDP-7.1-14
 func TestAnotherIsResolveForTheNextFrame(t *testing.T) {
 	table := NewTable(Config{})
 	pd := table.AllocPD()
