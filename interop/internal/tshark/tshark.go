@@ -36,6 +36,7 @@ var harmless = []string{
 	"ACKed segment that wasn't captured", "TCP window", "window is full", "Zero window", "Window update",
 	"keep-alive", "Keep-Alive", "TCP keep", "Duplicate ACK", "retransmission", "out-of-order",
 	"Previous segment", "zero window", "Partial Acknowledgement",
+	"A new tcp session is started with the same ports", // privileged ports are few, and chosen at random
 	"Res field is NOT set to zero as required by RFC 5044",
 	"Rev field is NOT set to one as required by RFC 5044",
 }
