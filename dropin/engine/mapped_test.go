@@ -135,3 +135,20 @@ func TestMappingsCoverMemory(t *testing.T) {
 		}
 	}
 }
+
+func TestLinesOfMapsAreRead(t *testing.T) {
+	for line, want := range map[string]mapping{
+		"7f0a1b2c3000-7f0a1b2c4000 rw-p 00000000 00:00 0 ":                                    {0x7f0a1b2c3000, 0x7f0a1b2c4000, true, true, false},
+		"00400000-00452000 r-xp 00001000 08:02 173521                         /usr/bin/dbus":  {0x400000, 0x452000, true, false, true},
+		"ffffffffff600000-ffffffffff601000 --xp 00000000 00:00 0                  [vsyscall]": {0xffffffffff600000, 0xffffffffff601000, false, false, false},
+	} {
+		if m, ok := parseMapping([]byte(line)); !ok || m != want {
+			t.Errorf("%q: %+v, %v, expected %+v", line, m, ok, want)
+		}
+	}
+	for _, line := range []string{"", "-", "12 rw-p", "12-34", "12-3g rw-p 0 0 0", "G2-34 rw-p 0 0 0", "12- rw-p", "11111111122222222-33 rw-p"} {
+		if m, ok := parseMapping([]byte(line)); ok {
+			t.Errorf("%q: %+v", line, m)
+		}
+	}
+}
