@@ -168,11 +168,15 @@ func (r *requester) wait(ctx context.Context, x *rpc, expired <-chan time.Time, 
 			err = fmt.Errorf("%w, to the call of XID %#x", ErrTimeout, x.call.XID)
 		}
 		r.mu.Lock()
-		over, ready := x.over, *what
+		over, ready, expected := x.over, *what, x.expected
+		x.expected = false
 		if !over && err != nil {
 			r.abandon(x)
 		}
 		r.mu.Unlock()
+		if expected {
+			r.e.queue.begins()
+		}
 		switch {
 		case over && x.lost:
 			return &lostError{x.err}
@@ -347,7 +351,8 @@ func (r *requester) received(m *message) {
 	case owes:
 		r.read(x)
 	case x != nil:
-		x.over = true
+		r.e.queue.expect()
+		x.over, x.expected = true, true
 		x.wake()
 	}
 	r.admit()

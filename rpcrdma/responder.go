@@ -192,6 +192,7 @@ func (r *responder) beginCall(c *heldCall, m *message) {
 func (r *responder) start(c *heldCall) {
 	r.handlers.Add(1)
 	job := (*handlerCall)(c)
+	r.e.queue.expect()
 	select {
 	case r.jobs <- job:
 	default:
@@ -203,6 +204,7 @@ func (r *responder) start(c *heldCall) {
 func (r *responder) work(c *handlerCall) {
 	for {
 		r.serving.Add(1)
+		r.e.queue.begins()
 		c.serve()
 		r.serving.Add(-1)
 		r.handlers.Done()

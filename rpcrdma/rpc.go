@@ -33,11 +33,12 @@ type rpc struct {
 
 	// signal wakes the caller when it may send, and again at the end. The
 	// requester's lock guards the fields that say which.
-	signal chan struct{}
-	turn   bool  // a credit is taken for it
-	over   bool  // it has ended
-	err    error // with this; else by a reply
-	lost   bool  // because the connection has
+	signal   chan struct{}
+	turn     bool  // a credit is taken for it
+	over     bool  // it has ended
+	expected bool  // the send queue expects its caller
+	err      error // with this; else by a reply
+	lost     bool  // because the connection has
 
 	// The message that replies, from which header is parsed again. From the end
 	// on they are of the goroutine that calls.

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/weft-rdma/weft/verbs"
@@ -66,6 +67,10 @@ const (
 // A sendQueue hands works to the send queue of a queue pair. There are two
 // lanes, each first in, first out: RDMA Reads are limited to those that the peer
 // serves at a time, and do not hold up Writes and Sends.
+//
+// While goroutines that may send have been made runnable and have not begun, Writes and
+// Sends are gathered, so that those of several goroutines are posted together.
+//
 // Methods may be called by any goroutine.
 type sendQueue struct {
 	qp    *verbs.QP
@@ -85,6 +90,74 @@ type sendQueue struct {
 	completions uint64     // completions so far, to see whether there is progress
 
 	lastProgress time.Duration // when the last was, or something was awaited again, since began
+
+	gather []verbs.SendWR // what is gathered
+	spare  []verbs.SendWR // empty: the memory for the next
+
+	// How many goroutines were made runnable, and how many of those have begun.
+	expected, begun atomic.Uint64
+
+	// target is the value of begun at which what is gathered is posted; 0: nothing is.
+	// It is expected as it was when the first was gathered: goroutines that are made
+	// runnable later delay nothing. It is written under mu.
+	target atomic.Uint64
+}
+
+// mostGathered is how many work requests are gathered at most: the peer should have work
+// meanwhile.
+const mostGathered = 8
+
+// expect notes that a goroutine that may send is made runnable. It must call begins as
+// soon as it runs, or what is gathered is held back.
+func (q *sendQueue) expect() { q.expected.Add(1) }
+
+// begins notes that an expected goroutine runs. It may block before it sends, so that
+// nothing waits for it any more.
+func (q *sendQueue) begins() {
+	n := q.begun.Add(1)
+	if target := q.target.Load(); target == 0 || n < target {
+		return
+	}
+	q.posting.RLock()
+	defer q.posting.RUnlock()
+	q.mu.Lock()
+	q.handGathered()
+}
+
+// gathers gathers a batch, or posts it with what is gathered. It reports false if the
+// batch is to be posted alone. It is called with mu locked, and unlocks it if it
+// reports true.
+func (q *sendQueue) gathers(batch []verbs.SendWR) bool {
+	if len(q.gather) == 0 {
+		expected := q.expected.Load()
+		if q.begun.Load() >= expected {
+			return false
+		}
+		q.target.Store(expected)
+	}
+	q.gather = append(q.gather, batch...)
+	if len(q.gather) < mostGathered && q.begun.Load() < q.target.Load() {
+		q.mu.Unlock()
+		return true
+	}
+	q.handGathered()
+	return true
+}
+
+// handGathered posts what is gathered. It is called with posting held for reading and mu
+// locked, and unlocks mu.
+func (q *sendQueue) handGathered() {
+	batch := q.gather
+	q.gather, q.spare = q.spare, nil
+	q.target.Store(0)
+	q.mu.Unlock()
+	if len(batch) > 0 && q.dead == nil {
+		q.hand(batch)
+	}
+	clear(batch)
+	q.mu.Lock()
+	q.spare = batch[:0]
+	q.mu.Unlock()
 }
 
 // A lane is a share of the send queue.
@@ -144,6 +217,9 @@ func (q *sendQueue) post(l *lane, w *work) error {
 	}
 	if len(l.waiting) == 0 && len(w.wrs) <= l.room {
 		batch := l.nextBatch(w)
+		if l == &q.sends && q.gathers(batch) {
+			return nil
+		}
 		q.mu.Unlock()
 		q.hand(batch)
 	} else {
@@ -279,6 +355,7 @@ func (q *sendQueue) flush() {
 	q.mu.Lock()
 	works := q.works
 	q.works, q.free, q.sends.waiting, q.reads.waiting = nil, nil, nil, nil
+	q.gather = nil
 	q.mu.Unlock()
 	for _, w := range works {
 		if w != nil {
