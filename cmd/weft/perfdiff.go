@@ -39,7 +39,7 @@ show that the machine was slower that day. Take at least 5 rounds.`,
 				return err
 			}
 			if !asJSON {
-				return perf.WriteDiff(cmd.OutOrStdout(), all)
+				return perf.WriteDiff(cmd.OutOrStdout(), perf.OtherSettings(before, after), all)
 			}
 			enc := json.NewEncoder(cmd.OutOrStdout())
 			enc.SetIndent("", "  ")

@@ -7,8 +7,10 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"math"
 	"os"
+	"reflect"
 	"slices"
 	"strings"
 
@@ -80,6 +82,36 @@ func Diff(before, after *Report) ([]Difference, error) {
 	return all, nil
 }
 
+// OtherSettings has a line for each setting that two reports were not both made with. What is
+// measured follows the settings, so that their differences may be all that a figure shows.
+func OtherSettings(before, after *Report) (lines []string) {
+	a, b := before.Settings.members(), after.Settings.members()
+	for _, name := range slices.Sorted(maps.Keys(a)) {
+		if a[name] != b[name] {
+			lines = append(lines, fmt.Sprintf("%s: %s before, %s after", name, a[name], b[name]))
+		}
+	}
+	return lines
+}
+
+// members are the settings that were chosen, by their names in JSON.
+func (s Settings) members() map[string]string {
+	v := reflect.ValueOf(s)
+	all := make(map[string]string)
+	for _, f := range reflect.VisibleFields(v.Type()) {
+		name, _, _ := strings.Cut(f.Tag.Get("json"), ",")
+		switch name {
+		case "", "peer", "rounds", "duration_seconds": // one has none, the others tell how it went
+			continue
+		}
+		all[name] = fmt.Sprint(v.FieldByIndex(f.Index).Interface())
+		if all[name] == "" {
+			all[name] = "the system's"
+		}
+	}
+	return all
+}
+
 // differences compares the figures of one result.
 func differences(a, b *Result) (all []Difference) {
 	add := func(figure, better string, x, y []float64) {
@@ -146,9 +178,12 @@ func verdict(x, y []float64, change float64, better string) string {
 	return "worse"
 }
 
-// WriteDiff writes differences for people.
-func WriteDiff(w io.Writer, all []Difference) error {
+// WriteDiff writes differences for people, below the lines of OtherSettings.
+func WriteDiff(w io.Writer, settings []string, all []Difference) error {
 	var b strings.Builder
+	if len(settings) > 0 {
+		fmt.Fprintf(&b, "The reports have other settings:\n  %s\n\n", strings.Join(settings, "\n  "))
+	}
 	row := func(cells ...string) {
 		line := fmt.Sprintf("%-9s %7s %4s  %-18s %-26s %-26s %8s  %s", cells[0], cells[1], cells[2], cells[3], cells[4], cells[5], cells[6], cells[7])
 		b.WriteString(strings.TrimRight(line, " ") + "\n")

@@ -1,8 +1,10 @@
 package perf
 
 import (
+	"slices"
 	"strings"
 	"testing"
+	"time"
 )
 
 func reportOf(rates, tcp []float64) *Report {
@@ -58,7 +60,7 @@ func TestDiffOfLatencyIsBetterWhenLower(t *testing.T) {
 		t.Fatalf("differences = %+v, %v", all, err)
 	}
 	var out strings.Builder
-	if err := WriteDiff(&out, all); err != nil || !strings.Contains(out.String(), "5.20 (5.00..5.40)") || !strings.Contains(out.String(), "-19.2 %") {
+	if err := WriteDiff(&out, OtherSettings(a, b), all); err != nil || !strings.Contains(out.String(), "5.20 (5.00..5.40)") || !strings.Contains(out.String(), "-19.2 %") {
 		t.Errorf("%v:\n%s", err, out.String())
 	}
 }
@@ -68,5 +70,24 @@ func TestReportsWithNothingInCommonAreAnError(t *testing.T) {
 	other.Results[0].Size = 8
 	if all, err := Diff(reportOf([]float64{1}, []float64{1}), other); err == nil {
 		t.Errorf("differences = %v", all)
+	}
+}
+
+func TestDiffNamesTheSettingsThatDiffer(t *testing.T) {
+	a, b := reportOf(nil, nil), reportOf(nil, nil)
+	if lines := OtherSettings(a, b); len(lines) != 0 {
+		t.Errorf("the same settings: %q", lines)
+	}
+	a.Settings = Settings{Peer: "192.0.2.1:7471", Connections: 1, Depth: 64, Rounds: 3, DurationSeconds: 1}
+	b.Settings = Settings{Peer: "192.0.2.2:7471", Connections: 16, Consumers: 2, Depth: 64, Rounds: 5, DurationSeconds: 2}
+	b.Settings.Spin, b.Settings.Congestion = time.Millisecond, "reno"
+	lines := OtherSettings(a, b)
+	want := []string{"congestion: the system's before, reno after", "connections: 1 before, 16 after", "consumers: 0 before, 2 after", "spin_ns: 0s before, 1ms after"}
+	if !slices.Equal(lines, want) {
+		t.Errorf("the settings that differ are %q, expected %q", lines, want)
+	}
+	var out strings.Builder
+	if err := WriteDiff(&out, lines, nil); err != nil || !strings.HasPrefix(out.String(), "The reports have other settings:\n  congestion: ") {
+		t.Errorf("%v:\n%s", err, out.String())
 	}
 }
