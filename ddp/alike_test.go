@@ -83,3 +83,79 @@ func TestTheLastOfAlikeMessagesIsAtHand(t *testing.T) {
 		t.Error("memory is still being written")
 	}
 }
+
+// An untagged message that differs from the one before in MSN and payload only is taken with it;
+// any other is taken by itself.
+//
+// Claims: DDP-5.4-2
+func TestOnlyUntaggedMessagesThatAreAlikeAreTakenTogether(t *testing.T) {
+	first := Untagged{Last: true, Version: 1, RsvdULP: [5]byte{0x43, 1, 2, 3, 4}, QN: 1, MSN: 1}
+	for _, c := range []struct {
+		name    string
+		change  func(h *Untagged, s *sink)
+		payload string
+		alike   bool
+	}{
+		{"the next", func(*Untagged, *sink) {}, "de", true},
+		{"without payload", func(*Untagged, *sink) {}, "", true},
+		{"not the last segment", func(h *Untagged, _ *sink) { h.Last = false }, "def", false},
+		{"another version", func(h *Untagged, _ *sink) { h.Version = 0 }, "def", false},
+		{"another octet of the ULP's", func(h *Untagged, _ *sink) { h.RsvdULP[0]++ }, "def", false},
+		{"the last octet of the ULP's", func(h *Untagged, _ *sink) { h.RsvdULP[4]++ }, "def", false},
+		{"another queue", func(h *Untagged, _ *sink) { h.QN, h.MSN = 0, 1 }, "def", false},
+		{"the same message", func(h *Untagged, _ *sink) { h.MSN = 1 }, "def", false},
+		{"the message after the next", func(h *Untagged, _ *sink) { h.MSN = 3 }, "def", false},
+		{"in the middle of a message", func(h *Untagged, _ *sink) { h.MO = 1 }, "def", false},
+		{"longer than its buffer", func(*Untagged, *sink) {}, "nine octets", false},
+		{"without a buffer", func(_ *Untagged, s *sink) { s.posted[1] = s.posted[1][:1] }, "def", false},
+		{"the ULP says no", func(_ *Untagged, s *sink) { s.separate = true }, "def", false},
+	} {
+		s, single := newSink(t), newSink(t)
+		h := first
+		h.MSN = 2
+		for _, s := range []*sink{s, single} {
+			s.post(0, 8, 8)
+			s.post(1, 8, 8, 8)
+		}
+		c.change(&h, s)
+		c.change(new(Untagged), single)
+		third := first
+		third.MSN = 3
+		us := [][]byte{untagged(first, "abc"), untagged(h, c.payload), untagged(third, "ghi")}
+		r, one := NewReceiver(1, s), NewReceiver(1, single)
+		got := r.ULPDUs(us)
+		var want error
+		for _, u := range us {
+			if want == nil {
+				want = one.ULPDU(u)
+			}
+		}
+		if fmt.Sprint(got) != fmt.Sprint(want) || s.state() != single.state() {
+			t.Errorf("%s: %v together and %v single\n together %s\n single   %s", c.name, got, want, s.state(), single.state())
+		}
+		if c.alike && s.alike != 2 || !c.alike && s.alike > 1 {
+			t.Errorf("%s: %d were taken as alike, expected it of the second: %v", c.name, s.alike, c.alike)
+		}
+		at, n := r.Offending()
+		if w, m := one.Offending(); !bytes.Equal(at, w) || n != m {
+			t.Errorf("%s: % x of %d octets is at hand, expected % x of %d", c.name, at, n, w, m)
+		}
+	}
+}
+
+// Behind a message of several segments the next is looked at by itself.
+func TestAnUntaggedMessageBehindALongOneIsAdmitted(t *testing.T) {
+	begin := Untagged{Version: 1, RsvdULP: [5]byte{0x43}, QN: 0, MSN: 1}
+	end := begin
+	end.Last, end.MO = true, 3
+	next := begin
+	next.Last, next.MSN = true, 2
+	s := newSink(t)
+	s.post(0, 8, 8)
+	if err := NewReceiver(1, s).ULPDUs([][]byte{untagged(begin, "abc"), untagged(end, "def"), untagged(next, "ghi")}); err != nil {
+		t.Fatal(err)
+	}
+	if s.alike != 0 || s.admitted != 3 || len(s.delivered) != 2 {
+		t.Errorf("%d taken as alike, %d admitted, %d delivered", s.alike, s.admitted, len(s.delivered))
+	}
+}

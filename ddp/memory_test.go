@@ -5,6 +5,7 @@ package ddp
 import (
 	"bytes"
 	"errors"
+	"fmt"
 	"strings"
 	"testing"
 
@@ -126,6 +127,34 @@ func TestTheMessageAmongAlikeOnesThatCannotBeWrittenIsAtFault(t *testing.T) {
 		if err := guarded(r, us...); !errors.As(err, &e) || e.Fault != FaultMemory || e.SegmentLength != len(us[bad]) ||
 			!bytes.Equal(e.Header(), us[bad][:TaggedLen]) {
 			t.Errorf("message %d: %v", bad, err)
+		}
+		if s.alike == 0 || len(s.delivered) != bad || len(r.Writing()) > 0 {
+			t.Errorf("message %d: %d delivered, %d taken as alike, still writing to %d pieces", bad, len(s.delivered), s.alike, len(r.Writing()))
+		}
+		if err := r.ULPDU(us[0]); err != nil || len(s.delivered) != bad {
+			t.Errorf("message %d: %v, and another is delivered behind it", bad, err)
+		}
+	}
+}
+
+// The same for untagged messages.
+func TestTheUntaggedMessageAmongAlikeOnesThatCannotBeWrittenIsAtFault(t *testing.T) {
+	const n = 4
+	for bad := 1; bad < n; bad++ {
+		s := newSink(t)
+		mem := pagestest.Truncated(t, bad, n)
+		r := NewReceiver(1, s)
+		var us [][]byte
+		for i := range n {
+			s.posted[0] = append(s.posted[0], mem[i*pagestest.Page:][:pagestest.Page])
+			us = append(us, send(0, uint32(i+1), "payload"))
+		}
+		err := guarded(r, us...)
+		if err == nil || !strings.Contains(err.Error(), fmt.Sprintf("message %d on queue 0", bad+1)) {
+			t.Errorf("message %d: %v", bad, err)
+		}
+		if header, length := r.Offending(); !bytes.Equal(header, us[bad][:UntaggedLen]) || length != len(us[bad]) {
+			t.Errorf("message %d: offending % x of %d octets", bad, header, length)
 		}
 		if s.alike == 0 || len(s.delivered) != bad || len(r.Writing()) > 0 {
 			t.Errorf("message %d: %d delivered, %d taken as alike, still writing to %d pieces", bad, len(s.delivered), s.alike, len(r.Writing()))

@@ -21,20 +21,21 @@ import (
 // every segment silently (RFC 5041 §7.1). Not safe for concurrent use: calls come
 // from the goroutine in [LLP].Receive, or from the one in Poll while that waits.
 type Receiver struct {
-	version uint8
-	failed  bool
-	held    bool // a Window waits for its Release
-	ulp     ULP
-	blocks  BlockingULP  // ulp, if it is one
-	joins   JoiningULP   // ulp, if it is one
-	repeats RepeatingULP // ulp, if it is one
-	queues  [Queues]queue
-	open    bool   // a tagged message has begun and its last segment is to come
-	next    Tagged // if open: where that message goes on
-	seg     segment
-	alike   alike
-	join    join     // what is placed together with the segment at hand
-	dst     [][]byte // where the segment at hand goes while it is copied, else empty
+	version  uint8
+	failed   bool
+	held     bool // a Window waits for its Release
+	ulp      ULP
+	blocks   BlockingULP  // ulp, if it is one
+	joins    JoiningULP   // ulp, if it is one
+	repeats  RepeatingULP // ulp, if it is one
+	enqueues QueueingULP  // ulp, if it is one
+	queues   [Queues]queue
+	open     bool   // a tagged message has begun and its last segment is to come
+	next     Tagged // if open: where that message goes on
+	seg      segment
+	alike    alike
+	join     join     // what is placed together with the segment at hand
+	dst      [][]byte // where the segment at hand goes while it is copied, else empty
 }
 
 // A queue is the receiving side of one untagged queue.
@@ -73,6 +74,7 @@ func NewReceiver(version uint8, ulp ULP) *Receiver {
 	r.blocks, _ = ulp.(BlockingULP)
 	r.joins, _ = ulp.(JoiningULP)
 	r.repeats, _ = ulp.(RepeatingULP)
+	r.enqueues, _ = ulp.(QueueingULP)
 	return r
 }
 

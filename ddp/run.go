@@ -108,9 +108,13 @@ func (r *Receiver) putRun(us [][]byte) error {
 	return r.finish()
 }
 
-// atHand makes s the tagged segment u.
+// atHand makes s the segment u, which is of the same kind.
 func (s *segment) atHand(u []byte) {
-	s.length, s.payload = len(u), len(u)-TaggedLen
-	copy(s.header[:TaggedLen], u)
-	s.tagged.Parse(u)
+	s.length, s.payload = len(u), len(u)-s.headerLen
+	copy(s.header[:s.headerLen], u)
+	if s.isTagged {
+		s.tagged.Parse(u)
+	} else {
+		s.untagged.Parse(u)
+	}
 }

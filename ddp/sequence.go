@@ -20,3 +20,9 @@ func (s *Sequence) Next(qn uint32) uint32 {
 	s.last[qn]++
 	return s.last[qn]
 }
+
+// upcoming is the MSN that Next would give.
+func (s *Sequence) upcoming(qn uint32) uint32 { return s.last[qn] + 1 }
+
+// skip is n calls of Next.
+func (s *Sequence) skip(qn uint32, n int) { s.last[qn] += uint32(n) }

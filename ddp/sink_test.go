@@ -164,6 +164,30 @@ func (s *sink) DeliverAlike(messages int, octets uint64) {
 	s.placed = nil
 }
 
+func (s *sink) PlaceQueued(u []byte) (dst []byte, ok bool) {
+	var h Untagged
+	h.Parse(u)
+	n := len(u) - UntaggedLen
+	row := s.posted[h.QN]
+	if s.separate || s.admitErr != nil || s.bufferErr != nil || s.placeErr != nil || s.deliverErr != nil || s.pieces > 0 || len(row) == 0 || len(row[0]) < n {
+		return nil, false
+	}
+	s.admitted++
+	s.asked++
+	s.alike++
+	s.inUse[h.QN], s.posted[h.QN] = row[0], row[1:]
+	s.placed = append(s.placed, delivery{untagged: h, length: uint32(n), payload: string(u[UntaggedLen:])})
+	if n == 0 {
+		return nil, true
+	}
+	return s.hand(nil, row[0][:n])[0], true
+}
+
+func (s *sink) DeliverQueued(messages int) {
+	s.delivered = append(s.delivered, s.placed[:messages]...)
+	s.placed = nil
+}
+
 func (s *sink) DeliverUntagged(h *Untagged, length uint32) error {
 	payload := s.inUse[h.QN]
 	return s.deliver(delivery{untagged: *h, length: length, payload: string(payload[:min(uint64(length), uint64(len(payload)))])})

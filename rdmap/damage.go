@@ -36,8 +36,8 @@ func (o *outbound) failed(frame uint64, err error) bool {
 
 // unreadable ends a message whose memory cannot be read. It returns what segment does.
 func (o *outbound) unreadable(fault error) bool {
-	if o.writes.appending {
-		o.dropWrites()
+	if o.short.appending {
+		o.dropRun()
 		return true
 	}
 	o.pieces = o.pieces[:0]

@@ -72,4 +72,13 @@ func (f *fifo[T]) front() *T {
 	return f.at(n)
 }
 
+// ahead is the oldest element but n, nil if there are no more.
+func (f *fifo[T]) ahead(n int) *T {
+	at := f.popped.Load()
+	if f.pushed.Load()-at <= uint32(n) {
+		return nil
+	}
+	return f.at(at + uint32(n))
+}
+
 func (f *fifo[T]) pop() { f.popped.Add(1) }

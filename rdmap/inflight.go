@@ -22,10 +22,10 @@ type appendedRun struct {
 
 func (r *appendedRun) end() uint64 { return r.frame + uint64(r.n) }
 
-// takes adds n operations of one segment each that were appended behind the run, if it is of such
-// operations, too, and their tickets follow each other.
-func (r *appendedRun) takes(ticket uint64, n int) bool {
-	if r.n > 1 && !r.whole || r.kind != kindOperation || ticket != r.ticket+uint64(r.n) {
+// takes adds n operations of one segment each, from number frame on, if the run is of such
+// operations, too, and their segments and tickets follow each other.
+func (r *appendedRun) takes(frame, ticket uint64, n int) bool {
+	if r.n > 1 && !r.whole || r.kind != kindOperation || frame != r.end() || ticket != r.ticket+uint64(r.n) {
 		return false
 	}
 	r.n += int32(n)
@@ -46,7 +46,8 @@ func (d *truncated) fault(f ddp.Fault) error {
 	return services[d.answer.opcode].refused(&d.answer, f)
 }
 
-// An inflight is what has been appended but not written, in order.
+// An inflight is what has been appended but not written, in order. It leaves out runs of Read
+// Requests and of answers, which complete nothing by leaving and refer to no memory of the ULP.
 type inflight struct {
 	*inflightBuf
 	terminated bool // the Terminate message has been appended: nothing follows
@@ -91,7 +92,7 @@ func (q *inflight) push(frame uint64, n, size int, m *message, last bool) {
 // ticket on.
 func (q *inflight) pushOperations(frame, ticket uint64, n int) {
 	q.get()
-	if q.runs.n > 0 && q.runs.at(q.runs.n-1).takes(ticket, n) {
+	if q.runs.n > 0 && q.runs.at(q.runs.n-1).takes(frame, ticket, n) {
 		return
 	}
 	r := q.runs.pushBack()

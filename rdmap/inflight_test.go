@@ -128,3 +128,18 @@ func TestOperationsOfOneSegmentAreOneEntry(t *testing.T) {
 		}
 	}
 }
+
+// Operations with segments of others between them complete each with its own.
+func TestInflightKeepsOperationsApartThatDoNotFollowEachOther(t *testing.T) {
+	var q inflight
+	q.pushOperations(1, 1, 1)
+	q.pushOperations(9, 2, 1)
+	for _, c := range []struct {
+		frames, ticket uint64
+		any            bool
+	}{{1, 0, false}, {2, 1, true}, {9, 0, false}, {10, 2, true}} {
+		if ticket, any := q.written(c.frames); ticket != c.ticket || any != c.any {
+			t.Errorf("%d segments written complete %d, %v, expected %d, %v", c.frames, ticket, any, c.ticket, c.any)
+		}
+	}
+}

@@ -24,6 +24,7 @@ type line struct {
 	fenced  bool
 	waits   bool // no write without waiting: CanTry says no
 	room    int  // segments in a batch, at most
+	single  bool // what arrives is handed up one by one
 
 	takes  int            // segments that are taken without waiting; below 0: all
 	begun  bool           // the first segment not written has left in part
@@ -236,8 +237,15 @@ func (l *line) Truncate(n uint64) uint64 {
 func (l *line) Receive(s ddp.Sink) error {
 	in := l.in
 	l.in = nil
-	if err := s.(ddp.RunSink).ULPDUs(in); err != nil {
-		return err
+	for len(in) > 0 {
+		n := len(in)
+		if l.single {
+			n = 1
+		}
+		if err := s.(ddp.RunSink).ULPDUs(in[:n]); err != nil {
+			return err
+		}
+		in = in[n:]
 	}
 	s.Idle()
 	return l.end

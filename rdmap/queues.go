@@ -78,6 +78,9 @@ func (q *requestQueue) front(r *request) bool {
 	return true
 }
 
+// ahead is the oldest request but n, nil if there are no more.
+func (q *requestQueue) ahead(n int) *request { return q.fifo.ahead(int(q.cut) + n) }
+
 // any reports whether front would find a request.
 func (q *requestQueue) any() bool { return q.popped.Load()+q.cut != q.pushed.Load() }
 

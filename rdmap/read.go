@@ -13,6 +13,12 @@ func (o *outbound) startRead(op *Operation) {
 	o.ask(r.Append(o.msg.fixed[:0]), &pending{ticket: op.Ticket, sinkSTag: op.SinkSTag, sinkTO: op.SinkTO, length: op.Length})
 }
 
+// wait makes p what waits for the response to r, which has that MSN.
+func (r *ReadRequest) wait(p *pending, ticket uint64, msn uint32) {
+	p.ticket, p.opcode, p.rtr, p.msn = ticket, OpReadRequest, false, msn
+	p.sinkSTag, p.sinkTO, p.length = r.SinkSTag, r.SinkTO, r.Size
+}
+
 var reads = service{
 	parse: func(in *inbound, r *request, payload []byte) error {
 		if err := r.read.Parse(payload); err != nil {

@@ -21,15 +21,18 @@ import (
 type inbound struct {
 	s        *Stream
 	receiver *ddp.Receiver
-	aside    *aside       // in front of it, or nil
-	opened   bool         // a segment has arrived
-	proven   bool         // and was in order: the peer is ready
-	kick     bool         // there is something to send because of what arrived
-	answered int          // requests of this side, since the last flush
-	asked    int          // requests of the peer, since then
-	expect   func()       // of the LLP, if it is a ddp.ExpectingLLP
-	targets  WriteTargets // the ULP, if it is one
-	gated    bool         // since Idle it has waited for the reportGate
+	aside    *aside      // in front of it, or nil
+	opened   bool        // a segment has arrived
+	proven   bool        // and was in order: the peer is ready
+	kick     bool        // there is something to send because of what arrived
+	answered int         // requests of this side, since the last flush
+	asked    int         // requests of the peer, since then
+	expect   func()      // of the LLP, if it is a ddp.ExpectingLLP
+	targets  RunTargets  // the ULP, if it is one
+	receives RunReceives // the ULP, if it is one
+	sends    sends
+	alike    int  // Read Responses that PlaceAlike has placed and DeliverAlike has not delivered
+	gated    bool // since Idle it has waited for the reportGate
 
 	op         Opcode    // of the segment at hand
 	invalidate uint32    // its Invalidate STag
@@ -81,12 +84,14 @@ var (
 	_ ddp.BlockingULP  = (*inbound)(nil)
 	_ ddp.JoiningULP   = (*inbound)(nil)
 	_ ddp.RepeatingULP = (*inbound)(nil)
+	_ ddp.QueueingULP  = (*inbound)(nil)
 )
 
 func (in *inbound) init(s *Stream) {
 	in.s = s
 	in.receiver = ddp.NewReceiver(s.rv, in)
-	in.targets, _ = s.ulp.(WriteTargets)
+	in.targets, _ = s.ulp.(RunTargets)
+	in.receives, _ = s.ulp.(RunReceives)
 	if llp, ok := s.llp.(ddp.ExpectingLLP); ok {
 		in.expect = llp.Expect
 	}
@@ -211,24 +216,6 @@ func (in *inbound) admitResponse(h *ddp.Tagged, n int) error {
 		return errNotLast(OpReadResponse)
 	}
 	return nil
-}
-
-// PlaceAlike is AdmitTagged and PlaceTagged for a Write behind a Write (see [ddp.RepeatingULP]).
-func (in *inbound) PlaceAlike(stag uint32, to uint64, n int) []byte {
-	if in.op != OpWrite || in.targets == nil || in.s.term.Load() != nil || in.s.closing.Load() {
-		return nil
-	}
-	return in.targets.AnotherTarget(stag, to, n)
-}
-
-// DeliverAlike is DeliverTagged for such Writes.
-func (in *inbound) DeliverAlike(messages int, octets uint64) {
-	in.prove()
-	in.s.arrived(false)
-	a := &in.arrivals
-	a.messages += uint64(messages)
-	a.writes += uint64(messages)
-	a.octets += octets
 }
 
 // Joins is AdmitTagged for a segment whose predecessors are not in place yet (see
@@ -378,7 +365,7 @@ func (in *inbound) wrote(h *ddp.Tagged, n int) {
 
 // longestRun and shortestRun bound how many answers are handled before the next requests
 // are sent.
-const longestRun, shortestRun = 64, 4
+const longestRun, shortestRun = 128, 4
 
 // pipeline sends more requests after half of the answers that may be outstanding: the
 // peer works on them while this side works on the other answers. Otherwise all would go to
@@ -386,9 +373,14 @@ const longestRun, shortestRun = 64, 4
 // answered when all that has come is dealt with: before that it can be seen whether they
 // are too many.
 func (in *inbound) pipeline() {
-	if in.answered >= min(longestRun, max(in.s.ORD()/2, shortestRun)) {
+	if in.runEnds(0) {
 		in.flush()
 	}
+}
+
+// runEnds reports that the next requests are due, after n more answers.
+func (in *inbound) runEnds(n int) bool {
+	return in.answered+n >= min(longestRun, max(in.s.ORD()/2, shortestRun))
 }
 
 // signed reports the Signature of an empty Write.

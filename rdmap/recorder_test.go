@@ -32,7 +32,12 @@ type recorder struct {
 	respond  func()   // called by Responded first, if not nil
 	released func()   // called by Release, if not nil
 	another  func()   // called by AnotherTarget first, if not nil
-	others   int      // calls of it
+	others   int      // calls of it, and of AnotherReceive
+	apart    uint64   // the Read of which AnotherSink is not for
+
+	sources int    // calls of AnotherSource that found memory
+	split   bool   // it finds none
+	sourced func() // called then
 
 	holding bool // memory for what arrives
 	scratch [1][]byte
@@ -85,26 +90,43 @@ func (u *recorder) Next(op *Operation) bool {
 	return true
 }
 
-// Writes gives the Writes at the front, as long as they have memory of their own.
-func (u *recorder) Writes(r *ddp.TaggedRun, most int) (ticket uint64) {
+// ShortRun gives the Writes or Sends at the front, as long as they have memory of their own.
+func (u *recorder) ShortRun(op Opcode, r *ddp.Run, most int) (ticket uint64) {
 	frame := u.hold.first
 	for i := range u.ops {
-		op := &u.ops[i]
-		p := u.payload[op.Ticket]
-		if op.Opcode != OpWrite || op.Fence || len(p) == 0 || len(p) > most || u.refuses != nil || u.second > 0 || r.N == ddp.RunLength {
+		o := &u.ops[i]
+		p := u.payload[o.Ticket]
+		if o.Opcode != op || o.Fence || len(p) == 0 || len(p) > most || u.refuses != nil || u.second > 0 || r.N == ddp.RunLength {
 			break
 		}
 		u.hold.SetFrames(frame+uint64(i), frame+uint64(i))
-		u.hold.use(op.Ticket)
-		r.Payloads[i], r.Targets[i] = p, ddp.Target{STag: op.RemoteSTag, TO: op.RemoteTO}
+		u.hold.use(o.Ticket)
+		r.Payloads[i], r.Targets[i] = p, ddp.Target{STag: o.RemoteSTag, TO: o.RemoteTO}
 		r.N++
 	}
-	if r.N > 0 {
-		u.runs = append(u.runs, r.N)
+	return u.ran(r.N)
+}
+
+// Reads gives the Reads at the front.
+func (u *recorder) Reads(reads []ReadRequest) (ticket uint64, n int) {
+	for n < min(len(reads), len(u.ops)) && u.ops[n].Opcode == OpReadRequest && !u.ops[n].Fence {
+		o := &u.ops[n]
+		reads[n] = ReadRequest{SinkSTag: o.SinkSTag, SinkTO: o.SinkTO, Size: o.Length, SourceSTag: o.RemoteSTag, SourceTO: o.RemoteTO}
+		n++
+	}
+	return u.ran(n), n
+}
+
+// ran notes a run, and returns the ticket of its first operation.
+func (u *recorder) ran(n int) (ticket uint64) {
+	if n > 0 {
+		u.runs = append(u.runs, n)
 		ticket = u.ops[0].Ticket
 	}
 	return ticket
 }
+
+func (u *recorder) Waiting() bool { return len(u.ops) > 0 }
 
 func (u *recorder) Took(ticket uint64) {
 	if u.took != nil {
@@ -268,6 +290,35 @@ func (u *recorder) AnotherTarget(stag uint32, to uint64, n int) []byte {
 	return dst[0]
 }
 
+func (u *recorder) AnotherSink(ticket uint64, stag uint32, to uint64, n int) []byte {
+	if ticket == u.apart {
+		return nil
+	}
+	return u.AnotherTarget(stag, to, n)
+}
+
+func (u *recorder) Answered(ticket uint64) { u.note("answered %d", ticket) }
+
+func (u *recorder) AnotherReceive(i, n int) []byte {
+	if n == 0 {
+		panic("memory for nothing")
+	}
+	if i >= len(u.receives) || len(u.receives[i]) < n || u.scatters != nil {
+		return nil
+	}
+	u.holding = true
+	u.others++
+	if u.another != nil {
+		u.another()
+	}
+	return u.receives[i][:n]
+}
+
+func (u *recorder) DeliveredRun(op Opcode, lengths []uint32) {
+	u.note("delivered %s %d", op, lengths)
+	u.receives = u.receives[len(lengths):]
+}
+
 func (u *recorder) ReadSink(dst [][]byte, stag uint32, to uint64, n int) ([][]byte, ddp.Fault) {
 	u.holding = true
 	return u.find(dst, stag, to, n)
@@ -284,6 +335,20 @@ func (u *recorder) CheckSource(stag uint32, to uint64, n uint32) ddp.Fault {
 func (u *recorder) Source(dst [][]byte, stag uint32, to uint64, n int) ([][]byte, ddp.Fault) {
 	u.hold.use(uint64(stag)) // whatever comes of it
 	return u.find(dst, stag, to, n)
+}
+
+func (u *recorder) AnotherSource(stag uint32, to uint64, n int) []byte {
+	u.hold.SetFrames(u.hold.last+1, u.hold.last+1)
+	u.hold.use(uint64(stag))
+	dst, f := u.find(nil, stag, to, n)
+	if f != ddp.NoFault || u.split {
+		return nil
+	}
+	u.sources++
+	if u.sourced != nil {
+		u.sourced()
+	}
+	return dst[0]
 }
 
 func (u *recorder) Atomic(a *AtomicRequest) (found uint64, aligned bool, f ddp.Fault) {

@@ -122,8 +122,8 @@ func TestErrorOfTheLLPIsReturnedAsItIs(t *testing.T) {
 // else there is to send.
 func TestTerminateFromWithinTheSendQueueIsSent(t *testing.T) {
 	r := newRig(t, func(_ *Config, l *line) { l.fenced = true })
-	r.region(0x33, 8, 1, '.')
-	r.take(asks(1, 1), asks(2, 1))
+	r.region(0x33, 8, 111, '.')
+	r.take(asks(1, 1), asks(2, 111)) // which go one by one
 	r.ulp.next = func() { r.Terminate(nil) }
 	r.line.fenced = false
 	r.Kick()

@@ -47,7 +47,7 @@ type outbound struct {
 	inflight  inflight
 	frame     uint64   // number of the first segment of the run at hand
 	pieces    [][]byte // payload of the run, else empty
-	writes    writeRun
+	short     shortRun
 	unsent    int      // octets of payload in the batch, at most
 	finished  finished // messages cut to their ends that Stats does not count yet
 	gate      reportGate
@@ -80,7 +80,7 @@ const budget = 1
 func (o *outbound) init(s *Stream) {
 	o.s = s
 	o.ddp.Init(s.llp, s.cfg.Hold)
-	o.writes.queue, _ = s.ulp.(WriteQueue)
+	o.short.init(s.ulp)
 	o.rtr = s.cfg.Initiator && s.cfg.RTR != 0
 	if s.cfg.HandOver == nil {
 		o.handoff = make(chan struct{}, 1)
@@ -312,17 +312,19 @@ func (o *outbound) gather() (empty bool) {
 		return true
 	}
 	o.exhausted = false
-	o.writes.begin()
+	o.short.begin()
 	for more := true; more && o.ready(); {
 		if o.msg.body != nil {
 			more = o.segment() // without a guard: it reads no memory of the ULP
+			for more && o.msg.kind == kindQuestion && o.appendRun() {
+			}
 			continue
 		}
 		fault := o.fill()
 		more = fault != nil && o.unreadable(fault)
 	}
 	o.s.cfg.Hold.Release()
-	o.writes.end()
+	o.short.end()
 	o.count()
 	return o.ddp.Empty()
 }
@@ -377,7 +379,7 @@ func (o *outbound) ready() bool {
 func (o *outbound) fill() (fault error) {
 	defer pages.CatchIn(&fault, o.reading, pages.Trap())
 	for o.segment() {
-		for o.appendWrites() {
+		for o.appendRun() {
 		}
 		if !o.ready() {
 			break
@@ -388,8 +390,8 @@ func (o *outbound) fill() (fault error) {
 
 // reading returns the memory that is being appended.
 func (o *outbound) reading() [][]byte {
-	if o.writes.appending {
-		return o.writes.run.Pieces()
+	if o.short.appending {
+		return o.short.run.Pieces()
 	}
 	return o.pieces
 }

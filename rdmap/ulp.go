@@ -73,18 +73,25 @@ type SendQueue interface {
 	Damaged(ticket uint64, err error)
 }
 
-// A WriteQueue is a [SendQueue] that gives short RDMA Writes several at a time. A ULP need not be
-// one.
-type WriteQueue interface {
-	// Writes fills in r with the RDMA Writes at the front of the queue that may start now, have
-	// 1 to most octets, and whose memory is in one piece: none, one or more. It holds their memory
-	// as Gather does, each for the frame behind that of the one before. They stay in the queue,
-	// and Next returns them one by one, until Took. ticket is that of the first, the others
-	// follow it.
-	Writes(r *ddp.TaggedRun, most int) (ticket uint64)
+// A RunQueue is a [SendQueue] that gives short operations several at a time. A ULP need not be
+// one. What its methods find stays in the queue, and Next returns it one by one, until Took. ticket
+// is that of the first, the others follow it.
+type RunQueue interface {
+	// ShortRun fills in r with the operations at the front of the queue that are of opcode op, a
+	// Write or a Send without an STag to invalidate, may start now, have 1 to most octets, and
+	// whose memory is in one piece: none, one or more. It holds their memory as Gather does, each
+	// for the frame behind that of the one before.
+	ShortRun(op Opcode, r *ddp.Run, most int) (ticket uint64)
+
+	// Reads fills in reads with the RDMA Reads at the front of the queue that may start now, as
+	// far as there is room, and returns how many.
+	Reads(reads []ReadRequest) (ticket uint64, n int)
 
 	// Took takes the operations below ticket off the queue, as Next does.
 	Took(ticket uint64)
+
+	// Waiting reports that Next may find an operation now.
+	Waiting() bool
 }
 
 // A ReceiveQueue takes Send and Immediate Data messages. Its methods are
@@ -116,6 +123,18 @@ type ReceiveQueue interface {
 type BlockingReceiveQueue interface {
 	// WouldBlock reports that Receive would block. It is called by the receiving goroutine.
 	WouldBlock() bool
+}
+
+// A RunReceives is a [ReceiveQueue] that takes several messages together. A ULP need not be one.
+type RunReceives interface {
+	// AnotherReceive returns the memory for a message of n octets, at least one, in the receive
+	// behind the next i: if there is one without waiting, that is long enough, and its memory is
+	// in one piece, of the STag that the last Scatter was for, since when memory has not been
+	// released. It holds that as Scatter does.
+	AnotherReceive(i, n int) []byte
+
+	// DeliveredRun completes as many receives as there are lengths, of messages of opcode op.
+	DeliveredRun(op Opcode, lengths []uint32)
 }
 
 // Memory is protected memory as the peer may use it. It refuses with a Fault.
@@ -158,12 +177,27 @@ type Memory interface {
 	Unanswered(err error)
 }
 
-// WriteTargets is a [Memory] that finds the target of one Write after the other faster. A ULP need
-// not be one.
-type WriteTargets interface {
+// RunSources is a [Memory] that finds the sources of Read Responses faster. A ULP that is a RunQueue
+// may be one. Called by the owner of the outgoing half.
+type RunSources interface {
+	// AnotherSource is Source for the frame behind the last one, for the STag that the last
+	// Source was for. It returns nil if the memory is refused or not in one piece.
+	AnotherSource(stag uint32, to uint64, n int) []byte
+}
+
+// RunTargets is a [Memory] that finds one target after the other faster. A ULP need not be one.
+// Called by the receiving goroutine.
+type RunTargets interface {
 	// AnotherTarget is WriteTarget for the STag that the last WriteTarget was for, since when
 	// memory has not been released. It returns nil if the memory is refused or not in one piece.
 	AnotherTarget(stag uint32, to uint64, n int) []byte
+
+	// AnotherSink is ReadSink for the STag that the last ReadSink was for, likewise. It also returns
+	// nil if more than Answered is to be called for the Read with that ticket.
+	AnotherSink(ticket uint64, stag uint32, to uint64, n int) []byte
+
+	// Answered is Responded for the Reads up to ticket.
+	Answered(ticket uint64)
 }
 
 // A Hold keeps the memory of segments that were appended but not yet written.

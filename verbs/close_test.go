@@ -40,7 +40,7 @@ func TestACloseWaitsForWorkAndLeavesTheQueuePairsIdle(t *testing.T) {
 			}
 			y.receives(10, 3, 100)
 			x.receives(20, 2, 100)
-			x.post(x.write(1, y, 0, 500000), x.read(2, y, 0, 500000), x.send(3, 0, 100))
+			x.post(x.write(1, y, 1000, 500000), x.read(2, y, 1000, 500000), x.send(3, 600000, 100)) // apart from each other and the receives
 			check(t, x.qp.Close(t.Context()))
 			wantDone(t, x.sendCQ, done{1, verbs.Success}, done{2, verbs.Success}, done{3, verbs.Success})
 			wantDone(t, x.recvCQ, done{20, verbs.Flushed}, done{21, verbs.Flushed})

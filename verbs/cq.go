@@ -191,13 +191,14 @@ func (cq *CQ) dequeue(wcs []WC) int {
 		e.QP, e.wqe, e.end = nil, nil, nil
 	}
 	cq.head += uint64(n)
+	if cq.head == cq.tail {
+		cq.head, cq.tail = 0, 0 // the same entries again: they are in the cache
+	}
 	if n > 0 {
 		cq.overflow = false // there is room: another overflow is reported again
 	}
 	cq.mu.Unlock()
-	for i := range n {
-		wcs[i].retire()
-	}
+	retire(wcs[:n])
 	return n
 }
 
@@ -322,20 +323,60 @@ func (cq *CQ) push(wc *WC) bool {
 		cq.ring[cq.tail&uint64(len(cq.ring)-1)] = *wc
 		cq.tail++
 	}
+	fire := cq.pushed(wc.Solicited || wc.Status != Success)
+	cq.mu.Unlock()
+	if fire {
+		cq.fire()
+	}
+	return !sinks
+}
+
+// pushReceives adds the completions of the receives at the front of r, of messages of those
+// lengths, and takes them off r. It reports whether all can be polled; otherwise it has done
+// nothing, and they are to be pushed one by one.
+func (cq *CQ) pushReceives(r *recvQueue, lengths []uint32, solicited bool) bool {
+	cq.mu.Lock()
+	if cq.dead || cq.failed != nil || cq.sinks() || int(cq.tail-cq.head)+len(lengths) > cq.entries {
+		cq.mu.Unlock()
+		return false
+	}
+	head, ring, mask := r.head.Load(), r.ring.Load(), uint64(len(cq.ring)-1)
+	for i, n := range lengths {
+		slot := head + uint64(i)
+		wc := &cq.ring[(cq.tail+uint64(i))&mask]
+		*wc = WC{ID: ring.at(slot).id, QP: r.q, Op: OpRecv, Bytes: n, Solicited: solicited, slot: slot + 1}
+		cq.count(wc)
+	}
+	r.head.Store(head + uint64(len(lengths)))
+	cq.tail += uint64(len(lengths))
+	fire := cq.pushed(solicited)
+	cq.mu.Unlock()
+	if fire {
+		cq.fire()
+	}
+	return true
+}
+
+// pushed tells those who wait that there are more completions, and reports whether the handler is
+// to be called; needs mu.
+func (cq *CQ) pushed(solicited bool) (fire bool) {
 	cq.counts.MostUsed = max(cq.counts.MostUsed, int(cq.tail-cq.head))
 	if cq.waiters > 0 {
 		cq.wakeWaiter()
 	}
-	fire := cq.armed == NotifyNext || cq.armed == NotifySolicited && (wc.Solicited || wc.Status != Success)
-	if fire {
+	if cq.armed == NotifyNext || cq.armed == NotifySolicited && solicited {
 		cq.armed = notifyNone
 		cq.counts.Notifications++
+		return true
 	}
-	cq.mu.Unlock()
-	if fire && cq.rnic.completionHandler(cq.cfg.Handler) != nil {
+	return false
+}
+
+// fire has the handler called, if there is one.
+func (cq *CQ) fire() {
+	if cq.rnic.completionHandler(cq.cfg.Handler) != nil {
 		cq.notify.dispatch(cq, (*CQ).handle)
 	}
-	return !sinks
 }
 
 // handle calls the handler that is set now.

@@ -179,8 +179,8 @@ func (cq *CQ) Destroy() error {
 func (cq *CQ) end() {
 	cq.dead = true
 	for ; cq.head < cq.tail; cq.head++ {
-		if wc := &cq.ring[cq.head&uint64(len(cq.ring)-1)]; wc.wqe != nil {
-			wc.retire()
+		if at := cq.head & uint64(len(cq.ring)-1); cq.ring[at].wqe != nil {
+			retire(cq.ring[at : at+1])
 		}
 	}
 	cq.ring = nil

@@ -121,3 +121,32 @@ func TestASinkWithoutRoomIsAnOverflow(t *testing.T) {
 	}
 	a.wantEvents(verbs.EventCQOverflow, verbs.EventCQSQ)
 }
+
+// Receives that complete together go to the Sink, too, however many entries there are.
+func TestASinkTakesTheCompletionsOfShortSends(t *testing.T) {
+	overWires(t, func(t *testing.T, w wire) {
+		const n = 40
+		a, b := newSide(t, verbs.QPConfig{SendDepth: n}), newSide(t, verbs.QPConfig{})
+		received := make(chan verbs.WC, n)
+		cq := must(b.rnic.CreateCQ(verbs.CQConfig{Entries: 2 * n, Sink: func(wc *verbs.WC) bool {
+			received <- *wc
+			return true
+		}}))(t)
+		to := b.newQP(verbs.QPConfig{RecvCQ: cq, RecvDepth: n})
+		w.connect(t, a.qp, to, cm.Params{})
+		var wrs []verbs.SendWR
+		for i := range uint64(n) {
+			check(t, to.PostRecv(verbs.RecvWR{ID: i, SGL: []verbs.SGE{b.mr.SGE(0, 64)}}))
+			wrs = append(wrs, a.send(i, 0, int(1+i)))
+		}
+		a.post(wrs...)
+		for i := range uint64(n) {
+			if wc := nettest.Await(t, received); wc.ID != i || wc.Bytes != uint32(1+i) || wc.QPNum != to.Num() {
+				t.Fatalf("receive %d completed as %+v", i, wc)
+			}
+		}
+		if cq.Poll(make([]verbs.WC, 1)) > 0 {
+			t.Error("a completion was given to the Sink and can be polled, too")
+		}
+	})
+}

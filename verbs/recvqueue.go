@@ -202,6 +202,25 @@ func (r *recvQueue) complete(wc *WC) {
 	}
 }
 
+// another is the receive behind the next i, nil if there is none. With a shared queue there never is.
+func (r *recvQueue) another(i int) *recvWQE {
+	n := r.head.Load() + uint64(i)
+	if n >= r.tail.Load() {
+		return nil
+	}
+	return r.ring.Load().at(n)
+}
+
+// completeRun completes the receives in front, of messages of those lengths.
+func (r *recvQueue) completeRun(lengths []uint32, solicited bool) {
+	if r.q.cfg.RecvCQ.pushReceives(r, lengths, solicited) {
+		return
+	}
+	for _, n := range lengths {
+		r.complete(&WC{Op: OpRecv, Bytes: n, Solicited: solicited})
+	}
+}
+
 // release frees the slots up to that of a completion that was polled.
 func (r *recvQueue) release(wc *WC) {
 	if r.srq != nil {

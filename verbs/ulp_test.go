@@ -90,3 +90,49 @@ func TestAnInvalidateOfWhatThePeerReadsDoesNotWaitForItself(t *testing.T) {
 		check(r.Close())
 	})
 }
+
+// An Invalidate Local STag waits for all the Sends of a run before it to leave.
+func TestAnInvalidateWaitsForARunOfSends(t *testing.T) {
+	r, err := Open(Config{})
+	check := func(err error) {
+		t.Helper()
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	check(err)
+	defer r.Close()
+	pd, err := r.AllocPD()
+	check(err)
+	cq, err := r.CreateCQ(CQConfig{Entries: 8})
+	check(err)
+	qp, err := pd.CreateQP(QPConfig{SendCQ: cq, RecvCQ: cq})
+	check(err)
+	going, err := pd.Register(make([]byte, 100), LocalRead)
+	check(err)
+	for range 3 {
+		check(qp.PostSend(SendWR{Op: OpSend, SGL: []SGE{going.SGE(0, 100)}}))
+	}
+	check(qp.PostSend(SendWR{Op: OpInvalidate, Invalidate: going.STag()}))
+
+	u := ulp{qp}
+	u.out.SetFrames(0, 0)
+	run := new(ddp.Run)
+	ticket := u.ShortRun(rdmap.OpSend, run, 100)
+	if run.N != 3 {
+		t.Fatalf("a run of %d", run.N)
+	}
+	u.Took(ticket + 3)
+	u.out.Release()
+	for sent := range uint64(2) {
+		u.Sent(ticket + sent)
+		if u.Next(&rdmap.Operation{}) || !going.Valid() {
+			t.Fatalf("the Invalidate did not wait for Send %d", sent+1)
+		}
+	}
+	u.out.Done(3)
+	u.Sent(ticket + 2)
+	if u.Next(&rdmap.Operation{}) || going.Valid() {
+		t.Error("the Invalidate is still waiting")
+	}
+}

@@ -25,12 +25,27 @@ type WC struct {
 	end  *streamEnd // of an error: why the stream ended
 }
 
-// retire frees what the polled completion kept.
-func (wc *WC) retire() {
-	wc.QPNum = wc.QP.num
-	if wc.Op.row().receives {
-		wc.QP.rq.release(wc)
-	} else {
-		wc.QP.sq.release(wc.slot)
+// retire frees what completions that were polled kept. Those of one queue are in its order, so that
+// the last of several stands for the others.
+func retire(wcs []WC) {
+	for i := range wcs {
+		wc := &wcs[i]
+		wc.QPNum = wc.QP.num
+		if i+1 < len(wcs) && wcs[i+1].follows(wc) {
+			continue
+		}
+		if wc.receives() {
+			wc.QP.rq.release(wc)
+		} else {
+			wc.QP.sq.release(wc.slot)
+		}
 	}
 }
+
+// follows reports that the completion is of the same queue as another, which is not shared.
+func (wc *WC) follows(before *WC) bool {
+	return wc.QP == before.QP && wc.wqe == nil && wc.receives() == before.receives()
+}
+
+// receives reports that the completion is one of a receive.
+func (wc *WC) receives() bool { return wc.Op == OpRecv || wc.Op == OpRecvImmediate }
