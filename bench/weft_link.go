@@ -33,9 +33,9 @@ type link struct {
 // longer than any ping-pong's turn on loopback.
 const spinFor = 200 * time.Microsecond
 
-// readDepth is the number of RDMA Reads in flight, IRD and ORD: what hardware
-// of this kind commonly offers.
-const readDepth = 128
+// readDepth is the number of RDMA Reads in flight, IRD and ORD: as many as an RNIC of
+// Weft's allows a queue pair by default.
+const readDepth = 256
 
 // newLink makes the queue pair for the connection of job with that number, and a
 // completion queue for it.
