@@ -144,7 +144,7 @@ func (d Document) bandwidthCharts() []chart.Chart {
 				continue // nearly the same
 			}
 			name, style = r.line(", one at a time")
-			style = style.With(chart.Dotted)
+			style.Dashes = chart.Dotted // with the mark of CRC on
 		}
 		y := r.Median * 1e-9
 		if r.Metric == MessageRate {

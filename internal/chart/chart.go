@@ -273,7 +273,7 @@ func round(from, to float64, linear bool) (all []float64) {
 		}
 		return all
 	}
-	for _, parts := range [][]float64{{1}, {1, 2, 5}, {1, 1.5, 2, 3, 4, 5, 6, 7, 8, 9}} {
+	for _, parts := range [][]float64{{1}, {1, 2, 5}, {1, 1.5, 2, 3, 5, 7}, {1, 1.2, 1.5, 2, 2.5, 3, 4, 5, 6, 7, 8, 9}} {
 		all = nil
 		for e := int(math.Floor(from)); e <= int(math.Ceil(to)); e++ {
 			for _, part := range parts {
@@ -285,6 +285,9 @@ func round(from, to float64, linear bool) (all []float64) {
 		if len(all) >= 5 {
 			break
 		}
+	}
+	if len(all) < 2 { // of so short a piece the scale is nearly linear
+		return round(math.Pow(10, from), math.Pow(10, to), true)
 	}
 	return all
 }

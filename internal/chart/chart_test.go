@@ -66,6 +66,25 @@ func TestNamesDoNotLieOnEachOther(t *testing.T) {
 	}
 }
 
+// Labels of an axis do not lie on each other, whatever its range, and there are some.
+func TestLabelsOfAnAxisDoNotLieOnEachOther(t *testing.T) {
+	for _, linear := range []bool{false, true} {
+		for ratio := 1.1; ratio < 1e6; ratio *= 1.07 {
+			line := Line{Style: Weft, Points: []Point{{1, 7}, {2, 7 * ratio}}}
+			p := newPanel(Chart{Lines: []Line{line}, Height: 480, LinY: linear}, 0)
+			ticks := p.ticksY()
+			if len(ticks) < 2 {
+				t.Errorf("7 to %g: %v", 7*ratio, ticks)
+			}
+			for i := 1; i < len(ticks); i++ {
+				if room := p.y(ticks[i-1]) - p.y(ticks[i]); room < textSize {
+					t.Errorf("7 to %g: labels %g and %g are %.1f pixels apart", 7*ratio, ticks[i-1], ticks[i], room)
+				}
+			}
+		}
+	}
+}
+
 func TestPeersDifferWithoutColor(t *testing.T) {
 	seen := map[string]string{}
 	for _, peer := range []string{"weft", "tcp-c", "tcp-go", "libfabric", "grpc-go", "weft-run"} {
