@@ -39,9 +39,10 @@ func styleOf(op Op, crc bool) chart.Style {
 // the latency only.
 func (rep *Report) WritePlot(w io.Writer) error {
 	var charts []chart.Chart
+	how := rep.Settings.words()
 	bySize := func(title string, value func(*Result) (rdma, tcp float64)) {
 		if lines := rep.bySize(value); len(lines) > 0 {
-			charts = append(charts, chart.Chart{Title: title, X: "message size", Ticks: sizeTicks(lines), Lines: lines})
+			charts = append(charts, chart.Chart{Title: title, X: "message size" + how, Ticks: sizeTicks(lines), Lines: lines})
 		}
 	}
 	bySize("Bandwidth of RDMA and plain TCP: GB/s, higher is better", func(r *Result) (rdma, tcp float64) {
@@ -53,16 +54,28 @@ func (rep *Report) WritePlot(w io.Writer) error {
 	})
 	if lines := rep.percentiles(); len(lines) > 0 {
 		charts = append(charts, chart.Chart{
-			Title: "Half, or whole, round trip of the smallest messages: us, lower is better", X: "percentile", Ticks: percentileTicks(lines), Lines: lines,
+			Title: "Half, or whole, round trip of the smallest messages: us, lower is better", X: "percentile" + how, Ticks: percentileTicks(lines), Lines: lines,
 			Height: 560,
 		})
 	}
 	if lines := rep.overTime(); len(lines) > 0 {
 		charts = append(charts, chart.Chart{
-			Title: "Bandwidth over time: GB/s, higher is better", X: "seconds since the beginning", LinX: true, LinY: true, Lines: lines,
+			Title: "Bandwidth over time: GB/s, higher is better", X: "seconds since the beginning" + how, LinX: true, LinY: true, Lines: lines,
 		})
 	}
 	return chart.SVG(w, charts...)
+}
+
+// words says how much was under way, for who has the picture alone.
+func (s *Settings) words() string {
+	if s.Connections == 0 {
+		return ""
+	}
+	shared := ""
+	if s.Consumers > 0 {
+		shared = fmt.Sprintf(", consumers at each end: %d", s.Consumers)
+	}
+	return fmt.Sprintf("   (connections: %d%s, queue depth: %d)", s.Connections, shared, s.Depth)
 }
 
 // bySize are lines of a value against the message size, of operations that have several. A

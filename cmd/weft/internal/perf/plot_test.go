@@ -32,7 +32,7 @@ func drawn(t *testing.T, rep *Report) string {
 func TestPlotIsSVGWithALineAnOperationAndPlainTCP(t *testing.T) {
 	text := drawn(t, sampleReport())
 	for _, want := range []string{
-		"<svg", ">write, CRC on<", ">write, CRC off<", ">send, CRC on<", ">plain TCP<", ">64 B<", ">1 MiB<", "GB/s, higher is better<", "messages/s, higher is better<", "ratio to plain TCP, higher is better<", ">message size<",
+		"<svg", ">write, CRC on<", ">write, CRC off<", ">send, CRC on<", ">plain TCP<", ">64 B<", ">1 MiB<", "GB/s, higher is better<", "messages/s, higher is better<", "ratio to plain TCP, higher is better<", ">message size",
 		">write 64 B, CRC on<", ">fetchadd 8 B, CRC on, whole<", ">plain TCP 64 B<", ">plain TCP 8 B, whole<", "us, lower is better<",
 	} {
 		if !strings.Contains(text, want) {
@@ -78,5 +78,18 @@ func TestALongRunIsDrawnOverTime(t *testing.T) {
 	}
 	if text := drawn(t, rep); !strings.Contains(text, ">write 1 MiB, CRC on<") || !strings.Contains(text, "Bandwidth over time") {
 		t.Error("bandwidth over time is missing")
+	}
+}
+
+func TestAPlotSaysHowMuchWasUnderWay(t *testing.T) {
+	rep := sampleReport()
+	rep.Settings.Connections, rep.Settings.Consumers, rep.Settings.Depth = 4, 1, 128
+	if text := drawn(t, rep); !strings.Contains(text, ">message size   (connections: 4, consumers at each end: 1, queue depth: 128)<") ||
+		!strings.Contains(text, ">percentile   (connections: 4") {
+		t.Error("the plot does not say so")
+	}
+	rep.Settings.Consumers = 0
+	if text := drawn(t, rep); !strings.Contains(text, ">message size   (connections: 4, queue depth: 128)<") {
+		t.Error("the plot does not say so without consumers")
 	}
 }
