@@ -19,7 +19,8 @@ import (
 
 // comparedRows are what compare measures unless told otherwise: a row of each kind.
 const comparedRows = `^weft (write|read|send) stream, batched 64B crc$|^weft (write|read) stream 1MiB crc$` +
-	`|^weft write ping-pong, polling 64B crc$|^weft send ping-pong, event-driven 64B crc$|^weft connect, send, close 64B crc$`
+	`|^weft write ping-pong, polling 64B crc$|^weft send ping-pong, event-driven 64B crc$|^weft connect, send, close 64B crc$` +
+	`|^weft fetchadd stream, 16 outstanding 8B crc$|^weft send stream, batched, 1000 connections 64B crc$`
 
 // compareOptions are what its command line says.
 type compareOptions struct {
