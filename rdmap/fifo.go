@@ -16,10 +16,13 @@ type fifo[T any] struct {
 	pushed atomic.Uint32
 }
 
-// init makes room for n elements.
+// firstRoom is how many elements there is room for at first: most streams need no more.
+const firstRoom = 16
+
+// init makes room for n elements, or for the first of them.
 func (f *fifo[T]) init(n int) {
 	size := 1
-	for size < n {
+	for size < min(n, firstRoom) {
 		size *= 2
 	}
 	ring := make([]T, size)
