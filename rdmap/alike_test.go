@@ -7,8 +7,6 @@ import (
 	"slices"
 	"strings"
 	"testing"
-
-	"github.com/weft-rdma/weft/ddp"
 )
 
 // Writes that are taken together are counted, and prove what one proves.
@@ -243,7 +241,7 @@ func (m *mix) play(together bool) {
 		m.line.single = true
 	}
 	m.err = m.feed(m.in[1:]...)
-	// How many were told together may differ.
+	// Runs are of other lengths.
 	for _, line := range m.ulp.told() {
 		var upTo int
 		var list string
@@ -261,7 +259,7 @@ func (m *mix) play(together bool) {
 	}
 }
 
-// answered tells of each Read up to that ticket.
+// answered notes a completion for each Read up to that ticket.
 func (m *mix) answered(upTo int) {
 	n := 0
 	for _, line := range m.told {
@@ -280,35 +278,4 @@ func (m *mix) outcome() string {
 	return fmt.Sprintf("%v\n%q\n% x of %d\n%q %q %q\n%d messages, %d Writes of %d octets, %d requests\nsent %q",
 		m.err, m.told, header, length, m.posts, m.ulp.memory[0x11].data, m.ulp.memory[0x33].data,
 		s.MessagesIn.Load(), s.Writes.Load(), s.WriteOctets.Load(), m.requests.len(), m.sent())
-}
-
-// Read Requests that have arrived together are remembered each with its own header, which the
-// Terminate message has if it cannot be answered any more.
-func TestAnAlikeRequestThatCannotBeAnsweredIsNamed(t *testing.T) {
-	for bad := range 4 {
-		r := newRig(t, func(_ *Config, l *line) { l.fenced = true })
-		r.region(0x33, 8, 1, '.')
-		var in [][]byte
-		for i := range 4 {
-			source := uint32(0x33)
-			if i == bad {
-				source = 0x34
-			}
-			in = append(in, readRequestTo(uint32(i+1), ReadRequest{SinkSTag: 0x77, SinkTO: uint64(i), Size: 1, SourceSTag: source, SourceTO: 8}))
-		}
-		r.region(0x34, 8, 1, '.')
-		r.take(in...)
-		r.ulp.forget(0x34)
-		r.line.fenced = false
-		r.Kick()
-		r.Kick()
-		m := r.terminated()
-		var h ddp.Untagged
-		if !h.Parse(m.DDPHeader) || h.MSN != uint32(bad+1) {
-			t.Errorf("the Terminate message is about %+v, expected message %d", h, bad+1)
-		}
-		if n := len(r.sent()); n != bad+1 {
-			t.Errorf("%d segments left, expected %d answers and a Terminate", n, bad)
-		}
-	}
 }

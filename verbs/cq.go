@@ -357,8 +357,7 @@ func (cq *CQ) pushReceives(r *recvQueue, lengths []uint32, solicited bool) bool 
 	return true
 }
 
-// pushed tells those who wait that there are more completions, and reports whether the handler is
-// to be called; needs mu.
+// pushed wakes a waiter for new completions, and reports whether a notification is due; needs mu.
 func (cq *CQ) pushed(solicited bool) (fire bool) {
 	cq.counts.MostUsed = max(cq.counts.MostUsed, int(cq.tail-cq.head))
 	if cq.waiters > 0 {

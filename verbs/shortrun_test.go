@@ -71,25 +71,44 @@ func TestShortWritesPostedTogetherArrive(t *testing.T) {
 	})
 }
 
-// A fence holds a short Write back though the one before it may leave.
+// A fence holds a short Write, or Read, back though the one before it may leave.
 //
 // Claims: V-8.2.2.2-1 V-9.3.1.1-5
-func TestAFenceEndsARunOfShortWrites(t *testing.T) {
-	bubble(t, reads, reads, func(t *testing.T, s *table) {
-		s.y.Hold()
-		s.a.post(s.a.read(1, s.b, 0, 8))
-		synctest.Wait()
-		before := s.x.Written()
-		fenced := s.a.write(5, s.b, 0, 8)
-		fenced.Flags |= verbs.ReadFence
-		s.a.post(s.a.write(2, s.b, 0, 8), s.a.write(3, s.b, 0, 8), s.a.write(4, s.b, 0, 8), fenced, s.a.write(6, s.b, 0, 8))
-		synctest.Wait()
-		if n := s.x.Written() - before; n != 3*28 {
-			t.Errorf("%d octets were sent, expected three FPDUs of 28", n)
-		}
-		s.y.Resume()
-		wantDone(t, s.a.sendCQ, done{1, verbs.Success}, done{2, verbs.Success}, done{3, verbs.Success}, done{4, verbs.Success}, done{5, verbs.Success}, done{6, verbs.Success})
-	})
+func TestAFenceEndsARunOfShortOperations(t *testing.T) {
+	for _, c := range []struct {
+		name string
+		wr   func(a, b *side, id uint64) verbs.SendWR
+		fpdu uint64 // octets of each
+	}{
+		{"Write", func(a, b *side, id uint64) verbs.SendWR { return a.write(id, b, 0, 8) }, 28},
+		{"Read", func(a, b *side, id uint64) verbs.SendWR { return a.read(id, b, 0, 8) }, 52},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			deep := verbs.QPConfig{IRD: 16, ORD: 16}
+			bubble(t, deep, deep, func(t *testing.T, s *table) {
+				s.y.Hold()
+				s.a.post(s.a.read(1, s.b, 0, 8))
+				synctest.Wait()
+				before := s.x.Written()
+				var wrs []verbs.SendWR
+				want := []done{{1, verbs.Success}}
+				for id := range uint64(5) {
+					wr := c.wr(s.a, s.b, 2+id)
+					if id == 3 {
+						wr.Flags |= verbs.ReadFence
+					}
+					wrs, want = append(wrs, wr), append(want, done{2 + id, verbs.Success})
+				}
+				s.a.post(wrs...)
+				synctest.Wait()
+				if n := uint64(s.x.Written() - before); n != 3*c.fpdu {
+					t.Errorf("%d octets were sent, expected three FPDUs of %d", n, c.fpdu)
+				}
+				s.y.Resume()
+				wantDone(t, s.a.sendCQ, want...)
+			})
+		})
+	}
 }
 
 // Of short Writes that are posted together one is at fault: those before it are in place, that one
@@ -439,116 +458,6 @@ func TestAnInvalidateBehindShortReads(t *testing.T) {
 		wrs = append(wrs, verbs.SendWR{ID: 9, Op: verbs.OpInvalidate, Invalidate: mr.STag(), Flags: verbs.Signaled | verbs.LocalFence})
 		a.post(wrs...)
 		wantDone(t, a.sendCQ, append(want, done{9, verbs.Success})...)
-	})
-}
-
-// Of short Sends that complete their receives together, as many as fit into the CQ can be polled. The
-// others are lost, which ends the queue pair.
-func TestShortSendsThatOverflowACQ(t *testing.T) {
-	for _, entries := range []int{1, 5, 40} {
-		a, b := newSide(t, verbs.QPConfig{SendDepth: 128}), newSide(t, verbs.QPConfig{})
-		cq := must(b.rnic.CreateCQ(verbs.CQConfig{Entries: entries}))(t)
-		b.qp = b.newQP(verbs.QPConfig{RecvDepth: 128, RecvCQ: cq})
-		wires[0].connect(t, a.qp, b.qp, cm.Params{})
-		b.receives(0, 100, 8)
-		var wrs []verbs.SendWR
-		for i := range 100 {
-			wrs = append(wrs, a.send(uint64(i), 8*i, 8))
-		}
-		a.post(wrs...)
-		reach(t, b.qp, verbs.Error)
-		for i, wc := range take(t, cq, entries) {
-			if wc.ID != uint64(i) || wc.Status != verbs.Success {
-				t.Errorf("completion %d of %d is of %d, %v", i, entries, wc.ID, wc.Status)
-			}
-		}
-		if st := cq.Stats(); st.Lost != 100-uint64(entries) || st.Overflows != 1 || st.MostUsed != entries {
-			t.Errorf("%d entries: %+v", entries, st)
-		}
-	}
-}
-
-// Solicited Sends that arrive together fulfil one request for notification, and others none.
-func TestShortSolicitedSendsNotifyOnce(t *testing.T) {
-	a, b := newSide(t, verbs.QPConfig{SendDepth: 128}), newSide(t, verbs.QPConfig{})
-	called := make(chan struct{}, 100)
-	id := must(b.rnic.SetCompletionHandler(func(*verbs.CQ) { called <- struct{}{} }, 0))(t)
-	cq := must(b.rnic.CreateCQ(verbs.CQConfig{Entries: 256, Handler: id}))(t)
-	b.qp = b.newQP(verbs.QPConfig{RecvDepth: 128, RecvCQ: cq})
-	wires[0].connect(t, a.qp, b.qp, cm.Params{})
-	b.receives(0, 100, 8)
-	check(t, cq.RequestNotify(verbs.NotifySolicited))
-	var wrs []verbs.SendWR
-	for i := range 100 {
-		wr := a.send(uint64(i), 8*i, 8)
-		if i >= 50 {
-			wr.Op = verbs.OpSendSE
-		}
-		wrs = append(wrs, wr)
-	}
-	a.post(wrs[:50]...)
-	take(t, cq, 50)
-	if n := cq.Stats().Notifications; n != 0 {
-		t.Errorf("%d notifications of Sends that do not ask for one", n)
-	}
-	a.post(wrs[50:]...)
-	for i, wc := range take(t, cq, 50) {
-		if !wc.Solicited || wc.ID != uint64(50+i) {
-			t.Errorf("completion %d is %+v", i, wc)
-		}
-	}
-	<-called
-	if n := cq.Stats().Notifications; n != 1 || len(called) > 0 {
-		t.Errorf("%d notifications, expected one", n)
-	}
-}
-
-// Completions of two queue pairs at one CQ free the slots of each.
-func TestCompletionsOfSeveralQueuesFreeTheirSlots(t *testing.T) {
-	a, b := newSide(t, verbs.QPConfig{}), newSide(t, verbs.QPConfig{})
-	cq := must(b.rnic.CreateCQ(verbs.CQConfig{Entries: 256}))(t)
-	var from, to [2]*verbs.QP
-	for i := range 2 {
-		from[i] = a.newQP(verbs.QPConfig{SendDepth: 8})
-		to[i] = b.newQP(verbs.QPConfig{SendDepth: 8, RecvDepth: 8, RecvCQ: cq, SendCQ: cq})
-		wires[0].connect(t, from[i], to[i], cm.Params{})
-	}
-	for round := range 20 {
-		for i := range 2 {
-			var wrs []verbs.SendWR
-			for at := range 8 {
-				check(t, to[i].PostRecv(verbs.RecvWR{ID: uint64(at), SGL: []verbs.SGE{b.mr.SGE(at*8, 8)}}))
-				wrs = append(wrs, a.send(uint64(at), 8*at, 8))
-			}
-			must(from[i].PostSends(wrs))(t)
-			for at := range 8 {
-				check(t, to[i].PostSend(b.write(uint64(at), a, 1<<10+8*at, 8)))
-			}
-		}
-		if n := len(take(t, cq, 32)); n != 32 {
-			t.Fatalf("round %d: %d completions", round, n)
-		}
-		take(t, a.sendCQ, 16)
-	}
-}
-
-// A fence holds a Read back though the one before it may leave.
-func TestAFenceEndsARunOfReads(t *testing.T) {
-	deep := verbs.QPConfig{IRD: 16, ORD: 16}
-	bubble(t, deep, deep, func(t *testing.T, s *table) {
-		s.y.Hold()
-		s.a.post(s.a.read(1, s.b, 0, 8))
-		synctest.Wait()
-		before := s.x.Written()
-		fenced := s.a.read(5, s.b, 0, 8)
-		fenced.Flags |= verbs.ReadFence
-		s.a.post(s.a.read(2, s.b, 0, 8), s.a.read(3, s.b, 0, 8), s.a.read(4, s.b, 0, 8), fenced, s.a.read(6, s.b, 0, 8))
-		synctest.Wait()
-		if n := s.x.Written() - before; n != 3*52 {
-			t.Errorf("%d octets were sent, expected three FPDUs of 52", n)
-		}
-		s.y.Resume()
-		wantDone(t, s.a.sendCQ, done{1, verbs.Success}, done{2, verbs.Success}, done{3, verbs.Success}, done{4, verbs.Success}, done{5, verbs.Success}, done{6, verbs.Success})
 	})
 }
 

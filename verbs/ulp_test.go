@@ -8,25 +8,31 @@ import (
 	"github.com/weft-rdma/weft/rdmap"
 )
 
-// An Invalidate Local STag waits for the Sends and Writes before it to leave. For
-// answers to the peer it does not, however many wait to leave: there may be more
-// of them by then, and so on forever.
-func TestAnInvalidateWaitsForNoAnswerToThePeer(t *testing.T) {
-	r, err := Open(Config{})
-	check := func(err error) {
+// unconnected makes a queue pair, whose RNIC is closed with the test.
+func unconnected(t *testing.T) (pd *PD, qp *QP, check func(error)) {
+	check = func(err error) {
 		t.Helper()
 		if err != nil {
 			t.Fatal(err)
 		}
 	}
+	r, err := Open(Config{})
 	check(err)
-	defer r.Close()
-	pd, err := r.AllocPD()
+	t.Cleanup(func() { check(r.Close()) })
+	pd, err = r.AllocPD()
 	check(err)
 	cq, err := r.CreateCQ(CQConfig{Entries: 8})
 	check(err)
-	qp, err := pd.CreateQP(QPConfig{SendCQ: cq, RecvCQ: cq})
+	qp, err = pd.CreateQP(QPConfig{SendCQ: cq, RecvCQ: cq})
 	check(err)
+	return pd, qp, check
+}
+
+// An Invalidate Local STag waits for the Sends and Writes before it to leave. For
+// answers to the peer it does not, however many wait to leave: there may be more
+// of them by then, and so on forever.
+func TestAnInvalidateWaitsForNoAnswerToThePeer(t *testing.T) {
+	pd, qp, check := unconnected(t)
 	read, err := pd.Register(make([]byte, 100), LocalRead|RemoteRead)
 	check(err)
 	going, err := pd.Register(make([]byte, 100), LocalRead)
@@ -93,21 +99,7 @@ func TestAnInvalidateOfWhatThePeerReadsDoesNotWaitForItself(t *testing.T) {
 
 // An Invalidate Local STag waits for all the Sends of a run before it to leave.
 func TestAnInvalidateWaitsForARunOfSends(t *testing.T) {
-	r, err := Open(Config{})
-	check := func(err error) {
-		t.Helper()
-		if err != nil {
-			t.Fatal(err)
-		}
-	}
-	check(err)
-	defer r.Close()
-	pd, err := r.AllocPD()
-	check(err)
-	cq, err := r.CreateCQ(CQConfig{Entries: 8})
-	check(err)
-	qp, err := pd.CreateQP(QPConfig{SendCQ: cq, RecvCQ: cq})
-	check(err)
+	pd, qp, check := unconnected(t)
 	going, err := pd.Register(make([]byte, 100), LocalRead)
 	check(err)
 	for range 3 {
