@@ -80,14 +80,15 @@ func TestCompletionsOfSeveralQueuesFreeTheirSlots(t *testing.T) {
 	}
 	for round := range 20 {
 		for i := range 2 {
+			own := i << 16 // memory of this queue pair
 			var wrs []verbs.SendWR
 			for at := range 8 {
-				check(t, to[i].PostRecv(verbs.RecvWR{ID: uint64(at), SGL: []verbs.SGE{b.mr.SGE(at*8, 8)}}))
-				wrs = append(wrs, a.send(uint64(at), 8*at, 8))
+				check(t, to[i].PostRecv(verbs.RecvWR{ID: uint64(at), SGL: []verbs.SGE{b.mr.SGE(own+8*at, 8)}}))
+				wrs = append(wrs, a.send(uint64(at), own+8*at, 8))
 			}
 			must(from[i].PostSends(wrs))(t)
 			for at := range 8 {
-				check(t, to[i].PostSend(b.write(uint64(at), a, 1<<10+8*at, 8)))
+				check(t, to[i].PostSend(b.write(uint64(at), a, own+1024+8*at, 8)))
 			}
 		}
 		if n := len(take(t, cq, 32)); n != 32 {
