@@ -49,6 +49,9 @@ type RegionConfig struct {
 // Register on, or from FastRegister if AllocRegion made it, until it is invalidated; it
 // exists until it is deallocated. Its methods may be called by any goroutine.
 type Region struct {
+	// first is the registration of Register: in one piece with the region, as programs may
+	// register the buffer of each request. It is in front, for its lines of the cache.
+	first registration
 	object
 
 	// Table.mu:
@@ -93,9 +96,9 @@ func (t *Table) Register(pd *PD, buf []byte, cfg RegionConfig) (*Region, error) 
 // RegisterAs is Register for a caller that has the memory of the Region, which is a new one.
 // After a failure it is to be dropped.
 func (t *Table) RegisterAs(r *Region, pd *PD, buf []byte, cfg RegionConfig) error {
-	g, err := t.describe(buf, &cfg)
+	err := t.describe(&r.first, buf, &cfg)
 	if err == nil {
-		err = t.register(r, pd, g, &cfg)
+		err = t.register(r, pd, &cfg)
 	}
 	if err != nil {
 		return fmt.Errorf("memory: register: %w", err)
@@ -104,49 +107,46 @@ func (t *Table) RegisterAs(r *Region, pd *PD, buf []byte, cfg RegionConfig) erro
 }
 
 // describe checks what is to be registered, as far as that does not depend on the state
-// of the Table, and returns its registration, without a domain.
-func (t *Table) describe(buf []byte, cfg *RegionConfig) (*registration, error) {
+// of the Table, and makes g its registration, without a domain.
+func (t *Table) describe(g *registration, buf []byte, cfg *RegionConfig) error {
 	if err := checkAccess(cfg.Access, cfg.RemoteAccess != RemoteForbidden); err != nil {
-		return nil, err
+		return err
 	}
 	e := extentOf(buf)
 	if l := cfg.List; l != nil {
 		switch {
 		case buf != nil:
-			return nil, fmt.Errorf("%w: both a buffer and a list", ErrBufferEntry)
+			return fmt.Errorf("%w: both a buffer and a list", ErrBufferEntry)
 		case len(l.Buffers) > t.cfg.MaxEntries:
-			return nil, fmt.Errorf("%w: %d entries, the limit is %d (Config.MaxEntries)", ErrEntryLimit, len(l.Buffers), t.cfg.MaxEntries)
+			return fmt.Errorf("%w: %d entries, the limit is %d (Config.MaxEntries)", ErrEntryLimit, len(l.Buffers), t.cfg.MaxEntries)
 		}
 		if err := l.check(t.cfg.Block); err != nil {
-			return nil, err
+			return err
 		}
 		e = l.extent()
 	} else if len(buf) == 0 {
-		return nil, fmt.Errorf("%w: expected at least 1 octet", ErrLength)
+		return fmt.Errorf("%w: expected at least 1 octet", ErrLength)
 	}
-	g, err := address(e, cfg)
-	if err == nil {
-		err = t.probe(&g.extent, g.access)
+	if err := g.address(e, cfg); err != nil {
+		return err
 	}
-	return g, err
+	return t.probe(&g.extent, g.access)
 }
 
-// address gives memory its tagged offsets.
-func address(e extent, cfg *RegionConfig) (*registration, error) {
-	g := &registration{
-		stag: makeSTag(0, cfg.Key), access: cfg.Access, zero: cfg.ZeroBased, stream: cfg.Stream,
-		extent: e,
-	}
+// address makes g, a new one, the registration of memory with its tagged offsets.
+func (g *registration) address(e extent, cfg *RegionConfig) error {
+	g.stag, g.access, g.zero, g.stream = makeSTag(0, cfg.Key), cfg.Access, cfg.ZeroBased, cfg.Stream
+	g.extent = e
 	if cfg.ZeroBased {
-		return g, nil
+		return nil
 	}
 	switch g.base = cfg.VA; {
 	case g.base%e.size != e.fbo:
-		return nil, fmt.Errorf("%w: %#x modulo the buffer size %d is not the FBO %d", ErrVA, cfg.VA, e.size, e.fbo)
+		return fmt.Errorf("%w: %#x modulo the buffer size %d is not the FBO %d", ErrVA, cfg.VA, e.size, e.fbo)
 	case g.base > math.MaxUint64-(e.length-1):
-		return nil, fmt.Errorf("%w, %w: %#x + %d exceeds 2^64", ErrVA, ErrWrap, cfg.VA, e.length)
+		return fmt.Errorf("%w, %w: %#x + %d exceeds 2^64", ErrVA, ErrWrap, cfg.VA, e.length)
 	}
-	return g, nil
+	return nil
 }
 
 // checkAccess checks the rights of a region (Verbs figure 18).
@@ -172,15 +172,15 @@ func (c *RegionConfig) remote() bool {
 	return c.RemoteAccess == RemoteAllowed || c.RemoteAccess == RemoteAsAccess && c.Access.Remote()
 }
 
-// register makes r a region of g.
-func (t *Table) register(r *Region, pd *PD, g *registration, cfg *RegionConfig) error {
+// register adds r with its first registration.
+func (t *Table) register(r *Region, pd *PD, cfg *RegionConfig) error {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	if err := t.checkRoom(pd, g); err != nil {
+	if err := t.checkRoom(pd, &r.first); err != nil {
 		return err
 	}
 	r.remote, r.shared, r.entries = cfg.remote(), cfg.Shared, cfg.entries()
-	return t.addRegion(r, pd, g)
+	return t.addRegion(r, pd, &r.first)
 }
 
 // checkRoom returns an error if no other region of pd may have the registration g. It
@@ -229,14 +229,14 @@ func (t *Table) addRegion(r *Region, pd *PD, g *registration) error {
 func (t *Table) AllocRegion(pd *PD, entries int, remote bool) (*Region, error) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	g := neverValid(false)
-	err := t.checkRoom(pd, g)
+	r := &Region{remote: remote, entries: max(entries, 1)}
+	r.first.mark() // never valid
+	err := t.checkRoom(pd, &r.first)
 	if err == nil && entries > t.cfg.MaxEntries {
 		err = fmt.Errorf("%w: %d, the limit is %d (Config.MaxEntries)", ErrEntryLimit, entries, t.cfg.MaxEntries)
 	}
-	r := &Region{remote: remote, entries: max(entries, 1)}
 	if err == nil {
-		err = t.addRegion(r, pd, g)
+		err = t.addRegion(r, pd, &r.first)
 	}
 	if err != nil {
 		return nil, fmt.Errorf("memory: allocate STag: %w", err)

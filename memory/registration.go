@@ -36,9 +36,9 @@ type registration struct {
 	_    [60]byte
 }
 
-// neverValid returns the registration of an object that has never been Valid.
-func neverValid(window bool) *registration {
-	g := &registration{window: window}
+// neverValid returns the registration of a window that has never been Valid.
+func neverValid() *registration {
+	g := &registration{window: true}
 	g.mark()
 	return g
 }

@@ -26,7 +26,8 @@ func (t *Table) usable(r *Region) error {
 // with ErrClosed, having changed nothing. Any other error is one of Register, and then
 // the region is deallocated.
 func (t *Table) Reregister(r *Region, pd *PD, buf []byte, cfg RegionConfig) error {
-	g, bad := t.describe(buf, &cfg)
+	g := new(registration)
+	bad := t.describe(g, buf, &cfg)
 	for {
 		was, err := t.reregister(r, pd, g, &cfg, bad)
 		if was == nil {
@@ -112,15 +113,15 @@ func (t *Table) registerShared(existing STag, pd *PD, cfg *RegionConfig, probed 
 	if err := checkAccess(cfg.Access, cfg.RemoteAccess != RemoteForbidden); err != nil {
 		return nil, err
 	}
-	g, err := address(was.extent, cfg)
+	r := &Region{remote: cfg.remote(), shared: true, entries: o.region.entries}
+	err := r.first.address(was.extent, cfg)
 	if err == nil {
-		err = t.checkRoom(pd, g)
+		err = t.checkRoom(pd, &r.first)
 	}
 	if err != nil {
 		return nil, err
 	}
-	r := &Region{remote: cfg.remote(), shared: true, entries: o.region.entries}
-	if err := t.addRegion(r, pd, g); err != nil {
+	if err := t.addRegion(r, pd, &r.first); err != nil {
 		return nil, err
 	}
 	o.region.shared = true
@@ -139,7 +140,8 @@ func (t *Table) registerShared(existing STag, pd *PD, cfg *RegionConfig, probed 
 // nothing.
 func (t *Table) FastRegister(pd *PD, stream Stream, stag STag, buf []byte, cfg RegionConfig) error {
 	cfg.Key, cfg.RemoteAccess = stag.Key(), RemoteAllowed
-	g, bad := t.describe(buf, &cfg)
+	g := new(registration)
+	bad := t.describe(g, buf, &cfg)
 	for {
 		was, err := t.fastRegister(pd, stream, stag.Index(), g, &cfg, bad)
 		if was == nil {

@@ -35,7 +35,7 @@ func (t *Table) AllocWindow(pd *PD) (*Window, error) {
 	w := &Window{pd: pd}
 	w.window = w
 	if err == nil {
-		err = t.add(&w.object, neverValid(true))
+		err = t.add(&w.object, neverValid())
 	}
 	if err != nil {
 		return nil, fmt.Errorf("memory: allocate window: %w", err)

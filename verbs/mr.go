@@ -117,10 +117,9 @@ func (pd *PD) RegisterMR(cfg MRConfig) (*MR, error) {
 	if err != nil {
 		return nil, err
 	}
-	// In one piece of memory: programs may register the buffer of each request.
 	both := new(struct {
+		region memory.Region // in front, for its lines of the cache
 		mr     MR
-		region memory.Region
 	})
 	if err := r.table.RegisterAs(&both.region, pd.mem, cfg.Buf, c); err != nil {
 		return nil, r.memoryError(verb, err)
