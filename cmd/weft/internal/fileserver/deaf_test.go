@@ -127,6 +127,8 @@ func TestClientsThatDoNotReadHoldUpNoDrain(t *testing.T) {
 		tcp := s.TCP()
 		go func() { end <- s.Shutdown(limit) }()
 		refused(t, tcp)
+		// What refused connected has ended.
+		nettest.Until(t, func() bool { return len(s.Connections()) == len(callers) })
 		cut()
 		began := time.Now()
 		err = nettest.Await(t, end)
