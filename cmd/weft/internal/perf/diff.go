@@ -12,26 +12,75 @@ import (
 	"os"
 	"reflect"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/weft-rdma/weft/internal/stats"
 )
 
-// ReadReport reads a report in JSON from a file.
+// mostReport is the most octets that a report may have: days of rounds have fewer.
+const mostReport = 64 << 20
+
+// ReadReport reads a report in JSON from a file, which need not be one of weft perf: what it
+// returns can be compared and shown.
 func ReadReport(name string) (*Report, error) {
-	text, err := os.ReadFile(name)
+	f, err := os.Open(name)
 	if err != nil {
 		return nil, err
+	}
+	defer f.Close()
+	text, err := io.ReadAll(io.LimitReader(f, mostReport+1))
+	if err != nil {
+		return nil, err
+	}
+	if len(text) > mostReport {
+		return nil, fmt.Errorf("%s has more than %s, expected a report of weft perf --json", name, SizeString(mostReport))
 	}
 	rep := new(Report)
 	if err := json.Unmarshal(text, rep); err != nil {
 		return nil, fmt.Errorf("%s is no report of weft perf --json: %w", name, err)
 	}
-	if len(rep.Results) == 0 {
-		return nil, fmt.Errorf("%s has no results", name)
+	if err := rep.check(); err != nil {
+		return nil, fmt.Errorf("%s is no report of weft perf --json: %w", name, err)
 	}
 	return rep, nil
 }
+
+// check returns an error if no measurement has these results.
+func (r *Report) check() error {
+	if len(r.Results) == 0 {
+		return errors.New("it has no results")
+	}
+	type key struct {
+		op   Op
+		size int
+		crc  bool
+	}
+	seen := make(map[key]bool)
+	for i := range r.Results {
+		x := &r.Results[i]
+		k := key{x.Op, x.Size, x.CRC}
+		switch {
+		case !slices.Contains(Ops, x.Op):
+			return fmt.Errorf("unknown operation %q", x.Op)
+		case x.Size <= 0:
+			return fmt.Errorf("%s of %d bytes", x.Op, x.Size)
+		case seen[k]:
+			return fmt.Errorf("%s of %s with CRC %s is there twice", x.Op, SizeString(x.Size), onOff(x.CRC))
+		}
+		seen[k] = true
+		for _, v := range slices.Concat(rates(x.OverTime), rates(x.TCPOverTime), x.Medians) {
+			if v != 0 && v < leastFigure || v > mostFigure {
+				return fmt.Errorf("%s of %s has a round of %g", x.Op, SizeString(x.Size), v)
+			}
+		}
+	}
+	return nil
+}
+
+// Nobody measures as many bytes a second or nanoseconds, or so few. What is computed from
+// figures between them is finite.
+const leastFigure, mostFigure = 1e-6, 1e18
 
 // A Difference is one figure in two reports.
 type Difference struct {
@@ -105,8 +154,11 @@ func (s Settings) members() map[string]string {
 			continue
 		}
 		all[name] = fmt.Sprint(v.FieldByIndex(f.Index).Interface())
-		if all[name] == "" {
+		switch quoted := strconv.Quote(all[name]); {
+		case all[name] == "":
 			all[name] = "the system's"
+		case quoted != `"`+all[name]+`"`: // not for a terminal
+			all[name] = quoted
 		}
 	}
 	return all
@@ -122,7 +174,7 @@ func differences(a, b *Result) (all []Difference) {
 		if d.Before.Median > 0 {
 			d.Change = d.After.Median/d.Before.Median - 1
 		}
-		d.Verdict = verdict(x, y, d.Change, better)
+		d.Verdict = verdict(x, y, better)
 		all = append(all, d)
 	}
 	add("bandwidth", "higher", rates(a.OverTime), rates(b.OverTime))
@@ -151,28 +203,29 @@ func (r *Result) ratios() (all []float64) {
 // verdict says whether y is another figure than x, by a rank test (Mann and Whitney) at the
 // level of 5 %: which values are the larger ones counts, not by how much, so that a single
 // round that was disturbed does not decide.
-func verdict(x, y []float64, change float64, better string) string {
+func verdict(x, y []float64, better string) string {
 	const leastRounds = 4 // with 3 and 3 rounds, even the clearest difference may be chance
 	if min(len(x), len(y)) < leastRounds {
 		return "unknown"
 	}
 	var wins float64
+	y = slices.Sorted(slices.Values(y))
 	for _, a := range x {
-		for _, b := range y {
-			switch {
-			case b > a:
-				wins++
-			case b == a:
-				wins += 0.5
+		less, _ := slices.BinarySearch(y, a)
+		upTo, _ := slices.BinarySearchFunc(y, a, func(b, a float64) int {
+			if b <= a {
+				return -1
 			}
-		}
+			return 1
+		})
+		wins += float64(len(y)-upTo) + float64(upTo-less)/2
 	}
 	n, m := float64(len(x)), float64(len(y))
 	deviation := math.Abs(wins-n*m/2) - 0.5
 	if deviation < 1.96*math.Sqrt(n*m*(n+m+1)/12) {
 		return "same"
 	}
-	if (change > 0) == (better == "higher") {
+	if (wins > n*m/2) == (better == "higher") {
 		return "better"
 	}
 	return "worse"

@@ -1,6 +1,11 @@
 package perf
 
 import (
+	"encoding/json"
+	"fmt"
+	"math"
+	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -89,5 +94,87 @@ func TestDiffNamesTheSettingsThatDiffer(t *testing.T) {
 	var out strings.Builder
 	if err := WriteDiff(&out, lines, nil); err != nil || !strings.HasPrefix(out.String(), "The reports have other settings:\n  congestion: ") {
 		t.Errorf("%v:\n%s", err, out.String())
+	}
+}
+
+// TestAReportIsWhatAMeasurementMayHaveWritten compares files that somebody else may have written.
+func TestAReportIsWhatAMeasurementMayHaveWritten(t *testing.T) {
+	result := func(members string) string { return `{"results":[{"op":"write","size":64,"crc":true` + members + `}]}` }
+	for _, c := range []struct{ name, text, want string }{
+		{"nothing", "", "no report"},
+		{"cut short", result("")[:40], "no report"},
+		{"something else", `{"results":"many"}`, "no report"},
+		{"no results", `{"results":[]}`, "no results"},
+		{"an unknown operation", `{"results":[{"op":"\u001b[2J","size":64}]}`, `unknown operation "\x1b[2J"`},
+		{"no size", `{"results":[{"op":"write"}]}`, "write of 0 bytes"},
+		{"a size below zero", `{"results":[{"op":"write","size":-1}]}`, "write of -1 bytes"},
+		{"a result twice", `{"results":[{"op":"write","size":64},{"op":"write","size":64}]}`, "twice"},
+		{"no number", result(`,"over_time":[{"bytes_per_second":1e999}]`), "no report"},
+		{"below zero", result(`,"over_time":[{"bytes_per_second":-1}]`), "round of -1"},
+		{"too much", result(`,"tcp_over_time":[{"bytes_per_second":1e300}]`), "round of 1e+300"},
+		{"too little", result(`,"round_latency_p50_ns":[1e-300]`), "round of 1e-300"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			name := filepath.Join(t.TempDir(), "report.json")
+			if err := os.WriteFile(name, []byte(c.text), 0o600); err != nil {
+				t.Fatal(err)
+			}
+			if _, err := ReadReport(name); err == nil || !strings.Contains(err.Error(), c.want) {
+				t.Errorf("error = %v, want %q", err, c.want)
+			}
+		})
+	}
+}
+
+// TestAReportThatIsTooLongIsNotRead has a file of more octets than a report may have, all of
+// them a hole.
+func TestAReportThatIsTooLongIsNotRead(t *testing.T) {
+	name := filepath.Join(t.TempDir(), "report.json")
+	if err := os.WriteFile(name, nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Truncate(name, mostReport+1); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := ReadReport(name); err == nil || !strings.Contains(err.Error(), "more than") {
+		t.Errorf("error = %v", err)
+	}
+}
+
+// TestExtremeFiguresAreComparedWithFiniteOnes has the least and the most that a report may have.
+func TestExtremeFiguresAreComparedWithFiniteOnes(t *testing.T) {
+	of := func(v float64) []float64 { return []float64{v, v, v, v, v} }
+	for _, c := range []struct {
+		before, after float64
+		want          string
+	}{
+		{leastFigure, mostFigure, "better"},
+		{mostFigure, leastFigure, "worse"},
+		{0, 1, "better"},
+		{0, 0, "same"},
+	} {
+		t.Run(fmt.Sprint(c.before, c.after), func(t *testing.T) {
+			all, err := Diff(reportOf(of(c.before), of(leastFigure)), reportOf(of(c.after), of(leastFigure)))
+			if err != nil || all[0].Verdict != c.want {
+				t.Errorf("differences = %+v, %v, want %s", all, err, c.want)
+			}
+			for _, d := range all {
+				if math.IsInf(d.Change, 0) || math.IsNaN(d.Change) {
+					t.Errorf("%s changed by %v", d.Figure, d.Change)
+				}
+			}
+			if _, err := json.Marshal(all); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+}
+
+// TestSettingsOfAReportAreSafeToPrint has a name that would clear a terminal.
+func TestSettingsOfAReportAreSafeToPrint(t *testing.T) {
+	a, b := reportOf(nil, nil), reportOf(nil, nil)
+	b.Settings.Congestion = "\x1b[2J"
+	if lines := OtherSettings(a, b); len(lines) != 1 || !strings.Contains(lines[0], `"\x1b[2J" after`) {
+		t.Errorf("the settings that differ are %q", lines)
 	}
 }
