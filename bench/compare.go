@@ -1,6 +1,6 @@
 // bench compare: two commits in turns, on one machine. It guards against slow drift: what is
-// compared is each commit's ratio to plain TCP, and processor time, never absolute times; and
-// the gate is wide.
+// compared is each commit's ratio to software that is the same in both, and processor time,
+// never absolute times; and the gate is wide.
 
 package main
 
@@ -20,7 +20,8 @@ import (
 // comparedRows are what compare measures unless told otherwise: a row of each kind.
 const comparedRows = `^weft (write|read|send) stream, batched 64B crc$|^weft (write|read) stream 1MiB crc$` +
 	`|^weft write ping-pong, polling 64B crc$|^weft send ping-pong, event-driven 64B crc$|^weft connect, send, close 64B crc$` +
-	`|^weft fetchadd stream, 16 outstanding 8B crc$|^weft send stream, batched, 1000 connections 64B crc$`
+	`|^weft fetchadd stream, 16 outstanding 8B crc$|^weft send stream, batched, 1000 connections 64B crc$` +
+	`|^weft-rdma read file, 16 at a time 4KiB crc$|^weft-rdma (read|write) file, 4 at a time 1MiB$`
 
 // compareOptions are what its command line says.
 type compareOptions struct {
@@ -41,7 +42,7 @@ func parseCompare(args []string, help io.Writer) (*compareOptions, error) {
 	fs.DurationVar(&o.sample, "sample", 200*time.Millisecond, "length of one sample")
 	fs.Float64Var(&o.gate, "gate", 1.3, "fail if a median is worse by more than this factor, and most turns agree")
 	if err := fs.Parse(args); errors.Is(err, flag.ErrHelp) {
-		fmt.Fprint(help, "Usage: bench compare [flags] BEFORE AFTER\n\nBuilds the bench of two commits, has them measure in turns, and compares their ratios to plain TCP.\nThe status is 1 if a row is worse beyond the gate.\n\n")
+		fmt.Fprint(help, "Usage: bench compare [flags] BEFORE AFTER\n\nBuilds the bench of two commits, has them measure in turns, and compares their ratios to plain TCP, of files to go-nfs.\nThe status is 1 if a row is worse beyond the gate.\n\n")
 		fs.SetOutput(help)
 		fs.PrintDefaults()
 		return nil, err
@@ -121,7 +122,7 @@ func (o *compareOptions) measure(ctx context.Context, stderr io.Writer) ([]drift
 // A drift is what became of a row from one commit to the other.
 type drift struct {
 	row    string
-	figure string // ratio to plain TCP, or CPU time
+	figure string // ratio to a baseline, or CPU time
 	higher bool   // is better
 	turns  []float64
 }
@@ -133,7 +134,7 @@ func drifts(before, after []Document) []drift {
 		if a <= 0 || b <= 0 {
 			return
 		}
-		row := fmt.Sprintf("%s %s, CRC %s", r.Work, sizeName(r.Size), onOff(r.CRC))
+		row := fmt.Sprintf("%s %s %s, CRC %s", r.Peer, r.Work, sizeName(r.Size), onOff(r.CRC))
 		i := slices.IndexFunc(all, func(d drift) bool { return d.row == row && d.figure == figure })
 		if i < 0 {
 			i = len(all)
@@ -143,14 +144,14 @@ func drifts(before, after []Document) []drift {
 	}
 	for turn := range before {
 		for _, a := range before[turn].Results {
-			if a.Peer != Weft || a.Figures == nil {
+			if a.Peer != Weft && a.Peer != WeftRDMA || a.Figures == nil {
 				continue
 			}
 			for _, b := range after[turn].Results {
-				if b.Figures == nil || b.Peer != Weft || a.Work != b.Work || a.Size != b.Size || a.CRC != b.CRC || a.Placement != b.Placement {
+				if b.Figures == nil || a.Peer != b.Peer || a.RatioTo != b.RatioTo || a.Work != b.Work || a.Size != b.Size || a.CRC != b.CRC || a.Placement != b.Placement {
 					continue
 				}
-				add(a, "ratio to plain TCP", a.Better == "higher", a.Ratio, b.Ratio)
+				add(a, fmt.Sprintf("ratio to %s", a.RatioTo), a.Better == "higher", a.Ratio, b.Ratio)
 				add(a, "CPU time", false, a.CPU, b.CPU)
 			}
 		}

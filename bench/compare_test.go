@@ -51,3 +51,20 @@ func TestCompareTakesTwoCommits(t *testing.T) {
 		}
 	}
 }
+
+// TestFilesAreComparedByPeer has files served by Weft over RDMA and TCP in the same rows.
+func TestFilesAreComparedByPeer(t *testing.T) {
+	served := func(rdma, tcp float64) []Document {
+		row := Row{Work: "read file", Size: 4096, Better: "higher"}
+		over := func(p Peer, ratio float64) Row {
+			r := row
+			r.Peer, r.Figures = p, &Figures{Ratio: ratio, RatioTo: GoNFS}
+			return r
+		}
+		return []Document{{Results: []Row{over(GoNFS, 1), over(WeftTCP, tcp), over(WeftRDMA, rdma)}}}
+	}
+	all := drifts(served(4, 2), served(2, 8))
+	if len(all) != 1 || all[0].figure != "ratio to go-nfs" || !strings.Contains(all[0].row, "weft-rdma") || !all[0].worse(1.3) {
+		t.Errorf("drifts = %+v, want that of weft-rdma alone, which is worse", all)
+	}
+}
