@@ -1,17 +1,15 @@
+//go:build linux && (amd64 || arm64)
+
 package dropin
 
 import (
 	"errors"
 	"os"
 	"path/filepath"
-	"runtime"
 	"testing"
 )
 
 func TestTheHostsLibraryIsOneOfThisMachineAndNotOurs(t *testing.T) {
-	if runtime.GOOS != "linux" || (runtime.GOARCH != "amd64" && runtime.GOARCH != "arm64") {
-		t.Skip("programs run on the drop-in library on Linux, on amd64 and arm64")
-	}
 	ours, text, theirs := t.TempDir(), t.TempDir(), t.TempDir()
 	program, err := os.Executable()
 	if err != nil {
