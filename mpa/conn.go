@@ -95,7 +95,7 @@ func NewConn(nc net.Conn, p Params) *Conn {
 		c.batch.Refer = fpdu.CopyLimit
 	}
 	c.reader = newReader(c.transport, c.direct, p, &c.fenced, &c.stats)
-	c.reader.thorough = c.polled != nil
+	c.reader.leaves = c.polled != nil
 	return c
 }
 

@@ -137,31 +137,66 @@ func TestPollHandsUpWhatHasArrivedWhileReceiveWaits(t *testing.T) {
 	}
 }
 
-// Whether it is to be placed or to be waited for, the rest of a ULPDU is for Receive.
-func TestPollLeavesTheRestOfAULPDUToReceive(t *testing.T) {
+// Whether it could be placed or not, Poll goes on with a ULPDU that has begun to arrive, and so
+// does Receive: a consumer that polls without end may keep Receive from its processor.
+func TestPollAndReceiveGoOnWithAULPDUThatHasBegun(t *testing.T) {
 	for _, n := range []int{100, 60000} {
 		want, wire, ends := wireOf(Params{}, 20, n, 30)
 		for _, cut := range []int{1, fpdu.LengthSize, fpdu.LengthSize + headSize + 1, ends[1] - ends[0] - 1} {
-			got := &placer{}
-			c, s, done := waiting(Params{}, nil, got)
-			s.wire = bytes.Clone(wire[:ends[0]+cut])
-			if !c.Poll() || len(got.got) != 1 {
-				t.Errorf("length %d, %d octets of it: %d ULPDUs handed up, expected 1", n, cut, len(got.got))
-			}
-			s.wire = append(s.wire, wire[ends[0]+cut:]...)
-			if c.Poll() {
-				t.Errorf("length %d, %d octets of it: the rest was taken from Receive", n, cut)
-			}
-			s.resume <- nil
-			for err := error(nil); err == nil; {
-				select {
-				case <-s.waits:
-					s.resume <- nil
-				case err = <-done:
-					if err != io.EOF || !slices.EqualFunc(got.got, want, bytes.Equal) {
-						t.Errorf("length %d, %d octets of it: %v and %d ULPDUs, expected EOF and 3", n, cut, err, len(got.got))
+			for _, polls := range []bool{true, false} {
+				got := &placer{}
+				c, s, done := waiting(Params{}, nil, got)
+				s.wire = bytes.Clone(wire[:ends[0]+cut])
+				if !c.Poll() || len(got.got) != 1 {
+					t.Errorf("length %d, %d octets of it: %d ULPDUs handed up, expected 1", n, cut, len(got.got))
+				}
+				rest := bytes.Clone(wire[ends[0]+cut:])
+				if polls {
+					for s.wire = append(s.wire, rest...); len(s.wire) > 0; { // as much as the buffer takes
+						if !c.Poll() {
+							t.Fatalf("length %d, %d octets of it: the rest is left", n, cut)
+						}
+					}
+					if rest = nil; len(got.got) != len(want) {
+						t.Errorf("length %d, %d octets of it: %d ULPDUs handed up, expected 3", n, cut, len(got.got))
 					}
 				}
+				s.resume <- rest
+				for err := error(nil); err == nil; {
+					select {
+					case <-s.waits:
+						s.resume <- nil
+					case err = <-done:
+						if err != io.EOF || !slices.EqualFunc(got.got, want, bytes.Equal) {
+							t.Errorf("length %d, %d octets of it, polled %t: %v and %d ULPDUs, expected EOF and 3", n, cut, polls, err, len(got.got))
+						}
+					}
+				}
+			}
+		}
+	}
+}
+
+// Over a connection that Go's network poller does not know, Receive is woken for a ULPDU that can
+// be placed, and Poll leaves that to it.
+func TestPollLeavesWhatCanBePlacedToAReceiveThatIsWoken(t *testing.T) {
+	want, wire, ends := wireOf(Params{}, 20, 60000)
+	got := &placer{}
+	c, s, done := waiting(Params{}, nil, got)
+	c.reader.leaves = true
+	s.wire = bytes.Clone(wire[:ends[0]+fpdu.LengthSize+headSize])
+	c.Poll()
+	if s.wire = bytes.Clone(wire[ends[0]+fpdu.LengthSize+headSize:]); c.Poll() {
+		t.Error("the rest was taken from Receive")
+	}
+	s.resume <- nil
+	for err := error(nil); err == nil; {
+		select {
+		case <-s.waits:
+			s.resume <- nil
+		case err = <-done:
+			if err != io.EOF || !slices.EqualFunc(got.got, want, bytes.Equal) {
+				t.Errorf("%v and %d ULPDUs, expected EOF and 2", err, len(got.got))
 			}
 		}
 	}

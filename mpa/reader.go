@@ -51,10 +51,10 @@ type reader struct {
 	windows [][]byte // of placeHead, kept for its memory
 
 	sink     Sink         // of the Receive under way
-	blocks   BlockingSink // sink, if it is one and visitors are thorough
+	blocks   BlockingSink // sink, if it is one and visitors leave to Receive what would block it
 	joins    JoiningSink  // sink, if it is one
 	runs     RunSink      // sink, if it is one
-	thorough bool         // visitors receive all that they can, however much that is
+	leaves   bool         // visitors leave to Receive what would block, or can be placed
 	visiting bool         // a visitor receives, and must not block
 	blocked  bool         // the ULPDU at buf[start] would have blocked a visitor
 	failed   error        // what ended the reception in a visit
@@ -77,7 +77,7 @@ func (r *reader) receive(s Sink) error {
 	r.sink = s
 	r.joins, _ = s.(JoiningSink)
 	r.runs, _ = s.(RunSink)
-	if r.thorough {
+	if r.leaves {
 		r.blocks, _ = s.(BlockingSink)
 	}
 	defer func() { r.sink, r.joins, r.runs = nil, nil, nil }()
@@ -346,12 +346,12 @@ func (r *reader) idle(s Sink) {
 
 // open reports that a visitor may receive: Receive is under way, and nothing is left to it.
 func (r *reader) open() bool {
-	return r.sink != nil && r.failed == nil && (r.start == r.end || r.thorough && !r.left())
+	return r.sink != nil && !r.left()
 }
 
 // left reports that only Receive can go on with what is in the buffer.
 func (r *reader) left() bool {
-	return r.failed != nil || r.blocked || r.start < r.end && (!r.thorough || r.placeable())
+	return r.failed != nil || r.blocked || r.leaves && r.placeable()
 }
 
 // visit hands up what has arrived, and returns how many octets that were, and whether

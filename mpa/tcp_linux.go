@@ -56,10 +56,10 @@ type tcp struct {
 	placing *placement // if sink is set
 	behind  []byte     // what follows what is placed
 	rvec    socket.Vector
+	found   bool
 	peekFn  func(fd uintptr)
 	peekAt  int
 	peeked  []byte
-	found   bool
 	noPeeks bool // the system does not peek at a position
 }
 
@@ -242,15 +242,27 @@ func (s *tcp) tryPeek(fd uintptr) {
 
 // place reads in the middle of a ULPDU that is being placed, which is the reader's alone.
 func (s *tcp) place() (int, error) {
-	s.n, s.rerr = 0, nil
-	if err := s.rc.Read(s.placeFn); err != nil {
-		return 0, err
+	defer s.turns.Hurried()
+	for s.n, s.rerr = 0, nil; ; {
+		// Each time anew, for a deadline or the end of the connection.
+		if err := s.rc.Read(s.placeFn); err != nil {
+			return 0, err
+		}
+		if s.found {
+			return s.n, s.rerr
+		}
 	}
-	return s.n, s.rerr
 }
 
-// tryPlace reads once. False asks RawConn to wait and to call again.
+// tryPlace reads once. False asks RawConn to wait and to call again; true without anything found
+// has place try again.
 func (s *tcp) tryPlace(fd uintptr) bool {
+	s.found = s.placeOnce(fd)
+	return s.found || s.turns.Hurry()
+}
+
+// placeOnce reads once. It reports false if there were no octets.
+func (s *tcp) placeOnce(fd uintptr) bool {
 	if s.sink == nil {
 		n, errno := socket.Read(fd, s.behind)
 		if errno != unix.EAGAIN {

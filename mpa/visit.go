@@ -13,9 +13,8 @@
 //
 // In 2 and 3 the receiving half is a token of internal/turns: whoever has it receives. A
 // visitor is a caller of Poll, Wait or BeginWait. It takes the token if that is free, receives
-// what is there, and leaves to Receive what takes longer: the rest of a ULPDU (in 2), payload
-// that is read to its place, a ULPDU that would block the Sink (in 3), and the end of the
-// stream.
+// what is there, and leaves to Receive the end of the stream, and in 3 payload that can be read
+// to its place and a ULPDU that would block the Sink.
 
 package mpa
 
@@ -29,10 +28,12 @@ import (
 // Poll hands what has arrived to the Sink of the Receive that is under way in another
 // goroutine, and reports whether there was anything to hand up. Any goroutine may call it. It
 // waits neither for the network nor for Receive, and takes as long as the Sink. It leaves
-// to Receive what ends the reception, and the rest of a ULPDU that has begun to arrive. It
-// receives on Linux and over TCP only.
+// to Receive what ends the reception. It receives on Linux and over TCP only.
 func (c *Conn) Poll() bool {
 	if !c.enter() {
+		if c.turns != nil && c.polled == nil {
+			c.turns.Refused()
+		}
 		return false
 	}
 	n, left := c.visit()

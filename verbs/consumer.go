@@ -36,17 +36,45 @@ func (cq *CQ) unwatch(p ddp.Poller) {
 }
 
 // receive receives what has arrived for one of the connections, in turns, and reports
-// whether there was anything. Without Spin it does nothing.
+// whether there was anything. Without Spin it does so for a consumer that polls without end.
 func (cq *CQ) receive() bool {
+	if cq.cfg.Spin <= 0 {
+		return cq.receiveInVain()
+	}
 	cq.mu.Lock()
-	if cq.cfg.Spin <= 0 || len(cq.pollers) == 0 {
-		cq.mu.Unlock()
+	p := cq.next()
+	cq.mu.Unlock()
+	return p != nil && p.Poll()
+}
+
+// receiveInVain is receive without Spin.
+func (cq *CQ) receiveInVain() bool {
+	cq.mu.Lock()
+	look, yield := cq.vain.missed()
+	var p ddp.Poller
+	if look {
+		p = cq.next()
+	}
+	cq.mu.Unlock()
+	if yield {
+		runtime.Gosched()
+	}
+	if p == nil || !p.Poll() {
 		return false
 	}
-	cq.turn = (cq.turn + 1) % len(cq.pollers)
-	p := cq.pollers[cq.turn]
+	cq.mu.Lock()
+	cq.vain.received()
 	cq.mu.Unlock()
-	return p.Poll()
+	return true
+}
+
+// next is the connection whose turn it is, or nil; needs mu.
+func (cq *CQ) next() ddp.Poller {
+	if len(cq.pollers) == 0 {
+		return nil
+	}
+	cq.turn = (cq.turn + 1) % len(cq.pollers)
+	return cq.pollers[cq.turn]
 }
 
 // spin polls for CQConfig.Spin at most, and reports whether there is a completion.
@@ -129,9 +157,10 @@ func (cq *CQ) Leave() {
 // leaveToReaders has the connections' readers receive, because the consumer is about to
 // sleep; needs mu.
 func (cq *CQ) leaveToReaders() {
-	if cq.cfg.Spin <= 0 && len(cq.pollers) != 1 {
+	if cq.cfg.Spin <= 0 && len(cq.pollers) != 1 && !cq.vain.looked {
 		return // the consumer has looked into none
 	}
+	cq.vain.looked = false
 	for _, p := range cq.pollers {
 		p.Leave()
 	}

@@ -35,7 +35,7 @@ type CQConfig struct {
 	// [RNIC.SetCompletionHandler]. 0 is none.
 	Handler HandlerID
 
-	// Spin is how long Wait polls before it sleeps. With it, Poll, and Wait while it
+	// Spin is how long Wait polls before it sleeps. With it, each Poll, and Wait while it
 	// polls, also look into the connections of the attached queue pairs; and where
 	// nobody does, the connections poll for as long by themselves, to answer the peer's
 	// RDMA Reads and atomics sooner. That trades processors for latency. 0 means no
@@ -76,6 +76,7 @@ type CQ struct {
 	// The receiving halves of the queue pairs attached; see consumer.go.
 	pollers []ddp.Poller
 	turn    int        // of pollers
+	vain    vain       // polls
 	leading ddp.Poller // the one that a Wait waits on itself
 
 	wake   chan struct{} // capacity 1: wakes a waiter to look for completions
@@ -93,6 +94,7 @@ func (r *RNIC) CreateCQ(cfg CQConfig) (*CQ, error) {
 	cq := &CQ{
 		rnic: r, cfg: cfg, entries: cfg.Entries, ring: make([]WC, ringSize(cfg.Entries)),
 		qps: map[*QP]int{}, expected: expected{shared: map[*SRQ]due{}}, wake: make(chan struct{}, 1),
+		vain: vain{need: firstVain},
 	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -167,11 +169,11 @@ func (cq *CQ) check(verb string) error {
 // if there are none, or the CQ is destroyed. It never waits and allocates nothing
 // (Verbs §9.3.2.1).
 //
-// If there are none, and [CQConfig] Spin is set, it receives what has arrived for one of
-// the attached queue pairs over TCP on Linux, one connection a call, in turns. Some
-// input, like the rest of a message that has begun to arrive, is left to another
-// goroutine: a loop that polls without end should call runtime.Gosched now and then, as
-// Wait does while it polls.
+// If there are none, and [CQConfig] Spin is set or the caller polls without end, it receives
+// what has arrived for one of the attached queue pairs over TCP on Linux, one connection a
+// call, in turns. Over other connections, with TLS say, and for queue pairs with
+// PauseOnEmptyRQ, another goroutine receives, which a loop of polls keeps from a processor for
+// up to 10 ms: there Wait is the better way.
 func (cq *CQ) Poll(wcs []WC) int {
 	n := cq.dequeue(wcs)
 	if n == 0 && cq.receive() {
@@ -196,6 +198,7 @@ func (cq *CQ) dequeue(wcs []WC) int {
 	}
 	if n > 0 {
 		cq.overflow = false // there is room: another overflow is reported again
+		cq.vain.came()
 	}
 	cq.mu.Unlock()
 	retire(wcs[:n])

@@ -52,6 +52,7 @@ type Turns struct {
 	left     bool // a visitor has left something to the reader; for the holder of the token
 	deadline deadline
 	tally    tally
+	refused  atomic.Uint32 // visitors that found the token taken
 
 	// The reader's own.
 	reader  Reader
@@ -72,6 +73,8 @@ type Turns struct {
 	polling time.Time     // the first of them
 	visits  uint32        // those before it
 	stays   bool          // it never sleeps
+
+	refusals refusals
 
 	// The leader's own.
 	awaitFn func(fd uintptr) bool

@@ -1,0 +1,59 @@
+package turns
+
+import (
+	"testing"
+	"testing/synctest"
+	"time"
+)
+
+// In the middle of a ULPDU the reader tries again while visitors are refused, and not without
+// them: for others who wait for octets, the network poller is the better way.
+func TestAReaderHurriesWhileVisitorsAreRefused(t *testing.T) {
+	turns := New(newPipe(), nil)
+	if turns.Hurry() {
+		t.Error("it tries again although nobody was refused")
+	}
+	for range 3 * refusedTries {
+		turns.Refused()
+		if !turns.Hurry() {
+			t.Fatal("it waits although somebody was refused")
+		}
+	}
+	for i := range refusedTries {
+		if again := turns.Hurry(); again != (i < refusedTries-1) {
+			t.Errorf("try %d after the last one refused: %t", i+1, again)
+		}
+	}
+	turns.Refused()
+	turns.Hurry()
+	turns.Hurried()
+	if turns.Hurry() {
+		t.Error("it tries again in the next wait, although nobody was refused since")
+	}
+	turns.Refused()
+	turns.Close()
+	if turns.Hurry() {
+		t.Error("it tries again although the connection is about to be closed")
+	}
+}
+
+// A peer that stalls does not cost the reader a processor.
+func TestAReaderThatHurriesForLongSleepsBetweenTries(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		turns := New(newPipe(), nil)
+		turns.Refused()
+		turns.Hurry()
+		time.Sleep(PollFor)
+		const tries = 100
+		before := time.Now()
+		for range tries {
+			turns.Refused()
+			if !turns.Hurry() {
+				t.Fatal("it waits although somebody was refused")
+			}
+		}
+		if got := time.Since(before); got != tries*refusedPause {
+			t.Errorf("%d tries in %v, expected %v", tries, got, tries*refusedPause)
+		}
+	})
+}

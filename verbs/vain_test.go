@@ -1,0 +1,130 @@
+package verbs
+
+import (
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/weft-rdma/weft/ddp"
+)
+
+// A source is a Poller that finds something when it is there.
+type source struct {
+	noter
+	cq    *CQ
+	there bool
+	looks int
+}
+
+func (s *source) Poll() bool {
+	s.looks++
+	if !s.there {
+		return false
+	}
+	s.there = false
+	s.complete()
+	return true
+}
+
+// complete adds a completion.
+func (s *source) complete() { s.cq.push(&WC{QP: &QP{}}) }
+
+// polls polls until there is a completion, or limit times, and returns how often it was in vain.
+func (s *source) polls(limit int, pause time.Duration) (vain int) {
+	var wcs [1]WC
+	for s.cq.Poll(wcs[:]) == 0 {
+		if vain++; vain == limit {
+			break
+		}
+		time.Sleep(pause)
+	}
+	return vain
+}
+
+func newSource(pollers ...ddp.Poller) *source {
+	cq := &CQ{entries: 4, ring: make([]WC, 4), vain: vain{need: firstVain}, wake: make(chan struct{}, 1)}
+	s := &source{cq: cq}
+	for _, p := range append(pollers, s) {
+		cq.watch(p)
+	}
+	return s
+}
+
+// Who polls without end looks into the connections, the sooner the more often it finds something.
+func TestAConsumerThatPollsInVainReceivesWithoutSpin(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := newSource()
+		s.there = true
+		if n := s.polls(10*vainPolls, time.Microsecond); n >= 3*vainPolls || s.looks != 1 {
+			t.Fatalf("%d polls in vain and %d looks before something was found, expected fewer than %d and one", n, s.looks, 3*vainPolls)
+		}
+		for range 10 {
+			s.there = true
+			s.polls(10*vainPolls, time.Microsecond)
+		}
+		s.there = true
+		if n := s.polls(10, time.Microsecond); n != 0 {
+			t.Errorf("%d polls in vain after many that found something, expected none", n)
+		}
+	})
+}
+
+// Who polls between other work leaves the connections to those who wait for octets.
+func TestAConsumerThatPausesBetweenPollsDoesNotReceive(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := newSource()
+		s.there = true
+		s.polls(vainPolls, time.Microsecond)
+		looks := s.looks
+		s.polls(2*vainPolls, 2*vainTime/vainPolls) // one row of which is all slow
+		after := s.looks
+		if s.polls(10*vainPolls, 2*vainTime/vainPolls); s.looks != after {
+			t.Errorf("%d looks, and %d more after pauses, expected none", looks, s.looks-after)
+		}
+	})
+}
+
+// Completions that come without a look, as those of Sends do, make looks rarer.
+func TestLooksThatFindNothingBecomeRare(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := newSource()
+		for range 100 {
+			s.polls(2*firstVain, 0)
+			s.complete()
+			s.polls(1, 0)
+		}
+		before := s.looks
+		for range 100 {
+			s.polls(2*firstVain, 0)
+			s.complete()
+			s.polls(1, 0)
+		}
+		if got := s.looks - before; got != 0 {
+			t.Errorf("%d looks in 100 rows of polls in vain, expected none any more", got)
+		}
+	})
+}
+
+// The connections learn that who has looked into them is about to sleep, as many as they are.
+func TestAConsumerThatHasLookedInVainLeaves(t *testing.T) {
+	for _, v := range []struct {
+		polls, left int
+	}{{1, 0}, {3 * vainPolls, 1}} {
+		other := &noter{}
+		s := newSource(other)
+		s.polls(v.polls, 0)
+		for _, n := range []*noter{other, &s.noter} {
+			n.calls = nil
+		}
+		for range 2 {
+			s.cq.mu.Lock()
+			s.cq.leaveToReaders()
+			s.cq.mu.Unlock()
+		}
+		for _, n := range []*noter{other, &s.noter} {
+			if len(n.calls) != v.left {
+				t.Errorf("after %d polls in vain: %q, expected to be left %d times", v.polls, n.calls, v.left)
+			}
+		}
+	}
+}
