@@ -128,6 +128,10 @@ func scaleGoals() []Goal {
 	alone := crowd
 	alone.Connections = 0
 	all = append(all, Goal{Of: crowd, Against: alone, Least: 0.9, Aim: 1.0})
+	loop := looping(polling().Baseline)
+	spinning := loop
+	spinning.Loop = false
+	all = append(all, Goal{Of: loop, Against: spinning, Least: 1.2, Aim: 1.05})
 	many := weftMany()
 	all = append(all,
 		Goal{Of: many, Against: weftStream(Send, small, true, true), Least: 0.6, Aim: 0.8},

@@ -188,7 +188,7 @@ func polling() group {
 	for _, op := range []Op{Write, Send} {
 		g.Others = append(g.Others, crcs(base.with(Weft, op))...)
 	}
-	g.Others = append(g.Others, amongIdle(base), base.with(Fabric, Write), base.with(Fabric, Send))
+	g.Others = append(g.Others, looping(base), amongIdle(base), base.with(Fabric, Write), base.with(Fabric, Send))
 	if canSpin() {
 		g.Others = append(g.Others, base.with(TCPGo, Octets))
 	}
@@ -231,6 +231,13 @@ func unpinned() group {
 	g.Others = append(g.Others, base.with(TCPGo, Octets))
 	g.Others = append(g.Others, crcs(base.with(Perftest, Send))...)
 	return g
+}
+
+// looping is a ping-pong of Sends like base, whose ends poll without Spin.
+func looping(base Workload) Workload {
+	w := base.with(Weft, Send)
+	w.CRC, w.Loop = true, true
+	return w
 }
 
 // amongIdle is a ping-pong of Sends like base, beside connections that do

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"net"
+	"runtime"
 	"time"
 
 	"github.com/weft-rdma/weft/cm"
@@ -42,7 +43,7 @@ const readDepth = 256
 func (e *weftEnd) newLink(job Job, number int, remotes []Remote) (*link, error) {
 	p := paceOf(job.Workload)
 	cfg := verbs.CQConfig{Entries: p.sends + p.receives}
-	if job.Workload.Polling {
+	if job.Workload.Polling && !job.Workload.Loop {
 		cfg.Spin = spinFor
 	}
 	cq, err := e.rnic.CreateCQ(cfg)
@@ -111,6 +112,13 @@ func (l *link) completion(ctx context.Context) (*verbs.WC, error) {
 func (l *link) next(ctx context.Context) (*verbs.WC, error) {
 	for len(l.ready) == 0 {
 		n := l.cq.Poll(l.wcs[:])
+		if n == 0 && l.job.Workload.Loop {
+			if err := ctx.Err(); err != nil {
+				return nil, err
+			}
+			runtime.Gosched()
+			continue
+		}
 		if n == 0 {
 			if err := l.cq.Wait(ctx); err != nil {
 				return nil, err

@@ -91,6 +91,10 @@ type Workload struct {
 	// they wait for an event.
 	Polling bool
 
+	// Loop is about ping-pong that polls: the consumer calls Poll in a loop, at a completion
+	// queue without Spin, as a program does that knows other RNICs and not this option.
+	Loop bool
+
 	// Unpinned is about ping-pong that waits: both ends may use every processor.
 	// Without it they share one.
 	Unpinned bool
@@ -126,6 +130,9 @@ func (w Workload) work() string {
 		return fmt.Sprintf("%s, %d at a time", s, w.connections())
 	case w.Shape == PingPong && w.Polling:
 		s += ", polling"
+		if w.Loop {
+			s += " without Spin"
+		}
 	case w.Shape == PingPong:
 		s += ", event-driven"
 		if w.Unpinned {
