@@ -183,8 +183,8 @@ func (r *Receiver) Release() {
 	}
 }
 
-// Unwritable reports that memory of Writing, or of the last Window, cannot be written
-// (see [Sink]).
+// Unwritable reports that memory of Writing, or the beginning of the last Window, cannot be
+// written (see [Sink]).
 func (r *Receiver) Unwritable(cause error) error {
 	r.forget()
 	r.reach()

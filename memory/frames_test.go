@@ -235,11 +235,11 @@ func TestRevokedNamesAFrameThatRefersToTheRegion(t *testing.T) {
 	h.Forget()
 }
 
-// Another finds what Resolve would find, for the frame behind the last one, and nothing where
+// AnotherFrame finds what Resolve would find, for the frame behind the last one, and nothing where
 // Resolve would have to look further.
 //
 // Claims: DDP-7.1-14
-func TestAnotherIsResolveForTheNextFrame(t *testing.T) {
+func TestAnotherFrameIsResolveForTheNextFrame(t *testing.T) {
 	table := NewTable(Config{})
 	pd := table.AllocPD()
 	_, b := words(8)
@@ -249,32 +249,32 @@ func TestAnotherIsResolveForTheNextFrame(t *testing.T) {
 	var h Holder
 	h.Init(table, pd, 0)
 	h.SetFrames(7, 7)
-	if h.Another(stag, 100, 1, LocalRead) != nil {
+	if h.AnotherFrame(stag, 100, 1, LocalRead) != nil {
 		t.Error("something is found before the first Resolve")
 	}
 	if _, f := h.Resolve(nil, stag, 100, 8, LocalRead); f != ddp.NoFault {
 		t.Fatal(f)
 	}
 	for name, p := range map[string][]byte{
-		"another STag":      h.Another(uint32(other.STag()), 100, 8, LocalRead),
-		"another key":       h.Another(stag+1, 100, 8, LocalRead),
-		"before the region": h.Another(stag, 99, 8, LocalRead),
-		"behind it":         h.Another(stag, 100+64-7, 8, LocalRead),
-		"a wrap":            h.Another(stag, 1<<64-1, 8, LocalRead),
-		"no right":          h.Another(stag, 100, 8, LocalWrite),
+		"another STag":      h.AnotherFrame(uint32(other.STag()), 100, 8, LocalRead),
+		"another key":       h.AnotherFrame(stag+1, 100, 8, LocalRead),
+		"before the region": h.AnotherFrame(stag, 99, 8, LocalRead),
+		"behind it":         h.AnotherFrame(stag, 100+64-7, 8, LocalRead),
+		"a wrap":            h.AnotherFrame(stag, 1<<64-1, 8, LocalRead),
+		"no right":          h.AnotherFrame(stag, 100, 8, LocalWrite),
 	} {
 		if p != nil {
 			t.Errorf("%s: %d octets are found", name, len(p))
 		}
 	}
 	for i := range 5 {
-		p := h.Another(stag, 100+8*uint64(i), 8, LocalRead)
+		p := h.AnotherFrame(stag, 100+8*uint64(i), 8, LocalRead)
 		if len(p) != 8 || cap(p) != 8 || &p[0] != &b[8*i] {
 			t.Fatalf("octets from %d on are not found", 8*i)
 		}
 	}
 	h.Release()
-	if h.Another(stag, 100, 8, LocalRead) != nil {
+	if h.AnotherFrame(stag, 100, 8, LocalRead) != nil {
 		t.Error("memory is found that is not held")
 	}
 	// Frames 7 to 12 refer to it.
@@ -294,8 +294,72 @@ func TestAnotherIsResolveForTheNextFrame(t *testing.T) {
 		t.Fatal(f)
 	}
 	r.current.Load().mark()
-	if h.Another(stag, 100, 8, LocalRead) != nil {
+	if h.AnotherFrame(stag, 100, 8, LocalRead) != nil {
 		t.Error("memory is found that was revoked")
 	}
 	h.Forget()
+}
+
+// Without frames, as in the receiving direction, accesses through several STags in turns leave
+// nothing behind. With frames, those that have been written leave little.
+func TestAHolderKeepsLittleOfAccessesInTurns(t *testing.T) {
+	table := NewTable(Config{})
+	pd := table.AllocPD()
+	var stags []uint32
+	for range Capacity - 1 {
+		r := register(t, table, pd, make([]byte, 64), RegionConfig{Access: LocalRead})
+		stags = append(stags, uint32(r.STag()))
+	}
+	var h Holder
+	h.Init(table, pd, 0)
+	kept := func() (runs int) {
+		for _, u := range h.uses[:cap(h.uses)] {
+			runs += cap(u.runs)
+		}
+		return runs
+	}
+	frame := uint64(0)
+	access := func(frames bool) {
+		for range 5000 {
+			for _, stag := range stags {
+				if frames {
+					frame = h.last + 1
+					h.SetFrames(frame, frame)
+				}
+				another := h.Another
+				if frames {
+					another = h.AnotherFrame
+				}
+				if _, f := h.Resolve(nil, stag, 0, 1, LocalRead); f != ddp.NoFault || another(stag, 0, 1, LocalRead) == nil {
+					t.Fatalf("refused: %v", f)
+				}
+			}
+		}
+	}
+	access(false)
+	if n := kept(); n > Capacity {
+		t.Errorf("%d runs are kept of accesses without frames, expected one of each STag", n)
+	}
+	h.Forget()
+	h.SetFrames(0, 0)
+	access(true)
+	for i, u := range h.uses {
+		if want := uint64(2*i + 1); u.stag != STag(stags[i]) || u.first() != want {
+			t.Errorf("STag number %d: the first frame that refers to it is %d, expected %d", i, u.first(), want)
+		}
+	}
+	for i, n := range []uint64{frame / 2, h.last + 1} { // some, and all have been written
+		h.Done(n)
+		if left := i == 0; (len(h.uses) > 0) != left {
+			t.Errorf("frames below %d of %d have been written, and %d registrations are remembered", n, h.last, len(h.uses))
+		}
+	}
+	if n := kept(); n > Capacity*fewRuns {
+		t.Errorf("%d runs are kept of frames that have been written, expected at most %d of each STag", n, fewRuns)
+	}
+	access(true)
+	h.Forget()
+	if n := kept(); n > Capacity*fewRuns {
+		t.Errorf("%d runs are kept of frames that are forgotten, expected at most %d of each STag", n, fewRuns)
+	}
 }

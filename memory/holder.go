@@ -34,58 +34,6 @@ type Holder struct {
 	inline [2]use // initial array of uses: most streams need no more
 }
 
-// A use is a registration that a Holder remembers.
-type use struct {
-	reg  *registration
-	stag STag
-	held bool
-
-	// runs[done:] are, ascending, the frames that refer to it and have not been
-	// written; at least one. The next use in the same place reuses the slice.
-	runs []run
-	done int
-}
-
-// A run is a range of frame numbers.
-type run struct{ first, last uint64 }
-
-func (u *use) first() uint64 { return u.runs[u.done].first }
-func (u *use) last() uint64  { return u.runs[len(u.runs)-1].last }
-
-// refer records that the frames from first to last refer to it.
-func (u *use) refer(first, last uint64) {
-	if len(u.runs) > u.done {
-		if r := &u.runs[len(u.runs)-1]; first <= r.last+1 {
-			r.last = last
-			return
-		}
-	}
-	if u.done > 0 && len(u.runs) == cap(u.runs) {
-		u.runs = u.runs[:copy(u.runs, u.runs[u.done:])]
-		u.done = 0
-	}
-	u.runs = append(u.runs, run{first, last})
-}
-
-// written records that the frames below n were written. The last run has later ones.
-func (u *use) written(n uint64) {
-	for u.runs[u.done].last < n {
-		u.done++
-	}
-	r := &u.runs[u.done]
-	r.first = max(r.first, n)
-}
-
-// dropped records that the frames from n on were dropped. The first run has earlier
-// ones.
-func (u *use) dropped(n uint64) {
-	for u.runs[len(u.runs)-1].first >= n {
-		u.runs = u.runs[:len(u.runs)-1]
-	}
-	r := &u.runs[len(u.runs)-1]
-	r.last = min(r.last, n-1)
-}
-
 // An LLP acquires a Holder, as a [ddp.Guard], around each attempt to write.
 var _ ddp.Guard = (*Holder)(nil)
 
@@ -140,26 +88,41 @@ func (h *Holder) Resolve(dst [][]byte, stag uint32, to, n uint64, need Access) (
 	return append(dst, g.buf[off:off+n:off+n]), ddp.NoFault
 }
 
-// Another is Resolve for the frame behind the last one, if stag is what the last Resolve was for
-// and its memory is in one piece. Otherwise, and where Resolve would fail, it returns nil, and
-// nothing has changed. n is not 0.
+// Another is Resolve, if stag is what the last Resolve was for and its memory is in one piece.
+// Otherwise, and where Resolve would fail, it returns nil, and nothing has changed. n is not 0.
 func (h *Holder) Another(stag uint32, to, n uint64, need Access) []byte {
+	u, b := h.another(stag, to, n, need)
+	if b != nil {
+		u.refer(h.first, h.last)
+	}
+	return b
+}
+
+// AnotherFrame is Another for the frame behind the last one.
+func (h *Holder) AnotherFrame(stag uint32, to, n uint64, need Access) []byte {
+	u, b := h.another(stag, to, n, need)
+	if b != nil {
+		h.last++
+		h.first = h.last
+		u.refer(h.first, h.last)
+	}
+	return b
+}
+
+func (h *Holder) another(stag uint32, to, n uint64, need Access) (*use, []byte) {
 	if h.recent >= len(h.uses) {
-		return nil
+		return nil, nil
 	}
 	u := &h.uses[h.recent]
 	g := u.reg
 	if u.stag != STag(stag) || !u.held || g.buf == nil || g.revoked() {
-		return nil
+		return nil, nil
 	}
 	off, fault := g.locate(to, n, need)
 	if fault != ddp.NoFault {
-		return nil
+		return nil, nil
 	}
-	h.last++
-	h.first = h.last
-	u.refer(h.first, h.last)
-	return g.buf[off : off+n : off+n]
+	return u, g.buf[off : off+n : off+n]
 }
 
 // Check returns the fault that Resolve would return now. Nothing is held, so the result
@@ -290,9 +253,8 @@ func (h *Holder) remove(i int) {
 		h.uses[i].reg.release()
 	}
 	end := len(h.uses) - 1
-	runs := h.uses[i].runs[:0]
-	h.uses[i] = h.uses[end]
-	h.uses[end] = use{runs: runs}
+	h.uses[i], h.uses[end] = h.uses[end], h.uses[i]
+	h.uses[end].forget()
 	h.uses = h.uses[:end]
 }
 
@@ -312,7 +274,7 @@ func (h *Holder) add(g *registration, stag STag) {
 func (h *Holder) Forget() {
 	h.Release()
 	for i := range h.uses { // for the garbage collector
-		h.uses[i] = use{runs: h.uses[i].runs[:0]}
+		h.uses[i].forget()
 	}
 	h.uses = h.uses[:0]
 	if cap(h.uses) == 0 || cap(h.uses) > 2*Capacity {

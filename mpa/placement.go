@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"sync"
 
+	"github.com/weft-rdma/weft/internal/pages"
 	"github.com/weft-rdma/weft/mpa/internal/fpdu"
 )
 
@@ -115,6 +116,26 @@ func (p *placement) place(s Sink, more []byte) ([][]byte, error) {
 	}
 	p.pieces = append(append(p.pieces, windows...), more)
 	return p.pieces, nil
+}
+
+// unwritable tells the Sink that the system could not write to a place, and returns the Sink's error.
+func (p *placement) unwritable(s Sink) error {
+	off := p.off
+	for _, piece := range p.pieces[:len(p.pieces)-1] { // without what follows what is placed
+		if len(piece) == 0 || &piece[0] == &p.scrap[0] {
+			continue // a gap
+		}
+		n, fault := pages.Writable(piece)
+		if off += n; fault == nil {
+			continue
+		}
+		// The Sink names the segment that the last Window begins in.
+		if _, err := s.Window(nil, off); err != nil {
+			return err
+		}
+		return s.Unwritable(fault)
+	}
+	return s.Unwritable(&pages.Fault{})
 }
 
 // release ends the hold of the windows, and keeps nothing of them.

@@ -32,7 +32,7 @@ type Sink = interface {
 	// and holds it until Release.
 	Window(dst [][]byte, off int) ([][]byte, error)
 
-	// Unwritable reports that memory of Writing, or before Release that of the last
+	// Unwritable reports that memory of Writing, or before Release the beginning of the last
 	// Window, cannot be written, and why. It returns the error that ends the reception.
 	Unwritable(cause error) error
 

@@ -17,7 +17,6 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"github.com/weft-rdma/weft/internal/pages"
 	"github.com/weft-rdma/weft/internal/polled"
 	"github.com/weft-rdma/weft/mpa/internal/fpdu"
 	"github.com/weft-rdma/weft/mpa/internal/socket"
@@ -281,19 +280,9 @@ func (s *tcp) placeOnce(fd uintptr) bool {
 	case unix.EAGAIN:
 		return false
 	case unix.EFAULT:
-		s.rerr = windowError{s.sink.Unwritable(unwritable(pieces))}
+		s.rerr = windowError{s.placing.unwritable(s.sink)}
 	default:
 		s.n, s.rerr = s.got(n, errno)
 	}
 	return true
-}
-
-// unwritable says why the system could not write to pieces.
-func unwritable(pieces [][]byte) error {
-	for _, p := range pieces {
-		if _, err := pages.Writable(p); err != nil {
-			return err
-		}
-	}
-	return &pages.Fault{}
 }

@@ -18,6 +18,15 @@ func newSendRing(depth, sges int) *sendRing {
 
 func (r *sendRing) at(n uint64) *sendWQE { return &r.wqes[n&uint64(len(r.wqes)-1)] }
 
+// unstarted returns the first of the requests that are not started, their memory, and how many they
+// are, at most. The tail is read before the ring: a ring that takes the place of another has all
+// that was posted until then, and the one before nothing that is posted from then on.
+func (s *sendQueue) unstarted(most int) (first uint64, ring *sendRing, count uint64) {
+	first = s.next.Load()
+	count = min(s.tail.Load()-first, uint64(most))
+	return first, s.ring.Load(), count
+}
+
 // fits reports whether depth work requests are enough for those outstanding;
 // needs post, under which they do not become more.
 func (s *sendQueue) fits(depth int) bool {

@@ -23,8 +23,7 @@ var shortOps = [...]Op{rdmap.OpWrite: OpWrite, rdmap.OpSend: OpSend, rdmap.OpSen
 // ShortRun finds short Writes or Sends at the front of the queue, and their memory.
 func (u ulp) ShortRun(opcode rdmap.Opcode, r *ddp.Run, most int) (ticket uint64) {
 	s, op := &u.sq, shortOps[opcode]
-	ticket = s.next.Load()
-	ring, count := s.ring.Load(), min(s.tail.Load()-ticket, ddp.RunLength)
+	ticket, ring, count := s.unstarted(ddp.RunLength)
 	for n := range count {
 		w := ring.at(ticket + n)
 		if !w.short(op, most) {
@@ -36,7 +35,7 @@ func (u ulp) ShortRun(opcode rdmap.Opcode, r *ddp.Run, most int) (ticket uint64)
 			if f != ddp.NoFault || len(pieces) != 1 {
 				break // Gather says what is wrong with it
 			}
-		} else if r.Payloads[n] = u.out.Another(uint32(e.STag), e.TO, w.length, LocalRead); r.Payloads[n] == nil {
+		} else if r.Payloads[n] = u.out.AnotherFrame(uint32(e.STag), e.TO, w.length, LocalRead); r.Payloads[n] == nil {
 			break
 		}
 		r.Targets[n] = ddp.Target{STag: uint32(w.wr.Remote.STag), TO: w.wr.Remote.TO} // of no meaning for a Send
@@ -57,9 +56,7 @@ func (w *sendWQE) short(op Op, most int) bool {
 
 // Reads finds RDMA Reads at the front of the queue that are to be started at once and pass precheck.
 func (u ulp) Reads(reads []rdmap.ReadRequest) (ticket uint64, n int) {
-	s := &u.sq
-	ticket = s.next.Load()
-	ring, count := s.ring.Load(), min(s.tail.Load()-ticket, uint64(len(reads)))
+	ticket, ring, count := u.sq.unstarted(len(reads))
 	for n < int(count) {
 		w := ring.at(ticket + uint64(n))
 		wr := &w.wr
@@ -125,5 +122,5 @@ func (u ulp) Answered(ticket uint64) { u.sq.hear(ticket) }
 
 // AnotherSource: Source for the same STag.
 func (u ulp) AnotherSource(stag uint32, to uint64, n int) []byte {
-	return u.out.Another(stag, to, uint64(n), RemoteRead)
+	return u.out.AnotherFrame(stag, to, uint64(n), RemoteRead)
 }
