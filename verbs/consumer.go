@@ -35,53 +35,52 @@ func (cq *CQ) unwatch(p ddp.Poller) {
 	cq.pollers = slices.DeleteFunc(cq.pollers, func(q ddp.Poller) bool { return q == p })
 }
 
-// receive receives what has arrived for one of the connections, in turns, and reports
-// whether there was anything. Without Spin it does so for a consumer that polls without end.
-func (cq *CQ) receive() bool {
-	if cq.cfg.Spin <= 0 {
-		return cq.receiveInVain()
-	}
-	cq.mu.Lock()
-	p := cq.next()
-	cq.mu.Unlock()
-	return p != nil && p.Poll()
+// A look into a connection is what a consumer does that has found no completion.
+type look struct {
+	cq    *CQ
+	into  ddp.Poller // nil: into none
+	yield bool       // others are to run first
 }
 
-// receiveInVain is receive without Spin.
-func (cq *CQ) receiveInVain() bool {
-	cq.mu.Lock()
-	look, yield := cq.vain.missed()
-	var p ddp.Poller
-	if look {
-		p = cq.next()
+// look returns the next look, of one connection after the other, for a consumer with Spin, or one
+// that polls without end; needs mu.
+func (cq *CQ) look() (l look) {
+	due := cq.cfg.Spin > 0
+	if !due {
+		due, l.yield = cq.vain.missed()
 	}
-	cq.mu.Unlock()
-	if yield {
+	if due && len(cq.pollers) > 0 {
+		cq.turn = (cq.turn + 1) % len(cq.pollers)
+		l.cq, l.into = cq, cq.pollers[cq.turn]
+	}
+	return l
+}
+
+// receive receives what has arrived for the connection, and reports whether there was anything.
+func (l look) receive() bool {
+	if l.yield {
 		runtime.Gosched()
 	}
-	if p == nil || !p.Poll() {
+	if l.into == nil || !l.into.Poll() {
 		return false
 	}
-	cq.mu.Lock()
-	cq.vain.received()
-	cq.mu.Unlock()
-	return true
-}
-
-// next is the connection whose turn it is, or nil; needs mu.
-func (cq *CQ) next() ddp.Poller {
-	if len(cq.pollers) == 0 {
-		return nil
+	if l.cq.cfg.Spin <= 0 {
+		l.cq.mu.Lock()
+		l.cq.vain.received()
+		l.cq.mu.Unlock()
 	}
-	cq.turn = (cq.turn + 1) % len(cq.pollers)
-	return cq.pollers[cq.turn]
+	return true
 }
 
 // spin polls for CQConfig.Spin at most, and reports whether there is a completion.
 func (cq *CQ) spin() bool {
 	until := time.Now().Add(cq.cfg.Spin)
 	for i := 1; ; i++ {
-		if cq.any() || cq.receive() && cq.any() {
+		some, next := cq.any()
+		if !some && next.receive() {
+			some, _ = cq.any()
+		}
+		if some {
 			return true
 		}
 		if i%spinYield == 0 {

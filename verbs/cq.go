@@ -175,17 +175,22 @@ func (cq *CQ) check(verb string) error {
 // PauseOnEmptyRQ, another goroutine receives, which a loop of polls keeps from a processor for
 // up to 10 ms: there Wait is the better way.
 func (cq *CQ) Poll(wcs []WC) int {
-	n := cq.dequeue(wcs)
-	if n == 0 && cq.receive() {
-		n = cq.dequeue(wcs)
+	n, look := cq.dequeue(wcs)
+	if look.receive() {
+		n, _ = cq.dequeue(wcs)
 	}
 	return n
 }
 
-// dequeue takes up to len(wcs) completions.
-func (cq *CQ) dequeue(wcs []WC) int {
+// dequeue takes up to len(wcs) completions. Where there are none it says what to do for some.
+func (cq *CQ) dequeue(wcs []WC) (n int, next look) {
 	cq.mu.Lock()
-	n := int(min(cq.tail-cq.head, uint64(len(wcs))))
+	if cq.tail == cq.head {
+		next = cq.look()
+		cq.mu.Unlock()
+		return 0, next
+	}
+	n = int(min(cq.tail-cq.head, uint64(len(wcs))))
 	mask := uint64(len(cq.ring) - 1)
 	for i := range n {
 		e := &cq.ring[(cq.head+uint64(i))&mask]
@@ -202,7 +207,7 @@ func (cq *CQ) dequeue(wcs []WC) int {
 	}
 	cq.mu.Unlock()
 	retire(wcs[:n])
-	return n
+	return n, look{}
 }
 
 // PollOne takes the oldest completion. The results besides success are
@@ -270,11 +275,14 @@ func (cq *CQ) Wait(ctx context.Context) error {
 	return nil
 }
 
-// any reports whether there is a completion to be polled.
-func (cq *CQ) any() bool {
+// any reports whether there is a completion to be polled, or what to do for one.
+func (cq *CQ) any() (some bool, next look) {
 	cq.mu.Lock()
 	defer cq.mu.Unlock()
-	return cq.tail != cq.head
+	if cq.tail != cq.head {
+		return true, look{}
+	}
+	return false, cq.look()
 }
 
 // wakeWaiter wakes a goroutine in Wait; needs mu.

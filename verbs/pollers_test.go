@@ -69,8 +69,8 @@ func TestWhatPollersAreTold(t *testing.T) {
 			p.calls = nil
 			wait(cq, long)
 		}, "leave"},
-		{"a look", 1, &noter{}, func(cq *CQ, _ *noter) { cq.receive() }, "poll"},
-		{"a look without Spin", 0, &noter{}, func(cq *CQ, _ *noter) { cq.receive() }, ""},
+		{"a look", 1, &noter{}, func(cq *CQ, _ *noter) { cq.Poll(nil) }, "poll"},
+		{"a look without Spin", 0, &noter{}, func(cq *CQ, _ *noter) { cq.Poll(nil) }, ""},
 		{"the same again", 0, &noter{}, func(cq *CQ, p *noter) { cq.watch(p) }, ""},
 		{"another", 0, &noter{}, func(cq *CQ, _ *noter) { cq.watch(&noter{}) }, "leave"},
 		{"another while it is led", 0, &noter{}, func(cq *CQ, p *noter) {
