@@ -35,14 +35,16 @@ type vain struct {
 // other goroutines run.
 func (v *vain) missed() (look, yield bool) {
 	v.row++
-	if v.counted++; v.counted >= vainPolls {
+	v.counted++
+	full := v.counted >= vainPolls
+	if full {
 		now := time.Now()
 		v.endless = now.Sub(v.began) <= vainTime
-		v.counted, v.began, yield = 0, now, v.endless
+		v.counted, v.began = 0, now
 	}
 	look = v.endless && v.row >= v.need
 	v.looked = v.looked || look
-	return look, yield
+	return look, look && full
 }
 
 // received notes that a look into a connection has found something.
