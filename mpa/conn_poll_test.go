@@ -74,7 +74,7 @@ func (s *shared) read(a *readAhead, alone bool) (int, error) {
 		return s.fed.read(a, true)
 	}
 	s.ahead = a
-	return s.turns.Read(s, a.start < a.end)
+	return s.turns.Read(s)
 }
 
 func (s *shared) look(a *readAhead) (int, error) {

@@ -167,7 +167,7 @@ func (s *tcp) read(a *readAhead, alone bool) (int, error) {
 		return s.place()
 	}
 	s.ahead = a
-	return s.turns.Read(s, a.start < a.end)
+	return s.turns.Read(s)
 }
 
 // Try reads once (see [turns.Reader]).

@@ -35,52 +35,47 @@ func (cq *CQ) unwatch(p ddp.Poller) {
 	cq.pollers = slices.DeleteFunc(cq.pollers, func(q ddp.Poller) bool { return q == p })
 }
 
-// A look into a connection is what a consumer does that has found no completion.
-type look struct {
-	cq    *CQ
-	into  ddp.Poller // nil: into none
-	yield bool       // others are to run first
-}
-
-// look returns the next look, of one connection after the other, for a consumer with Spin, or one
-// that polls without end; needs mu.
-func (cq *CQ) look() (l look) {
-	due := cq.cfg.Spin > 0
-	if !due {
-		due, l.yield = cq.vain.missed()
+// find reports whether there is a completion, for which it may have to look into a connection;
+// needs mu, and unlocks it meanwhile.
+func (cq *CQ) find() bool {
+	if cq.tail != cq.head {
+		return true
 	}
-	if due && len(cq.pollers) > 0 {
-		cq.turn = (cq.turn + 1) % len(cq.pollers)
-		l.cq, l.into = cq, cq.pollers[cq.turn]
-	}
-	return l
-}
-
-// receive receives what has arrived for the connection, and reports whether there was anything.
-func (l look) receive() bool {
-	if l.yield {
-		runtime.Gosched()
-	}
-	if l.into == nil || !l.into.Poll() {
+	p, yield := cq.look()
+	if p == nil && !yield {
 		return false
 	}
-	if l.cq.cfg.Spin <= 0 {
-		l.cq.mu.Lock()
-		l.cq.vain.received()
-		l.cq.mu.Unlock()
+	cq.mu.Unlock()
+	if yield {
+		runtime.Gosched()
 	}
-	return true
+	found := p != nil && p.Poll()
+	cq.mu.Lock()
+	if found {
+		cq.vain.received()
+	}
+	return cq.tail != cq.head
+}
+
+// look returns the connection to look into, one after the other, or nil, for a consumer that has
+// found no completion, and whether others are to run first; needs mu.
+func (cq *CQ) look() (p ddp.Poller, yield bool) {
+	due, yield := cq.vain.missed(cq.cfg.Spin > 0)
+	if due && len(cq.pollers) > 0 {
+		cq.turn = (cq.turn + 1) % len(cq.pollers)
+		p = cq.pollers[cq.turn]
+	}
+	return p, yield
 }
 
 // spin polls for CQConfig.Spin at most, and reports whether there is a completion.
 func (cq *CQ) spin() bool {
 	until := time.Now().Add(cq.cfg.Spin)
 	for i := 1; ; i++ {
-		some, next := cq.any()
-		if !some && next.receive() {
-			some, _ = cq.any()
-		}
-		if some {
+		cq.mu.Lock()
+		found := cq.find()
+		cq.mu.Unlock()
+		if found {
 			return true
 		}
 		if i%spinYield == 0 {

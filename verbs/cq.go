@@ -171,26 +171,24 @@ func (cq *CQ) check(verb string) error {
 //
 // If there are none, and [CQConfig] Spin is set or the caller polls without end, it receives
 // what has arrived for one of the attached queue pairs over TCP on Linux, one connection a
-// call, in turns. Over other connections, with TLS say, and for queue pairs with
-// PauseOnEmptyRQ, another goroutine receives, which a loop of polls keeps from a processor for
-// up to 10 ms: there Wait is the better way.
+// call, in turns, and lets other goroutines run now and then. What else there is to do may wait
+// up to 10 ms for such a loop on one processor, as Go does not look for it sooner: to send on
+// when the socket takes more of a long message, and to receive over other connections, with TLS
+// say, and for queue pairs with PauseOnEmptyRQ. Wait is the better way there.
 func (cq *CQ) Poll(wcs []WC) int {
-	n, look := cq.dequeue(wcs)
-	if look.receive() {
-		n, _ = cq.dequeue(wcs)
+	cq.mu.Lock()
+	n := 0
+	if cq.find() {
+		n = cq.dequeue(wcs)
 	}
+	cq.mu.Unlock()
+	retire(wcs[:n])
 	return n
 }
 
-// dequeue takes up to len(wcs) completions. Where there are none it says what to do for some.
-func (cq *CQ) dequeue(wcs []WC) (n int, next look) {
-	cq.mu.Lock()
-	if cq.tail == cq.head {
-		next = cq.look()
-		cq.mu.Unlock()
-		return 0, next
-	}
-	n = int(min(cq.tail-cq.head, uint64(len(wcs))))
+// dequeue takes up to len(wcs) completions; needs mu.
+func (cq *CQ) dequeue(wcs []WC) int {
+	n := int(min(cq.tail-cq.head, uint64(len(wcs))))
 	mask := uint64(len(cq.ring) - 1)
 	for i := range n {
 		e := &cq.ring[(cq.head+uint64(i))&mask]
@@ -205,9 +203,7 @@ func (cq *CQ) dequeue(wcs []WC) (n int, next look) {
 		cq.overflow = false // there is room: another overflow is reported again
 		cq.vain.came()
 	}
-	cq.mu.Unlock()
-	retire(wcs[:n])
-	return n, look{}
+	return n
 }
 
 // PollOne takes the oldest completion. The results besides success are
@@ -273,16 +269,6 @@ func (cq *CQ) Wait(ctx context.Context) error {
 		}
 	}
 	return nil
-}
-
-// any reports whether there is a completion to be polled, or what to do for one.
-func (cq *CQ) any() (some bool, next look) {
-	cq.mu.Lock()
-	defer cq.mu.Unlock()
-	if cq.tail != cq.head {
-		return true, look{}
-	}
-	return false, cq.look()
 }
 
 // wakeWaiter wakes a goroutine in Wait; needs mu.

@@ -31,9 +31,9 @@ type vain struct {
 	began   time.Time
 }
 
-// missed notes a poll in vain, and reports whether to look into a connection, and whether to let
-// other goroutines run.
-func (v *vain) missed() (look, yield bool) {
+// missed notes a poll in vain, and reports whether to look into a connection, as a consumer with
+// CQConfig.Spin always does, and whether to let other goroutines run.
+func (v *vain) missed(always bool) (look, yield bool) {
 	v.row++
 	v.counted++
 	full := v.counted >= vainPolls
@@ -42,9 +42,9 @@ func (v *vain) missed() (look, yield bool) {
 		v.endless = now.Sub(v.began) <= vainTime
 		v.counted, v.began = 0, now
 	}
-	look = v.endless && v.row >= v.need
+	look = always || v.endless && v.row >= v.need
 	v.looked = v.looked || look
-	return look, look && full
+	return look, look && full && v.endless
 }
 
 // received notes that a look into a connection has found something.

@@ -1,6 +1,7 @@
 package verbs
 
 import (
+	"runtime"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -125,6 +126,52 @@ func TestAConsumerThatHasLookedInVainLeaves(t *testing.T) {
 			if len(n.calls) != v.left {
 				t.Errorf("after %d polls in vain: %q, expected to be left %d times", v.polls, n.calls, v.left)
 			}
+		}
+	}
+}
+
+// A busy source has octets at each look, and never a completion.
+type busySource struct {
+	noter
+	looks int
+}
+
+func (s *busySource) Poll() bool { s.looks++; return true }
+
+// Each connection has its turn, however much there is to be received from another one.
+func TestLooksTakeTurns(t *testing.T) {
+	for _, spin := range []time.Duration{0, 1} {
+		one, other := &busySource{}, &busySource{}
+		cq := &CQ{cfg: CQConfig{Spin: spin}, entries: 4, ring: make([]WC, 4), vain: vain{need: firstVain}, wake: make(chan struct{}, 1)}
+		cq.watch(one)
+		cq.watch(other)
+		for range 100 * vainPolls {
+			cq.Poll(nil)
+		}
+		if one.looks-other.looks > 1 || other.looks-one.looks > 1 || one.looks < vainPolls {
+			t.Errorf("Spin %v: %d looks into one connection, and %d into the other", spin, one.looks, other.looks)
+		}
+	}
+}
+
+// A loop of polls lets other goroutines have the only processor.
+func TestALoopOfPollsLetsOthersRun(t *testing.T) {
+	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(1))
+	for _, spin := range []time.Duration{0, 1} {
+		s := newSource()
+		s.cq.cfg.Spin = spin
+		ran, over := make(chan struct{}), false
+		go close(ran)
+		for n := 0; n < 100*vainPolls && !over; n++ {
+			s.cq.Poll(nil)
+			select {
+			case <-ran:
+				over = true
+			default:
+			}
+		}
+		if !over {
+			t.Errorf("Spin %v: nobody else has run", spin)
 		}
 	}
 }

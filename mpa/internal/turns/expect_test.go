@@ -56,7 +56,7 @@ func TestAReaderPollsOnceAfterExpect(t *testing.T) {
 	defer turns.End()
 	rested := func() bool {
 		u := &unwilling{attempts: 2}
-		if n, err := turns.Read(u, false); n != 1 || err != nil {
+		if n, err := turns.Read(u); n != 1 || err != nil {
 			t.Fatalf("%d octets, %v", n, err)
 		}
 		return u.rested
@@ -88,7 +88,7 @@ func TestAReaderPollsAtTheBeginningOfAStreamAsLongAsItPays(t *testing.T) {
 		defer turns.End()
 		for i := range reads {
 			u := &unwilling{attempts: attempts}
-			if n, err := turns.Read(u, false); n != 1 || err != nil {
+			if n, err := turns.Read(u); n != 1 || err != nil {
 				t.Fatalf("%d octets, %v", n, err)
 			}
 			if last = u.rested; i == 0 {
@@ -137,7 +137,7 @@ func TestAReaderStopsPollingThoughTheClockStandsStill(t *testing.T) {
 		turns.Open()
 		defer turns.End()
 		u := &unwilling{attempts: 10 * MostPolls}
-		if n, err := turns.Read(u, false); n != 1 || err != nil || !u.rested {
+		if n, err := turns.Read(u); n != 1 || err != nil || !u.rested {
 			t.Errorf("%d octets, %v, waited %t", n, err, u.rested)
 		}
 	})

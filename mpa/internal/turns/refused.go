@@ -13,9 +13,11 @@ const (
 	// refusedTries is how often the reader tries while no visitor is refused, before it waits.
 	refusedTries = 8
 
-	// refusedPause is how long it sleeps between two tries when it has polled for PollFor: the
-	// peer may have stalled.
-	refusedPause = PollFor / 2
+	// When it has polled for PollFor the peer may have stalled. The reader sleeps between tries,
+	// from refusedPause on twice as long each time, and waits after refusedPauses: that is as
+	// long as Go may take to look for octets.
+	refusedPause  = PollFor / 2
+	refusedPauses = 8
 )
 
 // refusals are the visitors that found the token taken, as the reader sees them.
@@ -23,6 +25,7 @@ type refusals struct {
 	known uint32
 	tries int       // in this wait
 	alone int       // those of them in a row during which no visitor was refused
+	slept int       // pauses
 	began time.Time // the first of them
 }
 
@@ -49,17 +52,18 @@ func (t *Turns) Hurry() bool {
 	if r.tries++; r.tries == 1 {
 		r.began = time.Now()
 	}
-	if r.alone == refusedTries || t.State() == Closed {
-		r.tries, r.alone = 0, 0
+	if r.alone == refusedTries || r.slept == refusedPauses || t.State() == Closed {
+		t.Hurried()
 		return false
 	}
 	if time.Since(r.began) < PollFor {
 		runtime.Gosched()
 	} else {
-		time.Sleep(refusedPause)
+		time.Sleep(refusedPause << r.slept)
+		r.slept++
 	}
 	return true
 }
 
-// Hurried ends the tries: there were octets, or an error.
-func (t *Turns) Hurried() { t.refusals.tries, t.refusals.alone = 0, 0 }
+// Hurried ends the tries: there were octets, or an error, or the reader waits.
+func (t *Turns) Hurried() { t.refusals = refusals{known: t.refusals.known} }

@@ -58,7 +58,7 @@ func TestAReaderThatSpinsPollsBeforeItWaits(t *testing.T) {
 				u.meanwhile = turns.tally.visit
 			}
 			turns.Begin()
-			n, err := turns.Read(u, false)
+			n, err := turns.Read(u)
 			if n != 1 || err != nil || u.rested != tt.waits {
 				t.Errorf("%d octets, %v, waited %t, expected %t", n, err, u.rested, tt.waits)
 			}

@@ -57,7 +57,6 @@ type Turns struct {
 	// The reader's own.
 	reader  Reader
 	stepFn  func(fd uintptr) bool
-	partial bool      // there is a part of a ULPDU that only the reader can go on with
 	holds   bool      // it has the token
 	toSleep bool      // its wait has ended because it is to sleep
 	parked  bool      // the last Read had to wait
@@ -176,10 +175,9 @@ func (t *Turns) release() {
 
 // Read waits until r has read, or a visitor has left something to the reader: then n is 0
 // without an error. The reader has the token before and afterwards, and while it tries.
-// partial says that there are octets already that only the reader can go on with. The error
-// is that of the Source or of r.
-func (t *Turns) Read(r Reader, partial bool) (n int, err error) {
-	t.reader, t.partial = r, partial
+// The error is that of the Source or of r.
+func (t *Turns) Read(r Reader) (n int, err error) {
+	t.reader = r
 	t.tally.arrived(t.parked && t.n < BulkRead)
 	switch {
 	case t.mayFollow():
@@ -310,7 +308,7 @@ func (t *Turns) pollOnce() bool {
 // mayFollow reports that the reader may sleep: visitors have come for long, and can go on
 // with all that comes. A deadline takes the reader.
 func (t *Turns) mayFollow() bool {
-	return !t.stays && t.tally.lasts() && !t.partial && t.State() == Reading && !t.deadline.limited()
+	return !t.stays && t.tally.lasts() && t.State() == Reading && !t.deadline.limited()
 }
 
 // sleep sleeps until the reader's turn. It has not got the token.

@@ -102,10 +102,9 @@ func (p *pipe) change(f func()) {
 // A rig is turns over a pipe, with their reader at work.
 type rig struct {
 	*Turns
-	pipe    *pipe
-	partial bool
-	got     int // octets, by the reader
-	done    chan error
+	pipe *pipe
+	got  int // octets, by the reader
+	done chan error
 }
 
 func newRig(t *testing.T, yield func()) *rig {
@@ -116,7 +115,7 @@ func newRig(t *testing.T, yield func()) *rig {
 		r.Begin()
 		defer r.End()
 		for {
-			n, err := r.Read(r.pipe, r.partial)
+			n, err := r.Read(r.pipe)
 			r.got += n
 			if err != nil {
 				r.done <- err
@@ -176,11 +175,10 @@ func TestTheReaderSleepsForThoseWhoCome(t *testing.T) {
 	})
 }
 
-// Much at once, the rest of something, and what the reader has a deadline for are its own.
+// Much at once, and what the reader has a deadline for, are its own.
 func TestTheReaderStaysAwakeForWhatIsItsOwn(t *testing.T) {
 	for name, prepare := range map[string]func(r *rig) int{
 		"much":            func(*rig) int { return BulkRead },
-		"partial":         func(r *rig) int { r.partial = true; return 1 },
 		"a deadline":      func(r *rig) int { _ = r.SetDeadline(time.Now().Add(time.Hour)); return 1 },
 		"somebody sleeps": func(*rig) int { return 0 },
 	} {
@@ -353,7 +351,7 @@ func TestAReaderWaitsForTheTokenOutsideOfTheSource(t *testing.T) {
 	read := make(chan int)
 	r.Begin()
 	go func() {
-		n, _ := r.Read(p, false)
+		n, _ := r.Read(p)
 		read <- n
 	}()
 	nettest.Until(t, r.Enter) // the reader waits
