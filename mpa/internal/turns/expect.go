@@ -5,7 +5,10 @@
 
 package turns
 
-import "time"
+import (
+	"sync/atomic"
+	"time"
+)
 
 const (
 	expectFor = PollFor
@@ -27,20 +30,20 @@ var openings = NewOdds()
 // An expectation decides for the reader of one connection.
 type expectation struct {
 	odds
-	soon    bool  // Expect was called since the reader's last Read; for the holder of the token
-	polls   bool  // the reader polls because of it
-	run     int   // successes since it parked last
-	opening *Odds // of the Read that is the first, if that is to poll
-	first   *Odds // the same, of the Read at hand
-	shared  bool  // another program wanted the processor meanwhile
+	soon    atomic.Bool // Expect was called since the reader's last Read
+	polls   bool        // the reader polls because of it
+	run     int         // successes since it parked last
+	opening *Odds       // of the Read that is the first, if that is to poll
+	first   *Odds       // the same, of the Read at hand
+	shared  bool        // another program wanted the processor meanwhile
 }
 
 // due reports whether to poll in the Read that begins.
 func (x *expectation) due() bool {
-	if !x.soon {
+	if !x.soon.Load() {
 		return false
 	}
-	x.soon = false
+	x.soon.Store(false)
 	if x.run == expectRun {
 		x.run = 0
 		return false
@@ -68,8 +71,8 @@ func (x *expectation) failed() {
 }
 
 // Expect says that more is to come within microseconds: the reader polls for a moment before
-// it waits, if that pays. The caller has the token.
-func (t *Turns) Expect() { t.expect.soon = !t.stays }
+// it waits, if that pays. Any goroutine may call it.
+func (t *Turns) Expect() { t.expect.soon.Store(!t.stays) }
 
 // pollTime is how long to poll in the Read that begins.
 func (t *Turns) pollTime() time.Duration {

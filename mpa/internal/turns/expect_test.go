@@ -1,6 +1,7 @@
 package turns
 
 import (
+	"sync"
 	"testing"
 	"testing/synctest"
 )
@@ -9,7 +10,7 @@ import (
 // reader polls or not, and returns in how many it polled.
 func expects(x *expectation, n int, comes bool) (polled int) {
 	for range n {
-		x.soon = true
+		x.soon.Store(true)
 		switch {
 		case !x.due():
 			continue
@@ -141,4 +142,26 @@ func TestAReaderStopsPollingThoughTheClockStandsStill(t *testing.T) {
 			t.Errorf("%d octets, %v, waited %t", n, err, u.rested)
 		}
 	})
+}
+
+// Who processes what a stream has set aside has not got the token, and says what it expects all the
+// same. (The race detector notices where it may not.)
+func TestAnybodyMayExpect(t *testing.T) {
+	turns := New(newPipe(), nil)
+	var others sync.WaitGroup
+	others.Go(func() {
+		for range 1000 {
+			turns.Expect()
+		}
+	})
+	for range 1000 {
+		turns.pollTime()
+	}
+	others.Wait()
+	if !turns.expect.soon.Load() {
+		turns.Expect()
+		if !turns.expect.soon.Load() {
+			t.Error("what is expected is forgotten")
+		}
+	}
 }
