@@ -86,6 +86,18 @@ func (s *shared) look(a *readAhead) (int, error) {
 	return s.fed.read(a, false)
 }
 
+// toTheEnd has nothing more arrive for Receive, and returns what that returns.
+func (s *shared) toTheEnd(done <-chan error) error {
+	for {
+		select {
+		case <-s.waits:
+			s.resume <- nil
+		case err := <-done:
+			return err
+		}
+	}
+}
+
 // waiting is a Conn whose Receive waits for octets to come after early.
 func waiting(p Params, early []byte, sink Sink) (*Conn, *shared, <-chan error) {
 	p.Early, p.Initiator = early, true
@@ -162,15 +174,8 @@ func TestPollAndReceiveGoOnWithAULPDUThatHasBegun(t *testing.T) {
 					}
 				}
 				s.resume <- rest
-				for err := error(nil); err == nil; {
-					select {
-					case <-s.waits:
-						s.resume <- nil
-					case err = <-done:
-						if err != io.EOF || !slices.EqualFunc(got.got, want, bytes.Equal) {
-							t.Errorf("length %d, %d octets of it, polled %t: %v and %d ULPDUs, expected EOF and 3", n, cut, polls, err, len(got.got))
-						}
-					}
+				if err := s.toTheEnd(done); err != io.EOF || !slices.EqualFunc(got.got, want, bytes.Equal) {
+					t.Errorf("length %d, %d octets of it, polled %t: %v and %d ULPDUs, expected EOF and 3", n, cut, polls, err, len(got.got))
 				}
 			}
 		}
@@ -190,15 +195,8 @@ func TestPollLeavesWhatCanBePlacedToAReceiveThatIsWoken(t *testing.T) {
 		t.Error("the rest was taken from Receive")
 	}
 	s.resume <- nil
-	for err := error(nil); err == nil; {
-		select {
-		case <-s.waits:
-			s.resume <- nil
-		case err = <-done:
-			if err != io.EOF || !slices.EqualFunc(got.got, want, bytes.Equal) {
-				t.Errorf("%v and %d ULPDUs, expected EOF and 2", err, len(got.got))
-			}
-		}
+	if err := s.toTheEnd(done); err != io.EOF || !slices.EqualFunc(got.got, want, bytes.Equal) {
+		t.Errorf("%v and %d ULPDUs, expected EOF and 2", err, len(got.got))
 	}
 }
 
