@@ -52,7 +52,7 @@ func (cq *CQ) find() bool {
 	found := p != nil && p.Poll()
 	cq.mu.Lock()
 	if found {
-		cq.vain.received()
+		cq.empty.received()
 	}
 	return cq.tail != cq.head
 }
@@ -60,7 +60,7 @@ func (cq *CQ) find() bool {
 // look returns the connection to look into, one after the other, or nil, for a consumer that has
 // found no completion, and whether others are to run first; needs mu.
 func (cq *CQ) look() (p ddp.Poller, yield bool) {
-	due, yield := cq.vain.missed(cq.cfg.Spin > 0)
+	due, yield := cq.empty.add(cq.cfg.Spin > 0)
 	if due && len(cq.pollers) > 0 {
 		cq.turn = (cq.turn + 1) % len(cq.pollers)
 		p = cq.pollers[cq.turn]
@@ -151,10 +151,10 @@ func (cq *CQ) Leave() {
 // leaveToReaders has the connections' readers receive, because the consumer is about to
 // sleep; needs mu.
 func (cq *CQ) leaveToReaders() {
-	if cq.cfg.Spin <= 0 && len(cq.pollers) != 1 && !cq.vain.looked {
+	if cq.cfg.Spin <= 0 && len(cq.pollers) != 1 && !cq.empty.visited {
 		return // the consumer has looked into none
 	}
-	cq.vain.looked = false
+	cq.empty.visited = false
 	for _, p := range cq.pollers {
 		p.Leave()
 	}

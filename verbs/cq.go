@@ -75,8 +75,8 @@ type CQ struct {
 
 	// The receiving halves of the queue pairs attached; see consumer.go.
 	pollers []ddp.Poller
-	turn    int        // of pollers
-	vain    vain       // polls
+	turn    int // of pollers
+	empty   emptyPolls
 	leading ddp.Poller // the one that a Wait waits on itself
 
 	wake   chan struct{} // capacity 1: wakes a waiter to look for completions
@@ -94,7 +94,7 @@ func (r *RNIC) CreateCQ(cfg CQConfig) (*CQ, error) {
 	cq := &CQ{
 		rnic: r, cfg: cfg, entries: cfg.Entries, ring: make([]WC, ringSize(cfg.Entries)),
 		qps: map[*QP]int{}, expected: expected{shared: map[*SRQ]due{}}, wake: make(chan struct{}, 1),
-		vain: vain{need: firstVain},
+		empty: emptyPolls{limit: firstLimit},
 	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -201,7 +201,7 @@ func (cq *CQ) dequeue(wcs []WC) int {
 	}
 	if n > 0 {
 		cq.overflow = false // there is room: another overflow is reported again
-		cq.vain.came()
+		cq.empty.completed()
 	}
 	return n
 }

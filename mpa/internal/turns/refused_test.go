@@ -6,8 +6,8 @@ import (
 	"time"
 )
 
-// In the middle of a ULPDU the reader tries again while visitors are refused, and not without
-// them: for others who wait for octets, the network poller is the better way.
+// In the middle of a ULPDU the reader polls while visitors are refused. Without them it waits in
+// the network poller.
 func TestAReaderHurriesWhileVisitorsAreRefused(t *testing.T) {
 	turns := New(newPipe(), nil)
 	if turns.Hurry() {

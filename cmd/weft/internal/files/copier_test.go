@@ -371,19 +371,6 @@ func TestAFolderIsNotCopiedIntoItself(t *testing.T) {
 	}
 }
 
-func TestADeviceIsWrittenToAndStaysOne(t *testing.T) {
-	if _, err := os.Stat(os.DevNull); err != nil || runtime.GOOS == "windows" {
-		t.Skip("no devices as files here")
-	}
-	src := tree(t, map[string]string{"file": "data"})
-	if failed, err := run(t, new(Copier), Local{}, Local{}, os.DevNull, filepath.Join(src, "file")); err != nil || failed != nil {
-		t.Fatal(err, failed)
-	}
-	if info, err := os.Stat(os.DevNull); err != nil || info.Mode().IsRegular() {
-		t.Errorf("the device is %v, %v", info, err)
-	}
-}
-
 func TestProgressAddsUpToTheWork(t *testing.T) {
 	src := tree(t, map[string]string{"d/a": strings.Repeat("x", 100_000), "d/b": "y"})
 	for _, verify := range []bool{false, true} {

@@ -5,10 +5,7 @@ import (
 	"errors"
 	"io"
 	"io/fs"
-	"maps"
-	"os"
 	"path/filepath"
-	"runtime"
 	"strings"
 	"testing"
 )
@@ -53,58 +50,6 @@ func (h *hostile) Readlink(_ context.Context, name string) (string, error) {
 
 func (h *hostile) Open(context.Context, string) (io.ReadCloser, error) {
 	return io.NopCloser(strings.NewReader("evil")), nil
-}
-
-// A server that lists a symbolic link and then a directory or a file of the same name
-// gets nothing written to where the link leads; neither does one whose directories have
-// the names of links that are there already.
-func TestWhatIsInAFolderIsNotWrittenThroughLinks(t *testing.T) {
-	if runtime.GOOS == "windows" {
-		t.Skip("symbolic links take rights there")
-	}
-	at := filepath.Join(t.TempDir(), "d") // outside
-	outside := map[string]string{"victim": "good", "sub/": ""}
-	for name, tc := range map[string]struct {
-		lists map[string][]string
-		there map[string]string // in the destination before
-		from  []string
-	}{
-		"a directory behind a link of its name":   {lists: map[string][]string{"src": {"a -> " + at, "a/"}, "a": {"victim", "new", "sub/"}}},
-		"a file behind a link of its name":        {lists: map[string][]string{"src": {"a -> " + filepath.Join(at, "victim"), "a"}}},
-		"a file behind a link to no file":         {lists: map[string][]string{"src": {"a -> " + filepath.Join(at, "new"), "a"}}},
-		"a directory that is a link here":         {lists: map[string][]string{"src": {"a/"}, "a": {"victim", "new"}}, there: map[string]string{"src/a": "-> " + at}},
-		"a file that is a link here":              {lists: map[string][]string{"src": {"a"}}, there: map[string]string{"src/a": "-> " + filepath.Join(at, "victim")}},
-		"a directory by the name of another link": {lists: map[string][]string{"one": {"a -> " + at}, "two": {"a/"}, "a": {"victim"}}, from: []string{"one/.", "two/."}},
-		"a source that is a link here":            {lists: map[string][]string{"src": {"victim", "new"}}, there: map[string]string{"src": "-> " + at}},
-	} {
-		t.Run(name, func(t *testing.T) {
-			base := tree(t, map[string]string{"src/": "", "one/": "", "two/": ""})
-			if tc.there == nil {
-				tc.there = map[string]string{"src/": ""}
-			}
-			if tc.from == nil {
-				tc.from = []string{"src"}
-			}
-			for i := range tc.from {
-				tc.from[i] = base + string(filepath.Separator) + tc.from[i]
-			}
-			if err := os.RemoveAll(at); err != nil {
-				t.Fatal(err)
-			}
-			if err := os.Rename(tree(t, outside), at); err != nil {
-				t.Fatal(err)
-			}
-			for _, preserve := range []bool{false, true} {
-				dst := tree(t, tc.there)
-				if _, err := run(t, &Copier{Recursive: true, Preserve: preserve}, &hostile{lists: tc.lists}, Local{}, dst, tc.from...); err != nil {
-					t.Error(err)
-				}
-				if got := listTree(t, at); !maps.Equal(got, outside) {
-					t.Fatalf("outside of the directory there is now %q", got)
-				}
-			}
-		})
-	}
 }
 
 // A server whose directories contain themselves has a plan grow without end, by paths

@@ -30,20 +30,20 @@ func (s *source) Poll() bool {
 // complete adds a completion.
 func (s *source) complete() { s.cq.push(&WC{QP: &QP{}}) }
 
-// polls polls until there is a completion, or limit times, and returns how often it was in vain.
-func (s *source) polls(limit int, pause time.Duration) (vain int) {
+// polls calls Poll until there is a completion, or limit times, and returns the number of empty polls.
+func (s *source) polls(limit int, pause time.Duration) (empty int) {
 	var wcs [1]WC
 	for s.cq.Poll(wcs[:]) == 0 {
-		if vain++; vain == limit {
+		if empty++; empty == limit {
 			break
 		}
 		time.Sleep(pause)
 	}
-	return vain
+	return empty
 }
 
 func newSource(pollers ...ddp.Poller) *source {
-	cq := &CQ{entries: 4, ring: make([]WC, 4), vain: vain{need: firstVain}, wake: make(chan struct{}, 1)}
+	cq := &CQ{entries: 4, ring: make([]WC, 4), empty: emptyPolls{limit: firstLimit}, wake: make(chan struct{}, 1)}
 	s := &source{cq: cq}
 	for _, p := range append(pollers, s) {
 		cq.watch(p)
@@ -51,35 +51,35 @@ func newSource(pollers ...ddp.Poller) *source {
 	return s
 }
 
-// Who polls without end looks into the connections, the sooner the more often it finds something.
-func TestAConsumerThatPollsInVainReceivesWithoutSpin(t *testing.T) {
+// A consumer that polls in a loop polls the connections, the sooner the more often they have octets.
+func TestAConsumerThatPollsInALoopReceivesWithoutSpin(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := newSource()
 		s.there = true
-		if n := s.polls(10*vainPolls, time.Microsecond); n >= 3*vainPolls || s.looks != 1 {
-			t.Fatalf("%d polls in vain and %d looks before something was found, expected fewer than %d and one", n, s.looks, 3*vainPolls)
+		if n := s.polls(10*loopPolls, time.Microsecond); n >= 3*loopPolls || s.looks != 1 {
+			t.Fatalf("%d empty polls and %d looks into the connection before it was received from, expected fewer than %d and one", n, s.looks, 3*loopPolls)
 		}
 		for range 10 {
 			s.there = true
-			s.polls(10*vainPolls, time.Microsecond)
+			s.polls(10*loopPolls, time.Microsecond)
 		}
 		s.there = true
 		if n := s.polls(10, time.Microsecond); n != 0 {
-			t.Errorf("%d polls in vain after many that found something, expected none", n)
+			t.Errorf("%d empty polls after many that received, expected none", n)
 		}
 	})
 }
 
-// Who polls between other work leaves the connections to those who wait for octets.
+// A consumer that works between its polls leaves the connections to their readers.
 func TestAConsumerThatPausesBetweenPollsDoesNotReceive(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := newSource()
 		s.there = true
-		s.polls(vainPolls, time.Microsecond)
+		s.polls(loopPolls, time.Microsecond)
 		looks := s.looks
-		s.polls(2*vainPolls, 2*vainTime/vainPolls) // one row of which is all slow
+		s.polls(2*loopPolls, 2*loopTime/loopPolls) // one row of which is all slow
 		after := s.looks
-		if s.polls(10*vainPolls, 2*vainTime/vainPolls); s.looks != after {
+		if s.polls(10*loopPolls, 2*loopTime/loopPolls); s.looks != after {
 			t.Errorf("%d looks, and %d more after pauses, expected none", looks, s.looks-after)
 		}
 	})
@@ -90,27 +90,27 @@ func TestLooksThatFindNothingBecomeRare(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := newSource()
 		for range 100 {
-			s.polls(2*firstVain, 0)
+			s.polls(2*firstLimit, 0)
 			s.complete()
 			s.polls(1, 0)
 		}
 		before := s.looks
 		for range 100 {
-			s.polls(2*firstVain, 0)
+			s.polls(2*firstLimit, 0)
 			s.complete()
 			s.polls(1, 0)
 		}
 		if got := s.looks - before; got != 0 {
-			t.Errorf("%d looks in 100 rows of polls in vain, expected none any more", got)
+			t.Errorf("%d looks in 100 rows of empty polls, expected none", got)
 		}
 	})
 }
 
-// The connections learn that who has looked into them is about to sleep, as many as they are.
-func TestAConsumerThatHasLookedInVainLeaves(t *testing.T) {
+// Before it sleeps, a consumer that has polled connections leaves each of them.
+func TestAConsumerThatHasPolledConnectionsLeavesThem(t *testing.T) {
 	for _, v := range []struct {
 		polls, left int
-	}{{1, 0}, {3 * vainPolls, 1}} {
+	}{{1, 0}, {3 * loopPolls, 1}} {
 		other := &noter{}
 		s := newSource(other)
 		s.polls(v.polls, 0)
@@ -124,7 +124,7 @@ func TestAConsumerThatHasLookedInVainLeaves(t *testing.T) {
 		}
 		for _, n := range []*noter{other, &s.noter} {
 			if len(n.calls) != v.left {
-				t.Errorf("after %d polls in vain: %q, expected to be left %d times", v.polls, n.calls, v.left)
+				t.Errorf("after %d empty polls: %q, expected to be left %d times", v.polls, n.calls, v.left)
 			}
 		}
 	}
@@ -142,13 +142,13 @@ func (s *busySource) Poll() bool { s.looks++; return true }
 func TestLooksTakeTurns(t *testing.T) {
 	for _, spin := range []time.Duration{0, 1} {
 		one, other := &busySource{}, &busySource{}
-		cq := &CQ{cfg: CQConfig{Spin: spin}, entries: 4, ring: make([]WC, 4), vain: vain{need: firstVain}, wake: make(chan struct{}, 1)}
+		cq := &CQ{cfg: CQConfig{Spin: spin}, entries: 4, ring: make([]WC, 4), empty: emptyPolls{limit: firstLimit}, wake: make(chan struct{}, 1)}
 		cq.watch(one)
 		cq.watch(other)
-		for range 100 * vainPolls {
+		for range 100 * loopPolls {
 			cq.Poll(nil)
 		}
-		if one.looks-other.looks > 1 || other.looks-one.looks > 1 || one.looks < vainPolls {
+		if one.looks-other.looks > 1 || other.looks-one.looks > 1 || one.looks < loopPolls {
 			t.Errorf("Spin %v: %d looks into one connection, and %d into the other", spin, one.looks, other.looks)
 		}
 	}
@@ -162,7 +162,7 @@ func TestALoopOfPollsLetsOthersRun(t *testing.T) {
 		s.cq.cfg.Spin = spin
 		ran, over := make(chan struct{}), false
 		go close(ran)
-		for n := 0; n < 100*vainPolls && !over; n++ {
+		for n := 0; n < 100*loopPolls && !over; n++ {
 			s.cq.Poll(nil)
 			select {
 			case <-ran:
